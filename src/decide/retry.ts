@@ -1,0 +1,22 @@
+import type { Policy } from '../model/policy.ts'
+import { PageRejected, RetryLater } from '../model/errors.ts'
+
+export type RetryDecision =
+  | { readonly action: 'retry'; readonly afterMs: number }
+  | { readonly action: 'fail' }
+
+/** What follows an error of a page handler. `errors`: how many came before it since the last page. */
+export function decideRetry(
+  error: unknown,
+  errors: number,
+  policy: Policy,
+  random: number,
+): RetryDecision {
+  // The same content would be refused again.
+  if (error instanceof PageRejected) return { action: 'fail' }
+  if (errors >= policy.retries) return { action: 'fail' }
+  if (error instanceof RetryLater) return { action: 'retry', afterMs: error.afterMs }
+  const full = Math.min(policy.backoffMs * 2 ** errors, policy.backoffMaxMs)
+  // Half fixed, half random: targets that failed together do not come back together.
+  return { action: 'retry', afterMs: Math.round(full / 2 + (full / 2) * random) }
+}

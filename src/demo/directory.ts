@@ -1,0 +1,124 @@
+import { fraction } from './random.ts'
+
+/** What the site lists, made from a seed alone. It is the truth that the crawl's result is held against. */
+export type Directory = {
+  readonly seed: number
+  readonly targets: readonly Section[]
+  /** Each business once, by the one right spelling of its address. */
+  readonly businesses: ReadonlyMap<string, Business>
+  readonly pages: number
+}
+
+/** One city's businesses of one trade, over several pages: a target of the crawl. */
+export type Section = {
+  readonly key: string
+  readonly state: string
+  readonly pages: readonly (readonly Listing[])[]
+}
+
+export type Business = {
+  readonly name: string
+  readonly trade: string
+  readonly city: string
+  readonly phone: string
+}
+
+/** A business as a page shows it; the same one is not always spelled alike. */
+export type Listing = Business & { readonly url: string }
+
+const CITIES: Readonly<Record<string, readonly string[]>> = {
+  ca: ['los-angeles', 'san-diego', 'fresno', 'oakland'],
+  tx: ['austin', 'dallas', 'el-paso', 'houston'],
+  ny: ['albany', 'buffalo', 'rochester', 'yonkers'],
+  fl: ['miami', 'orlando', 'tampa', 'naples'],
+  wa: ['seattle', 'spokane', 'tacoma', 'yakima'],
+  il: ['chicago', 'peoria', 'aurora', 'joliet'],
+  oh: ['akron', 'dayton', 'toledo', 'columbus'],
+  co: ['boulder', 'denver', 'pueblo', 'aspen'],
+}
+const TRADES = ['bakers', 'cafes', 'dentists', 'florists', 'garages', 'lawyers', 'movers']
+const MORE_TRADES = ['painters', 'plumbers', 'roofers', 'tailors', 'tutors', 'vets', 'welders']
+const FIRST = ['Acme', 'Blue', 'Corner', 'Delta', 'Evergreen', 'Fair', 'Golden', 'Harbor', 'Iron']
+const LAST = ['& Sons', 'Brothers', 'Company', 'Express', 'House', 'Partners', 'Works', 'Workshop']
+
+const PAGES_LEAST = 5
+const PAGES_MOST = 11
+const LISTINGS = 8
+/** Listings move on while one reads: the end of a page is often the start of the next. */
+const REPEATED = 0.4
+
+/** Most sections there are. */
+export const SECTIONS_MAX =
+  Object.values(CITIES).flat().length * (TRADES.length + MORE_TRADES.length)
+
+export function makeDirectory(seed: number, sections: number): Directory {
+  const businesses = new Map<string, Business>()
+  const targets = choose(seed, sections).map(([state, city, trade]) =>
+    makeSection(seed, { state, city, trade }, businesses),
+  )
+  const pages = targets.reduce((sum, target) => sum + target.pages.length, 0)
+  return { seed, targets, businesses, pages }
+}
+
+function choose(seed: number, sections: number): [state: string, city: string, trade: string][] {
+  const all = Object.entries(CITIES).flatMap(([state, cities]) =>
+    cities.flatMap((city) =>
+      [...TRADES, ...MORE_TRADES].map((trade): [string, string, string] => [state, city, trade]),
+    ),
+  )
+  const order = new Map(all.map((one) => [one, fraction(seed, 'order', ...one)]))
+  return all.sort((a, b) => order.get(a)! - order.get(b)!).slice(0, sections)
+}
+
+type Place = { readonly state: string; readonly city: string; readonly trade: string }
+
+function makeSection(seed: number, place: Place, businesses: Map<string, Business>): Section {
+  const { state, city, trade } = place
+  const key = `${state}/${city}/${trade}`
+  const spread = PAGES_MOST - PAGES_LEAST + 1
+  const count = PAGES_LEAST + Math.floor(fraction(seed, key, 'pages') * spread)
+  const pages: Listing[][] = []
+  for (let page = 1; page <= count; page++) {
+    const listings: Listing[] = []
+    const before = pages.at(-1)?.at(-1)
+    if (before && fraction(seed, key, page, 'repeated') < REPEATED) {
+      listings.push({ ...before, url: respell(before.url, fraction(seed, key, page, 'again')) })
+    }
+    for (let n = 1; n <= LISTINGS; n++) {
+      const id = `${page}${String(n).padStart(2, '0')}`
+      const business = makeBusiness(seed, place, id)
+      const url = `https://directory.example/${key}/${slug(business.name)}?id=${id}&lang=en`
+      businesses.set(url, business)
+      listings.push({ ...business, url: respell(url, fraction(seed, url, 'spelling')) })
+    }
+    pages.push(listings)
+  }
+  return { key, state, pages }
+}
+
+function makeBusiness(seed: number, { state, city, trade }: Place, id: string): Business {
+  const one = (of: readonly string[], what: string): string =>
+    of[Math.floor(fraction(seed, state, city, trade, id, what) * of.length)]!
+  const digits = Math.floor(fraction(seed, city, trade, id, 'phone') * 10_000)
+  const name = `${one(FIRST, 'first')} ${trade} ${one(LAST, 'last')}`
+  return { name, trade, city, phone: `555-${String(digits).padStart(4, '0')}` }
+}
+
+function slug(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z]+/g, '-')
+}
+
+/** The same address as links on the web come: all of these are one business. */
+function respell(url: string, dice: number): string {
+  const { pathname, searchParams } = new URL(url)
+  const [id, lang] = [searchParams.get('id'), searchParams.get('lang')]
+  const spellings = [
+    `https://directory.example${pathname}?id=${id}&lang=${lang}`,
+    `https://Directory.EXAMPLE${pathname}?id=${id}&lang=${lang}`,
+    `https://directory.example${pathname}?lang=${lang}&id=${id}`,
+    `https://directory.example${pathname}/?id=${id}&lang=${lang}`,
+    `https://directory.example:443${pathname}?id=${id}&lang=${lang}#reviews`,
+    `https://directory.example${pathname}?utm_source=letter&id=${id}&lang=${lang}&gclid=x${id}`,
+  ]
+  return spellings[Math.floor(dice * spellings.length)]!
+}

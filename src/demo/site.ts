@@ -1,0 +1,158 @@
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import type { Directory, Listing, Section } from './directory.ts'
+import { fraction } from './random.ts'
+
+/** What a page's answer holds. */
+export type SitePage = {
+  readonly listings: readonly Listing[]
+  readonly pages: number
+  readonly next: string | null
+}
+
+/** What the site says of its visitors. */
+export type Visits = {
+  /** Pages sent to the end, and pages whose reader was gone before. */
+  readonly served: number
+  readonly cut: number
+  /** Requests for a page that had been asked for before and not been refused: a crash made them necessary. */
+  readonly again: number
+  readonly errors500: number
+  readonly errors429: number
+}
+
+type Answer =
+  | { readonly status: 200; readonly waitMs: number }
+  | { readonly status: 500; readonly waitMs: number }
+  | { readonly status: 429; readonly waitMs: number }
+
+const ERROR_500 = 0.04
+const ERROR_429 = 0.03
+const RETRY_AFTER_S = 1
+const SLOW = 0.07
+const WAIT_MAX_MS = 3_000
+/** What a page takes on the average at pace 1, with what saving it costs. For estimates. */
+export const PAGE_MS = 440
+
+/** The directory over HTTP on this machine: slow now and then, faulty now and then, as real ones are. */
+export class Site {
+  readonly #directory: Directory
+  readonly #pace: number
+  readonly #sections: ReadonlyMap<string, Section>
+  readonly #server: Server
+  readonly #asked = new Map<string, number>()
+  readonly #accepted = new Map<string, number>()
+  readonly #underWay = new Map<string, number>()
+  readonly #visits = { served: 0, cut: 0, again: 0, errors500: 0, errors429: 0 }
+
+  private constructor(directory: Directory, pace: number) {
+    this.#directory = directory
+    this.#pace = pace
+    this.#sections = new Map(directory.targets.map((section) => [section.key, section]))
+    this.#server = createServer((request, response) => {
+      void this.#serve(new URL(request.url ?? '/', this.address), response)
+    })
+    // Longer than any pause of a worker: a connection closed under a request would be a fault nobody planned.
+    this.#server.keepAliveTimeout = 60_000
+  }
+
+  /** `pace`: how much slower than usual, so that a small crawl lasts long enough to be killed in. */
+  static async open(directory: Directory, pace = 1): Promise<Site> {
+    const site = new Site(directory, pace)
+    site.#server.listen(0, '127.0.0.1')
+    await once(site.#server, 'listening')
+    return site
+  }
+
+  get address(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  get visits(): Visits {
+    return this.#visits
+  }
+
+  /** How much longer the page now being fetched for a target will take; 0 when none is. */
+  remainingMs(key: string): number {
+    return Math.max(0, (this.#underWay.get(key) ?? 0) - performance.now())
+  }
+
+  async close(): Promise<void> {
+    this.#server.close()
+    this.#server.closeAllConnections()
+    await once(this.#server, 'close').catch(() => {})
+  }
+
+  async #serve(url: URL, response: ServerResponse): Promise<void> {
+    if (url.pathname === '/sections') return send(response, 200, this.#listSections())
+    const key = url.pathname.slice(1)
+    const number = Number(url.searchParams.get('page') ?? 1)
+    const page = this.#page(key, number)
+    if (!page) return send(response, 404, { error: 'there is no such page' })
+
+    const id = `${key}#${number}`
+    const { status, waitMs } = this.#decide(id)
+    this.#underWay.set(key, performance.now() + waitMs)
+    await new Promise((resolve) => setTimeout(resolve, waitMs))
+    if (status === 500) {
+      this.#visits.errors500++
+      return send(response, 500, { error: 'something went wrong' })
+    }
+    if (status === 429) {
+      this.#visits.errors429++
+      return send(response, 429, { error: 'not so fast' }, { 'retry-after': String(RETRY_AFTER_S) })
+    }
+    if (response.destroyed) this.#visits.cut++
+    else this.#visits.served++
+    send(response, 200, page)
+  }
+
+  #listSections(): { key: string; group: string; url: string }[] {
+    return this.#directory.targets.map(({ key, state }) => ({
+      key,
+      group: state.toUpperCase(),
+      url: `${this.address}/${key}`,
+    }))
+  }
+
+  #page(key: string, number: number): SitePage | null {
+    const section = this.#sections.get(key)
+    const listings = section?.pages[number - 1]
+    if (!section || !listings) return null
+    const isLast = number === section.pages.length
+    const next = isLast ? null : `${this.address}/${key}?page=${number + 1}`
+    return { listings, pages: section.pages.length, next }
+  }
+
+  /** By the how-manieth request for this page it is, and nothing else: the third one is always answered. */
+  #decide(id: string): Answer {
+    const { seed } = this.#directory
+    const asked = (this.#asked.get(id) ?? 0) + 1
+    this.#asked.set(id, asked)
+    const fault = asked > 2 ? 1 : fraction(seed, id, asked, 'fault')
+    const waitMs = Math.min(WAIT_MAX_MS, latency(fraction(seed, id, asked, 'wait')) * this.#pace)
+    if (fault < ERROR_500) return { status: 500, waitMs: waitMs / 2 }
+    if (fault < ERROR_500 + ERROR_429) return { status: 429, waitMs: waitMs / 4 }
+    const accepted = (this.#accepted.get(id) ?? 0) + 1
+    this.#accepted.set(id, accepted)
+    if (accepted > 1) this.#visits.again++
+    return { status: 200, waitMs }
+  }
+}
+
+/** Mostly 150 to 500 ms; some pages take over a second. */
+function latency(dice: number): number {
+  if (dice < SLOW) return 1_000 + (dice / SLOW) * 600
+  return 150 + ((dice - SLOW) / (1 - SLOW)) * 350
+}
+
+function send(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers })
+  response.end(JSON.stringify(body))
+}

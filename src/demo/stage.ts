@@ -1,0 +1,34 @@
+import type { RunId, WorkerId } from '../model/id.ts'
+import type { Millis } from '../model/time.ts'
+import type { Store } from '../store/store.ts'
+import type { Crew } from './crew.ts'
+import type { Look } from './lookout.ts'
+import type { Narrator } from './narrator.ts'
+import type { Dice } from './random.ts'
+import type { Site } from './site.ts'
+
+/** What the acts have in common. */
+export type Stage = {
+  readonly store: Store
+  readonly run: RunId
+  readonly crew: Crew
+  readonly site: Site
+  readonly dice: Dice
+  readonly narrator: Narrator
+  /** Fires when the run is over, or Ctrl-C was pressed: nothing more is to be done. */
+  readonly over: AbortSignal
+  readonly look: () => Promise<Look>
+}
+
+/** A kill -9, and how long each target that the worker had in hand was without an owner. */
+export type Kill = {
+  readonly at: Millis
+  readonly worker: WorkerId
+  readonly recoveriesMs: readonly number[]
+}
+
+/** A SIGTERM of all, and how long it took. */
+export type Deploy = { readonly stoppedMs: number; readonly backMs: number | null }
+
+/** A worker that was stopped for longer than its lease, and woke up to write. */
+export type Zombie = { readonly silentMs: number; readonly refused: number }

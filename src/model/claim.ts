@@ -1,0 +1,31 @@
+import type { ClaimId, RunId, TargetId, WorkerId } from './id.ts'
+import type { Cursor } from './target.ts'
+
+/**
+ * The right to write to a target. Every write repeats all of it. The epoch only grows; the claim id
+ * is random, so that two owners stay apart even when a restored backup took the epoch back.
+ */
+export type Claim = {
+  readonly target: TargetId
+  readonly epoch: number
+  readonly claimId: ClaimId
+  readonly worker: WorkerId
+}
+
+/** A claim just made, with what its holder needs to go on. */
+export type Claimed = Claim &
+  Cursor & {
+    readonly run: RunId
+    readonly source: string
+    readonly key: string
+    readonly group: string | null
+    readonly url: string | null
+    readonly errors: number
+    /** It took a worker down since its last page: its holder takes nothing else beside it. */
+    readonly suspect: boolean
+  }
+
+/** What became of a fenced write. */
+export type Outcome<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly error: Error }

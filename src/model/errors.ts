@@ -1,0 +1,154 @@
+import type { Claim } from './claim.ts'
+import { shortId } from './id.ts'
+
+/** Exit codes that scripts can use. */
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  leftForAPerson: 3,
+  alreadyRunning: 5,
+  leaseLost: 6,
+  unreachable: 7,
+  schema: 9,
+  resumable: 75,
+} as const
+
+/** An error is advice: a stable code, what happened and why, and what to do now. See docs/errors.md. */
+export class UnstuckError extends Error {
+  readonly code: string
+  readonly exitCode: number
+
+  constructor(code: string, exitCode: number, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = new.target.name
+    this.code = code
+    this.exitCode = exitCode
+  }
+}
+
+/** A write came from a claim that is no longer the current one. Nothing was changed. */
+export class LeaseLost extends UnstuckError {
+  readonly claim: Claim
+
+  constructor(claim: Claim, because: string) {
+    super(
+      'E_LEASE_LOST',
+      EXIT.leaseLost,
+      `Target ${shortId(claim.target)} is no longer ours (epoch ${claim.epoch}): ${because}. ` +
+        'Nothing was written. Drop it; its new owner goes on from the last saved page.',
+    )
+    this.claim = claim
+  }
+}
+
+/** A checkpoint named a page that is already behind the cursor. */
+export class PageBehind extends UnstuckError {
+  constructor(target: string, page: number, at: number) {
+    super(
+      'E_PAGE_BEHIND',
+      EXIT.failed,
+      `Page ${page} of target ${shortId(target)} is behind its cursor, which stands at page ${at}. ` +
+        `A cursor only moves forward; go on from page ${at + 1}.`,
+    )
+  }
+}
+
+/** Somebody lives and works on this source. */
+export class AlreadyRunning extends UnstuckError {
+  readonly source: string
+  readonly run: string
+
+  constructor(source: string, run: string, who: string) {
+    super(
+      'E_ALREADY_RUNNING',
+      EXIT.alreadyRunning,
+      `${source} is already running: run ${shortId(run)}, ${who}. ` +
+        `Wait for it, or look with \`unstuck show ${shortId(run)}\`.`,
+    )
+    this.source = source
+    this.run = run
+  }
+}
+
+/** The page's content cannot be stored as it is; trying again will not help. */
+export class PageRejected extends UnstuckError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('E_PAGE_REJECTED', EXIT.failed, message, options)
+  }
+}
+
+/** The database does not answer, now. Work waits and goes on when it is back. */
+export class StoreUnavailable extends UnstuckError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('E_DB_UNREACHABLE', EXIT.unreachable, message, options)
+  }
+}
+
+export class StoreReadOnly extends UnstuckError {
+  constructor(where: string, options?: ErrorOptions) {
+    super(
+      'E_DB_READ_ONLY',
+      EXIT.unreachable,
+      `The database ${where} can be read but not written. Check its file permissions, the disk, ` +
+        'or whether this address leads to a standby; then start again.',
+      options,
+    )
+  }
+}
+
+export class SchemaTooNew extends UnstuckError {
+  constructor(found: number, known: number) {
+    super(
+      'E_SCHEMA_NEWER',
+      EXIT.schema,
+      `The database has schema version ${found}; this unstuck knows up to ${known}. ` +
+        'Nothing was written. Install the newer unstuck that migrated it.',
+    )
+  }
+}
+
+export class UnusableStore extends UnstuckError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('E_DB_UNUSABLE', EXIT.unreachable, message, options)
+  }
+}
+
+/** Wrong flag, module, config or argument: the caller can mend it. */
+export class UsageError extends UnstuckError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('E_USAGE', EXIT.usage, message, options)
+  }
+}
+
+export class NotFound extends UnstuckError {
+  constructor(what: string, hint: string) {
+    super('E_NOT_FOUND', EXIT.usage, `There is no ${what}. ${hint}`)
+  }
+}
+
+/** A worker is stopping: thrown into pages that are cut short, and by `run.signal`. */
+export class Stopping extends UnstuckError {
+  constructor(because: string) {
+    super(
+      'E_STOPPING',
+      EXIT.resumable,
+      `Stopping: ${because}. Saved pages are kept; the rest is resumable.`,
+    )
+  }
+}
+
+/** Thrown by a page handler that knows when to come back, as after a 429 with Retry-After. */
+export class RetryLater extends UnstuckError {
+  readonly afterMs: number
+
+  constructor(afterMs: number, message = 'asked to come back later') {
+    super('E_RETRY_LATER', EXIT.failed, message)
+    this.afterMs = afterMs
+  }
+}
+
+/** The message of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,18 @@
+import { randomUUIDv7 } from 'node:crypto'
+
+/** Ids are UUIDv7: unique everywhere, and those made later sort later (to the millisecond). */
+export type Id = string
+export type RunId = Id
+export type TargetId = Id
+export type WorkerId = Id
+/** Chosen by the claiming process before it asks, so that an answer that got lost can be asked for again. */
+export type ClaimId = Id
+
+export function newId(): Id {
+  return randomUUIDv7()
+}
+
+/** What people see and type. The first digits of a UUIDv7 are the time and look alike; the last are random. */
+export function shortId(id: Id): string {
+  return id.slice(-8)
+}

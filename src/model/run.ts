@@ -1,0 +1,74 @@
+import type { RunId, WorkerId } from './id.ts'
+import type { Policy } from './policy.ts'
+import type { TargetStatus } from './target.ts'
+import type { Millis } from './time.ts'
+
+export const RUN_STATUSES = [
+  'queued',
+  'running',
+  'interrupted',
+  'succeeded',
+  'failed',
+  'cancelled',
+  'abandoned',
+] as const
+export type RunStatus = (typeof RUN_STATUSES)[number]
+
+/** A source has at most one run in these, by a unique index. */
+export const LIVE_STATUSES = ['queued', 'running', 'interrupted'] as const
+
+export function isLive(status: RunStatus): boolean {
+  return (LIVE_STATUSES as readonly string[]).includes(status)
+}
+
+/** `crawl`: many targets, many workers. `single`: one target, one owner (`begin`, a wrapped command). */
+export type RunKind = 'crawl' | 'single'
+
+/** Kept in the transactions that change them, per run, group and worker; never counted from rows. */
+export type Counts = {
+  readonly targets: Readonly<Record<TargetStatus, number>>
+  readonly pages: number
+  readonly itemsNew: number
+  readonly itemsUpdated: number
+  readonly itemsUnchanged: number
+  /** What the crawl reported as skipped. */
+  readonly skipped: number
+  /** Writes by a claim that was no longer the current one. */
+  readonly refused: number
+}
+
+/** One execution for a source. */
+export type Run = {
+  readonly id: RunId
+  readonly source: string
+  readonly kind: RunKind
+  readonly status: RunStatus
+  readonly createdAt: Millis
+  /** Set by the first claim. */
+  readonly startedAt: Millis | null
+  /** Set when all targets are in. Until then the run cannot end. */
+  readonly plannedAt: Millis | null
+  readonly finishedAt: Millis | null
+  readonly lastActivityAt: Millis
+  readonly counts: Counts
+  /** What a run with one target said of its progress; null for a crawl, or when it said nothing. */
+  readonly progress: { readonly done: number; readonly total: number } | null
+  /** How often it was taken up again. */
+  readonly resumes: number
+  /** How often it was tried again from nothing: carried from the run this one follows. */
+  readonly retries: number
+  readonly retryOf: RunId | null
+  readonly error: string | null
+  /** The worker of a run with one target; a crawl has many and no owner. */
+  readonly owner: WorkerId | null
+  /** As given when the run was queued or last worked on, so that any process can judge it. */
+  readonly policy: Policy
+}
+
+export function openTargets(counts: Counts): number {
+  return counts.targets.planned + counts.targets.in_progress
+}
+
+export function totalTargets(counts: Counts): number {
+  return Object.values(counts.targets).reduce((sum, n) => sum + n, 0)
+}

@@ -1,0 +1,59 @@
+import type { ClaimId, RunId, TargetId, WorkerId } from './id.ts'
+import type { Millis } from './time.ts'
+
+export const TARGET_STATUSES = [
+  'planned',
+  'in_progress',
+  'done',
+  'failed',
+  'stuck',
+  'parked',
+] as const
+export type TargetStatus = (typeof TARGET_STATUSES)[number]
+
+/** What `targets()` yields. The same key twice is one target. */
+export type NewTarget = {
+  readonly key: string
+  readonly group?: string
+  readonly url?: string
+}
+
+/** Where the next worker picks up. All of it moves with a page, or not at all. */
+export type Cursor = {
+  /** Checkpoints committed so far. Each page says which one it expects to follow. */
+  readonly seq: number
+  /** The last completed page; 0 before the first. It only grows. */
+  readonly page: number
+  readonly pageTarget: number | null
+  readonly next: string | null
+  readonly lastItemId: string | null
+  /** The crawl's own notes, any JSON. */
+  readonly cursor: unknown
+}
+
+/** One unit of a run's work that must reach its end, however many workers die on the way. */
+export type Target = Cursor & {
+  readonly id: TargetId
+  readonly run: RunId
+  readonly key: string
+  readonly group: string | null
+  readonly url: string | null
+  readonly status: TargetStatus
+  /** Counts every claim ever made, so that a late worker can be told from a live one. */
+  readonly epoch: number
+  /** The current claim, or the last one when nobody holds it. */
+  readonly claimId: ClaimId | null
+  readonly worker: WorkerId | null
+  readonly claimedAt: Millis | null
+  /** Claims that did not end in a clean stop. Nothing sets it back. */
+  readonly attempts: number
+  /** Errors of its handler since its last page. */
+  readonly errors: number
+  /** Workers lost while they held it, since its last page. */
+  readonly crashes: number
+  /** Of these, how many held nothing else: only they count towards parking. */
+  readonly crashesAlone: number
+  readonly lastActivityAt: Millis
+  readonly lastError: string | null
+  readonly finishedAt: Millis | null
+}

@@ -1,0 +1,35 @@
+/** A moment, in milliseconds since 1970 (UTC), by the store's clock unless a comment says otherwise. */
+export type Millis = number
+
+const UNITS: Record<string, number> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+}
+
+/** A length of time as people write it: `250ms`, `30s`, `15m`, `24h`, `7d`; a number is milliseconds. */
+export type Duration = string | number
+
+/** Milliseconds of a duration, or null when it is not one. */
+export function parseDuration(value: unknown): number | null {
+  if (typeof value === 'number') return Number.isFinite(value) && value >= 0 ? value : null
+  if (typeof value !== 'string') return null
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(value.trim())
+  const unit = match && UNITS[match[2]!]
+  return match && unit ? Math.round(Number(match[1]) * unit) : null
+}
+
+/** An age in words for people: `850 ms`, `4 s`, `12 min`, `26 h`, `3 days`. */
+export function inWords(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
+  if (ms < 120_000) return `${Math.round(ms / 1_000)} s`
+  if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min`
+  if (ms < 172_800_000) return `${Math.round(ms / 3_600_000)} h`
+  return `${Math.round(ms / 86_400_000)} days`
+}
+
+export function iso(at: Millis): string {
+  return new Date(at).toISOString()
+}

@@ -1,0 +1,23 @@
+import type { RunStatus } from './run.ts'
+import type { TargetStatus } from './target.ts'
+
+/** Every legal change of state; anything else is a bug. The tests hold both stores to these tables by triggers. */
+export const TARGET_MOVES: Readonly<Record<TargetStatus, readonly TargetStatus[]>> = {
+  planned: ['in_progress', 'parked'],
+  in_progress: ['planned', 'done', 'failed', 'stuck', 'parked'],
+  done: [],
+  failed: ['planned', 'parked'],
+  stuck: ['planned', 'parked', 'failed'],
+  parked: ['planned'],
+}
+
+export const RUN_MOVES: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
+  queued: ['running', 'cancelled', 'abandoned', 'failed', 'succeeded'],
+  running: ['interrupted', 'succeeded', 'failed', 'cancelled', 'abandoned'],
+  interrupted: ['running', 'succeeded', 'failed', 'cancelled', 'abandoned'],
+  // Ended runs move again only when a person asks: a reset reopens them, a revert takes the end back.
+  succeeded: [],
+  failed: ['interrupted', 'running', 'queued'],
+  cancelled: ['interrupted', 'queued', 'running'],
+  abandoned: ['interrupted', 'queued', 'running'],
+}

@@ -1,0 +1,58 @@
+import type { WorkerId } from './id.ts'
+import type { Millis } from './time.ts'
+
+/** Who a process is. A name alone is never enough: names and pids come back after a restart. */
+export type ProcessIdentity = {
+  readonly host: string
+  readonly pid: number
+  /** Kernel ticks at which the process started; null where the system does not tell (not Linux). */
+  readonly startTicks: number | null
+  /** The kernel's random id of this boot; null where there is none. */
+  readonly bootId: string | null
+  /** Pids mean something only inside one namespace (a container has its own). */
+  readonly pidNamespace: string | null
+}
+
+/** What a worker holds that its death sets free. */
+export type Presence =
+  | { readonly kind: 'file'; readonly path: string; readonly inode: string }
+  | { readonly kind: 'session'; readonly key: string }
+  /** Nothing to hold: a pooler stands between, or the engine has no locks. Heartbeats decide alone. */
+  | { readonly kind: 'none' }
+
+/** A process that claims targets. */
+export type Worker = {
+  readonly id: WorkerId
+  readonly source: string
+  readonly process: ProcessIdentity
+  readonly presence: Presence
+  readonly version: string
+  readonly heartbeatMs: number
+  /** How long others must wait in silence before they may take its targets. */
+  readonly leaseMs: number
+  readonly startedAt: Millis
+  readonly lastBeatAt: Millis
+  /** Grows by one with each beat: recovery repeats it to see that the silence it judged still lasts. */
+  readonly beats: number
+  /** How long the worker's main thread had been busy without a break at the last beat. */
+  readonly loopLagMs: number
+  /** Set when it ended, or was proven dead; a later beat takes it back. */
+  readonly endedAt: Millis | null
+}
+
+/** What the store and the kernel can tell about a worker at one moment. */
+export type Evidence = {
+  readonly presence: 'held' | 'free' | 'unknown'
+  readonly presenceKind: Presence['kind']
+  readonly process: 'alive' | 'gone' | 'unknown'
+  /** Since its last beat, by the store's clock. */
+  readonly beatAgeMs: number
+  readonly heartbeatMs: number
+  readonly leaseMs: number
+  readonly loopLagMs: number
+  readonly host: string
+  readonly pid: number
+}
+
+/** `gone`: proven dead. `silent`: no beat for a lease. `stalled`: beats, but no progress. */
+export type Sign = 'present' | 'gone' | 'silent' | 'stalled' | 'unknown'

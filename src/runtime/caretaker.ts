@@ -1,0 +1,188 @@
+import type { Judge } from '../decide/sign.ts'
+import { messageOf, UnstuckError } from '../model/errors.ts'
+import type { UnstuckEvent } from '../model/event.ts'
+import { shortId, type ClaimId, type WorkerId } from '../model/id.ts'
+import { SWEEP_MS } from '../model/policy.ts'
+import type { Presence } from '../model/worker.ts'
+import { thisProcess } from '../store/host.ts'
+import type { BeatAnswer, HeldPresence, Store } from '../store/store.ts'
+import type { Clock } from './clock.ts'
+import { sweep } from './sweep.ts'
+
+export type CaretakerOptions = {
+  readonly worker: WorkerId
+  /** Empty for a process that begins runs by itself, of any source. */
+  readonly source: string
+  readonly version: string
+  readonly heartbeatMs: number
+  readonly leaseMs: number
+}
+
+/** What the caretaker needs to know, and whom it tells. */
+export type CaretakerHost = {
+  /** Claims the process holds, and those it has asked for without an answer yet. */
+  claims(): { held: readonly ClaimId[]; asked: readonly ClaimId[] }
+  /** How long the main thread has been busy without a break. */
+  loopLagMs(): number
+  emit(event: UnstuckEvent): void
+  /** A beat was accepted. `lost`: claims that are no longer ours. */
+  onBeat(beat: { lost: ClaimId[]; cancelled: ClaimId[]; tooOld: boolean }): void
+  /** Targets came free. */
+  onRecovered(): void
+  /** It cannot go on: the worker must stop. */
+  onFatal(error: unknown): void
+}
+
+const TURN_MS = 3 * SWEEP_MS
+const SETTLE_EVERY_MS = 1_000
+const JOURNAL_BEAT_EVERY_MS = 10_000
+
+/**
+ * Keeps a worker's signs of life and looks after the dead: it holds the presence, beats, and sweeps when it is its
+ * turn. It runs on a thread of its own, so that a long page or a busy event loop never looks like death.
+ */
+export class Caretaker {
+  readonly #store: Store
+  readonly #options: CaretakerOptions
+  readonly #host: CaretakerHost
+  readonly #clock: Clock
+  readonly #stopping = new AbortController()
+  #presence: HeldPresence | null = null
+  #loops: Promise<unknown> = Promise.resolve()
+  #beatsInARow = 0
+  #lastBeatAt = 0
+  /** Start of the time without a gap; before the first gap there is no limit to it. */
+  #steadySince = -Infinity
+  #serverUpMs = Infinity
+  #troubleSince: number | null = null
+
+  constructor(store: Store, options: CaretakerOptions, host: CaretakerHost, clock: Clock) {
+    this.#store = store
+    this.#options = options
+    this.#host = host
+    this.#clock = clock
+  }
+
+  /** Takes the lock, registers, is heard twice, and recovers what is dead. Then goes on by itself. */
+  async start(): Promise<Presence> {
+    const { worker, source, version, heartbeatMs, leaseMs } = this.#options
+    this.#presence = await this.#store.holdPresence(worker)
+    const { presence } = this.#presence
+    const process = thisProcess()
+    await this.#store.register({
+      id: worker,
+      source,
+      process,
+      presence,
+      version,
+      heartbeatMs,
+      leaseMs,
+    })
+    await this.#beat()
+    await this.#beat()
+    await this.#recover().catch((error: unknown) => this.#trouble(error))
+    this.#loops = Promise.all([
+      this.#every(heartbeatMs, () => this.#beat()),
+      this.#every(SWEEP_MS, () => this.#recover()),
+    ])
+    return presence
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#loops
+    // Whoever comes next need not wait for proof. If the store is away, the freed lock is the proof.
+    await this.#store.retire(this.#options.worker).catch((error: unknown) => this.#trouble(error))
+    await this.#store.settle().catch((error: unknown) => this.#trouble(error))
+    await this.#presence?.release()
+  }
+
+  async #every(ms: number, act: () => Promise<void>): Promise<void> {
+    const { signal } = this.#stopping
+    // A steady pace: the time an act takes counts, a late one is not made up for.
+    for (let next = this.#clock.now() + ms; ; next = Math.max(next + ms, this.#clock.now())) {
+      await this.#clock.sleep(next - this.#clock.now(), signal)
+      if (signal.aborted) return
+      try {
+        await act()
+      } catch (error) {
+        this.#trouble(error)
+      }
+    }
+  }
+
+  async #beat(): Promise<void> {
+    const { worker } = this.#options
+    const { held, asked } = this.#host.claims()
+    const loopLagMs = this.#host.loopLagMs()
+    let answer: BeatAnswer
+    try {
+      answer = await this.#store.beat({ worker, claimIds: [...held, ...asked], loopLagMs })
+    } catch (error) {
+      this.#beatsInARow = 0
+      throw error
+    }
+    this.#heard(answer, held, loopLagMs)
+  }
+
+  #heard(answer: BeatAnswer, named: readonly ClaimId[], loopLagMs: number): void {
+    const now = this.#clock.now()
+    const { heartbeatMs } = this.#options
+    if (this.#lastBeatAt > 0 && now - this.#lastBeatAt > 2 * heartbeatMs) this.#steadySince = now
+    if (this.#troubleSince !== null) {
+      this.#host.emit({ type: 'store_back', afterMs: Math.round(now - this.#troubleSince) })
+      this.#troubleSince = null
+    }
+    const lastJournalSlot = Math.floor(this.#lastBeatAt / JOURNAL_BEAT_EVERY_MS)
+    this.#lastBeatAt = now
+    this.#beatsInARow++
+    this.#serverUpMs =
+      answer.serverStartedAt === null ? Infinity : answer.now - answer.serverStartedAt
+    if (Math.floor(now / JOURNAL_BEAT_EVERY_MS) !== lastJournalSlot) {
+      this.#host.emit({ type: 'heartbeat', claims: named.length, loopLagMs })
+    }
+    const stillHeld = new Set(answer.held)
+    this.#host.onBeat({
+      lost: named.filter((id) => !stillHeld.has(id)),
+      cancelled: [...answer.cancelled],
+      tooOld: answer.tooOld,
+    })
+  }
+
+  async #recover(): Promise<void> {
+    const { worker } = this.#options
+    // Who cannot be heard itself must not judge others.
+    if (this.#beatsInARow < 2 || !(await this.#store.takeTurn(worker, TURN_MS))) return
+    const verdicts = await sweep(this.#store, {
+      judge: this.#judge(),
+      actor: `worker ${shortId(worker)}`,
+      self: worker,
+    })
+    for (const verdict of verdicts) this.#host.emit({ type: 'recovery', verdict })
+    if (verdicts.some((verdict) => verdict.applied)) this.#host.onRecovered()
+    if (this.#clock.now() - this.#settledAt < SETTLE_EVERY_MS) return
+    this.#settledAt = this.#clock.now()
+    for (const { run, status } of await this.#store.settle()) {
+      if (status !== 'interrupted') this.#host.emit({ type: 'run_end', run, status })
+    }
+  }
+
+  #settledAt = -Infinity
+
+  #judge(): Judge {
+    const sinceGap = this.#clock.now() - this.#steadySince
+    return { beatsInARow: this.#beatsInARow, steadyForMs: Math.min(sinceGap, this.#serverUpMs) }
+  }
+
+  /** The store is away: said once, then work goes on trying. Anything else is beyond repair here. */
+  #trouble(error: unknown): void {
+    if (error instanceof UnstuckError && error.code === 'E_DB_UNREACHABLE') {
+      if (this.#troubleSince !== null) return
+      this.#troubleSince = this.#clock.now()
+      this.#host.emit({ type: 'store_trouble', message: error.message })
+      return
+    }
+    this.#host.emit({ type: 'store_trouble', message: messageOf(error) })
+    this.#host.onFatal(error)
+  }
+}

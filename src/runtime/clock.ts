@@ -1,0 +1,19 @@
+import { setTimeout as sleepFor } from 'node:timers/promises'
+
+/** Time and chance inside a process. Durations are monotonic; only the store's clock decides about leases. */
+export type Clock = {
+  /** Milliseconds since some moment, never set back. */
+  now(): number
+  /** Resolves after the time, or at once when the signal fires. Never rejects. */
+  sleep(ms: number, wake?: AbortSignal): Promise<void>
+  /** From 0 to 1. */
+  random(): number
+}
+
+export const REAL_CLOCK: Clock = {
+  now: () => performance.now(),
+  sleep: async (ms, wake) => {
+    await sleepFor(ms, undefined, wake ? { signal: wake } : {}).catch(() => {})
+  },
+  random: () => Math.random(),
+}

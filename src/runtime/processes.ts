@@ -1,0 +1,122 @@
+import { fork, type ChildProcess } from 'node:child_process'
+import { decideRestart } from '../decide/restart.ts'
+import { EXIT } from '../model/errors.ts'
+import type { Clock } from './clock.ts'
+
+/** How the parent asks a worker process to stop. */
+export const STOP_MESSAGE = 'unstuck:stop'
+const PARENT = 'UNSTUCK_PARENT'
+
+/** Whether this is one of them. A channel alone is no sign of it: process managers hold one too. */
+export function isWorkerProcess(): boolean {
+  return process.env[PARENT] === String(process.ppid)
+}
+
+export type ProcessesOptions = {
+  readonly count: number
+  /** The program and arguments of one worker process. */
+  readonly module: string
+  readonly args: readonly string[]
+  /** Added to the environment. */
+  readonly env: Readonly<Record<string, string>>
+  readonly clock: Clock
+  readonly log: (message: string) => void
+}
+
+/**
+ * A number of worker processes, each started again when it dies. Each has a process group of its own, so that Ctrl-C
+ * reaches only the parent, which then stops them once; and a channel to it, so that they drain when it dies.
+ */
+export class Processes {
+  readonly #options: ProcessesOptions
+  readonly #children = new Set<ChildProcess>()
+  readonly #stopping = new AbortController()
+  readonly #codes: number[] = []
+
+  constructor(options: ProcessesOptions) {
+    this.#options = options
+  }
+
+  /** Resolves with the exit code when every process has ended and none is to be started again. */
+  async run(): Promise<number> {
+    await Promise.all(Array.from({ length: this.#options.count }, (_, n) => this.#keepAlive(n + 1)))
+    return exitCodeOf(this.#codes)
+  }
+
+  /** Asks all to stop. */
+  stop(): void {
+    if (this.#stopping.signal.aborted) return
+    this.#stopping.abort()
+    for (const child of this.#children) {
+      // One that has just died cannot be told, and need not be.
+      if (child.connected) child.send(STOP_MESSAGE, () => {})
+    }
+  }
+
+  /** Ends all at once, each with whatever it has started itself. */
+  end(): void {
+    for (const { pid } of this.#children) if (pid !== undefined) killGroup(pid)
+  }
+
+  async #keepAlive(n: number): Promise<void> {
+    const { clock, log } = this.#options
+    const { signal } = this.#stopping
+    let quickEnds = 0
+    while (!signal.aborted) {
+      const startedAt = clock.now()
+      const { code, killedBy } = await this.#runOnce()
+      const decision = decideRestart({ code, uptimeMs: clock.now() - startedAt, quickEnds })
+      if (decision.action === 'give-up') this.stop()
+      if (signal.aborted || decision.action !== 'restart') {
+        this.#codes.push(code ?? EXIT.resumable)
+        return
+      }
+      const when = decision.afterMs > 0 ? ` in ${Math.round(decision.afterMs / 1000)} s` : ''
+      log(`worker process ${n} died (${killedBy ?? `exit code ${code}`}); starting it again${when}`)
+      quickEnds = decision.quickEnds
+      await clock.sleep(decision.afterMs, signal)
+    }
+    this.#codes.push(EXIT.resumable)
+  }
+
+  #runOnce(): Promise<{ code: number | null; killedBy: string | null }> {
+    const child = fork(this.#options.module, [...this.#options.args], {
+      detached: true,
+      env: { ...process.env, ...this.#options.env, [PARENT]: String(process.pid) },
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    })
+    this.#children.add(child)
+    return new Promise((resolve) => {
+      const ended = (code: number | null, killedBy: string | null): void => {
+        this.#children.delete(child)
+        resolve({ code, killedBy })
+      }
+      child.once('exit', (code, signal) => ended(code, signal))
+      child.once('error', (error) => {
+        this.#options.log(`a worker process could not be started: ${error.message}`)
+        if (child.pid === undefined) ended(EXIT.failed, null)
+      })
+    })
+  }
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL')
+  } catch {
+    // It is gone already.
+  }
+}
+
+/** What is wrong weighs more than what is left, and that more than what is done. */
+function exitCodeOf(codes: readonly number[]): number {
+  const order = [
+    EXIT.usage,
+    EXIT.schema,
+    EXIT.unreachable,
+    EXIT.failed,
+    EXIT.resumable,
+    EXIT.leftForAPerson,
+  ]
+  return order.find((code) => codes.includes(code)) ?? codes.find((code) => code !== 0) ?? EXIT.done
+}

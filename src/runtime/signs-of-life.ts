@@ -1,0 +1,147 @@
+import { Worker as Thread } from 'node:worker_threads'
+import { UnstuckError } from '../model/errors.ts'
+import type { UnstuckEvent } from '../model/event.ts'
+import type { ClaimId } from '../model/id.ts'
+import type { Presence } from '../model/worker.ts'
+import { uptimeMs } from '../store/host.ts'
+import type { CaretakerOptions } from './caretaker.ts'
+import type { FromThread, ThreadData, ToThread } from './caretaker-thread.ts'
+
+export type LifeHost = {
+  emit(event: UnstuckEvent): void
+  onLost(claims: ClaimId[]): void
+  onCancelled(claims: ClaimId[]): void
+  onRecovered(): void
+  /** No more beats will come: stop working. */
+  onFatal(error: UnstuckError): void
+}
+
+const PULSE_EVERY_MS = 100
+
+/** The main thread's side of the caretaker: tells it what is claimed, and hears what was lost. */
+export class SignsOfLife {
+  readonly #host: LifeHost
+  readonly #thread: Thread
+  readonly #pulse = new SharedArrayBuffer(4)
+  readonly #pulseTimer: NodeJS.Timeout
+  readonly #held = new Set<ClaimId>()
+  readonly #asked = new Set<ClaimId>()
+  readonly #leaseMs: number
+  readonly #started = Promise.withResolvers<Presence>()
+  readonly #stopped = Promise.withResolvers<void>()
+  #lastBeatAt = 0
+  #isStopping = false
+
+  constructor(db: string, options: CaretakerOptions, host: LifeHost) {
+    this.#host = host
+    this.#leaseMs = options.leaseMs
+    this.#beatPulse()
+    this.#pulseTimer = setInterval(() => this.#beatPulse(), PULSE_EVERY_MS)
+    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
+    this.#thread = new Thread(new URL(`./caretaker-thread.${extension}`, import.meta.url), {
+      workerData: { db, options, pulse: this.#pulse } satisfies ThreadData,
+      name: 'unstuck-caretaker',
+    })
+    this.#thread.on('message', (message: FromThread) => this.#hear(message))
+    this.#thread.on('error', (error) => this.#fail(unexpected(error)))
+    this.#thread.on('exit', () => {
+      clearInterval(this.#pulseTimer)
+      if (!this.#isStopping) this.#fail(unexpected(new Error('the heartbeat thread ended')))
+      this.#stopped.resolve()
+    })
+  }
+
+  /** Resolves when the worker is registered, heard, and what was dead has been recovered. */
+  async started(): Promise<Presence> {
+    const presence = await this.#started.promise
+    // From here on it lives beside the work and does not keep a finished program from ending.
+    this.#thread.unref()
+    this.#pulseTimer.unref()
+    return presence
+  }
+
+  /** Whoever cannot beat stops claiming: half a lease without one is too long. */
+  canClaim(): boolean {
+    return performance.now() - this.#lastBeatAt < this.#leaseMs / 2
+  }
+
+  /** Named before the claim is asked for, so that no beat takes it for one whose answer got lost. */
+  asking(claims: readonly ClaimId[]): void {
+    for (const id of claims) this.#asked.add(id)
+    this.#tellClaims()
+  }
+
+  /** The answer is there: these were given, the rest of what was asked for was not. */
+  answered(asked: readonly ClaimId[], given: readonly ClaimId[]): void {
+    for (const id of asked) this.#asked.delete(id)
+    for (const id of given) this.#held.add(id)
+    this.#tellClaims()
+  }
+
+  ended(claim: ClaimId): void {
+    this.#held.delete(claim)
+    this.#tellClaims()
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#isStopping) {
+      this.#isStopping = true
+      this.#thread.ref()
+      this.#tell({ type: 'stop' })
+    }
+    await this.#stopped.promise
+  }
+
+  #hear(message: FromThread): void {
+    switch (message.type) {
+      case 'started':
+        return this.#started.resolve(message.presence)
+      case 'event':
+        return this.#host.emit(message.event)
+      case 'recovered':
+        return this.#host.onRecovered()
+      case 'fatal':
+        return this.#fail(
+          new UnstuckError(message.error.code, message.error.exitCode, message.error.message),
+        )
+      case 'stopped':
+        return
+      case 'beat':
+        this.#lastBeatAt = performance.now()
+        if (message.lost.length > 0) this.#host.onLost(message.lost)
+        if (message.cancelled.length > 0) this.#host.onCancelled(message.cancelled)
+        if (message.tooOld) this.#fail(TOO_OLD)
+    }
+  }
+
+  #fail(error: UnstuckError): void {
+    this.#started.reject(error)
+    if (!this.#isStopping) this.#host.onFatal(error)
+  }
+
+  #tellClaims(): void {
+    this.#tell({ type: 'claims', held: [...this.#held], asked: [...this.#asked] })
+  }
+
+  #tell(message: ToThread): void {
+    this.#thread.postMessage(message)
+  }
+
+  #beatPulse(): void {
+    Atomics.store(new Int32Array(this.#pulse), 0, uptimeMs() | 0)
+  }
+}
+
+const TOO_OLD = new UnstuckError(
+  'E_SCHEMA_NEWER',
+  9,
+  'The database was migrated beyond what this version of unstuck may write to. It hands its work back and ends. Install the newer version.',
+)
+
+function unexpected(error: unknown): UnstuckError {
+  if (error instanceof UnstuckError) return error
+  const reason = error instanceof Error ? error.message : String(error)
+  return new UnstuckError('E_UNEXPECTED', 1, `The heartbeat thread failed: ${reason}`, {
+    cause: error,
+  })
+}

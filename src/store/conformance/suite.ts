@@ -1,0 +1,40 @@
+import { describe } from 'node:test'
+import type { Engine } from '../../testing/test-database.ts'
+import { booksTests } from './books.ts'
+import { checkpointTests } from './checkpoints.ts'
+import { claimingTests } from './claiming.ts'
+import { crashTests } from './crashes.ts'
+import { faultTests } from './faults.ts'
+import { fencingTests } from './fencing.ts'
+import { itemTests } from './items.ts'
+import { listingTests } from './listing.ts'
+import { oneLiveRunTests } from './one-live-run.ts'
+import { openingTests } from './opening.ts'
+import { planningTests } from './planning.ts'
+import { presenceTests } from './presence.ts'
+import { recoveryTests } from './recovery.ts'
+import { settleTests } from './settle.ts'
+import { turnTests } from './turn.ts'
+import { workerTests } from './workers.ts'
+
+/** What every engine must keep. An engine's own test file calls this and adds what is its alone. */
+export function conformance(engine: Engine): void {
+  describe(`${engine.name} keeps the store's laws`, () => {
+    describe('opening', () => openingTests(engine))
+    describe('one live run', () => oneLiveRunTests(engine))
+    describe('planning', () => planningTests(engine))
+    describe('settling', () => settleTests(engine))
+    describe('listing', () => listingTests(engine))
+    describe('claiming', () => claimingTests(engine))
+    describe('crashes', () => crashTests(engine))
+    describe('fencing', () => fencingTests(engine))
+    describe('checkpoints', () => checkpointTests(engine))
+    describe('items', () => itemTests(engine))
+    describe('workers', () => workerTests(engine))
+    describe('presence', () => presenceTests(engine))
+    describe('recovery', () => recoveryTests(engine))
+    describe('turns', () => turnTests(engine))
+    describe('books', () => booksTests(engine))
+    describe('faults', () => faultTests(engine))
+  })
+}

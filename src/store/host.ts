@@ -1,0 +1,72 @@
+import { readFileSync, readlinkSync } from 'node:fs'
+import { hostname } from 'node:os'
+import process from 'node:process'
+import type { Evidence, ProcessIdentity } from '../model/worker.ts'
+
+/** Who this process is. */
+export function thisProcess(): ProcessIdentity {
+  return {
+    host: hostname(),
+    pid: process.pid,
+    startTicks: readStat(process.pid)?.startTicks ?? null,
+    bootId: bootId(),
+    pidNamespace: pidNamespace(),
+  }
+}
+
+/** Whether a process still runs, as far as this one can see. Never `gone` by guess: only by the kernel's word. */
+export function processState(other: ProcessIdentity): Evidence['process'] {
+  // A pid means something only under the same kernel and in the same namespace. The host's name proves neither.
+  const sameTable =
+    other.bootId !== null &&
+    other.bootId === bootId() &&
+    other.pidNamespace !== null &&
+    other.pidNamespace === pidNamespace()
+  if (!sameTable) return 'unknown'
+  const stat = readStat(other.pid)
+  if (stat) {
+    const same = other.startTicks === null || stat.startTicks === other.startTicks
+    return same && !stat.dead ? 'alive' : 'gone'
+  }
+  try {
+    process.kill(other.pid, 0)
+    return 'unknown'
+  } catch (error) {
+    // EPERM: it is there, but we may not see it.
+    return (error as NodeJS.ErrnoException).code === 'ESRCH' ? 'gone' : 'unknown'
+  }
+}
+
+let boot: string | null | undefined
+
+export function bootId(): string | null {
+  if (boot === undefined)
+    boot = tryRead(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim())
+  return boot
+}
+
+/** Milliseconds on a clock that no one can set: it runs from boot, and is the same in all processes of this host. */
+export function uptimeMs(): number {
+  return Number(process.hrtime.bigint() / 1_000_000n)
+}
+
+function pidNamespace(): string | null {
+  return tryRead(() => readlinkSync('/proc/self/ns/pid'))
+}
+
+function readStat(pid: number): { startTicks: number; dead: boolean } | null {
+  const stat = tryRead(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  if (stat === null) return null
+  // The name in brackets may itself contain spaces and brackets; fields are counted from after the last one.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const state = fields[0]!
+  return { startTicks: Number(fields[19]), dead: state === 'Z' || state === 'X' }
+}
+
+function tryRead(read: () => string): string | null {
+  try {
+    return read()
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,50 @@
+import { StoreUnavailable, UsageError } from '../model/errors.ts'
+import type { Store } from './store.ts'
+
+export type OpenOptions = {
+  /** Whose name the books are kept under: the worker's id, or none for a command of a person. */
+  readonly writer?: string
+  /** PostgreSQL: connections at most. */
+  readonly connections?: number
+}
+
+/** Opens the store at an address, bringing its schema up to date. Engines are loaded only when asked for. */
+export async function openStore(address: string, options: OpenOptions = {}): Promise<Store> {
+  if (/^postgres(ql)?:\/\//.test(address)) {
+    const { openPostgres } = await import('./postgres/open.ts')
+    return openPostgres(address, options)
+  }
+  if (address.startsWith('sqlite:')) {
+    const { openSqlite } = await import('./sqlite/open.ts')
+    return openSqlite(address.slice('sqlite:'.length))
+  }
+  throw new UsageError(
+    `The database address ${JSON.stringify(address)} is neither sqlite:PATH nor postgres://…. ` +
+      'Try --db sqlite:.unstuck/unstuck.db',
+  )
+}
+
+const PATIENCE_FIRST_MS = 50
+const PATIENCE_MAX_MS = 1_000
+
+/**
+ * Repeats a store call for as long as the database is away, and says so once. The verbs are safe to repeat.
+ * Ends when the call succeeds, fails for another reason, or `giveUp` says the work is no longer wanted.
+ */
+export async function whenAvailable<T>(
+  call: () => Promise<T>,
+  giveUp: AbortSignal,
+  onTrouble: (error: StoreUnavailable) => void = () => {},
+): Promise<T> {
+  for (let pauseMs = PATIENCE_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, PATIENCE_MAX_MS)) {
+    try {
+      return await call()
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      giveUp.throwIfAborted()
+      onTrouble(error)
+      await new Promise<void>((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())))
+      giveUp.throwIfAborted()
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import { UnusableStore } from '../../model/errors.ts'
+import type { BeginRequest, Begun, Store } from '../store.ts'
+import { CLAIM_COLUMNS, toClaimed, type ClaimedRow } from './claims.ts'
+import { sql, type Connection, type Database } from './database.ts'
+import { LIVE } from './runs.ts'
+import { ADD_UP } from './tally.ts'
+
+const LOCK_WORKER = sql('begin:worker', `SELECT FROM unstuck.worker WHERE id = $1 FOR SHARE`)
+const LOOK = sql(
+  'begin:live',
+  /* sql */ `
+  SELECT r.id AS run, r.kind, t.id AS target, t.status, t.claim_id
+    FROM unstuck.run r LEFT JOIN unstuck.target t ON t.run_id = r.id AND r.kind = 'single'
+   WHERE r.source = $1 AND r.status IN ${LIVE}
+   LIMIT 1
+`,
+)
+const START = sql(
+  'begin:insert',
+  /* sql */ `
+  INSERT INTO unstuck.run (id, source, kind, status, policy, planned_at)
+  VALUES ($1, $2, 'single', 'queued', $3, clock_timestamp())
+  ON CONFLICT DO NOTHING
+  RETURNING id
+`,
+)
+const ADD_TARGET = sql(
+  'begin:target',
+  /* sql */ `
+  WITH booked AS (
+    INSERT INTO unstuck.tally (run_id, grp, writer, planned) VALUES ($3, '', $1, 1)
+    ${ADD_UP}
+  )
+  INSERT INTO unstuck.target (id, run_id, key) VALUES ($2, $3, $4)
+`,
+)
+// Its owner holds nothing else, so a crash counts as one made alone.
+const TAKE = sql(
+  'begin:take',
+  /* sql */ `
+  WITH claimed AS (
+    UPDATE unstuck.target t
+       SET status = 'in_progress', epoch = epoch + 1, claim_id = $3, worker_id = $4,
+           claimed_at = clock_timestamp(), last_activity_at = clock_timestamp(), ready_at = NULL,
+           alone = true, attempts = attempts + 1, crashes = crashes + 1,
+           crashes_alone = crashes_alone + 1
+     WHERE t.id = $2 AND t.status = 'planned'
+    RETURNING ${CLAIM_COLUMNS}
+  ),
+  woken AS (
+    UPDATE unstuck.run
+       SET status = 'running', started_at = coalesce(started_at, clock_timestamp()),
+           resumes = resumes + (started_at IS NOT NULL)::int
+     WHERE id = (SELECT run_id FROM claimed)
+  ),
+  booked AS (
+    INSERT INTO unstuck.tally (run_id, grp, writer, planned, in_progress)
+    SELECT run_id, grp, $1, -1, 1 FROM claimed
+    ${ADD_UP}
+  )
+  TABLE claimed
+`,
+)
+const HELD = sql('begin:held', `SELECT ${CLAIM_COLUMNS} FROM unstuck.target t WHERE t.id = $1`)
+
+const LOOKS_MAX = 20
+
+export function beginVerbs(db: Database): Pick<Store, 'begin'> {
+  return {
+    begin: (request) =>
+      db.transaction('begin', async (connection) => {
+        // So that it cannot be retired between this claim and its commit.
+        await connection.all(LOCK_WORKER, [request.worker])
+        // Who is overtaken by another one looks again at what that one made.
+        for (let looks = 1; looks <= LOOKS_MAX; looks++) {
+          const begun = await tryToBegin(connection, request)
+          if (begun) return begun
+        }
+        throw new UnusableStore(
+          `The runs of ${request.source} change too fast to begin one. Try again.`,
+        )
+      }),
+  }
+}
+
+async function tryToBegin(connection: Connection, request: BeginRequest): Promise<Begun | null> {
+  const { source, worker, claimId, policy } = request
+  const [live] = await connection.all<{
+    run: string
+    kind: string
+    target: string | null
+    status: string | null
+    claim_id: string | null
+  }>(LOOK, [source])
+
+  if (live?.status === 'in_progress' && live.claim_id === claimId) {
+    const [held] = await connection.all<ClaimedRow>(HELD, [live.target])
+    return begun(held!, source)
+  }
+  if (live && (live.kind !== 'single' || live.status !== 'planned')) {
+    return { claimed: null, inTheWay: live.run }
+  }
+  if (!live) {
+    const made = await connection.all(START, [request.run, source, JSON.stringify(policy)])
+    if (made.length === 0) return null
+    await connection.book(ADD_TARGET, [request.target, request.run, source])
+  }
+  const target = live?.target ?? request.target
+  const [taken] = await connection.book<ClaimedRow>(TAKE, [target, claimId, worker])
+  return taken ? begun(taken, source) : null
+}
+
+function begun(row: ClaimedRow, source: string): Begun {
+  return { claimed: toClaimed(row, source), resumed: row.epoch > 1 }
+}

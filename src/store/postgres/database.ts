@@ -1,0 +1,195 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type ClientBase, Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg'
+import { announce } from '../statement-channel.ts'
+import type { Address } from './address.ts'
+import { isContention, isTrouble, storeError } from './errors.ts'
+import { waitAtMost } from './patience.ts'
+
+/** A statement and the name it is announced by. */
+export type Sql = {
+  readonly name: string
+  readonly text: string
+  readonly planned: 'once' | 'anew'
+}
+
+/** `anew`: the best plan depends on the values, so it is not kept from call to call. */
+export function sql(name: string, text: string, planned: Sql['planned'] = 'once'): Sql {
+  return { name, text, planned }
+}
+
+/** A time column as milliseconds. */
+export function ms(column: string): string {
+  return `floor(extract(epoch FROM ${column}) * 1000)::float8`
+}
+
+/** What can be asked of one connection, and of the whole pool. */
+export interface Asks {
+  /** Runs a statement and answers its rows. */
+  all<Row>(statement: Sql, values?: readonly unknown[]): Promise<Row[]>
+  /** The same for a statement that changes the books: its `$1` is the writer they are kept under. */
+  book<Row>(statement: Sql, values?: readonly unknown[]): Promise<Row[]>
+}
+
+/** One connection, for as long as a statement or a transaction needs it. */
+export class Connection implements Asks {
+  readonly #client: ClientBase
+  readonly #writer: string
+  readonly #prepares: boolean
+  /** Set when it cannot be used again: the pool then drops it. */
+  broken = false
+
+  constructor(client: ClientBase, writer: string, prepares: boolean) {
+    this.#client = client
+    this.#writer = writer
+    this.#prepares = prepares
+  }
+
+  async all<Row>(statement: Sql, values: readonly unknown[] = []): Promise<Row[]> {
+    const { name, text, planned } = statement
+    const prepared = this.#prepares && planned === 'once' ? { name } : {}
+    const result = await this.#announced(name, { ...prepared, text, values: [...values] })
+    return result.rows as Row[]
+  }
+
+  book<Row>(statement: Sql, values: readonly unknown[] = []): Promise<Row[]> {
+    return this.all<Row>(statement, [this.#writer, ...values])
+  }
+
+  /** For text without values: BEGIN, COMMIT, migrations. Answers what the server says it did. */
+  async exec(name: string, text: string): Promise<string> {
+    const result = await this.#announced(name, { text })
+    return result.command
+  }
+
+  /** Never throws: what cannot be rolled back ends with its connection. */
+  async rollback(name: string): Promise<void> {
+    await this.exec(`${name}:rollback`, 'ROLLBACK').catch(() => (this.broken = true))
+  }
+
+  /** For the user's own statements inside a page's transaction. */
+  async query(text: string, params: readonly unknown[]): Promise<Record<string, unknown>[]> {
+    const result = await this.#client.query(text, [...params])
+    return result.rows as Record<string, unknown>[]
+  }
+
+  async #announced(name: string, query: QueryConfig): Promise<QueryResult> {
+    announce(name, 'before')
+    const answer = this.#client.query(query)
+    announce(name, 'sent')
+    const result = await answer
+    announce(name, 'after')
+    return result
+  }
+}
+
+const CONTENTION_TRIES = 5
+const CONTENTION_PAUSE_MS = 20
+const CLOSE_MS = 2_000
+// A process that is stopped in the middle of a transaction must not keep its locks: its targets are to be recovered.
+const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '10s'`
+// P4: an acknowledged page survives a power loss, whatever the server's default is.
+const DURABLE = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`
+
+function makeDurable(client: PoolClient, done: (error?: Error) => void): void {
+  client.query(DURABLE, (error) => done(error))
+}
+
+export type DatabaseOptions = {
+  /** Whose name the books are kept under. */
+  readonly writer: string
+  readonly connections: number
+  /** Behind a pooler a connection has no state of its own: nothing is prepared or set on it. */
+  readonly pooled: boolean
+}
+
+/** The pool. Connections are opened when needed; each has a number, its lane, and keeps books of its own. */
+export class Database implements Asks {
+  readonly address: Address
+  readonly pooled: boolean
+  readonly #pool: Pool
+  readonly #writer: string
+  readonly #lanes = new Map<ClientBase, number>()
+
+  constructor(address: Address, { writer, connections, pooled }: DatabaseOptions) {
+    this.address = address
+    this.pooled = pooled
+    this.#writer = writer
+    this.#pool = new Pool({
+      ...address.config,
+      max: connections,
+      allowExitOnIdle: true,
+      ...(pooled ? {} : { verify: makeDurable }),
+    })
+    // Without listeners a server restart would end the process. The pool replaces what broke.
+    this.#pool.on('error', () => {})
+    this.#pool.on('connect', (client) => {
+      client.on('error', () => {})
+      this.#lanes.set(client, this.#freeLane())
+    })
+    this.#pool.on('remove', (client) => this.#lanes.delete(client))
+  }
+
+  all<Row>(statement: Sql, values: readonly unknown[] = []): Promise<Row[]> {
+    return this.#patiently((connection) => connection.all<Row>(statement, values))
+  }
+
+  book<Row>(statement: Sql, values: readonly unknown[] = []): Promise<Row[]> {
+    return this.#patiently((connection) => connection.book<Row>(statement, values))
+  }
+
+  /** Runs `work` in a transaction: all of it, or nothing. What it throws is thrown here, after a rollback. */
+  transaction<T>(name: string, work: (connection: Connection) => Promise<T>): Promise<T> {
+    return this.#patiently(async (connection) => {
+      await connection.exec(`${name}:begin`, BEGIN)
+      try {
+        const result = await work(connection)
+        const did = await connection.exec(`${name}:commit`, 'COMMIT')
+        // A transaction in which a statement failed, and somebody looked away, ends like this without an error.
+        if (did !== 'COMMIT')
+          throw new Error('A statement in the transaction failed: nothing was saved.')
+        return result
+      } catch (error) {
+        if (!isTrouble(error)) await connection.rollback(name)
+        throw error
+      }
+    })
+  }
+
+  /** Waits for what is under way, but not for a server that no longer answers. */
+  async close(): Promise<void> {
+    if (this.#pool.ending) return
+    await waitAtMost(CLOSE_MS, this.#pool.end())
+  }
+
+  async #patiently<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#once(work)
+      } catch (error) {
+        if (!isContention(error) || attempt === CONTENTION_TRIES) {
+          throw storeError(error, this.address.where)
+        }
+        await sleep(CONTENTION_PAUSE_MS * attempt * Math.random())
+      }
+    }
+  }
+
+  async #once<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    const client = await this.#pool.connect()
+    const writer = `${this.#writer}/${this.#lanes.get(client) ?? 0}`
+    const connection = new Connection(client, writer, !this.pooled)
+    try {
+      return await work(connection)
+    } catch (error) {
+      if (isTrouble(error)) connection.broken = true
+      throw error
+    } finally {
+      client.release(connection.broken)
+    }
+  }
+
+  #freeLane(): number {
+    const taken = new Set(this.#lanes.values())
+    for (let lane = 0; ; lane++) if (!taken.has(lane)) return lane
+  }
+}

@@ -1,0 +1,91 @@
+import {
+  messageOf,
+  StoreReadOnly,
+  StoreUnavailable,
+  UnstuckError,
+  UnusableStore,
+} from '../../model/errors.ts'
+
+/** SQLSTATE of a server's error, or Node's code of a socket's. */
+export function codeOf(error: unknown): string {
+  const { code } = (error ?? {}) as { code?: unknown }
+  return typeof code === 'string' ? code : ''
+}
+
+/** Deadlock or serialisation failure: the same transaction, tried again, will probably go through. */
+export function isContention(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === '40001' || code === '40P01'
+}
+
+/** The content is at fault (a NUL in JSON, a lone surrogate, too big, too deep): trying again will not help. */
+export function isDataError(error: unknown): boolean {
+  return /^(22|54)...$/.test(codeOf(error))
+}
+
+// Connection lost, resources short (disk full, too many clients), shut down, cancelled, killed while idle, and the
+// standby that a failover left behind at the other end of an open connection.
+const TROUBLE_STATES = /^(08...|53...|57P..|57014|58030|25P0[34]|25006|55P03)$/
+const TROUBLE_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENOENT',
+])
+// What `pg` throws without a code.
+const TROUBLE_MESSAGES =
+  /^(Query read timeout|Connection terminated|timeout e|Client (has encountered|was closed))/
+
+/** The connection is of no use any more, or the server cannot serve now. The outcome may be unknown. */
+export function isTrouble(error: unknown): boolean {
+  if (error instanceof UnstuckError) return error instanceof StoreUnavailable
+  const code = codeOf(error)
+  if (code !== '') return TROUBLE_STATES.test(code) || TROUBLE_CODES.has(code)
+  return TROUBLE_MESSAGES.test(messageOf(error))
+}
+
+/** PostgreSQL's error as advice. What is not about the store comes back as it is. */
+export function storeError(error: unknown, where: string): unknown {
+  if (error instanceof UnstuckError) return error
+  const options = { cause: error }
+  switch (codeOf(error)) {
+    case '3D000':
+      return new UnusableStore(
+        `There is no such database: ${where}. Create it (\`createdb\`), or correct the address in --db or UNSTUCK_DB.`,
+        options,
+      )
+    case '28P01':
+    case '28000':
+      return new UnusableStore(
+        `The server refused the login to ${where}: ${reason(error)}. Check user and password in the address.`,
+        options,
+      )
+    case '42501':
+      return new StoreReadOnly(where, options)
+  }
+  if (isTrouble(error)) {
+    return new StoreUnavailable(
+      `The database ${where} does not answer: ${reason(error)}. ` +
+        'Check that the server runs and can be reached from here; work goes on by itself when it is back.',
+      options,
+    )
+  }
+  if (isContention(error)) {
+    return new StoreUnavailable(
+      `The database ${where} is too busy: ${reason(error)}, again and again. Work is tried again by itself.`,
+      options,
+    )
+  }
+  return error
+}
+
+function reason(error: unknown): string {
+  // Node gathers the failures of several addresses of one host in an error without a message.
+  return messageOf(error) || codeOf(error) || 'no reason given'
+}

@@ -1,0 +1,55 @@
+import { TARGET_STATUSES } from '../../model/target.ts'
+import { toItem, toListing, toTarget, type ItemRow, type TargetRow } from '../rows.ts'
+import type { Store } from '../store.ts'
+import { ms, sql, type Database } from './database.ts'
+
+export const TARGET_COLUMNS = /* sql */ `
+  t.id, t.run_id, t.key, t.grp, t.url, t.status, t.epoch, t.claim_id, t.worker_id, t.alone, t.seq, t.page,
+  t.page_target, t.next_url, t.last_item_id, t.cursor, t.attempts, t.errors, t.crashes, t.crashes_alone,
+  t.last_error, ${ms('t.claimed_at')} AS claimed_at, ${ms('t.last_activity_at')} AS last_activity_at,
+  ${ms('t.finished_at')} AS finished_at
+`
+const TARGET = sql('target', `SELECT ${TARGET_COLUMNS} FROM unstuck.target t WHERE t.id = $1`)
+
+// One walk along the index per status, merged: a page of the list costs the same however long the list is.
+const TARGETS = sql(
+  'targets',
+  /* sql */ `
+  SELECT ${TARGET_COLUMNS}
+    FROM unnest($2::text[]) AS asked (status)
+   CROSS JOIN LATERAL (
+     SELECT * FROM unstuck.target
+      WHERE run_id = $1 AND status = asked.status AND id > $4 AND ($3::text IS NULL OR grp = $3)
+      ORDER BY id LIMIT $5
+   ) AS t
+   ORDER BY t.id LIMIT $5
+`,
+)
+const ITEMS = sql(
+  'items',
+  /* sql */ `
+  SELECT key, url, data, version, run_id, ${ms('first_seen_at')} AS first_seen_at,
+         ${ms('last_seen_at')} AS last_seen_at, ${ms('changed_at')} AS changed_at
+    FROM unstuck.item WHERE source = $1 AND key > $2 ORDER BY key LIMIT $3
+`,
+)
+
+/** Sorts before every id. */
+export const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
+
+/** What is in the store, for people: targets and items. */
+export function listVerbs(db: Database): Pick<Store, 'target' | 'targets' | 'items'> {
+  return {
+    target: async (id) => {
+      const [row] = await db.all<TargetRow>(TARGET, [id])
+      return row ? toTarget(row) : null
+    },
+    targets: async (run, { status, group = null, after = BEFORE_ALL, limit }) => {
+      const statuses = status === undefined ? TARGET_STATUSES : [status]
+      const rows = await db.all<TargetRow>(TARGETS, [run, statuses, group, after, limit + 1])
+      return toListing(rows, limit, toTarget)
+    },
+    items: async (source, after, limit) =>
+      (await db.all<ItemRow>(ITEMS, [source, after ?? '', limit])).map(toItem),
+  }
+}

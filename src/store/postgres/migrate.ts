@@ -1,0 +1,77 @@
+import { SchemaTooNew } from '../../model/errors.ts'
+import { sql, type Connection } from './database.ts'
+import { codeOf } from './errors.ts'
+import { heart } from './migrations/001-heart.ts'
+
+const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = [
+  { name: 'heart', text: heart },
+]
+
+const HAS_SCHEMA = sql(
+  'migrate:look',
+  `SELECT to_regclass('unstuck.migration') IS NOT NULL AS found`,
+)
+const VERSION = sql(
+  'migrate:version',
+  `SELECT coalesce(max(number), 0)::int AS number FROM unstuck.migration`,
+)
+// Any number that nobody else would choose.
+const LOCK = sql('migrate:lock', `SELECT pg_advisory_xact_lock(7166254318094)`)
+const CREATE = /* sql */ `
+  SET LOCAL lock_timeout = '5s';
+  CREATE SCHEMA IF NOT EXISTS unstuck;
+  CREATE TABLE IF NOT EXISTS unstuck.migration (
+    number     integer PRIMARY KEY,
+    name       text NOT NULL DEFAULT '',
+    -- Programs that do not know at least this version must not go on: they drain and end.
+    lowest     integer NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+  );
+`
+const RECORD = sql(
+  'migrate:record',
+  `INSERT INTO unstuck.migration (number, name, lowest) VALUES ($1, $2, 1)`,
+)
+
+export const SCHEMA_VERSION = MIGRATIONS.length
+
+const TRIES = 5
+
+/** Brings the schema up to date, forward only. Where there is nothing to do, nothing is written and no right is needed. */
+export async function migrate(connection: Connection): Promise<void> {
+  for (let attempt = 1; (await version(connection)) < SCHEMA_VERSION; attempt++) {
+    try {
+      await connection.exec('migrate:begin', 'BEGIN')
+      await connection.all(LOCK)
+      await connection.exec('migrate:create', CREATE)
+      await applyPending(connection)
+      await connection.exec('migrate:commit', 'COMMIT')
+    } catch (error) {
+      await connection.rollback('migrate')
+      if (!isRace(error) || attempt === TRIES) throw error
+    }
+  }
+}
+
+async function applyPending(connection: Connection): Promise<void> {
+  // Another process may have been here while we waited for the lock.
+  const number = await version(connection)
+  for (const [at, { name, text }] of MIGRATIONS.entries()) {
+    if (at < number) continue
+    await connection.exec(`migrate:${name}`, text)
+    await connection.all(RECORD, [at + 1, name])
+  }
+}
+
+async function version(connection: Connection): Promise<number> {
+  const [schema] = await connection.all<{ found: boolean }>(HAS_SCHEMA)
+  if (!schema!.found) return 0
+  const [row] = await connection.all<{ number: number }>(VERSION)
+  if (row!.number > SCHEMA_VERSION) throw new SchemaTooNew(row!.number, SCHEMA_VERSION)
+  return row!.number
+}
+
+/** Where the advisory lock is only a name (some compatible engines), two may create the same thing at once. */
+function isRace(error: unknown): boolean {
+  return ['23505', '42P06', '42P07', '40001'].includes(codeOf(error))
+}

@@ -1,0 +1,56 @@
+import type { OpenOptions } from '../open.ts'
+import type { Store } from '../store.ts'
+import { parseAddress } from './address.ts'
+import { beginVerbs } from './begin.ts'
+import { checkpointVerbs } from './checkpoints.ts'
+import { claimEndVerbs } from './claim-ends.ts'
+import { claimVerbs } from './claims.ts'
+import { Database, ms, sql } from './database.ts'
+import { listVerbs } from './lists.ts'
+import { planVerbs } from './plan.ts'
+import { presenceVerbs } from './presence.ts'
+import { recoveryVerbs } from './recovery.ts'
+import { runVerbs } from './runs.ts'
+import { settleVerbs } from './settle.ts'
+import { survey } from './survey.ts'
+import { turnVerbs } from './turn.ts'
+import { workerVerbs } from './workers.ts'
+
+const CONNECTIONS = 10
+const NOW = sql('now', `SELECT ${ms('clock_timestamp()')} AS now`)
+
+/** A store with what should be said about it once, when work starts. */
+export type PostgresStore = Store & { readonly remarks: readonly string[] }
+
+/** Opens the database at an address, bringing its schema up to date. */
+export async function openPostgres(
+  text: string,
+  { writer = '', connections = CONNECTIONS }: OpenOptions = {},
+): Promise<PostgresStore> {
+  const address = parseAddress(text)
+  const { pooled } = await survey(address)
+  const db = new Database(address, { writer, connections, pooled })
+  return {
+    engine: 'postgres',
+    where: address.where,
+    remarks: pooled ? [POOLED] : [],
+    now: async () => (await db.all<{ now: number }>(NOW))[0]!.now,
+    ...runVerbs(db),
+    ...planVerbs(db),
+    ...settleVerbs(db),
+    ...claimVerbs(db),
+    ...beginVerbs(db),
+    ...checkpointVerbs(db),
+    ...claimEndVerbs(db),
+    ...listVerbs(db),
+    ...presenceVerbs(db),
+    ...workerVerbs(db),
+    ...turnVerbs(db),
+    ...recoveryVerbs(db),
+    close: () => db.close(),
+  }
+}
+
+const POOLED =
+  'A connection pooler stands between unstuck and PostgreSQL: a dead worker on another host is known by its ' +
+  'missing heartbeats alone, after a whole lease. A direct address makes that a few seconds.'

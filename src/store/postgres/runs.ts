@@ -1,0 +1,126 @@
+import { AlreadyRunning } from '../../model/errors.ts'
+import { toCounts, toListing, toRun, type RunRow, type TallyRow } from '../rows.ts'
+import type { Store } from '../store.ts'
+import { ms, sql, type Database } from './database.ts'
+import { SUMS } from './tally.ts'
+
+export const LIVE = `('queued', 'running', 'interrupted')`
+
+/** A run with its books. `owner` is the worker of a run with one target. */
+const RUN_COLUMNS = /* sql */ `
+  r.id, r.source, r.kind, r.status, r.policy, r.progress_done, r.progress_total,
+  r.resumes, r.retries, r.retry_of, r.error,
+  ${ms('r.created_at')} AS created_at, ${ms('r.started_at')} AS started_at,
+  ${ms('r.planned_at')} AS planned_at, ${ms('r.finished_at')} AS finished_at,
+  CASE r.kind WHEN 'single' THEN
+    (SELECT worker_id FROM unstuck.target WHERE run_id = r.id AND status = 'in_progress' LIMIT 1)
+  END AS owner,
+  books.*
+`
+const BOOKS = /* sql */ `
+  CROSS JOIN LATERAL (
+    SELECT ${SUMS}, ${ms('max(t.last_activity_at)')} AS last_activity_at
+      FROM unstuck.tally t WHERE t.run_id = r.id
+  ) AS books
+`
+export const RUNS_BY_ID = sql(
+  'runs:by-id',
+  `SELECT ${RUN_COLUMNS} FROM unstuck.run r ${BOOKS} WHERE r.id = ANY ($1::uuid[])`,
+)
+const LIVE_RUN = sql(
+  'runs:live',
+  `SELECT ${RUN_COLUMNS} FROM unstuck.run r ${BOOKS} WHERE r.source = $1 AND r.status IN ${LIVE}`,
+)
+const RUNS = sql(
+  'runs',
+  /* sql */ `
+  SELECT ${RUN_COLUMNS} FROM unstuck.run r ${BOOKS}
+   WHERE ($1::text IS NULL OR r.source = $1) AND ($2::text IS NULL OR r.status = $2)
+     AND ($3::uuid IS NULL OR r.id < $3)
+   ORDER BY r.id DESC LIMIT $4
+`,
+  'anew',
+)
+const RUNS_ENDING = sql(
+  'runs:ending',
+  /* sql */ `
+  SELECT id FROM unstuck.run
+   WHERE right(id::text, 8) = right($1, 8) AND id::text LIKE '%' || $1
+   ORDER BY id DESC LIMIT 10
+`,
+)
+const COUNTS_BY_GROUP = sql(
+  'counts:group',
+  `SELECT t.grp, ${SUMS} FROM unstuck.tally t WHERE t.run_id = $1 GROUP BY t.grp ORDER BY t.grp`,
+)
+const COUNTS_BY_PAGE = sql(
+  'counts:page',
+  /* sql */ `
+  SELECT page, count(*)::int AS targets FROM unstuck.target WHERE run_id = $1 GROUP BY page ORDER BY page
+`,
+)
+const ENQUEUE = sql(
+  'enqueue',
+  /* sql */ `
+  INSERT INTO unstuck.run (id, source, kind, status, policy) VALUES ($1, $2, $3, 'queued', $4)
+  ON CONFLICT DO NOTHING
+  RETURNING id
+`,
+)
+const IN_THE_WAY = sql(
+  'enqueue:live',
+  /* sql */ `
+  SELECT id, status FROM unstuck.run WHERE id = $1 OR (source = $2 AND status IN ${LIVE})
+   ORDER BY id = $1 DESC LIMIT 1
+`,
+)
+const SET_POLICY = sql('policy', `UPDATE unstuck.run SET policy = $2 WHERE id = $1`)
+
+type RunVerbs = Pick<
+  Store,
+  | 'enqueue'
+  | 'setPolicy'
+  | 'liveRun'
+  | 'run'
+  | 'runs'
+  | 'runsEnding'
+  | 'countsByGroup'
+  | 'countsByPage'
+>
+
+export function runVerbs(db: Database): RunVerbs {
+  return {
+    enqueue: async ({ id, source, kind, policy }) => {
+      for (;;) {
+        const made = await db.all(ENQUEUE, [id, source, kind, JSON.stringify(policy)])
+        if (made.length > 0) return
+        const [other] = await db.all<{ id: string; status: string }>(IN_THE_WAY, [id, source])
+        if (other?.id === id) return // asked again
+        if (other) throw new AlreadyRunning(source, other.id, `which is ${other.status}`)
+        // What was in the way has just ended.
+      }
+    },
+
+    setPolicy: async (run, policy) =>
+      void (await db.all(SET_POLICY, [run, JSON.stringify(policy)])),
+
+    liveRun: async (source) => oneRun(await db.all<RunRow>(LIVE_RUN, [source])),
+    run: async (id) => oneRun(await db.all<RunRow>(RUNS_BY_ID, [[id]])),
+
+    runs: async ({ source = null, status = null, after = null, limit }) =>
+      toListing(await db.all<RunRow>(RUNS, [source, status, after, limit + 1]), limit, toRun),
+
+    runsEnding: async (suffix) =>
+      (await db.all<{ id: string }>(RUNS_ENDING, [suffix.toLowerCase()])).map((row) => row.id),
+
+    countsByGroup: async (run) => {
+      const rows = await db.all<TallyRow & { grp: string }>(COUNTS_BY_GROUP, [run])
+      return rows.map((row) => ({ group: row.grp === '' ? null : row.grp, counts: toCounts(row) }))
+    },
+    countsByPage: (run) => db.all<{ page: number; targets: number }>(COUNTS_BY_PAGE, [run]),
+  }
+}
+
+function oneRun([row]: RunRow[]): ReturnType<typeof toRun> | null {
+  return row ? toRun(row) : null
+}

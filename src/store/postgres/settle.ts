@@ -1,0 +1,81 @@
+import type { Store } from '../store.ts'
+import { sql, type Database } from './database.ts'
+import { LIVE } from './runs.ts'
+
+/** Planned, and no target is open. */
+const IS_OVER = /* sql */ `
+  r.planned_at IS NOT NULL AND NOT EXISTS (
+    SELECT FROM unstuck.target t WHERE t.run_id = r.id AND t.status IN ('planned', 'in_progress'))
+`
+/** Work is left, but nobody has it, and nobody lives who would take it. */
+const IS_LEFT_ALONE = /* sql */ `
+  r.status = 'running'
+    AND NOT EXISTS (SELECT FROM unstuck.target t WHERE t.run_id = r.id AND t.status = 'in_progress')
+    AND (r.kind = 'single' OR NOT EXISTS (
+      SELECT FROM unstuck.worker w
+       WHERE w.source = r.source AND w.ended_at IS NULL
+         AND w.last_beat_at >= clock_timestamp() - w.lease_ms * interval '1 millisecond'))
+`
+/** A claim that came in while the run was being marked as interrupted. */
+const IS_TAKEN_UP = /* sql */ `
+  r.status = 'interrupted'
+    AND EXISTS (SELECT FROM unstuck.target t WHERE t.run_id = r.id AND t.status = 'in_progress')
+`
+const LOOK = sql(
+  'settle:look',
+  /* sql */ `
+  SELECT r.id FROM unstuck.run r
+   WHERE r.status IN ${LIVE} AND ($1::uuid IS NULL OR r.id = $1)
+     AND ((${IS_OVER}) OR (${IS_LEFT_ALONE}) OR (${IS_TAKEN_UP}))
+`,
+)
+const LOCK = sql(
+  'settle:lock',
+  `SELECT FROM unstuck.run WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE`,
+)
+const SETTLE = sql(
+  'settle',
+  /* sql */ `
+  WITH over AS (
+    UPDATE unstuck.run r
+       SET status = CASE WHEN bad.status IS NULL THEN 'succeeded' ELSE 'failed' END,
+           error = bad.last_error, finished_at = clock_timestamp()
+      FROM unnest($1::uuid[]) AS asked (id)
+      LEFT JOIN LATERAL (
+        SELECT t.status, t.last_error FROM unstuck.target t
+         WHERE t.run_id = asked.id AND t.status IN ('failed', 'stuck', 'parked') LIMIT 1
+      ) AS bad ON true
+     WHERE r.id = asked.id AND r.status IN ${LIVE} AND ${IS_OVER}
+    RETURNING r.id AS run, r.status
+  ),
+  left_alone AS (
+    UPDATE unstuck.run r SET status = 'interrupted'
+     WHERE r.id = ANY ($1::uuid[]) AND ${IS_LEFT_ALONE} AND NOT (${IS_OVER})
+    RETURNING r.id AS run, r.status
+  ),
+  taken_up AS (
+    UPDATE unstuck.run r SET status = 'running'
+     WHERE r.id = ANY ($1::uuid[]) AND ${IS_TAKEN_UP}
+    RETURNING r.id AS run, r.status
+  )
+  TABLE over UNION ALL TABLE left_alone UNION ALL TABLE taken_up
+`,
+)
+
+type Settled = Awaited<ReturnType<Store['settle']>>[number]
+
+export function settleVerbs(db: Database): Pick<Store, 'settle'> {
+  return {
+    settle: (run) =>
+      db.transaction('settle', async (connection) => {
+        // With stale statistics the planner may read the whole table to find the first of few rows.
+        await connection.exec('settle:plan', 'SET LOCAL enable_seqscan = off')
+        const open = await connection.all<{ id: string }>(LOOK, [run ?? null])
+        if (open.length === 0) return []
+        const ids = open.map((row) => row.id)
+        // What was seen may have changed: the verdict is made under the lock, by a later look.
+        await connection.all(LOCK, [ids])
+        return connection.all<Settled>(SETTLE, [ids])
+      }),
+  }
+}

@@ -1,0 +1,64 @@
+import { Client } from 'pg'
+import { StoreReadOnly, UnusableStore } from '../../model/errors.ts'
+import type { Address } from './address.ts'
+import { Connection, sql } from './database.ts'
+import { storeError } from './errors.ts'
+import { migrate } from './migrate.ts'
+import { waitAtMost } from './patience.ts'
+
+const LOOK = sql(
+  'open:look',
+  /* sql */ `
+  SELECT pg_backend_pid() AS pid,
+         current_setting('transaction_read_only') = 'on' AS read_only,
+         current_setting('synchronous_commit') = 'off' AS is_lossy
+`,
+)
+const MAY_WRITE = sql(
+  'open:rights',
+  `SELECT has_table_privilege('unstuck.target', 'UPDATE') AS may_write`,
+)
+
+type Look = { pid: number; read_only: boolean; is_lossy: boolean }
+
+/** Checks that the server can be used, brings the schema up to date, and tells whether a pooler stands between. */
+export async function survey(address: Address): Promise<{ pooled: boolean }> {
+  const client = new Client(address.config)
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const connection = new Connection(client, '', false)
+    const first = await look(connection, address)
+    const second = await look(connection, address)
+    // A session of our own has one server process, and it is the one that greeted us.
+    const greeted = (client as unknown as { processID: number | null }).processID
+    const pooled = first.pid !== second.pid || first.pid !== greeted
+    if (pooled && first.is_lossy) {
+      throw new UnusableStore(
+        `The server of ${address.where} has synchronous_commit off: it can lose pages that it acknowledged. Behind a pooler ` +
+          'unstuck cannot turn it on for itself. Set it on for this database: ALTER DATABASE … SET synchronous_commit = on.',
+      )
+    }
+    await migrate(connection)
+    const [rights] = await connection.all<{ may_write: boolean }>(MAY_WRITE)
+    if (!rights!.may_write) throw new StoreReadOnly(address.where)
+    return { pooled }
+  } catch (error) {
+    throw storeError(error, address.where)
+  } finally {
+    await hangUp(client)
+  }
+}
+
+async function look(connection: Connection, address: Address): Promise<Look> {
+  const [seen] = await connection.all<Look>(LOOK)
+  if (seen!.read_only) throw new StoreReadOnly(address.where)
+  return seen!
+}
+
+const HANG_UP_MS = 1_000
+
+/** Ends a connection without waiting for a server that may not answer. */
+export async function hangUp(client: Client): Promise<void> {
+  await waitAtMost(HANG_UP_MS, client.end())
+}

@@ -1,0 +1,58 @@
+import { sql, type Asks } from './database.ts'
+
+/** The end of every entry into the books: what is not named in it changes by 0. */
+export const ADD_UP = /* sql */ `
+  ON CONFLICT (run_id, grp, writer) DO UPDATE SET
+    planned          = tally.planned         + excluded.planned,
+    in_progress      = tally.in_progress     + excluded.in_progress,
+    done             = tally.done            + excluded.done,
+    failed           = tally.failed          + excluded.failed,
+    stuck            = tally.stuck           + excluded.stuck,
+    parked           = tally.parked          + excluded.parked,
+    pages            = tally.pages           + excluded.pages,
+    items_new        = tally.items_new       + excluded.items_new,
+    items_updated    = tally.items_updated   + excluded.items_updated,
+    items_unchanged  = tally.items_unchanged + excluded.items_unchanged,
+    skipped          = tally.skipped         + excluded.skipped,
+    refused          = tally.refused         + excluded.refused,
+    last_activity_at = greatest(tally.last_activity_at, excluded.last_activity_at)
+`
+
+/** For SELECTs over `tally t`: the sums that make a run's counts. */
+export const SUMS = /* sql */ `
+  coalesce(sum(t.planned), 0)::int         AS planned,
+  coalesce(sum(t.in_progress), 0)::int     AS in_progress,
+  coalesce(sum(t.done), 0)::int            AS done,
+  coalesce(sum(t.failed), 0)::int          AS failed,
+  coalesce(sum(t.stuck), 0)::int           AS stuck,
+  coalesce(sum(t.parked), 0)::int          AS parked,
+  coalesce(sum(t.pages), 0)::int           AS pages,
+  coalesce(sum(t.items_new), 0)::int       AS items_new,
+  coalesce(sum(t.items_updated), 0)::int   AS items_updated,
+  coalesce(sum(t.items_unchanged), 0)::int AS items_unchanged,
+  coalesce(sum(t.skipped), 0)::int         AS skipped,
+  coalesce(sum(t.refused), 0)::int         AS refused
+`
+
+const FOLD = sql(
+  'tally:fold',
+  /* sql */ `
+  WITH folded AS (
+    DELETE FROM unstuck.tally WHERE writer >= $1 || '/' AND writer < $1 || '0'
+    RETURNING *
+  )
+  INSERT INTO unstuck.tally (
+    run_id, grp, writer, planned, in_progress, done, failed, stuck, parked, pages,
+    items_new, items_updated, items_unchanged, skipped, refused, last_activity_at)
+  SELECT run_id, grp, '', sum(planned), sum(in_progress), sum(done), sum(failed), sum(stuck), sum(parked),
+         sum(pages), sum(items_new), sum(items_updated), sum(items_unchanged), sum(skipped), sum(refused),
+         max(last_activity_at)
+    FROM folded GROUP BY run_id, grp ORDER BY run_id, grp
+  ${ADD_UP}
+`,
+)
+
+/** Moves what a worker's connections wrote into the rows that stay. The sums are the same at every moment. */
+export async function foldTally(db: Asks, worker: string): Promise<void> {
+  await db.all(FOLD, [worker])
+}

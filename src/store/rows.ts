@@ -1,0 +1,263 @@
+import { UsageError } from '../model/errors.ts'
+import type { SavedItem } from '../model/item.ts'
+import type { Policy } from '../model/policy.ts'
+import type { Counts, Run, RunKind, RunStatus } from '../model/run.ts'
+import type { NewTarget, Target, TargetStatus } from '../model/target.ts'
+import type { Presence, Worker } from '../model/worker.ts'
+import type { AuditEntry, Listing } from './store.ts'
+
+/**
+ * Row → model, shared by the engines. A row arrives with the columns of the schema, times as milliseconds,
+ * flags as 0/1 or booleans, and JSON already parsed.
+ */
+
+export type TallyRow = {
+  planned: number
+  in_progress: number
+  done: number
+  failed: number
+  stuck: number
+  parked: number
+  pages: number
+  items_new: number
+  items_updated: number
+  items_unchanged: number
+  skipped: number
+  refused: number
+}
+
+export function toCounts(row: TallyRow): Counts {
+  return {
+    targets: {
+      planned: row.planned,
+      in_progress: row.in_progress,
+      done: row.done,
+      failed: row.failed,
+      stuck: row.stuck,
+      parked: row.parked,
+    },
+    pages: row.pages,
+    itemsNew: row.items_new,
+    itemsUpdated: row.items_updated,
+    itemsUnchanged: row.items_unchanged,
+    skipped: row.skipped,
+    refused: row.refused,
+  }
+}
+
+export type RunRow = TallyRow & {
+  id: string
+  source: string
+  kind: RunKind
+  status: RunStatus
+  policy: Policy
+  created_at: number
+  started_at: number | null
+  planned_at: number | null
+  finished_at: number | null
+  /** Newest entry in the books; null when there is none yet. */
+  last_activity_at: number | null
+  progress_done: number | null
+  progress_total: number | null
+  resumes: number
+  retries: number
+  retry_of: string | null
+  error: string | null
+  owner: string | null
+}
+
+export function toRun(row: RunRow): Run {
+  return {
+    id: row.id,
+    source: row.source,
+    kind: row.kind,
+    status: row.status,
+    createdAt: row.created_at,
+    startedAt: row.started_at,
+    plannedAt: row.planned_at,
+    finishedAt: row.finished_at,
+    lastActivityAt: row.last_activity_at ?? row.created_at,
+    counts: toCounts(row),
+    progress:
+      row.progress_total === null
+        ? null
+        : { done: row.progress_done ?? 0, total: row.progress_total },
+    resumes: row.resumes,
+    retries: row.retries,
+    retryOf: row.retry_of,
+    error: row.error,
+    owner: row.owner,
+    policy: row.policy,
+  }
+}
+
+export type TargetRow = {
+  id: string
+  run_id: string
+  key: string
+  grp: string
+  url: string | null
+  status: TargetStatus
+  epoch: number
+  claim_id: string | null
+  worker_id: string | null
+  claimed_at: number | null
+  alone: number | boolean
+  seq: number
+  page: number
+  page_target: number | null
+  next_url: string | null
+  last_item_id: string | null
+  cursor: unknown
+  attempts: number
+  errors: number
+  crashes: number
+  crashes_alone: number
+  last_activity_at: number
+  last_error: string | null
+  finished_at: number | null
+}
+
+/** A target as its judge sees it: a crash was counted when the claim was made, and its worker may be dead. */
+export function toHeldTarget(row: TargetRow): Target {
+  const claimed = row.status === 'in_progress'
+  return {
+    id: row.id,
+    run: row.run_id,
+    key: row.key,
+    group: row.grp === '' ? null : row.grp,
+    url: row.url,
+    status: row.status,
+    epoch: row.epoch,
+    claimId: row.claim_id,
+    worker: claimed ? row.worker_id : null,
+    claimedAt: claimed ? row.claimed_at : null,
+    seq: row.seq,
+    page: row.page,
+    pageTarget: row.page_target,
+    next: row.next_url,
+    lastItemId: row.last_item_id,
+    cursor: row.cursor,
+    attempts: row.attempts,
+    errors: row.errors,
+    crashes: row.crashes,
+    crashesAlone: row.crashes_alone,
+    lastActivityAt: row.last_activity_at,
+    lastError: row.last_error,
+    finishedAt: row.finished_at,
+  }
+}
+
+/** A target as people see it: the claim that is at work is not a crash. */
+export function toTarget(row: TargetRow): Target {
+  const target = toHeldTarget(row)
+  if (target.status !== 'in_progress') return target
+  return {
+    ...target,
+    crashes: Math.max(0, row.crashes - 1),
+    crashesAlone: Math.max(0, row.crashes_alone - Number(row.alone)),
+  }
+}
+
+export type WorkerRow = {
+  id: string
+  source: string
+  host: string
+  pid: number
+  start_ticks: number | null
+  boot_id: string | null
+  pid_namespace: string | null
+  presence: Presence
+  version: string
+  heartbeat_ms: number
+  lease_ms: number
+  started_at: number
+  last_beat_at: number
+  beats: number
+  loop_lag_ms: number
+  ended_at: number | null
+}
+
+export function toWorker(row: WorkerRow): Worker {
+  return {
+    id: row.id,
+    source: row.source,
+    process: {
+      host: row.host,
+      pid: row.pid,
+      startTicks: row.start_ticks,
+      bootId: row.boot_id,
+      pidNamespace: row.pid_namespace,
+    },
+    presence: row.presence,
+    version: row.version,
+    heartbeatMs: row.heartbeat_ms,
+    leaseMs: row.lease_ms,
+    startedAt: row.started_at,
+    lastBeatAt: row.last_beat_at,
+    beats: row.beats,
+    loopLagMs: row.loop_lag_ms,
+    endedAt: row.ended_at,
+  }
+}
+
+export type ItemRow = {
+  key: string
+  url: string | null
+  data: unknown
+  version: number
+  run_id: string
+  first_seen_at: number
+  last_seen_at: number
+  changed_at: number
+}
+
+export function toItem(row: ItemRow): SavedItem {
+  return {
+    key: row.key,
+    url: row.url,
+    data: row.data,
+    version: row.version,
+    run: row.run_id,
+    firstSeenAt: row.first_seen_at,
+    lastSeenAt: row.last_seen_at,
+    changedAt: row.changed_at,
+  }
+}
+
+export type AuditRow = Omit<AuditEntry, 'run' | 'target'> & {
+  run_id: string
+  target_id: string | null
+}
+
+export function toAuditEntry({ run_id, target_id, ...row }: AuditRow): AuditEntry {
+  return { ...row, run: run_id, target: target_id }
+}
+
+/** One page of a list: rows are read one beyond the limit to know whether there is more. */
+export function toListing<Row, T extends { id: string }>(
+  rows: readonly Row[],
+  limit: number,
+  map: (row: Row) => T,
+): Listing<T> {
+  const items = rows.slice(0, limit).map(map)
+  return { items, next: rows.length > limit ? items.at(-1)!.id : null }
+}
+
+const TARGET_KEY_BYTES_MAX = 1_000
+
+/** Refuses targets that no store could keep apart. */
+export function checkTargets(targets: readonly NewTarget[]): void {
+  for (const target of targets) {
+    if (typeof target?.key !== 'string' || target.key === '') {
+      throw new UsageError(
+        `targets() yielded ${JSON.stringify(target) ?? String(target)}: each target needs a key, a text that is not empty.`,
+      )
+    }
+    if (Buffer.byteLength(target.key) > TARGET_KEY_BYTES_MAX) {
+      throw new UsageError(
+        `The target key ${target.key.slice(0, 60)}… is longer than ${TARGET_KEY_BYTES_MAX} bytes. Give it a shorter one.`,
+      )
+    }
+  }
+}

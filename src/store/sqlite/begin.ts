@@ -1,0 +1,59 @@
+import type { Begun, Store } from '../store.ts'
+import { HELD, TAKE, toClaimed, WAKE, type ClaimedRow } from './claims.ts'
+import { sql, type Connection, type Database } from './database.ts'
+import { insertTargets, LIVE } from './runs.ts'
+import { book } from './tally.ts'
+
+const LIVE_SINGLE = sql(
+  'begin:live',
+  /* sql */ `
+  SELECT r.id AS run, r.kind, t.id AS target, t.status, t.claim_id
+    FROM run r LEFT JOIN target t ON t.run_id = r.id AND r.kind = 'single'
+   WHERE r.source = :source AND r.status IN ${LIVE}
+`,
+)
+const BEGIN = sql(
+  'begin:insert',
+  /* sql */ `
+  INSERT INTO run (id, source, kind, status, policy, created_at, planned_at)
+  VALUES (:run, :source, 'single', 'queued', :policy, :now, :now)
+`,
+)
+
+export function beginVerbs(db: Database): Pick<Store, 'begin'> {
+  return { begin: (request) => db.write('begin', (tx) => begin(tx, request)) }
+}
+
+function begin(tx: Connection, request: Parameters<Store['begin']>[0]): Begun {
+  const { source, worker, claimId } = request
+  const now = Date.now()
+  const live = tx.get<{
+    run: string
+    kind: string
+    target: string | null
+    status: string | null
+    claim_id: string | null
+  }>(LIVE_SINGLE, { source })
+
+  if (live && live.status === 'in_progress' && live.claim_id === claimId) {
+    const [row] = tx.all<ClaimedRow>(HELD, { worker, claimIds: JSON.stringify([claimId]) })
+    return begun(row!, source)
+  }
+  if (live && (live.kind !== 'single' || live.status !== 'planned')) {
+    return { claimed: null, inTheWay: live.run }
+  }
+  const run = live?.run ?? request.run
+  if (!live) {
+    tx.run(BEGIN, { run, source, policy: JSON.stringify(request.policy), now })
+    insertTargets(tx, run, [{ id: request.target, key: source }])
+  }
+  const id = live?.target ?? request.target
+  const row = tx.get<ClaimedRow>(TAKE, { id, claimId, worker, now, alone: 1 })!
+  book(tx, run, row.grp, { planned: -1, in_progress: 1 }, now)
+  tx.run(WAKE, { run, now })
+  return begun(row, source)
+}
+
+function begun(row: ClaimedRow, source: string): Begun {
+  return { claimed: toClaimed(row, source), resumed: row.epoch > 1 }
+}

@@ -1,0 +1,132 @@
+import type { Claim, Outcome } from '../../model/claim.ts'
+import type { TargetStatus } from '../../model/target.ts'
+import type { Store } from '../store.ts'
+import { sql, type Connection, type Database, type Params, type Sql } from './database.ts'
+import { isSameClaim, refuse, standing } from './refusal.ts'
+import { book } from './tally.ts'
+
+const FENCE = `WHERE id = :target AND epoch = :epoch AND claim_id = :claimId AND status = 'in_progress' RETURNING run_id, grp`
+const FINISH = sql(
+  'finish',
+  /* sql */ `
+  UPDATE target SET status = 'done', finished_at = :now, last_activity_at = :now,
+                    crashes = 0, crashes_alone = 0, errors = 0
+  ${FENCE}
+`,
+)
+export const RELEASE = sql(
+  'release',
+  /* sql */ `
+  UPDATE target SET status = 'planned', ready_at = NULL, last_activity_at = :now, attempts = max(attempts - 1, 0),
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+  ${FENCE}
+`,
+)
+const RETRY = sql(
+  'fail:retry',
+  /* sql */ `
+  UPDATE target SET status = 'planned', ready_at = :now + :retryInMs, errors = errors + 1,
+                    last_error = :error, last_activity_at = :now,
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+  ${FENCE}
+`,
+)
+const GIVE_UP = sql(
+  'fail:give-up',
+  /* sql */ `
+  UPDATE target SET status = 'failed', errors = errors + 1, last_error = :error,
+                    last_activity_at = :now, finished_at = :now,
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+  ${FENCE}
+`,
+)
+const PARK = sql(
+  'park',
+  /* sql */ `
+  UPDATE target SET status = 'parked', last_error = :reason, finished_at = :now,
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+  ${FENCE}
+`,
+)
+const PROGRESS = sql(
+  'progress',
+  /* sql */ `
+  UPDATE target SET last_activity_at = :now
+  ${FENCE}
+`,
+)
+const RUN_PROGRESS = sql(
+  'progress:run',
+  `UPDATE run SET progress_done = :done, progress_total = :total WHERE id = :run`,
+)
+
+type ClaimEndVerbs = Pick<Store, 'finish' | 'fail' | 'release' | 'park' | 'reportProgress'>
+
+export function claimEndVerbs(db: Database): ClaimEndVerbs {
+  /** Ends claims that still hold, and answers for each of them apart. */
+  const end = <T extends Claim>(
+    name: string,
+    claims: readonly T[],
+    how: (claim: T) => { statement: Sql; becomes: TargetStatus; params?: Params },
+  ): Promise<Outcome<void>[]> =>
+    db.write(name, (tx) =>
+      claims.map((claim) => {
+        const { statement, becomes, params } = how(claim)
+        return endClaim(tx, claim, statement, becomes, params)
+      }),
+    )
+
+  return {
+    finish: (claims) => end('finish', claims, () => ({ statement: FINISH, becomes: 'done' })),
+    release: (claims) => end('release', claims, () => ({ statement: RELEASE, becomes: 'planned' })),
+    fail: (failures) =>
+      end('fail', failures, ({ error, retryInMs }) => {
+        const params: Params = retryInMs === null ? { error } : { error, retryInMs }
+        return retryInMs === null
+          ? { statement: GIVE_UP, becomes: 'failed', params }
+          : { statement: RETRY, becomes: 'planned', params }
+      }),
+    park: (claims) =>
+      end('park', claims, ({ reason }) => ({
+        statement: PARK,
+        becomes: 'parked',
+        params: { reason },
+      })),
+    reportProgress: (claim, { done, total }) =>
+      db.write('progress', (tx) => {
+        const row = tx.get<{ run_id: string }>(PROGRESS, { ...fence(claim), now: Date.now() })
+        if (!row) return { ok: false, error: refuse(tx, claim, standing(tx, claim)) }
+        tx.run(RUN_PROGRESS, { run: row.run_id, done, total })
+        return { ok: true, value: undefined }
+      }),
+  }
+}
+
+function fence({ target, epoch, claimId }: Claim): Params {
+  return { target, epoch, claimId }
+}
+
+export function endClaim(
+  tx: Connection,
+  claim: Claim,
+  statement: Sql,
+  becomes: TargetStatus,
+  params: Params = {},
+): Outcome<void> {
+  const now = Date.now()
+  const row = tx.get<{ run_id: string; grp: string }>(statement, {
+    ...fence(claim),
+    now,
+    ...params,
+  })
+  if (row) {
+    book(tx, row.run_id, row.grp, { in_progress: -1, [becomes]: 1 }, now)
+    return { ok: true, value: undefined }
+  }
+  const stands = standing(tx, claim)
+  // Asked again after an answer got lost: it is already as it should be.
+  if (stands && isSameClaim(stands, claim) && stands.status === becomes) {
+    return { ok: true, value: undefined }
+  }
+  return { ok: false, error: refuse(tx, claim, stands) }
+}

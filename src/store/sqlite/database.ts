@@ -1,0 +1,191 @@
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StoreUnavailable } from '../../model/errors.ts'
+import { uptimeMs } from '../host.ts'
+import { announce } from '../statement-channel.ts'
+import { isBusy, storeError } from './errors.ts'
+
+/** A statement and the name it is announced by. */
+export type Sql = { readonly name: string; readonly text: string }
+export type Params = Record<string, SQLInputValue>
+
+export function sql(name: string, text: string): Sql {
+  return { name, text }
+}
+
+/** One connection with its statements prepared once. */
+export class Connection {
+  readonly #db: DatabaseSync
+  readonly #prepared = new Map<Sql, StatementSync>()
+
+  constructor(db: DatabaseSync) {
+    this.#db = db
+  }
+
+  get<Row>(statement: Sql, params: Params = {}): Row | undefined {
+    return this.#announced(statement.name, () => this.#prepare(statement).get(params)) as
+      | Row
+      | undefined
+  }
+
+  all<Row>(statement: Sql, params: Params = {}): Row[] {
+    return this.#announced(statement.name, () => this.#prepare(statement).all(params)) as Row[]
+  }
+
+  run(statement: Sql, params: Params = {}): number {
+    return this.#announced(statement.name, () =>
+      Number(this.#prepare(statement).run(params).changes),
+    )
+  }
+
+  /** For text that is not one of ours: migrations, pragmas, BEGIN and COMMIT. */
+  exec(text: string, name = 'exec'): void {
+    this.#announced(name, () => this.#db.exec(text))
+  }
+
+  /** For the user's own statements inside a page's transaction. */
+  query(text: string, params: readonly unknown[]): Record<string, unknown>[] {
+    return this.#db.prepare(text).all(...(params as SQLInputValue[])) as Record<string, unknown>[]
+  }
+
+  close(): void {
+    this.#prepared.clear()
+    if (this.#db.isOpen) this.#db.close()
+  }
+
+  #prepare(statement: Sql): StatementSync {
+    let prepared = this.#prepared.get(statement)
+    if (!prepared) {
+      prepared = this.#db.prepare(statement.text)
+      this.#prepared.set(statement, prepared)
+    }
+    return prepared
+  }
+
+  #announced<T>(name: string, act: () => T): T {
+    announce(name, 'before')
+    const result = act()
+    announce(name, 'after')
+    return result
+  }
+}
+
+type Job = {
+  name: string
+  work: () => unknown
+  resolve: (value: never) => void
+  reject: (e: unknown) => void
+}
+
+// SQLite has one writer at a time and wakes nobody who waits for it. A process that commits without a break starves
+// the others, and a long busy_timeout blocks its event loop meanwhile. So: who waits asks again every
+// millisecond or so without blocking, and who writes much pauses for longer than that now and then.
+const BURST_MS = 40
+const BREATH_MS = 4
+const RETRY_MS = 1
+const PATIENCE_MS = 10_000
+
+/**
+ * The database file. All writes of this process go through one queue, each in a `BEGIN IMMEDIATE` of its own, so that
+ * no other work of the process can slip into a transaction. Reads have their own connection.
+ */
+export class Database {
+  readonly where: string
+  readonly reader: Connection
+  readonly writer: Connection
+  readonly #queue: Job[] = []
+  #pumping = false
+  #burstSince = 0
+  #lastWriteAt = 0
+
+  constructor(where: string, writer: Connection, reader: Connection) {
+    this.where = where
+    this.writer = writer
+    this.reader = reader
+  }
+
+  /** Runs `work` in a transaction: all of it, or nothing. What it throws is thrown here, after a rollback. */
+  write<T>(name: string, work: (db: Connection) => T | Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ name, work: () => work(this.writer), resolve, reject })
+      if (!this.#pumping) void this.#pump()
+    })
+  }
+
+  read<T>(work: (db: Connection) => T): T {
+    try {
+      return work(this.reader)
+    } catch (error) {
+      throw storeError(error, this.where)
+    }
+  }
+
+  async close(): Promise<void> {
+    while (this.#pumping) await sleep(1)
+    this.reader.close()
+    this.writer.close()
+  }
+
+  async #pump(): Promise<void> {
+    this.#pumping = true
+    for (let job = this.#queue.shift(); job; job = this.#queue.shift()) {
+      await this.#breathe()
+      try {
+        job.resolve((await this.#transact(job)) as never)
+      } catch (error) {
+        job.reject(storeError(error, this.where))
+      }
+      this.#lastWriteAt = uptimeMs()
+    }
+    this.#pumping = false
+  }
+
+  async #transact(job: Job): Promise<unknown> {
+    await this.#begin(job.name)
+    try {
+      const pending = job.work()
+      const result = pending instanceof Promise ? await pending : pending
+      this.writer.exec('COMMIT', `${job.name}:commit`)
+      return result
+    } catch (error) {
+      this.#rollback()
+      throw error
+    }
+  }
+
+  async #begin(name: string): Promise<void> {
+    const giveUpAt = uptimeMs() + PATIENCE_MS
+    for (;;) {
+      try {
+        this.writer.exec('BEGIN IMMEDIATE', `${name}:begin`)
+        return
+      } catch (error) {
+        if (!isBusy(error)) throw error
+        if (uptimeMs() > giveUpAt) {
+          throw new StoreUnavailable(
+            `The database ${this.where} has been locked by another process for ${PATIENCE_MS / 1000} s. ` +
+              'Look for a program that keeps a transaction open (a database browser, a backup).',
+            { cause: error },
+          )
+        }
+        await sleep(RETRY_MS * (1 + Math.random()))
+      }
+    }
+  }
+
+  #rollback(): void {
+    try {
+      this.writer.exec('ROLLBACK', 'rollback')
+    } catch {
+      // An error such as a full disk has rolled back already.
+    }
+  }
+
+  async #breathe(): Promise<void> {
+    const now = uptimeMs()
+    if (now - this.#lastWriteAt >= BREATH_MS) this.#burstSince = now
+    if (now - this.#burstSince < BURST_MS) return
+    await sleep(BREATH_MS)
+    this.#burstSince = uptimeMs()
+  }
+}

@@ -1,0 +1,56 @@
+import { StoreReadOnly, StoreUnavailable, UnstuckError, UnusableStore } from '../../model/errors.ts'
+
+const BUSY = 5
+const LOCKED = 6
+const READONLY = 8
+const IOERR = 10
+const CORRUPT = 11
+const FULL = 13
+const CANTOPEN = 14
+const NOTADB = 26
+
+export function sqliteCode(error: unknown): number | null {
+  const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown }
+  return code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number' ? errcode & 0xff : null
+}
+
+export function isBusy(error: unknown): boolean {
+  const code = sqliteCode(error)
+  return code === BUSY || code === LOCKED
+}
+
+/** SQLite's error as advice. What is not SQLite's comes back as it is. */
+export function storeError(error: unknown, where: string): unknown {
+  if (error instanceof UnstuckError) return error
+  const options = { cause: error }
+  switch (sqliteCode(error)) {
+    case BUSY:
+    case LOCKED:
+      return new StoreUnavailable(`The database ${where} is locked by another process.`, options)
+    case FULL:
+      return new StoreUnavailable(
+        `The disk of the database ${where} is full. Free some space; work goes on by itself.`,
+        options,
+      )
+    case IOERR:
+      return new StoreUnavailable(
+        `The disk of the database ${where} reports an error: ${(error as Error).message}.`,
+        options,
+      )
+    case READONLY:
+      return new StoreReadOnly(where, options)
+    case CANTOPEN:
+      return new UnusableStore(
+        `The database ${where} cannot be opened. Check that its folder exists and may be written to.`,
+        options,
+      )
+    case CORRUPT:
+    case NOTADB:
+      return new UnusableStore(
+        `The file ${where} is not a sound SQLite database. Restore it from a backup, or name another with --db.`,
+        options,
+      )
+    default:
+      return error
+  }
+}

@@ -1,0 +1,55 @@
+import { SchemaTooNew } from '../../model/errors.ts'
+import { sql, type Connection, type Database } from './database.ts'
+import { heart } from './migrations/001-heart.ts'
+
+const MIGRATIONS: readonly string[] = [heart]
+
+const CREATE_MIGRATION = /* sql */ `
+  CREATE TABLE IF NOT EXISTS migration (
+    number     INTEGER PRIMARY KEY,
+    -- Programs that do not know at least this version must not go on: they drain and end.
+    lowest     INTEGER NOT NULL,
+    applied_at INTEGER NOT NULL
+  ) STRICT
+`
+const HAS_MIGRATION = sql('migrate:look', `SELECT 1 FROM sqlite_schema WHERE name = 'migration'`)
+const VERSION = sql(
+  'migrate:version',
+  `SELECT coalesce(max(number), 0) AS number, coalesce(max(lowest), 0) AS lowest FROM migration`,
+)
+const RECORD = sql(
+  'migrate:record',
+  `INSERT INTO migration (number, lowest, applied_at) VALUES (:number, 1, :now)`,
+)
+
+export const SCHEMA_VERSION = MIGRATIONS.length
+
+/** Brings the schema up to date: forward only, each step recorded in its own transaction. */
+export async function migrate(db: Database): Promise<void> {
+  if (version(db.reader).number > SCHEMA_VERSION) refuse(db.reader)
+  while (version(db.reader).number < SCHEMA_VERSION) {
+    await db.write('migrate', (tx) => {
+      tx.exec(CREATE_MIGRATION)
+      // Another process may have done this step while we waited for the lock.
+      const { number } = version(tx)
+      if (number > SCHEMA_VERSION) refuse(tx)
+      if (number === SCHEMA_VERSION) return
+      tx.exec(MIGRATIONS[number]!)
+      tx.run(RECORD, { number: number + 1, now: Date.now() })
+    })
+  }
+}
+
+/** True when the schema has moved beyond what this program may write to. */
+export function isTooOld(db: Connection): boolean {
+  return version(db).lowest > SCHEMA_VERSION
+}
+
+function version(db: Connection): { number: number; lowest: number } {
+  if (!db.get(HAS_MIGRATION)) return { number: 0, lowest: 0 }
+  return db.get<{ number: number; lowest: number }>(VERSION)!
+}
+
+function refuse(db: Connection): never {
+  throw new SchemaTooNew(version(db).number, SCHEMA_VERSION)
+}

@@ -1,0 +1,119 @@
+import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { UnusableStore } from '../../model/errors.ts'
+import type { Store } from '../store.ts'
+import { beginVerbs } from './begin.ts'
+import { checkpointVerbs } from './checkpoints.ts'
+import { claimEndVerbs } from './claim-ends.ts'
+import { claimVerbs } from './claims.ts'
+import { Connection, Database } from './database.ts'
+import { isBusy, storeError } from './errors.ts'
+import { listVerbs } from './lists.ts'
+import { migrate } from './migrate.ts'
+import { networkFileSystem } from './network-drive.ts'
+import { presenceVerbs } from './presence.ts'
+import { recoveryVerbs } from './recovery.ts'
+import { runVerbs } from './runs.ts'
+import { workerVerbs } from './workers.ts'
+
+/** Opens the database file, making it when it is not there. */
+export async function openSqlite(file: string): Promise<Store> {
+  const path = resolve(file)
+  const db = await openDatabase(path)
+  try {
+    await migrate(db)
+  } catch (error) {
+    await db.close()
+    throw storeError(error, path)
+  }
+  const lockFolder = `${path}-workers`
+  return {
+    engine: 'sqlite',
+    where: path,
+    now: async () => Date.now(),
+    ...runVerbs(db),
+    ...claimVerbs(db),
+    ...beginVerbs(db),
+    ...checkpointVerbs(db),
+    ...claimEndVerbs(db),
+    ...listVerbs(db),
+    ...presenceVerbs(lockFolder),
+    ...workerVerbs(db, lockFolder),
+    ...recoveryVerbs(db),
+    close: () => db.close(),
+  }
+}
+
+async function openDatabase(path: string): Promise<Database> {
+  try {
+    const folder = dirname(path)
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    const network = networkFileSystem(folder)
+    if (network) {
+      throw new UnusableStore(
+        `${path} lies on a network file system (${network}), whose locks cannot prove that a worker is dead. ` +
+          'Put the database on a local disk, or use PostgreSQL for workers on many machines.',
+      )
+    }
+    // Made here first, so that the database and its -wal file are for their owner's eyes only.
+    closeSync(openSync(path, 'a', 0o600))
+    const writer = await connect(path)
+    const reader = await connect(path)
+    reader.exec('PRAGMA query_only = ON')
+    return new Database(path, writer, reader)
+  } catch (error) {
+    throw fileError(error, path) ?? storeError(error, path)
+  }
+}
+
+const CONNECT_TRIES = 200
+
+async function connect(path: string): Promise<Connection> {
+  const db = new DatabaseSync(path, { timeout: 0 })
+  for (let tries = 1; ; tries++) {
+    try {
+      db.exec('PRAGMA journal_mode = WAL')
+      db.exec('PRAGMA synchronous = FULL')
+      db.exec('PRAGMA cache_size = -16000')
+      assertDurable(db, path)
+      return new Connection(db)
+    } catch (error) {
+      // The first to open a file after a crash repairs it; the others come back in a moment.
+      if (!isBusy(error) || tries === CONNECT_TRIES) {
+        db.close()
+        throw error
+      }
+      await sleep(5 + Math.random() * 20)
+    }
+  }
+}
+
+/** A page that was acknowledged must survive a power cut, and older libraries can damage a shared WAL file. */
+function assertDurable(db: DatabaseSync, path: string): void {
+  const one = (text: string): unknown => Object.values(db.prepare(text).get() ?? {})[0]
+  const mode = one('PRAGMA journal_mode')
+  const synchronous = one('PRAGMA synchronous')
+  if (mode !== 'wal' || synchronous !== 2) {
+    throw new UnusableStore(
+      `${path} cannot be used safely: journal mode ${String(mode)}, synchronous ${String(synchronous)}; ` +
+        'WAL and FULL are needed. Put the database on a local disk.',
+    )
+  }
+  const version = String(one('SELECT sqlite_version()'))
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
+  if (major * 1_000_000 + minor * 1_000 + patch < 3_051_003) {
+    throw new UnusableStore(`SQLite ${version} is too old: 3.51.3 is needed. Install a newer Node.`)
+  }
+}
+
+function fileError(error: unknown, path: string): UnusableStore | null {
+  const { code } = error as NodeJS.ErrnoException
+  if (typeof code !== 'string' || code.startsWith('ERR_')) return null
+  if (error instanceof UnusableStore) return error
+  return new UnusableStore(
+    `The database ${path} cannot be opened: ${(error as Error).message}. Check the path and its permissions.`,
+    { cause: error },
+  )
+}

@@ -1,0 +1,293 @@
+import { AlreadyRunning, UsageError } from '../../model/errors.ts'
+import { newId } from '../../model/id.ts'
+import type { NewTarget } from '../../model/target.ts'
+import { bootId, uptimeMs } from '../host.ts'
+import { checkTargets, toCounts, toListing, toRun, type RunRow, type TallyRow } from '../rows.ts'
+import type { Store } from '../store.ts'
+import { sql, type Connection, type Database } from './database.ts'
+import { book, SUMS, type Change } from './tally.ts'
+
+export const LIVE = `('queued', 'running', 'interrupted')`
+
+/** A run with its books. `owner` is the worker of a run with one target. */
+const RUN_COLUMNS = /* sql */ `
+  r.id, r.source, r.kind, r.status, r.policy, r.created_at, r.started_at, r.planned_at, r.finished_at,
+  r.progress_done, r.progress_total, r.resumes, r.retries, r.retry_of, r.error,
+  CASE r.kind WHEN 'single' THEN
+    (SELECT worker_id FROM target WHERE run_id = r.id AND status = 'in_progress')
+  END AS owner,
+  ${SUMS}
+`
+export const RUN = sql(
+  'run',
+  `SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN tally t ON t.run_id = r.id WHERE r.id = :id GROUP BY r.id`,
+)
+const LIVE_RUN = sql(
+  'run:live',
+  /* sql */ `
+  SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN tally t ON t.run_id = r.id
+   WHERE r.source = :source AND r.status IN ${LIVE} GROUP BY r.id
+`,
+)
+const LIST = (name: string, where: string) =>
+  sql(
+    `runs:${name}`,
+    /* sql */ `
+  SELECT ${RUN_COLUMNS}
+    FROM (SELECT * FROM run WHERE id < :after AND ${where} ORDER BY id DESC LIMIT :limit) r
+    LEFT JOIN tally t ON t.run_id = r.id
+   GROUP BY r.id ORDER BY r.id DESC
+`,
+  )
+const ALL_RUNS = LIST('all', 'true')
+const RUNS_OF_SOURCE = LIST('source', 'source = :source')
+const RUNS_IN_STATUS = LIST('status', 'status = :status')
+const RUNS_OF_SOURCE_IN_STATUS = LIST('source-status', 'source = :source AND status = :status')
+const RUNS_ENDING = sql(
+  'runs:ending',
+  `SELECT id FROM run WHERE substr(id, -8) = substr(:suffix, -8) AND id LIKE '%' || :suffix LIMIT 10`,
+)
+const COUNTS_BY_GROUP = sql(
+  'counts:group',
+  `SELECT t.grp, ${SUMS} FROM tally t WHERE t.run_id = :run GROUP BY t.grp ORDER BY t.grp`,
+)
+const COUNTS_BY_PAGE = sql(
+  'counts:page',
+  `SELECT page, count(*) AS targets FROM target WHERE run_id = :run GROUP BY page ORDER BY page`,
+)
+
+const WHO_LIVES = sql(
+  'enqueue:live',
+  `SELECT id, status FROM run WHERE source = :source AND status IN ${LIVE}`,
+)
+const INSERT = sql(
+  'enqueue:insert',
+  /* sql */ `
+  INSERT INTO run (id, source, kind, status, policy, created_at, retries, retry_of)
+  VALUES (:id, :source, :kind, 'queued', :policy, :now, :retries, :retryOf)
+`,
+)
+const IS_LIVE = sql('plan:live', `SELECT 1 FROM run WHERE id = :run AND status IN ${LIVE}`)
+const INSERT_TARGET = sql(
+  'plan:insert',
+  /* sql */ `
+  INSERT INTO target (id, run_id, key, grp, url, last_activity_at)
+  VALUES (:id, :run, :key, :grp, :url, :now)
+  ON CONFLICT (run_id, key) DO NOTHING
+`,
+)
+const TAKE_PLANNING = sql(
+  'plan:take',
+  /* sql */ `
+  UPDATE run SET planner = :worker
+   WHERE id = :run AND planned_at IS NULL AND status IN ${LIVE}
+     AND (planner IS NULL OR planner = :worker
+          OR NOT EXISTS (SELECT 1 FROM worker w WHERE w.id = run.planner AND w.ended_at IS NULL))
+`,
+)
+const FINISH_PLANNING = sql(
+  'plan:finish',
+  `UPDATE run SET planned_at = coalesce(planned_at, :now), planner = NULL WHERE id = :run`,
+)
+const SET_POLICY = sql('policy', `UPDATE run SET policy = :policy WHERE id = :run`)
+
+/** A worker that has not ended and beats: measured on the clock that runs from boot. */
+const LIVING = /* sql */ `
+  w.ended_at IS NULL AND w.boot_id IS :boot AND w.beat_uptime >= :uptime - w.lease_ms
+`
+const END = sql(
+  'settle:end',
+  /* sql */ `
+  UPDATE run SET
+    status = CASE WHEN EXISTS (SELECT 1 FROM target t WHERE t.run_id = run.id
+                                  AND t.status IN ('failed', 'stuck', 'parked'))
+                  THEN 'failed' ELSE 'succeeded' END,
+    error = (SELECT t.last_error FROM target t WHERE t.run_id = run.id
+                AND t.status IN ('failed', 'stuck', 'parked') LIMIT 1),
+    finished_at = :now
+  WHERE status IN ${LIVE} AND (:run IS NULL OR id = :run) AND planned_at IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM target t WHERE t.run_id = run.id
+                       AND t.status IN ('planned', 'in_progress'))
+  RETURNING id AS run, status
+`,
+)
+const INTERRUPT = sql(
+  'settle:interrupt',
+  /* sql */ `
+  UPDATE run SET status = 'interrupted'
+  WHERE status = 'running' AND (:run IS NULL OR id = :run)
+    AND NOT EXISTS (SELECT 1 FROM target t WHERE t.run_id = run.id AND t.status = 'in_progress')
+    AND (kind = 'single' OR NOT EXISTS (
+          SELECT 1 FROM worker w WHERE w.source = run.source AND ${LIVING}))
+  RETURNING id AS run, status
+`,
+)
+/** Whether `settle` would change anything, without asking for the write lock. */
+const UNSETTLED = sql(
+  'settle:look',
+  /* sql */ `
+  SELECT 1 FROM run
+  WHERE status IN ${LIVE} AND (:run IS NULL OR id = :run)
+    AND ((planned_at IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM target t WHERE t.run_id = run.id AND t.status IN ('planned', 'in_progress')))
+      OR (status = 'running'
+          AND NOT EXISTS (SELECT 1 FROM target t WHERE t.run_id = run.id AND t.status = 'in_progress')
+          AND (kind = 'single' OR NOT EXISTS (
+                SELECT 1 FROM worker w WHERE w.source = run.source AND ${LIVING}))))
+  LIMIT 1
+`,
+)
+
+type RunVerbs = Pick<
+  Store,
+  | 'enqueue'
+  | 'plan'
+  | 'takePlanning'
+  | 'finishPlanning'
+  | 'setPolicy'
+  | 'liveRun'
+  | 'run'
+  | 'runs'
+  | 'runsEnding'
+  | 'settle'
+  | 'countsByGroup'
+  | 'countsByPage'
+>
+
+export function runVerbs(db: Database): RunVerbs {
+  return {
+    enqueue: ({ id, source, kind, policy }) =>
+      db.write('enqueue', (tx) => {
+        const live = tx.get<{ id: string; status: string }>(WHO_LIVES, { source })
+        if (live?.id === id) return // asked again
+        if (live) throw new AlreadyRunning(source, live.id, `which is ${live.status}`)
+        const now = Date.now()
+        tx.run(INSERT, {
+          id,
+          source,
+          kind,
+          policy: JSON.stringify(policy),
+          now,
+          retries: 0,
+          retryOf: null,
+        })
+      }),
+
+    plan: (run, targets) => {
+      checkTargets(targets)
+      return db.write('plan', (tx) => {
+        if (!tx.get(IS_LIVE, { run }))
+          throw new UsageError(`Run ${run} has ended: it takes no more targets.`)
+        return insertTargets(tx, run, targets)
+      })
+    },
+
+    takePlanning: (run, worker) =>
+      db.write('plan:take', (tx) => tx.run(TAKE_PLANNING, { run, worker }) === 1),
+
+    finishPlanning: (run) =>
+      db.write('plan:finish', (tx) => {
+        tx.run(FINISH_PLANNING, { run, now: Date.now() })
+      }),
+
+    setPolicy: (run, policy) =>
+      db.write('policy', (tx) => {
+        tx.run(SET_POLICY, { run, policy: JSON.stringify(policy) })
+      }),
+
+    liveRun: async (source) => oneRun(db.read((tx) => tx.get<SqliteRunRow>(LIVE_RUN, { source }))),
+    run: async (id) => oneRun(db.read((tx) => tx.get<SqliteRunRow>(RUN, { id }))),
+
+    runs: async ({ source, status, after = '~', limit }) => {
+      const page = { after, limit: limit + 1 }
+      const rows = db.read((tx) => {
+        if (source !== undefined && status !== undefined) {
+          return tx.all<SqliteRunRow>(RUNS_OF_SOURCE_IN_STATUS, { ...page, source, status })
+        }
+        if (source !== undefined) return tx.all<SqliteRunRow>(RUNS_OF_SOURCE, { ...page, source })
+        if (status !== undefined) return tx.all<SqliteRunRow>(RUNS_IN_STATUS, { ...page, status })
+        return tx.all<SqliteRunRow>(ALL_RUNS, page)
+      })
+      return toListing(rows, limit, readRun)
+    },
+
+    runsEnding: async (suffix) =>
+      db.read((tx) => tx.all<{ id: string }>(RUNS_ENDING, { suffix }).map((row) => row.id)),
+
+    settle: async (run) => {
+      const only = { run: run ?? null }
+      const living = { boot: bootId(), uptime: uptimeMs() }
+      if (!db.read((tx) => tx.get(UNSETTLED, { ...only, ...living }))) return []
+      return db.write('settle', (tx) =>
+        [
+          ...tx.all<Settled>(END, { ...only, now: Date.now() }),
+          ...tx.all<Settled>(INTERRUPT, { ...only, ...living }),
+        ].map(({ run, status }) => ({ run, status })),
+      )
+    },
+
+    countsByGroup: async (run) =>
+      db.read((tx) =>
+        tx
+          .all<TallyRow & { grp: string }>(COUNTS_BY_GROUP, { run })
+          .map((row) => ({ group: row.grp === '' ? null : row.grp, counts: toCounts(row) })),
+      ),
+    countsByPage: async (run) =>
+      db.read((tx) =>
+        tx
+          .all<{ page: number; targets: number }>(COUNTS_BY_PAGE, { run })
+          .map(({ page, targets }) => ({ page, targets })),
+      ),
+  }
+}
+
+type Settled = Awaited<ReturnType<Store['settle']>>[number]
+
+/** Adds targets to a run inside a transaction; answers how many were new. */
+export function insertTargets(
+  tx: Connection,
+  run: string,
+  targets: readonly (NewTarget & { readonly id?: string })[],
+): number {
+  const now = Date.now()
+  const added = new Map<string, Required<Pick<Change, 'planned'>>>()
+  // Ids made in one millisecond are in no order; sorted, they keep the order of planning, which is that of claiming.
+  const ids = targets.map(({ id }) => id ?? newId()).sort()
+  let count = 0
+  for (const [n, { key, group: grp = '', url = null }] of targets.entries()) {
+    if (tx.run(INSERT_TARGET, { id: ids[n]!, run, key, grp, url, now }) === 0) continue
+    count++
+    const change = added.get(grp)
+    if (change) change.planned++
+    else added.set(grp, { planned: 1 })
+  }
+  for (const [grp, change] of added) book(tx, run, grp, change, now)
+  return count
+}
+
+/** A queued run that follows another which died with nothing done. */
+export function insertRetry(
+  tx: Connection,
+  retry: { id: string; of: { id: string; source: string; policy: unknown; retries: number } },
+): void {
+  const { id, of } = retry
+  tx.run(INSERT, {
+    id,
+    source: of.source,
+    kind: 'single',
+    policy: JSON.stringify(of.policy),
+    now: Date.now(),
+    retries: of.retries + 1,
+    retryOf: of.id,
+  })
+}
+
+export type SqliteRunRow = Omit<RunRow, 'policy'> & { policy: string }
+
+export function readRun(row: SqliteRunRow): ReturnType<typeof toRun> {
+  return toRun({ ...row, policy: JSON.parse(row.policy) as RunRow['policy'] })
+}
+
+function oneRun(row: SqliteRunRow | undefined): ReturnType<typeof toRun> | null {
+  return row ? readRun(row) : null
+}

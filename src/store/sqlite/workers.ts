@@ -1,0 +1,197 @@
+import { UnusableStore } from '../../model/errors.ts'
+import type { Presence, Worker } from '../../model/worker.ts'
+import { bootId, processState, uptimeMs } from '../host.ts'
+import { toWorker, type WorkerRow } from '../rows.ts'
+import type { BeatAnswer, Store, Witnessed } from '../store.ts'
+import { endClaim, RELEASE } from './claim-ends.ts'
+import { sql, type Connection, type Database } from './database.ts'
+import { isTooOld } from './migrate.ts'
+import { probePresence, removeLock } from './presence.ts'
+import { LIVE } from './runs.ts'
+
+const REGISTER = sql(
+  'worker:register',
+  /* sql */ `
+  INSERT INTO worker (id, source, host, pid, start_ticks, boot_id, pid_namespace, presence, version,
+                      heartbeat_ms, lease_ms, started_at, last_beat_at, beat_uptime)
+  VALUES (:id, :source, :host, :pid, :startTicks, :bootId, :pidNamespace, :presence, :version,
+          :heartbeatMs, :leaseMs, :now, :now, :uptime)
+  ON CONFLICT (id) DO NOTHING
+`,
+)
+const BEAT = sql(
+  'beat',
+  /* sql */ `
+  UPDATE worker SET last_beat_at = :now, beat_uptime = :uptime, beats = beats + 1,
+                    loop_lag_ms = :loopLagMs, ended_at = NULL
+   WHERE id = :worker RETURNING lease_ms
+`,
+)
+/** Claims in the worker's name that it has not named for a whole lease: it does not know of them. */
+const UNNAMED = sql(
+  'beat:unnamed',
+  /* sql */ `
+  SELECT id, epoch, claim_id FROM target
+   WHERE worker_id = :worker AND status = 'in_progress' AND claimed_at < :before
+     AND claim_id NOT IN (SELECT value FROM json_each(:claimIds))
+`,
+)
+const STILL_HELD = sql(
+  'beat:held',
+  /* sql */ `
+  SELECT t.claim_id, r.status NOT IN ${LIVE} AS cancelled
+    FROM target t JOIN run r ON r.id = t.run_id
+   WHERE t.worker_id = :worker AND t.status = 'in_progress'
+     AND t.claim_id IN (SELECT value FROM json_each(:claimIds))
+`,
+)
+const RETIRE = sql(
+  'worker:retire',
+  `UPDATE worker SET ended_at = :now WHERE id = :worker AND ended_at IS NULL`,
+)
+const DROP_PLANNING = sql(
+  'worker:planning',
+  `UPDATE run SET planner = NULL WHERE planner = :worker AND status IN ${LIVE}`,
+)
+const WORKER = sql('worker', `SELECT * FROM worker WHERE id = :id`)
+const WORKERS = sql('workers', `SELECT * FROM worker WHERE ended_at IS NULL ORDER BY id`)
+
+const TURN = sql('turn', `SELECT worker_id, boot_id, until_uptime FROM turn WHERE name = 'sweep'`)
+const TAKE_TURN = sql(
+  'turn:take',
+  /* sql */ `
+  INSERT INTO turn (name, worker_id, boot_id, until_uptime) VALUES ('sweep', :worker, :boot, :until)
+  ON CONFLICT (name) DO UPDATE SET
+    worker_id = excluded.worker_id, boot_id = excluded.boot_id, until_uptime = excluded.until_uptime
+  WHERE turn.worker_id IS :seenWorker AND turn.until_uptime IS :seenUntil
+`,
+)
+
+type WorkerVerbs = Pick<Store, 'register' | 'beat' | 'retire' | 'workers' | 'worker' | 'takeTurn'>
+
+export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
+  const find = (id: string): SqliteWorkerRow | undefined =>
+    db.read((tx) => tx.get<SqliteWorkerRow>(WORKER, { id }))
+
+  return {
+    register: (worker) =>
+      db.write('worker:register', (tx) => {
+        const { process, presence, id, source, version, heartbeatMs, leaseMs } = worker
+        tx.run(REGISTER, {
+          id,
+          source,
+          version,
+          heartbeatMs,
+          leaseMs,
+          ...process,
+          presence: JSON.stringify(presence),
+          now: Date.now(),
+          uptime: uptimeMs(),
+        })
+      }),
+
+    beat: ({ worker, claimIds, loopLagMs }) =>
+      db.write('beat', (tx) => {
+        const now = Date.now()
+        const row = tx.get<{ lease_ms: number }>(BEAT, {
+          worker,
+          loopLagMs,
+          now,
+          uptime: uptimeMs(),
+        })
+        if (!row) {
+          throw new UnusableStore(
+            `The database ${db.where} does not know this worker: it was replaced or restored while the worker ran. Start again.`,
+          )
+        }
+        const named = JSON.stringify(claimIds)
+        releaseUnnamed(tx, worker, named, now - row.lease_ms)
+        const held = tx.all<{ claim_id: string; cancelled: number }>(STILL_HELD, {
+          worker,
+          claimIds: named,
+        })
+        return {
+          held: held.map((claim) => claim.claim_id),
+          cancelled: held.filter((claim) => claim.cancelled).map((claim) => claim.claim_id),
+          serverStartedAt: null,
+          now,
+          tooOld: isTooOld(tx),
+        } satisfies BeatAnswer
+      }),
+
+    retire: async (worker) => {
+      await db.write('worker:retire', (tx) => {
+        tx.run(RETIRE, { worker, now: Date.now() })
+        tx.run(DROP_PLANNING, { worker })
+      })
+      removeLock(lockFolder, worker)
+    },
+
+    worker: async (id) => {
+      const row = find(id)
+      return row ? readWorker(row) : null
+    },
+
+    workers: async () =>
+      db.read((tx) => tx.all<SqliteWorkerRow>(WORKERS)).map((row) => witness(row, lockFolder)),
+
+    takeTurn: async (worker, forMs) => {
+      const turn = db.read((tx) =>
+        tx.get<{ worker_id: string; boot_id: string | null; until_uptime: number }>(TURN),
+      )
+      const now = uptimeMs()
+      const running = turn !== undefined && turn.boot_id === bootId() && turn.until_uptime > now
+      if (running && turn.worker_id === worker && turn.until_uptime - now > forMs / 2) return true
+      if (running && turn.worker_id !== worker && !isGone(find(turn.worker_id), lockFolder))
+        return false
+      return db.write('turn', (tx) => {
+        const params = { worker, boot: bootId(), until: now + forMs }
+        const seen = { seenWorker: turn?.worker_id ?? null, seenUntil: turn?.until_uptime ?? null }
+        return tx.run(TAKE_TURN, { ...params, ...seen }) === 1
+      })
+    },
+  }
+}
+
+type SqliteWorkerRow = Omit<WorkerRow, 'presence'> & { presence: string; beat_uptime: number }
+
+function readWorker(row: SqliteWorkerRow): Worker {
+  return toWorker({ ...row, presence: JSON.parse(row.presence) as Presence })
+}
+
+function witness(row: SqliteWorkerRow, lockFolder: string): Witnessed {
+  const worker = readWorker(row)
+  const sameBoot = worker.process.bootId === bootId()
+  const byUptime = uptimeMs() - row.beat_uptime
+  return {
+    worker,
+    evidence: {
+      presence: probePresence(lockFolder, worker.presence, worker.process),
+      presenceKind: worker.presence.kind,
+      process: processState(worker.process),
+      beatAgeMs: sameBoot && byUptime >= 0 ? byUptime : Math.max(0, Date.now() - worker.lastBeatAt),
+      heartbeatMs: worker.heartbeatMs,
+      leaseMs: worker.leaseMs,
+      loopLagMs: worker.loopLagMs,
+      host: worker.process.host,
+      pid: worker.process.pid,
+    },
+  }
+}
+
+function isGone(row: SqliteWorkerRow | undefined, lockFolder: string): boolean {
+  if (!row || row.ended_at !== null) return true
+  const { process } = readWorker(row)
+  return (
+    processState(process) === 'gone' ||
+    probePresence(lockFolder, readWorker(row).presence, process) === 'free'
+  )
+}
+
+function releaseUnnamed(tx: Connection, worker: string, claimIds: string, before: number): void {
+  type Row = { id: string; epoch: number; claim_id: string }
+  for (const row of tx.all<Row>(UNNAMED, { worker, claimIds, before })) {
+    const claim = { target: row.id, epoch: row.epoch, claimId: row.claim_id, worker }
+    endClaim(tx, claim, RELEASE, 'planned')
+  }
+}

@@ -1,0 +1,244 @@
+import type { Checkpoint, InTransaction } from '../model/checkpoint.ts'
+import type { Claim, Claimed, Outcome } from '../model/claim.ts'
+import type { ClaimId, RunId, TargetId, WorkerId } from '../model/id.ts'
+import type { SavedItem } from '../model/item.ts'
+import type { Policy } from '../model/policy.ts'
+import type { Counts, Run, RunKind, RunStatus } from '../model/run.ts'
+import type { NewTarget, Target, TargetStatus } from '../model/target.ts'
+import type { Millis } from '../model/time.ts'
+import type { Decision } from '../model/verdict.ts'
+import type { Evidence, Presence, ProcessIdentity, Sign, Worker } from '../model/worker.ts'
+
+/**
+ * The memory. Each verb says what holds after it; `conformance/` holds every engine to it.
+ *
+ * Writes take batches and answer for each member: one fenced page does not spoil the others. A verb that
+ * throws `StoreUnavailable` may be called again with the same arguments: nothing is done twice.
+ */
+export interface Store {
+  readonly engine: 'sqlite' | 'postgres'
+  /** Where it is, without secrets. */
+  readonly where: string
+  /** The one clock that decides. */
+  now(): Promise<Millis>
+
+  // — Runs —
+
+  /** A live run of the source exists afterwards and is this one; else throws `AlreadyRunning`. */
+  enqueue(run: NewRun): Promise<void>
+  /** Adds targets; a key that is there already stays as it is. Answers how many were new. */
+  plan(run: RunId, targets: readonly NewTarget[]): Promise<number>
+  /** True for one worker at a time: it asks `targets()`, the others need not. Held until planned, or the worker retires. */
+  takePlanning(run: RunId, worker: WorkerId): Promise<boolean>
+  /** All targets are in: from now on the run can end. */
+  finishPlanning(run: RunId): Promise<void>
+  /** Keeps the policy that the run is worked on with, so that any process can judge it. */
+  setPolicy(run: RunId, policy: Policy): Promise<void>
+  /**
+   * Starts or takes up the source's run with one target, and claims it, in one step. Of any number at once
+   * exactly one gets the claim; the others get the run that is in the way.
+   */
+  begin(request: BeginRequest): Promise<Begun>
+  liveRun(source: string): Promise<Run | null>
+  run(id: RunId): Promise<Run | null>
+  /** Newest first. */
+  runs(filter: RunFilter): Promise<Listing<Run>>
+  /** Runs whose id ends so. */
+  runsEnding(suffix: string): Promise<RunId[]>
+  /**
+   * Ends runs that are planned and have no open target; marks as interrupted those that have work left but
+   * neither a claim nor a living worker. A compare-and-set: safe to repeat, and repeated by the sweep, so
+   * that two last finishers cannot miss each other. Answers what changed.
+   */
+  settle(run?: RunId): Promise<{ run: RunId; status: RunStatus }[]>
+
+  // — Targets —
+
+  /**
+   * Claims at most one ready target per given id, oldest first, and makes their run `running`. Counts a crash
+   * for each, struck off when the claim ends any other way. An `empty` process that finds a target which took
+   * a worker down gets that one alone. Asked again with the same ids, answers the same claims.
+   */
+  claim(request: ClaimRequest): Promise<Claimed[]>
+  /**
+   * For each page: its items are saved and its target stands behind it, or neither. The fence is the
+   * first write. A page that is already in (same claim, next number, same hash) is answered as saved.
+   * `inTransaction` goes with a batch of one.
+   */
+  checkpoint(
+    pages: readonly Checkpoint[],
+    inTransaction?: InTransaction,
+  ): Promise<Outcome<number>[]>
+  /** The targets are done, without a further page. */
+  finish(claims: readonly Claim[]): Promise<Outcome<void>[]>
+  /** The handlers threw: back in line at `retryAt`, or `failed` when it is null. Not a crash. */
+  fail(failures: readonly Failure[]): Promise<Outcome<void>[]>
+  /** Handed back untouched, claimable at once. Costs the target nothing. */
+  release(claims: readonly Claim[]): Promise<Outcome<void>[]>
+  /** A target that cannot be worked on as it is: set aside for a person. */
+  park(claims: readonly (Claim & { reason: string })[]): Promise<Outcome<void>[]>
+  /** What a run with one target says of itself. */
+  reportProgress(claim: Claim, progress: { done: number; total: number }): Promise<Outcome<void>>
+  target(id: TargetId): Promise<Target | null>
+  targets(run: RunId, filter: TargetFilter): Promise<Listing<Target>>
+  /** Counts per group, from the same books as the run's. */
+  countsByGroup(run: RunId): Promise<{ group: string | null; counts: Counts }[]>
+  /** How many targets stand at which page. Reads the run's targets: for people, not for loops. */
+  countsByPage(run: RunId): Promise<{ page: number; targets: number }[]>
+
+  // — Items —
+
+  /** By key, from after the given one. */
+  items(source: string, after: string | null, limit: number): Promise<SavedItem[]>
+
+  // — Workers —
+
+  /** Takes the lock that this worker's death frees. Comes before `register`. */
+  holdPresence(worker: WorkerId): Promise<HeldPresence>
+  register(worker: NewWorker): Promise<void>
+  /**
+   * The worker lives and holds these claims. Claims in its name that it does not name and that are older than
+   * its lease are released (their answer got lost). Answers which of the named ones are still its own.
+   */
+  beat(beat: Beat): Promise<BeatAnswer>
+  /** The worker has ended. Its counters are folded into those of its runs. */
+  retire(worker: WorkerId): Promise<void>
+  /** Workers that have not ended, with what the kernel and the clock say about each. */
+  workers(): Promise<Witnessed[]>
+  worker(id: WorkerId): Promise<Worker | null>
+
+  // — Recovery —
+
+  /** True while it is this worker's turn to sweep: one process at a time. A dead holder's turn is taken at once. */
+  takeTurn(worker: WorkerId, forMs: number): Promise<boolean>
+  /** What a worker holds, by target id, from after the given one. */
+  heldBy(worker: WorkerId, after: TargetId | null, limit: number): Promise<Held[]>
+  /**
+   * Applies each judgement if the target still is what was judged (claim, checkpoint, and its worker's beats), with its
+   * audit row, in one transaction. N recoverers at once act as one. Answers which were applied.
+   */
+  applyJudgements(judgements: readonly Judgement[], actor: string): Promise<boolean[]>
+  audit(filter: { run?: RunId; after?: number; limit: number }): Promise<AuditEntry[]>
+
+  close(): Promise<void>
+}
+
+export type NewRun = {
+  readonly id: RunId
+  readonly source: string
+  readonly kind: RunKind
+  readonly policy: Policy
+}
+
+export type BeginRequest = {
+  readonly source: string
+  readonly worker: WorkerId
+  readonly policy: Policy
+  /** Ids for what has to be made, chosen by the asker. */
+  readonly run: RunId
+  readonly target: TargetId
+  readonly claimId: ClaimId
+}
+
+export type Begun =
+  | { readonly claimed: Claimed; readonly resumed: boolean }
+  | { readonly claimed: null; readonly inTheWay: RunId }
+
+export type RunFilter = {
+  readonly source?: string | undefined
+  readonly status?: RunStatus | undefined
+  readonly after?: string | undefined
+  readonly limit: number
+}
+
+export type TargetFilter = {
+  readonly status?: TargetStatus | undefined
+  readonly group?: string | undefined
+  readonly after?: string | undefined
+  readonly limit: number
+}
+
+export type Listing<T> = { readonly items: T[]; readonly next: string | null }
+
+export type ClaimRequest = {
+  readonly worker: WorkerId
+  readonly source: string
+  readonly claimIds: readonly ClaimId[]
+  /** The process holds nothing: it may take a target that took a worker down, alone. */
+  readonly empty: boolean
+  /** The process never holds more than one target, so each of its claims counts as made alone. */
+  readonly alone: boolean
+}
+
+export type Failure = Claim & {
+  readonly error: string
+  /** From now; null: it gives up. */
+  readonly retryInMs: number | null
+}
+
+export interface HeldPresence {
+  readonly presence: Presence
+  release(): Promise<void>
+}
+
+export type NewWorker = {
+  readonly id: WorkerId
+  readonly source: string
+  readonly process: ProcessIdentity
+  readonly presence: Presence
+  readonly version: string
+  readonly heartbeatMs: number
+  readonly leaseMs: number
+}
+
+export type Beat = {
+  readonly worker: WorkerId
+  readonly claimIds: readonly ClaimId[]
+  readonly loopLagMs: number
+}
+
+export type BeatAnswer = {
+  /** Of the named claims, those that are still this worker's. */
+  readonly held: readonly ClaimId[]
+  /** Of these, those whose run was cancelled: stop at the page's end. */
+  readonly cancelled: readonly ClaimId[]
+  /** When the database server started; null for an engine without one. */
+  readonly serverStartedAt: Millis | null
+  readonly now: Millis
+  /** The schema has moved on beyond this program: drain and end. */
+  readonly tooOld: boolean
+}
+
+export type Witnessed = { readonly worker: Worker; readonly evidence: Evidence }
+
+/** A claimed target as recovery sees it. */
+export type Held = {
+  readonly target: Target
+  readonly run: Run
+  /** As of this look: the judgement holds only while they do not move on. */
+  readonly workerBeats: number
+}
+
+export type Judgement = {
+  readonly held: Held
+  readonly decision: Decision
+  readonly sign: Sign
+  readonly evidence: Evidence
+  /** The id of the new run where the decision is `retry`. */
+  readonly newRun: RunId
+}
+
+export type AuditEntry = {
+  /** Grows; the order of things. */
+  readonly id: number
+  readonly at: Millis
+  readonly actor: string
+  readonly action: string
+  readonly source: string
+  readonly run: RunId
+  readonly target: TargetId | null
+  readonly because: string
+  readonly evidence: unknown
+  readonly before: unknown
+  readonly after: unknown
+}

@@ -1,0 +1,77 @@
+import { isLive, type Run } from '../../../model/run.ts'
+import type { Target } from '../../../model/target.ts'
+import type { AuditEntry, Store } from '../../../store/store.ts'
+import { auditView, countsView, runView, targetView } from '../../view.ts'
+import { defineCommand } from '../command.ts'
+import { findRun } from '../find-run.ts'
+import { healthOf } from '../health.ts'
+import { argument } from '../option.ts'
+import { rollCall } from '../roll-call.ts'
+import { printRun, type Audited } from '../run-text.ts'
+
+const TROUBLE_MAX = 10
+const AUDIT_MAX = 10
+const AUDIT_BATCH = 500
+
+export const show = defineCommand({
+  name: 'show',
+  summary: 'One run: its facts, counts, trouble, and what recovery did.',
+  examples: ['unstuck show 4f2a91bc', 'unstuck show 4f2a91bc --watch'],
+  args: { run: argument.required('the run: its last 8 digits, or its full id') },
+  watch: true,
+
+  async run({ args, database }) {
+    const store = await database.openExisting()
+    const run = await findRun(store, args.run)
+    const now = await store.now()
+    const roll = (await rollCall(store, now)).filter(({ source }) => source === run.source)
+    const health = healthOf(
+      run,
+      roll.map(({ view }) => view),
+      now,
+    )
+    const groups = await store.countsByGroup(run.id)
+    const trouble = await troubleOf(store, run)
+    const audit = await lastAudit(store, run)
+    return {
+      data: {
+        run: {
+          ...runView(run),
+          ...(isLive(run.status) && { health: health.state, because: health.because }),
+        },
+        counts: countsView(run.counts),
+        groups: groups.map(({ group, counts }) => ({ group, ...countsView(counts) })),
+        trouble: trouble.map(targetView),
+        audit: audit.map(({ entry, key }) => ({ ...auditView(entry), key })),
+      },
+      text: (paper) => printRun(paper, { run, health, groups, trouble, audit, now }),
+    }
+  },
+})
+
+/** Targets that wait for a person, some of each kind. */
+async function troubleOf(store: Store, run: Run): Promise<Target[]> {
+  const found: Target[] = []
+  for (const status of ['stuck', 'parked', 'failed'] as const) {
+    if (run.counts.targets[status] === 0) continue
+    found.push(...(await store.targets(run.id, { status, limit: TROUBLE_MAX })).items)
+  }
+  return found
+}
+
+/** The newest entries, oldest first. The trail is read from its start: it is short, or the run is in trouble. */
+async function lastAudit(store: Store, run: Run): Promise<Audited[]> {
+  let last: AuditEntry[] = []
+  for (let after = 0; ;) {
+    const batch = await store.audit({ run: run.id, after, limit: AUDIT_BATCH })
+    last = [...last, ...batch].slice(-AUDIT_MAX)
+    if (batch.length < AUDIT_BATCH) break
+    after = batch.at(-1)!.id
+  }
+  return Promise.all(
+    last.map(async (entry) => {
+      const target = entry.target === null ? null : await store.target(entry.target)
+      return { entry, key: target?.key ?? null }
+    }),
+  )
+}

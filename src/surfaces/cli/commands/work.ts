@@ -1,0 +1,181 @@
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { EXIT } from '../../../model/errors.ts'
+import { newId, shortId } from '../../../model/id.ts'
+import { STOP_DEADLINE_MS } from '../../../model/policy.ts'
+import { openJournal } from '../../../observe/journal.ts'
+import { sentence } from '../../../observe/log.ts'
+import { REAL_CLOCK } from '../../../runtime/clock.ts'
+import type { Crawl } from '../../../runtime/crawl.ts'
+import { loadCrawl } from '../../../runtime/load-crawl.ts'
+import { isWorkerProcess, Processes } from '../../../runtime/processes.ts'
+import { ensureRun } from '../../../runtime/run-start.ts'
+import { onStopSignals } from '../../../runtime/shutdown.ts'
+import { CrawlWorker } from '../../../runtime/worker.ts'
+import type { Store } from '../../../store/store.ts'
+import { defineCommand, type Context } from '../command.ts'
+import { LiveLine } from '../live-line.ts'
+import { argument, option } from '../option.ts'
+
+const options = {
+  workers: option.count('N', 'processes to start; dead ones are started again', 1, { max: 256 }),
+  concurrency: option.count(
+    'N',
+    "pages in flight per process, instead of the crawl's own",
+    undefined,
+    {
+      max: 1_000,
+    },
+  ),
+  drain: option.flag('end when nothing is left, instead of waiting for the next run'),
+  start: option.unless('never start a new run, only work on one that is there'),
+  stopDeadline: option.duration(
+    'TIME',
+    'from SIGTERM to the end, at most: below the time your process manager allows; default: 25s',
+    undefined,
+  ),
+  journal: option.text('FOLDER', 'where the journals go; default: beside the database'),
+}
+type Work = Context<{ module: ReturnType<typeof argument.required> }, typeof options>
+
+export const work = defineCommand({
+  name: 'work',
+  summary: "Work on a crawl's run together with every other process that does.",
+  examples: [
+    'unstuck work crawl.ts',
+    'unstuck work crawl.ts --workers 10 --drain  # ten processes, end when all is done',
+    'unstuck work crawl.ts --no-start            # only take up what is queued or was interrupted',
+  ],
+  args: { module: argument.required('the file that exports the crawl') },
+  options,
+  outlivesReader: true,
+
+  async run(context) {
+    const loaded = await loadCrawl(context.args.module)
+    const settings = await context.settings()
+    const crawl: Crawl = {
+      ...loaded,
+      concurrency: context.options.concurrency ?? loaded.concurrency,
+      policy: settings.policyFor(loaded.source, loaded.policyOptions),
+    }
+    const store = await context.database.open()
+    const ended =
+      context.options.workers > 1
+        ? await workInProcesses(context, crawl, store)
+        : await workHere(context, crawl, store)
+    // What the crawl's own code left open (a pool, a timer, a page that was cut short) must not keep us here.
+    setTimeout(() => process.exit(), LEFTOVERS_MS).unref()
+    return summarise(context, crawl, store, ended)
+  },
+})
+
+const LEFTOVERS_MS = 250
+
+/** How it went, before what is left is looked at. */
+type Ended = { readonly code: number; readonly stopped: boolean }
+
+async function workHere(context: Work, crawl: Crawl, store: Store): Promise<Ended> {
+  const id = newId()
+  const isChild = isWorkerProcess()
+  const { stopDeadline: deadlineMs = STOP_DEADLINE_MS } = context.options
+  const line = new LiveLine(store, crawl.source, context.output, isChild ? `[${shortId(id)}] ` : '')
+  const journal = openJournal(join(await journalFolder(context, store), `${id}.jsonl`), id)
+  const worker = new CrawlWorker(crawl, {
+    id,
+    db: await context.database.address(),
+    start: context.options.start,
+    drain: context.options.drain,
+    stopDeadlineMs: deadlineMs,
+    log: (message) => line.log(message),
+    emit: (event) => {
+      journal(event)
+      const text = sentence(event)
+      if (text !== null) line.log(text)
+    },
+  })
+  const forget = onStopSignals({
+    deadlineMs,
+    stop: (why) => worker.stop(why),
+    log: (text) => line.log(text),
+  })
+  if (!isChild) line.start()
+  try {
+    const { stopped, error } = await worker.run()
+    if (error) throw error
+    return { code: EXIT.done, stopped: stopped !== null }
+  } finally {
+    line.stop()
+    forget()
+  }
+}
+
+/** The parent: begins the run, keeps the processes alive, and shows how far they are. */
+async function workInProcesses(context: Work, crawl: Crawl, store: Store): Promise<Ended> {
+  const { workers, drain, start, concurrency, stopDeadline } = context.options
+  const line = new LiveLine(store, crawl.source, context.output, '')
+  if (start) await ensureRun(store, crawl, (event) => line.log(sentence(event) ?? event.type))
+  const processes = new Processes({
+    count: workers,
+    module: fileURLToPath(new URL('../../../../bin/unstuck.js', import.meta.url)),
+    args: [
+      ...['work', context.args.module, '--no-start'],
+      ...['--journal', await journalFolder(context, store)],
+      ...(drain ? ['--drain'] : []),
+      ...(concurrency === undefined ? [] : ['--concurrency', String(concurrency)]),
+      ...(stopDeadline === undefined ? [] : ['--stop-deadline', `${stopDeadline}ms`]),
+    ],
+    // By the environment and not by a flag: other users of the machine can read flags.
+    env: { UNSTUCK_DB: await context.database.address() },
+    clock: REAL_CLOCK,
+    log: (text) => line.log(text),
+  })
+  let stopped = false
+  const forget = onStopSignals({
+    deadlineMs: stopDeadline ?? STOP_DEADLINE_MS,
+    log: (text) => line.log(text),
+    stop: () => {
+      stopped = true
+      processes.stop()
+    },
+    end: () => processes.end(),
+  })
+  line.start()
+  try {
+    const code = await processes.run()
+    return {
+      code: code === EXIT.resumable || code === EXIT.leftForAPerson ? EXIT.done : code,
+      stopped,
+    }
+  } finally {
+    line.stop()
+    forget()
+  }
+}
+
+/** Beside the database where that is a file, else in this project's own folder. */
+async function journalFolder(context: Work, store: Store): Promise<string> {
+  if (context.options.journal !== undefined) return context.options.journal
+  return store.engine === 'sqlite'
+    ? join(dirname(store.where), 'journal')
+    : join('.unstuck', 'journal')
+}
+
+async function summarise(context: Work, crawl: Crawl, store: Store, ended: Ended): Promise<number> {
+  if (ended.code !== EXIT.done) return ended.code
+  if (isWorkerProcess()) return ended.stopped ? EXIT.resumable : EXIT.done
+  const [latest] = (await store.runs({ source: crawl.source, limit: 1 })).items
+  const isLeft = latest !== undefined && latest.finishedAt === null
+  if (isLeft) {
+    context.output.note(
+      `Run ${shortId(latest.id)} has work left. Go on with: unstuck work ${context.args.module}`,
+    )
+    return context.options.drain ? EXIT.resumable : EXIT.done
+  }
+  if (ended.stopped || latest?.status !== 'failed') return EXIT.done
+  const { failed, parked, stuck } = latest.counts.targets
+  context.output.note(
+    `Run ${shortId(latest.id)} ended with ${failed} failed, ${parked} parked and ${stuck} stuck targets. ` +
+      `Look at them with: unstuck show ${shortId(latest.id)}`,
+  )
+  return EXIT.leftForAPerson
+}

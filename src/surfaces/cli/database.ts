@@ -1,0 +1,49 @@
+import { existsSync } from 'node:fs'
+import { NotFound } from '../../model/errors.ts'
+import { redact } from '../../observe/redact.ts'
+import { openStore, type OpenOptions } from '../../store/open.ts'
+import type { Store } from '../../store/store.ts'
+
+/** The way to the store: opened when first asked for, closed by the frame when the command has ended. */
+export type Database = {
+  address(): Promise<string>
+  /** The address as people may see it. */
+  where(): Promise<string>
+  /** For commands that write: makes it where there is none. */
+  open(options?: OpenOptions): Promise<Store>
+  /** For commands that look: null where nothing ever ran, and nothing is made. */
+  openIfAny(): Promise<Store | null>
+  /** For commands that look for something by name: refuses where nothing ever ran. */
+  openExisting(): Promise<Store>
+  close(): Promise<void>
+}
+
+export function makeDatabase(findAddress: () => Promise<string>): Database {
+  let address: Promise<string> | undefined
+  let store: Store | undefined
+
+  const database: Database = {
+    address: () => (address ??= findAddress()),
+    where: async () => redact(await database.address()),
+    open: async (options) => (store ??= await openStore(await database.address(), options)),
+    openIfAny: async () => (isThere(await database.address()) ? database.open() : null),
+    async openExisting() {
+      const found = await database.openIfAny()
+      if (found) return found
+      throw new NotFound(
+        `database at ${await database.where()} yet`,
+        'Nothing has run there so far. Start with `unstuck demo` or `unstuck work crawl.ts`, or say where it is with --db.',
+      )
+    },
+    async close() {
+      const open = store
+      store = undefined
+      await open?.close()
+    },
+  }
+  return database
+}
+
+function isThere(address: string): boolean {
+  return !address.startsWith('sqlite:') || existsSync(address.slice('sqlite:'.length))
+}

@@ -1,0 +1,115 @@
+import { parseDuration } from '../../model/time.ts'
+
+/** A flag of a command. Its key in `options` is its name: `maxAttempts` is `--max-attempts`. */
+export type Option<T> = {
+  readonly about: string
+  /** What stands for the value in the help; null for a switch. */
+  readonly value: string | null
+  readonly initial: T
+  readonly read: (text: string) => Read<T>
+  readonly many?: true
+  readonly short?: string
+  /** Written `--no-NAME`, and true without it. */
+  readonly negated?: true
+}
+
+/** A positional argument. */
+export type Argument<T> = {
+  readonly about: string
+  readonly shape: 'required' | 'optional' | 'rest'
+  /** Only types: never set. */
+  readonly gives?: T
+}
+
+type Read<T> = { readonly value: T } | { readonly mistake: string }
+
+export type Options = Readonly<Record<string, Option<unknown>>>
+export type Arguments = Readonly<Record<string, Argument<unknown>>>
+export type OptionValues<O extends Options> = { [K in keyof O]: O[K]['initial'] }
+export type ArgumentValues<A extends Arguments> = {
+  [K in keyof A]: A[K] extends Argument<infer T> ? T : never
+}
+
+export const argument = {
+  required: (about: string): Argument<string> => ({ about, shape: 'required' }),
+  optional: (about: string): Argument<string | undefined> => ({ about, shape: 'optional' }),
+  /** All that is left, as it was written. */
+  rest: (about: string): Argument<string[]> => ({ about, shape: 'rest' }),
+}
+
+export const option = {
+  flag: (about: string, short?: string): Option<boolean> => ({
+    about,
+    value: null,
+    initial: false,
+    read: () => ({ value: true }),
+    ...(short && { short }),
+  }),
+
+  /** `--no-NAME`. */
+  unless: (about: string): Option<boolean> => ({
+    about,
+    value: null,
+    initial: true,
+    read: () => ({ value: false }),
+    negated: true,
+  }),
+
+  text: (value: string, about: string): Option<string | undefined> => ({
+    about,
+    value,
+    initial: undefined,
+    read: (text) => ({ value: text }),
+  }),
+
+  texts: (value: string, about: string): Option<readonly string[]> => ({
+    about,
+    value,
+    initial: [],
+    read: (text) => ({ value: [text] }),
+    many: true,
+  }),
+
+  count: <T extends number | undefined>(
+    value: string,
+    about: string,
+    initial: T,
+    range: { min?: number; max?: number } = {},
+  ): Option<T | number> => ({ about, value, initial, read: (text) => readCount(text, range) }),
+
+  /** Read into milliseconds. */
+  duration: <T extends number | undefined>(
+    value: string,
+    about: string,
+    initial: T,
+  ): Option<T | number> => ({ about, value, initial, read: readDuration }),
+
+  choice: <const C extends string, T extends C | undefined>(
+    of: readonly C[],
+    about: string,
+    initial: T,
+  ): Option<C | T> => ({
+    about,
+    value: of.join('|'),
+    initial,
+    read: (text) =>
+      (of as readonly string[]).includes(text)
+        ? { value: text as C }
+        : { mistake: `must be one of ${of.join(', ')}` },
+  }),
+}
+
+function readCount(
+  text: string,
+  { min = 1, max = 1_000_000 }: { min?: number; max?: number },
+): Read<number> {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN
+  return value >= min && value <= max
+    ? { value }
+    : { mistake: `must be a whole number from ${min} to ${max}` }
+}
+
+function readDuration(text: string): Read<number> {
+  const ms = parseDuration(text)
+  return ms === null ? { mistake: 'must be a duration like 30s, 15m, 1h or 7d' } : { value: ms }
+}

@@ -1,0 +1,82 @@
+import { pad, truncate, widthOf } from './width.ts'
+
+/** What a state means to a person. Colour only repeats what the words say. */
+export type Ink = 'good' | 'warn' | 'bad' | 'dim' | 'strong'
+export type Span = { readonly text: string; readonly ink?: Ink | undefined }
+export type Line = readonly Span[]
+
+export type Column = {
+  readonly head: string
+  readonly align?: 'right'
+  /** Gives way first: it is cut with an ellipsis until the rest fits. */
+  readonly flex?: true
+  /** May be left out on a narrow terminal; the highest goes first. */
+  readonly optional?: number
+}
+
+const GAP = 2
+const FLEX_MIN = 8
+
+/** Aligned plain columns that fit the width. Cells must be safe text already. */
+export function layout(columns: readonly Column[], rows: readonly Line[], width: number): Line[] {
+  const kept = choose(columns, rows, width)
+  const widths = shrink(columns, kept, natural(columns, rows), width)
+  const heads = columns.map((column): Span => ({ text: column.head, ink: 'dim' }))
+  return [heads, ...rows].map((row) =>
+    kept.map((index, place) => {
+      const last = place === kept.length - 1
+      const { text, ink } = row[index] ?? { text: '' }
+      const { align } = columns[index]!
+      const cut = truncate(text, widths[index]!)
+      // Nothing is padded at the end of a line: it would only be noise in a pipe.
+      const filled = last && align !== 'right' ? cut : pad(cut, widths[index]!, align)
+      return { text: last ? filled : filled + ' '.repeat(GAP), ink }
+    }),
+  )
+}
+
+function natural(columns: readonly Column[], rows: readonly Line[]): number[] {
+  return columns.map(({ head }, i) =>
+    rows.reduce((most, row) => Math.max(most, widthOf(row[i]?.text ?? '')), widthOf(head)),
+  )
+}
+
+function choose(columns: readonly Column[], rows: readonly Line[], width: number): number[] {
+  const widths = natural(columns, rows)
+  let kept = columns.map((_, i) => i)
+  const least = (): number =>
+    kept.reduce(
+      (sum, i) => sum + (columns[i]!.flex ? Math.min(FLEX_MIN, widths[i]!) : widths[i]!),
+      0,
+    ) +
+    GAP * (kept.length - 1)
+  while (least() > width) {
+    const optional = kept.filter((i) => columns[i]!.optional !== undefined)
+    if (optional.length === 0) break
+    const first = optional.reduce((a, b) => (columns[b]!.optional! > columns[a]!.optional! ? b : a))
+    kept = kept.filter((i) => i !== first)
+  }
+  return kept
+}
+
+function shrink(
+  columns: readonly Column[],
+  kept: readonly number[],
+  widths: readonly number[],
+  width: number,
+): number[] {
+  const fitted = [...widths]
+  let over = kept.reduce((sum, i) => sum + widths[i]!, 0) + GAP * (kept.length - 1) - width
+  const flexible = kept.filter((i) => columns[i]!.flex)
+  // The widest gives first, so that two long columns end up alike; then the last one, however short.
+  for (; over > 0 && flexible.some((i) => fitted[i]! > FLEX_MIN); over--) {
+    const widest = flexible.reduce((a, b) => (fitted[b]! >= fitted[a]! ? b : a))
+    fitted[widest]!--
+  }
+  for (const index of kept.toReversed()) {
+    const give = Math.max(0, Math.min(over, fitted[index]! - 1))
+    fitted[index]! -= give
+    over -= give
+  }
+  return fitted
+}

@@ -1,0 +1,111 @@
+import { readFileSync } from 'node:fs'
+import { Command as Program, Option as Flag } from 'commander'
+import type { Entry } from './catalogue.ts'
+import type { Command } from './command.ts'
+import type { Argument, Option } from './option.ts'
+import { COLOUR_CHOICES } from './output.ts'
+
+const COMMON = 'Common options:'
+const EXAMPLES = ['unstuck demo', 'unstuck work crawl.ts --workers 10', 'unstuck status --watch']
+
+/** Called with what the user wrote, not read yet. */
+export type Call = (command: Command<any, any>, args: unknown[], flags: Flags) => Promise<void>
+export type Flags = Readonly<Record<string, unknown>>
+
+/** The command line as commander knows it: only the called command's file is loaded, just before it is parsed. */
+export function makeProgram(catalogue: readonly Entry[], call: Call): Program {
+  const program = addCommonOptions(frame(new Program('unstuck')))
+    .optionsGroup(COMMON)
+    .version(version(), '-V, --version', 'the version, and nothing else')
+    .description('Crash-proof runs for crawlers, scrapers and other long jobs.')
+    .addHelpText('before', examplesText(EXAMPLES))
+    .addHelpText('after', '\nEach command explains itself: unstuck COMMAND --help')
+  addAll(program, catalogue, call)
+  return program
+}
+
+function addAll(parent: Program, entries: readonly Entry[], call: Call): void {
+  const pending = new Map<Program, () => Promise<Command<any, any>>>()
+  for (const entry of entries) {
+    const sub = frame(parent.command(entry.name)).summary(entry.summary).description(entry.summary)
+    if (entry.group) sub.helpGroup(entry.group)
+    if ('load' in entry) pending.set(sub, entry.load)
+    else addAll(addCommonOptions(sub), entry.commands, call)
+  }
+  parent.hook('preSubcommand', async (_, sub) => {
+    const command = await pending.get(sub)?.()
+    if (command) fill(sub, command, call)
+  })
+}
+
+function frame(program: Program): Program {
+  return program
+    .helpCommand(false)
+    .configureHelp({ subcommandTerm: (sub) => sub.name(), optionDescription: explain })
+    .configureOutput({ outputError: () => {} })
+    .enablePositionalOptions()
+    .exitOverride()
+    .addHelpOption(new Flag('-h, --help', 'this text').helpGroup(COMMON))
+}
+
+function explain({ description, argChoices }: Flag): string {
+  return description || (argChoices?.join(', ') ?? '')
+}
+
+/** Last, so that the help shows a command's own options first. */
+function addCommonOptions(program: Program): Program {
+  const common = [
+    new Flag('--json', 'the result as JSON'),
+    new Flag('--db <URL>', 'sqlite:PATH or postgres://…; else UNSTUCK_DB, else the config'),
+    new Flag('--color <WHEN>').choices(COLOUR_CHOICES),
+    new Flag('--debug', 'where in the code an error happened'),
+  ]
+  for (const flag of common) program.addOption(flag.helpGroup(COMMON))
+  return program
+}
+
+function fill(program: Program, command: Command<any, any>, call: Call): void {
+  program.addHelpText('before', examplesText(command.examples))
+  for (const [name, argument] of Object.entries(command.args ?? {}))
+    addArgument(program, name, argument as Argument<unknown>)
+  for (const [name, option] of Object.entries(command.options ?? {})) {
+    program.addOption(
+      new Flag(flagsOf(name, option as Option<unknown>), describe(option as Option<unknown>)),
+    )
+  }
+  if (command.watch) program.option('-w, --watch', 'keep it live until Ctrl-C')
+  addCommonOptions(program)
+  if (command.passThrough) program.passThroughOptions()
+  program.action(async () => call(command, program.processedArgs, program.optsWithGlobals()))
+}
+
+function addArgument(program: Program, name: string, { about, shape }: Argument<unknown>): void {
+  const label = name.toUpperCase()
+  const written = { required: `<${label}>`, optional: `[${label}]`, rest: `[${label}...]` }[shape]
+  program.argument(written, about)
+}
+
+function flagsOf(name: string, option: Option<unknown>): string {
+  const long = `--${option.negated ? 'no-' : ''}${kebab(name)}`
+  const flags = option.short ? `${option.short}, ${long}` : long
+  if (option.value === null) return flags
+  return `${flags} <${option.value}${option.many ? '...' : ''}>`
+}
+
+function describe({ about, value, initial }: Option<unknown>): string {
+  const isDefault = value !== null && (typeof initial === 'string' || typeof initial === 'number')
+  return isDefault ? `${about} (default: ${initial})` : about
+}
+
+export function kebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
+
+function examplesText(examples: readonly string[]): string {
+  return `Examples:\n${examples.map((example) => `  ${example}\n`).join('')}`
+}
+
+function version(): string {
+  const file = new URL('../../../package.json', import.meta.url)
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
+}

@@ -1,0 +1,134 @@
+import { shortId } from '../../model/id.ts'
+import { isLive, type Run } from '../../model/run.ts'
+import { TARGET_STATUSES, type Target } from '../../model/target.ts'
+import { inWords, iso, type Millis } from '../../model/time.ts'
+import type { AuditEntry } from '../../store/store.ts'
+import { runView } from '../view.ts'
+import { printGroups, type Group } from './groups-text.ts'
+import { isStuck, type Health } from './health.ts'
+import type { Cell, Paper } from './paper/paper.ts'
+import { ago, bar, doneOfTotal, percent, plural, runStatus, targetStatus } from './paper/words.ts'
+
+const GROUPS_MAX = 10
+
+/** An entry of the audit trail, and the key of the target it is about. */
+export type Audited = { readonly entry: AuditEntry; readonly key: string | null }
+
+export type RunPage = {
+  readonly run: Run
+  readonly health: Health
+  readonly groups: readonly Group[]
+  readonly trouble: readonly Target[]
+  readonly audit: readonly Audited[]
+  readonly now: Millis
+}
+
+export function printRun(paper: Paper, page: RunPage): void {
+  const { run, health, groups, trouble, audit } = page
+  paper.line(
+    { text: `Run ${shortId(run.id)}`, ink: 'strong' },
+    ' of ',
+    { text: run.source, ink: 'strong' },
+    ': ',
+    runStatus(run.status),
+  )
+  if (isLive(run.status)) {
+    paper.say({
+      text: `${capital(health.state)}: ${health.because}.`,
+      ink: isStuck(health) ? 'bad' : 'dim',
+    })
+  }
+  if (health.state === 'orphaned' || run.status === 'interrupted') {
+    paper.say(
+      'Start its worker again (`unstuck work MODULE`): it goes on after the last saved page.',
+    )
+  }
+  paper.blank()
+  printFacts(paper, page)
+  if (run.kind === 'crawl') printCounts(paper, run)
+  if (groups.some(({ group }) => group !== null)) {
+    paper.heading('Groups')
+    printGroups(paper, groups, GROUPS_MAX)
+  }
+  if (trouble.length > 0) printTrouble(paper, page)
+  if (audit.length > 0) printAudit(paper, page)
+}
+
+function printFacts(paper: Paper, { run, now }: RunPage): void {
+  const { done, total, skipped, attempt } = runView(run)
+  const { counts } = run
+  const at = (moment: Millis): string =>
+    `${ago(moment, now)} (${iso(moment).slice(0, 19).replace('T', ' ')} UTC)`
+  const facts: [string, Cell][] = [
+    ['id', run.id],
+    [
+      'progress',
+      `${bar(done, total)} ${doneOfTotal(run)} ${run.kind === 'crawl' ? 'targets' : 'done'}, ${percent(done, total)}`,
+    ],
+    ['pages', `${counts.pages}`],
+    ['items', `${counts.itemsNew} new, ${counts.itemsUpdated} updated, ${skipped} skipped`],
+    ['created', at(run.createdAt)],
+  ]
+  if (run.startedAt !== null)
+    facts.push(['started', `${at(run.startedAt)}${attempt > 1 ? `, attempt ${attempt}` : ''}`])
+  if (run.finishedAt !== null) facts.push(['finished', at(run.finishedAt)])
+  else facts.push(['last sign', at(run.lastActivityAt)])
+  if (run.finishedAt !== null && run.startedAt !== null)
+    facts.push(['took', inWords(run.finishedAt - run.startedAt)])
+  if (run.owner !== null) facts.push(['owner', `worker ${shortId(run.owner)}`])
+  if (run.retryOf !== null) facts.push(['retry of', shortId(run.retryOf)])
+  if (counts.refused > 0)
+    facts.push(['refused', `${plural(counts.refused, 'late write')}, of claims that had moved on`])
+  if (run.error !== null) facts.push(['error', { text: run.error, ink: 'bad' }])
+  for (const [name, value] of facts) paper.line({ text: name.padEnd(10), ink: 'dim' }, value)
+}
+
+function printCounts(paper: Paper, { counts }: Run): void {
+  paper.heading('Targets')
+  const parts = TARGET_STATUSES.filter((status) => counts.targets[status] > 0).flatMap(
+    (status, i): Cell[] => {
+      const { text, ink } = targetStatus(status)
+      return [...(i > 0 ? [', '] : []), { text: `${counts.targets[status]} ${text}`, ink }]
+    },
+  )
+  paper.say(...(parts.length > 0 ? parts : ['none yet']))
+}
+
+function printTrouble(paper: Paper, { run, trouble }: RunPage): void {
+  const { failed, parked, stuck } = run.counts.targets
+  const all = failed + parked + stuck
+  paper.heading(`Left for a person${all > trouble.length ? ` (${trouble.length} of ${all})` : ''}`)
+  paper.table(
+    [
+      { head: 'TARGET', optional: 2 },
+      { head: 'STATUS' },
+      { head: 'PAGE', align: 'right', optional: 3 },
+      { head: 'TRIES', align: 'right', optional: 4 },
+      { head: 'KEY', flex: true },
+      { head: 'LAST ERROR', flex: true },
+    ],
+    trouble.map((target) => [
+      shortId(target.id),
+      targetStatus(target.status),
+      String(target.page),
+      String(target.attempts),
+      target.key,
+      target.lastError?.split('\n', 1)[0] ?? '–',
+    ]),
+  )
+}
+
+function printAudit(paper: Paper, { audit, now }: RunPage): void {
+  paper.heading('What was done about it')
+  for (const { entry, key } of audit) {
+    const what = entry.target === null ? 'the run' : (key ?? `target ${shortId(entry.target)}`)
+    paper.say(
+      { text: ago(entry.at, now), ink: 'dim' },
+      `  ${entry.action} ${what}, by ${entry.actor}: ${entry.because}.`,
+    )
+  }
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

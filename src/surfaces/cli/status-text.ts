@@ -1,0 +1,84 @@
+import { shortId } from '../../model/id.ts'
+import { runView } from '../view.ts'
+import { isStuck } from './health.ts'
+import type { Paper } from './paper/paper.ts'
+import { age, ago, bar, doneOfTotal, plural, runStatus } from './paper/words.ts'
+import type { Survey } from './survey.ts'
+
+/** Where nothing ever ran, the way to the first run is what matters. */
+export function printFirstSteps(paper: Paper, where: string): void {
+  paper.say('Nothing has run yet.', { text: ` There is no database at ${where}.`, ink: 'dim' })
+  paper.blank()
+  paper.line('  unstuck demo           see it survive kill -9, on this machine')
+  paper.line('  unstuck work crawl.ts  work on a crawl of your own')
+}
+
+export function printStatus(paper: Paper, survey: Survey, where: string): void {
+  const { data, live, latest, now } = survey
+  if (!latest) return printFirstSteps(paper, where)
+  const stuck = live.some(({ health }) => isStuck(health))
+  paper.say({
+    text: data.summary,
+    ink: stuck ? 'bad' : data.attention.length > 0 ? 'warn' : 'good',
+  })
+  if (live.length > 0) {
+    paper.blank()
+    printLive(paper, survey)
+  } else {
+    paper.line(
+      'Last run: ',
+      latest.source,
+      ' ',
+      shortId(latest.id),
+      ', ',
+      runStatus(latest.status),
+      `, ${ago(latest.finishedAt, now)}`,
+    )
+  }
+  paper.blank()
+  paper.line(`Workers: ${workersLine(data.workers)}`)
+  if (data.attention.length > 0) printAttention(paper, survey)
+}
+
+function printLive(paper: Paper, { live, now }: Survey): void {
+  paper.table(
+    [
+      { head: 'RUN' },
+      { head: 'SOURCE', flex: true },
+      { head: 'STATUS' },
+      { head: 'DONE', align: 'right' },
+      { head: '', optional: 3 },
+      { head: 'PAGES', align: 'right', optional: 5 },
+      { head: 'ITEMS', align: 'right', optional: 2 },
+      { head: 'AGE', align: 'right', optional: 4 },
+      { head: 'LAST SIGN', align: 'right', optional: 1 },
+    ],
+    live.map(({ run, health }) => {
+      const { done, total, extracted } = runView(run)
+      return [
+        shortId(run.id),
+        run.source,
+        isStuck(health) ? { text: health.state, ink: 'bad' } : runStatus(run.status),
+        doneOfTotal(run),
+        bar(done, total),
+        String(run.counts.pages),
+        String(extracted),
+        age(now - run.createdAt),
+        ago(run.lastActivityAt, now),
+      ]
+    }),
+  )
+}
+
+function workersLine(counts: Survey['data']['workers']): string {
+  const parts = Object.entries(counts).map(([sign, count]) => `${count} ${sign}`)
+  return parts.length > 0 ? parts.join(', ') : 'none'
+}
+
+function printAttention(paper: Paper, { data }: Survey): void {
+  paper.heading(`Left for a person: ${plural(data.attention.length, 'thing')}`)
+  for (const { source, what, because, command } of data.attention) {
+    const why = because ? `; ${because}` : ''
+    paper.say('- ', { text: source, ink: 'strong' }, `: ${what}${why}. See \`${command}\`.`)
+  }
+}

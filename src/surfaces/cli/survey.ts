@@ -1,0 +1,142 @@
+import { shortId } from '../../model/id.ts'
+import { LIVE_STATUSES, type Run } from '../../model/run.ts'
+import type { Millis } from '../../model/time.ts'
+import type { Sign } from '../../model/worker.ts'
+import type { Store } from '../../store/store.ts'
+import { runView, type RunView } from '../view.ts'
+import { healthOf, isStuck, type Health, type HealthState } from './health.ts'
+import { age, plural } from './paper/words.ts'
+import { rollCall } from './roll-call.ts'
+
+/** Runs looked at per status. A source has one live run at most, so this many sources. */
+const RUNS_MAX = 500
+
+/** What `status` answers with `--json`. */
+type SurveyData = {
+  /** "Is anything stuck?", in one line. */
+  summary: string
+  runs: (RunView & { health: HealthState; because: string })[]
+  /** How many show which sign. */
+  workers: Partial<Record<Sign, number>>
+  attention: Attention[]
+  /** The newest run of all, live or not. */
+  latest: RunView | null
+}
+
+/** Something left for a person. */
+type Attention = {
+  run: string
+  source: string
+  what: string
+  because: string | null
+  command: string
+}
+
+export type Survey = {
+  readonly data: SurveyData
+  readonly live: readonly { readonly run: Run; readonly health: Health }[]
+  readonly latest: Run | null
+  readonly now: Millis
+}
+
+/** Looks at everything once: live runs and their workers, and the last run of each source that failed. */
+export async function surveyStore(store: Store): Promise<Survey> {
+  const now = await store.now()
+  const roll = await rollCall(store, now)
+  const live = (await liveRuns(store)).map((run) => {
+    const workers = roll.filter(({ source }) => source === run.source).map(({ view }) => view)
+    return { run, health: healthOf(run, workers, now) }
+  })
+  const ended = await lastFailed(store, new Set(live.map(({ run }) => run.source)))
+  const latest = (await store.runs({ limit: 1 })).items[0] ?? null
+  const troubled = [...live.map(({ run }) => run), ...ended].filter((run) => trouble(run) !== null)
+  const data: SurveyData = {
+    summary: summarise(live, troubled),
+    runs: live.map(({ run, health: { state, because } }) => ({
+      ...runView(run),
+      health: state,
+      because,
+    })),
+    workers: countBy(roll.map(({ view }) => view.sign)),
+    attention: [
+      ...live
+        .filter(({ health }) => isStuck(health))
+        .map(({ run, health }) => attention(run, health.state, health.because)),
+      ...troubled.map((run) => attention(run, trouble(run)!, run.error)),
+    ],
+    latest: latest && runView(latest),
+  }
+  return { data, live, latest, now }
+}
+
+async function liveRuns(store: Store): Promise<Run[]> {
+  const found: Run[] = []
+  for (const status of LIVE_STATUSES)
+    found.push(...(await store.runs({ status, limit: RUNS_MAX })).items)
+  // Ids sort by time: the newest first.
+  return found.sort((a, b) => (a.id < b.id ? 1 : -1))
+}
+
+/** Failed runs that nothing newer of their source has followed. */
+async function lastFailed(store: Store, liveSources: ReadonlySet<string>): Promise<Run[]> {
+  const failed = (await store.runs({ status: 'failed', limit: RUNS_MAX })).items
+  const seen = new Set(liveSources)
+  const last: Run[] = []
+  for (const run of failed) {
+    if (seen.has(run.source)) continue
+    seen.add(run.source)
+    const [newest] = (await store.runs({ source: run.source, limit: 1 })).items
+    if (newest?.id === run.id) last.push(run)
+  }
+  return last
+}
+
+/** `2 targets failed, 1 parked`, or null when all is well with it. */
+function trouble({ status, counts: { targets } }: Run): string | null {
+  const kinds = (['failed', 'parked', 'stuck'] as const).filter((kind) => targets[kind] > 0)
+  if (kinds.length === 0) return status === 'failed' ? 'the run failed' : null
+  const parts = kinds.map((kind, i) =>
+    i === 0 ? `${plural(targets[kind], 'target')} ${kind}` : `${targets[kind]} ${kind}`,
+  )
+  return parts.join(', ')
+}
+
+function attention(run: Run, what: string, because: string | null): Attention {
+  return {
+    run: run.id,
+    source: run.source,
+    what,
+    because,
+    command: `unstuck show ${shortId(run.id)}`,
+  }
+}
+
+function summarise(live: Survey['live'], troubled: readonly Run[]): string {
+  const stuck = live.filter(({ health }) => isStuck(health))
+  const states = countBy(live.map(({ health }) => health.state))
+  const longest = Math.max(...stuck.map(({ health }) => health.sinceMs))
+  const sum = (kind: 'failed' | 'parked' | 'stuck'): number =>
+    troubled.reduce((total, run) => total + run.counts.targets[kind], 0)
+  const parts = [
+    states.healthy && `${plural(states.healthy, 'run')} healthy`,
+    states.waiting && `${plural(states.waiting, 'run')} waiting for a worker`,
+    states.interrupted && `${plural(states.interrupted, 'run')} interrupted, ready to go on`,
+    stuck.length > 0 && `${plural(stuck.length, 'run')} stuck for ${age(longest)}`,
+    sum('failed') > 0 && `${plural(sum('failed'), 'target')} failed`,
+    sum('parked') > 0 && `${plural(sum('parked'), 'target')} parked`,
+    sum('stuck') > 0 && `${plural(sum('stuck'), 'target')} held`,
+  ].filter(Boolean)
+  if (stuck.length > 0) return `Something is stuck: ${parts.join(', ')}.`
+  if (troubled.length > 0) {
+    return `Nothing is stuck, but something is left for a person: ${parts.join(', ') || `${plural(troubled.length, 'run')} failed`}.`
+  }
+  return parts.length > 0
+    ? `Nothing is stuck: ${parts.join(', ')}.`
+    : 'Nothing is stuck, and nothing is running.'
+}
+
+function countBy<K extends string>(keys: readonly K[]): Partial<Record<K, number>> {
+  const counts: Partial<Record<K, number>> = {}
+  for (const key of keys) counts[key] = (counts[key] ?? 0) + 1
+  return counts
+}

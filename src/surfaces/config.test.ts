@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { DEFAULT_POLICY } from '../model/policy.ts'
+import { temporaryFolder } from '../testing/sqlite-engine.ts'
+import { addressMistake, findAddress } from './address.ts'
+import { defineConfig, loadSettings, makeSettings, settingsFolder } from './config.ts'
+
+const nothing = async (): Promise<undefined> => undefined
+
+test('the config is found upwards, and its folder is where database paths count from', async () => {
+  using folder = temporaryFolder()
+  const deep = join(folder.path, 'a', 'b')
+  mkdirSync(deep, { recursive: true })
+  writeFileSync(
+    join(folder.path, 'unstuck.config.ts'),
+    `const db: string = 'sqlite:data/x.db'\nexport default { db, preset: 'production' }`,
+  )
+  const settings = await loadSettings(deep)
+  assert.equal(settings.path, join(folder.path, 'unstuck.config.ts'))
+  const found = await findAddress({
+    flag: undefined,
+    env: undefined,
+    configured: async () => settings.db,
+    folder: settingsFolder(deep),
+  })
+  assert.equal(found, `sqlite:${join(folder.path, 'data/x.db')}`)
+})
+
+function ask(flag?: string, env?: string, db?: string): Promise<string> {
+  return findAddress({ flag, env, configured: async () => db, folder: '/home' })
+}
+
+test('the flag comes before the environment, the environment before the config', async () => {
+  assert.equal(await ask('sqlite:a.db', 'sqlite:b.db', 'sqlite:c.db'), 'sqlite:/home/a.db')
+  assert.equal(await ask(undefined, 'sqlite:/b.db', 'sqlite:c.db'), 'sqlite:/b.db')
+  assert.equal(await ask(undefined, '', 'postgres://h/c'), 'postgres://h/c')
+  assert.equal(await ask(), 'sqlite:/home/.unstuck/unstuck.db')
+})
+
+test('the config is not even read when the address is given', async () => {
+  let read = 0
+  const configured = async (): Promise<undefined> => void read++
+  await findAddress({ flag: 'sqlite:a.db', env: undefined, configured, folder: '/' })
+  assert.equal(read, 0)
+})
+
+test('a wrong address is explained without being repeated', async () => {
+  for (const flag of ['mysql://me:hunter2@h/x', 'me:hunter2@h', 'postgres:hunter2', '']) {
+    await assert.rejects(
+      findAddress({ flag, env: undefined, configured: nothing, folder: '/' }),
+      (error: Error) =>
+        error.message.startsWith('--db must be sqlite:PATH') && !/hunter2/.test(error.message),
+    )
+  }
+  assert.match(addressMistake('data/x.db') ?? '', /did you mean sqlite:data\/x\.db\?/)
+  assert.match(addressMistake('sqlite://x.db') ?? '', /two slashes/)
+})
+
+test('all mistakes are named at once, with what was probably meant', () => {
+  const config = {
+    polices: {},
+    db: 'mysql://me:hunter2@h/x',
+    preset: 'prod',
+    policies: { slow: { leese: '1m', heartbeat: 'often' }, fast: 3 },
+  }
+  assert.throws(
+    () => makeSettings(config, '/x/unstuck.config.ts'),
+    ({ message, exitCode }: Error & { exitCode: number }) => {
+      assert.equal(exitCode, 2)
+      assert.match(message, /"polices"; did you mean policies\?/)
+      assert.match(message, /db must be sqlite:PATH/)
+      assert.match(message, /preset must be one of development, staging, production/)
+      assert.match(message, /policies\["slow"\] has no leese; did you mean lease\?/)
+      assert.match(message, /policies\["slow"\]\.heartbeat must be a duration/)
+      assert.match(message, /policies\["fast"\] must be an object/)
+      assert.doesNotMatch(message, /hunter2/)
+      return true
+    },
+  )
+})
+
+test('a policy is made of defaults, preset, the crawl, and the config, in this order', () => {
+  const settings = makeSettings(
+    defineConfig({ preset: 'staging', policies: { slow: { lease: '1m', retries: 9 } } }),
+    null,
+  )
+  const policy = settings.policyFor('slow', { retries: 5, maxCrashes: 7 })
+  assert.equal(policy.staleAfterMs, 15 * 60_000)
+  assert.equal(policy.onStale, 'fail')
+  assert.equal(policy.maxCrashes, 7)
+  assert.equal(policy.retries, 9)
+  assert.equal(policy.leaseMs, 60_000)
+  assert.deepEqual(makeSettings({}, null).policyFor('constructor'), DEFAULT_POLICY)
+})
+
+test('cleaning after less than twelve hours gets a warning', () => {
+  const { warnings } = makeSettings({ policies: { quick: { abandonAfter: '1h' } } }, null)
+  assert.match(warnings.join(), /policies\["quick"\]\.abandonAfter is below 12 h/)
+})
+
+for (const [what, text, expected] of [
+  ['no default export', 'export const db = 1', /has no default export/],
+  [
+    'syntax that Node does not run',
+    'export enum A { B }\nexport default {}',
+    /could not be loaded/,
+  ],
+  ['something else than an object', 'export default []', /must be an object/],
+] as const) {
+  test(`a config with ${what} is refused with advice`, async () => {
+    using folder = temporaryFolder()
+    writeFileSync(join(folder.path, 'unstuck.config.ts'), text)
+    await assert.rejects(loadSettings(folder.path), { code: 'E_USAGE', message: expected })
+  })
+}

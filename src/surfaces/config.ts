@@ -1,0 +1,155 @@
+import { existsSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { closest } from '../model/closest.ts'
+import { messageOf, UsageError } from '../model/errors.ts'
+import { DEFAULT_POLICY, makePolicy, type Policy, type PolicyOptions } from '../model/policy.ts'
+import { addressMistake } from './address.ts'
+
+/** `unstuck.config.ts`, as users write it. */
+export type Config = {
+  /** `sqlite:PATH` (from this file's folder) or `postgres://…`. */
+  db?: string | undefined
+  /** How old a run without a known owner may get before it is failed: 5, 15 or 30 minutes. */
+  preset?: Preset | undefined
+  /** By source. */
+  policies?: Readonly<Record<string, PolicyOptions>> | undefined
+}
+
+type Preset = keyof typeof PRESETS
+
+const PRESETS = {
+  development: { staleAfterMs: 5 * 60_000, onStale: 'fail' },
+  staging: { staleAfterMs: 15 * 60_000, onStale: 'fail' },
+  production: { staleAfterMs: 30 * 60_000, onStale: 'fail' },
+} as const satisfies Record<string, Partial<Policy>>
+
+const KEYS = ['db', 'preset', 'policies'] as const satisfies (keyof Config)[]
+const NAMES = ['unstuck.config.ts', 'unstuck.config.mts', 'unstuck.config.js', 'unstuck.config.mjs']
+/** Slow honest runs are older than people think. */
+const RISKY_CLEANING_MS = 12 * 3_600_000
+
+/** Types for `unstuck.config.ts`; what is written is what is used. */
+export function defineConfig(config: Config): Config {
+  return config
+}
+
+/** A config that was found correct, or the defaults where there is none. */
+export type Settings = {
+  /** Null: no config was found. */
+  readonly path: string | null
+  readonly db: string | undefined
+  /** Correct, but probably not meant. */
+  readonly warnings: readonly string[]
+  /** Defaults, then the preset, then what the crawl itself asks for, then the config's word on this source. */
+  policyFor(source: string, own?: PolicyOptions): Policy
+}
+
+/** The folder that relative database paths count from. */
+export function settingsFolder(cwd: string): string {
+  const path = findConfig(cwd)
+  return path === null ? cwd : dirname(path)
+}
+
+function findConfig(from: string): string | null {
+  for (let folder = resolve(from); ; folder = dirname(folder)) {
+    const found = NAMES.map((name) => join(folder, name)).find((path) => existsSync(path))
+    if (found) return found
+    if (folder === dirname(folder)) return null
+  }
+}
+
+export async function loadSettings(cwd: string): Promise<Settings> {
+  const path = findConfig(cwd)
+  return makeSettings(path === null ? {} : await load(path), path)
+}
+
+async function load(path: string): Promise<unknown> {
+  let module: { default?: unknown }
+  try {
+    module = await import(pathToFileURL(path).href)
+  } catch (error) {
+    throw new UsageError(
+      `${path} could not be loaded: ${messageOf(error)}\n` +
+        'Node runs it as it is: imports need their file extension, and enum, namespace and parameter properties are not there.',
+      { cause: error },
+    )
+  }
+  if (module.default === undefined) {
+    throw new UsageError(
+      `${path} has no default export. Write \`export default defineConfig({ … })\`.`,
+    )
+  }
+  return module.default
+}
+
+/** Checks everything and names all mistakes at once. */
+export function makeSettings(config: unknown, path: string | null): Settings {
+  const mistakes: string[] = []
+  const { db, preset, policies } = readShape(config, mistakes)
+  const base: Policy = { ...DEFAULT_POLICY, ...(preset && PRESETS[preset]) }
+  const warnings: string[] = []
+  for (const [source, options] of Object.entries(policies ?? {})) {
+    const made = makePolicy(options, base)
+    mistakes.push(...made.mistakes.map((mistake) => named(mistake, source)))
+    if (made.policy.abandonAfterMs < RISKY_CLEANING_MS) {
+      warnings.push(
+        `policies[${JSON.stringify(source)}].abandonAfter is below 12 h: a slow honest run may look dead.`,
+      )
+    }
+  }
+  if (mistakes.length > 0) {
+    const list = mistakes.map((mistake) => `\n- ${mistake}`).join('')
+    throw new UsageError(`${path} needs mending:${list}`)
+  }
+  return {
+    path,
+    db,
+    warnings,
+    policyFor(source, own) {
+      const asked = { ...own, ...(Object.hasOwn(policies ?? {}, source) && policies?.[source]) }
+      const { policy, mistakes } = makePolicy(asked, base)
+      if (mistakes.length > 0)
+        throw new UsageError(`The policy of ${source}: ${mistakes.join('; ')}.`)
+      return policy
+    },
+  }
+}
+
+function readShape(config: unknown, mistakes: string[]): Config {
+  if (!isObject(config)) {
+    mistakes.push('the default export must be an object')
+    return {}
+  }
+  for (const key of Object.keys(config)) {
+    if ((KEYS as string[]).includes(key)) continue
+    const hint = closest(key, KEYS)
+    mistakes.push(
+      `there is no ${JSON.stringify(key)}${hint ? `; did you mean ${hint}?` : `; there are ${KEYS.join(', ')}`}`,
+    )
+  }
+  const { db, preset, policies } = config
+  if (db !== undefined && typeof db !== 'string') mistakes.push('db must be text, or left out')
+  const addressWrong = typeof db === 'string' ? addressMistake(db) : null
+  if (addressWrong !== null) mistakes.push(`db ${addressWrong}`)
+  const presetRight = typeof preset === 'string' && Object.hasOwn(PRESETS, preset)
+  if (preset !== undefined && !presetRight) {
+    mistakes.push(`preset must be one of ${Object.keys(PRESETS).join(', ')}`)
+  }
+  if (policies !== undefined && !isObject(policies)) {
+    mistakes.push('policies must be an object, by source')
+  }
+  return {
+    db: typeof db === 'string' ? db : undefined,
+    preset: presetRight ? (preset as Preset) : undefined,
+    policies: isObject(policies) ? (policies as Config['policies']) : undefined,
+  }
+}
+
+function named(mistake: string, source: string): string {
+  return mistake.replace(/^policy/, () => `policies[${JSON.stringify(source)}]`)
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

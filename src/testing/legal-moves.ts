@@ -1,0 +1,71 @@
+import { RUN_MOVES, TARGET_MOVES } from '../model/transitions.ts'
+
+/**
+ * Triggers that hold a test database to the published tables of moves, whatever the code above does: a change of
+ * status that is not in them fails its transaction, as does an epoch, a page or a sequence that goes back.
+ */
+
+type Moves = Readonly<Record<string, readonly string[]>>
+
+export const SQLITE_LEGAL_MOVES = [
+  sqliteTrigger('target', TARGET_MOVES, 'planned'),
+  sqliteTrigger('run', RUN_MOVES, 'queued'),
+  /* sql */ `
+  CREATE TRIGGER target_never_back BEFORE UPDATE ON target
+    WHEN NEW.epoch < OLD.epoch OR NEW.page < OLD.page OR NEW.seq < OLD.seq
+    BEGIN SELECT RAISE(ABORT, 'illegal move: a target went back'); END;
+`,
+].join('\n')
+
+function sqliteTrigger(table: string, moves: Moves, first: string): string {
+  return /* sql */ `
+  CREATE TRIGGER ${table}_legal_moves BEFORE UPDATE ON ${table}
+    WHEN NEW.status <> OLD.status AND NOT (${legal(moves)})
+    BEGIN SELECT RAISE(ABORT, 'illegal move of a ${table}''s status'); END;
+  CREATE TRIGGER ${table}_legal_start BEFORE INSERT ON ${table} WHEN NEW.status <> '${first}'
+    BEGIN SELECT RAISE(ABORT, 'a ${table} starts as ${first}'); END;
+`
+}
+
+export const POSTGRES_LEGAL_MOVES = [
+  postgresTrigger('target', TARGET_MOVES, 'planned'),
+  postgresTrigger('run', RUN_MOVES, 'queued'),
+  /* sql */ `
+  CREATE FUNCTION unstuck.target_never_back() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    IF NEW.epoch < OLD.epoch OR NEW.page < OLD.page OR NEW.seq < OLD.seq THEN
+      RAISE EXCEPTION 'illegal move: a target went back';
+    END IF;
+    RETURN NEW;
+  END $$;
+  CREATE TRIGGER target_never_back BEFORE UPDATE ON unstuck.target
+    FOR EACH ROW EXECUTE FUNCTION unstuck.target_never_back();
+`,
+].join('\n')
+
+function postgresTrigger(table: string, moves: Moves, first: string): string {
+  return /* sql */ `
+  CREATE FUNCTION unstuck.${table}_legal_moves() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    IF TG_OP = 'INSERT' THEN
+      IF NEW.status <> '${first}' THEN RAISE EXCEPTION 'a ${table} starts as ${first}, not %', NEW.status; END IF;
+    ELSIF NEW.status <> OLD.status AND NOT (${legal(moves)}) THEN
+      RAISE EXCEPTION 'illegal move of a ${table}''s status: % to %', OLD.status, NEW.status;
+    END IF;
+    RETURN NEW;
+  END $$;
+  CREATE TRIGGER ${table}_legal_moves BEFORE INSERT OR UPDATE ON unstuck.${table}
+    FOR EACH ROW EXECUTE FUNCTION unstuck.${table}_legal_moves();
+`
+}
+
+function legal(moves: Moves): string {
+  return Object.entries(moves)
+    .filter(([, to]) => to.length > 0)
+    .map(([from, to]) => `OLD.status = '${from}' AND NEW.status IN (${to.map(quote).join(', ')})`)
+    .join(' OR ')
+}
+
+function quote(status: string): string {
+  return `'${status}'`
+}

@@ -1,0 +1,59 @@
+import pg from 'pg'
+import { openStore } from '../store/open.ts'
+import type { Store } from '../store/store.ts'
+import { POSTGRES_LEGAL_MOVES } from './legal-moves.ts'
+import { createDatabase } from './postgres.ts'
+import { disposeAll, type Engine, type TestDatabase } from './test-database.ts'
+
+export const postgresEngine: Engine = {
+  name: 'postgres',
+  refusesNul: true,
+  presence: 'session',
+  placeholder: (n) => `$${n}`,
+  empty: () => database(),
+  async fresh() {
+    const fresh = await database()
+    await fresh.open()
+    await fresh.raw(POSTGRES_LEGAL_MOVES)
+    return fresh
+  },
+}
+
+async function database(): Promise<TestDatabase> {
+  const { url, drop } = await createDatabase()
+  const stores: Store[] = []
+
+  const raw = async (text: string): Promise<Record<string, unknown>[]> => {
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    try {
+      const result = await client.query<Record<string, unknown>>(text)
+      return result.rows ?? []
+    } finally {
+      await client.end()
+    }
+  }
+
+  return {
+    url,
+    open: async () => {
+      const store = await openStore(url, { connections: 4 })
+      stores.push(store)
+      return store
+    },
+    table: (name) => `unstuck.${name}`,
+    raw,
+    later: async (ms) => {
+      const columns = await raw(/* sql */ `
+        SELECT table_name AS tbl, column_name AS col FROM information_schema.columns
+         WHERE table_schema = 'unstuck' AND data_type = 'timestamp with time zone'
+      `)
+      const moves = columns.map(
+        ({ tbl, col }) =>
+          `UPDATE unstuck.${tbl} SET ${col} = ${col} - interval '${ms} milliseconds'`,
+      )
+      await raw(`BEGIN; ${moves.join(';\n')}; COMMIT`)
+    },
+    [Symbol.asyncDispose]: () => disposeAll(stores, drop),
+  }
+}

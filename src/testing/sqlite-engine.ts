@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../store/open.ts'
+import type { Store } from '../store/store.ts'
+import { SQLITE_LEGAL_MOVES } from './legal-moves.ts'
+import { disposeAll, type Engine, type TestDatabase } from './test-database.ts'
+
+export const sqliteEngine: Engine = {
+  name: 'sqlite',
+  refusesNul: false,
+  presence: 'file',
+  placeholder: () => '?',
+  empty: async () => database(),
+  async fresh() {
+    const fresh = database()
+    await fresh.open()
+    await fresh.raw(SQLITE_LEGAL_MOVES)
+    return fresh
+  },
+}
+
+/** A folder that goes when the test ends. */
+export function temporaryFolder(): Disposable & { path: string } {
+  const path = mkdtempSync(join(tmpdir(), 'unstuck-test-'))
+  return {
+    path,
+    [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 5 }),
+  }
+}
+
+function database(): TestDatabase {
+  const folder = temporaryFolder()
+  const path = join(folder.path, 'unstuck.db')
+  const stores: Store[] = []
+
+  const raw = async (text: string): Promise<Record<string, unknown>[]> => {
+    const db = new DatabaseSync(path, { timeout: 10_000 })
+    try {
+      if (/^\s*(SELECT|PRAGMA|EXPLAIN)/i.test(text)) return db.prepare(text).all()
+      db.exec(text)
+      return []
+    } finally {
+      db.close()
+    }
+  }
+
+  return {
+    url: `sqlite:${path}`,
+    open: async () => {
+      const store = await openStore(`sqlite:${path}`)
+      stores.push(store)
+      return store
+    },
+    table: (name) => name,
+    raw,
+    later: async (ms) => {
+      const columns = await raw(/* sql */ `
+        SELECT m.name AS tbl, c.name AS col FROM sqlite_schema m JOIN pragma_table_info(m.name) c
+         WHERE m.type = 'table' AND (c.name LIKE '%\\_at' ESCAPE '\\' OR c.name LIKE '%\\_uptime' ESCAPE '\\')
+      `)
+      const moves = columns.map(({ tbl, col }) => `UPDATE ${tbl} SET ${col} = ${col} - ${ms}`)
+      await raw(`BEGIN IMMEDIATE; ${moves.join(';\n')}; COMMIT`)
+    },
+    [Symbol.asyncDispose]: () => disposeAll(stores, () => folder[Symbol.dispose]()),
+  }
+}

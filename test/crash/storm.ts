@@ -1,0 +1,201 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { newId } from '../../src/model/id.ts'
+import { DEFAULT_POLICY } from '../../src/model/policy.ts'
+import type { Run } from '../../src/model/run.ts'
+import type { Store } from '../../src/store/store.ts'
+import type { TestDatabase } from '../../src/testing/test-database.ts'
+import { randomFrom, type Random } from './random.ts'
+import { startSite, type Site } from './site.ts'
+
+export type StormOptions = {
+  readonly kills: number
+  readonly seed: number
+  readonly workers?: number
+  readonly say?: (line: string) => void
+}
+
+export type Phase = 'claim' | 'fetch' | 'commit' | 'recovery'
+
+export type StormReport = {
+  readonly seed: number
+  readonly run: Run
+  readonly site: Site
+  readonly kills: Record<Phase | 'other', number>
+  /**
+   * From each kill to the next claim of the target that the killed process held; from the last kill of a process that
+   * was free to take it, where that one was killed too.
+   */
+  readonly recoveriesMs: number[]
+  readonly ledger: { target: string; page: number }[]
+  readonly items: Set<string>
+}
+
+const BIN = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
+const CRAWL = fileURLToPath(new URL('./crawl.ts', import.meta.url))
+const FATE = new URL('./fate.ts', import.meta.url).href
+/** The kills here are not the targets' fault. */
+const POLICY = { ...DEFAULT_POLICY, maxCrashes: 1_000 }
+/** How many targets keep the storm going until its kills are used up. */
+const TARGETS_PER_KILL = 1.6
+
+/** A crawl by real processes that are killed with -9 again and again, in every phase of their work. */
+export async function crashStorm(db: TestDatabase, options: StormOptions): Promise<StormReport> {
+  const { kills, seed, workers = 4, say = () => {} } = options
+  const random = randomFrom(seed)
+  const site = await startSite(Math.max(10, Math.round(kills * TARGETS_PER_KILL)))
+  const store = await db.open()
+  await db.raw('CREATE TABLE ledger (target TEXT NOT NULL, page INTEGER NOT NULL)')
+  const runId = newId()
+  await store.enqueue({ id: runId, source: 'crash', kind: 'crawl', policy: POLICY })
+  const storm = new Storm({ db, store, site, random, kills, say })
+  try {
+    await Promise.all(Array.from({ length: workers }, () => storm.keepOneAlive()))
+  } finally {
+    storm.end()
+    await Promise.all(storm.watches)
+    await site.close()
+  }
+  const ledger = (await db.raw('SELECT target, page FROM ledger')) as {
+    target: string
+    page: number
+  }[]
+  return {
+    seed,
+    site,
+    run: (await store.run(runId))!,
+    kills: storm.counts,
+    recoveriesMs: storm.recoveriesMs,
+    ledger,
+    items: await allItems(store),
+  }
+}
+
+type World = {
+  readonly db: TestDatabase
+  readonly store: Store
+  readonly site: Site
+  readonly random: Random
+  readonly kills: number
+  readonly say: (line: string) => void
+}
+
+class Storm {
+  readonly counts: StormReport['kills'] = { claim: 0, fetch: 0, commit: 0, recovery: 0, other: 0 }
+  readonly recoveriesMs: number[] = []
+  readonly watches: Promise<void>[] = []
+  readonly #world: World
+  readonly #alive = new Set<ChildProcess>()
+  /** When processes that held nothing were killed. */
+  readonly #takersKilledAt: number[] = []
+  #planned = 0
+  #isOver = false
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  /** Starts a worker again each time it is killed, until one comes to its own end. */
+  async keepOneAlive(): Promise<void> {
+    while (true) {
+      const fate = this.#nextFate()
+      const child = this.#spawn(fate)
+      if (fate === 'fetch') void this.#strikeWhileFetching(child)
+      const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
+      const killedAt = Date.now()
+      this.#alive.delete(child)
+      if (signal !== 'SIGKILL') {
+        if (code !== 0)
+          throw new Error(`a worker ended with exit code ${code} (seed ${this.#world.random.seed})`)
+        // It outlived what was planned for it: the work was done first.
+        return
+      }
+      this.counts[fate ?? 'other']++
+      this.watches.push(this.#watchRecovery(child.pid!, killedAt))
+    }
+  }
+
+  end(): void {
+    this.#isOver = true
+    for (const child of this.#alive) child.kill('SIGKILL')
+  }
+
+  #nextFate(): Phase | null {
+    if (this.#planned >= this.#world.kills) return null
+    this.#planned++
+    const { random } = this.#world
+    return random.pick(['fetch', 'fetch', 'claim', 'commit', 'recovery'])
+  }
+
+  #spawn(fate: Phase | null): ChildProcess {
+    const { db, site, random } = this.#world
+    const phase =
+      fate === null || fate === 'fetch'
+        ? ''
+        : `${fate}:${random.between(1, fate === 'recovery' ? 4 : 25)}`
+    const child = spawn(
+      process.execPath,
+      ['--import', FATE, BIN, 'work', CRAWL, '--drain', '--no-start'],
+      {
+        stdio: ['ignore', 'ignore', process.env['CRASH_DEBUG'] ? 'inherit' : 'ignore'],
+        env: {
+          ...process.env,
+          UNSTUCK_DB: db.url,
+          CRASH_DB: db.url,
+          CRASH_SITE: site.url,
+          CRASH_TARGETS: String(site.targets),
+          CRASH_FATE: phase,
+        },
+      },
+    )
+    this.#alive.add(child)
+    return child
+  }
+
+  async #strikeWhileFetching(child: ChildProcess): Promise<void> {
+    const { site, random } = this.#world
+    await sleep(random.between(300, 1_500))
+    while (child.exitCode === null && child.signalCode === null) {
+      if (site.isFetching(child.pid!)) {
+        child.kill('SIGKILL')
+        return
+      }
+      await sleep(5)
+    }
+  }
+
+  async #watchRecovery(pid: number, killedAt: number): Promise<void> {
+    const { store } = this.#world
+    const dead = (await store.workers()).find(({ worker }) => worker.process.pid === pid)
+    const held = dead ? await store.heldBy(dead.worker.id, null, 10) : []
+    if (held.length === 0) this.#takersKilledAt.push(killedAt)
+    for (const { target: before } of held) {
+      while (!this.#isOver) {
+        const target = (await store.target(before.id))!
+        if (target.epoch > before.epoch) {
+          // A target that was done or released since then has no claim to look at; its last sign is later still.
+          const takenAt = target.claimedAt ?? target.lastActivityAt
+          const since = this.#takersKilledAt.filter((at) => at > killedAt && at < takenAt)
+          const tookMs = takenAt - Math.max(killedAt, ...since)
+          this.recoveriesMs.push(tookMs)
+          this.#world.say(`process ${pid} killed; ${target.key} taken up after ${tookMs} ms`)
+          break
+        }
+        await sleep(15)
+      }
+    }
+  }
+}
+
+async function allItems(store: Store): Promise<Set<string>> {
+  const keys = new Set<string>()
+  let after: string | null = null
+  for (;;) {
+    const items = await store.items('crash', after, 1_000)
+    for (const item of items) keys.add(item.key)
+    if (items.length < 1_000) return keys
+    after = items.at(-1)!.key
+  }
+}

@@ -1,0 +1,330 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, test } from 'node:test'
+import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
+import { ENGINES, Stage } from './harness.ts'
+
+const CRAWL = `
+  *targets() { for (const key of 'abc') yield { key } },
+  async page({ target, page }) { return { next: null, inTransaction: ledger(target.key, page) } },
+`
+
+/** Runs `unstuck …` and looks at how it ends and what it says. No error may come as a stack trace. */
+async function assertRefused(
+  stage: Stage,
+  args: readonly string[],
+  expected: { code: number; says: readonly RegExp[] },
+): Promise<void> {
+  const program = stage.unstuck(...args)
+  const code = await program.end()
+  assert.equal(code, expected.code, program.output)
+  for (const text of expected.says) assert.match(program.output, text)
+  assert.doesNotMatch(program.output, /^ {4}at /m)
+}
+
+describe('bad input: the command line', { concurrency: 3 }, () => {
+  test('an unknown flag is named, with the one that was probably meant', async () => {
+    await using stage = Stage.bare()
+    await assertRefused(stage, ['work', stage.crawl(CRAWL), '--drian'], {
+      code: 2,
+      says: [/E_USAGE: Unknown option '--drian'\. Did you mean --drain\?/, /unstuck work --help/],
+    })
+    assert.equal(existsSync(join(stage.folder, '.unstuck')), false)
+  })
+
+  test('a module that is not there', async () => {
+    await using stage = Stage.bare()
+    for (const command of ['work', 'enqueue']) {
+      await assertRefused(stage, [command, 'nowhere.ts'], {
+        code: 2,
+        says: [/There is no module .*nowhere\.ts\. Give the path of a file that exports a crawl/],
+      })
+    }
+  })
+
+  test('a module without a crawl as its default export', async () => {
+    await using stage = Stage.bare()
+    const module = stage.module('none.ts', 'export const crawl = 1\n')
+    await assertRefused(stage, ['work', module], {
+      code: 2,
+      says: [/none\.ts has no crawl as its default export\. Write `export default defineCrawl\(/],
+    })
+  })
+
+  test('a module that throws when it is loaded', async () => {
+    await using stage = Stage.bare()
+    const module = stage.module('broken.ts', `throw new Error('no API key in the environment')\n`)
+    await assertRefused(stage, ['work', module], {
+      code: 2,
+      says: [/broken\.ts could not be loaded: no API key in the environment/],
+    })
+  })
+
+  test('a crawl with several mistakes is told all of them at once', async () => {
+    await using stage = Stage.bare()
+    const module = stage.module(
+      'crawl.ts',
+      `export default defineCrawl({ source: '', target() {}, page: 1, concurrency: 0,
+        policy: { lease: 'soon', retires: 3 } })\n`,
+    )
+    await assertRefused(stage, ['work', module], {
+      code: 2,
+      says: [
+        /there is no target; did you mean targets\?/,
+        /source must be a name/,
+        /targets must be a function/,
+        /page must be a function/,
+        /concurrency must be a whole number/,
+        /policy\.lease must be a duration like 30s, 15m or 24h, not "soon"/,
+        /policy has no retires; did you mean retries\?/,
+      ],
+    })
+  })
+})
+
+describe('bad input: what the crawl gives back', { concurrency: 3 }, () => {
+  test('a page() that returns nonsense fails its target with a clear error; the others are done', async () => {
+    await using stage = await Stage.set(sqliteEngine)
+    const nonsense: Record<string, { result: string; says: RegExp }> = {
+      nothing: {
+        result: 'undefined',
+        says: /page\(\) returned undefined for page 1\. It must return/,
+      },
+      text: { result: `'<html>'`, says: /page\(\) returned '<html>' for page 1/ },
+      noNext: {
+        result: '{ items: [] }',
+        says: /next must be an address, or null after the last page/,
+      },
+      items: { result: '{ next: null, items: {} }', says: /items must be an array, not \{\}/ },
+      noKey: {
+        result: '{ next: null, items: [{ data: 1 }] }',
+        says: /Item 1 of page 1 has neither an http\(s\) url nor a key.*Give it \{ url, data \} or \{ key, data \}/,
+      },
+      badUrl: {
+        result: `{ next: null, items: [{ url: '/x', data: 1 }] }`,
+        says: /neither an http\(s\) url nor a key/,
+      },
+      bigint: {
+        result: `{ next: null, items: [{ key: 'k', data: { n: 1n } }] }`,
+        says: /Item 1 of page 1 cannot be saved as JSON: .*BigInt/,
+      },
+      cursor: {
+        result: '{ next: null, cursor: { n: 1n } }',
+        says: /cursor .*cannot be saved as JSON: .*BigInt/,
+      },
+      transaction: {
+        result: `{ next: null, inTransaction: 'sql' }`,
+        says: /inTransaction must be a function/,
+      },
+    }
+    const results = Object.entries(nonsense).map(([key, { result }]) => `${key}: () => (${result})`)
+    const crawl = stage.crawl(`
+      *targets() { for (const key of [...${JSON.stringify(Object.keys(nonsense))}, 'good']) yield { key } },
+      async page({ target }) {
+        mark('page', target.key)
+        return { ${results.join(', ')}, good: () => ({ next: null }) }[target.key]()
+      },
+      policy: { backoff: '1ms' },
+    `)
+    await assertRefused(stage, ['work', crawl, '--drain'], {
+      code: 3,
+      says: [/9 failed, 0 parked/],
+    })
+    const targets = await stage.targets()
+    for (const [key, { says }] of Object.entries(nonsense)) {
+      assert.equal(targets.get(key)!.status, 'failed')
+      assert.match(targets.get(key)!.lastError!, says)
+    }
+    assert.equal(targets.get('good')!.status, 'done')
+    assert.equal(
+      stage.marks('page').length,
+      10,
+      'the same answer would be refused again: it is asked for once',
+    )
+  })
+
+  for (const engine of ENGINES) {
+    test(`targets() that yields nonsense ends with 2; mended, the same run is finished, ${engine.name}`, async () => {
+      await using stage = await Stage.set(engine)
+      const broken = CRAWL.replace('yield { key }', `yield key === 'b' ? { name: key } : { key }`)
+      for (const command of ['enqueue', 'work']) {
+        await assertRefused(stage, [command, stage.crawl(broken)], {
+          code: 2,
+          says: [
+            /targets\(\) yielded \{"name":"b"\}: each target needs a key/,
+            /Nothing is lost: mend it, and the next `unstuck work` asks it again/,
+          ],
+        })
+      }
+      const { id } = await stage.run()
+      assert.equal(await stage.unstuck('work', stage.crawl(CRAWL), '--drain').end(), 0)
+      assert.equal((await stage.run()).id, id)
+      assert.deepEqual(await stage.ledger(), ['a/1', 'b/1', 'c/1'])
+    })
+  }
+
+  test('targets() that throws ends with 2, with many processes too; what it had yielded is kept', async () => {
+    await using stage = await Stage.set(sqliteEngine)
+    const broken = CRAWL.replace(
+      'yield { key }',
+      `{ if (key === 'c') throw new Error('the index page is gone'); yield { key } }`,
+    )
+    await assertRefused(stage, ['work', stage.crawl(broken), '--workers', '2'], {
+      code: 2,
+      says: [/targets\(\) of stage threw: the index page is gone\. Nothing is lost/],
+    })
+    assert.deepEqual([...(await stage.targets()).keys()].sort(), ['a', 'b'])
+    await stage.assertNobodyLeft()
+    assert.equal(await stage.unstuck('work', stage.crawl(CRAWL), '--drain').end(), 0)
+    assert.deepEqual(await stage.ledger(), ['a/1', 'b/1', 'c/1'])
+  })
+
+  test('a setup() that throws ends with 1 and says why', async () => {
+    await using stage = await Stage.set(sqliteEngine)
+    const crawl = stage.crawl(`${CRAWL} async setup() { throw new Error('no browser found') },`)
+    await assertRefused(stage, ['work', crawl, '--drain'], { code: 1, says: [/no browser found/] })
+  })
+})
+
+describe('bad input: the database', { concurrency: 3 }, () => {
+  test('a PostgreSQL server that cannot be reached', async () => {
+    await using stage = Stage.bare()
+    await assertRefused(
+      stage,
+      ['work', stage.crawl(CRAWL), '--db', 'postgres://me:secret@127.0.0.1:1/db'],
+      {
+        code: 7,
+        says: [
+          /E_DB_UNREACHABLE: The database postgres:\/\/127\.0\.0\.1:1\/db does not answer: .*ECONNREFUSED/,
+          /Check that the server runs/,
+        ],
+      },
+    )
+  })
+
+  test('a PostgreSQL server that accepts and never answers', async () => {
+    await using stage = Stage.bare()
+    const silent = createServer(() => {}).listen(0, '127.0.0.1')
+    await new Promise((resolve) => silent.once('listening', resolve))
+    const { port } = silent.address() as AddressInfo
+    const startedAt = performance.now()
+    await assertRefused(
+      stage,
+      ['work', stage.crawl(CRAWL), '--db', `postgres://127.0.0.1:${port}/db`],
+      {
+        code: 7,
+        says: [/E_DB_UNREACHABLE: .* does not answer/],
+      },
+    )
+    const tookMs = performance.now() - startedAt
+    silent.close()
+    assert.ok(tookMs < 15_000, `it took ${tookMs} ms`)
+  })
+
+  test('a SQLite file that may not be written', async (t) => {
+    await using stage = await Stage.set(sqliteEngine)
+    const crawl = stage.crawl(CRAWL)
+    assert.equal(await stage.unstuck('enqueue', crawl).end(), 0)
+    const path = stage.database.url.slice('sqlite:'.length)
+    const locked = lockFile(path)
+    if (locked === null) return t.skip('no way to make a file read-only for this user here')
+    using _ = locked
+    await assertRefused(stage, ['work', crawl, '--drain'], {
+      code: 7,
+      says: [/E_DB_(READ_ONLY|UNUSABLE): The database .*unstuck\.db/, /[Pp]ermission/],
+    })
+  })
+
+  test('a folder that cannot be made', async () => {
+    await using stage = Stage.bare()
+    writeFileSync(join(stage.folder, 'file'), 'a file is no folder')
+    const db = `sqlite:${join(stage.folder, 'file', 'unstuck.db')}`
+    await assertRefused(stage, ['work', stage.crawl(CRAWL), '--db', db], {
+      code: 7,
+      says: [
+        /E_DB_UNUSABLE: The database .* cannot be opened: .*EEXIST.* Check the path and its permissions/,
+      ],
+    })
+  })
+
+  test('a database of a newer schema: nothing is written', async () => {
+    await using stage = await Stage.set(sqliteEngine)
+    const crawl = stage.crawl(CRAWL)
+    const path = stage.database.url.slice('sqlite:'.length)
+    await stage.database.raw(
+      `INSERT INTO migration (number, lowest, applied_at) VALUES (9999, 9999, 0)`,
+    )
+    const dump = () => {
+      const db = new DatabaseSync(path)
+      const tables = db.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).all()
+      const rows = tables.map(({ name }) => db.prepare(`SELECT * FROM ${String(name)}`).all())
+      db.close()
+      return JSON.stringify([tables, rows])
+    }
+    const before = dump()
+    for (const command of ['work', 'enqueue', 'status']) {
+      const args = command === 'status' ? [command] : [command, crawl]
+      await assertRefused(stage, args, {
+        code: 9,
+        says: [
+          /E_SCHEMA_NEWER: The database has schema version 9999; this unstuck knows up to \d+\. Nothing was written\. Install the newer unstuck/,
+        ],
+      })
+    }
+    assert.equal(dump(), before)
+  })
+
+  test('a text file is not a database, and stays what it is', async () => {
+    await using stage = Stage.bare()
+    const path = join(stage.folder, 'notes.txt')
+    writeFileSync(path, 'my notes, not to be lost\n'.repeat(100))
+    const before = readFileSync(path, 'utf8')
+    await assertRefused(stage, ['work', stage.crawl(CRAWL), '--db', `sqlite:${path}`], {
+      code: 7,
+      says: [/E_DB_UNUSABLE: The file .*notes\.txt is not a sound SQLite database/],
+    })
+    assert.equal(readFileSync(path, 'utf8'), before)
+  })
+
+  test('a folder is not a database', async () => {
+    await using stage = Stage.bare()
+    mkdirSync(join(stage.folder, 'folder.db'))
+    await assertRefused(
+      stage,
+      ['work', stage.crawl(CRAWL), '--db', `sqlite:${join(stage.folder, 'folder.db')}`],
+      {
+        code: 7,
+        says: [/E_DB_UNUSABLE: The database .*folder\.db cannot be opened/],
+      },
+    )
+  })
+
+  test('a corrupt cursor: its target is parked with the reason, the others are done', async () => {
+    await using stage = await Stage.set(sqliteEngine)
+    const crawl = stage.crawl(CRAWL)
+    assert.equal(await stage.unstuck('enqueue', crawl).end(), 0)
+    await stage.database.raw(`UPDATE target SET cursor = '{"at": 1' WHERE key = 'b'`)
+    await assertRefused(stage, ['work', crawl, '--drain'], {
+      code: 3,
+      says: [/0 failed, 1 parked/],
+    })
+    const target = await stage.target('b')
+    assert.equal(target.status, 'parked')
+    assert.match(target.lastError!, /cursor is not valid JSON/)
+    assert.deepEqual(await stage.ledger(), ['a/1', 'c/1'])
+  })
+})
+
+/** Root writes to any file, except to one that the file system holds fast. */
+function lockFile(path: string): Disposable | null {
+  try {
+    execFileSync('chattr', ['+i', path], { stdio: 'ignore' })
+    return { [Symbol.dispose]: () => void execFileSync('chattr', ['-i', path]) }
+  } catch {
+    return null
+  }
+}

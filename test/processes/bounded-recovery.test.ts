@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { ENGINES, kill, Stage, until } from './harness.ts'
+
+const KILLS = 3
+const BOUND_MS = 1_000
+
+for (const engine of ENGINES) {
+  describe(`P8 bounded recovery, ${engine.name}`, () => {
+    test('what a killed worker held can be claimed within a second, while the other is in a slow page', async (t) => {
+      await using stage = await Stage.set(engine)
+      const crawl = stage.crawl(`
+        *targets() { for (const key of 'ab') yield { key } },
+        async page({ target, page }) {
+          mark('page', target.key, page)
+          await opened('gate')
+          return { next: null, inTransaction: ledger(target.key, page) }
+        },
+        policy: { maxCrashes: 10 },
+      `)
+      const survivor = stage.unstuck('work', crawl, '--drain')
+      const [held] = await stage.marked('page')
+      for (let n = 1; n <= KILLS; n++) {
+        const victim = stage.unstuck('work', crawl, '--drain')
+        const mark = (await stage.marked('page', n + 1)).at(-1)!
+        assert.equal(mark.pid, victim.pid)
+
+        const killedAt = performance.now()
+        kill(victim.pid, 'SIGKILL')
+        await until(
+          'the target is planned',
+          async () => (await stage.target(mark.key)).status === 'planned',
+        )
+        const tookMs = Math.round(performance.now() - killedAt)
+        t.diagnostic(`claimable after ${tookMs} ms`)
+        assert.ok(tookMs < BOUND_MS, `claimable only after ${tookMs} ms`)
+      }
+
+      assert.equal((await stage.target(held!.key)).epoch, 1)
+      stage.open('gate')
+      assert.equal(await survivor.end(), 0)
+      assert.deepEqual(await stage.ledger(), ['a/1', 'b/1'])
+      const verdicts = await stage.verdicts()
+      assert.deepEqual(
+        verdicts.map(({ action }) => action),
+        Array(KILLS).fill('replan'),
+      )
+      assert.match(verdicts[0]!.because, /has ended: the kernel freed its lock|no longer exists/)
+    })
+  })
+}

@@ -1,0 +1,281 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Run } from '../../src/model/run.ts'
+import type { Target } from '../../src/model/target.ts'
+import type { AuditEntry, Store } from '../../src/store/store.ts'
+import { postgresEngine } from '../../src/testing/postgres-engine.ts'
+import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
+import type { Engine, TestDatabase } from '../../src/testing/test-database.ts'
+import type { Mark } from './props.ts'
+
+/** Both stores, where `npm run unit` has started a PostgreSQL server. */
+export const ENGINES: readonly Engine[] = process.env['UNSTUCK_TEST_PG']
+  ? [sqliteEngine, postgresEngine]
+  : [sqliteEngine]
+
+const CLI = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
+const INDEX = new URL('../../src/index.ts', import.meta.url).href
+const PROPS = new URL('./props.ts', import.meta.url).href
+/** Kept between test runs: a process starts in half the time. */
+const COMPILE_CACHE = join(tmpdir(), 'unstuck-test-compile-cache')
+/** On a busy machine everything takes its time: a limit only ends a test that would never end. */
+const PATIENCE_MS = 45_000
+
+/** A short lease, so that silence is noticed within the time of a test. */
+export const SHORT_LEASE = `{ heartbeat: '400ms', lease: '2s' }`
+
+/** Resolves with the first answer that is neither false, null nor undefined. */
+export async function until<T>(
+  what: string,
+  look: () => T | Promise<T>,
+  limitMs = PATIENCE_MS,
+): Promise<NonNullable<T>> {
+  const giveUpAt = performance.now() + limitMs
+  for (;;) {
+    const seen = await look()
+    if (seen !== false && seen !== null && seen !== undefined) return seen
+    if (performance.now() > giveUpAt) throw new Error(`Never seen: ${what}`)
+    await sleep(15)
+  }
+}
+
+/** A database, a folder for crawl modules, and the real processes a test starts on them. */
+export class Stage {
+  readonly folder: string
+  readonly engine: Engine
+  readonly #database: TestDatabase | null
+  readonly #programs: Program[] = []
+  #store: Promise<Store> | null = null
+
+  constructor(engine: Engine, database: TestDatabase | null) {
+    this.engine = engine
+    this.#database = database
+    this.folder = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-stage-')))
+  }
+
+  /** With a database in which illegal moves are refused, and a ledger without a key. */
+  static async set(engine: Engine): Promise<Stage> {
+    const database = await engine.fresh()
+    await database.raw('CREATE TABLE ledger (target_key text NOT NULL, page integer NOT NULL)')
+    return new Stage(engine, database)
+  }
+
+  /** Without a database: the test brings its own, or a broken one. */
+  static bare(engine: Engine = sqliteEngine): Stage {
+    return new Stage(engine, null)
+  }
+
+  get database(): TestDatabase {
+    return this.#database!
+  }
+
+  /** A module that may use everything in `props.ts`. Answers its path. */
+  module(name: string, text: string): string {
+    const path = join(this.folder, name)
+    const head =
+      `import { AlreadyRunning, LeaseLost, Stopping, defineCrawl, open } from '${INDEX}'\n` +
+      `import { block, ledger, mark, marked, opened, sleep } from '${PROPS}'\n` +
+      'void [AlreadyRunning, LeaseLost, Stopping, defineCrawl, open, block, ledger, mark, marked, opened, sleep]\n'
+    writeFileSync(path, head + text)
+    return path
+  }
+
+  /** A crawl module with these options. */
+  crawl(options: string): string {
+    return this.module('crawl.ts', `export default defineCrawl({ source: 'stage', ${options} })\n`)
+  }
+
+  /** `unstuck …` as a process of its own, in a process group of its own. */
+  unstuck(...args: string[]): Program {
+    return this.start([CLI, ...args])
+  }
+
+  /** The same, started by a program that keeps a channel to it, as process managers do. */
+  unstuckWithChannel(...args: string[]): Program {
+    return this.start([CLI, ...args], { ipc: true })
+  }
+
+  /** `node …` */
+  start(args: readonly string[], how: { ipc?: boolean; env?: NodeJS.ProcessEnv } = {}): Program {
+    const child = spawn(process.execPath, args, {
+      cwd: this.folder,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', ...(how.ipc ? (['ipc'] as const) : [])],
+      env: {
+        ...process.env,
+        NODE_COMPILE_CACHE: COMPILE_CACHE,
+        NODE_TEST_CONTEXT: '',
+        NO_COLOR: '1',
+        STAGE: this.folder,
+        STAGE_ENGINE: this.engine.name,
+        ...(this.#database && { UNSTUCK_DB: this.#database.url }),
+        ...how.env,
+      },
+    })
+    const program = new Program(child)
+    this.#programs.push(program)
+    return program
+  }
+
+  /** Lets through who waits with `opened(name)`. */
+  open(name: string): void {
+    writeFileSync(join(this.folder, `${name}.gate`), '')
+  }
+
+  /** What processes said with `mark()`, in the order it was said. */
+  marks(what?: string): Mark[] {
+    const all = readLines(join(this.folder, 'marks')).map((line) => JSON.parse(line) as Mark)
+    return what === undefined ? all : all.filter((mark) => mark.what === what)
+  }
+
+  /** Waits until that many marks of the kind are there. */
+  async marked(what: string, count = 1): Promise<Mark[]> {
+    return until(`${count} × ${what}`, () => {
+      const marks = this.marks(what)
+      return marks.length >= count ? marks : null
+    })
+  }
+
+  store(): Promise<Store> {
+    return (this.#store ??= this.database.open())
+  }
+
+  /** The newest run. */
+  async run(source = 'stage'): Promise<Run> {
+    const { items } = await (await this.store()).runs({ source, limit: 1 })
+    if (!items[0]) throw new Error(`There is no run of ${source}`)
+    return items[0]
+  }
+
+  /** Targets of the newest run, by key. */
+  async targets(): Promise<Map<string, Target>> {
+    const { items } = await (await this.store()).targets((await this.run()).id, { limit: 10_000 })
+    return new Map(items.map((target) => [target.key, target]))
+  }
+
+  async target(key: string): Promise<Target> {
+    return (await this.targets()).get(key)!
+  }
+
+  /** Verdicts that were applied. */
+  async verdicts(): Promise<AuditEntry[]> {
+    return (await this.store()).audit({ limit: 1_000 })
+  }
+
+  /** Rows of the ledger, sorted, as `key/page`. */
+  async ledger(): Promise<string[]> {
+    const rows = await this.database.raw('SELECT target_key, page FROM ledger')
+    return rows.map((row) => `${String(row['target_key'])}/${String(row['page'])}`).sort()
+  }
+
+  /** Every process that was started here, or by one that was, and still lives. */
+  processes(): number[] {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name) && isOf(name, `STAGE=${this.folder}`))
+      .map(Number)
+  }
+
+  /** Nothing is left behind, not even for a moment longer than it takes the kernel to clear it away. */
+  async assertNobodyLeft(): Promise<void> {
+    await until('no process left behind', () => this.processes().length === 0)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const pid of this.processes()) kill(pid, 'SIGKILL')
+    await Promise.all(this.#programs.map((program) => program.ended))
+    if (this.#database) await this.#database[Symbol.asyncDispose]()
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+/** A process under the eyes of a test. */
+export class Program {
+  readonly child: ChildProcess
+  readonly pid: number
+  /** Exit code, or the name of the signal that ended it. */
+  readonly ended: Promise<number | string>
+  #output = ''
+
+  constructor(child: ChildProcess) {
+    this.child = child
+    this.pid = child.pid!
+    child.stdout!.setEncoding('utf8').on('data', (text: string) => (this.#output += text))
+    child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.#output += text))
+    this.ended = new Promise((resolve) => {
+      child.once('exit', (code, signal) => resolve(code ?? signal ?? 'unknown'))
+    })
+  }
+
+  /** What it has written so far, to stdout and stderr. */
+  get output(): string {
+    return this.#output
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    kill(this.pid, signal)
+  }
+
+  /** How Ctrl-C reaches a program: its whole process group hears it. */
+  signalGroup(signal: NodeJS.Signals): void {
+    process.kill(-this.pid, signal)
+  }
+
+  async says(text: string | RegExp): Promise<void> {
+    await until(`${text} in:\n${this.#output}`, () =>
+      typeof text === 'string' ? this.#output.includes(text) : text.test(this.#output),
+    )
+  }
+
+  /** Its exit code, with all of its output read. */
+  async end(): Promise<number | string> {
+    const late = sleep(PATIENCE_MS, 'late' as const, { ref: false })
+    const code = await Promise.race([this.ended, late])
+    if (code === 'late') throw new Error(`It did not end. It said:\n${this.#output}`)
+    return code
+  }
+
+  get isAlive(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null
+  }
+}
+
+export function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
+/** By a word in its environment: that stays with a process whoever its parent becomes. */
+function isOf(pid: string, word: string): boolean {
+  try {
+    if (/^\d+ \(.*\) [ZX] /s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))) return false
+    return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(word)
+  } catch {
+    return false
+  }
+}
+
+function readLines(path: string): string[] {
+  try {
+    const text = readFileSync(path, 'utf8')
+    return text
+      .slice(0, text.lastIndexOf('\n') + 1)
+      .split('\n')
+      .slice(0, -1)
+  } catch {
+    return []
+  }
+}

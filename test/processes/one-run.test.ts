@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { startServer, type TestServer } from '../../src/testing/postgres.ts'
+import { postgresEngine } from '../../src/testing/postgres-engine.ts'
+import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
+import { ENGINES, Stage } from './harness.ts'
+
+const STARTS = 50
+
+/** Each is known to the others before the moment comes, so that nothing but the start itself is left to do. */
+const STARTER = `
+  const unstuck = await open()
+  await using warm = await unstuck.begin('warm-' + process.pid)
+  mark('ready')
+  await opened('go')
+  try {
+    const run = await unstuck.begin('same')
+    mark('won')
+    await opened('finish')
+    await run.succeed()
+  } catch (error) {
+    if (!(error instanceof AlreadyRunning)) throw error
+    mark('refused')
+    console.error(error.message)
+    process.exitCode = error.exitCode
+  } finally {
+    await unstuck.close()
+  }
+`
+
+/** Fifty processes with several connections each are more than the tests' common server has room for. */
+async function startRoomyServer(): Promise<TestServer> {
+  const server = await startServer()
+  process.env['UNSTUCK_TEST_PG'] = server.url
+  await using database = await postgresEngine.empty()
+  await database.raw('ALTER SYSTEM SET max_connections = 600')
+  await server.stop()
+  await server.start()
+  return server
+}
+
+for (const engine of ENGINES) {
+  describe(`P10 one live run per source, ${engine.name}`, () => {
+    let server: TestServer | undefined
+    before(async () => {
+      if (engine.name === 'postgres') server = await startRoomyServer()
+    })
+    after(() => server?.remove())
+
+    test(`of ${STARTS} processes that begin at the same moment exactly one wins, the others end with 5`, async () => {
+      await using stage = await Stage.set(engine)
+      const starter = stage.module('starter.ts', STARTER)
+      const programs = Array.from({ length: STARTS }, () => stage.start([starter]))
+      await stage.marked('ready', STARTS)
+      stage.open('go')
+      await stage.marked('refused', STARTS - 1)
+      stage.open('finish')
+
+      const codes = await Promise.all(programs.map((program) => program.end()))
+      assert.deepEqual(
+        codes.sort((a, b) => Number(a) - Number(b)),
+        [0, ...Array<number>(STARTS - 1).fill(5)],
+      )
+      assert.equal(stage.marks('won').length, 1)
+      const refused = programs.find((program) => program.output !== '')!
+      assert.match(
+        refused.output,
+        /same is already running: run .{8}, since .*process \d+ on .* is alive: last beat .* Wait for it/,
+      )
+      const { items } = await (await stage.store()).runs({ source: 'same', limit: 10 })
+      assert.deepEqual(
+        items.map((run) => run.status),
+        ['succeeded'],
+      )
+    })
+
+    test('the guard heals when its holder is killed: the next begin goes on after the last checkpoint', async () => {
+      await using stage = await Stage.set(engine)
+      const program = stage.module(
+        'job.ts',
+        `
+        const unstuck = await open()
+        const run = await unstuck.begin('job')
+        mark(run.resumed ? 'resumed' : 'started', JSON.stringify(run.cursor), run.page)
+        for (let page = run.page + 1; page <= 5; page++) {
+          await run.checkpoint({ page, items: [{ key: 'i' + page, data: page }], cursor: { at: page } }, ledger('job', page))
+          if (page === 3) { mark('three'); await opened('never') }
+        }
+        await run.succeed()
+        await unstuck.close()
+      `,
+      )
+      const first = stage.start([program])
+      await stage.marked('three')
+      first.signal('SIGKILL')
+      await first.end()
+
+      const second = stage.start([program])
+      assert.equal(await second.end(), 0, second.output)
+      const [resumed] = stage.marks('resumed')
+      assert.deepEqual([resumed?.page, resumed?.key], [3, '{"at":3}'])
+      assert.deepEqual(await stage.ledger(), ['job/1', 'job/2', 'job/3', 'job/4', 'job/5'])
+      const run = await stage.run('job')
+      assert.deepEqual([run.status, run.counts.pages, run.counts.itemsNew], ['succeeded', 5, 5])
+    })
+  })
+}
+
+test('P10 of five workers that start a crawl at the same moment one begins the run', async () => {
+  await using stage = await Stage.set(sqliteEngine)
+  const crawl = stage.crawl(`
+    *targets() { for (const key of 'abcdefghij') yield { key } },
+    async page({ target, page }) {
+      await opened('gate')
+      return { next: null, inTransaction: ledger(target.key, page) }
+    },
+    setup: async () => { mark('ready'); await opened('go') },
+    teardown: () => mark('over'),
+  `)
+  const programs = Array.from({ length: 5 }, () => stage.unstuck('work', crawl, '--drain'))
+  await stage.marked('ready', 5)
+  stage.open('go')
+  await Promise.all(programs.map((program) => program.says(/new run|working/)))
+  stage.open('gate')
+  for (const program of programs) assert.equal(await program.end(), 0)
+  const { items } = await (await stage.store()).runs({ source: 'stage', limit: 10 })
+  assert.equal(items.length, 1)
+  assert.equal((await stage.ledger()).length, 10)
+})
