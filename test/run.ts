@@ -14,7 +14,7 @@ const files = given.length > 0 ? given : globSync(['src/**/*.test.ts', 'test/**/
 
 let server: TestServer | undefined
 try {
-  server = process.env['UNSTUCK_TEST_PG'] ? undefined : await startServer()
+  server = process.env['UNSTUCK_TEST_PG'] ? undefined : await startServer({ inMemory: true })
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   console.error(

@@ -15,8 +15,11 @@ export function decideRetry(
   // The same content would be refused again.
   if (error instanceof PageRejected) return { action: 'fail' }
   if (errors >= policy.retries) return { action: 'fail' }
-  if (error instanceof RetryLater) return { action: 'retry', afterMs: error.afterMs }
-  const full = Math.min(policy.backoffMs * 2 ** errors, policy.backoffMaxMs)
+  // A Retry-After that could not be read makes a time that is none.
+  if (error instanceof RetryLater && Number.isFinite(error.afterMs) && error.afterMs >= 0) {
+    return { action: 'retry', afterMs: Math.round(error.afterMs) }
+  }
+  const full = Math.min(policy.backoffMs * 2 ** Math.min(errors, 60), policy.backoffMaxMs)
   // Half fixed, half random: targets that failed together do not come back together.
   return { action: 'retry', afterMs: Math.round(full / 2 + (full / 2) * random) }
 }

@@ -25,7 +25,7 @@ const STOP_PATIENCE_MS = 8_000
  */
 export class Crew {
   readonly #options: CrewOptions
-  readonly #known = new Map<string, Worker>()
+  #known: readonly Worker[] = []
   #child: ChildProcess | null = null
   #deploying: PromiseWithResolvers<{ finished: boolean }> | null = null
   #isStopping = false
@@ -43,6 +43,8 @@ export class Crew {
       const deploying = this.#deploying
       this.#deploying = null
       deploying?.resolve({ finished: code === EXIT.done })
+      // It ended in order, so its workers have.
+      if (code !== null) this.#known = []
       if (code === EXIT.done || this.#isStopping) return code ?? EXIT.failed
       if (deploying) continue
       // Killed or stopped by somebody else; or by us, where there is a single worker. Anything else would come again.
@@ -58,9 +60,9 @@ export class Crew {
     return this.#deploying.promise
   }
 
-  /** Keeps in mind who must not be left behind. */
+  /** Those who are at work now and must not be left behind. */
   remember(workers: readonly Worker[]): void {
-    for (const worker of workers) this.#known.set(worker.id, worker)
+    this.#known = workers
   }
 
   /** Pages in hand are finished; who takes too long is killed. */
@@ -81,10 +83,10 @@ export class Crew {
   kill(): void {
     this.#isStopping = true
     this.#child?.kill('SIGKILL')
-    for (const { process: identity } of this.#known.values()) {
+    for (const { process: identity } of this.#known) {
       if (processState(identity) !== 'gone') endGroup(identity.pid)
     }
-    this.#known.clear()
+    this.#known = []
   }
 
   #arguments(): string[] {

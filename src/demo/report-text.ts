@@ -32,16 +32,14 @@ export function printReport(paper: Paper, report: Report, around: Surroundings):
   const mustBeZero = (name: string, count: number, remark: string): void =>
     row(name, count, remark, count === 0 ? 'good' : 'bad')
 
-  printVerdict(paper, report, around)
-  paper.blank()
   row('pages crawled', report.pages, `of ${thousands(truth.pages)} on the site`)
   row('items saved', report.items, `of ${thousands(truth.businesses.size)} on the site`)
   row('errors of the site', report.errors500 + report.errors429, errorsText(report))
-  row('time', inWords(tookMs), `on ${around.machine}, with --seed ${seed}`)
+  row('time', inWords(tookMs), `on ${around.machine}, seed ${seed}`)
   paper.blank()
   row('kill -9', report.kills, recoveryText(report))
-  row('deploys', report.deploys, deployText(deeds))
-  row('zombies', report.zombies, zombieText(deeds))
+  row('deploys (SIGTERM)', report.deploys, deployText(deeds))
+  row('zombies (SIGSTOP)', report.zombies, zombieText(deeds))
   paper.blank()
   mustBeZero('pages lost', report.pagesLost, 'each page of the site was saved')
   mustBeZero('pages doubled', report.pagesDoubled, 'by a ledger without a unique key')
@@ -52,6 +50,8 @@ export function printReport(paper: Paper, report: Report, around: Surroundings):
   for (const reason of deeds.skipped) paper.say(`  Not played: ${reason}.`)
 
   paper.blank()
+  printVerdict(paper, report)
+  paper.blank()
   paper.line('Look at it yourself:')
   const width = Math.max(...around.next.slice(1).map(([command]) => command.length))
   for (const [command, shows] of around.next) {
@@ -61,32 +61,32 @@ export function printReport(paper: Paper, report: Report, around: Surroundings):
   paper.say({ text: around.leftBehind, ink: 'dim' })
 }
 
-function printVerdict(paper: Paper, report: Report, { leftBehind }: Surroundings): void {
+/** Last of the figures, so that it is still on the screen when the rest has scrolled away. */
+function printVerdict(paper: Paper, report: Report): void {
   if (report.ok) {
-    const deaths =
-      report.kills === 0 ? 'Nobody was killed' : `${plural(report.kills, 'time', 'times')} kill -9`
-    paper.say({ text: `${deaths}, no page lost, nothing doubled.`, ink: 'good' })
+    const deaths = report.kills > 0 ? `${plural(report.kills, 'worker')} killed with kill -9: ` : ''
+    const verdict = `${deaths}no page lost, nothing doubled.`
+    paper.say({ text: verdict.charAt(0).toUpperCase() + verdict.slice(1), ink: 'good' })
     return
   }
   paper.say({ text: 'Something is wrong:', ink: 'bad' })
   for (const problem of report.problems) paper.say({ text: `  - ${problem}`, ink: 'bad' })
-  paper.say(leftBehind)
 }
 
 function recoveryText({ slowestRecoveryMs, medianRecoveryMs, recoveries }: Report): string {
   if (slowestRecoveryMs === null) return ''
   const median = recoveries > 1 ? `, median ${medianRecoveryMs} ms` : ''
-  return `taken up by another after ${slowestRecoveryMs} ms at most${median}`
+  return `taken up after ${slowestRecoveryMs} ms at most${median}`
 }
 
 function deployText({ deploys: [deploy] }: Deeds): string {
   if (!deploy) return ''
-  const back = deploy.backMs === null ? '' : `, at work again ${inWords(deploy.backMs)} later`
-  return `SIGTERM: all stopped in ${inWords(deploy.stoppedMs)}${back}`
+  const back = deploy.backMs === null ? '' : `, back at work ${inWords(deploy.backMs)} later`
+  return `all stopped in ${inWords(deploy.stoppedMs)}${back}`
 }
 
 function zombieText({ zombies: [zombie] }: Deeds): string {
-  return zombie ? `SIGSTOP for ${inWords(zombie.silentMs)}, taken over, then SIGCONT` : ''
+  return zombie ? `silent for ${inWords(zombie.silentMs)}, taken over, then woken up` : ''
 }
 
 function errorsText({ errors500, errors429 }: Report): string {

@@ -41,9 +41,15 @@ export class Story implements Deeds {
     }
   }
 
-  get slowestRecoveryMs(): number | null {
-    const all = this.kills.flatMap((kill) => kill.recoveriesMs)
-    return all.length > 0 ? Math.max(...all) : null
+  /** In a few words. */
+  soFar(): string {
+    const recoveries = this.kills.flatMap((kill) => kill.recoveriesMs)
+    return [
+      `kill -9: ${this.kills.length} of ${this.killsAsked}`,
+      `deploys: ${this.deploys.length}`,
+      `zombies: ${this.zombies.length}`,
+      ...(recoveries.length > 0 ? [`slowest recovery ${Math.max(...recoveries)} ms`] : []),
+    ].join(', ')
   }
 
   async #due({ look, over }: Stage, { at }: Act, startedAt: number): Promise<void> {

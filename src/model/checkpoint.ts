@@ -25,4 +25,5 @@ export type Checkpoint = {
 export type Transaction = {
   query(sql: string, params?: readonly unknown[]): Promise<Record<string, unknown>[]>
 }
-export type InTransaction = (tx: Transaction) => Promise<unknown> | unknown
+/** May be asynchronous: what it returns is awaited. */
+export type InTransaction = (tx: Transaction) => unknown

@@ -31,15 +31,17 @@ export type SavedItem = {
 /** PostgreSQL's index holds keys up to about 2,700 bytes; longer ones keep their start and gain a digest. */
 const KEY_BYTES_MAX = 1_000
 
-export function boundedKey(key: string): string {
+export function boundedKey(text: string): string {
+  // Half a character is no text to a database: it would keep another key than the one it was given.
+  const key = text.toWellFormed()
   if (Buffer.byteLength(key) <= KEY_BYTES_MAX) return key
-  return `${key.slice(0, 200)}…sha256:${hash('sha256', key)}`
+  return `${key.slice(0, 200).toWellFormed()}…sha256:${hash('sha256', key)}`
 }
 
 /** Null when it has neither a usable address nor a key. */
 export function makeItem(item: NewItem): Item | null {
   const url = 'url' in item && typeof item.url === 'string' ? item.url : null
-  const data = JSON.stringify(item.data ?? null)
+  const data = JSON.stringify(item.data ?? null) ?? 'null'
   if (typeof item.key === 'string' && item.key !== '') {
     return { key: boundedKey(item.key), keyVersion: 0, url, data }
   }

@@ -14,7 +14,8 @@ export type Duration = string | number
 
 /** Milliseconds of a duration, or null when it is not one. */
 export function parseDuration(value: unknown): number | null {
-  if (typeof value === 'number') return Number.isFinite(value) && value >= 0 ? value : null
+  if (typeof value === 'number')
+    return Number.isFinite(value) && value >= 0 ? Math.round(value) : null
   if (typeof value !== 'string') return null
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(value.trim())
   const unit = match && UNITS[match[2]!]

@@ -10,8 +10,9 @@ const TRACKING =
  */
 export function canonicalUrl(address: string): string | null {
   const url = URL.parse(address)
-  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) return null
-  // `URL` has already lowered the host and dropped the default port.
+  if (!url || !/^https?:/.test(url.href)) return null
+  // `URL` has already lowered the host and dropped the default port: most addresses need no more.
+  if (!/[?#]|\/$/.test(url.href)) return url.href
   const path = url.pathname.length > 1 ? url.pathname.replace(/\/+$/, '') : ''
   return `${url.protocol}//${credentials(url)}${url.host}${path}${query(url)}`
 }

@@ -13,7 +13,7 @@ export type Clock = {
 export const REAL_CLOCK: Clock = {
   now: () => performance.now(),
   sleep: async (ms, wake) => {
-    await sleepFor(ms, undefined, wake ? { signal: wake } : {}).catch(() => {})
+    await sleepFor(Math.max(0, ms), undefined, wake ? { signal: wake } : {}).catch(() => {})
   },
   random: () => Math.random(),
 }

@@ -1,6 +1,6 @@
 import { decideStart, type StartAction } from '../decide/start.ts'
 import { STEADY } from '../decide/sign.ts'
-import { AlreadyRunning, UsageError } from '../model/errors.ts'
+import { AlreadyRunning, Stopping, UsageError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import { newId } from '../model/id.ts'
 import { DEFAULT_POLICY, makePolicy, type PolicyOptions } from '../model/policy.ts'
@@ -62,7 +62,9 @@ export class Unstuck {
   readonly store: Store
   readonly #options: Settled
   readonly #handles = new Map<string, RunHandle>()
-  #life: SignsOfLife | null = null
+  #life: Promise<SignsOfLife> | null = null
+  /** The signal that came while a run was open. */
+  #stoppedBy: NodeJS.Signals | null = null
 
   constructor(store: Store, options: Settled) {
     this.store = store
@@ -83,6 +85,7 @@ export class Unstuck {
     if (!isSourceName(source)) {
       throw new UsageError('A source is a name of 1 to 200 characters without control characters.')
     }
+    if (this.#stoppedBy) throw new Stopping(this.#stoppedBy)
     const life = await this.#signsOfLife()
     const { worker, policy } = this.#options
     const claimId = newId()
@@ -93,9 +96,12 @@ export class Unstuck {
         const begun = await this.store.begin(request)
         if (begun.claimed) {
           life.answered([claimId], [claimId])
-          const handle = new RunHandle(this.store, begun.claimed, begun.resumed, () =>
-            this.#ended(claimId),
-          )
+          const handle = new RunHandle(this.store, begun.claimed, begun.resumed, () => {
+            life.ended(claimId)
+            this.#handles.delete(claimId)
+            if (this.#handles.size === 0) this.#ignoreSignals()
+          })
+          if (this.#handles.size === 0) this.#hearSignals()
           this.#handles.set(claimId, handle)
           return handle
         }
@@ -135,12 +141,14 @@ export class Unstuck {
 
   /** Hands back what is still open and lets go of everything. */
   async close(): Promise<void> {
-    await Promise.all([...this.#handles.values()].map((handle) => handle.release()))
-    process.off('SIGTERM', this.#onSignal)
-    process.off('SIGINT', this.#onSignal)
-    process.off('beforeExit', this.#onIdle)
-    await this.#life?.stop()
-    await this.store.close()
+    try {
+      await Promise.all([...this.#handles.values()].map((handle) => handle.release()))
+    } finally {
+      this.#ignoreSignals()
+      process.off('beforeExit', this.#onIdle)
+      await this.#life?.then((life) => life.stop())
+      await this.store.close()
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -159,9 +167,17 @@ export class Unstuck {
     throw new AlreadyRunning(run.source, run.id, describeOwner(run, judged))
   }
 
-  async #signsOfLife(): Promise<SignsOfLife> {
-    if (this.#life) return this.#life
-    const { db, worker, policy, onEvent, signals = true } = this.#options
+  /** Started by the first who needs it; the others wait for the same. */
+  #signsOfLife(): Promise<SignsOfLife> {
+    this.#life ??= this.#startLife().catch((error: unknown) => {
+      this.#life = null
+      throw error
+    })
+    return this.#life
+  }
+
+  async #startLife(): Promise<SignsOfLife> {
+    const { db, worker, policy, onEvent } = this.#options
     const { heartbeatMs, leaseMs } = policy
     const life = new SignsOfLife(
       db,
@@ -175,31 +191,33 @@ export class Unstuck {
         onFatal: (error) => this.#handles.forEach((handle) => handle.stop(error.message)),
       },
     )
-    this.#life = life
-    if (signals) {
-      process.once('SIGTERM', this.#onSignal)
-      process.once('SIGINT', this.#onSignal)
-    }
-    process.once('beforeExit', this.#onIdle)
     await life.started()
+    process.once('beforeExit', this.#onIdle)
     return life
   }
 
-  /** Each run's signal fires; a second signal does what it would do without us. */
-  readonly #onSignal = (signal: NodeJS.Signals): void => {
+  /** Only while a run is open: without one a signal does what it would do without us. */
+  #hearSignals(): void {
+    if (this.#options.signals === false) return
+    process.on('SIGTERM', this.#onSignal)
+    process.on('SIGINT', this.#onSignal)
+  }
+
+  #ignoreSignals(): void {
     process.off('SIGTERM', this.#onSignal)
     process.off('SIGINT', this.#onSignal)
+  }
+
+  /** Each run's signal fires; a second one does what it would do without us. */
+  readonly #onSignal = (signal: NodeJS.Signals): void => {
+    this.#ignoreSignals()
+    this.#stoppedBy = signal
     this.#handles.forEach((handle) => handle.stop(signal))
   }
 
   /** The program has nothing left to do and forgot to say goodbye. */
   readonly #onIdle = (): void => {
     void this.close()
-  }
-
-  #ended(claimId: string): void {
-    this.#handles.delete(claimId)
-    this.#life?.ended(claimId)
   }
 }
 

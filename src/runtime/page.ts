@@ -70,9 +70,10 @@ export function readPage(result: unknown, page: number): PageReport {
 export function makeCheckpoint(claimed: Claimed, at: Cursor, report: PageReport): Checkpoint {
   const items = (report.items ?? []).map((item, n) => readItem(item, n, report.page))
   const { page, next = null, pageTarget, lastItemId, cursor, skipped = 0, done } = report
-  const content = asJson(`The cursor of page ${page}`, () =>
-    JSON.stringify([page, next, pageTarget, lastItemId, cursor, skipped, done, items]),
+  const head = asJson(`The cursor of page ${page}`, () =>
+    JSON.stringify([page, next, pageTarget, lastItemId, cursor, skipped, done]),
   )
+  const content = [head, ...items.map(({ key, url, data }) => `${key}\n${url}\n${data}`)].join('\n')
   if (Buffer.byteLength(content) > PAGE_BYTES_MAX) {
     throw new PageRejected(
       `Page ${page} holds ${Math.round(content.length / 1_048_576)} MB; at most ${PAGE_BYTES_MAX / 1_048_576} MB are kept. ` +

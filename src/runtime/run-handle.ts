@@ -126,7 +126,7 @@ export class RunHandle {
     this.#isOver = true
     this.#onEnd()
     this.#valueOf(outcome)
-    await this.#store.settle(this.id)
+    await whenAvailable(() => this.#store.settle(this.id), NEVER)
   }
 
   #patiently<T>(call: () => Promise<T>): Promise<T> {

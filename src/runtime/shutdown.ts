@@ -16,38 +16,33 @@ export type ShutdownPlan = {
  * does the deadline. A worker process also stops when its parent asks for it or dies. Call the result to take it back.
  */
 export function onStopSignals(plan: ShutdownPlan): () => void {
-  let asked = false
+  let signals = 0
   let deadline: NodeJS.Timeout | undefined
-  const ask = (because: string, message: string): void => {
-    asked = true
-    plan.log(message)
-    deadline = setTimeout(() => {
-      const seconds = plan.deadlineMs / 1000
-      endNow(`Still not stopped after ${seconds} s: ending now. The rest is resumable.`)
-    }, plan.deadlineMs)
-    deadline.unref()
-    plan.stop(because)
-  }
   const endNow = (message: string): void => {
     plan.log(message)
     plan.end?.()
     process.exit(EXIT.resumable)
   }
-  const onSignal = (signal: NodeJS.Signals): void => {
-    if (asked) endNow(`${signal} again: ending now. What was saved is safe; the rest is resumable.`)
-    else
-      ask(
-        signal,
-        `${signal}: finishing the pages in hand, then stopping. Once more to end at once.`,
-      )
+  const ask = (because: string, message: string): void => {
+    if (deadline) return
+    plan.log(message)
+    deadline = setTimeout(() => {
+      const seconds = plan.deadlineMs / 1000
+      endNow(`Still not stopped after ${seconds} s: ending now. The rest is resumable.`)
+    }, plan.deadlineMs)
+    plan.stop(because)
   }
-  // By a message and not by a signal: systemd signals all processes itself, and two signals would be one too many.
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (++signals > 1)
+      endNow(`${signal} again: ending now. What was saved is safe; the rest is resumable.`)
+    ask(signal, `${signal}: finishing the pages in hand, then stopping. Once more to end at once.`)
+  }
+  // By a message and not by a signal: systemd signals every process itself, and a second signal would end it at once.
   const onMessage = (message: unknown): void => {
-    if (message !== STOP_MESSAGE || asked) return
+    if (message !== STOP_MESSAGE) return
     ask('asked by the parent process', 'Stop: finishing the pages in hand, then stopping.')
   }
   const onOrphaned = (): void => {
-    if (asked) return
     const message = 'The parent process is gone: finishing the pages in hand, then stopping.'
     ask('the parent process is gone', message)
   }

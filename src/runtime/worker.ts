@@ -58,6 +58,7 @@ export class CrawlWorker {
   #life!: SignsOfLife
   #planning: Promise<void> | null = null
   #error: UnstuckError | null = null
+  #cutShort: NodeJS.Timeout | undefined
   #wake = new AbortController()
   /** A target that took a worker down: while it has saved no page, nothing else is taken beside it. */
   #suspect: ClaimId | null = null
@@ -92,11 +93,11 @@ export class CrawlWorker {
     this.#stopping.abort(new Stopping(because))
     for (const slot of this.#slots.values()) slot.stop.abort()
     const { stopDeadlineMs = STOP_DEADLINE_MS } = this.#options
-    const cutShort = setTimeout(
+    // It also keeps the process here for a page that waits for nothing the event loop knows of.
+    this.#cutShort = setTimeout(
       () => this.#abortAll(new Stopping(`${because}, and the deadline has come`)),
       Math.max(stopDeadlineMs - LAST_ACT_MS, stopDeadlineMs / 2),
     )
-    cutShort.unref()
     this.#wakeUp()
   }
 
@@ -218,7 +219,8 @@ export class CrawlWorker {
       this.#plan(live.id)
       return false
     }
-    for (const { run, status } of await this.#store.settle(live.id)) {
+    const settled = await whenAvailable(() => this.#store.settle(live.id), this.#stopping.signal)
+    for (const { run, status } of settled) {
       this.#options.emit({ type: 'run_end', run, status })
       this.#wakeUp()
     }
@@ -229,7 +231,7 @@ export class CrawlWorker {
   #plan(run: RunId): void {
     const { signal } = this.#stopping
     this.#planning ??= (async () => {
-      if (!(await this.#store.takePlanning(run, this.id))) return
+      if (!(await whenAvailable(() => this.#store.takePlanning(run, this.id), signal))) return
       const targets = await abortable(signal, () =>
         planRun(this.#store, this.#crawl, run, signal, () => this.#wakeUp()),
       )
@@ -266,6 +268,7 @@ export class CrawlWorker {
   async #finish(): Promise<void> {
     await this.#planning
     await Promise.all(this.#running)
+    clearTimeout(this.#cutShort)
     try {
       await this.#crawl.teardown()
     } catch (error) {

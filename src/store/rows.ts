@@ -251,7 +251,7 @@ export function checkTargets(targets: readonly NewTarget[]): void {
   for (const target of targets) {
     if (typeof target?.key !== 'string' || target.key === '') {
       throw new UsageError(
-        `targets() yielded ${JSON.stringify(target) ?? String(target)}: each target needs a key, a text that is not empty.`,
+        `targets() yielded ${show(target)}: each target needs a key, a text that is not empty.`,
       )
     }
     if (Buffer.byteLength(target.key) > TARGET_KEY_BYTES_MAX) {
@@ -260,4 +260,8 @@ export function checkTargets(targets: readonly NewTarget[]): void {
       )
     }
   }
+}
+
+function show(value: unknown): string {
+  return JSON.stringify(value) ?? String(value)
 }

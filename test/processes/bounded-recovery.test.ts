@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ENGINES, kill, Stage, until } from './harness.ts'
 
-const KILLS = 3
+const KILLS = 2
 const BOUND_MS = 1_000
 
 for (const engine of ENGINES) {

@@ -49,6 +49,18 @@ describe('P13 shutdown of many processes', { concurrency: 2 }, () => {
     await stage.assertNobodyLeft()
   })
 
+  test('SIGTERM to the parent while its children are just starting stops them too', async () => {
+    await using stage = await Stage.set(sqliteEngine)
+    const parent = stage.unstuck('work', stage.crawl(GATED), '--workers', '3', '--drain')
+    await until('the children', () => stage.processes().length === 4)
+    parent.signal('SIGTERM')
+    stage.open('gate')
+    assert.equal(await parent.end(), 75, parent.output)
+    assert.doesNotMatch(parent.output, /Still not stopped/)
+    assert.deepEqual(await stage.verdicts(), [])
+    await stage.assertNobodyLeft()
+  })
+
   test('Ctrl-C reaches only the parent, which stops the others once', async () => {
     await using stage = await Stage.set(sqliteEngine)
     const { parent } = await threeAtWork(stage)
@@ -104,6 +116,15 @@ describe('P13 shutdown of many processes', { concurrency: 2 }, () => {
     await stage.assertNobodyLeft()
     await assertHandedBack(stage)
     assert.equal((await stage.run()).status, 'interrupted')
+  })
+
+  test('kill -9 of the parent while its children are just starting: they end', async () => {
+    await using stage = await Stage.set(sqliteEngine)
+    const parent = stage.unstuck('work', stage.crawl(GATED), '--workers', '3')
+    await until('the children', () => stage.processes().length === 4)
+    parent.signal('SIGKILL')
+    stage.open('gate')
+    await stage.assertNobodyLeft()
   })
 
   test('kill -9 of the parent while pages hang: its children end by the deadline', async () => {

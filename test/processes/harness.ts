@@ -85,8 +85,8 @@ export class Stage {
     const path = join(this.folder, name)
     const head =
       `import { AlreadyRunning, LeaseLost, Stopping, defineCrawl, open } from '${INDEX}'\n` +
-      `import { block, ledger, mark, marked, opened, sleep } from '${PROPS}'\n` +
-      'void [AlreadyRunning, LeaseLost, Stopping, defineCrawl, open, block, ledger, mark, marked, opened, sleep]\n'
+      `import { block, blockUntilOpened, ledger, mark, marked, opened, sleep } from '${PROPS}'\n` +
+      'void [AlreadyRunning, LeaseLost, Stopping, defineCrawl, open, block, blockUntilOpened, ledger, mark, marked, opened, sleep]\n'
     writeFileSync(path, head + text)
     return path
   }

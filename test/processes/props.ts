@@ -39,6 +39,11 @@ export async function opened(name: string): Promise<void> {
   while (!existsSync(join(folder, `${name}.gate`))) await sleep(10)
 }
 
+/** The same with the event loop blocked: whatever comes meanwhile is heard only after the next write. */
+export function blockUntilOpened(name: string): void {
+  while (!existsSync(join(folder, `${name}.gate`))) block(10)
+}
+
 /** Blocks the event loop. */
 export function block(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)

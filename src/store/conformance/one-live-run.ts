@@ -59,6 +59,21 @@ export function oneLiveRunTests(engine: Engine): void {
     assert.equal((await stores[0]!.runs({ limit: 100 })).items.length, 1)
   })
 
+  test('P10 one live run per source: the database itself refuses a second one, whatever a program forgets', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const first = await beginOne(store, worker)
+    allOk(await store.fail([{ ...first, error: 'x', retryInMs: null }]))
+    await store.settle()
+    await beginOne(store, worker)
+
+    await assert.rejects(
+      db.raw(`UPDATE ${db.table('run')} SET status = 'queued' WHERE id = '${first.run}'`),
+      /unique/i,
+    )
+  })
+
   test('P10 the guard heals: when its holder is taken for dead, one of many begins takes the run up', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
@@ -155,6 +170,24 @@ export function oneLiveRunTests(engine: Engine): void {
 
     assert.equal(first.claimed && first.resumed, true)
     assert.deepEqual(again, first)
+  })
+
+  test('P12 begin and enqueue asked twice at the same moment make one run', async () => {
+    await using db = await engine.fresh()
+    const stores = await Promise.all(Array.from({ length: 4 }, () => db.open()))
+    const store = stores[0]!
+    const worker = await hire(store)
+
+    for (let round = 1; round <= 8; round++) {
+      const request = { ...beginRequest(worker), source: `begun ${round}` }
+      const begun = await Promise.all(stores.map((store) => store.begin(request)))
+      for (const answer of begun) assert.deepEqual(answer, begun[0], `round ${round}`)
+      assert.equal(begun[0]?.claimed?.epoch, 1)
+
+      const run = newRun(`queued ${round}`)
+      await Promise.all(stores.map((store) => store.enqueue(run)))
+      assert.equal((await store.liveRun(run.source))?.id, run.id)
+    }
   })
 
   test('begin does not touch a live crawl of the source', async () => {

@@ -114,6 +114,18 @@ export function settleTests(engine: Engine): void {
     assert.equal(resumed?.resumes, 1)
   })
 
+  test('a run that is not planned to its end is interrupted, not ended, when its last worker leaves', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const run = await startCrawl(store, 2, { planned: false })
+    allOk(await store.finish(await claim(store, worker, 2)))
+
+    await store.retire(worker)
+
+    assert.deepEqual(await store.settle(), [{ run, status: 'interrupted' }])
+  })
+
   test('a worker that has been silent for a lease does not keep a run running', async () => {
     await using db = await engine.fresh()
     const store = await db.open()

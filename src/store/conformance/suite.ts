@@ -6,6 +6,7 @@ import { claimingTests } from './claiming.ts'
 import { crashTests } from './crashes.ts'
 import { faultTests } from './faults.ts'
 import { fencingTests } from './fencing.ts'
+import { inTransactionTests } from './in-transaction.ts'
 import { itemTests } from './items.ts'
 import { listingTests } from './listing.ts'
 import { oneLiveRunTests } from './one-live-run.ts'
@@ -13,6 +14,7 @@ import { openingTests } from './opening.ts'
 import { planningTests } from './planning.ts'
 import { presenceTests } from './presence.ts'
 import { recoveryTests } from './recovery.ts'
+import { repeatTests } from './repeats.ts'
 import { settleTests } from './settle.ts'
 import { turnTests } from './turn.ts'
 import { workerTests } from './workers.ts'
@@ -29,6 +31,8 @@ export function conformance(engine: Engine): void {
     describe('crashes', () => crashTests(engine))
     describe('fencing', () => fencingTests(engine))
     describe('checkpoints', () => checkpointTests(engine))
+    describe('pages sent again', () => repeatTests(engine))
+    describe("the user's own rows", () => inTransactionTests(engine))
     describe('items', () => itemTests(engine))
     describe('workers', () => workerTests(engine))
     describe('presence', () => presenceTests(engine))

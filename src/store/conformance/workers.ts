@@ -181,6 +181,21 @@ export function workerTests(engine: Engine): void {
     assert.equal((await store.workers()).length, 1)
   })
 
+  test('a worker that still holds something is not retired: it would never be recovered', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    await startCrawl(store, 1)
+    const claimed = await claimOne(store, worker)
+
+    await store.retire(worker)
+    assert.equal((await store.workers()).length, 1)
+    allOk(await store.release([claimed]))
+    await store.retire(worker)
+
+    assert.deepEqual(await store.workers(), [])
+  })
+
   test('P14 the books stay balanced when workers retire', async () => {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 3 }, () => db.open()))

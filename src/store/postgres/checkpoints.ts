@@ -1,17 +1,12 @@
 import type { Checkpoint, InTransaction } from '../../model/checkpoint.ts'
 import type { Outcome } from '../../model/claim.ts'
-import {
-  messageOf,
-  PageBehind,
-  PageRejected,
-  UnstuckError,
-  UsageError,
-} from '../../model/errors.ts'
+import { messageOf, PageBehind, PageRejected } from '../../model/errors.ts'
 import type { Store } from '../store.ts'
-import { sql, type Asks, type Connection, type Database } from './database.ts'
-import { isContention, isDataError, storeError } from './errors.ts'
+import { sql, type Asks, type Database } from './database.ts'
+import { isDataError } from './errors.ts'
 import { countRefused, isSameClaim, leaseLost, standings } from './refusal.ts'
 import { ADD_UP } from './tally.ts'
+import { runInTransaction, UsersError } from './users-statements.ts'
 
 // $1 writer, $2 pages, $3 their items. One statement, so one round trip and one transaction.
 //
@@ -41,7 +36,7 @@ export const CHECKPOINT = sql(
       FROM page p
      WHERE t.id = p.target AND t.epoch = p.epoch AND t.claim_id = p.claim_id
        AND t.status = p.held AND t.seq = p.expected_seq AND t.page < p.page
-    RETURNING p.n, p.source, p.items, p.skipped, p.done, t.id, t.run_id, t.grp, t.seq,
+    RETURNING p.n, p.source, p.items, p.skipped, p.done, t.run_id, t.grp, t.seq,
               t.claim_id || '/' || t.seq AS checkpoint
   ),
   offered AS (
@@ -51,9 +46,9 @@ export const CHECKPOINT = sql(
     ) WITH ORDINALITY AS i (n, key, key_version, url, data, nth)
   ),
   saved AS (
-    INSERT INTO unstuck.item (source, key, key_version, url, data, changed_in, run_id, target_id)
+    INSERT INTO unstuck.item (source, key, key_version, url, data, changed_in, run_id)
     SELECT DISTINCT ON (a.source, o.key)
-           a.source, o.key, o.key_version, o.url, coalesce(o.data, 'null'), a.checkpoint, a.run_id, a.id
+           a.source, o.key, o.key_version, o.url, coalesce(o.data, 'null'), a.checkpoint, a.run_id
       FROM offered o JOIN advanced a USING (n)
      ORDER BY a.source, o.key, o.nth DESC
     ON CONFLICT (source, key) DO UPDATE SET
@@ -63,7 +58,6 @@ export const CHECKPOINT = sql(
       data         = CASE WHEN item.data <> excluded.data THEN excluded.data ELSE item.data END,
       url          = excluded.url,
       run_id       = excluded.run_id,
-      target_id    = excluded.target_id,
       last_seen_at = excluded.last_seen_at
     RETURNING changed_in, version
   ),
@@ -156,37 +150,9 @@ function advanceWith(
 ): Promise<Map<number, number>> {
   return db.transaction('checkpoint', async (connection) => {
     const saved = await advance(connection, pages)
-    if (saved.size > 0) await runInTransaction(db, connection, inTransaction)
+    if (saved.size > 0) await runInTransaction(connection, inTransaction, db.address)
     return saved
   })
-}
-
-/** Keeps what the user's function threw apart from what the store throws: it is not for the store to interpret. */
-class UsersError extends Error {}
-
-async function runInTransaction(
-  db: Database,
-  connection: Connection,
-  inTransaction: InTransaction,
-): Promise<void> {
-  let over = false
-  try {
-    await inTransaction({
-      query: async (text, params = []) => {
-        if (over) throw new UsageError('The page is already committed: await each tx.query().')
-        try {
-          return await connection.query(text, params)
-        } catch (error) {
-          throw storeError(error, db.address.where)
-        }
-      },
-    })
-  } catch (error) {
-    if (error instanceof UnstuckError || isContention(error)) throw error
-    throw new UsersError(messageOf(error), { cause: error })
-  } finally {
-    over = true
-  }
 }
 
 async function turnedAway(db: Database, late: readonly Numbered[]): Promise<Settled[]> {
@@ -252,13 +218,13 @@ function toRow({ n, page }: Numbered): Record<string, unknown> {
   }
 }
 
-/** The items' data is JSON text already: it goes in as it is. */
+/** The items' data is JSON text already: it goes in as it is. An address that is its own key is not kept twice. */
 function itemsJson(pages: readonly Numbered[]): string {
   const items = pages.flatMap(({ n, page }) =>
-    page.items.map(
-      ({ key, keyVersion, url, data }) =>
-        `{"n":${n},"key":${JSON.stringify(key)},"key_version":${keyVersion},"url":${JSON.stringify(url)},"data":${data}}`,
-    ),
+    page.items.map(({ key, keyVersion, url, data }) => {
+      const address = JSON.stringify(url === key ? null : url)
+      return `{"n":${n},"key":${JSON.stringify(key)},"key_version":${keyVersion},"url":${address},"data":${data}}`
+    }),
   )
   return `[${items.join(',')}]`
 }

@@ -1,5 +1,6 @@
 import type { Claimed } from '../../model/claim.ts'
-import type { Store } from '../store.ts'
+import type { ClaimId } from '../../model/id.ts'
+import type { ClaimRequest, Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
 import { LIVE } from './runs.ts'
 import { ADD_UP } from './tally.ts'
@@ -11,24 +12,20 @@ export const CLAIM_COLUMNS = /* sql */ `
 
 // $1 writer, $2 worker, $3 source, $4 claim ids, $5 empty, $6 alone.
 //
-// The worker's row is locked, so that it cannot be retired while it claims. What it already holds under these ids
-// is answered again: the answer of an earlier call got lost. The picks walk an index in its order and skip what
-// others are just claiming. A crash is counted here and struck off when the claim ends any other way.
+// What the worker already holds under these ids is answered again: the answer of an earlier call got lost. The picks
+// walk an index in its order and skip what others are just claiming. The worker's row is written last, and only when
+// there is something to claim: it cannot be retired meanwhile, and the same call in another session, which this one
+// cannot see yet, takes nothing. A crash is counted here and struck off when the claim ends any other way.
 export const CLAIM = sql(
   'claim',
   /* sql */ `
-  WITH asker AS (
-    SELECT id FROM unstuck.worker WHERE id = $2 AND ended_at IS NULL FOR SHARE
-  ),
-  live AS (
-    SELECT id FROM unstuck.run WHERE source = $3 AND kind = 'crawl' AND status IN ${LIVE}
-  ),
-  again AS (
+  WITH again AS (
     SELECT ${CLAIM_COLUMNS} FROM unstuck.target t
      WHERE t.worker_id = $2 AND t.status = 'in_progress' AND t.claim_id = ANY ($4::uuid[])
   ),
   wanted AS MATERIALIZED (
-    SELECT id AS run_id FROM live WHERE EXISTS (SELECT FROM asker) AND NOT EXISTS (SELECT FROM again)
+    SELECT id AS run_id FROM unstuck.run
+     WHERE source = $3 AND kind = 'crawl' AND status IN ${LIVE} AND NOT EXISTS (SELECT FROM again)
   ),
   suspect AS (
     SELECT id, ready_at FROM unstuck.target
@@ -53,6 +50,12 @@ export const CLAIM = sql(
     SELECT array_agg(id ORDER BY ready_at, id) AS ids
       FROM (TABLE suspect UNION ALL TABLE due UNION ALL TABLE fresh) AS pick
   ),
+  asker AS (
+    UPDATE unstuck.worker SET asked = $4
+     WHERE id = $2 AND ended_at IS NULL AND NOT coalesce(asked && $4::uuid[], false)
+       AND (SELECT ids FROM picked) IS NOT NULL
+    RETURNING id
+  ),
   claimed AS (
     UPDATE unstuck.target t
        SET status = 'in_progress', epoch = epoch + 1, worker_id = $2,
@@ -60,7 +63,7 @@ export const CLAIM = sql(
            claimed_at = clock_timestamp(), last_activity_at = clock_timestamp(), ready_at = NULL,
            alone = $6 OR crashes > 0, attempts = attempts + 1, crashes = crashes + 1,
            crashes_alone = crashes_alone + ($6 OR crashes > 0)::int
-     WHERE t.id = ANY ((SELECT ids FROM picked)::uuid[])
+     WHERE t.id = ANY ((SELECT ids FROM picked)::uuid[]) AND EXISTS (SELECT FROM asker)
     RETURNING ${CLAIM_COLUMNS}
   ),
   woken AS (
@@ -75,18 +78,46 @@ export const CLAIM = sql(
     SELECT run_id, grp, $1, -count(*), count(*) FROM claimed GROUP BY run_id, grp ORDER BY run_id, grp
     ${ADD_UP}
   )
-  TABLE claimed UNION ALL TABLE again
+  SELECT (SELECT ids FROM picked) IS NOT NULL AND NOT EXISTS (SELECT FROM asker) AS is_overtaken, answer.*
+    FROM (SELECT) AS always LEFT JOIN (TABLE claimed UNION ALL TABLE again) AS answer ON true
 `,
 )
+const LOCK_WORKER = sql('claim:worker', `SELECT FROM unstuck.worker WHERE id = $1 FOR UPDATE`)
+
+type Row = { is_overtaken: boolean } & (ClaimedRow | { id: null })
 
 export function claimVerbs(db: Database): Pick<Store, 'claim'> {
+  /** Ids of a call that was not answered: it may still be under way at the server. */
+  let unsure: readonly ClaimId[] = []
+
+  const claim = async (request: ClaimRequest): Promise<Row[]> => {
+    const { worker, source, claimIds, empty, alone } = request
+    const values = [worker, source, claimIds, empty, alone]
+    if (!claimIds.some((id) => unsure.includes(id))) {
+      const rows = await db.book<Row>(CLAIM, values)
+      if (!rows.some((row) => row.is_overtaken)) return rows
+    }
+    // Behind the lock the other call is over, and seen; or it comes later and takes nothing.
+    return db.transaction('claim', async (connection) => {
+      await connection.all(LOCK_WORKER, [worker])
+      return connection.book<Row>(CLAIM, values)
+    })
+  }
+
   return {
-    claim: async ({ worker, source, claimIds, empty, alone }) => {
+    claim: async (request) => {
+      const { claimIds, source } = request
       if (claimIds.length === 0) return []
-      const rows = await db.book<ClaimedRow>(CLAIM, [worker, source, claimIds, empty, alone])
-      const order = new Map(claimIds.map((id, n) => [id, n]))
-      rows.sort((a, b) => order.get(a.claim_id)! - order.get(b.claim_id)!)
-      return rows.map((row) => toClaimed(row, source))
+      try {
+        const rows = (await claim(request)).filter((row) => row.id !== null)
+        unsure = []
+        const order = new Map(claimIds.map((id, n) => [id, n]))
+        rows.sort((a, b) => order.get(a.claim_id)! - order.get(b.claim_id)!)
+        return rows.map((row) => toClaimed(row, source))
+      } catch (error) {
+        unsure = claimIds
+        throw error
+      }
     },
   }
 }

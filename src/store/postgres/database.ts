@@ -85,8 +85,9 @@ export class Connection implements Asks {
 const CONTENTION_TRIES = 5
 const CONTENTION_PAUSE_MS = 20
 const CLOSE_MS = 2_000
-// A process that is stopped in the middle of a transaction must not keep its locks: its targets are to be recovered.
-const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '10s'`
+/** A process that is stopped in the middle of a transaction must not keep its locks: its targets are to be recovered. */
+export const IDLE_MS = 15_000
+const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = ${IDLE_MS}`
 // P4: an acknowledged page survives a power loss, whatever the server's default is.
 const DURABLE = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`
 

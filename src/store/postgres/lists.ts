@@ -28,7 +28,8 @@ const TARGETS = sql(
 const ITEMS = sql(
   'items',
   /* sql */ `
-  SELECT key, url, data, version, run_id, ${ms('first_seen_at')} AS first_seen_at,
+  SELECT key, coalesce(url, CASE WHEN key_version > 0 THEN key END) AS url, data, version, run_id,
+         ${ms('first_seen_at')} AS first_seen_at,
          ${ms('last_seen_at')} AS last_seen_at, ${ms('changed_at')} AS changed_at
     FROM unstuck.item WHERE source = $1 AND key > $2 ORDER BY key LIMIT $3
 `,

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client } from 'pg'
 
 /** Waits for something to end, but no longer than this: a server that no longer answers keeps nobody waiting. */
 export async function waitAtMost(ms: number, ending: Promise<unknown>): Promise<void> {
@@ -9,4 +10,11 @@ export async function waitAtMost(ms: number, ending: Promise<unknown>): Promise<
   } finally {
     over.abort()
   }
+}
+
+const HANG_UP_MS = 1_000
+
+/** Ends a connection in good order, where the other end still listens. */
+export async function hangUp(client: Client): Promise<void> {
+  await waitAtMost(HANG_UP_MS, client.end())
 }

@@ -84,13 +84,10 @@ describe('behind a transaction-mode pooler', () => {
     assert.ok(begun.claimed)
     await bury(store, worker)
     await store.retire(worker)
-    assert.deepEqual(
-      await store.settle(),
-      [
-        { run: begun.claimed.run, status: 'interrupted' },
-        { run, status: 'succeeded' },
-      ].sort((a, b) => (a.run === run ? -1 : b.run === run ? 1 : 0)),
-    )
+
+    const settled = new Map((await store.settle()).map(({ run, status }) => [run, status]))
+    assert.equal(settled.get(run), 'succeeded')
+    assert.equal(settled.get(begun.claimed.run), 'interrupted')
   })
 
   test('a direct connection is not taken for one', async () => {
@@ -458,8 +455,8 @@ describe('plans', () => {
       SELECT gen_random_uuid(), '${run}', 'many-' || n,
              CASE WHEN n % 3 = 0 THEN now() + n * interval '1 s' END, (n % 100 = 0)::int
         FROM generate_series(1, 20000) n;
-      INSERT INTO unstuck.item (source, key, key_version, data, changed_in, run_id, target_id)
-      SELECT '${SOURCE}', 'many-' || n, 0, '{}', '', '${run}', '${run}' FROM generate_series(1, 20000) n;
+      INSERT INTO unstuck.item (source, key, key_version, data, changed_in, run_id)
+      SELECT '${SOURCE}', 'many-' || n, 0, '{}', '', '${run}' FROM generate_series(1, 20000) n;
       ANALYZE unstuck.target, unstuck.item, unstuck.run
     `,
     )

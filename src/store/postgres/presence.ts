@@ -4,15 +4,17 @@ import { Client } from 'pg'
 import type { HeldPresence, Store } from '../store.ts'
 import type { Address } from './address.ts'
 import { Connection, sql, type Database } from './database.ts'
-import { storeError } from './errors.ts'
-import { hangUp } from './survey.ts'
+import { codeOf, storeError } from './errors.ts'
+import { hangUp } from './patience.ts'
 
 // The server notices within half a minute when this host is gone; an idle session is what this one is meant to be.
 const KEEP = sql(
   'presence:keep',
   /* sql */ `
-  SELECT set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
-         set_config('tcp_keepalives_count', '3', false), set_config('idle_session_timeout', '0', false)
+  SELECT set_config(name, value, false)
+    FROM (VALUES ('tcp_keepalives_idle', '10'), ('tcp_keepalives_interval', '5'),
+                 ('tcp_keepalives_count', '3'), ('idle_session_timeout', '0')) AS wanted (name, value)
+    JOIN pg_settings USING (name)
 `,
 )
 // Engines that only pretend to lock show no lock.
@@ -38,8 +40,10 @@ export function presenceVerbs(db: Database): Pick<Store, 'holdPresence'> {
       try {
         if (await lock.take()) return lock.held()
       } catch (error) {
-        await lock.release()
-        throw storeError(error, db.address.where)
+        if (codeOf(error) !== NO_SUCH_FUNCTION) {
+          await lock.release()
+          throw storeError(error, db.address.where)
+        }
       }
       await lock.release()
       return NONE
@@ -47,6 +51,7 @@ export function presenceVerbs(db: Database): Pick<Store, 'holdPresence'> {
   }
 }
 
+const NO_SUCH_FUNCTION = '42883'
 const NONE: HeldPresence = { presence: { kind: 'none' }, release: async () => {} }
 
 function unref(client: Client): void {
@@ -77,14 +82,14 @@ class SessionLock {
     this.#client = client
     client.on('error', () => {})
     await client.connect()
-    // Being present is no reason to stay alive.
-    unref(client)
     const connection = new Connection(client, '', false)
     await connection.all(KEEP)
     const [lock] = await connection.all<{ locked: boolean }>(LOCK, [this.#key])
     const [look] = await connection.all<{ seen: boolean }>(SEEN)
     if (!lock!.locked || !look!.seen) return false
     client.once('end', () => void this.#retake())
+    // Being present is no reason to stay alive.
+    unref(client)
     return true
   }
 

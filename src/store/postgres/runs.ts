@@ -45,7 +45,7 @@ const RUNS_ENDING = sql(
   'runs:ending',
   /* sql */ `
   SELECT id FROM unstuck.run
-   WHERE right(id::text, 8) = right($1, 8) AND id::text LIKE '%' || $1
+   WHERE right(id::text, 8) = right($1, 8) AND right(id::text, length($1)) = $1
    ORDER BY id DESC LIMIT 10
 `,
 )

@@ -4,7 +4,7 @@ import type { Address } from './address.ts'
 import { Connection, sql } from './database.ts'
 import { storeError } from './errors.ts'
 import { migrate } from './migrate.ts'
-import { waitAtMost } from './patience.ts'
+import { hangUp } from './patience.ts'
 
 const LOOK = sql(
   'open:look',
@@ -54,11 +54,4 @@ async function look(connection: Connection, address: Address): Promise<Look> {
   const [seen] = await connection.all<Look>(LOOK)
   if (seen!.read_only) throw new StoreReadOnly(address.where)
   return seen!
-}
-
-const HANG_UP_MS = 1_000
-
-/** Ends a connection without waiting for a server that may not answer. */
-export async function hangUp(client: Client): Promise<void> {
-  await waitAtMost(HANG_UP_MS, client.end())
 }

@@ -1,8 +1,7 @@
 import type { Begun, Store } from '../store.ts'
-import { HELD, TAKE, toClaimed, WAKE, type ClaimedRow } from './claims.ts'
+import { HELD, isTaken, TAKE, toClaimed, WAKE, type ClaimedRow } from './claims.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { insertTargets, LIVE } from './runs.ts'
-import { book } from './tally.ts'
 
 const LIVE_SINGLE = sql(
   'begin:live',
@@ -49,7 +48,7 @@ function begin(tx: Connection, request: Parameters<Store['begin']>[0]): Begun {
   }
   const id = live?.target ?? request.target
   const row = tx.get<ClaimedRow>(TAKE, { id, claimId, worker, now, alone: 1 })!
-  book(tx, run, row.grp, { planned: -1, in_progress: 1 }, now)
+  if (!isTaken(tx, row, now)) return { claimed: null, inTheWay: run }
   tx.run(WAKE, { run, now })
   return begun(row, source)
 }

@@ -1,46 +1,70 @@
 import type { Checkpoint, InTransaction } from '../../model/checkpoint.ts'
 import type { Outcome } from '../../model/claim.ts'
 import { PageBehind, PageRejected } from '../../model/errors.ts'
+import type { Item } from '../../model/item.ts'
 import type { Store } from '../store.ts'
-import { sql, type Connection, type Database } from './database.ts'
+import { sql, type Connection, type Database, type Positions, type Sql } from './database.ts'
 import { sqliteCode } from './errors.ts'
 import { isSameClaim, refuse, standing } from './refusal.ts'
-import { book } from './tally.ts'
 
-// The fence: a worker that lost its claim matches no row and so changes nothing. Progress strikes off crashes and errors.
-const ADVANCE = sql(
-  'checkpoint:advance',
-  /* sql */ `
+// The statements of a page are bound by position: they are most of what a crawl does, and looking up names would be a
+// quarter of their time.
+
+// The fence: a worker that lost its claim matches no row and so changes nothing. Progress strikes off errors and crashes.
+const ADVANCE = (name: string, also: string, where: string): Sql =>
+  sql(
+    `checkpoint:${name}`,
+    /* sql */ `
   UPDATE target
-     SET seq = seq + 1, page = :page, next_url = :next, page_hash = :hash,
-         page_target  = coalesce(:pageTarget, page_target),
-         last_item_id = coalesce(:lastItemId, last_item_id),
-         cursor       = coalesce(:cursor, cursor),
-         status       = CASE WHEN :done THEN 'done' ELSE status END,
-         finished_at  = CASE WHEN :done THEN :now END,
-         last_activity_at = :now, crashes = 0, crashes_alone = 0, errors = 0
-   WHERE id = :target AND epoch = :epoch AND claim_id = :claimId AND status = 'in_progress'
-     AND seq = :expectedSeq AND page < :page
+     SET seq = seq + 1, page = ?5, next_url = ?6, page_hash = ?7,
+         page_target  = coalesce(?8, page_target),
+         last_item_id = coalesce(?9, last_item_id),
+         cursor       = coalesce(?10, cursor),
+         last_activity_at = ?11, errors = 0 ${also}
+   WHERE id = ?1 AND epoch = ?2 AND claim_id = ?3 AND status = 'in_progress'
+     AND seq = ?4 AND page < ?5 ${where}
   RETURNING seq, run_id, grp
 `,
+  )
+// Apart, because SQLite writes every index again that a column of the SET list is in, changed or not: most pages need none.
+const NEXT_PAGE = ADVANCE('next-page', '', 'AND crashes = 0')
+const FIRST_PAGE = ADVANCE('first-page', ', crashes = 0, crashes_alone = 0', '')
+const LAST_PAGE = ADVANCE(
+  'last-page',
+  `, crashes = 0, crashes_alone = 0, status = 'done', finished_at = ?11`,
+  '',
 )
-// The data moves, and its version with it, only when it differs.
-const SAVE_ITEM = sql(
+
+// Most items are new, so that is tried first and costs one statement.
+const ADD_ITEM = sql(
   'checkpoint:item',
   /* sql */ `
-  INSERT INTO item (source, key, key_version, url, data, changed_in, run_id, target_id,
-                    first_seen_at, last_seen_at, changed_at)
-  VALUES (:source, :key, :keyVersion, :url, :data, :changedIn, :run, :target, :now, :now, :now)
-  ON CONFLICT (source, key) DO UPDATE SET
-    version      = version + (data <> excluded.data),
-    changed_in   = CASE WHEN data <> excluded.data THEN excluded.changed_in ELSE changed_in END,
-    changed_at   = CASE WHEN data <> excluded.data THEN excluded.changed_at ELSE changed_at END,
-    data         = excluded.data,
-    url          = excluded.url,
-    run_id       = excluded.run_id,
-    target_id    = excluded.target_id,
-    last_seen_at = excluded.last_seen_at
-  RETURNING version, changed_in
+  INSERT INTO item (source, key, key_version, url, data, run_id, first_seen_at, last_seen_at, changed_at)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?7)
+  ON CONFLICT (source, key) DO NOTHING
+`,
+)
+const CHANGE_ITEM = sql(
+  'checkpoint:item-change',
+  /* sql */ `
+  UPDATE item SET data = ?4, url = ?3, run_id = ?5, version = version + 1, changed_at = ?6, last_seen_at = ?6
+   WHERE source = ?1 AND key = ?2 AND data <> ?4
+`,
+)
+const SEE_ITEM = sql(
+  'checkpoint:item-seen',
+  `UPDATE item SET run_id = ?3, last_seen_at = ?4 WHERE source = ?1 AND key = ?2`,
+)
+
+// A run's planning has made the row.
+const BOOK_PAGE = sql(
+  'checkpoint:tally',
+  /* sql */ `
+  UPDATE tally
+     SET pages = pages + 1, skipped = skipped + ?3, items_new = items_new + ?4,
+         items_updated = items_updated + ?5, items_unchanged = items_unchanged + ?6,
+         in_progress = in_progress - ?7, done = done + ?7, last_activity_at = max(last_activity_at, ?8)
+   WHERE run_id = ?1 AND grp = ?2
 `,
 )
 
@@ -72,49 +96,47 @@ export function checkpointVerbs(db: Database): Pick<Store, 'checkpoint'> {
 }
 
 function savePage(tx: Connection, page: Checkpoint): { outcome: Outcome<number>; wasIn: boolean } {
-  const { claim, source } = page
   const now = Date.now()
-  const row = tx.get<{ seq: number; run_id: string; grp: string }>(ADVANCE, {
-    target: claim.target,
-    epoch: claim.epoch,
-    claimId: claim.claimId,
-    expectedSeq: page.expectedSeq,
-    page: page.page,
-    next: page.next,
-    hash: page.hash,
-    pageTarget: page.pageTarget ?? null,
-    lastItemId: page.lastItemId ?? null,
-    cursor: page.cursor === undefined ? null : JSON.stringify(page.cursor),
-    done: page.done ? 1 : 0,
-    now,
-  })
+  const row = advance(tx, page, now)
   if (!row) return turnedAway(tx, page)
 
-  const counts = { items_new: 0, items_updated: 0, items_unchanged: 0 }
-  const changedIn = `${claim.claimId}/${row.seq}`
-  // The same item twice on a page is one row, and one in the books; the last one counts.
+  // The same item twice on a page is one row, the last one.
   const items = new Map(page.items.map((item) => [item.key, item]))
-  counts.items_unchanged = page.items.length - items.size
-  for (const { key, keyVersion, url, data } of items.values()) {
-    const { run_id: run } = row
-    const saved = tx.get<{ version: number; changed_in: string }>(SAVE_ITEM, {
-      source,
-      key,
-      keyVersion,
-      url,
-      data,
-      changedIn,
-      run,
-      target: claim.target,
-      now,
-    })!
-    if (saved.changed_in !== changedIn) counts.items_unchanged++
-    else if (saved.version === 1) counts.items_new++
-    else counts.items_updated++
-  }
-  const finished = page.done ? { in_progress: -1, done: 1 } : {}
-  book(tx, row.run_id, row.grp, { pages: 1, skipped: page.skipped, ...counts, ...finished }, now)
+  const repeated = page.items.length - items.size
+  const counts = { items_new: 0, items_updated: 0, items_unchanged: repeated }
+  for (const item of items.values()) counts[saveItem(tx, page.source, row.run_id, item, now)]++
+  const { items_new, items_updated, items_unchanged } = counts
+  const done = page.done ? 1 : 0
+  const books = [items_new, items_updated, items_unchanged, done, now]
+  tx.run(BOOK_PAGE, [row.run_id, row.grp, page.skipped, ...books])
   return { outcome: { ok: true, value: row.seq }, wasIn: false }
+}
+
+type Advanced = { seq: number; run_id: string; grp: string }
+
+function advance(tx: Connection, page: Checkpoint, now: number): Advanced | undefined {
+  const { target, epoch, claimId } = page.claim
+  const cursor = page.cursor === undefined ? null : JSON.stringify(page.cursor)
+  const { expectedSeq, next, hash, pageTarget = null, lastItemId = null } = page
+  const fence = [target, epoch, claimId, expectedSeq, page.page]
+  const params: Positions = [...fence, next, hash, pageTarget, lastItemId, cursor, now]
+  if (page.done) return tx.get<Advanced>(LAST_PAGE, params)
+  return tx.get<Advanced>(NEXT_PAGE, params) ?? tx.get<Advanced>(FIRST_PAGE, params)
+}
+
+function saveItem(
+  tx: Connection,
+  source: string,
+  run: string,
+  { key, keyVersion, url, data }: Item,
+  now: number,
+): 'items_new' | 'items_updated' | 'items_unchanged' {
+  // An address that is its own key is not kept twice.
+  const address = url === key ? null : url
+  if (tx.run(ADD_ITEM, [source, key, keyVersion, address, data, run, now]) === 1) return 'items_new'
+  if (tx.run(CHANGE_ITEM, [source, key, address, data, run, now]) === 1) return 'items_updated'
+  tx.run(SEE_ITEM, [source, key, run, now])
+  return 'items_unchanged'
 }
 
 function turnedAway(

@@ -68,7 +68,11 @@ export const WAKE = sql(
 )
 const SET_ASIDE = sql(
   'claim:unreadable',
-  `UPDATE target SET status = 'parked', last_error = :reason, finished_at = :now WHERE id = :id`,
+  /* sql */ `
+  UPDATE target SET status = 'parked', last_error = :reason, finished_at = :now,
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+   WHERE id = :id
+`,
 )
 
 export function claimVerbs(db: Database): Pick<Store, 'claim'> {
@@ -114,18 +118,23 @@ function claim(tx: Connection, request: ClaimRequest): Claimed[] {
       now,
       alone: counted,
     })!
-    const unreadable = isUnreadable(row.cursor)
-    book(tx, run.id, row.grp, { planned: -1, [unreadable ? 'parked' : 'in_progress']: 1 }, now)
-    if (unreadable) {
-      const reason =
-        'its cursor is not valid JSON any more; look at it, then rewind or reset the target'
-      tx.run(SET_ASIDE, { id, now, reason })
-    } else {
-      claimed.push(toClaimed(row, source))
-    }
+    if (isTaken(tx, row, now)) claimed.push(toClaimed(row, source))
   }
   if (claimed.length > 0 && run.status !== 'running') tx.run(WAKE, { run: run.id, now })
   return claimed
+}
+
+/** Books a target that was just taken; one that cannot be read is set aside, so that it stops nobody. */
+export function isTaken(tx: Connection, row: ClaimedRow, now: number): boolean {
+  const unreadable = isUnreadable(row.cursor)
+  const becomes = unreadable ? 'parked' : 'in_progress'
+  book(tx, row.run_id, row.grp, { planned: -1, [becomes]: 1 }, now)
+  if (unreadable) {
+    const reason =
+      'its cursor is not valid JSON any more; look at it, then rewind or reset the target'
+    tx.run(SET_ASIDE, { id: row.id, now, reason })
+  }
+  return !unreadable
 }
 
 function pick(tx: Connection, run: string, limit: number, now: number): { id: string }[] {

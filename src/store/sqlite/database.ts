@@ -1,13 +1,14 @@
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { setTimeout as sleep } from 'node:timers/promises'
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { StoreUnavailable } from '../../model/errors.ts'
-import { uptimeMs } from '../host.ts'
 import { announce } from '../statement-channel.ts'
 import { isBusy, storeError } from './errors.ts'
 
 /** A statement and the name it is announced by. */
 export type Sql = { readonly name: string; readonly text: string }
 export type Params = Record<string, SQLInputValue>
+/** In the order of `?1`, `?2` …: for the few statements whose speed is worth it. */
+export type Positions = readonly SQLInputValue[]
 
 export function sql(name: string, text: string): Sql {
   return { name, text }
@@ -22,30 +23,36 @@ export class Connection {
     this.#db = db
   }
 
-  get<Row>(statement: Sql, params: Params = {}): Row | undefined {
-    return this.#announced(statement.name, () => this.#prepare(statement).get(params)) as
-      | Row
-      | undefined
+  get<Row>(statement: Sql, params: Params | Positions = {}): Row | undefined {
+    const prepared = this.#prepare(statement)
+    return this.#announced(statement.name, () => prepared.get(...bound(params))) as Row | undefined
   }
 
   all<Row>(statement: Sql, params: Params = {}): Row[] {
-    return this.#announced(statement.name, () => this.#prepare(statement).all(params)) as Row[]
+    const prepared = this.#prepare(statement)
+    return this.#announced(statement.name, () => prepared.all(params)) as Row[]
   }
 
-  run(statement: Sql, params: Params = {}): number {
-    return this.#announced(statement.name, () =>
-      Number(this.#prepare(statement).run(params).changes),
-    )
+  /** Answers how many rows changed. */
+  run(statement: Sql, params: Params | Positions = {}): number {
+    const prepared = this.#prepare(statement)
+    return this.#announced(statement.name, () => Number(prepared.run(...bound(params)).changes))
   }
 
-  /** For text that is not one of ours: migrations, pragmas, BEGIN and COMMIT. */
+  /** BEGIN, COMMIT and ROLLBACK, announced under the name of what they frame. */
+  frame(statement: Sql, name: string): void {
+    const prepared = this.#prepare(statement)
+    this.#announced(name, () => prepared.run())
+  }
+
+  /** For text that is not one of ours, or more than one statement: migrations, pragmas. */
   exec(text: string, name = 'exec'): void {
     this.#announced(name, () => this.#db.exec(text))
   }
 
   /** For the user's own statements inside a page's transaction. */
   query(text: string, params: readonly unknown[]): Record<string, unknown>[] {
-    return this.#db.prepare(text).all(...(params as SQLInputValue[])) as Record<string, unknown>[]
+    return this.#db.prepare(text).all(...(params as SQLInputValue[]))
   }
 
   close(): void {
@@ -70,6 +77,15 @@ export class Connection {
   }
 }
 
+/** node:sqlite takes one object of names, or the values themselves. */
+function bound(params: Params | Positions): SQLInputValue[] {
+  return (Array.isArray(params) ? params : [params]) as SQLInputValue[]
+}
+
+const BEGIN = sql('begin', 'BEGIN IMMEDIATE')
+const COMMIT = sql('commit', 'COMMIT')
+const ROLLBACK = sql('rollback', 'ROLLBACK')
+
 type Job = {
   name: string
   work: () => unknown
@@ -82,7 +98,9 @@ type Job = {
 // millisecond or so without blocking, and who writes much pauses for longer than that now and then.
 const BURST_MS = 40
 const BREATH_MS = 4
+const YIELD_MS = 2
 const RETRY_MS = 1
+const RETRY_MAX_MS = 8
 const PATIENCE_MS = 10_000
 
 /**
@@ -97,6 +115,7 @@ export class Database {
   #pumping = false
   #burstSince = 0
   #lastWriteAt = 0
+  #yieldedAt = 0
 
   constructor(where: string, writer: Connection, reader: Connection) {
     this.where = where
@@ -135,9 +154,18 @@ export class Database {
       } catch (error) {
         job.reject(storeError(error, this.where))
       }
-      this.#lastWriteAt = uptimeMs()
+      await this.#yield()
     }
     this.#pumping = false
+  }
+
+  /** Whatever else the process has to do comes between two transactions. */
+  async #yield(): Promise<void> {
+    const now = performance.now()
+    this.#lastWriteAt = now
+    if (now - this.#yieldedAt < YIELD_MS) return
+    await setImmediate()
+    this.#yieldedAt = performance.now()
   }
 
   async #transact(job: Job): Promise<unknown> {
@@ -145,7 +173,7 @@ export class Database {
     try {
       const pending = job.work()
       const result = pending instanceof Promise ? await pending : pending
-      this.writer.exec('COMMIT', `${job.name}:commit`)
+      this.writer.frame(COMMIT, `${job.name}:commit`)
       return result
     } catch (error) {
       this.#rollback()
@@ -154,38 +182,38 @@ export class Database {
   }
 
   async #begin(name: string): Promise<void> {
-    const giveUpAt = uptimeMs() + PATIENCE_MS
-    for (;;) {
+    const giveUpAt = performance.now() + PATIENCE_MS
+    for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, RETRY_MAX_MS)) {
       try {
-        this.writer.exec('BEGIN IMMEDIATE', `${name}:begin`)
+        this.writer.frame(BEGIN, `${name}:begin`)
         return
       } catch (error) {
         if (!isBusy(error)) throw error
-        if (uptimeMs() > giveUpAt) {
+        if (performance.now() > giveUpAt) {
           throw new StoreUnavailable(
             `The database ${this.where} has been locked by another process for ${PATIENCE_MS / 1000} s. ` +
               'Look for a program that keeps a transaction open (a database browser, a backup).',
             { cause: error },
           )
         }
-        await sleep(RETRY_MS * (1 + Math.random()))
+        await sleep(pauseMs * (0.5 + Math.random()))
       }
     }
   }
 
   #rollback(): void {
     try {
-      this.writer.exec('ROLLBACK', 'rollback')
+      this.writer.frame(ROLLBACK, 'rollback')
     } catch {
       // An error such as a full disk has rolled back already.
     }
   }
 
   async #breathe(): Promise<void> {
-    const now = uptimeMs()
+    const now = performance.now()
     if (now - this.#lastWriteAt >= BREATH_MS) this.#burstSince = now
     if (now - this.#burstSince < BURST_MS) return
     await sleep(BREATH_MS)
-    this.#burstSince = uptimeMs()
+    this.#burstSince = performance.now()
   }
 }

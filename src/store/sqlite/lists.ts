@@ -18,7 +18,7 @@ const IN_GROUP_AND_STATUS = LIST('group-status', 'grp = :group AND status = :sta
 const ITEMS = sql(
   'items',
   /* sql */ `
-  SELECT key, url, data, version, run_id, first_seen_at, last_seen_at, changed_at
+  SELECT key, coalesce(url, CASE WHEN key_version > 0 THEN key END) AS url, data, version, run_id, first_seen_at, last_seen_at, changed_at
     FROM item WHERE source = :source AND key > :after ORDER BY key LIMIT :limit
 `,
 )

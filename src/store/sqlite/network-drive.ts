@@ -19,5 +19,5 @@ export function networkFileSystem(folder: string, typeOf = statfsType): string |
 
 function statfsType(folder: string): number {
   // Linux alone tells the type in a form we know; elsewhere nothing is refused.
-  return process.platform === 'linux' ? Number(statfsSync(folder).type) >>> 0 : 0
+  return process.platform === 'linux' ? statfsSync(folder).type >>> 0 : 0
 }

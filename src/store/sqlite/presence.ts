@@ -20,6 +20,8 @@ function holdPresence(folder: string, worker: WorkerId): HeldPresence {
   const path = lockPath(folder, worker)
   closeSync(openSync(path, 'a', 0o600))
   const lock = new DatabaseSync(path, { timeout: 0 })
+  // No journal beside it: a killed worker would leave that behind.
+  lock.exec('PRAGMA journal_mode = MEMORY')
   lock.exec('BEGIN EXCLUSIVE')
   // From here on nothing in this process may open the file: closing any descriptor of it would drop the lock.
   const presence: Presence = { kind: 'file', path: lockName(worker), inode: inodeOf(path)! }

@@ -45,6 +45,14 @@ const STILL_HELD = sql(
      AND t.claim_id IN (SELECT value FROM json_each(:claimIds))
 `,
 )
+/** Who holds something is not at its end: it would never be recovered. */
+const HOLDS = sql(
+  'worker:holds',
+  /* sql */ `
+  SELECT 1 FROM target t JOIN run r ON r.id = t.run_id
+   WHERE t.worker_id = :worker AND t.status = 'in_progress' AND r.status IN ${LIVE} LIMIT 1
+`,
+)
 const RETIRE = sql(
   'worker:retire',
   `UPDATE worker SET ended_at = :now WHERE id = :worker AND ended_at IS NULL`,
@@ -120,11 +128,13 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
       }),
 
     retire: async (worker) => {
-      await db.write('worker:retire', (tx) => {
-        tx.run(RETIRE, { worker, now: Date.now() })
+      const ended = await db.write('worker:retire', (tx) => {
         tx.run(DROP_PLANNING, { worker })
+        if (tx.get(HOLDS, { worker })) return false
+        tx.run(RETIRE, { worker, now: Date.now() })
+        return true
       })
-      removeLock(lockFolder, worker)
+      if (ended) removeLock(lockFolder, worker)
     },
 
     worker: async (id) => {

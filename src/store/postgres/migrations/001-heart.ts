@@ -71,12 +71,11 @@ export const heart = /* sql */ `
     source        text COLLATE "C" NOT NULL,
     key           text COLLATE "C" NOT NULL,
     key_version   integer NOT NULL,
-    url           text,
+    url           text,                        -- null: the key is the address
     data          jsonb NOT NULL,
     version       integer NOT NULL DEFAULT 1,
     changed_in    text NOT NULL,               -- the checkpoint (claim id and number) that last changed the data
     run_id        uuid NOT NULL,
-    target_id     uuid NOT NULL,
     first_seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     last_seen_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     changed_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -99,9 +98,10 @@ export const heart = /* sql */ `
     last_beat_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     beats         integer NOT NULL DEFAULT 0,
     loop_lag_ms   float8 NOT NULL DEFAULT 0,
+    asked         uuid[],                      -- the claim ids it was last given targets for
     ended_at      timestamptz
   ) WITH (fillfactor = 50);
-  CREATE INDEX worker_alive ON unstuck.worker (source) WHERE ended_at IS NULL;
+  CREATE INDEX worker_alive ON unstuck.worker (id) WHERE ended_at IS NULL;
 
   -- The books: changes by one writer to one run and group. The sum over all rows is the count. A writer is one
   -- connection of one worker, so that no two wait for each other; when the worker ends, its rows are folded into

@@ -66,12 +66,10 @@ export const heart = /* sql */ `
     source        TEXT NOT NULL,
     key           TEXT NOT NULL,
     key_version   INTEGER NOT NULL,
-    url           TEXT,
+    url           TEXT,                     -- null: the key is the address
     data          TEXT NOT NULL,
     version       INTEGER NOT NULL DEFAULT 1,
-    changed_in    TEXT NOT NULL,            -- the checkpoint (claim id and number) that last changed the data
     run_id        TEXT NOT NULL,
-    target_id     TEXT NOT NULL,
     first_seen_at INTEGER NOT NULL,
     last_seen_at  INTEGER NOT NULL,
     changed_at    INTEGER NOT NULL,

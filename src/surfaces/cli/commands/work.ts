@@ -118,8 +118,11 @@ async function workInProcesses(context: Work, crawl: Crawl, store: Store): Promi
     count: workers,
     module: fileURLToPath(new URL('../../../../bin/unstuck.js', import.meta.url)),
     args: [
-      ...['work', context.args.module, '--no-start'],
-      ...['--journal', await journalFolder(context, store)],
+      'work',
+      context.args.module,
+      '--no-start',
+      '--journal',
+      await journalFolder(context, store),
       ...(drain ? ['--drain'] : []),
       ...(concurrency === undefined ? [] : ['--concurrency', String(concurrency)]),
       ...(stopDeadline === undefined ? [] : ['--stop-deadline', `${stopDeadline}ms`]),

@@ -1,0 +1,83 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { openStore } from '../src/store/open.ts'
+import { ours } from './checkpoint-ours.ts'
+import { prepareRaw, raw } from './checkpoint-raw.ts'
+import { planned } from './crew.ts'
+import { benchEngines, type BenchEngine } from './databases.ts'
+import { median, print } from './figures.ts'
+
+const ROUNDS = 5
+const ROUND_MS = 1_500
+
+type Work = (db: string, atOnce: number, ms: number) => Promise<number>
+
+/** Checkpoints per second beside the same transaction made raw, in turns, in the same run. */
+export async function benchCheckpoint(engines: readonly string[]): Promise<void> {
+  for (const engine of await benchEngines(engines)) {
+    try {
+      for (const atOnce of [1, 4, 16]) {
+        await compare(engine, `${atOnce} at once`, atOnce, { ours, raw })
+      }
+      await compare(engine, '4 processes', 4, {
+        ours: inProcesses('ours'),
+        raw: inProcesses('raw'),
+      })
+    } finally {
+      await engine.close()
+    }
+  }
+}
+
+async function compare(
+  engine: BenchEngine,
+  what: string,
+  atOnce: number,
+  work: { ours: Work; raw: Work },
+): Promise<void> {
+  const rates: Record<'ours' | 'raw', number[]> = { ours: [], raw: [] }
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const side of round % 2 === 0 ? (['ours', 'raw'] as const) : (['raw', 'ours'] as const)) {
+      const db = await engine.create()
+      if (side === 'raw') await prepareRaw(db.url)
+      else await prepareOurs(db.url)
+      if (side === 'raw' && engine.name === 'sqlite') await prepareOurs(db.url)
+      const saved = await work[side](db.url, atOnce, ROUND_MS)
+      rates[side].push((saved * 1000) / ROUND_MS)
+      await db.drop()
+    }
+  }
+  const [us, them] = [median(rates.ours), median(rates.raw)]
+  print({
+    bench: 'checkpoint',
+    engine: engine.name,
+    what,
+    'ours/s': Math.round(us),
+    'raw/s': Math.round(them),
+    ratio: (us / them).toFixed(2),
+  })
+}
+
+async function prepareOurs(db: string): Promise<void> {
+  const store = await openStore(db)
+  await planned(store, 64)
+  await store.close()
+}
+
+const PROCESSES = 4
+
+/** The same in four processes on one run, all started before the clock is. */
+function inProcesses(side: 'ours' | 'raw'): Work {
+  return async (db, atOnce, ms) => {
+    const module = fileURLToPath(new URL('./checkpoint-process.ts', import.meta.url))
+    const children = Array.from({ length: PROCESSES }, () =>
+      fork(module, [side, db, String(atOnce / PROCESSES), String(ms)]),
+    )
+    await Promise.all(children.map((child) => once(child, 'message')))
+    for (const child of children) child.send('go')
+    const answers = await Promise.all(children.map((child) => once(child, 'message')))
+    const saved = answers.map(([answer]) => answer as number)
+    return saved.reduce((sum, n) => sum + n, 0)
+  }
+}

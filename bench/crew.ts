@@ -1,0 +1,45 @@
+import { newId } from '../src/model/id.ts'
+import type { Claimed } from '../src/model/claim.ts'
+import { DEFAULT_POLICY } from '../src/model/policy.ts'
+import { thisProcess } from '../src/store/host.ts'
+import type { Store } from '../src/store/store.ts'
+
+export const SOURCE = 'bench'
+const PLAN_BATCH = 1_000
+
+/** A planned run of so many targets. */
+export async function planned(store: Store, targets: number): Promise<void> {
+  const run = newId()
+  await store.enqueue({ id: run, source: SOURCE, kind: 'crawl', policy: DEFAULT_POLICY })
+  for (let at = 0; at < targets; at += PLAN_BATCH) {
+    const count = Math.min(PLAN_BATCH, targets - at)
+    const keys = Array.from({ length: count }, (_, n) => ({
+      key: `target-${at + n}`,
+      group: `g${n % 10}`,
+    }))
+    await store.plan(run, keys)
+  }
+  await store.finishPlanning(run)
+}
+
+/** A registered worker that claims. */
+export async function hired(store: Store): Promise<(count: number) => Promise<Claimed[]>> {
+  const worker = newId()
+  await store.register({
+    id: worker,
+    source: SOURCE,
+    process: thisProcess(),
+    presence: { kind: 'none' },
+    version: 'bench',
+    heartbeatMs: 1_000,
+    leaseMs: 15_000,
+  })
+  return (count) =>
+    store.claim({
+      worker,
+      source: SOURCE,
+      claimIds: Array.from({ length: count }, () => newId()),
+      empty: false,
+      alone: false,
+    })
+}

@@ -1,0 +1,22 @@
+// npm run bench -- [checkpoint|scale …] [--engines sqlite,postgres]
+import { parseArgs } from 'node:util'
+import { benchCheckpoint } from './checkpoint.ts'
+import { benchScale } from './scale.ts'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { engines: { type: 'string', default: 'sqlite,postgres' } },
+})
+const engines = values.engines.split(',')
+const benches: Record<string, (engines: readonly string[]) => Promise<void>> = {
+  checkpoint: benchCheckpoint,
+  scale: benchScale,
+}
+for (const name of positionals.length > 0 ? positionals : Object.keys(benches)) {
+  const bench = benches[name]
+  if (!bench) {
+    console.error(`There is no bench ${name}. There are: ${Object.keys(benches).join(', ')}.`)
+    process.exit(2)
+  }
+  await bench(engines)
+}

@@ -1,0 +1,342 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { DEFAULT_POLICY, type Policy } from '../model/policy.ts'
+import { LIVE_STATUSES, RUN_STATUSES } from '../model/run.ts'
+import { TARGET_STATUSES } from '../model/target.ts'
+import { ACTIONS, type Action } from '../model/verdict.ts'
+import type { Sign } from '../model/worker.ts'
+import { decide, type Snapshot } from './recovery.ts'
+
+const NOW = 1_800_000_000_000
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+type Case = {
+  run?: Partial<Snapshot['run']>
+  target?: Partial<NonNullable<Snapshot['target']>> | null
+  owner?: Sign | null
+  policy?: Partial<Policy>
+}
+
+function snapshot({ run = {}, target = {}, owner = null }: Case): Snapshot {
+  return {
+    run: {
+      status: 'running',
+      kind: 'crawl',
+      createdAt: NOW - HOUR,
+      startedAt: NOW - HOUR,
+      lastActivityAt: NOW - MINUTE,
+      retries: 0,
+      hasProgress: false,
+      reverted: false,
+      ...run,
+    },
+    target: target && {
+      status: 'in_progress',
+      page: 0,
+      hasProgress: false,
+      crashesAlone: 0,
+      lastActivityAt: NOW - MINUTE,
+      ...target,
+    },
+    owner: owner && { sign: owner, because: `the owner is ${owner}` },
+  }
+}
+
+const page7 = { page: 7, hasProgress: true }
+const single = { kind: 'single' } as const
+
+/** The table of product.md, "How a verdict is made", row by row. */
+const cases: [string, Case, Action, RegExp][] = [
+  ['owner present, progressing', { owner: 'present' }, 'leave', /present/],
+  ['owner unknown', { owner: 'unknown', target: page7 }, 'leave', /unknown/],
+  [
+    'owner present, no progress beyond maxSilence',
+    { owner: 'present', target: { lastActivityAt: NOW - 16 * MINUTE } },
+    'alert',
+    /timeout.*no progress for 16 min/,
+  ],
+  [
+    'the same of a run that is judged as a whole',
+    { owner: 'present', target: null, run: { lastActivityAt: NOW - 16 * MINUTE } },
+    'alert',
+    /no progress/,
+  ],
+  [
+    'owner present, no progress, by policy resume',
+    {
+      owner: 'present',
+      target: { lastActivityAt: NOW - HOUR },
+      policy: { onStalled: 'resume' },
+    },
+    'resume',
+    /timeout/,
+  ],
+  [
+    'owner present, no progress, by policy fail',
+    { owner: 'stalled', target: { lastActivityAt: NOW - HOUR }, policy: { onStalled: 'fail' } },
+    'fail',
+    /timeout/,
+  ],
+  [
+    'a run beyond maxDuration, its owner present',
+    { owner: 'present', policy: { maxDurationMs: 30 * MINUTE } },
+    'alert',
+    /longer than maxDuration 30 min/,
+  ],
+  [
+    'a run beyond maxDuration that is to be stopped',
+    { owner: 'present', policy: { maxDurationMs: 30 * MINUTE, onStalled: 'fail' } },
+    'stop',
+    /timeout/,
+  ],
+  ['owner gone, a checkpoint', { owner: 'gone', target: page7 }, 'resume', /goes on after page 7/],
+  ['owner silent, a checkpoint', { owner: 'silent', target: page7 }, 'resume', /silent/],
+  [
+    'owner gone, progress of a run that is judged as a whole',
+    { owner: 'gone', target: null, run: { hasProgress: true, kind: 'single' } },
+    'resume',
+    /gone/,
+  ],
+  [
+    'owner gone, a checkpoint, onCrash fail',
+    { owner: 'gone', target: page7, policy: { onCrash: 'fail' } },
+    'fail',
+    /^process ended unexpectedly/,
+  ],
+  [
+    'owner gone, a checkpoint, onCrash hold',
+    { owner: 'gone', target: page7, policy: { onCrash: 'hold' } },
+    'hold',
+    /^process ended unexpectedly/,
+  ],
+  [
+    'owner gone, nothing done, one target',
+    { owner: 'gone', run: single },
+    'retry',
+    /nothing was done/,
+  ],
+  [
+    'owner silent, nothing done, one target',
+    { owner: 'silent', run: single },
+    'retry',
+    /nothing was done/,
+  ],
+  [
+    'the same, retried once already',
+    { owner: 'gone', run: { ...single, retries: 1 } },
+    'fail',
+    /nothing done, 2 times/,
+  ],
+  [
+    'the same, with retries left by policy',
+    { owner: 'gone', run: { ...single, retries: 1 }, policy: { maxRetries: 2 } },
+    'retry',
+    /./,
+  ],
+  [
+    'the same, without retries',
+    { owner: 'gone', run: single, policy: { maxRetries: 0 } },
+    'fail',
+    /./,
+  ],
+  ['owner gone, nothing done, of a crawl', { owner: 'gone' }, 'replan', /no page was done/],
+  ['owner silent, nothing done, of a crawl', { owner: 'silent' }, 'replan', /no page was done/],
+  [
+    'nothing done, of a crawl, whatever onCrash says',
+    { owner: 'gone', policy: { onCrash: 'fail' } },
+    'replan',
+    /./,
+  ],
+  [
+    'it took three workers down alone',
+    { owner: 'gone', target: { crashesAlone: 3 } },
+    'park',
+    /took down 3/,
+  ],
+  ['it took two down', { owner: 'gone', target: { crashesAlone: 2 } }, 'replan', /./],
+  [
+    'it took three down, but pages were done before',
+    { owner: 'gone', target: { ...page7, crashesAlone: 3 } },
+    'park',
+    /./,
+  ],
+  [
+    'it has three crashes, but its worker is present',
+    { owner: 'present', target: { crashesAlone: 3 } },
+    'leave',
+    /./,
+  ],
+  [
+    'no owner, older than staleAfter, onStale fail',
+    { target: null, policy: { staleAfterMs: 30 * MINUTE, onStale: 'fail' } },
+    'fail',
+    /longer than staleAfter 30 min/,
+  ],
+  [
+    'the same, whatever its progress',
+    {
+      target: null,
+      run: { hasProgress: true },
+      policy: { staleAfterMs: 30 * MINUTE, onStale: 'fail' },
+    },
+    'fail',
+    /staleAfter/,
+  ],
+  [
+    'no owner, older than staleAfter, onStale keep',
+    { target: null, policy: { staleAfterMs: 30 * MINUTE, onStale: 'keep' } },
+    'wait',
+    /./,
+  ],
+  ['no owner, younger than abandonAfter', { target: null }, 'wait', /dead after 24 h/],
+  [
+    'no owner, older, nothing to show',
+    { target: null, run: { createdAt: NOW - 25 * HOUR } },
+    'abandon',
+    /25 h old, no progress/,
+  ],
+  [
+    'interrupted, taken up by nobody, older, nothing to show',
+    { target: null, run: { status: 'interrupted', createdAt: NOW - 25 * HOUR } },
+    'abandon',
+    /./,
+  ],
+  [
+    'no owner, older, but progress',
+    { target: null, run: { createdAt: NOW - 100 * HOUR, hasProgress: true } },
+    'resumable',
+    /kept/,
+  ],
+  [
+    'a person took back an earlier verdict',
+    { target: null, run: { createdAt: NOW - 100 * HOUR, reverted: true } },
+    'leave',
+    /a person/,
+  ],
+  [
+    'the run has ended',
+    { owner: 'gone', run: { status: 'cancelled' } },
+    'leave',
+    /run is cancelled/,
+  ],
+  ['the target is done', { owner: 'gone', target: { status: 'done' } }, 'leave', /target is done/],
+]
+
+for (const [title, given, action, because] of cases) {
+  test(`${title}: ${action}`, () => {
+    const decision = decide(snapshot(given), { ...DEFAULT_POLICY, ...given.policy }, NOW)
+
+    assert.equal(decision.action, action)
+    assert.match(decision.because, because)
+  })
+}
+
+const SIGNS: Sign[] = ['present', 'gone', 'silent', 'stalled', 'unknown']
+const moment = fc.integer({ min: NOW - 400 * HOUR, max: NOW + HOUR })
+const anySnapshot: fc.Arbitrary<Snapshot> = fc.record({
+  run: fc.record({
+    status: fc.constantFrom(...RUN_STATUSES),
+    kind: fc.constantFrom('crawl' as const, 'single' as const),
+    createdAt: moment,
+    startedAt: fc.option(moment),
+    lastActivityAt: moment,
+    retries: fc.nat(5),
+    hasProgress: fc.boolean(),
+    reverted: fc.boolean(),
+  }),
+  target: fc.option(
+    fc.record({
+      status: fc.constantFrom(...TARGET_STATUSES),
+      page: fc.nat(100),
+      hasProgress: fc.boolean(),
+      crashesAlone: fc.nat(6),
+      lastActivityAt: moment,
+    }),
+  ),
+  owner: fc.option(fc.record({ sign: fc.constantFrom(...SIGNS), because: fc.string() })),
+})
+const anyPolicy: fc.Arbitrary<Policy> = fc
+  .record({
+    maxSilenceMs: fc.nat(HOUR),
+    maxDurationMs: fc.option(fc.nat(100 * HOUR)),
+    abandonAfterMs: fc.nat(100 * HOUR),
+    staleAfterMs: fc.option(fc.nat(HOUR)),
+    onStale: fc.constantFrom('keep' as const, 'fail' as const),
+    onCrash: fc.constantFrom('resume' as const, 'fail' as const, 'hold' as const),
+    onStalled: fc.constantFrom('alert' as const, 'resume' as const, 'fail' as const),
+    maxRetries: fc.nat(3),
+    maxCrashes: fc.integer({ min: 1, max: 5 }),
+  })
+  .map((some) => ({ ...DEFAULT_POLICY, ...some }))
+
+function always(what: string, holds: (snapshot: Snapshot, policy: Policy) => void): void {
+  test(`always: ${what}`, () => {
+    fc.assert(fc.property(anySnapshot, anyPolicy, holds), { numRuns: 2_000 })
+  })
+}
+const isOpen = ({ run, target }: Snapshot): boolean =>
+  (LIVE_STATUSES as readonly string[]).includes(run.status) &&
+  (target === null || target.status === 'in_progress')
+
+always(
+  'there is an answer, with a reason, and the same one for the same question',
+  (it, policy) => {
+    const before = JSON.stringify(it)
+    const decision = decide(it, policy, NOW)
+    assert.ok(ACTIONS.includes(decision.action))
+    assert.equal(typeof decision.because, 'string')
+    assert.deepEqual(decide(it, policy, NOW), decision)
+    assert.equal(JSON.stringify(it), before)
+  },
+)
+
+always(
+  'P9 nobody who is present or unknown is taken from, but by a policy that asks for it',
+  (it, policy) => {
+    if (it.owner?.sign !== 'present' && it.owner?.sign !== 'unknown') return
+    const { action } = decide(it, policy, NOW)
+    if (it.owner.sign === 'unknown') assert.equal(action, 'leave')
+    else if (policy.onStalled === 'alert') assert.ok(['leave', 'alert'].includes(action), action)
+    else assert.ok(['leave', 'stop', policy.onStalled].includes(action), action)
+  },
+)
+
+always('the claims of the dead are never left lying in a crawl', (it, policy) => {
+  if (it.owner?.sign !== 'gone' && it.owner?.sign !== 'silent') return
+  if (!isOpen(it)) return
+  const { action } = decide(it, policy, NOW)
+  assert.ok(['resume', 'replan', 'retry', 'park', 'hold', 'fail'].includes(action), action)
+  if (it.run.kind === 'crawl') assert.notEqual(action, 'retry')
+})
+
+always('P11 a target is parked at maxCrashes, and then only', (it, policy) => {
+  const { action } = decide(it, policy, NOW)
+  const dead = it.owner?.sign === 'gone' || it.owner?.sign === 'silent'
+  const due =
+    isOpen(it) && dead && it.target !== null && it.target.crashesAlone >= policy.maxCrashes
+  assert.equal(action === 'park', due)
+})
+
+always(
+  'P15 what has progress is never abandoned, nor is the young or what has an owner',
+  (it, policy) => {
+    if (decide(it, policy, NOW).action !== 'abandon') return
+    assert.equal(it.run.hasProgress, false)
+    assert.equal(it.owner, null)
+    assert.equal(it.run.reverted, false)
+    assert.ok(NOW - it.run.createdAt > policy.abandonAfterMs)
+  },
+)
+
+always('what has ended is left alone', (it, policy) => {
+  if (!isOpen(it)) assert.equal(decide(it, policy, NOW).action, 'leave')
+})
+
+always('a run is retried only from nothing, and at most maxRetries times', (it, policy) => {
+  if (decide(it, policy, NOW).action !== 'retry') return
+  assert.equal(it.run.kind, 'single')
+  assert.ok(it.run.retries < policy.maxRetries)
+  assert.equal(it.target ? it.target.hasProgress : it.run.hasProgress, false)
+})

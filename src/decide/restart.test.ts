@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { decideRestart } from './restart.ts'
+
+test('a process that did what it came for, or was stopped, is not started again', () => {
+  for (const code of [0, 3, 75]) {
+    assert.deepEqual(decideRestart({ code, uptimeMs: 10, quickEnds: 9 }), { action: 'leave' })
+  }
+})
+
+test('another copy that would end the same way is not started', () => {
+  for (const code of [2, 9]) {
+    assert.deepEqual(decideRestart({ code, uptimeMs: 10, quickEnds: 0 }), {
+      action: 'give-up',
+      code,
+    })
+  }
+})
+
+test('a process that was killed or crashed is started again at once', () => {
+  for (const code of [null, 1, 137]) {
+    assert.deepEqual(decideRestart({ code, uptimeMs: 60_000, quickEnds: 7 }), {
+      action: 'restart',
+      afterMs: 0,
+      quickEnds: 0,
+    })
+  }
+})
+
+test('one that keeps dying right after its start is started later and later', () => {
+  const pauses: number[] = []
+  let quickEnds = 0
+  for (let n = 0; n < 12; n++) {
+    const decision = decideRestart({ code: 1, uptimeMs: 100, quickEnds })
+    assert.ok(decision.action === 'restart')
+    pauses.push(decision.afterMs)
+    quickEnds = decision.quickEnds
+  }
+  assert.deepEqual(pauses.slice(0, 6), [0, 0, 0, 500, 1_000, 2_000])
+  assert.equal(pauses.at(-1), 30_000)
+  assert.deepEqual(
+    pauses,
+    pauses.toSorted((a, b) => a - b),
+  )
+})
+
+test('always: the pause is bounded', () => {
+  fc.assert(
+    fc.property(
+      fc.option(fc.integer()),
+      fc.nat(1_000_000),
+      fc.nat(5_000),
+      (code, uptimeMs, quickEnds) => {
+        const decision = decideRestart({ code, uptimeMs, quickEnds })
+        if (decision.action !== 'restart') return
+        assert.ok(decision.afterMs >= 0 && decision.afterMs <= 30_000)
+      },
+    ),
+  )
+})

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ACTIONS, type Action } from '../model/verdict.ts'
+import { decideStart, type StartAction } from './start.ts'
+
+type Live = { hasProgress: boolean; isHeld: boolean }
+const advice = (action: Action, live: Partial<Live> = {}) =>
+  decideStart(
+    { hasProgress: false, isHeld: false, ...live },
+    { action, because: `judged as ${action}` },
+  )
+
+test('with no live run one may start', () => {
+  assert.equal(decideStart(null, null).action, 'start')
+})
+
+const cases: [Action, Partial<Live>, StartAction][] = [
+  ['leave', { isHeld: true }, 'wait'],
+  ['alert', { isHeld: true }, 'wait'],
+  ['stop', { isHeld: true }, 'wait'],
+  ['leave', { isHeld: false }, 'resume'],
+  ['resume', { hasProgress: true, isHeld: true }, 'resume'],
+  ['resumable', { hasProgress: true }, 'resume'],
+  ['wait', { hasProgress: true }, 'resume'],
+  ['wait', {}, 'start'],
+  ['retry', { isHeld: true }, 'start'],
+  ['replan', { isHeld: true }, 'start'],
+  ['abandon', {}, 'clean'],
+  ['fail', {}, 'clean'],
+  ['hold', {}, 'clean'],
+  ['park', {}, 'clean'],
+]
+for (const [action, live, expected] of cases) {
+  test(`a live run judged as ${action}, ${JSON.stringify(live)}: ${expected}`, () => {
+    assert.deepEqual(advice(action, live), { action: expected, because: `judged as ${action}` })
+  })
+}
+
+test('P10 whatever is held by somebody alive is waited for', () => {
+  for (const action of ACTIONS) {
+    const { action: advised } = advice(action, { isHeld: true, hasProgress: true })
+    if (['leave', 'alert', 'stop'].includes(action)) assert.equal(advised, 'wait')
+  }
+})

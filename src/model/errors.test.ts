@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newId } from './id.ts'
+import {
+  AlreadyRunning,
+  EXIT,
+  LeaseLost,
+  messageOf,
+  NotFound,
+  PageBehind,
+  PageRejected,
+  RetryLater,
+  SchemaTooNew,
+  Stopping,
+  StoreReadOnly,
+  StoreUnavailable,
+  UnstuckError,
+  UnusableStore,
+  UsageError,
+} from './errors.ts'
+
+const claim = { target: newId(), epoch: 3, claimId: newId(), worker: newId() }
+
+const errors: [UnstuckError, string, number][] = [
+  [new LeaseLost(claim, 'it is done'), 'E_LEASE_LOST', EXIT.leaseLost],
+  [new PageBehind(claim.target, 2, 5), 'E_PAGE_BEHIND', EXIT.failed],
+  [new AlreadyRunning('shop', newId(), 'x'), 'E_ALREADY_RUNNING', EXIT.alreadyRunning],
+  [new PageRejected('x'), 'E_PAGE_REJECTED', EXIT.failed],
+  [new StoreUnavailable('x'), 'E_DB_UNREACHABLE', EXIT.unreachable],
+  [new StoreReadOnly('x'), 'E_DB_READ_ONLY', EXIT.unreachable],
+  [new SchemaTooNew(9, 1), 'E_SCHEMA_NEWER', EXIT.schema],
+  [new UnusableStore('x'), 'E_DB_UNUSABLE', EXIT.unreachable],
+  [new UsageError('x'), 'E_USAGE', EXIT.usage],
+  [new NotFound('run x', 'Look.'), 'E_NOT_FOUND', EXIT.usage],
+  [new Stopping('x'), 'E_STOPPING', EXIT.resumable],
+  [new RetryLater(5), 'E_RETRY_LATER', EXIT.failed],
+]
+for (const [error, code, exitCode] of errors) {
+  test(`${error.name} has the code ${code} and ends with ${exitCode}`, () => {
+    assert.ok(error instanceof UnstuckError)
+    assert.equal(error.name, error.constructor.name)
+    assert.equal(error.code, code)
+    assert.equal(error.exitCode, exitCode)
+  })
+}
+
+test('the codes that scripts use are those of the contract', () => {
+  assert.deepEqual(Object.values(EXIT), [0, 1, 2, 3, 5, 6, 7, 9, 75])
+})
+
+test('an error says what happened, to what, and what to do', () => {
+  const error = new PageBehind(claim.target, 2, 5)
+
+  assert.match(error.message, new RegExp(claim.target.slice(-8)))
+  assert.match(error.message, /Page 2 .* page 5.* go on from page 6/)
+})
+
+test('whatever was thrown has a message', () => {
+  assert.equal(messageOf(new Error('x')), 'x')
+  assert.equal(messageOf('x'), 'x')
+  assert.equal(messageOf(undefined), 'undefined')
+})

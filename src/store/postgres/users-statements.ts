@@ -1,0 +1,53 @@
+import type { InTransaction } from '../../model/checkpoint.ts'
+import { messageOf, UnstuckError, UsageError } from '../../model/errors.ts'
+import type { Address } from './address.ts'
+import { IDLE_MS, type Connection } from './database.ts'
+import { isContention, storeError } from './errors.ts'
+
+/** Keeps what the user's function threw apart from what the store throws: it is not for the store to interpret. */
+export class UsersError extends Error {}
+
+/** Runs the user's own statements in a page's transaction. */
+export async function runInTransaction(
+  connection: Connection,
+  inTransaction: InTransaction,
+  address: Address,
+): Promise<void> {
+  let isOver = false
+  let lastAskedAt = performance.now()
+
+  const query = async (
+    text: string,
+    params: readonly unknown[] = [],
+  ): Promise<Record<string, unknown>[]> => {
+    if (isOver) throw new UsageError('The page is already committed: await each tx.query().')
+    checkPace(lastAskedAt)
+    try {
+      return await connection.query(text, params)
+    } catch (error) {
+      throw storeError(error, address.where)
+    } finally {
+      lastAskedAt = performance.now()
+    }
+  }
+
+  try {
+    await inTransaction({ query })
+    checkPace(lastAskedAt)
+  } catch (error) {
+    // What comes of the store is the store's, also when it went through the user's hands.
+    if (error instanceof UnstuckError || isContention(error)) throw error
+    throw new UsersError(messageOf(error), { cause: error })
+  } finally {
+    isOver = true
+  }
+}
+
+/** The server ends a transaction that is idle for too long. Trying again would end the same way. */
+function checkPace(lastAskedAt: number): void {
+  if (performance.now() - lastAskedAt < IDLE_MS) return
+  throw new UsageError(
+    `The function given to checkpoint() left its transaction idle for more than ${IDLE_MS / 1_000} s, so the ` +
+      'server ended it. Nothing was saved. Do what takes long before the checkpoint.',
+  )
+}

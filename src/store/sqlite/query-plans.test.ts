@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import {
+  allOk,
+  begin,
+  bury,
+  claim,
+  claimOne,
+  hire,
+  page,
+  save,
+  someItems,
+  SOURCE,
+  startCrawl,
+} from '../../testing/cast.ts'
+import { sqliteEngine as engine } from '../../testing/sqlite-engine.ts'
+import type { Store } from '../store.ts'
+
+test('no statement of a run reads all targets, items, workers or entries in the books', async (t) => {
+  await using db = await engine.fresh()
+  const statements = new Set<string>()
+  const prepare = DatabaseSync.prototype.prepare
+  t.mock.method(DatabaseSync.prototype, 'prepare', function (this: DatabaseSync, text: string) {
+    statements.add(text)
+    return prepare.call(this, text)
+  })
+
+  await everyVerb(await db.open())
+  t.mock.restoreAll()
+
+  const ours = [...statements].filter((text) => /\b(target|item|tally|run|worker)\b/.test(text))
+  assert.ok(ours.length > 40, `only ${ours.length} statements were seen`)
+  const planner = new DatabaseSync(db.url.slice('sqlite:'.length))
+  for (const text of ours.filter((text) => !/^\s*(CREATE|PRAGMA|EXPLAIN)/i.test(text))) {
+    for (const { detail } of planner.prepare(`EXPLAIN QUERY PLAN ${text}`).all()) {
+      const scanned = /^SCAN (\w+)(?! VIRTUAL)/.exec(String(detail))?.[1]
+      if (!scanned) continue
+      const table = tableOf(scanned, text)
+      const fine =
+        !['target', 'item', 'tally', 'run', 'worker', 'audit'].includes(table) ||
+        // By their order, from a given place and up to a limit.
+        /LIMIT :limit/.test(text) ||
+        // Only the living are in this index.
+        /USING (COVERING )?INDEX worker_alive/.test(String(detail))
+      assert.ok(fine, `${detail} in ${text}`)
+    }
+  }
+  planner.close()
+})
+
+/** Names in a plan are those of the statement: an alias stands for its table. */
+function tableOf(name: string, text: string): string {
+  return (
+    new RegExp(`(?:FROM|JOIN|UPDATE|INTO|,)\\s+(\\w+)\\s+(?:AS\\s+)?${name}\\b`).exec(text)?.[1] ??
+    name
+  )
+}
+
+async function everyVerb(store: Store): Promise<void> {
+  const [worker, dead] = [await hire(store), await hire(store)]
+  const run = await startCrawl(store, 20, { planned: false })
+  await store.takePlanning(run, worker)
+  await store.finishPlanning(run)
+  const [a, b, c, d, e] = await claim(store, worker, 5)
+  await save(store, a!, { items: someItems(0, 3) })
+  allOk(await store.finish([b!]))
+  allOk(await store.release([c!]))
+  allOk(await store.fail([{ ...d!, error: 'x', retryInMs: 0 }]))
+  allOk(await store.park([{ ...e!, reason: 'x' }]))
+  await store.fail([{ ...d!, epoch: 9, error: 'x', retryInMs: null }])
+  await store.checkpoint([page({ ...a!, epoch: 9 })])
+  await store.reportProgress(a!, { done: 1, total: 2 })
+  await claimOne(store, dead, { empty: true })
+  await bury(store, dead)
+  await claimOne(store, worker, { empty: true })
+  await store.beat({ worker, claimIds: [a!.claimId], loopLagMs: 0 })
+  await begin(store, worker, { source: 'single' })
+  await store.settle()
+  await store.settle(run)
+  await store.takeTurn(worker, 1_000)
+  await store.heldBy(worker, null, 10)
+  await store.workers()
+  await store.run(run)
+  await store.liveRun(SOURCE)
+  await store.target(a!.target)
+  await store.items(SOURCE, null, 10)
+  await store.runsEnding(run.slice(-8))
+  await store.countsByGroup(run)
+  await store.countsByPage(run)
+  for (const status of ['done', undefined] as const) {
+    for (const group of ['CA', undefined]) await store.targets(run, { status, group, limit: 5 })
+    for (const source of [SOURCE, undefined]) {
+      await store.runs({ source, status: status && 'running', limit: 5 })
+    }
+  }
+  await store.audit({ run, limit: 5 })
+  await store.retire(dead)
+}

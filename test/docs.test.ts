@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { DEFAULT_POLICY } from '../src/model/policy.ts'
+import { parseDuration } from '../src/model/time.ts'
+import { RUN_MOVES, TARGET_MOVES } from '../src/model/transitions.ts'
+import { CATALOGUE } from '../src/surfaces/cli/catalogue.ts'
+
+/** The documentation says what is there: what of it a machine can check. */
+
+const ROOT = join(import.meta.dirname, '..')
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
+const pages = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT }).sort()
+
+test('every link leads to a file', () => {
+  assert.ok(pages.length > 15)
+  for (const page of pages) {
+    for (const [, target] of read(page).matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g)) {
+      assert.ok(existsSync(join(ROOT, dirname(page), target!)), `${page} links to ${target}`)
+    }
+  }
+})
+
+test('each promise has its tests, and each test that is named is there', () => {
+  const promises = read('docs/guarantees.md').split(/^## /m).slice(1)
+  assert.deepEqual(
+    promises.map((promise) => promise.split(':', 1)[0]),
+    Array.from({ length: 15 }, (_, n) => `P${n + 1}`),
+  )
+  for (const promise of promises) {
+    const named = [...promise.matchAll(/^- `([^`]+)`: (.+)$/gm)]
+    assert.ok(named.length > 0, promise)
+    for (const [, file, title] of named) {
+      assert.ok(hasTest(read(file!), title!), `${file} has no test “${title}”`)
+    }
+  }
+})
+
+test('the state diagrams show every legal move, and no other', () => {
+  const [target, run] = [
+    ...read('docs/how-it-works.md').matchAll(/^```mermaid\n([^]*?)^```$/gm),
+  ].map(([, diagram]) => [...diagram!.matchAll(/^ +(\w+) --> (\w+)/gm)].map(([, ...move]) => move))
+  assert.deepEqual(target!.sort(), movesOf(TARGET_MOVES))
+  assert.deepEqual(run!.sort(), movesOf(RUN_MOVES))
+})
+
+test('the configuration page names every setting of a policy with its default', () => {
+  const rows = [...read('docs/configuration.md').matchAll(/^\| (`.+?`) \| (.+?) \| .+ \|$/gm)]
+  const told: Record<string, string> = {}
+  for (const [, names, defaults] of rows) {
+    const values = defaults!.split(', ')
+    for (const [n, name] of names!.split(', ').entries()) told[bare(name)] = bare(values[n] ?? '')
+  }
+  for (const [field, value] of Object.entries(DEFAULT_POLICY)) {
+    const isTime = field.endsWith('Ms')
+    const text = told[isTime ? field.slice(0, -2) : field]
+    assert.ok(text !== undefined, `${field} is not there`)
+    if (value === null) assert.equal(text, 'none', field)
+    else assert.equal(isTime ? parseDuration(text) : text, isTime ? value : String(value), field)
+  }
+})
+
+test('the README names every command', () => {
+  for (const { name } of CATALOGUE) {
+    assert.match(read('README.md'), new RegExp(`^\\| .*\\b${name}\\b.* \\|`, 'm'))
+  }
+})
+
+function movesOf(moves: Readonly<Record<string, readonly string[]>>): string[][] {
+  return Object.entries(moves)
+    .flatMap(([from, all]) => all.map((to) => [from, to]))
+    .sort()
+}
+
+function hasTest(code: string, title: string): boolean {
+  const titles = [...code.matchAll(/\btest\(\s*(['"`])([^]*?)\1,/g)].map(([, , text]) => text!)
+  return titles.some((text) => text.replace(/\$\{[^}]*\}/g, '…').replace(/, …$/, '') === title)
+}
+
+function bare(text: string): string {
+  return text.replaceAll('`', '')
+}

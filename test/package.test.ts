@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import process from 'node:process'
+import { text } from 'node:stream/consumers'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { publint } from 'publint'
+import { formatMessage } from 'publint/utils'
+import { createDatabase } from '../src/testing/postgres.ts'
+
+/**
+ * What a user gets: `npm pack`, installed into an empty folder, with the code blocks of the README as their files.
+ * npm takes the dependencies from its cache; where it has none and no network either, they are linked from here.
+ */
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const MODULES = join(ROOT, 'node_modules')
+const folder = mkdtempSync(join(tmpdir(), 'unstuck-package-'))
+const app = join(folder, 'app')
+const PAGES = 3
+const CITIES = ['los-angeles', 'austin', 'miami']
+
+let tarball: string
+let files: string[]
+let site: Server
+
+describe('the package, installed into an empty folder', { concurrency: 4 }, () => {
+  before(async () => {
+    mkdirSync(app)
+    tarball = await pack()
+    files = ok(await run('tar', ['-tzf', tarball]))
+      .split('\n')
+      .filter(Boolean)
+    // With a package.json of its own: without one npm would look for one further up.
+    writeFileSync(join(app, 'package.json'), '{ "private": true, "type": "module" }')
+    await install()
+    site = await openSite()
+    for (const [name, code] of codeOfReadme()) writeFileSync(join(app, name), code)
+  })
+  after(() => {
+    site?.close()
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  })
+
+  test('holds what is needed and nothing else', () => {
+    for (const file of [
+      'package.json',
+      'README.md',
+      'LICENSE',
+      'CHANGELOG.md',
+      'docs/errors.md',
+      'bin/unstuck.js',
+      'bin/check-runtime.js',
+      'dist/index.js',
+      'dist/index.d.ts',
+      'dist/runtime/caretaker-thread.js',
+    ]) {
+      assert.ok(files.includes(`package/${file}`), `${file} is missing`)
+    }
+    const strays = files.filter(
+      (file) =>
+        !/^package\/(package\.json|README\.md|LICENSE|CHANGELOG\.md|(bin|dist|docs)\/)/.test(
+          file,
+        ) || /\.test\.|\/testing\/|\/conformance\/|(?<!\.d)\.ts$|\.db$/.test(file),
+    )
+    assert.deepEqual(strays, [])
+  })
+
+  test('runs nothing when it is installed', () => {
+    const { scripts = {} } = installed<{ scripts?: Record<string, string> }>()
+    const own = ['preinstall', 'install', 'postinstall', 'prepare', 'preprepare', 'postprepare']
+    assert.deepEqual(
+      own.filter((name) => name in scripts),
+      [],
+    )
+  })
+
+  test('publint has nothing to say about it', async () => {
+    const bytes = new Uint8Array(readFileSync(tarball)).buffer
+    const { messages, pkg } = await publint({ pack: { tarball: bytes }, strict: true })
+    assert.deepEqual(
+      messages.map((message) => formatMessage(message, pkg)),
+      [],
+    )
+  })
+
+  test('its command line works there', async () => {
+    const { version } = installed<{ version: string }>()
+    assert.equal(ok(await run('npx', ['--no-install', 'unstuck', '--version'])), `${version}\n`)
+    assert.match(ok(await unstuck(['--help'])), /^Examples:\n {2}unstuck demo/)
+    const empty = `sqlite:${join(folder, 'nothing.db')}`
+    assert.match(ok(await unstuck(['status', '--db', empty])), /^Nothing has run yet\./)
+  })
+
+  test('its types work there, and find a mistake', async () => {
+    writeFileSync(join(app, 'wrong.ts'), WRONG)
+    const right = await tsc(['crawl.ts', 'nightly.ts', 'unstuck.config.ts'])
+    assert.equal(right.code, 0, right.stdout)
+    const wrong = await tsc(['wrong.ts'])
+    const found = wrong.stdout.match(/^wrong\.ts\(\d+,\d+\): error TS\d+/gm) ?? []
+    assert.equal(found.length, 1, wrong.stdout)
+    assert.match(found[0], new RegExp(`^wrong\\.ts\\(${WRONG_LINE},`))
+  })
+
+  test("the README's crawl runs, in two processes, and each item is there once", async () => {
+    const env = { UNSTUCK_DB: `sqlite:${join(folder, 'crawl.db')}` }
+    await assertCrawl(env)
+  })
+
+  test(
+    "the README's crawl runs on PostgreSQL too",
+    { skip: process.env['UNSTUCK_TEST_PG'] ? false : 'UNSTUCK_TEST_PG is not set' },
+    async () => {
+      const database = await createDatabase()
+      try {
+        await assertCrawl({ UNSTUCK_DB: database.url })
+      } finally {
+        await database.drop()
+      }
+    },
+  )
+
+  test("the README's run in one's own code goes from begin to succeed", async () => {
+    const env = { UNSTUCK_DB: `sqlite:${join(folder, 'nightly.db')}` }
+    ok(await run(process.execPath, ['nightly.ts'], env))
+    const [last] = await runs(env)
+    assert.deepEqual([last?.['status'], last?.['extracted']], ['succeeded', 40])
+  })
+
+  test('the demo runs there: kill -9, a deploy, a zombie, and nothing lost or doubled', async () => {
+    const args = ['demo', '--targets', '5', '--workers', '3', '--kills', '1', '--json']
+    const { stdout, stderr } = await unstuck(args)
+    const report = JSON.parse(stdout) as Record<string, unknown>
+    const { kills, deploys, zombies, lost, doubled, runStatus } = report
+    assert.deepEqual(
+      { kills, deploys, zombies, lost, doubled, runStatus },
+      { kills: 1, deploys: 1, zombies: 1, lost: 0, doubled: 0, runStatus: 'succeeded' },
+      `${stdout}\n${stderr}`,
+    )
+  })
+})
+
+const WRONG = `import { defineCrawl } from 'unstuck'
+
+export default defineCrawl({
+  source: 'wrong',
+  targets: () => [{ key: 'a' }],
+  async page({ page }) {
+    const next: number = page.toFixed()
+    return { next: String(next) }
+  },
+})
+`
+const WRONG_LINE = 7
+
+async function assertCrawl(env: Record<string, string>): Promise<void> {
+  ok(await unstuck(['work', 'crawl.ts', '--workers', '2', '--drain'], env))
+  const lines = ok(await unstuck(['items', 'directory'], env))
+    .trim()
+    .split('\n')
+  const items = lines.map((line) => JSON.parse(line) as { url: string; version: number })
+  assert.equal(items.length, CITIES.length * PAGES * 2)
+  assert.ok(items.every(({ version }) => version === 1))
+  const [last] = await runs(env)
+  assert.deepEqual([last?.['status'], last?.['done']], ['succeeded', CITIES.length])
+}
+
+async function runs(env: Record<string, string>): Promise<Record<string, unknown>[]> {
+  const { items } = JSON.parse(ok(await unstuck(['runs', '--json'], env))) as {
+    items: Record<string, unknown>[]
+  }
+  return items
+}
+
+/** The blocks that say at their top which file they are, with this site in place of those that do not exist. */
+function codeOfReadme(): [name: string, code: string][] {
+  const blocks = ['README.md', 'docs/configuration.md'].flatMap((file) => {
+    const markdown = readFileSync(join(ROOT, file), 'utf8')
+    return [...markdown.matchAll(/^```ts\n\/\/ (\S+\.ts)\n([^]*?)^```$/gm)]
+  })
+  const here = `http://127.0.0.1:${(site.address() as AddressInfo).port}`
+  return blocks.map(([, name, code]) => [name!, code!.replace(/https:\/\/\w+\.example/g, here)])
+}
+
+/** Lists companies page by page, and tenders. */
+async function openSite(): Promise<Server> {
+  const server = createServer((request, response) => {
+    const { pathname, searchParams, origin } = new URL(
+      request.url!,
+      `http://${request.headers.host}`,
+    )
+    const page = Number(searchParams.get('page') ?? 1)
+    const answer = pathname.startsWith('/tenders/')
+      ? [1, 2].map((n) => ({ id: `${pathname}-${n}`, title: `Tender ${n}` }))
+      : {
+          companies: [1, 2].map((n) => ({
+            url: `${origin}${pathname}/${page}-${n}`,
+            name: `${n}`,
+          })),
+          next: page < PAGES ? `${origin}${pathname}?page=${page + 1}` : null,
+        }
+    response.end(JSON.stringify(answer))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return server
+}
+
+async function pack(): Promise<string> {
+  const args = ['pack', '--json', '--silent', '--pack-destination', folder]
+  const [packed] = JSON.parse(ok(await run('npm', args, {}, ROOT))) as { filename: string }[]
+  return join(folder, packed!.filename)
+}
+
+async function install(): Promise<void> {
+  const patience = ['--prefer-offline', '--fetch-retries=0', '--fetch-timeout=10000']
+  const quiet = ['--no-audit', '--no-fund', '--no-progress']
+  const { code, stderr } = await run('npm', ['install', ...patience, ...quiet, tarball])
+  if (code === 0) return
+  console.log(`npm cannot install here, so the dependencies are linked instead: ${stderr}`)
+  const modules = join(app, 'node_modules')
+  mkdirSync(join(modules, '.bin'), { recursive: true })
+  ok(await run('tar', ['-xzf', tarball, '-C', modules]))
+  ok(await run('mv', [join(modules, 'package'), join(modules, 'unstuck')]))
+  symlinkSync('../unstuck/bin/unstuck.js', join(modules, '.bin', 'unstuck'))
+  symlinkSync(MODULES, join(modules, 'unstuck', 'node_modules'))
+}
+
+function installed<T>(): T {
+  return JSON.parse(readFileSync(join(app, 'node_modules/unstuck/package.json'), 'utf8')) as T
+}
+
+function tsc(names: readonly string[]): Promise<Ended> {
+  const types = ['--types', 'node', '--typeRoots', join(MODULES, '@types')]
+  const strict = ['--strict', '--noEmit', '--target', 'es2025', '--lib', 'es2025,esnext.disposable']
+  const args = ['--ignoreConfig', '--module', 'nodenext', ...strict, ...types, ...names]
+  return run(join(MODULES, '.bin', 'tsc'), args)
+}
+
+/** As `npx` would, without the time that npm takes to start. */
+const unstuck = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> =>
+  run(join(app, 'node_modules', '.bin', 'unstuck'), args, env)
+
+type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
+
+/** On this Node, without what npm and other tests have set. */
+async function run(
+  program: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  cwd: string = app,
+): Promise<Ended> {
+  const { PATH = '', HOME = '' } = process.env
+  const npmConfig = Object.entries(process.env).filter(([name]) => /^npm_config_cache$/i.test(name))
+  const child = spawn(program, args, {
+    cwd,
+    env: {
+      ...Object.fromEntries(npmConfig),
+      PATH: [dirname(process.execPath), PATH].join(delimiter),
+      HOME,
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const [stdout, stderr, code] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    new Promise<number | null>((resolve, reject) =>
+      child.once('error', reject).once('close', resolve),
+    ),
+  ])
+  return { code, stdout, stderr }
+}
+
+function ok({ code, stdout, stderr }: Ended): string {
+  assert.equal(code, 0, `${stdout}\n${stderr}`)
+  return stdout
+}

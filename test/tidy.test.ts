@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+
+/** What of the house style a machine can check. */
+
+const ROOT = join(import.meta.dirname, '..')
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
+const sources = globSync('src/**/*.ts', { cwd: ROOT }).sort()
+const isTest = (file: string): boolean =>
+  /\.test\.ts$|^src\/testing\/|^src\/store\/conformance\//.test(file)
+const product = sources.filter((file) => !isTest(file))
+
+/** Which folder may know which. Whoever is not named here (the public door, the version) may be known by all. */
+const KNOWS: Readonly<Record<string, readonly string[]>> = {
+  model: [],
+  decide: ['model'],
+  store: ['model'],
+  observe: ['model'],
+  runtime: ['model', 'decide', 'store'],
+  surfaces: ['model', 'decide', 'store', 'observe', 'runtime', 'demo'],
+  demo: ['model', 'store', 'observe', 'runtime', 'surfaces'],
+}
+
+test('imports point one way', () => {
+  for (const file of product) {
+    const folder = file.split('/')[1]!
+    const allowed = KNOWS[folder]
+    if (!allowed) continue
+    for (const imported of importsOf(file)) {
+      const other = imported.split('/')[1]!
+      if (other === folder || !(other in KNOWS || other === 'testing')) continue
+      assert.ok(allowed.includes(other), `${file} imports ${imported}: ${folder} does not know it`)
+    }
+  }
+})
+
+test('every folder of src has its place among the others', () => {
+  const folders = new Set(product.map((file) => file.split('/')[1]!))
+  for (const folder of folders) {
+    assert.ok(folder.endsWith('.ts') || folder in KNOWS, `src/${folder} is not in the list above`)
+  }
+})
+
+test('the two engines do not know each other', () => {
+  for (const file of product) {
+    const engine = /^src\/store\/(sqlite|postgres)\//.exec(file)?.[1]
+    if (!engine) continue
+    const other = engine === 'sqlite' ? 'postgres' : 'sqlite'
+    for (const imported of importsOf(file)) {
+      assert.ok(!imported.startsWith(`src/store/${other}/`), `${file} imports ${imported}`)
+    }
+  }
+})
+
+test('what is published does not know the helpers of the tests', () => {
+  for (const file of product) {
+    for (const imported of importsOf(file)) {
+      assert.ok(!isTest(imported), `${file} imports ${imported}`)
+    }
+  }
+})
+
+test('the model and the judgement do no input or output', () => {
+  for (const file of product.filter((file) => /^src\/(model|decide)\//.test(file))) {
+    for (const [, name] of read(file).matchAll(/from 'node:([\w/]+)'/g)) {
+      assert.equal(name, 'crypto', `${file} imports node:${name}`)
+    }
+    assert.doesNotMatch(read(file), /Date\.now\(|Math\.random\(|process\./, file)
+  }
+})
+
+test('only the store speaks SQL', () => {
+  for (const file of product.filter((file) => !/^src\/(store|demo)\//.test(file))) {
+    assert.doesNotMatch(read(file), /\/\* sql \*\/|from '(pg|node:sqlite)'/, file)
+  }
+})
+
+test('no file is longer than 350 lines', () => {
+  for (const file of sources.filter((file) => !file.endsWith('.test.ts'))) {
+    const lines = read(file).split('\n').length
+    assert.ok(lines <= 350, `${file} has ${lines} lines: which two ideas are in it?`)
+  }
+})
+
+test('every error code has its entry in docs/errors.md, and every entry its code', () => {
+  const codes = new Set<string>()
+  for (const file of product) {
+    for (const [, code] of read(file).matchAll(/'(E_[A-Z_]+)'/g)) codes.add(code!)
+  }
+  const entries = [...read('docs/errors.md').matchAll(/^## (E_[A-Z_]+)$/gm)].map(
+    ([, code]) => code!,
+  )
+
+  assert.ok(codes.size > 10)
+  assert.deepEqual(entries, [...codes].sort())
+  for (const entry of read('docs/errors.md').split(/^## /m).slice(1)) {
+    for (const part of ['What happened.', 'Why.', 'What to do.']) {
+      assert.ok(entry.includes(`**${part}**`), `${entry.split('\n')[0]} does not say: ${part}`)
+    }
+  }
+})
+
+test('nothing is put into a page as markup', () => {
+  for (const file of globSync('src/**/*.{ts,js,html}', { cwd: ROOT })) {
+    assert.doesNotMatch(read(file), /\b(innerHTML|outerHTML|insertAdjacentHTML)\b/, file)
+  }
+})
+
+test('nothing is left to be done later in a comment', () => {
+  for (const file of sources) assert.doesNotMatch(read(file), /\b(TODO|FIXME|XXX|HACK)\b/, file)
+})
+
+test('no test is skipped without a reason, and none runs alone', () => {
+  for (const file of [...sources, ...globSync('test/**/*.ts', { cwd: ROOT })]) {
+    if (file.endsWith('tidy.test.ts')) continue
+    assert.doesNotMatch(read(file), /\b(test|it|describe)\.(only|skip|todo)\(|only: true/, file)
+  }
+})
+
+test('the lock file says what was installed, not from where', () => {
+  assert.doesNotMatch(read('package-lock.json'), /"resolved"/)
+})
+
+function importsOf(file: string): string[] {
+  const specifiers = [
+    ...read(file).matchAll(/\bfrom '(\.[^']+)'/g),
+    ...read(file).matchAll(/\bimport\('(\.[^']+)'\)/g),
+  ]
+  return specifiers.map(([, specifier]) => join(dirname(file), specifier!))
+}
