@@ -34,6 +34,7 @@ function print(found: Found): string {
     tookMs: 99_000,
     seed: 999_999,
     machine: '16 processors under load 12.5',
+    isBusy: false,
     next: [
       ['export UNSTUCK_DB=sqlite:.unstuck/demo/0a1b2c3d/unstuck.db', ''],
       ['npx unstuck show 0a1b2c3d', 'the run, and what recovery did and why'],

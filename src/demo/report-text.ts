@@ -4,7 +4,7 @@ import type { Ink } from '../surfaces/cli/paper/table.ts'
 import { plural } from '../surfaces/cli/paper/words.ts'
 import type { Directory } from './directory.ts'
 import { thousands } from './narrator.ts'
-import type { Deeds, Report } from './report.ts'
+import { RECOVERY_MAX_MS, type Deeds, type Report } from './report.ts'
 
 /** What the report says besides the figures. */
 export type Surroundings = {
@@ -14,6 +14,7 @@ export type Surroundings = {
   readonly seed: number
   /** The processors and how busy they were: slow recoveries may have their reason there. */
   readonly machine: string
+  readonly isBusy: boolean
   /** Commands to go on with, and what each shows. */
   readonly next: readonly (readonly [command: string, shows: string])[]
   /** Where to look when something is wrong, and what is left to delete. */
@@ -50,7 +51,7 @@ export function printReport(paper: Paper, report: Report, around: Surroundings):
   for (const reason of deeds.skipped) paper.say(`  Not played: ${reason}.`)
 
   paper.blank()
-  printVerdict(paper, report)
+  printVerdict(paper, report, around)
   paper.blank()
   paper.line('Look at it yourself:')
   const width = Math.max(...around.next.slice(1).map(([command]) => command.length))
@@ -62,7 +63,7 @@ export function printReport(paper: Paper, report: Report, around: Surroundings):
 }
 
 /** Last of the figures, so that it is still on the screen when the rest has scrolled away. */
-function printVerdict(paper: Paper, report: Report): void {
+function printVerdict(paper: Paper, report: Report, { machine, isBusy }: Surroundings): void {
   if (report.ok) {
     const deaths = report.kills > 0 ? `${plural(report.kills, 'worker')} killed with kill -9: ` : ''
     const verdict = `${deaths}no page lost, nothing doubled.`
@@ -71,6 +72,10 @@ function printVerdict(paper: Paper, report: Report): void {
   }
   paper.say({ text: 'Something is wrong:', ink: 'bad' })
   for (const problem of report.problems) paper.say({ text: `  - ${problem}`, ink: 'bad' })
+  const isSlow = (report.slowestRecoveryMs ?? 0) >= RECOVERY_MAX_MS
+  if (isSlow && isBusy && report.problems.length === 1) {
+    paper.say(`This machine has a lot else to do (${machine}): try again when it is calm.`)
+  }
 }
 
 function recoveryText({ slowestRecoveryMs, medianRecoveryMs, recoveries }: Report): string {

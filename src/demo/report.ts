@@ -52,7 +52,7 @@ export type Report = {
 }
 
 /** Above it, a target was without an owner for too long (P8). */
-const RECOVERY_MAX_MS = 1_000
+export const RECOVERY_MAX_MS = 1_000
 
 /** Holds what was found against the site's own truth. Reads only its arguments. */
 export function makeReport(truth: Directory, found: Found, deeds: Deeds, visits: Visits): Report {

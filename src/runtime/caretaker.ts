@@ -33,7 +33,7 @@ export type CaretakerHost = {
   onFatal(error: unknown): void
 }
 
-const TURN_MS = 3 * SWEEP_MS
+const TURN_MS = 2 * SWEEP_MS
 const SETTLE_EVERY_MS = 1_000
 const JOURNAL_BEAT_EVERY_MS = 10_000
 

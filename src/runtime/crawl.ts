@@ -57,7 +57,7 @@ export type Crawl = Required<Omit<CrawlOptions, 'policy'>> & {
 const KNOWN = ['source', 'targets', 'page', 'concurrency', 'policy', 'setup', 'teardown']
 const CONCURRENCY_MAX = 1_000
 
-/** Describes a crawl. Nothing runs until `unstuck work` (or `work()`) takes it. */
+/** Describes a crawl. Nothing runs until `unstuck work` takes it. */
 export function defineCrawl(options: CrawlOptions): Crawl {
   const mistakes: string[] = []
   const given: Partial<CrawlOptions> = options ?? {}

@@ -1,8 +1,10 @@
 import { LeaseLost, Stopping, UnstuckError } from '../model/errors.ts'
 import type { Claimed } from '../model/claim.ts'
 import type { Emit } from '../model/event.ts'
-import { newId, type ClaimId, type RunId, type WorkerId } from '../model/id.ts'
+import { newId, shortId, type ClaimId, type RunId, type WorkerId } from '../model/id.ts'
 import { STOP_DEADLINE_MS } from '../model/policy.ts'
+import { openTargets, totalTargets } from '../model/run.ts'
+import { inWords } from '../model/time.ts'
 import { openStore, whenAvailable } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { VERSION } from '../version.ts'
@@ -136,13 +138,27 @@ export class CrawlWorker {
 
   async #work(): Promise<void> {
     const { signal } = this.#stopping
-    if (!signal.aborted) await this.#isNothingLeft()
+    if (!signal.aborted) {
+      await this.#sayWhatIsThere()
+      await this.#isNothingLeft()
+    }
     while (!signal.aborted) {
       const found = await this.#fillSlots()
       if (signal.aborted) return
       if (!found && this.#slots.size === 0 && (await this.#isNothingLeft())) return
       await this.#pause()
     }
+  }
+
+  /** The log begins with what the worker found: recovery's verdicts are said already. */
+  async #sayWhatIsThere(): Promise<void> {
+    const { source } = this.#crawl
+    const live = await whenAvailable(() => this.#store.liveRun(source), this.#stopping.signal)
+    if (!live) return
+    const { id, status, counts, createdAt } = live
+    const left = `${openTargets(counts)} of ${totalTargets(counts)} targets are left`
+    const age = inWords((await this.#store.now()) - createdAt)
+    this.#options.log(`run ${shortId(id)} of ${source} is ${status}: ${left}, ${age} old`)
   }
 
   /** Claims as many targets as slots are free. True when it got any. */

@@ -17,7 +17,7 @@ describe('examples do what they say', { concurrency: 2 }, () => {
 
     const second = stage.start([example('own-code.ts')])
     await second.says('page 9 saved')
-    second.signal('SIGSTOP')
+    await stage.freeze(second)
     const third = stage.start([example('own-code.ts')])
     assert.equal(await third.end(), 5)
     assert.match(third.output, /check: wait, .*\nportal-a is already running/)

@@ -9,6 +9,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Run } from '../../src/model/run.ts'
@@ -101,6 +102,11 @@ export class Stage {
     return this.start([CLI, ...args])
   }
 
+  /** The same with so many megabytes for its objects. */
+  unstuckWithHeap(megabytes: number, ...args: string[]): Program {
+    return this.start([`--max-old-space-size=${megabytes}`, CLI, ...args])
+  }
+
   /** The same, started by a program that keeps a channel to it, as process managers do. */
   unstuckWithChannel(...args: string[]): Program {
     return this.start([CLI, ...args], { ipc: true })
@@ -126,6 +132,20 @@ export class Stage {
     const program = new Program(child)
     this.#programs.push(program)
     return program
+  }
+
+  /**
+   * Stops a program with SIGSTOP, at a moment when it is not writing: on SQLite a process that is stopped in the
+   * middle of a transaction keeps everybody from writing until it goes on, and nothing can be done about it.
+   */
+  async freeze(program: Program): Promise<void> {
+    await until('a moment without a write', async () => {
+      program.signal('SIGSTOP')
+      if (this.engine.name !== 'sqlite' || canWrite(this.database.url)) return true
+      program.signal('SIGCONT')
+      await sleep(20)
+      return null
+    })
   }
 
   /** Lets through who waits with `opened(name)`. */
@@ -263,6 +283,16 @@ function isOf(pid: string, word: string): boolean {
   try {
     if (/^\d+ \(.*\) [ZX] /s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))) return false
     return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(word)
+  } catch {
+    return false
+  }
+}
+
+function canWrite(url: string): boolean {
+  using db = new DatabaseSync(url.slice('sqlite:'.length), { timeout: 2_000 })
+  try {
+    db.exec('BEGIN IMMEDIATE; ROLLBACK')
+    return true
   } catch {
     return false
   }

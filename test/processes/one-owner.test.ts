@@ -27,7 +27,7 @@ for (const engine of ENGINES) {
       await stage.marked('slow')
       const other = stage.unstuck('work', crawl, '--drain')
       await other.says('working on stage')
-      zombie.signal('SIGSTOP')
+      await stage.freeze(zombie)
       await stage.marked('slow', 2)
 
       // Both stand before the same page: only the claim tells them apart.

@@ -307,7 +307,7 @@ describe("a run in one's own code: the rest of the contract", { concurrency: 3 }
     )
     const zombie = stage.start([job])
     await stage.marked('waiting')
-    zombie.signal('SIGSTOP')
+    await stage.freeze(zombie)
     await using unstuck = await opened(stage)
     const run = await until('the run is free', () =>
       unstuck.begin('job').catch((error: unknown) => {

@@ -9,6 +9,8 @@ import type { Store } from '../store.ts'
 
 const TARGETS = 4
 const PAGES = 4
+/** The others may be slow; they are not stuck. */
+const PATIENCE_MS = 30_000
 const EXPECTED = Array.from({ length: TARGETS }, (_, t) =>
   Array.from({ length: PAGES }, (_, p) => [`t${t}/p${p + 1}/a`, `t${t}/p${p + 1}/b`, `all/${p}`]),
 )
@@ -74,16 +76,15 @@ async function crawl(
   nextFault: () => Fault,
 ): Promise<void> {
   let worker = await hire(store, { source })
-  for (let idle = 0; idle < 40;) {
+  for (let idleSince = performance.now(); performance.now() - idleSince < PATIENCE_MS;) {
     const [claimed] = await claim(store, worker, 1, { source, empty: true })
     if (!claimed) {
       const live = await store.liveRun(source)
       if (!live || live.counts.targets.planned + live.counts.targets.in_progress === 0) return
-      idle++
       await new Promise((resolve) => setTimeout(resolve, 5))
       continue
     }
-    idle = 0
+    idleSince = performance.now()
     let at = claimed
     for (let held = true; held;) {
       const n = at.page + 1

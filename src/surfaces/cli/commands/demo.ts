@@ -75,7 +75,8 @@ export const demo = defineCommand({
           deeds: story,
           tookMs,
           seed,
-          machine: machine(),
+          machine: `${plural(availableParallelism(), 'processor')} under load ${load()}`,
+          isBusy: load() > 4 * availableParallelism(),
           leftBehind,
           next: nextCommands(end, where),
         }),
@@ -125,9 +126,9 @@ function addressToType(db: string): string {
   return `sqlite:${shorter(db.slice('sqlite:'.length))}`
 }
 
-function machine(): string {
-  const load = Math.round(loadavg()[0]! * 10) / 10
-  return `${plural(availableParallelism(), 'processor')} under load ${load}`
+/** Processes that wanted to run, on the average of the last minute. */
+function load(): number {
+  return Math.round(loadavg()[0]! * 10) / 10
 }
 
 function shorter(path: string): string {
