@@ -3,6 +3,7 @@ import { messageOf, UnstuckError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import { shortId, type ClaimId, type WorkerId } from '../model/id.ts'
 import { SWEEP_MS } from '../model/policy.ts'
+import { isLive } from '../model/run.ts'
 import type { Presence } from '../model/worker.ts'
 import { thisProcess } from '../store/host.ts'
 import type { BeatAnswer, HeldPresence, Store } from '../store/store.ts'
@@ -163,7 +164,7 @@ export class Caretaker {
     if (this.#clock.now() - this.#settledAt < SETTLE_EVERY_MS) return
     this.#settledAt = this.#clock.now()
     for (const { run, status } of await this.#store.settle()) {
-      if (status !== 'interrupted') this.#host.emit({ type: 'run_end', run, status })
+      if (!isLive(status)) this.#host.emit({ type: 'run_end', run, status })
     }
   }
 

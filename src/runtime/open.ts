@@ -10,6 +10,7 @@ import type { Verdict } from '../model/verdict.ts'
 import { openStore } from '../store/open.ts'
 import type { BeginRequest, Store } from '../store/store.ts'
 import { VERSION } from '../version.ts'
+import { absoluteAddress, configFolder } from './config-file.ts'
 import { isSourceName } from './crawl.ts'
 import { hasProgress, judgeRun, type JudgedRun } from './judgement.ts'
 import { RunHandle } from './run-handle.ts'
@@ -44,7 +45,8 @@ export async function open(options: OpenOptions = {}): Promise<Unstuck> {
   const { policy, mistakes } = makePolicy(options.policy, DEFAULT_POLICY)
   if (mistakes.length > 0)
     throw new UsageError(`open() cannot use this policy: ${mistakes.join('; ')}.`)
-  const db = options.db ?? process.env['UNSTUCK_DB'] ?? 'sqlite:.unstuck/unstuck.db'
+  const given = options.db ?? process.env['UNSTUCK_DB'] ?? 'sqlite:.unstuck/unstuck.db'
+  const db = absoluteAddress(given, configFolder(process.cwd()))
   const worker = newId()
   return new Unstuck(await openStore(db, { writer: worker }), { ...options, db, worker, policy })
 }

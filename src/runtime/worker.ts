@@ -3,7 +3,7 @@ import type { Claimed } from '../model/claim.ts'
 import type { Emit } from '../model/event.ts'
 import { newId, shortId, type ClaimId, type RunId, type WorkerId } from '../model/id.ts'
 import { STOP_DEADLINE_MS } from '../model/policy.ts'
-import { openTargets, totalTargets } from '../model/run.ts'
+import { isLive, openTargets, totalTargets } from '../model/run.ts'
 import { inWords } from '../model/time.ts'
 import { openStore, whenAvailable } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
@@ -129,6 +129,7 @@ export class CrawlWorker {
       const [presence] = await Promise.all([this.#life.started(), opening])
       this.#store = await opening
       emit({ type: 'worker_start', source, pid: process.pid, presence: presence.kind })
+      for (const remark of this.#store.remarks) this.#options.log(remark)
     } catch (error) {
       await this.#life.stop()
       await opening.then((store) => store.close()).catch(() => {})
@@ -237,7 +238,7 @@ export class CrawlWorker {
     }
     const settled = await whenAvailable(() => this.#store.settle(live.id), this.#stopping.signal)
     for (const { run, status } of settled) {
-      this.#options.emit({ type: 'run_end', run, status })
+      if (!isLive(status)) this.#options.emit({ type: 'run_end', run, status })
       this.#wakeUp()
     }
     return false

@@ -19,8 +19,8 @@ export async function openStore(address: string, options: OpenOptions = {}): Pro
     return openSqlite(address.slice('sqlite:'.length))
   }
   throw new UsageError(
-    `The database address ${JSON.stringify(address)} is neither sqlite:PATH nor postgres://…. ` +
-      'Try --db sqlite:.unstuck/unstuck.db',
+    // Not repeated here: it may hold a password.
+    'The database address is neither sqlite:PATH nor postgres://…. Try sqlite:.unstuck/unstuck.db',
   )
 }
 

@@ -19,6 +19,8 @@ export interface Store {
   readonly engine: 'sqlite' | 'postgres'
   /** Where it is, without secrets. */
   readonly where: string
+  /** What a person should know about it, in sentences. */
+  readonly remarks: readonly string[]
   /** The one clock that decides. */
   now(): Promise<Millis>
 
@@ -48,7 +50,8 @@ export interface Store {
   /**
    * Ends runs that are planned and have no open target; marks as interrupted those that have work left but
    * neither a claim nor a living worker. A compare-and-set: safe to repeat, and repeated by the sweep, so
-   * that two last finishers cannot miss each other. Answers what changed.
+   * that two last finishers cannot miss each other. An interrupted run that somebody claimed from meanwhile is running
+   * again. Answers what changed.
    */
   settle(run?: RunId): Promise<{ run: RunId; status: RunStatus }[]>
 
@@ -71,7 +74,7 @@ export interface Store {
   ): Promise<Outcome<number>[]>
   /** The targets are done, without a further page. */
   finish(claims: readonly Claim[]): Promise<Outcome<void>[]>
-  /** The handlers threw: back in line at `retryAt`, or `failed` when it is null. Not a crash. */
+  /** The handlers threw: back in line after `retryInMs`, or `failed` when it is null. Not a crash. */
   fail(failures: readonly Failure[]): Promise<Outcome<void>[]>
   /** Handed back untouched, claimable at once. Costs the target nothing. */
   release(claims: readonly Claim[]): Promise<Outcome<void>[]>
@@ -101,7 +104,7 @@ export interface Store {
    * its lease are released (their answer got lost). Answers which of the named ones are still its own.
    */
   beat(beat: Beat): Promise<BeatAnswer>
-  /** The worker has ended. Its counters are folded into those of its runs. */
+  /** The worker has ended. One that still holds something stays: its targets are to be recovered first. */
   retire(worker: WorkerId): Promise<void>
   /** Workers that have not ended, with what the kernel and the clock say about each. */
   workers(): Promise<Witnessed[]>
@@ -115,7 +118,7 @@ export interface Store {
   heldBy(worker: WorkerId, after: TargetId | null, limit: number): Promise<Held[]>
   /**
    * Applies each judgement if the target still is what was judged (claim, checkpoint, and its worker's beats), with its
-   * audit row, in one transaction. N recoverers at once act as one. Answers which were applied.
+   * audit row, in one transaction. N recoverers at once act as one. Answers which were applied by this call.
    */
   applyJudgements(judgements: readonly Judgement[], actor: string): Promise<boolean[]>
   audit(filter: { run?: RunId; after?: number; limit: number }): Promise<AuditEntry[]>

@@ -1,5 +1,5 @@
-import { isAbsolute, join } from 'node:path'
 import { UsageError } from '../model/errors.ts'
+import { absoluteAddress } from '../runtime/config-file.ts'
 
 const DEFAULT_ADDRESS = 'sqlite:.unstuck/unstuck.db'
 
@@ -16,9 +16,9 @@ type Question = {
 
 /** `--db`, else UNSTUCK_DB, else the config, else the default. The path in it, if it has one, is absolute. */
 export async function findAddress({ flag, env, configured, folder }: Question): Promise<string> {
-  if (flag !== undefined) return absolute(checked('--db', flag), folder)
-  if (env) return absolute(checked('UNSTUCK_DB', env), folder)
-  return absolute((await configured()) ?? DEFAULT_ADDRESS, folder)
+  if (flag !== undefined) return absoluteAddress(checked('--db', flag), folder)
+  if (env) return absoluteAddress(checked('UNSTUCK_DB', env), folder)
+  return absoluteAddress((await configured()) ?? DEFAULT_ADDRESS, folder)
 }
 
 /** What is wrong with an address, or null. Never repeats it: it may hold a password. */
@@ -34,10 +34,4 @@ function checked(from: string, address: string): string {
   const mistake = addressMistake(address)
   if (mistake) throw new UsageError(`${from} ${mistake}.`)
   return address
-}
-
-function absolute(address: string, folder: string): string {
-  if (!address.startsWith('sqlite:')) return address
-  const path = address.slice('sqlite:'.length)
-  return isAbsolute(path) ? address : `sqlite:${join(folder, path)}`
 }

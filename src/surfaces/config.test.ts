@@ -5,7 +5,8 @@ import { test } from 'node:test'
 import { DEFAULT_POLICY } from '../model/policy.ts'
 import { temporaryFolder } from '../testing/sqlite-engine.ts'
 import { addressMistake, findAddress } from './address.ts'
-import { defineConfig, loadSettings, makeSettings, settingsFolder } from './config.ts'
+import { configFolder } from '../runtime/config-file.ts'
+import { defineConfig, loadSettings, makeSettings } from './config.ts'
 
 const nothing = async (): Promise<undefined> => undefined
 
@@ -23,7 +24,7 @@ test('the config is found upwards, and its folder is where database paths count 
     flag: undefined,
     env: undefined,
     configured: async () => settings.db,
-    folder: settingsFolder(deep),
+    folder: configFolder(deep),
   })
   assert.equal(found, `sqlite:${join(folder.path, 'data/x.db')}`)
 })

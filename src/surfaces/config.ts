@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { closest } from '../model/closest.ts'
 import { messageOf, UsageError } from '../model/errors.ts'
 import { DEFAULT_POLICY, makePolicy, type Policy, type PolicyOptions } from '../model/policy.ts'
+import { findConfig } from '../runtime/config-file.ts'
 import { addressMistake } from './address.ts'
 
 /** `unstuck.config.ts`, as users write it. */
@@ -25,7 +24,6 @@ const PRESETS = {
 } as const satisfies Record<string, Partial<Policy>>
 
 const KEYS = ['db', 'preset', 'policies'] as const satisfies (keyof Config)[]
-const NAMES = ['unstuck.config.ts', 'unstuck.config.mts', 'unstuck.config.js', 'unstuck.config.mjs']
 /** Slow honest runs are older than people think. */
 const RISKY_CLEANING_MS = 12 * 3_600_000
 
@@ -43,20 +41,6 @@ export type Settings = {
   readonly warnings: readonly string[]
   /** Defaults, then the preset, then what the crawl itself asks for, then the config's word on this source. */
   policyFor(source: string, own?: PolicyOptions): Policy
-}
-
-/** The folder that relative database paths count from. */
-export function settingsFolder(cwd: string): string {
-  const path = findConfig(cwd)
-  return path === null ? cwd : dirname(path)
-}
-
-function findConfig(from: string): string | null {
-  for (let folder = resolve(from); ; folder = dirname(folder)) {
-    const found = NAMES.map((name) => join(folder, name)).find((path) => existsSync(path))
-    if (found) return found
-    if (folder === dirname(folder)) return null
-  }
 }
 
 export async function loadSettings(cwd: string): Promise<Settings> {

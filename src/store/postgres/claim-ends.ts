@@ -29,7 +29,9 @@ const END = /* sql */ `
   ended AS (
     UPDATE unstuck.target t
        SET status = e.status,
-           ready_at = clock_timestamp() + e.retry_in_ms * interval '1 millisecond',
+           -- Handed back, it goes before everything else in line.
+           ready_at = CASE WHEN e.untouched THEN '-infinity'
+                           ELSE clock_timestamp() + e.retry_in_ms * interval '1 millisecond' END,
            finished_at = CASE WHEN e.status <> 'planned' THEN clock_timestamp() END,
            last_activity_at = CASE WHEN e.untouched THEN t.last_activity_at ELSE clock_timestamp() END,
            last_error = coalesce(e.error, t.last_error),

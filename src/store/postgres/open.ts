@@ -19,14 +19,11 @@ import { workerVerbs } from './workers.ts'
 const CONNECTIONS = 10
 const NOW = sql('now', `SELECT ${ms('clock_timestamp()')} AS now`)
 
-/** A store with what should be said about it once, when work starts. */
-export type PostgresStore = Store & { readonly remarks: readonly string[] }
-
 /** Opens the database at an address, bringing its schema up to date. */
 export async function openPostgres(
   text: string,
   { writer = '', connections = CONNECTIONS }: OpenOptions = {},
-): Promise<PostgresStore> {
+): Promise<Store> {
   const address = parseAddress(text)
   const { pooled } = await survey(address)
   const db = new Database(address, { writer, connections, pooled })

@@ -28,7 +28,7 @@ import type { StatementMoment } from '../statement-channel.ts'
 import type { Store } from '../store.ts'
 import { CHECKPOINT } from './checkpoints.ts'
 import { CLAIM } from './claims.ts'
-import { openPostgres, type PostgresStore } from './open.ts'
+import { openPostgres } from './open.ts'
 
 type Disposables = { readonly stack: AsyncDisposableStack; readonly url: string }
 
@@ -40,7 +40,7 @@ async function setUp(): Promise<Disposables> {
   return { stack, url }
 }
 
-async function openOn(stack: AsyncDisposableStack, url: string): Promise<PostgresStore> {
+async function openOn(stack: AsyncDisposableStack, url: string): Promise<Store> {
   const store = await openPostgres(url, { connections: 4 })
   stack.defer(() => store.close())
   return store

@@ -42,7 +42,9 @@ const TAKE_BACK = sql(
   ),
   taken AS (
     UPDATE unstuck.target t
-       SET status = u.status, ready_at = NULL, last_error = u.because,
+       SET status = u.status, claim_id = NULL, last_error = u.because,
+           -- What was begun goes before everything else in line.
+           ready_at = CASE WHEN u.status = 'planned' THEN '-infinity'::timestamptz END,
            finished_at = CASE WHEN u.status IN ('failed', 'parked') THEN clock_timestamp() END
       FROM unchanged u
      WHERE t.id = u.id

@@ -17,7 +17,7 @@ const FINISH = sql(
 export const RELEASE = sql(
   'release',
   /* sql */ `
-  UPDATE target SET status = 'planned', ready_at = NULL, last_activity_at = :now, attempts = max(attempts - 1, 0),
+  UPDATE target SET status = 'planned', ready_at = 0, last_activity_at = :now, attempts = max(attempts - 1, 0),
                     crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
   ${FENCE}
 `,

@@ -130,8 +130,7 @@ export function isTaken(tx: Connection, row: ClaimedRow, now: number): boolean {
   const becomes = unreadable ? 'parked' : 'in_progress'
   book(tx, row.run_id, row.grp, { planned: -1, [becomes]: 1 }, now)
   if (unreadable) {
-    const reason =
-      'its cursor is not valid JSON any more; look at it, then rewind or reset the target'
+    const reason = 'its cursor is not valid JSON any more: somebody wrote to the database by hand'
     tx.run(SET_ASIDE, { id: row.id, now, reason })
   }
   return !unreadable

@@ -93,15 +93,16 @@ type Job = {
   reject: (e: unknown) => void
 }
 
-// SQLite has one writer at a time and wakes nobody who waits for it. A process that commits without a break starves
-// the others, and a long busy_timeout blocks its event loop meanwhile. So: who waits asks again every
-// millisecond or so without blocking, and who writes much pauses for longer than that now and then.
-const BURST_MS = 40
-const BREATH_MS = 4
-const YIELD_MS = 2
+// SQLite has one writer at a time and wakes nobody who waits for it. A long busy_timeout blocks the event loop, and its
+// pauses grow until a process that commits without a break starves the others. So who waits asks again without
+// blocking: at first after growing pauses, which lets the one at work get on; then, when that has lasted
+// for some while, every millisecond, so that its turn comes soon however busy the others are.
 const RETRY_MS = 1
 const RETRY_MAX_MS = 8
+const URGENT_AFTER_MS = 50
 const PATIENCE_MS = 10_000
+/** How long this process writes before its other work has a turn. */
+const YIELD_MS = 2
 
 /**
  * The database file. All writes of this process go through one queue, each in a `BEGIN IMMEDIATE` of its own, so that
@@ -113,8 +114,6 @@ export class Database {
   readonly writer: Connection
   readonly #queue: Job[] = []
   #pumping = false
-  #burstSince = 0
-  #lastWriteAt = 0
   #yieldedAt = 0
 
   constructor(where: string, writer: Connection, reader: Connection) {
@@ -148,7 +147,6 @@ export class Database {
   async #pump(): Promise<void> {
     this.#pumping = true
     for (let job = this.#queue.shift(); job; job = this.#queue.shift()) {
-      await this.#breathe()
       try {
         job.resolve((await this.#transact(job)) as never)
       } catch (error) {
@@ -161,9 +159,7 @@ export class Database {
 
   /** Whatever else the process has to do comes between two transactions. */
   async #yield(): Promise<void> {
-    const now = performance.now()
-    this.#lastWriteAt = now
-    if (now - this.#yieldedAt < YIELD_MS) return
+    if (performance.now() - this.#yieldedAt < YIELD_MS) return
     await setImmediate()
     this.#yieldedAt = performance.now()
   }
@@ -182,21 +178,22 @@ export class Database {
   }
 
   async #begin(name: string): Promise<void> {
-    const giveUpAt = performance.now() + PATIENCE_MS
+    const askedAt = performance.now()
     for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, RETRY_MAX_MS)) {
       try {
         this.writer.frame(BEGIN, `${name}:begin`)
         return
       } catch (error) {
         if (!isBusy(error)) throw error
-        if (performance.now() > giveUpAt) {
+        const waitedMs = performance.now() - askedAt
+        if (waitedMs > PATIENCE_MS) {
           throw new StoreUnavailable(
             `The database ${this.where} has been locked by another process for ${PATIENCE_MS / 1000} s. ` +
               'Look for a program that keeps a transaction open (a database browser, a backup).',
             { cause: error },
           )
         }
-        await sleep(pauseMs * (0.5 + Math.random()))
+        await sleep(waitedMs > URGENT_AFTER_MS ? RETRY_MS : pauseMs * (0.5 + Math.random()))
       }
     }
   }
@@ -207,13 +204,5 @@ export class Database {
     } catch {
       // An error such as a full disk has rolled back already.
     }
-  }
-
-  async #breathe(): Promise<void> {
-    const now = performance.now()
-    if (now - this.#lastWriteAt >= BREATH_MS) this.#burstSince = now
-    if (now - this.#burstSince < BURST_MS) return
-    await sleep(BREATH_MS)
-    this.#burstSince = performance.now()
   }
 }

@@ -32,6 +32,7 @@ export async function openSqlite(file: string): Promise<Store> {
   return {
     engine: 'sqlite',
     where: path,
+    remarks: [],
     now: async () => Date.now(),
     ...runVerbs(db),
     ...claimVerbs(db),

@@ -15,11 +15,13 @@ const HELD_BY = sql(
    ORDER BY t.id LIMIT :limit
 `,
 )
-// Recovery is fenced too: it acts only on what it judged, and only while the worker's silence lasts.
+// Recovery is fenced too: it acts only on what it judged, and only while the worker's silence lasts. What was begun goes
+// before everything else in line.
 const TAKE_BACK = sql(
   'recover:take-back',
   /* sql */ `
-  UPDATE target SET status = :status, ready_at = NULL, last_error = :because,
+  UPDATE target SET status = :status, claim_id = NULL, last_error = :because,
+                    ready_at = CASE WHEN :status = 'planned' THEN 0 END,
                     finished_at = CASE WHEN :status IN ('failed', 'parked') THEN :now END
    WHERE id = :target AND epoch = :epoch AND claim_id = :claimId AND status = 'in_progress'
      AND seq = :seq

@@ -2,7 +2,8 @@ import process from 'node:process'
 import { EXIT, UsageError } from '../../model/errors.ts'
 import { safeJson } from '../../observe/safe-text.ts'
 import { findAddress } from '../address.ts'
-import { loadSettings, settingsFolder, type Settings } from '../config.ts'
+import { configFolder } from '../../runtime/config-file.ts'
+import { loadSettings, type Settings } from '../config.ts'
 import type { Answer, Command, Context } from './command.ts'
 import { makeDatabase } from './database.ts'
 import type { Option } from './option.ts'
@@ -25,7 +26,7 @@ export async function execute(
       flag: flags['db'] as string | undefined,
       env: process.env['UNSTUCK_DB'],
       configured: async () => (await loadOnce()).db,
-      folder: settingsFolder(cwd),
+      folder: configFolder(cwd),
     }),
   )
   const context: Context<any, any> = {

@@ -33,7 +33,7 @@ export const heart = /* sql */ `
     grp              TEXT NOT NULL DEFAULT '',
     url              TEXT,
     status           TEXT NOT NULL DEFAULT 'planned',
-    ready_at         INTEGER,               -- null: at once
+    ready_at         INTEGER,               -- null: fresh, at once; 0: begun before, goes first
     epoch            INTEGER NOT NULL DEFAULT 0,
     claim_id         TEXT,
     worker_id        TEXT,

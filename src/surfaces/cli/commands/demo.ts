@@ -12,7 +12,7 @@ import { printReport } from '../../../demo/report-text.ts'
 import { EXIT } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
 import { redact } from '../../../observe/redact.ts'
-import { settingsFolder } from '../../config.ts'
+import { configFolder } from '../../../runtime/config-file.ts'
 import { defineCommand, type Context } from '../command.ts'
 import { option } from '../option.ts'
 import { plural } from '../paper/words.ts'
@@ -43,7 +43,7 @@ export const demo = defineCommand({
       ...context.options,
       seed,
       db: isDatabaseGiven() ? await context.database.address() : null,
-      home: join(settingsFolder(process.cwd()), '.unstuck', 'demo'),
+      home: join(configFolder(process.cwd()), '.unstuck', 'demo'),
       narrator: (headline) => makeNarrator(headline, context),
       interrupted: onInterrupt(),
     })
@@ -132,6 +132,6 @@ function load(): number {
 }
 
 function shorter(path: string): string {
-  const short = relative(settingsFolder(process.cwd()), path)
+  const short = relative(configFolder(process.cwd()), path)
   return short.startsWith('..') ? path : short
 }

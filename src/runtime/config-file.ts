@@ -1,0 +1,26 @@
+import { existsSync } from 'node:fs'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
+
+const NAMES = ['unstuck.config.ts', 'unstuck.config.mts', 'unstuck.config.js', 'unstuck.config.mjs']
+
+/** The config that counts for a folder: in it, or in the nearest folder above. */
+export function findConfig(from: string): string | null {
+  for (let folder = resolve(from); ; folder = dirname(folder)) {
+    const found = NAMES.map((name) => join(folder, name)).find((path) => existsSync(path))
+    if (found) return found
+    if (folder === dirname(folder)) return null
+  }
+}
+
+/** The folder that relative database paths count from. */
+export function configFolder(cwd: string): string {
+  const path = findConfig(cwd)
+  return path === null ? cwd : dirname(path)
+}
+
+/** An address whose path, if it has one, is absolute: so that cron and a shell elsewhere share one guard. */
+export function absoluteAddress(address: string, folder: string): string {
+  if (!address.startsWith('sqlite:')) return address
+  const path = address.slice('sqlite:'.length)
+  return isAbsolute(path) ? address : `sqlite:${join(folder, path)}`
+}
