@@ -1,23 +1,27 @@
 import { openStore } from '../src/store/open.ts'
+import type { Prepare } from './contender.ts'
 import { hired } from './crew.ts'
 import { pageOf } from './page.ts'
 
-/** Checkpoints by the store for so long, so many targets at once. Answers how many were saved. */
-export async function ours(db: string, atOnce: number, ms: number): Promise<number> {
+/** Checkpoints by the store, so many targets at once. */
+export const ours: Prepare = async (db, atOnce) => {
   const store = await openStore(db, { writer: String(process.pid), connections: atOnce })
   const claim = await hired(store)
-  const claimed = await claim(atOnce)
-  const end = performance.now() + ms
-  let saved = 0
-  await Promise.all(
-    claimed.map(async (target) => {
-      for (let seq = 0; performance.now() < end; seq++) {
-        const [outcome] = await store.checkpoint([pageOf(target, seq)])
-        if (!outcome!.ok) throw outcome!.error
-        saved++
-      }
-    }),
-  )
-  await store.close()
-  return saved
+  const targets = (await claim(atOnce)).map((claimed) => ({ claimed, seq: 0 }))
+  return {
+    run: async (until) => {
+      let saved = 0
+      await Promise.all(
+        targets.map(async (target) => {
+          for (; Date.now() < until; target.seq++) {
+            const [outcome] = await store.checkpoint([pageOf(target.claimed, target.seq)])
+            if (!outcome!.ok) throw outcome!.error
+            saved++
+          }
+        }),
+      )
+      return saved
+    },
+    close: () => store.close(),
+  }
 }

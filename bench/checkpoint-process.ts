@@ -1,10 +1,14 @@
-// One of the processes of `bench/checkpoint.ts`. Arguments: ours or raw, database, targets at once, milliseconds.
+// One of the processes of `bench/checkpoint.ts`. Arguments: ours or raw, database, targets at once.
 import { once } from 'node:events'
+import process from 'node:process'
 import { ours } from './checkpoint-ours.ts'
 import { raw } from './checkpoint-raw.ts'
+import { warmedUp } from './contender.ts'
 
-const [, , side, db, atOnce, ms] = process.argv
+const [, , side, db, atOnce] = process.argv as string[]
+const contender = await warmedUp(side === 'raw' ? raw : ours)(db!, Number(atOnce))
 process.send!('ready')
-await once(process, 'message')
-process.send!(await (side === 'raw' ? raw : ours)(db!, Number(atOnce), Number(ms)))
+const [until] = (await once(process, 'message')) as [number]
+process.send!(await contender.run(until))
+await contender.close()
 process.disconnect()

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
+import type { Prepare } from './contender.ts'
 import { pageItems } from './page.ts'
 
 // The same work without Unstuck: a fenced update of the target and ten upserts, in one transaction, durable. No books,
@@ -25,9 +26,9 @@ export async function prepareRaw(db: string): Promise<void> {
   await client.end()
 }
 
-export function raw(db: string, atOnce: number, ms: number): Promise<number> {
-  return db.startsWith('sqlite:') ? rawSqlite(db, atOnce, ms) : rawPostgres(db, atOnce, ms)
-}
+/** Both engines' raw way. */
+export const raw: Prepare = (db, atOnce) =>
+  db.startsWith('sqlite:') ? rawSqlite(db, atOnce) : rawPostgres(db, atOnce)
 
 function openRaw(db: string): DatabaseSync {
   const raw = new DatabaseSync(db.slice('sqlite:'.length), { timeout: 10_000 })
@@ -35,8 +36,10 @@ function openRaw(db: string): DatabaseSync {
   return raw
 }
 
-async function rawSqlite(file: string, atOnce: number, ms: number): Promise<number> {
+const rawSqlite: Prepare = async (file, atOnce) => {
   const db = openRaw(file)
+  const begin = db.prepare('BEGIN IMMEDIATE')
+  const commit = db.prepare('COMMIT')
   const advance = db.prepare(`
     UPDATE raw_target SET seq = seq + 1, page = ?, next_url = ?
      WHERE id = ? AND epoch = 1 AND claim_id = ? AND status = 'in_progress' AND seq = ?`)
@@ -50,30 +53,28 @@ async function rawSqlite(file: string, atOnce: number, ms: number): Promise<numb
     seq: 0,
   }))
   for (const { id, claim } of targets) insert.run(id, claim)
-  const end = performance.now() + ms
-  let saved = 0
-  while (performance.now() < end) {
-    const target = targets[saved % atOnce]!
-    const page = target.seq + 1
-    db.exec('BEGIN IMMEDIATE')
-    if (
-      advance.run(
-        page,
-        `https://directory.example/?page=${page + 1}`,
-        target.id,
-        target.claim,
-        target.seq,
-      ).changes !== 1
-    ) {
-      throw new Error('fenced')
-    }
-    for (const { url, data } of pageItems(target.id, page)) save.run(url, JSON.stringify(data))
-    db.exec('COMMIT')
-    target.seq++
-    saved++
+  return {
+    run: async (until) => {
+      let saved = 0
+      while (Date.now() < until) {
+        const target = targets[saved % atOnce]!
+        const page = target.seq + 1
+        begin.run()
+        const { changes } = advance.run(page, nextUrl(page), target.id, target.claim, target.seq)
+        if (changes !== 1) throw new Error('fenced')
+        for (const { url, data } of pageItems(target.id, page)) save.run(url, JSON.stringify(data))
+        commit.run()
+        target.seq++
+        saved++
+      }
+      return saved
+    },
+    close: async () => db.close(),
   }
-  db.close()
-  return saved
+}
+
+function nextUrl(page: number): string {
+  return `https://directory.example/?page=${page + 1}`
 }
 
 const STATEMENT = `
@@ -89,33 +90,36 @@ const STATEMENT = `
   SELECT seq FROM advanced
 `
 
-async function rawPostgres(db: string, atOnce: number, ms: number): Promise<number> {
+const rawPostgres: Prepare = async (db, atOnce) => {
   const pool = new pg.Pool({ connectionString: db, max: atOnce })
-  const end = performance.now() + ms
-  let saved = 0
-  await Promise.all(
-    Array.from({ length: atOnce }, async () => {
-      const [id, claim] = [randomUUID(), randomUUID()]
-      await pool.query(`INSERT INTO raw_target VALUES ($1, 1, $2, 'in_progress', 0, 0, NULL)`, [
-        id,
-        claim,
-      ])
-      for (let seq = 0; performance.now() < end; seq++) {
-        const page = seq + 1
-        const values = [
-          page,
-          `https://directory.example/?page=${page + 1}`,
-          id,
-          claim,
-          seq,
-          JSON.stringify(pageItems(id, page)),
-        ]
-        const { rowCount } = await pool.query({ name: 'raw', text: STATEMENT, values })
-        if (rowCount !== 1) throw new Error('fenced')
-        saved++
-      }
-    }),
-  )
-  await pool.end()
-  return saved
+  const targets = Array.from({ length: atOnce }, () => ({
+    id: randomUUID(),
+    claim: randomUUID(),
+    seq: 0,
+  }))
+  for (const { id, claim } of targets) {
+    await pool.query(`INSERT INTO raw_target VALUES ($1, 1, $2, 'in_progress', 0, 0, NULL)`, [
+      id,
+      claim,
+    ])
+  }
+  return {
+    run: async (until) => {
+      let saved = 0
+      await Promise.all(
+        targets.map(async (target) => {
+          for (; Date.now() < until; target.seq++) {
+            const page = target.seq + 1
+            const items = JSON.stringify(pageItems(target.id, page))
+            const values = [page, nextUrl(page), target.id, target.claim, target.seq, items]
+            const { rowCount } = await pool.query({ name: 'raw', text: STATEMENT, values })
+            if (rowCount !== 1) throw new Error('fenced')
+            saved++
+          }
+        }),
+      )
+      return saved
+    },
+    close: () => pool.end(),
+  }
 }

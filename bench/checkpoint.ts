@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { openStore } from '../src/store/open.ts'
 import { ours } from './checkpoint-ours.ts'
 import { prepareRaw, raw } from './checkpoint-raw.ts'
+import { warmedUp, type Prepare } from './contender.ts'
 import { planned } from './crew.ts'
 import { benchEngines, type BenchEngine } from './databases.ts'
 import { median, print } from './figures.ts'
@@ -11,14 +12,15 @@ import { median, print } from './figures.ts'
 const ROUNDS = 5
 const ROUND_MS = 1_500
 
-type Work = (db: string, atOnce: number, ms: number) => Promise<number>
-
 /** Checkpoints per second beside the same transaction made raw, in turns, in the same run. */
 export async function benchCheckpoint(engines: readonly string[]): Promise<void> {
   for (const engine of await benchEngines(engines)) {
     try {
       for (const atOnce of [1, 4, 16]) {
-        await compare(engine, `${atOnce} at once`, atOnce, { ours, raw })
+        await compare(engine, `${atOnce} at once`, atOnce, {
+          ours: warmedUp(ours),
+          raw: warmedUp(raw),
+        })
       }
       await compare(engine, '4 processes', 4, {
         ours: inProcesses('ours'),
@@ -34,7 +36,7 @@ async function compare(
   engine: BenchEngine,
   what: string,
   atOnce: number,
-  work: { ours: Work; raw: Work },
+  contenders: { ours: Prepare; raw: Prepare },
 ): Promise<void> {
   const rates: Record<'ours' | 'raw', number[]> = { ours: [], raw: [] }
   for (let round = 0; round < ROUNDS; round++) {
@@ -42,8 +44,9 @@ async function compare(
       const db = await engine.create()
       if (side === 'raw') await prepareRaw(db.url)
       else await prepareOurs(db.url)
-      if (side === 'raw' && engine.name === 'sqlite') await prepareOurs(db.url)
-      const saved = await work[side](db.url, atOnce, ROUND_MS)
+      const contender = await contenders[side](db.url, atOnce)
+      const saved = await contender.run(Date.now() + ROUND_MS)
+      await contender.close()
       rates[side].push((saved * 1000) / ROUND_MS)
       await db.drop()
     }
@@ -67,17 +70,20 @@ async function prepareOurs(db: string): Promise<void> {
 
 const PROCESSES = 4
 
-/** The same in four processes on one run, all started before the clock is. */
-function inProcesses(side: 'ours' | 'raw'): Work {
-  return async (db, atOnce, ms) => {
+/** The same in four processes on one run, all ready before the clock is started, all until the same moment. */
+function inProcesses(side: 'ours' | 'raw'): Prepare {
+  return async (db, atOnce) => {
     const module = fileURLToPath(new URL('./checkpoint-process.ts', import.meta.url))
-    const children = Array.from({ length: PROCESSES }, () =>
-      fork(module, [side, db, String(atOnce / PROCESSES), String(ms)]),
-    )
+    const args = [side, db, String(atOnce / PROCESSES)]
+    const children = Array.from({ length: PROCESSES }, () => fork(module, args))
     await Promise.all(children.map((child) => once(child, 'message')))
-    for (const child of children) child.send('go')
-    const answers = await Promise.all(children.map((child) => once(child, 'message')))
-    const saved = answers.map(([answer]) => answer as number)
-    return saved.reduce((sum, n) => sum + n, 0)
+    return {
+      run: async (until) => {
+        for (const child of children) child.send(until)
+        const answers = await Promise.all(children.map((child) => once(child, 'message')))
+        return answers.reduce((sum, [saved]) => sum + (saved as number), 0)
+      },
+      close: async () => {},
+    }
   }
 }

@@ -97,9 +97,10 @@ type Job = {
 // pauses grow until a process that commits without a break starves the others. So who waits asks again without
 // blocking: at first after growing pauses, which lets the one at work get on; then, when that has lasted
 // for some while, every millisecond, so that its turn comes soon however busy the others are.
-const RETRY_MS = 1
-const RETRY_MAX_MS = 8
-const URGENT_AFTER_MS = 50
+const RETRY_MS = 4
+const RETRY_MAX_MS = 32
+const URGENT_AFTER_MS = 200
+const URGENT_MS = 1
 const PATIENCE_MS = 10_000
 /** How long this process writes before its other work has a turn. */
 const YIELD_MS = 2
@@ -193,7 +194,7 @@ export class Database {
             { cause: error },
           )
         }
-        await sleep(waitedMs > URGENT_AFTER_MS ? RETRY_MS : pauseMs * (0.5 + Math.random()))
+        await sleep(waitedMs > URGENT_AFTER_MS ? URGENT_MS : pauseMs * (0.5 + Math.random()))
       }
     }
   }
