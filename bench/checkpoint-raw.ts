@@ -1,70 +1,60 @@
-import { randomUUID } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
+import type { Claimed } from '../src/model/claim.ts'
+import { openStore } from '../src/store/open.ts'
 import type { Prepare } from './contender.ts'
+import { hired } from './crew.ts'
 import { pageItems } from './page.ts'
 
-// The same work without Unstuck: a fenced update of the target and ten upserts, in one transaction, durable. No books,
-// no content hash, no canonical addresses, no versions of items.
-
-const TABLES = (json: string, id: string): string => `
-  CREATE TABLE raw_target (id ${id} PRIMARY KEY, epoch INTEGER NOT NULL, claim_id ${id} NOT NULL, status TEXT NOT NULL,
-                           seq INTEGER NOT NULL, page INTEGER NOT NULL, next_url TEXT);
-  CREATE TABLE raw_item (source TEXT NOT NULL, key TEXT NOT NULL, data ${json} NOT NULL, PRIMARY KEY (source, key));
-`
-
-export async function prepareRaw(db: string): Promise<void> {
-  if (db.startsWith('sqlite:')) {
-    const raw = openRaw(db)
-    raw.exec(TABLES('TEXT', 'TEXT'))
-    raw.close()
-    return
-  }
-  const client = new pg.Client({ connectionString: db })
-  await client.connect()
-  await client.query(TABLES('jsonb', 'uuid'))
-  await client.end()
-}
+// The same transaction on the same tables by the driver alone: the fenced update of the target, then ten upserts, durable.
+// Without all that Unstuck adds: no books, no hash of the content, no canonical addresses, no outcomes.
 
 /** Both engines' raw way. */
 export const raw: Prepare = (db, atOnce) =>
   db.startsWith('sqlite:') ? rawSqlite(db, atOnce) : rawPostgres(db, atOnce)
 
-function openRaw(db: string): DatabaseSync {
-  const raw = new DatabaseSync(db.slice('sqlite:'.length), { timeout: 10_000 })
-  raw.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000')
-  return raw
+type Target = Claimed & { at: number }
+
+async function claimedTargets(db: string, count: number): Promise<Target[]> {
+  const store = await openStore(db)
+  const claim = await hired(store)
+  const claimed = await claim(count)
+  await store.close()
+  return claimed.map((target) => ({ ...target, at: 0 }))
 }
 
-const rawSqlite: Prepare = async (file, atOnce) => {
-  const db = openRaw(file)
+function nextUrl(page: number): string {
+  return `https://directory.example/?page=${page + 1}`
+}
+
+const rawSqlite: Prepare = async (address, atOnce) => {
+  const targets = await claimedTargets(address, atOnce)
+  const db = new DatabaseSync(address.slice('sqlite:'.length), { timeout: 10_000 })
+  db.exec('PRAGMA synchronous = FULL; PRAGMA cache_size = -16000')
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
   const advance = db.prepare(`
-    UPDATE raw_target SET seq = seq + 1, page = ?, next_url = ?
-     WHERE id = ? AND epoch = 1 AND claim_id = ? AND status = 'in_progress' AND seq = ?`)
+    UPDATE target SET seq = seq + 1, page = ?5, next_url = ?6, last_activity_at = ?7
+     WHERE id = ?1 AND epoch = ?2 AND claim_id = ?3 AND status = 'in_progress' AND seq = ?4`)
   const save = db.prepare(`
-    INSERT INTO raw_item (source, key, data) VALUES ('bench', ?, ?)
-    ON CONFLICT (source, key) DO UPDATE SET data = excluded.data`)
-  const insert = db.prepare(`INSERT INTO raw_target VALUES (?, 1, ?, 'in_progress', 0, 0, NULL)`)
-  const targets = Array.from({ length: atOnce }, () => ({
-    id: randomUUID(),
-    claim: randomUUID(),
-    seq: 0,
-  }))
-  for (const { id, claim } of targets) insert.run(id, claim)
+    INSERT INTO item (source, key, key_version, url, data, run_id, first_seen_at, last_seen_at, changed_at)
+    VALUES ('bench', ?1, 1, NULL, ?2, ?3, ?4, ?4, ?4)
+    ON CONFLICT (source, key) DO UPDATE SET data = excluded.data, last_seen_at = excluded.last_seen_at`)
   return {
     run: async (until) => {
       let saved = 0
       while (Date.now() < until) {
         const target = targets[saved % atOnce]!
-        const page = target.seq + 1
+        const page = target.at + 1
+        const now = Date.now()
+        const fence = [target.target, target.epoch, target.claimId, target.at]
         begin.run()
-        const { changes } = advance.run(page, nextUrl(page), target.id, target.claim, target.seq)
-        if (changes !== 1) throw new Error('fenced')
-        for (const { url, data } of pageItems(target.id, page)) save.run(url, JSON.stringify(data))
+        if (advance.run(...fence, page, nextUrl(page), now).changes !== 1) throw new Error('fenced')
+        for (const { url, data } of pageItems(target.target, page)) {
+          save.run(url, JSON.stringify(data), target.run, now)
+        }
         commit.run()
-        target.seq++
+        target.at++
         saved++
       }
       return saved
@@ -73,49 +63,40 @@ const rawSqlite: Prepare = async (file, atOnce) => {
   }
 }
 
-function nextUrl(page: number): string {
-  return `https://directory.example/?page=${page + 1}`
-}
-
 const STATEMENT = `
   WITH advanced AS (
-    UPDATE raw_target SET seq = seq + 1, page = $1, next_url = $2
-     WHERE id = $3 AND epoch = 1 AND claim_id = $4 AND status = 'in_progress' AND seq = $5
-    RETURNING seq
+    UPDATE unstuck.target SET seq = seq + 1, page = $5, next_url = $6, last_activity_at = clock_timestamp()
+     WHERE id = $1 AND epoch = $2 AND claim_id = $3 AND status = 'in_progress' AND seq = $4
+    RETURNING seq, run_id
   ), saved AS (
-    INSERT INTO raw_item (source, key, data)
-    SELECT 'bench', i.url, i.data FROM json_to_recordset($6::json) AS i (url text, data jsonb), advanced
-    ON CONFLICT (source, key) DO UPDATE SET data = excluded.data
+    INSERT INTO unstuck.item (source, key, key_version, data, changed_in, run_id)
+    SELECT 'bench', i.url, 1, i.data, $7, a.run_id
+      FROM json_to_recordset($8::json) AS i (url text, data jsonb), advanced a
+    ON CONFLICT (source, key) DO UPDATE SET data = excluded.data, last_seen_at = excluded.last_seen_at
   )
   SELECT seq FROM advanced
 `
 
 const rawPostgres: Prepare = async (db, atOnce) => {
+  const targets = await claimedTargets(db, atOnce)
   const pool = new pg.Pool({ connectionString: db, max: atOnce })
-  const targets = Array.from({ length: atOnce }, () => ({
-    id: randomUUID(),
-    claim: randomUUID(),
-    seq: 0,
-  }))
-  for (const { id, claim } of targets) {
-    await pool.query(`INSERT INTO raw_target VALUES ($1, 1, $2, 'in_progress', 0, 0, NULL)`, [
-      id,
-      claim,
-    ])
+  // The server ends its sessions when the database is dropped.
+  pool.on('error', () => {})
+  const save = async (target: Target): Promise<void> => {
+    const page = target.at + 1
+    const items = JSON.stringify(pageItems(target.target, page))
+    const fence = [target.target, target.epoch, target.claimId, target.at]
+    const values = [...fence, page, nextUrl(page), `${target.claimId}/${page}`, items]
+    const { rowCount } = await pool.query({ name: 'raw', text: STATEMENT, values })
+    if (rowCount !== 1) throw new Error('fenced')
+    target.at++
   }
   return {
     run: async (until) => {
       let saved = 0
       await Promise.all(
         targets.map(async (target) => {
-          for (; Date.now() < until; target.seq++) {
-            const page = target.seq + 1
-            const items = JSON.stringify(pageItems(target.id, page))
-            const values = [page, nextUrl(page), target.id, target.claim, target.seq, items]
-            const { rowCount } = await pool.query({ name: 'raw', text: STATEMENT, values })
-            if (rowCount !== 1) throw new Error('fenced')
-            saved++
-          }
+          for (; Date.now() < until; saved++) await save(target)
         }),
       )
       return saved

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { openStore } from '../src/store/open.ts'
 import { ours } from './checkpoint-ours.ts'
-import { prepareRaw, raw } from './checkpoint-raw.ts'
+import { raw } from './checkpoint-raw.ts'
 import { warmedUp, type Prepare } from './contender.ts'
 import { planned } from './crew.ts'
 import { benchEngines, type BenchEngine } from './databases.ts'
@@ -42,8 +42,7 @@ async function compare(
   for (let round = 0; round < ROUNDS; round++) {
     for (const side of round % 2 === 0 ? (['ours', 'raw'] as const) : (['raw', 'ours'] as const)) {
       const db = await engine.create()
-      if (side === 'raw') await prepareRaw(db.url)
-      else await prepareOurs(db.url)
+      await prepareRun(db.url)
       const contender = await contenders[side](db.url, atOnce)
       const saved = await contender.run(Date.now() + ROUND_MS)
       await contender.close()
@@ -62,7 +61,7 @@ async function compare(
   })
 }
 
-async function prepareOurs(db: string): Promise<void> {
+async function prepareRun(db: string): Promise<void> {
   const store = await openStore(db)
   await planned(store, 64)
   await store.close()
@@ -83,7 +82,9 @@ function inProcesses(side: 'ours' | 'raw'): Prepare {
         const answers = await Promise.all(children.map((child) => once(child, 'message')))
         return answers.reduce((sum, [saved]) => sum + (saved as number), 0)
       },
-      close: async () => {},
+      close: async () => {
+        await Promise.all(children.map((child) => child.exitCode ?? once(child, 'exit')))
+      },
     }
   }
 }

@@ -4,6 +4,7 @@ import { messageOf, PageBehind, PageRejected } from '../../model/errors.ts'
 import type { Store } from '../store.ts'
 import { sql, type Asks, type Database } from './database.ts'
 import { isDataError } from './errors.ts'
+import { itemJson, saveOnePage } from './one-page.ts'
 import { countRefused, isSameClaim, leaseLost, standings } from './refusal.ts'
 import { ADD_UP } from './tally.ts'
 import { runInTransaction, UsersError } from './users-statements.ts'
@@ -135,6 +136,11 @@ async function save(
 
 /** Which of the pages are in now, and under which number. */
 async function advance(db: Asks, pages: readonly Numbered[]): Promise<Map<number, number>> {
+  const [only] = pages
+  if (only && pages.length === 1) {
+    const seq = await saveOnePage(db, only.page)
+    return seq === null ? new Map() : new Map([[only.n, seq]])
+  }
   const rows = await db.book<{ n: number; seq: number }>(CHECKPOINT, [
     JSON.stringify(pages.map(toRow)),
     itemsJson(pages),
@@ -218,13 +224,9 @@ function toRow({ n, page }: Numbered): Record<string, unknown> {
   }
 }
 
-/** The items' data is JSON text already: it goes in as it is. An address that is its own key is not kept twice. */
 function itemsJson(pages: readonly Numbered[]): string {
   const items = pages.flatMap(({ n, page }) =>
-    page.items.map(({ key, keyVersion, url, data }) => {
-      const address = JSON.stringify(url === key ? null : url)
-      return `{"n":${n},"key":${JSON.stringify(key)},"key_version":${keyVersion},"url":${address},"data":${data}}`
-    }),
+    page.items.map((item) => `{"n":${n},${itemJson(item).slice(1)}`),
   )
   return `[${items.join(',')}]`
 }
