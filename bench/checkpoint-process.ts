@@ -5,7 +5,7 @@ import { ours } from './checkpoint-ours.ts'
 import { raw } from './checkpoint-raw.ts'
 import { warmedUp } from './contender.ts'
 
-const [, , side, db, atOnce] = process.argv as string[]
+const [, , side, db, atOnce] = process.argv
 const contender = await warmedUp(side === 'raw' ? raw : ours)(db!, Number(atOnce))
 process.send!('ready')
 const [until] = (await once(process, 'message')) as [number]

@@ -1,4 +1,4 @@
-import { fork } from 'node:child_process'
+import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { openStore } from '../src/store/open.ts'
@@ -83,8 +83,12 @@ function inProcesses(side: 'ours' | 'raw'): Prepare {
         return answers.reduce((sum, [saved]) => sum + (saved as number), 0)
       },
       close: async () => {
-        await Promise.all(children.map((child) => child.exitCode ?? once(child, 'exit')))
+        await Promise.all(children.map(hasEnded))
       },
     }
   }
+}
+
+async function hasEnded(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null) await once(child, 'exit')
 }
