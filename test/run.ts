@@ -1,5 +1,8 @@
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { globSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import process from 'node:process'
 import { startServer, type TestServer } from '../src/testing/postgres.ts'
 
@@ -8,9 +11,10 @@ import { startServer, type TestServer } from '../src/testing/postgres.ts'
  * With UNSTUCK_TEST_PG set, that server is used instead.
  */
 
-const CONCURRENCY = 2
 const given = process.argv.slice(2)
 const files = given.length > 0 ? given : globSync(['src/**/*.test.ts', 'test/**/*.test.ts']).sort()
+/** These hold a time that is promised, so nothing else runs beside them. */
+const ALONE = ['test/crash/storm.test.ts', 'test/processes/bounded-recovery.test.ts']
 
 let server: TestServer | undefined
 try {
@@ -23,14 +27,41 @@ try {
   process.exit(1)
 }
 
-const env = { ...process.env, ...(server && { UNSTUCK_TEST_PG: server.url }) }
-const tests = spawn(process.execPath, ['--test', `--test-concurrency=${CONCURRENCY}`, ...files], {
-  stdio: 'inherit',
-  env,
-})
+const env = {
+  // The tests start hundreds of processes: each takes what the one before compiled.
+  NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
+  ...process.env,
+  ...(server && { UNSTUCK_TEST_PG: server.url }),
+}
+let stopped = false
+let tests: ChildProcess | undefined
 // From a terminal the tests hear it too. Either way they end first, then the server.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => tests.kill(signal))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    stopped = true
+    tests?.kill(signal)
+  })
+}
 
-tests.on('exit', (code) => {
-  void Promise.resolve(server?.remove()).finally(() => process.exit(code ?? 1))
-})
+async function run(concurrency: number, chosen: readonly string[]): Promise<number> {
+  if (chosen.length === 0 || stopped) return 0
+  const args = ['--test', `--test-concurrency=${concurrency}`, ...chosen]
+  tests = spawn(process.execPath, args, { stdio: 'inherit', env })
+  const [code] = (await once(tests, 'exit')) as [number | null]
+  return code ?? 1
+}
+
+const isAlone = (file: string): boolean => ALONE.includes(file)
+try {
+  const codes = [
+    await run(
+      2,
+      files.filter((file) => !isAlone(file)),
+    ),
+    await run(1, files.filter(isAlone)),
+  ]
+  process.exitCode = stopped ? 1 : Math.max(...codes)
+} finally {
+  await server?.remove()
+}
+process.exit()

@@ -23,12 +23,14 @@ export type StormReport = {
   readonly seed: number
   readonly run: Run
   readonly site: Site
-  readonly kills: Record<Phase | 'other', number>
+  readonly kills: Record<Phase, number>
   /**
    * From each kill to the next claim of the target that the killed process held; from the last kill of a process that
    * was free to take it, where that one was killed too.
    */
   readonly recoveriesMs: number[]
+  /** From each kill until its target could be claimed again. */
+  readonly claimableMs: number[]
   readonly ledger: { target: string; page: number }[]
   readonly items: Set<string>
 }
@@ -36,10 +38,14 @@ export type StormReport = {
 const BIN = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
 const CRAWL = fileURLToPath(new URL('./crawl.ts', import.meta.url))
 const FATE = new URL('./fate.ts', import.meta.url).href
+/** Phases too short to be hit from outside: there the process ends by its own hand. */
+const SELF_KILLS = ['recovery', 'claim', 'commit'] as const
+type SelfKill = (typeof SELF_KILLS)[number]
+const DOOMED_AT_ONCE = 2
 /** The kills here are not the targets' fault. */
 const POLICY = { ...DEFAULT_POLICY, maxCrashes: 1_000 }
 /** How many targets keep the storm going until its kills are used up. */
-const TARGETS_PER_KILL = 1.6
+const TARGETS_PER_KILL = 2.2
 
 /** A crawl by real processes that are killed with -9 again and again, in every phase of their work. */
 export async function crashStorm(db: TestDatabase, options: StormOptions): Promise<StormReport> {
@@ -52,6 +58,7 @@ export async function crashStorm(db: TestDatabase, options: StormOptions): Promi
   await store.enqueue({ id: runId, source: 'crash', kind: 'crawl', policy: POLICY })
   const storm = new Storm({ db, store, site, random, kills, say })
   try {
+    void storm.strike()
     await Promise.all(Array.from({ length: workers }, () => storm.keepOneAlive()))
   } finally {
     storm.end()
@@ -68,6 +75,7 @@ export async function crashStorm(db: TestDatabase, options: StormOptions): Promi
     run: (await store.run(runId))!,
     kills: storm.counts,
     recoveriesMs: storm.recoveriesMs,
+    claimableMs: storm.claimableMs,
     ledger,
     items: await allItems(store),
   }
@@ -83,14 +91,18 @@ type World = {
 }
 
 class Storm {
-  readonly counts: StormReport['kills'] = { claim: 0, fetch: 0, commit: 0, recovery: 0, other: 0 }
+  readonly counts: StormReport['kills'] = { claim: 0, fetch: 0, commit: 0, recovery: 0 }
   readonly recoveriesMs: number[] = []
+  readonly claimableMs: number[] = []
   readonly watches: Promise<void>[] = []
   readonly #world: World
   readonly #alive = new Set<ChildProcess>()
   /** When processes that held nothing were killed. */
   readonly #takersKilledAt: number[] = []
+  /** Those that will end by their own hand. */
+  readonly #doomed = new Set<ChildProcess>()
   #planned = 0
+  #fates = 0
   #isOver = false
 
   constructor(world: World) {
@@ -102,18 +114,33 @@ class Storm {
     while (true) {
       const fate = this.#nextFate()
       const child = this.#spawn(fate)
-      if (fate === 'fetch') void this.#strikeWhileFetching(child)
+      if (fate !== null) this.#doomed.add(child)
       const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
       const killedAt = Date.now()
       this.#alive.delete(child)
+      this.#doomed.delete(child)
       if (signal !== 'SIGKILL') {
         if (code !== 0)
           throw new Error(`a worker ended with exit code ${code} (seed ${this.#world.random.seed})`)
         // It outlived what was planned for it: the work was done first.
         return
       }
-      this.counts[fate ?? 'other']++
+      this.counts[fate ?? 'fetch']++
       this.watches.push(this.#watchRecovery(child.pid!, killedAt))
+    }
+  }
+
+  /** Kills workers from outside, each in the middle of a page. */
+  async strike(): Promise<void> {
+    const { site, random } = this.#world
+    while (!this.#isOver && this.#planned < this.#world.kills) {
+      await sleep(random.between(600, 1_500))
+      const fetching = [...this.#alive].filter(
+        (child) => !this.#doomed.has(child) && site.isFetching(child.pid!),
+      )
+      if (fetching.length === 0) continue
+      this.#planned++
+      random.pick(fetching).kill('SIGKILL')
     }
   }
 
@@ -122,19 +149,18 @@ class Storm {
     for (const child of this.#alive) child.kill('SIGKILL')
   }
 
-  #nextFate(): Phase | null {
-    if (this.#planned >= this.#world.kills) return null
+  /** Few at a time: who is killed together with all the others has nobody who could take up its work. */
+  #nextFate(): SelfKill | null {
+    const { kills } = this.#world
+    if (this.#planned >= kills || this.#doomed.size >= DOOMED_AT_ONCE) return null
     this.#planned++
-    const { random } = this.#world
-    return random.pick(['fetch', 'fetch', 'claim', 'commit', 'recovery'])
+    // Each phase in its turn, so that none is left out by chance.
+    return SELF_KILLS[this.#fates++ % SELF_KILLS.length]!
   }
 
-  #spawn(fate: Phase | null): ChildProcess {
+  #spawn(fate: SelfKill | null): ChildProcess {
     const { db, site, random } = this.#world
-    const phase =
-      fate === null || fate === 'fetch'
-        ? ''
-        : `${fate}:${random.between(1, fate === 'recovery' ? 4 : 25)}`
+    const nth = random.between(1, fate === 'recovery' ? 3 : 25)
     const child = spawn(
       process.execPath,
       ['--import', FATE, BIN, 'work', CRAWL, '--drain', '--no-start'],
@@ -146,24 +172,12 @@ class Storm {
           CRASH_DB: db.url,
           CRASH_SITE: site.url,
           CRASH_TARGETS: String(site.targets),
-          CRASH_FATE: phase,
+          CRASH_FATE: fate === null ? '' : `${fate}:${nth}`,
         },
       },
     )
     this.#alive.add(child)
     return child
-  }
-
-  async #strikeWhileFetching(child: ChildProcess): Promise<void> {
-    const { site, random } = this.#world
-    await sleep(random.between(300, 1_500))
-    while (child.exitCode === null && child.signalCode === null) {
-      if (site.isFetching(child.pid!)) {
-        child.kill('SIGKILL')
-        return
-      }
-      await sleep(5)
-    }
   }
 
   async #watchRecovery(pid: number, killedAt: number): Promise<void> {
@@ -180,7 +194,15 @@ class Storm {
           const since = this.#takersKilledAt.filter((at) => at > killedAt && at < takenAt)
           const tookMs = takenAt - Math.max(killedAt, ...since)
           this.recoveriesMs.push(tookMs)
-          this.#world.say(`process ${pid} killed; ${target.key} taken up after ${tookMs} ms`)
+          const judged = (await store.audit({ run: before.run, limit: 1_000 })).find(
+            (entry) => entry.target === before.id && entry.at >= killedAt,
+          )
+          const seenMs = judged ? judged.at - killedAt : null
+          if (seenMs !== null) this.claimableMs.push(seenMs)
+          this.#world.say(
+            `process ${pid} killed; ${target.key} taken back after ${seenMs} ms, taken up after ${takenAt - killedAt} ms` +
+              (since.length > 0 ? ` (${tookMs} ms after the last kill of who was free)` : ''),
+          )
           break
         }
         await sleep(15)

@@ -200,7 +200,7 @@ describe('an answer that got lost', () => {
     const run = await startCrawl(store, 1)
     const next = page(await claimOne(store, worker), { items: someItems(0, 3) })
 
-    const [outcome] = await lose('checkpoint:advance', () => store.checkpoint([next]))
+    const [outcome] = await lose('checkpoint:page', () => store.checkpoint([next]))
 
     assert.equal(ok(outcome!), 1)
     const { counts } = (await store.run(run))!

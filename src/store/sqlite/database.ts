@@ -96,11 +96,11 @@ type Job = {
 // SQLite has one writer at a time and wakes nobody who waits for it. A long busy_timeout blocks the event loop, and its
 // pauses grow until a process that commits without a break starves the others. So who waits asks again without
 // blocking: at first after growing pauses, which lets the one at work get on; then, when that has lasted
-// for some while, every millisecond, so that its turn comes soon however busy the others are.
+// for some while, often, so that its turn comes soon however busy the others are.
 const RETRY_MS = 4
 const RETRY_MAX_MS = 32
 const URGENT_AFTER_MS = 200
-const URGENT_MS = 1
+const URGENT_MS = 5
 const PATIENCE_MS = 10_000
 /** How long this process writes before its other work has a turn. */
 const YIELD_MS = 2
@@ -194,7 +194,7 @@ export class Database {
             { cause: error },
           )
         }
-        await sleep(waitedMs > URGENT_AFTER_MS ? URGENT_MS : pauseMs * (0.5 + Math.random()))
+        await sleep((waitedMs > URGENT_AFTER_MS ? URGENT_MS : pauseMs) * (0.5 + Math.random()))
       }
     }
   }

@@ -20,12 +20,12 @@ export type Database = {
 
 export function makeDatabase(findAddress: () => Promise<string>): Database {
   let address: Promise<string> | undefined
-  let store: Store | undefined
+  let store: Promise<Store> | undefined
 
   const database: Database = {
     address: () => (address ??= findAddress()),
     where: async () => redact(await database.address()),
-    open: async (options) => (store ??= await openStore(await database.address(), options)),
+    open: (options) => (store ??= database.address().then((found) => openStore(found, options))),
     openIfAny: async () => (isThere(await database.address()) ? database.open() : null),
     async openExisting() {
       const found = await database.openIfAny()
@@ -38,7 +38,8 @@ export function makeDatabase(findAddress: () => Promise<string>): Database {
     async close() {
       const open = store
       store = undefined
-      await open?.close()
+      // One that could not be opened has been complained about already.
+      await open?.then((found) => found.close()).catch(() => {})
     },
   }
   return database

@@ -12,7 +12,7 @@ const PLAIN_EVERY_MS = 10_000
  * go through it, so that they do not tear it.
  */
 export class LiveLine {
-  readonly #store: Store
+  readonly #openStore: () => Promise<Store>
   readonly #source: string
   readonly #output: Output
   readonly #terminal: boolean
@@ -21,8 +21,8 @@ export class LiveLine {
   #shown = ''
   #before: { at: number; pages: number } | null = null
 
-  constructor(store: Store, source: string, output: Output, prefix: string) {
-    this.#store = store
+  constructor(openStore: () => Promise<Store>, source: string, output: Output, prefix: string) {
+    this.#openStore = openStore
     this.#source = source
     this.#output = output
     this.#prefix = prefix
@@ -53,7 +53,9 @@ export class LiveLine {
 
   async #draw(): Promise<void> {
     // The line is a comfort: when the store cannot answer now, the log already says so.
-    const run = await this.#store.liveRun(this.#source).catch(() => null)
+    const run = await this.#openStore()
+      .then((store) => store.liveRun(this.#source))
+      .catch(() => null)
     if (!run || !this.#timer) return
     const text = this.#describe(run)
     if (!this.#terminal) return this.#output.note(`${this.#prefix}${text}`)

@@ -12,7 +12,6 @@ import { isWorkerProcess, Processes } from '../../../runtime/processes.ts'
 import { ensureRun } from '../../../runtime/run-start.ts'
 import { onStopSignals } from '../../../runtime/shutdown.ts'
 import { CrawlWorker } from '../../../runtime/worker.ts'
-import type { Store } from '../../../store/store.ts'
 import { defineCommand, type Context } from '../command.ts'
 import { LiveLine } from '../live-line.ts'
 import { argument, option } from '../option.ts'
@@ -58,14 +57,13 @@ export const work = defineCommand({
       concurrency: context.options.concurrency ?? loaded.concurrency,
       policy: settings.policyFor(loaded.source, loaded.policyOptions),
     }
-    const store = await context.database.open()
     const ended =
       context.options.workers > 1
-        ? await workInProcesses(context, crawl, store)
-        : await workHere(context, crawl, store)
+        ? await workInProcesses(context, crawl)
+        : await workHere(context, crawl)
     // What the crawl's own code left open (a pool, a timer, a page that was cut short) must not keep us here.
     setTimeout(() => process.exit(), LEFTOVERS_MS).unref()
-    return summarise(context, crawl, store, ended)
+    return summarise(context, crawl, ended)
   },
 })
 
@@ -74,12 +72,17 @@ const LEFTOVERS_MS = 250
 /** How it went, before what is left is looked at. */
 type Ended = { readonly code: number; readonly stopped: boolean }
 
-async function workHere(context: Work, crawl: Crawl, store: Store): Promise<Ended> {
+async function workHere(context: Work, crawl: Crawl): Promise<Ended> {
   const id = newId()
   const isChild = isWorkerProcess()
   const { stopDeadline: deadlineMs = STOP_DEADLINE_MS } = context.options
-  const line = new LiveLine(store, crawl.source, context.output, isChild ? `[${shortId(id)}] ` : '')
-  const journal = openJournal(join(await journalFolder(context, store), `${id}.jsonl`), id)
+  const line = new LiveLine(
+    () => context.database.open(),
+    crawl.source,
+    context.output,
+    isChild ? `[${shortId(id)}] ` : '',
+  )
+  const journal = openJournal(join(await journalFolder(context), `${id}.jsonl`), id)
   const worker = new CrawlWorker(crawl, {
     id,
     db: await context.database.address(),
@@ -110,9 +113,10 @@ async function workHere(context: Work, crawl: Crawl, store: Store): Promise<Ende
 }
 
 /** The parent: begins the run, keeps the processes alive, and shows how far they are. */
-async function workInProcesses(context: Work, crawl: Crawl, store: Store): Promise<Ended> {
+async function workInProcesses(context: Work, crawl: Crawl): Promise<Ended> {
   const { workers, drain, start, concurrency, stopDeadline } = context.options
-  const line = new LiveLine(store, crawl.source, context.output, '')
+  const line = new LiveLine(() => context.database.open(), crawl.source, context.output, '')
+  const store = await context.database.open()
   if (start) await ensureRun(store, crawl, (event) => line.log(sentence(event) ?? event.type))
   const processes = new Processes({
     count: workers,
@@ -122,7 +126,7 @@ async function workInProcesses(context: Work, crawl: Crawl, store: Store): Promi
       context.args.module,
       '--no-start',
       '--journal',
-      await journalFolder(context, store),
+      await journalFolder(context),
       ...(drain ? ['--drain'] : []),
       ...(concurrency === undefined ? [] : ['--concurrency', String(concurrency)]),
       ...(stopDeadline === undefined ? [] : ['--stop-deadline', `${stopDeadline}ms`]),
@@ -156,16 +160,17 @@ async function workInProcesses(context: Work, crawl: Crawl, store: Store): Promi
 }
 
 /** Beside the database where that is a file, else in this project's own folder. */
-async function journalFolder(context: Work, store: Store): Promise<string> {
+async function journalFolder(context: Work): Promise<string> {
   if (context.options.journal !== undefined) return context.options.journal
-  return store.engine === 'sqlite'
-    ? join(dirname(store.where), 'journal')
-    : join('.unstuck', 'journal')
+  const address = await context.database.address()
+  const isFile = address.startsWith('sqlite:')
+  return join(isFile ? dirname(address.slice('sqlite:'.length)) : '.unstuck', 'journal')
 }
 
-async function summarise(context: Work, crawl: Crawl, store: Store, ended: Ended): Promise<number> {
+async function summarise(context: Work, crawl: Crawl, ended: Ended): Promise<number> {
   if (ended.code !== EXIT.done) return ended.code
   if (isWorkerProcess()) return ended.stopped ? EXIT.resumable : EXIT.done
+  const store = await context.database.open()
   const [latest] = (await store.runs({ source: crawl.source, limit: 1 })).items
   const isLeft = latest !== undefined && latest.finishedAt === null
   if (isLeft) {
