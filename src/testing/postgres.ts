@@ -16,7 +16,7 @@ export type TestServer = {
 }
 
 const PASSWORD = 'unstuck'
-const SETTINGS = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200']
+const SETTINGS = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=500']
 
 export type ServerOptions = {
   /** Files in memory: for tests that make hundreds of databases and never cut the power. */

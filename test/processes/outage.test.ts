@@ -51,6 +51,7 @@ describe(
 
       kill(Number(readFileSync(postmaster, 'utf8').split('\n')[0]), 'SIGKILL')
       const [quick, slow] = programs
+      await slow!.says('trouble with the database')
       slow!.signal('SIGSTOP')
       await sleep(AWAY_MS)
       assert.deepEqual(

@@ -305,7 +305,7 @@ describe('a server in trouble', () => {
     const { stack, url } = await setUp()
     await using _ = stack
     const proxy = await startProxy(stack, url)
-    const store = await openOn(stack, `${proxy.url}?query_timeout=500`)
+    const store = await openOn(stack, `${proxy.url}?query_timeout=2000`)
     await store.now()
     proxy.fallSilent()
     await assert.rejects(store.now(), StoreUnavailable)
