@@ -76,7 +76,7 @@ export class RunHandle {
       next: checkpoint.next,
       pageTarget: report.pageTarget ?? this.#at.pageTarget,
       lastItemId: report.lastItemId ?? this.#at.lastItemId,
-      cursor: report.cursor ?? this.#at.cursor,
+      cursor: report.cursor === undefined ? this.#at.cursor : report.cursor,
     }
     return seq
   }

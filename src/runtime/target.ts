@@ -82,7 +82,7 @@ async function crawlPage(
       next,
       pageTarget: pageTarget ?? at.pageTarget,
       lastItemId: lastItemId ?? at.lastItemId,
-      cursor: cursor ?? at.cursor,
+      cursor: cursor === undefined ? at.cursor : cursor,
     },
   }
 }

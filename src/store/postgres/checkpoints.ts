@@ -4,7 +4,7 @@ import { messageOf, PageBehind, PageRejected } from '../../model/errors.ts'
 import type { Store } from '../store.ts'
 import { sql, type Asks, type Database } from './database.ts'
 import { isDataError } from './errors.ts'
-import { itemJson, saveOnePage } from './one-page.ts'
+import { itemJson, saveOnePage, SEEN_AGAIN } from './one-page.ts'
 import { countRefused, isSameClaim, leaseLost, standings } from './refusal.ts'
 import { ADD_UP } from './tally.ts'
 import { runInTransaction, UsersError } from './users-statements.ts'
@@ -52,14 +52,7 @@ export const CHECKPOINT = sql(
            a.source, o.key, o.key_version, o.url, coalesce(o.data, 'null'), a.checkpoint, a.run_id
       FROM offered o JOIN advanced a USING (n)
      ORDER BY a.source, o.key, o.nth DESC
-    ON CONFLICT (source, key) DO UPDATE SET
-      version      = item.version + (item.data <> excluded.data)::int,
-      changed_in   = CASE WHEN item.data <> excluded.data THEN excluded.changed_in ELSE item.changed_in END,
-      changed_at   = CASE WHEN item.data <> excluded.data THEN excluded.changed_at ELSE item.changed_at END,
-      data         = CASE WHEN item.data <> excluded.data THEN excluded.data ELSE item.data END,
-      url          = excluded.url,
-      run_id       = excluded.run_id,
-      last_seen_at = excluded.last_seen_at
+    ${SEEN_AGAIN}
     RETURNING changed_in, version
   ),
   changed AS (

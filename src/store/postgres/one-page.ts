@@ -3,6 +3,18 @@ import type { Item } from '../../model/item.ts'
 import { sql, type Asks } from './database.ts'
 import { ADD_UP } from './tally.ts'
 
+/** The end of every item's INSERT: the data moves, and its version with it, only when it differs. */
+export const SEEN_AGAIN = /* sql */ `
+  ON CONFLICT (source, key) DO UPDATE SET
+    version      = item.version + (item.data <> excluded.data)::int,
+    changed_in   = CASE WHEN item.data <> excluded.data THEN excluded.changed_in ELSE item.changed_in END,
+    changed_at   = CASE WHEN item.data <> excluded.data THEN excluded.changed_at ELSE item.changed_at END,
+    data         = CASE WHEN item.data <> excluded.data THEN excluded.data ELSE item.data END,
+    url          = excluded.url,
+    run_id       = excluded.run_id,
+    last_seen_at = excluded.last_seen_at
+`
+
 // The statement of `checkpoints.ts` for a single page, which is most of what a crawl sends: its values come one by one, and
 // what only a batch needs is gone, with a third of the time. $1 writer; the fence $2 to $7, of which $7 is
 // 'in_progress' (a literal would lead the planner to read the index of all claims); $17 the items, sorted, each once.
@@ -25,14 +37,7 @@ export const ONE_PAGE = sql(
     INSERT INTO unstuck.item (source, key, key_version, url, data, changed_in, run_id)
     SELECT $14, i.key, i.key_version, i.url, coalesce(i.data, 'null'), $15, a.run_id
       FROM advanced a, json_to_recordset($17::json) AS i (key text, key_version int, url text, data jsonb)
-    ON CONFLICT (source, key) DO UPDATE SET
-      version      = item.version + (item.data <> excluded.data)::int,
-      changed_in   = CASE WHEN item.data <> excluded.data THEN excluded.changed_in ELSE item.changed_in END,
-      changed_at   = CASE WHEN item.data <> excluded.data THEN excluded.changed_at ELSE item.changed_at END,
-      data         = CASE WHEN item.data <> excluded.data THEN excluded.data ELSE item.data END,
-      url          = excluded.url,
-      run_id       = excluded.run_id,
-      last_seen_at = excluded.last_seen_at
+    ${SEEN_AGAIN}
     RETURNING CASE WHEN changed_in = $15 THEN version END AS version
   ),
   booked AS (
