@@ -158,8 +158,10 @@ export class CrawlWorker {
     if (!live) return
     const { id, status, counts, createdAt } = live
     const left = `${openTargets(counts)} of ${totalTargets(counts)} targets are left`
-    const age = inWords((await this.#store.now()) - createdAt)
-    this.#options.log(`run ${shortId(id)} of ${source} is ${status}: ${left}, ${age} old`)
+    const now = await whenAvailable(() => this.#store.now(), this.#stopping.signal)
+    this.#options.log(
+      `run ${shortId(id)} of ${source} is ${status}: ${left}, ${inWords(now - createdAt)} old`,
+    )
   }
 
   /** Claims as many targets as slots are free. True when it got any. */

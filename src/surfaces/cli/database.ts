@@ -25,7 +25,17 @@ export function makeDatabase(findAddress: () => Promise<string>): Database {
   const database: Database = {
     address: () => (address ??= findAddress()),
     where: async () => redact(await database.address()),
-    open: (options) => (store ??= database.address().then((found) => openStore(found, options))),
+    open: (options) => {
+      store ??= database
+        .address()
+        .then((found) => openStore(found, options))
+        .catch((error: unknown) => {
+          // It may be there when it is asked for again.
+          store = undefined
+          throw error
+        })
+      return store
+    },
     openIfAny: async () => (isThere(await database.address()) ? database.open() : null),
     async openExisting() {
       const found = await database.openIfAny()
@@ -38,8 +48,7 @@ export function makeDatabase(findAddress: () => Promise<string>): Database {
     async close() {
       const open = store
       store = undefined
-      // One that could not be opened has been complained about already.
-      await open?.then((found) => found.close()).catch(() => {})
+      await (await open)?.close()
     },
   }
   return database
