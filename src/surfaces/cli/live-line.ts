@@ -91,6 +91,7 @@ export class LiveLine {
   }
 
   #erase(): void {
-    if (this.#terminal && this.#shown !== '') process.stderr.write('\r\u001B[2K')
+    // Also when it is not ours: worker processes write to the terminal on which their parent shows its line.
+    if (this.#terminal) process.stderr.write('\r\u001B[2K')
   }
 }
