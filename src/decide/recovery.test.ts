@@ -26,6 +26,7 @@ function snapshot({ run = {}, target = {}, owner = null }: Case): Snapshot {
       kind: 'crawl',
       createdAt: NOW - HOUR,
       startedAt: NOW - HOUR,
+      resumedAt: null,
       lastActivityAt: NOW - MINUTE,
       retries: 0,
       hasProgress: false,
@@ -37,6 +38,7 @@ function snapshot({ run = {}, target = {}, owner = null }: Case): Snapshot {
       page: 0,
       hasProgress: false,
       crashesAlone: 0,
+      errors: 0,
       lastActivityAt: NOW - MINUTE,
       ...target,
     },
@@ -46,6 +48,7 @@ function snapshot({ run = {}, target = {}, owner = null }: Case): Snapshot {
 
 const page7 = { page: 7, hasProgress: true }
 const single = { kind: 'single' } as const
+const idle = { lastActivityAt: NOW - HOUR }
 
 /** The table of product.md, "How a verdict is made", row by row. */
 const cases: [string, Case, Action, RegExp][] = [
@@ -81,14 +84,62 @@ const cases: [string, Case, Action, RegExp][] = [
   ],
   [
     'a run beyond maxDuration, its owner present',
-    { owner: 'present', policy: { maxDurationMs: 30 * MINUTE } },
+    { owner: 'present', target: null, policy: { maxDurationMs: 30 * MINUTE } },
     'alert',
-    /longer than maxDuration 30 min/,
+    /timeout: running for 60 min, longer than maxDuration 30 min/,
   ],
   [
-    'a run beyond maxDuration that is to be stopped',
+    'a run beyond maxDuration, by policy fail',
+    { owner: 'present', target: null, policy: { maxDurationMs: 30 * MINUTE, onStalled: 'fail' } },
+    'fail',
+    /timeout/,
+  ],
+  [
+    'a run beyond maxDuration, by policy resume',
+    {
+      owner: 'present',
+      run: single,
+      policy: { maxDurationMs: 30 * MINUTE, onStalled: 'resume' },
+    },
+    'resume',
+    /timeout/,
+  ],
+  [
+    'beyond maxDuration since its start, but taken up again since',
+    {
+      owner: 'present',
+      target: null,
+      run: { resumedAt: NOW - 10 * MINUTE },
+      policy: { maxDurationMs: 30 * MINUTE, onStalled: 'fail' },
+    },
+    'leave',
+    /./,
+  ],
+  [
+    'a target of a crawl that overran: the crawl is judged as a whole',
     { owner: 'present', policy: { maxDurationMs: 30 * MINUTE, onStalled: 'fail' } },
-    'stop',
+    'leave',
+    /./,
+  ],
+  [
+    'stalled by policy resume, but as often as its errors may be: fail',
+    {
+      owner: 'present',
+      target: { lastActivityAt: NOW - HOUR, errors: 3 },
+      policy: { onStalled: 'resume' },
+    },
+    'fail',
+    /timeout.*again after 3/,
+  ],
+  [
+    'a crawl that stands still as a whole: its targets are judged by themselves',
+    {
+      owner: 'present',
+      target: null,
+      run: { lastActivityAt: NOW - HOUR },
+      policy: { onStalled: 'fail' },
+    },
+    'alert',
     /timeout/,
   ],
   ['owner gone, a checkpoint', { owner: 'gone', target: page7 }, 'resume', /goes on after page 7/],
@@ -170,7 +221,7 @@ const cases: [string, Case, Action, RegExp][] = [
   ],
   [
     'no owner, older than staleAfter, onStale fail',
-    { target: null, policy: { staleAfterMs: 30 * MINUTE, onStale: 'fail' } },
+    { target: null, run: idle, policy: { staleAfterMs: 30 * MINUTE, onStale: 'fail' } },
     'fail',
     /longer than staleAfter 30 min/,
   ],
@@ -178,7 +229,7 @@ const cases: [string, Case, Action, RegExp][] = [
     'the same, whatever its progress',
     {
       target: null,
-      run: { hasProgress: true },
+      run: { ...idle, hasProgress: true },
       policy: { staleAfterMs: 30 * MINUTE, onStale: 'fail' },
     },
     'fail',
@@ -186,9 +237,25 @@ const cases: [string, Case, Action, RegExp][] = [
   ],
   [
     'no owner, older than staleAfter, onStale keep',
-    { target: null, policy: { staleAfterMs: 30 * MINUTE, onStale: 'keep' } },
+    { target: null, run: idle, policy: { staleAfterMs: 30 * MINUTE, onStale: 'keep' } },
     'wait',
     /./,
+  ],
+  [
+    'no owner, old, but something moved a minute ago: not stale',
+    { target: null, policy: { staleAfterMs: 30 * MINUTE, onStale: 'fail' } },
+    'wait',
+    /./,
+  ],
+  [
+    'interrupted for an hour with pages done: a preset does not fail what can go on',
+    {
+      target: null,
+      run: { ...idle, status: 'interrupted', hasProgress: true },
+      policy: { staleAfterMs: 30 * MINUTE, onStale: 'fail' },
+    },
+    'resumable',
+    /kept/,
   ],
   ['no owner, younger than abandonAfter', { target: null }, 'wait', /dead after 24 h/],
   [
@@ -241,6 +308,7 @@ const anySnapshot: fc.Arbitrary<Snapshot> = fc.record({
     kind: fc.constantFrom('crawl' as const, 'single' as const),
     createdAt: moment,
     startedAt: fc.option(moment),
+    resumedAt: fc.option(moment),
     lastActivityAt: moment,
     retries: fc.nat(5),
     hasProgress: fc.boolean(),
@@ -252,6 +320,7 @@ const anySnapshot: fc.Arbitrary<Snapshot> = fc.record({
       page: fc.nat(100),
       hasProgress: fc.boolean(),
       crashesAlone: fc.nat(6),
+      errors: fc.nat(5),
       lastActivityAt: moment,
     }),
   ),
@@ -299,7 +368,7 @@ always(
     const { action } = decide(it, policy, NOW)
     if (it.owner.sign === 'unknown') assert.equal(action, 'leave')
     else if (policy.onStalled === 'alert') assert.ok(['leave', 'alert'].includes(action), action)
-    else assert.ok(['leave', 'stop', policy.onStalled].includes(action), action)
+    else assert.ok(['leave', 'alert', 'fail', policy.onStalled].includes(action), action)
   },
 )
 

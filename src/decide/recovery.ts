@@ -3,7 +3,7 @@ import { isLive, type RunKind, type RunStatus } from '../model/run.ts'
 import type { TargetStatus } from '../model/target.ts'
 import { inWords, type Millis } from '../model/time.ts'
 import type { Action, Decision } from '../model/verdict.ts'
-import type { Reading } from './sign.ts'
+import { withProgress, type Reading } from './sign.ts'
 
 /** All that is known of a run, or of one target in it, at the moment of judgement. */
 export type Snapshot = {
@@ -12,6 +12,8 @@ export type Snapshot = {
     readonly kind: RunKind
     readonly createdAt: Millis
     readonly startedAt: Millis | null
+    /** When it was last taken up again. */
+    readonly resumedAt: Millis | null
     readonly lastActivityAt: Millis
     readonly retries: number
     /** Anything extracted, skipped or checkpointed, or a file in its output directory. */
@@ -25,6 +27,8 @@ export type Snapshot = {
     readonly page: number
     readonly hasProgress: boolean
     readonly crashesAlone: number
+    /** Errors and timeouts since its last page. */
+    readonly errors: number
     readonly lastActivityAt: Millis
   } | null
   /** Null when nobody is known to have it. */
@@ -38,35 +42,43 @@ export function decide(snapshot: Snapshot, policy: Policy, now: Millis): Decisio
   if (target && target.status !== 'in_progress')
     return verdict('leave', `the target is ${target.status}`)
   if (!owner) return withoutOwner(snapshot, policy, now)
-  switch (owner.sign) {
+  const { lastActivityAt } = target ?? run
+  const reading = withProgress(owner, now - lastActivityAt, policy.maxSilenceMs)
+  switch (reading.sign) {
     case 'unknown':
-      return verdict('leave', owner.because)
+      return verdict('leave', reading.because)
     case 'present':
     case 'stalled':
-      return withOwnerPresent(snapshot, owner, policy, now)
+      return withOwnerPresent(snapshot, reading, policy, now)
     case 'gone':
     case 'silent':
-      return withOwnerLost(snapshot, owner, policy)
+      return withOwnerLost(snapshot, reading, policy)
   }
 }
 
 function withOwnerPresent(
-  { run, target }: Snapshot,
+  snapshot: Snapshot,
   owner: Reading,
   policy: Policy,
   now: Millis,
 ): Decision {
-  const ranFor = now - (run.startedAt ?? run.createdAt)
-  if (policy.maxDurationMs !== null && ranFor > policy.maxDurationMs) {
-    const why = `timeout: running for ${inWords(ranFor)}, longer than maxDuration ${inWords(policy.maxDurationMs)}`
-    return verdict(policy.onStalled === 'alert' ? 'alert' : 'stop', why)
+  const { run, target } = snapshot
+  const ranFor = now - (run.resumedAt ?? run.startedAt ?? run.createdAt)
+  // A crawl overruns as a whole; its targets are stopped with it, not one by one.
+  const isWhole = target === null || run.kind === 'single'
+  if (isWhole && policy.maxDurationMs !== null && ranFor > policy.maxDurationMs) {
+    const limit = inWords(policy.maxDurationMs)
+    const why = `timeout: running for ${inWords(ranFor)}, longer than maxDuration ${limit}`
+    return verdict(policy.onStalled, why)
   }
-  const still = now - (target ?? run).lastActivityAt
-  if (still > policy.maxSilenceMs) {
-    const action: Action = policy.onStalled === 'alert' ? 'alert' : policy.onStalled
-    return verdict(action, `timeout: ${owner.because}, but no progress for ${inWords(still)}`)
+  if (owner.sign === 'present') return verdict('leave', owner.because)
+  const why = `timeout: ${owner.because}`
+  // A crawl that stands still does so because its targets do: each of them is judged by itself.
+  if (target === null && run.kind === 'crawl') return verdict('alert', why)
+  if (policy.onStalled === 'resume' && (target?.errors ?? 0) >= policy.retries) {
+    return verdict('fail', `${why}, again after ${target?.errors ?? 0} errors or timeouts`)
   }
-  return verdict('leave', owner.because)
+  return verdict(policy.onStalled, why)
 }
 
 function withOwnerLost({ run, target }: Snapshot, owner: Reading, policy: Policy): Decision {
@@ -78,7 +90,8 @@ function withOwnerLost({ run, target }: Snapshot, owner: Reading, policy: Policy
   }
   if (target ? target.hasProgress : run.hasProgress) {
     if (policy.onCrash === 'resume') {
-      return verdict('resume', `${owner.because}; goes on after page ${target?.page ?? 0}`)
+      const from = target ? `after page ${target.page}` : 'from its last saved pages'
+      return verdict('resume', `${owner.because}; goes on ${from}`)
     }
     return verdict(policy.onCrash, `process ended unexpectedly: ${owner.because}`)
   }
@@ -93,12 +106,14 @@ function withOwnerLost({ run, target }: Snapshot, owner: Reading, policy: Policy
 
 function withoutOwner({ run }: Snapshot, policy: Policy, now: Millis): Decision {
   const age = now - run.createdAt
-  if (run.reverted) return verdict('leave', 'a person took back an earlier verdict')
-  if (policy.onStale === 'fail' && policy.staleAfterMs !== null && age > policy.staleAfterMs) {
-    return verdict(
-      'fail',
-      `no known owner for ${inWords(age)}, longer than staleAfter ${inWords(policy.staleAfterMs)}`,
-    )
+  const idle = now - run.lastActivityAt
+  if (run.reverted) return verdict('leave', 'a person opened it again, and nobody has had it since')
+  // Only what claims to be running can be stale: of a queued or interrupted run it is known that nobody has it.
+  const isStale =
+    run.status === 'running' && policy.staleAfterMs !== null && idle > policy.staleAfterMs
+  if (isStale && policy.onStale === 'fail') {
+    const limit = inWords(policy.staleAfterMs!)
+    return verdict('fail', `no known owner for ${inWords(idle)}, longer than staleAfter ${limit}`)
   }
   if (run.hasProgress) return verdict('resumable', 'nobody works on it, but it has progress: kept')
   if (age <= policy.abandonAfterMs) {

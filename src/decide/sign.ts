@@ -51,3 +51,12 @@ export function readSign(evidence: Evidence, judge: Judge): Reading {
   }
   return { sign: 'present', because: `${who} is alive: ${lastBeat}` }
 }
+
+/** A worker that is present but whose work has not moved for longer than it may is `stalled`. */
+export function withProgress(reading: Reading, stillMs: number, maxSilenceMs: number): Reading {
+  if (reading.sign !== 'present' || stillMs <= maxSilenceMs) return reading
+  return {
+    sign: 'stalled',
+    because: `${reading.because}, but no progress for ${inWords(stillMs)}`,
+  }
+}

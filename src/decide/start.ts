@@ -6,11 +6,16 @@ export type StartAdvice = { readonly action: StartAction; readonly because: stri
 
 /** What the source's live run, if any, means for whoever wants to start. `judged`: what recovery would do with it. */
 export function decideStart(
-  live: { readonly hasProgress: boolean; readonly isHeld: boolean } | null,
+  live: {
+    readonly hasProgress: boolean
+    /** Somebody has it: alive, or not proven dead. */
+    readonly isHeld: boolean
+  } | null,
   judged: Decision | null,
 ): StartAdvice {
   if (!live || !judged) return { action: 'start', because: 'no run of it is live' }
   const { action, because } = judged
+  if (live.isHeld) return { action: 'wait', because }
   switch (action) {
     case 'abandon':
       return { action: 'clean', because }
@@ -28,7 +33,6 @@ export function decideStart(
       return live.hasProgress ? { action: 'resume', because } : { action: 'start', because }
     case 'leave':
     case 'alert':
-    case 'stop':
-      return live.isHeld ? { action: 'wait', because } : { action: 'resume', because }
+      return { action: 'resume', because }
   }
 }

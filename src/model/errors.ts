@@ -127,6 +127,13 @@ export class NotFound extends UnstuckError {
   }
 }
 
+/** What was asked for cannot be done to this run or target as it is now. Nothing was changed. */
+export class Refused extends UnstuckError {
+  constructor(message: string, exitCode: number = EXIT.failed) {
+    super('E_REFUSED', exitCode, message)
+  }
+}
+
 /** A worker is stopping: thrown into pages that are cut short, and by `run.signal`. */
 export class Stopping extends UnstuckError {
   constructor(because: string) {

@@ -32,6 +32,15 @@ export type UnstuckEvent =
   | { type: 'lease_lost'; run: RunId; target: TargetId; key: string; because: string }
   | { type: 'heartbeat'; claims: number; loopLagMs: number }
   | { type: 'recovery'; verdict: Verdict }
+  /** Something only a person can decide. */
+  | {
+      type: 'alert'
+      run: RunId
+      target: TargetId | null
+      source: string
+      because: string
+      command: string
+    }
   | { type: 'store_trouble'; message: string }
   | { type: 'store_back'; afterMs: number }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { DEFAULT_POLICY, makePolicy } from './policy.ts'
+import { DEFAULT_POLICY, makePolicy, policyOfGroup } from './policy.ts'
 
 test('no options are the defaults', () => {
   assert.deepEqual(makePolicy(undefined), { policy: DEFAULT_POLICY, mistakes: [] })
@@ -82,4 +82,36 @@ test('always: whatever is given, it is a sound policy or a list of mistakes', ()
     }),
     { numRuns: 1_000 },
   )
+})
+
+test('a group has its own limits over those of its source', () => {
+  const { policy, mistakes } = makePolicy({
+    maxSilence: '2h',
+    groups: { CA: { maxSilence: '30m', onStalled: 'fail' } },
+  })
+
+  assert.deepEqual(mistakes, [])
+  assert.equal(policyOfGroup(policy, 'CA').maxSilenceMs, 30 * 60_000)
+  assert.equal(policyOfGroup(policy, 'CA').onStalled, 'fail')
+  assert.equal(policyOfGroup(policy, 'CA').retries, DEFAULT_POLICY.retries)
+  assert.equal(policyOfGroup(policy, 'TX').maxSilenceMs, 2 * 3_600_000)
+  assert.equal(policyOfGroup(policy, null).maxSilenceMs, 2 * 3_600_000)
+  assert.equal(policyOfGroup(policy, 'constructor').maxSilenceMs, 2 * 3_600_000)
+})
+
+test('what is said later about a group is said on top of what was said before', () => {
+  const base = makePolicy({ groups: { CA: { retries: 7, maxCrashes: 5 } } }).policy
+  const { policy } = makePolicy({ groups: { CA: { retries: 1 }, TX: { retries: 2 } } }, base)
+
+  assert.deepEqual(policy.groups, { CA: { retries: 1, maxCrashes: 5 }, TX: { retries: 2 } })
+})
+
+test('mistakes in a group are told with its name, and what a group cannot have with the reason', () => {
+  const { mistakes } = makePolicy({ groups: { CA: { maxSilnce: '1h', lease: '5s' }, TX: 3 } })
+
+  assert.equal(mistakes.length, 3)
+  assert.match(mistakes[0]!, /policy\.groups\["CA"\] has no maxSilnce; did you mean maxSilence/)
+  assert.match(mistakes[1]!, /has no lease of its own: that belongs to the whole source/)
+  assert.match(mistakes[2]!, /policy\.groups\["TX"\] must be an object/)
+  assert.match(makePolicy({ groups: 3 }).mistakes[0]!, /must be an object, by group/)
 })

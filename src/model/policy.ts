@@ -28,7 +28,23 @@ export type Policy = {
   readonly autoClean: boolean
   /** At start-up, how long to wait for a sign of what has shown none at all. */
   readonly graceMs: number
+  /** A group's own limits for its targets, over those above. Null: no group has any. */
+  readonly groups: Readonly<Record<string, GroupPolicy>> | null
 }
+
+/** What a group may have of its own; the rest belongs to the run or its workers as a whole. */
+export type GroupPolicy = Partial<
+  Pick<
+    Policy,
+    | 'maxSilenceMs'
+    | 'onStalled'
+    | 'onCrash'
+    | 'maxCrashes'
+    | 'retries'
+    | 'backoffMs'
+    | 'backoffMaxMs'
+  >
+>
 
 export const DEFAULT_POLICY: Policy = {
   heartbeatMs: 1_000,
@@ -47,6 +63,7 @@ export const DEFAULT_POLICY: Policy = {
   backoffMaxMs: 60_000,
   autoClean: false,
   graceMs: 5_000,
+  groups: null,
 }
 
 /** How often dead workers are looked for. */
@@ -72,7 +89,14 @@ export type PolicyOptions = {
   backoffMax?: Duration
   autoClean?: boolean
   grace?: Duration
+  /** By the group's name. */
+  groups?: Readonly<Record<string, GroupPolicyOptions>>
 }
+
+export type GroupPolicyOptions = Pick<
+  PolicyOptions,
+  'maxSilence' | 'onStalled' | 'onCrash' | 'maxCrashes' | 'retries' | 'backoff' | 'backoffMax'
+>
 
 type Field = { to: keyof Policy } & (
   | { kind: 'duration'; min: number }
@@ -81,7 +105,7 @@ type Field = { to: keyof Policy } & (
   | { kind: 'flag' }
 )
 
-const FIELDS: Record<keyof PolicyOptions, Field> = {
+const FIELDS: Record<Exclude<keyof PolicyOptions, 'groups'>, Field> = {
   heartbeat: { to: 'heartbeatMs', kind: 'duration', min: 50 },
   lease: { to: 'leaseMs', kind: 'duration', min: 150 },
   maxSilence: { to: 'maxSilenceMs', kind: 'duration', min: 1_000 },
@@ -100,35 +124,99 @@ const FIELDS: Record<keyof PolicyOptions, Field> = {
   grace: { to: 'graceMs', kind: 'duration', min: 0 },
 }
 
+const GROUP_FIELDS: readonly string[] = [
+  'maxSilence',
+  'onStalled',
+  'onCrash',
+  'maxCrashes',
+  'retries',
+  'backoff',
+  'backoffMax',
+] satisfies (keyof GroupPolicyOptions)[]
+
+/** The name that people write for a field of a policy: `maxSilence` for `maxSilenceMs`. */
+export function optionOf(field: string): string {
+  return Object.entries(FIELDS).find(([, { to }]) => to === field)?.[0] ?? field
+}
+
+/** As it counts for the targets of a group. */
+export function policyOfGroup(policy: Policy, group: string | null): Policy {
+  const own = group !== null && policy.groups && Object.hasOwn(policy.groups, group)
+  return own ? { ...policy, ...policy.groups![group] } : policy
+}
+
 /** The policy that options make of a base, and every mistake in them at once. */
 export function makePolicy(
   options: unknown,
   base: Policy = DEFAULT_POLICY,
 ): { policy: Policy; mistakes: string[] } {
   if (options === undefined) return { policy: base, mistakes: [] }
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+  if (!isObject(options)) {
     return { policy: base, mistakes: ['policy must be an object'] }
   }
+  const { groups, ...own } = options
   const mistakes: string[] = []
-  const policy: Record<string, unknown> = { ...base }
-  for (const [name, value] of Object.entries(options)) {
-    const field = Object.hasOwn(FIELDS, name) ? FIELDS[name as keyof PolicyOptions] : undefined
-    if (!field) {
-      const hint = closest(name, Object.keys(FIELDS))
-      mistakes.push(`policy has no ${name}${hint ? `; did you mean ${hint}?` : ''}`)
-    } else if (value !== undefined) {
-      const read = readField(field, value)
-      if ('mistake' in read) mistakes.push(`policy.${name} ${read.mistake}`)
-      else policy[field.to] = read.value
-    }
+  const policy = {
+    ...base,
+    ...readFields(own, [...Object.keys(FIELDS), 'groups'], 'policy', mistakes),
+    ...(groups !== undefined && { groups: readGroups(groups, base.groups, mistakes) }),
   }
-  const made = policy as Policy
+  const made: Policy = policy
   if (mistakes.length === 0 && made.leaseMs < 3 * made.heartbeatMs) {
     mistakes.push(
       `policy.lease (${made.leaseMs} ms) must hold at least three beats of policy.heartbeat (${made.heartbeatMs} ms)`,
     )
   }
   return { policy: mistakes.length === 0 ? made : base, mistakes }
+}
+
+/** What is said, field by field, under the names that a policy keeps it by. */
+function readFields(
+  options: Record<string, unknown>,
+  known: readonly string[],
+  where: string,
+  mistakes: string[],
+): Partial<Policy> {
+  const read: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(options)) {
+    if (!known.includes(name)) {
+      mistakes.push(`${where} has no ${name}${hintFor(name, known)}`)
+    } else if (value !== undefined) {
+      const field = FIELDS[name as keyof typeof FIELDS]
+      const made = readField(field, value)
+      if ('mistake' in made) mistakes.push(`${where}.${name} ${made.mistake}`)
+      else read[field.to] = made.value
+    }
+  }
+  return read
+}
+
+function readGroups(groups: unknown, base: Policy['groups'], mistakes: string[]): Policy['groups'] {
+  if (!isObject(groups)) {
+    mistakes.push('policy.groups must be an object, by group')
+    return base
+  }
+  const read: Record<string, GroupPolicy> = { ...base }
+  for (const [group, options] of Object.entries(groups)) {
+    const where = `policy.groups[${JSON.stringify(group)}]`
+    if (isObject(options)) {
+      read[group] = { ...read[group], ...readFields(options, GROUP_FIELDS, where, mistakes) }
+    } else mistakes.push(`${where} must be an object`)
+  }
+  return read
+}
+
+function hintFor(name: string, known: readonly string[]): string {
+  const hint = closest(name, known)
+  if (hint) return `; did you mean ${hint}?`
+  if (known === GROUP_FIELDS && Object.hasOwn(FIELDS, name)) {
+    return ` of its own: that belongs to the whole source; a group has ${known.join(', ')}`
+  }
+  return ''
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function readField(field: Field, value: unknown): { value: unknown } | { mistake: string } {

@@ -46,6 +46,10 @@ export type Run = {
   readonly createdAt: Millis
   /** Set by the first claim. */
   readonly startedAt: Millis | null
+  /** When it was last taken up again after an interruption: `maxDuration` counts from here. */
+  readonly resumedAt: Millis | null
+  /** When a person opened it again; null once it has had an owner since. Until then nothing automatic ends it. */
+  readonly reopenedAt: Millis | null
   /** Set when all targets are in. Until then the run cannot end. */
   readonly plannedAt: Millis | null
   readonly finishedAt: Millis | null
@@ -71,4 +75,11 @@ export function openTargets(counts: Counts): number {
 
 export function totalTargets(counts: Counts): number {
   return Object.values(counts.targets).reduce((sum, n) => sum + n, 0)
+}
+
+/** Targets for a crawl; for a run with one target what it reported, else 0/1. */
+export function doneOf(run: Run): { done: number; total: number } {
+  if (run.progress) return { done: run.progress.done, total: run.progress.total }
+  const { targets } = run.counts
+  return { done: targets.done, total: run.kind === 'single' ? 1 : totalTargets(run.counts) }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inWords, iso, parseDuration } from './time.ts'
+import { inShort, inWords, iso, parseDuration } from './time.ts'
 
 test('a duration is a number with a unit, or milliseconds', () => {
   const cases: [unknown, number][] = [
@@ -54,4 +54,20 @@ test('ages are told in words', () => {
 
 test('moments are told in UTC', () => {
   assert.equal(iso(0), '1970-01-01T00:00:00.000Z')
+})
+
+test('a duration is written in the largest unit that says it exactly, and reads back the same', () => {
+  const all: [number, string][] = [
+    [15 * 60_000, '15m'],
+    [90_000, '90s'],
+    [86_400_000, '1d'],
+    [172_800_000, '2d'],
+    [90_000_000, '25h'],
+    [250, '250ms'],
+    [0, '0ms'],
+  ]
+  for (const [ms, text] of all) {
+    assert.equal(inShort(ms), text)
+    assert.equal(parseDuration(text), ms)
+  }
 })

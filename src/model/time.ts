@@ -22,6 +22,12 @@ export function parseDuration(value: unknown): number | null {
   return match && unit ? Math.round(Number(match[1]) * unit) : null
 }
 
+/** A duration as people write it, in the largest unit that says it exactly: `15m`, `90s`, `250ms`. */
+export function inShort(ms: number): string {
+  const fitting = Object.entries(UNITS).findLast(([, unit]) => ms > 0 && ms % unit === 0)
+  return fitting ? `${ms / fitting[1]}${fitting[0]}` : `${ms}ms`
+}
+
 /** An age in words for people: `850 ms`, `4 s`, `12 min`, `26 h`, `3 days`. */
 export function inWords(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`

@@ -5,7 +5,7 @@ import type { TargetStatus } from './target.ts'
 export const TARGET_MOVES: Readonly<Record<TargetStatus, readonly TargetStatus[]>> = {
   planned: ['in_progress', 'parked'],
   in_progress: ['planned', 'done', 'failed', 'stuck', 'parked'],
-  done: [],
+  done: ['planned'],
   failed: ['planned', 'parked'],
   stuck: ['planned', 'parked', 'failed'],
   parked: ['planned'],
@@ -15,8 +15,8 @@ export const RUN_MOVES: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
   queued: ['running', 'cancelled', 'abandoned', 'failed', 'succeeded'],
   running: ['interrupted', 'succeeded', 'failed', 'cancelled', 'abandoned'],
   interrupted: ['running', 'succeeded', 'failed', 'cancelled', 'abandoned'],
-  // Ended runs move again only when a person asks: a reset reopens them, a revert takes the end back.
-  succeeded: [],
+  // Ended runs move again only when a person asks: a reset or a rewind reopens them, a revert takes the end back.
+  succeeded: ['interrupted'],
   failed: ['interrupted', 'running', 'queued'],
   cancelled: ['interrupted', 'queued', 'running'],
   abandoned: ['interrupted', 'queued', 'running'],

@@ -1,11 +1,11 @@
-import type { RunId, TargetId } from './id.ts'
+import { shortId, type RunId, type TargetId } from './id.ts'
+import type { RunStatus } from './run.ts'
 import type { TargetStatus } from './target.ts'
 import type { Evidence, Sign } from './worker.ts'
 
 export const ACTIONS = [
   'leave',
   'alert',
-  'stop',
   'resume',
   'replan',
   'retry',
@@ -17,9 +17,9 @@ export const ACTIONS = [
   'resumable',
 ] as const
 /**
- * `leave` the living · `alert` people · `stop` a run that overran · `resume` from the cursor · `replan`: nothing was
- * done, back in line · `retry` as a new run · `park` as dead letter · `hold` for a person · `fail` · `wait`: too young
- * to judge · `abandon` as dead · `resumable`: kept, never cleaned.
+ * `leave` the living · `alert` people · `resume` from the cursor · `replan`: nothing was done, back in line ·
+ * `retry` as a new run · `park` as dead letter · `hold` for a person · `fail` · `wait`: too young to judge ·
+ * `abandon` as dead · `resumable`: kept, never cleaned.
  */
 export type Action = (typeof ACTIONS)[number]
 
@@ -33,6 +33,26 @@ export const TARGET_AFTER: Readonly<Partial<Record<Action, TargetStatus>>> = {
   fail: 'failed',
 }
 
+/** What an action makes of a run that is judged as a whole; the others leave it alone. */
+export const RUN_AFTER: Readonly<Partial<Record<Action, RunStatus>>> = {
+  resume: 'interrupted',
+  fail: 'failed',
+  abandon: 'abandoned',
+}
+
+/** What a verdict about a run as a whole was made of. */
+export type RunEvidence = {
+  readonly ageMs: number
+  /** Since anything of it last changed. */
+  readonly idleMs: number
+  readonly pages: number
+  readonly extracted: number
+  readonly skipped: number
+  readonly hasProgress: boolean
+  /** Of the worker that has it, or last had it; null when none is known. */
+  readonly owner: Evidence | null
+}
+
 /** A decision and the reason for it. */
 export type Decision = { readonly action: Action; readonly because: string }
 
@@ -42,9 +62,19 @@ export type Verdict = Decision & {
   readonly source: string
   readonly target: TargetId | null
   readonly sign: Sign
-  readonly evidence: Evidence | null
+  readonly evidence: Evidence | RunEvidence
   readonly from: string
   readonly to: string
   /** False in a dry run, and when the row was no longer what had been judged. */
   readonly applied: boolean
+}
+
+/** A verdict as one line of a log. */
+export function sayVerdict({ target, source, run, action, because, applied }: Verdict): string {
+  const what = target
+    ? `target ${shortId(target)} of ${source}`
+    : `run ${shortId(run)} of ${source}`
+  const isDeed = action in TARGET_AFTER || action in RUN_AFTER
+  const state = isDeed && !applied ? `${action} (not applied)` : action
+  return `recovery: ${what}: ${state} — ${because}`
 }

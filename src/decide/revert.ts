@@ -1,0 +1,118 @@
+import { shortId, type RunId, type TargetId } from '../model/id.ts'
+import { isLive, type Run, type RunStatus } from '../model/run.ts'
+import type { Target, TargetStatus } from '../model/target.ts'
+
+/** An entry of the audit trail, as far as it matters for taking it back. */
+export type Done = {
+  readonly action: string
+  readonly target: TargetId | null
+  readonly before: unknown
+  readonly after: unknown
+}
+
+export type RevertFacts = {
+  readonly run: Run
+  /** What was done to it, newest first. */
+  readonly trail: readonly Done[]
+  /** The targets that the trail names, as they are now. */
+  readonly targets: readonly Target[]
+  /** Another live run of the same source. */
+  readonly otherLive: Run | null
+}
+
+export type RevertDecision =
+  | {
+      readonly action: 'revert'
+      /** The action that is taken back. */
+      readonly undoes: string
+      readonly to: RunStatus
+      readonly targets: readonly { id: TargetId; status: TargetStatus; seq: number }[]
+      /** The retry that followed it: nobody has begun it, so it is cancelled. */
+      readonly cancel: RunId | null
+    }
+  | { readonly action: 'refuse'; readonly because: string; readonly isOtherLive: boolean }
+
+const SETS_ASIDE: readonly string[] = ['park', 'hold', 'fail', 'retry']
+
+/** Whether the last thing that was done to a run can be taken back, and how. Reads only its arguments. */
+export function decideRevert({ run, trail, targets, otherLive }: RevertFacts): RevertDecision {
+  const since = trail.findIndex(({ action }) => action === 'revert')
+  const done = since === -1 ? trail : trail.slice(0, since)
+  const ending = isLive(run.status) ? undefined : done.find((entry) => isEnding(entry, run))
+  const aside = done.filter((entry) => isStillAside(entry, targets))
+  if (!ending && aside.length === 0) return refuse(nothingToTakeBack(run, done))
+
+  const retry = [ending, ...aside].map((entry) => newRunOf(entry)).find((id) => id !== null) ?? null
+  const isUntouched = otherLive?.id === retry && otherLive?.startedAt === null
+  if (otherLive && !isUntouched) {
+    return refuse(
+      `run ${shortId(otherLive.id)} of ${run.source} is ${otherLive.status}, and a source has one live run at a time. ` +
+        `Let it go on, or end it with \`unstuck cancel ${shortId(otherLive.id)}\` first`,
+      true,
+    )
+  }
+  const wasQueued = ending !== undefined && statusIn(ending.before) === 'queued'
+  const reopened: RunStatus = wasQueued ? 'queued' : 'interrupted'
+  return {
+    action: 'revert',
+    undoes: (ending ?? aside[0]!).action,
+    // Nobody has it at this moment: the next claim makes it running again.
+    to: isLive(run.status) ? run.status : reopened,
+    targets: targets
+      .filter(({ id }) => aside.some((entry) => entry.target === id))
+      .map(({ id, status, seq }) => ({ id, status, seq })),
+    cancel: otherLive ? retry : null,
+  }
+}
+
+/** It made the run what it is. A retry of a run that had ended before changed nothing about it. */
+function isEnding({ action, target, before, after }: Done, run: Run): boolean {
+  if (target !== null || action === 'revert') return false
+  return statusIn(after) === run.status && statusIn(before) !== run.status
+}
+
+/** It set a target aside, which has stayed so without progress since. */
+function isStillAside(
+  { action, target: id, before, after }: Done,
+  targets: readonly Target[],
+): boolean {
+  if (id === null || !SETS_ASIDE.includes(action)) return false
+  const target = targets.find((one) => one.id === id)
+  return (
+    target !== undefined && target.status === statusIn(after) && target.status !== statusIn(before)
+  )
+}
+
+function nothingToTakeBack(run: Run, done: readonly Done[]): string {
+  const last = done[0]
+  if (!last) {
+    return run.status === 'succeeded' || run.status === 'failed'
+      ? `it ${run.status} by itself; nothing was done to it. \`unstuck resume\` opens it again`
+      : 'nothing was done to it'
+  }
+  const retry = newRunOf(last)
+  if (retry !== null) {
+    return `it had ended before; what was done is its retry ${shortId(retry)}, which \`unstuck cancel ${shortId(retry)}\` ends`
+  }
+  if (last.action === 'resume' || last.action === 'replan') {
+    return 'recovery put its work back in line, where it goes on from its cursor: nothing was taken from it'
+  }
+  return `the last thing done to it was ${last.action}, and it has moved on since`
+}
+
+function statusIn(value: unknown): string | null {
+  return isRecord(value) && typeof value['status'] === 'string' ? value['status'] : null
+}
+
+function newRunOf(entry: Done | undefined): RunId | null {
+  const after = entry?.after
+  return isRecord(after) && typeof after['newRun'] === 'string' ? after['newRun'] : null
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}
+
+function refuse(because: string, isOtherLive = false): RevertDecision {
+  return { action: 'refuse', because, isOtherLive }
+}
