@@ -1,4 +1,5 @@
 import { StoreUnavailable, UsageError } from '../model/errors.ts'
+import type { Look } from './inspection.ts'
 import type { Store } from './store.ts'
 
 export type OpenOptions = {
@@ -18,7 +19,24 @@ export async function openStore(address: string, options: OpenOptions = {}): Pro
     const { openSqlite } = await import('./sqlite/open.ts')
     return openSqlite(address.slice('sqlite:'.length))
   }
-  throw new UsageError(
+  throw unknownAddress()
+}
+
+/** Looks at a database without making, migrating or changing anything. */
+export async function lookAtDatabase(address: string): Promise<Look> {
+  if (/^postgres(ql)?:\/\//.test(address)) {
+    const { lookAtPostgres } = await import('./postgres/look.ts')
+    return lookAtPostgres(address)
+  }
+  if (address.startsWith('sqlite:')) {
+    const { lookAtSqlite } = await import('./sqlite/look.ts')
+    return lookAtSqlite(address.slice('sqlite:'.length))
+  }
+  throw unknownAddress()
+}
+
+function unknownAddress(): UsageError {
+  return new UsageError(
     // Not repeated here: it may hold a password.
     'The database address is neither sqlite:PATH nor postgres://…. Try sqlite:.unstuck/unstuck.db',
   )

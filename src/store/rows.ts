@@ -53,6 +53,8 @@ export type RunRow = TallyRow & {
   policy: Policy
   created_at: number
   started_at: number | null
+  resumed_at: number | null
+  reopened_at: number | null
   planned_at: number | null
   finished_at: number | null
   /** Newest entry in the books; null when there is none yet. */
@@ -74,6 +76,8 @@ export function toRun(row: RunRow): Run {
     status: row.status,
     createdAt: row.created_at,
     startedAt: row.started_at,
+    resumedAt: row.resumed_at,
+    reopenedAt: row.reopened_at,
     plannedAt: row.planned_at,
     finishedAt: row.finished_at,
     lastActivityAt: row.last_activity_at ?? row.created_at,

@@ -8,6 +8,22 @@ import type { NewTarget, Target, TargetStatus } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Decision } from '../model/verdict.ts'
 import type { Evidence, Presence, ProcessIdentity, Sign, Worker } from '../model/worker.ts'
+import type {
+  AuditCount,
+  AuditEntry,
+  AuditFilter,
+  Deed,
+  Deleted,
+  Replan,
+  Replanned,
+  Revert,
+  Rewind,
+  RunMove,
+  SetAside,
+} from './deeds.ts'
+import type { Inspection } from './inspection.ts'
+
+export type * from './deeds.ts'
 
 /**
  * The memory. Each verb says what holds after it; `conformance/` holds every engine to it.
@@ -47,13 +63,16 @@ export interface Store {
   runs(filter: RunFilter): Promise<Listing<Run>>
   /** Runs whose id ends so. */
   runsEnding(suffix: string): Promise<RunId[]>
+  /** Every live run, newest first, with what a judge needs to know of it. */
+  liveRuns(): Promise<LiveRun[]>
   /**
    * Ends runs that are planned and have no open target; marks as interrupted those that have work left but
    * neither a claim nor a living worker. A compare-and-set: safe to repeat, and repeated by the sweep, so
    * that two last finishers cannot miss each other. An interrupted run that somebody claimed from meanwhile is running
-   * again. Answers what changed.
+   * again. `lost`: whoever held it was lost, so that it counts as interrupted even if others live who have not
+   * taken it up yet. Answers what changed.
    */
-  settle(run?: RunId): Promise<{ run: RunId; status: RunStatus }[]>
+  settle(run?: RunId, lost?: boolean): Promise<{ run: RunId; status: RunStatus }[]>
 
   // — Targets —
 
@@ -84,6 +103,8 @@ export interface Store {
   reportProgress(claim: Claim, progress: { done: number; total: number }): Promise<Outcome<void>>
   target(id: TargetId): Promise<Target | null>
   targets(run: RunId, filter: TargetFilter): Promise<Listing<Target>>
+  /** Targets whose id ends so. Reads all targets: for a person who typed it, not for loops. */
+  targetsEnding(suffix: string): Promise<TargetId[]>
   /** Counts per group, from the same books as the run's. */
   countsByGroup(run: RunId): Promise<{ group: string | null; counts: Counts }[]>
   /** How many targets stand at which page. Reads the run's targets: for people, not for loops. */
@@ -112,8 +133,11 @@ export interface Store {
 
   // — Recovery —
 
-  /** True while it is this worker's turn to sweep: one process at a time. A dead holder's turn is taken at once. */
-  takeTurn(worker: WorkerId, forMs: number): Promise<boolean>
+  /**
+   * True while it is this worker's turn to look after the others: one process at a time. A dead holder's turn is taken
+   * at once, as is one that lasts longer than the asker's would.
+   */
+  takeTurn(worker: WorkerId, forMs: number, name?: 'sweep' | 'monitor'): Promise<boolean>
   /** What a worker holds, by target id, from after the given one. */
   heldBy(worker: WorkerId, after: TargetId | null, limit: number): Promise<Held[]>
   /**
@@ -121,7 +145,40 @@ export interface Store {
    * audit row, in one transaction. N recoverers at once act as one. Answers which were applied by this call.
    */
   applyJudgements(judgements: readonly Judgement[], actor: string): Promise<boolean[]>
-  audit(filter: { run?: RunId; after?: number; limit: number }): Promise<AuditEntry[]>
+  /**
+   * Moves a run as it was judged, or as a person asked, if it still is what `only` says; one audit row. Those who hold
+   * targets of an ended run hear of it with their next beat; an interrupted one has its targets back in line.
+   */
+  moveRun(move: RunMove): Promise<boolean>
+
+  // — What people ask for: each in one transaction, with its audit row —
+
+  /**
+   * Puts targets back in line, from their cursors, and opens their run again when it had ended. Throws `AlreadyRunning`
+   * while another run of the source is live. Nothing is changed when no target fits, unless `reopen`.
+   */
+  replan(request: Replan): Promise<Replanned>
+  /** A new queued run that follows this one from nothing; if this one is live and nobody holds it, it is failed. */
+  retryRun(request: { run: RunId; newRun: RunId } & Deed): Promise<void>
+  /** Takes back what was done to a run, if it still is as planned. What anybody holds of it is fenced off. */
+  revert(revert: Revert): Promise<boolean>
+  /** Parks targets, whoever has them. Answers those that were not done or parked already. */
+  setAside(request: { targets: readonly TargetId[] } & Deed): Promise<SetAside[]>
+  /** The one way a cursor goes back. Raises the epoch, so that whoever has the target loses it. */
+  rewind(request: Rewind): Promise<void>
+  /** The run and its targets are gone, and with `withItems` the items that no other run has saved since. */
+  deleteRun(request: { run: RunId; withItems: boolean } & Deed): Promise<Deleted>
+
+  // — The audit trail —
+
+  audit(filter: AuditFilter): Promise<AuditEntry[]>
+  /** How often what was done to whose runs. */
+  auditCounts(filter: { since?: Millis; source?: string }): Promise<AuditCount[]>
+
+  // — Inspection —
+
+  /** What the data shows of the promises: for a doctor's look, not for loops. Changes nothing. */
+  inspect(): Promise<Inspection>
 
   close(): Promise<void>
 }
@@ -133,6 +190,13 @@ export type NewRun = {
   readonly policy: Policy
 }
 
+/** A live run as its judge sees it. */
+export type LiveRun = {
+  readonly run: Run
+  /** The one target of a run that has only one; null for a crawl, or before it is planned. */
+  readonly target: Target | null
+}
+
 export type BeginRequest = {
   readonly source: string
   readonly worker: WorkerId
@@ -141,6 +205,8 @@ export type BeginRequest = {
   readonly run: RunId
   readonly target: TargetId
   readonly claimId: ClaimId
+  /** A live run of the source that was judged dead: it is abandoned in the same step, if it still is what was judged. */
+  readonly clean?: RunMove | undefined
 }
 
 export type Begun =
@@ -229,19 +295,4 @@ export type Judgement = {
   readonly evidence: Evidence
   /** The id of the new run where the decision is `retry`. */
   readonly newRun: RunId
-}
-
-export type AuditEntry = {
-  /** Grows; the order of things. */
-  readonly id: number
-  readonly at: Millis
-  readonly actor: string
-  readonly action: string
-  readonly source: string
-  readonly run: RunId
-  readonly target: TargetId | null
-  readonly because: string
-  readonly evidence: unknown
-  readonly before: unknown
-  readonly after: unknown
 }

@@ -2,7 +2,8 @@ import { RUN_MOVES, TARGET_MOVES } from '../model/transitions.ts'
 
 /**
  * Triggers that hold a test database to the published tables of moves, whatever the code above does: a change of
- * status that is not in them fails its transaction, as does an epoch, a page or a sequence that goes back.
+ * status that is not in them fails its transaction, as does an epoch or a sequence that goes back, or a page without
+ * the raised epoch of a rewind.
  */
 
 type Moves = Readonly<Record<string, readonly string[]>>
@@ -12,7 +13,8 @@ export const SQLITE_LEGAL_MOVES = [
   sqliteTrigger('run', RUN_MOVES, 'queued'),
   /* sql */ `
   CREATE TRIGGER target_never_back BEFORE UPDATE ON target
-    WHEN NEW.epoch < OLD.epoch OR NEW.page < OLD.page OR NEW.seq < OLD.seq
+    WHEN NEW.epoch < OLD.epoch OR NEW.seq < OLD.seq
+      OR (NEW.page < OLD.page AND NOT (NEW.epoch > OLD.epoch AND NEW.status = 'planned'))
     BEGIN SELECT RAISE(ABORT, 'illegal move: a target went back'); END;
 `,
 ].join('\n')
@@ -33,7 +35,8 @@ export const POSTGRES_LEGAL_MOVES = [
   /* sql */ `
   CREATE FUNCTION unstuck.target_never_back() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
-    IF NEW.epoch < OLD.epoch OR NEW.page < OLD.page OR NEW.seq < OLD.seq THEN
+    IF NEW.epoch < OLD.epoch OR NEW.seq < OLD.seq
+       OR (NEW.page < OLD.page AND NOT (NEW.epoch > OLD.epoch AND NEW.status = 'planned')) THEN
       RAISE EXCEPTION 'illegal move: a target went back';
     END IF;
     RETURN NEW;

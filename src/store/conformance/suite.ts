@@ -7,6 +7,7 @@ import { crashTests } from './crashes.ts'
 import { faultTests } from './faults.ts'
 import { fencingTests } from './fencing.ts'
 import { inTransactionTests } from './in-transaction.ts'
+import { inspectionTests } from './inspection.ts'
 import { itemTests } from './items.ts'
 import { listingTests } from './listing.ts'
 import { oneLiveRunTests } from './one-live-run.ts'
@@ -16,7 +17,10 @@ import { presenceTests } from './presence.ts'
 import { recoveryTests } from './recovery.ts'
 import { repeatTests } from './repeats.ts'
 import { settleTests } from './settle.ts'
+import { runMoveTests } from './run-moves.ts'
+import { trailTests } from './trail.ts'
 import { turnTests } from './turn.ts'
+import { undoingTests } from './undoing.ts'
 import { workerTests } from './workers.ts'
 
 /** What every engine must keep. An engine's own test file calls this and adds what is its alone. */
@@ -37,8 +41,12 @@ export function conformance(engine: Engine): void {
     describe('workers', () => workerTests(engine))
     describe('presence', () => presenceTests(engine))
     describe('recovery', () => recoveryTests(engine))
+    describe('what is done to runs', () => runMoveTests(engine))
+    describe('the trail, and what is left', () => trailTests(engine))
+    describe('undoing', () => undoingTests(engine))
     describe('turns', () => turnTests(engine))
     describe('books', () => booksTests(engine))
+    describe('inspection', () => inspectionTests(engine))
     describe('faults', () => faultTests(engine))
   })
 }

@@ -36,6 +36,19 @@ export function turnTests(engine: Engine): void {
     assert.equal(await store.takeTurn(first, 10_000), false)
   })
 
+  test('a turn is taken over by who would come round sooner, and not by who would come later', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [seldom, often] = [await hire(store), await hire(store)]
+    assert.equal(await store.takeTurn(seldom, 60_000, 'monitor'), true)
+
+    assert.equal(await store.takeTurn(often, 2_000, 'monitor'), true)
+
+    assert.equal(await store.takeTurn(seldom, 60_000, 'monitor'), false)
+    assert.equal(await store.takeTurn(seldom, 60_000), true, 'the turn to sweep is another one')
+    assert.equal(await store.takeTurn(often, 60_000), false)
+  })
+
   test('who asks in time prolongs its turn', async () => {
     await using db = await engine.fresh()
     const store = await db.open()

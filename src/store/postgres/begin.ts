@@ -1,7 +1,8 @@
 import { UnusableStore } from '../../model/errors.ts'
 import type { BeginRequest, Begun, Store } from '../store.ts'
-import { CLAIM_COLUMNS, toClaimed, type ClaimedRow } from './claims.ts'
+import { CLAIM_COLUMNS, TAKEN_UP, toClaimed, type ClaimedRow } from './claims.ts'
 import { sql, type Connection, type Database } from './database.ts'
+import { moveRun } from './run-moves.ts'
 import { LIVE } from './runs.ts'
 import { ADD_UP } from './tally.ts'
 
@@ -34,23 +35,28 @@ const ADD_TARGET = sql(
   INSERT INTO unstuck.target (id, run_id, key) VALUES ($2, $3, $4)
 `,
 )
+// The run first, then its target: as everybody who moves a run does. One that has ended since the look is not begun.
 // Its owner holds nothing else, so a crash counts as one made alone.
 const TAKE = sql(
   'begin:take',
   /* sql */ `
-  WITH claimed AS (
+  WITH live AS MATERIALIZED (
+    SELECT id FROM unstuck.run WHERE id = $5 AND status IN ${LIVE} FOR UPDATE
+  ),
+  claimed AS (
     UPDATE unstuck.target t
        SET status = 'in_progress', epoch = epoch + 1, claim_id = $3, worker_id = $4,
            claimed_at = clock_timestamp(), last_activity_at = clock_timestamp(), ready_at = NULL,
            alone = true, attempts = attempts + 1, crashes = crashes + 1,
            crashes_alone = crashes_alone + 1
-     WHERE t.id = $2 AND t.status = 'planned'
+      FROM live
+     WHERE t.id = $2 AND t.run_id = live.id AND t.status = 'planned'
     RETURNING ${CLAIM_COLUMNS}
   ),
   woken AS (
     UPDATE unstuck.run
-       SET status = 'running', started_at = coalesce(started_at, clock_timestamp()),
-           resumes = resumes + (started_at IS NOT NULL)::int
+       SET status = 'running', policy = $6, started_at = coalesce(started_at, clock_timestamp()),
+           ${TAKEN_UP}
      WHERE id = (SELECT run_id FROM claimed)
   ),
   booked AS (
@@ -71,6 +77,7 @@ export function beginVerbs(db: Database): Pick<Store, 'begin'> {
       db.transaction('begin', async (connection) => {
         // So that it cannot be retired between this claim and its commit.
         await connection.all(LOCK_WORKER, [request.worker])
+        if (request.clean) await moveRun(connection, request.clean)
         // Who is overtaken by another one looks again at what that one made.
         for (let looks = 1; looks <= LOOKS_MAX; looks++) {
           const begun = await tryToBegin(connection, request)
@@ -84,7 +91,8 @@ export function beginVerbs(db: Database): Pick<Store, 'begin'> {
 }
 
 async function tryToBegin(connection: Connection, request: BeginRequest): Promise<Begun | null> {
-  const { source, worker, claimId, policy } = request
+  const { source, worker, claimId } = request
+  const policy = JSON.stringify(request.policy)
   const [live] = await connection.all<{
     run: string
     kind: string
@@ -101,12 +109,12 @@ async function tryToBegin(connection: Connection, request: BeginRequest): Promis
     return { claimed: null, inTheWay: live.run }
   }
   if (!live) {
-    const made = await connection.all(START, [request.run, source, JSON.stringify(policy)])
+    const made = await connection.all(START, [request.run, source, policy])
     if (made.length === 0) return null
     await connection.book(ADD_TARGET, [request.target, request.run, source])
   }
-  const target = live?.target ?? request.target
-  const [taken] = await connection.book<ClaimedRow>(TAKE, [target, claimId, worker])
+  const { run, target } = live ?? request
+  const [taken] = await connection.book<ClaimedRow>(TAKE, [target, claimId, worker, run, policy])
   return taken ? begun(taken, source) : null
 }
 

@@ -3,6 +3,7 @@ import type { TargetStatus } from '../../model/target.ts'
 import type { Store } from '../store.ts'
 import { sql, type Database, type Sql } from './database.ts'
 import { countRefused, isSameClaim, leaseLost, standings, type Standing } from './refusal.ts'
+import { storable } from './storable.ts'
 import { ADD_UP } from './tally.ts'
 
 /** How a claim ends: what its target becomes, and what is written beside it. */
@@ -173,9 +174,4 @@ function toRow(ending: Ending, n: number): Record<string, unknown> {
     error: error === undefined ? null : storable(error),
     retry_in_ms: retryInMs ?? null,
   }
-}
-
-/** An error's text must never be the reason that it cannot be kept: PostgreSQL takes no NUL and no half character. */
-function storable(text: string): string {
-  return text.replaceAll('\0', '').toWellFormed()
 }

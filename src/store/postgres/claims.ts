@@ -9,6 +9,12 @@ export const CLAIM_COLUMNS = /* sql */ `
   t.id, t.run_id, t.key, t.grp, t.url, t.epoch, t.claim_id, t.worker_id, t.seq, t.page, t.page_target,
   t.next_url, t.last_item_id, t.cursor, t.errors, t.crashes
 `
+/** What a run that has an owner again remembers of it. */
+export const TAKEN_UP = /* sql */ `
+  reopened_at = NULL,
+  resumed_at  = CASE WHEN status = 'interrupted' THEN clock_timestamp() ELSE resumed_at END,
+  resumes     = resumes + (status = 'interrupted')::int
+`
 
 // $1 writer, $2 worker, $3 source, $4 claim ids, $5 empty, $6 alone.
 //
@@ -68,10 +74,9 @@ export const CLAIM = sql(
   ),
   woken AS (
     UPDATE unstuck.run
-       SET status = 'running', started_at = coalesce(started_at, clock_timestamp()),
-           resumes = resumes + (status = 'interrupted')::int
-     WHERE id = (SELECT run_id FROM wanted) AND status IN ('queued', 'interrupted')
-       AND EXISTS (SELECT FROM claimed)
+       SET status = 'running', started_at = coalesce(started_at, clock_timestamp()), ${TAKEN_UP}
+     WHERE id = (SELECT run_id FROM wanted) AND EXISTS (SELECT FROM claimed)
+       AND (status IN ('queued', 'interrupted') OR (status = 'running' AND reopened_at IS NOT NULL))
   ),
   booked AS (
     INSERT INTO unstuck.tally (run_id, grp, writer, planned, in_progress)

@@ -17,9 +17,17 @@ export function sql(name: string, text: string, planned: Sql['planned'] = 'once'
   return { name, text, planned }
 }
 
-/** A time column as milliseconds. */
+/** A time column as whole milliseconds. In floating point, by way of whole microseconds: exact, and four times as fast. */
 export function ms(column: string): string {
-  return `floor(extract(epoch FROM ${column}) * 1000)::float8`
+  return `floor(round(date_part('epoch', ${column}) * 1e6) / 1000)`
+}
+
+/**
+ * For the rest of a transaction that asks for few of many rows: with stale statistics the planner may read the whole
+ * table to find the first of them.
+ */
+export async function walkIndexes(connection: Connection, name: string): Promise<void> {
+  await connection.exec(`${name}:plan`, 'SET LOCAL enable_seqscan = off')
 }
 
 /** What can be asked of one connection, and of the whole pool. */

@@ -15,7 +15,13 @@ export function codeOf(error: unknown): string {
 /** Deadlock or serialisation failure: the same transaction, tried again, will probably go through. */
 export function isContention(error: unknown): boolean {
   const code = codeOf(error)
-  return code === '40001' || code === '40P01'
+  return code === '40001' || code === '40P01' || isOvertaken(error)
+}
+
+/** Another run of the source came to life between a look and a write: tried again, the look sees it. */
+function isOvertaken(error: unknown): boolean {
+  const { constraint, schema } = (error ?? {}) as { constraint?: unknown; schema?: unknown }
+  return codeOf(error) === '23505' && schema === 'unstuck' && constraint === 'run_live'
 }
 
 /** The content is at fault (a NUL in JSON, a lone surrogate, too big, too deep): trying again will not help. */

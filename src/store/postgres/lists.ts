@@ -25,6 +25,10 @@ const TARGETS = sql(
    ORDER BY t.id LIMIT $5
 `,
 )
+const ENDING = sql(
+  'targets:ending',
+  `SELECT id FROM unstuck.target WHERE right(id::text, length($1)) = $1 LIMIT 3`,
+)
 const ITEMS = sql(
   'items',
   /* sql */ `
@@ -39,7 +43,9 @@ const ITEMS = sql(
 export const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 
 /** What is in the store, for people: targets and items. */
-export function listVerbs(db: Database): Pick<Store, 'target' | 'targets' | 'items'> {
+export function listVerbs(
+  db: Database,
+): Pick<Store, 'target' | 'targets' | 'targetsEnding' | 'items'> {
   return {
     target: async (id) => {
       const [row] = await db.all<TargetRow>(TARGET, [id])
@@ -50,6 +56,8 @@ export function listVerbs(db: Database): Pick<Store, 'target' | 'targets' | 'ite
       const rows = await db.all<TargetRow>(TARGETS, [run, statuses, group, after, limit + 1])
       return toListing(rows, limit, toTarget)
     },
+    targetsEnding: async (suffix) =>
+      (await db.all<{ id: string }>(ENDING, [suffix.toLowerCase()])).map((row) => row.id),
     items: async (source, after, limit) =>
       (await db.all<ItemRow>(ITEMS, [source, after ?? '', limit])).map(toItem),
   }

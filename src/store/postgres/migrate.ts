@@ -2,9 +2,11 @@ import { SchemaTooNew } from '../../model/errors.ts'
 import { sql, type Connection } from './database.ts'
 import { codeOf } from './errors.ts'
 import { heart } from './migrations/001-heart.ts'
+import { doors } from './migrations/002-doors.ts'
 
 const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = [
   { name: 'heart', text: heart },
+  { name: 'doors', text: doors },
 ]
 
 const HAS_SCHEMA = sql(
@@ -64,11 +66,22 @@ async function applyPending(connection: Connection): Promise<void> {
 }
 
 async function version(connection: Connection): Promise<number> {
+  const number = await foundVersion(connection)
+  if (number > SCHEMA_VERSION) throw new SchemaTooNew(number, SCHEMA_VERSION)
+  return number
+}
+
+/** The schema's version, whether this program knows it or not; 0 where there is none. */
+export async function foundVersion(connection: Connection): Promise<number> {
   const [schema] = await connection.all<{ found: boolean }>(HAS_SCHEMA)
   if (!schema!.found) return 0
   const [row] = await connection.all<{ number: number }>(VERSION)
-  if (row!.number > SCHEMA_VERSION) throw new SchemaTooNew(row!.number, SCHEMA_VERSION)
   return row!.number
+}
+
+/** The names of those that a schema of this version still lacks. */
+export function pendingAfter(number: number): string[] {
+  return MIGRATIONS.slice(number).map(({ name }) => name)
 }
 
 /** Where the advisory lock is only a name (some compatible engines), two may create the same thing at once. */

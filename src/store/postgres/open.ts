@@ -1,15 +1,20 @@
 import type { OpenOptions } from '../open.ts'
 import type { Store } from '../store.ts'
 import { parseAddress } from './address.ts'
+import { auditVerbs } from './audit.ts'
 import { beginVerbs } from './begin.ts'
 import { checkpointVerbs } from './checkpoints.ts'
 import { claimEndVerbs } from './claim-ends.ts'
 import { claimVerbs } from './claims.ts'
 import { Database, ms, sql } from './database.ts'
+import { inspectVerbs } from './inspect.ts'
 import { listVerbs } from './lists.ts'
 import { planVerbs } from './plan.ts'
 import { presenceVerbs } from './presence.ts'
 import { recoveryVerbs } from './recovery.ts'
+import { replanVerbs } from './replan.ts'
+import { revertVerbs } from './revert.ts'
+import { runMoveVerbs } from './run-moves.ts'
 import { runVerbs } from './runs.ts'
 import { settleVerbs } from './settle.ts'
 import { survey } from './survey.ts'
@@ -44,6 +49,11 @@ export async function openPostgres(
     ...workerVerbs(db),
     ...turnVerbs(db),
     ...recoveryVerbs(db),
+    ...runMoveVerbs(db),
+    ...replanVerbs(db),
+    ...revertVerbs(db),
+    ...auditVerbs(db),
+    ...inspectVerbs(db),
     close: () => db.close(),
   }
 }

@@ -1,17 +1,13 @@
-import { newId } from '../../model/id.ts'
+import type { RunId } from '../../model/id.ts'
 import { TARGET_AFTER } from '../../model/verdict.ts'
-import {
-  toAuditEntry,
-  toHeldTarget,
-  toRun,
-  type AuditRow,
-  type RunRow,
-  type TargetRow,
-} from '../rows.ts'
+import { toHeldTarget, toRun, type RunRow, type TargetRow } from '../rows.ts'
 import type { Judgement, Store } from '../store.ts'
-import { ms, sql, type Connection, type Database } from './database.ts'
+import { record, type NewEntry } from './audit.ts'
+import { sql, type Connection, type Database } from './database.ts'
 import { BEFORE_ALL, TARGET_COLUMNS } from './lists.ts'
+import { follow } from './run-moves.ts'
 import { LIVE, RUNS_BY_ID } from './runs.ts'
+import { storable, storableJson } from './storable.ts'
 import { ADD_UP } from './tally.ts'
 
 const HELD_BY = sql(
@@ -24,20 +20,22 @@ const HELD_BY = sql(
 `,
 )
 // Recovery is fenced too: it acts only on what it judged, and only while the worker's silence lasts. The crash that was
-// counted when the claim was made stays counted. Rows that somebody is just changing are no longer what was judged.
+// counted when the claim was made stays counted; but a timeout, where the worker lives and its target stands still, is an
+// error and no crash. Rows that somebody is just changing are no longer what was judged.
 const TAKE_BACK = sql(
   'recover:apply',
   /* sql */ `
   WITH judged AS MATERIALIZED (
     SELECT *, 'in_progress' AS held FROM json_to_recordset($2::json) AS j (
       n int, target uuid, epoch int, claim_id uuid, seq int, worker uuid, beats int, status text,
-      because text)
+      because text, timed_out boolean)
   ),
   unchanged AS (
-    SELECT t.id, j.n, j.status, j.because
+    SELECT t.id, j.n, j.status, j.because, j.timed_out::int AS timeouts
       FROM unstuck.target t JOIN judged j ON j.target = t.id
      WHERE t.epoch = j.epoch AND t.claim_id = j.claim_id AND t.seq = j.seq AND t.status = j.held
-       AND EXISTS (SELECT FROM unstuck.worker w WHERE w.id = j.worker AND w.beats = j.beats)
+       AND (j.timed_out OR EXISTS (
+             SELECT FROM unstuck.worker w WHERE w.id = j.worker AND w.beats = j.beats))
        FOR UPDATE OF t SKIP LOCKED
   ),
   taken AS (
@@ -45,7 +43,9 @@ const TAKE_BACK = sql(
        SET status = u.status, claim_id = NULL, last_error = u.because,
            -- What was begun goes before everything else in line.
            ready_at = CASE WHEN u.status = 'planned' THEN '-infinity'::timestamptz END,
-           finished_at = CASE WHEN u.status IN ('failed', 'parked') THEN clock_timestamp() END
+           finished_at = CASE WHEN u.status IN ('failed', 'parked') THEN clock_timestamp() END,
+           errors = t.errors + u.timeouts, crashes = greatest(t.crashes - u.timeouts, 0),
+           crashes_alone = greatest(t.crashes_alone - u.timeouts * t.alone::int, 0)
       FROM unchanged u
      WHERE t.id = u.id
     RETURNING u.n, t.run_id, t.grp, t.status
@@ -67,50 +67,10 @@ const FAIL_RUN = sql(
   /* sql */ `
   UPDATE unstuck.run SET status = 'failed', error = $2, finished_at = clock_timestamp()
    WHERE id = $1 AND status IN ${LIVE}
+  RETURNING id
 `,
 )
-const RETRY = sql(
-  'recover:retry',
-  /* sql */ `
-  WITH queued AS (
-    INSERT INTO unstuck.run (id, source, kind, status, policy, planned_at, retries, retry_of)
-    SELECT $2, source, kind, 'queued', policy, clock_timestamp(), retries + 1, id
-      FROM unstuck.run WHERE id = $3
-    RETURNING id
-  ),
-  added AS (
-    INSERT INTO unstuck.target (id, run_id, key, grp, url)
-    SELECT $4, queued.id, t.key, t.grp, t.url FROM queued, unstuck.target t WHERE t.id = $5
-    RETURNING run_id, grp
-  )
-  INSERT INTO unstuck.tally (run_id, grp, writer, planned) SELECT run_id, grp, $1, 1 FROM added
-  ${ADD_UP}
-`,
-)
-const AUDIT = sql(
-  'recover:audit',
-  /* sql */ `
-  INSERT INTO unstuck.audit (actor, action, source, run_id, target_id, because, evidence, before, after)
-  SELECT $1, action, source, run_id, target_id, because, evidence, before, after
-    FROM json_to_recordset($2::json) AS a (
-      n int, action text, source text, run_id uuid, target_id uuid, because text, evidence jsonb,
-      before jsonb, after jsonb)
-   ORDER BY n
-`,
-)
-const AUDIT_LIST = sql(
-  'audit',
-  /* sql */ `
-  SELECT id::float8 AS id, ${ms('at')} AS at, actor, action, source, run_id, target_id, because, evidence,
-         before, after
-    FROM unstuck.audit WHERE id > $1 AND ($2::uuid IS NULL OR run_id = $2) ORDER BY id LIMIT $3
-`,
-  'anew',
-)
-
-type RecoveryVerbs = Pick<Store, 'heldBy' | 'applyJudgements' | 'audit'>
-
-export function recoveryVerbs(db: Database): RecoveryVerbs {
+export function recoveryVerbs(db: Database): Pick<Store, 'heldBy' | 'applyJudgements'> {
   return {
     heldBy: async (worker, after, limit) => {
       type Row = TargetRow & { worker_beats: number }
@@ -134,9 +94,6 @@ export function recoveryVerbs(db: Database): RecoveryVerbs {
       )
       return judgements.map((_, n) => applied.has(n))
     },
-
-    audit: async ({ run = null, after = 0, limit }) =>
-      (await db.all<AuditRow>(AUDIT_LIST, [after, run, limit])).map(toAuditEntry),
   }
 }
 
@@ -153,21 +110,32 @@ async function apply(
   pending: readonly Pending[],
   actor: string,
 ): Promise<Set<number>> {
-  const taken = await connection.book<{ n: number }>(TAKE_BACK, [
-    JSON.stringify(pending.map(toRow)),
-  ])
+  const taken = await connection.book<{ n: number }>(TAKE_BACK, [storableJson(pending.map(toRow))])
   const applied = new Set(taken.map((row) => row.n))
-  const done = pending.filter(({ n }) => applied.has(n))
-  for (const { held, decision, newRun } of done) {
-    if (decision.action !== 'retry') continue
-    await connection.all(FAIL_RUN, [held.run.id, decision.because])
-    await connection.book(RETRY, [newRun, held.run.id, newId(), held.target.id])
+  const entries: NewEntry[] = []
+  for (const judgement of pending) {
+    if (!applied.has(judgement.n)) continue
+    const newRun = await followed(connection, judgement)
+    entries.push(toEntry(judgement, newRun, actor))
   }
-  if (done.length > 0) await connection.all(AUDIT, [actor, JSON.stringify(done.map(toAudit))])
+  await record(connection, ...entries)
   return applied
 }
 
-function toRow({ n, held, status, decision }: Pending): Record<string, unknown> {
+/** The run that follows by a verdict of `retry`; null where there is none, or where it has ended in another way meanwhile. */
+async function followed(
+  connection: Connection,
+  { held, decision, newRun }: Judgement,
+): Promise<RunId | null> {
+  if (decision.action !== 'retry') return null
+  const run = held.run.id
+  const failed = await connection.all(FAIL_RUN, [run, storable(decision.because)])
+  if (failed.length === 0) return null
+  await follow(connection, { run, newRun, counts: true })
+  return newRun
+}
+
+function toRow({ n, held, status, decision, sign }: Pending): Record<string, unknown> {
   const { target, workerBeats } = held
   return {
     n,
@@ -179,28 +147,25 @@ function toRow({ n, held, status, decision }: Pending): Record<string, unknown> 
     beats: workerBeats,
     status,
     because: decision.because,
+    timed_out: sign === 'stalled',
   }
 }
 
-function toAudit({
-  n,
-  held,
-  status,
-  decision,
-  evidence,
-  newRun,
-}: Pending): Record<string, unknown> {
+function toEntry(
+  { held, status, decision, evidence }: Pending,
+  newRun: RunId | null,
+  actor: string,
+): NewEntry {
   const { run, target } = held
   const { epoch, worker, page } = target
   return {
-    n,
-    action: decision.action,
+    actor,
+    ...decision,
     source: run.source,
-    run_id: run.id,
-    target_id: target.id,
-    because: decision.because,
+    run: run.id,
+    target: target.id,
     evidence,
     before: { status: target.status, epoch, worker, page },
-    after: { status, ...(decision.action === 'retry' && { newRun }) },
+    after: { status, ...(newRun !== null && { newRun }) },
   }
 }

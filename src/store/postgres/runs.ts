@@ -1,21 +1,37 @@
-import { AlreadyRunning } from '../../model/errors.ts'
-import { toCounts, toListing, toRun, type RunRow, type TallyRow } from '../rows.ts'
+import { AlreadyRunning, NotFound } from '../../model/errors.ts'
+import type { RunId } from '../../model/id.ts'
+import type { RunKind, RunStatus } from '../../model/run.ts'
+import {
+  toCounts,
+  toHeldTarget,
+  toListing,
+  toRun,
+  type RunRow,
+  type TallyRow,
+  type TargetRow,
+} from '../rows.ts'
 import type { Store } from '../store.ts'
-import { ms, sql, type Database } from './database.ts'
+import { ms, sql, type Asks, type Connection, type Database } from './database.ts'
+import { TARGET_COLUMNS } from './lists.ts'
 import { SUMS } from './tally.ts'
 
 export const LIVE = `('queued', 'running', 'interrupted')`
 
-/** A run with its books. `owner` is the worker of a run with one target. */
-const RUN_COLUMNS = /* sql */ `
+/** A run as its own row has it, with its books. */
+const RUN_AND_BOOKS = /* sql */ `
   r.id, r.source, r.kind, r.status, r.policy, r.progress_done, r.progress_total,
   r.resumes, r.retries, r.retry_of, r.error,
   ${ms('r.created_at')} AS created_at, ${ms('r.started_at')} AS started_at,
+  ${ms('r.resumed_at')} AS resumed_at, ${ms('r.reopened_at')} AS reopened_at,
   ${ms('r.planned_at')} AS planned_at, ${ms('r.finished_at')} AS finished_at,
+  books.*
+`
+/** `owner` is the worker of a run with one target. */
+const RUN_COLUMNS = /* sql */ `
+  ${RUN_AND_BOOKS},
   CASE r.kind WHEN 'single' THEN
     (SELECT worker_id FROM unstuck.target WHERE run_id = r.id AND status = 'in_progress' LIMIT 1)
-  END AS owner,
-  books.*
+  END AS owner
 `
 const BOOKS = /* sql */ `
   CROSS JOIN LATERAL (
@@ -49,6 +65,20 @@ const RUNS_ENDING = sql(
    ORDER BY id DESC LIMIT 10
 `,
 )
+// Rows: as one JSON document they would take the server twice as long.
+export const LIVE_RUNS = sql(
+  'runs:all-live',
+  /* sql */ `
+  SELECT ${RUN_AND_BOOKS}, CASE only_target.status WHEN 'in_progress' THEN only_target.worker_id END AS owner,
+         to_json(only_target) AS target
+    FROM unstuck.run r ${BOOKS}
+    LEFT JOIN LATERAL (
+      SELECT ${TARGET_COLUMNS} FROM unstuck.target t WHERE t.run_id = r.id AND r.kind = 'single' LIMIT 1
+    ) AS only_target ON true
+   WHERE r.status IN ${LIVE}
+   ORDER BY r.id DESC
+`,
+)
 const COUNTS_BY_GROUP = sql(
   'counts:group',
   `SELECT t.grp, ${SUMS} FROM unstuck.tally t WHERE t.run_id = $1 GROUP BY t.grp ORDER BY t.grp`,
@@ -74,6 +104,17 @@ const IN_THE_WAY = sql(
    ORDER BY id = $1 DESC LIMIT 1
 `,
 )
+/** As whoever is about to move a run wants to know it. */
+const STANDING = /* sql */ `
+  SELECT id, source, kind, status, started_at IS NOT NULL AS started, planned_at IS NOT NULL AS planned
+    FROM unstuck.run WHERE id = ANY ($1::uuid[]) ORDER BY id
+`
+const LOOK = sql('run:look', STANDING)
+const LOCK = sql('run:lock', `${STANDING} FOR UPDATE`)
+const OTHER_LIVE = sql(
+  'run:other',
+  `SELECT id, status FROM unstuck.run WHERE source = $1 AND status IN ${LIVE} AND id <> $2`,
+)
 const SET_POLICY = sql('policy', `UPDATE unstuck.run SET policy = $2 WHERE id = $1`)
 
 type RunVerbs = Pick<
@@ -81,6 +122,7 @@ type RunVerbs = Pick<
   | 'enqueue'
   | 'setPolicy'
   | 'liveRun'
+  | 'liveRuns'
   | 'run'
   | 'runs'
   | 'runsEnding'
@@ -105,6 +147,13 @@ export function runVerbs(db: Database): RunVerbs {
       void (await db.all(SET_POLICY, [run, JSON.stringify(policy)])),
 
     liveRun: async (source) => oneRun(await db.all<RunRow>(LIVE_RUN, [source])),
+    liveRuns: async () => {
+      const rows = await db.all<RunRow & { target: TargetRow | null }>(LIVE_RUNS)
+      return rows.map((row) => ({
+        run: toRun(row),
+        target: row.target && toHeldTarget(row.target),
+      }))
+    },
     run: async (id) => oneRun(await db.all<RunRow>(RUNS_BY_ID, [[id]])),
 
     runs: async ({ source = null, status = null, after = null, limit }) =>
@@ -119,6 +168,57 @@ export function runVerbs(db: Database): RunVerbs {
     },
     countsByPage: (run) => db.all<{ page: number; targets: number }>(COUNTS_BY_PAGE, [run]),
   }
+}
+
+type RunStanding = {
+  id: RunId
+  source: string
+  kind: RunKind
+  status: RunStatus
+  started: boolean
+  planned: boolean
+}
+
+/** Where a run stands. */
+export async function standingOfRun(db: Asks, run: RunId): Promise<RunStanding> {
+  return found(await db.all<RunStanding>(LOOK, [[run]]), run)
+}
+
+/**
+ * The same for those who are about to move it: nobody else does until they are done. Whoever locks a run and targets of
+ * it locks the run first, and whoever locks several, in the order of their ids.
+ */
+export async function lockRun(connection: Connection, run: RunId): Promise<RunStanding> {
+  return found(await connection.all<RunStanding>(LOCK, [[run]]), run)
+}
+
+/** Answers in the order in which they are named. */
+export async function lockRuns(
+  connection: Connection,
+  runs: readonly RunId[],
+): Promise<RunStanding[]> {
+  const rows = await connection.all<RunStanding>(LOCK, [runs])
+  return runs.map((run) => found(rows, run))
+}
+
+function found(rows: readonly RunStanding[], run: RunId): RunStanding {
+  const row = rows.find(({ id }) => id === run)
+  if (!row) throw new NotFound(`run ${run}`, '`unstuck runs` lists them.')
+  return row
+}
+
+type OtherLive = { id: RunId; status: RunStatus }
+
+/** The live run of a source, where it is not this one. */
+export async function otherLive(db: Asks, source: string, run: RunId): Promise<OtherLive | null> {
+  const [other] = await db.all<OtherLive>(OTHER_LIVE, [source, run])
+  return other ?? null
+}
+
+/** Only one run of a source may be live: one that is to live again must wait for the other. */
+export async function refuseOtherLive(db: Asks, source: string, run: RunId): Promise<void> {
+  const other = await otherLive(db, source, run)
+  if (other) throw new AlreadyRunning(source, other.id, `which is ${other.status}`)
 }
 
 function oneRun([row]: RunRow[]): ReturnType<typeof toRun> | null {

@@ -1,5 +1,6 @@
 import type { Store } from '../store.ts'
-import { sql, type Database } from './database.ts'
+import { TAKEN_UP } from './claims.ts'
+import { sql, walkIndexes, type Database } from './database.ts'
 import { LIVE } from './runs.ts'
 
 /** Planned, and no target is open. */
@@ -11,7 +12,7 @@ const IS_OVER = /* sql */ `
 const IS_LEFT_ALONE = /* sql */ `
   r.status = 'running'
     AND NOT EXISTS (SELECT FROM unstuck.target t WHERE t.run_id = r.id AND t.status = 'in_progress')
-    AND (r.kind = 'single' OR NOT EXISTS (
+    AND (r.kind = 'single' OR $2 OR NOT EXISTS (
       SELECT FROM unstuck.worker w
        WHERE w.source = r.source AND w.ended_at IS NULL
          AND w.last_beat_at >= clock_timestamp() - w.lease_ms * interval '1 millisecond'))
@@ -54,7 +55,7 @@ const SETTLE = sql(
     RETURNING r.id AS run, r.status
   ),
   taken_up AS (
-    UPDATE unstuck.run r SET status = 'running'
+    UPDATE unstuck.run r SET status = 'running', ${TAKEN_UP}
      WHERE r.id = ANY ($1::uuid[]) AND ${IS_TAKEN_UP}
     RETURNING r.id AS run, r.status
   )
@@ -66,16 +67,15 @@ type Settled = Awaited<ReturnType<Store['settle']>>[number]
 
 export function settleVerbs(db: Database): Pick<Store, 'settle'> {
   return {
-    settle: (run) =>
+    settle: (run, lost = false) =>
       db.transaction('settle', async (connection) => {
-        // With stale statistics the planner may read the whole table to find the first of few rows.
-        await connection.exec('settle:plan', 'SET LOCAL enable_seqscan = off')
-        const open = await connection.all<{ id: string }>(LOOK, [run ?? null])
+        await walkIndexes(connection, 'settle')
+        const open = await connection.all<{ id: string }>(LOOK, [run ?? null, lost])
         if (open.length === 0) return []
         const ids = open.map((row) => row.id)
         // What was seen may have changed: the verdict is made under the lock, by a later look.
         await connection.all(LOCK, [ids])
-        return connection.all<Settled>(SETTLE, [ids])
+        return connection.all<Settled>(SETTLE, [ids, lost])
       }),
   }
 }

@@ -30,9 +30,7 @@ export async function survey(address: Address): Promise<{ pooled: boolean }> {
     const connection = new Connection(client, '', false)
     const first = await look(connection, address)
     const second = await look(connection, address)
-    // A session of our own has one server process, and it is the one that greeted us.
-    const greeted = (client as unknown as { processID: number | null }).processID
-    const pooled = first.pid !== second.pid || first.pid !== greeted
+    const pooled = isPooled(client, [first.pid, second.pid])
     if (pooled && first.is_lossy) {
       throw new UnusableStore(
         `The server of ${address.where} has synchronous_commit off: it can lose pages that it acknowledged. Behind a pooler ` +
@@ -48,6 +46,12 @@ export async function survey(address: Address): Promise<{ pooled: boolean }> {
   } finally {
     await hangUp(client)
   }
+}
+
+/** A session of our own has one server process, and it is the one that greeted us. */
+export function isPooled(client: Client, pids: readonly number[]): boolean {
+  const greeted = (client as unknown as { processID: number | null }).processID
+  return pids.some((pid) => pid !== greeted)
 }
 
 async function look(connection: Connection, address: Address): Promise<Look> {

@@ -18,6 +18,20 @@ export const ADD_UP = /* sql */ `
     last_activity_at = greatest(tally.last_activity_at, excluded.last_activity_at)
 `
 
+/** The entry for targets that changed their status: rows of `moved`, with what each was and what it is now. */
+export const BOOK_MOVED = /* sql */ `
+  INSERT INTO unstuck.tally (run_id, grp, writer, planned, in_progress, done, failed, stuck, parked)
+  SELECT run_id, grp, $1,
+         count(*) FILTER (WHERE status = 'planned')     - count(*) FILTER (WHERE was = 'planned'),
+         count(*) FILTER (WHERE status = 'in_progress') - count(*) FILTER (WHERE was = 'in_progress'),
+         count(*) FILTER (WHERE status = 'done')        - count(*) FILTER (WHERE was = 'done'),
+         count(*) FILTER (WHERE status = 'failed')      - count(*) FILTER (WHERE was = 'failed'),
+         count(*) FILTER (WHERE status = 'stuck')       - count(*) FILTER (WHERE was = 'stuck'),
+         count(*) FILTER (WHERE status = 'parked')      - count(*) FILTER (WHERE was = 'parked')
+    FROM moved GROUP BY run_id, grp ORDER BY run_id, grp
+  ${ADD_UP}
+`
+
 /** For SELECTs over `tally t`: the sums that make a run's counts. */
 export const SUMS = /* sql */ `
   coalesce(sum(t.planned), 0)::int         AS planned,

@@ -10,7 +10,7 @@ const LOOK = sql(
          w.ended_at IS NULL AS works, w.host, w.pid, w.start_ticks::float8 AS start_ticks, w.boot_id,
          w.pid_namespace
     FROM unstuck.turn t LEFT JOIN unstuck.worker w ON w.id = t.worker_id
-   WHERE t.name = 'sweep'
+   WHERE t.name = $1
 `,
 )
 // A compare-and-set: of all that saw the turn come free, one gets it.
@@ -18,7 +18,7 @@ const TAKE = sql(
   'turn:take',
   /* sql */ `
   INSERT INTO unstuck.turn (name, worker_id, until)
-  VALUES ('sweep', $1, clock_timestamp() + $2 * interval '1 millisecond')
+  VALUES ($4, $1, clock_timestamp() + $2 * interval '1 millisecond')
   ON CONFLICT (name) DO UPDATE SET worker_id = excluded.worker_id, until = excluded.until
    WHERE turn.worker_id = excluded.worker_id OR turn.worker_id = $3 OR turn.until < clock_timestamp()
   RETURNING worker_id
@@ -38,13 +38,15 @@ type Turn = {
 
 export function turnVerbs(db: Database): Pick<Store, 'takeTurn'> {
   return {
-    takeTurn: async (worker, forMs) => {
-      const [turn] = await db.all<Turn>(LOOK)
+    takeTurn: async (worker, forMs, name = 'sweep') => {
+      const [turn] = await db.all<Turn>(LOOK, [name])
       const running = turn !== undefined && turn.left_ms > 0
       if (running && turn.holder === worker && turn.left_ms > forMs / 2) return true
-      const gone = turn !== undefined && isGone(turn) ? turn.holder : null
+      // Who would come round sooner takes over from who comes seldom.
+      const isFree = turn !== undefined && (turn.left_ms > forMs || isGone(turn))
+      const gone = isFree ? turn.holder : null
       if (running && turn.holder !== worker && gone === null) return false
-      return (await db.all(TAKE, [worker, forMs, gone])).length > 0
+      return (await db.all(TAKE, [worker, forMs, gone, name])).length > 0
     },
   }
 }

@@ -1,7 +1,8 @@
 import type { Begun, Store } from '../store.ts'
 import { HELD, isTaken, TAKE, toClaimed, WAKE, type ClaimedRow } from './claims.ts'
 import { sql, type Connection, type Database } from './database.ts'
-import { insertTargets, LIVE } from './runs.ts'
+import { moveRun } from './run-moves.ts'
+import { insertTargets, LIVE, SET_POLICY } from './runs.ts'
 
 const LIVE_SINGLE = sql(
   'begin:live',
@@ -26,6 +27,7 @@ export function beginVerbs(db: Database): Pick<Store, 'begin'> {
 function begin(tx: Connection, request: Parameters<Store['begin']>[0]): Begun {
   const { source, worker, claimId } = request
   const now = Date.now()
+  if (request.clean) moveRun(tx, request.clean)
   const live = tx.get<{
     run: string
     kind: string
@@ -45,7 +47,7 @@ function begin(tx: Connection, request: Parameters<Store['begin']>[0]): Begun {
   if (!live) {
     tx.run(BEGIN, { run, source, policy: JSON.stringify(request.policy), now })
     insertTargets(tx, run, [{ id: request.target, key: source }])
-  }
+  } else tx.run(SET_POLICY, { run, policy: JSON.stringify(request.policy) })
   const id = live?.target ?? request.target
   const row = tx.get<ClaimedRow>(TAKE, { id, claimId, worker, now, alone: 1 })!
   if (!isTaken(tx, row, now)) return { claimed: null, inTheWay: run }

@@ -61,7 +61,8 @@ export const TAKE = sql(
 export const WAKE = sql(
   'claim:run-running',
   /* sql */ `
-  UPDATE run SET status = 'running', started_at = coalesce(started_at, :now),
+  UPDATE run SET status = 'running', started_at = coalesce(started_at, :now), reopened_at = NULL,
+                 resumed_at = CASE WHEN status = 'interrupted' THEN :now ELSE resumed_at END,
                  resumes = resumes + (status = 'interrupted')
    WHERE id = :run AND status IN ('queued', 'interrupted')
 `,

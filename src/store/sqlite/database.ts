@@ -139,6 +139,18 @@ export class Database {
     }
   }
 
+  /** Several reads of one moment: no commit of another process comes between them. */
+  snapshot<T>(work: (db: Connection) => T): T {
+    return this.read((db) => {
+      db.exec('BEGIN', 'snapshot')
+      try {
+        return work(db)
+      } finally {
+        db.exec('COMMIT', 'snapshot:end')
+      }
+    })
+  }
+
   async close(): Promise<void> {
     while (this.#pumping) await sleep(1)
     this.reader.close()

@@ -1,4 +1,4 @@
-import { toItem, toListing, toTarget, type ItemRow, type TargetRow } from '../rows.ts'
+import { toHeldTarget, toItem, toListing, toTarget, type ItemRow, type TargetRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
 
@@ -15,6 +15,8 @@ const IN_STATUS = LIST('status', 'status = :status')
 const IN_GROUP = LIST('group', 'grp = :group')
 const IN_GROUP_AND_STATUS = LIST('group-status', 'grp = :group AND status = :status')
 
+const ENDING = sql('targets:ending', `SELECT id FROM target WHERE id LIKE '%' || :suffix LIMIT 3`)
+
 const ITEMS = sql(
   'items',
   /* sql */ `
@@ -26,7 +28,9 @@ const ITEMS = sql(
 export type SqliteTargetRow = Omit<TargetRow, 'cursor'> & { cursor: string | null }
 
 /** What is in the store, for people: targets and items. */
-export function listVerbs(db: Database): Pick<Store, 'target' | 'targets' | 'items'> {
+export function listVerbs(
+  db: Database,
+): Pick<Store, 'target' | 'targets' | 'targetsEnding' | 'items'> {
   return {
     target: async (id) => {
       const row = db.read((tx) => tx.get<SqliteTargetRow>(TARGET, { id }))
@@ -46,6 +50,9 @@ export function listVerbs(db: Database): Pick<Store, 'target' | 'targets' | 'ite
       return toListing(rows, limit, readTarget)
     },
 
+    targetsEnding: async (suffix) =>
+      db.read((tx) => tx.all<{ id: string }>(ENDING, { suffix }).map((row) => row.id)),
+
     items: async (source, after, limit) =>
       db.read((tx) =>
         tx
@@ -53,6 +60,11 @@ export function listVerbs(db: Database): Pick<Store, 'target' | 'targets' | 'ite
           .map((row) => toItem({ ...row, data: readJson(row.data as string) })),
       ),
   }
+}
+
+/** As its judge sees it. */
+export function readHeldTarget(row: SqliteTargetRow): ReturnType<typeof toHeldTarget> {
+  return toHeldTarget({ ...row, cursor: readJson(row.cursor) })
 }
 
 function readTarget(row: SqliteTargetRow): ReturnType<typeof toTarget> {

@@ -1,8 +1,12 @@
 import { SchemaTooNew } from '../../model/errors.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { heart } from './migrations/001-heart.ts'
+import { doors } from './migrations/002-doors.ts'
 
-const MIGRATIONS: readonly string[] = [heart]
+const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = [
+  { name: 'heart', text: heart },
+  { name: 'doors', text: doors },
+]
 
 const CREATE_MIGRATION = /* sql */ `
   CREATE TABLE IF NOT EXISTS migration (
@@ -34,7 +38,7 @@ export async function migrate(db: Database): Promise<void> {
       const { number } = version(tx)
       if (number > SCHEMA_VERSION) refuse(tx)
       if (number === SCHEMA_VERSION) return
-      tx.exec(MIGRATIONS[number]!)
+      tx.exec(MIGRATIONS[number]!.text)
       tx.run(RECORD, { number: number + 1, now: Date.now() })
     })
   }
@@ -45,7 +49,12 @@ export function isTooOld(db: Connection): boolean {
   return version(db).lowest > SCHEMA_VERSION
 }
 
-function version(db: Connection): { number: number; lowest: number } {
+/** The names of those that a schema of this version still lacks. */
+export function pendingAfter(number: number): string[] {
+  return MIGRATIONS.slice(number).map(({ name }) => name)
+}
+
+export function version(db: Connection): { number: number; lowest: number } {
   if (!db.get(HAS_MIGRATION)) return { number: 0, lowest: 0 }
   return db.get<{ number: number; lowest: number }>(VERSION)!
 }

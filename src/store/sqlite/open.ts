@@ -4,18 +4,24 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UnusableStore } from '../../model/errors.ts'
 import type { Store } from '../store.ts'
+import { auditVerbs } from './audit.ts'
 import { beginVerbs } from './begin.ts'
 import { checkpointVerbs } from './checkpoints.ts'
 import { claimEndVerbs } from './claim-ends.ts'
 import { claimVerbs } from './claims.ts'
 import { Connection, Database } from './database.ts'
 import { isBusy, storeError } from './errors.ts'
+import { inspectVerbs } from './inspect.ts'
 import { listVerbs } from './lists.ts'
 import { migrate } from './migrate.ts'
 import { networkFileSystem } from './network-drive.ts'
 import { presenceVerbs } from './presence.ts'
 import { recoveryVerbs } from './recovery.ts'
+import { replanVerbs } from './replan.ts'
+import { revertVerbs } from './revert.ts'
+import { runMoveVerbs } from './run-moves.ts'
 import { runVerbs } from './runs.ts'
+import { settleVerbs } from './settle.ts'
 import { workerVerbs } from './workers.ts'
 
 /** Opens the database file, making it when it is not there. */
@@ -35,6 +41,7 @@ export async function openSqlite(file: string): Promise<Store> {
     remarks: [],
     now: async () => Date.now(),
     ...runVerbs(db),
+    ...settleVerbs(db),
     ...claimVerbs(db),
     ...beginVerbs(db),
     ...checkpointVerbs(db),
@@ -43,6 +50,11 @@ export async function openSqlite(file: string): Promise<Store> {
     ...presenceVerbs(lockFolder),
     ...workerVerbs(db, lockFolder),
     ...recoveryVerbs(db),
+    ...runMoveVerbs(db),
+    ...replanVerbs(db),
+    ...revertVerbs(db),
+    ...auditVerbs(db),
+    ...inspectVerbs(db, lockFolder),
     close: () => db.close(),
   }
 }
@@ -109,7 +121,7 @@ function assertDurable(db: DatabaseSync, path: string): void {
   }
 }
 
-function fileError(error: unknown, path: string): UnusableStore | null {
+export function fileError(error: unknown, path: string): UnusableStore | null {
   const { code } = error as NodeJS.ErrnoException
   if (typeof code !== 'string' || code.startsWith('ERR_')) return null
   if (error instanceof UnusableStore) return error

@@ -1,18 +1,19 @@
-import { AlreadyRunning, UsageError } from '../../model/errors.ts'
+import { AlreadyRunning, NotFound, UsageError } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
+import type { RunKind, RunStatus } from '../../model/run.ts'
 import type { NewTarget } from '../../model/target.ts'
-import { bootId, uptimeMs } from '../host.ts'
 import { checkTargets, toCounts, toListing, toRun, type RunRow, type TallyRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
+import { readHeldTarget, type SqliteTargetRow } from './lists.ts'
 import { book, SUMS, type Change } from './tally.ts'
 
 export const LIVE = `('queued', 'running', 'interrupted')`
 
 /** A run with its books. `owner` is the worker of a run with one target. */
 const RUN_COLUMNS = /* sql */ `
-  r.id, r.source, r.kind, r.status, r.policy, r.created_at, r.started_at, r.planned_at, r.finished_at,
-  r.progress_done, r.progress_total, r.resumes, r.retries, r.retry_of, r.error,
+  r.id, r.source, r.kind, r.status, r.policy, r.created_at, r.started_at, r.resumed_at, r.reopened_at, r.planned_at,
+  r.finished_at,  r.progress_done, r.progress_total, r.resumes, r.retries, r.retry_of, r.error,
   CASE r.kind WHEN 'single' THEN
     (SELECT worker_id FROM target WHERE run_id = r.id AND status = 'in_progress')
   END AS owner,
@@ -27,6 +28,20 @@ const LIVE_RUN = sql(
   /* sql */ `
   SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN tally t ON t.run_id = r.id
    WHERE r.source = :source AND r.status IN ${LIVE} GROUP BY r.id
+`,
+)
+const LIVE_RUNS = sql(
+  'runs:live',
+  /* sql */ `
+  SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN tally t ON t.run_id = r.id
+   WHERE r.status IN ${LIVE} GROUP BY r.id ORDER BY r.id DESC
+`,
+)
+const ONLY_TARGETS = sql(
+  'runs:only-targets',
+  /* sql */ `
+  SELECT t.* FROM run r JOIN target t ON t.run_id = r.id
+   WHERE r.status IN ${LIVE} AND r.kind = 'single'
 `,
 )
 const LIST = (name: string, where: string) =>
@@ -89,54 +104,12 @@ const FINISH_PLANNING = sql(
   'plan:finish',
   `UPDATE run SET planned_at = coalesce(planned_at, :now), planner = NULL WHERE id = :run`,
 )
-const SET_POLICY = sql('policy', `UPDATE run SET policy = :policy WHERE id = :run`)
-
-/** A worker that has not ended and beats: measured on the clock that runs from boot. */
-const LIVING = /* sql */ `
-  w.ended_at IS NULL AND w.boot_id IS :boot AND w.beat_uptime >= :uptime - w.lease_ms
-`
-const END = sql(
-  'settle:end',
-  /* sql */ `
-  UPDATE run SET
-    status = CASE WHEN EXISTS (SELECT 1 FROM target t WHERE t.run_id = run.id
-                                  AND t.status IN ('failed', 'stuck', 'parked'))
-                  THEN 'failed' ELSE 'succeeded' END,
-    error = (SELECT t.last_error FROM target t WHERE t.run_id = run.id
-                AND t.status IN ('failed', 'stuck', 'parked') LIMIT 1),
-    finished_at = :now
-  WHERE status IN ${LIVE} AND (:run IS NULL OR id = :run) AND planned_at IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM target t WHERE t.run_id = run.id
-                       AND t.status IN ('planned', 'in_progress'))
-  RETURNING id AS run, status
-`,
+const PLANNED = sql('plan:done', `UPDATE run SET planned_at = :now WHERE id = :run`)
+const STANDING = sql(
+  'run:standing',
+  `SELECT source, kind, status, planned_at FROM run WHERE id = :run`,
 )
-const INTERRUPT = sql(
-  'settle:interrupt',
-  /* sql */ `
-  UPDATE run SET status = 'interrupted'
-  WHERE status = 'running' AND (:run IS NULL OR id = :run)
-    AND NOT EXISTS (SELECT 1 FROM target t WHERE t.run_id = run.id AND t.status = 'in_progress')
-    AND (kind = 'single' OR NOT EXISTS (
-          SELECT 1 FROM worker w WHERE w.source = run.source AND ${LIVING}))
-  RETURNING id AS run, status
-`,
-)
-/** Whether `settle` would change anything, without asking for the write lock. */
-const UNSETTLED = sql(
-  'settle:look',
-  /* sql */ `
-  SELECT 1 FROM run
-  WHERE status IN ${LIVE} AND (:run IS NULL OR id = :run)
-    AND ((planned_at IS NOT NULL AND NOT EXISTS (
-            SELECT 1 FROM target t WHERE t.run_id = run.id AND t.status IN ('planned', 'in_progress')))
-      OR (status = 'running'
-          AND NOT EXISTS (SELECT 1 FROM target t WHERE t.run_id = run.id AND t.status = 'in_progress')
-          AND (kind = 'single' OR NOT EXISTS (
-                SELECT 1 FROM worker w WHERE w.source = run.source AND ${LIVING}))))
-  LIMIT 1
-`,
-)
+export const SET_POLICY = sql('policy', `UPDATE run SET policy = :policy WHERE id = :run`)
 
 type RunVerbs = Pick<
   Store,
@@ -146,10 +119,10 @@ type RunVerbs = Pick<
   | 'finishPlanning'
   | 'setPolicy'
   | 'liveRun'
+  | 'liveRuns'
   | 'run'
   | 'runs'
   | 'runsEnding'
-  | 'settle'
   | 'countsByGroup'
   | 'countsByPage'
 >
@@ -196,6 +169,14 @@ export function runVerbs(db: Database): RunVerbs {
       }),
 
     liveRun: async (source) => oneRun(db.read((tx) => tx.get<SqliteRunRow>(LIVE_RUN, { source }))),
+    liveRuns: async () => {
+      const [runs, targets] = db.snapshot((tx) => [
+        tx.all<SqliteRunRow>(LIVE_RUNS),
+        tx.all<SqliteTargetRow>(ONLY_TARGETS),
+      ])
+      const byRun = new Map(targets.map((row) => [row.run_id, readHeldTarget(row)]))
+      return runs.map((row) => ({ run: readRun(row), target: byRun.get(row.id) ?? null }))
+    },
     run: async (id) => oneRun(db.read((tx) => tx.get<SqliteRunRow>(RUN, { id }))),
 
     runs: async ({ source, status, after = '~', limit }) => {
@@ -214,18 +195,6 @@ export function runVerbs(db: Database): RunVerbs {
     runsEnding: async (suffix) =>
       db.read((tx) => tx.all<{ id: string }>(RUNS_ENDING, { suffix }).map((row) => row.id)),
 
-    settle: async (run) => {
-      const only = { run: run ?? null }
-      const living = { boot: bootId(), uptime: uptimeMs() }
-      if (!db.read((tx) => tx.get(UNSETTLED, { ...only, ...living }))) return []
-      return db.write('settle', (tx) =>
-        [
-          ...tx.all<Settled>(END, { ...only, now: Date.now() }),
-          ...tx.all<Settled>(INTERRUPT, { ...only, ...living }),
-        ].map(({ run, status }) => ({ run, status })),
-      )
-    },
-
     countsByGroup: async (run) =>
       db.read((tx) =>
         tx
@@ -240,8 +209,6 @@ export function runVerbs(db: Database): RunVerbs {
       ),
   }
 }
-
-type Settled = Awaited<ReturnType<Store['settle']>>[number]
 
 /** Adds targets to a run inside a transaction; answers how many were new. */
 export function insertTargets(
@@ -263,6 +230,32 @@ export function insertTargets(
   }
   for (const [grp, change] of added) book(tx, run, grp, change, now)
   return count
+}
+
+/** The one target of a run that has only one, which is planned with it. */
+export function addOnlyTarget(
+  tx: Connection,
+  run: string,
+  { key, url }: { key: string; url: string | null },
+  now: number,
+): void {
+  insertTargets(tx, run, [url === null ? { key } : { key, url }])
+  tx.run(PLANNED, { run, now })
+}
+
+type RunStanding = { source: string; kind: RunKind; status: RunStatus; planned_at: number | null }
+
+/** Where a run stands, for those who are about to move it. */
+export function standingOfRun(tx: Connection, run: string): RunStanding {
+  const found = tx.get<RunStanding>(STANDING, { run })
+  if (!found) throw new NotFound(`run ${run}`, '`unstuck runs` lists them.')
+  return found
+}
+
+/** Only one run of a source may be live: one that is to live again must wait for the other. */
+export function refuseOtherLive(tx: Connection, source: string, run: string): void {
+  const live = tx.get<{ id: string; status: string }>(WHO_LIVES, { source })
+  if (live && live.id !== run) throw new AlreadyRunning(source, live.id, `which is ${live.status}`)
 }
 
 /** A queued run that follows another which died with nothing done. */

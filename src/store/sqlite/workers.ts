@@ -64,11 +64,11 @@ const DROP_PLANNING = sql(
 const WORKER = sql('worker', `SELECT * FROM worker WHERE id = :id`)
 const WORKERS = sql('workers', `SELECT * FROM worker WHERE ended_at IS NULL ORDER BY id`)
 
-const TURN = sql('turn', `SELECT worker_id, boot_id, until_uptime FROM turn WHERE name = 'sweep'`)
+const TURN = sql('turn', `SELECT worker_id, boot_id, until_uptime FROM turn WHERE name = :name`)
 const TAKE_TURN = sql(
   'turn:take',
   /* sql */ `
-  INSERT INTO turn (name, worker_id, boot_id, until_uptime) VALUES ('sweep', :worker, :boot, :until)
+  INSERT INTO turn (name, worker_id, boot_id, until_uptime) VALUES (:name, :worker, :boot, :until)
   ON CONFLICT (name) DO UPDATE SET
     worker_id = excluded.worker_id, boot_id = excluded.boot_id, until_uptime = excluded.until_uptime
   WHERE turn.worker_id IS :seenWorker AND turn.until_uptime IS :seenUntil
@@ -145,17 +145,21 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
     workers: async () =>
       db.read((tx) => tx.all<SqliteWorkerRow>(WORKERS)).map((row) => witness(row, lockFolder)),
 
-    takeTurn: async (worker, forMs) => {
+    takeTurn: async (worker, forMs, name = 'sweep') => {
       const turn = db.read((tx) =>
-        tx.get<{ worker_id: string; boot_id: string | null; until_uptime: number }>(TURN),
+        tx.get<{ worker_id: string; boot_id: string | null; until_uptime: number }>(TURN, {
+          name,
+        }),
       )
       const now = uptimeMs()
       const running = turn !== undefined && turn.boot_id === bootId() && turn.until_uptime > now
       if (running && turn.worker_id === worker && turn.until_uptime - now > forMs / 2) return true
-      if (running && turn.worker_id !== worker && !isGone(find(turn.worker_id), lockFolder))
-        return false
+      // Who would come round sooner takes over from who comes seldom.
+      const isFree = (left: number): boolean =>
+        left > forMs || isGone(find(turn!.worker_id), lockFolder)
+      if (running && turn.worker_id !== worker && !isFree(turn.until_uptime - now)) return false
       return db.write('turn', (tx) => {
-        const params = { worker, boot: bootId(), until: now + forMs }
+        const params = { name, worker, boot: bootId(), until: now + forMs }
         const seen = { seenWorker: turn?.worker_id ?? null, seenUntil: turn?.until_uptime ?? null }
         return tx.run(TAKE_TURN, { ...params, ...seen }) === 1
       })

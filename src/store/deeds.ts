@@ -1,0 +1,102 @@
+import type { RunId, TargetId } from '../model/id.ts'
+import type { RunStatus } from '../model/run.ts'
+import type { TargetStatus } from '../model/target.ts'
+import type { Millis } from '../model/time.ts'
+
+/** What people and verdicts ask of the store, and the trail that it leaves. */
+
+/** Who did something, and why, for the audit trail. */
+export type Deed = { readonly actor: string; readonly because: string }
+
+export type RunMove = Deed & {
+  readonly run: RunId
+  readonly to: 'interrupted' | 'cancelled' | 'abandoned' | 'failed'
+  /** As the audit trail has it: a verdict's action, or `cancel`. */
+  readonly action: string
+  readonly evidence: unknown
+  /** What must still be so; what is left out may have changed. The run must be live anyhow. */
+  readonly only: {
+    readonly status?: RunStatus
+    readonly lastActivityAt?: Millis
+    /** Nobody holds a target of it. */
+    readonly unheld?: boolean
+  }
+}
+
+export type Replan = Deed & {
+  readonly run: RunId
+  readonly action: 'resume' | 'reset-failed' | 'unpark'
+  readonly statuses: readonly TargetStatus[]
+  readonly targets?: readonly TargetId[] | undefined
+  readonly groups?: readonly string[] | undefined
+  /** Only those tried at most so often. */
+  readonly attemptsMax?: number | undefined
+  /** Open the run again even if no target was put back: those that are planned wait for it. */
+  readonly reopen: boolean
+  /** Only count. */
+  readonly dryRun: boolean
+}
+export type Replanned = { readonly targets: number; readonly reopened: boolean }
+
+export type Revert = Deed & {
+  readonly run: RunId
+  readonly from: RunStatus
+  readonly to: RunStatus
+  /** Targets that recovery set aside: back in line, if they are still so. */
+  readonly targets: readonly {
+    readonly id: TargetId
+    readonly status: TargetStatus
+    readonly seq: number
+  }[]
+  /** The retry that followed it and that nobody has begun yet. */
+  readonly cancel: RunId | null
+  /** The action that is taken back. */
+  readonly undoes: string
+}
+
+export type SetAside = {
+  readonly target: TargetId
+  readonly run: RunId
+  readonly from: TargetStatus
+}
+
+export type Rewind = Deed & {
+  readonly target: TargetId
+  readonly to: number
+  readonly next: string | null
+  readonly cursor: unknown
+}
+
+export type Deleted = { readonly targets: number; readonly items: number }
+
+export type AuditFilter = {
+  readonly run?: RunId | undefined
+  readonly source?: string | undefined
+  readonly since?: Millis | undefined
+  readonly newestFirst?: boolean | undefined
+  /** The entry that the last answer ended with. */
+  readonly after?: number | undefined
+  readonly limit: number
+}
+
+export type AuditCount = {
+  readonly source: string
+  readonly action: string
+  readonly count: number
+  readonly lastAt: Millis
+}
+
+export type AuditEntry = {
+  /** Grows; the order of things. */
+  readonly id: number
+  readonly at: Millis
+  readonly actor: string
+  readonly action: string
+  readonly source: string
+  readonly run: RunId
+  readonly target: TargetId | null
+  readonly because: string
+  readonly evidence: unknown
+  readonly before: unknown
+  readonly after: unknown
+}

@@ -1,0 +1,151 @@
+import type { RunId, TargetId, WorkerId } from '../model/id.ts'
+import { isLive, type RunStatus } from '../model/run.ts'
+import { TARGET_STATUSES, type TargetStatus } from '../model/target.ts'
+import { toCounts, type TallyRow } from './rows.ts'
+
+/** A database seen from outside: nothing is made, migrated or written for this look. */
+export type Look = {
+  /** Without secrets. */
+  readonly where: string
+  /** Of the schema; 0 while nothing of ours is in it. */
+  readonly version: number
+  /** The version that this program knows. */
+  readonly known: number
+  /** The migrations between the two, in the order they will be applied. */
+  readonly pending: readonly string[]
+  /** Null where there is no database yet. */
+  readonly engine: EngineFacts | null
+}
+
+export type EngineFacts = SqliteFacts | PostgresFacts
+
+export type SqliteFacts = {
+  readonly name: 'sqlite'
+  readonly path: string
+  /** How long it took to open and read it. */
+  readonly roundTripMs: number
+  /** As the file has it, before a store opens it. */
+  readonly journalMode: string
+  /** Why file or folder cannot be written to, in the system's words; null when they can. */
+  readonly readOnly: string | null
+  /** The network file system it lies on, if it does. */
+  readonly network: string | null
+  readonly bytes: number
+  readonly walBytes: number
+}
+
+export type PostgresFacts = {
+  readonly name: 'postgres'
+  readonly serverVersion: string
+  readonly roundTripMs: number
+  /** The server's clock less this host's. Right to half a round trip. */
+  readonly clockAheadMs: number
+  readonly pooled: boolean
+  readonly inRecovery: boolean
+  readonly readOnly: boolean
+  /** The login may write to our tables, or make them where there are none. */
+  readonly mayWrite: boolean
+  /** As a new session finds them; null where a compatible engine has no such setting. */
+  readonly synchronousCommit: string | null
+  readonly fsync: string | null
+  readonly fullPageWrites: string | null
+  /** Whichever is nearer to its end: the server's connections, or this database's. Null where it is not told. */
+  readonly connections: { readonly max: number; readonly used: number } | null
+  readonly bytes: number | null
+}
+
+/** What the data shows of the promises. Lists are cut after the first hundred. */
+export type Inspection = {
+  /** Settings of the store's own connections that decide whether an acknowledged page survives a power cut. */
+  readonly durability: Readonly<Record<string, string>>
+  readonly books: Books
+  /** Sources with more than one live run. */
+  readonly crowded: readonly { readonly source: string; readonly runs: readonly RunId[] }[]
+  /** Claims in live runs that nobody can be held to. */
+  readonly badClaims: readonly BadClaim[]
+  /** Runs that ended at no time. */
+  readonly endless: readonly { readonly run: RunId; readonly source: string }[]
+  /** Lock files that no worker needs any more. Only SQLite has any. */
+  readonly leftoverLocks: readonly LeftoverLock[]
+}
+
+export type Books = {
+  /** Runs whose targets were counted: live ones and the newest others. */
+  readonly checked: number
+  /** Runs that were not, so that a look stays a look. */
+  readonly leftOut: number
+  readonly wrong: readonly WrongBook[]
+}
+
+export type WrongBook = {
+  readonly run: RunId
+  readonly source: string
+  readonly status: TargetStatus
+  readonly booked: number
+  readonly counted: number
+}
+
+export type BadClaim = {
+  readonly target: TargetId
+  readonly run: RunId
+  readonly source: string
+  readonly worker: WorkerId | null
+  readonly fault: 'no-epoch' | 'worker-unknown' | 'worker-ended'
+}
+
+export type LeftoverLock = {
+  readonly path: string
+  readonly fault: 'worker-unknown' | 'worker-ended'
+}
+
+export const LISTED_MAX = 100
+export const LIVE_MAX = 500
+export const NEWEST_MAX = 50
+/** Counting a million of them takes about a second. */
+const TARGETS_MAX = 2_000_000
+
+/** A run that an engine proposes for inspection. */
+export type RunHead = {
+  id: RunId
+  source: string
+  status: RunStatus
+  finished_at: number | null
+  /** By the books. */
+  targets: number
+}
+
+/** The books of one run and a count of its rows, seen in one snapshot. */
+export type BooksRow = TallyRow & { counted: Readonly<Record<string, number>> | null }
+
+/** Counts the targets of as many runs as a look may take, and names what does not agree. */
+export async function checkBooks(
+  runs: readonly RunHead[],
+  count: (run: RunId) => Promise<BooksRow>,
+): Promise<Books> {
+  const wrong: WrongBook[] = []
+  let [checked, targets] = [0, 0]
+  for (const run of runs) {
+    if (targets + run.targets > TARGETS_MAX) continue
+    targets += run.targets
+    checked++
+    wrong.push(...disagreements(run, await count(run.id)))
+  }
+  return { checked, leftOut: runs.length - checked, wrong: wrong.slice(0, LISTED_MAX) }
+}
+
+function disagreements({ id: run, source }: RunHead, row: BooksRow): WrongBook[] {
+  const booked = toCounts(row).targets
+  return TARGET_STATUSES.map((status) => ({
+    run,
+    source,
+    status,
+    booked: booked[status],
+    counted: row.counted?.[status] ?? 0,
+  })).filter(({ booked, counted }) => booked !== counted)
+}
+
+export function endlessRuns(runs: readonly RunHead[]): Inspection['endless'] {
+  return runs
+    .filter(({ status, finished_at }) => !isLive(status) && finished_at === null)
+    .map(({ id, source }) => ({ run: id, source }))
+}

@@ -1,0 +1,144 @@
+import { Client } from 'pg'
+import type { Look, PostgresFacts } from '../inspection.ts'
+import { parseAddress } from './address.ts'
+import { Connection, ms, sql, type Sql } from './database.ts'
+import { isTrouble, storeError } from './errors.ts'
+import { foundVersion, pendingAfter, SCHEMA_VERSION } from './migrate.ts'
+import { hangUp } from './patience.ts'
+import { isPooled } from './survey.ts'
+
+const SAMPLE = sql(
+  'look',
+  /* sql */ `
+  SELECT pg_backend_pid() AS pid,
+         ${ms('clock_timestamp()')} AS now,
+         current_setting('server_version') AS server_version,
+         current_setting('transaction_read_only') = 'on' AS read_only,
+         pg_is_in_recovery() AS in_recovery,
+         current_setting('synchronous_commit', true) AS synchronous_commit,
+         current_setting('fsync', true) AS fsync,
+         current_setting('full_page_writes', true) AS full_page_writes
+`,
+)
+const RIGHTS = sql(
+  'look:rights',
+  /* sql */ `
+  SELECT CASE WHEN to_regclass('unstuck.target') IS NULL
+              THEN has_database_privilege(current_database(), 'CREATE')
+              ELSE has_table_privilege('unstuck.target', 'UPDATE') END AS may_write
+`,
+)
+// A limit of -1 is none.
+const CONNECTIONS = sql(
+  'look:connections',
+  /* sql */ `
+  SELECT current_setting('max_connections')::int
+           - coalesce(current_setting('superuser_reserved_connections', true)::int, 0)
+           - coalesce(current_setting('reserved_connections', true)::int, 0) AS server_max,
+         (SELECT sum(numbackends)::int FROM pg_stat_database) AS server_used,
+         d.datconnlimit AS own_max,
+         s.numbackends AS own_used
+    FROM pg_database d JOIN pg_stat_database s ON s.datid = d.oid
+   WHERE d.datname = current_database()
+`,
+)
+const SIZE = sql('look:size', `SELECT pg_database_size(current_database())::float8 AS bytes`)
+
+type SampleRow = {
+  pid: number
+  now: number
+  server_version: string
+  read_only: boolean
+  in_recovery: boolean
+  synchronous_commit: string | null
+  fsync: string | null
+  full_page_writes: string | null
+}
+type ConnectionsRow = {
+  server_max: number
+  server_used: number
+  own_max: number
+  own_used: number
+}
+type Sample = {
+  readonly row: SampleRow
+  readonly roundTripMs: number
+  readonly clockAheadMs: number
+}
+
+const SAMPLES = 3
+
+/** Looks at the server and our schema without making, migrating or changing anything. */
+export async function lookAtPostgres(text: string): Promise<Look> {
+  const address = parseAddress(text)
+  const client = new Client(address.config)
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const connection = new Connection(client, '', false)
+    const number = await foundVersion(connection)
+    return {
+      where: address.where,
+      version: number,
+      known: SCHEMA_VERSION,
+      pending: pendingAfter(number),
+      engine: await lookAtServer(client, connection),
+    }
+  } catch (error) {
+    throw storeError(error, address.where)
+  } finally {
+    await hangUp(client)
+  }
+}
+
+async function lookAtServer(client: Client, connection: Connection): Promise<PostgresFacts> {
+  const samples: Sample[] = []
+  for (let n = 0; n < SAMPLES; n++) samples.push(await takeSample(connection))
+  // The quickest is the one that the network falsified least.
+  const { row, roundTripMs, clockAheadMs } = samples.reduce((best, sample) =>
+    sample.roundTripMs < best.roundTripMs ? sample : best,
+  )
+  const [rights] = await connection.all<{ may_write: boolean }>(RIGHTS)
+  const connections = await ifTold<ConnectionsRow>(connection, CONNECTIONS)
+  const size = await ifTold<{ bytes: number }>(connection, SIZE)
+  const pids = samples.map(({ row }) => row.pid)
+  return {
+    name: 'postgres',
+    serverVersion: row.server_version,
+    roundTripMs,
+    clockAheadMs,
+    pooled: isPooled(client, pids),
+    inRecovery: row.in_recovery,
+    readOnly: row.read_only,
+    mayWrite: rights!.may_write,
+    synchronousCommit: row.synchronous_commit,
+    fsync: row.fsync,
+    fullPageWrites: row.full_page_writes,
+    connections: connections && nearerToItsEnd(connections),
+    bytes: size?.bytes ?? null,
+  }
+}
+
+async function takeSample(connection: Connection): Promise<Sample> {
+  const [askedAt, startedAt] = [Date.now(), performance.now()]
+  const [row] = await connection.all<SampleRow>(SAMPLE)
+  const roundTripMs = performance.now() - startedAt
+  return { row: row!, roundTripMs, clockAheadMs: row!.now - (askedAt + roundTripMs / 2) }
+}
+
+/** Compatible engines lack some of PostgreSQL's views; the rest of the look goes on without them. */
+async function ifTold<Row>(connection: Connection, statement: Sql): Promise<Row | null> {
+  try {
+    const [row] = await connection.all<Row>(statement)
+    return row ?? null
+  } catch (error) {
+    if (isTrouble(error)) throw error
+    return null
+  }
+}
+
+function nearerToItsEnd(row: ConnectionsRow): { max: number; used: number } {
+  const server = { max: row.server_max, used: row.server_used }
+  const own = { max: row.own_max, used: row.own_used }
+  return own.max >= 0 && own.max - own.used < server.max - server.used ? own : server
+}

@@ -1,0 +1,11 @@
+/** A reason must never be why something cannot be kept: PostgreSQL takes no NUL and no half character. */
+export function storable(text: string): string {
+  return text.replaceAll('\0', '').toWellFormed()
+}
+
+/** The same for what goes in as JSON: each text in it. */
+export function storableJson(value: unknown): string {
+  return JSON.stringify(value, (_, part: unknown) =>
+    typeof part === 'string' ? storable(part) : part,
+  )
+}

@@ -1,0 +1,111 @@
+import { UsageError } from '../../model/errors.ts'
+import { shortId } from '../../model/id.ts'
+import { isLive } from '../../model/run.ts'
+import type { Revert, Store } from '../store.ts'
+import { record } from './audit.ts'
+import { sql, type Connection, type Database } from './database.ts'
+import { standingOfRun, LIVE } from './runs.ts'
+import { book } from './tally.ts'
+
+const OTHER_LIVE = sql(
+  'revert:other',
+  `SELECT 1 FROM run WHERE source = :source AND status IN ${LIVE} AND id <> :run`,
+)
+const CANCEL_RETRY = sql(
+  'revert:retry',
+  /* sql */ `
+  UPDATE run SET status = 'cancelled', error = :because, finished_at = :now
+   WHERE id = :run AND status = 'queued' AND started_at IS NULL
+`,
+)
+const COME_BACK = sql(
+  'revert:run',
+  /* sql */ `
+  UPDATE run SET status = :to, finished_at = NULL, error = NULL, reopened_at = :now
+   WHERE id = :run AND status = :from
+`,
+)
+const RESTORE = sql(
+  'revert:target',
+  /* sql */ `
+  UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, ready_at = CASE WHEN seq > 0 THEN 0 END,
+                    errors = 0, crashes = 0, crashes_alone = 0, finished_at = NULL
+   WHERE id = :id AND status = :status AND seq = :seq
+  RETURNING grp
+`,
+)
+/** Whoever held them when the run ended is fenced off, wherever it is now. */
+const FENCE_OFF = sql(
+  'revert:fence',
+  /* sql */ `
+  UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, ready_at = 0,
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+   WHERE run_id = :run AND status = 'in_progress'
+  RETURNING grp
+`,
+)
+const RAISE_EPOCH = sql(
+  'revert:epoch',
+  `UPDATE target SET epoch = epoch + 1, claim_id = NULL WHERE run_id = :run AND status = 'planned'`,
+)
+
+const DELETE_ITEMS = sql(
+  'delete:items',
+  `DELETE FROM item WHERE source = :source AND run_id = :run`,
+)
+const DELETE_TARGETS = sql('delete:targets', `DELETE FROM target WHERE run_id = :run`)
+const DELETE_TALLY = sql('delete:tally', `DELETE FROM tally WHERE run_id = :run`)
+const DELETE_RUN = sql('delete:run', `DELETE FROM run WHERE id = :run`)
+
+/** Taking back what was done, and the one thing that cannot be taken back. */
+export function revertVerbs(db: Database): Pick<Store, 'revert' | 'deleteRun'> {
+  return {
+    revert: (request) => db.write('revert', (tx) => revert(tx, request)),
+
+    deleteRun: ({ run, withItems, actor, because }) =>
+      db.write('delete', (tx) => {
+        const { source, status } = standingOfRun(tx, run)
+        if (isLive(status)) {
+          throw new UsageError(
+            `Run ${shortId(run)} is ${status}: only what has ended can be deleted.`,
+          )
+        }
+        const items = withItems ? tx.run(DELETE_ITEMS, { source, run }) : 0
+        const targets = tx.run(DELETE_TARGETS, { run })
+        tx.run(DELETE_TALLY, { run })
+        tx.run(DELETE_RUN, { run })
+        const deed = { at: Date.now(), actor, action: 'delete', because, evidence: null }
+        const before = { status, targets, items }
+        record(tx, { ...deed, source, run, target: null, before, after: { status: 'deleted' } })
+        return { targets, items }
+      }),
+  }
+}
+
+function revert(tx: Connection, asked: Revert): boolean {
+  const { run, from, to, targets, cancel, undoes, actor, because } = asked
+  const now = Date.now()
+  const { source, kind } = standingOfRun(tx, run)
+  const deed = { at: now, actor, because, evidence: null, source, target: null }
+  if (cancel !== null) {
+    const why = `the run it follows, ${shortId(run)}, was taken back`
+    if (tx.run(CANCEL_RETRY, { run: cancel, because: why, now }) === 0) return false
+    const [before, after] = [{ status: 'queued' }, { status: 'cancelled' }]
+    record(tx, { ...deed, action: 'cancel', because: why, run: cancel, before, after })
+  }
+  if (tx.get(OTHER_LIVE, { source, run })) return false
+  if (tx.run(COME_BACK, { run, from, to, now }) === 0) return false
+  for (const { id, status, seq } of targets) {
+    const row = tx.get<{ grp: string }>(RESTORE, { id, status, seq })
+    if (row) book(tx, run, row.grp, { [status]: -1, planned: 1 }, now)
+  }
+  if (!isLive(from)) {
+    for (const { grp } of tx.all<{ grp: string }>(FENCE_OFF, { run })) {
+      book(tx, run, grp, { in_progress: -1, planned: 1 }, now)
+    }
+    if (kind === 'single') tx.run(RAISE_EPOCH, { run })
+  }
+  const [before, after] = [{ status: from }, { status: to, undoes, targets: targets.length }]
+  record(tx, { ...deed, action: 'revert', run, before, after })
+  return true
+}
