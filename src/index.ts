@@ -1,7 +1,10 @@
 export { defineCrawl } from './runtime/crawl.ts'
 export type { Crawl, CrawlOptions, PageContext, PageResult } from './runtime/crawl.ts'
 export { open } from './runtime/open.ts'
-export type { Check, OpenOptions, Summary, Unstuck } from './runtime/open.ts'
+export type { Check, OpenOptions, SummedRun, Summary, Unstuck } from './runtime/open.ts'
+export { recoverOnStart } from './runtime/on-start.ts'
+export type { RecoverOnStartOptions, StartReport } from './runtime/on-start.ts'
+export type { Explanation } from './runtime/explain.ts'
 export type { RunCheckpoint, RunHandle } from './runtime/run-handle.ts'
 export { defineConfig } from './surfaces/config.ts'
 export type { Config } from './surfaces/config.ts'
@@ -9,7 +12,9 @@ export {
   AlreadyRunning,
   LeaseLost,
   PageBehind,
+  NotFound,
   PageRejected,
+  Refused,
   RetryLater,
   Stopping,
   StoreUnavailable,

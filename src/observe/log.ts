@@ -1,6 +1,7 @@
 import type { UnstuckEvent } from '../model/event.ts'
 import { shortId } from '../model/id.ts'
 import { inWords } from '../model/time.ts'
+import { sayVerdict } from '../model/verdict.ts'
 
 /** An event as a sentence for the log; null for those too frequent to read. */
 export function sentence(event: UnstuckEvent): string | null {
@@ -24,13 +25,11 @@ export function sentence(event: UnstuckEvent): string | null {
       return `${event.key} handed back after page ${event.page}`
     case 'lease_lost':
       return `${event.key} dropped: ${event.because}`
-    case 'recovery': {
-      const { verdict } = event
-      const target = verdict.target ? `target ${shortId(verdict.target)} of ` : ''
-      const state = verdict.applied
-        ? verdict.action
-        : `${verdict.action} (not applied: it changed meanwhile)`
-      return `recovery: ${target}${verdict.source}: ${state} — ${verdict.because}`
+    case 'recovery':
+      return sayVerdict(event.verdict)
+    case 'alert': {
+      const what = event.target ? `target ${shortId(event.target)}` : `run ${shortId(event.run)}`
+      return `ALERT: ${what} of ${event.source}: ${event.because}. See: ${event.command}`
     }
     case 'store_trouble':
       return `trouble with the database: ${event.message}`

@@ -8,6 +8,7 @@ import type { Presence } from '../model/worker.ts'
 import { thisProcess } from '../store/host.ts'
 import type { BeatAnswer, HeldPresence, Store } from '../store/store.ts'
 import type { Clock } from './clock.ts'
+import { Monitor } from './monitor.ts'
 import { sweep } from './sweep.ts'
 
 export type CaretakerOptions = {
@@ -17,6 +18,10 @@ export type CaretakerOptions = {
   readonly version: string
   readonly heartbeatMs: number
   readonly leaseMs: number
+  /** How often all runs are looked at, not only the claims of the dead. */
+  readonly monitorEveryMs: number
+  /** Before the first such look: others that start at the same moment may be about to show themselves. */
+  readonly graceMs: number
 }
 
 /** What the caretaker needs to know, and whom it tells. */
@@ -48,6 +53,7 @@ export class Caretaker {
   readonly #host: CaretakerHost
   readonly #clock: Clock
   readonly #stopping = new AbortController()
+  readonly #watch: Monitor
   #presence: HeldPresence | null = null
   #loops: Promise<unknown> = Promise.resolve()
   #beatsInARow = 0
@@ -62,6 +68,8 @@ export class Caretaker {
     this.#options = options
     this.#host = host
     this.#clock = clock
+    const actor = `worker ${shortId(options.worker)}`
+    this.#watch = new Monitor({ store, actor }, (event) => host.emit(event))
   }
 
   /** Takes the lock, registers, is heard twice, and recovers what is dead. Then goes on by itself. */
@@ -85,6 +93,7 @@ export class Caretaker {
     this.#loops = Promise.all([
       this.#every(heartbeatMs, () => this.#beat()),
       this.#every(SWEEP_MS, () => this.#recover()),
+      this.#monitor(),
     ])
     return presence
   }
@@ -169,6 +178,22 @@ export class Caretaker {
   }
 
   #settledAt = -Infinity
+
+  async #monitor(): Promise<void> {
+    const { monitorEveryMs, graceMs } = this.#options
+    await this.#clock.sleep(graceMs, this.#stopping.signal)
+    if (this.#stopping.signal.aborted) return
+    await this.#look().catch((error: unknown) => this.#trouble(error))
+    await this.#every(monitorEveryMs, () => this.#look())
+  }
+
+  async #look(): Promise<void> {
+    const { worker, monitorEveryMs } = this.#options
+    const turnMs = 1.5 * monitorEveryMs
+    if (this.#beatsInARow < 2 || !(await this.#store.takeTurn(worker, turnMs, 'monitor'))) return
+    const verdicts = await this.#watch.look(this.#judge(), worker)
+    if (verdicts.some((verdict) => verdict.applied)) this.#host.onRecovered()
+  }
 
   #judge(): Judge {
     const sinceGap = this.#clock.now() - this.#steadySince

@@ -24,3 +24,9 @@ export function absoluteAddress(address: string, folder: string): string {
   const path = address.slice('sqlite:'.length)
   return isAbsolute(path) ? address : `sqlite:${join(folder, path)}`
 }
+
+/** Where one's own code finds its database: as given, else UNSTUCK_DB, else the default. */
+export function databaseAddress(given: string | undefined): string {
+  const address = given ?? process.env['UNSTUCK_DB'] ?? 'sqlite:.unstuck/unstuck.db'
+  return absoluteAddress(address, configFolder(process.cwd()))
+}

@@ -1,9 +1,17 @@
 import { decide, type Snapshot } from '../decide/recovery.ts'
-import { readSign, STEADY, type Judge, type Reading } from '../decide/sign.ts'
-import { DEFAULT_POLICY } from '../model/policy.ts'
+import { readSign, STEADY, withProgress, type Judge, type Reading } from '../decide/sign.ts'
+import { DEFAULT_POLICY, type Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
-import type { Decision } from '../model/verdict.ts'
-import type { Store, Witnessed } from '../store/store.ts'
+import type { Target } from '../model/target.ts'
+import type { Millis } from '../model/time.ts'
+import type { Decision, RunEvidence } from '../model/verdict.ts'
+import type { LiveRun, Store, Witnessed } from '../store/store.ts'
+
+/** By what a run is judged: as kept with it, unless somebody knows better. */
+export type PolicyOf = (run: Run) => Policy
+
+/** The policy that a run was last worked on with. Runs of older versions lack what was added since. */
+export const storedPolicy: PolicyOf = (run) => ({ ...DEFAULT_POLICY, ...run.policy })
 
 /** Whether anything of a run is worth keeping. */
 export function hasProgress({ counts, progress }: Run): boolean {
@@ -13,34 +21,104 @@ export function hasProgress({ counts, progress }: Run): boolean {
 
 /** A run's part of what `decide` looks at. */
 export function runSnapshot(run: Run): Snapshot['run'] {
-  return { ...run, hasProgress: hasProgress(run), reverted: false }
+  return { ...run, hasProgress: hasProgress(run), reverted: run.reopenedAt !== null }
 }
 
-export type JudgedRun = {
+/** A worker and what is known of it. */
+export type Owner = Witnessed & { readonly reading: Reading }
+
+export type JudgedRun = LiveRun & {
+  readonly policy: Policy
   readonly decision: Decision
-  /** Who holds it and what is known of them; null when nobody does. */
-  readonly owner: (Witnessed & { readonly reading: Reading }) | null
+  /** Who works on it, by the best sign of life; null when nobody is known to. */
+  readonly owner: Owner | null
+  readonly evidence: RunEvidence
 }
 
-/** What `decide` says about a live run as a whole, by the best sign of life of those who work on it. */
-export async function judgeRun(store: Store, run: Run, judge: Judge = STEADY): Promise<JudgedRun> {
-  const workers = (await store.workers()).filter(({ worker }) =>
-    run.kind === 'single' ? worker.id === run.owner : worker.source === run.source,
-  )
-  const read = workers.map((witnessed) => ({
+export type Look = {
+  readonly now: Millis
+  readonly judge: Judge
+  readonly policyOf: PolicyOf
+  /** Whoever is lost counts as nobody: for cleaning, where age decides and not how it came to this. */
+  readonly forgetLost?: boolean
+}
+
+/** What `decide` says about each of these runs as a whole. `roll`: every worker that has not ended. */
+export function judgeRuns(
+  live: readonly LiveRun[],
+  roll: readonly Witnessed[],
+  look: Look,
+): JudgedRun[] {
+  const read = roll.map((witnessed): Owner => ({
     ...witnessed,
-    reading: readSign(witnessed.evidence, judge),
+    reading: readSign(witnessed.evidence, look.judge),
   }))
-  const owner = read.find(({ reading }) => reading.sign === 'present') ?? read[0] ?? null
-  const policy = { ...DEFAULT_POLICY, ...run.policy }
-  const target = await heldTarget(store, run)
-  const snapshot: Snapshot = { run: runSnapshot(run), target, owner: owner?.reading ?? null }
-  return { decision: decide(snapshot, policy, await store.now()), owner }
+  const byId = new Map(read.map((owner) => [owner.worker.id, owner]))
+  const bySource = Map.groupBy(read, ({ worker }) => worker.source)
+  return live.map((one) => {
+    const { run } = one
+    const workers =
+      run.kind === 'crawl' ? (bySource.get(run.source) ?? []) : [byId.get(run.owner ?? '')]
+    return judgeOne(one, bestOf(workers.filter((owner) => owner !== undefined)), look)
+  })
 }
 
-/** The one target of a run that has only one, while somebody holds it. */
-async function heldTarget(store: Store, run: Run): Promise<Snapshot['target']> {
-  if (run.kind !== 'single') return null
-  const [target] = (await store.targets(run.id, { status: 'in_progress', limit: 1 })).items
-  return target ? { ...target, hasProgress: target.seq > 0 } : null
+function judgeOne({ run, target }: LiveRun, owner: Owner | null, look: Look): JudgedRun {
+  const policy = look.policyOf(run)
+  const lost = owner !== null && isLost(owner.reading)
+  const counted = lost && look.forgetLost ? null : owner
+  const held = counted && target?.status === 'in_progress' ? targetSnapshot(target) : null
+  const snapshot = { run: runSnapshot(run), target: held, owner: counted?.reading ?? null }
+  const decision = decide(snapshot, policy, look.now)
+  const still = look.now - (held ?? run).lastActivityAt
+  const shown = owner && {
+    ...owner,
+    reading: withProgress(owner.reading, still, policy.maxSilenceMs),
+  }
+  return { run, target, policy, decision, owner: shown, evidence: evidenceOf(run, owner, look.now) }
+}
+
+/** A target's part of what `decide` looks at. */
+export function targetSnapshot(target: Target): NonNullable<Snapshot['target']> {
+  return { ...target, hasProgress: target.seq > 0 }
+}
+
+/** Not alive, as far as one can know. */
+export function isLost({ sign }: Reading): boolean {
+  return sign === 'gone' || sign === 'silent'
+}
+
+function bestOf(owners: readonly Owner[]): Owner | null {
+  return owners.find(({ reading }) => !isLost(reading)) ?? owners[0] ?? null
+}
+
+function evidenceOf(run: Run, owner: Owner | null, now: Millis): RunEvidence {
+  const { pages, itemsNew, itemsUpdated, itemsUnchanged, skipped } = run.counts
+  return {
+    ageMs: now - run.createdAt,
+    idleMs: now - run.lastActivityAt,
+    pages,
+    extracted: itemsNew + itemsUpdated,
+    skipped: skipped + itemsUnchanged,
+    hasProgress: hasProgress(run),
+    owner: owner?.evidence ?? null,
+  }
+}
+
+/** The same for one run, looked up now. */
+export async function judgeRun(
+  store: Store,
+  run: Run,
+  { judge = STEADY, policyOf = storedPolicy, forgetLost = false }: Partial<Look> = {},
+): Promise<JudgedRun> {
+  const [target] = run.kind === 'single' ? (await store.targets(run.id, { limit: 1 })).items : []
+  const judged = { run, target: target ? asHeld(target) : null }
+  const look = { now: await store.now(), judge, policyOf, forgetLost }
+  return judgeRuns([judged], await store.workers(), look)[0]!
+}
+
+/** People do not see the claim at work as a crash, its judge does: it was made alone, as every one of its kind. */
+function asHeld(target: Target): Target {
+  if (target.status !== 'in_progress') return target
+  return { ...target, crashes: target.crashes + 1, crashesAlone: target.crashesAlone + 1 }
 }

@@ -1,21 +1,38 @@
-import { decideStart, type StartAction } from '../decide/start.ts'
-import { STEADY } from '../decide/sign.ts'
-import { AlreadyRunning, Stopping, UsageError } from '../model/errors.ts'
+import { hostname } from 'node:os'
+import type { StartAction } from '../decide/start.ts'
+import { AlreadyRunning, NotFound, Stopping, UsageError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import { newId } from '../model/id.ts'
 import { DEFAULT_POLICY, makePolicy, type PolicyOptions } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
-import { inWords } from '../model/time.ts'
+import type { Cursor, Target } from '../model/target.ts'
+import { inWords, parseDuration, type Duration } from '../model/time.ts'
 import type { Verdict } from '../model/verdict.ts'
 import { openStore } from '../store/open.ts'
-import type { BeginRequest, Store } from '../store/store.ts'
+import type { AuditEntry, AuditFilter, BeginRequest, RunMove, Store } from '../store/store.ts'
 import { VERSION } from '../version.ts'
-import { absoluteAddress, configFolder } from './config-file.ts'
+import { clean, cleanAll, sumUp } from './cleaning.ts'
+import { databaseAddress } from './config-file.ts'
 import { isSourceName } from './crawl.ts'
-import { hasProgress, judgeRun, type JudgedRun } from './judgement.ts'
+import { explainRun, explainTarget, type Explanation } from './explain.ts'
+import { isLost, judgeRun, type JudgedRun, type Owner } from './judgement.ts'
+import { caretaking } from './monitor.ts'
+import { adviseStart } from './pre-start.ts'
+import { moveOf, recover, type Door } from './recovery.ts'
 import { RunHandle } from './run-handle.ts'
 import { SignsOfLife } from './signs-of-life.ts'
-import { sweep } from './sweep.ts'
+import {
+  cancel,
+  park,
+  resetFailed,
+  resume,
+  retry,
+  revert,
+  rewind,
+  unpark,
+  type ResetOptions,
+  type RewindOptions,
+} from './steering.ts'
 
 export type OpenOptions = {
   /** `sqlite:PATH` or `postgres://…`. */
@@ -28,16 +45,26 @@ export type OpenOptions = {
   signals?: boolean
 }
 
-export type Check = { action: StartAction; run?: Run; because: string }
+/** `run`: what it is about; `owner`: who has it, since when it beats, and its last sign of life. */
+export type Check = { action: StartAction; because: string; run?: Run; owner?: Owner }
+
+/** A run and what can be said about it: the verdict, its reason, and the evidence. */
+export type SummedRun = Run &
+  Pick<JudgedRun, 'decision' | 'evidence'> & {
+    /** Who has it, or had it last, and what is known of them. */
+    heldBy: Owner | null
+    /** Where a run with one target goes on; null for a crawl. */
+    checkpoint: Cursor | null
+  }
 
 export type Summary = {
   total: number
-  /** At work now. */
-  active: Run[]
+  /** At work now, or waiting for a worker. */
+  active: SummedRun[]
   /** Nobody is at work, and there is something to go on from. */
-  resumable: Run[]
+  resumable: SummedRun[]
   /** Nobody is at work, nothing was done, and the policy's time is over. */
-  dead: Run[]
+  dead: SummedRun[]
 }
 
 /** Opens Unstuck for use in one's own code. */
@@ -45,8 +72,7 @@ export async function open(options: OpenOptions = {}): Promise<Unstuck> {
   const { policy, mistakes } = makePolicy(options.policy, DEFAULT_POLICY)
   if (mistakes.length > 0)
     throw new UsageError(`open() cannot use this policy: ${mistakes.join('; ')}.`)
-  const given = options.db ?? process.env['UNSTUCK_DB'] ?? 'sqlite:.unstuck/unstuck.db'
-  const db = absoluteAddress(given, configFolder(process.cwd()))
+  const db = databaseAddress(options.db)
   const worker = newId()
   return new Unstuck(await openStore(db, { writer: worker }), { ...options, db, worker, policy })
 }
@@ -56,7 +82,7 @@ type Settled = Omit<OpenOptions, 'policy'> & { db: string } & Pick<
     'worker' | 'policy'
   >
 
-const SUMMARY_MAX = 1_000
+const HISTORY_MAX = 100
 const BEGIN_TRIES = 5
 
 /** Checks, begins, recovers and sums up runs. */
@@ -73,13 +99,11 @@ export class Unstuck {
     this.#options = options
   }
 
-  /** The pre-start check. It advises; `begin` decides, atomically. */
-  async check(source: string): Promise<Check> {
-    const run = await this.store.liveRun(source)
-    if (!run) return decideStart(null, null)
-    const { decision, owner } = await judgeRun(this.store, run)
-    const live = { hasProgress: hasProgress(run), isHeld: owner !== null }
-    return { ...decideStart(live, decision), run }
+  /** The pre-start check. It advises; `begin` decides, atomically. `age`: instead of the policy's `abandonAfter`. */
+  async check(source: string, options: { age?: Duration } = {}): Promise<Check> {
+    const advice = await adviseStart(this.#door, source, ageOf(options.age))
+    const { action, because, run, owner } = advice
+    return { action, because, ...(run && { run }), ...(owner && { owner }) }
   }
 
   /** Starts or resumes the source's run, atomically; throws `AlreadyRunning` when somebody lives and works on it. */
@@ -91,11 +115,12 @@ export class Unstuck {
     const life = await this.#signsOfLife()
     const { worker, policy } = this.#options
     const claimId = newId()
-    const request = { source, worker, policy, run: newId(), target: newId(), claimId }
+    const ids = { run: newId(), target: newId(), claimId }
     life.asking([claimId])
     try {
       for (let tries = 1; ; tries++) {
-        const begun = await this.store.begin(request)
+        const clean = await this.#deadOne(source)
+        const begun = await this.store.begin({ source, worker, policy, ...ids, clean })
         if (begun.claimed) {
           life.answered([claimId], [claimId])
           const handle = new RunHandle(this.store, begun.claimed, begun.resumed, () => {
@@ -116,29 +141,81 @@ export class Unstuck {
     }
   }
 
-  /** Judges every worker and takes back what the dead held. With `dryRun` it only says what it would do. */
+  /** Judges every run and claim and recovers what is dead. With `dryRun` it only says what it would do. */
   async recover(options: { dryRun?: boolean } = {}): Promise<Verdict[]> {
-    return sweep(this.store, {
-      judge: STEADY,
-      actor: 'library',
-      self: this.#options.worker,
-      dryRun: options.dryRun ?? false,
-    })
+    const { worker } = this.#options
+    const { dryRun = false } = options
+    return (await recover(this.#door, { dryRun, self: worker })).verdicts
   }
 
   /** Every live run, by what can be said about it now. */
-  async summary(): Promise<Summary> {
-    const summary: Summary = { total: 0, active: [], resumable: [], dead: [] }
-    for (const status of ['queued', 'running', 'interrupted'] as const) {
-      for (const run of (await this.store.runs({ status, limit: SUMMARY_MAX })).items) {
-        summary.total++
-        const { decision, owner } = await judgeRun(this.store, run)
-        if (decision.action === 'abandon') summary.dead.push(run)
-        else if (owner?.reading.sign === 'present' || status === 'queued') summary.active.push(run)
-        else summary.resumable.push(run)
-      }
+  async summary(options: { age?: Duration } = {}): Promise<Summary> {
+    const summed = await sumUp(this.#door, ageOf(options.age))
+    return {
+      total: summed.total,
+      active: summed.active.map(toSummedRun),
+      resumable: summed.resumable.map(toSummedRun),
+      dead: summed.dead.map(toSummedRun),
     }
-    return summary
+  }
+
+  /** Marks a dead run as abandoned, or all of them; refuses one that is not dead. Nothing is deleted. */
+  async clean(run?: string, options: { age?: Duration } = {}): Promise<Verdict[]> {
+    const age = ageOf(options.age)
+    if (run !== undefined) return [await clean(this.#door, run, age)]
+    return cleanAll(this.#door, (await sumUp(this.#door, age)).dead)
+  }
+
+  /** The verdict on a run or a target, what it hangs on, and what would change it. */
+  async explain(id: string): Promise<Explanation> {
+    const run = await this.store.run(id)
+    const explained = run ? explainRun(this.#door, run) : explainTarget(this.#door, id)
+    return (await explained) ?? notFound(id)
+  }
+
+  /** Ends a live run. Whoever works on it stops at the end of the page in hand. */
+  cancel(run: string, because?: string): Promise<Run> {
+    return cancel(this.#door, run, because)
+  }
+
+  /** Opens an ended run again: the next worker goes on from its cursors. */
+  async resume(run: string): Promise<Run> {
+    return (await resume(this.#door, run)).run
+  }
+
+  /** A new run that follows this one from nothing. */
+  retry(run: string): Promise<Run> {
+    return retry(this.#door, run)
+  }
+
+  /** Takes back the last clean, cancel, fail or recovery of a run. */
+  async revert(run: string): Promise<Run> {
+    return (await revert(this.#door, run)).run
+  }
+
+  /** Failed targets of a run go on from their cursors. Answers how many. */
+  async resetFailed(run: string, options: ResetOptions = {}): Promise<number> {
+    return (await resetFailed(this.#door, run, options)).targets
+  }
+
+  /** Sets targets aside. Answers how many were open. */
+  async park(targets: readonly string[], because?: string): Promise<number> {
+    return (await park(this.#door, targets, because)).length
+  }
+
+  /** Parked and held targets of a run, or these of them, go on from their cursors. Answers how many. */
+  async unpark(run: string, targets?: readonly string[]): Promise<number> {
+    return (await unpark(this.#door, run, { targets })).targets
+  }
+
+  /** The one way a cursor goes back. */
+  rewind(target: string, options: RewindOptions): Promise<Target> {
+    return rewind(this.#door, target, options)
+  }
+
+  /** What was done, newest first: by whom, when, why, and what was before and after. */
+  history(filter: Partial<AuditFilter> = {}): Promise<AuditEntry[]> {
+    return this.store.audit({ newestFirst: true, limit: HISTORY_MAX, ...filter })
   }
 
   /** Hands back what is still open and lets go of everything. */
@@ -157,12 +234,23 @@ export class Unstuck {
     await this.close()
   }
 
+  get #door(): Door {
+    return { store: this.store, actor: `process ${process.pid} on ${hostname()}` }
+  }
+
+  /** A live run of the source that is dead: it is abandoned in the step that begins the new one. */
+  async #deadOne(source: string): Promise<RunMove | undefined> {
+    const run = await this.store.liveRun(source)
+    if (!run || run.counts.targets.in_progress > 0) return undefined
+    const judged = await judgeRun(this.store, run)
+    return judged.decision.action === 'abandon' ? moveOf(this.#door, judged) : undefined
+  }
+
   /** Someone holds the run: recover it if they are gone, else say who they are. */
   async #clearTheWay(run: Run, tries: number): Promise<void> {
     const judged = await judgeRun(this.store, run)
-    const sign = judged.owner?.reading.sign
-    const isLost = sign === 'gone' || sign === 'silent'
-    if (run.kind === 'single' && isLost && tries < BEGIN_TRIES) {
+    const lost = judged.owner !== null && isLost(judged.owner.reading)
+    if (run.kind === 'single' && lost && tries < BEGIN_TRIES) {
       await this.recover()
       return
     }
@@ -180,10 +268,9 @@ export class Unstuck {
 
   async #startLife(): Promise<SignsOfLife> {
     const { db, worker, policy, onEvent } = this.#options
-    const { heartbeatMs, leaseMs } = policy
     const life = new SignsOfLife(
       db,
-      { worker, source: '', version: VERSION, heartbeatMs, leaseMs },
+      { worker, source: '', version: VERSION, ...caretaking(policy) },
       {
         emit: (event) => onEvent?.(event),
         onLost: (claims) => claims.forEach((id) => this.#handles.get(id)?.lose()),
@@ -221,6 +308,22 @@ export class Unstuck {
   readonly #onIdle = (): void => {
     void this.close()
   }
+}
+
+function toSummedRun({ run, target, decision, owner, evidence }: JudgedRun): SummedRun {
+  return { ...run, decision, evidence, heldBy: owner, checkpoint: target }
+}
+
+function ageOf(age: Duration | undefined): number | undefined {
+  if (age === undefined) return undefined
+  const ms = parseDuration(age)
+  if (ms === null)
+    throw new UsageError(`age must be a duration like 24h, not ${JSON.stringify(age)}.`)
+  return ms
+}
+
+function notFound(id: string): never {
+  throw new NotFound(`run or target ${id}`, '`unstuck runs` lists runs.')
 }
 
 function describeOwner(run: Run, { owner, decision }: JudgedRun): string {

@@ -2,13 +2,18 @@ import { AlreadyRunning } from '../model/errors.ts'
 import type { Emit } from '../model/event.ts'
 import { newId } from '../model/id.ts'
 import type { Store } from '../store/store.ts'
+import type { Run } from '../model/run.ts'
 import type { Crawl } from './crawl.ts'
+import { judgeRun } from './judgement.ts'
+import { applyToRun, runVerdict } from './recovery.ts'
 
 /** A live run of the crawl is there afterwards, with the crawl's policy: the one there was, or a new one. */
 export async function ensureRun(store: Store, crawl: Crawl, emit: Emit): Promise<void> {
   const { source, policy } = crawl
   const live = await store.liveRun(source)
-  if (live) return store.setPolicy(live.id, policy)
+  if (live && !(await isCleaned(store, { ...live, policy }, emit))) {
+    return store.setPolicy(live.id, policy)
+  }
   const id = newId()
   try {
     await store.enqueue({ id, source, kind: 'crawl', policy })
@@ -17,4 +22,14 @@ export async function ensureRun(store: Store, crawl: Crawl, emit: Emit): Promise
     // Another process was faster: its run is as good.
     if (!(error instanceof AlreadyRunning)) throw error
   }
+}
+
+/** A dead run is marked as abandoned, and makes room for a new one. */
+async function isCleaned(store: Store, run: Run, emit: Emit): Promise<boolean> {
+  if (run.counts.targets.in_progress > 0) return false
+  const judged = await judgeRun(store, run)
+  if (judged.decision.action !== 'abandon' || judged.owner) return false
+  const applied = await applyToRun({ store, actor: `start of ${run.source}` }, judged)
+  if (applied) emit({ type: 'recovery', verdict: runVerdict(judged, applied) })
+  return applied
 }

@@ -1,39 +1,46 @@
 import { decide } from '../decide/recovery.ts'
-import { readSign, type Judge, type Reading } from '../decide/sign.ts'
+import { readSign, withProgress, type Judge, type Reading } from '../decide/sign.ts'
 import { newId, type TargetId, type WorkerId } from '../model/id.ts'
-import { DEFAULT_POLICY } from '../model/policy.ts'
+import { policyOfGroup } from '../model/policy.ts'
 import { TARGET_AFTER, type Verdict } from '../model/verdict.ts'
 import type { Evidence } from '../model/worker.ts'
 import type { Held, Judgement, Store, Witnessed } from '../store/store.ts'
-import { runSnapshot } from './judgement.ts'
+import { isLost, runSnapshot, storedPolicy, targetSnapshot, type PolicyOf } from './judgement.ts'
 
 export type SweepOptions = {
   readonly judge: Judge
   /** Who acts, for the audit trail. */
   readonly actor: string
+  readonly policyOf?: PolicyOf
   /** The sweeping worker itself, which needs no judgement. */
   readonly self?: WorkerId
   readonly dryRun?: boolean
+  /** Look also at what the living hold: it may stand still for longer than its policy allows. */
+  readonly stalled?: boolean
+  /** Which targets, by what is known of them and of their worker. */
+  readonly only?: (held: Held, evidence: Evidence) => boolean
 }
 
 const BATCH = 500
 /** A worker that may yet come back keeps its row this long. */
 const FORGET_AFTER_MS = 3_600_000
 
-/** Looks at every worker that has not ended and takes back what the dead and the silent held. */
+/** Looks at every worker that has not ended and takes back what the dead, the silent and (by policy) the stalled hold. */
 export async function sweep(store: Store, options: SweepOptions): Promise<Verdict[]> {
   const verdicts: Verdict[] = []
   for (const witnessed of await store.workers()) {
-    if (witnessed.worker.id === options.self) continue
     const reading = readSign(witnessed.evidence, options.judge)
-    if (reading.sign !== 'gone' && reading.sign !== 'silent') continue
+    const lost = isLost(reading)
+    if (!lost && !(options.stalled && reading.sign === 'present')) continue
+    if (lost && witnessed.worker.id === options.self) continue
     verdicts.push(...(await takeBack(store, witnessed, reading, options)))
-    if (!options.dryRun && isOver(witnessed.evidence)) await store.retire(witnessed.worker.id)
+    const isWhole = !options.dryRun && !options.only
+    if (lost && isWhole && isOver(witnessed.evidence)) await store.retire(witnessed.worker.id)
   }
   const touched = new Set(
     verdicts.filter((verdict) => verdict.applied).map((verdict) => verdict.run),
   )
-  for (const run of touched) await store.settle(run)
+  for (const run of touched) await store.settle(run, true)
   return verdicts
 }
 
@@ -48,7 +55,10 @@ async function takeBack(
   let after: TargetId | null = null
   for (;;) {
     const batch: Held[] = await store.heldBy(worker.id, after, BATCH)
-    const judgements = batch.map((held) => judge(held, owner, evidence, now))
+    const judgements = batch
+      .filter((held) => options.only?.(held, evidence) ?? true)
+      .map((held) => judge(held, owner, evidence, options.policyOf ?? storedPolicy, now))
+      .filter(({ decision }) => decision.action !== 'leave')
     const applied = options.dryRun ? [] : await store.applyJudgements(judgements, options.actor)
     verdicts.push(...judgements.map((judgement, n) => toVerdict(judgement, applied[n] ?? false)))
     if (batch.length < BATCH) return verdicts
@@ -57,15 +67,21 @@ async function takeBack(
   }
 }
 
-function judge(held: Held, owner: Reading, evidence: Evidence, now: number): Judgement {
+function judge(
+  held: Held,
+  owner: Reading,
+  evidence: Evidence,
+  policyOf: PolicyOf,
+  now: number,
+): Judgement {
   const { run, target } = held
-  const policy = { ...DEFAULT_POLICY, ...run.policy }
-  const decision = decide(
-    { run: runSnapshot(run), target: { ...target, hasProgress: target.seq > 0 }, owner },
-    policy,
-    now,
-  )
-  return { held, decision, sign: owner.sign, evidence, newRun: newId() }
+  const policy = policyOfGroup(policyOf(run), target.group)
+  const snapshot = { run: runSnapshot(run), target: targetSnapshot(target), owner }
+  const decision = decide(snapshot, policy, now)
+  const { sign } = withProgress(owner, now - target.lastActivityAt, policy.maxSilenceMs)
+  // What is taken from the living is taken for a timeout, be it of the target or of its run.
+  const isTimeout = sign === 'present' && decision.action !== 'leave'
+  return { held, decision, sign: isTimeout ? 'stalled' : sign, evidence, newRun: newId() }
 }
 
 function toVerdict({ held, decision, sign, evidence }: Judgement, applied: boolean): Verdict {
@@ -83,10 +99,12 @@ function toVerdict({ held, decision, sign, evidence }: Judgement, applied: boole
   }
 }
 
+/** The kernel says so: nobody has to wait for a beat that may yet come. */
+export function isProven({ process, presenceKind, presence }: Evidence): boolean {
+  return process === 'gone' || (presenceKind === 'file' && presence === 'free')
+}
+
 /** Nothing that bears this identity can come back, or has not for so long that its row is only noise. */
 function isOver(evidence: Evidence): boolean {
-  const proven =
-    evidence.process === 'gone' ||
-    (evidence.presenceKind === 'file' && evidence.presence === 'free')
-  return proven || evidence.beatAgeMs > FORGET_AFTER_MS
+  return isProven(evidence) || evidence.beatAgeMs > FORGET_AFTER_MS
 }

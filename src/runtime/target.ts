@@ -2,6 +2,7 @@ import { decideRetry } from '../decide/retry.ts'
 import type { Claim, Claimed, Outcome } from '../model/claim.ts'
 import { LeaseLost, messageOf } from '../model/errors.ts'
 import type { Emit } from '../model/event.ts'
+import { policyOfGroup } from '../model/policy.ts'
 import type { Cursor } from '../model/target.ts'
 import { whenAvailable } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
@@ -92,16 +93,19 @@ async function handBack(journey: TargetJourney, at: Cursor, because?: unknown): 
   const { claimed, store, emit } = journey
   const { run, target, key } = claimed
   const outcome = await end(() => store.release([claimOf(claimed)]))
-  if (outcome?.ok) emit({ type: 'target_released', run, target, key, page: at.page })
-  else emit({ type: 'lease_lost', run, target, key, because: messageOf(outcome?.error ?? because) })
+  if (outcome?.ok) return emit({ type: 'target_released', run, target, key, page: at.page })
+  // Who cut the page short knows better why than the store, which only sees that it is gone.
+  const why = because instanceof LeaseLost ? because : (outcome?.error ?? because)
+  emit({ type: 'lease_lost', run, target, key, because: messageOf(why) })
 }
 
 /** The page handler threw: try again later, or give up. */
 async function giveIn(journey: TargetJourney, at: Cursor, error: unknown): Promise<void> {
   const { claimed, store, crawl, clock, emit } = journey
   const { run, target, key } = claimed
+  const policy = policyOfGroup(crawl.policy, claimed.group)
   const errorsBefore = at.seq > claimed.seq ? 0 : claimed.errors
-  const decision = decideRetry(error, errorsBefore, crawl.policy, clock.random())
+  const decision = decideRetry(error, errorsBefore, policy, clock.random())
   const retryInMs = decision.action === 'retry' ? decision.afterMs : null
   const message = messageOf(error)
   const outcome = await end(() => store.fail([{ ...claimOf(claimed), error: message, retryInMs }]))

@@ -11,6 +11,7 @@ import { VERSION } from '../version.ts'
 import { abortable } from './abortable.ts'
 import { REAL_CLOCK, type Clock } from './clock.ts'
 import type { Crawl } from './crawl.ts'
+import { caretaking } from './monitor.ts'
 import { planRun } from './planning.ts'
 import { ensureRun } from './run-start.ts'
 import { SignsOfLife } from './signs-of-life.ts'
@@ -108,17 +109,11 @@ export class CrawlWorker {
     const { source, policy } = this.#crawl
     this.#life = new SignsOfLife(
       db,
-      {
-        worker: this.id,
-        source,
-        version: VERSION,
-        heartbeatMs: policy.heartbeatMs,
-        leaseMs: policy.leaseMs,
-      },
+      { worker: this.id, source, version: VERSION, ...caretaking(policy) },
       {
         emit,
         onLost: (claims) => this.#lose(claims),
-        onCancelled: (claims) => claims.forEach((id) => this.#slots.get(id)?.stop.abort()),
+        onCancelled: (claims) => this.#cancel(claims),
         onRecovered: () => this.#wakeUp(),
         onFatal: (error) => this.#fail(error),
       },
@@ -265,13 +260,29 @@ export class CrawlWorker {
       })
   }
 
+  /** Their run has ended: they stop at the end of the page in hand. */
+  #cancel(claims: readonly ClaimId[]): void {
+    const slots = claims
+      .flatMap((id) => this.#slots.get(id) ?? [])
+      .filter(({ stop }) => !stop.signal.aborted)
+    for (const run of new Set(slots.map(({ claimed }) => claimed.run))) {
+      this.#options.log(`run ${shortId(run)} was ended: finishing the pages in hand`)
+    }
+    for (const { stop } of slots) stop.abort()
+  }
+
   /** Claims that a beat found to be somebody else's: what is in hand is dropped. */
   #lose(claims: readonly ClaimId[]): void {
-    for (const id of claims) {
-      const slot = this.#slots.get(id)
-      slot?.abort.abort(
-        new LeaseLost(slot.claimed, 'it was taken back while this worker was silent'),
-      )
+    for (const slot of claims.flatMap((id) => this.#slots.get(id) ?? [])) {
+      const { claimed, abort } = slot
+      // Who took it wrote down why.
+      void this.#store
+        .target(claimed.target)
+        .then((target) => target?.lastError ?? null)
+        .catch(() => null)
+        .then((why) =>
+          abort.abort(new LeaseLost(claimed, `it was taken back${why ? `: ${why}` : ''}`)),
+        )
     }
   }
 

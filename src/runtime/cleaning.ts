@@ -1,0 +1,102 @@
+import { readSign, STEADY } from '../decide/sign.ts'
+import { NotFound, Refused } from '../model/errors.ts'
+import { newId, shortId, type RunId } from '../model/id.ts'
+import { isLive } from '../model/run.ts'
+import type { Verdict } from '../model/verdict.ts'
+import type { Store } from '../store/store.ts'
+import {
+  hasProgress,
+  isLost,
+  judgeRun,
+  judgeRuns,
+  storedPolicy,
+  type JudgedRun,
+  type PolicyOf,
+} from './judgement.ts'
+import { applyToRun, runVerdict, type Door } from './recovery.ts'
+
+export type Summed = {
+  readonly total: number
+  /** At work now, or waiting for a worker. */
+  readonly active: JudgedRun[]
+  /** Nobody is at work, and there is something to go on from. */
+  readonly resumable: JudgedRun[]
+  /** Nobody is at work, nothing was done, and the policy's time is over. */
+  readonly dead: JudgedRun[]
+}
+
+/** Every live run, by what can be said about it now. `ageMs`: instead of the policy's `abandonAfter`. */
+export async function sumUp(
+  { store, policyOf = storedPolicy }: Pick<Door, 'store' | 'policyOf'>,
+  ageMs?: number,
+): Promise<Summed> {
+  const [live, roll, now] = [await store.liveRuns(), await store.workers(), await store.now()]
+  const look = { now, judge: STEADY, policyOf: withAge(policyOf, ageMs), forgetLost: true }
+  const judged = judgeRuns(live, roll, look)
+  const isDead = ({ decision }: JudgedRun): boolean => decision.action === 'abandon'
+  const isActive = ({ run, decision }: JudgedRun): boolean =>
+    ['leave', 'alert'].includes(decision.action) || (run.status === 'queued' && !hasProgress(run))
+  return {
+    total: judged.length,
+    dead: judged.filter(isDead),
+    active: judged.filter((one) => !isDead(one) && isActive(one)),
+    resumable: judged.filter((one) => !isDead(one) && !isActive(one)),
+  }
+}
+
+/** Another threshold for what is dead by age, or the policies' own. */
+export function withAge(policyOf: PolicyOf, ageMs: number | undefined): PolicyOf {
+  if (ageMs === undefined) return policyOf
+  return (run) => ({ ...policyOf(run), abandonAfterMs: ageMs })
+}
+
+/** Marks these dead runs as abandoned. What is no longer dead when its turn comes is left alone. */
+export async function cleanAll(door: Door, dead: readonly JudgedRun[]): Promise<Verdict[]> {
+  const verdicts: Verdict[] = []
+  for (const judged of dead) verdicts.push(runVerdict(judged, await cleanOne(door, judged)))
+  return verdicts
+}
+
+/** Marks one run as abandoned; refuses, with the reason, what is not dead. */
+export async function clean(door: Door, id: RunId, ageMs?: number): Promise<Verdict> {
+  const run = await door.store.run(id)
+  if (!run) throw new NotFound(`run ${id}`, '`unstuck runs` lists them.')
+  const short = shortId(id)
+  if (!isLive(run.status))
+    throw new Refused(`Run ${short} is ${run.status}: there is nothing to clean.`)
+  const policyOf = withAge(door.policyOf ?? storedPolicy, ageMs)
+  const judged = await judgeRun(door.store, run, { policyOf, forgetLost: true })
+  if (judged.decision.action !== 'abandon') {
+    throw new Refused(
+      `Run ${short} is not dead: ${judged.decision.because}. ` +
+        `Look with \`unstuck explain ${short}\`; \`unstuck cancel ${short}\` ends it whatever it is.`,
+    )
+  }
+  return runVerdict(judged, await cleanOne(door, judged))
+}
+
+async function cleanOne(door: Door, judged: JudgedRun): Promise<boolean> {
+  const { store } = door
+  if (judged.run.counts.targets.in_progress === 0)
+    return applyToRun(door, { ...judged, owner: null })
+  // Its worker is lost and nobody has recovered it: its claims are taken back first, fenced as every recovery is.
+  await letGo(store, door.actor, judged)
+  const run = await store.run(judged.run.id)
+  if (!run || run.counts.targets.in_progress > 0 || hasProgress(run)) return false
+  return applyToRun(door, { ...judged, run, owner: null })
+}
+
+async function letGo(store: Store, actor: string, { run }: JudgedRun): Promise<void> {
+  for (const { worker, evidence } of await store.workers()) {
+    const reading = readSign(evidence, STEADY)
+    if (!isLost(reading)) continue
+    const because = `${reading.because}; no page was done yet`
+    const decision = { action: 'replan', because } as const
+    const judgements = (await store.heldBy(worker.id, null, HELD_MAX))
+      .filter((held) => held.run.id === run.id)
+      .map((held) => ({ held, decision, sign: reading.sign, evidence, newRun: newId() }))
+    await store.applyJudgements(judgements, actor)
+  }
+}
+
+const HELD_MAX = 1_000

@@ -1,0 +1,75 @@
+import { decide, type Snapshot } from '../decide/recovery.ts'
+import { outlook, type Outlook } from '../decide/outlook.ts'
+import { readSign, STEADY } from '../decide/sign.ts'
+import type { TargetId } from '../model/id.ts'
+import { policyOfGroup, type Policy } from '../model/policy.ts'
+import type { Run } from '../model/run.ts'
+import type { Target } from '../model/target.ts'
+import type { Decision } from '../model/verdict.ts'
+import type { Millis } from '../model/time.ts'
+import type { AuditEntry, Store, Witnessed } from '../store/store.ts'
+import { judgeRun, runSnapshot, storedPolicy, targetSnapshot, type Owner } from './judgement.ts'
+import type { Door } from './recovery.ts'
+
+/** Why a run or a target is what it is, and what comes next. */
+export type Explanation = {
+  readonly run: Run
+  /** Null when the run as a whole is explained. */
+  readonly target: Target | null
+  readonly decision: Decision
+  readonly owner: Owner | null
+  readonly policy: Policy
+  readonly outlook: Outlook
+  /** What was done to it so far, newest first. */
+  readonly trail: readonly AuditEntry[]
+  readonly now: Millis
+}
+
+const TRAIL_MAX = 5
+
+export async function explainRun(door: Door, run: Run): Promise<Explanation> {
+  const { store, policyOf = storedPolicy } = door
+  const judged = await judgeRun(store, run, { policyOf })
+  const { decision, owner, policy } = judged
+  const held = judged.target?.status === 'in_progress' ? targetSnapshot(judged.target) : null
+  const now = await store.now()
+  const snapshot = { run: runSnapshot(run), target: held, owner: owner?.reading ?? null }
+  const trail = await store.audit({ run: run.id, newestFirst: true, limit: TRAIL_MAX })
+  return {
+    run,
+    target: null,
+    decision,
+    owner,
+    policy,
+    outlook: outlook(snapshot, decision, policy, now),
+    trail,
+    now,
+  }
+}
+
+export async function explainTarget(door: Door, id: TargetId): Promise<Explanation | null> {
+  const { store, policyOf = storedPolicy } = door
+  const target = await store.target(id)
+  const run = target && (await store.run(target.run))
+  if (!target || !run) return null
+  const owner = await ownerOf(store, target)
+  const policy = policyOfGroup(policyOf(run), target.group)
+  const now = await store.now()
+  const snapshot: Snapshot = {
+    run: runSnapshot(run),
+    target: targetSnapshot(target),
+    owner: owner?.reading ?? null,
+  }
+  const decision = decide(snapshot, policy, now)
+  const trail = (await store.audit({ run: run.id, newestFirst: true, limit: 1_000 }))
+    .filter((entry) => entry.target === id)
+    .slice(0, TRAIL_MAX)
+  const seen = outlook(snapshot, decision, policy, now)
+  return { run, target, decision, owner, policy, outlook: seen, trail, now }
+}
+
+async function ownerOf(store: Store, { worker: id }: Target): Promise<Owner | null> {
+  if (id === null) return null
+  const found = (await store.workers()).find(({ worker }: Witnessed) => worker.id === id)
+  return found ? { ...found, reading: readSign(found.evidence, STEADY) } : null
+}

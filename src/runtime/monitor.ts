@@ -1,0 +1,62 @@
+import type { Judge } from '../decide/sign.ts'
+import type { Emit } from '../model/event.ts'
+import { shortId, type WorkerId } from '../model/id.ts'
+import type { Policy } from '../model/policy.ts'
+import type { Verdict } from '../model/verdict.ts'
+import { recover, type Door } from './recovery.ts'
+
+const EVERY_MS = 60_000
+const EVERY_MIN_MS = 1_000
+
+/** How often to look: every minute, or twice within the shortest time that a policy allows. */
+function monitorEvery(policy: Policy): number {
+  const groups = Object.values(policy.groups ?? {})
+  const limits = [
+    policy.maxSilenceMs,
+    policy.maxDurationMs,
+    ...groups.map((one) => one.maxSilenceMs),
+  ]
+  const shortest = Math.min(...limits.filter((ms) => typeof ms === 'number'))
+  return Math.max(EVERY_MIN_MS, Math.min(EVERY_MS, shortest / 2))
+}
+
+/** A worker's own part of a policy: how it beats, and how it looks after others. */
+export function caretaking(policy: Policy) {
+  const { heartbeatMs, leaseMs, graceMs } = policy
+  return { heartbeatMs, leaseMs, graceMs, monitorEveryMs: monitorEvery(policy) }
+}
+
+/** Looks at all runs from time to time: recovers what is dead or overran, and tells people what is theirs to decide. */
+export class Monitor {
+  readonly #door: Door
+  readonly #emit: Emit
+  /** What people were told and is still so. */
+  #told = new Set<string>()
+
+  constructor(door: Door, emit: Emit) {
+    this.#door = door
+    this.#emit = emit
+  }
+
+  /** One look. Answers what it did or would have a person do. */
+  async look(judge: Judge, self?: WorkerId): Promise<Verdict[]> {
+    const { verdicts } = await recover(this.#door, { judge, ...(self !== undefined && { self }) })
+    const open = new Set<string>()
+    for (const verdict of verdicts) {
+      if (verdict.applied) this.#emit({ type: 'recovery', verdict })
+      else if (verdict.action === 'alert' || verdict.action === 'abandon') {
+        const cause = `${verdict.run} ${verdict.target} ${verdict.action}`
+        open.add(cause)
+        if (!this.#told.has(cause)) this.#emit(alert(verdict))
+      }
+    }
+    this.#told = open
+    return verdicts
+  }
+}
+
+function alert({ run, target, source, because, action }: Verdict): Parameters<Emit>[0] {
+  const command =
+    action === 'abandon' ? 'unstuck clean' : `unstuck explain ${shortId(target ?? run)}`
+  return { type: 'alert', run, target, source, because, command }
+}

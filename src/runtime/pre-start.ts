@@ -1,0 +1,32 @@
+import { decideStart, type StartAction } from '../decide/start.ts'
+import type { Run } from '../model/run.ts'
+import type { Target } from '../model/target.ts'
+import { withAge } from './cleaning.ts'
+import { hasProgress, isLost, judgeRun, storedPolicy, type Owner } from './judgement.ts'
+import type { Door } from './recovery.ts'
+
+/** The advice before a start, and the run it is about. */
+export type Advice = {
+  readonly action: StartAction
+  readonly because: string
+  readonly run: Run | null
+  /** Where a run with one target would go on. */
+  readonly target: Target | null
+  /** Who has it, or had it last. */
+  readonly owner: Owner | null
+}
+
+/** What somebody who wants to start this source would find. It advises; `begin` decides. */
+export async function adviseStart(
+  { store, policyOf = storedPolicy }: Pick<Door, 'store' | 'policyOf'>,
+  source: string,
+  ageMs?: number,
+): Promise<Advice> {
+  const run = await store.liveRun(source)
+  if (!run) return { ...decideStart(null, null), run, target: null, owner: null }
+  const judged = await judgeRun(store, run, { policyOf: withAge(policyOf, ageMs) })
+  const { decision, owner, target } = judged
+  const isHeld = owner !== null && !isLost(owner.reading)
+  const advice = decideStart({ hasProgress: hasProgress(run), isHeld }, decision)
+  return { ...advice, run, target, owner }
+}

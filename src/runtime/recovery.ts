@@ -1,0 +1,162 @@
+import { readSign, STEADY, type Judge } from '../decide/sign.ts'
+import type { WorkerId } from '../model/id.ts'
+import { RUN_AFTER, type Verdict } from '../model/verdict.ts'
+import type { Evidence } from '../model/worker.ts'
+import type { Held, RunMove, Store } from '../store/store.ts'
+import { REAL_CLOCK, type Clock } from './clock.ts'
+import { isLost, judgeRuns, storedPolicy, type JudgedRun, type PolicyOf } from './judgement.ts'
+import { isProven, sweep } from './sweep.ts'
+
+/** Through which anybody looks at runs and acts on them: a person, a server at its start, a monitor. */
+export type Door = {
+  readonly store: Store
+  /** Who acts, for the audit trail. */
+  readonly actor: string
+  readonly policyOf?: PolicyOf
+}
+
+export type RecoverOptions = {
+  readonly dryRun?: boolean
+  /** Only what has shown no sign of life for longer. */
+  readonly olderThanMs?: number
+  readonly sources?: readonly string[]
+  /** Only targets of these groups; runs as a whole are then left alone. */
+  readonly groups?: readonly string[]
+  /** False: only claims are judged, and no run as a whole. */
+  readonly runs?: boolean
+  /** What the judge knows of itself; left out for a process that has only just come: it listens first. */
+  readonly judge?: Judge
+  readonly self?: WorkerId
+  readonly clock?: Clock
+}
+
+export type Recovery = {
+  /** Every live run, as it was before anything was done. */
+  readonly active: JudgedRun[]
+  /** What was decided about those that are not well; `applied` says whether it was done. */
+  readonly verdicts: Verdict[]
+}
+
+/** Judges every live run and every claim, and does what the verdicts say, but for those that are left to a person. */
+export async function recover(door: Door, options: RecoverOptions = {}): Promise<Recovery> {
+  const { store, policyOf = storedPolicy } = door
+  const judge = options.judge ?? (await listen(store, options.clock ?? REAL_CLOCK))
+  const active = await lookAt(store, { judge, policyOf })
+  const targets = await sweep(store, {
+    judge,
+    policyOf,
+    actor: door.actor,
+    dryRun: options.dryRun ?? false,
+    stalled: true,
+    ...(options.self !== undefined && { self: options.self }),
+    ...(isPartial(options) && { only: (held, evidence) => isMeant(options, held, evidence) }),
+  })
+  const { groups = [], runs: alsoRuns = groups.length === 0 } = options
+  const runs = alsoRuns ? await applyToRuns(door, active, options) : []
+  if (!options.dryRun) await store.settle()
+  return { active, verdicts: [...targets, ...runs] }
+}
+
+/** Every live run, judged as a whole. */
+async function lookAt(
+  store: Store,
+  { judge, policyOf }: { judge: Judge; policyOf: PolicyOf },
+): Promise<JudgedRun[]> {
+  const [live, roll, now] = [await store.liveRuns(), await store.workers(), await store.now()]
+  return judgeRuns(live, roll, { now, judge, policyOf })
+}
+
+/**
+ * Who has only just come cannot tell silence from an outage that is just over, so it listens for two beats before it
+ * believes missing heartbeats. What the kernel proves needs no wait.
+ */
+async function listen(store: Store, clock: Clock): Promise<Judge> {
+  const doubtful = (await store.workers()).filter(
+    ({ evidence }) => isLost(readSign(evidence, STEADY)) && !isProven(evidence),
+  )
+  const beat = Math.max(0, ...doubtful.map(({ worker }) => worker.heartbeatMs))
+  if (beat > 0) await clock.sleep(Math.min(2 * beat + LISTEN_SLACK_MS, LISTEN_MAX_MS))
+  return STEADY
+}
+
+const LISTEN_SLACK_MS = 200
+const LISTEN_MAX_MS = 5_000
+
+function isPartial({ olderThanMs, sources = [], groups = [] }: RecoverOptions): boolean {
+  return olderThanMs !== undefined || sources.length > 0 || groups.length > 0
+}
+
+function isMeant(options: RecoverOptions, { run, target }: Held, evidence: Evidence): boolean {
+  const { olderThanMs = -Infinity, sources = [], groups = [] } = options
+  return (
+    evidence.beatAgeMs > olderThanMs &&
+    (sources.length === 0 || sources.includes(run.source)) &&
+    (groups.length === 0 || groups.includes(target.group ?? ''))
+  )
+}
+
+/** Verdicts about runs as a whole. Where somebody holds the targets, these were judged one by one already. */
+async function applyToRuns(
+  door: Door,
+  judged: readonly JudgedRun[],
+  { dryRun = false, olderThanMs = -Infinity, sources = [] }: RecoverOptions,
+): Promise<Verdict[]> {
+  const verdicts: Verdict[] = []
+  for (const one of judged) {
+    const { run, evidence } = one
+    if (!isForRun(one) || evidence.idleMs <= olderThanMs) continue
+    if (sources.length > 0 && !sources.includes(run.source)) continue
+    const applied = !dryRun && isAutomatic(one) && (await applyToRun(door, one))
+    verdicts.push(runVerdict(one, applied))
+  }
+  return verdicts
+}
+
+/** Something is to be said about the run itself, beyond what is said about its targets. */
+function isForRun({ run, decision, owner }: JudgedRun): boolean {
+  if (decision.action === 'abandon' || decision.action === 'alert')
+    return run.kind === 'crawl' || owner === null
+  // A run with one target is moved through its target; a crawl that overran, as a whole.
+  return RUN_AFTER[decision.action] !== undefined && (owner === null || isOverrun(run, owner))
+}
+
+function isOverrun(run: JudgedRun['run'], owner: NonNullable<JudgedRun['owner']>): boolean {
+  return run.kind === 'crawl' && !isLost(owner.reading)
+}
+
+/** Dead by age alone is a person's word, unless the policy gave it beforehand. */
+function isAutomatic({ decision, policy }: JudgedRun): boolean {
+  if (decision.action === 'abandon') return policy.autoClean
+  return RUN_AFTER[decision.action] !== undefined
+}
+
+/** Moves a run as it was judged, if it still is so. */
+export async function applyToRun(door: Door, judged: JudgedRun): Promise<boolean> {
+  const move = moveOf(door, judged)
+  return move !== undefined && door.store.moveRun(move)
+}
+
+/** What the verdict on a run as a whole asks of the store; undefined when it asks nothing. */
+export function moveOf({ actor }: Door, judged: JudgedRun): RunMove | undefined {
+  const { run, decision, owner, evidence } = judged
+  const to = RUN_AFTER[decision.action]
+  if (to !== 'interrupted' && to !== 'failed' && to !== 'abandoned') return undefined
+  const { status, lastActivityAt } = run
+  const only = owner ? { status } : { status, lastActivityAt, unheld: true }
+  return { run: run.id, to, ...decision, evidence, actor, only }
+}
+
+export function runVerdict(judged: JudgedRun, applied: boolean): Verdict {
+  const { run, decision, owner, evidence } = judged
+  return {
+    ...decision,
+    run: run.id,
+    source: run.source,
+    target: null,
+    sign: owner?.reading.sign ?? 'unknown',
+    evidence,
+    from: run.status,
+    to: RUN_AFTER[decision.action] ?? run.status,
+    applied,
+  }
+}

@@ -1,0 +1,187 @@
+import { decideRevert, type RevertDecision } from '../decide/revert.ts'
+import { EXIT, NotFound, Refused } from '../model/errors.ts'
+import { newId, shortId, type RunId, type TargetId } from '../model/id.ts'
+import { isLive, type Run } from '../model/run.ts'
+import type { Target } from '../model/target.ts'
+import type { Deleted, Replan, Replanned, SetAside, Store } from '../store/store.ts'
+import type { Door } from './recovery.ts'
+
+/** What a person does to one run or to targets. Each says no with the reason, or does it and is in the audit trail. */
+
+export async function cancel(door: Door, id: RunId, because?: string): Promise<Run> {
+  const run = await theRun(door.store, id)
+  const { actor } = door
+  const moved = await door.store.moveRun({
+    run: id,
+    to: 'cancelled',
+    action: 'cancel',
+    because: because ?? `cancelled by ${actor}`,
+    evidence: null,
+    actor,
+    only: {},
+  })
+  if (!moved) throw new Refused(`Run ${shortId(id)} has already ended: it is ${run.status}.`)
+  return theRun(door.store, id)
+}
+
+export type Resumed = Replanned & { readonly run: Run }
+
+/** Opens a run again: it goes on from its cursors when a worker takes it up. What failed or was held is tried again. */
+export async function resume(door: Door, id: RunId, dryRun = false): Promise<Resumed> {
+  const { store } = door
+  const run = await theRun(store, id)
+  const resumed = await store.replan(
+    replanning(door, id, 'resume', { statuses: ['failed', 'stuck'], reopen: true, dryRun }),
+  )
+  if (resumed.targets > 0 || resumed.reopened || isLive(run.status))
+    return { ...resumed, run: await theRun(store, id) }
+  const { parked } = run.counts.targets
+  const why =
+    parked > 0
+      ? `all that is left of it is parked. Put it back with \`unstuck unpark --run ${shortId(id)}\``
+      : 'nothing of it is left to do'
+  throw new Refused(`Run ${shortId(id)} is ${run.status}, and ${why}.`)
+}
+
+/** A new run that follows this one from nothing. Answers the new one. */
+export async function retry(door: Door, id: RunId, because?: string): Promise<Run> {
+  const { store, actor } = door
+  await theRun(store, id)
+  const newRun = newId()
+  await store.retryRun({ run: id, newRun, actor, because: because ?? `retried by ${actor}` })
+  return theRun(store, newRun)
+}
+
+export type Reverted = { readonly run: Run; readonly undid: string; readonly targets: number }
+
+const TRAIL_MAX = 10_000
+const REVERT_TRIES = 3
+
+/** Takes back the last thing that was done to a run: a clean, a cancel, a fail, or what recovery set aside. */
+export async function revert(door: Door, id: RunId, dryRun = false): Promise<Reverted> {
+  const { store, actor } = door
+  for (let tries = 1; ; tries++) {
+    const run = await theRun(store, id)
+    const decision = await decideFor(store, run)
+    if (decision.action === 'refuse') {
+      throw new Refused(
+        `Run ${shortId(id)} cannot be taken back: ${decision.because}.`,
+        decision.isOtherLive ? EXIT.alreadyRunning : EXIT.failed,
+      )
+    }
+    const { undoes, to, targets, cancel: retried } = decision
+    const because = `${undoes} taken back by ${actor}`
+    const plan = { run: id, from: run.status, to, targets, cancel: retried, undoes, actor, because }
+    if (dryRun || (await store.revert(plan))) {
+      return { run: await theRun(store, id), undid: undoes, targets: targets.length }
+    }
+    // Somebody was faster; what there is now may still be taken back.
+    if (tries === REVERT_TRIES)
+      throw new Refused(`Run ${shortId(id)} keeps changing: look at it and try again.`)
+  }
+}
+
+async function decideFor(store: Store, run: Run): Promise<RevertDecision> {
+  const trail = await store.audit({ run: run.id, newestFirst: true, limit: TRAIL_MAX })
+  const ids = new Set(trail.flatMap(({ target }) => (target === null ? [] : [target])))
+  const targets: Target[] = []
+  for (const id of ids) {
+    const target = await store.target(id)
+    if (target) targets.push(target)
+  }
+  const live = await store.liveRun(run.source)
+  return decideRevert({ run, trail, targets, otherLive: live?.id === run.id ? null : live })
+}
+
+export type ResetOptions = {
+  readonly groups?: readonly string[] | undefined
+  /** Only those that were tried at most so often. */
+  readonly maxAttempts?: number | undefined
+  readonly dryRun?: boolean | undefined
+}
+
+/** Failed targets of a run go on from their cursors. */
+export function resetFailed(
+  door: Door,
+  run: RunId,
+  options: ResetOptions = {},
+): Promise<Replanned> {
+  const { groups, maxAttempts, dryRun = false } = options
+  const chosen = { statuses: ['failed'], groups, attemptsMax: maxAttempts, dryRun } as const
+  return door.store.replan(replanning(door, run, 'reset-failed', chosen))
+}
+
+/** Sets targets aside, whoever has them. Answers those that were open. */
+export async function park(
+  { store, actor }: Door,
+  targets: readonly TargetId[],
+  because?: string,
+): Promise<SetAside[]> {
+  const parked = await store.setAside({ targets, actor, because: because ?? `parked by ${actor}` })
+  for (const run of new Set(parked.map((one) => one.run))) await store.settle(run)
+  return parked
+}
+
+/** Parked and held targets of a run go on from their cursors: all of them, or these. */
+export function unpark(
+  door: Door,
+  run: RunId,
+  { targets, groups, dryRun = false }: Partial<Pick<Replan, 'targets' | 'groups' | 'dryRun'>> = {},
+): Promise<Replanned> {
+  const chosen = { statuses: ['parked', 'stuck'], targets, groups, dryRun } as const
+  return door.store.replan(replanning(door, run, 'unpark', chosen))
+}
+
+export type RewindOptions = {
+  readonly to: number
+  /** The address of the page after `to`, where the crawl goes by addresses. */
+  readonly next?: string | undefined
+  readonly cursor?: unknown
+}
+
+/** The one way a cursor goes back. What was saved stays saved; pages after `to` are fetched again. */
+export async function rewind(door: Door, id: TargetId, options: RewindOptions): Promise<Target> {
+  const { store, actor } = door
+  const { to, next = null, cursor = null } = options
+  const target = await theTarget(store, id)
+  const run = await theRun(store, target.run)
+  if (run.kind === 'crawl' && to > 0 && next === null && target.next !== null) {
+    throw new Refused(
+      `The address of page ${to + 1} is not kept, and a crawl goes by addresses: give it with --next URL, ` +
+        'or go back to the start with --to 0.',
+    )
+  }
+  await store.rewind({ target: id, to, next, cursor, actor, because: `rewound by ${actor}` })
+  return theTarget(store, id)
+}
+
+export function deleteRun(
+  { store, actor }: Door,
+  run: RunId,
+  withItems: boolean,
+): Promise<Deleted> {
+  return store.deleteRun({ run, withItems, actor, because: `deleted by ${actor}` })
+}
+
+function replanning(
+  { actor }: Door,
+  run: RunId,
+  action: Replan['action'],
+  chosen: Pick<Replan, 'statuses'> & Partial<Replan>,
+): Replan {
+  const because = `${action} by ${actor}`
+  return { run, action, actor, because, reopen: false, dryRun: false, ...chosen }
+}
+
+async function theRun(store: Store, id: RunId): Promise<Run> {
+  const run = await store.run(id)
+  if (!run) throw new NotFound(`run ${id}`, '`unstuck runs` lists them.')
+  return run
+}
+
+async function theTarget(store: Store, id: TargetId): Promise<Target> {
+  const target = await store.target(id)
+  if (!target)
+    throw new NotFound(`target ${id}`, '`unstuck show RUN` lists those that need a person.')
+  return target
+}
