@@ -14,11 +14,23 @@ type Question = {
   readonly folder: string
 }
 
-/** `--db`, else UNSTUCK_DB, else the config, else the default. The path in it, if it has one, is absolute. */
-export async function findAddress({ flag, env, configured, folder }: Question): Promise<string> {
-  if (flag !== undefined) return absoluteAddress(checked('--db', flag), folder)
-  if (env) return absoluteAddress(checked('UNSTUCK_DB', env), folder)
-  return absoluteAddress((await configured()) ?? DEFAULT_ADDRESS, folder)
+export type Located = {
+  /** The path in it, if it has one, is absolute. */
+  readonly address: string
+  /** Who said so. */
+  readonly from: '--db' | 'UNSTUCK_DB' | 'config' | 'default'
+}
+
+/** `--db`, else UNSTUCK_DB, else the config, else the default. */
+export async function findAddress({ flag, env, configured, folder }: Question): Promise<Located> {
+  const located = (address: string, from: Located['from']): Located => ({
+    address: absoluteAddress(address, folder),
+    from,
+  })
+  if (flag !== undefined) return located(checked('--db', flag), '--db')
+  if (env) return located(checked('UNSTUCK_DB', env), 'UNSTUCK_DB')
+  const address = await configured()
+  return address === undefined ? located(DEFAULT_ADDRESS, 'default') : located(address, 'config')
 }
 
 /** What is wrong with an address, or null. Never repeats it: it may hold a password. */

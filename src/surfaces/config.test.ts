@@ -26,18 +26,24 @@ test('the config is found upwards, and its folder is where database paths count 
     configured: async () => settings.db,
     folder: configFolder(deep),
   })
-  assert.equal(found, `sqlite:${join(folder.path, 'data/x.db')}`)
+  assert.deepEqual(found, {
+    address: `sqlite:${join(folder.path, 'data/x.db')}`,
+    from: 'config',
+  })
 })
 
-function ask(flag?: string, env?: string, db?: string): Promise<string> {
-  return findAddress({ flag, env, configured: async () => db, folder: '/home' })
+async function ask(flag?: string, env?: string, db?: string): Promise<string[]> {
+  const question = { flag, env, configured: async () => db, folder: '/home' }
+  const { address, from } = await findAddress(question)
+  return [address, from]
 }
 
 test('the flag comes before the environment, the environment before the config', async () => {
-  assert.equal(await ask('sqlite:a.db', 'sqlite:b.db', 'sqlite:c.db'), 'sqlite:/home/a.db')
-  assert.equal(await ask(undefined, 'sqlite:/b.db', 'sqlite:c.db'), 'sqlite:/b.db')
-  assert.equal(await ask(undefined, '', 'postgres://h/c'), 'postgres://h/c')
-  assert.equal(await ask(), 'sqlite:/home/.unstuck/unstuck.db')
+  const [a, b, c] = ['sqlite:a.db', 'sqlite:/b.db', 'postgres://h/c']
+  assert.deepEqual(await ask(a, b, c), ['sqlite:/home/a.db', '--db'])
+  assert.deepEqual(await ask(undefined, b, c), [b, 'UNSTUCK_DB'])
+  assert.deepEqual(await ask(undefined, '', c), [c, 'config'])
+  assert.deepEqual(await ask(), ['sqlite:/home/.unstuck/unstuck.db', 'default'])
 })
 
 test('the config is not even read when the address is given', async () => {

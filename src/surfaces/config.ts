@@ -2,8 +2,10 @@ import { pathToFileURL } from 'node:url'
 import { closest } from '../model/closest.ts'
 import { messageOf, UsageError } from '../model/errors.ts'
 import { DEFAULT_POLICY, makePolicy, type Policy, type PolicyOptions } from '../model/policy.ts'
+import type { Run } from '../model/run.ts'
 import { findConfig } from '../runtime/config-file.ts'
 import { addressMistake } from './address.ts'
+import { traceSettings, type PolicySetting } from './policy-origin.ts'
 
 /** `unstuck.config.ts`, as users write it. */
 export type Config = {
@@ -25,7 +27,7 @@ const PRESETS = {
 
 const KEYS = ['db', 'preset', 'policies'] as const satisfies (keyof Config)[]
 /** Slow honest runs are older than people think. */
-const RISKY_CLEANING_MS = 12 * 3_600_000
+export const RISKY_CLEANING_MS = 12 * 3_600_000
 
 /** Types for `unstuck.config.ts`; what is written is what is used. */
 export function defineConfig(config: Config): Config {
@@ -41,6 +43,13 @@ export type Settings = {
   readonly warnings: readonly string[]
   /** Defaults, then the preset, then what the crawl itself asks for, then the config's word on this source. */
   policyFor(source: string, own?: PolicyOptions): Policy
+  /** What counts for a run now: what was kept with it, and the config's word on top, which may be newer. */
+  policyOf(run: Run): Policy
+  /** The same setting by setting, each with where it comes from. Without `kept`: for a run that starts now. */
+  settingsOf(source: string, kept?: Policy): PolicySetting[]
+  /** Sources that the config has a word on. */
+  readonly sources: readonly string[]
+  readonly preset: string | null
 }
 
 export async function loadSettings(cwd: string): Promise<Settings> {
@@ -86,18 +95,44 @@ export function makeSettings(config: unknown, path: string | null): Settings {
     const list = mistakes.map((mistake) => `\n- ${mistake}`).join('')
     throw new UsageError(`${path} needs mending:${list}`)
   }
+  const word = (source: string): PolicyOptions | undefined =>
+    Object.hasOwn(policies ?? {}, source) ? policies?.[source] : undefined
+  const make = (source: string, options: PolicyOptions | undefined, on: Policy): Policy => {
+    const { policy, mistakes } = makePolicy(options, on)
+    if (mistakes.length > 0)
+      throw new UsageError(`The policy of ${source}: ${mistakes.join('; ')}.`)
+    return policy
+  }
+  const policyFor: Settings['policyFor'] = (source, own) =>
+    make(source, together(own, word(source)), base)
+  const onTop = (source: string, kept: Policy): Policy =>
+    make(source, word(source), { ...DEFAULT_POLICY, ...kept, ...(preset && PRESETS[preset]) })
   return {
     path,
     db,
     warnings,
-    policyFor(source, own) {
-      const asked = { ...own, ...(Object.hasOwn(policies ?? {}, source) && policies?.[source]) }
-      const { policy, mistakes } = makePolicy(asked, base)
-      if (mistakes.length > 0)
-        throw new UsageError(`The policy of ${source}: ${mistakes.join('; ')}.`)
-      return policy
-    },
+    sources: Object.keys(policies ?? {}),
+    preset: preset ?? null,
+    policyFor,
+    policyOf: (run) => onTop(run.source, run.policy),
+    settingsOf: (source, kept) =>
+      traceSettings(kept ? onTop(source, kept) : policyFor(source), {
+        source,
+        said: word(source) ?? {},
+        preset: preset ?? null,
+        presets: preset ? PRESETS[preset] : {},
+      }),
   }
+}
+
+/** What is said last counts, in groups too. */
+function together(first: PolicyOptions = {}, then: PolicyOptions = {}): PolicyOptions {
+  if (!first.groups || !then.groups) return { ...first, ...then }
+  const groups = { ...first.groups }
+  for (const [group, options] of Object.entries(then.groups)) {
+    groups[group] = { ...groups[group], ...options }
+  }
+  return { ...first, ...then, groups }
 }
 
 function readShape(config: unknown, mistakes: string[]): Config {

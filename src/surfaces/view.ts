@@ -1,9 +1,12 @@
-import { readSign, STEADY } from '../decide/sign.ts'
+import { readSign, STEADY, withProgress, type Reading } from '../decide/sign.ts'
 import type { SavedItem } from '../model/item.ts'
-import { totalTargets, type Counts, type Run } from '../model/run.ts'
-import type { Target } from '../model/target.ts'
-import { inWords, iso, type Millis } from '../model/time.ts'
+import { DEFAULT_POLICY, policyOfGroup } from '../model/policy.ts'
+import { doneOf, totalTargets, type Counts, type Run } from '../model/run.ts'
+import type { Cursor, Target } from '../model/target.ts'
+import { iso, type Millis } from '../model/time.ts'
+import type { Verdict } from '../model/verdict.ts'
 import type { Sign } from '../model/worker.ts'
+import type { JudgedRun, Owner } from '../runtime/judgement.ts'
 import type { AuditEntry, Held, Witnessed } from '../store/store.ts'
 
 /**
@@ -26,6 +29,8 @@ export type RunView = {
   error: string | null
   owner: string | null
   resumable: boolean
+  /** The run that this one follows from nothing. */
+  retryOf: string | null
 }
 
 export function runView(run: Run): RunView {
@@ -44,14 +49,8 @@ export function runView(run: Run): RunView {
     error: run.error,
     owner: run.owner,
     resumable: run.status === 'interrupted',
+    retryOf: run.retryOf,
   }
-}
-
-/** Targets for a crawl; for a run with one target what it reported, else 0/1. */
-function doneOf(run: Run): { done: number; total: number } {
-  if (run.progress) return { done: run.progress.done, total: run.progress.total }
-  const { targets } = run.counts
-  return { done: targets.done, total: run.kind === 'single' ? 1 : totalTargets(run.counts) }
 }
 
 export type CountsView = Record<keyof Counts['targets'], number> & {
@@ -110,28 +109,64 @@ export function workerView(
   held: readonly Held[],
   now: Millis,
 ): WorkerView {
-  const reading = readSign(evidence, STEADY)
-  const stalled = reading.sign === 'present' ? longestStalled(held, now) : null
+  const { sign, because } = readingOf(readSign(evidence, STEADY), held, now)
   return {
     id: worker.id,
     host: worker.process.host,
     pid: worker.process.pid,
     startedAt: iso(worker.startedAt),
     lastBeatAt: iso(worker.lastBeatAt),
-    sign: stalled === null ? reading.sign : 'stalled',
-    because:
-      stalled === null
-        ? reading.because
-        : `${reading.because}, but no progress for ${inWords(stalled)}`,
+    sign,
+    because,
     targets: held.length,
   }
 }
 
-function longestStalled(held: readonly Held[], now: Millis): number | null {
-  const still = held
-    .filter(({ target, run }) => now - target.lastActivityAt > run.policy.maxSilenceMs)
-    .map(({ target }) => now - target.lastActivityAt)
-  return still.length > 0 ? Math.max(...still) : null
+/** With what its targets say: the one that has stood still for longest, beyond what it may. */
+function readingOf(reading: Reading, held: readonly Held[], now: Millis): Reading {
+  const stalled = held
+    .map(({ target, run }) => {
+      const { maxSilenceMs } = policyOfGroup({ ...DEFAULT_POLICY, ...run.policy }, target.group)
+      return { still: now - target.lastActivityAt, maxSilenceMs }
+    })
+    .filter(({ still, maxSilenceMs }) => still > maxSilenceMs)
+    .toSorted((a, b) => b.still - a.still)[0]
+  return stalled ? withProgress(reading, stalled.still, stalled.maxSilenceMs) : reading
+}
+
+/** Who has a run or a target, and what is known of them. */
+export function ownerView({ worker, reading }: Owner) {
+  return {
+    worker: worker.id,
+    host: worker.process.host,
+    pid: worker.process.pid,
+    startedAt: iso(worker.startedAt),
+    lastBeatAt: iso(worker.lastBeatAt),
+    sign: reading.sign,
+    because: reading.because,
+  }
+}
+
+/** A live run with its verdict. */
+export function judgedView({ run, target, decision, owner, evidence }: JudgedRun) {
+  return {
+    ...runView(run),
+    action: decision.action,
+    because: decision.because,
+    heldBy: owner && ownerView(owner),
+    checkpoint: target && target.seq > 0 ? checkpointView(target) : null,
+    evidence,
+  }
+}
+
+/** Where the next worker picks up. */
+export function checkpointView({ page, pageTarget, next, lastItemId, cursor }: Cursor) {
+  return { page, pageTarget, next, lastItemId, cursor }
+}
+
+export function verdictView(verdict: Verdict) {
+  const { run, source, target, action, because, sign, evidence, from, to, applied } = verdict
+  return { run, source, target, action, because, sign, evidence, from, to, applied }
 }
 
 export function itemView(item: SavedItem) {

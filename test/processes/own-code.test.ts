@@ -121,7 +121,8 @@ for (const engine of ENGINES) {
         [would?.action, would?.sign, would?.from, would?.to, would?.applied],
         ['resume', 'gone', 'in_progress', 'planned', false],
       )
-      assert.equal(would?.evidence?.pid, program.pid)
+      assert.ok(would && 'pid' in would.evidence)
+      assert.equal(would.evidence.pid, program.pid)
       assert.match(would.because, /process \d+ on .*; goes on after page 3/)
       assert.equal((await stage.run('job')).status, 'running')
 

@@ -9,7 +9,9 @@ export type Entry = {
 
 const WORK = 'Work:'
 const LOOK = 'Look:'
+const RECOVER = 'Recover and undo:'
 const RESULTS = 'Results and logs:'
+const UPKEEP = 'Upkeep:'
 
 export const CATALOGUE: readonly Entry[] = [
   {
@@ -17,6 +19,12 @@ export const CATALOGUE: readonly Entry[] = [
     summary: 'The whole story on this machine: workers, kill -9, nothing lost, nothing doubled.',
     group: WORK,
     load: async () => (await import('./commands/demo.ts')).demo,
+  },
+  {
+    name: 'init',
+    summary: 'Write a config, an example crawl, and files for PM2, systemd, Docker and others.',
+    group: WORK,
+    load: async () => (await import('./commands/init.ts')).init,
   },
   {
     name: 'work',
@@ -61,6 +69,92 @@ export const CATALOGUE: readonly Entry[] = [
     load: async () => (await import('./commands/workers.ts')).workers,
   },
   {
+    name: 'explain',
+    summary:
+      'Why a run or a target is what it is: evidence, policy, verdict, and what would change it.',
+    group: LOOK,
+    load: async () => (await import('./commands/explain.ts')).explain,
+  },
+  {
+    name: 'summary',
+    summary: 'Live runs by what can be said about them: active, resumable, dead.',
+    group: LOOK,
+    load: async () => (await import('./commands/summary.ts')).summary,
+  },
+  {
+    name: 'history',
+    summary:
+      'What was cleaned, recovered, reverted: counts by source, and the trail of who and why.',
+    group: LOOK,
+    load: async () => (await import('./commands/history.ts')).history,
+  },
+  {
+    name: 'check',
+    summary: 'Before a start: start, resume, clean or wait, and why.',
+    group: RECOVER,
+    load: async () => (await import('./commands/check.ts')).check,
+  },
+  {
+    name: 'recover',
+    summary: 'Recover orphans now: what the dead and the silent held. Never touches the living.',
+    group: RECOVER,
+    load: async () => (await import('./commands/recover.ts')).recover,
+  },
+  {
+    name: 'clean',
+    summary: 'Resumable and dead runs side by side; marks the dead as “Timeout – auto-cleaned”.',
+    group: RECOVER,
+    load: async () => (await import('./commands/clean.ts')).clean,
+  },
+  {
+    name: 'cancel',
+    summary: 'End a live run. Whoever works on it stops at the end of the page in hand.',
+    group: RECOVER,
+    load: async () => (await import('./commands/cancel.ts')).cancel,
+  },
+  {
+    name: 'resume',
+    summary: 'Open an ended run again: it goes on from its last saved pages when a worker starts.',
+    group: RECOVER,
+    load: async () => (await import('./commands/resume.ts')).resume,
+  },
+  {
+    name: 'retry',
+    summary: 'Queue a new run that follows this one from nothing. What was saved stays saved.',
+    group: RECOVER,
+    load: async () => (await import('./commands/retry.ts')).retry,
+  },
+  {
+    name: 'revert',
+    summary: 'Take back the last clean, cancel, fail or recovery of a run.',
+    group: RECOVER,
+    load: async () => (await import('./commands/revert.ts')).revert,
+  },
+  {
+    name: 'reset-failed',
+    summary: 'Put failed targets back in line, from their last saved pages.',
+    group: RECOVER,
+    load: async () => (await import('./commands/reset-failed.ts')).resetFailed,
+  },
+  {
+    name: 'park',
+    summary: 'Set targets aside, whoever has them, until somebody puts them back.',
+    group: RECOVER,
+    load: async () => (await import('./commands/park.ts')).park,
+  },
+  {
+    name: 'unpark',
+    summary: 'Put parked and held targets back in line, from their last saved pages.',
+    group: RECOVER,
+    load: async () => (await import('./commands/unpark.ts')).unpark,
+  },
+  {
+    name: 'rewind',
+    summary: 'Move the cursor of a target back: the one way it goes back. Items stay.',
+    group: RECOVER,
+    load: async () => (await import('./commands/rewind.ts')).rewind,
+  },
+  {
     name: 'items',
     summary: 'What was saved, as a stream of JSON lines, CSV or JSON.',
     group: RESULTS,
@@ -85,6 +179,30 @@ export const CATALOGUE: readonly Entry[] = [
         name: 'compress',
         summary: 'Turn the journal of a worker that has ended into a .zst file.',
         load: async () => (await import('./commands/journal-compress.ts')).journalCompress,
+      },
+    ],
+  },
+  {
+    name: 'doctor',
+    summary: 'Check runtime, config, database, disk, signals, and the promises the data shows.',
+    group: UPKEEP,
+    load: async () => (await import('./commands/doctor.ts')).doctor,
+  },
+  {
+    name: 'migrate',
+    summary: "Bring the database's schema up to date, or say what is pending.",
+    group: UPKEEP,
+    load: async () => (await import('./commands/migrate.ts')).migrate,
+  },
+  {
+    name: 'config',
+    summary: 'The settings that count, and where they come from.',
+    group: UPKEEP,
+    commands: [
+      {
+        name: 'show',
+        summary: 'The settings that count, each with where it comes from.',
+        load: async () => (await import('./commands/config-show.ts')).configShow,
       },
     ],
   },

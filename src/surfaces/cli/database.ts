@@ -3,9 +3,12 @@ import { NotFound } from '../../model/errors.ts'
 import { redact } from '../../observe/redact.ts'
 import { openStore, type OpenOptions } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
+import type { Located } from '../address.ts'
 
 /** The way to the store: opened when first asked for, closed by the frame when the command has ended. */
 export type Database = {
+  /** The address and who named it. */
+  locate(): Promise<Located>
   address(): Promise<string>
   /** The address as people may see it. */
   where(): Promise<string>
@@ -18,12 +21,13 @@ export type Database = {
   close(): Promise<void>
 }
 
-export function makeDatabase(findAddress: () => Promise<string>): Database {
-  let address: Promise<string> | undefined
+export function makeDatabase(findAddress: () => Promise<Located>): Database {
+  let located: Promise<Located> | undefined
   let store: Promise<Store> | undefined
 
   const database: Database = {
-    address: () => (address ??= findAddress()),
+    locate: () => (located ??= findAddress()),
+    address: async () => (await database.locate()).address,
     where: async () => redact(await database.address()),
     open: (options) => {
       store ??= database

@@ -1,26 +1,47 @@
 import { NotFound, UsageError } from '../../model/errors.ts'
 import { shortId } from '../../model/id.ts'
 import type { Run } from '../../model/run.ts'
+import type { Target } from '../../model/target.ts'
 import type { Store } from '../../store/store.ts'
 
 const HOW = '`unstuck runs` lists them.'
 
+/** The target a person means. Short ids are looked for among all targets. */
+export async function findTarget(store: Store, text: string): Promise<Target> {
+  const how = '`unstuck show RUN` lists those that need a person.'
+  const [found, another] = await store.targetsEnding(idIn(text, 'target', how))
+  if (another !== undefined) throw ambiguous('targets', text, found!, another)
+  const target = found === undefined ? null : await store.target(found)
+  if (!target) throw new NotFound(`target ${text}`, how)
+  return target
+}
+
+/** The run or else the target that an id stands for. */
+export async function findEither(store: Store, text: string): Promise<Run | Target> {
+  const how = '`unstuck runs` lists runs, `unstuck show RUN` its targets in trouble.'
+  const id = idIn(text, 'run or a target', how)
+  return (await store.runsEnding(id)).length > 0 ? findRun(store, text) : findTarget(store, text)
+}
+
 /** The run a person means: by its full id, or by the last 8 digits that every list shows. */
 export async function findRun(store: Store, text: string): Promise<Run> {
-  const id = text.toLowerCase()
-  if (!/^[0-9a-f-]{8,36}$/.test(id)) {
-    throw new UsageError(
-      `${JSON.stringify(text)} is not the id of a run: give its last 8 digits, or all of it. ${HOW}`,
-    )
-  }
-  const [found, another] = await store.runsEnding(id)
-  if (found === undefined) throw new NotFound(`run ${text}`, HOW)
-  if (another !== undefined) {
-    throw new UsageError(
-      `Several runs end in ${shortId(text)}, ${found} and ${another} among them. Give the full id.`,
-    )
-  }
-  const run = await store.run(found)
+  const [found, another] = await store.runsEnding(idIn(text, 'run', HOW))
+  if (another !== undefined) throw ambiguous('runs', text, found!, another)
+  const run = found === undefined ? null : await store.run(found)
   if (!run) throw new NotFound(`run ${text}`, HOW)
   return run
+}
+
+function idIn(text: string, what: string, how: string): string {
+  const id = text.toLowerCase()
+  if (/^[0-9a-f-]{8,36}$/.test(id)) return id
+  throw new UsageError(
+    `${JSON.stringify(text)} is not the id of a ${what}: give its last 8 digits, or all of it. ${how}`,
+  )
+}
+
+function ambiguous(what: string, text: string, one: string, another: string): UsageError {
+  return new UsageError(
+    `Several ${what} end in ${shortId(text)}, ${one} and ${another} among them. Give the full id.`,
+  )
 }

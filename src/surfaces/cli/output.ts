@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import process from 'node:process'
+import { createInterface } from 'node:readline/promises'
 import { styleText } from 'node:util'
 import { redact } from '../../observe/redact.ts'
 import { safeText } from '../../observe/safe-text.ts'
@@ -20,6 +21,8 @@ export type Output = {
   readonly paper: () => Paper
   /** A remark for people, on stderr: it never mixes with results. */
   readonly note: (text: string) => void
+  /** A question, on stderr, and what a person answers; null where nobody is there to ask. */
+  readonly ask: (question: string) => Promise<string | null>
 }
 
 export function makeOutput(colour: ColourChoice): Output {
@@ -39,6 +42,15 @@ export function makeOutput(colour: ColourChoice): Output {
     paper: () => new Paper(columnsOf(stdout), coloured(colour, stdout)),
     note(text) {
       stderr.write(`${safeText(redact(text))}\n`)
+    },
+    async ask(question) {
+      if (!process.stdin.isTTY || !stderr.isTTY) return null
+      const lines = createInterface({ input: process.stdin, output: stderr })
+      try {
+        return (await lines.question(`${safeText(question)} `)).trim()
+      } finally {
+        lines.close()
+      }
     },
   }
 }

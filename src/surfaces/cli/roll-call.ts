@@ -5,14 +5,12 @@ import { workerView, type WorkerView } from '../view.ts'
 /** More than any process holds at once; a look at workers must stay cheap. */
 const HELD_MAX = 1_000
 
-export type Enrolled = { readonly source: string; readonly view: WorkerView }
-
 /** Every worker that has not ended, with what its evidence and its targets say. */
-export async function rollCall(store: Store, now: Millis): Promise<Enrolled[]> {
-  const enrolled: Enrolled[] = []
+export async function rollCall(store: Store, now: Millis): Promise<WorkerView[]> {
+  const views: WorkerView[] = []
   for (const witnessed of await store.workers()) {
     const held = await store.heldBy(witnessed.worker.id, null, HELD_MAX)
-    enrolled.push({ source: witnessed.worker.source, view: workerView(witnessed, held, now) })
+    views.push(workerView(witnessed, held, now))
   }
-  return enrolled
+  return views
 }

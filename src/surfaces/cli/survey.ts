@@ -1,7 +1,9 @@
+import { STEADY } from '../../decide/sign.ts'
 import { shortId } from '../../model/id.ts'
-import { LIVE_STATUSES, type Run } from '../../model/run.ts'
+import type { Run } from '../../model/run.ts'
 import type { Millis } from '../../model/time.ts'
 import type { Sign } from '../../model/worker.ts'
+import { judgeRuns, storedPolicy, type PolicyOf } from '../../runtime/judgement.ts'
 import type { Store } from '../../store/store.ts'
 import { runView, type RunView } from '../view.ts'
 import { healthOf, isStuck, type Health, type HealthState } from './health.ts'
@@ -40,13 +42,17 @@ export type Survey = {
 }
 
 /** Looks at everything once: live runs and their workers, and the last run of each source that failed. */
-export async function surveyStore(store: Store): Promise<Survey> {
+export async function surveyStore(
+  store: Store,
+  policyOf: PolicyOf = storedPolicy,
+): Promise<Survey> {
   const now = await store.now()
   const roll = await rollCall(store, now)
-  const live = (await liveRuns(store)).map((run) => {
-    const workers = roll.filter(({ source }) => source === run.source).map(({ view }) => view)
-    return { run, health: healthOf(run, workers, now) }
-  })
+  const look = { now, judge: STEADY, policyOf }
+  const live = judgeRuns(await store.liveRuns(), await store.workers(), look).map((judged) => ({
+    run: judged.run,
+    health: healthOf(judged, now),
+  }))
   const ended = await lastFailed(store, new Set(live.map(({ run }) => run.source)))
   const latest = (await store.runs({ limit: 1 })).items[0] ?? null
   const troubled = [...live.map(({ run }) => run), ...ended].filter((run) => trouble(run) !== null)
@@ -57,7 +63,7 @@ export async function surveyStore(store: Store): Promise<Survey> {
       health: state,
       because,
     })),
-    workers: countBy(roll.map(({ view }) => view.sign)),
+    workers: countBy(roll.map(({ sign }) => sign)),
     attention: [
       ...live
         .filter(({ health }) => isStuck(health))
@@ -67,14 +73,6 @@ export async function surveyStore(store: Store): Promise<Survey> {
     latest: latest && runView(latest),
   }
   return { data, live, latest, now }
-}
-
-async function liveRuns(store: Store): Promise<Run[]> {
-  const found: Run[] = []
-  for (const status of LIVE_STATUSES)
-    found.push(...(await store.runs({ status, limit: RUNS_MAX })).items)
-  // Ids sort by time: the newest first.
-  return found.sort((a, b) => (a.id < b.id ? 1 : -1))
 }
 
 /** Failed runs that nothing newer of their source has followed. */

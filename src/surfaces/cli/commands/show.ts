@@ -1,17 +1,16 @@
 import { isLive, type Run } from '../../../model/run.ts'
 import type { Target } from '../../../model/target.ts'
-import type { AuditEntry, Store } from '../../../store/store.ts'
+import type { Store } from '../../../store/store.ts'
+import { judgeRun } from '../../../runtime/judgement.ts'
 import { auditView, countsView, runView, targetView } from '../../view.ts'
 import { defineCommand } from '../command.ts'
 import { findRun } from '../find-run.ts'
 import { healthOf } from '../health.ts'
 import { argument } from '../option.ts'
-import { rollCall } from '../roll-call.ts'
 import { printRun, type Audited } from '../run-text.ts'
 
 const TROUBLE_MAX = 10
 const AUDIT_MAX = 10
-const AUDIT_BATCH = 500
 
 export const show = defineCommand({
   name: 'show',
@@ -24,12 +23,7 @@ export const show = defineCommand({
     const store = await database.openExisting()
     const run = await findRun(store, args.run)
     const now = await store.now()
-    const roll = (await rollCall(store, now)).filter(({ source }) => source === run.source)
-    const health = healthOf(
-      run,
-      roll.map(({ view }) => view),
-      now,
-    )
+    const health = healthOf(await judgeRun(store, run), now)
     const groups = await store.countsByGroup(run.id)
     const trouble = await troubleOf(store, run)
     const audit = await lastAudit(store, run)
@@ -59,17 +53,11 @@ async function troubleOf(store: Store, run: Run): Promise<Target[]> {
   return found
 }
 
-/** The newest entries, oldest first. The trail is read from its start: it is short, or the run is in trouble. */
+/** The newest entries, oldest first. */
 async function lastAudit(store: Store, run: Run): Promise<Audited[]> {
-  let last: AuditEntry[] = []
-  for (let after = 0; ;) {
-    const batch = await store.audit({ run: run.id, after, limit: AUDIT_BATCH })
-    last = [...last, ...batch].slice(-AUDIT_MAX)
-    if (batch.length < AUDIT_BATCH) break
-    after = batch.at(-1)!.id
-  }
+  const last = await store.audit({ run: run.id, newestFirst: true, limit: AUDIT_MAX })
   return Promise.all(
-    last.map(async (entry) => {
+    last.reverse().map(async (entry) => {
       const target = entry.target === null ? null : await store.target(entry.target)
       return { entry, key: target?.key ?? null }
     }),

@@ -22,7 +22,7 @@ export const workers = defineCommand({
   async run({ options, database }) {
     const store = await database.openIfAny()
     const now = store ? await store.now() : Date.now()
-    const all = store ? (await rollCall(store, now)).map(({ view }) => view) : []
+    const all = store ? await rollCall(store, now) : []
     const items = all.filter(
       ({ lastBeatAt }) => now - Date.parse(lastBeatAt) > (options.older ?? -Infinity),
     )

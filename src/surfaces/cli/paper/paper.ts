@@ -38,16 +38,22 @@ export class Paper {
     this.#put(fitted)
   }
 
-  /** A sentence, wrapped between words. Text in `backticks` (a command to copy) is kept on one line. */
+  /** A sentence, wrapped between words; a list's entry under itself. Text in `backticks` is kept on one line. */
   say(...cells: Cell[]): void {
+    const spans = cells.map(safe)
+    const indent: Span = { text: spans[0]?.text.startsWith('- ') ? '  ' : '' }
     let line: Span[] = []
     let used = 0
-    for (const { text, ink } of cells.map(safe)) {
+    for (const { text, ink } of spans) {
       for (const word of text.match(/\s*(?:`[^`]*`\S*|\S+)|\s+$/g) ?? []) {
         const fits = used + widthOf(word) <= this.columns
-        if (!fits && used > 0) this.#put(line)
-        if (!fits && used > 0) [line, used] = [[], 0]
-        const put = used === 0 && !fits ? word.trimStart() : word
+        const wraps = !fits && used > indent.text.length
+        if (wraps) {
+          this.#put(line)
+          line = [indent]
+          used = indent.text.length
+        }
+        const put = wraps || (used === 0 && !fits) ? word.trimStart() : word
         line.push({ text: put, ink })
         used += widthOf(put)
       }

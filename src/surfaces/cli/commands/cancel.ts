@@ -1,0 +1,43 @@
+import { Refused } from '../../../model/errors.ts'
+import { shortId } from '../../../model/id.ts'
+import { isLive } from '../../../model/run.ts'
+import { cancel as cancelRun } from '../../../runtime/steering.ts'
+import { runView } from '../../view.ts'
+import { defineCommand } from '../command.ts'
+import { doorOf } from '../door.ts'
+import { findRun } from '../find-run.ts'
+import { argument, option } from '../option.ts'
+import { plural } from '../paper/words.ts'
+
+export const cancel = defineCommand({
+  name: 'cancel',
+  summary: 'End a live run. Whoever works on it stops at the end of the page in hand.',
+  examples: ['unstuck cancel 4f2a91bc', 'unstuck cancel 4f2a91bc --because "wrong city list"'],
+  args: { run: argument.required('the run: its last 8 digits, or its full id') },
+  options: {
+    because: option.text('TEXT', 'why, for the audit trail'),
+    dryRun: option.flag('only say what would be done'),
+  },
+
+  async run({ args, options, database, settings }) {
+    const store = await database.openExisting()
+    const run = await findRun(store, args.run)
+    const id = shortId(run.id)
+    if (!isLive(run.status)) throw new Refused(`Run ${id} has already ended: it is ${run.status}.`)
+    const held = run.counts.targets.in_progress
+    const ended = options.dryRun
+      ? run
+      : await cancelRun(await doorOf(store, settings), run.id, options.because)
+    return {
+      data: { run: runView(ended), dryRun: options.dryRun },
+      text: (paper) => {
+        const hands =
+          held > 0 ? ` ${plural(held, 'target')} in hand: they stop after the page.` : ''
+        if (options.dryRun)
+          return paper.say(`Run ${id} of ${run.source}, ${run.status}, would be cancelled.${hands}`)
+        paper.say(`Run ${id} of ${run.source} is cancelled; its data is kept.${hands}`)
+        paper.say(`Undo: \`unstuck revert ${id}\``)
+      },
+    }
+  },
+})

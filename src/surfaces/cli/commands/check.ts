@@ -1,0 +1,83 @@
+import { EXIT, UsageError } from '../../../model/errors.ts'
+import { shortId } from '../../../model/id.ts'
+import { isSourceName } from '../../../runtime/crawl.ts'
+import { adviseStart, type Advice } from '../../../runtime/pre-start.ts'
+import { checkpointView, ownerView, runView } from '../../view.ts'
+import { defineCommand } from '../command.ts'
+import { doorOf } from '../door.ts'
+import { argument, option } from '../option.ts'
+import type { Paper } from '../paper/paper.ts'
+import { ago } from '../paper/words.ts'
+
+export const check = defineCommand({
+  name: 'check',
+  summary: 'Before a start: start, resume, clean or wait, and why.',
+  examples: [
+    'unstuck check portal-a',
+    'unstuck check portal-a && python scrape.py  # exit code 5: someone is at it',
+    'unstuck check portal-a --age 48h --json',
+  ],
+  args: { source: argument.required('the source that is to start') },
+  options: {
+    age: option.duration(
+      'AGE',
+      'dead from this age on, instead of what the policy says',
+      undefined,
+    ),
+  },
+
+  async run({ args, options, database, settings }) {
+    const { source } = args
+    if (!isSourceName(source)) {
+      throw new UsageError('A source is a name of 1 to 200 characters without control characters.')
+    }
+    const store = await database.openIfAny()
+    const advice: Advice = store
+      ? await adviseStart(await doorOf(store, settings), source, options.age)
+      : { action: 'start', because: 'nothing has run yet', run: null, target: null, owner: null }
+    const now = store ? await store.now() : Date.now()
+    return {
+      data: toView(source, advice),
+      text: (paper) => print(paper, source, advice, now),
+      exitCode: advice.action === 'wait' ? EXIT.alreadyRunning : EXIT.done,
+    }
+  },
+})
+
+function toView(source: string, { action, because, run, target, owner }: Advice) {
+  return {
+    source,
+    action,
+    because,
+    run: run && runView(run),
+    checkpoint: target && target.seq > 0 ? checkpointView(target) : null,
+    heldBy: owner && ownerView(owner),
+  }
+}
+
+const MEANS: Record<Advice['action'], string> = {
+  start: 'Go ahead.',
+  resume: 'It goes on where it was.',
+  clean: 'A dead run is in the way: it is marked as abandoned when the new one begins.',
+  wait: 'Someone is at it.',
+}
+
+function print(paper: Paper, source: string, advice: Advice, now: number): void {
+  const { action, because, run, target, owner } = advice
+  const ink = action === 'wait' ? 'warn' : 'good'
+  paper.say({ text: action, ink }, `: ${MEANS[action]}`)
+  paper.say(`${source}: ${because}.`)
+  if (run) {
+    const began = `${run.startedAt ? 'begun' : 'queued'} ${ago(run.startedAt ?? run.createdAt, now)}`
+    const where = target && target.page > 0 ? `, page ${target.page} is saved` : ''
+    paper.say(`Run ${shortId(run.id)} is ${run.status}, ${began}${where}.`)
+  }
+  if (owner) {
+    const { process } = owner.worker
+    const lastBeat = ago(owner.worker.lastBeatAt, now)
+    paper.say(`Held by process ${process.pid} on ${process.host}, last sign of life ${lastBeat}.`)
+  }
+  if (run && action !== 'start') {
+    paper.say({ text: `More: \`unstuck explain ${shortId(run.id)}\``, ink: 'dim' })
+  }
+}

@@ -1,0 +1,41 @@
+import process from 'node:process'
+import { redact } from '../../../observe/redact.ts'
+import { defineCommand } from '../command.ts'
+import { examine } from '../doctor/examine.ts'
+import { exitCodeOf, worst, type Finding } from '../doctor/finding.ts'
+import { printFindings, summarise } from '../doctor/text.ts'
+
+export const doctor = defineCommand({
+  name: 'doctor',
+  summary: 'Check runtime, config, database, disk, signals, and the promises the data shows.',
+  examples: [
+    'unstuck doctor',
+    'unstuck doctor --db postgres://…  # that database, whatever the config says',
+    'unstuck doctor --json | jq \'.checks[] | select(.result != "ok")\'',
+  ],
+
+  async run({ database }) {
+    const findings = (await examine(database, process.cwd())).map(withoutSecrets)
+    return {
+      data: { result: worst(findings), summary: summarise(findings), checks: findings.map(view) },
+      text: (paper) => printFindings(paper, findings),
+      exitCode: exitCodeOf(findings),
+    }
+  },
+})
+
+function view({ check, result, found, details, why, mend }: Finding) {
+  return { check, result, found, details, why, mend }
+}
+
+/** Messages of other programs may repeat an address with its password. */
+function withoutSecrets(finding: Finding): Finding {
+  const { found, details, why, mend } = finding
+  return {
+    ...finding,
+    found: redact(found),
+    details: details.map(redact),
+    why: why && redact(why),
+    mend: mend && redact(mend),
+  }
+}

@@ -1,0 +1,97 @@
+import { shortId } from '../../../model/id.ts'
+import type { AuditCount, AuditEntry } from '../../../store/store.ts'
+import { iso } from '../../../model/time.ts'
+import { auditView } from '../../view.ts'
+import { defineCommand } from '../command.ts'
+import { option } from '../option.ts'
+import type { Paper } from '../paper/paper.ts'
+import { ago, plural } from '../paper/words.ts'
+
+export const history = defineCommand({
+  name: 'history',
+  summary: 'What was cleaned, recovered, reverted: counts by source, and the trail of who and why.',
+  examples: [
+    'unstuck history --since 24h',
+    'unstuck history --source directory --limit 50',
+    "unstuck history --json | jq '.items[] | {at, actor, action, before, after}'",
+  ],
+  options: {
+    since: option.duration('AGE', 'only what was done since then', undefined),
+    source: option.text('SOURCE', 'only runs of this source'),
+    limit: option.count('N', 'how many entries of the trail', 20, { max: 1_000 }),
+    after: option.count('ID', 'go on after this entry: `next` of the last answer', undefined, {
+      max: Number.MAX_SAFE_INTEGER,
+    }),
+  },
+  watch: true,
+
+  async run({ options, database }) {
+    const store = await database.openIfAny()
+    const now = store ? await store.now() : Date.now()
+    const { source, limit } = options
+    const filter = {
+      ...(options.since !== undefined && { since: now - options.since }),
+      ...(source !== undefined && { source }),
+    }
+    const page = { newestFirst: true, after: options.after, limit: limit + 1 }
+    const found = store ? await store.audit({ ...filter, ...page }) : []
+    const items = found.slice(0, limit)
+    const next = found.length > limit ? items.at(-1)!.id : null
+    const counts = store ? await store.auditCounts(filter) : []
+    return {
+      data: {
+        counts: counts.map(({ lastAt, ...count }) => ({ ...count, lastAt: iso(lastAt) })),
+        items: items.map(auditView),
+        next,
+      },
+      text: (paper) => print(paper, counts, items, next, now),
+    }
+  },
+})
+
+function print(
+  paper: Paper,
+  counts: readonly AuditCount[],
+  items: readonly AuditEntry[],
+  next: number | null,
+  now: number,
+): void {
+  if (items.length === 0)
+    return paper.say('Nothing was done: no recovery, no cleaning, no word of a person.')
+  paper.table(
+    [
+      { head: 'SOURCE', flex: true },
+      { head: 'ACTION' },
+      { head: 'TIMES', align: 'right' },
+      { head: 'LAST', align: 'right' },
+    ],
+    counts.map(({ source, action, count, lastAt }) => [
+      source,
+      action,
+      String(count),
+      ago(lastAt, now),
+    ]),
+  )
+  paper.heading('Newest first')
+  for (const entry of items) {
+    const { at, actor, action, source, run, target, because } = entry
+    const what =
+      target === null ? `run ${shortId(run)}` : `target ${shortId(target)} of run ${shortId(run)}`
+    paper.say(
+      { text: ago(at, now), ink: 'dim' },
+      '  ',
+      { text: action, ink: 'strong' },
+      ` ${what} of ${source}${moved(entry)}, by ${actor}: ${because}.`,
+    )
+  }
+  if (next !== null)
+    paper.say({
+      text: `There is more: add \`--after ${next}\`, or \`--limit\`. ${plural(items.length, 'entry', 'entries')} shown.`,
+      ink: 'dim',
+    })
+}
+
+function moved({ before, after }: AuditEntry): string {
+  const [from, to] = [before, after].map((side) => (side as { status?: string } | null)?.status)
+  return from && to && from !== to ? ` (${from} → ${to})` : ''
+}

@@ -1,0 +1,98 @@
+import { shortId } from '../../../model/id.ts'
+import type { Run } from '../../../model/run.ts'
+import { resetFailed as resetFailedTargets } from '../../../runtime/steering.ts'
+import type { Store } from '../../../store/store.ts'
+import { defineCommand } from '../command.ts'
+import { isAgreed } from '../confirm.ts'
+import { doorOf } from '../door.ts'
+import { findRun } from '../find-run.ts'
+import { argument, option } from '../option.ts'
+import { plural } from '../paper/words.ts'
+
+type Reset = { run: string; source: string; targets: number; reopened: boolean }
+
+export const resetFailed = defineCommand({
+  name: 'reset-failed',
+  summary: 'Put failed targets back in line, from their last saved pages.',
+  examples: [
+    'unstuck reset-failed --dry-run',
+    'unstuck reset-failed --max-attempts 3 --group CA TX  # only those tried at most three times',
+    'unstuck reset-failed 4f2a91bc --yes',
+  ],
+  args: { run: argument.optional('the run; without it the newest run of each source') },
+  options: {
+    source: option.text('SOURCE', 'only the newest run of this source'),
+    group: option.texts('GROUP', 'only targets of these groups'),
+    maxAttempts: option.count('N', 'only targets that were tried at most so often', undefined),
+    dryRun: option.flag('only say what would be done'),
+    yes: option.flag('do not ask', '-y'),
+  },
+
+  async run({ args, options, database, settings, output }) {
+    const store = await database.openExisting()
+    const door = await doorOf(store, settings)
+    const runs =
+      args.run === undefined
+        ? await newestFailing(store, options.source)
+        : [await findRun(store, args.run)]
+    const chosen = {
+      maxAttempts: options.maxAttempts,
+      groups: options.group.length > 0 ? options.group : undefined,
+    }
+    const planned: Reset[] = []
+    for (const run of runs) {
+      const counted = await resetFailedTargets(door, run.id, { ...chosen, dryRun: true })
+      if (counted.targets > 0) planned.push({ run: run.id, source: run.source, ...counted })
+    }
+    const total = sum(planned)
+    const question = `Put ${plural(total, 'failed target')} of ${plural(planned.length, 'run')} back in line?`
+    const yes = { yes: options.yes, elsewise: 'add --yes, or --dry-run to only look' }
+    const agreed = total > 0 && !options.dryRun && (await isAgreed(output, question, yes))
+    const done: Reset[] = []
+    for (const { run, source } of agreed ? planned : []) {
+      done.push({ run, source, ...(await resetFailedTargets(door, run, chosen)) })
+    }
+    const items = agreed ? done : planned
+    return {
+      data: { items, targets: sum(items), dryRun: !agreed },
+      text: (paper) => {
+        if (total === 0)
+          return paper.say(
+            'No failed target fits. `unstuck status` says what is left for a person.',
+          )
+        for (const { run, source, targets, reopened } of items) {
+          const word = agreed ? 'back in line' : 'would be back in line'
+          const again = reopened
+            ? `, and run ${shortId(run)} is open again`
+            : ` in run ${shortId(run)}`
+          paper.say(`${source}: ${plural(targets, 'target')} ${word}${again}.`)
+        }
+        if (!agreed) paper.say('Nothing was changed.')
+        else paper.say('They go on when a worker starts. To set one aside: `unstuck park TARGET`.')
+      },
+    }
+  },
+})
+
+function sum(items: readonly Reset[]): number {
+  return items.reduce((total, { targets }) => total + targets, 0)
+}
+
+const RUNS_MAX = 500
+
+/** The newest run of each source, where it has failed targets: older ones are history. */
+async function newestFailing(store: Store, source: string | undefined): Promise<Run[]> {
+  const found: Run[] = []
+  for (const run of (await store.liveRuns()).map(({ run }) => run)) found.push(run)
+  const live = new Set(found.map((run) => run.source))
+  const failed = (await store.runs({ source, status: 'failed', limit: RUNS_MAX })).items
+  for (const run of failed) {
+    if (live.has(run.source)) continue
+    live.add(run.source)
+    const [newest] = (await store.runs({ source: run.source, limit: 1 })).items
+    if (newest?.id === run.id) found.push(run)
+  }
+  return found.filter(
+    (run) => run.counts.targets.failed > 0 && (source === undefined || run.source === source),
+  )
+}

@@ -1,0 +1,66 @@
+import { UsageError } from '../../../model/errors.ts'
+import { shortId } from '../../../model/id.ts'
+import { rewind as rewindTarget } from '../../../runtime/steering.ts'
+import { targetView } from '../../view.ts'
+import { defineCommand } from '../command.ts'
+import { doorOf } from '../door.ts'
+import { findTarget } from '../find-run.ts'
+import { argument, option } from '../option.ts'
+
+export const rewind = defineCommand({
+  name: 'rewind',
+  summary: 'Move the cursor of a target back: the one way it goes back. Items stay.',
+  examples: [
+    'unstuck rewind 91bc4f2a --to 0  # from the start',
+    'unstuck rewind 91bc4f2a --to 4 --next "https://directory.example/plumbers?page=5"',
+  ],
+  args: { target: argument.required('the target: its last 8 digits, or its full id') },
+  options: {
+    to: option.count('PAGE', 'the page that is to count as the last one saved', undefined, {
+      min: 0,
+    }),
+    next: option.text('URL', "the next page's address, where the crawl goes by addresses"),
+    cursor: option.text('JSON', "the crawl's own notes as they were there"),
+    dryRun: option.flag('only say what would be done'),
+  },
+
+  async run({ args, options, database, settings }) {
+    if (options.to === undefined)
+      throw new UsageError('To which page? Add --to PAGE; --to 0 is the start.')
+    const cursor = readCursor(options.cursor)
+    const store = await database.openExisting()
+    const before = await findTarget(store, args.target)
+    const { to, next, dryRun } = options
+    if (to > before.page) {
+      throw new UsageError(
+        `Target ${shortId(before.id)} stands at page ${before.page}: it can only go back.`,
+      )
+    }
+    const target = dryRun
+      ? before
+      : await rewindTarget(await doorOf(store, settings), before.id, { to, next, cursor })
+    return {
+      data: { target: targetView(target), from: before.page, to, dryRun },
+      text: (paper) => {
+        const what = `${shortId(before.id)} ${before.key}`
+        if (dryRun)
+          return paper.say(
+            `${what} would go back from page ${before.page} to ${to}. Nothing was changed.`,
+          )
+        paper.say(
+          `${what} is back from page ${before.page} to ${to}: page ${to + 1} is fetched next.`,
+        )
+        paper.say('What was saved stays; items that come again are updated, not doubled.')
+      },
+    }
+  },
+})
+
+function readCursor(text: string | undefined): unknown {
+  if (text === undefined) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new UsageError(`--cursor must be JSON, not ${JSON.stringify(text)}.`)
+  }
+}

@@ -1,0 +1,33 @@
+import { EXIT } from '../../../model/errors.ts'
+import { sumUp, type Summed } from '../../../runtime/cleaning.ts'
+import { defineCommand } from '../command.ts'
+import { doorOf } from '../door.ts'
+import { option } from '../option.ts'
+import { printSummary, summaryView } from '../summary-text.ts'
+
+const NOTHING: Summed = { total: 0, active: [], resumable: [], dead: [] }
+
+export const summary = defineCommand({
+  name: 'summary',
+  summary: 'Live runs by what can be said about them: active, resumable, dead.',
+  examples: ['unstuck summary', "unstuck summary --json | jq '.dead[].id'"],
+  options: {
+    age: option.duration(
+      'AGE',
+      'dead from this age on, instead of what the policy says',
+      undefined,
+    ),
+  },
+  watch: true,
+
+  async run({ options, database, settings }) {
+    const store = await database.openIfAny()
+    const summed = store ? await sumUp(await doorOf(store, settings), options.age) : NOTHING
+    const now = store ? await store.now() : Date.now()
+    return {
+      data: summaryView(summed),
+      text: (paper) => printSummary(paper, summed, now),
+      exitCode: summed.dead.length > 0 ? EXIT.leftForAPerson : EXIT.done,
+    }
+  },
+})

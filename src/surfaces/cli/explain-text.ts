@@ -1,0 +1,102 @@
+import { shortId } from '../../model/id.ts'
+import { isLive } from '../../model/run.ts'
+import { inWords } from '../../model/time.ts'
+import type { Explanation } from '../../runtime/explain.ts'
+import type { PolicySetting } from '../policy-origin.ts'
+import { runView } from '../view.ts'
+import type { Paper } from './paper/paper.ts'
+import { ago, doneOfTotal, plural, runStatus, targetStatus } from './paper/words.ts'
+
+/** For a tired person: what it is, what is known, what that means, and what would change it. */
+export function printExplanation(
+  paper: Paper,
+  explained: Explanation,
+  policy: readonly PolicySetting[],
+): void {
+  const { target, decision, outlook, trail, now } = explained
+  if (target) printTarget(paper, explained)
+  else printRun(paper, explained)
+
+  paper.heading('What is known')
+  printEvidence(paper, explained)
+
+  paper.heading('Verdict')
+  paper.say({ text: decision.action, ink: 'strong' }, `: ${decision.because}.`)
+
+  if (outlook.changes.length > 0) paper.heading('What would change it')
+  for (const change of outlook.changes) paper.say(`- ${change}`)
+
+  if (policy.length > 0) {
+    paper.heading('By this policy')
+    paper.table(
+      [{ head: 'SETTING' }, { head: 'VALUE' }, { head: 'FROM', flex: true }],
+      policy.map(({ name, group, value, origin }) => [
+        group === null ? name : `${name} (group ${group})`,
+        value === null ? 'none' : String(value),
+        origin,
+      ]),
+    )
+  }
+  if (trail.length > 0) paper.heading('What was done so far, newest first')
+  for (const { at, action, actor, because, target: about } of trail) {
+    const what = about === null ? '' : ` target ${shortId(about)}`
+    paper.say({ text: ago(at, now), ink: 'dim' }, `  ${action}${what}, by ${actor}: ${because}.`)
+  }
+}
+
+function printRun(paper: Paper, { run, now }: Explanation): void {
+  const { extracted, skipped } = runView(run)
+  const { text, ink } = runStatus(run.status)
+  paper.say(
+    `Run ${shortId(run.id)} of `,
+    { text: run.source, ink: 'strong' },
+    ' is ',
+    { text, ink },
+    '.',
+  )
+  paper.say(
+    `It is ${inWords(now - run.createdAt)} old: ${doneOfTotal(run)} done, ${plural(run.counts.pages, 'page')} saved, ` +
+      `${plural(extracted, 'item')} extracted, ${skipped} skipped.`,
+  )
+  if (run.error !== null) paper.say({ text: `Error: ${run.error}`, ink: 'bad' })
+  if (run.retryOf !== null)
+    paper.say(`It follows run ${shortId(run.retryOf)}, which had nothing to go on from.`)
+}
+
+function printTarget(paper: Paper, { run, target }: Explanation): void {
+  const { id, key, status, page, pageTarget, attempts, crashes, lastError } = target!
+  const of = pageTarget === null ? '' : ` of ${pageTarget}`
+  paper.say(
+    `Target ${shortId(id)}, `,
+    { text: key, ink: 'strong' },
+    `, of run ${shortId(run.id)} (${run.source}) is `,
+    targetStatus(status),
+    '.',
+  )
+  paper.say(
+    `Page ${page}${of} is its last saved one; ${plural(attempts, 'attempt')}, ${plural(crashes, 'worker')} lost on it since.`,
+  )
+  if (lastError !== null) paper.say({ text: `Last error: ${lastError}`, ink: 'bad' })
+}
+
+function printEvidence(paper: Paper, { run, target, owner, now }: Explanation): void {
+  if (owner) {
+    const { evidence, reading, worker } = owner
+    paper.say(`${capital(reading.because)}. That is called ${reading.sign}.`)
+    paper.say(
+      `Its lock is ${lockWords(evidence.presence)}; it beats every ${inWords(evidence.heartbeatMs)}, ` +
+        `and counts as silent after ${inWords(evidence.leaseMs)}. It has worked for ${inWords(now - worker.startedAt)}.`,
+    )
+  } else if (isLive(run.status)) paper.say('Nobody works on it.')
+  else paper.say(`It ended ${ago(run.finishedAt, now)}.`)
+  const last = (target ?? run).lastActivityAt
+  paper.say(`Something of it last changed ${ago(last, now)}.`)
+}
+
+function lockWords(presence: 'held' | 'free' | 'unknown'): string {
+  return { held: 'held', free: 'free', unknown: 'not to be seen from here' }[presence]
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

@@ -1,0 +1,77 @@
+import { shortId } from '../../model/id.ts'
+import { inWords, type Millis } from '../../model/time.ts'
+import type { Summed } from '../../runtime/cleaning.ts'
+import type { JudgedRun } from '../../runtime/judgement.ts'
+import { judgedView, runView } from '../view.ts'
+import type { Paper } from './paper/paper.ts'
+import { age, ago, doneOfTotal, plural } from './paper/words.ts'
+
+/** Resumable and dead side by side; the active ones only as a number. */
+export function printSummary(paper: Paper, summed: Summed, now: Millis): void {
+  const { total, active, resumable, dead } = summed
+  if (total === 0) {
+    paper.say('No run is live: nothing to resume, nothing to clean.')
+    return
+  }
+  paper.say(
+    `${plural(total, 'live run')}: ${active.length} active, `,
+    { text: `${resumable.length} resumable`, ink: resumable.length > 0 ? 'good' : undefined },
+    ', ',
+    { text: `${dead.length} dead`, ink: dead.length > 0 ? 'bad' : undefined },
+    '.',
+  )
+  if (resumable.length > 0) printRuns(paper, 'Resumable: kept, never cleaned', resumable, now)
+  if (dead.length > 0) printRuns(paper, 'Dead: nobody at work, nothing done, time over', dead, now)
+}
+
+function printRuns(paper: Paper, title: string, runs: readonly JudgedRun[], now: Millis): void {
+  paper.heading(title)
+  paper.table(
+    [
+      { head: 'RUN' },
+      { head: 'SOURCE', flex: true },
+      { head: 'AGE', align: 'right' },
+      { head: 'DONE', align: 'right' },
+      { head: 'ITEMS', align: 'right', optional: 3 },
+      { head: 'SKIPPED', align: 'right', optional: 4 },
+      { head: 'CHECKPOINT', optional: 2 },
+      { head: 'LAST ACTIVITY', align: 'right', optional: 1 },
+    ],
+    runs.map((judged) => {
+      const { run, evidence } = judged
+      return [
+        shortId(run.id),
+        run.source,
+        age(evidence.ageMs),
+        doneOfTotal(run),
+        String(runView(run).extracted),
+        String(evidence.skipped),
+        checkpointOf(judged),
+        ago(run.lastActivityAt, now),
+      ]
+    }),
+  )
+  for (const { run, decision } of runs) {
+    paper.say({ text: `${shortId(run.id)}: ${decision.because}.`, ink: 'dim' })
+  }
+}
+
+function checkpointOf({ run, target }: JudgedRun): string {
+  if (target) return target.page > 0 ? `page ${target.page}` : 'none'
+  return run.counts.pages > 0 ? plural(run.counts.pages, 'page') : 'none'
+}
+
+export function summaryView({ total, active, resumable, dead }: Summed) {
+  return {
+    total,
+    active: active.map(judgedView),
+    resumable: resumable.map(judgedView),
+    dead: dead.map(judgedView),
+  }
+}
+
+/** Slow honest runs are older than people think. */
+export function riskyAge(ageMs: number | undefined, limitMs: number): string | null {
+  if (ageMs === undefined || ageMs >= limitMs) return null
+  return `Warning: --age ${inWords(ageMs)} is below ${inWords(limitMs)}: a slow honest run may look dead.`
+}
