@@ -1,6 +1,7 @@
-// npm run bench -- [checkpoint|scale …] [--engines sqlite,postgres]
+// npm run bench -- [checkpoint|scale|doors …] [--engines sqlite,postgres]
 import { parseArgs } from 'node:util'
 import { benchCheckpoint } from './checkpoint.ts'
+import { benchDoors } from './doors.ts'
 import { benchScale } from './scale.ts'
 
 const { values, positionals } = parseArgs({
@@ -11,6 +12,7 @@ const engines = values.engines.split(',')
 const benches: Record<string, (engines: readonly string[]) => Promise<void>> = {
   checkpoint: benchCheckpoint,
   scale: benchScale,
+  doors: benchDoors,
 }
 for (const name of positionals.length > 0 ? positionals : Object.keys(benches)) {
   const bench = benches[name]

@@ -1,4 +1,6 @@
 import type { Policy } from '../model/policy.ts'
+import { isLive } from '../model/run.ts'
+import type { TargetStatus } from '../model/target.ts'
 import { inWords, type Millis } from '../model/time.ts'
 import type { Decision } from '../model/verdict.ts'
 import type { Snapshot } from './recovery.ts'
@@ -12,20 +14,24 @@ export type Outlook = {
 
 /** What a verdict hangs on: for the person who asks why, and what comes next. Reads only its arguments. */
 export function outlook(
-  { run, target, owner }: Snapshot,
+  snapshot: Snapshot,
   { action }: Decision,
   policy: Policy,
   now: Millis,
 ): Outlook {
-  const idle = now - (target ?? run).lastActivityAt
+  const { run, target, owner } = snapshot
   switch (action) {
     case 'leave':
-      return owner ? whileAlive(policy, idle) : { policy: [], changes: leftAlone(run) }
+      if (target && target.status !== 'in_progress') {
+        return { policy: [], changes: leftAside(target.status, isLive(run.status)) }
+      }
+      if (!isLive(run.status)) return { policy: [], changes: [ENDED] }
+      return owner ? whileAlive(snapshot, policy, now) : { policy: [], changes: [REOPENED] }
     case 'alert':
       return {
         policy: ['maxSilenceMs', 'maxDurationMs', 'onStalled'],
         changes: [
-          'A saved page makes it well again.',
+          'A saved page makes it well again, unless it is maxDuration that is over.',
           "With `onStalled: 'resume'` or `'fail'` in its policy it would be stopped by itself; as it is, people are told.",
         ],
       }
@@ -34,7 +40,8 @@ export function outlook(
       return {
         policy: ['leaseMs', 'onCrash', 'maxCrashes'],
         changes: [
-          'Any worker that runs takes it back within a second; `unstuck recover` does it now.',
+          // Of a run that is not running nobody holds anything: there is nothing to take back.
+          run.status === 'running' ? BY_ITSELF : 'A worker that starts takes it up.',
           `After ${policy.maxCrashes} workers lost on a target alone, without a page in between, it is parked instead.`,
         ],
       }
@@ -42,6 +49,7 @@ export function outlook(
       return {
         policy: ['leaseMs', 'maxRetries'],
         changes: [
+          BY_ITSELF,
           'It becomes failed and a new run is queued in its place; a page saved before would have made it go on instead.',
         ],
       }
@@ -49,6 +57,7 @@ export function outlook(
       return {
         policy: ['onCrash', 'maxRetries', 'onStalled', 'staleAfterMs', 'onStale'],
         changes: [
+          BY_ITSELF,
           'What was saved is kept. `unstuck revert` takes it back, `unstuck resume` opens it again.',
         ],
       }
@@ -57,7 +66,8 @@ export function outlook(
       return {
         policy: ['maxCrashes', 'onCrash'],
         changes: [
-          'Nothing happens to it by itself any more: `unstuck unpark` puts it back in line.',
+          BY_ITSELF,
+          'From then on nothing happens to it by itself: `unstuck unpark` puts it back in line.',
         ],
       }
     case 'wait': {
@@ -88,7 +98,30 @@ export function outlook(
   }
 }
 
-function whileAlive(policy: Policy, idle: number): Outlook {
+const BY_ITSELF = 'Any worker that runs does this within a second; `unstuck recover` does it now.'
+const ENDED = 'It has ended: only a person opens it again (`unstuck resume`, `unstuck retry`).'
+const REOPENED = 'Nothing automatic ends it until a worker has had it again.'
+
+/** A target that nobody has, by what it waits for. */
+function leftAside(status: Exclude<TargetStatus, 'in_progress'>, isRunLive: boolean): string[] {
+  const also = isRunLive ? '' : ' and opens its run again'
+  switch (status) {
+    case 'planned':
+      return isRunLive
+        ? ['A worker claims it when its turn comes.']
+        : ['Its run has ended: `unstuck resume` opens it again, and this target with it.']
+    case 'done':
+      return [`It is done. \`unstuck rewind\` has its pages fetched again${also}.`]
+    case 'failed':
+      return [`Nothing happens to it by itself: \`unstuck reset-failed\` tries it again${also}.`]
+    case 'stuck':
+    case 'parked':
+      return [`Nothing happens to it by itself: \`unstuck unpark\` puts it back in line${also}.`]
+  }
+}
+
+function whileAlive({ run, target }: Snapshot, policy: Policy, now: Millis): Outlook {
+  const idle = now - (target ?? run).lastActivityAt
   const left = policy.maxSilenceMs - idle
   const then =
     policy.onStalled === 'alert' ? 'people are told' : `the policy says ${policy.onStalled}`
@@ -101,10 +134,4 @@ function whileAlive(policy: Policy, idle: number): Outlook {
         : `It has saved nothing for ${inWords(idle)}: ${then}.`,
     ],
   }
-}
-
-function leftAlone(run: Snapshot['run']): string[] {
-  return run.reverted
-    ? ['Nothing automatic ends it until a worker has had it again.']
-    : ['It has ended: only a person opens it again (`unstuck resume`, `unstuck retry`).']
 }

@@ -116,6 +116,17 @@ const cases: [string, Case, Action, RegExp][] = [
     /./,
   ],
   [
+    'a queued run is as old as it may be: its time has not begun',
+    {
+      owner: 'present',
+      target: null,
+      run: { status: 'queued', startedAt: null },
+      policy: { maxDurationMs: 30 * MINUTE, onStalled: 'fail' },
+    },
+    'leave',
+    /./,
+  ],
+  [
     'a target of a crawl that overran: the crawl is judged as a whole',
     { owner: 'present', policy: { maxDurationMs: 30 * MINUTE, onStalled: 'fail' } },
     'leave',

@@ -66,7 +66,8 @@ function withOwnerPresent(
   const ranFor = now - (run.resumedAt ?? run.startedAt ?? run.createdAt)
   // A crawl overruns as a whole; its targets are stopped with it, not one by one.
   const isWhole = target === null || run.kind === 'single'
-  if (isWhole && policy.maxDurationMs !== null && ranFor > policy.maxDurationMs) {
+  const isAtWork = isWhole && run.status === 'running'
+  if (isAtWork && policy.maxDurationMs !== null && ranFor > policy.maxDurationMs) {
     const limit = inWords(policy.maxDurationMs)
     const why = `timeout: running for ${inWords(ranFor)}, longer than maxDuration ${limit}`
     return verdict(policy.onStalled, why)

@@ -38,9 +38,10 @@ const SETS_ASIDE: readonly string[] = ['park', 'hold', 'fail', 'retry']
 export function decideRevert({ run, trail, targets, otherLive }: RevertFacts): RevertDecision {
   const since = trail.findIndex(({ action }) => action === 'revert')
   const done = since === -1 ? trail : trail.slice(0, since)
-  const ending = isLive(run.status) ? undefined : done.find((entry) => isEnding(entry, run))
-  const aside = done.filter((entry) => isStillAside(entry, targets))
-  if (!ending && aside.length === 0) return refuse(nothingToTakeBack(run, done))
+  const ending = isLive(run.status) ? undefined : endingIn(done, run)
+  // What had been set aside before the run was ended was so already: it is no part of the ending.
+  const aside = ending ? [] : done.filter((entry, at) => isStillAside(entry, at, done, targets))
+  if (!ending && aside.length === 0) return refuse(nothingToTakeBack(run, done, since !== -1))
 
   const retry = [ending, ...aside].map((entry) => newRunOf(entry)).find((id) => id !== null) ?? null
   const isUntouched = otherLive?.id === retry && otherLive?.startedAt === null
@@ -65,37 +66,60 @@ export function decideRevert({ run, trail, targets, otherLive }: RevertFacts): R
   }
 }
 
-/** It made the run what it is. A retry of a run that had ended before changed nothing about it. */
-function isEnding({ action, target, before, after }: Done, run: Run): boolean {
-  if (target !== null || action === 'revert') return false
+/** What made the run what it is. What ended it before somebody opened it again is over. */
+function endingIn(done: readonly Done[], run: Run): Done | undefined {
+  const opened = done.findIndex(opens)
+  return (opened === -1 ? done : done.slice(0, opened)).find((entry) => isEnding(entry, run))
+}
+
+/** A retry of a run that had ended before changed nothing about it. */
+function isEnding({ target, before, after }: Done, run: Run): boolean {
+  if (target !== null) return false
   return statusIn(after) === run.status && statusIn(before) !== run.status
 }
 
-/** It set a target aside, which has stayed so without progress since. */
+/** It put targets back in line, and so opened its run again if that had ended. */
+function opens({ action, after }: Done): boolean {
+  return action === 'rewind' || (isRecord(after) && isRecord(after['targets']))
+}
+
+/** It set a target aside, and nobody has put it back in line since. */
 function isStillAside(
   { action, target: id, before, after }: Done,
+  at: number,
+  done: readonly Done[],
   targets: readonly Target[],
 ): boolean {
   if (id === null || !SETS_ASIDE.includes(action)) return false
+  // Of an entry about many targets it is not known which.
+  const isBack = done.slice(0, at).some((one) => opens(one) && (one.target ?? id) === id)
   const target = targets.find((one) => one.id === id)
   return (
-    target !== undefined && target.status === statusIn(after) && target.status !== statusIn(before)
+    !isBack &&
+    target !== undefined &&
+    target.status === statusIn(after) &&
+    target.status !== statusIn(before)
   )
 }
 
-function nothingToTakeBack(run: Run, done: readonly Done[]): string {
+function nothingToTakeBack(run: Run, done: readonly Done[], isReverted: boolean): string {
   const last = done[0]
   if (!last) {
+    const since = isReverted ? ' since it was taken back' : ''
     return run.status === 'succeeded' || run.status === 'failed'
-      ? `it ${run.status} by itself; nothing was done to it. \`unstuck resume\` opens it again`
-      : 'nothing was done to it'
+      ? `it ${run.status} by itself; nothing was done to it${since}. \`unstuck resume\` opens it again`
+      : `nothing was done to it${since}`
   }
   const retry = newRunOf(last)
   if (retry !== null) {
     return `it had ended before; what was done is its retry ${shortId(retry)}, which \`unstuck cancel ${shortId(retry)}\` ends`
   }
-  if (last.action === 'resume' || last.action === 'replan') {
+  if ((last.action === 'resume' || last.action === 'replan') && !opens(last)) {
     return 'recovery put its work back in line, where it goes on from its cursor: nothing was taken from it'
+  }
+  if (opens(last) && isLive(run.status)) {
+    const id = shortId(run.id)
+    return `the last thing done to it was ${last.action}, which took nothing away; \`unstuck cancel ${id}\` would end it`
   }
   return `the last thing done to it was ${last.action}, and it has moved on since`
 }

@@ -60,8 +60,9 @@ test('a duration is written in the largest unit that says it exactly, and reads 
   const all: [number, string][] = [
     [15 * 60_000, '15m'],
     [90_000, '90s'],
-    [86_400_000, '1d'],
-    [172_800_000, '2d'],
+    [86_400_000, '24h'],
+    [172_800_000, '48h'],
+    [604_800_000, '7d'],
     [90_000_000, '25h'],
     [250, '250ms'],
     [0, '0ms'],

@@ -22,9 +22,12 @@ export function parseDuration(value: unknown): number | null {
   return match && unit ? Math.round(Number(match[1]) * unit) : null
 }
 
-/** A duration as people write it, in the largest unit that says it exactly: `15m`, `90s`, `250ms`. */
+/** A duration as people write it, in the largest unit that says it exactly: `15m`, `24h`, `250ms`; days from the third on. */
 export function inShort(ms: number): string {
-  const fitting = Object.entries(UNITS).findLast(([, unit]) => ms > 0 && ms % unit === 0)
+  const isLong = ms > 2 * UNITS['d']!
+  const fitting = Object.entries(UNITS).findLast(
+    ([name, unit]) => ms > 0 && ms % unit === 0 && (name !== 'd' || isLong),
+  )
   return fitting ? `${ms / fitting[1]}${fitting[0]}` : `${ms}ms`
 }
 

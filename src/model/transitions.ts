@@ -7,7 +7,7 @@ export const TARGET_MOVES: Readonly<Record<TargetStatus, readonly TargetStatus[]
   in_progress: ['planned', 'done', 'failed', 'stuck', 'parked'],
   done: ['planned'],
   failed: ['planned', 'parked'],
-  stuck: ['planned', 'parked', 'failed'],
+  stuck: ['planned', 'parked'],
   parked: ['planned'],
 }
 
@@ -17,7 +17,7 @@ export const RUN_MOVES: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
   interrupted: ['running', 'succeeded', 'failed', 'cancelled', 'abandoned'],
   // Ended runs move again only when a person asks: a reset or a rewind reopens them, a revert takes the end back.
   succeeded: ['interrupted'],
-  failed: ['interrupted', 'running', 'queued'],
-  cancelled: ['interrupted', 'queued', 'running'],
-  abandoned: ['interrupted', 'queued', 'running'],
+  failed: ['interrupted', 'queued'],
+  cancelled: ['interrupted', 'queued'],
+  abandoned: ['interrupted', 'queued'],
 }

@@ -34,8 +34,9 @@ export async function sumUp(
   const look = { now, judge: STEADY, policyOf: withAge(policyOf, ageMs), forgetLost: true }
   const judged = judgeRuns(live, roll, look)
   const isDead = ({ decision }: JudgedRun): boolean => decision.action === 'abandon'
+  // Without progress there is nothing to go on from: it waits for a worker, as one that is queued does.
   const isActive = ({ run, decision }: JudgedRun): boolean =>
-    ['leave', 'alert'].includes(decision.action) || (run.status === 'queued' && !hasProgress(run))
+    ['leave', 'alert'].includes(decision.action) || !hasProgress(run)
   return {
     total: judged.length,
     dead: judged.filter(isDead),

@@ -1,14 +1,21 @@
 import { decide, type Snapshot } from '../decide/recovery.ts'
 import { outlook, type Outlook } from '../decide/outlook.ts'
-import { readSign, STEADY } from '../decide/sign.ts'
+import { readSign, STEADY, withProgress } from '../decide/sign.ts'
 import type { TargetId } from '../model/id.ts'
 import { policyOfGroup, type Policy } from '../model/policy.ts'
-import type { Run } from '../model/run.ts'
+import { isLive, type Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
 import type { Decision } from '../model/verdict.ts'
 import type { Millis } from '../model/time.ts'
 import type { AuditEntry, Store, Witnessed } from '../store/store.ts'
-import { judgeRun, runSnapshot, storedPolicy, targetSnapshot, type Owner } from './judgement.ts'
+import {
+  asJudged,
+  judgeRun,
+  runSnapshot,
+  storedPolicy,
+  targetSnapshot,
+  type Owner,
+} from './judgement.ts'
 import type { Door } from './recovery.ts'
 
 /** Why a run or a target is what it is, and what comes next. */
@@ -30,7 +37,9 @@ const TRAIL_MAX = 5
 export async function explainRun(door: Door, run: Run): Promise<Explanation> {
   const { store, policyOf = storedPolicy } = door
   const judged = await judgeRun(store, run, { policyOf })
-  const { decision, owner, policy } = judged
+  const { decision, policy } = judged
+  // Whoever works on its source now has nothing to do with a run that has ended.
+  const owner = isLive(run.status) ? judged.owner : null
   const held = judged.target?.status === 'in_progress' ? targetSnapshot(judged.target) : null
   const now = await store.now()
   const snapshot = { run: runSnapshot(run), target: held, owner: owner?.reading ?? null }
@@ -52,13 +61,18 @@ export async function explainTarget(door: Door, id: TargetId): Promise<Explanati
   const target = await store.target(id)
   const run = target && (await store.run(target.run))
   if (!target || !run) return null
-  const owner = await ownerOf(store, target)
+  const held = await ownerOf(store, target)
   const policy = policyOfGroup(policyOf(run), target.group)
   const now = await store.now()
+  const still = now - target.lastActivityAt
+  const owner = held && {
+    ...held,
+    reading: withProgress(held.reading, still, policy.maxSilenceMs),
+  }
   const snapshot: Snapshot = {
     run: runSnapshot(run),
-    target: targetSnapshot(target),
-    owner: owner?.reading ?? null,
+    target: targetSnapshot(await asJudged(store, target)),
+    owner: held?.reading ?? null,
   }
   const decision = decide(snapshot, policy, now)
   const trail = (await store.audit({ run: run.id, newestFirst: true, limit: 1_000 }))
@@ -68,8 +82,9 @@ export async function explainTarget(door: Door, id: TargetId): Promise<Explanati
   return { run, target, decision, owner, policy, outlook: seen, trail, now }
 }
 
-async function ownerOf(store: Store, { worker: id }: Target): Promise<Owner | null> {
-  if (id === null) return null
+/** Who has it now; a target also remembers who had it last. */
+async function ownerOf(store: Store, { worker: id, status }: Target): Promise<Owner | null> {
+  if (id === null || status !== 'in_progress') return null
   const found = (await store.workers()).find(({ worker }: Witnessed) => worker.id === id)
   return found ? { ...found, reading: readSign(found.evidence, STEADY) } : null
 }

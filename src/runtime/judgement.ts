@@ -5,7 +5,7 @@ import type { Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Decision, RunEvidence } from '../model/verdict.ts'
-import type { LiveRun, Store, Witnessed } from '../store/store.ts'
+import type { LiveRun, OnlyTarget, Store, Witnessed } from '../store/store.ts'
 
 /** By what a run is judged: as kept with it, unless somebody knows better. */
 export type PolicyOf = (run: Run) => Policy
@@ -79,12 +79,12 @@ function judgeOne({ run, target }: LiveRun, owner: Owner | null, look: Look): Ju
 }
 
 /** A target's part of what `decide` looks at. */
-export function targetSnapshot(target: Target): NonNullable<Snapshot['target']> {
+export function targetSnapshot(target: OnlyTarget): NonNullable<Snapshot['target']> {
   return { ...target, hasProgress: target.seq > 0 }
 }
 
 /** Not alive, as far as one can know. */
-export function isLost({ sign }: Reading): boolean {
+export function isLost({ sign }: Pick<Reading, 'sign'>): boolean {
   return sign === 'gone' || sign === 'silent'
 }
 
@@ -112,13 +112,17 @@ export async function judgeRun(
   { judge = STEADY, policyOf = storedPolicy, forgetLost = false }: Partial<Look> = {},
 ): Promise<JudgedRun> {
   const [target] = run.kind === 'single' ? (await store.targets(run.id, { limit: 1 })).items : []
-  const judged = { run, target: target ? asHeld(target) : null }
+  const judged = { run, target: target ? await asJudged(store, target) : null }
   const look = { now: await store.now(), judge, policyOf, forgetLost }
   return judgeRuns([judged], await store.workers(), look)[0]!
 }
 
-/** People do not see the claim at work as a crash, its judge does: it was made alone, as every one of its kind. */
-function asHeld(target: Target): Target {
-  if (target.status !== 'in_progress') return target
-  return { ...target, crashes: target.crashes + 1, crashesAlone: target.crashesAlone + 1 }
+/** More than any process holds at once. */
+const HELD_MAX = 1_000
+
+/** People do not see the claim at work as a crash; its judge does, unless a page was saved since. */
+export async function asJudged(store: Store, target: Target): Promise<Target> {
+  if (target.status !== 'in_progress' || target.worker === null) return target
+  const held = await store.heldBy(target.worker, null, HELD_MAX)
+  return held.find((one) => one.target.id === target.id)?.target ?? target
 }

@@ -1,5 +1,5 @@
 import { decideRevert, type RevertDecision } from '../decide/revert.ts'
-import { EXIT, NotFound, Refused } from '../model/errors.ts'
+import { AlreadyRunning, EXIT, NotFound, Refused, UsageError } from '../model/errors.ts'
 import { newId, shortId, type RunId, type TargetId } from '../model/id.ts'
 import { isLive, type Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
@@ -50,6 +50,13 @@ export async function retry(door: Door, id: RunId, because?: string): Promise<Ru
   const newRun = newId()
   await store.retryRun({ run: id, newRun, actor, because: because ?? `retried by ${actor}` })
   return theRun(store, newRun)
+}
+
+/** Says no where `retry` would, and does nothing else. */
+export async function refuseRetry({ store }: Door, run: Run): Promise<void> {
+  await refuseOtherLive(store, run)
+  if (isLive(run.status) && run.counts.targets.in_progress > 0)
+    throw new AlreadyRunning(run.source, run.id, 'and a worker has it')
 }
 
 export type Reverted = { readonly run: Run; readonly undid: string; readonly targets: number }
@@ -143,16 +150,37 @@ export type RewindOptions = {
 export async function rewind(door: Door, id: TargetId, options: RewindOptions): Promise<Target> {
   const { store, actor } = door
   const { to, next = null, cursor = null } = options
+  await refuseRewind(door, id, options)
+  await store.rewind({ target: id, to, next, cursor, actor, because: `rewound by ${actor}` })
+  return theTarget(store, id)
+}
+
+/** Says no where `rewind` would, and does nothing else. */
+export async function refuseRewind(
+  { store }: Door,
+  id: TargetId,
+  { to, next }: RewindOptions,
+): Promise<void> {
   const target = await theTarget(store, id)
   const run = await theRun(store, target.run)
-  if (run.kind === 'crawl' && to > 0 && next === null && target.next !== null) {
+  if (to > target.page) {
+    throw new UsageError(
+      `Target ${shortId(id)} stands at page ${target.page}: it can only go back.`,
+    )
+  }
+  // Also for a target that is done: its last page had no next one, but the page before did.
+  if (run.kind === 'crawl' && to > 0 && next === undefined) {
     throw new Refused(
       `The address of page ${to + 1} is not kept, and a crawl goes by addresses: give it with --next URL, ` +
         'or go back to the start with --to 0.',
     )
   }
-  await store.rewind({ target: id, to, next, cursor, actor, because: `rewound by ${actor}` })
-  return theTarget(store, id)
+  await refuseOtherLive(store, run)
+}
+
+async function refuseOtherLive(store: Store, { id, source }: Run): Promise<void> {
+  const live = await store.liveRun(source)
+  if (live && live.id !== id) throw new AlreadyRunning(source, live.id, `which is ${live.status}`)
 }
 
 export function deleteRun(

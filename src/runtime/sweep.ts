@@ -1,6 +1,6 @@
 import { decide } from '../decide/recovery.ts'
 import { readSign, withProgress, type Judge, type Reading } from '../decide/sign.ts'
-import { newId, type TargetId, type WorkerId } from '../model/id.ts'
+import { newId, type RunId, type TargetId, type WorkerId } from '../model/id.ts'
 import { policyOfGroup } from '../model/policy.ts'
 import { TARGET_AFTER, type Verdict } from '../model/verdict.ts'
 import type { Evidence } from '../model/worker.ts'
@@ -37,10 +37,12 @@ export async function sweep(store: Store, options: SweepOptions): Promise<Verdic
     const isWhole = !options.dryRun && !options.only
     if (lost && isWhole && isOver(witnessed.evidence)) await store.retire(witnessed.worker.id)
   }
-  const touched = new Set(
-    verdicts.filter((verdict) => verdict.applied).map((verdict) => verdict.run),
-  )
-  for (const run of touched) await store.settle(run, true)
+  // Who lost it to a timeout lives, and will take it up again: that is no interruption.
+  const touched = new Map<RunId, boolean>()
+  for (const { run, applied, sign } of verdicts) {
+    if (applied) touched.set(run, (touched.get(run) ?? false) || isLost({ sign }))
+  }
+  for (const [run, lost] of touched) await store.settle(run, lost)
   return verdicts
 }
 

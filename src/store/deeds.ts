@@ -10,6 +10,7 @@ export type Deed = { readonly actor: string; readonly because: string }
 
 export type RunMove = Deed & {
   readonly run: RunId
+  /** Interrupted: only from running. */
   readonly to: 'interrupted' | 'cancelled' | 'abandoned' | 'failed'
   /** As the audit trail has it: a verdict's action, or `cancel`. */
   readonly action: string

@@ -45,7 +45,16 @@ export function toCounts(row: TallyRow): Counts {
   }
 }
 
-export type RunRow = TallyRow & {
+/** A run's sums over its books. */
+export type BooksRow = TallyRow & {
+  /** Newest entry; null when there is none yet. */
+  last_activity_at: number | null
+}
+
+/** A run together with its books. */
+export type RunRow = RunFactsRow & BooksRow
+
+export type RunFactsRow = {
   id: string
   source: string
   kind: RunKind
@@ -57,8 +66,6 @@ export type RunRow = TallyRow & {
   reopened_at: number | null
   planned_at: number | null
   finished_at: number | null
-  /** Newest entry in the books; null when there is none yet. */
-  last_activity_at: number | null
   progress_done: number | null
   progress_total: number | null
   resumes: number
@@ -69,6 +76,10 @@ export type RunRow = TallyRow & {
 }
 
 export function toRun(row: RunRow): Run {
+  return toRunWith(row, row)
+}
+
+export function toRunWith(row: RunFactsRow, books: BooksRow): Run {
   return {
     id: row.id,
     source: row.source,
@@ -80,8 +91,8 @@ export function toRun(row: RunRow): Run {
     reopenedAt: row.reopened_at,
     plannedAt: row.planned_at,
     finishedAt: row.finished_at,
-    lastActivityAt: row.last_activity_at ?? row.created_at,
-    counts: toCounts(row),
+    lastActivityAt: books.last_activity_at ?? row.created_at,
+    counts: toCounts(books),
     progress:
       row.progress_total === null
         ? null

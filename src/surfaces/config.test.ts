@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { DEFAULT_POLICY } from '../model/policy.ts'
+import { DEFAULT_POLICY, type Policy } from '../model/policy.ts'
+import type { Run } from '../model/run.ts'
 import { temporaryFolder } from '../testing/sqlite-engine.ts'
 import { addressMistake, findAddress } from './address.ts'
 import { configFolder } from '../runtime/config-file.ts'
@@ -100,6 +101,30 @@ test('a policy is made of defaults, preset, the crawl, and the config, in this o
   assert.equal(policy.retries, 9)
   assert.equal(policy.leaseMs, 60_000)
   assert.deepEqual(makeSettings({}, null).policyFor('constructor'), DEFAULT_POLICY)
+})
+
+test('a run is judged by the preset of now, but what its crawl asked for stays', () => {
+  const production = makeSettings({ preset: 'production' }, null)
+  const stale = (kept: Partial<Policy>): unknown[] => {
+    const run = { source: 'shop', policy: { ...DEFAULT_POLICY, ...kept } } as Run
+    const { staleAfterMs, onStale } = production.policyOf(run)
+    return [staleAfterMs, onStale]
+  }
+  const [quarter, half, hours] = [900_000, 1_800_000, 7_200_000]
+  assert.deepEqual(stale({}), [half, 'fail'], 'queued before there was a preset')
+  assert.deepEqual(stale({ staleAfterMs: quarter, onStale: 'fail' }), [half, 'fail'], 'another one')
+  assert.deepEqual(stale({ staleAfterMs: hours, onStale: 'fail' }), [hours, 'fail'])
+  assert.deepEqual(stale({ staleAfterMs: half, onStale: 'keep' }), [half, 'keep'])
+  const origins = production
+    .settingsOf('shop', { ...DEFAULT_POLICY, staleAfterMs: hours, onStale: 'fail' })
+    .filter(({ name }) => name === 'staleAfter' || name === 'onStale')
+  assert.deepEqual(
+    origins.map(({ value, origin }) => [value, origin]),
+    [
+      ['2h', 'crawl'],
+      ['fail', 'preset'],
+    ],
+  )
 })
 
 test('cleaning after less than twelve hours gets a warning', () => {

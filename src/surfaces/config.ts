@@ -106,7 +106,7 @@ export function makeSettings(config: unknown, path: string | null): Settings {
   const policyFor: Settings['policyFor'] = (source, own) =>
     make(source, together(own, word(source)), base)
   const onTop = (source: string, kept: Policy): Policy =>
-    make(source, word(source), { ...DEFAULT_POLICY, ...kept, ...(preset && PRESETS[preset]) })
+    make(source, word(source), withPreset({ ...DEFAULT_POLICY, ...kept }, preset))
   return {
     path,
     db,
@@ -117,12 +117,22 @@ export function makeSettings(config: unknown, path: string | null): Settings {
     policyOf: (run) => onTop(run.source, run.policy),
     settingsOf: (source, kept) =>
       traceSettings(kept ? onTop(source, kept) : policyFor(source), {
-        source,
         said: word(source) ?? {},
-        preset: preset ?? null,
         presets: preset ? PRESETS[preset] : {},
       }),
   }
+}
+
+/** With the preset of now where the defaults or another preset counted; where the crawl had a word, that stays. */
+function withPreset(kept: Policy, preset: Preset | undefined): Policy {
+  if (!preset) return kept
+  const isKept = ([field, value]: [string, unknown]): boolean =>
+    kept[field as keyof Policy] === value
+  const { staleAfterMs, onStale } = DEFAULT_POLICY
+  const isNobodys = [{ staleAfterMs, onStale }, ...Object.values(PRESETS)].some((one) =>
+    Object.entries(one).every(isKept),
+  )
+  return isNobodys ? { ...kept, ...PRESETS[preset] } : kept
 }
 
 /** What is said last counts, in groups too. */

@@ -14,14 +14,14 @@ export type PolicySetting = {
   /** The group that it counts for; null: all. */
   readonly group: string | null
   readonly value: string | number | boolean | null
-  readonly origin: string
+  /** The default, the config's preset, the crawl's own policy, or the config's word on the source. */
+  readonly origin: 'default' | 'preset' | 'crawl' | 'config'
 }
 
 export type Words = {
-  readonly source: string
   /** The config's word on the source, as written. */
   readonly said: PolicyOptions
-  readonly preset: string | null
+  /** What the preset sets. */
   readonly presets: Partial<Policy>
 }
 
@@ -43,24 +43,23 @@ export function traceSettings(policy: Policy, words: Words): PolicySetting[] {
   ]
 }
 
-function originOf(field: string, name: string, value: unknown, words: Words): string {
-  if (Object.hasOwn(words.said, name)) return configsWord(words.source)
-  if (Object.hasOwn(words.presets, field) && words.presets[field as keyof Policy] === value)
-    return `preset ${words.preset}`
-  return DEFAULT_POLICY[field as keyof Policy] === value ? 'default' : "the crawl's own policy"
+function originOf(
+  field: string,
+  name: string,
+  value: unknown,
+  { said, presets }: Words,
+): PolicySetting['origin'] {
+  if (said[name as keyof PolicyOptions] !== undefined) return 'config'
+  if (Object.hasOwn(presets, field) && presets[field as keyof Policy] === value) return 'preset'
+  return DEFAULT_POLICY[field as keyof Policy] === value ? 'default' : 'crawl'
 }
 
-function ofGroup(group: string, one: GroupPolicy, { source, said }: Words): PolicySetting[] {
+function ofGroup(group: string, one: GroupPolicy, { said }: Words): PolicySetting[] {
   return Object.entries(one).map(([field, value]) => {
     const name = optionOf(field)
     const isSaid = Object.hasOwn(said.groups?.[group] ?? {}, name)
-    const origin = isSaid ? configsWord(source) : "the crawl's own policy"
-    return { name, group, value: written(field, value), origin }
+    return { name, group, value: written(field, value), origin: isSaid ? 'config' : 'crawl' }
   })
-}
-
-function configsWord(source: string): string {
-  return `unstuck.config, policies[${JSON.stringify(source)}]`
 }
 
 /** As a person would write it: `15m`, not 900000. */

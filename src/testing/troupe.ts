@@ -5,7 +5,7 @@ import { LeaseLost, PageBehind, UsageError } from '../model/errors.ts'
 import type { RunId, WorkerId } from '../model/id.ts'
 import type { Store } from '../store/store.ts'
 import { assertBooksBalance } from './assert-books.ts'
-import { allTargets, bury, claim, hire, page, startCrawl } from './cast.ts'
+import { allTargets, bury, claim, hire, judge, page, startCrawl } from './cast.ts'
 
 const DEEDS = [
   'claim',
@@ -27,6 +27,13 @@ const DEEDS = [
   'die',
   'rob',
   'retire',
+  'cancel',
+  'reopen',
+  'reopen',
+  'set aside',
+  'rewind',
+  'time out',
+  'interrupt',
 ] as const
 type Act = { actor: number; deed: (typeof DEEDS)[number]; pick: number }
 
@@ -36,6 +43,8 @@ type Actor = {
   /** Everything it ever claimed, as it last knew it: much of it lost by now. */
   claims: Claimed[]
 }
+
+const DEED = { actor: 'the tests', because: 'x' }
 
 /** Several stores that do anything to one run, in any order and at once. */
 export class Troupe {
@@ -110,9 +119,52 @@ export class Troupe {
         await store.retire(worker)
         actor.worker = await hire(store, { source: this.#source })
         return
+      case 'cancel':
+      case 'interrupt': {
+        const to = deed === 'cancel' ? 'cancelled' : 'interrupted'
+        const move = {
+          run: this.#run,
+          to,
+          action: deed,
+          evidence: null,
+          only: {},
+          ...DEED,
+        } as const
+        await store.moveRun(move)
+        return
+      }
+      case 'reopen': {
+        const statuses = (['failed', 'stuck', 'parked'] as const).slice(pick % 3)
+        const chosen = { run: this.#run, action: 'resume', statuses, reopen: true } as const
+        await store.replan({ ...chosen, dryRun: pick === 9, ...DEED })
+        return
+      }
+      case 'set aside':
+        if (held) await store.setAside({ targets: [held.target], ...DEED })
+        return
+      case 'rewind':
+        await this.#rewind(actor, held, pick)
+        return
+      case 'time out': {
+        const judgements = await judge(store, worker, pick % 2 ? 'resume' : 'fail')
+        await store.applyJudgements(
+          judgements.map((one) => ({ ...one, sign: 'stalled' as const })),
+          'the tests',
+        )
+        return
+      }
       default:
         if (held) await this.#write(actor, held, deed, pick)
     }
+  }
+
+  async #rewind({ store }: Actor, held: Claimed | undefined, pick: number): Promise<void> {
+    if (!held) return
+    const back = { target: held.target, to: pick % 3, next: null, cursor: null, ...DEED }
+    // It may stand before that page.
+    await store.rewind(back).catch((error: unknown) => {
+      assert.ok(error instanceof UsageError, String(error))
+    })
   }
 
   async #write(actor: Actor, held: Claimed, deed: Act['deed'], pick: number): Promise<void> {
@@ -148,7 +200,8 @@ export class Troupe {
     for (const target of await allTargets(store, this.#run)) {
       const before = this.#seen.get(target.id) ?? { epoch: 0, page: 0, seq: 0 }
       assert.ok(target.epoch >= before.epoch, 'an epoch went back')
-      assert.ok(target.page >= before.page, 'a page went back')
+      const rewound = target.epoch > before.epoch
+      assert.ok(target.page >= before.page || rewound, 'a page went back')
       assert.ok(target.seq >= before.seq, 'a sequence went back')
       assert.equal(target.status === 'in_progress', target.worker !== null)
       this.#seen.set(target.id, target)

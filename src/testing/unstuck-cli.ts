@@ -15,16 +15,19 @@ export type Said = {
 }
 type Where = { readonly cwd: string; readonly env?: NodeJS.ProcessEnv; readonly stopAfter?: RegExp }
 
+/** How the real command line is called: its words, and an environment that has no say in what it prints. */
+export function cliCall(args: readonly string[]): { command: string[]; env: NodeJS.ProcessEnv } {
+  const { NO_COLOR: _, FORCE_COLOR: __, UNSTUCK_DB: ___, COLUMNS: ____, ...clean } = process.env
+  return { command: [process.execPath, BIN, ...args], env: { ...clean, ...CACHE } }
+}
+
 /** Runs the real command line, piped. `stopAfter`: Ctrl-C once stdout says so. */
 export function unstuck(
   args: readonly string[],
   { cwd, env = {}, stopAfter }: Where,
 ): Promise<Said> {
-  const { NO_COLOR: _, FORCE_COLOR: __, UNSTUCK_DB: ___, COLUMNS: ____, ...clean } = process.env
-  const child = spawn(process.execPath, [BIN, ...args], {
-    cwd,
-    env: { ...clean, ...CACHE, ...env },
-  })
+  const { command, env: clean } = cliCall(args)
+  const child = spawn(command[0]!, command.slice(1), { cwd, env: { ...clean, ...env } })
   let [stdout, stderr, stopped] = ['', '', false]
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     stdout += text

@@ -25,6 +25,13 @@ const CRAWL = `
   policy: { heartbeat: ${HEARTBEAT_MS}, lease: ${LEASE_MS} },
 `
 
+/** One page that lasts. */
+const HELD = `
+  *targets() { yield { key: 'a' } },
+  async page() { mark('page'); await opened('never'); return { next: null } },
+  policy: { heartbeat: 2000, lease: 6000 },
+`
+
 describe(
   'PostgreSQL goes away and comes back while all workers live',
   { skip: !ENGINES.includes(postgresEngine) },
@@ -83,6 +90,25 @@ describe(
       )
       const expected = targets.flatMap(({ key }) => [1, 2, 3].map((page) => `${key}/${page}`))
       assert.deepEqual(await stage.ledger(), expected.sort())
+    })
+
+    test('P9 a command that comes right after an outage listens first, and takes from nobody alive', async () => {
+      await using stage = await Stage.set(postgresEngine)
+      const program = stage.unstuck('work', stage.crawl(HELD))
+      await stage.marked('page')
+      await stage.freeze(program)
+      await server.stop()
+      await sleep(AWAY_MS)
+      await server.start()
+
+      // Its last beat is older than a lease, its session is gone; and the moment the command looks, it goes on.
+      const recover = stage.unstuck('recover', '--yes', '--json')
+      await sleep(300)
+      program.signal('SIGCONT')
+
+      assert.equal(await recover.end(), 0, recover.output)
+      assert.deepEqual((JSON.parse(recover.output) as { verdicts: unknown[] }).verdicts, [])
+      assert.deepEqual(await stage.verdicts(), [])
     })
   },
 )

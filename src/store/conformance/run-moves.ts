@@ -139,7 +139,7 @@ export function runMoveTests(engine: Engine): void {
     const store = await db.open()
     const worker = await hire(store)
     const run = await startCrawl(store, 3)
-    const [first] = await claim(store, worker, 2)
+    const [first] = await claim(store, worker, 2, { alone: true })
     const saved = await save(store, first!)
 
     const because = 'timeout: running for 2 h'
@@ -151,7 +151,9 @@ export function runMoveTests(engine: Engine): void {
     const { status, finishedAt, error } = await runOf(store, run)
     assert.deepEqual([status, finishedAt, error], ['interrupted', null, null])
     const target = await targetOf(store, saved.target)
-    assert.deepEqual([target.status, target.page, target.crashes], ['planned', 1, 0])
+    assert.deepEqual([target.status, target.page], ['planned', 1])
+    const crashes = (await allTargets(store, run)).map((one) => one.crashes + one.crashesAlone)
+    assert.deepEqual(crashes, [0, 0, 0], 'a timeout is not a crash')
     assert.match(target.lastError!, /timeout/)
     for (const [what, outcome] of Object.entries(await tryEverything(store, saved)))
       assertLeaseLost(outcome, what)
@@ -286,5 +288,11 @@ export function runMoveTests(engine: Engine): void {
     const target = await targetOf(store, claimed.target)
     assert.equal(target.status, 'planned')
     assert.ok(target.epoch > claimed.epoch)
+    assert.ok((await runOf(store, claimed.run)).reopenedAt !== null)
+    await assertBooksBalance(store, claimed.run)
+
+    await store.moveRun(move(claimed.run))
+    await store.revert({ run: claimed.run, ...plan, ...DEED })
+    assert.ok((await targetOf(store, claimed.target)).epoch > target.epoch, 'held or not')
   })
 }

@@ -16,6 +16,7 @@ import { planningTests } from './planning.ts'
 import { presenceTests } from './presence.ts'
 import { recoveryTests } from './recovery.ts'
 import { repeatTests } from './repeats.ts'
+import { replanTests } from './replanning.ts'
 import { settleTests } from './settle.ts'
 import { runMoveTests } from './run-moves.ts'
 import { trailTests } from './trail.ts'
@@ -43,6 +44,7 @@ export function conformance(engine: Engine): void {
     describe('recovery', () => recoveryTests(engine))
     describe('what is done to runs', () => runMoveTests(engine))
     describe('the trail, and what is left', () => trailTests(engine))
+    describe('what is done to targets', () => replanTests(engine))
     describe('undoing', () => undoingTests(engine))
     describe('turns', () => turnTests(engine))
     describe('books', () => booksTests(engine))

@@ -39,6 +39,7 @@ export function trailTests(engine: Engine): void {
       items: 0,
     })
     assert.equal(await store.run(first), null)
+    assert.deepEqual(await store.countsByGroup(first), [])
     assert.equal((await store.items(SOURCE, null, 10)).length, 2)
     const [entry] = await store.audit({ run: first, limit: 5 })
     assert.deepEqual(

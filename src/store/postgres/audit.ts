@@ -32,8 +32,8 @@ const LIST = (name: string, where: string, order: string) =>
 `,
     'anew',
   )
-const FORWARD = LIST('forward', 'id > $1', 'audit.id')
-const BACKWARD = LIST('backward', 'id < $1', 'audit.id DESC')
+export const FORWARD = LIST('forward', 'id > $1', 'audit.id')
+export const BACKWARD = LIST('backward', 'id < $1', 'audit.id DESC')
 const OF_RUN_FORWARD = LIST('run-forward', 'run_id = $5 AND id > $1', 'audit.id')
 const OF_RUN_BACKWARD = LIST('run-backward', 'run_id = $5 AND id < $1', 'audit.id DESC')
 
@@ -50,7 +50,14 @@ const COUNTS = sql(
 export type NewEntry = Omit<AuditEntry, 'id' | 'at'>
 
 /** Enters what was done into the trail, in the transaction that does it. */
-export async function record(connection: Connection, ...entries: NewEntry[]): Promise<void> {
+export function record(connection: Connection, entry: NewEntry): Promise<void> {
+  return recordAll(connection, [entry])
+}
+
+export async function recordAll(
+  connection: Connection,
+  entries: readonly NewEntry[],
+): Promise<void> {
   if (entries.length > 0) await connection.all(RECORD, [storableJson(entries)])
 }
 

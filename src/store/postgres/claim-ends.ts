@@ -60,10 +60,14 @@ const FAIL = sql('fail', END)
 const RELEASE = sql('release', END)
 const PARK = sql('park', END)
 
+// The run first, then its target: as everybody who moves a run does.
 const PROGRESS = sql(
   'progress',
   /* sql */ `
-  WITH fence AS MATERIALIZED (SELECT 'in_progress' AS held),
+  WITH fence AS MATERIALIZED (
+    SELECT 'in_progress' AS held FROM unstuck.run
+     WHERE id = (SELECT run_id FROM unstuck.target WHERE id = $2) FOR NO KEY UPDATE
+  ),
   held AS (
     UPDATE unstuck.target SET last_activity_at = clock_timestamp() FROM fence
      WHERE id = $2 AND epoch = $3 AND claim_id = $4 AND status = fence.held

@@ -9,6 +9,7 @@ import { claimVerbs } from './claims.ts'
 import { Database, ms, sql } from './database.ts'
 import { inspectVerbs } from './inspect.ts'
 import { listVerbs } from './lists.ts'
+import { liveRunVerbs } from './live-runs.ts'
 import { planVerbs } from './plan.ts'
 import { presenceVerbs } from './presence.ts'
 import { recoveryVerbs } from './recovery.ts'
@@ -38,6 +39,7 @@ export async function openPostgres(
     remarks: pooled ? [POOLED] : [],
     now: async () => (await db.all<{ now: number }>(NOW))[0]!.now,
     ...runVerbs(db),
+    ...liveRunVerbs(db),
     ...planVerbs(db),
     ...settleVerbs(db),
     ...claimVerbs(db),

@@ -5,7 +5,13 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { startPooler } from '../../../test/pooler.ts'
-import { PageRejected, StoreReadOnly, StoreUnavailable, UnusableStore } from '../../model/errors.ts'
+import {
+  PageRejected,
+  StoreReadOnly,
+  StoreUnavailable,
+  UnusableStore,
+  UsageError,
+} from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
 import {
   allOk,
@@ -26,8 +32,10 @@ import { createDatabase, startServer } from '../../testing/postgres.ts'
 import { DEFAULT_POLICY } from '../../model/policy.ts'
 import type { StatementMoment } from '../statement-channel.ts'
 import type { Store } from '../store.ts'
+import { BACKWARD, FORWARD } from './audit.ts'
 import { CHECKPOINT } from './checkpoints.ts'
 import { CLAIM } from './claims.ts'
+import { LIVE_RUNS } from './live-runs.ts'
 import { SCHEMA_VERSION } from './migrate.ts'
 import { openPostgres } from './open.ts'
 
@@ -269,6 +277,21 @@ describe('an answer that got lost', () => {
     assert.equal(begun.claimed.epoch, 1)
   })
 
+  test('of a retry: one run follows', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const { store, lose } = await scene(stack, url)
+    const run = await startCrawl(store, 1)
+    const newRun = newId()
+
+    await lose('retry:commit', () =>
+      store.retryRun({ run, newRun, actor: 'alice', because: 'again' }),
+    )
+
+    assert.equal((await store.liveRun(SOURCE))?.id, newRun)
+    assert.equal((await store.audit({ limit: 10 })).length, 1)
+  })
+
   test('of a recovery: it is applied and audited once', async () => {
     const { stack, url } = await setUp()
     await using _ = stack
@@ -282,6 +305,120 @@ describe('an answer that got lost', () => {
 
     assert.equal((await store.audit({ limit: 10 })).length, 1)
   })
+})
+
+describe('at the very moment that somebody else commits', () => {
+  /** Holds this open in a transaction of its own for as long as somebody waits for it. */
+  async function meanwhile<T>(
+    stack: AsyncDisposableStack,
+    url: string,
+    statements: string,
+    call: () => Promise<T>,
+  ): Promise<T> {
+    const other = new Client({ connectionString: url })
+    await other.connect()
+    stack.defer(() => other.end())
+    await other.query(`BEGIN; ${statements}`)
+    const answer = call()
+    const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
+    for (let tries = 0; (await ask(url, waiting)).length === 0; tries++) {
+      assert.ok(tries < 200, 'nobody waited')
+      await sleep(10)
+    }
+    await other.query('COMMIT')
+    return answer
+  }
+
+  const claimed = (run: string): string => /* sql */ `
+    UPDATE unstuck.run SET status = 'running' WHERE id = '${run}';
+    UPDATE unstuck.target SET status = 'in_progress' WHERE run_id = '${run}'
+  `
+
+  test('a run that is claimed from is not taken for one that nobody holds', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const store = await openOn(stack, url)
+    const run = await startCrawl(store, 1)
+    const asked = { run, to: 'abandoned', action: 'abandon', evidence: null } as const
+    const deed = { actor: 'alice', because: 'dead' }
+
+    const moved = await meanwhile(stack, url, claimed(run), () =>
+      store.moveRun({ ...asked, ...deed, only: { unheld: true } }),
+    )
+
+    assert.equal(moved, false)
+    assert.equal((await store.run(run))!.status, 'running')
+  })
+
+  test('a run that is cancelled is not begun: a new one is', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const store = await openOn(stack, url)
+    const worker = await hire(store)
+    const run = await startCrawl(store, 1, { kind: 'single' })
+    const cancelled = `UPDATE unstuck.run SET status = 'cancelled' WHERE id = '${run}'`
+
+    const begun = await meanwhile(stack, url, cancelled, () => begin(store, worker))
+
+    assert.ok(begun.claimed)
+    assert.notEqual(begun.claimed.run, run)
+    assert.equal((await store.run(run))!.status, 'cancelled')
+  })
+})
+
+test('a run with more targets and items than fit into one statement is put back and deleted whole', async () => {
+  const { stack, url } = await setUp()
+  await using _ = stack
+  const store = await openOn(stack, url)
+  const run = await startCrawl(store, 1)
+  await ask(
+    url,
+    /* sql */ `
+    INSERT INTO unstuck.target (id, run_id, key, grp, status)
+    SELECT gen_random_uuid(), '${run}', 'many-' || n, 'g' || n % 3, 'failed' FROM generate_series(1, 25000) n;
+    INSERT INTO unstuck.tally (run_id, grp, writer, failed)
+    SELECT run_id, grp, '', count(*) FROM unstuck.target WHERE status = 'failed' GROUP BY run_id, grp;
+    INSERT INTO unstuck.item (source, key, key_version, data, changed_in, run_id)
+    SELECT '${SOURCE}', 'many-' || n, 0, '{}', '', CASE WHEN n % 2 = 0 THEN '${run}'::uuid ELSE gen_random_uuid() END
+      FROM generate_series(1, 25000) n
+  `,
+  )
+  const deed = { actor: 'alice', because: 'again' }
+  const asked = { run, action: 'reset-failed', statuses: ['failed'], reopen: false } as const
+
+  const again = await store.replan({ ...asked, dryRun: false, ...deed })
+
+  assert.deepEqual(again, { targets: 25_000, reopened: false })
+  const { planned, failed } = (await store.run(run))!.counts.targets
+  assert.deepEqual([planned, failed], [25_001, 0])
+  const end = { run, to: 'cancelled', action: 'cancel', evidence: null, only: {} } as const
+  await store.moveRun({ ...end, ...deed })
+  assert.deepEqual(await store.deleteRun({ run, withItems: true, ...deed }), {
+    targets: 25_001,
+    items: 12_500,
+  })
+  assert.deepEqual(await ask(url, 'SELECT count(*)::int FROM unstuck.item'), [{ count: 12_500 }])
+})
+
+test('a reason with a NUL or half a character in it is kept without', async () => {
+  const { stack, url } = await setUp()
+  await using _ = stack
+  const store = await openOn(stack, url)
+  const run = await startCrawl(store, 2)
+  const [target] = (await store.targets(run, { limit: 1 })).items
+  const deed = { actor: 'al\0ice', because: 'a\0b \ud83d' }
+
+  await store.setAside({ targets: [target!.id], ...deed })
+  const move = { run, to: 'cancelled', action: 'cancel', only: {} } as const
+  await store.moveRun({ ...move, evidence: { host: 'h\0' }, ...deed })
+
+  assert.equal((await store.run(run))!.error, 'ab \ufffd')
+  assert.equal((await store.target(target!.id))!.lastError, 'ab \ufffd')
+  for (const { actor, because } of await store.audit({ run, limit: 5 })) {
+    assert.deepEqual([actor, because], ['alice', 'ab \ufffd'])
+  }
+  const rewind = { target: target!.id, to: 0, next: null, actor: 'alice', because: 'again' }
+  await assert.rejects(store.rewind({ ...rewind, cursor: 'a\0b' }), UsageError)
 })
 
 describe('a server in trouble', () => {
@@ -493,5 +630,41 @@ describe('plans', () => {
     const read = plan.filter((node) => node['Node Type'] === 'Seq Scan')
     assert.deepEqual(read, [])
     assert.ok(plan.some((node) => node['Index Name'] === 'target_pkey'))
+  })
+
+  test('live runs are found by their index, whatever has ended before', async () => {
+    const { stack, url } = await setUpMany()
+    await using _ = stack
+    await ask(
+      url,
+      /* sql */ `
+      INSERT INTO unstuck.run (id, source, kind, status, policy)
+      SELECT gen_random_uuid(), 'old-' || n, 'single', 'succeeded', '{}' FROM generate_series(1, 20000) n;
+      INSERT INTO unstuck.tally (run_id, grp, writer) SELECT id, '', '' FROM unstuck.run;
+      ANALYZE unstuck.run, unstuck.tally
+    `,
+    )
+    const plan = await explain(url, LIVE_RUNS)
+    assert.deepEqual(
+      plan.filter((node) => node['Node Type'] === 'Seq Scan'),
+      [],
+    )
+  })
+
+  test('the trail is read along its index, in either direction', async () => {
+    const { stack, url } = await setUpMany()
+    await using _ = stack
+    await ask(
+      url,
+      /* sql */ `
+      INSERT INTO unstuck.audit (actor, action, source, run_id, because, evidence, before, after)
+      SELECT '', '', '', gen_random_uuid(), '', '{}', '{}', '{}' FROM generate_series(1, 20000) n;
+      ANALYZE unstuck.audit
+    `,
+    )
+    for (const statement of [FORWARD, BACKWARD]) {
+      const types = (await explain(url, statement)).map((node) => node['Node Type'])
+      assert.deepEqual(types, ['Limit', 'Index Scan'], statement.name)
+    }
   })
 })

@@ -2,7 +2,7 @@ import type { RunId } from '../../model/id.ts'
 import { TARGET_AFTER } from '../../model/verdict.ts'
 import { toHeldTarget, toRun, type RunRow, type TargetRow } from '../rows.ts'
 import type { Judgement, Store } from '../store.ts'
-import { record, type NewEntry } from './audit.ts'
+import { recordAll, type NewEntry } from './audit.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { BEFORE_ALL, TARGET_COLUMNS } from './lists.ts'
 import { follow } from './run-moves.ts'
@@ -118,7 +118,7 @@ async function apply(
     const newRun = await followed(connection, judgement)
     entries.push(toEntry(judgement, newRun, actor))
   }
-  await record(connection, ...entries)
+  await recordAll(connection, entries)
   return applied
 }
 

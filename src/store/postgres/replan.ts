@@ -3,7 +3,7 @@ import { shortId, type RunId, type TargetId } from '../../model/id.ts'
 import { isLive, type RunStatus } from '../../model/run.ts'
 import type { TargetStatus } from '../../model/target.ts'
 import type { Replan, Replanned, Rewind, SetAside, Store } from '../store.ts'
-import { record } from './audit.ts'
+import { record, recordAll } from './audit.ts'
 import { sql, walkIndexes, type Asks, type Connection, type Database } from './database.ts'
 import { isDataError } from './errors.ts'
 import { BEFORE_ALL } from './lists.ts'
@@ -128,7 +128,7 @@ export function replanVerbs(db: Database): Pick<Store, 'replan' | 'setAside' | '
         const entries = rows.map(({ target, run, from, source }) => {
           return { ...deed, source, run, target, before: { status: from } }
         })
-        await record(connection, ...entries)
+        await recordAll(connection, entries)
         return rows.map(({ target, run, from }) => ({ target, run, from }))
       }),
 
@@ -208,13 +208,12 @@ async function putBack(
   await walkIndexes(connection, 'replan')
   const counts: Partial<Record<TargetStatus, number>> = {}
   for (const status of request.statuses) {
-    for (let after = BEFORE_ALL; ;) {
-      type Row = { count: number; last: TargetId }
-      const values = [...chosen(request), status, after, BATCH]
-      const [row] = await connection.book<Row>(REPLAN, values)
-      if (!row) break
-      counts[status] = (counts[status] ?? 0) + row.count
-      after = row.last
+    let after: TargetId | null = BEFORE_ALL
+    while (after !== null) {
+      const values: unknown[] = [...chosen(request), status, after, BATCH]
+      const [row] = await connection.book<{ count: number; last: TargetId }>(REPLAN, values)
+      if (row) counts[status] = (counts[status] ?? 0) + row.count
+      after = row?.last ?? null
     }
   }
   return counts

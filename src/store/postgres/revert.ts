@@ -118,6 +118,8 @@ export function revertVerbs(db: Database): Pick<Store, 'revert' | 'deleteRun'> {
         await walkIndexes(connection, 'delete')
         const items = withItems ? await deleteAll(connection, DELETE_ITEMS, source, run) : 0
         const targets = await deleteAll(connection, DELETE_TARGETS, run)
+        // Twice: a worker that retires at this moment moves rows, and the first waits for it.
+        await connection.all(DELETE_TALLY, [run])
         await connection.all(DELETE_TALLY, [run])
         await connection.all(DELETE_RUN, [run])
         const deed = { actor, action: 'delete', because, evidence: null, source, run, target: null }
@@ -138,7 +140,8 @@ async function deleteAll(
   ...values: string[]
 ): Promise<number> {
   let gone = 0
-  for (let after: string | null = ''; after !== null;) {
+  let after: string | null = ''
+  while (after !== null) {
     type Row = { count: number; last: string | null }
     const [row]: Row[] = await connection.all<Row>(statement, [of, after, BATCH, ...values])
     gone += row!.count

@@ -3,7 +3,7 @@ import { newId, type RunId } from '../../model/id.ts'
 import { isLive } from '../../model/run.ts'
 import type { RunMove, Store } from '../store.ts'
 import { record } from './audit.ts'
-import { ms, sql, type Connection, type Database } from './database.ts'
+import { ms, sql, walkIndexes, type Connection, type Database } from './database.ts'
 import { LIVE, lockRun, refuseOtherLive } from './runs.ts'
 import { storable } from './storable.ts'
 import { ADD_UP, BOOK_MOVED } from './tally.ts'
@@ -17,7 +17,7 @@ const MOVE = sql(
      SET status = $2::text,
          error = CASE WHEN $2 <> 'interrupted' THEN $3 END,
          finished_at = CASE WHEN $2 <> 'interrupted' THEN clock_timestamp() END
-   WHERE r.id = $1 AND r.status IN ${LIVE}
+   WHERE r.id = $1 AND r.status IN ${LIVE} AND ($2 <> 'interrupted' OR r.status = 'running')
      AND ($4::text IS NULL OR r.status = $4)
      AND ($5::float8 IS NULL OR $5 = coalesce(
            (SELECT ${ms('max(t.last_activity_at)')} FROM unstuck.tally t WHERE t.run_id = r.id),
@@ -53,7 +53,7 @@ const FOLLOW = sql(
   /* sql */ `
   WITH only_target AS (
     SELECT t.key, t.grp, t.url FROM unstuck.run r JOIN unstuck.target t ON t.run_id = r.id
-     WHERE r.id = $3 AND r.kind = 'single' LIMIT 1
+     WHERE r.id = $3 AND r.kind = 'single' ORDER BY t.key LIMIT 1
   ),
   queued AS (
     INSERT INTO unstuck.run (id, source, kind, status, policy, planned_at, retries, retry_of)
@@ -110,6 +110,7 @@ type Move = Pick<RunMove, 'run' | 'to' | 'because' | 'only'>
 async function move(connection: Connection, { run, to, because, only }: Move): Promise<boolean> {
   const { status = null, lastActivityAt = null, unheld = false } = only
   const why = storable(because)
+  await walkIndexes(connection, 'move')
   const moved = await connection.all(MOVE, [run, to, why, status, lastActivityAt, unheld])
   if (moved.length === 0) return false
   if (to === 'interrupted') await connection.book(HAND_BACK, [run, why])

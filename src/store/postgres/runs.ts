@@ -1,39 +1,26 @@
 import { AlreadyRunning, NotFound } from '../../model/errors.ts'
 import type { RunId } from '../../model/id.ts'
 import type { RunKind, RunStatus } from '../../model/run.ts'
-import {
-  toCounts,
-  toHeldTarget,
-  toListing,
-  toRun,
-  type RunRow,
-  type TallyRow,
-  type TargetRow,
-} from '../rows.ts'
+import { toCounts, toListing, toRun, type RunRow, type TallyRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { ms, sql, type Asks, type Connection, type Database } from './database.ts'
-import { TARGET_COLUMNS } from './lists.ts'
 import { SUMS } from './tally.ts'
 
 export const LIVE = `('queued', 'running', 'interrupted')`
 
-/** A run as its own row has it, with its books. */
-const RUN_AND_BOOKS = /* sql */ `
+/** A run with its books. `owner` is the worker of a run with one target. */
+const RUN_COLUMNS = /* sql */ `
   r.id, r.source, r.kind, r.status, r.policy, r.progress_done, r.progress_total,
   r.resumes, r.retries, r.retry_of, r.error,
   ${ms('r.created_at')} AS created_at, ${ms('r.started_at')} AS started_at,
   ${ms('r.resumed_at')} AS resumed_at, ${ms('r.reopened_at')} AS reopened_at,
   ${ms('r.planned_at')} AS planned_at, ${ms('r.finished_at')} AS finished_at,
-  books.*
-`
-/** `owner` is the worker of a run with one target. */
-const RUN_COLUMNS = /* sql */ `
-  ${RUN_AND_BOOKS},
   CASE r.kind WHEN 'single' THEN
     (SELECT worker_id FROM unstuck.target WHERE run_id = r.id AND status = 'in_progress' LIMIT 1)
-  END AS owner
+  END AS owner,
+  books.*
 `
-const BOOKS = /* sql */ `
+export const BOOKS = /* sql */ `
   CROSS JOIN LATERAL (
     SELECT ${SUMS}, ${ms('max(t.last_activity_at)')} AS last_activity_at
       FROM unstuck.tally t WHERE t.run_id = r.id
@@ -63,20 +50,6 @@ const RUNS_ENDING = sql(
   SELECT id FROM unstuck.run
    WHERE right(id::text, 8) = right($1, 8) AND right(id::text, length($1)) = $1
    ORDER BY id DESC LIMIT 10
-`,
-)
-// Rows: as one JSON document they would take the server twice as long.
-export const LIVE_RUNS = sql(
-  'runs:all-live',
-  /* sql */ `
-  SELECT ${RUN_AND_BOOKS}, CASE only_target.status WHEN 'in_progress' THEN only_target.worker_id END AS owner,
-         to_json(only_target) AS target
-    FROM unstuck.run r ${BOOKS}
-    LEFT JOIN LATERAL (
-      SELECT ${TARGET_COLUMNS} FROM unstuck.target t WHERE t.run_id = r.id AND r.kind = 'single' LIMIT 1
-    ) AS only_target ON true
-   WHERE r.status IN ${LIVE}
-   ORDER BY r.id DESC
 `,
 )
 const COUNTS_BY_GROUP = sql(
@@ -122,7 +95,6 @@ type RunVerbs = Pick<
   | 'enqueue'
   | 'setPolicy'
   | 'liveRun'
-  | 'liveRuns'
   | 'run'
   | 'runs'
   | 'runsEnding'
@@ -147,13 +119,6 @@ export function runVerbs(db: Database): RunVerbs {
       void (await db.all(SET_POLICY, [run, JSON.stringify(policy)])),
 
     liveRun: async (source) => oneRun(await db.all<RunRow>(LIVE_RUN, [source])),
-    liveRuns: async () => {
-      const rows = await db.all<RunRow & { target: TargetRow | null }>(LIVE_RUNS)
-      return rows.map((row) => ({
-        run: toRun(row),
-        target: row.target && toHeldTarget(row.target),
-      }))
-    },
     run: async (id) => oneRun(await db.all<RunRow>(RUNS_BY_ID, [[id]])),
 
     runs: async ({ source = null, status = null, after = null, limit }) =>

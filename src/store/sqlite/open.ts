@@ -13,6 +13,7 @@ import { Connection, Database } from './database.ts'
 import { isBusy, storeError } from './errors.ts'
 import { inspectVerbs } from './inspect.ts'
 import { listVerbs } from './lists.ts'
+import { liveRunVerbs } from './live-runs.ts'
 import { migrate } from './migrate.ts'
 import { networkFileSystem } from './network-drive.ts'
 import { presenceVerbs } from './presence.ts'
@@ -41,6 +42,7 @@ export async function openSqlite(file: string): Promise<Store> {
     remarks: [],
     now: async () => Date.now(),
     ...runVerbs(db),
+    ...liveRunVerbs(db),
     ...settleVerbs(db),
     ...claimVerbs(db),
     ...beginVerbs(db),

@@ -40,6 +40,16 @@ const REOPEN = sql(
   RETURNING status
 `,
 )
+/** Whoever held them when the run ended is fenced off, wherever it is now. */
+const FENCE_OFF = sql(
+  'reopen:fence',
+  /* sql */ `
+  UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, ready_at = 0,
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+   WHERE run_id = :run AND status = 'in_progress'
+  RETURNING grp
+`,
+)
 const STANDING = sql(
   'target:standing',
   `SELECT run_id, grp, status, page FROM target WHERE id = :id`,
@@ -102,7 +112,7 @@ export function replanVerbs(db: Database): Pick<Store, 'replan' | 'setAside' | '
         const now = Date.now()
         tx.run(REWIND, { id, to, next, cursor: cursor === null ? null : JSON.stringify(cursor) })
         book(tx, run, grp, status === 'planned' ? {} : { [status]: -1, planned: 1 }, now)
-        if (!isLive(runStatus)) tx.run(REOPEN, { run, now })
+        if (!isLive(runStatus)) reopen(tx, run, now)
         const deed = { at: now, actor, action: 'rewind', because, evidence: null }
         const [before, after] = [
           { status, page },
@@ -110,6 +120,19 @@ export function replanVerbs(db: Database): Pick<Store, 'replan' | 'setAside' | '
         ]
         record(tx, { ...deed, source, run, target: id, before, after })
       }),
+  }
+}
+
+/** An ended run lives again. Answers what it is now. */
+function reopen(tx: Connection, run: string, now: number): string {
+  fenceOff(tx, run, now)
+  return tx.get<{ status: string }>(REOPEN, { run, now })!.status
+}
+
+/** Targets that somebody held when their run ended are back in line: nobody else would ever look for them. */
+export function fenceOff(tx: Connection, run: string, now: number): void {
+  for (const { grp } of tx.all<{ grp: string }>(FENCE_OFF, { run })) {
+    book(tx, run, grp, { in_progress: -1, planned: 1 }, now)
   }
 }
 
@@ -157,7 +180,7 @@ function replan(tx: Connection, request: Replan): Replanned {
   tx.run(REPLAN, chosen(request))
   for (const row of rows)
     book(tx, run, row.grp, { [row.status]: -row.count, planned: row.count }, now)
-  const becomes = reopened ? tx.get<{ status: string }>(REOPEN, { run, now })!.status : status
+  const becomes = reopened ? reopen(tx, run, now) : status
   record(tx, {
     at: now,
     actor,

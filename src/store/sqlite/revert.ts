@@ -5,6 +5,7 @@ import type { Revert, Store } from '../store.ts'
 import { record } from './audit.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { standingOfRun, LIVE } from './runs.ts'
+import { fenceOff } from './replan.ts'
 import { book } from './tally.ts'
 
 const OTHER_LIVE = sql(
@@ -31,16 +32,6 @@ const RESTORE = sql(
   UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, ready_at = CASE WHEN seq > 0 THEN 0 END,
                     errors = 0, crashes = 0, crashes_alone = 0, finished_at = NULL
    WHERE id = :id AND status = :status AND seq = :seq
-  RETURNING grp
-`,
-)
-/** Whoever held them when the run ended is fenced off, wherever it is now. */
-const FENCE_OFF = sql(
-  'revert:fence',
-  /* sql */ `
-  UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, ready_at = 0,
-                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
-   WHERE run_id = :run AND status = 'in_progress'
   RETURNING grp
 `,
 )
@@ -100,9 +91,7 @@ function revert(tx: Connection, asked: Revert): boolean {
     if (row) book(tx, run, row.grp, { [status]: -1, planned: 1 }, now)
   }
   if (!isLive(from)) {
-    for (const { grp } of tx.all<{ grp: string }>(FENCE_OFF, { run })) {
-      book(tx, run, grp, { in_progress: -1, planned: 1 }, now)
-    }
+    fenceOff(tx, run, now)
     if (kind === 'single') tx.run(RAISE_EPOCH, { run })
   }
   const [before, after] = [{ status: from }, { status: to, undoes, targets: targets.length }]

@@ -12,7 +12,7 @@ const MOVE = sql(
   UPDATE run SET status = :to,
                  error = CASE WHEN :to = 'interrupted' THEN NULL ELSE :because END,
                  finished_at = CASE WHEN :to = 'interrupted' THEN NULL ELSE :now END
-   WHERE id = :run AND status IN ${LIVE}
+   WHERE id = :run AND status IN ${LIVE} AND (:to <> 'interrupted' OR status = 'running')
      AND (:onlyStatus IS NULL OR status = :onlyStatus)
      AND (:onlyActivityAt IS NULL OR :onlyActivityAt =
           coalesce((SELECT max(last_activity_at) FROM tally WHERE run_id = :run), created_at))

@@ -5,7 +5,6 @@ import type { NewTarget } from '../../model/target.ts'
 import { checkTargets, toCounts, toListing, toRun, type RunRow, type TallyRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
-import { readHeldTarget, type SqliteTargetRow } from './lists.ts'
 import { book, SUMS, type Change } from './tally.ts'
 
 export const LIVE = `('queued', 'running', 'interrupted')`
@@ -28,20 +27,6 @@ const LIVE_RUN = sql(
   /* sql */ `
   SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN tally t ON t.run_id = r.id
    WHERE r.source = :source AND r.status IN ${LIVE} GROUP BY r.id
-`,
-)
-const LIVE_RUNS = sql(
-  'runs:live',
-  /* sql */ `
-  SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN tally t ON t.run_id = r.id
-   WHERE r.status IN ${LIVE} GROUP BY r.id ORDER BY r.id DESC
-`,
-)
-const ONLY_TARGETS = sql(
-  'runs:only-targets',
-  /* sql */ `
-  SELECT t.* FROM run r JOIN target t ON t.run_id = r.id
-   WHERE r.status IN ${LIVE} AND r.kind = 'single'
 `,
 )
 const LIST = (name: string, where: string) =>
@@ -119,7 +104,6 @@ type RunVerbs = Pick<
   | 'finishPlanning'
   | 'setPolicy'
   | 'liveRun'
-  | 'liveRuns'
   | 'run'
   | 'runs'
   | 'runsEnding'
@@ -169,14 +153,6 @@ export function runVerbs(db: Database): RunVerbs {
       }),
 
     liveRun: async (source) => oneRun(db.read((tx) => tx.get<SqliteRunRow>(LIVE_RUN, { source }))),
-    liveRuns: async () => {
-      const [runs, targets] = db.snapshot((tx) => [
-        tx.all<SqliteRunRow>(LIVE_RUNS),
-        tx.all<SqliteTargetRow>(ONLY_TARGETS),
-      ])
-      const byRun = new Map(targets.map((row) => [row.run_id, readHeldTarget(row)]))
-      return runs.map((row) => ({ run: readRun(row), target: byRun.get(row.id) ?? null }))
-    },
     run: async (id) => oneRun(db.read((tx) => tx.get<SqliteRunRow>(RUN, { id }))),
 
     runs: async ({ source, status, after = '~', limit }) => {

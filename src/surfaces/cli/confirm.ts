@@ -19,6 +19,9 @@ export async function isTyped(
   words: string,
   given: string | undefined,
 ): Promise<boolean> {
+  if (given !== undefined && given !== words) {
+    throw new UsageError(`--confirm must be ${JSON.stringify(words)}: nothing was deleted.`)
+  }
   const typed = given ?? (await output.ask(`This cannot be undone. Type “${words}” to go on:`))
   if (typed === null) {
     throw new UsageError(

@@ -6,12 +6,17 @@ import type { PolicySetting } from '../policy-origin.ts'
 import { runView } from '../view.ts'
 import type { Paper } from './paper/paper.ts'
 import { ago, doneOfTotal, plural, runStatus, targetStatus } from './paper/words.ts'
+import { printSettings } from './policy-text.ts'
+import { printDeed } from './trail-text.ts'
+
+/** The settings that the verdict hangs on, and the name of the preset that some of them come from. */
+export type Grounds = { readonly policy: readonly PolicySetting[]; readonly preset: string | null }
 
 /** For a tired person: what it is, what is known, what that means, and what would change it. */
 export function printExplanation(
   paper: Paper,
   explained: Explanation,
-  policy: readonly PolicySetting[],
+  { policy, preset }: Grounds,
 ): void {
   const { target, decision, outlook, trail, now } = explained
   if (target) printTarget(paper, explained)
@@ -28,19 +33,12 @@ export function printExplanation(
 
   if (policy.length > 0) {
     paper.heading('By this policy')
-    paper.table(
-      [{ head: 'SETTING' }, { head: 'VALUE' }, { head: 'FROM', flex: true }],
-      policy.map(({ name, group, value, origin }) => [
-        group === null ? name : `${name} (group ${group})`,
-        value === null ? 'none' : String(value),
-        origin,
-      ]),
-    )
+    printSettings(paper, policy, preset)
   }
   if (trail.length > 0) paper.heading('What was done so far, newest first')
-  for (const { at, action, actor, because, target: about } of trail) {
-    const what = about === null ? '' : ` target ${shortId(about)}`
-    paper.say({ text: ago(at, now), ink: 'dim' }, `  ${action}${what}, by ${actor}: ${because}.`)
+  for (const entry of trail) {
+    const isOther = !target && entry.target !== null
+    printDeed(paper, entry, now, isOther ? `target ${shortId(entry.target)}` : '')
   }
 }
 
@@ -50,7 +48,7 @@ function printRun(paper: Paper, { run, now }: Explanation): void {
   paper.say(
     `Run ${shortId(run.id)} of `,
     { text: run.source, ink: 'strong' },
-    ' is ',
+    ': ',
     { text, ink },
     '.',
   )
@@ -60,21 +58,24 @@ function printRun(paper: Paper, { run, now }: Explanation): void {
   )
   if (run.error !== null) paper.say({ text: `Error: ${run.error}`, ink: 'bad' })
   if (run.retryOf !== null)
-    paper.say(`It follows run ${shortId(run.retryOf)}, which had nothing to go on from.`)
+    paper.say(`It follows run ${shortId(run.retryOf)} and began from nothing.`)
 }
 
 function printTarget(paper: Paper, { run, target }: Explanation): void {
-  const { id, key, status, page, pageTarget, attempts, crashes, lastError } = target!
+  const { id, key, group, status, page, pageTarget, attempts, crashes, lastError } = target!
   const of = pageTarget === null ? '' : ` of ${pageTarget}`
+  const { text, ink } = runStatus(run.status)
   paper.say(
     `Target ${shortId(id)}, `,
     { text: key, ink: 'strong' },
-    `, of run ${shortId(run.id)} (${run.source}) is `,
+    group === null ? ': ' : `, of group ${group}: `,
     targetStatus(status),
     '.',
   )
+  paper.say(`It is part of run ${shortId(run.id)} of ${run.source}: `, { text, ink }, '.')
   paper.say(
-    `Page ${page}${of} is its last saved one; ${plural(attempts, 'attempt')}, ${plural(crashes, 'worker')} lost on it since.`,
+    `${page === 0 ? 'No page is saved' : `Page ${page}${of} is its last saved one`}; ` +
+      `${plural(attempts, 'attempt')}, ${plural(crashes, 'worker')} lost on it since.`,
   )
   if (lastError !== null) paper.say({ text: `Last error: ${lastError}`, ink: 'bad' })
 }
@@ -84,13 +85,18 @@ function printEvidence(paper: Paper, { run, target, owner, now }: Explanation): 
     const { evidence, reading, worker } = owner
     paper.say(`${capital(reading.because)}. That is called ${reading.sign}.`)
     paper.say(
-      `Its lock is ${lockWords(evidence.presence)}; it beats every ${inWords(evidence.heartbeatMs)}, ` +
-        `and counts as silent after ${inWords(evidence.leaseMs)}. It has worked for ${inWords(now - worker.startedAt)}.`,
+      `Its lock is ${lockWords(evidence.presence)}; its beats are due every ${inWords(evidence.heartbeatMs)}, ` +
+        `and it counts as silent after ${inWords(evidence.leaseMs)}. It started ${ago(worker.startedAt, now)}.`,
     )
   } else if (isLive(run.status)) paper.say('Nobody works on it.')
-  else paper.say(`It ended ${ago(run.finishedAt, now)}.`)
+  else paper.say(`${target ? 'Its run' : 'It'} ended ${endOf(run, now)}.`)
   const last = (target ?? run).lastActivityAt
   paper.say(`Something of it last changed ${ago(last, now)}.`)
+}
+
+function endOf({ finishedAt }: Explanation['run'], now: number): string {
+  const when = ago(finishedAt, now)
+  return when === 'now' ? 'just now' : when
 }
 
 function lockWords(presence: 'held' | 'free' | 'unknown'): string {

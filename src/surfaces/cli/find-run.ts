@@ -16,11 +16,23 @@ export async function findTarget(store: Store, text: string): Promise<Target> {
   return target
 }
 
+/** Several of them; one that is named twice is one. */
+export async function findTargets(store: Store, texts: readonly string[]): Promise<Target[]> {
+  const found = new Map<string, Target>()
+  for (const text of texts) {
+    const target = await findTarget(store, text)
+    found.set(target.id, target)
+  }
+  return [...found.values()]
+}
+
 /** The run or else the target that an id stands for. */
 export async function findEither(store: Store, text: string): Promise<Run | Target> {
   const how = '`unstuck runs` lists runs, `unstuck show RUN` its targets in trouble.'
   const id = idIn(text, 'run or a target', how)
-  return (await store.runsEnding(id)).length > 0 ? findRun(store, text) : findTarget(store, text)
+  if ((await store.runsEnding(id)).length > 0) return findRun(store, text)
+  if ((await store.targetsEnding(id)).length > 0) return findTarget(store, text)
+  throw new NotFound(`run or target ${text}`, how)
 }
 
 /** The run a person means: by its full id, or by the last 8 digits that every list shows. */

@@ -17,8 +17,12 @@ export async function main(argv: string[]): Promise<void> {
     await program.parseAsync(asked(argv), { from: 'user' })
   } catch (error) {
     process.exitCode = isHelp(error) ? exitOfHelp(error) : reportFailure(error, styleOf(argv))
+    // Whatever else keeps the event loop going, a process manager's channel among them, must not keep a failure here.
+    setTimeout(() => process.exit(), LEFTOVERS_MS).unref()
   }
 }
+
+const LEFTOVERS_MS = 1_000
 
 /** `unstuck` alone asks for help, and so does `unstuck help show`. */
 function asked(argv: readonly string[]): string[] {

@@ -21,6 +21,8 @@ export type Output = {
   readonly paper: () => Paper
   /** A remark for people, on stderr: it never mixes with results. */
   readonly note: (text: string) => void
+  /** Somebody sits there who can be asked, wherever the results go. */
+  readonly canAsk: boolean
   /** A question, on stderr, and what a person answers; null where nobody is there to ask. */
   readonly ask: (question: string) => Promise<string | null>
 }
@@ -43,11 +45,19 @@ export function makeOutput(colour: ColourChoice): Output {
     note(text) {
       stderr.write(`${safeText(redact(text))}\n`)
     },
+    get canAsk() {
+      return process.stdin.isTTY && stderr.isTTY
+    },
     async ask(question) {
       if (!process.stdin.isTTY || !stderr.isTTY) return null
       const lines = createInterface({ input: process.stdin, output: stderr })
       try {
         return (await lines.question(`${safeText(question)} `)).trim()
+      } catch (error) {
+        if (!(error instanceof Error && error.name === 'AbortError')) throw error
+        // Ctrl-C and Ctrl-D are a no.
+        stderr.write('\n')
+        return ''
       } finally {
         lines.close()
       }

@@ -6,6 +6,9 @@ import { judgedView, runView } from '../view.ts'
 import type { Paper } from './paper/paper.ts'
 import { age, ago, doneOfTotal, plural } from './paper/words.ts'
 
+/** Where nothing ever ran. */
+export const NOTHING_LIVE: Summed = { total: 0, active: [], resumable: [], dead: [] }
+
 /** Resumable and dead side by side; the active ones only as a number. */
 export function printSummary(paper: Paper, summed: Summed, now: Millis): void {
   const { total, active, resumable, dead } = summed
@@ -20,8 +23,9 @@ export function printSummary(paper: Paper, summed: Summed, now: Millis): void {
     { text: `${dead.length} dead`, ink: dead.length > 0 ? 'bad' : undefined },
     '.',
   )
-  if (resumable.length > 0) printRuns(paper, 'Resumable: kept, never cleaned', resumable, now)
-  if (dead.length > 0) printRuns(paper, 'Dead: nobody at work, nothing done, time over', dead, now)
+  if (resumable.length > 0)
+    printRuns(paper, 'Resumable: go on when a worker starts', resumable, now)
+  if (dead.length > 0) printRuns(paper, 'Dead: nothing done, and time is over', dead, now)
 }
 
 function printRuns(paper: Paper, title: string, runs: readonly JudgedRun[], now: Millis): void {

@@ -27,16 +27,19 @@ export const cancel = defineCommand({
     const held = run.counts.targets.in_progress
     const ended = options.dryRun
       ? run
-      : await cancelRun(await doorOf(store, settings), run.id, options.because)
+      : await cancelRun(await doorOf(store, settings), run.id, options.because || undefined)
     return {
       data: { run: runView(ended), dryRun: options.dryRun },
       text: (paper) => {
-        const hands =
-          held > 0 ? ` ${plural(held, 'target')} in hand: they stop after the page.` : ''
-        if (options.dryRun)
-          return paper.say(`Run ${id} of ${run.source}, ${run.status}, would be cancelled.${hands}`)
-        paper.say(`Run ${id} of ${run.source} is cancelled; its data is kept.${hands}`)
-        paper.say(`Undo: \`unstuck revert ${id}\``)
+        const what = `Run ${id} of ${run.source}`
+        paper.say(
+          options.dryRun
+            ? `${what}, ${run.status}, would be cancelled; its data would be kept.`
+            : `${what} is cancelled; its data is kept.`,
+        )
+        if (held > 0)
+          paper.say(`${plural(held, 'target')} in hand: work on it stops after the page.`)
+        paper.say(options.dryRun ? 'Nothing was changed.' : `Undo: \`unstuck revert ${id}\``)
       },
     }
   },

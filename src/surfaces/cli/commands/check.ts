@@ -1,6 +1,7 @@
 import { EXIT, UsageError } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
 import { isSourceName } from '../../../runtime/crawl.ts'
+import { isLost } from '../../../runtime/judgement.ts'
 import { adviseStart, type Advice } from '../../../runtime/pre-start.ts'
 import { checkpointView, ownerView, runView } from '../../view.ts'
 import { defineCommand } from '../command.ts'
@@ -58,7 +59,7 @@ function toView(source: string, { action, because, run, target, owner }: Advice)
 const MEANS: Record<Advice['action'], string> = {
   start: 'Go ahead.',
   resume: 'It goes on where it was.',
-  clean: 'A dead run is in the way: it is marked as abandoned when the new one begins.',
+  clean: 'A dead run is in the way: it is ended when the new one begins.',
   wait: 'Someone is at it.',
 }
 
@@ -68,14 +69,16 @@ function print(paper: Paper, source: string, advice: Advice, now: number): void 
   paper.say({ text: action, ink }, `: ${MEANS[action]}`)
   paper.say(`${source}: ${because}.`)
   if (run) {
-    const began = `${run.startedAt ? 'begun' : 'queued'} ${ago(run.startedAt ?? run.createdAt, now)}`
+    const { startedAt, createdAt, status } = run
+    const since = startedAt === null ? '' : `, begun ${ago(startedAt, now)}`
     const where = target && target.page > 0 ? `, page ${target.page} is saved` : ''
-    paper.say(`Run ${shortId(run.id)} is ${run.status}, ${began}${where}.`)
+    paper.say(`Run ${shortId(run.id)} is ${status}, made ${ago(createdAt, now)}${since}${where}.`)
   }
   if (owner) {
-    const { process } = owner.worker
-    const lastBeat = ago(owner.worker.lastBeatAt, now)
-    paper.say(`Held by process ${process.pid} on ${process.host}, last sign of life ${lastBeat}.`)
+    const { process, lastBeatAt } = owner.worker
+    const held = isLost(owner.reading) ? 'Last held' : 'Held'
+    const beat = ago(lastBeatAt, now)
+    paper.say(`${held} by process ${process.pid} on ${process.host}, last sign of life ${beat}.`)
   }
   if (run && action !== 'start') {
     paper.say({ text: `More: \`unstuck explain ${shortId(run.id)}\``, ink: 'dim' })

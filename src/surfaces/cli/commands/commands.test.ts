@@ -17,7 +17,7 @@ const EVIL = 'Acme\x1b]52;c;aGk=\x07\u009b2J\u202Eevil\r\nline'
 const source = 'directory'
 const HOUR_MS = 3_600_000
 const RUN_FIELDS =
-  'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner resumable'
+  'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner resumable retryOf'
 const WORKER_FIELDS = 'id host pid startedAt lastBeatAt sign because targets'
 
 let database: TestDatabase
@@ -280,17 +280,35 @@ test('abandoned runs are shown to people as what became of them', async () => {
 })
 
 test('docs/json-output.md names every field that comes out', async () => {
+  const failing = (await store.targets(run, { status: 'failed', limit: 1 })).items[0]!.id
   const docs = readFileSync(new URL('../../../../docs/json-output.md', import.meta.url), 'utf8')
-  const answers = await Promise.all(
-    [
-      ['status'],
-      ['runs'],
-      ['show', run],
-      ['progress', '--by', 'group'],
-      ['workers'],
-      ['items', source],
-    ].map(json),
-  )
+  const answers: unknown[] = []
+  for (const args of [
+    ['status'],
+    ['runs'],
+    ['show', run],
+    ['progress', '--by', 'group'],
+    ['workers'],
+    ['items', source],
+    ['check', source],
+    ['summary'],
+    ['recover', '--dry-run'],
+    ['clean', '--auto'],
+    ['clean', '--delete', '--dry-run'],
+    ['explain', run],
+    ['reset-failed', run, '--dry-run'],
+    ['cancel', run],
+    ['revert', run],
+    ['resume', run],
+    ['unpark', '--run', run],
+    ['park', failing],
+    ['rewind', failing, '--to', '0'],
+    ['retry', run, '--dry-run'],
+    ['history'],
+    ['config', 'show'],
+  ]) {
+    answers.push(await json(args))
+  }
   const fields = new Set<string>()
   const collect = (value: unknown): void => {
     if (Array.isArray(value)) value.forEach(collect)

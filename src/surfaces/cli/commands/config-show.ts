@@ -3,6 +3,7 @@ import type { PolicySetting } from '../../policy-origin.ts'
 import { defineCommand } from '../command.ts'
 import { argument, option } from '../option.ts'
 import type { Paper } from '../paper/paper.ts'
+import { printSettings } from '../policy-text.ts'
 
 type Shown = { readonly source: string | null; readonly settings: readonly PolicySetting[] }
 
@@ -36,7 +37,7 @@ export const configShow = defineCommand({
         )
         paper.say(`Database: ${db.address}, from ${db.origin}`)
         if (config.preset !== null) paper.say(`Preset: ${config.preset}`)
-        for (const { source, settings } of policies) print(paper, source, settings)
+        for (const shown of policies) print(paper, shown, config.preset)
         paper.blank()
         paper.say({
           text: 'A crawl’s own policy counts below the config’s word: see `unstuck explain RUN` for one run.',
@@ -50,15 +51,8 @@ export const configShow = defineCommand({
 /** No source is called like this: what counts for all that the config has no word on. */
 const ANY = ''
 
-function print(paper: Paper, source: string | null, settings: readonly PolicySetting[]): void {
+function print(paper: Paper, { source, settings }: Shown, preset: string | null): void {
   paper.heading(source === null ? 'Every source, unless said otherwise' : `Source ${source}`)
   if (settings.length === 0) return paper.say('Nothing of its own.')
-  paper.table(
-    [{ head: 'SETTING' }, { head: 'VALUE' }, { head: 'FROM', flex: true }],
-    settings.map(({ name, group, value, origin }) => [
-      group === null ? name : `${name} (group ${group})`,
-      value === null ? 'none' : String(value),
-      origin,
-    ]),
-  )
+  printSettings(paper, settings, preset)
 }

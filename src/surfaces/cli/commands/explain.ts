@@ -25,10 +25,11 @@ export const explain = defineCommand({
     const explained = isRun(found)
       ? await explainRun(door, found)
       : (await explainTarget(door, found.id))!
+    const { preset } = await settings()
     const policy = relevant(await settings(), explained)
     return {
       data: toView(explained, policy),
-      text: (paper) => printExplanation(paper, explained, policy),
+      text: (paper) => printExplanation(paper, explained, { policy, preset }),
     }
   },
 })

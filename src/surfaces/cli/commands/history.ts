@@ -1,4 +1,3 @@
-import { shortId } from '../../../model/id.ts'
 import type { AuditCount, AuditEntry } from '../../../store/store.ts'
 import { iso } from '../../../model/time.ts'
 import { auditView } from '../../view.ts'
@@ -6,6 +5,7 @@ import { defineCommand } from '../command.ts'
 import { option } from '../option.ts'
 import type { Paper } from '../paper/paper.ts'
 import { ago, plural } from '../paper/words.ts'
+import { aboutOf, printDeed } from '../trail-text.ts'
 
 export const history = defineCommand({
   name: 'history',
@@ -56,7 +56,7 @@ function print(
   next: number | null,
   now: number,
 ): void {
-  if (items.length === 0)
+  if (counts.length === 0)
     return paper.say('Nothing was done: no recovery, no cleaning, no word of a person.')
   paper.table(
     [
@@ -73,25 +73,13 @@ function print(
     ]),
   )
   paper.heading('Newest first')
-  for (const entry of items) {
-    const { at, actor, action, source, run, target, because } = entry
-    const what =
-      target === null ? `run ${shortId(run)}` : `target ${shortId(target)} of run ${shortId(run)}`
-    paper.say(
-      { text: ago(at, now), ink: 'dim' },
-      '  ',
-      { text: action, ink: 'strong' },
-      ` ${what} of ${source}${moved(entry)}, by ${actor}: ${because}.`,
-    )
-  }
-  if (next !== null)
+  if (items.length === 0) paper.say('That was all: nothing comes after it.')
+  for (const entry of items) printDeed(paper, entry, now, `${aboutOf(entry)} of ${entry.source}`)
+  if (next !== null) {
+    const shown = plural(items.length, 'entry', 'entries')
     paper.say({
-      text: `There is more: add \`--after ${next}\`, or \`--limit\`. ${plural(items.length, 'entry', 'entries')} shown.`,
+      text: `${shown} shown. There is more: add \`--after ${next}\`, or a higher \`--limit\`.`,
       ink: 'dim',
     })
-}
-
-function moved({ before, after }: AuditEntry): string {
-  const [from, to] = [before, after].map((side) => (side as { status?: string } | null)?.status)
-  return from && to && from !== to ? ` (${from} → ${to})` : ''
+  }
 }

@@ -1,13 +1,15 @@
 import { UsageError } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
+import { isLive } from '../../../model/run.ts'
 import type { Target } from '../../../model/target.ts'
 import { park as parkTargets } from '../../../runtime/steering.ts'
+import type { Store } from '../../../store/store.ts'
 import { targetView } from '../../view.ts'
 import { defineCommand } from '../command.ts'
 import { doorOf } from '../door.ts'
-import { findTarget } from '../find-run.ts'
+import { findTargets } from '../find-run.ts'
 import { argument, option } from '../option.ts'
-import { plural } from '../paper/words.ts'
+import { targetStatus } from '../paper/words.ts'
 
 export const park = defineCommand({
   name: 'park',
@@ -25,34 +27,48 @@ export const park = defineCommand({
   async run({ args, options, database, settings }) {
     if (args.targets.length === 0)
       throw new UsageError('Which targets? `unstuck show RUN` lists those in trouble.')
+    const { dryRun, because } = options
     const store = await database.openExisting()
-    const found: Target[] = []
-    for (const text of args.targets) found.push(await findTarget(store, text))
+    const found = await findTargets(store, args.targets)
     const open = found.filter(({ status }) => status !== 'done' && status !== 'parked')
+    const live = dryRun ? [] : await liveRunsOf(store, open)
     const ids = open.map(({ id }) => id)
-    if (!options.dryRun) await parkTargets(await doorOf(store, settings), ids, options.because)
+    const parked = dryRun
+      ? ids
+      : (await parkTargets(await doorOf(store, settings), ids, because || undefined)).map(
+          (one) => one.target,
+        )
+    const ended = dryRun ? [] : await ofThoseEnded(store, live)
     const now = await Promise.all(found.map(async ({ id }) => (await store.target(id))!))
     return {
-      data: {
-        items: now.map(targetView),
-        parked: options.dryRun ? 0 : ids.length,
-        dryRun: options.dryRun,
-      },
+      data: { items: now.map(targetView), parked: dryRun ? 0 : parked.length, dryRun },
       text: (paper) => {
         for (const { id, key, status } of found) {
-          const parks = ids.includes(id)
-          const word = !parks
-            ? `stays as it is: ${status}`
-            : options.dryRun
+          const word = !parked.includes(id)
+            ? `stays as it is, ${targetStatus(status).text}`
+            : dryRun
               ? 'would be parked'
               : 'is parked'
-          paper.say(`${shortId(id)} ${key}: ${word}.`)
+          paper.say(`- ${shortId(id)} ${key}: ${word}.`)
         }
-        if (options.dryRun) paper.say('Nothing was changed.')
-        else if (ids.length > 0) {
-          paper.say(`Undo: \`unstuck unpark ${ids.map(shortId).join(' ')}\``)
-        } else paper.say(`${plural(0, 'target')} changed.`)
+        for (const { id, status } of ended)
+          paper.say(`Nothing else was open in run ${shortId(id)}: it is ${status} now.`)
+        if (dryRun || parked.length === 0) paper.say('Nothing was changed.')
+        else paper.say(`Undo: \`unstuck unpark ${parked.map(shortId).join(' ')}\``)
       },
     }
   },
 })
+
+async function liveRunsOf(store: Store, targets: readonly Target[]): Promise<string[]> {
+  const live: string[] = []
+  for (const id of new Set(targets.map(({ run }) => run))) {
+    if (isLive((await store.run(id))!.status)) live.push(id)
+  }
+  return live
+}
+
+async function ofThoseEnded(store: Store, live: readonly string[]) {
+  const runs = await Promise.all(live.map(async (id) => (await store.run(id))!))
+  return runs.filter(({ status }) => !isLive(status))
+}

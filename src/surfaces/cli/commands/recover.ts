@@ -1,15 +1,18 @@
+import { STEADY } from '../../../decide/sign.ts'
 import { EXIT } from '../../../model/errors.ts'
-import { shortId } from '../../../model/id.ts'
+import { inWords } from '../../../model/time.ts'
 import { RUN_AFTER, TARGET_AFTER, type Verdict } from '../../../model/verdict.ts'
-import type { JudgedRun } from '../../../runtime/judgement.ts'
+import { REAL_CLOCK, type Clock } from '../../../runtime/clock.ts'
 import { recover as recoverNow, type Recovery } from '../../../runtime/recovery.ts'
+import type { Store } from '../../../store/store.ts'
 import { judgedView, verdictView } from '../../view.ts'
 import { defineCommand } from '../command.ts'
 import { isAgreed } from '../confirm.ts'
 import { doorOf } from '../door.ts'
+import { unknownGroups } from '../known-groups.ts'
 import { option } from '../option.ts'
-import type { Paper } from '../paper/paper.ts'
-import { age, ago, doneOfTotal, plural, runStatus } from '../paper/words.ts'
+import type { Output } from '../output.ts'
+import { printDone, printPlan, type Sorted } from '../recovery-text.ts'
 
 export const recover = defineCommand({
   name: 'recover',
@@ -28,11 +31,13 @@ export const recover = defineCommand({
   },
 
   async run({ options, database, settings, output, json }) {
+    const { dryRun } = options
     const store = await database.openIfAny()
     if (!store) {
-      const data = { active: [], verdicts: [], applied: 0, dryRun: options.dryRun }
+      const data = { active: [], verdicts: [], applied: 0, dryRun }
       return { data, text: (paper) => paper.say('Nothing has run yet: nothing to recover.') }
     }
+    await remarkOnUnknown(store, options, output)
     const door = await doorOf(store, settings)
     const which = {
       sources: options.source,
@@ -40,117 +45,89 @@ export const recover = defineCommand({
       ...(options.timeout !== undefined && { olderThanMs: options.timeout }),
     }
     const now = await store.now()
-    let recovery: Recovery
-    let isShown = false
-    if (options.dryRun || (output.isTerminal && !options.yes && !json)) {
-      recovery = await recoverNow(door, { ...which, dryRun: true })
-      const deeds = recovery.verdicts.filter(isDeed)
-      if (!options.dryRun && deeds.length > 0) {
-        const paper = output.paper()
-        print(paper, recovery, now, true)
-        await output.write(paper.toString())
-        isShown = true
-        const agreed = { yes: false, elsewise: 'add --yes, or --dry-run to only look' }
-        if (await isAgreed(output, `Do ${plural(deeds.length, 'thing')}?`, agreed)) {
-          const { verdicts } = await recoverNow(door, which)
-          recovery = { active: recovery.active, verdicts }
-        }
+    const asks = !dryRun && !options.yes && (output.isTerminal || output.canAsk)
+    const clock = output.canAsk ? heard(output) : REAL_CLOCK
+    let recovery = await recoverNow(door, { ...which, clock, dryRun: dryRun || asks })
+    const plan = sortOut(recovery)
+    const isPending = asks && plan.deeds.length > 0
+    let isDone = !dryRun && !asks
+    if (isPending) {
+      const paper = output.paper()
+      printPlan(paper, plan, now)
+      if (!json) await output.write(paper.toString())
+      const count = plan.deeds.length
+      const question = count === 1 ? 'Do this?' : `Do these ${count} things?`
+      const agreed = { yes: false, elsewise: 'add --yes, or --dry-run to only look' }
+      if (await isAgreed(output, question, agreed)) {
+        // It has just listened: there is no need to do so again.
+        const { verdicts } = await recoverNow(door, { ...which, judge: STEADY })
+        recovery = { active: recovery.active, verdicts }
+        isDone = true
       }
-    } else recovery = await recoverNow(door, which)
+    }
     const { active, verdicts } = recovery
     return {
       data: {
         active: active.map(judgedView),
         verdicts: verdicts.map(verdictView),
         applied: verdicts.filter(({ applied }) => applied).length,
-        dryRun: options.dryRun,
+        dryRun,
       },
-      text: (paper) =>
-        isShown ? printDone(paper, verdicts) : print(paper, recovery, now, options.dryRun),
+      text: (paper) => {
+        if (!isPending || json) printPlan(paper, sortOut(recovery), now, isDone)
+        else if (isDone) printDone(paper, sortOut(recovery))
+        if (!isDone) {
+          paper.blank()
+          paper.say('Nothing was changed.')
+        }
+      },
       exitCode: verdicts.some(isLeft) ? EXIT.leftForAPerson : EXIT.done,
     }
   },
 })
 
-/** It changes something, unlike an alert. */
-function isDeed({ action, target }: Verdict): boolean {
-  return (target === null ? RUN_AFTER : TARGET_AFTER)[action] !== undefined && action !== 'abandon'
+/** Who sits there should know why nothing happens for a while. */
+function heard(output: Output): Clock {
+  return {
+    ...REAL_CLOCK,
+    sleep: (ms, signal) => {
+      output.note(`Somebody has been silent: listening for ${inWords(ms)} whether they still beat.`)
+      return REAL_CLOCK.sleep(ms, signal)
+    },
+  }
+}
+
+/** What is done, and what a person has to decide. */
+function sortOut({ active, verdicts }: Recovery): Sorted {
+  const cleanedByThemselves = new Set(
+    active.filter(({ policy }) => policy.autoClean).map(({ run }) => run.id),
+  )
+  const isDeed = ({ action, run, target }: Verdict): boolean =>
+    action === 'abandon'
+      ? cleanedByThemselves.has(run)
+      : (target === null ? RUN_AFTER : TARGET_AFTER)[action] !== undefined
+  return {
+    active,
+    deeds: verdicts.filter(isDeed),
+    theirs: verdicts.filter((verdict) => !isDeed(verdict)),
+  }
 }
 
 /** A person has to look at it. */
-function isLeft({ action }: Verdict): boolean {
-  return ['alert', 'park', 'hold', 'fail', 'abandon'].includes(action)
+function isLeft({ action, applied }: Verdict): boolean {
+  return ['alert', 'park', 'hold', 'fail'].includes(action) || (action === 'abandon' && !applied)
 }
 
-function print(paper: Paper, { active, verdicts }: Recovery, now: number, dryRun: boolean): void {
-  printActive(paper, active, now)
-  const theirs = verdicts.filter((verdict) => !isDeed(verdict) && !verdict.applied)
-  const deeds = verdicts.filter((verdict) => !theirs.includes(verdict))
-  paper.heading(dryRun ? 'What would be done' : 'What was done')
-  if (deeds.length === 0) paper.say('Nothing: nobody is dead, nothing is orphaned.')
-  printVerdicts(paper, deeds)
-  if (theirs.length > 0) paper.heading('Left to you')
-  printVerdicts(paper, theirs)
-  if (dryRun) {
-    paper.blank()
-    paper.say('Nothing was changed.')
-  } else printUndo(paper, verdicts)
-}
-
-function printActive(paper: Paper, active: readonly JudgedRun[], now: number): void {
-  if (active.length === 0) return paper.say('No run is active.')
-  paper.say(`${plural(active.length, 'active run')}:`)
-  paper.table(
-    [
-      { head: 'RUN' },
-      { head: 'SOURCE', flex: true },
-      { head: 'STATUS' },
-      { head: 'DONE', align: 'right' },
-      { head: 'AGE', align: 'right', optional: 2 },
-      { head: 'OWNER', flex: true, optional: 3 },
-      { head: 'LAST SIGN OF LIFE', align: 'right', optional: 1 },
-    ],
-    active.map(({ run, owner, evidence }) => [
-      shortId(run.id),
-      run.source,
-      runStatus(run.status),
-      doneOfTotal(run),
-      age(evidence.ageMs),
-      owner ? `${owner.worker.process.pid} on ${owner.worker.process.host}` : 'nobody',
-      ago(owner ? now - owner.evidence.beatAgeMs : run.lastActivityAt, now),
-    ]),
-  )
-}
-
-function printVerdicts(paper: Paper, verdicts: readonly Verdict[]): void {
-  for (const { action, run, target, source, because, from, to } of verdicts) {
-    const what = target ? `target ${shortId(target)}` : `run ${shortId(run)}`
-    const move = from === to ? '' : ` (${from} → ${to})`
-    paper.say('- ', { text: action, ink: 'strong' }, ` ${what} of ${source}${move}: ${because}.`)
-  }
-}
-
-function printDone(paper: Paper, verdicts: readonly Verdict[]): void {
-  const done = verdicts.filter(({ applied }) => applied)
-  paper.say(
-    done.length > 0 ? `Done: ${plural(done.length, 'verdict')} applied.` : 'Nothing was changed.',
-  )
-  printUndo(paper, verdicts)
-}
-
-function printUndo(paper: Paper, verdicts: readonly Verdict[]): void {
-  if (verdicts.some(({ action, applied }) => action === 'abandon' && !applied)) {
-    paper.say('Dead runs are left to you: see `unstuck clean --dry-run`.')
-  }
-  const undoable = verdicts.find(({ action, applied }) => applied && isLeftAside(action))
-  if (undoable) paper.say(`Undo: \`unstuck revert ${shortId(undoable.run)}\``)
-  const stale = verdicts.filter(
-    ({ applied, ...verdict }) => !applied && isDeed({ ...verdict, applied }),
-  )
-  if (stale.length > 0)
-    paper.say(`${plural(stale.length, 'verdict')} not applied: somebody was faster.`)
-}
-
-function isLeftAside(action: string): boolean {
-  return ['park', 'hold', 'fail', 'retry', 'abandon'].includes(action)
+/** A mistyped name finds nothing, which looks like good news. */
+async function remarkOnUnknown(
+  store: Store,
+  { source, group }: { source: readonly string[]; group: readonly string[] },
+  output: Output,
+): Promise<void> {
+  if (source.length + group.length === 0) return
+  const live = (await store.liveRuns()).map(({ run }) => run)
+  for (const name of source.filter((name) => !live.some((run) => run.source === name)))
+    output.note(`Note: no run of ${name} is live`)
+  const remark = await unknownGroups(store, live, group)
+  if (remark) output.note(remark)
 }

@@ -1,3 +1,4 @@
+import { UsageError } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
 import type { Run } from '../../../model/run.ts'
 import { resetFailed as resetFailedTargets } from '../../../runtime/steering.ts'
@@ -6,6 +7,7 @@ import { defineCommand } from '../command.ts'
 import { isAgreed } from '../confirm.ts'
 import { doorOf } from '../door.ts'
 import { findRun } from '../find-run.ts'
+import { unknownGroups } from '../known-groups.ts'
 import { argument, option } from '../option.ts'
 import { plural } from '../paper/words.ts'
 
@@ -29,12 +31,16 @@ export const resetFailed = defineCommand({
   },
 
   async run({ args, options, database, settings, output }) {
+    if (args.run !== undefined && options.source !== undefined)
+      throw new UsageError('Give either a run or --source SOURCE.')
     const store = await database.openExisting()
     const door = await doorOf(store, settings)
     const runs =
       args.run === undefined
         ? await newestFailing(store, options.source)
         : [await findRun(store, args.run)]
+    const remark = await unknownGroups(store, runs, options.group)
+    if (remark && runs.length > 0) output.note(remark)
     const chosen = {
       maxAttempts: options.maxAttempts,
       groups: options.group.length > 0 ? options.group : undefined,
@@ -54,18 +60,18 @@ export const resetFailed = defineCommand({
     }
     const items = agreed ? done : planned
     return {
-      data: { items, targets: sum(items), dryRun: !agreed },
+      data: { items, targets: sum(items), dryRun: options.dryRun || (total > 0 && !agreed) },
       text: (paper) => {
         if (total === 0)
           return paper.say(
             'No failed target fits. `unstuck status` says what is left for a person.',
           )
         for (const { run, source, targets, reopened } of items) {
-          const word = agreed ? 'back in line' : 'would be back in line'
-          const again = reopened
-            ? `, and run ${shortId(run)} is open again`
-            : ` in run ${shortId(run)}`
-          paper.say(`${source}: ${plural(targets, 'target')} ${word}${again}.`)
+          const would = agreed ? '' : 'would be '
+          const again = reopened ? `, which ${agreed ? 'is' : 'would be'} open again` : ''
+          paper.say(
+            `- ${source}: ${plural(targets, 'target')} ${would}back in line in run ${shortId(run)}${again}.`,
+          )
         }
         if (!agreed) paper.say('Nothing was changed.')
         else paper.say('They go on when a worker starts. To set one aside: `unstuck park TARGET`.')
@@ -83,7 +89,7 @@ const RUNS_MAX = 500
 /** The newest run of each source, where it has failed targets: older ones are history. */
 async function newestFailing(store: Store, source: string | undefined): Promise<Run[]> {
   const found: Run[] = []
-  for (const run of (await store.liveRuns()).map(({ run }) => run)) found.push(run)
+  for (const { run } of await store.liveRuns()) found.push(run)
   const live = new Set(found.map((run) => run.source))
   const failed = (await store.runs({ source, status: 'failed', limit: RUNS_MAX })).items
   for (const run of failed) {

@@ -1,5 +1,4 @@
 import { shortId } from '../../../model/id.ts'
-import { isLive } from '../../../model/run.ts'
 import { resume as resumeRun } from '../../../runtime/steering.ts'
 import { runView } from '../../view.ts'
 import { defineCommand } from '../command.ts'
@@ -24,21 +23,25 @@ export const resume = defineCommand({
       data: { run: runView(run), targets, reopened, dryRun: options.dryRun },
       text: (paper) => {
         const short = shortId(id)
-        const again =
-          targets > 0
-            ? `; ${plural(targets, 'target')} that had failed or were held are tried again`
-            : ''
-        if (options.dryRun) {
-          paper.say(`Run ${short}, ${before}, would be opened again${again}. Nothing was changed.`)
-        } else if (reopened || targets > 0) {
-          paper.say(`Run ${short} of ${run.source} is ${run.status} again${again}.`)
-          if (!isLive(before)) paper.say(`Undo: \`unstuck cancel ${short}\``)
-        } else paper.say(`Run ${short} is ${run.status}: it needs nothing but a worker.`)
-        if (!options.dryRun && run.status !== 'running') {
+        const what = `Run ${short} of ${run.source}`
+        const are = options.dryRun ? 'would be' : targets === 1 ? 'is' : 'are'
+        if (reopened) {
+          paper.say(
+            options.dryRun
+              ? `${what}, which is ${before}, would be opened again.`
+              : `${what} is ${run.status} again.`,
+          )
+        } else paper.say(`${what} is ${run.status} already: there is nothing to open again.`)
+        if (targets > 0) {
+          paper.say(`${plural(targets, 'failed or held target')} ${are} put back in line.`)
+        }
+        if (options.dryRun) return paper.say('Nothing was changed.')
+        if (run.status !== 'running') {
           paper.say(
             'It goes on when its worker starts: `unstuck work MODULE`, or `begin` in your code.',
           )
         }
+        if (reopened) paper.say(`To end it again: \`unstuck cancel ${short}\``)
       },
     }
   },

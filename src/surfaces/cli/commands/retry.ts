@@ -1,6 +1,6 @@
 import { shortId } from '../../../model/id.ts'
 import { isLive } from '../../../model/run.ts'
-import { retry as retryRun } from '../../../runtime/steering.ts'
+import { refuseRetry, retry as retryRun } from '../../../runtime/steering.ts'
 import { runView } from '../../view.ts'
 import { defineCommand } from '../command.ts'
 import { doorOf } from '../door.ts'
@@ -17,20 +17,27 @@ export const retry = defineCommand({
   async run({ args, options, database, settings }) {
     const store = await database.openExisting()
     const old = await findRun(store, args.run)
-    const next = options.dryRun ? null : await retryRun(await doorOf(store, settings), old.id)
+    const door = await doorOf(store, settings)
+    if (options.dryRun) await refuseRetry(door, old)
+    const next = options.dryRun ? null : await retryRun(door, old.id)
     return {
       data: { retryOf: old.id, run: next && runView(next), dryRun: options.dryRun },
       text: (paper) => {
-        const ends = isLive(old.status) ? `, and run ${shortId(old.id)} would be failed` : ''
-        if (!next)
-          return paper.say(
-            `A new run of ${old.source} would be queued${ends}. Nothing was changed.`,
-          )
+        const id = shortId(old.id)
+        if (!next) {
+          paper.say(`A new run of ${old.source} would be queued, to follow ${id} from nothing.`)
+          if (isLive(old.status)) paper.say(`Run ${id}, ${old.status}, would be failed.`)
+          return paper.say('Nothing was changed.')
+        }
         paper.say(
-          `Run ${shortId(next.id)} of ${next.source} is queued; it follows ${shortId(old.id)} from nothing.`,
+          `Run ${shortId(next.id)} of ${next.source} is queued; it follows ${id} from nothing.`,
         )
+        paper.say('It begins when a worker starts. What was saved stays saved.')
+        // A run that had ended before is as it was; one that was live was failed for the new one.
         paper.say(
-          `To go on from what was saved instead: \`unstuck cancel ${shortId(next.id)}\`, then \`unstuck resume ${shortId(old.id)}\`.`,
+          isLive(old.status)
+            ? `Undo: \`unstuck revert ${id}\``
+            : `Undo: \`unstuck cancel ${shortId(next.id)}\``,
         )
       },
     }

@@ -1,4 +1,5 @@
 import { shortId } from '../../../model/id.ts'
+import { isLive } from '../../../model/run.ts'
 import { revert as revertRun } from '../../../runtime/steering.ts'
 import { runView } from '../../view.ts'
 import { defineCommand } from '../command.ts'
@@ -6,6 +7,15 @@ import { doorOf } from '../door.ts'
 import { findRun } from '../find-run.ts'
 import { argument, option } from '../option.ts'
 import { plural } from '../paper/words.ts'
+
+/** What people call it. */
+const DEEDS: Readonly<Record<string, string>> = {
+  abandon: 'The cleaning',
+  cancel: 'The cancelling',
+  fail: 'The failing',
+  park: 'The parking',
+  hold: 'The holding',
+}
 
 export const revert = defineCommand({
   name: 'revert',
@@ -23,14 +33,15 @@ export const revert = defineCommand({
       data: { run: runView(run), undid, targets, dryRun: options.dryRun },
       text: (paper) => {
         const short = shortId(id)
+        const what = `${DEEDS[undid] ?? `The ${undid}`} of run ${short} of ${run.source}`
         const back = targets > 0 ? `, with ${plural(targets, 'target')} back in line` : ''
         if (options.dryRun) {
-          return paper.say(
-            `The ${undid} of run ${short}, now ${before}, would be taken back${back}. Nothing was changed.`,
-          )
+          paper.say(`${what}, which is ${before}, would be taken back${back}.`)
+          return paper.say('Nothing was changed.')
         }
-        paper.say(`The ${undid} of run ${short} is taken back: it is ${run.status}${back}.`)
+        paper.say(`${what} is taken back: it is ${run.status}${back}.`)
         paper.say('Nothing automatic ends it until a worker has had it again.')
+        if (!isLive(before)) paper.say(`To end it again: \`unstuck cancel ${short}\``)
       },
     }
   },

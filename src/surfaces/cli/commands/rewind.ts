@@ -1,6 +1,7 @@
 import { UsageError } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
-import { rewind as rewindTarget } from '../../../runtime/steering.ts'
+import { isLive } from '../../../model/run.ts'
+import { refuseRewind, rewind as rewindTarget } from '../../../runtime/steering.ts'
 import { targetView } from '../../view.ts'
 import { defineCommand } from '../command.ts'
 import { doorOf } from '../door.ts'
@@ -25,32 +26,38 @@ export const rewind = defineCommand({
   },
 
   async run({ args, options, database, settings }) {
-    if (options.to === undefined)
-      throw new UsageError('To which page? Add --to PAGE; --to 0 is the start.')
+    const { to, next, dryRun } = options
+    if (to === undefined) throw new UsageError('To which page? Add --to PAGE; --to 0 is the start.')
+    if (next === '') throw new UsageError('--next must be an address.')
     const cursor = readCursor(options.cursor)
     const store = await database.openExisting()
+    const door = await doorOf(store, settings)
     const before = await findTarget(store, args.target)
-    const { to, next, dryRun } = options
-    if (to > before.page) {
-      throw new UsageError(
-        `Target ${shortId(before.id)} stands at page ${before.page}: it can only go back.`,
-      )
+    if (to === before.page && next === undefined && cursor === undefined) {
+      throw new UsageError(`Target ${shortId(before.id)} stands at page ${to} already.`)
     }
-    const target = dryRun
-      ? before
-      : await rewindTarget(await doorOf(store, settings), before.id, { to, next, cursor })
+    const wasLive = isLive((await store.run(before.run))!.status)
+    if (dryRun) await refuseRewind(door, before.id, { to, next, cursor })
+    const target = dryRun ? before : await rewindTarget(door, before.id, { to, next, cursor })
     return {
-      data: { target: targetView(target), from: before.page, to, dryRun },
+      data: {
+        target: targetView(target),
+        from: before.page,
+        to,
+        reopened: !wasLive,
+        dryRun,
+      },
       text: (paper) => {
-        const what = `${shortId(before.id)} ${before.key}`
-        if (dryRun)
-          return paper.say(
-            `${what} would go back from page ${before.page} to ${to}. Nothing was changed.`,
-          )
+        const [is, isFetched] = dryRun ? ['would go', 'would be'] : ['is', 'is']
         paper.say(
-          `${what} is back from page ${before.page} to ${to}: page ${to + 1} is fetched next.`,
+          `${shortId(before.id)} ${before.key} ${is} back from page ${before.page} to ${to}: ` +
+            `page ${to + 1} ${isFetched} fetched next.`,
         )
+        if (before.status === 'in_progress')
+          paper.say(`Who works on it now ${dryRun ? 'would lose' : 'loses'} it.`)
+        if (!wasLive) paper.say(`Run ${shortId(before.run)} ${isFetched} open again.`)
         paper.say('What was saved stays; items that come again are updated, not doubled.')
+        if (dryRun) paper.say('Nothing was changed. Once done it has no undo.')
       },
     }
   },

@@ -1,11 +1,9 @@
 import { EXIT } from '../../../model/errors.ts'
-import { sumUp, type Summed } from '../../../runtime/cleaning.ts'
+import { sumUp } from '../../../runtime/cleaning.ts'
 import { defineCommand } from '../command.ts'
 import { doorOf } from '../door.ts'
 import { option } from '../option.ts'
-import { printSummary, summaryView } from '../summary-text.ts'
-
-const NOTHING: Summed = { total: 0, active: [], resumable: [], dead: [] }
+import { NOTHING_LIVE, printSummary, summaryView } from '../summary-text.ts'
 
 export const summary = defineCommand({
   name: 'summary',
@@ -22,7 +20,7 @@ export const summary = defineCommand({
 
   async run({ options, database, settings }) {
     const store = await database.openIfAny()
-    const summed = store ? await sumUp(await doorOf(store, settings), options.age) : NOTHING
+    const summed = store ? await sumUp(await doorOf(store, settings), options.age) : NOTHING_LIVE
     const now = store ? await store.now() : Date.now()
     return {
       data: summaryView(summed),

@@ -1,12 +1,13 @@
 import { UsageError } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
+import type { Target } from '../../../model/target.ts'
 import { unpark as unparkTargets } from '../../../runtime/steering.ts'
-import type { Store } from '../../../store/store.ts'
 import { defineCommand } from '../command.ts'
 import { doorOf } from '../door.ts'
-import { findRun, findTarget } from '../find-run.ts'
+import { findRun, findTargets } from '../find-run.ts'
+import { unknownGroups } from '../known-groups.ts'
 import { argument, option } from '../option.ts'
-import { plural } from '../paper/words.ts'
+import { plural, targetStatus } from '../paper/words.ts'
 
 export const unpark = defineCommand({
   name: 'unpark',
@@ -19,50 +20,52 @@ export const unpark = defineCommand({
     dryRun: option.flag('only say what would be done'),
   },
 
-  async run({ args, options, database, settings }) {
+  async run({ args, options, database, settings, output }) {
     if ((args.targets.length === 0) === (options.run === undefined)) {
       throw new UsageError('Give either targets, or --run RUN for all of a run.')
     }
+    if (options.group.length > 0 && options.run === undefined)
+      throw new UsageError('--group goes with --run.')
+    const { dryRun } = options
     const store = await database.openExisting()
     const door = await doorOf(store, settings)
-    const { dryRun } = options
+    const named = await findTargets(store, args.targets)
+    const whole = options.run === undefined ? null : await findRun(store, options.run)
+    const remark = whole && (await unknownGroups(store, [whole], options.group))
+    if (remark) output.note(remark)
+    const groups = options.group.length > 0 ? options.group : undefined
+    const chosen = whole ? new Map([[whole.id, undefined]]) : byRun(named)
     const items: { run: string; targets: number; reopened: boolean }[] = []
-    for (const [run, targets] of await chosen(store, args.targets, options.run)) {
-      const groups = options.group.length > 0 ? options.group : undefined
+    for (const [run, targets] of chosen) {
       items.push({ run, ...(await unparkTargets(door, run, { targets, groups, dryRun })) })
     }
     const total = items.reduce((sum, { targets }) => sum + targets, 0)
     return {
       data: { items, targets: total, dryRun },
       text: (paper) => {
-        if (total === 0) return paper.say('None of them is parked or held. Nothing was changed.')
-        for (const { run, targets, reopened } of items) {
+        for (const { id, key, status } of named.filter((one) => !isAside(one)))
+          paper.say(`- ${shortId(id)} ${key}: stays as it is, ${targetStatus(status).text}.`)
+        if (total === 0) return paper.say('Nothing is parked or held. Nothing was changed.')
+        for (const { run, targets, reopened } of items.filter((one) => one.targets > 0)) {
           const again = reopened ? `, which ${dryRun ? 'would be' : 'is'} open again` : ''
           paper.say(
             `${plural(targets, 'target')} ${dryRun ? 'would be ' : ''}back in line in run ${shortId(run)}${again}.`,
           )
         }
-        paper.say(
-          dryRun
-            ? 'Nothing was changed.'
-            : 'They go on when a worker starts. Undo: `unstuck park TARGET`',
-        )
+        if (dryRun) return paper.say('Nothing was changed.')
+        paper.say('They go on when a worker starts.')
+        const undo = named.filter(isAside).map(({ id }) => shortId(id))
+        paper.say(`Undo: \`unstuck park ${undo.length > 0 ? undo.join(' ') : 'TARGET…'}\``)
       },
     }
   },
 })
 
-/** By run: these targets, or undefined for all of them. */
-async function chosen(
-  store: Store,
-  targets: readonly string[],
-  run: string | undefined,
-): Promise<Map<string, string[] | undefined>> {
-  if (run !== undefined) return new Map([[(await findRun(store, run)).id, undefined]])
-  const byRun = new Map<string, string[]>()
-  for (const text of targets) {
-    const target = await findTarget(store, text)
-    byRun.set(target.run, [...(byRun.get(target.run) ?? []), target.id])
-  }
-  return byRun
+function isAside({ status }: Target): boolean {
+  return status === 'parked' || status === 'stuck'
+}
+
+function byRun(targets: readonly Target[]): Map<string, string[]> {
+  const grouped = Map.groupBy(targets, ({ run }) => run)
+  return new Map([...grouped].map(([run, all]) => [run, all.map(({ id }) => id)]))
 }

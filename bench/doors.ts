@@ -1,0 +1,132 @@
+import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
+import { sumUp } from '../src/runtime/cleaning.ts'
+import { adviseStart } from '../src/runtime/pre-start.ts'
+import { DEFAULT_POLICY } from '../src/model/policy.ts'
+import { openStore } from '../src/store/open.ts'
+import type { Store } from '../src/store/store.ts'
+import { beginOne, claim, hire, ok, save, startCrawl } from '../src/testing/cast.ts'
+import { benchEngines, type BenchEngine } from './databases.ts'
+import { median, print } from './figures.ts'
+
+const FINISHED = 100_000
+const ACTIVE = 1_000
+const WORKERS = 20
+const TRIES = 300
+const WARM_UP = 50
+
+/** What the pre-start check and the summary cost with a hundred thousand finished runs and a thousand active ones. */
+export async function benchDoors(engines: readonly string[]): Promise<void> {
+  for (const engine of await benchEngines(engines)) {
+    try {
+      await measure(engine)
+    } finally {
+      await engine.close()
+    }
+  }
+}
+
+async function measure(engine: BenchEngine): Promise<void> {
+  const db = await engine.create()
+  const store = await openStore(db.url, { connections: 2 })
+  await (engine.name === 'sqlite' ? fillSqlite(db.url) : fillPostgres(db.url))
+  const sources = await activate(store)
+  await settled(db.url)
+  const checks: number[] = []
+  const summaries: number[] = []
+  const none: number[] = []
+  for (let n = 0; n < TRIES; n++) {
+    const source = sources[(n * 7) % sources.length]!
+    checks.push(await timed(() => adviseStart({ store }, source)))
+    none.push(await timed(() => adviseStart({ store }, `old-${n}`)))
+    summaries.push(await timed(() => sumUp({ store })))
+  }
+  const { total, active, resumable, dead } = await sumUp({ store })
+  const counted = { active: active.length, resumable: resumable.length, dead: dead.length }
+  if (total !== ACTIVE) throw new Error(`${total} live runs instead of ${ACTIVE}`)
+  print({
+    bench: 'doors',
+    engine: engine.name,
+    'finished runs': FINISHED,
+    'live runs': total,
+    ...counted,
+    'check ms': median(checks.slice(WARM_UP)).toFixed(2),
+    'check of a source with no live run ms': median(none.slice(WARM_UP)).toFixed(2),
+    'summary ms': median(summaries.slice(WARM_UP)).toFixed(2),
+  })
+  await store.close()
+  await db.drop()
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now()
+  await work()
+  return performance.now() - startedAt
+}
+
+/** A thousand sources: queued, held, handed back with and without pages, and crawls with workers. */
+async function activate(store: Store): Promise<string[]> {
+  const workers = await Promise.all(
+    Array.from({ length: WORKERS }, () => hire(store, { source: '', leaseMs: 3_600_000 })),
+  )
+  const sources = Array.from({ length: ACTIVE }, (_, n) => `active-${n}`)
+  for (const [n, source] of sources.entries()) {
+    const worker = workers[n % WORKERS]!
+    if (n % 10 === 0) {
+      await startCrawl(store, 5, { source })
+      await claim(store, worker, 2, { source })
+    } else if (n % 10 < 3) await startCrawl(store, 1, { source, kind: 'single' })
+    else {
+      let claimed = await beginOne(store, worker, { source })
+      if (n % 10 < 8) claimed = await save(store, claimed)
+      if (n % 10 < 6) ok((await store.release([claimed]))[0]!)
+    }
+  }
+  await store.settle()
+  return sources
+}
+
+/** What the server's own maintenance does within minutes. */
+async function settled(url: string): Promise<void> {
+  if (url.startsWith('sqlite:')) return
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query('VACUUM ANALYZE')
+  await client.end()
+}
+
+const POLICY = JSON.stringify(DEFAULT_POLICY)
+
+async function fillSqlite(url: string): Promise<void> {
+  using db = new DatabaseSync(url.slice('sqlite:'.length))
+  const id = `lower(printf('%08x-%04x-7%03x-8%03x-%s', n, n % 65536, n % 4096, n % 4096, hex(randomblob(6))))`
+  db.exec(/* sql */ `
+    BEGIN;
+    CREATE TEMP TABLE old AS
+      WITH RECURSIVE count (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < ${FINISHED})
+      SELECT n, ${id} AS run, ${id} AS target FROM count;
+    INSERT INTO run (id, source, kind, status, policy, created_at, started_at, planned_at, finished_at)
+      SELECT run, 'old-' || (n % 500), 'single', CASE n % 4 WHEN 0 THEN 'failed' ELSE 'succeeded' END,
+             '${POLICY}', n, n, n, n FROM old;
+    INSERT INTO target (id, run_id, key, status, last_activity_at, finished_at)
+      SELECT target, run, 'k', CASE n % 4 WHEN 0 THEN 'failed' ELSE 'done' END, n, n FROM old;
+    INSERT INTO tally (run_id, grp, done, pages, last_activity_at) SELECT run, '', 1, 3, n FROM old;
+    COMMIT;
+  `)
+}
+
+async function fillPostgres(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query(/* sql */ `
+    CREATE TEMP TABLE old AS
+      SELECT n, gen_random_uuid() AS run, gen_random_uuid() AS target FROM generate_series(1, ${FINISHED}) AS n;
+    INSERT INTO unstuck.run (id, source, kind, status, policy, started_at, planned_at, finished_at)
+      SELECT run, 'old-' || (n % 500), 'single', CASE n % 4 WHEN 0 THEN 'failed' ELSE 'succeeded' END,
+             '${POLICY}', now(), now(), now() FROM old;
+    INSERT INTO unstuck.target (id, run_id, key, status, finished_at)
+      SELECT target, run, 'k', CASE n % 4 WHEN 0 THEN 'failed' ELSE 'done' END, now() FROM old;
+    INSERT INTO unstuck.tally (run_id, grp, writer, done, pages) SELECT run, '', '', 1, 3 FROM old;
+  `)
+  await client.end()
+}

@@ -1,0 +1,96 @@
+import { shortId } from '../../model/id.ts'
+import type { Millis } from '../../model/time.ts'
+import type { Verdict } from '../../model/verdict.ts'
+import type { JudgedRun } from '../../runtime/judgement.ts'
+import type { Paper } from './paper/paper.ts'
+import { age, ago, doneOfTotal, plural, runStatus } from './paper/words.ts'
+
+/** A recovery as people read it. */
+export type Sorted = {
+  readonly active: readonly JudgedRun[]
+  /** What recovery does by itself. */
+  readonly deeds: readonly Verdict[]
+  /** What is left to a person. */
+  readonly theirs: readonly Verdict[]
+}
+
+/** Every active run, then the verdicts: what would be done, or was. */
+export function printPlan(
+  paper: Paper,
+  { active, deeds, theirs }: Sorted,
+  now: Millis,
+  isDone = false,
+): void {
+  printActive(paper, active, now)
+  paper.heading(isDone ? 'What was done' : 'What would be done')
+  if (deeds.length === 0)
+    paper.say(theirs.length > 0 ? 'Nothing by itself.' : 'Nothing to recover.')
+  for (const verdict of deeds) printVerdict(paper, verdict, isDone && !verdict.applied)
+  if (isDone) printUndo(paper, deeds)
+  if (theirs.length === 0) return
+  paper.heading('Left to you')
+  for (const verdict of theirs) printVerdict(paper, verdict)
+  if (theirs.some(({ action }) => action === 'abandon'))
+    paper.say('`unstuck clean` marks what is dead.')
+}
+
+/** After a person agreed to the plan. */
+export function printDone(paper: Paper, { deeds }: Sorted): void {
+  const done = deeds.filter(({ applied }) => applied)
+  paper.blank()
+  if (done.length === 0) paper.say('Nothing was changed.')
+  else paper.line({ text: 'What was done', ink: 'strong' })
+  for (const verdict of done) paper.say(`- ${verdict.action} ${what(verdict)}.`)
+  printUndo(paper, deeds)
+}
+
+function printActive(paper: Paper, active: readonly JudgedRun[], now: Millis): void {
+  if (active.length === 0) return paper.say('No run is active.')
+  paper.say(`${plural(active.length, 'active run')}:`)
+  paper.table(
+    [
+      { head: 'RUN' },
+      { head: 'SOURCE', flex: true },
+      { head: 'STATUS' },
+      { head: 'DONE', align: 'right' },
+      { head: 'AGE', align: 'right', optional: 2 },
+      { head: 'OWNER', flex: true, optional: 3 },
+      { head: 'LAST SIGN', align: 'right', optional: 1 },
+    ],
+    active.map(({ run, owner, evidence }) => [
+      shortId(run.id),
+      run.source,
+      runStatus(run.status),
+      doneOfTotal(run),
+      age(evidence.ageMs),
+      owner ? `${owner.worker.process.pid} on ${owner.worker.process.host}` : 'nobody',
+      ago(owner ? now - owner.evidence.beatAgeMs : run.lastActivityAt, now),
+    ]),
+  )
+}
+
+function printVerdict(paper: Paper, verdict: Verdict, isLate = false): void {
+  const { action, because } = verdict
+  const late = isLate ? ' (not applied)' : ''
+  paper.say('- ', { text: action, ink: 'strong' }, ` ${what(verdict)}: ${because}${late}.`)
+}
+
+/** `target 91bc4f2a of shop (in progress → planned)`. */
+function what({ run, target, source, action, from, to }: Verdict): string {
+  const id = target === null ? `run ${shortId(run)}` : `target ${shortId(target)}`
+  const also = action === 'retry' ? ', and a new run is queued' : ''
+  const move = from === to ? '' : ` (${from.replace('_', ' ')} → ${to}${also})`
+  return `${id} of ${source}${move}`
+}
+
+/** What takes something away from a run can be taken back; what goes on needs no undo. */
+const REVERTIBLE: readonly string[] = ['park', 'hold', 'fail', 'retry', 'abandon']
+
+function printUndo(paper: Paper, deeds: readonly Verdict[]): void {
+  const undoable = deeds.filter(({ action, applied }) => applied && REVERTIBLE.includes(action))
+  for (const run of new Set(undoable.map((verdict) => verdict.run)))
+    paper.say(`Undo: \`unstuck revert ${shortId(run)}\``)
+  const late = deeds.filter(({ applied }) => !applied)
+  if (late.length > 0)
+    paper.say(`${plural(late.length, 'verdict')} not applied: somebody was faster.`)
+}
