@@ -41,18 +41,27 @@ export class Monitor {
   /** One look. Answers what it did or would have a person do. */
   async look(judge: Judge, self?: WorkerId): Promise<Verdict[]> {
     const { verdicts } = await recover(this.#door, { judge, ...(self !== undefined && { self }) })
-    const open = new Set<string>()
-    for (const verdict of verdicts) {
-      if (verdict.applied) this.#emit({ type: 'recovery', verdict })
-      else if (verdict.action === 'alert' || verdict.action === 'abandon') {
-        const cause = `${verdict.run} ${verdict.target} ${verdict.action}`
-        open.add(cause)
-        if (!this.#told.has(cause)) this.#emit(alert(verdict))
-      }
+    for (const verdict of verdicts.filter(({ applied }) => applied)) {
+      this.#emit({ type: 'recovery', verdict })
     }
-    this.#told = open
+    const causes = new Map(forPeople(verdicts).map((verdict) => [causeOf(verdict), verdict]))
+    for (const [cause, verdict] of causes) if (!this.#told.has(cause)) this.#emit(alert(verdict))
+    this.#told = new Set(causes.keys())
     return verdicts
   }
+}
+
+/** What only a person can decide. A run that stands still is told of as one, not target by target. */
+function forPeople(verdicts: readonly Verdict[]): Verdict[] {
+  const theirs = verdicts.filter(
+    ({ applied, action }) => !applied && (action === 'alert' || action === 'abandon'),
+  )
+  const whole = new Set(theirs.filter(({ target }) => target === null).map(({ run }) => run))
+  return theirs.filter(({ target, run }) => target === null || !whole.has(run))
+}
+
+function causeOf({ run, target, action }: Verdict): string {
+  return `${run} ${target} ${action}`
 }
 
 function alert({ run, target, source, because, action }: Verdict): Parameters<Emit>[0] {

@@ -58,6 +58,28 @@ const REOPEN = sql(
   RETURNING status
 `,
 )
+/** Whoever held them when the run ended is fenced off, wherever it is now. */
+const FENCE_OFF = sql(
+  'reopen:fence',
+  /* sql */ `
+  WITH open AS MATERIALIZED (
+    SELECT id, status AS was, (status = 'in_progress')::int AS held FROM unstuck.target
+     WHERE run_id = $2 AND status = ANY ($3::text[])
+     ORDER BY id FOR UPDATE
+  ),
+  moved AS (
+    UPDATE unstuck.target t
+       SET status = 'planned', epoch = t.epoch + 1, claim_id = NULL,
+           ready_at = CASE WHEN open.held = 1 THEN '-infinity' ELSE t.ready_at END,
+           crashes = greatest(t.crashes - open.held, 0),
+           crashes_alone = greatest(t.crashes_alone - open.held * t.alone::int, 0)
+      FROM open
+     WHERE t.id = open.id
+    RETURNING t.run_id, t.grp, t.status, open.was
+  )
+  ${BOOK_MOVED}
+`,
+)
 const UNKNOWN = sql(
   'set-aside:unknown',
   /* sql */ `
@@ -219,9 +241,21 @@ async function putBack(
   return counts
 }
 
+/** An ended run lives again. Answers what it is now. */
 async function reopenRun(connection: Connection, run: RunId): Promise<RunStatus> {
+  await fenceOff(connection, run, ['in_progress'])
   const [row] = await connection.all<{ status: RunStatus }>(REOPEN, [run])
   return row!.status
+}
+
+/** Targets that somebody held when their run ended are back in line: nobody else would ever look for them. */
+export async function fenceOff(
+  connection: Connection,
+  run: RunId,
+  statuses: readonly TargetStatus[],
+): Promise<void> {
+  await walkIndexes(connection, 'reopen')
+  await connection.book(FENCE_OFF, [run, statuses])
 }
 
 async function rewind(connection: Connection, request: Rewind): Promise<void> {

@@ -1,9 +1,11 @@
 import { UsageError } from '../../model/errors.ts'
 import { shortId } from '../../model/id.ts'
 import { isLive } from '../../model/run.ts'
+import type { TargetStatus } from '../../model/target.ts'
 import type { Revert, Store } from '../store.ts'
 import { record } from './audit.ts'
 import { sql, walkIndexes, type Connection, type Database, type Sql } from './database.ts'
+import { fenceOff } from './replan.ts'
 import { lockRun, lockRuns, otherLive } from './runs.ts'
 import { BOOK_MOVED } from './tally.ts'
 
@@ -20,28 +22,6 @@ const COME_BACK = sql(
   UPDATE unstuck.run
      SET status = $2, finished_at = NULL, error = NULL, reopened_at = clock_timestamp()
    WHERE id = $1
-`,
-)
-/** Whoever held them when the run ended is fenced off, wherever it is now. */
-const FENCE_OFF = sql(
-  'revert:fence',
-  /* sql */ `
-  WITH open AS MATERIALIZED (
-    SELECT id, status AS was, (status = 'in_progress')::int AS held FROM unstuck.target
-     WHERE run_id = $2 AND status = ANY ($3::text[])
-     ORDER BY id FOR UPDATE
-  ),
-  moved AS (
-    UPDATE unstuck.target t
-       SET status = 'planned', epoch = t.epoch + 1, claim_id = NULL,
-           ready_at = CASE WHEN open.held = 1 THEN '-infinity' ELSE t.ready_at END,
-           crashes = greatest(t.crashes - open.held, 0),
-           crashes_alone = greatest(t.crashes_alone - open.held * t.alone::int, 0)
-      FROM open
-     WHERE t.id = open.id
-    RETURNING t.run_id, t.grp, t.status, open.was
-  )
-  ${BOOK_MOVED}
 `,
 )
 const RESTORE = sql(
@@ -175,8 +155,8 @@ async function revert(connection: Connection, asked: Revert): Promise<boolean> {
   }
   await connection.all(COME_BACK, [run, to])
   if (!isLive(from)) {
-    const open = kind === 'single' ? ['in_progress', 'planned'] : ['in_progress']
-    await connection.book(FENCE_OFF, [run, open])
+    const open: TargetStatus[] = kind === 'single' ? ['in_progress', 'planned'] : ['in_progress']
+    await fenceOff(connection, run, open)
   }
   if (targets.length > 0) await connection.book(RESTORE, [JSON.stringify(targets)])
   const [before, after] = [{ status: from }, { status: to, undoes, targets: targets.length }]
