@@ -2,7 +2,6 @@ import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { sumUp } from '../src/runtime/cleaning.ts'
 import { adviseStart } from '../src/runtime/pre-start.ts'
-import { DEFAULT_POLICY } from '../src/model/policy.ts'
 import { openStore } from '../src/store/open.ts'
 import type { Store } from '../src/store/store.ts'
 import { beginOne, claim, hire, ok, save, startCrawl } from '../src/testing/cast.ts'
@@ -28,7 +27,7 @@ export async function benchDoors(engines: readonly string[]): Promise<void> {
 
 async function measure(engine: BenchEngine): Promise<void> {
   const db = await engine.create()
-  const store = await openStore(db.url, { connections: 2 })
+  const store = await openStore(db.url)
   await (engine.name === 'sqlite' ? fillSqlite(db.url) : fillPostgres(db.url))
   const sources = await activate(store)
   await settled(db.url)
@@ -95,7 +94,7 @@ async function settled(url: string): Promise<void> {
   await client.end()
 }
 
-const POLICY = JSON.stringify(DEFAULT_POLICY)
+const POLICY = '{}'
 
 async function fillSqlite(url: string): Promise<void> {
   using db = new DatabaseSync(url.slice('sqlite:'.length))

@@ -34,6 +34,17 @@ export type RevertDecision =
 
 const SETS_ASIDE: readonly string[] = ['park', 'hold', 'fail', 'retry']
 
+/** The targets that have to be looked at for it: those that were set aside since the last revert. */
+export function targetsToLookAt(trail: readonly Done[]): Set<TargetId> {
+  const since = trail.findIndex(({ action }) => action === 'revert')
+  const done = since === -1 ? trail : trail.slice(0, since)
+  return new Set(
+    done.flatMap(({ target, action }) =>
+      target !== null && SETS_ASIDE.includes(action) ? [target] : [],
+    ),
+  )
+}
+
 /** Whether the last thing that was done to a run can be taken back, and how. Reads only its arguments. */
 export function decideRevert({ run, trail, targets, otherLive }: RevertFacts): RevertDecision {
   const since = trail.findIndex(({ action }) => action === 'revert')

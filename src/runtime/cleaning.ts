@@ -30,7 +30,7 @@ export async function sumUp(
   { store, policyOf = storedPolicy }: Pick<Door, 'store' | 'policyOf'>,
   ageMs?: number,
 ): Promise<Summed> {
-  const [live, roll, now] = [await store.liveRuns(), await store.workers(), await store.now()]
+  const [live, roll, now] = await Promise.all([store.liveRuns(), store.workers(), store.now()])
   const look = { now, judge: STEADY, policyOf: withAge(policyOf, ageMs), forgetLost: true }
   const judged = judgeRuns(live, roll, look)
   const isDead = ({ decision }: JudgedRun): boolean => decision.action === 'abandon'

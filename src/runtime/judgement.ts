@@ -1,17 +1,17 @@
 import { decide, type Snapshot } from '../decide/recovery.ts'
 import { readSign, STEADY, withProgress, type Judge, type Reading } from '../decide/sign.ts'
-import { DEFAULT_POLICY, type Policy } from '../model/policy.ts'
+import type { Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Decision, RunEvidence } from '../model/verdict.ts'
-import type { LiveRun, OnlyTarget, Store, Witnessed } from '../store/store.ts'
+import type { OnlyTarget, Store, Witnessed } from '../store/store.ts'
 
 /** By what a run is judged: as kept with it, unless somebody knows better. */
 export type PolicyOf = (run: Run) => Policy
 
-/** The policy that a run was last worked on with. Runs of older versions lack what was added since. */
-export const storedPolicy: PolicyOf = (run) => ({ ...DEFAULT_POLICY, ...run.policy })
+/** The policy that a run was last worked on with. */
+export const storedPolicy: PolicyOf = (run) => run.policy
 
 /** Whether anything of a run is worth keeping. */
 export function hasProgress({ counts, progress }: Run): boolean {
@@ -21,13 +21,27 @@ export function hasProgress({ counts, progress }: Run): boolean {
 
 /** A run's part of what `decide` looks at. */
 export function runSnapshot(run: Run): Snapshot['run'] {
-  return { ...run, hasProgress: hasProgress(run), reverted: run.reopenedAt !== null }
+  const { status, kind, createdAt, startedAt, resumedAt, lastActivityAt, retries } = run
+  return {
+    status,
+    kind,
+    createdAt,
+    startedAt,
+    resumedAt,
+    lastActivityAt,
+    retries,
+    hasProgress: hasProgress(run),
+    reverted: run.reopenedAt !== null,
+  }
 }
 
 /** A worker and what is known of it. */
 export type Owner = Witnessed & { readonly reading: Reading }
 
-export type JudgedRun = LiveRun & {
+export type JudgedRun<T extends OnlyTarget = OnlyTarget> = {
+  readonly run: Run
+  /** The one target of a run that has only one. */
+  readonly target: T | null
   readonly policy: Policy
   readonly decision: Decision
   /** Who works on it, by the best sign of life; null when nobody is known to. */
@@ -44,11 +58,11 @@ export type Look = {
 }
 
 /** What `decide` says about each of these runs as a whole. `roll`: every worker that has not ended. */
-export function judgeRuns(
-  live: readonly LiveRun[],
+export function judgeRuns<T extends OnlyTarget>(
+  live: readonly { readonly run: Run; readonly target: T | null }[],
   roll: readonly Witnessed[],
   look: Look,
-): JudgedRun[] {
+): JudgedRun<T>[] {
   const read = roll.map((witnessed): Owner => ({
     ...witnessed,
     reading: readSign(witnessed.evidence, look.judge),
@@ -57,13 +71,19 @@ export function judgeRuns(
   const bySource = Map.groupBy(read, ({ worker }) => worker.source)
   return live.map((one) => {
     const { run } = one
-    const workers =
-      run.kind === 'crawl' ? (bySource.get(run.source) ?? []) : [byId.get(run.owner ?? '')]
-    return judgeOne(one, bestOf(workers.filter((owner) => owner !== undefined)), look)
+    const owner =
+      run.kind === 'crawl'
+        ? bestOf(bySource.get(run.source) ?? [])
+        : (run.owner !== null && byId.get(run.owner)) || null
+    return judgeOne(one, owner, look)
   })
 }
 
-function judgeOne({ run, target }: LiveRun, owner: Owner | null, look: Look): JudgedRun {
+function judgeOne<T extends OnlyTarget>(
+  { run, target }: { readonly run: Run; readonly target: T | null },
+  owner: Owner | null,
+  look: Look,
+): JudgedRun<T> {
   const policy = look.policyOf(run)
   const lost = owner !== null && isLost(owner.reading)
   const counted = lost && look.forgetLost ? null : owner
@@ -110,7 +130,7 @@ export async function judgeRun(
   store: Store,
   run: Run,
   { judge = STEADY, policyOf = storedPolicy, forgetLost = false }: Partial<Look> = {},
-): Promise<JudgedRun> {
+): Promise<JudgedRun<Target>> {
   const [target] = run.kind === 'single' ? (await store.targets(run.id, { limit: 1 })).items : []
   const judged = { run, target: target ? await asJudged(store, target) : null }
   const look = { now: await store.now(), judge, policyOf, forgetLost }

@@ -5,7 +5,7 @@ import type { UnstuckEvent } from '../model/event.ts'
 import { newId } from '../model/id.ts'
 import { DEFAULT_POLICY, makePolicy, type PolicyOptions } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
-import type { Cursor, Target } from '../model/target.ts'
+import type { Target } from '../model/target.ts'
 import { inWords, parseDuration, type Duration } from '../model/time.ts'
 import type { Verdict } from '../model/verdict.ts'
 import { openStore } from '../store/open.ts'
@@ -54,7 +54,7 @@ export type SummedRun = Run &
     /** Who has it, or had it last, and what is known of them. */
     heldBy: Owner | null
     /** Where a run with one target goes on; null for a crawl. */
-    checkpoint: Cursor | null
+    checkpoint: { page: number; pageTarget: number | null } | null
   }
 
 export type Summary = {
@@ -311,7 +311,13 @@ export class Unstuck {
 }
 
 function toSummedRun({ run, target, decision, owner, evidence }: JudgedRun): SummedRun {
-  return { ...run, decision, evidence, heldBy: owner, checkpoint: target }
+  return {
+    ...run,
+    decision,
+    evidence,
+    heldBy: owner,
+    checkpoint: target && { page: target.page, pageTarget: target.pageTarget },
+  }
 }
 
 function ageOf(age: Duration | undefined): number | undefined {

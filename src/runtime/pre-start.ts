@@ -1,6 +1,6 @@
 import { decideStart, type StartAction } from '../decide/start.ts'
 import type { Run } from '../model/run.ts'
-import type { OnlyTarget } from '../store/store.ts'
+import type { Target } from '../model/target.ts'
 import { withAge } from './cleaning.ts'
 import { hasProgress, isLost, judgeRun, storedPolicy, type Owner } from './judgement.ts'
 import type { Door } from './recovery.ts'
@@ -11,7 +11,7 @@ export type Advice = {
   readonly because: string
   readonly run: Run | null
   /** Where a run with one target would go on. */
-  readonly target: OnlyTarget | null
+  readonly target: Target | null
   /** Who has it, or had it last. */
   readonly owner: Owner | null
 }

@@ -62,7 +62,7 @@ async function lookAt(
   store: Store,
   { judge, policyOf }: { judge: Judge; policyOf: PolicyOf },
 ): Promise<JudgedRun[]> {
-  const [live, roll, now] = [await store.liveRuns(), await store.workers(), await store.now()]
+  const [live, roll, now] = await Promise.all([store.liveRuns(), store.workers(), store.now()])
   return judgeRuns(live, roll, { now, judge, policyOf })
 }
 

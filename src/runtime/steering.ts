@@ -1,4 +1,4 @@
-import { decideRevert, type RevertDecision } from '../decide/revert.ts'
+import { decideRevert, targetsToLookAt, type RevertDecision } from '../decide/revert.ts'
 import { AlreadyRunning, EXIT, NotFound, Refused, UsageError } from '../model/errors.ts'
 import { newId, shortId, type RunId, type TargetId } from '../model/id.ts'
 import { isLive, type Run } from '../model/run.ts'
@@ -90,9 +90,8 @@ export async function revert(door: Door, id: RunId, dryRun = false): Promise<Rev
 
 async function decideFor(store: Store, run: Run): Promise<RevertDecision> {
   const trail = await store.audit({ run: run.id, newestFirst: true, limit: TRAIL_MAX })
-  const ids = new Set(trail.flatMap(({ target }) => (target === null ? [] : [target])))
   const targets: Target[] = []
-  for (const id of ids) {
+  for (const id of targetsToLookAt(trail)) {
     const target = await store.target(id)
     if (target) targets.push(target)
   }

@@ -50,8 +50,11 @@ export function uptimeMs(): number {
   return Number(process.hrtime.bigint() / 1_000_000n)
 }
 
+let namespace: string | null | undefined
+
 function pidNamespace(): string | null {
-  return tryRead(() => readlinkSync('/proc/self/ns/pid'))
+  if (namespace === undefined) namespace = tryRead(() => readlinkSync('/proc/self/ns/pid'))
+  return namespace
 }
 
 function readStat(pid: number): { startTicks: number; dead: boolean } | null {

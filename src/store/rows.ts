@@ -1,51 +1,52 @@
 import { UsageError } from '../model/errors.ts'
 import type { SavedItem } from '../model/item.ts'
-import type { Policy } from '../model/policy.ts'
+import { DEFAULT_POLICY, type Policy } from '../model/policy.ts'
 import type { Counts, Run, RunKind, RunStatus } from '../model/run.ts'
 import type { NewTarget, Target, TargetStatus } from '../model/target.ts'
 import type { Presence, Worker } from '../model/worker.ts'
-import type { AuditEntry, Listing } from './store.ts'
+import type { AuditEntry, Listing, LiveRun } from './store.ts'
 
 /**
  * Row → model, shared by the engines. A row arrives with the columns of the schema, times as milliseconds,
  * flags as 0/1 or booleans, and JSON already parsed.
  */
 
+/** Null is zero: what is not there need not be sent. */
 export type TallyRow = {
-  planned: number
-  in_progress: number
-  done: number
-  failed: number
-  stuck: number
-  parked: number
-  pages: number
-  items_new: number
-  items_updated: number
-  items_unchanged: number
-  skipped: number
-  refused: number
+  planned: number | null
+  in_progress: number | null
+  done: number | null
+  failed: number | null
+  stuck: number | null
+  parked: number | null
+  pages: number | null
+  items_new: number | null
+  items_updated: number | null
+  items_unchanged: number | null
+  skipped: number | null
+  refused: number | null
 }
 
 export function toCounts(row: TallyRow): Counts {
   return {
     targets: {
-      planned: row.planned,
-      in_progress: row.in_progress,
-      done: row.done,
-      failed: row.failed,
-      stuck: row.stuck,
-      parked: row.parked,
+      planned: row.planned ?? 0,
+      in_progress: row.in_progress ?? 0,
+      done: row.done ?? 0,
+      failed: row.failed ?? 0,
+      stuck: row.stuck ?? 0,
+      parked: row.parked ?? 0,
     },
-    pages: row.pages,
-    itemsNew: row.items_new,
-    itemsUpdated: row.items_updated,
-    itemsUnchanged: row.items_unchanged,
-    skipped: row.skipped,
-    refused: row.refused,
+    pages: row.pages ?? 0,
+    itemsNew: row.items_new ?? 0,
+    itemsUpdated: row.items_updated ?? 0,
+    itemsUnchanged: row.items_unchanged ?? 0,
+    skipped: row.skipped ?? 0,
+    refused: row.refused ?? 0,
   }
 }
 
-/** A run's sums over its books. */
+/** The sums over a run's books. */
 export type BooksRow = TallyRow & {
   /** Newest entry; null when there is none yet. */
   last_activity_at: number | null
@@ -59,7 +60,8 @@ export type RunFactsRow = {
   source: string
   kind: RunKind
   status: RunStatus
-  policy: Policy
+  /** What differs from the defaults; null: nothing. */
+  policy: Partial<Policy> | null
   created_at: number
   started_at: number | null
   resumed_at: number | null
@@ -79,7 +81,7 @@ export function toRun(row: RunRow): Run {
   return toRunWith(row, row)
 }
 
-export function toRunWith(row: RunFactsRow, books: BooksRow): Run {
+function toRunWith(row: RunFactsRow, books: BooksRow): Run {
   return {
     id: row.id,
     source: row.source,
@@ -102,8 +104,49 @@ export function toRunWith(row: RunFactsRow, books: BooksRow): Run {
     retryOf: row.retry_of,
     error: row.error,
     owner: row.owner,
-    policy: row.policy,
+    policy: row.policy === null ? DEFAULT_POLICY : readPolicy(row.policy),
   }
+}
+
+/** A live run, and the one target of a run that has only one: both in one row. */
+export type LiveRunRow = RunFactsRow & {
+  /** Null: there is none. */
+  target_status: TargetStatus | null
+  seq: number
+  page: number
+  page_target: number | null
+  errors: number
+  crashes_alone: number
+  target_last_activity_at: number
+}
+
+export function toLiveRun(row: LiveRunRow, books: BooksRow): LiveRun {
+  const { target_status: status, owner: worker, seq, page, errors } = row
+  return {
+    run: toRunWith(row, books),
+    target: status && {
+      status,
+      worker,
+      seq,
+      page,
+      pageTarget: row.page_target,
+      errors,
+      crashesAlone: row.crashes_alone,
+      lastActivityAt: row.target_last_activity_at,
+    },
+  }
+}
+
+/** What differs from the defaults: a thousand runs with the same policy must not weigh a megabyte. */
+export function keepPolicy(policy: Policy): string {
+  const own = Object.entries(policy).filter(
+    ([name, value]) => value !== DEFAULT_POLICY[name as keyof Policy],
+  )
+  return JSON.stringify(Object.fromEntries(own))
+}
+
+function readPolicy(kept: Partial<Policy>): Policy {
+  return Object.keys(kept).length === 0 ? DEFAULT_POLICY : { ...DEFAULT_POLICY, ...kept }
 }
 
 export type TargetRow = {

@@ -4,7 +4,7 @@ import type { ClaimId, RunId, TargetId, WorkerId } from '../model/id.ts'
 import type { SavedItem } from '../model/item.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Counts, Run, RunKind, RunStatus } from '../model/run.ts'
-import type { Cursor, NewTarget, Target, TargetStatus } from '../model/target.ts'
+import type { NewTarget, Target, TargetStatus } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Decision } from '../model/verdict.ts'
 import type { Evidence, Presence, ProcessIdentity, Sign, Worker } from '../model/worker.ts'
@@ -198,8 +198,10 @@ export type LiveRun = {
 }
 
 /** What of a target counts for the judgement of its run. */
-export type OnlyTarget = Cursor &
-  Pick<Target, 'id' | 'status' | 'worker' | 'errors' | 'crashesAlone' | 'lastActivityAt'>
+export type OnlyTarget = Pick<
+  Target,
+  'status' | 'worker' | 'seq' | 'page' | 'pageTarget' | 'errors' | 'crashesAlone' | 'lastActivityAt'
+>
 
 export type BeginRequest = {
   readonly source: string

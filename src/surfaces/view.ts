@@ -1,6 +1,6 @@
 import { readSign, STEADY, withProgress, type Reading } from '../decide/sign.ts'
 import type { SavedItem } from '../model/item.ts'
-import { DEFAULT_POLICY, policyOfGroup } from '../model/policy.ts'
+import { policyOfGroup } from '../model/policy.ts'
 import { doneOf, totalTargets, type Counts, type Run } from '../model/run.ts'
 import type { Cursor, Target } from '../model/target.ts'
 import { iso, type Millis } from '../model/time.ts'
@@ -126,7 +126,7 @@ export function workerView(
 function readingOf(reading: Reading, held: readonly Held[], now: Millis): Reading {
   const stalled = held
     .map(({ target, run }) => {
-      const { maxSilenceMs } = policyOfGroup({ ...DEFAULT_POLICY, ...run.policy }, target.group)
+      const { maxSilenceMs } = policyOfGroup(run.policy, target.group)
       return { still: now - target.lastActivityAt, maxSilenceMs }
     })
     .filter(({ still, maxSilenceMs }) => still > maxSilenceMs)
@@ -154,7 +154,8 @@ export function judgedView({ run, target, decision, owner, evidence }: JudgedRun
     action: decision.action,
     because: decision.because,
     heldBy: owner && ownerView(owner),
-    checkpoint: target && target.seq > 0 ? checkpointView(target) : null,
+    checkpoint:
+      target && target.seq > 0 ? { page: target.page, pageTarget: target.pageTarget } : null,
     evidence,
   }
 }

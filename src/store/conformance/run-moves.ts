@@ -227,6 +227,25 @@ export function runMoveTests(engine: Engine): void {
     )
   })
 
+  test('begin does not mind that the dead run it was to abandon is gone', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const clean = move(newId(), { to: 'abandoned', action: 'abandon' })
+    const ids = { run: newId(), target: newId(), claimId: newId() }
+    const worker = await hire(store)
+
+    const begun = await store.begin({
+      source: SOURCE,
+      worker,
+      policy: DEFAULT_POLICY,
+      ...ids,
+      clean,
+    })
+
+    assert.equal(begun.claimed?.run, ids.run)
+    assert.equal(await store.moveRun(clean), false)
+  })
+
   test('a retry is a new queued run that follows the old one from nothing', async () => {
     await using db = await engine.fresh()
     const store = await db.open()

@@ -83,8 +83,8 @@ export function trailTests(engine: Engine): void {
     const [first, second] = live
     assert.equal(second!.target, null)
     assert.deepEqual(
-      [first!.target!.id, first!.target!.page, first!.target!.worker, first!.target!.crashesAlone],
-      [held.target, 1, worker, 0],
+      [first!.target!.page, first!.target!.worker, first!.target!.crashesAlone],
+      [1, worker, 0],
     )
     assert.equal(first!.run.owner, worker)
     assert.deepEqual(

@@ -9,8 +9,10 @@ import {
   beginOne,
   bury,
   claim,
+  claimOne,
   EVIDENCE,
   hire,
+  judge,
   page,
   save,
   SOURCE,
@@ -87,6 +89,68 @@ export function undoingTests(engine: Engine): void {
     assert.equal(await store.revert({ ...plan, cancel: third.run }), false, 'somebody has begun it')
     assert.equal((await store.run(third.run))!.status, 'running')
     await assertBooksBalance(store, old.run)
+  })
+
+  test('a revert that no longer fits changes nothing, the retry of its run neither', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const old = await beginOne(store, await hire(store))
+    await bury(store, old.worker, 'retry')
+    const next = (await store.liveRun(SOURCE))!
+    const plan = { run: old.run, to: 'interrupted', targets: [], undoes: 'retry', ...DEED } as const
+
+    assert.equal(await store.revert({ ...plan, from: 'cancelled', cancel: next.id }), false)
+
+    assert.equal((await store.run(next.id))!.status, 'queued')
+    assert.equal((await store.run(old.run))!.status, 'failed')
+    assert.equal((await store.audit({ limit: 9 })).length, 1)
+  })
+
+  test('a run that was cancelled after it was judged is not tried again', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const old = await beginOne(store, await hire(store))
+    const judgements = await judge(store, old.worker, 'retry')
+    const ended = {
+      run: old.run,
+      to: 'cancelled',
+      action: 'cancel',
+      evidence: null,
+      only: {},
+    } as const
+    await store.moveRun({ ...ended, ...DEED })
+
+    await store.applyJudgements(judgements, 'late')
+
+    assert.equal((await store.run(old.run))!.status, 'cancelled')
+    assert.equal(await store.liveRun(SOURCE), null)
+    await assertBooksBalance(store, old.run)
+  })
+
+  test('what a person opened again in a running crawl is protected until the next claim', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const run = await startCrawl(store, ['a', 'b', 'c'])
+    const [held] = await claim(store, worker, 1)
+    await store.setAside({ targets: [(await allTargets(store, run))[2]!.id], ...DEED })
+    const [, , parked] = await allTargets(store, run)
+    const targets = [{ id: parked!.id, seq: 0, status: 'parked' as const }]
+    const plan = {
+      run,
+      from: 'running',
+      to: 'running',
+      targets,
+      cancel: null,
+      undoes: 'park',
+    } as const
+    assert.equal(await store.revert({ ...plan, ...DEED }), true)
+    assert.ok((await store.run(run))!.reopenedAt !== null)
+
+    await claimOne(store, worker)
+
+    assert.equal((await store.run(run))!.reopenedAt, null)
+    assert.ok(held)
   })
 
   test('a revert is one transaction: of ten at once one takes it back', async () => {

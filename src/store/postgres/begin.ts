@@ -1,4 +1,5 @@
 import { UnusableStore } from '../../model/errors.ts'
+import { keepPolicy } from '../rows.ts'
 import type { BeginRequest, Begun, Store } from '../store.ts'
 import { CLAIM_COLUMNS, TAKEN_UP, toClaimed, type ClaimedRow } from './claims.ts'
 import { sql, type Connection, type Database } from './database.ts'
@@ -92,7 +93,7 @@ export function beginVerbs(db: Database): Pick<Store, 'begin'> {
 
 async function tryToBegin(connection: Connection, request: BeginRequest): Promise<Begun | null> {
   const { source, worker, claimId } = request
-  const policy = JSON.stringify(request.policy)
+  const policy = keepPolicy(request.policy)
   const [live] = await connection.all<{
     run: string
     kind: string

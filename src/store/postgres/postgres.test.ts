@@ -35,7 +35,7 @@ import type { Store } from '../store.ts'
 import { BACKWARD, FORWARD } from './audit.ts'
 import { CHECKPOINT } from './checkpoints.ts'
 import { CLAIM } from './claims.ts'
-import { LIVE_RUNS } from './live-runs.ts'
+import { LIVE_BOOKS, LIVE_RUNS } from './live-runs.ts'
 import { SCHEMA_VERSION } from './migrate.ts'
 import { openPostgres } from './open.ts'
 
@@ -644,11 +644,13 @@ describe('plans', () => {
       ANALYZE unstuck.run, unstuck.tally
     `,
     )
-    const plan = await explain(url, LIVE_RUNS)
-    assert.deepEqual(
-      plan.filter((node) => node['Node Type'] === 'Seq Scan'),
-      [],
-    )
+    for (const statement of [LIVE_RUNS, LIVE_BOOKS]) {
+      const plan = await explain(url, statement)
+      assert.deepEqual(
+        plan.filter((node) => node['Node Type'] === 'Seq Scan'),
+        [],
+      )
+    }
   })
 
   test('the trail is read along its index, in either direction', async () => {

@@ -4,7 +4,7 @@ import { isLive } from '../../model/run.ts'
 import type { RunMove, Store } from '../store.ts'
 import { record } from './audit.ts'
 import { ms, sql, walkIndexes, type Connection, type Database } from './database.ts'
-import { LIVE, lockRun, refuseOtherLive } from './runs.ts'
+import { LIVE, lockRun, lockRunIfAny, refuseOtherLive } from './runs.ts'
 import { storable } from './storable.ts'
 import { ADD_UP, BOOK_MOVED } from './tally.ts'
 
@@ -98,8 +98,9 @@ export function runMoveVerbs(db: Database): Pick<Store, 'moveRun' | 'retryRun'> 
 /** The same inside a transaction of its caller. */
 export async function moveRun(connection: Connection, asked: RunMove): Promise<boolean> {
   const { run, to, actor, action, because, evidence } = asked
-  const { source, status } = await lockRun(connection, run)
-  if (!(await move(connection, asked))) return false
+  const stands = await lockRunIfAny(connection, run)
+  if (!stands || !(await move(connection, asked))) return false
+  const { source, status } = stands
   const deed = { actor, action, because, evidence, source, run, target: null }
   await record(connection, { ...deed, before: { status }, after: { status: to } })
   return true

@@ -1,7 +1,7 @@
 import { AlreadyRunning, NotFound } from '../../model/errors.ts'
 import type { RunId } from '../../model/id.ts'
 import type { RunKind, RunStatus } from '../../model/run.ts'
-import { toCounts, toListing, toRun, type RunRow, type TallyRow } from '../rows.ts'
+import { keepPolicy, toCounts, toListing, toRun, type RunRow, type TallyRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { ms, sql, type Asks, type Connection, type Database } from './database.ts'
 import { SUMS } from './tally.ts'
@@ -106,7 +106,7 @@ export function runVerbs(db: Database): RunVerbs {
   return {
     enqueue: async ({ id, source, kind, policy }) => {
       for (;;) {
-        const made = await db.all(ENQUEUE, [id, source, kind, JSON.stringify(policy)])
+        const made = await db.all(ENQUEUE, [id, source, kind, keepPolicy(policy)])
         if (made.length > 0) return
         const [other] = await db.all<{ id: string; status: string }>(IN_THE_WAY, [id, source])
         if (other?.id === id) return // asked again
@@ -115,8 +115,7 @@ export function runVerbs(db: Database): RunVerbs {
       }
     },
 
-    setPolicy: async (run, policy) =>
-      void (await db.all(SET_POLICY, [run, JSON.stringify(policy)])),
+    setPolicy: async (run, policy) => void (await db.all(SET_POLICY, [run, keepPolicy(policy)])),
 
     liveRun: async (source) => oneRun(await db.all<RunRow>(LIVE_RUN, [source])),
     run: async (id) => oneRun(await db.all<RunRow>(RUNS_BY_ID, [[id]])),
@@ -155,6 +154,13 @@ export async function standingOfRun(db: Asks, run: RunId): Promise<RunStanding> 
  */
 export async function lockRun(connection: Connection, run: RunId): Promise<RunStanding> {
   return found(await connection.all<RunStanding>(LOCK, [[run]]), run)
+}
+
+export async function lockRunIfAny(
+  connection: Connection,
+  run: RunId,
+): Promise<RunStanding | undefined> {
+  return (await connection.all<RunStanding>(LOCK, [[run]]))[0]
 }
 
 /** Answers in the order in which they are named. */

@@ -1,3 +1,4 @@
+import { keepPolicy } from '../rows.ts'
 import type { Begun, Store } from '../store.ts'
 import { HELD, isTaken, TAKE, toClaimed, WAKE, type ClaimedRow } from './claims.ts'
 import { sql, type Connection, type Database } from './database.ts'
@@ -45,9 +46,9 @@ function begin(tx: Connection, request: Parameters<Store['begin']>[0]): Begun {
   }
   const run = live?.run ?? request.run
   if (!live) {
-    tx.run(BEGIN, { run, source, policy: JSON.stringify(request.policy), now })
+    tx.run(BEGIN, { run, source, policy: keepPolicy(request.policy), now })
     insertTargets(tx, run, [{ id: request.target, key: source }])
-  } else tx.run(SET_POLICY, { run, policy: JSON.stringify(request.policy) })
+  } else tx.run(SET_POLICY, { run, policy: keepPolicy(request.policy) })
   const id = live?.target ?? request.target
   const row = tx.get<ClaimedRow>(TAKE, { id, claimId, worker, now, alone: 1 })!
   if (!isTaken(tx, row, now)) return { claimed: null, inTheWay: run }

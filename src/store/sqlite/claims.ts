@@ -11,7 +11,7 @@ const CLAIM_COLUMNS = /* sql */ `
 const WORKS = sql('claim:worker', `SELECT 1 FROM worker WHERE id = :worker AND ended_at IS NULL`)
 const RUN = sql(
   'claim:run',
-  `SELECT id, status FROM run WHERE source = :source AND kind = 'crawl' AND status IN ${LIVE}`,
+  `SELECT id, status, reopened_at FROM run WHERE source = :source AND kind = 'crawl' AND status IN ${LIVE}`,
 )
 /** What this worker already holds under the ids it asks with: the answer of an earlier call got lost. */
 export const HELD = sql(
@@ -64,7 +64,7 @@ export const WAKE = sql(
   UPDATE run SET status = 'running', started_at = coalesce(started_at, :now), reopened_at = NULL,
                  resumed_at = CASE WHEN status = 'interrupted' THEN :now ELSE resumed_at END,
                  resumes = resumes + (status = 'interrupted')
-   WHERE id = :run AND status IN ('queued', 'interrupted')
+   WHERE id = :run AND (status IN ('queued', 'interrupted') OR reopened_at IS NOT NULL)
 `,
 )
 const SET_ASIDE = sql(
@@ -103,7 +103,7 @@ function claim(tx: Connection, request: ClaimRequest): Claimed[] {
   const { worker, source, claimIds, empty, alone } = request
   const held = tx.all<ClaimedRow>(HELD, { worker, claimIds: JSON.stringify(claimIds) })
   if (held.length > 0) return held.map((row) => toClaimed(row, source))
-  const run = tx.get<{ id: string; status: string }>(RUN, { source })
+  const run = tx.get<{ id: string; status: string; reopened_at: number | null }>(RUN, { source })
   if (!run || !tx.get(WORKS, { worker })) return []
 
   const now = Date.now()
@@ -121,7 +121,8 @@ function claim(tx: Connection, request: ClaimRequest): Claimed[] {
     })!
     if (isTaken(tx, row, now)) claimed.push(toClaimed(row, source))
   }
-  if (claimed.length > 0 && run.status !== 'running') tx.run(WAKE, { run: run.id, now })
+  const isNews = run.status !== 'running' || run.reopened_at !== null
+  if (claimed.length > 0 && isNews) tx.run(WAKE, { run: run.id, now })
   return claimed
 }
 

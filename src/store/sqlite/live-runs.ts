@@ -1,137 +1,67 @@
-import type { Policy } from '../../model/policy.ts'
-import { toRunWith, type BooksRow, type RunFactsRow } from '../rows.ts'
-import type { OnlyTarget, Store } from '../store.ts'
+import { toLiveRun, type BooksRow, type LiveRunRow, type TallyRow } from '../rows.ts'
+import type { Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
-import { readJson, type SqliteTargetRow } from './lists.ts'
 import { LIVE } from './runs.ts'
 
-// Three plain walks, put together here: a thousand runs take a few milliseconds. As one statement SQLite would sort
-// all its columns to group them.
-const RUNS = sql(
+// One walk along the live runs. A crawl comes once per group of its books, which are added up here: to group them SQLite
+// would sort all these columns.
+const LIVE_RUNS = sql(
   'runs:live',
   /* sql */ `
-  SELECT id, source, kind, status, policy, created_at, started_at, resumed_at, reopened_at, planned_at,
-         progress_done, progress_total, resumes, retries, retry_of
-    FROM run WHERE status IN ${LIVE}
+  SELECT r.id, r.source, r.kind, r.status, nullif(r.policy, '{}') AS policy, r.created_at, r.started_at,
+         r.resumed_at, r.reopened_at, r.planned_at, NULL AS finished_at, r.progress_done, r.progress_total,
+         r.resumes, r.retries, r.retry_of, NULL AS error,
+         b.planned, b.in_progress, b.done, b.failed, b.stuck, b.parked, b.pages, b.items_new, b.items_updated,
+         b.items_unchanged, b.skipped, b.refused, b.last_activity_at,
+         t.status AS target_status, CASE t.status WHEN 'in_progress' THEN t.worker_id END AS owner,
+         t.seq, t.page, t.page_target, t.errors, t.crashes_alone,
+         t.last_activity_at AS target_last_activity_at
+    FROM run r
+    LEFT JOIN tally b ON b.run_id = r.id
+    LEFT JOIN target t ON t.run_id = r.id AND r.kind = 'single'
+   WHERE r.status IN ${LIVE}
 `,
 )
-const BOOKS = sql(
-  'runs:live-books',
-  /* sql */ `
-  SELECT run_id, planned, in_progress, done, failed, stuck, parked, pages, items_new, items_updated,
-         items_unchanged, skipped, refused, last_activity_at
-    FROM tally WHERE run_id IN (SELECT id FROM run WHERE status IN ${LIVE})
-`,
-)
-const ONLY_TARGETS = sql(
-  'runs:live-targets',
-  /* sql */ `
-  SELECT t.id, t.run_id, t.status, t.worker_id, t.seq, t.page, t.page_target, t.next_url, t.last_item_id,
-         t.cursor, t.errors, t.crashes_alone, t.last_activity_at
-    FROM run r JOIN target t ON t.run_id = r.id
-   WHERE r.status IN ${LIVE} AND r.kind = 'single'
-`,
-)
+const COUNTS = [
+  'planned',
+  'in_progress',
+  'done',
+  'failed',
+  'stuck',
+  'parked',
+  'pages',
+  'items_new',
+  'items_updated',
+  'items_unchanged',
+  'skipped',
+  'refused',
+] as const satisfies (keyof TallyRow)[]
 
-type FactsRow = Omit<RunFactsRow, 'policy' | 'owner' | 'finished_at' | 'error'> & {
-  policy: string
-}
-type OnlyTargetRow = Pick<
-  SqliteTargetRow,
-  | 'id'
-  | 'run_id'
-  | 'status'
-  | 'worker_id'
-  | 'seq'
-  | 'page'
-  | 'page_target'
-  | 'next_url'
-  | 'last_item_id'
-  | 'cursor'
-  | 'errors'
-  | 'crashes_alone'
-  | 'last_activity_at'
->
-/** Of one group of a run. */
-type GroupRow = BooksRow & { run_id: string }
-
-const UNENDED = { finished_at: null, error: null }
-const NOTHING_YET: BooksRow = {
-  planned: 0,
-  in_progress: 0,
-  done: 0,
-  failed: 0,
-  stuck: 0,
-  parked: 0,
-  pages: 0,
-  items_new: 0,
-  items_updated: 0,
-  items_unchanged: 0,
-  skipped: 0,
-  refused: 0,
-  last_activity_at: null,
-}
+type Row = BooksRow & Omit<LiveRunRow, 'policy'> & { policy: string | null }
 
 export function liveRunVerbs(db: Database): Pick<Store, 'liveRuns'> {
   return {
     liveRuns: async () => {
-      const { runs, groups, targets } = db.snapshot((tx) => ({
-        runs: tx.many<FactsRow>(RUNS),
-        groups: tx.many<GroupRow>(BOOKS),
-        targets: tx.many<OnlyTargetRow>(ONLY_TARGETS),
-      }))
-      const booksOf = addUp(groups)
-      const targetOf = new Map(targets.map((row) => [row.run_id, readTarget(row)]))
-      const readPolicy = readingOnce<Policy>()
+      const byRun = new Map<string, Row>()
+      for (const row of db.read((tx) => tx.many<Row>(LIVE_RUNS))) {
+        const first = byRun.get(row.id)
+        if (first) addUp(first, row)
+        else byRun.set(row.id, row)
+      }
       // Ids sort by time: the newest first.
-      runs.sort((a, b) => (a.id < b.id ? 1 : -1))
-      return runs.map((row) => {
-        const target = targetOf.get(row.id) ?? null
-        const policy = readPolicy(row.policy)
-        const facts = { ...row, ...UNENDED, policy, owner: target?.worker ?? null }
-        return { run: toRunWith(facts, booksOf.get(row.id) ?? NOTHING_YET), target }
-      })
+      const newestFirst = [...byRun.values()].sort((a, b) => (a.id < b.id ? 1 : -1))
+      return newestFirst.map((row) => toLiveRun(parsed(row), row))
     },
   }
 }
 
-function readTarget(row: OnlyTargetRow): OnlyTarget {
-  return {
-    id: row.id,
-    status: row.status,
-    worker: row.status === 'in_progress' ? row.worker_id : null,
-    seq: row.seq,
-    page: row.page,
-    pageTarget: row.page_target,
-    next: row.next_url,
-    lastItemId: row.last_item_id,
-    cursor: readJson(row.cursor),
-    errors: row.errors,
-    crashesAlone: row.crashes_alone,
-    lastActivityAt: row.last_activity_at,
-  }
+function addUp(sum: Row, group: Row): void {
+  for (const name of COUNTS) sum[name] = (sum[name] ?? 0) + (group[name] ?? 0)
+  sum.last_activity_at = Math.max(sum.last_activity_at ?? 0, group.last_activity_at ?? 0)
 }
 
-function addUp(groups: readonly GroupRow[]): Map<string, BooksRow> {
-  const books = new Map<string, BooksRow>()
-  for (const group of groups) {
-    const sum = books.get(group.run_id)
-    if (!sum) books.set(group.run_id, group)
-    else for (const name of SUMMED) sum[name] += group[name]
-    if (sum) sum.last_activity_at = Math.max(sum.last_activity_at ?? 0, group.last_activity_at ?? 0)
-  }
-  return books
-}
-
-const { last_activity_at: _, ...COUNTS } = NOTHING_YET
-const SUMMED = Object.keys(COUNTS) as (keyof typeof COUNTS)[]
-
-/** Most runs are worked on with the same few policies: each text is read once. */
-function readingOnce<T>(): (text: string) => T {
-  const read = new Map<string, T>()
-  return (text) => {
-    let value = read.get(text)
-    if (value === undefined) read.set(text, (value = JSON.parse(text) as T))
-    return value
-  }
+/** Most have the default policy, which is not kept. */
+function parsed(row: Row): LiveRunRow {
+  const policy = row.policy === null ? null : (JSON.parse(row.policy) as LiveRunRow['policy'])
+  return Object.assign(row, { policy })
 }

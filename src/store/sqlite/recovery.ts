@@ -2,7 +2,7 @@ import { TARGET_AFTER } from '../../model/verdict.ts'
 import type { Held, Judgement, Store } from '../store.ts'
 import { record } from './audit.ts'
 import { sql, type Connection, type Database } from './database.ts'
-import { addOnlyTarget, insertRetry, readRun, RUN, type SqliteRunRow } from './runs.ts'
+import { addOnlyTarget, insertRetry, LIVE, readRun, RUN, type SqliteRunRow } from './runs.ts'
 import { book } from './tally.ts'
 import { readHeldTarget, type SqliteTargetRow } from './lists.ts'
 
@@ -32,7 +32,10 @@ const TAKE_BACK = sql(
 )
 const FAIL_RUN = sql(
   'recover:fail-run',
-  `UPDATE run SET status = 'failed', error = :because, finished_at = :now WHERE id = :run`,
+  /* sql */ `
+  UPDATE run SET status = 'failed', error = :because, finished_at = :now
+   WHERE id = :run AND status IN ${LIVE}
+`,
 )
 export function recoveryVerbs(db: Database): Pick<Store, 'heldBy' | 'applyJudgements'> {
   return {
@@ -81,8 +84,9 @@ function apply(
   if (!taken) return false
 
   book(tx, taken.run_id, taken.grp, { in_progress: -1, [status]: 1 }, now)
-  if (action === 'retry') {
-    tx.run(FAIL_RUN, { run: run.id, because, now })
+  // One that was cancelled meanwhile is not tried again.
+  const isRetried = action === 'retry' && tx.run(FAIL_RUN, { run: run.id, because, now }) > 0
+  if (isRetried) {
     insertRetry(tx, { id: newRun, of: run })
     addOnlyTarget(tx, newRun, target, now)
   }
@@ -97,7 +101,7 @@ function apply(
     target: target.id,
     evidence,
     before: { status: target.status, epoch, worker, page },
-    after: { status, ...(action === 'retry' && { newRun }) },
+    after: { status, ...(isRetried && { newRun }) },
   })
   return true
 }

@@ -10,7 +10,7 @@ import { book } from './tally.ts'
 
 const OTHER_LIVE = sql(
   'revert:other',
-  `SELECT 1 FROM run WHERE source = :source AND status IN ${LIVE} AND id <> :run`,
+  `SELECT 1 FROM run WHERE source = :source AND status IN ${LIVE} AND id <> :run AND id IS NOT :cancel`,
 )
 const CANCEL_RETRY = sql(
   'revert:retry',
@@ -23,7 +23,7 @@ const COME_BACK = sql(
   'revert:run',
   /* sql */ `
   UPDATE run SET status = :to, finished_at = NULL, error = NULL, reopened_at = :now
-   WHERE id = :run AND status = :from
+   WHERE id = :run
 `,
 )
 const RESTORE = sql(
@@ -76,7 +76,9 @@ export function revertVerbs(db: Database): Pick<Store, 'revert' | 'deleteRun'> {
 function revert(tx: Connection, asked: Revert): boolean {
   const { run, from, to, targets, cancel, undoes, actor, because } = asked
   const now = Date.now()
-  const { source, kind } = standingOfRun(tx, run)
+  const { source, kind, status: stands } = standingOfRun(tx, run)
+  // All that may speak against it comes before the first write.
+  if (stands !== from || tx.get(OTHER_LIVE, { source, run, cancel })) return false
   const deed = { at: now, actor, because, evidence: null, source, target: null }
   if (cancel !== null) {
     const why = `the run it follows, ${shortId(run)}, was taken back`
@@ -84,8 +86,7 @@ function revert(tx: Connection, asked: Revert): boolean {
     const [before, after] = [{ status: 'queued' }, { status: 'cancelled' }]
     record(tx, { ...deed, action: 'cancel', because: why, run: cancel, before, after })
   }
-  if (tx.get(OTHER_LIVE, { source, run })) return false
-  if (tx.run(COME_BACK, { run, from, to, now }) === 0) return false
+  tx.run(COME_BACK, { run, to, now })
   for (const { id, status, seq } of targets) {
     const row = tx.get<{ grp: string }>(RESTORE, { id, status, seq })
     if (row) book(tx, run, row.grp, { [status]: -1, planned: 1 }, now)

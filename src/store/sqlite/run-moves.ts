@@ -3,7 +3,7 @@ import { isLive } from '../../model/run.ts'
 import type { RunMove, Store } from '../store.ts'
 import { record } from './audit.ts'
 import { sql, type Connection, type Database } from './database.ts'
-import { addOnlyTarget, LIVE, refuseOtherLive, standingOfRun } from './runs.ts'
+import { addOnlyTarget, LIVE, lookAtRun, refuseOtherLive, standingOfRun } from './runs.ts'
 import { book } from './tally.ts'
 
 const MOVE = sql(
@@ -46,6 +46,7 @@ export function runMoveVerbs(db: Database): Pick<Store, 'moveRun' | 'retryRun'> 
     retryRun: ({ run, newRun, actor, because }) =>
       db.write('retry', (tx) => {
         const { source, kind, status } = standingOfRun(tx, run)
+        if (lookAtRun(tx, newRun)) return // asked again
         refuseOtherLive(tx, source, run)
         const now = Date.now()
         if (
@@ -68,8 +69,9 @@ export function runMoveVerbs(db: Database): Pick<Store, 'moveRun' | 'retryRun'> 
 export function moveRun(tx: Connection, asked: RunMove): boolean {
   const { run, to, actor, action, because, evidence } = asked
   const now = Date.now()
-  const { source, status } = standingOfRun(tx, run)
-  if (!move(tx, asked, now)) return false
+  const stands = lookAtRun(tx, run)
+  if (!stands || !move(tx, asked, now)) return false
+  const { source, status } = stands
   const deed = { at: now, actor, action, because, evidence }
   record(tx, { ...deed, source, run, target: null, before: { status }, after: { status: to } })
   return true

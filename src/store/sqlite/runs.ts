@@ -1,8 +1,17 @@
 import { AlreadyRunning, NotFound, UsageError } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
+import type { Policy } from '../../model/policy.ts'
 import type { RunKind, RunStatus } from '../../model/run.ts'
 import type { NewTarget } from '../../model/target.ts'
-import { checkTargets, toCounts, toListing, toRun, type RunRow, type TallyRow } from '../rows.ts'
+import {
+  checkTargets,
+  keepPolicy,
+  toCounts,
+  toListing,
+  toRun,
+  type RunRow,
+  type TallyRow,
+} from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { book, SUMS, type Change } from './tally.ts'
@@ -123,7 +132,7 @@ export function runVerbs(db: Database): RunVerbs {
           id,
           source,
           kind,
-          policy: JSON.stringify(policy),
+          policy: keepPolicy(policy),
           now,
           retries: 0,
           retryOf: null,
@@ -149,7 +158,7 @@ export function runVerbs(db: Database): RunVerbs {
 
     setPolicy: (run, policy) =>
       db.write('policy', (tx) => {
-        tx.run(SET_POLICY, { run, policy: JSON.stringify(policy) })
+        tx.run(SET_POLICY, { run, policy: keepPolicy(policy) })
       }),
 
     liveRun: async (source) => oneRun(db.read((tx) => tx.get<SqliteRunRow>(LIVE_RUN, { source }))),
@@ -222,8 +231,13 @@ export function addOnlyTarget(
 type RunStanding = { source: string; kind: RunKind; status: RunStatus; planned_at: number | null }
 
 /** Where a run stands, for those who are about to move it. */
+export function lookAtRun(tx: Connection, run: string): RunStanding | undefined {
+  return tx.get<RunStanding>(STANDING, { run })
+}
+
+/** The same for those who need it to be there. */
 export function standingOfRun(tx: Connection, run: string): RunStanding {
-  const found = tx.get<RunStanding>(STANDING, { run })
+  const found = lookAtRun(tx, run)
   if (!found) throw new NotFound(`run ${run}`, '`unstuck runs` lists them.')
   return found
 }
@@ -237,14 +251,14 @@ export function refuseOtherLive(tx: Connection, source: string, run: string): vo
 /** A queued run that follows another which died with nothing done. */
 export function insertRetry(
   tx: Connection,
-  retry: { id: string; of: { id: string; source: string; policy: unknown; retries: number } },
+  retry: { id: string; of: { id: string; source: string; policy: Policy; retries: number } },
 ): void {
   const { id, of } = retry
   tx.run(INSERT, {
     id,
     source: of.source,
     kind: 'single',
-    policy: JSON.stringify(of.policy),
+    policy: keepPolicy(of.policy),
     now: Date.now(),
     retries: of.retries + 1,
     retryOf: of.id,

@@ -90,7 +90,10 @@ test('sentences wrap between words, and a command to copy stays whole', () => {
     { text: 'directory', ink: 'strong' },
     ': two targets failed. See `unstuck show 4f2a91bc`.',
   )
-  assert.equal(paper.toString(), '- directory: two targets failed. See\n  `unstuck show 4f2a91bc`.\n')
+  assert.equal(
+    paper.toString(),
+    '- directory: two targets failed. See\n  `unstuck show 4f2a91bc`.\n',
+  )
 })
 
 test('scraped text cannot act, wherever a command puts it', () => {
