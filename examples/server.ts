@@ -7,8 +7,9 @@ import { open, recoverOnStart } from '../src/index.ts' // in your project: from 
 
 const recovered = recoverOnStart()
 
-const server = createServer(async (request, response) => {
-  response.end(request.url === '/stuck' ? JSON.stringify(await stuck()) : 'hello\n')
+const server = createServer((request, response) => {
+  if (request.url !== '/stuck') response.end('hello\n')
+  else void stuck().then((counts) => response.end(JSON.stringify(counts)))
 })
 server.listen(Number(process.env['PORT'] ?? 8080), () => {
   const { port } = server.address() as { port: number }

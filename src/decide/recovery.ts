@@ -113,7 +113,7 @@ function withoutOwner({ run }: Snapshot, policy: Policy, now: Millis): Decision 
   const isStale =
     run.status === 'running' && policy.staleAfterMs !== null && idle > policy.staleAfterMs
   if (isStale && policy.onStale === 'fail') {
-    const limit = inWords(policy.staleAfterMs!)
+    const limit = inWords(policy.staleAfterMs)
     return verdict('fail', `no known owner for ${inWords(idle)}, longer than staleAfter ${limit}`)
   }
   if (run.hasProgress) return verdict('resumable', 'nobody works on it, but it has progress: kept')

@@ -141,8 +141,9 @@ export function optionOf(field: string): string {
 
 /** As it counts for the targets of a group. */
 export function policyOfGroup(policy: Policy, group: string | null): Policy {
-  const own = group !== null && policy.groups && Object.hasOwn(policy.groups, group)
-  return own ? { ...policy, ...policy.groups![group] } : policy
+  const { groups } = policy
+  if (group === null || groups === null || !Object.hasOwn(groups, group)) return policy
+  return { ...policy, ...groups[group] }
 }
 
 /** The policy that options make of a base, and every mistake in them at once. */

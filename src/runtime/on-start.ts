@@ -35,7 +35,7 @@ const TIMEOUT_MS = 30_000
  * beside the start, ends by itself, and never throws.
  */
 export async function recoverOnStart(options: RecoverOnStartOptions = {}): Promise<StartReport> {
-  const say = options.log ?? ((line: string) => console.log(`[unstuck] ${line}`))
+  const say = options.log ?? ((line: string) => process.stdout.write(`[unstuck] ${line}\n`))
   const log = (line: string): void => {
     try {
       say(line)

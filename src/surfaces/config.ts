@@ -44,7 +44,7 @@ export type Settings = {
   /** Defaults, then the preset, then what the crawl itself asks for, then the config's word on this source. */
   policyFor(source: string, own?: PolicyOptions): Policy
   /** What counts for a run now: what was kept with it, and the config's word on top, which may be newer. */
-  policyOf(run: Run): Policy
+  readonly policyOf: (run: Run) => Policy
   /** The same setting by setting, each with where it comes from. Without `kept`: for a run that starts now. */
   settingsOf(source: string, kept?: Policy): PolicySetting[]
   /** Sources that the config has a word on. */

@@ -467,8 +467,8 @@ async function assertVerdict(door: Door, set: Set, scene: Scene, row: Row): Prom
   else {
     const [verdict] = verdicts
     assert.equal(verdict?.action, row.verdict.action, JSON.stringify(verdicts))
-    assert.match(verdict!.because, row.verdict.because)
-    assert.equal(verdict!.applied, row.verdict.applied)
+    assert.match(verdict.because, row.verdict.because)
+    assert.equal(verdict.applied, row.verdict.applied)
     assert.equal(verdicts.filter(({ action }) => action === row.verdict!.action).length, 1)
   }
   const run = (await store.run(scene.run))!

@@ -5,7 +5,7 @@ import { LIVE } from './runs.ts'
 
 // One walk along the live runs. A crawl comes once per group of its books, which are added up here: to group them SQLite
 // would sort all these columns.
-const LIVE_RUNS = sql(
+export const LIVE_RUNS = sql(
   'runs:live',
   /* sql */ `
   SELECT r.id, r.source, r.kind, r.status, nullif(r.policy, '{}') AS policy, r.created_at, r.started_at,

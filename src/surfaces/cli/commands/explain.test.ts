@@ -111,7 +111,7 @@ describe('explain', { concurrency: 2 }, () => {
     const dead = await explained(op, young)
     assert.match(dead['What is known']!, /^Nobody works on it\./)
     assert.match(dead['Verdict']!, /^abandon: nobody works on it, 25 h old/)
-    assert.match(dead['By this policy']!, /abandonAfter +1d +default autoClean +false +default/)
+    assert.match(dead['By this policy']!, /abandonAfter +24h +default autoClean +false +default/)
     assert.match(
       (await explained(op, kept.run))['Verdict']!,
       /^resumable: .* it has progress: kept/,
