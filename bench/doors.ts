@@ -69,7 +69,7 @@ async function medianOf(work: (n: number) => Promise<unknown>): Promise<number> 
 async function rawSqlite(url: string): Promise<number> {
   using db = new DatabaseSync(url.slice('sqlite:'.length))
   const statement = db.prepare(sqlite.LIVE_RUNS.text)
-  return medianOf(async () => statement.all())
+  return await medianOf(async () => statement.all())
 }
 
 async function rawPostgres(url: string): Promise<number> {

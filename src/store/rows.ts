@@ -70,8 +70,9 @@ export type RunFactsRow = {
   finished_at: number | null
   progress_done: number | null
   progress_total: number | null
-  resumes: number
-  retries: number
+  /** Null is zero, as in the books. */
+  resumes: number | null
+  retries: number | null
   retry_of: string | null
   error: string | null
   owner: string | null
@@ -99,8 +100,8 @@ function toRunWith(row: RunFactsRow, books: BooksRow): Run {
       row.progress_total === null
         ? null
         : { done: row.progress_done ?? 0, total: row.progress_total },
-    resumes: row.resumes,
-    retries: row.retries,
+    resumes: row.resumes ?? 0,
+    retries: row.retries ?? 0,
     retryOf: row.retry_of,
     error: row.error,
     owner: row.owner,
@@ -108,30 +109,29 @@ function toRunWith(row: RunFactsRow, books: BooksRow): Run {
   }
 }
 
-/** A live run, and the one target of a run that has only one: both in one row. */
+/** A live run, and the one target of a run that has only one: both in one row. Null is zero. */
 export type LiveRunRow = RunFactsRow & {
   /** Null: there is none. */
   target_status: TargetStatus | null
-  seq: number
-  page: number
+  seq: number | null
+  page: number | null
   page_target: number | null
-  errors: number
-  crashes_alone: number
+  errors: number | null
+  crashes_alone: number | null
   target_last_activity_at: number
 }
 
 export function toLiveRun(row: LiveRunRow, books: BooksRow): LiveRun {
-  const { target_status: status, owner: worker, seq, page, errors } = row
   return {
     run: toRunWith(row, books),
-    target: status && {
-      status,
-      worker,
-      seq,
-      page,
+    target: row.target_status && {
+      status: row.target_status,
+      worker: row.owner,
+      seq: row.seq ?? 0,
+      page: row.page ?? 0,
       pageTarget: row.page_target,
-      errors,
-      crashesAlone: row.crashes_alone,
+      errors: row.errors ?? 0,
+      crashesAlone: row.crashes_alone ?? 0,
       lastActivityAt: row.target_last_activity_at,
     },
   }

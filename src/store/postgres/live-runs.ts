@@ -9,14 +9,15 @@ export const LIVE_RUNS = sql(
   'runs:live-facts',
   /* sql */ `
   SELECT r.id, r.source, r.kind, r.status, nullif(r.policy, '{}') AS policy, r.progress_done,
-         r.progress_total, r.resumes, r.retries, r.retry_of, ${ms('r.created_at')} AS created_at,
+         r.progress_total, nullif(r.resumes, 0) AS resumes, nullif(r.retries, 0) AS retries, r.retry_of, ${ms('r.created_at')} AS created_at,
          ${ms('r.started_at')} AS started_at, ${ms('r.resumed_at')} AS resumed_at,
          ${ms('r.reopened_at')} AS reopened_at, ${ms('r.planned_at')} AS planned_at,
          NULL AS finished_at, NULL AS error, t.*
     FROM (SELECT * FROM unstuck.run WHERE status IN ${LIVE} ORDER BY id DESC) AS r
     LEFT JOIN LATERAL (
       SELECT status AS target_status, CASE status WHEN 'in_progress' THEN worker_id END AS owner,
-             seq, page, page_target, errors, crashes_alone,
+             nullif(seq, 0) AS seq, nullif(page, 0) AS page, page_target,
+             nullif(errors, 0) AS errors, nullif(crashes_alone, 0) AS crashes_alone,
              ${ms('last_activity_at')} AS target_last_activity_at
         FROM unstuck.target WHERE run_id = r.id AND r.kind = 'single'
        ORDER BY key LIMIT 1 -- it has only one; so the index is walked, whatever the statistics say

@@ -14,6 +14,7 @@ import {
   SOURCE,
   startCrawl,
 } from '../../testing/cast.ts'
+import { newId } from '../../model/id.ts'
 import { sqliteEngine as engine } from '../../testing/sqlite-engine.ts'
 import type { Store } from '../store.ts'
 
@@ -94,6 +95,42 @@ async function everyVerb(store: Store): Promise<void> {
       await store.runs({ source, status: status && 'running', limit: 5 })
     }
   }
-  await store.audit({ run, limit: 5 })
+  for (const newestFirst of [true, false]) {
+    await store.audit({ run, newestFirst, limit: 5 })
+    await store.audit({ newestFirst, since: 1, limit: 5 })
+  }
   await store.retire(dead)
+  await everyDeed(store, run)
+}
+
+/** What people do. `targetsEnding` reads all targets, for a person who typed a short id. */
+async function everyDeed(store: Store, run: string): Promise<void> {
+  const deed = { actor: 'a', because: 'b' }
+  const move = {
+    run,
+    to: 'cancelled',
+    action: 'cancel',
+    evidence: null,
+    only: {},
+    ...deed,
+  } as const
+  await store.liveRuns()
+  await store.moveRun({ ...move, to: 'interrupted', only: { lastActivityAt: 1, unheld: true } })
+  await store.setAside({
+    targets: [(await store.targets(run, { limit: 1 })).items[0]!.id],
+    ...deed,
+  })
+  await store.moveRun(move)
+  const again = { run, action: 'resume', statuses: ['parked'], reopen: true, ...deed } as const
+  await store.replan({ ...again, dryRun: true })
+  await store.replan({ ...again, dryRun: false })
+  await store.moveRun(move)
+  const back = { run, from: 'cancelled', to: 'interrupted', targets: [], undoes: 'cancel' } as const
+  await store.revert({ ...back, cancel: null, ...deed })
+  const [target] = (await store.targets(run, { limit: 1 })).items
+  await store.rewind({ target: target!.id, to: 0, next: null, cursor: null, ...deed })
+  await store.moveRun(move)
+  await store.retryRun({ run, newRun: newId(), ...deed })
+  await store.deleteRun({ run, withItems: false, ...deed })
+  await store.auditCounts({ since: 1 })
 }
