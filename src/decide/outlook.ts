@@ -32,7 +32,9 @@ export function outlook(
         policy: ['maxSilenceMs', 'maxDurationMs', 'onStalled'],
         changes: [
           'A saved page makes it well again, unless it is maxDuration that is over.',
-          "With `onStalled: 'resume'` or `'fail'` in its policy it would be stopped by itself; as it is, people are told.",
+          policy.onStalled === 'alert'
+            ? "With `onStalled: 'resume'` or `'fail'` in its policy it would be stopped by itself; as it is, people are told."
+            : `Its targets that stand still for too long are stopped one by one: the policy says ${policy.onStalled}.`,
         ],
       }
     case 'resume':

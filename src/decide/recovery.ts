@@ -89,8 +89,10 @@ function withOwnerLost({ run, target }: Snapshot, owner: Reading, policy: Policy
       `it took down ${target.crashesAlone} workers that held nothing else; ${owner.because}`,
     )
   }
-  if (target ? target.hasProgress : run.hasProgress) {
-    if (policy.onCrash === 'resume') {
+  // A crawl goes on whatever becomes of single targets: those are judged by themselves.
+  const isWhole = target === null && run.kind === 'crawl'
+  if (hasSomething(run, target)) {
+    if (policy.onCrash === 'resume' || isWhole) {
       const from = target ? `after page ${target.page}` : 'from its last saved pages'
       return verdict('resume', `${owner.because}; goes on ${from}`)
     }
@@ -103,6 +105,12 @@ function withOwnerLost({ run, target }: Snapshot, owner: Reading, policy: Policy
         'fail',
         `process ended unexpectedly with nothing done, ${run.retries + 1} times: ${owner.because}`,
       )
+}
+
+/** Of a target in a crawl its own pages count; a run with one target may also have said how far it is. */
+function hasSomething(run: Snapshot['run'], target: Snapshot['target']): boolean {
+  if (target && run.kind === 'crawl') return target.hasProgress
+  return run.hasProgress || (target?.hasProgress ?? false)
 }
 
 function withoutOwner({ run }: Snapshot, policy: Policy, now: Millis): Decision {

@@ -89,10 +89,18 @@ export class Caretaker {
     })
     await this.#beat()
     await this.#beat()
-    await this.#recover().catch((error: unknown) => this.#trouble(error))
+    await this.#recover().catch((error: unknown) => this.#complain(error))
     this.#loops = Promise.all([
-      this.#every(heartbeatMs, () => this.#beat()),
-      this.#every(SWEEP_MS, () => this.#recover()),
+      this.#every(
+        heartbeatMs,
+        () => this.#beat(),
+        (error) => this.#trouble(error),
+      ),
+      this.#every(
+        SWEEP_MS,
+        () => this.#recover(),
+        (error) => this.#complain(error),
+      ),
       this.#monitor(),
     ])
     return presence
@@ -107,7 +115,11 @@ export class Caretaker {
     await this.#presence?.release()
   }
 
-  async #every(ms: number, act: () => Promise<void>): Promise<void> {
+  async #every(
+    ms: number,
+    act: () => Promise<void>,
+    onError: (error: unknown) => void,
+  ): Promise<void> {
     const { signal } = this.#stopping
     // A steady pace: the time an act takes counts, a late one is not made up for.
     for (let next = this.#clock.now() + ms; ; next = Math.max(next + ms, this.#clock.now())) {
@@ -116,7 +128,7 @@ export class Caretaker {
       try {
         await act()
       } catch (error) {
-        this.#trouble(error)
+        onError(error)
       }
     }
   }
@@ -183,8 +195,12 @@ export class Caretaker {
     const { monitorEveryMs, graceMs } = this.#options
     await this.#clock.sleep(graceMs, this.#stopping.signal)
     if (this.#stopping.signal.aborted) return
-    await this.#look().catch((error: unknown) => this.#trouble(error))
-    await this.#every(monitorEveryMs, () => this.#look())
+    await this.#look().catch((error: unknown) => this.#complain(error))
+    await this.#every(
+      monitorEveryMs,
+      () => this.#look(),
+      (error) => this.#complain(error),
+    )
   }
 
   async #look(): Promise<void> {
@@ -198,6 +214,17 @@ export class Caretaker {
   #judge(): Judge {
     const sinceGap = this.#clock.now() - this.#steadySince
     return { beatsInARow: this.#beatsInARow, steadyForMs: Math.min(sinceGap, this.#serverUpMs) }
+  }
+
+  #complaint = ''
+
+  /** An error in recovery is said, once, and stops nobody's work. */
+  #complain(error: unknown): void {
+    if (error instanceof UnstuckError && error.code === 'E_DB_UNREACHABLE')
+      return this.#trouble(error)
+    const message = `recovery: ${messageOf(error)}`
+    if (message !== this.#complaint) this.#host.emit({ type: 'store_trouble', message })
+    this.#complaint = message
   }
 
   /** The store is away: said once, then work goes on trying. Anything else is beyond repair here. */

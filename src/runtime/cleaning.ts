@@ -13,7 +13,7 @@ import {
   type JudgedRun,
   type PolicyOf,
 } from './judgement.ts'
-import { applyToRun, runVerdict, type Door } from './recovery.ts'
+import { applyToRun, listen, runVerdict, type Door } from './recovery.ts'
 
 export type Summed = {
   readonly total: number
@@ -35,8 +35,8 @@ export async function sumUp(
   const judged = judgeRuns(live, roll, look)
   const isDead = ({ decision }: JudgedRun): boolean => decision.action === 'abandon'
   // Without progress there is nothing to go on from: it waits for a worker, as one that is queued does.
-  const isActive = ({ run, decision }: JudgedRun): boolean =>
-    ['leave', 'alert'].includes(decision.action) || !hasProgress(run)
+  const isActive = ({ run, decision, owner }: JudgedRun): boolean =>
+    (owner !== null && !isLost(owner.reading)) || decision.action === 'leave' || !hasProgress(run)
   return {
     total: judged.length,
     dead: judged.filter(isDead),
@@ -81,6 +81,7 @@ async function cleanOne(door: Door, judged: JudgedRun): Promise<boolean> {
   if (judged.run.counts.targets.in_progress === 0)
     return applyToRun(door, { ...judged, owner: null })
   // Its worker is lost and nobody has recovered it: its claims are taken back first, fenced as every recovery is.
+  await listen(store)
   await letGo(store, door.actor, judged)
   const run = await store.run(judged.run.id)
   if (!run || run.counts.targets.in_progress > 0 || hasProgress(run)) return false

@@ -27,6 +27,11 @@ export function absoluteAddress(address: string, folder: string): string {
 
 /** Where one's own code finds its database: as given, else UNSTUCK_DB, else the default. */
 export function databaseAddress(given: string | undefined): string {
-  const address = given ?? process.env['UNSTUCK_DB'] ?? 'sqlite:.unstuck/unstuck.db'
+  const address = given || process.env['UNSTUCK_DB'] || 'sqlite:.unstuck/unstuck.db'
   return absoluteAddress(address, configFolder(process.cwd()))
+}
+
+/** Whether anything can be at an address: a server is asked, a file is looked for. */
+export function isDatabaseThere(address: string): boolean {
+  return !address.startsWith('sqlite:') || existsSync(address.slice('sqlite:'.length))
 }

@@ -1,5 +1,6 @@
 import { decide, type Snapshot } from '../decide/recovery.ts'
 import { readSign, STEADY, withProgress, type Judge, type Reading } from '../decide/sign.ts'
+import type { WorkerId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
@@ -125,16 +126,18 @@ function evidenceOf(run: Run, owner: Owner | null, now: Millis): RunEvidence {
   }
 }
 
-/** The same for one run, looked up now. */
+/** The same for one run, looked up now. `self`: who asks, and does not count. */
 export async function judgeRun(
   store: Store,
   run: Run,
-  { judge = STEADY, policyOf = storedPolicy, forgetLost = false }: Partial<Look> = {},
+  options: Partial<Look> & { readonly self?: WorkerId } = {},
 ): Promise<JudgedRun<Target>> {
+  const { judge = STEADY, policyOf = storedPolicy, forgetLost = false, self } = options
   const [target] = run.kind === 'single' ? (await store.targets(run.id, { limit: 1 })).items : []
   const judged = { run, target: target ? await asJudged(store, target) : null }
   const look = { now: await store.now(), judge, policyOf, forgetLost }
-  return judgeRuns([judged], await store.workers(), look)[0]!
+  const roll = (await store.workers()).filter(({ worker }) => worker.id !== self)
+  return judgeRuns([judged], roll, look)[0]!
 }
 
 /** More than any process holds at once. */

@@ -2,13 +2,13 @@ import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../model/errors.ts'
 import { shortId } from '../model/id.ts'
-import { doneOf } from '../model/run.ts'
+import { doneOf, type Run } from '../model/run.ts'
 import { inWords, parseDuration, type Duration } from '../model/time.ts'
 import { sayVerdict, type Verdict } from '../model/verdict.ts'
 import { openStore } from '../store/open.ts'
-import { databaseAddress } from './config-file.ts'
+import { databaseAddress, isDatabaseThere } from './config-file.ts'
 import type { JudgedRun } from './judgement.ts'
-import { recover, type Recovery } from './recovery.ts'
+import { recover } from './recovery.ts'
 
 export type RecoverOnStartOptions = {
   /** `sqlite:PATH` or `postgres://…`; else UNSTUCK_DB, else `sqlite:.unstuck/unstuck.db`. */
@@ -16,69 +16,83 @@ export type RecoverOnStartOptions = {
   /** Recovery is given up after this long; the server has started anyhow. */
   timeout?: Duration
   /** Says each active run and each verdict. */
-  log?: (line: string) => void
+  log?: (line: string) => unknown
   /** Only look. */
   dryRun?: boolean
 }
 
 export type StartReport = {
-  readonly active: readonly JudgedRun['run'][]
+  /** Every live run, as it was found. */
+  readonly active: readonly Run[]
   readonly verdicts: readonly Verdict[]
   /** Why it did not come to its end; null when it did. */
   readonly error: string | null
 }
 
 const TIMEOUT_MS = 30_000
+/** What a timer can wait at most. */
+const TIMER_MAX_MS = 2 ** 31 - 1
 
 /**
  * For any server, when it starts: recovers what is dead, and says what it saw and did. Do not wait for it; it runs
  * beside the start, ends by itself, and never throws.
  */
 export async function recoverOnStart(options: RecoverOnStartOptions = {}): Promise<StartReport> {
-  const say = options.log ?? ((line: string) => process.stdout.write(`[unstuck] ${line}\n`))
-  const log = (line: string): void => {
-    try {
-      say(line)
-    } catch {
-      // A log that fails must not stop a server.
-    }
-  }
+  const log = harmless(options.log ?? ((line) => process.stdout.write(`[unstuck] ${line}\n`)))
+  const timeoutMs = parseDuration(options.timeout ?? TIMEOUT_MS) ?? TIMEOUT_MS
+  // What was seen and done so far is told, however it ends.
+  const seen: { active: Run[]; verdicts: Verdict[] } = { active: [], verdicts: [] }
+  const over = new AbortController()
   try {
-    const recovery = await withinTime(
-      parseDuration(options.timeout ?? TIMEOUT_MS) ?? TIMEOUT_MS,
-      recoverAt(databaseAddress(options.db), options.dryRun ?? false, log),
-    )
-    const { active, verdicts } = recovery
-    return { active: active.map(({ run }) => run), verdicts, error: null }
+    await withinTime(timeoutMs, recoverAt(options, log, seen, over.signal))
+    return { ...seen, error: null }
   } catch (error) {
+    over.abort()
     const message = messageOf(error)
     log(`recovery at the start did not come to its end: ${message}`)
-    return { active: [], verdicts: [], error: message }
+    return { active: [...seen.active], verdicts: [...seen.verdicts], error: message }
   }
 }
 
 async function recoverAt(
-  address: string,
-  dryRun: boolean,
+  { db, dryRun = false }: RecoverOnStartOptions,
   log: (line: string) => void,
-): Promise<Recovery> {
-  const store = await openStore(address, { connections: 2 })
+  seen: { active: Run[]; verdicts: Verdict[] },
+  over: AbortSignal,
+): Promise<void> {
+  const address = databaseAddress(db)
+  if (!isDatabaseThere(address)) return log('nothing has run yet: there is nothing to recover')
+  const store = await openStore(address, { connections: 4 })
   try {
     const door = { store, actor: `start of process ${process.pid} on ${hostname()}` }
+    const tell = (verdicts: readonly Verdict[]): void => {
+      const news = verdicts.filter((verdict) => !seen.verdicts.some((one) => isSame(one, verdict)))
+      for (const verdict of news) log(sayVerdict(verdict))
+      seen.verdicts.push(...news)
+    }
     const first = await recover(door, { dryRun, runs: dryRun })
     for (const judged of first.active) log(describe(judged))
     if (first.active.length === 0) log('no run is active')
-    for (const verdict of first.verdicts) log(sayVerdict(verdict))
-    if (dryRun) return first
+    seen.active.push(...first.active.map(({ run }) => run))
+    tell(first.verdicts)
+    if (dryRun) return
     // What has shown no sign at all may be about to: others start at the same moment.
     const graces = first.active.filter(({ owner }) => !owner).map(({ policy }) => policy.graceMs)
-    await sleep(Math.max(0, ...graces), undefined, { ref: false })
-    const { verdicts } = await recover(door)
-    for (const verdict of verdicts) log(sayVerdict(verdict))
-    return { active: first.active, verdicts: [...first.verdicts, ...verdicts] }
+    await sleep(Math.max(0, ...graces), undefined, { ref: false, signal: over })
+    tell((await recover(door)).verdicts)
   } finally {
     await store.close()
   }
+}
+
+/** The same word about the same thing; what was done is always news. */
+function isSame(a: Verdict, b: Verdict): boolean {
+  return !b.applied && a.run === b.run && a.target === b.target && a.action === b.action
+}
+
+/** A log that fails, now or later, must not stop a server. */
+function harmless(log: (line: string) => unknown): (line: string) => void {
+  return (line) => void Promise.try(() => log(line)).catch(() => {})
 }
 
 function describe({ run, owner, evidence }: JudgedRun): string {
@@ -92,7 +106,7 @@ async function withinTime<T>(ms: number, work: Promise<T>): Promise<T> {
   const timer = setTimeout(
     () =>
       reject(new Error(`it took longer than ${inWords(ms)}; it is tried again at the next start`)),
-    ms,
+    Math.min(ms, TIMER_MAX_MS),
   )
   // The loser of the race must not end the process when it fails later.
   work.catch(() => {})

@@ -5,7 +5,7 @@ import type { UnstuckEvent } from '../model/event.ts'
 import { newId } from '../model/id.ts'
 import { DEFAULT_POLICY, makePolicy, type PolicyOptions } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
-import type { Target } from '../model/target.ts'
+import type { Cursor, Target } from '../model/target.ts'
 import { inWords, parseDuration, type Duration } from '../model/time.ts'
 import type { Verdict } from '../model/verdict.ts'
 import { openStore } from '../store/open.ts'
@@ -18,7 +18,7 @@ import { explainRun, explainTarget, type Explanation } from './explain.ts'
 import { isLost, judgeRun, type JudgedRun, type Owner } from './judgement.ts'
 import { caretaking } from './monitor.ts'
 import { adviseStart } from './pre-start.ts'
-import { moveOf, recover, type Door } from './recovery.ts'
+import { moveOf, recover, type Door, type RecoverOptions } from './recovery.ts'
 import { RunHandle } from './run-handle.ts'
 import { SignsOfLife } from './signs-of-life.ts'
 import {
@@ -46,7 +46,14 @@ export type OpenOptions = {
 }
 
 /** `run`: what it is about; `owner`: who has it, since when it beats, and its last sign of life. */
-export type Check = { action: StartAction; because: string; run?: Run; owner?: Owner }
+export type Check = {
+  action: StartAction
+  because: string
+  run?: Run
+  owner?: Owner
+  /** Where a run with one target goes on. */
+  cursor?: Cursor
+}
 
 /** A run and what can be said about it: the verdict, its reason, and the evidence. */
 export type SummedRun = Run &
@@ -102,8 +109,15 @@ export class Unstuck {
   /** The pre-start check. It advises; `begin` decides, atomically. `age`: instead of the policy's `abandonAfter`. */
   async check(source: string, options: { age?: Duration } = {}): Promise<Check> {
     const advice = await adviseStart(this.#door, source, ageOf(options.age))
-    const { action, because, run, owner } = advice
-    return { action, because, ...(run && { run }), ...(owner && { owner }) }
+    const { action, because, run, owner, target } = advice
+    const cursor = target && target.seq > 0 ? cursorOf(target) : null
+    return {
+      action,
+      because,
+      ...(run && { run }),
+      ...(owner && { owner }),
+      ...(cursor && { cursor }),
+    }
   }
 
   /** Starts or resumes the source's run, atomically; throws `AlreadyRunning` when somebody lives and works on it. */
@@ -142,10 +156,9 @@ export class Unstuck {
   }
 
   /** Judges every run and claim and recovers what is dead. With `dryRun` it only says what it would do. */
-  async recover(options: { dryRun?: boolean } = {}): Promise<Verdict[]> {
+  async recover(options: RecoverOptions = {}): Promise<Verdict[]> {
     const { worker } = this.#options
-    const { dryRun = false } = options
-    return (await recover(this.#door, { dryRun, self: worker })).verdicts
+    return (await recover(this.#door, { ...options, self: worker })).verdicts
   }
 
   /** Every live run, by what can be said about it now. */
@@ -310,13 +323,18 @@ export class Unstuck {
   }
 }
 
+function cursorOf({ seq, page, pageTarget, next, lastItemId, cursor }: Cursor): Cursor {
+  return { seq, page, pageTarget, next, lastItemId, cursor }
+}
+
 function toSummedRun({ run, target, decision, owner, evidence }: JudgedRun): SummedRun {
   return {
     ...run,
     decision,
     evidence,
     heldBy: owner,
-    checkpoint: target && { page: target.page, pageTarget: target.pageTarget },
+    checkpoint:
+      target && target.seq > 0 ? { page: target.page, pageTarget: target.pageTarget } : null,
   }
 }
 

@@ -40,7 +40,7 @@ export type Recovery = {
 /** Judges every live run and every claim, and does what the verdicts say, but for those that are left to a person. */
 export async function recover(door: Door, options: RecoverOptions = {}): Promise<Recovery> {
   const { store, policyOf = storedPolicy } = door
-  const judge = options.judge ?? (await listen(store, options.clock ?? REAL_CLOCK))
+  const judge = options.judge ?? (await listen(store, options.clock))
   const active = await lookAt(store, { judge, policyOf })
   const targets = await sweep(store, {
     judge,
@@ -70,17 +70,16 @@ async function lookAt(
  * Who has only just come cannot tell silence from an outage that is just over, so it listens for two beats before it
  * believes missing heartbeats. What the kernel proves needs no wait.
  */
-async function listen(store: Store, clock: Clock): Promise<Judge> {
+export async function listen(store: Store, clock: Clock = REAL_CLOCK): Promise<Judge> {
   const doubtful = (await store.workers()).filter(
     ({ evidence }) => isLost(readSign(evidence, STEADY)) && !isProven(evidence),
   )
   const beat = Math.max(0, ...doubtful.map(({ worker }) => worker.heartbeatMs))
-  if (beat > 0) await clock.sleep(Math.min(2 * beat + LISTEN_SLACK_MS, LISTEN_MAX_MS))
+  if (beat > 0) await clock.sleep(2 * beat + LISTEN_SLACK_MS)
   return STEADY
 }
 
 const LISTEN_SLACK_MS = 200
-const LISTEN_MAX_MS = 5_000
 
 function isPartial({ olderThanMs, sources = [], groups = [] }: RecoverOptions): boolean {
   return olderThanMs !== undefined || sources.length > 0 || groups.length > 0
@@ -142,7 +141,8 @@ export function moveOf({ actor }: Door, judged: JudgedRun): RunMove | undefined 
   const to = RUN_AFTER[decision.action]
   if (to !== 'interrupted' && to !== 'failed' && to !== 'abandoned') return undefined
   const { status, lastActivityAt } = run
-  const only = owner ? { status } : { status, lastActivityAt, unheld: true }
+  // Of a run that is worked on, the attempt that was judged; else all that was seen of it.
+  const only = owner ? { status, resumes: run.resumes } : { status, lastActivityAt, unheld: true }
   return { run: run.id, to, ...decision, evidence, actor, only }
 }
 

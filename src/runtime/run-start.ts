@@ -1,6 +1,6 @@
 import { AlreadyRunning } from '../model/errors.ts'
 import type { Emit } from '../model/event.ts'
-import { newId } from '../model/id.ts'
+import { newId, type WorkerId } from '../model/id.ts'
 import type { Store } from '../store/store.ts'
 import type { Run } from '../model/run.ts'
 import type { Crawl } from './crawl.ts'
@@ -8,10 +8,15 @@ import { judgeRun } from './judgement.ts'
 import { applyToRun, runVerdict } from './recovery.ts'
 
 /** A live run of the crawl is there afterwards, with the crawl's policy: the one there was, or a new one. */
-export async function ensureRun(store: Store, crawl: Crawl, emit: Emit): Promise<void> {
+export async function ensureRun(
+  store: Store,
+  crawl: Crawl,
+  emit: Emit,
+  self?: WorkerId,
+): Promise<void> {
   const { source, policy } = crawl
   const live = await store.liveRun(source)
-  if (live && !(await isCleaned(store, { ...live, policy }, emit))) {
+  if (live && !(await isCleaned(store, { ...live, policy }, emit, self))) {
     return store.setPolicy(live.id, policy)
   }
   const id = newId()
@@ -25,9 +30,15 @@ export async function ensureRun(store: Store, crawl: Crawl, emit: Emit): Promise
 }
 
 /** A dead run is marked as abandoned, and makes room for a new one. */
-async function isCleaned(store: Store, run: Run, emit: Emit): Promise<boolean> {
+async function isCleaned(
+  store: Store,
+  run: Run,
+  emit: Emit,
+  self: WorkerId | undefined,
+): Promise<boolean> {
   if (run.counts.targets.in_progress > 0) return false
-  const judged = await judgeRun(store, run)
+  // Who is about to work on it is not yet at work on it.
+  const judged = await judgeRun(store, run, { ...(self !== undefined && { self }) })
   if (judged.decision.action !== 'abandon' || judged.owner) return false
   const applied = await applyToRun({ store, actor: `start of ${run.source}` }, judged)
   if (applied) emit({ type: 'recovery', verdict: runVerdict(judged, applied) })

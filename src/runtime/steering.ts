@@ -162,6 +162,9 @@ export async function refuseRewind(
 ): Promise<void> {
   const target = await theTarget(store, id)
   const run = await theRun(store, target.run)
+  if (!Number.isSafeInteger(to) || to < 0) {
+    throw new UsageError('A target is rewound to a page: a whole number from 0.')
+  }
   if (to > target.page) {
     throw new UsageError(
       `Target ${shortId(id)} stands at page ${target.page}: it can only go back.`,

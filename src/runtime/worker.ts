@@ -2,7 +2,7 @@ import { LeaseLost, Stopping, UnstuckError } from '../model/errors.ts'
 import type { Claimed } from '../model/claim.ts'
 import type { Emit } from '../model/event.ts'
 import { newId, shortId, type ClaimId, type RunId, type WorkerId } from '../model/id.ts'
-import { STOP_DEADLINE_MS } from '../model/policy.ts'
+import { policyOfGroup, STOP_DEADLINE_MS } from '../model/policy.ts'
 import { isLive, openTargets, totalTargets } from '../model/run.ts'
 import { inWords } from '../model/time.ts'
 import { openStore, whenAvailable } from '../store/open.ts'
@@ -79,7 +79,7 @@ export class CrawlWorker {
     try {
       await this.#crawl.setup()
       if (this.#options.start && !this.#stopping.signal.aborted)
-        await ensureRun(this.#store, this.#crawl, this.#options.emit)
+        await ensureRun(this.#store, this.#crawl, this.#options.emit, this.id)
       await this.#work()
     } catch (error) {
       // Cut short by the stop that was asked for: not a failure.
@@ -268,7 +268,13 @@ export class CrawlWorker {
     for (const run of new Set(slots.map(({ claimed }) => claimed.run))) {
       this.#options.log(`run ${shortId(run)} was ended: finishing the pages in hand`)
     }
-    for (const { stop } of slots) stop.abort()
+    for (const { stop, abort, claimed } of slots) {
+      stop.abort()
+      // A page that hangs must not keep its slot for ever.
+      const { maxSilenceMs } = policyOfGroup(this.#crawl.policy, claimed.group)
+      const late = new Stopping('its run was ended, and the page did not end in time')
+      setTimeout(() => abort.abort(late), Math.min(maxSilenceMs, 2 ** 31 - 1)).unref()
+    }
   }
 
   /** Claims that a beat found to be somebody else's: what is in hand is dropped. */

@@ -19,6 +19,8 @@ export type RunMove = Deed & {
   readonly only: {
     readonly status?: RunStatus
     readonly lastActivityAt?: Millis
+    /** It has not been taken up again since. */
+    readonly resumes?: number
     /** Nobody holds a target of it. */
     readonly unheld?: boolean
   }

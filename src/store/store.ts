@@ -147,7 +147,8 @@ export interface Store {
   applyJudgements(judgements: readonly Judgement[], actor: string): Promise<boolean[]>
   /**
    * Moves a run as it was judged, or as a person asked, if it still is what `only` says; one audit row. Those who hold
-   * targets of an ended run hear of it with their next beat; an interrupted one has its targets back in line.
+   * targets of a cancelled or abandoned run hear of it with their next beat and may finish their page; one that is
+   * interrupted or failed, for a timeout, has its targets back in line at once.
    */
   moveRun(move: RunMove): Promise<boolean>
 

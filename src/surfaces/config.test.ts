@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { DEFAULT_POLICY, type Policy } from '../model/policy.ts'
+import { DEFAULT_POLICY, makePolicy, type Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
 import { temporaryFolder } from '../testing/sqlite-engine.ts'
 import { addressMistake, findAddress } from './address.ts'
@@ -147,3 +147,16 @@ for (const [what, text, expected] of [
     await assert.rejects(loadSettings(folder.path), { code: 'E_USAGE', message: expected })
   })
 }
+
+test('a run that was begun with settings which the config does not fit is judged by its own', () => {
+  const settings = makeSettings({ policies: { p: { lease: '15s' } } }, 'unstuck.config.ts')
+  const own = makePolicy({ heartbeat: '10s', lease: '30s' }).policy
+  const run = (policy: Policy) => settings.policyOf({ source: 'p', policy } as Run)
+
+  assert.equal(run(own).leaseMs, 30_000)
+  assert.equal(
+    run({ ...DEFAULT_POLICY, leaseMs: 60_000 }).leaseMs,
+    15_000,
+    "else the config's word counts",
+  )
+})

@@ -105,8 +105,12 @@ export function makeSettings(config: unknown, path: string | null): Settings {
   }
   const policyFor: Settings['policyFor'] = (source, own) =>
     make(source, together(own, word(source)), base)
-  const onTop = (source: string, kept: Policy): Policy =>
-    make(source, word(source), withPreset({ ...DEFAULT_POLICY, ...kept }, preset))
+  // Judging must not fail for a run that was begun with settings which the config's word does not fit: then its own count.
+  const onTop = (source: string, kept: Policy): Policy => {
+    const base = withPreset({ ...DEFAULT_POLICY, ...kept }, preset)
+    const { policy, mistakes } = makePolicy(word(source), base)
+    return mistakes.length === 0 ? policy : base
+  }
   return {
     path,
     db,

@@ -230,17 +230,14 @@ const ROWS: readonly Row[] = [
       stalledFor(61 * MINUTE, set, await heldCrawl(set, await set.present(), 1)),
     verdict: { action: 'fail', because: /^timeout: running for 61 min/, applied: true },
     run: 'failed',
-    target: 'in_progress',
+    target: 'planned',
     check: 'wait',
     afterwards: async ({ store }, { run, worker, target }) => {
       assert.match((await store.run(run))!.error!, /^timeout/)
-      const { claimId } = (await store.target(target!))!
-      const { cancelled } = await store.beat({
-        worker: worker!,
-        claimIds: [claimId!],
-        loopLagMs: 0,
-      })
-      assert.deepEqual(cancelled, [claimId], 'its worker hears it with the next beat')
+      const { lastError, crashes } = (await store.target(target!))!
+      assert.match(lastError!, /^timeout/)
+      assert.equal(crashes, 0)
+      assert.deepEqual(await store.heldBy(worker!, null, 5), [], 'its worker has lost it')
     },
   },
   {
@@ -302,6 +299,22 @@ const ROWS: readonly Row[] = [
       const [entry] = await store.audit({ run, limit: 5 })
       assert.deepEqual(entry!.after, { status: 'failed', newRun: next.id })
     },
+  },
+  {
+    sees: 'owner gone, no page saved, but it had said how far it was',
+    arrange: async (set) => {
+      const scene = await heldRun(set, await set.gone())
+      const [held] = await set.store.heldBy(scene.worker!, null, 1)
+      const { id, epoch, claimId } = held!.target
+      const claim = { target: id, epoch, claimId: claimId!, worker: scene.worker! }
+      ok(await set.store.reportProgress(claim, { done: 500, total: 1_000 }))
+      return scene
+    },
+    verdict: { action: 'resume', because: /no longer exists/, applied: true },
+    run: 'interrupted',
+    target: 'planned',
+    check: 'resume',
+    cleaned: false,
   },
   {
     sees: 'owner gone, nothing done yet, and it was retried before',

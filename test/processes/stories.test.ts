@@ -314,6 +314,56 @@ for (const engine of ENGINES) {
       assert.equal((await stage.run()).status, 'cancelled')
     })
 
+    test('a run that overran is failed for a timeout, and a page that hangs does not keep its worker from the next run', async () => {
+      await using stage = await Stage.set(engine)
+      const crawl = stage.crawl(`
+        *targets() { yield { key: 'a' } },
+        async page({ target }) {
+          mark('page', target.key)
+          if (marked('page') === 1) await opened('never')
+          return { next: null }
+        },
+        policy: { heartbeat: '400ms', lease: '2s', grace: '0s', maxDuration: '2s', onStalled: 'fail' },
+      `)
+      const program = stage.unstuck('work', crawl)
+      await stage.marked('page')
+      const first = await stage.run()
+      await until('the timeout', async () => (await stage.run()).status === 'failed')
+      assert.match(
+        (await stage.run()).error!,
+        /^timeout: running for \d+ s, longer than maxDuration 2 s/,
+      )
+
+      assert.equal((await cli(stage, 'retry', first.id)).code, 0)
+      await until('the next run', async () => (await stage.run()).status === 'succeeded')
+
+      assert.match(program.output, /a dropped: .*timeout/)
+      assert.deepEqual(
+        (await stage.verdicts()).map(({ action }) => action),
+        ['fail', 'retry'],
+      )
+    })
+
+    test('work marks a dead run as abandoned and begins anew, as check had said', async () => {
+      await using stage = await Stage.set(engine)
+      const crawl = stage.crawl(
+        `*targets() { yield { key: 'a' } }, async page() { return { next: null } }`,
+      )
+      assert.equal((await cli(stage, 'enqueue', crawl)).code, 0)
+      await stage.database.later(25 * HOUR)
+      const dead = await stage.run()
+      assert.equal((await cli(stage, 'check', 'stage')).data.action, 'clean')
+
+      const program = stage.unstuck('work', crawl, '--drain')
+
+      assert.equal(await program.end(), 0, program.output)
+      assert.equal((await (await stage.store()).run(dead.id))!.status, 'abandoned')
+      const next = await stage.run()
+      assert.notEqual(next.id, dead.id)
+      assert.equal(next.status, 'succeeded')
+      assert.match(program.output, /recovery: run \w{8} of stage: abandon/)
+    })
+
     test('a page that hangs is taken from its living worker for a timeout: tried again, then failed, the rest is done', async () => {
       await using stage = await Stage.set(engine)
       const program = stage.unstuck(
@@ -387,6 +437,21 @@ describe('(g) recovery meets an unreachable database at server start', () => {
   `
   const startOn = (stage: Stage, db: string) =>
     stage.start([stage.module('server.ts', SERVER)], { env: { DB: db } })
+
+  test('a log that fails, at once or later, stops nobody', async () => {
+    await using stage = Stage.bare(sqliteEngine)
+    const text = `
+      import { recoverOnStart } from '${new URL('../../src/index.ts', import.meta.url).href}'
+      const db = 'postgres://nobody@127.0.0.1:1/none'
+      await recoverOnStart({ db, log: async () => { throw new Error('later') } })
+      await recoverOnStart({ db, log: () => { throw new Error('now') } })
+      await recoverOnStart({ db: 'sqlite:none/there.db', log: console.log })
+      setTimeout(() => console.log('still here'), 50)
+    `
+    const program = stage.start([stage.module('server.ts', text)])
+    assert.equal(await program.end(), 0, program.output)
+    assert.match(program.output, /nothing has run yet: there is nothing to recover\nstill here/)
+  })
 
   for (const [what, answers] of [
     ['refuses', false],

@@ -166,6 +166,21 @@ export function runMoveTests(engine: Engine): void {
     assert.ok(again.resumedAt! >= before - 1_000)
   })
 
+  test('P2 a run that was taken up again since it was judged stays as it is', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const run = await startCrawl(store, 2)
+    await claimOne(store, worker)
+    const { status, resumes } = await runOf(store, run)
+    const overran = move(run, { to: 'interrupted', action: 'resume', only: { status, resumes } })
+    assert.equal(await store.moveRun(overran), true)
+    await claimOne(store, worker)
+
+    assert.equal(await store.moveRun(overran), false, 'another one has judged the attempt before')
+    assert.equal((await runOf(store, run)).status, 'running')
+  })
+
   test('begin abandons the dead run that was judged and starts a new one, in one step', async () => {
     await using db = await engine.fresh()
     const store = await db.open()

@@ -18,6 +18,7 @@ import {
   SOURCE,
   startCrawl,
   targetOf,
+  ok,
 } from '../../testing/cast.ts'
 import type { Engine } from '../../testing/test-database.ts'
 import type { Store } from '../store.ts'
@@ -215,6 +216,18 @@ export function undoingTests(engine: Engine): void {
     )
     assertLeaseLost((await store.checkpoint([page(claims[0]!)]))[0])
     await assertBooksBalance(store, run)
+  })
+
+  test('a target that said how far it is since it was judged is not taken for a timeout', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const claimed = await beginOne(store, await hire(store))
+    await db.later(60_000)
+    const judgements = await judge(store, claimed.worker, 'fail')
+    ok(await store.reportProgress(claimed, { done: 1, total: 2 }))
+
+    const stalled = judgements.map((one) => ({ ...one, sign: 'stalled' as const }))
+    assert.deepEqual(await store.applyJudgements(stalled, 'late'), [false])
   })
 
   test('targets are found by the end of their id', async () => {

@@ -3,7 +3,7 @@ import { TARGET_AFTER } from '../../model/verdict.ts'
 import { toHeldTarget, toRun, type RunRow, type TargetRow } from '../rows.ts'
 import type { Judgement, Store } from '../store.ts'
 import { recordAll, type NewEntry } from './audit.ts'
-import { sql, type Connection, type Database } from './database.ts'
+import { ms, sql, type Connection, type Database } from './database.ts'
 import { BEFORE_ALL, TARGET_COLUMNS } from './lists.ts'
 import { follow } from './run-moves.ts'
 import { LIVE, RUNS_BY_ID } from './runs.ts'
@@ -28,12 +28,13 @@ const TAKE_BACK = sql(
   WITH judged AS MATERIALIZED (
     SELECT *, 'in_progress' AS held FROM json_to_recordset($2::json) AS j (
       n int, target uuid, epoch int, claim_id uuid, seq int, worker uuid, beats int, status text,
-      because text, timed_out boolean)
+      because text, timed_out boolean, last_activity_at float8)
   ),
   unchanged AS (
     SELECT t.id, j.n, j.status, j.because, j.timed_out::int AS timeouts
       FROM unstuck.target t JOIN judged j ON j.target = t.id
      WHERE t.epoch = j.epoch AND t.claim_id = j.claim_id AND t.seq = j.seq AND t.status = j.held
+       AND (NOT j.timed_out OR ${ms('t.last_activity_at')} = j.last_activity_at)
        AND (j.timed_out OR EXISTS (
              SELECT FROM unstuck.worker w WHERE w.id = j.worker AND w.beats = j.beats))
        FOR UPDATE OF t SKIP LOCKED
@@ -148,6 +149,7 @@ function toRow({ n, held, status, decision, sign }: Pending): Record<string, unk
     status,
     because: decision.because,
     timed_out: sign === 'stalled',
+    last_activity_at: target.lastActivityAt,
   }
 }
 

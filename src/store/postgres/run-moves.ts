@@ -22,6 +22,7 @@ const MOVE = sql(
      AND ($5::float8 IS NULL OR $5 = coalesce(
            (SELECT ${ms('max(t.last_activity_at)')} FROM unstuck.tally t WHERE t.run_id = r.id),
            ${ms('r.created_at')}))
+     AND ($7::int IS NULL OR r.resumes = $7)
      AND (NOT $6::boolean OR NOT EXISTS (
            SELECT FROM unstuck.target t WHERE t.run_id = r.id AND t.status = 'in_progress'))
   RETURNING r.id
@@ -109,12 +110,13 @@ export async function moveRun(connection: Connection, asked: RunMove): Promise<b
 type Move = Pick<RunMove, 'run' | 'to' | 'because' | 'only'>
 
 async function move(connection: Connection, { run, to, because, only }: Move): Promise<boolean> {
-  const { status = null, lastActivityAt = null, unheld = false } = only
+  const { status = null, lastActivityAt = null, unheld = false, resumes = null } = only
   const why = storable(because)
   await walkIndexes(connection, 'move')
-  const moved = await connection.all(MOVE, [run, to, why, status, lastActivityAt, unheld])
+  const moved = await connection.all(MOVE, [run, to, why, status, lastActivityAt, unheld, resumes])
   if (moved.length === 0) return false
-  if (to === 'interrupted') await connection.book(HAND_BACK, [run, why])
+  const isTimeout = to === 'interrupted' || to === 'failed'
+  if (isTimeout) await connection.book(HAND_BACK, [run, why])
   return true
 }
 

@@ -26,6 +26,7 @@ const TAKE_BACK = sql(
                     crashes_alone = max(crashes_alone - :timedOut * alone, 0)
    WHERE id = :target AND epoch = :epoch AND claim_id = :claimId AND status = 'in_progress'
      AND seq = :seq
+     AND (NOT :timedOut OR last_activity_at = :lastActivityAt)
      AND (:timedOut OR EXISTS (SELECT 1 FROM worker WHERE id = :worker AND beats = :beats))
   RETURNING run_id, grp
 `,
@@ -77,6 +78,7 @@ function apply(
     worker: target.worker,
     beats: workerBeats,
     timedOut: sign === 'stalled' ? 1 : 0,
+    lastActivityAt: target.lastActivityAt,
     status,
     because,
     now,

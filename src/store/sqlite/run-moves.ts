@@ -16,6 +16,7 @@ const MOVE = sql(
      AND (:onlyStatus IS NULL OR status = :onlyStatus)
      AND (:onlyActivityAt IS NULL OR :onlyActivityAt =
           coalesce((SELECT max(last_activity_at) FROM tally WHERE run_id = :run), created_at))
+     AND (:onlyResumes IS NULL OR resumes = :onlyResumes)
      AND (NOT :onlyUnheld OR NOT EXISTS (
           SELECT 1 FROM target WHERE run_id = :run AND status = 'in_progress'))
 `,
@@ -89,10 +90,12 @@ function move(
     now,
     onlyStatus: only.status ?? null,
     onlyActivityAt: only.lastActivityAt ?? null,
+    onlyResumes: only.resumes ?? null,
     onlyUnheld: only.unheld ? 1 : 0,
   })
   if (moved === 0) return false
-  if (to === 'interrupted') {
+  const isTimeout = to === 'interrupted' || to === 'failed'
+  if (isTimeout) {
     for (const { grp } of tx.all<{ grp: string }>(HAND_BACK, { run, because })) {
       book(tx, run, grp, { in_progress: -1, planned: 1 }, now)
     }

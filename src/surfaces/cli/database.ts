@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs'
 import { NotFound } from '../../model/errors.ts'
 import { redact } from '../../observe/redact.ts'
+import { isDatabaseThere } from '../../runtime/config-file.ts'
 import { openStore, type OpenOptions } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
 import type { Located } from '../address.ts'
@@ -40,7 +40,7 @@ export function makeDatabase(findAddress: () => Promise<Located>): Database {
         })
       return store
     },
-    openIfAny: async () => (isThere(await database.address()) ? database.open() : null),
+    openIfAny: async () => (isDatabaseThere(await database.address()) ? database.open() : null),
     async openExisting() {
       const found = await database.openIfAny()
       if (found) return found
@@ -56,8 +56,4 @@ export function makeDatabase(findAddress: () => Promise<Located>): Database {
     },
   }
   return database
-}
-
-function isThere(address: string): boolean {
-  return !address.startsWith('sqlite:') || existsSync(address.slice('sqlite:'.length))
 }

@@ -54,7 +54,13 @@ export const park = defineCommand({
         for (const { id, status } of ended)
           paper.say(`Nothing else was open in run ${shortId(id)}: it is ${status} now.`)
         if (dryRun || parked.length === 0) paper.say('Nothing was changed.')
-        else paper.say(`Undo: \`unstuck unpark ${parked.map(shortId).join(' ')}\``)
+        else {
+          const wereOpen = open.every(
+            ({ status }) => status === 'planned' || status === 'in_progress',
+          )
+          const word = wereOpen ? 'Undo' : 'To put them back in line'
+          paper.say(`${word}: \`unstuck unpark ${parked.map(shortId).join(' ')}\``)
+        }
       },
     }
   },
