@@ -1,21 +1,21 @@
 import { hostname } from 'node:os'
-import type { StartAction } from '../decide/start.ts'
 import { AlreadyRunning, NotFound, Stopping, UsageError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import { newId } from '../model/id.ts'
 import { DEFAULT_POLICY, makePolicy, type PolicyOptions } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
-import type { Cursor, Target } from '../model/target.ts'
+import type { Target } from '../model/target.ts'
 import { inWords, parseDuration, type Duration } from '../model/time.ts'
 import type { Verdict } from '../model/verdict.ts'
 import { openStore } from '../store/open.ts'
 import type { AuditEntry, AuditFilter, BeginRequest, RunMove, Store } from '../store/store.ts'
 import { VERSION } from '../version.ts'
+import { toCheck, toSummary, type Check, type Summary } from './answers.ts'
 import { clean, cleanAll, sumUp } from './cleaning.ts'
 import { databaseAddress } from './config-file.ts'
 import { isSourceName } from './crawl.ts'
 import { explainRun, explainTarget, type Explanation } from './explain.ts'
-import { isLost, judgeRun, type JudgedRun, type Owner } from './judgement.ts'
+import { isLost, judgeRun, type JudgedRun } from './judgement.ts'
 import { caretaking } from './monitor.ts'
 import { adviseStart } from './pre-start.ts'
 import { moveOf, recover, type Door, type RecoverOptions } from './recovery.ts'
@@ -43,35 +43,6 @@ export type OpenOptions = {
   onEvent?: (event: UnstuckEvent) => void
   /** False: SIGTERM and SIGINT are none of its business. */
   signals?: boolean
-}
-
-/** `run`: what it is about; `owner`: who has it, since when it beats, and its last sign of life. */
-export type Check = {
-  action: StartAction
-  because: string
-  run?: Run
-  owner?: Owner
-  /** Where a run with one target goes on. */
-  cursor?: Cursor
-}
-
-/** A run and what can be said about it: the verdict, its reason, and the evidence. */
-export type SummedRun = Run &
-  Pick<JudgedRun, 'decision' | 'evidence'> & {
-    /** Who has it, or had it last, and what is known of them. */
-    heldBy: Owner | null
-    /** Where a run with one target goes on; null for a crawl. */
-    checkpoint: { page: number; pageTarget: number | null } | null
-  }
-
-export type Summary = {
-  total: number
-  /** At work now, or waiting for a worker. */
-  active: SummedRun[]
-  /** Nobody is at work, and there is something to go on from. */
-  resumable: SummedRun[]
-  /** Nobody is at work, nothing was done, and the policy's time is over. */
-  dead: SummedRun[]
 }
 
 /** Opens Unstuck for use in one's own code. */
@@ -108,16 +79,7 @@ export class Unstuck {
 
   /** The pre-start check. It advises; `begin` decides, atomically. `age`: instead of the policy's `abandonAfter`. */
   async check(source: string, options: { age?: Duration } = {}): Promise<Check> {
-    const advice = await adviseStart(this.#door, source, ageOf(options.age))
-    const { action, because, run, owner, target } = advice
-    const cursor = target && target.seq > 0 ? cursorOf(target) : null
-    return {
-      action,
-      because,
-      ...(run && { run }),
-      ...(owner && { owner }),
-      ...(cursor && { cursor }),
-    }
+    return toCheck(await adviseStart(this.#door, source, ageOf(options.age)))
   }
 
   /** Starts or resumes the source's run, atomically; throws `AlreadyRunning` when somebody lives and works on it. */
@@ -163,13 +125,7 @@ export class Unstuck {
 
   /** Every live run, by what can be said about it now. */
   async summary(options: { age?: Duration } = {}): Promise<Summary> {
-    const summed = await sumUp(this.#door, ageOf(options.age))
-    return {
-      total: summed.total,
-      active: summed.active.map(toSummedRun),
-      resumable: summed.resumable.map(toSummedRun),
-      dead: summed.dead.map(toSummedRun),
-    }
+    return toSummary(await sumUp(this.#door, ageOf(options.age)))
   }
 
   /** Marks a dead run as abandoned, or all of them; refuses one that is not dead. Nothing is deleted. */
@@ -320,21 +276,6 @@ export class Unstuck {
   /** The program has nothing left to do and forgot to say goodbye. */
   readonly #onIdle = (): void => {
     void this.close()
-  }
-}
-
-function cursorOf({ seq, page, pageTarget, next, lastItemId, cursor }: Cursor): Cursor {
-  return { seq, page, pageTarget, next, lastItemId, cursor }
-}
-
-function toSummedRun({ run, target, decision, owner, evidence }: JudgedRun): SummedRun {
-  return {
-    ...run,
-    decision,
-    evidence,
-    heldBy: owner,
-    checkpoint:
-      target && target.seq > 0 ? { page: target.page, pageTarget: target.pageTarget } : null,
   }
 }
 
