@@ -10,6 +10,9 @@ export type Clock = {
   random(): number
 }
 
+/** What a timer can wait at most; asked for more, it would fire at once. */
+export const TIMER_MAX_MS = 2 ** 31 - 1
+
 export const REAL_CLOCK: Clock = {
   now: () => performance.now(),
   sleep: async (ms, wake) => {

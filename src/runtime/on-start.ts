@@ -6,6 +6,7 @@ import { doneOf, type Run } from '../model/run.ts'
 import { inWords, parseDuration, type Duration } from '../model/time.ts'
 import { sayVerdict, type Verdict } from '../model/verdict.ts'
 import { openStore } from '../store/open.ts'
+import { TIMER_MAX_MS } from './clock.ts'
 import { databaseAddress, isDatabaseThere } from './config-file.ts'
 import type { JudgedRun } from './judgement.ts'
 import { recover } from './recovery.ts'
@@ -13,7 +14,7 @@ import { recover } from './recovery.ts'
 export type RecoverOnStartOptions = {
   /** `sqlite:PATH` or `postgres://…`; else UNSTUCK_DB, else `sqlite:.unstuck/unstuck.db`. */
   db?: string
-  /** Recovery is given up after this long; the server has started anyhow. */
+  /** After this long it answers with what it has seen so far, and begins nothing new. */
   timeout?: Duration
   /** Says each active run and each verdict. */
   log?: (line: string) => unknown
@@ -30,8 +31,6 @@ export type StartReport = {
 }
 
 const TIMEOUT_MS = 30_000
-/** What a timer can wait at most. */
-const TIMER_MAX_MS = 2 ** 31 - 1
 
 /**
  * For any server, when it starts: recovers what is dead, and says what it saw and did. Do not wait for it; it runs

@@ -9,7 +9,7 @@ import { openStore, whenAvailable } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { VERSION } from '../version.ts'
 import { abortable } from './abortable.ts'
-import { REAL_CLOCK, type Clock } from './clock.ts'
+import { REAL_CLOCK, TIMER_MAX_MS, type Clock } from './clock.ts'
 import type { Crawl } from './crawl.ts'
 import { caretaking } from './monitor.ts'
 import { planRun } from './planning.ts'
@@ -273,7 +273,7 @@ export class CrawlWorker {
       // A page that hangs must not keep its slot for ever.
       const { maxSilenceMs } = policyOfGroup(this.#crawl.policy, claimed.group)
       const late = new Stopping('its run was ended, and the page did not end in time')
-      setTimeout(() => abort.abort(late), Math.min(maxSilenceMs, 2 ** 31 - 1)).unref()
+      setTimeout(() => abort.abort(late), Math.min(maxSilenceMs, TIMER_MAX_MS)).unref()
     }
   }
 

@@ -107,7 +107,7 @@ export function makeSettings(config: unknown, path: string | null): Settings {
     make(source, together(own, word(source)), base)
   // Judging must not fail for a run that was begun with settings which the config's word does not fit: then its own count.
   const onTop = (source: string, kept: Policy): Policy => {
-    const base = withPreset({ ...DEFAULT_POLICY, ...kept }, preset)
+    const base = withPreset(kept, preset)
     const { policy, mistakes } = makePolicy(word(source), base)
     return mistakes.length === 0 ? policy : base
   }
