@@ -6,7 +6,7 @@ import { openStore } from '../src/store/open.ts'
 import * as postgres from '../src/store/postgres/live-runs.ts'
 import * as sqlite from '../src/store/sqlite/live-runs.ts'
 import type { Store } from '../src/store/store.ts'
-import { beginOne, claim, hire, ok, save, startCrawl } from '../src/testing/cast.ts'
+import { beginOne, claim, hire, ok, queueSingle, save, startCrawl } from '../src/testing/cast.ts'
 import { benchEngines, type BenchEngine } from './databases.ts'
 import { median, print } from './figures.ts'
 
@@ -94,7 +94,7 @@ async function activate(store: Store): Promise<string[]> {
     if (n % 10 === 0) {
       await startCrawl(store, 5, { source })
       await claim(store, worker, 2, { source })
-    } else if (n % 10 < 3) await startCrawl(store, 1, { source, kind: 'single' })
+    } else if (n % 10 < 3) await queueSingle(store, source)
     else {
       let claimed = await beginOne(store, worker, { source })
       if (n % 10 < 8) claimed = await save(store, claimed)

@@ -1,10 +1,10 @@
-import { readSign, STEADY } from '../decide/sign.ts'
+import { readSign, STEADY, type Judge } from '../decide/sign.ts'
 import { NotFound, Refused } from '../model/errors.ts'
 import { newId, shortId, type RunId } from '../model/id.ts'
 import { isLive } from '../model/run.ts'
 import type { Verdict } from '../model/verdict.ts'
-import type { Store } from '../store/store.ts'
 import {
+  HELD_MAX,
   hasProgress,
   isLost,
   judgeRun,
@@ -81,16 +81,15 @@ async function cleanOne(door: Door, judged: JudgedRun): Promise<boolean> {
   if (judged.run.counts.targets.in_progress === 0)
     return applyToRun(door, { ...judged, owner: null })
   // Its worker is lost and nobody has recovered it: its claims are taken back first, fenced as every recovery is.
-  await listen(store)
-  await letGo(store, door.actor, judged)
+  await letGo(door, judged, await listen(store))
   const run = await store.run(judged.run.id)
   if (!run || run.counts.targets.in_progress > 0 || hasProgress(run)) return false
   return applyToRun(door, { ...judged, run, owner: null })
 }
 
-async function letGo(store: Store, actor: string, { run }: JudgedRun): Promise<void> {
+async function letGo({ store, actor }: Door, { run }: JudgedRun, judge: Judge): Promise<void> {
   for (const { worker, evidence } of await store.workers()) {
-    const reading = readSign(evidence, STEADY)
+    const reading = readSign(evidence, judge)
     if (!isLost(reading)) continue
     const because = `${reading.because}; no page was done yet`
     const decision = { action: 'replan', because } as const
@@ -100,5 +99,3 @@ async function letGo(store: Store, actor: string, { run }: JudgedRun): Promise<v
     await store.applyJudgements(judgements, actor)
   }
 }
-
-const HELD_MAX = 1_000

@@ -3,6 +3,7 @@ import { closest } from '../model/closest.ts'
 import { UsageError } from '../model/errors.ts'
 import type { NewItem } from '../model/item.ts'
 import { DEFAULT_POLICY, makePolicy, type Policy, type PolicyOptions } from '../model/policy.ts'
+import { sourceMistake } from '../model/source.ts'
 import type { NewTarget } from '../model/target.ts'
 
 export type CrawlOptions = {
@@ -67,9 +68,8 @@ export function defineCrawl(options: CrawlOptions): Crawl {
     mistakes.push(`there is no ${name}${hint ? `; did you mean ${hint}?` : ''}`)
   }
   const { source, targets, page, concurrency = 1, setup = () => {}, teardown = () => {} } = given
-  if (typeof source !== 'string' || !isSourceName(source)) {
-    mistakes.push('source must be a name of 1 to 200 characters without control characters')
-  }
+  const sourceWrong = sourceMistake(source)
+  if (sourceWrong) mistakes.push(`source ${sourceWrong}`)
   for (const [name, value] of Object.entries({ targets, page, setup, teardown })) {
     if (typeof value !== 'function') mistakes.push(`${name} must be a function`)
   }
@@ -92,9 +92,4 @@ export function defineCrawl(options: CrawlOptions): Crawl {
     policyOptions: given.policy ?? {},
     isCrawl: true,
   }
-}
-
-/** Names are shown in terminals and logs, and typed by people. */
-export function isSourceName(name: string): boolean {
-  return name.length >= 1 && name.length <= 200 && !/[\p{Cc}\p{Cf}]/u.test(name)
 }

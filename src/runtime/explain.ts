@@ -75,9 +75,7 @@ export async function explainTarget(door: Door, id: TargetId): Promise<Explanati
     owner: held?.reading ?? null,
   }
   const decision = decide(snapshot, policy, now)
-  const trail = (await store.audit({ run: run.id, newestFirst: true, limit: 1_000 }))
-    .filter((entry) => entry.target === id)
-    .slice(0, TRAIL_MAX)
+  const trail = await store.audit({ run: run.id, target: id, newestFirst: true, limit: TRAIL_MAX })
   const seen = outlook(snapshot, decision, policy, now)
   return { run, target, decision, owner, policy, outlook: seen, trail, now }
 }

@@ -141,7 +141,7 @@ export async function judgeRun(
 }
 
 /** More than any process holds at once. */
-const HELD_MAX = 1_000
+export const HELD_MAX = 1_000
 
 /** People do not see the claim at work as a crash; its judge does, unless a page was saved since. */
 export async function asJudged(store: Store, target: Target): Promise<Target> {

@@ -4,6 +4,7 @@ import type { UnstuckEvent } from '../model/event.ts'
 import { newId } from '../model/id.ts'
 import { DEFAULT_POLICY, makePolicy, type PolicyOptions } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
+import { checkSource } from '../model/source.ts'
 import type { Target } from '../model/target.ts'
 import { inWords, parseDuration, type Duration } from '../model/time.ts'
 import type { Verdict } from '../model/verdict.ts'
@@ -13,7 +14,6 @@ import { VERSION } from '../version.ts'
 import { toCheck, toSummary, type Check, type Summary } from './answers.ts'
 import { clean, cleanAll, sumUp } from './cleaning.ts'
 import { databaseAddress } from './config-file.ts'
-import { isSourceName } from './crawl.ts'
 import { explainRun, explainTarget, type Explanation } from './explain.ts'
 import { isLost, judgeRun, type JudgedRun } from './judgement.ts'
 import { caretaking } from './monitor.ts'
@@ -84,9 +84,7 @@ export class Unstuck {
 
   /** Starts or resumes the source's run, atomically; throws `AlreadyRunning` when somebody lives and works on it. */
   async begin(source: string): Promise<RunHandle> {
-    if (!isSourceName(source)) {
-      throw new UsageError('A source is a name of 1 to 200 characters without control characters.')
-    }
+    checkSource(source)
     if (this.#stoppedBy) throw new Stopping(this.#stoppedBy)
     const life = await this.#signsOfLife()
     const { worker, policy } = this.#options

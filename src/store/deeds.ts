@@ -74,6 +74,8 @@ export type Deleted = { readonly targets: number; readonly items: number }
 
 export type AuditFilter = {
   readonly run?: RunId | undefined
+  /** Of this run. */
+  readonly target?: TargetId | undefined
   readonly source?: string | undefined
   readonly since?: Millis | undefined
   readonly newestFirst?: boolean | undefined

@@ -57,13 +57,20 @@ function pidNamespace(): string | null {
   return namespace
 }
 
-function readStat(pid: number): { startTicks: number; dead: boolean } | null {
+/** What the kernel tells of a process; null when there is none, or it does not tell. */
+export function readStat(
+  pid: number,
+): { parent: number; startTicks: number; dead: boolean } | null {
   const stat = tryRead(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
   if (stat === null) return null
   // The name in brackets may itself contain spaces and brackets; fields are counted from after the last one.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const state = fields[0]!
-  return { startTicks: Number(fields[19]), dead: state === 'Z' || state === 'X' }
+  return {
+    parent: Number(fields[1]),
+    startTicks: Number(fields[19]),
+    dead: state === 'Z' || state === 'X',
+  }
 }
 
 function tryRead(read: () => string): string | null {

@@ -42,7 +42,10 @@ export interface Store {
 
   // — Runs —
 
-  /** A live run of the source exists afterwards and is this one; else throws `AlreadyRunning`. */
+  /**
+   * A live run of the source exists afterwards and is this one; else throws `AlreadyRunning`. One of the kind `single`
+   * has its one target, and is planned with it.
+   */
   enqueue(run: NewRun): Promise<void>
   /** Adds targets; a key that is there already stays as it is. Answers how many were new. */
   plan(run: RunId, targets: readonly NewTarget[]): Promise<number>

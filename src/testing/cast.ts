@@ -6,7 +6,6 @@ import { LeaseLost } from '../model/errors.ts'
 import { newId, type RunId, type TargetId, type WorkerId } from '../model/id.ts'
 import { makeItem, type NewItem } from '../model/item.ts'
 import { DEFAULT_POLICY, type Policy } from '../model/policy.ts'
-import type { RunKind } from '../model/run.ts'
 import type { NewTarget, Target } from '../model/target.ts'
 import type { Action } from '../model/verdict.ts'
 import type { Evidence } from '../model/worker.ts'
@@ -35,7 +34,6 @@ export async function hire(store: Store, worker: Partial<NewWorker> = {}): Promi
 
 type NewCrawl = {
   source?: string
-  kind?: RunKind
   policy?: Partial<Policy>
   planned?: boolean
 }
@@ -44,12 +42,19 @@ type NewCrawl = {
 export async function startCrawl(
   store: Store,
   targets: number | readonly (string | NewTarget)[],
-  { source = SOURCE, kind = 'crawl', policy = {}, planned = true }: NewCrawl = {},
+  { source = SOURCE, policy = {}, planned = true }: NewCrawl = {},
 ): Promise<RunId> {
   const id = newId()
-  await store.enqueue({ id, source, kind, policy: { ...DEFAULT_POLICY, ...policy } })
+  await store.enqueue({ id, source, kind: 'crawl', policy: { ...DEFAULT_POLICY, ...policy } })
   await store.plan(id, typeof targets === 'number' ? someTargets(targets) : targets.map(asTarget))
   if (planned) await store.finishPlanning(id)
+  return id
+}
+
+/** Queues a run with one target. */
+export async function queueSingle(store: Store, source = SOURCE): Promise<RunId> {
+  const id = newId()
+  await store.enqueue({ id, source, kind: 'single', policy: DEFAULT_POLICY })
   return id
 }
 

@@ -10,6 +10,7 @@ import {
   hire,
   save,
   SOURCE,
+  queueSingle,
   startCrawl,
   targetOf,
 } from '../../testing/cast.ts'
@@ -157,7 +158,7 @@ export function claimingTests(engine: Engine): void {
   test('a run with one target is begun, not claimed', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    await startCrawl(store, ['only'], { kind: 'single' })
+    await queueSingle(store)
 
     assert.deepEqual(await claim(store, await hire(store), 5, { empty: true }), [])
   })

@@ -16,6 +16,7 @@ import {
   startCrawl,
   targetOf,
 } from '../../testing/cast.ts'
+import { assertBooksBalance } from '../../testing/assert-books.ts'
 import { otherProcesses } from '../../testing/other-process.ts'
 import type { Engine } from '../../testing/test-database.ts'
 import type { Begun, BeginRequest, NewRun } from '../store.ts'
@@ -204,12 +205,18 @@ export function oneLiveRunTests(engine: Engine): void {
   test('begin takes up a run that was queued for the source', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, [SOURCE], { kind: 'single' })
+    const { id: run, ...queued } = newRun()
+    await store.enqueue({ id: run, ...queued, kind: 'single' })
+    // Its one target came with it: a process that dies here leaves nothing half done.
+    assert.equal((await store.run(run))?.counts.targets.planned, 1)
+    assert.ok((await store.run(run))?.plannedAt)
 
     const begun = await begin(store, await hire(store))
 
     assert.equal(begun.claimed?.run, run)
+    assert.equal(begun.claimed?.key, SOURCE)
     assert.equal(begun.claimed && begun.resumed, false)
+    await assertBooksBalance(store, run)
   })
 
   test('when a run has ended the source is free again', async () => {

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { UsageError } from '../../model/errors.ts'
 import type { RunId } from '../../model/id.ts'
 import {
+  allTargets,
   beginOne,
   claimOne,
   hire,
@@ -91,6 +92,22 @@ export function trailTests(engine: Engine): void {
       live.map(({ run }) => run),
       [await store.run(held.run), await store.run(crawl)],
     )
+  })
+
+  test('the trail of one target is not hidden by what was done to the others of its run', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await startCrawl(store, 5)
+    const targets = (await allTargets(store, run)).map(({ id }) => id)
+    for (const target of targets) await store.setAside({ targets: [target], ...DEED })
+
+    for (const newestFirst of [true, false]) {
+      const trail = await store.audit({ run, target: targets[2]!, newestFirst, limit: 1 })
+      assert.deepEqual(
+        trail.map(({ target }) => target),
+        [targets[2]],
+      )
+    }
   })
 
   test('the trail is read by run, source and time, in either direction, page by page, and summed up', async () => {

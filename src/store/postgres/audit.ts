@@ -34,8 +34,9 @@ const LIST = (name: string, where: string, order: string) =>
   )
 export const FORWARD = LIST('forward', 'id > $1', 'audit.id')
 export const BACKWARD = LIST('backward', 'id < $1', 'audit.id DESC')
-const OF_RUN_FORWARD = LIST('run-forward', 'run_id = $5 AND id > $1', 'audit.id')
-const OF_RUN_BACKWARD = LIST('run-backward', 'run_id = $5 AND id < $1', 'audit.id DESC')
+const OF_RUN = 'run_id = $5 AND ($6::uuid IS NULL OR target_id = $6)'
+const OF_RUN_FORWARD = LIST('run-forward', `${OF_RUN} AND id > $1`, 'audit.id')
+const OF_RUN_BACKWARD = LIST('run-backward', `${OF_RUN} AND id < $1`, 'audit.id DESC')
 
 const COUNTS = sql(
   'audit:counts',
@@ -63,13 +64,25 @@ export async function recordAll(
 
 export function auditVerbs(db: Database): Pick<Store, 'audit' | 'auditCounts'> {
   return {
-    audit: async ({ run, source = null, since = 0, newestFirst = false, after, limit }) => {
+    audit: async ({
+      run,
+      target = null,
+      source = null,
+      since = 0,
+      newestFirst = false,
+      after,
+      limit,
+    }) => {
       const from = after ?? (newestFirst ? Number.MAX_SAFE_INTEGER : 0)
       const values = [from, limit, since, source]
       const rows =
         run === undefined
           ? await db.all<AuditRow>(newestFirst ? BACKWARD : FORWARD, values)
-          : await db.all<AuditRow>(newestFirst ? OF_RUN_BACKWARD : OF_RUN_FORWARD, [...values, run])
+          : await db.all<AuditRow>(newestFirst ? OF_RUN_BACKWARD : OF_RUN_FORWARD, [
+              ...values,
+              run,
+              target,
+            ])
       return rows.map(toAuditEntry)
     },
 

@@ -23,6 +23,7 @@ import {
   judge,
   ok,
   page,
+  queueSingle,
   save,
   someItems,
   SOURCE,
@@ -355,7 +356,7 @@ describe('at the very moment that somebody else commits', () => {
     await using _ = stack
     const store = await openOn(stack, url)
     const worker = await hire(store)
-    const run = await startCrawl(store, 1, { kind: 'single' })
+    const run = await queueSingle(store)
     const cancelled = `UPDATE unstuck.run SET status = 'cancelled' WHERE id = '${run}'`
 
     const begun = await meanwhile(stack, url, cancelled, () => begin(store, worker))

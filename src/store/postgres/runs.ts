@@ -1,10 +1,10 @@
 import { AlreadyRunning, NotFound } from '../../model/errors.ts'
-import type { RunId } from '../../model/id.ts'
+import { newId, type RunId } from '../../model/id.ts'
 import type { RunKind, RunStatus } from '../../model/run.ts'
 import { keepPolicy, toCounts, toListing, toRun, type RunRow, type TallyRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { ms, sql, type Asks, type Connection, type Database } from './database.ts'
-import { SUMS } from './tally.ts'
+import { ADD_UP, SUMS } from './tally.ts'
 
 export const LIVE = `('queued', 'running', 'interrupted')`
 
@@ -65,9 +65,22 @@ const COUNTS_BY_PAGE = sql(
 const ENQUEUE = sql(
   'enqueue',
   /* sql */ `
-  INSERT INTO unstuck.run (id, source, kind, status, policy) VALUES ($1, $2, $3, 'queued', $4)
-  ON CONFLICT DO NOTHING
-  RETURNING id
+  WITH queued AS (
+    INSERT INTO unstuck.run (id, source, kind, status, policy, planned_at)
+    VALUES ($2, $3, $4, 'queued', $5, CASE $4 WHEN 'single' THEN clock_timestamp() END)
+    ON CONFLICT DO NOTHING
+    RETURNING id, source, kind
+  ),
+  only_target AS (
+    INSERT INTO unstuck.target (id, run_id, key)
+    SELECT $6, id, source FROM queued WHERE kind = 'single'
+    RETURNING run_id
+  ),
+  booked AS (
+    INSERT INTO unstuck.tally (run_id, grp, writer, planned) SELECT run_id, '', $1, 1 FROM only_target
+    ${ADD_UP}
+  )
+  SELECT id FROM queued
 `,
 )
 const IN_THE_WAY = sql(
@@ -106,7 +119,7 @@ export function runVerbs(db: Database): RunVerbs {
   return {
     enqueue: async ({ id, source, kind, policy }) => {
       for (;;) {
-        const made = await db.all(ENQUEUE, [id, source, kind, keepPolicy(policy)])
+        const made = await db.book(ENQUEUE, [id, source, kind, keepPolicy(policy), newId()])
         if (made.length > 0) return
         const [other] = await db.all<{ id: string; status: string }>(IN_THE_WAY, [id, source])
         if (other?.id === id) return // asked again

@@ -21,8 +21,9 @@ const LIST = (name: string, where: string, order: string) =>
   )
 const FORWARD = LIST('forward', 'id > :after', 'id')
 const BACKWARD = LIST('backward', 'id < :after', 'id DESC')
-const OF_RUN_FORWARD = LIST('run-forward', 'run_id = :run AND id > :after', 'id')
-const OF_RUN_BACKWARD = LIST('run-backward', 'run_id = :run AND id < :after', 'id DESC')
+const OF_RUN = 'run_id = :run AND (:target IS NULL OR target_id = :target)'
+const OF_RUN_FORWARD = LIST('run-forward', `${OF_RUN} AND id > :after`, 'id')
+const OF_RUN_BACKWARD = LIST('run-backward', `${OF_RUN} AND id < :after`, 'id DESC')
 const COUNTS = sql(
   'audit:counts',
   /* sql */ `
@@ -44,13 +45,25 @@ export function record(tx: Connection, entry: Omit<AuditEntry, 'id'>): void {
 
 export function auditVerbs(db: Database): Pick<Store, 'audit' | 'auditCounts'> {
   return {
-    audit: async ({ run, source = null, since = 0, newestFirst = false, after, limit }) => {
+    audit: async ({
+      run,
+      target = null,
+      source = null,
+      since = 0,
+      newestFirst = false,
+      after,
+      limit,
+    }) => {
       const page = { after: after ?? (newestFirst ? Number.MAX_SAFE_INTEGER : 0), limit }
       const filter = { source, since, ...page }
       const rows = db.read((tx) =>
         run === undefined
           ? tx.all<AuditRow>(newestFirst ? BACKWARD : FORWARD, filter)
-          : tx.all<AuditRow>(newestFirst ? OF_RUN_BACKWARD : OF_RUN_FORWARD, { ...filter, run }),
+          : tx.all<AuditRow>(newestFirst ? OF_RUN_BACKWARD : OF_RUN_FORWARD, {
+              ...filter,
+              run,
+              target,
+            }),
       )
       return rows.map((row) =>
         toAuditEntry({

@@ -1,3 +1,4 @@
+import { TARGET_STATUSES } from '../../model/target.ts'
 import { toLiveRun, type BooksRow, type LiveRunRow, type TallyRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
@@ -23,12 +24,7 @@ export const LIVE_RUNS = sql(
 `,
 )
 const COUNTS = [
-  'planned',
-  'in_progress',
-  'done',
-  'failed',
-  'stuck',
-  'parked',
+  ...TARGET_STATUSES,
   'pages',
   'items_new',
   'items_updated',

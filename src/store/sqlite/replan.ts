@@ -4,7 +4,7 @@ import { record } from './audit.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { refuseOtherLive, standingOfRun } from './runs.ts'
 import { book } from './tally.ts'
-import { isLive } from '../../model/run.ts'
+import { isLive, type RunStatus } from '../../model/run.ts'
 import { NotFound, UsageError } from '../../model/errors.ts'
 import { shortId } from '../../model/id.ts'
 
@@ -79,10 +79,11 @@ type TargetStanding = { run_id: string; grp: string; status: TargetStatus; page:
 /** What people do to targets. */
 export function replanVerbs(db: Database): Pick<Store, 'replan' | 'setAside' | 'rewind'> {
   return {
-    replan: async (request) =>
-      request.dryRun
-        ? db.read((tx) => count(tx, request))
-        : db.write('replan', (tx) => replan(tx, request)),
+    replan: async (request) => {
+      if (!request.dryRun) return db.write('replan', (tx) => replan(tx, request))
+      const { targets, reopened } = db.read((tx) => lookAt(tx, request))
+      return { targets, reopened }
+    },
 
     setAside: ({ targets, actor, because }) =>
       db.write('set-aside', (tx) => {
@@ -155,12 +156,15 @@ function chosen({ run, statuses, targets, groups, attemptsMax }: Replan) {
 
 type Chosen = { grp: string; status: TargetStatus; count: number }
 
-function count(tx: Connection, request: Replan): Replanned {
+type Look = Replanned & { source: string; status: RunStatus; rows: Chosen[] }
+
+/** What would be put back in line, and whether that opens the run again. */
+function lookAt(tx: Connection, request: Replan): Look {
   const { source, status } = standingOfRun(tx, request.run)
   refuseOtherLive(tx, source, request.run)
   const rows = tx.all<Chosen>(COUNT, chosen(request))
   const targets = rows.reduce((sum, row) => sum + row.count, 0)
-  return { targets, reopened: !isLive(status) && opens(tx, request, targets) }
+  return { source, status, rows, targets, reopened: !isLive(status) && opens(tx, request, targets) }
 }
 
 /** Whether the run has something to live for again. */
@@ -173,9 +177,7 @@ function opens(tx: Connection, { run, reopen }: Replan, targets: number): boolea
 function replan(tx: Connection, request: Replan): Replanned {
   const { run, action, actor, because } = request
   const now = Date.now()
-  const { source, status } = standingOfRun(tx, run)
-  const rows = tx.all<Chosen>(COUNT, chosen(request))
-  const { targets, reopened } = count(tx, request)
+  const { source, status, rows, targets, reopened } = lookAt(tx, request)
   if (targets === 0 && !reopened) return { targets, reopened }
   tx.run(REPLAN, chosen(request))
   for (const row of rows)

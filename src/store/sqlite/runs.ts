@@ -21,7 +21,7 @@ export const LIVE = `('queued', 'running', 'interrupted')`
 /** A run with its books. `owner` is the worker of a run with one target. */
 const RUN_COLUMNS = /* sql */ `
   r.id, r.source, r.kind, r.status, r.policy, r.created_at, r.started_at, r.resumed_at, r.reopened_at, r.planned_at,
-  r.finished_at,  r.progress_done, r.progress_total, r.resumes, r.retries, r.retry_of, r.error,
+  r.finished_at, r.progress_done, r.progress_total, r.resumes, r.retries, r.retry_of, r.error,
   CASE r.kind WHEN 'single' THEN
     (SELECT worker_id FROM target WHERE run_id = r.id AND status = 'in_progress')
   END AS owner,
@@ -137,6 +137,7 @@ export function runVerbs(db: Database): RunVerbs {
           retries: 0,
           retryOf: null,
         })
+        if (kind === 'single') addOnlyTarget(tx, id, { key: source, url: null }, now)
       }),
 
     plan: (run, targets) => {

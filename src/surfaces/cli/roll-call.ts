@@ -1,9 +1,7 @@
 import type { Millis } from '../../model/time.ts'
+import { HELD_MAX } from '../../runtime/judgement.ts'
 import type { Store } from '../../store/store.ts'
 import { workerView, type WorkerView } from '../view.ts'
-
-/** More than any process holds at once; a look at workers must stay cheap. */
-const HELD_MAX = 1_000
 
 /** Every worker that has not ended, with what its evidence and its targets say. */
 export async function rollCall(store: Store, now: Millis): Promise<WorkerView[]> {

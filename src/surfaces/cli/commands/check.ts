@@ -1,6 +1,6 @@
-import { EXIT, UsageError } from '../../../model/errors.ts'
+import { EXIT } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
-import { isSourceName } from '../../../runtime/crawl.ts'
+import { checkSource } from '../../../model/source.ts'
 import { isLost } from '../../../runtime/judgement.ts'
 import { adviseStart, type Advice } from '../../../runtime/pre-start.ts'
 import { checkpointView, ownerView, runView } from '../../view.ts'
@@ -29,9 +29,7 @@ export const check = defineCommand({
 
   async run({ args, options, database, settings }) {
     const { source } = args
-    if (!isSourceName(source)) {
-      throw new UsageError('A source is a name of 1 to 200 characters without control characters.')
-    }
+    checkSource(source)
     const store = await database.openIfAny()
     const advice: Advice = store
       ? await adviseStart(await doorOf(store, settings), source, options.age)

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { newId, shortId } from '../../../model/id.ts'
-import { UsageError } from '../../../model/errors.ts'
-import { isSourceName } from '../../../runtime/crawl.ts'
+import { checkSource } from '../../../model/source.ts'
 import { loadCrawl } from '../../../runtime/load-crawl.ts'
 import { planRun } from '../../../runtime/planning.ts'
 import type { Run } from '../../../model/run.ts'
@@ -53,12 +52,8 @@ async function queueCrawl({ args, settings, output }: Enqueue, store: Store): Pr
 
 async function queueSource({ args, settings }: Enqueue, store: Store): Promise<Run> {
   const source = args.what
-  if (!isSourceName(source)) {
-    throw new UsageError('A source is a name of 1 to 200 characters without control characters.')
-  }
+  checkSource(source)
   const id = newId()
   await store.enqueue({ id, source, kind: 'single', policy: (await settings()).policyFor(source) })
-  await store.plan(id, [{ key: source }])
-  await store.finishPlanning(id)
   return (await store.run(id))!
 }

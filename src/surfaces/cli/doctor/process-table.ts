@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
+import { readStat } from '../../../store/host.ts'
 import type { ProcessFacts, ProcessTable } from './signals.ts'
 
 const DEPTH_MAX = 64
@@ -15,22 +16,15 @@ export function readProcessTable(): ProcessTable {
 }
 
 function argvOf(pid: number): string[] | null {
-  const text = read(`/proc/${pid}/cmdline`)
-  return text === null ? null : text.split('\0').filter((word) => word !== '')
+  try {
+    const text = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+    return text.split('\0').filter((word) => word !== '')
+  } catch {
+    return null
+  }
 }
 
 /** 0 above PID 1, and above a process that was put into a container from outside. */
 function parentOf(pid: number): number {
-  const stat = read(`/proc/${pid}/stat`)
-  if (stat === null) return 0
-  // The name in brackets may itself contain spaces and brackets; fields are counted from after the last one.
-  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
-}
-
-function read(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return null
-  }
+  return readStat(pid)?.parent ?? 0
 }

@@ -1,0 +1,18 @@
+import { UsageError } from './errors.ts'
+
+const RULE = 'a name of 1 to 200 characters without control characters'
+
+/** Names are shown in terminals and logs, and typed by people. What is wrong with one, as the end of a sentence; null when nothing is. */
+export function sourceMistake(source: unknown): string | null {
+  const isName =
+    typeof source === 'string' &&
+    source.length >= 1 &&
+    source.length <= 200 &&
+    !/[\p{Cc}\p{Cf}]/u.test(source)
+  return isName ? null : `must be ${RULE}`
+}
+
+/** Refuses what is no name of a source. */
+export function checkSource(source: string): void {
+  if (sourceMistake(source)) throw new UsageError(`A source is ${RULE}.`)
+}
