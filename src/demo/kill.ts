@@ -1,11 +1,11 @@
 import process from 'node:process'
-import { shortId, type WorkerId } from '../model/id.ts'
+import { shortId } from '../model/id.ts'
 import type { Target } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Worker } from '../model/worker.ts'
 import type { Store } from '../store/store.ts'
 import { until } from './pause.ts'
-import type { Kill, Stage } from './stage.ts'
+import type { Kill, Recovery, Stage } from './stage.ts'
 
 const HELD_MAX = 100
 const LOOK_EVERY_MS = 25
@@ -27,7 +27,7 @@ export async function killOne(stage: Stage): Promise<Kill | null> {
   const [first] = held
   if (!first) {
     narrator.tell(`kill -9 ${shortId(worker)}, which had nothing in hand`)
-    return { at: killed.at, worker, recoveriesMs: [] }
+    return { at: killed.at, worker, recoveries: [] }
   }
   const what = `kill -9 ${shortId(worker)} on page ${first.page + 1} of ${first.key}`
   const event = narrator.begin(what, 'nobody has its target now …')
@@ -36,10 +36,10 @@ export async function killOne(stage: Stage): Promise<Kill | null> {
   const [taken] = recoveries
   event.end(
     taken
-      ? `taken up by ${shortId(taken.by)} after ${taken.afterMs} ms`
+      ? `taken up by ${shortId(taken.by)} after ${taken.takenUpMs} ms`
       : 'it had just handed it in, nothing was left to take up',
   )
-  return { at: killed.at, worker, recoveriesMs: recoveries.map(({ afterMs }) => afterMs) }
+  return { at: killed.at, worker, recoveries }
 }
 
 /** One of those who have something in hand; null while there is nobody. */
@@ -60,8 +60,6 @@ async function strike(stage: Stage): Promise<{ worker: Worker; at: Millis } | nu
   }
 }
 
-type Recovery = { readonly afterMs: number; readonly by: WorkerId }
-
 /** Null when nothing had to be recovered: its last write had reached the database after all. */
 async function recovery(
   { store, over }: Stage,
@@ -75,7 +73,8 @@ async function recovery(
   })
   if (ended) return ended.recovery
   // Never taken up, as far as we waited: that counts, and it is far too long.
-  return over.aborted ? null : { afterMs: PATIENCE_MS, by: orphan.worker! }
+  const never = { claimableMs: PATIENCE_MS, takenUpMs: PATIENCE_MS, by: orphan.worker! }
+  return over.aborted ? null : never
 }
 
 async function readEnd(
@@ -86,7 +85,11 @@ async function readEnd(
   const now = await store.target(orphan.id)
   if (!now) return null
   if (now.epoch > orphan.epoch) {
-    return { recovery: { afterMs: Math.round(now.claimedAt! - killedAt), by: now.worker! } }
+    const takenUpMs = Math.round(now.claimedAt! - killedAt)
+    const trail = await store.audit({ run: orphan.run, target: orphan.id, limit: 1_000 })
+    const takenBack = trail.find(({ at }) => at >= killedAt)
+    const claimableMs = takenBack ? Math.round(takenBack.at - killedAt) : takenUpMs
+    return { recovery: { claimableMs, takenUpMs, by: now.worker! } }
   }
   const endedByItself = now.status === 'done' || now.errors > orphan.errors
   return endedByItself ? { recovery: null } : null

@@ -17,9 +17,10 @@ const found: Found = {
   ),
   items: Array.from(truth.businesses, ([key, data]) => ({ key, data })),
 }
+const RECOVERY = { claimableMs: 999, takenUpMs: 999, by: newId() }
 const deeds: Deeds = {
   killsAsked: 1,
-  kills: [{ at: 0, worker: newId(), recoveriesMs: [999, 999] }],
+  kills: [{ at: 0, worker: newId(), recoveries: [RECOVERY, RECOVERY] }],
   deploys: [{ stoppedMs: 11_000, backMs: 999 }],
   zombies: [{ silentMs: 14_000, refused: 1 }],
   skipped: [],

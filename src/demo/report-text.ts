@@ -4,7 +4,7 @@ import type { Ink } from '../surfaces/cli/paper/table.ts'
 import { plural } from '../surfaces/cli/paper/words.ts'
 import type { Directory } from './directory.ts'
 import { thousands } from './narrator.ts'
-import { RECOVERY_MAX_MS, type Deeds, type Report } from './report.ts'
+import { CLAIMABLE_MAX_MS, type Deeds, type Report } from './report.ts'
 
 /** What the report says besides the figures. */
 export type Surroundings = {
@@ -72,7 +72,7 @@ function printVerdict(paper: Paper, report: Report, { machine, isBusy }: Surroun
   }
   paper.say({ text: 'Something is wrong:', ink: 'bad' })
   for (const problem of report.problems) paper.say({ text: `  - ${problem}`, ink: 'bad' })
-  const isSlow = (report.slowestRecoveryMs ?? 0) >= RECOVERY_MAX_MS
+  const isSlow = (report.slowestClaimableMs ?? 0) >= CLAIMABLE_MAX_MS
   if (isSlow && isBusy && report.problems.length === 1) {
     paper.say(`This machine has a lot else to do (${machine}): try again when it is calm.`)
   }

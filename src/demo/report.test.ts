@@ -4,15 +4,20 @@ import { newId } from '../model/id.ts'
 import type { Run } from '../model/run.ts'
 import { makeDirectory } from './directory.ts'
 import { makeReport, type Deeds, type Found, type Report } from './report.ts'
+import type { Kill } from './stage.ts'
 
 const truth = makeDirectory(1, 4)
 const visits = { served: 40, cut: 2, again: 3, errors500: 1, errors429: 1 }
 const deeds: Deeds = {
   killsAsked: 2,
-  kills: [300, 500].map((ms) => ({ at: 0, worker: newId(), recoveriesMs: [ms] })),
+  kills: [300, 500].map((ms) => killed(ms - 100, ms)),
   deploys: [],
   zombies: [{ silentMs: 5_000, refused: 1 }],
   skipped: [],
+}
+
+function killed(claimableMs: number, takenUpMs: number): Kill {
+  return { at: 0, worker: newId(), recoveries: [{ claimableMs, takenUpMs, by: newId() }] }
 }
 
 /** A flawless database. */
@@ -42,6 +47,7 @@ test('a run that came through is ok, with its figures', () => {
   assert.equal(figures.lateWritesRefused, 2)
   assert.equal(figures.slowestRecoveryMs, 500)
   assert.equal(figures.medianRecoveryMs, 400)
+  assert.equal(figures.slowestClaimableMs, 400)
 })
 
 test('a page that was never committed is lost', () => {
@@ -75,8 +81,14 @@ test('an item under a second spelling of its address is doubled', () => {
   assert.deepEqual({ ok, itemsDoubled, lost }, { ok: false, itemsDoubled: 1, lost: 0 })
 })
 
-test('a recovery of a second or more, too few kills, or a zombie that got through are not ok', () => {
-  const slow = { at: 0, worker: newId(), recoveriesMs: [1_000] }
+test('how long a target waits for who is only starting is told, and is no fault', () => {
+  const busy = killed(999, 3_000)
+  const { ok, slowestRecoveryMs, slowestClaimableMs } = report({}, { kills: [busy, busy] })
+  assert.deepEqual([ok, slowestRecoveryMs, slowestClaimableMs], [true, 3_000, 999])
+})
+
+test('a second or more until a target can be claimed, too few kills, or a zombie that got through are not ok', () => {
+  const slow = killed(1_000, 1_000)
   assert.equal(report({}, { kills: [slow, slow] }).ok, false)
   assert.equal(report({}, { killsAsked: 3 }).ok, false)
   const { run } = flawless()

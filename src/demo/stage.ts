@@ -20,11 +20,18 @@ export type Stage = {
   readonly look: () => Promise<Look>
 }
 
-/** A kill -9, and how long each target that the worker had in hand was without an owner. */
+/** A kill -9, and what became of each target that the worker had in hand. */
 export type Kill = {
   readonly at: Millis
   readonly worker: WorkerId
-  readonly recoveriesMs: readonly number[]
+  readonly recoveries: readonly Recovery[]
+}
+
+/** From the kill, until anybody could have the target, and until somebody had it. */
+export type Recovery = {
+  readonly claimableMs: number
+  readonly takenUpMs: number
+  readonly by: WorkerId
 }
 
 /** A SIGTERM of all, and how long it took. */

@@ -43,7 +43,7 @@ export class Story implements Deeds {
 
   /** In a few words. */
   soFar(): string {
-    const recoveries = this.kills.flatMap((kill) => kill.recoveriesMs)
+    const recoveries = this.kills.flatMap((kill) => kill.recoveries.map((one) => one.takenUpMs))
     return [
       `kill -9: ${this.kills.length} of ${this.killsAsked}`,
       `deploys: ${this.deploys.length}`,

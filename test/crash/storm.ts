@@ -194,9 +194,8 @@ class Storm {
           const since = this.#takersKilledAt.filter((at) => at > killedAt && at < takenAt)
           const tookMs = takenAt - Math.max(killedAt, ...since)
           this.recoveriesMs.push(tookMs)
-          const judged = (await store.audit({ run: before.run, limit: 1_000 })).find(
-            (entry) => entry.target === before.id && entry.at >= killedAt,
-          )
+          const trail = await store.audit({ run: before.run, target: before.id, limit: 1_000 })
+          const judged = trail.find(({ at }) => at >= killedAt)
           const seenMs = judged ? judged.at - killedAt : null
           if (seenMs !== null) this.claimableMs.push(seenMs)
           this.#world.say(
