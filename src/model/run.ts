@@ -63,6 +63,10 @@ export type Run = {
   readonly retries: number
   readonly retryOf: RunId | null
   readonly error: string | null
+  /** What the command of a queued run was given; null when nothing was. */
+  readonly input: unknown
+  /** Files in the output directory of a wrapped command. One is progress. */
+  readonly artifacts: number
   /** The worker of a run with one target; a crawl has many and no owner. */
   readonly owner: WorkerId | null
   /** As given when the run was queued or last worked on, so that any process can judge it. */

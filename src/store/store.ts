@@ -1,5 +1,7 @@
 import type { Checkpoint, InTransaction } from '../model/checkpoint.ts'
 import type { Claim, Claimed, Outcome } from '../model/claim.ts'
+import type { Execution, ExecutionEnd } from '../model/execution.ts'
+import type { Guard } from '../model/guard.ts'
 import type { ClaimId, RunId, TargetId, WorkerId } from '../model/id.ts'
 import type { SavedItem } from '../model/item.ts'
 import type { Policy } from '../model/policy.ts'
@@ -57,7 +59,7 @@ export interface Store {
   setPolicy(run: RunId, policy: Policy): Promise<void>
   /**
    * Starts or takes up the source's run with one target, and claims it, in one step. Of any number at once
-   * exactly one gets the claim; the others get the run that is in the way.
+   * exactly one gets the claim; the others get the run, or the guard of somebody else who has not ended, that is in the way.
    */
   begin(request: BeginRequest): Promise<Begun>
   liveRun(source: string): Promise<Run | null>
@@ -102,6 +104,8 @@ export interface Store {
   release(claims: readonly Claim[]): Promise<Outcome<void>[]>
   /** A target that cannot be worked on as it is: set aside for a person. */
   park(claims: readonly (Claim & { reason: string })[]): Promise<Outcome<void>[]>
+  /** Its command showed a sign of activity. `artifacts`: files in its output directory by now. */
+  touch(claim: Claim, artifacts: number): Promise<Outcome<void>>
   /** What a run with one target says of itself. */
   reportProgress(claim: Claim, progress: { done: number; total: number }): Promise<Outcome<void>>
   target(id: TargetId): Promise<Target | null>
@@ -133,6 +137,25 @@ export interface Store {
   /** Workers that have not ended, with what the kernel and the clock say about each. */
   workers(): Promise<Witnessed[]>
   worker(id: WorkerId): Promise<Worker | null>
+
+  // — Wrapped commands —
+
+  /**
+   * The worker holds the source's guard afterwards if it was free, already its own, its holder has ended, or is the one
+   * named in `instead` and has not beaten since. Clears `gaveUp`. Answers the guard as it is then.
+   */
+  holdSource(request: HoldSource): Promise<Guard>
+  /** The holder is about to let go: others need not give up. */
+  markEnding(source: string, worker: WorkerId): Promise<void>
+  /** Free, if this worker holds it (and, when `beats` is given, has not beaten since). `gaveUp`: why it will not try again. */
+  freeSource(request: FreeSource): Promise<boolean>
+  /** By source. */
+  guards(): Promise<Guard[]>
+  guard(source: string): Promise<Guard | null>
+  startExecution(execution: Execution): Promise<void>
+  endExecution(id: string, end: ExecutionEnd): Promise<void>
+  /** Newest first. */
+  executions(run: RunId, limit: number): Promise<Execution[]>
 
   // — Recovery —
 
@@ -192,6 +215,8 @@ export type NewRun = {
   readonly source: string
   readonly kind: RunKind
   readonly policy: Policy
+  /** JSON for its command. */
+  readonly input?: unknown
 }
 
 /** A live run as its judge sees it. */
@@ -222,6 +247,7 @@ export type BeginRequest = {
 export type Begun =
   | { readonly claimed: Claimed; readonly resumed: boolean }
   | { readonly claimed: null; readonly inTheWay: RunId }
+  | { readonly claimed: null; readonly guard: Guard }
 
 export type RunFilter = {
   readonly source?: string | undefined
@@ -235,6 +261,22 @@ export type TargetFilter = {
   readonly group?: string | undefined
   readonly after?: string | undefined
   readonly limit: number
+}
+
+export type HoldSource = {
+  readonly source: string
+  readonly worker: WorkerId
+  readonly killTimeoutMs: number
+  /** For the source's first guard; a later one keeps the first cookie. */
+  readonly cookie: string
+  readonly instead?: { readonly worker: WorkerId; readonly beats: number } | undefined
+}
+
+export type FreeSource = {
+  readonly source: string
+  readonly worker: WorkerId
+  readonly beats?: number | undefined
+  readonly gaveUp?: string | undefined
 }
 
 export type Listing<T> = { readonly items: T[]; readonly next: string | null }
