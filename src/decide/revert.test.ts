@@ -38,6 +38,8 @@ function aRun(status: RunStatus, more: Partial<Run> = {}): Run {
     progress: null,
     resumes: 0,
     retries: 0,
+    input: null,
+    artifacts: 0,
     retryOf: null,
     error: null,
     owner: null,

@@ -53,6 +53,10 @@ test('an error says what happened, to what, and what to do', () => {
 
   assert.match(error.message, new RegExp(claim.target.slice(-8)))
   assert.match(error.message, /Page 2 .* page 5.* go on from page 6/)
+  assert.match(
+    new PageBehind(claim.target, 5, 5).message,
+    /Page 5 .* was saved before with other content.* go on from page 6/,
+  )
 })
 
 test('whatever was thrown has a message', () => {

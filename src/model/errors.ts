@@ -42,13 +42,17 @@ export class LeaseLost extends UnstuckError {
   }
 }
 
-/** A checkpoint named a page that is already behind the cursor. */
+/** A checkpoint named a page that is already behind the cursor, or the last one again with other content. */
 export class PageBehind extends UnstuckError {
   constructor(target: string, page: number, at: number) {
+    const what =
+      page === at
+        ? `was saved before with other content: its cursor stands at page ${at}`
+        : `is behind its cursor, which stands at page ${at}`
     super(
       'E_PAGE_BEHIND',
       EXIT.failed,
-      `Page ${page} of target ${shortId(target)} is behind its cursor, which stands at page ${at}. ` +
+      `Page ${page} of target ${shortId(target)} ${what}. ` +
         `A cursor only moves forward; go on from page ${at + 1}.`,
     )
   }
@@ -57,14 +61,15 @@ export class PageBehind extends UnstuckError {
 /** Somebody lives and works on this source. */
 export class AlreadyRunning extends UnstuckError {
   readonly source: string
-  readonly run: string
+  /** Null: a wrapped command between two runs. */
+  readonly run: string | null
 
-  constructor(source: string, run: string, who: string) {
+  constructor(source: string, run: string | null, who: string) {
     super(
       'E_ALREADY_RUNNING',
       EXIT.alreadyRunning,
-      `${source} is already running: run ${shortId(run)}, ${who}. ` +
-        `Wait for it, or look with \`unstuck show ${shortId(run)}\`.`,
+      `${source} is already running: ${run === null ? '' : `run ${shortId(run)}, `}${who}. ` +
+        `Wait for it, or look with \`unstuck ${run === null ? `check ${source}` : `show ${shortId(run)}`}\`.`,
     )
     this.source = source
     this.run = run

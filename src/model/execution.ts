@@ -3,6 +3,7 @@ import type { Millis } from './time.ts'
 
 /** One life of a run's command. A run that is taken up again has several. */
 export type Execution = {
+  /** A UUIDv7: the newest sorts last. */
   readonly id: string
   readonly run: RunId
   readonly worker: WorkerId

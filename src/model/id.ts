@@ -16,3 +16,10 @@ export function newId(): Id {
 export function shortId(id: Id): string {
   return id.slice(-8)
 }
+
+/** Whether a text is an id of ours: checked before it becomes a part of a path. */
+export function isId(text: string): boolean {
+  return UUID.test(text)
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/

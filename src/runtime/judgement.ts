@@ -15,9 +15,9 @@ export type PolicyOf = (run: Run) => Policy
 export const storedPolicy: PolicyOf = (run) => run.policy
 
 /** Whether anything of a run is worth keeping. */
-export function hasProgress({ counts, progress }: Run): boolean {
+export function hasProgress({ counts, progress, artifacts }: Run): boolean {
   const { pages, itemsNew, itemsUpdated, skipped } = counts
-  return pages + itemsNew + itemsUpdated + skipped > 0 || (progress?.done ?? 0) > 0
+  return pages + itemsNew + itemsUpdated + skipped + artifacts > 0 || (progress?.done ?? 0) > 0
 }
 
 /** A run's part of what `decide` looks at. */

@@ -14,15 +14,19 @@ export function thisProcess(): ProcessIdentity {
   }
 }
 
-/** Whether a process still runs, as far as this one can see. Never `gone` by guess: only by the kernel's word. */
-export function processState(other: ProcessIdentity): Evidence['process'] {
-  // A pid means something only under the same kernel and in the same namespace. The host's name proves neither.
-  const sameTable =
+/** A pid means something only under the same kernel and in the same namespace. The host's name proves neither. */
+export function isHere(other: ProcessIdentity): boolean {
+  return (
     other.bootId !== null &&
     other.bootId === bootId() &&
     other.pidNamespace !== null &&
     other.pidNamespace === pidNamespace()
-  if (!sameTable) return 'unknown'
+  )
+}
+
+/** Whether a process still runs, as far as this one can see. Never `gone` by guess: only by the kernel's word. */
+export function processState(other: ProcessIdentity): Evidence['process'] {
+  if (!isHere(other)) return 'unknown'
   const stat = readStat(other.pid)
   if (stat) {
     const same = other.startTicks === null || stat.startTicks === other.startTicks
@@ -57,10 +61,16 @@ function pidNamespace(): string | null {
   return namespace
 }
 
+export type ProcessStat = {
+  readonly parent: number
+  /** The pid of the process that opened the session, which may be gone. */
+  readonly session: number
+  readonly startTicks: number
+  readonly dead: boolean
+}
+
 /** What the kernel tells of a process; null when there is none, or it does not tell. */
-export function readStat(
-  pid: number,
-): { parent: number; startTicks: number; dead: boolean } | null {
+export function readStat(pid: number): ProcessStat | null {
   const stat = tryRead(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
   if (stat === null) return null
   // The name in brackets may itself contain spaces and brackets; fields are counted from after the last one.
@@ -68,6 +78,7 @@ export function readStat(
   const state = fields[0]!
   return {
     parent: Number(fields[1]),
+    session: Number(fields[3]),
     startTicks: Number(fields[19]),
     dead: state === 'Z' || state === 'X',
   }

@@ -75,6 +75,8 @@ export type RunFactsRow = {
   retries: number | null
   retry_of: string | null
   error: string | null
+  input: unknown
+  artifacts: number | null
   owner: string | null
 }
 
@@ -104,6 +106,8 @@ function toRunWith(row: RunFactsRow, books: BooksRow): Run {
     retries: row.retries ?? 0,
     retryOf: row.retry_of,
     error: row.error,
+    input: row.input,
+    artifacts: row.artifacts ?? 0,
     owner: row.owner,
     policy: row.policy === null ? DEFAULT_POLICY : readPolicy(row.policy),
   }

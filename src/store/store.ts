@@ -23,9 +23,11 @@ import type {
   RunMove,
   SetAside,
 } from './deeds.ts'
+import type { FreeSource, HoldSource } from './guard-requests.ts'
 import type { Inspection } from './inspection.ts'
 
 export type * from './deeds.ts'
+export type * from './guard-requests.ts'
 
 /**
  * The memory. Each verb says what holds after it; `conformance/` holds every engine to it.
@@ -132,7 +134,7 @@ export interface Store {
    * its lease are released (their answer got lost). Answers which of the named ones are still its own.
    */
   beat(beat: Beat): Promise<BeatAnswer>
-  /** The worker has ended. One that still holds something stays: its targets are to be recovered first. */
+  /** The worker has ended. One that still holds a target or a guard stays: those are to be taken from it first. */
   retire(worker: WorkerId): Promise<void>
   /** Workers that have not ended, with what the kernel and the clock say about each. */
   workers(): Promise<Witnessed[]>
@@ -261,22 +263,6 @@ export type TargetFilter = {
   readonly group?: string | undefined
   readonly after?: string | undefined
   readonly limit: number
-}
-
-export type HoldSource = {
-  readonly source: string
-  readonly worker: WorkerId
-  readonly killTimeoutMs: number
-  /** For the source's first guard; a later one keeps the first cookie. */
-  readonly cookie: string
-  readonly instead?: { readonly worker: WorkerId; readonly beats: number } | undefined
-}
-
-export type FreeSource = {
-  readonly source: string
-  readonly worker: WorkerId
-  readonly beats?: number | undefined
-  readonly gaveUp?: string | undefined
 }
 
 export type Listing<T> = { readonly items: T[]; readonly next: string | null }

@@ -181,6 +181,7 @@ export async function tryEverything(
     'fail and retry': (await store.fail([{ ...wrong, error: 'late', retryInMs: 5 }]))[0]!,
     release: (await store.release([wrong]))[0]!,
     park: (await store.park([{ ...wrong, reason: 'late' }]))[0]!,
+    touch: await store.touch(wrong, 7),
     report: await store.reportProgress(wrong, { done: 1, total: 2 }),
   }
 }

@@ -23,7 +23,7 @@ import type { Engine } from '../../testing/test-database.ts'
 import type { Store } from '../store.ts'
 
 export function fencingTests(engine: Engine): void {
-  test('P1 one effective owner: a worker that lost its claim cannot save, beat, finish, fail, release, park or report', async () => {
+  test('P1 one effective owner: a worker that lost its claim cannot save, beat, finish, fail, release, park, touch or report', async () => {
     await using db = await engine.fresh()
     const [store, theirs] = [await db.open(), await db.open()]
     const [late, fresh] = [await hire(store), await hire(store)]
@@ -46,6 +46,7 @@ export function fencingTests(engine: Engine): void {
       ['a', 'b'],
     )
     assert.equal((await store.run(run))?.progress, null)
+    assert.equal((await store.run(run))?.artifacts, 0)
     assert.equal((await store.run(run))?.counts.refused, Object.keys(answers).length)
     await assertBooksBalance(store, run)
     await save(theirs, current)

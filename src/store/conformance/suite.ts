@@ -4,8 +4,10 @@ import { booksTests } from './books.ts'
 import { checkpointTests } from './checkpoints.ts'
 import { claimingTests } from './claiming.ts'
 import { crashTests } from './crashes.ts'
+import { executionTests } from './executions.ts'
 import { faultTests } from './faults.ts'
 import { fencingTests } from './fencing.ts'
+import { guardTests } from './guards.ts'
 import { inTransactionTests } from './in-transaction.ts'
 import { inspectionTests } from './inspection.ts'
 import { itemTests } from './items.ts'
@@ -41,6 +43,8 @@ export function conformance(engine: Engine): void {
     describe('items', () => itemTests(engine))
     describe('workers', () => workerTests(engine))
     describe('presence', () => presenceTests(engine))
+    describe('guards', () => guardTests(engine))
+    describe('wrapped commands', () => executionTests(engine))
     describe('recovery', () => recoveryTests(engine))
     describe('what is done to runs', () => runMoveTests(engine))
     describe('the trail, and what is left', () => trailTests(engine))

@@ -1,13 +1,28 @@
 import { UnusableStore } from '../../model/errors.ts'
+import type { Guard } from '../../model/guard.ts'
+import { toGuard, type GuardRow } from '../command-rows.ts'
 import { keepPolicy } from '../rows.ts'
 import type { BeginRequest, Begun, Store } from '../store.ts'
 import { CLAIM_COLUMNS, TAKEN_UP, toClaimed, type ClaimedRow } from './claims.ts'
 import { sql, type Connection, type Database } from './database.ts'
+import { GUARD_COLUMNS } from './guards.ts'
 import { moveRun } from './run-moves.ts'
 import { LIVE } from './runs.ts'
 import { ADD_UP } from './tally.ts'
 
-const LOCK_WORKER = sql('begin:worker', `SELECT FROM unstuck.worker WHERE id = $1 FOR SHARE`)
+// Its worker cannot be retired between this claim and its commit. With it, the guard that somebody else holds who has
+// not ended.
+const LOCK_WORKER = sql(
+  'begin:worker',
+  /* sql */ `
+  WITH me AS MATERIALIZED (SELECT id FROM unstuck.worker WHERE id = $1 FOR SHARE),
+  other AS (
+    SELECT ${GUARD_COLUMNS} FROM unstuck.guard g JOIN unstuck.worker w ON w.id = g.worker_id
+     WHERE g.source = $2 AND g.worker_id <> $1 AND w.ended_at IS NULL
+  )
+  SELECT known.me, other.* FROM (SELECT count(*)::int AS me FROM me) AS known LEFT JOIN other ON true
+`,
+)
 const LOOK = sql(
   'begin:live',
   /* sql */ `
@@ -76,12 +91,11 @@ export function beginVerbs(db: Database): Pick<Store, 'begin'> {
   return {
     begin: (request) =>
       db.transaction('begin', async (connection) => {
-        // So that it cannot be retired between this claim and its commit.
-        await connection.all(LOCK_WORKER, [request.worker])
-        if (request.clean) await moveRun(connection, request.clean)
+        const guard = await lockWorker(connection, request)
+        if (!guard && request.clean) await moveRun(connection, request.clean)
         // Who is overtaken by another one looks again at what that one made.
         for (let looks = 1; looks <= LOOKS_MAX; looks++) {
-          const begun = await tryToBegin(connection, request)
+          const begun = await tryToBegin(connection, request, guard)
           if (begun) return begun
         }
         throw new UnusableStore(
@@ -91,7 +105,20 @@ export function beginVerbs(db: Database): Pick<Store, 'begin'> {
   }
 }
 
-async function tryToBegin(connection: Connection, request: BeginRequest): Promise<Begun | null> {
+async function lockWorker(
+  connection: Connection,
+  { worker, source }: BeginRequest,
+): Promise<Guard | null> {
+  type Row = GuardRow | { source: null }
+  const [row] = await connection.all<Row>(LOCK_WORKER, [worker, source])
+  return row && row.source !== null ? toGuard(row) : null
+}
+
+async function tryToBegin(
+  connection: Connection,
+  request: BeginRequest,
+  guard: Guard | null,
+): Promise<Begun | null> {
   const { source, worker, claimId } = request
   const policy = keepPolicy(request.policy)
   const [live] = await connection.all<{
@@ -106,6 +133,7 @@ async function tryToBegin(connection: Connection, request: BeginRequest): Promis
     const [held] = await connection.all<ClaimedRow>(HELD, [live.target])
     return begun(held!, source)
   }
+  if (guard) return { claimed: null, guard }
   if (live && (live.kind !== 'single' || live.status !== 'planned')) {
     return { claimed: null, inTheWay: live.run }
   }

@@ -61,9 +61,7 @@ const RELEASE = sql('release', END)
 const PARK = sql('park', END)
 
 // The run first, then its target: as everybody who moves a run does.
-const PROGRESS = sql(
-  'progress',
-  /* sql */ `
+const ACTIVE = /* sql */ `
   WITH fence AS MATERIALIZED (
     SELECT 'in_progress' AS held FROM unstuck.run
      WHERE id = (SELECT run_id FROM unstuck.target WHERE id = $2) FOR NO KEY UPDATE
@@ -77,13 +75,32 @@ const PROGRESS = sql(
     INSERT INTO unstuck.tally (run_id, grp, writer) SELECT run_id, grp, $1 FROM held
     ${ADD_UP}
   )
+`
+const PROGRESS = sql(
+  'progress',
+  /* sql */ `
+  ${ACTIVE}
   UPDATE unstuck.run r SET progress_done = $5, progress_total = $6
     FROM held WHERE r.id = held.run_id
   RETURNING r.id
 `,
 )
+const TOUCH = sql(
+  'touch',
+  /* sql */ `
+  ${ACTIVE},
+  grown AS (
+    UPDATE unstuck.run r SET artifacts = $5 FROM held
+     WHERE r.id = held.run_id AND r.artifacts < $5
+  )
+  SELECT run_id FROM held
+`,
+)
 
-type ClaimEndVerbs = Pick<Store, 'finish' | 'fail' | 'release' | 'park' | 'reportProgress'>
+type ClaimEndVerbs = Pick<
+  Store,
+  'finish' | 'fail' | 'release' | 'park' | 'touch' | 'reportProgress'
+>
 
 export function claimEndVerbs(db: Database): ClaimEndVerbs {
   return {
@@ -118,15 +135,24 @@ export function claimEndVerbs(db: Database): ClaimEndVerbs {
         })),
       ),
 
-    reportProgress: async (claim, { done, total }) => {
-      const { target, epoch, claimId } = claim
-      const rows = await db.book(PROGRESS, [target, epoch, claimId, done, total])
-      if (rows.length > 0) return { ok: true, value: undefined }
-      const standing = (await standings(db, [claim])).get(target)
-      await countRefused(db, [claim])
-      return { ok: false, error: leaseLost(claim, standing) }
-    },
+    touch: (claim, artifacts) => note(db, TOUCH, claim, [artifacts]),
+    reportProgress: (claim, { done, total }) => note(db, PROGRESS, claim, [done, total]),
   }
+}
+
+/** A sign of activity of one that still holds its claim, and what comes with it. */
+async function note(
+  db: Database,
+  statement: Sql,
+  claim: Claim,
+  values: readonly number[],
+): Promise<Outcome<void>> {
+  const { target, epoch, claimId } = claim
+  const rows = await db.book(statement, [target, epoch, claimId, ...values])
+  if (rows.length > 0) return { ok: true, value: undefined }
+  const standing = (await standings(db, [claim])).get(target)
+  await countRefused(db, [claim])
+  return { ok: false, error: leaseLost(claim, standing) }
 }
 
 /** Ends claims that still hold, and answers for each of them apart. */

@@ -3,10 +3,12 @@ import { sql, type Connection } from './database.ts'
 import { codeOf } from './errors.ts'
 import { heart } from './migrations/001-heart.ts'
 import { doors } from './migrations/002-doors.ts'
+import { commands } from './migrations/003-commands.ts'
 
 const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = [
   { name: 'heart', text: heart },
   { name: 'doors', text: doors },
+  { name: 'commands', text: commands },
 ]
 
 const HAS_SCHEMA = sql(

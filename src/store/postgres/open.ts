@@ -7,6 +7,8 @@ import { checkpointVerbs } from './checkpoints.ts'
 import { claimEndVerbs } from './claim-ends.ts'
 import { claimVerbs } from './claims.ts'
 import { Database, ms, sql } from './database.ts'
+import { executionVerbs } from './executions.ts'
+import { guardVerbs } from './guards.ts'
 import { inspectVerbs } from './inspect.ts'
 import { listVerbs } from './lists.ts'
 import { liveRunVerbs } from './live-runs.ts'
@@ -50,6 +52,8 @@ export async function openPostgres(
     ...presenceVerbs(db),
     ...workerVerbs(db),
     ...turnVerbs(db),
+    ...guardVerbs(db),
+    ...executionVerbs(db),
     ...recoveryVerbs(db),
     ...runMoveVerbs(db),
     ...replanVerbs(db),

@@ -365,6 +365,61 @@ describe('at the very moment that somebody else commits', () => {
     assert.notEqual(begun.claimed.run, run)
     assert.equal((await store.run(run))!.status, 'cancelled')
   })
+
+  const hold = { source: SOURCE, killTimeoutMs: 30_000, cookie: 'c' }
+
+  test('P10 a guard that a worker takes who has only just registered is not taken from it', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const store = await openOn(stack, url)
+    const [old, holder] = [await hire(store), newId()]
+    const taken = /* sql */ `
+      INSERT INTO unstuck.worker (id, source, host, pid, presence, version, heartbeat_ms, lease_ms)
+      SELECT '${holder}', source, host, pid, presence, version, heartbeat_ms, lease_ms FROM unstuck.worker;
+      UPDATE unstuck.guard SET worker_id = '${holder}' WHERE source = '${SOURCE}'
+    `
+    await store.holdSource({ ...hold, worker: old })
+    await store.freeSource({ source: SOURCE, worker: old })
+
+    const guard = await meanwhile(stack, url, taken, () =>
+      store.holdSource({ ...hold, worker: old }),
+    )
+
+    assert.equal(guard.worker, holder)
+  })
+
+  test('P9 a holder that beats keeps its guard, whoever is about to take it or to free it', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const store = await openOn(stack, url)
+    const [holder, other] = [await hire(store), await hire(store)]
+    const guard = await store.holdSource({ ...hold, worker: holder })
+    const beat = `UPDATE unstuck.worker SET beats = beats + 1 WHERE id = '${holder}'`
+
+    const instead = { worker: holder, beats: 0 }
+    const seen = await meanwhile(stack, url, beat, () =>
+      store.holdSource({ ...hold, worker: other, instead }),
+    )
+    const freed = await meanwhile(stack, url, beat, () =>
+      store.freeSource({ source: SOURCE, worker: holder, beats: 1 }),
+    )
+
+    assert.deepEqual(seen, guard)
+    assert.equal(freed, false)
+    assert.deepEqual(await store.guard(SOURCE), guard)
+  })
+
+  test('a worker that is being retired is not claimed for in between', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const store = await openOn(stack, url)
+    const worker = await hire(store)
+    const retiring = `SELECT FROM unstuck.worker WHERE id = '${worker}' FOR UPDATE`
+
+    const begun = await meanwhile(stack, url, retiring, () => begin(store, worker))
+
+    assert.ok(begun.claimed, 'it waited, as it should')
+  })
 })
 
 test('a run with more targets and items than fit into one statement is put back and deleted whole', async () => {

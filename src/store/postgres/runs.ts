@@ -1,9 +1,11 @@
-import { AlreadyRunning, NotFound } from '../../model/errors.ts'
+import { AlreadyRunning, messageOf, NotFound, UsageError } from '../../model/errors.ts'
 import { newId, type RunId } from '../../model/id.ts'
 import type { RunKind, RunStatus } from '../../model/run.ts'
+import { keepInput } from '../command-rows.ts'
 import { keepPolicy, toCounts, toListing, toRun, type RunRow, type TallyRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { ms, sql, type Asks, type Connection, type Database } from './database.ts'
+import { isDataError } from './errors.ts'
 import { ADD_UP, SUMS } from './tally.ts'
 
 export const LIVE = `('queued', 'running', 'interrupted')`
@@ -11,7 +13,7 @@ export const LIVE = `('queued', 'running', 'interrupted')`
 /** A run with its books. `owner` is the worker of a run with one target. */
 const RUN_COLUMNS = /* sql */ `
   r.id, r.source, r.kind, r.status, r.policy, r.progress_done, r.progress_total,
-  r.resumes, r.retries, r.retry_of, r.error,
+  r.resumes, r.retries, r.retry_of, r.error, r.input, r.artifacts,
   ${ms('r.created_at')} AS created_at, ${ms('r.started_at')} AS started_at,
   ${ms('r.resumed_at')} AS resumed_at, ${ms('r.reopened_at')} AS reopened_at,
   ${ms('r.planned_at')} AS planned_at, ${ms('r.finished_at')} AS finished_at,
@@ -66,8 +68,8 @@ const ENQUEUE = sql(
   'enqueue',
   /* sql */ `
   WITH queued AS (
-    INSERT INTO unstuck.run (id, source, kind, status, policy, planned_at)
-    VALUES ($2, $3, $4, 'queued', $5, CASE $4 WHEN 'single' THEN clock_timestamp() END)
+    INSERT INTO unstuck.run (id, source, kind, status, policy, planned_at, input)
+    VALUES ($2, $3, $4, 'queued', $5, CASE $4 WHEN 'single' THEN clock_timestamp() END, $7)
     ON CONFLICT DO NOTHING
     RETURNING id, source, kind
   ),
@@ -117,9 +119,11 @@ type RunVerbs = Pick<
 
 export function runVerbs(db: Database): RunVerbs {
   return {
-    enqueue: async ({ id, source, kind, policy }) => {
+    enqueue: async ({ id, source, kind, policy, input }) => {
+      const kept = keepInput(source, input)
       for (;;) {
-        const made = await db.book(ENQUEUE, [id, source, kind, keepPolicy(policy), newId()])
+        const values = [id, source, kind, keepPolicy(policy), newId(), kept]
+        const made = await db.book(ENQUEUE, values).catch(refuseInput)
         if (made.length > 0) return
         const [other] = await db.all<{ id: string; status: string }>(IN_THE_WAY, [id, source])
         if (other?.id === id) return // asked again
@@ -145,6 +149,14 @@ export function runVerbs(db: Database): RunVerbs {
     },
     countsByPage: (run) => db.all<{ page: number; targets: number }>(COUNTS_BY_PAGE, [run]),
   }
+}
+
+function refuseInput(error: unknown): never {
+  if (!isDataError(error)) throw error
+  throw new UsageError(
+    `PostgreSQL cannot store the source or the input of the run: ${messageOf(error)}. Clean them, then try again.`,
+    { cause: error },
+  )
 }
 
 type RunStanding = {

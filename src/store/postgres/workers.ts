@@ -69,9 +69,11 @@ const RETIRE = sql(
     UPDATE unstuck.run SET planner = NULL WHERE planner = $1 AND status IN ${LIVE}
   )
   UPDATE unstuck.worker SET ended_at = coalesce(ended_at, clock_timestamp())
-   WHERE id = $1 AND NOT EXISTS (
-     SELECT FROM unstuck.target t JOIN unstuck.run r ON r.id = t.run_id
-      WHERE t.worker_id = $1 AND t.status = 'in_progress' AND r.status IN ${LIVE})
+   WHERE id = $1
+     AND NOT EXISTS (SELECT FROM unstuck.guard g WHERE g.worker_id = $1)
+     AND NOT EXISTS (
+       SELECT FROM unstuck.target t JOIN unstuck.run r ON r.id = t.run_id
+        WHERE t.worker_id = $1 AND t.status = 'in_progress' AND r.status IN ${LIVE})
 `,
 )
 const WORKER = sql('worker', `SELECT ${WORKER_COLUMNS} FROM unstuck.worker w WHERE w.id = $1`)

@@ -2,6 +2,7 @@ import { keepPolicy } from '../rows.ts'
 import type { Begun, Store } from '../store.ts'
 import { HELD, isTaken, TAKE, toClaimed, WAKE, type ClaimedRow } from './claims.ts'
 import { sql, type Connection, type Database } from './database.ts'
+import { heldByAnother } from './guards.ts'
 import { moveRun } from './run-moves.ts'
 import { insertTargets, LIVE, SET_POLICY } from './runs.ts'
 
@@ -28,7 +29,8 @@ export function beginVerbs(db: Database): Pick<Store, 'begin'> {
 function begin(tx: Connection, request: Parameters<Store['begin']>[0]): Begun {
   const { source, worker, claimId } = request
   const now = Date.now()
-  if (request.clean) moveRun(tx, request.clean)
+  const guard = heldByAnother(tx, source, worker)
+  if (!guard && request.clean) moveRun(tx, request.clean)
   const live = tx.get<{
     run: string
     kind: string
@@ -41,6 +43,7 @@ function begin(tx: Connection, request: Parameters<Store['begin']>[0]): Begun {
     const [row] = tx.all<ClaimedRow>(HELD, { worker, claimIds: JSON.stringify([claimId]) })
     return begun(row!, source)
   }
+  if (guard) return { claimed: null, guard }
   if (live && (live.kind !== 'single' || live.status !== 'planned')) {
     return { claimed: null, inTheWay: live.run }
   }

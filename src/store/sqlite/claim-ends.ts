@@ -55,12 +55,26 @@ const PROGRESS = sql(
   ${FENCE}
 `,
 )
+const TOUCH = sql(
+  'touch',
+  /* sql */ `
+  UPDATE target SET last_activity_at = :now
+  ${FENCE}
+`,
+)
 const RUN_PROGRESS = sql(
   'progress:run',
   `UPDATE run SET progress_done = :done, progress_total = :total WHERE id = :run`,
 )
+const RUN_ARTIFACTS = sql(
+  'touch:run',
+  `UPDATE run SET artifacts = :artifacts WHERE id = :run AND artifacts < :artifacts`,
+)
 
-type ClaimEndVerbs = Pick<Store, 'finish' | 'fail' | 'release' | 'park' | 'reportProgress'>
+type ClaimEndVerbs = Pick<
+  Store,
+  'finish' | 'fail' | 'release' | 'park' | 'touch' | 'reportProgress'
+>
 
 export function claimEndVerbs(db: Database): ClaimEndVerbs {
   /** Ends claims that still hold, and answers for each of them apart. */
@@ -75,6 +89,21 @@ export function claimEndVerbs(db: Database): ClaimEndVerbs {
         return endClaim(tx, claim, statement, becomes, params)
       }),
     )
+
+  /** A sign of activity of one that still holds its claim, and what comes with it. */
+  const note = (
+    statement: Sql,
+    claim: Claim,
+    beside: (tx: Connection, run: string) => void,
+  ): Promise<Outcome<void>> =>
+    db.write(statement.name, (tx) => {
+      const now = Date.now()
+      const row = tx.get<{ run_id: string; grp: string }>(statement, { ...fence(claim), now })
+      if (!row) return { ok: false, error: refuse(tx, claim, standing(tx, claim)) }
+      book(tx, row.run_id, row.grp, {}, now)
+      beside(tx, row.run_id)
+      return { ok: true, value: undefined }
+    })
 
   return {
     finish: (claims) => end('finish', claims, () => ({ statement: FINISH, becomes: 'done' })),
@@ -92,13 +121,10 @@ export function claimEndVerbs(db: Database): ClaimEndVerbs {
         becomes: 'parked',
         params: { reason },
       })),
+    touch: (claim, artifacts) =>
+      note(TOUCH, claim, (tx, run) => tx.run(RUN_ARTIFACTS, { run, artifacts })),
     reportProgress: (claim, { done, total }) =>
-      db.write('progress', (tx) => {
-        const row = tx.get<{ run_id: string }>(PROGRESS, { ...fence(claim), now: Date.now() })
-        if (!row) return { ok: false, error: refuse(tx, claim, standing(tx, claim)) }
-        tx.run(RUN_PROGRESS, { run: row.run_id, done, total })
-        return { ok: true, value: undefined }
-      }),
+      note(PROGRESS, claim, (tx, run) => tx.run(RUN_PROGRESS, { run, done, total })),
   }
 }
 

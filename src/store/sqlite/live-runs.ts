@@ -2,6 +2,7 @@ import { TARGET_STATUSES } from '../../model/target.ts'
 import { toLiveRun, type BooksRow, type LiveRunRow, type TallyRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
+import { readJson } from './lists.ts'
 import { LIVE } from './runs.ts'
 
 // One walk along the live runs. A crawl comes once per group of its books, which are added up here: to group them SQLite
@@ -11,7 +12,7 @@ export const LIVE_RUNS = sql(
   /* sql */ `
   SELECT r.id, r.source, r.kind, r.status, nullif(r.policy, '{}') AS policy, r.created_at, r.started_at,
          r.resumed_at, r.reopened_at, r.planned_at, NULL AS finished_at, r.progress_done, r.progress_total,
-         r.resumes, r.retries, r.retry_of, NULL AS error,
+         r.resumes, r.retries, r.retry_of, NULL AS error, r.input, r.artifacts,
          b.planned, b.in_progress, b.done, b.failed, b.stuck, b.parked, b.pages, b.items_new, b.items_updated,
          b.items_unchanged, b.skipped, b.refused, b.last_activity_at,
          t.status AS target_status, CASE t.status WHEN 'in_progress' THEN t.worker_id END AS owner,
@@ -33,7 +34,8 @@ const COUNTS = [
   'refused',
 ] as const satisfies (keyof TallyRow)[]
 
-type Row = BooksRow & Omit<LiveRunRow, 'policy'> & { policy: string | null }
+type Row = BooksRow &
+  Omit<LiveRunRow, 'policy' | 'input'> & { policy: string | null; input: string | null }
 
 export function liveRunVerbs(db: Database): Pick<Store, 'liveRuns'> {
   return {
@@ -59,5 +61,5 @@ function addUp(sum: Row, group: Row): void {
 /** Most have the default policy, which is not kept. */
 function parsed(row: Row): LiveRunRow {
   const policy = row.policy === null ? null : (JSON.parse(row.policy) as LiveRunRow['policy'])
-  return Object.assign(row, { policy })
+  return Object.assign(row, { policy, input: readJson(row.input) })
 }

@@ -2,10 +2,12 @@ import { SchemaTooNew } from '../../model/errors.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { heart } from './migrations/001-heart.ts'
 import { doors } from './migrations/002-doors.ts'
+import { commands } from './migrations/003-commands.ts'
 
 const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = [
   { name: 'heart', text: heart },
   { name: 'doors', text: doors },
+  { name: 'commands', text: commands },
 ]
 
 const CREATE_MIGRATION = /* sql */ `

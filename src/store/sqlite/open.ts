@@ -11,6 +11,8 @@ import { claimEndVerbs } from './claim-ends.ts'
 import { claimVerbs } from './claims.ts'
 import { Connection, Database } from './database.ts'
 import { isBusy, storeError } from './errors.ts'
+import { executionVerbs } from './executions.ts'
+import { guardVerbs } from './guards.ts'
 import { inspectVerbs } from './inspect.ts'
 import { listVerbs } from './lists.ts'
 import { liveRunVerbs } from './live-runs.ts'
@@ -51,6 +53,8 @@ export async function openSqlite(file: string): Promise<Store> {
     ...listVerbs(db),
     ...presenceVerbs(lockFolder),
     ...workerVerbs(db, lockFolder),
+    ...guardVerbs(db),
+    ...executionVerbs(db),
     ...recoveryVerbs(db),
     ...runMoveVerbs(db),
     ...replanVerbs(db),

@@ -14,6 +14,7 @@ import {
   SOURCE,
   startCrawl,
 } from '../../testing/cast.ts'
+import type { Claimed } from '../../model/claim.ts'
 import { newId } from '../../model/id.ts'
 import { sqliteEngine as engine } from '../../testing/sqlite-engine.ts'
 import type { Store } from '../store.ts'
@@ -30,7 +31,9 @@ test('no statement of a run reads all targets, items, workers or entries in the 
   await everyVerb(await db.open())
   t.mock.restoreAll()
 
-  const ours = [...statements].filter((text) => /\b(target|item|tally|run|worker)\b/.test(text))
+  const ours = [...statements].filter((text) =>
+    /\b(target|item|tally|run|worker|guard|execution)\b/.test(text),
+  )
   assert.ok(ours.length > 40, `only ${ours.length} statements were seen`)
   const planner = new DatabaseSync(db.url.slice('sqlite:'.length))
   for (const text of ours.filter((text) => !/^\s*(CREATE|PRAGMA|EXPLAIN)/i.test(text))) {
@@ -39,7 +42,7 @@ test('no statement of a run reads all targets, items, workers or entries in the 
       if (!scanned) continue
       const table = tableOf(scanned, text)
       const fine =
-        !['target', 'item', 'tally', 'run', 'worker', 'audit'].includes(table) ||
+        !TABLES.includes(table) ||
         // By their order, from a given place and up to a limit.
         /LIMIT :limit/.test(text) ||
         // Only the living are in this index.
@@ -49,6 +52,8 @@ test('no statement of a run reads all targets, items, workers or entries in the 
   }
   planner.close()
 })
+
+const TABLES = ['target', 'item', 'tally', 'run', 'worker', 'audit', 'guard', 'execution']
 
 /** Names in a plan are those of the statement: an alias stands for its table. */
 function tableOf(name: string, text: string): string {
@@ -76,7 +81,8 @@ async function everyVerb(store: Store): Promise<void> {
   await bury(store, dead)
   await claimOne(store, worker, { empty: true })
   await store.beat({ worker, claimIds: [a!.claimId], loopLagMs: 0 })
-  await begin(store, worker, { source: 'single' })
+  const begun = await begin(store, worker, { source: 'single' })
+  await everyVerbOfCommands(store, begun.claimed!)
   await store.settle()
   await store.settle(run)
   await store.takeTurn(worker, 1_000)
@@ -101,6 +107,34 @@ async function everyVerb(store: Store): Promise<void> {
   }
   await store.retire(dead)
   await everyDeed(store, run)
+}
+
+/** But for `guards`, which is asked for all of them. */
+async function everyVerbOfCommands(store: Store, claimed: Claimed): Promise<void> {
+  const { source, worker, run } = claimed
+  const [guard, instead] = [
+    { source, worker },
+    { worker, beats: 1 },
+  ]
+  await store.holdSource({ ...guard, killTimeoutMs: 1, cookie: 'c', instead })
+  await store.markEnding(source, worker)
+  await store.guard(source)
+  await store.freeSource({ ...guard, beats: 1, gaveUp: 'x' })
+  await store.touch(claimed, 1)
+  const id = newId()
+  const [where, at] = [{ host: 'h', outputDir: 'o', log: 'l' }, 1]
+  await store.startExecution({
+    id,
+    run,
+    worker,
+    command: ['c'],
+    ...where,
+    startedAt: at,
+    end: null,
+  })
+  const how = { exitCode: 0, signal: null, because: 'x', artifacts: 0, peakMemory: null }
+  await store.endExecution(id, { at, ...how })
+  await store.executions(run, 5)
 }
 
 /** What people do. `targetsEnding` reads all targets, for a person who typed a short id. */

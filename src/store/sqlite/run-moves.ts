@@ -34,8 +34,8 @@ const HAND_BACK = sql(
 const FOLLOW = sql(
   'retry:insert',
   /* sql */ `
-  INSERT INTO run (id, source, kind, status, policy, created_at, retry_of)
-  SELECT :newRun, source, kind, 'queued', policy, :now, id FROM run WHERE id = :run
+  INSERT INTO run (id, source, kind, status, policy, created_at, retry_of, input)
+  SELECT :newRun, source, kind, 'queued', policy, :now, id, input FROM run WHERE id = :run
 `,
 )
 const TARGET_OF = sql('retry:target', `SELECT key, url FROM target WHERE run_id = :run LIMIT 1`)

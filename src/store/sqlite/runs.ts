@@ -1,8 +1,8 @@
 import { AlreadyRunning, NotFound, UsageError } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
-import type { Policy } from '../../model/policy.ts'
-import type { RunKind, RunStatus } from '../../model/run.ts'
+import type { Run, RunKind, RunStatus } from '../../model/run.ts'
 import type { NewTarget } from '../../model/target.ts'
+import { keepInput } from '../command-rows.ts'
 import {
   checkTargets,
   keepPolicy,
@@ -14,6 +14,7 @@ import {
 } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
+import { readJson } from './lists.ts'
 import { book, SUMS, type Change } from './tally.ts'
 
 export const LIVE = `('queued', 'running', 'interrupted')`
@@ -21,7 +22,8 @@ export const LIVE = `('queued', 'running', 'interrupted')`
 /** A run with its books. `owner` is the worker of a run with one target. */
 const RUN_COLUMNS = /* sql */ `
   r.id, r.source, r.kind, r.status, r.policy, r.created_at, r.started_at, r.resumed_at, r.reopened_at, r.planned_at,
-  r.finished_at, r.progress_done, r.progress_total, r.resumes, r.retries, r.retry_of, r.error,
+  r.finished_at, r.progress_done, r.progress_total, r.resumes, r.retries, r.retry_of, r.error, r.input,
+  r.artifacts,
   CASE r.kind WHEN 'single' THEN
     (SELECT worker_id FROM target WHERE run_id = r.id AND status = 'in_progress')
   END AS owner,
@@ -72,8 +74,8 @@ const WHO_LIVES = sql(
 const INSERT = sql(
   'enqueue:insert',
   /* sql */ `
-  INSERT INTO run (id, source, kind, status, policy, created_at, retries, retry_of)
-  VALUES (:id, :source, :kind, 'queued', :policy, :now, :retries, :retryOf)
+  INSERT INTO run (id, source, kind, status, policy, created_at, retries, retry_of, input)
+  VALUES (:id, :source, :kind, 'queued', :policy, :now, :retries, :retryOf, :input)
 `,
 )
 const IS_LIVE = sql('plan:live', `SELECT 1 FROM run WHERE id = :run AND status IN ${LIVE}`)
@@ -122,8 +124,9 @@ type RunVerbs = Pick<
 
 export function runVerbs(db: Database): RunVerbs {
   return {
-    enqueue: ({ id, source, kind, policy }) =>
-      db.write('enqueue', (tx) => {
+    enqueue: async ({ id, source, kind, policy, input }) => {
+      const kept = keepInput(source, input)
+      return db.write('enqueue', (tx) => {
         const live = tx.get<{ id: string; status: string }>(WHO_LIVES, { source })
         if (live?.id === id) return // asked again
         if (live) throw new AlreadyRunning(source, live.id, `which is ${live.status}`)
@@ -136,9 +139,11 @@ export function runVerbs(db: Database): RunVerbs {
           now,
           retries: 0,
           retryOf: null,
+          input: kept,
         })
         if (kind === 'single') addOnlyTarget(tx, id, { key: source, url: null }, now)
-      }),
+      })
+    },
 
     plan: (run, targets) => {
       checkTargets(targets)
@@ -252,7 +257,7 @@ export function refuseOtherLive(tx: Connection, source: string, run: string): vo
 /** A queued run that follows another which died with nothing done. */
 export function insertRetry(
   tx: Connection,
-  retry: { id: string; of: { id: string; source: string; policy: Policy; retries: number } },
+  retry: { id: string; of: Pick<Run, 'id' | 'source' | 'policy' | 'retries' | 'input'> },
 ): void {
   const { id, of } = retry
   tx.run(INSERT, {
@@ -263,15 +268,20 @@ export function insertRetry(
     now: Date.now(),
     retries: of.retries + 1,
     retryOf: of.id,
+    input: keepInput(of.source, of.input),
   })
 }
 
-export type SqliteRunRow = Omit<RunRow, 'policy'> & { policy: string }
-
-export function readRun(row: SqliteRunRow): ReturnType<typeof toRun> {
-  return toRun({ ...row, policy: JSON.parse(row.policy) as RunRow['policy'] })
+export type SqliteRunRow = Omit<RunRow, 'policy' | 'input'> & {
+  policy: string
+  input: string | null
 }
 
-function oneRun(row: SqliteRunRow | undefined): ReturnType<typeof toRun> | null {
+export function readRun(row: SqliteRunRow): Run {
+  const policy = JSON.parse(row.policy) as RunRow['policy']
+  return toRun({ ...row, policy, input: readJson(row.input) })
+}
+
+function oneRun(row: SqliteRunRow | undefined): Run | null {
   return row ? readRun(row) : null
 }

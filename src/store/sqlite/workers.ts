@@ -50,7 +50,10 @@ const HOLDS = sql(
   'worker:holds',
   /* sql */ `
   SELECT 1 FROM target t JOIN run r ON r.id = t.run_id
-   WHERE t.worker_id = :worker AND t.status = 'in_progress' AND r.status IN ${LIVE} LIMIT 1
+   WHERE t.worker_id = :worker AND t.status = 'in_progress' AND r.status IN ${LIVE}
+  UNION ALL
+  SELECT 1 FROM guard WHERE worker_id = :worker
+   LIMIT 1
 `,
 )
 const RETIRE = sql(

@@ -1,0 +1,66 @@
+import { Client } from 'pg'
+import { UnusableStore, UsageError } from '../../model/errors.ts'
+import { parseAddress } from './address.ts'
+import { codeOf, storeError } from './errors.ts'
+
+/** A database that holds nothing of anybody: made for a trial, and gone after it. */
+export type Scratch = {
+  readonly name: string
+  readonly address: string
+  readonly drop: () => Promise<void>
+}
+
+/** Names are ours and go into statements as they are. */
+const NAME = /^[a-z][a-z0-9_]{0,62}$/
+/** A new database is a copy of a whole one. */
+const PATIENCE_MS = 60_000
+const NOT_PERMITTED = '42501'
+
+/** Makes an empty database beside the one at the address, on the same server and with the same login. */
+export async function createScratch(server: string, name: string): Promise<Scratch> {
+  if (!NAME.test(name)) throw new Error(`${name} is no name for a scratch database`)
+  const address = beside(server, name)
+  await ask(server, `CREATE DATABASE ${name}`)
+  return {
+    name,
+    address,
+    // Who is still connected must not keep it.
+    drop: () => ask(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+  }
+}
+
+function beside(server: string, name: string): string {
+  const { where } = parseAddress(server)
+  if (!URL.canParse(server)) {
+    throw new UsageError(
+      `The address of ${where} cannot be changed into that of another database on the same server. ` +
+        'Write it as postgres://user:password@host:5432/database, with special characters escaped.',
+    )
+  }
+  const url = new URL(server)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+async function ask(server: string, statement: string): Promise<void> {
+  const { config, where } = parseAddress(server)
+  const client = new Client({ ...config, query_timeout: PATIENCE_MS })
+  // The end of a server must not be the end of the process.
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    await client.query(statement)
+  } catch (error) {
+    throw codeOf(error) === NOT_PERMITTED ? notPermitted(where, error) : storeError(error, where)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+function notPermitted(where: string, cause: unknown): UnusableStore {
+  return new UnusableStore(
+    `The login to ${where} may not make databases, and nothing is tried out in yours. ` +
+      'Let it (`ALTER ROLE name CREATEDB`), name another server, or leave --db out: a SQLite file needs no rights.',
+    { cause },
+  )
+}

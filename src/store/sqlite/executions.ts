@@ -1,0 +1,62 @@
+import type { ExecutionEnd } from '../../model/execution.ts'
+import { toExecution, type ExecutionRow } from '../command-rows.ts'
+import type { Store } from '../store.ts'
+import { sql, type Database, type Params } from './database.ts'
+
+const START = sql(
+  'execution:start',
+  /* sql */ `
+  INSERT INTO execution (id, run_id, worker_id, host, command, output_dir, log, started_at,
+                         ended_at, exit_code, signal, because, artifacts, peak_memory)
+  VALUES (:id, :run, :worker, :host, :command, :outputDir, :log, :startedAt,
+          :at, :exitCode, :signal, :because, :artifacts, :peakMemory)
+  ON CONFLICT (id) DO NOTHING
+`,
+)
+// What ended has ended once: a second report does not change how.
+const END = sql(
+  'execution:end',
+  /* sql */ `
+  UPDATE execution SET ended_at = :at, exit_code = :exitCode, signal = :signal, because = :because,
+                       artifacts = :artifacts, peak_memory = :peakMemory
+   WHERE id = :id AND ended_at IS NULL
+`,
+)
+const LIST = sql(
+  'executions',
+  `SELECT * FROM execution WHERE run_id = :run ORDER BY id DESC LIMIT :limit`,
+)
+
+type SqliteExecutionRow = Omit<ExecutionRow, 'command'> & { command: string }
+
+export function executionVerbs(
+  db: Database,
+): Pick<Store, 'startExecution' | 'endExecution' | 'executions'> {
+  return {
+    startExecution: ({ end, command, ...execution }) =>
+      db.write('execution:start', (tx) => {
+        tx.run(START, { ...execution, command: JSON.stringify(command), ...endParams(end) })
+      }),
+
+    endExecution: (id, end) =>
+      db.write('execution:end', (tx) => {
+        tx.run(END, { id, ...endParams(end) })
+      }),
+
+    executions: async (run, limit) =>
+      db
+        .read((tx) => tx.all<SqliteExecutionRow>(LIST, { run, limit }))
+        .map((row) => toExecution({ ...row, command: JSON.parse(row.command) as string[] })),
+  }
+}
+
+function endParams(end: ExecutionEnd | null): Params {
+  return {
+    at: end?.at ?? null,
+    exitCode: end?.exitCode ?? null,
+    signal: end?.signal ?? null,
+    because: end?.because ?? null,
+    artifacts: end?.artifacts ?? null,
+    peakMemory: end?.peakMemory ?? null,
+  }
+}
