@@ -2,6 +2,7 @@ import type { InTransaction } from '../model/checkpoint.ts'
 import type { Claim, Claimed, Outcome } from '../model/claim.ts'
 import { LeaseLost, messageOf, Stopping, UsageError } from '../model/errors.ts'
 import type { NewItem } from '../model/item.ts'
+import { doneOf } from '../model/run.ts'
 import type { Cursor } from '../model/target.ts'
 import { whenAvailable } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
@@ -26,9 +27,12 @@ export class RunHandle {
   readonly #store: Store
   readonly #claimed: Claimed
   readonly #abort = new AbortController()
+  /** Fires when waiting for the database is in vain: the run is somebody else's by now, or has ended here. */
+  readonly #inVain = new AbortController()
   readonly #onEnd: () => void
   #at: Cursor
   #isOver = false
+  #lost: LeaseLost | null = null
 
   constructor(store: Store, claimed: Claimed, resumed: boolean, onEnd: () => void) {
     this.id = claimed.run
@@ -57,28 +61,51 @@ export class RunHandle {
     return this.#at.cursor
   }
 
+  /** How many pages there will be, as far as it was said. */
+  get pageTarget(): number | null {
+    return this.#at.pageTarget
+  }
+
+  /** It was finished, failed or handed back here. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** Why it is no longer ours; null while it is. */
+  get lost(): LeaseLost | null {
+    return this.#lost
+  }
+
   /** Fires on SIGTERM and when the lease is lost. Hand it to `fetch`; look at it before each page. */
   get signal(): AbortSignal {
     return this.#abort.signal
   }
 
-  /** Saves items and cursor, both or neither; what `inTransaction` writes goes with them. Answers the checkpoint's number. */
+  /**
+   * Saves items and cursor, both or neither; what `inTransaction` writes goes with them. Answers the checkpoint's number.
+   * The last page again, with the same content, is answered with its number and changes nothing, whoever saved it.
+   */
   async checkpoint(report: RunCheckpoint, inTransaction?: InTransaction): Promise<number> {
     if (!Number.isSafeInteger(report?.page) || report.page < 1) {
       throw new UsageError('checkpoint() needs a page: a whole number from 1.')
     }
-    const checkpoint = makeCheckpoint(this.#claimed, this.#at, { ...report, done: false })
+    // Sent again after its answer got lost, perhaps by the process before this one: then it follows what it followed.
+    const seq = report.page === this.#at.page ? this.#at.seq - 1 : this.#at.seq
+    const checkpoint = makeCheckpoint(
+      this.#claimed,
+      { ...this.#at, seq },
+      { ...report, done: false },
+    )
     const [saved] = await this.#patiently(() => this.#store.checkpoint([checkpoint], inTransaction))
-    const seq = this.#valueOf(saved!)
     this.#at = {
-      seq,
+      seq: this.#valueOf(saved!),
       page: report.page,
       next: checkpoint.next,
       pageTarget: report.pageTarget ?? this.#at.pageTarget,
       lastItemId: report.lastItemId ?? this.#at.lastItemId,
       cursor: report.cursor === undefined ? this.#at.cursor : report.cursor,
     }
-    return seq
+    return this.#at.seq
   }
 
   /** How far it is, in its own units. */
@@ -86,13 +113,21 @@ export class RunHandle {
     this.#valueOf(await this.#patiently(() => this.#store.reportProgress(this.#claim(), progress)))
   }
 
+  /** How far it said it is, perhaps before it was resumed; else 0 of 1. */
+  async progressSoFar(): Promise<{ done: number; total: number }> {
+    const run = await whenAvailable(() => this.#store.run(this.id), this.#inVain.signal)
+    if (!run) throw new LeaseLost(this.#claim(), 'its run was deleted')
+    return doneOf(run)
+  }
+
   async succeed(): Promise<void> {
     const [outcome] = await this.#patiently(() => this.#store.finish([this.#claim()]))
     await this.#end(outcome!)
   }
 
-  async fail(error: unknown): Promise<void> {
-    const failure = { ...this.#claim(), error: messageOf(error), retryInMs: null }
+  /** It could not go on. With `retry` it is back in line: the next `begin` goes on from the last checkpoint. */
+  async fail(error: unknown, { retry = false }: { retry?: boolean } = {}): Promise<void> {
+    const failure = { ...this.#claim(), error: messageOf(error), retryInMs: retry ? 0 : null }
     const [outcome] = await this.#patiently(() => this.#store.fail([failure]))
     await this.#end(outcome!)
   }
@@ -100,6 +135,7 @@ export class RunHandle {
   /** Hands it back unfinished: the next `begin` goes on from the last checkpoint. */
   async release(): Promise<void> {
     if (this.#isOver) return
+    this.#inVain.abort(this.#ended)
     const [outcome] = await this.#store.release([this.#claim()])
     // Somebody else has it already: nothing is left to hand back.
     await this.#end(outcome!.ok ? outcome! : { ok: true, value: undefined })
@@ -117,31 +153,36 @@ export class RunHandle {
 
   /** Used by Unstuck: a beat found that somebody else has it. */
   lose(): void {
-    this.#abort.abort(
-      new LeaseLost(this.#claim(), 'it was taken back while this process was silent'),
-    )
+    this.#drop(new LeaseLost(this.#claim(), 'it was taken back while this process was silent'))
   }
 
   async #end(outcome: Outcome<void>): Promise<void> {
     this.#isOver = true
+    this.#inVain.abort(this.#ended)
     this.#onEnd()
     this.#valueOf(outcome)
     await whenAvailable(() => this.#store.settle(this.id), NEVER)
   }
 
   #patiently<T>(call: () => Promise<T>): Promise<T> {
-    if (this.#isOver) throw new UsageError(`Run ${this.id} has already ended here.`)
-    return whenAvailable(call, this.#lost)
+    if (this.#isOver) throw this.#ended
+    // A stop lets the write in hand finish; a lost lease does not.
+    return whenAvailable(call, this.#inVain.signal)
   }
 
-  /** A stop lets the write in hand finish; a lost lease does not. */
-  get #lost(): AbortSignal {
-    return this.#abort.signal.reason instanceof LeaseLost ? this.#abort.signal : NEVER
+  get #ended(): UsageError {
+    return new UsageError(`Run ${this.id} has already ended here.`)
+  }
+
+  #drop(lost: LeaseLost): void {
+    this.#lost ??= lost
+    this.#abort.abort(lost)
+    this.#inVain.abort(lost)
   }
 
   #valueOf<T>(outcome: Outcome<T>): T {
     if (outcome.ok) return outcome.value
-    if (outcome.error instanceof LeaseLost) this.#abort.abort(outcome.error)
+    if (outcome.error instanceof LeaseLost) this.#drop(outcome.error)
     throw outcome.error
   }
 

@@ -257,8 +257,11 @@ describe("a run in one's own code: the rest of the contract", { concurrency: 3 }
       run.checkpoint({ page: 1, items: [{ data: 1 } as never] }),
       /Item 1 of page 1 has neither/,
     )
-    await run.checkpoint({ page: 5 })
-    await assert.rejects(run.checkpoint({ page: 5 }), { code: 'E_PAGE_BEHIND' })
+    const seq = await run.checkpoint({ page: 5 })
+    assert.equal(await run.checkpoint({ page: 5 }), seq)
+    const behind = { code: 'E_PAGE_BEHIND' }
+    await assert.rejects(run.checkpoint({ page: 5, skipped: 1 }), behind)
+    await assert.rejects(run.checkpoint({ page: 4 }), behind)
     await assert.rejects(unstuck.begin(''), /A source is a name/)
     await assert.rejects(open({ policy: { lease: '1s', heartbeat: '1s' } }), /at least three beats/)
     assert.equal((await stage.run('job')).counts.pages, 1)
