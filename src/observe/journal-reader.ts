@@ -2,6 +2,7 @@ import { createReadStream, type ReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { createZstdDecompress } from 'node:zlib'
 import { LINE_BYTES_MAX } from './journal.ts'
+import { LineCutter } from './line-cutter.ts'
 
 export type JournalEntry = { readonly time?: unknown; readonly type?: unknown } & Readonly<
   Record<string, unknown>
@@ -65,32 +66,13 @@ async function* decompressed(file: ReadStream, skipped: Skipped): AsyncGenerator
 type Line = { readonly bytes: Buffer; readonly ended: boolean }
 
 async function* linesOf(chunks: AsyncIterable<Buffer>, skipped: Skipped): AsyncGenerator<Line> {
-  let parts: Buffer[] = []
-  let length = 0
-  const add = (part: Buffer): void => {
-    length += part.length
-    if (length <= LINE_BYTES_MAX) parts.push(part)
-    else parts = []
-  }
-  const take = (ended: boolean): Line | null => {
-    const whole =
-      length > 0 && length <= LINE_BYTES_MAX ? { bytes: Buffer.concat(parts), ended } : null
-    if (length > LINE_BYTES_MAX) skipped.tooLong++
-    parts = []
-    length = 0
-    return whole
-  }
+  const cutter = new LineCutter(LINE_BYTES_MAX)
   for await (const chunk of chunks) {
-    let from = 0
-    for (let end; (end = chunk.indexOf(0x0a, from)) !== -1; from = end + 1) {
-      add(chunk.subarray(from, end))
-      const line = take(true)
-      if (line) yield line
-    }
-    add(chunk.subarray(from))
+    for (const bytes of cutter.push(chunk)) yield { bytes, ended: true }
   }
-  const rest = take(false)
-  if (rest) yield rest
+  const rest = cutter.end()
+  skipped.tooLong += cutter.tooLong
+  if (rest) yield { bytes: rest, ended: false }
 }
 
 function parse(bytes: Buffer): JournalEntry | null {

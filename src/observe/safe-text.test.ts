@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { redact } from './redact.ts'
+import { redact, redactor } from './redact.ts'
 import { safeJson, safeText } from './safe-text.ts'
 
 const HOSTILE = [
@@ -69,4 +69,41 @@ test('JSON stays JSON when secrets are taken out of it', () => {
     }),
     { numRuns: 2_000 },
   )
+})
+
+const CANARY = 's/ecr@t-hunter2'
+
+for (const [what, text] of [
+  ['as it is', `password: ${CANARY}.`],
+  ['as it stands in an address', `?x=${encodeURIComponent(CANARY)}&y`],
+  ['twice', `${CANARY}${CANARY}`],
+]) {
+  test(`a secret that is known is taken out ${what}`, () => {
+    for (const known of [
+      CANARY,
+      `postgres://me:${CANARY}@db.example/x`,
+      `postgres://me:${encodeURIComponent(CANARY)}@db.example/x`,
+      `postgres://db.example/x?password=${encodeURIComponent(CANARY)}`,
+    ]) {
+      assert.doesNotMatch(redactor([known])(text!), /hunter2/)
+    }
+  })
+}
+
+test('what is too short to be a secret blacks out nothing', () => {
+  assert.equal(redactor(['', 'a', 'abc'])('abc banana'), 'abc banana')
+  assert.equal(redactor([])('postgres://me:hunter2@db/x'), 'postgres://***@db/x')
+})
+
+test('a hostile text takes no longer than its length', () => {
+  const texts = [
+    `@${'postgres://'.repeat(5_000)}`,
+    `${'postgres://'.repeat(5_000)} @`,
+    `x://${':'.repeat(50_000)}/@`,
+    `x://a:${'@'.repeat(50_000)}`,
+    `${'a'.repeat(50_000)}://@`,
+  ]
+  const began = performance.now()
+  for (const text of texts) redact(text)
+  assert.ok(performance.now() - began < 1_000)
 })

@@ -1,11 +1,10 @@
-import { shortId } from '../../model/id.ts'
+import { isId, shortId } from '../../model/id.ts'
 import type { JournalEntry, Skipped } from '../../observe/journal-reader.ts'
 import type { Cell, Paper } from './paper/paper.ts'
 import { plural } from './paper/words.ts'
 
 const TYPE_COLUMN = 16
 const TROUBLE = ['target_error', 'lease_lost', 'store_trouble', 'journal_gap']
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /** Whether something went wrong there, for `--errors`. */
 export function isTrouble({ type, error, status }: JournalEntry): boolean {
@@ -41,7 +40,7 @@ function clock(time: unknown): string {
 
 function show(value: unknown): string {
   if (typeof value === 'string') {
-    if (UUID.test(value)) return shortId(value)
+    if (isId(value)) return shortId(value)
     return /^[^\s="]+$/.test(value) ? value : JSON.stringify(value)
   }
   return JSON.stringify(value) ?? String(value)

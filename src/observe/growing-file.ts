@@ -1,0 +1,117 @@
+import { open as openFile, stat, type FileHandle } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { olderFile } from './append-file.ts'
+
+const BLOCK = 64 * 1024
+const LOOK_EVERY_MS = 250
+/** More older files than this are not looked for. */
+const OLDER_MAX = 20
+/** A file system whose inode numbers change each time one looks must not keep us for ever. */
+const TRIES_MAX = 100
+const NOTHING = Buffer.alloc(0)
+
+export type Growth = {
+  /** Fires when the reader has had enough. */
+  readonly enough: AbortSignal
+  /** Asked each time all was read that is there. After a yes there is one more look, and then it ends. */
+  readonly isOver?: () => Promise<boolean>
+  /** What came next was removed before it was read. */
+  readonly onMissed?: () => void
+  readonly open?: (path: string) => Promise<FileHandle>
+}
+
+/**
+ * The bytes of an open file from a place on, those to come, and those of the files that follow it under the same name.
+ * An empty chunk says that this is all for now. Closes the file. It looks rather than waits for a notice: that works on
+ * every file system, and in containers.
+ */
+export async function* grow(
+  path: string,
+  first: FileHandle,
+  start: number,
+  { enough, isOver, onMissed, open = openFile }: Growth,
+): AsyncGenerator<Buffer> {
+  let file = first
+  let position = start
+  let isLastLook = false
+  try {
+    while (!enough.aborted) {
+      const { bytesRead, buffer } = await file.read(Buffer.alloc(BLOCK), 0, BLOCK, position)
+      position += bytesRead
+      if (bytesRead > 0) {
+        yield buffer.subarray(0, bytesRead)
+        continue
+      }
+      const next = await successor(path, file, position, open)
+      if (next) {
+        await file.close()
+        file = next.file
+        position = 0
+        if (next.missed) onMissed?.()
+        // Half a line of the old file must not run into the new one.
+        yield Buffer.from('\n')
+        continue
+      }
+      if (isLastLook) return
+      yield NOTHING
+      isLastLook = (await isOver?.()) ?? false
+      await sleep(LOOK_EVERY_MS, undefined, { signal: enough }).catch(() => {})
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+type Generation = { readonly path: string; readonly ino: number }
+
+/** A file and those it once was, newest first. */
+export async function generations(path: string): Promise<Generation[]> {
+  const paths = [path, ...Array.from({ length: OLDER_MAX }, (_, n) => olderFile(path, n + 1))]
+  const all = await Promise.all(
+    paths.map(async (path) => {
+      const found = await stat(path).catch(() => null)
+      return found && { path, ino: found.ino }
+    }),
+  )
+  return all.filter((one) => one !== null)
+}
+
+/** The file that was begun when ours was full, or put in its place; null while ours is the newest. */
+async function successor(
+  path: string,
+  file: FileHandle,
+  position: number,
+  open: (path: string) => Promise<FileHandle>,
+): Promise<{ file: FileHandle; missed: boolean } | null> {
+  const { ino } = await file.stat()
+  const newest = await stat(path).catch(() => null)
+  if (newest?.ino === ino) {
+    return newest.size < position ? { file: await open(path), missed: false } : null
+  }
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const next = follower(await generations(path), ino)
+    if (!next) return null
+    const opened = await open(next.path).catch(ignoreMissing)
+    // Names move on while one looks at them: only what is true before and after counts.
+    const isSame = (await opened?.stat())?.ino === next.ino
+    const isStill = isSame && follower(await generations(path), ino)?.ino === next.ino
+    if (opened && isStill) return { file: opened, missed: next.missed }
+    await opened?.close()
+  }
+  return null
+}
+
+function ignoreMissing(error: unknown): null {
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+  throw error
+}
+
+/** Whoever stands before ours came after it. If ours is no longer there, the oldest is the nearest. */
+function follower(
+  newestFirst: readonly Generation[],
+  ino: number,
+): (Generation & { missed: boolean }) | null {
+  const at = newestFirst.findIndex((one) => one.ino === ino)
+  const next = at === -1 ? newestFirst.at(-1) : newestFirst[at - 1]
+  return next ? { ...next, missed: at === -1 } : null
+}

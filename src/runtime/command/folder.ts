@@ -1,0 +1,46 @@
+import { lstatSync, mkdirSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { UsageError } from '../../model/errors.ts'
+import { isId, type RunId } from '../../model/id.ts'
+
+/** Where a run's files are. */
+export type RunFolder = {
+  readonly folder: string
+  /** For the command's own files: UNSTUCK_OUTPUT_DIR. */
+  readonly outputDir: string
+  /** What the command printed. */
+  readonly log: string
+}
+
+/** Where journals and the files of runs go: beside a database file, else in this project's own folder. */
+export function dataFolder(address: string, cwd: string): string {
+  const isFile = address.startsWith('sqlite:')
+  return resolve(cwd, isFile ? dirname(address.slice('sqlite:'.length)) : '.unstuck')
+}
+
+/** The places, whether or not anything is there. */
+export function runFolder(base: string, run: RunId): RunFolder {
+  // Whatever stands in an address bar or a database: only an id becomes a part of a path.
+  if (!isId(run)) throw new UsageError(`${JSON.stringify(run)} is not the id of a run.`)
+  const folder = join(resolve(base), 'runs', run)
+  return { folder, outputDir: join(folder, 'output'), log: join(folder, 'output.log') }
+}
+
+/** Whether a path that somebody wrote down is one of a log of this run. */
+export function isLogOf(path: string, run: RunId): boolean {
+  const base = dirname(dirname(dirname(path)))
+  return isId(run) && path === runFolder(base, run).log
+}
+
+/** The same places, made for this user alone. */
+export function makeRunFolder(base: string, run: RunId): RunFolder {
+  const places = runFolder(base, run)
+  mkdirSync(places.outputDir, { recursive: true, mode: 0o700 })
+  for (const path of [places.folder, places.outputDir]) {
+    if (lstatSync(path).isDirectory()) continue
+    throw new UsageError(
+      `${path} leads somewhere else: a link stands where the files of a run belong. Remove it and start again.`,
+    )
+  }
+  return places
+}
