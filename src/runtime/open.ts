@@ -1,26 +1,27 @@
 import { hostname } from 'node:os'
-import { AlreadyRunning, NotFound, Stopping, UsageError } from '../model/errors.ts'
+import { NotFound, Stopping, UsageError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import { newId } from '../model/id.ts'
 import { DEFAULT_POLICY, makePolicy, type PolicyOptions } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
 import { checkSource } from '../model/source.ts'
 import type { Target } from '../model/target.ts'
-import { inWords, parseDuration, type Duration } from '../model/time.ts'
+import { parseDuration, type Duration } from '../model/time.ts'
 import type { Verdict } from '../model/verdict.ts'
 import { openStore } from '../store/open.ts'
-import type { AuditEntry, AuditFilter, BeginRequest, RunMove, Store } from '../store/store.ts'
+import type { AuditEntry, AuditFilter, BeginRequest, Store } from '../store/store.ts'
 import { VERSION } from '../version.ts'
 import { toCheck, toSummary, type Check, type Summary } from './answers.ts'
 import { clean, cleanAll, sumUp } from './cleaning.ts'
 import { databaseAddress } from './config-file.ts'
 import { explainRun, explainTarget, type Explanation } from './explain.ts'
-import { isLost, judgeRun, type JudgedRun } from './judgement.ts'
 import { caretaking } from './monitor.ts'
 import { adviseStart } from './pre-start.ts'
-import { moveOf, recover, type Door, type RecoverOptions } from './recovery.ts'
+import { recover, type Door, type RecoverOptions } from './recovery.ts'
 import { RunHandle } from './run-handle.ts'
 import { SignsOfLife } from './signs-of-life.ts'
+import { threadSeat } from './caretaker-seat.ts'
+import { beginRun } from './begin.ts'
 import {
   cancel,
   park,
@@ -61,7 +62,6 @@ type Settled = Omit<OpenOptions, 'policy'> & { db: string } & Pick<
   >
 
 const HISTORY_MAX = 100
-const BEGIN_TRIES = 5
 
 /** Checks, begins, recovers and sums up runs. */
 export class Unstuck {
@@ -88,31 +88,16 @@ export class Unstuck {
     if (this.#stoppedBy) throw new Stopping(this.#stoppedBy)
     const life = await this.#signsOfLife()
     const { worker, policy } = this.#options
-    const claimId = newId()
-    const ids = { run: newId(), target: newId(), claimId }
-    life.asking([claimId])
-    try {
-      for (let tries = 1; ; tries++) {
-        const clean = await this.#deadOne(source)
-        const begun = await this.store.begin({ source, worker, policy, ...ids, clean })
-        if (begun.claimed) {
-          life.answered([claimId], [claimId])
-          const handle = new RunHandle(this.store, begun.claimed, begun.resumed, () => {
-            life.ended(claimId)
-            this.#handles.delete(claimId)
-            if (this.#handles.size === 0) this.#ignoreSignals()
-          })
-          if (this.#handles.size === 0) this.#hearSignals()
-          this.#handles.set(claimId, handle)
-          return handle
-        }
-        const run = await this.store.run(begun.inTheWay)
-        if (run) await this.#clearTheWay(run, tries)
-      }
-    } catch (error) {
-      life.answered([claimId], [])
-      throw error
-    }
+    const begun = await beginRun({ ...this.#door, life }, { source, worker, policy })
+    const { claimId } = begun.claimed
+    const handle = new RunHandle(this.store, begun.claimed, begun.resumed, () => {
+      life.ended(claimId)
+      this.#handles.delete(claimId)
+      if (this.#handles.size === 0) this.#ignoreSignals()
+    })
+    if (this.#handles.size === 0) this.#hearSignals()
+    this.#handles.set(claimId, handle)
+    return handle
   }
 
   /** Judges every run and claim and recovers what is dead. With `dryRun` it only says what it would do. */
@@ -205,25 +190,6 @@ export class Unstuck {
     return { store: this.store, actor: `process ${process.pid} on ${hostname()}` }
   }
 
-  /** A live run of the source that is dead: it is abandoned in the step that begins the new one. */
-  async #deadOne(source: string): Promise<RunMove | undefined> {
-    const run = await this.store.liveRun(source)
-    if (!run || run.counts.targets.in_progress > 0) return undefined
-    const judged = await judgeRun(this.store, run)
-    return judged.decision.action === 'abandon' ? moveOf(this.#door, judged) : undefined
-  }
-
-  /** Someone holds the run: recover it if they are gone, else say who they are. */
-  async #clearTheWay(run: Run, tries: number): Promise<void> {
-    const judged = await judgeRun(this.store, run)
-    const lost = judged.owner !== null && isLost(judged.owner.reading)
-    if (run.kind === 'single' && lost && tries < BEGIN_TRIES) {
-      await this.recover()
-      return
-    }
-    throw new AlreadyRunning(run.source, run.id, describeOwner(run, judged))
-  }
-
   /** Started by the first who needs it; the others wait for the same. */
   #signsOfLife(): Promise<SignsOfLife> {
     this.#life ??= this.#startLife().catch((error: unknown) => {
@@ -235,18 +201,15 @@ export class Unstuck {
 
   async #startLife(): Promise<SignsOfLife> {
     const { db, worker, policy, onEvent } = this.#options
-    const life = new SignsOfLife(
-      db,
-      { worker, source: '', version: VERSION, ...caretaking(policy) },
-      {
-        emit: (event) => onEvent?.(event),
-        onLost: (claims) => claims.forEach((id) => this.#handles.get(id)?.lose()),
-        onCancelled: (claims) =>
-          claims.forEach((id) => this.#handles.get(id)?.stop('the run was cancelled')),
-        onRecovered: () => {},
-        onFatal: (error) => this.#handles.forEach((handle) => handle.stop(error.message)),
-      },
-    )
+    const caretaker = { worker, source: '', version: VERSION, ...caretaking(policy) }
+    const life = new SignsOfLife(threadSeat(db, caretaker), policy.leaseMs, {
+      emit: (event) => onEvent?.(event),
+      onLost: (claims) => claims.forEach((id) => this.#handles.get(id)?.lose()),
+      onCancelled: (claims) =>
+        claims.forEach((id) => this.#handles.get(id)?.stop('the run was cancelled')),
+      onRecovered: () => {},
+      onFatal: (error) => this.#handles.forEach((handle) => handle.stop(error.message)),
+    })
     await life.started()
     process.once('beforeExit', this.#onIdle)
     return life
@@ -287,11 +250,4 @@ function ageOf(age: Duration | undefined): number | undefined {
 
 function notFound(id: string): never {
   throw new NotFound(`run or target ${id}`, '`unstuck runs` lists runs.')
-}
-
-function describeOwner(run: Run, { owner, decision }: JudgedRun): string {
-  if (!owner)
-    return `${run.status}, last sign of life ${inWords(Date.now() - run.lastActivityAt)} ago`
-  const since = run.startedAt ?? run.createdAt
-  return `since ${new Date(since).toISOString()}, ${decision.because}`
 }

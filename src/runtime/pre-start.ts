@@ -2,6 +2,7 @@ import { decideStart, type StartAction } from '../decide/start.ts'
 import type { Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
 import { withAge } from './cleaning.ts'
+import { lookAtGuard } from './guarding.ts'
 import { hasProgress, isLost, judgeRun, storedPolicy, type Owner } from './judgement.ts'
 import type { Door } from './recovery.ts'
 
@@ -23,10 +24,15 @@ export async function adviseStart(
   ageMs?: number,
 ): Promise<Advice> {
   const run = await store.liveRun(source)
-  if (!run) return { ...decideStart(null, null), run, target: null, owner: null }
+  const guard = await store.guard(source)
+  const seen = guard && (await lookAtGuard(store, guard))
+  const may = seen?.advice ?? null
+  if (!run) {
+    return { ...decideStart(null, null, may), run, target: null, owner: seen?.holder ?? null }
+  }
   const judged = await judgeRun(store, run, { policyOf: withAge(policyOf, ageMs) })
   const { decision, owner, target } = judged
   const isHeld = owner !== null && !isLost(owner.reading)
-  const advice = decideStart({ hasProgress: hasProgress(run), isHeld }, decision)
+  const advice = decideStart({ hasProgress: hasProgress(run), isHeld }, decision, may)
   return { ...advice, run, target, owner }
 }

@@ -21,6 +21,8 @@ export type ProcessesOptions = {
   readonly env: Readonly<Record<string, string>>
   readonly clock: Clock
   readonly log: (message: string) => void
+  /** What one of them sends to its parent. */
+  readonly onMessage?: (message: unknown) => void
 }
 
 /**
@@ -86,6 +88,7 @@ export class Processes {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
     this.#children.add(child)
+    child.on('message', (message) => this.#options.onMessage?.(message))
     return new Promise((resolve) => {
       const ended = (code: number | null, killedBy: string | null): void => {
         this.#children.delete(child)

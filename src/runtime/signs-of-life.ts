@@ -1,11 +1,8 @@
-import { Worker as Thread } from 'node:worker_threads'
 import { UnstuckError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import type { ClaimId } from '../model/id.ts'
 import type { Presence } from '../model/worker.ts'
-import { uptimeMs } from '../store/host.ts'
-import type { CaretakerOptions } from './caretaker.ts'
-import type { FromThread, ThreadData, ToThread } from './caretaker-thread.ts'
+import type { FromCaretaker, ToCaretaker } from './caretaker-service.ts'
 
 export type LifeHost = {
   emit(event: UnstuckEvent): void
@@ -16,14 +13,20 @@ export type LifeHost = {
   onFatal(error: UnstuckError): void
 }
 
-const PULSE_EVERY_MS = 100
+/** Where the caretaker lives: on a thread of this process, or in a process beside it. */
+export interface CaretakerSeat {
+  tell(message: ToCaretaker): void
+  /** Called once. `ended`: nothing more will be heard. */
+  listen(heard: (message: FromCaretaker) => void, ended: (error: Error | null) => void): void
+  /** Whether it keeps this program from ending. */
+  ref(): void
+  unref(): void
+}
 
-/** The main thread's side of the caretaker: tells it what is claimed, and hears what was lost. */
+/** The worker's side of the caretaker: tells it what is claimed, and hears what was lost. */
 export class SignsOfLife {
   readonly #host: LifeHost
-  readonly #thread: Thread
-  readonly #pulse = new SharedArrayBuffer(4)
-  readonly #pulseTimer: NodeJS.Timeout
+  readonly #seat: CaretakerSeat
   readonly #held = new Set<ClaimId>()
   readonly #asked = new Set<ClaimId>()
   readonly #leaseMs: number
@@ -32,31 +35,26 @@ export class SignsOfLife {
   #lastBeatAt = 0
   #isStopping = false
 
-  constructor(db: string, options: CaretakerOptions, host: LifeHost) {
+  constructor(seat: CaretakerSeat, leaseMs: number, host: LifeHost) {
     this.#host = host
-    this.#leaseMs = options.leaseMs
-    this.#beatPulse()
-    this.#pulseTimer = setInterval(() => this.#beatPulse(), PULSE_EVERY_MS)
-    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-    this.#thread = new Thread(new URL(`./caretaker-thread.${extension}`, import.meta.url), {
-      workerData: { db, options, pulse: this.#pulse } satisfies ThreadData,
-      name: 'unstuck-caretaker',
-    })
-    this.#thread.on('message', (message: FromThread) => this.#hear(message))
-    this.#thread.on('error', (error) => this.#fail(unexpected(error)))
-    this.#thread.on('exit', () => {
-      clearInterval(this.#pulseTimer)
-      if (!this.#isStopping) this.#fail(unexpected(new Error('the heartbeat thread ended')))
-      this.#stopped.resolve()
-    })
+    this.#seat = seat
+    this.#leaseMs = leaseMs
+    // Who waits for the start hears of it there; otherwise the host does.
+    this.#started.promise.catch(() => {})
+    seat.listen(
+      (message) => this.#hear(message),
+      (error) => {
+        if (!this.#isStopping) this.#fail(unexpected(error ?? new Error('the heartbeat ended')))
+        this.#stopped.resolve()
+      },
+    )
   }
 
   /** Resolves when the worker is registered, heard, and what was dead has been recovered. */
   async started(): Promise<Presence> {
     const presence = await this.#started.promise
     // From here on it lives beside the work and does not keep a finished program from ending.
-    this.#thread.unref()
-    this.#pulseTimer.unref()
+    this.#seat.unref()
     return presence
   }
 
@@ -86,13 +84,13 @@ export class SignsOfLife {
   async stop(): Promise<void> {
     if (!this.#isStopping) {
       this.#isStopping = true
-      this.#thread.ref()
+      this.#seat.ref()
       this.#tell({ type: 'stop' })
     }
     await this.#stopped.promise
   }
 
-  #hear(message: FromThread): void {
+  #hear(message: FromCaretaker): void {
     switch (message.type) {
       case 'started':
         return this.#started.resolve(message.presence)
@@ -123,12 +121,8 @@ export class SignsOfLife {
     this.#tell({ type: 'claims', held: [...this.#held], asked: [...this.#asked] })
   }
 
-  #tell(message: ToThread): void {
-    this.#thread.postMessage(message)
-  }
-
-  #beatPulse(): void {
-    Atomics.store(new Int32Array(this.#pulse), 0, uptimeMs() | 0)
+  #tell(message: ToCaretaker): void {
+    this.#seat.tell(message)
   }
 }
 
@@ -141,7 +135,7 @@ const TOO_OLD = new UnstuckError(
 function unexpected(error: unknown): UnstuckError {
   if (error instanceof UnstuckError) return error
   const reason = error instanceof Error ? error.message : String(error)
-  return new UnstuckError('E_UNEXPECTED', 1, `The heartbeat thread failed: ${reason}`, {
+  return new UnstuckError('E_UNEXPECTED', 1, `The heartbeat failed: ${reason}`, {
     cause: error,
   })
 }

@@ -15,6 +15,7 @@ import { caretaking } from './monitor.ts'
 import { planRun } from './planning.ts'
 import { ensureRun } from './run-start.ts'
 import { SignsOfLife } from './signs-of-life.ts'
+import { threadSeat } from './caretaker-seat.ts'
 import { crawlTarget } from './target.ts'
 
 export type WorkerOptions = {
@@ -73,6 +74,11 @@ export class CrawlWorker {
     this.#clock = options.clock ?? REAL_CLOCK
   }
 
+  /** Its signs of life are accepted, once it has started. */
+  get isHeard(): boolean {
+    return this.#life.canClaim()
+  }
+
   /** Works until there is nothing left, or until `stop`. */
   async run(): Promise<WorkerEnd> {
     await this.#start()
@@ -107,17 +113,14 @@ export class CrawlWorker {
   async #start(): Promise<void> {
     const { db, emit } = this.#options
     const { source, policy } = this.#crawl
-    this.#life = new SignsOfLife(
-      db,
-      { worker: this.id, source, version: VERSION, ...caretaking(policy) },
-      {
-        emit,
-        onLost: (claims) => this.#lose(claims),
-        onCancelled: (claims) => this.#cancel(claims),
-        onRecovered: () => this.#wakeUp(),
-        onFatal: (error) => this.#fail(error),
-      },
-    )
+    const caretaker = { worker: this.id, source, version: VERSION, ...caretaking(policy) }
+    this.#life = new SignsOfLife(threadSeat(db, caretaker), policy.leaseMs, {
+      emit,
+      onLost: (claims) => this.#lose(claims),
+      onCancelled: (claims) => this.#cancel(claims),
+      onRecovered: () => this.#wakeUp(),
+      onFatal: (error) => this.#fail(error),
+    })
     // The thread and this one open the store side by side: a worker that died should be back at once.
     const opening = openStore(db, { writer: this.id })
     try {

@@ -1,4 +1,6 @@
 import { readSign, STEADY, withProgress, type Reading } from '../decide/sign.ts'
+import type { Execution } from '../model/execution.ts'
+import type { Guard } from '../model/guard.ts'
 import type { SavedItem } from '../model/item.ts'
 import { policyOfGroup } from '../model/policy.ts'
 import { doneOf, totalTargets, type Counts, type Run } from '../model/run.ts'
@@ -189,4 +191,34 @@ export function auditView({ at, ...entry }: AuditEntry) {
 
 function isoOrNull(at: Millis | null): string | null {
   return at === null ? null : iso(at)
+}
+
+/** One life of a run's command. */
+export function executionView({ end, startedAt, ...execution }: Execution) {
+  const { id, host, command, outputDir, log } = execution
+  return {
+    id,
+    host,
+    command,
+    outputDir,
+    log,
+    startedAt: iso(startedAt),
+    finishedAt: isoOrNull(end?.at ?? null),
+    exitCode: end?.exitCode ?? null,
+    signal: end?.signal ?? null,
+    because: end?.because ?? null,
+    artifacts: end?.artifacts ?? null,
+    peakMemory: end?.peakMemory ?? null,
+  }
+}
+
+/** A wrapped command's hold on its source, also between two runs. */
+export function guardView({ source, worker, since, endingSince, gaveUp }: Guard) {
+  return {
+    source,
+    worker,
+    since: isoOrNull(since),
+    endingSince: isoOrNull(endingSince),
+    gaveUp: gaveUp && { at: iso(gaveUp.at), because: gaveUp.because },
+  }
 }

@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import type { PolicyOptions } from '../../src/model/policy.ts'
 import type { Run } from '../../src/model/run.ts'
 import type { Target } from '../../src/model/target.ts'
 import type { AuditEntry, Store } from '../../src/store/store.ts'
@@ -25,7 +26,7 @@ export const ENGINES: readonly Engine[] = process.env['UNSTUCK_TEST_PG']
   ? [sqliteEngine, postgresEngine]
   : [sqliteEngine]
 
-const CLI = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
+export const CLI = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
 const INDEX = new URL('../../src/index.ts', import.meta.url).href
 const PROPS = new URL('./props.ts', import.meta.url).href
 /** Kept between test runs: a process starts in half the time. */
@@ -138,14 +139,20 @@ export class Stage {
    * Stops a program with SIGSTOP, at a moment when it is not writing: on SQLite a process that is stopped in the
    * middle of a transaction keeps everybody from writing until it goes on, and nothing can be done about it.
    */
-  async freeze(program: Program): Promise<void> {
+  async freeze({ pid }: { readonly pid: number }): Promise<void> {
     await until('a moment without a write', async () => {
-      program.signal('SIGSTOP')
+      kill(pid, 'SIGSTOP')
       if (this.engine.name !== 'sqlite' || canWrite(this.database.url)) return true
-      program.signal('SIGCONT')
+      kill(pid, 'SIGCONT')
       await sleep(20)
       return null
     })
+  }
+
+  /** A config that says this about sources. */
+  config(policies: Record<string, PolicyOptions>): void {
+    const config = `export default { policies: ${JSON.stringify(policies)} }\n`
+    writeFileSync(join(this.folder, 'unstuck.config.ts'), config)
   }
 
   /** Lets through who waits with `opened(name)`. */

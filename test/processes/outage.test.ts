@@ -92,6 +92,38 @@ describe(
       assert.deepEqual(await stage.ledger(), expected.sort())
     })
 
+    test('P9 a wrapped command goes on through it, its checkpoint waits, and nobody takes its place', async () => {
+      await using stage = await Stage.set(postgresEngine)
+      stage.config({ portal: { heartbeat: HEARTBEAT_MS, lease: LEASE_MS } })
+      const post = `curl -sf -H "Authorization: Bearer $UNSTUCK_TOKEN" -H 'content-type: application/json'`
+      const script =
+        `echo up; until [ -e go.gate ]; do sleep 0.05; done; echo posting; ` +
+        `${post} "$UNSTUCK_URL/checkpoint" -d '{"page":1,"items":[{"key":"a","data":1}]}'; ${post} "$UNSTUCK_URL/finish" -d '{}'`
+      const program = stage.unstuck('run', 'portal', '--', 'bash', '-c', script)
+      await program.says('] up')
+      const waiting = stage.unstuck('run', 'portal', '--if-running', 'wait', '--', 'echo', 'second')
+      await waiting.says('waiting: portal is running')
+
+      await server.stop()
+      stage.open('go')
+      await program.says('] posting')
+      await sleep(AWAY_MS)
+      assert.ok(program.isAlive)
+      await server.start()
+
+      assert.equal(await program.end(), 0, program.output)
+      assert.equal(await waiting.end(), 0, waiting.output)
+      const store = await stage.store()
+      const runs = (await store.runs({ source: 'portal', limit: 10 })).items.toReversed()
+      assert.deepEqual(
+        runs.map(({ status, resumes, counts }) => [status, resumes, counts.pages]),
+        [
+          ['succeeded', 0, 1],
+          ['succeeded', 0, 0],
+        ],
+      )
+    })
+
     test('P9 a command that comes right after an outage listens first, and takes from nobody alive', async () => {
       await using stage = await Stage.set(postgresEngine)
       const program = stage.unstuck('work', stage.crawl(HELD))

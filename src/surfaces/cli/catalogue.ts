@@ -33,10 +33,22 @@ export const CATALOGUE: readonly Entry[] = [
     load: async () => (await import('./commands/work.ts')).work,
   },
   {
+    name: 'run',
+    summary: 'Wrap a command: one copy at a time, restarts, history, checkpoints over HTTP.',
+    group: WORK,
+    load: async () => (await import('./commands/run.ts')).run,
+  },
+  {
     name: 'enqueue',
     summary: 'Queue a run for workers to take up.',
     group: WORK,
     load: async () => (await import('./commands/enqueue.ts')).enqueue,
+  },
+  {
+    name: 'chaos',
+    summary: 'Kill your own worker at random moments, and prove that nothing was lost or doubled.',
+    group: WORK,
+    load: async () => (await import('./commands/chaos.ts')).chaos,
   },
   {
     name: 'status',
@@ -159,6 +171,12 @@ export const CATALOGUE: readonly Entry[] = [
     summary: 'What was saved, as a stream of JSON lines, CSV or JSON.',
     group: RESULTS,
     load: async () => (await import('./commands/items.ts')).items,
+  },
+  {
+    name: 'logs',
+    summary: 'What the command of a run printed, and what it prints now.',
+    group: RESULTS,
+    load: async () => (await import('./commands/logs.ts')).logs,
   },
   {
     name: 'journal',

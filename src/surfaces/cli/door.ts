@@ -9,7 +9,7 @@ export async function doorOf(store: Store, settings: () => Promise<Settings>): P
   return { store, actor: whoAmI(), policyOf }
 }
 
-function whoAmI(): string {
+export function whoAmI(): string {
   try {
     return `${userInfo().username}@${hostname()}`
   } catch {

@@ -44,9 +44,21 @@ export async function findRun(store: Store, text: string): Promise<Run> {
   return run
 }
 
+/** The run a person means by its id, or by the name of its source: then its newest. */
+export async function findRunOrNewest(store: Store, text: string): Promise<Run> {
+  const id = text.toLowerCase()
+  const isKnown = ID.test(id) && (await store.runsEnding(id)).length > 0
+  if (isKnown) return findRun(store, text)
+  const [newest] = (await store.runs({ source: text, limit: 1 })).items
+  if (!newest) throw new NotFound(`run or source ${text}`, HOW)
+  return newest
+}
+
+const ID = /^[0-9a-f-]{8,36}$/
+
 function idIn(text: string, what: string, how: string): string {
   const id = text.toLowerCase()
-  if (/^[0-9a-f-]{8,36}$/.test(id)) return id
+  if (ID.test(id)) return id
   throw new UsageError(
     `${JSON.stringify(text)} is not the id of a ${what}: give its last 8 digits, or all of it. ${how}`,
   )

@@ -1,3 +1,4 @@
+import { shortId } from '../../model/id.ts'
 import { openTargets, totalTargets, type Run } from '../../model/run.ts'
 import { inWords } from '../../model/time.ts'
 import type { Store } from '../../store/store.ts'
@@ -19,6 +20,7 @@ export class LiveLine {
   readonly #prefix: string
   #timer: NodeJS.Timeout | undefined
   #shown = ''
+  #brief: string | null = null
   #before: { at: number; pages: number } | null = null
 
   constructor(openStore: () => Promise<Store>, source: string, output: Output, prefix: string) {
@@ -45,6 +47,11 @@ export class LiveLine {
     this.#show(this.#shown)
   }
 
+  /** How far the run was when it was last looked at, in a few words. */
+  get brief(): string {
+    return this.#brief ?? `working on ${this.#source}`
+  }
+
   stop(): void {
     clearInterval(this.#timer)
     this.#erase()
@@ -56,11 +63,18 @@ export class LiveLine {
     const run = await this.#openStore()
       .then((store) => store.liveRun(this.#source))
       .catch(() => null)
+    this.#brief = run ? this.#briefly(run) : `waiting for a run of ${this.#source}`
     if (!run || !this.#timer) return
     const text = this.#describe(run)
     if (!this.#terminal) return this.#output.note(`${this.#prefix}${text}`)
     this.#erase()
     this.#show(text)
+  }
+
+  #briefly({ id, counts }: Run): string {
+    const total = totalTargets(counts)
+    const done = `${total - openTargets(counts)} of ${total} targets`
+    return `run ${shortId(id)} of ${this.#source}: ${done}, ${counts.pages} pages`
   }
 
   #describe(run: Run): string {

@@ -77,12 +77,32 @@ export const option = {
     range: { min?: number; max?: number } = {},
   ): Option<T | number> => ({ about, value, initial, read: (text) => readCount(text, range) }),
 
+  /** `all` is read as null. */
+  countOrAll: (
+    value: string,
+    about: string,
+    initial: number,
+    range: { min?: number; max?: number } = {},
+  ): Option<number | null> => ({
+    about,
+    value: `${value}|all`,
+    initial,
+    read: (text) => (text === 'all' ? { value: null } : readCount(text, range, ', or all')),
+  }),
+
   /** Read into milliseconds. */
   duration: <T extends number | undefined>(
     value: string,
     about: string,
     initial: T,
   ): Option<T | number> => ({ about, value, initial, read: readDuration }),
+
+  /** Read into bytes. */
+  size: <T extends number | undefined>(
+    value: string,
+    about: string,
+    initial: T,
+  ): Option<T | number> => ({ about, value, initial, read: readSize }),
 
   choice: <const C extends string, T extends C | undefined>(
     of: readonly C[],
@@ -102,14 +122,23 @@ export const option = {
 function readCount(
   text: string,
   { min = 1, max = 1_000_000 }: { min?: number; max?: number },
+  more = '',
 ): Read<number> {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN
   return value >= min && value <= max
     ? { value }
-    : { mistake: `must be a whole number from ${min} to ${max}` }
+    : { mistake: `must be a whole number from ${min} to ${max}${more}` }
 }
 
 function readDuration(text: string): Read<number> {
   const ms = parseDuration(text)
   return ms === null ? { mistake: 'must be a duration like 30s, 15m, 1h or 7d' } : { value: ms }
+}
+
+const SIZES: Record<string, number> = { K: 1_024, M: 1_024 ** 2, G: 1_024 ** 3 }
+
+function readSize(text: string): Read<number> {
+  const match = /^(\d{1,9}(?:\.\d+)?)([KMG])B?$/i.exec(text)
+  const bytes = match && Math.round(Number(match[1]) * SIZES[match[2]!.toUpperCase()]!)
+  return bytes ? { value: bytes } : { mistake: 'must be a size like 400M or 2G' }
 }

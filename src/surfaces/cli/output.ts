@@ -17,8 +17,8 @@ export type Output = {
   readonly rows: number
   /** Results, on stdout. Resolves when the reader can take more, so that a stream stays small in memory. */
   readonly write: (text: string) => Promise<void>
-  /** A fresh sheet of the terminal's width. */
-  readonly paper: () => Paper
+  /** A fresh sheet of the terminal's width, or of another. */
+  readonly paper: (columns?: number) => Paper
   /** A remark for people, on stderr: it never mixes with results. */
   readonly note: (text: string) => void
   /** Somebody sits there who can be asked, wherever the results go. */
@@ -41,7 +41,7 @@ export function makeOutput(colour: ColourChoice): Output {
       if (text === '' || stdout.destroyed) return
       if (!stdout.write(text)) await once(stdout, 'drain').catch(ignoreClosedPipe)
     },
-    paper: () => new Paper(columnsOf(stdout), coloured(colour, stdout)),
+    paper: (columns = columnsOf(stdout)) => new Paper(columns, coloured(colour, stdout)),
     note(text) {
       stderr.write(`${safeText(redact(text))}\n`)
     },

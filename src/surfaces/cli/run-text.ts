@@ -1,3 +1,4 @@
+import type { Execution } from '../../model/execution.ts'
 import { shortId } from '../../model/id.ts'
 import { isLive, type Run } from '../../model/run.ts'
 import { TARGET_STATUSES, type Target } from '../../model/target.ts'
@@ -19,6 +20,8 @@ export type RunPage = {
   readonly health: Health
   readonly groups: readonly Group[]
   readonly trouble: readonly Target[]
+  /** Of its command, newest first; none for a crawl. */
+  readonly executions: readonly Execution[]
   readonly audit: readonly Audited[]
   readonly now: Millis
 }
@@ -38,10 +41,12 @@ export function printRun(paper: Paper, page: RunPage): void {
       ink: isStuck(health) ? 'bad' : 'dim',
     })
   }
-  if (health.state === 'orphaned' || run.status === 'interrupted') {
-    paper.say(
-      'Start its worker again (`unstuck work MODULE`): it goes on after the last saved page.',
-    )
+  if (isLive(run.status) && (health.state === 'orphaned' || run.status === 'interrupted')) {
+    const [last] = page.executions
+    const start = last
+      ? `Start it again (\`unstuck run ${run.source} -- ${last.command.join(' ')}\`)`
+      : 'Start its worker again (`unstuck work MODULE`)'
+    paper.say(`${start}: it goes on after the last saved page.`)
   }
   paper.blank()
   printFacts(paper, page)
@@ -51,6 +56,7 @@ export function printRun(paper: Paper, page: RunPage): void {
     printGroups(paper, groups, GROUPS_MAX)
   }
   if (trouble.length > 0) printTrouble(paper, page)
+  if (page.executions.length > 0) printExecutions(paper, page)
   if (audit.length > 0) printAudit(paper, page)
 }
 
@@ -116,6 +122,23 @@ function printTrouble(paper: Paper, { run, trouble }: RunPage): void {
       target.lastError?.split('\n', 1)[0] ?? '–',
     ]),
   )
+}
+
+/** Oldest first, as they came. */
+function printExecutions(paper: Paper, { run, executions, now }: RunPage): void {
+  const isHeld = run.status === 'running'
+  paper.heading('Its command')
+  executions.toReversed().forEach(({ startedAt, end, command }, n, all) => {
+    const isLast = n === all.length - 1
+    const unseen = isLast && isHeld ? 'at work' : 'nobody saw its end'
+    const files = end && end.artifacts > 0 ? `, ${plural(end.artifacts, 'file')}` : ''
+    const took = end ? `${end.because}, after ${inWords(end.at - startedAt)}${files}` : unseen
+    const memory = end?.peakMemory ? `, ${Math.round(end.peakMemory / 1_048_576)} MB at most` : ''
+    paper.say({ text: ago(startedAt, now), ink: 'dim' }, `  ${command.join(' ')}: ${took}${memory}`)
+  })
+  const [last] = executions
+  paper.say({ text: `Its files: ${last!.outputDir} on ${last!.host}`, ink: 'dim' })
+  paper.say({ text: `Its output: \`unstuck logs ${shortId(run.id)}\``, ink: 'dim' })
 }
 
 function printAudit(paper: Paper, { audit, now }: RunPage): void {

@@ -37,6 +37,13 @@ export function printStatus(paper: Paper, survey: Survey, where: string): void {
   }
   paper.blank()
   paper.line(`Workers: ${workersLine(data.workers)}`)
+  const waiting = data.commands.filter(
+    ({ source, worker }) => worker !== null && !live.some(({ run }) => run.source === source),
+  )
+  for (const { source, endingSince } of waiting) {
+    const how = endingSince === null ? 'between two runs' : 'its command is being ended'
+    paper.line(`Wrapped: ${source}, ${how}`)
+  }
   if (data.attention.length > 0) printAttention(paper, survey)
 }
 
@@ -78,7 +85,7 @@ function workersLine(counts: Survey['data']['workers']): string {
 function printAttention(paper: Paper, { data }: Survey): void {
   paper.heading(`Left for a person: ${plural(data.attention.length, 'thing')}`)
   for (const { source, what, because, command } of data.attention) {
-    const why = because ? `; ${because}` : ''
+    const why = because ? `; ${because.replace(/\.$/, '')}` : ''
     paper.say('- ', { text: source, ink: 'strong' }, `: ${what}${why}. See \`${command}\`.`)
   }
 }

@@ -1,11 +1,12 @@
 import { STEADY } from '../../decide/sign.ts'
+import type { Guard } from '../../model/guard.ts'
 import { shortId } from '../../model/id.ts'
 import type { Run } from '../../model/run.ts'
 import type { Millis } from '../../model/time.ts'
 import type { Sign } from '../../model/worker.ts'
 import { judgeRuns, storedPolicy, type PolicyOf } from '../../runtime/judgement.ts'
 import type { Store } from '../../store/store.ts'
-import { runView, type RunView } from '../view.ts'
+import { guardView, runView, type RunView } from '../view.ts'
 import { healthOf, isStuck, type Health, type HealthState } from './health.ts'
 import { age, plural } from './paper/words.ts'
 import { rollCall } from './roll-call.ts'
@@ -21,13 +22,16 @@ type SurveyData = {
   /** How many show which sign. */
   workers: Partial<Record<Sign, number>>
   attention: Attention[]
+  /** Sources whose commands are wrapped now, between two runs too, or were given up. */
+  commands: ReturnType<typeof guardView>[]
   /** The newest run of all, live or not. */
   latest: RunView | null
 }
 
 /** Something left for a person. */
 type Attention = {
-  run: string
+  /** Null: it is about the source. */
+  run: string | null
   source: string
   what: string
   because: string | null
@@ -55,9 +59,10 @@ export async function surveyStore(
   }))
   const ended = await lastFailed(store, new Set(live.map(({ run }) => run.source)))
   const latest = (await store.runs({ limit: 1 })).items[0] ?? null
+  const guards = (await store.guards()).filter(({ worker, gaveUp }) => worker ?? gaveUp)
   const troubled = [...live.map(({ run }) => run), ...ended].filter((run) => trouble(run) !== null)
   const data: SurveyData = {
-    summary: summarise(live, troubled),
+    summary: summarise(live, troubled, guards.filter(({ gaveUp }) => gaveUp).length),
     runs: live.map(({ run, health: { state, because } }) => ({
       ...runView(run),
       health: state,
@@ -69,7 +74,9 @@ export async function surveyStore(
         .filter(({ health }) => isStuck(health))
         .map(({ run, health }) => attention(run, health.state, health.because)),
       ...troubled.map((run) => attention(run, trouble(run)!, run.error)),
+      ...guards.flatMap(givenUp),
     ],
+    commands: guards.map(guardView),
     latest: latest && runView(latest),
   }
   return { data, live, latest, now }
@@ -99,6 +106,13 @@ function trouble({ status, counts: { targets } }: Run): string | null {
   return parts.join(', ')
 }
 
+/** Its supervisor will not start it again by itself. */
+function givenUp({ source, gaveUp }: Guard): Attention[] {
+  if (!gaveUp) return []
+  const command = `unstuck logs ${source}`
+  return [{ run: null, source, what: 'gave up', because: gaveUp.because, command }]
+}
+
 function attention(run: Run, what: string, because: string | null): Attention {
   return {
     run: run.id,
@@ -109,7 +123,7 @@ function attention(run: Run, what: string, because: string | null): Attention {
   }
 }
 
-function summarise(live: Survey['live'], troubled: readonly Run[]): string {
+function summarise(live: Survey['live'], troubled: readonly Run[], givenUp: number): string {
   const stuck = live.filter(({ health }) => isStuck(health))
   const states = countBy(live.map(({ health }) => health.state))
   const longest = Math.max(...stuck.map(({ health }) => health.sinceMs))
@@ -123,9 +137,10 @@ function summarise(live: Survey['live'], troubled: readonly Run[]): string {
     sum('failed') > 0 && `${plural(sum('failed'), 'target')} failed`,
     sum('parked') > 0 && `${plural(sum('parked'), 'target')} parked`,
     sum('stuck') > 0 && `${plural(sum('stuck'), 'target')} held`,
+    givenUp > 0 && `${plural(givenUp, 'command')} given up`,
   ].filter(Boolean)
   if (stuck.length > 0) return `Something is stuck: ${parts.join(', ')}.`
-  if (troubled.length > 0) {
+  if (troubled.length > 0 || givenUp > 0) {
     return `Nothing is stuck, but something is left for a person: ${parts.join(', ') || `${plural(troubled.length, 'run')} failed`}.`
   }
   return parts.length > 0

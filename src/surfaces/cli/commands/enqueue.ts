@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { messageOf, UsageError } from '../../../model/errors.ts'
 import { newId, shortId } from '../../../model/id.ts'
 import { checkSource } from '../../../model/source.ts'
 import { loadCrawl } from '../../../runtime/load-crawl.ts'
@@ -7,7 +8,11 @@ import type { Run } from '../../../model/run.ts'
 import type { Store } from '../../../store/store.ts'
 import { runView } from '../../view.ts'
 import { defineCommand, type Context } from '../command.ts'
-import { argument } from '../option.ts'
+import { argument, option } from '../option.ts'
+
+const options = {
+  input: option.text('JSON', "for a command's source: what its command finds in UNSTUCK_INPUT"),
+}
 
 export const enqueue = defineCommand({
   name: 'enqueue',
@@ -15,8 +20,10 @@ export const enqueue = defineCommand({
   examples: [
     'unstuck enqueue crawl.ts   # with all its targets',
     "unstuck enqueue portal-a   # of a command's source",
+    `unstuck enqueue report-7 --input '{"month": "2026-10"}'`,
   ],
   args: { what: argument.required('a file that exports a crawl, or the name of a source') },
+  options,
 
   async run(context) {
     const { what } = context.args
@@ -34,9 +41,12 @@ export const enqueue = defineCommand({
   },
 })
 
-type Enqueue = Context<{ what: ReturnType<typeof argument.required> }>
+type Enqueue = Context<{ what: ReturnType<typeof argument.required> }, typeof options>
 
-async function queueCrawl({ args, settings, output }: Enqueue, store: Store): Promise<Run> {
+async function queueCrawl(context: Enqueue, store: Store): Promise<Run> {
+  const { args, settings, output, options } = context
+  if (options.input !== undefined)
+    throw new UsageError('--input is for the source of a command; a crawl has its targets.')
   const crawl = await loadCrawl(args.what)
   const policy = (await settings()).policyFor(crawl.source, crawl.policyOptions)
   const id = newId()
@@ -50,10 +60,32 @@ async function queueCrawl({ args, settings, output }: Enqueue, store: Store): Pr
   return (await store.run(id))!
 }
 
-async function queueSource({ args, settings }: Enqueue, store: Store): Promise<Run> {
+async function queueSource({ args, settings, options }: Enqueue, store: Store): Promise<Run> {
   const source = args.what
   checkSource(source)
+  const input = readInput(options.input)
   const id = newId()
-  await store.enqueue({ id, source, kind: 'single', policy: (await settings()).policyFor(source) })
+  const policy = (await settings()).policyFor(source)
+  await store.enqueue({ id, source, kind: 'single', policy, input })
   return (await store.run(id))!
+}
+
+/** It travels in an environment variable, and Linux takes 128 KB in one at most. */
+const INPUT_MAX = 100_000
+
+function readInput(text: string | undefined): unknown {
+  if (text === undefined) return null
+  if (Buffer.byteLength(text) > INPUT_MAX) {
+    throw new UsageError(
+      '--input is larger than 100 KB. Put it into a file, and its path into the input.',
+    )
+  }
+  try {
+    return JSON.parse(text) as unknown
+  } catch (error) {
+    throw new UsageError(
+      `--input must be JSON, as in '{"month": "2026-10"}': ${messageOf(error)}.`,
+      { cause: error },
+    )
+  }
 }

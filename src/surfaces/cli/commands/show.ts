@@ -2,7 +2,7 @@ import { isLive, type Run } from '../../../model/run.ts'
 import type { Target } from '../../../model/target.ts'
 import type { Store } from '../../../store/store.ts'
 import { judgeRun } from '../../../runtime/judgement.ts'
-import { auditView, countsView, runView, targetView } from '../../view.ts'
+import { auditView, countsView, executionView, runView, targetView } from '../../view.ts'
 import { defineCommand } from '../command.ts'
 import { findRun } from '../find-run.ts'
 import { healthOf } from '../health.ts'
@@ -11,6 +11,7 @@ import { printRun, type Audited } from '../run-text.ts'
 
 const TROUBLE_MAX = 10
 const AUDIT_MAX = 10
+const EXECUTIONS_MAX = 10
 
 export const show = defineCommand({
   name: 'show',
@@ -27,18 +28,21 @@ export const show = defineCommand({
     const groups = await store.countsByGroup(run.id)
     const trouble = await troubleOf(store, run)
     const audit = await lastAudit(store, run)
+    const executions = await store.executions(run.id, EXECUTIONS_MAX)
     return {
       data: {
         run: {
           ...runView(run),
+          input: run.input,
           ...(isLive(run.status) && { health: health.state, because: health.because }),
         },
         counts: countsView(run.counts),
         groups: groups.map(({ group, counts }) => ({ group, ...countsView(counts) })),
         trouble: trouble.map(targetView),
+        executions: executions.map(executionView),
         audit: audit.map(({ entry, key }) => ({ ...auditView(entry), key })),
       },
-      text: (paper) => printRun(paper, { run, health, groups, trouble, audit, now }),
+      text: (paper) => printRun(paper, { run, health, groups, trouble, executions, audit, now }),
     }
   },
 })

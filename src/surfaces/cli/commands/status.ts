@@ -22,6 +22,7 @@ export const status = defineCommand({
         runs: [],
         workers: {},
         attention: [],
+        commands: [],
         latest: null,
       }
       return { data, text: (paper) => printFirstSteps(paper, where) }

@@ -1,11 +1,12 @@
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { EXIT } from '../../../model/errors.ts'
+import { EXIT, UsageError } from '../../../model/errors.ts'
 import { newId, shortId } from '../../../model/id.ts'
 import { STOP_DEADLINE_MS } from '../../../model/policy.ts'
 import { openJournal } from '../../../observe/journal.ts'
 import { sentence } from '../../../observe/log.ts'
 import { REAL_CLOCK } from '../../../runtime/clock.ts'
+import { dataFolder } from '../../../runtime/command/folder.ts'
 import type { Crawl } from '../../../runtime/crawl.ts'
 import { loadCrawl } from '../../../runtime/load-crawl.ts'
 import { isWorkerProcess, Processes } from '../../../runtime/processes.ts'
@@ -13,8 +14,11 @@ import { ensureRun } from '../../../runtime/run-start.ts'
 import { onStopSignals } from '../../../runtime/shutdown.ts'
 import { CrawlWorker } from '../../../runtime/worker.ts'
 import { defineCommand, type Context } from '../command.ts'
+import { commandOptions } from '../command-options.ts'
 import { LiveLine } from '../live-line.ts'
 import { argument, option } from '../option.ts'
+import { ALIVE, READY, ServiceManager } from '../sd-notify.ts'
+import { workOnCommands } from '../work-commands.ts'
 
 const options = {
   workers: option.count('N', 'processes to start; dead ones are started again', 1, { max: 256 }),
@@ -34,8 +38,15 @@ const options = {
     undefined,
   ),
   journal: option.text('FOLDER', 'where the journals go; default: beside the database'),
+  exec: option.flag('take queued runs of commands instead: a command follows after --'),
+  source: option.texts('NAME', 'with --exec: whose runs; a star at the end stands for the rest'),
+  ...commandOptions,
 }
-type Work = Context<{ module: ReturnType<typeof argument.required> }, typeof options>
+type Given = Context<
+  { module: ReturnType<typeof argument.optional>; command: ReturnType<typeof argument.rest> },
+  typeof options
+>
+type Work = Given & { readonly args: { readonly module: string } }
 
 export const work = defineCommand({
   name: 'work',
@@ -44,12 +55,21 @@ export const work = defineCommand({
     'unstuck work crawl.ts',
     'unstuck work crawl.ts --workers 10 --drain  # ten processes, end when all is done',
     'unstuck work crawl.ts --no-start            # only take up what is queued or was interrupted',
+    "unstuck work --source 'report-*' --exec --concurrency 4 -- python report.py",
   ],
-  args: { module: argument.required('the file that exports the crawl') },
+  args: {
+    module: argument.optional('the file that exports the crawl'),
+    command: argument.rest('with --exec: the program and its arguments, after --'),
+  },
   options,
   outlivesReader: true,
 
-  async run(context) {
+  async run(given) {
+    const { module, command } = given.args
+    if (given.options.exec) {
+      return workOnCommands({ ...given, command: module === undefined ? [] : [module, ...command] })
+    }
+    const context = withModule(given)
     const loaded = await loadCrawl(context.args.module)
     const settings = await context.settings()
     const crawl: Crawl = {
@@ -67,6 +87,15 @@ export const work = defineCommand({
   },
 })
 
+function withModule(given: Given): Work {
+  const { module, command } = given.args
+  if (module === undefined)
+    throw new UsageError('Work on what? Give the file of a crawl: unstuck work crawl.ts')
+  if (command.length > 0 || given.options.source.length > 0)
+    throw new UsageError('--source and a command go with --exec; a crawl is one file alone.')
+  return { ...given, args: { module, command } }
+}
+
 const LEFTOVERS_MS = 250
 
 /** How it went, before what is left is looked at. */
@@ -83,6 +112,11 @@ async function workHere(context: Work, crawl: Crawl): Promise<Ended> {
     isChild ? `[${shortId(id)}] ` : '',
   )
   const journal = openJournal(join(await journalFolder(context), `${id}.jsonl`), id)
+  const manager = new ServiceManager({
+    isWell: () => worker.isHeard,
+    status: () => line.brief,
+    log: (text) => line.log(text),
+  })
   const worker = new CrawlWorker(crawl, {
     id,
     db: await context.database.address(),
@@ -92,13 +126,17 @@ async function workHere(context: Work, crawl: Crawl): Promise<Ended> {
     log: (message) => line.log(message),
     emit: (event) => {
       journal(event)
+      if (event.type === 'worker_start') manager.ready()
       const text = sentence(event)
       if (text !== null) line.log(text)
     },
   })
   const forget = onStopSignals({
     deadlineMs,
-    stop: (why) => worker.stop(why),
+    stop: (why) => {
+      manager.stopping()
+      worker.stop(why)
+    },
     log: (text) => line.log(text),
   })
   if (!isChild) line.start()
@@ -109,8 +147,12 @@ async function workHere(context: Work, crawl: Crawl): Promise<Ended> {
   } finally {
     line.stop()
     forget()
+    await manager.close()
   }
 }
+
+/** Each worker process says every second that all is well. One of them is enough. */
+const HEARD_MS = 5_000
 
 /** The parent: begins the run, keeps the processes alive, and shows how far they are. */
 async function workInProcesses(context: Work, crawl: Crawl): Promise<Ended> {
@@ -118,6 +160,12 @@ async function workInProcesses(context: Work, crawl: Crawl): Promise<Ended> {
   const line = new LiveLine(() => context.database.open(), crawl.source, context.output, '')
   const store = await context.database.open()
   if (start) await ensureRun(store, crawl, (event) => line.log(sentence(event) ?? event.type))
+  let heardAt = -Infinity
+  const manager = new ServiceManager({
+    isWell: () => performance.now() - heardAt < HEARD_MS,
+    status: () => line.brief,
+    log: (text) => line.log(text),
+  })
   const processes = new Processes({
     count: workers,
     module: fileURLToPath(new URL('../../../../bin/unstuck.js', import.meta.url)),
@@ -135,6 +183,10 @@ async function workInProcesses(context: Work, crawl: Crawl): Promise<Ended> {
     env: { UNSTUCK_DB: await context.database.address() },
     clock: REAL_CLOCK,
     log: (text) => line.log(text),
+    onMessage: (message) => {
+      if (message === READY) manager.ready()
+      if (message === ALIVE) heardAt = performance.now()
+    },
   })
   let stopped = false
   const forget = onStopSignals({
@@ -142,6 +194,7 @@ async function workInProcesses(context: Work, crawl: Crawl): Promise<Ended> {
     log: (text) => line.log(text),
     stop: () => {
       stopped = true
+      manager.stopping()
       processes.stop()
     },
     end: () => processes.end(),
@@ -156,15 +209,13 @@ async function workInProcesses(context: Work, crawl: Crawl): Promise<Ended> {
   } finally {
     line.stop()
     forget()
+    await manager.close()
   }
 }
 
-/** Beside the database where that is a file, else in this project's own folder. */
 async function journalFolder(context: Work): Promise<string> {
   if (context.options.journal !== undefined) return context.options.journal
-  const address = await context.database.address()
-  const isFile = address.startsWith('sqlite:')
-  return join(isFile ? dirname(address.slice('sqlite:'.length)) : '.unstuck', 'journal')
+  return join(dataFolder(await context.database.address(), process.cwd()), 'journal')
 }
 
 async function summarise(context: Work, crawl: Crawl, ended: Ended): Promise<number> {

@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { messageOf } from '../../../model/errors.ts'
+import { dataFolder } from '../../../runtime/command/folder.ts'
 import type { Volume } from './storage.ts'
 
 /** The disks that the database and the journals are on: one entry for each, however many folders it holds. */
@@ -18,16 +19,10 @@ export function volumesOf(address: string | null, cwd: string): Volume[] {
   return [...volumes.values()]
 }
 
-/** As `unstuck work` chooses them: journals lie beside a database file, else in this project's own folder. */
 function foldersOf(address: string | null, cwd: string): { holds: string; folder: string }[] {
-  if (address === null || !address.startsWith('sqlite:')) {
-    return [{ holds: 'the journals', folder: join(cwd, '.unstuck', 'journal') }]
-  }
-  const folder = dirname(resolve(address.slice('sqlite:'.length)))
-  return [
-    { holds: 'the database', folder },
-    { holds: 'the journals', folder: join(folder, 'journal') },
-  ]
+  const folder = dataFolder(address ?? '', cwd)
+  const journals = { holds: 'the journals', folder: join(folder, 'journal') }
+  return address?.startsWith('sqlite:') ? [{ holds: 'the database', folder }, journals] : [journals]
 }
 
 /** Why no file can be made there, in the system's words; null when one can. */

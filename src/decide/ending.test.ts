@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { exitCodeOf, readEnding, type CommandEnd, type Ending } from './ending.ts'
+
+const EXITED: CommandEnd = { exitCode: 0, signal: null, oomKills: 0, stop: null, said: null }
+const KILLED: CommandEnd = { ...EXITED, exitCode: null, signal: 'SIGKILL' }
+const ASKED = { why: 'asked', by: 'SIGTERM' } as const
+
+const CASES: readonly [string, CommandEnd, Ending['run'], RegExp][] = [
+  ['exit code 0 is a success', EXITED, 'succeed', /^exit code 0$/],
+  ['any other is a crash', { ...EXITED, exitCode: 3 }, 'crash', /^exit code 3$/],
+  ['a signal of somebody else is a crash', KILLED, 'crash', /by someone else/],
+  [
+    'with a want of memory, probably that',
+    { ...KILLED, oomKills: 1 },
+    'crash',
+    /probably for want of memory/,
+  ],
+  [
+    'what was asked to stop is handed back',
+    { ...KILLED, stop: ASKED },
+    'release',
+    /stopped by SIGTERM; ended by SIGKILL/,
+  ],
+  [
+    'even with exit code 0: only /finish says that nothing is left',
+    { ...EXITED, stop: ASKED },
+    'release',
+    /exit code 0/,
+  ],
+  [
+    'what finished while it was asked to stop is finished',
+    { ...EXITED, stop: ASKED, said: 'finished' },
+    'said',
+    /^finished/,
+  ],
+  [
+    'what said that it failed has failed, whatever its exit code',
+    { ...EXITED, said: 'failed' },
+    'said',
+    /own word/,
+  ],
+  ['what asked for another try gets it', { ...EXITED, said: 'again' }, 'said', /again/],
+  [
+    'a lost lease counts before everything else',
+    { ...KILLED, stop: { why: 'lease-lost' }, said: 'finished' },
+    'lost',
+    /taken over/,
+  ],
+  [
+    'a cancelled run stays cancelled',
+    { ...KILLED, stop: { why: 'cancelled' } },
+    'cancelled',
+    /cancelled/,
+  ],
+  [
+    'too long is a crash',
+    { ...KILLED, stop: { why: 'max-duration', limitMs: 60_000 } },
+    'crash',
+    /timeout: longer than 60 s/,
+  ],
+  [
+    'too much memory is a crash',
+    { ...KILLED, stop: { why: 'max-memory', limit: 400 * 1_048_576, seen: 500 * 1_048_576 } },
+    'crash',
+    /500 MB of memory, more than 400 MB/,
+  ],
+  [
+    'a ready that did not come is a crash',
+    { ...KILLED, stop: { why: 'not-ready', limitMs: 30_000 } },
+    'crash',
+    /not ready within 30 s/,
+  ],
+  [
+    'without its guardian it is an orphan',
+    { ...KILLED, stop: { why: 'guardian-lost' } },
+    'orphan',
+    /guardian process died/,
+  ],
+]
+for (const [what, end, run, because] of CASES) {
+  test(what, () => {
+    const ending = readEnding(end)
+    assert.equal(ending.run, run)
+    assert.match(ending.because, because)
+  })
+}
+
+test('exit codes are passed on as a shell would', () => {
+  const signals = { SIGKILL: 9, SIGTERM: 15 }
+  assert.equal(exitCodeOf({ exitCode: 7, signal: null }, signals), 7)
+  assert.equal(exitCodeOf({ exitCode: null, signal: 'SIGTERM' }, signals), 143)
+  assert.equal(exitCodeOf({ exitCode: null, signal: null }, signals), 1)
+})

@@ -1,0 +1,77 @@
+import { AlreadyRunning } from '../model/errors.ts'
+import { newId } from '../model/id.ts'
+import type { Run } from '../model/run.ts'
+import { inWords, iso } from '../model/time.ts'
+import { whenAvailable } from '../store/open.ts'
+import type { BeginRequest, Begun, RunMove } from '../store/store.ts'
+import { clearGuard } from './guarding.ts'
+import { isLost, judgeRun, type JudgedRun } from './judgement.ts'
+import { moveOf, recover, type Door } from './recovery.ts'
+import type { SignsOfLife } from './signs-of-life.ts'
+
+const TRIES = 5
+
+export type Claimant = Pick<BeginRequest, 'source' | 'worker' | 'policy'>
+
+/**
+ * Starts or resumes the source's run, atomically, in the name of a worker that beats. Throws `AlreadyRunning` when
+ * somebody lives and works on it. `giveUp`: a database that is away is waited for until this fires.
+ */
+export async function beginRun(
+  door: Door & { readonly life: SignsOfLife },
+  claimant: Claimant,
+  giveUp?: AbortSignal,
+): Promise<Extract<Begun, { resumed: boolean }>> {
+  const { store, life } = door
+  const claimId = newId()
+  const ids = { run: newId(), target: newId(), claimId }
+  life.asking([claimId])
+  try {
+    for (let tries = 1; ; tries++) {
+      // With the same ids: one whose answer got lost is the same run.
+      const ask = async (): Promise<Begun> => {
+        const clean = await deadOne(door, claimant.source)
+        return store.begin({ ...claimant, ...ids, clean })
+      }
+      const begun = await (giveUp ? whenAvailable(ask, giveUp) : ask())
+      if (begun.claimed) {
+        life.answered([claimId], [claimId])
+        return begun
+      }
+      if ('guard' in begun) {
+        await clearGuard(store, begun.guard, claimant.worker)
+        continue
+      }
+      const run = await store.run(begun.inTheWay)
+      if (run) await clearTheWay(door, run, tries, claimant.worker)
+    }
+  } catch (error) {
+    life.answered([claimId], [])
+    throw error
+  }
+}
+
+/** A live run of the source that is dead: it is abandoned in the step that begins the new one. */
+async function deadOne(door: Door, source: string): Promise<RunMove | undefined> {
+  const run = await door.store.liveRun(source)
+  if (!run || run.counts.targets.in_progress > 0) return undefined
+  const judged = await judgeRun(door.store, run)
+  return judged.decision.action === 'abandon' ? moveOf(door, judged) : undefined
+}
+
+/** Someone holds the run: recover it if they are gone, else say who they are. */
+async function clearTheWay(door: Door, run: Run, tries: number, self: string): Promise<void> {
+  const judged = await judgeRun(door.store, run)
+  const lost = judged.owner !== null && isLost(judged.owner.reading)
+  if (run.kind === 'single' && lost && tries < TRIES) {
+    await recover(door, { self })
+    return
+  }
+  throw new AlreadyRunning(run.source, run.id, describeOwner(run, judged))
+}
+
+function describeOwner(run: Run, { owner, decision }: JudgedRun): string {
+  if (!owner)
+    return `${run.status}, last sign of life ${inWords(Date.now() - run.lastActivityAt)} ago`
+  return `since ${iso(run.startedAt ?? run.createdAt)}, ${decision.because}`
+}

@@ -1,0 +1,258 @@
+import { hostname } from 'node:os'
+import { readEnding, type StopReason } from '../../decide/ending.ts'
+import type { Claim } from '../../model/claim.ts'
+import { messageOf } from '../../model/errors.ts'
+import { newId, shortId, type RunId } from '../../model/id.ts'
+import type { Policy } from '../../model/policy.ts'
+import type { Run } from '../../model/run.ts'
+import { redact } from '../../observe/redact.ts'
+import { whenAvailable } from '../../store/open.ts'
+import { beginRun } from '../begin.ts'
+import { REAL_CLOCK, TIMER_MAX_MS } from '../clock.ts'
+import { RunHandle } from '../run-handle.ts'
+import { commandEnvironment } from './environment.ts'
+import { makeRunFolder, runFolder } from './folder.ts'
+import { CommandRefused, type Charge, type CommandHost } from './guardian.ts'
+import type { CommandSpec } from './guardian-messages.ts'
+import { LogFile } from './log-file.ts'
+import type { CommandRunner, Endpoint } from './runner.ts'
+import { NEVER_STARTED, recordEnd, settle, unlessHurried, type CycleResult } from './settling.ts'
+
+/** What one cycle of a command is to be. */
+export type CycleOptions = {
+  readonly source: string
+  readonly command: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly policy: Policy
+  readonly cookie: string
+  /** Where runs keep their output. */
+  readonly base: string
+  readonly killTimeoutMs: number
+  readonly maxDurationMs: number | null
+  /** In bytes, of the whole tree. */
+  readonly maxMemory: number | null
+  /** Null: it is ready when it is started. */
+  readonly readyWithinMs: number | null
+  readonly logBytes: number
+  readonly quiet: boolean
+  readonly secrets: readonly string[]
+  /** Fires when Unstuck is to stop, with the reason in words. */
+  readonly stop: AbortSignal
+  /** Fires when there is no more time to be polite. */
+  readonly hurry: AbortSignal
+  readonly onReady?: (run: RunId) => void
+}
+
+const TOUCH_EVERY_MS = 5_000
+const MEASURE_EVERY_MS = 1_000
+const MEASURE_SELDOM_MS = 5_000
+
+/** One cycle: begins or takes up the source's run, starts the command, and settles the run when all of it is gone. */
+export async function runCycle(runner: CommandRunner, options: CycleOptions): Promise<CycleResult> {
+  const { store, worker, actor, log } = runner.options
+  const { source, policy } = options
+  const { life } = runner.guardian
+  const claimant = { source, worker, policy }
+  const begun = await beginRun({ store, actor, life }, claimant, options.stop)
+  const { claimed, resumed } = begun
+  const handle = new RunHandle(store, claimed, resumed, () => life.ended(claimed.claimId))
+  const before = (await whenAvailable(() => store.run(claimed.run), options.stop))!
+  const cycle = new Cycle(runner, options, handle, before)
+  runner.claims.set(claimed.claimId, {
+    onLost: () => {
+      // The command has ended its run itself, and the beat that misses it was already under way.
+      if (handle.isOver) return
+      handle.lose()
+      cycle.stop({ why: 'lease-lost' }, true)
+    },
+    onCancelled: () => cycle.stop({ why: 'cancelled' }),
+    onOrphaned: () => cycle.stop({ why: 'guardian-lost' }, true),
+  })
+  if (runner.failure) cycle.stop({ why: 'guardian-lost' }, true)
+  try {
+    log(`run ${shortId(before.id)} of ${source} ${resumed ? 'goes on' : 'starts'}`)
+    return await cycle.run(claimed)
+  } finally {
+    runner.claims.delete(claimed.claimId)
+    life.ended(claimed.claimId)
+  }
+}
+
+class Cycle {
+  readonly #runner: CommandRunner
+  readonly #options: CycleOptions
+  readonly #handle: RunHandle
+  readonly #before: Run
+  readonly #timers = new Set<NodeJS.Timeout>()
+  #charge: Charge | null = null
+  #stop: StopReason | null = null
+  #said: 'finished' | 'failed' | 'again' | null = null
+  #isReady = false
+  #artifacts: number
+  #touchedAt = -Infinity
+
+  constructor(runner: CommandRunner, options: CycleOptions, handle: RunHandle, before: Run) {
+    this.#runner = runner
+    this.#options = options
+    this.#handle = handle
+    this.#before = before
+    this.#artifacts = before.artifacts
+  }
+
+  /** Ends the command; the first reason is the one that counts. */
+  stop(reason: StopReason, now = false): void {
+    this.#stop ??= reason
+    this.#charge?.end(now)
+  }
+
+  async run(claim: Claim): Promise<CycleResult> {
+    const { store, endpoint, worker } = this.#runner.options
+    const { command, base, stop, hurry } = this.#options
+    const { id } = this.#handle
+    const { outputDir, log } = makeRunFolder(base, id)
+    const session = endpoint.admit(this.#handle, {
+      onCall: () => this.#ready(),
+      isStopping: () => this.#stop !== null,
+      onEnd: (end) => (this.#said = end === 'finish' ? 'finished' : end.retry ? 'again' : 'failed'),
+    })
+    this.#note(`attempt ${this.#before.resumes + 1}: ${command.join(' ')}`)
+    const execution = newId()
+    const startedAt = REAL_CLOCK.now()
+    await whenAvailable(
+      async () =>
+        store.startExecution({
+          id: execution,
+          run: id,
+          worker,
+          host: hostname(),
+          command: command.map((part) => redact(part)),
+          outputDir,
+          log,
+          startedAt: await store.now(),
+          end: null,
+        }),
+      stop,
+    )
+    const onStop = (): void => this.stop({ why: 'asked', by: messageOf(stop.reason) })
+    const onHurry = (): void => this.#charge?.end(true)
+    try {
+      this.#charge = this.#runner.guardian.run(this.#spec(execution, session, outputDir, log), {
+        onPulse: (pulse) => this.#pulse(pulse, claim),
+        onReady: () => this.#ready(),
+        log: this.#runner.options.log,
+      })
+      this.#setLimits()
+      // Asked for while the run was being begun.
+      if (this.#stop) this.#charge.end(this.#stop.why === 'lease-lost')
+      stop.addEventListener('abort', onStop, { once: true })
+      hurry.addEventListener('abort', onHurry, { once: true })
+      if (stop.aborted) onStop()
+      const over = await this.#charge.over
+      session.dismiss()
+      const ending = readEnding({ ...over, stop: this.#stop, said: this.#said })
+      this.#note(`ended: ${ending.because}`)
+      const settling = {
+        handle: this.#handle,
+        claim,
+        before: this.#before,
+        execution,
+        ending,
+        over,
+      }
+      const uptimeMs = REAL_CLOCK.now() - startedAt
+      return await unlessHurried(settle(this.#runner.options, settling, uptimeMs), hurry)
+    } catch (error) {
+      if (!(error instanceof CommandRefused)) throw error
+      await recordEnd(store, execution, NEVER_STARTED, error.message)
+      await this.#handle.fail(error)
+      throw error
+    } finally {
+      for (const timer of this.#timers) clearTimeout(timer)
+      stop.removeEventListener('abort', onStop)
+      hurry.removeEventListener('abort', onHurry)
+      session.dismiss()
+    }
+  }
+
+  #spec(
+    execution: string,
+    session: ReturnType<Endpoint['admit']>,
+    outputDir: string,
+    log: string,
+  ): CommandSpec {
+    const options = this.#options
+    const { url, token, socket = null } = session
+    const env = commandEnvironment(options.env, {
+      runId: this.#handle.id,
+      source: options.source,
+      url,
+      token,
+      socket,
+      outputDir,
+      resumed: this.#handle.resumed,
+      input: this.#before.input,
+    })
+    return {
+      id: execution,
+      run: this.#handle.id,
+      command: options.command,
+      cwd: options.cwd,
+      env,
+      cookie: options.cookie,
+      killTimeoutMs: options.killTimeoutMs,
+      outputDir,
+      log,
+      logBytes: options.logBytes,
+      quiet: options.quiet,
+      secrets: [...options.secrets, token],
+      channel: options.readyWithinMs !== null,
+      measureEveryMs: options.maxMemory === null ? MEASURE_SELDOM_MS : MEASURE_EVERY_MS,
+    }
+  }
+
+  #setLimits(): void {
+    const { maxDurationMs, readyWithinMs } = this.#options
+    if (readyWithinMs === null) this.#ready()
+    else {
+      this.#after(readyWithinMs, () => {
+        if (!this.#isReady) this.stop({ why: 'not-ready', limitMs: readyWithinMs })
+      })
+    }
+    if (maxDurationMs !== null) {
+      this.#after(maxDurationMs, () => this.stop({ why: 'max-duration', limitMs: maxDurationMs }))
+    }
+  }
+
+  #after(ms: number, act: () => void): void {
+    this.#timers.add(setTimeout(act, Math.min(ms, TIMER_MAX_MS)))
+  }
+
+  #ready(): void {
+    if (this.#isReady) return
+    this.#isReady = true
+    this.#options.onReady?.(this.#handle.id)
+  }
+
+  #pulse({ isActive, artifacts, memory }: Pulse, claim: Claim): void {
+    const { maxMemory } = this.#options
+    if (maxMemory !== null && memory !== null && memory > maxMemory)
+      this.stop({ why: 'max-memory', limit: maxMemory, seen: memory })
+    const now = REAL_CLOCK.now()
+    const isDue = artifacts !== this.#artifacts || now - this.#touchedAt >= TOUCH_EVERY_MS
+    if (!isActive || !isDue) return
+    this.#touchedAt = now
+    this.#artifacts = artifacts
+    // Only a sign of activity: the next one comes soon, and a lost claim is heard of with the next beat.
+    void this.#runner.options.store.touch(claim, artifacts).catch(() => {})
+  }
+
+  /** In the run's log, while nobody else writes to it. */
+  #note(text: string): void {
+    const log = new LogFile(runFolder(this.#options.base, this.#handle.id).log)
+    log.note(text)
+    log.close()
+  }
+}
+
+type Pulse = Parameters<CommandHost['onPulse']>[0]

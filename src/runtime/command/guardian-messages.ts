@@ -1,0 +1,65 @@
+import type { RunId } from '../../model/id.ts'
+import type { CaretakerOptions } from '../caretaker.ts'
+import type { FromCaretaker, ToCaretaker } from '../caretaker-service.ts'
+
+/** Everything the guardian must know to start a command, and to end it alone if it has to. */
+export type CommandSpec = {
+  /** Of the execution. */
+  readonly id: string
+  readonly run: RunId
+  readonly command: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  /** The source's; every process of the command carries it. */
+  readonly cookie: string
+  readonly killTimeoutMs: number
+  readonly outputDir: string
+  readonly log: string
+  readonly logBytes: number
+  readonly quiet: boolean
+  /** Values that no line may show. */
+  readonly secrets: readonly string[]
+  /** Whether Node's own channel is opened, for a program that says `process.send('ready')`. */
+  readonly channel: boolean
+  /** How often its memory is looked at. */
+  readonly measureEveryMs: number
+}
+
+export type GuardianStart = { readonly db: string; readonly caretaker: CaretakerOptions }
+
+export type ToGuardian =
+  | ToCaretaker
+  | ({ readonly type: 'begin' } & GuardianStart)
+  | { readonly type: 'run'; readonly spec: CommandSpec }
+  /** Politely, or at once. */
+  | { readonly type: 'end'; readonly id: string; readonly now: boolean }
+
+export type FromGuardian = FromCaretaker | FromWard
+
+/** What is heard of a command. */
+export type FromWard =
+  | { readonly type: 'spawned'; readonly id: string; readonly pid: number }
+  | { readonly type: 'refused'; readonly id: string; readonly code: string; readonly text: string }
+  | { readonly type: 'ready'; readonly id: string }
+  /** Once a second, while there is something to tell. */
+  | {
+      readonly type: 'pulse'
+      readonly id: string
+      /** It printed something or wrote a file since the last one. */
+      readonly isActive: boolean
+      readonly artifacts: number
+      readonly memory: number | null
+    }
+  | { readonly type: 'stubborn'; readonly id: string; readonly pids: readonly number[] }
+  /** Every process of it is gone. */
+  | ({ readonly type: 'over'; readonly id: string } & WardEnd)
+
+export type WardEnd = {
+  readonly exitCode: number | null
+  readonly signal: string | null
+  readonly oomKills: number
+  readonly artifacts: number
+  readonly peakMemory: number | null
+  /** Processes that had to be killed. */
+  readonly killed: number
+}

@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto'
+import type { UnstuckError } from '../../model/errors.ts'
+import type { Emit } from '../../model/event.ts'
+import type { Guard } from '../../model/guard.ts'
+import type { ClaimId, WorkerId } from '../../model/id.ts'
+import type { Policy } from '../../model/policy.ts'
+import type { Store } from '../../store/store.ts'
+import { VERSION } from '../../version.ts'
+import { takeSource, type SeenGuard } from '../guarding.ts'
+import { caretaking } from '../monitor.ts'
+import type { RunHandle } from '../run-handle.ts'
+import { runCycle, type CycleOptions } from './cycle.ts'
+import type { CycleResult } from './settling.ts'
+import { Guardian } from './guardian.ts'
+
+/** How a command reaches its run: implemented by the HTTP API. */
+export interface Endpoint {
+  admit(
+    handle: RunHandle,
+    hooks: {
+      /** Any call in the run's name. */
+      onCall(): void
+      isStopping(): boolean
+      onEnd(end: 'finish' | { error: string; retry: boolean }): void
+    },
+  ): { readonly url: string; readonly token: string; readonly socket?: string; dismiss(): void }
+}
+
+export type RunnerOptions = {
+  readonly store: Store
+  readonly db: string
+  /** The worker's id: the store was opened in its name. */
+  readonly worker: WorkerId
+  /** Empty for one that serves many. */
+  readonly source: string
+  readonly policy: Policy
+  readonly endpoint: Endpoint
+  readonly actor: string
+  readonly emit: Emit
+  readonly log: (message: string) => void
+}
+
+/** Whoever works on a claim hears what becomes of it. */
+export type ClaimHost = { onLost(): void; onCancelled(): void; onOrphaned(): void }
+
+/** Runs commands for sources, each in the guardian's care. One process, one guardian, any number of commands at once. */
+export class CommandRunner {
+  readonly options: RunnerOptions
+  readonly guardian: Guardian
+  readonly claims = new Map<ClaimId, ClaimHost>()
+  #failure: UnstuckError | null = null
+
+  constructor(options: RunnerOptions) {
+    this.options = options
+    const { db, worker, source, policy, emit } = options
+    const caretaker = { worker, source, version: VERSION, ...caretaking(policy) }
+    this.guardian = new Guardian(db, caretaker, policy.leaseMs, {
+      emit,
+      onLost: (claims) => claims.forEach((id) => this.claims.get(id)?.onLost()),
+      onCancelled: (claims) => claims.forEach((id) => this.claims.get(id)?.onCancelled()),
+      onRecovered: () => {},
+      onFatal: (error) => {
+        this.#failure = error
+        for (const host of this.claims.values()) host.onOrphaned()
+      },
+    })
+  }
+
+  /** Why it can run nothing more; null while it can. */
+  get failure(): UnstuckError | null {
+    return this.#failure
+  }
+
+  /** Resolves when the guardian is heard, and what was dead has been recovered. */
+  async start(): Promise<void> {
+    await this.guardian.life.started()
+  }
+
+  /**
+   * Afterwards nobody else may start this source, and nothing of an earlier copy runs on this machine. Throws its `failure`
+   * when the guardian is lost meanwhile: nobody would hold the source then.
+   */
+  async hold(
+    source: string,
+    killTimeoutMs: number,
+    onBusy: (seen: SeenGuard) => Promise<void>,
+  ): Promise<Guard> {
+    const { store, worker, log } = this.options
+    const cookie = randomBytes(8).toString('hex')
+    const guard = await takeSource(
+      store,
+      { source, worker, killTimeoutMs, cookie },
+      {
+        log,
+        onBusy: async (seen) => {
+          if (this.#failure) throw this.#failure
+          await onBusy(seen)
+        },
+      },
+    )
+    if (this.#failure) throw this.#failure
+    return guard
+  }
+
+  cycle(options: CycleOptions): Promise<CycleResult> {
+    return runCycle(this, options)
+  }
+
+  async free(source: string, gaveUp?: string): Promise<void> {
+    const { store, worker } = this.options
+    await store.freeSource({ source, worker, ...(gaveUp !== undefined && { gaveUp }) })
+  }
+
+  async stop(): Promise<void> {
+    await this.guardian.stop()
+  }
+}

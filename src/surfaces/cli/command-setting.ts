@@ -1,0 +1,80 @@
+import { join } from 'node:path'
+import { newId } from '../../model/id.ts'
+import type { Policy } from '../../model/policy.ts'
+import { openJournal } from '../../observe/journal.ts'
+import { sentence } from '../../observe/log.ts'
+import type { CycleOptions } from '../../runtime/command/cycle.ts'
+import { dataFolder } from '../../runtime/command/folder.ts'
+import type { RunnerOptions } from '../../runtime/command/runner.ts'
+import { openStore } from '../../store/open.ts'
+import { RunApi } from '../run-api/run-api.ts'
+import type { Context } from './command.ts'
+import type { CommandOptions } from './command-options.ts'
+import { whoAmI } from './door.ts'
+
+/** What commands are run with: the API they reach, and whoever runs them. */
+export type CommandSetting = {
+  readonly endpoint: RunApi
+  /** For one life of the guardian: each has an identity and a journal of its own. */
+  readonly runner: () => Promise<RunnerOptions>
+  readonly cycle: Omit<CycleOptions, 'source' | 'command' | 'policy' | 'cookie' | 'stop' | 'hurry'>
+  readonly log: (text: string) => void
+}
+
+/** Files of a log: the one at work and the full ones that are kept. */
+const LOG_FILES = 4
+
+/** `source`: empty where many are served. */
+export async function setUpCommands(
+  context: Pick<Context, 'database' | 'output' | 'json'> & { readonly options: CommandOptions },
+  source: string,
+  policy: Policy,
+): Promise<CommandSetting> {
+  const { database, output, options } = context
+  const log = (text: string): void => output.note(`[unstuck] ${text}`)
+  const db = await database.address()
+  const base = dataFolder(db, process.cwd())
+  const socket = options.socket ? join(base, 'api', `${process.pid}.sock`) : undefined
+  const endpoint = new RunApi({ log, ...(socket !== undefined && { socket }) })
+  return {
+    endpoint,
+    log,
+    runner: async () => {
+      const worker = newId()
+      const journal = openJournal(join(base, 'journal', `${worker}.jsonl`), worker)
+      return {
+        store: await openStore(db, { writer: worker }),
+        db,
+        worker,
+        source,
+        policy,
+        endpoint,
+        actor: whoAmI(),
+        log,
+        emit: (event) => {
+          journal(event)
+          const text = sentence(event)
+          if (text !== null) log(text)
+        },
+      }
+    },
+    cycle: {
+      cwd: process.cwd(),
+      env: process.env,
+      base,
+      killTimeoutMs: options.killTimeout,
+      maxDurationMs: options.maxDuration ?? policy.maxDurationMs,
+      maxMemory: options.maxMemory ?? null,
+      readyWithinMs: options.waitReady ? options.readyTimeout : null,
+      logBytes: Math.floor(options.logSize / LOG_FILES),
+      quiet: options.quiet || context.json,
+      secrets: secretsOf(db),
+    },
+  }
+}
+
+/** What no line of a command's output may show: the database's password, if its address holds one. */
+function secretsOf(address: string): string[] {
+  const password = URL.parse(address)?.password ?? ''
+  return password === '' ? [] : [decodeURIComponent(password), password]
+}

@@ -1,0 +1,262 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { Execution } from '../../src/model/execution.ts'
+import type { Run } from '../../src/model/run.ts'
+import { CLI, ENGINES, Stage, until, type Program } from './harness.ts'
+
+const [sqlite] = ENGINES
+const bash = (script: string): string[] => ['--', 'bash', '-c', script]
+/** A call of the command's own API. */
+const CALL = `call() { curl -sf -H "Authorization: Bearer $UNSTUCK_TOKEN" -H 'content-type: application/json' "$UNSTUCK_URL/$1" \${2:+-d "$2"}; }`
+const PAGE = `{"page":1,"items":[{"key":"a","data":1}]}`
+
+/** A run and the last life of its command. */
+async function outcome(stage: Stage, source = 'portal'): Promise<{ run: Run; last: Execution }> {
+  const run = await stage.run(source)
+  const [last] = await (await stage.store()).executions(run.id, 1)
+  return { run, last: last! }
+}
+
+async function ended(stage: Stage, ...args: string[]): Promise<Program & { code: unknown }> {
+  const program = stage.unstuck('run', 'portal', ...args)
+  return Object.assign(program, { code: await program.end() })
+}
+
+test('the exit code is passed on, and kept with duration, files and output', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const script = 'echo to stdout; echo to stderr >&2; echo x > $UNSTUCK_OUTPUT_DIR/a; exit 7'
+  const program = await ended(stage, ...bash(script))
+  assert.equal(program.code, 7)
+  const { run, last } = await outcome(stage)
+  assert.equal(run.status, 'interrupted', 'a file is progress: the next start goes on')
+  assert.equal(run.artifacts, 1)
+  assert.deepEqual([last.end!.exitCode, last.end!.signal, last.end!.artifacts], [7, null, 1])
+  assert.ok(last.end!.at >= last.startedAt)
+  assert.deepEqual(readdirSync(last.outputDir), ['a'])
+  const log = readFileSync(last.log, 'utf8')
+  assert.match(log, /Z out to stdout\n/)
+  assert.match(log, /Z err to stderr\n/)
+  const short = run.id.slice(-8)
+  assert.ok(program.output.includes(`[${short}] to stdout`))
+  const logs = stage.unstuck('logs', short)
+  assert.equal(await logs.end(), 0)
+  assert.match(logs.output, /to stdout[^]*to stderr/)
+})
+
+test('a command that died with nothing done has failed; one with a checkpoint goes on from it', async () => {
+  await using stage = await Stage.set(sqlite!)
+  assert.equal((await ended(stage, ...bash('exit 1'))).code, 1)
+  assert.equal((await outcome(stage)).run.status, 'failed')
+  const killed = await ended(stage, ...bash(`${CALL}; call checkpoint '${PAGE}'; kill -9 $$`))
+  assert.equal(killed.code, 137)
+  const { run, last } = await outcome(stage)
+  assert.equal(run.status, 'interrupted')
+  assert.match(last.end!.because, /killed \(SIGKILL\) by someone else/)
+  const script = `${CALL}; echo "resume $UNSTUCK_RESUME"; call; call finish {}`
+  const again = await ended(stage, ...bash(script))
+  assert.equal(again.code, 0)
+  assert.match(again.output, /resume 1/)
+  assert.match(again.output, /"resumed":true,"page":1/)
+  assert.equal((await stage.run('portal')).id, run.id)
+  assert.equal((await stage.run('portal')).status, 'succeeded')
+})
+
+test('a run whose command dies again and again without progress is parked', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const first = bash(`${CALL}; [ $UNSTUCK_RESUME = 1 ] || call checkpoint '${PAGE}'; kill -9 $$`)
+  const restarts = '--restart on-failure --restart-delay 10ms --min-uptime 0ms'.split(' ')
+  const program = await ended(stage, ...restarts, '--max-restarts', '4', ...first)
+  assert.equal(program.code, 137)
+  assert.match(program.output, /gave up on portal: its run was parked/)
+  const runs = (await (await stage.store()).runs({ source: 'portal', limit: 10 })).items
+  assert.deepEqual(
+    runs.map((run) => run.counts.targets.parked),
+    [1],
+  )
+})
+
+test('SIGTERM: the command ends its page, the run is handed back, exit 75; the second one kills', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const polite = stage.unstuck(
+    'run',
+    'portal',
+    ...bash('trap "echo page done; exit 0" TERM; echo up; while :; do sleep 0.05; done'),
+  )
+  await polite.says('] up')
+  polite.signal('SIGTERM')
+  assert.equal(await polite.end(), 75)
+  assert.match(polite.output, /\] page done/)
+  assert.equal((await outcome(stage)).run.status, 'interrupted')
+  assert.match((await outcome(stage)).last.end!.because, /stopped by SIGTERM; exit code 0/)
+  const deaf = stage.unstuck(
+    'run',
+    'portal',
+    ...bash('trap "" TERM; echo up; while :; do sleep 0.05; done'),
+  )
+  await deaf.says('] up')
+  deaf.signal('SIGINT')
+  await deaf.says('Once more')
+  deaf.signal('SIGINT')
+  assert.equal(await deaf.end(), 75)
+  await stage.assertNobodyLeft()
+})
+
+test('a process manager that held a channel and is gone is a stop as well', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const program = stage.unstuckWithChannel('run', 'portal', ...bash('echo up; sleep 60'))
+  await program.says('] up')
+  program.child.disconnect()
+  assert.equal(await program.end(), 75)
+  await stage.assertNobodyLeft()
+})
+
+test('cancel ends the command, and the run stays cancelled', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const program = stage.unstuck('run', 'portal', ...bash('echo up; sleep 60'))
+  await program.says('] up')
+  const run = await stage.run('portal')
+  assert.equal(await stage.unstuck('cancel', run.id).end(), 0)
+  assert.equal(await program.end(), 143)
+  assert.equal((await stage.run('portal')).status, 'cancelled')
+})
+
+test('too long, too much memory, not ready: ended, with the reason', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const long = await ended(stage, '--max-duration', '300ms', ...bash('sleep 60'))
+  assert.equal(long.code, 143)
+  assert.match((await outcome(stage)).last.end!.because, /timeout: longer than 300 ms/)
+  const eater = `const held = []; setInterval(() => held.push(Buffer.alloc(8e6, 1)), 20)`
+  const limits = ['--max-memory', '150M', '--kill-timeout', '1s']
+  // In a child of the command: the whole tree counts.
+  const large = await ended(stage, ...limits, ...bash(`"${process.execPath}" -e '${eater}'; true`))
+  assert.match((await outcome(stage)).last.end!.because, /MB of memory, more than 150 MB/)
+  assert.ok((await outcome(stage)).last.end!.peakMemory! > 150 * 1_048_576)
+  assert.notEqual(large.code, 0)
+  const unready = await ended(
+    stage,
+    '--wait-ready',
+    '--ready-timeout',
+    '300ms',
+    ...bash('sleep 60'),
+  )
+  assert.equal(unready.code, 143)
+  assert.match((await outcome(stage)).last.end!.because, /not ready within 300 ms/)
+})
+
+test("ready is a call of the API, or Node's own word", async () => {
+  await using stage = await Stage.set(sqlite!)
+  const wait = ['--wait-ready', '--ready-timeout', '20s']
+  assert.equal(
+    (await ended(stage, ...wait, ...bash(`${CALL}; call heartbeat {}; sleep 0.2`))).code,
+    0,
+  )
+  const own = stage.module(
+    'ready.ts',
+    `process.send('ready'); setTimeout(() => process.exit(0), 200)`,
+  )
+  assert.equal((await ended(stage, ...wait, '--', process.execPath, own)).code, 0)
+  assert.equal((await stage.run('portal')).status, 'succeeded')
+})
+
+test('a crash loop is given up, and everybody can see it until the next start', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const restarts = '--restart on-failure --restart-delay 20ms --max-restarts 2'.split(' ')
+  const program = await ended(stage, ...restarts, ...bash('exit 9'))
+  assert.equal(program.code, 9)
+  assert.match(program.output, /gave up on portal: started again 2 times/)
+  const runs = (await (await stage.store()).runs({ source: 'portal', limit: 10 })).items
+  assert.equal(runs.length, 3)
+  const status = stage.unstuck('status')
+  assert.equal(await status.end(), 3)
+  assert.match(status.output, /portal: gave up; started again 2 times/)
+  assert.equal((await ended(stage, '--', 'true')).code, 0)
+  assert.equal(await stage.unstuck('status').end(), 0)
+})
+
+test('cycles: an interval after each end, and a timetable', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const cycles = stage.unstuck('run', 'portal', '--interval', '50ms', ...bash('echo tick'))
+  await until('three cycles', () => cycles.output.split('] tick').length > 3)
+  cycles.signal('SIGTERM')
+  await cycles.end()
+  const timed = stage.unstuck('run', 'timed', '--cron', '* * * * * *', ...bash('echo tock'))
+  await until('two ticks', () => timed.output.split('] tock').length > 2)
+  timed.signal('SIGTERM')
+  await timed.end()
+  const runs = (await (await stage.store()).runs({ source: 'timed', limit: 10 })).items
+  const starts = runs.map((run) => Math.floor(run.createdAt / 1_000))
+  assert.equal(new Set(starts).size, starts.length, 'one a second at most')
+})
+
+test('what cannot be started: 127, 126 and 2, each with a sentence', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const missing = await ended(stage, '--restart', 'always', '--', 'no-such-program')
+  assert.equal(missing.code, 127)
+  assert.match(missing.output, /There is no program "no-such-program"/)
+  const folder = await ended(stage, '--', stage.folder)
+  assert.equal(folder.code, 126)
+  const nothing = await ended(stage)
+  assert.equal(nothing.code, 2)
+  assert.match(nothing.output, /unstuck run portal -- python scraper.py/)
+  assert.equal((await ended(stage, '--cron', 'often', '--', 'true')).code, 2)
+})
+
+test("the environment is the user's, less Unstuck's own secrets; arguments are literal (S15, S16)", async () => {
+  await using stage = await Stage.set(sqlite!)
+  const args = [
+    'run',
+    'portal',
+    '--',
+    process.execPath,
+    '-e',
+    'console.log(JSON.stringify(process.env), process.argv[1])',
+    '; touch hacked',
+  ]
+  const program = stage.start([CLI, ...args], {
+    env: { MINE: 'kept', UNSTUCK_SLACK_WEBHOOK: 'canary-1', UNSTUCK_ADMIN_TOKEN: 'canary-2' },
+  })
+  assert.equal(await program.end(), 0)
+  assert.match(program.output, /"MINE":"kept"/)
+  assert.doesNotMatch(program.output, /canary|UNSTUCK_DB/)
+  assert.match(program.output, /; touch hacked/)
+  assert.equal(existsSync(join(stage.folder, 'hacked')), false)
+  // Its own token is its own, and still it is not written down.
+  assert.match(program.output, /"UNSTUCK_TOKEN":"\*\*\*"/)
+})
+
+for (const engine of ENGINES) {
+  test(`${engine.name}: queued runs are worked on like runs by hand: input, prefix, limit, cancel, some at once`, async () => {
+    await using stage = await Stage.set(engine)
+    for (const n of [1, 2, 3]) {
+      const queue = ['enqueue', `report-${n}`, '--input', `{"n":${n}}`]
+      assert.equal(await stage.unstuck(...queue).end(), 0)
+    }
+    const script =
+      'echo "$UNSTUCK_SOURCE $UNSTUCK_INPUT"; until [ -e go.gate ]; do sleep 0.02; done'
+    const limits = ['--concurrency', '2', '--drain', '--kill-timeout', '1s']
+    const worker = stage.unstuck(
+      'work',
+      '--source',
+      'report-*',
+      '--exec',
+      ...limits,
+      ...bash(script),
+    )
+    await worker.says('report-2 {"n":2}')
+    await worker.says('report-1 {"n":1}')
+    assert.doesNotMatch(worker.output, /report-3 \{/)
+    const first = await stage.run('report-1')
+    assert.ok(worker.output.includes(`[${first.id.slice(-8)}] report-1`))
+    assert.equal(await stage.unstuck('cancel', first.id).end(), 0)
+    await worker.says('report-3 {"n":3}')
+    stage.open('go')
+    await worker.end()
+    const statuses = await Promise.all(
+      [1, 2, 3].map(async (n) => (await stage.run(`report-${n}`)).status),
+    )
+    assert.deepEqual(statuses, ['cancelled', 'succeeded', 'succeeded'])
+    await stage.assertNobodyLeft()
+  })
+}

@@ -1,0 +1,91 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Program, Stage } from './harness.ts'
+import { until } from './harness.ts'
+
+/**
+ * A command that ticks into a file every 5 ms, with the machine's clock, and so does a grandchild of it that has left its
+ * group and is deaf to SIGTERM. Each line: which copy, who, when in microseconds.
+ */
+const TICKER = `
+exec 9<> <(:)
+tick() { while :; do echo "$1 $2 $EPOCHREALTIME" >> "$STAGE/ticks"; read -t 0.005 -u 9; done; }
+export -f tick
+copy=$$
+setsid bash -c 'exec 9<> <(:); trap "" TERM; tick '$copy' grandchild' &
+trap 'exit 0' TERM
+tick $copy leader
+`
+
+export function ticker(stage: Stage): string[] {
+  const path = join(stage.folder, 'ticker.sh')
+  writeFileSync(path, TICKER)
+  return ['bash', path]
+}
+
+export type Tick = { readonly copy: string; readonly who: string; readonly at: number }
+
+export function ticks(stage: Stage): Tick[] {
+  let text = ''
+  try {
+    text = readFileSync(join(stage.folder, 'ticks'), 'utf8')
+  } catch {
+    // None yet.
+  }
+  // The last line may be half written.
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => {
+      const [copy = '', who = '', at = ''] = line.split(' ')
+      return { copy, who, at: Number(at.replace('.', '')) }
+    })
+}
+
+/** From the first tick of each copy, leader or grandchild, to its last; in the order they began. */
+export function lives(all: readonly Tick[]): { copy: string; from: number; to: number }[] {
+  const byCopy = Map.groupBy(all, ({ copy }) => copy)
+  return [...byCopy]
+    .map(([copy, mine]) => {
+      const times = mine.map(({ at }) => at)
+      return { copy, from: Math.min(...times), to: Math.max(...times) }
+    })
+    .sort((a, b) => a.from - b.from)
+}
+
+/** Pairs of copies that lived at the same time. */
+export function overlaps(all: readonly Tick[]): string[] {
+  return lives(all).flatMap(({ copy, from }, i, sorted) => {
+    const before = sorted[i - 1]
+    if (!before || from > before.to) return []
+    return [`${before.copy} and ${copy}: ${before.to - from} µs together`]
+  })
+}
+
+/** The guardian of an `unstuck run`, once it is there. */
+export function guardianOf(program: Program): Promise<number> {
+  return until('a guardian', () => childrenOf(program.pid).find(isGuardian))
+}
+
+function childrenOf(pid: number): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((name) =>
+      tryRead(`/proc/${name}/stat`)
+        .replace(/^.*\) . /s, '')
+        .startsWith(`${pid} `),
+    )
+    .map(Number)
+}
+
+function isGuardian(pid: number): boolean {
+  return tryRead(`/proc/${pid}/cmdline`).includes('guardian-process')
+}
+
+function tryRead(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
