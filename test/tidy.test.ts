@@ -18,8 +18,9 @@ const KNOWS: Readonly<Record<string, readonly string[]>> = {
   decide: ['model'],
   store: ['model'],
   observe: ['model'],
-  runtime: ['model', 'decide', 'store'],
-  surfaces: ['model', 'decide', 'store', 'observe', 'runtime', 'demo'],
+  runtime: ['model', 'decide', 'store', 'observe'],
+  surfaces: ['model', 'decide', 'store', 'observe', 'runtime', 'demo', 'chaos'],
+  chaos: ['model', 'store', 'observe', 'runtime', 'surfaces', 'demo'],
   demo: ['model', 'store', 'observe', 'runtime', 'surfaces'],
 }
 
