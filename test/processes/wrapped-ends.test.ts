@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Execution } from '../../src/model/execution.ts'
 import type { Run } from '../../src/model/run.ts'
-import { CLI, ENGINES, Stage, until, type Program } from './harness.ts'
+import { CLI, ENGINES, kill, Stage, until, type Program } from './harness.ts'
+import { guardianOf } from './wrapped.ts'
 
 const [sqlite] = ENGINES
 const bash = (script: string): string[] => ['--', 'bash', '-c', script]
@@ -61,6 +62,22 @@ test('a command that died with nothing done has failed; one with a checkpoint go
   assert.match(again.output, /"resumed":true,"page":1/)
   assert.equal((await stage.run('portal')).id, run.id)
   assert.equal((await stage.run('portal')).status, 'succeeded')
+  assert.equal((await stage.run('portal')).counts.refused, 0)
+})
+
+test('the first file is progress at once: all killed -9 right after it, the run is resumed and not tried anew', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const script = 'sleep 0.3; echo x > $UNSTUCK_OUTPUT_DIR/a; echo written; sleep 60'
+  const program = stage.unstuck('run', 'portal', ...bash(script))
+  await program.says('] written')
+  const guardian = await guardianOf(program)
+  await until('it is kept', async () => (await stage.run('portal')).artifacts === 1, 800)
+  kill(guardian, 'SIGKILL')
+  program.signal('SIGKILL')
+  const { id } = await stage.run('portal')
+  const again = await ended(stage, ...bash('ls $UNSTUCK_OUTPUT_DIR; echo "resume $UNSTUCK_RESUME"'))
+  assert.match(again.output, /\] a\n[^]*resume 1/)
+  assert.equal((await stage.run('portal')).id, id)
 })
 
 test('a run whose command dies again and again without progress is parked', async () => {

@@ -12,7 +12,7 @@ import { REAL_CLOCK, TIMER_MAX_MS } from '../clock.ts'
 import { RunHandle } from '../run-handle.ts'
 import { commandEnvironment } from './environment.ts'
 import { makeRunFolder, runFolder } from './folder.ts'
-import { CommandRefused, type Charge, type CommandHost } from './guardian.ts'
+import { CommandRefused, type Charge } from './guardian.ts'
 import type { CommandSpec } from './guardian-messages.ts'
 import { LogFile } from './log-file.ts'
 import type { CommandRunner, Endpoint } from './runner.ts'
@@ -44,7 +44,6 @@ export type CycleOptions = {
   readonly onReady?: (run: RunId) => void
 }
 
-const TOUCH_EVERY_MS = 5_000
 const MEASURE_EVERY_MS = 1_000
 const MEASURE_SELDOM_MS = 5_000
 
@@ -89,15 +88,12 @@ class Cycle {
   #stop: StopReason | null = null
   #said: 'finished' | 'failed' | 'again' | null = null
   #isReady = false
-  #artifacts: number
-  #touchedAt = -Infinity
 
   constructor(runner: CommandRunner, options: CycleOptions, handle: RunHandle, before: Run) {
     this.#runner = runner
     this.#options = options
     this.#handle = handle
     this.#before = before
-    this.#artifacts = before.artifacts
   }
 
   /** Ends the command; the first reason is the one that counts. */
@@ -114,7 +110,10 @@ class Cycle {
     const session = endpoint.admit(this.#handle, {
       onCall: () => this.#ready(),
       isStopping: () => this.#stop !== null,
-      onEnd: (end) => (this.#said = end === 'finish' ? 'finished' : end.retry ? 'again' : 'failed'),
+      onEnd: (end) => {
+        this.#said = end === 'finish' ? 'finished' : end.retry ? 'again' : 'failed'
+        this.#charge?.settled()
+      },
     })
     this.#note(`attempt ${this.#before.resumes + 1}: ${command.join(' ')}`)
     const execution = newId()
@@ -137,8 +136,8 @@ class Cycle {
     const onStop = (): void => this.stop({ why: 'asked', by: messageOf(stop.reason) })
     const onHurry = (): void => this.#charge?.end(true)
     try {
-      this.#charge = this.#runner.guardian.run(this.#spec(execution, session, outputDir, log), {
-        onPulse: (pulse) => this.#pulse(pulse, claim),
+      this.#charge = this.#runner.guardian.run(this.#spec(execution, claim, session), {
+        onMemory: (bytes) => this.#memory(bytes),
         onReady: () => this.#ready(),
         log: this.#runner.options.log,
       })
@@ -177,11 +176,11 @@ class Cycle {
 
   #spec(
     execution: string,
+    { target, epoch, claimId, worker }: Claim,
     session: ReturnType<Endpoint['admit']>,
-    outputDir: string,
-    log: string,
   ): CommandSpec {
     const options = this.#options
+    const { outputDir, log } = runFolder(options.base, this.#handle.id)
     const { url, token, socket = null } = session
     const env = commandEnvironment(options.env, {
       runId: this.#handle.id,
@@ -196,6 +195,7 @@ class Cycle {
     return {
       id: execution,
       run: this.#handle.id,
+      claim: { target, epoch, claimId, worker },
       command: options.command,
       cwd: options.cwd,
       env,
@@ -234,17 +234,9 @@ class Cycle {
     this.#options.onReady?.(this.#handle.id)
   }
 
-  #pulse({ isActive, artifacts, memory }: Pulse, claim: Claim): void {
-    const { maxMemory } = this.#options
-    if (maxMemory !== null && memory !== null && memory > maxMemory)
-      this.stop({ why: 'max-memory', limit: maxMemory, seen: memory })
-    const now = REAL_CLOCK.now()
-    const isDue = artifacts !== this.#artifacts || now - this.#touchedAt >= TOUCH_EVERY_MS
-    if (!isActive || !isDue) return
-    this.#touchedAt = now
-    this.#artifacts = artifacts
-    // Only a sign of activity: the next one comes soon, and a lost claim is heard of with the next beat.
-    void this.#runner.options.store.touch(claim, artifacts).catch(() => {})
+  #memory(seen: number): void {
+    const { maxMemory: limit } = this.#options
+    if (limit !== null && seen > limit) this.stop({ why: 'max-memory', limit, seen })
   }
 
   /** In the run's log, while nobody else writes to it. */
@@ -254,5 +246,3 @@ class Cycle {
     log.close()
   }
 }
-
-type Pulse = Parameters<CommandHost['onPulse']>[0]

@@ -1,3 +1,4 @@
+import type { Claim } from '../../model/claim.ts'
 import type { RunId } from '../../model/id.ts'
 import type { CaretakerOptions } from '../caretaker.ts'
 import type { FromCaretaker, ToCaretaker } from '../caretaker-service.ts'
@@ -7,6 +8,8 @@ export type CommandSpec = {
   /** Of the execution. */
   readonly id: string
   readonly run: RunId
+  /** In whose name its activity is noted, also when Unstuck is gone. */
+  readonly claim: Claim
   readonly command: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
@@ -33,23 +36,17 @@ export type ToGuardian =
   | { readonly type: 'run'; readonly spec: CommandSpec }
   /** Politely, or at once. */
   | { readonly type: 'end'; readonly id: string; readonly now: boolean }
+  /** Its run has ended before it did: there is nothing more to note. */
+  | { readonly type: 'settled'; readonly id: string }
 
 export type FromGuardian = FromCaretaker | FromWard
 
 /** What is heard of a command. */
 export type FromWard =
-  | { readonly type: 'spawned'; readonly id: string; readonly pid: number }
   | { readonly type: 'refused'; readonly id: string; readonly code: string; readonly text: string }
   | { readonly type: 'ready'; readonly id: string }
-  /** Once a second, while there is something to tell. */
-  | {
-      readonly type: 'pulse'
-      readonly id: string
-      /** It printed something or wrote a file since the last one. */
-      readonly isActive: boolean
-      readonly artifacts: number
-      readonly memory: number | null
-    }
+  /** Of all its processes together, in bytes. */
+  | { readonly type: 'memory'; readonly id: string; readonly bytes: number }
   | { readonly type: 'stubborn'; readonly id: string; readonly pids: readonly number[] }
   /** Every process of it is gone. */
   | ({ readonly type: 'over'; readonly id: string } & WardEnd)

@@ -1,4 +1,5 @@
 import process from 'node:process'
+import type { Claim } from '../../model/claim.ts'
 import { serveCaretaker, type CaretakerService } from '../caretaker-service.ts'
 import type { CommandSpec, FromGuardian, GuardianStart, ToGuardian } from './guardian-messages.ts'
 import { Ward } from './ward.ts'
@@ -28,6 +29,8 @@ process.on('message', (message: ToGuardian) => {
       return startWard(message.spec)
     case 'end':
       return wards.get(message.id)?.end(message.now)
+    case 'settled':
+      return wards.get(message.id)?.settled()
     case 'claims':
     case 'stop':
       service?.hear(message)
@@ -49,10 +52,17 @@ async function begin({ db, caretaker }: GuardianStart): Promise<void> {
 }
 
 function startWard(spec: CommandSpec): void {
-  const ward = new Ward(spec, tell)
+  const ward = new Ward(spec, { tell, touch })
   wards.set(spec.id, ward)
   void ward.over.then(() => wards.delete(spec.id))
   ward.start()
+}
+
+/** Only a sign of activity: the next one comes soon, and a lost claim is heard of with the next beat. */
+async function touch(claim: Claim, artifacts: number): Promise<void> {
+  await tryTo(async () => {
+    await service?.store.touch(claim, artifacts)
+  })
 }
 
 /** Unstuck is gone, or done with us. */

@@ -15,7 +15,7 @@ import type {
 
 /** How a command is heard while it runs. */
 export type CommandHost = {
-  onPulse(pulse: { isActive: boolean; artifacts: number; memory: number | null }): void
+  onMemory(bytes: number): void
   onReady(): void
   log(message: string): void
 }
@@ -25,6 +25,8 @@ export type Charge = {
   /** Resolves when every process of it is gone; rejects with `CommandRefused` when it could not be started. */
   readonly over: Promise<WardEnd>
   end(now: boolean): void
+  /** Its run has ended before it did. */
+  settled(): void
 }
 
 /** The program is not there, or may not be executed. */
@@ -94,6 +96,7 @@ export class Guardian {
     return {
       over: over.promise,
       end: (now) => this.#tell({ type: 'end', id: spec.id, now }),
+      settled: () => this.#tell({ type: 'settled', id: spec.id }),
     }
   }
 
@@ -105,10 +108,9 @@ export class Guardian {
 
   #hear(message: FromGuardian): void {
     switch (message.type) {
-      case 'spawned':
       case 'refused':
       case 'ready':
-      case 'pulse':
+      case 'memory':
       case 'stubborn':
       case 'over':
         return this.#hearOfCharge(message)
@@ -122,12 +124,10 @@ export class Guardian {
     if (!charge) return
     const { spec, host, over } = charge
     switch (message.type) {
-      case 'spawned':
-        return
       case 'ready':
         return host.onReady()
-      case 'pulse':
-        return host.onPulse(message)
+      case 'memory':
+        return host.onMemory(message.bytes)
       case 'stubborn':
         return host.log(`killed, but still there: processes ${message.pids.join(', ')}`)
       case 'refused':

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { readdirSync, watch, type FSWatcher } from 'node:fs'
 import process from 'node:process'
+import type { Claim } from '../../model/claim.ts'
 import { REAL_CLOCK } from '../clock.ts'
 import { readStat } from '../../store/host.ts'
 import { endTree } from './end-tree.ts'
@@ -17,14 +18,24 @@ import {
   type Roots,
 } from './tree.ts'
 
-const PULSE_MS = 1_000
+const LOOK_EVERY_MS = 1_000
+/** Counting thousands of files takes a while, and only the first is news. */
+const COUNT_EVERY_MS = 10_000
+const TOUCH_EVERY_MS = 5_000
 /** A process that was handed the pipe may hold it open after its end was seen; what comes later is not waited for. */
 const LAST_WORDS_MS = 500
+
+/** Who hears of a command. */
+export type WardHost = {
+  readonly tell: (message: FromWard) => void
+  /** It shows signs of activity; so many files are in its output directory. */
+  readonly touch: (claim: Claim, artifacts: number) => Promise<void>
+}
 
 /** A command in the guardian's care: its processes, what they print, and their end. */
 export class Ward {
   readonly #spec: CommandSpec
-  readonly #tell: (message: FromWard) => void
+  readonly #host: WardHost
   readonly #hurry = new AbortController()
   readonly #log: LogFile
   readonly #oomBefore = countOomKills()
@@ -35,16 +46,19 @@ export class Ward {
   #leader: Member | undefined
   #exit: { exitCode: number | null; signal: string | null } | null = null
   #ending: Promise<number> | null = null
-  #pulse: NodeJS.Timeout | undefined
+  #looking: NodeJS.Timeout | undefined
+  #folder: FSWatcher | undefined
   #isActive = false
+  #isSettled = false
   #artifacts = 0
-  #memory: number | null = null
   #peakMemory: number | null = null
   #measuredAt = -Infinity
+  #countedAt = -Infinity
+  #touchedAt = -Infinity
 
-  constructor(spec: CommandSpec, tell: (message: FromWard) => void) {
+  constructor(spec: CommandSpec, host: WardHost) {
     this.#spec = spec
-    this.#tell = tell
+    this.#host = host
     this.#log = new LogFile(spec.log, { maxBytes: spec.logBytes })
   }
 
@@ -54,18 +68,10 @@ export class Ward {
   }
 
   start(): void {
-    const { id, command, cwd, env, cookie, channel } = this.#spec
-    const [file, ...args] = command
-    const child = spawn(file!, args, {
-      cwd,
-      // A session and a group of its own: it is ended as a whole, and Ctrl-C reaches only Unstuck.
-      detached: true,
-      env: { ...env, [cookieVariable(cookie)]: id },
-      stdio: ['ignore', 'pipe', 'pipe', ...(channel ? ['ipc' as const] : [])],
-    })
-    child.once('error', (error: NodeJS.ErrnoException) => this.#refused(error))
-    const { pid } = child
-    if (pid === undefined) return
+    const { id, outputDir } = this.#spec
+    const child = this.#spawn()
+    const pid = child?.pid
+    if (!child || pid === undefined) return
     this.#child = child
     this.#leader = { pid, startTicks: readStat(pid)?.startTicks ?? 0 }
     const { run, quiet, secrets } = this.#spec
@@ -80,20 +86,44 @@ export class Ward {
       onActivity: () => (this.#isActive = true),
     })
     child.on('message', (message) => {
-      if (message === 'ready') this.#tell({ type: 'ready', id })
+      if (message === 'ready') this.#host.tell({ type: 'ready', id })
     })
     child.once('exit', (exitCode, signal) => {
       this.#exit = { exitCode, signal }
       void this.#finish()
     })
-    this.#pulse = setInterval(() => this.#look(), PULSE_MS)
-    this.#tell({ type: 'spawned', id, pid })
+    this.#looking = setInterval(() => this.#look(), LOOK_EVERY_MS)
+    this.#folder = tryToWatch(outputDir, () => this.#firstFile())
+  }
+
+  #spawn(): ChildProcess | null {
+    const { id, command, cwd, env, cookie, channel } = this.#spec
+    const [file, ...args] = command
+    try {
+      const child = spawn(file!, args, {
+        cwd,
+        // A session and a group of its own: it is ended as a whole, and Ctrl-C reaches only Unstuck.
+        detached: true,
+        env: { ...env, [cookieVariable(cookie)]: id },
+        stdio: ['ignore', 'pipe', 'pipe', ...(channel ? ['ipc' as const] : [])],
+      })
+      return child.once('error', (error) => this.#refused(error))
+    } catch (error) {
+      // Some reasons come this way, such as arguments that are too long.
+      this.#refused(error as NodeJS.ErrnoException)
+      return null
+    }
   }
 
   /** Ends all of it: politely, with the kill timeout; `now`: at once, also when it was asked politely before. */
   end(now: boolean): void {
     if (now) this.#hurry.abort()
     if (this.#child) void this.#endTree()
+  }
+
+  /** Its run has ended before it did: a late note would only be refused. */
+  settled(): void {
+    this.#isSettled = true
   }
 
   #endTree(): Promise<number> {
@@ -104,7 +134,7 @@ export class Ward {
       killTimeoutMs,
       clock: REAL_CLOCK,
       hurry: this.#hurry.signal,
-      onStubborn: (pids) => this.#tell({ type: 'stubborn', id, pids }),
+      onStubborn: (pids) => this.#host.tell({ type: 'stubborn', id, pids }),
     })
     return this.#ending
   }
@@ -116,43 +146,62 @@ export class Ward {
 
   async #finish(): Promise<void> {
     const killed = await this.#endTree()
-    clearInterval(this.#pulse)
+    clearInterval(this.#looking)
+    this.#folder?.close()
     await this.#output?.finish(LAST_WORDS_MS)
-    const { id, outputDir } = this.#spec
-    const artifacts = countFiles(outputDir)
-    const oomKills = countOomKills() - this.#oomBefore
-    const { peakMemory } = this
     this.#log.close()
-    this.#tell({ type: 'over', id, ...this.#exit!, oomKills, artifacts, peakMemory, killed })
+    const { id, outputDir, claim } = this.#spec
+    const artifacts = countFiles(outputDir)
+    if (artifacts !== this.#artifacts && !this.#isSettled) await this.#host.touch(claim, artifacts)
+    const oomKills = countOomKills() - this.#oomBefore
+    const peakMemory = this.#peakMemory
+    this.#host.tell({ type: 'over', id, ...this.#exit!, oomKills, artifacts, peakMemory, killed })
     this.#over.resolve()
-  }
-
-  get peakMemory(): number | null {
-    return this.#peakMemory
   }
 
   #refused(error: NodeJS.ErrnoException): void {
     // A message that could not be sent is an error here too.
     if (this.#child) return
     const { id } = this.#spec
-    this.#tell({ type: 'refused', id, code: error.code ?? 'UNKNOWN', text: error.message })
+    this.#host.tell({ type: 'refused', id, code: error.code ?? 'UNKNOWN', text: error.message })
     this.#over.resolve()
   }
 
   #look(): void {
     this.#remember()
-    const { id, outputDir, measureEveryMs } = this.#spec
     const now = REAL_CLOCK.now()
-    if (now - this.#measuredAt >= measureEveryMs) {
+    if (now - this.#measuredAt >= this.#spec.measureEveryMs) {
       this.#measuredAt = now
-      this.#memory = memoryOf([...this.#known.values()].filter(isAlive))
-      this.#peakMemory = Math.max(this.#peakMemory ?? 0, this.#memory ?? 0) || null
+      this.#measure()
     }
-    const artifacts = countFiles(outputDir)
-    const isActive = this.#isActive || artifacts !== this.#artifacts
-    this.#isActive = false
+    if (this.#artifacts === 0 || now - this.#countedAt >= COUNT_EVERY_MS) this.#count(now)
+    if (this.#isActive && now - this.#touchedAt >= TOUCH_EVERY_MS) this.#touch(now)
+  }
+
+  #measure(): void {
+    const bytes = memoryOf([...this.#known.values()].filter(isAlive))
+    if (bytes === null) return
+    this.#peakMemory = Math.max(this.#peakMemory ?? 0, bytes)
+    this.#host.tell({ type: 'memory', id: this.#spec.id, bytes })
+  }
+
+  #count(now: number): void {
+    this.#countedAt = now
+    const artifacts = countFiles(this.#spec.outputDir)
+    if (artifacts === this.#artifacts) return
     this.#artifacts = artifacts
-    this.#tell({ type: 'pulse', id, isActive, artifacts, memory: this.#memory })
+    this.#touch(now)
+  }
+
+  /** The first file makes the run worth going on with: that is kept at once, whatever happens next. */
+  #firstFile(): void {
+    if (this.#artifacts === 0) this.#count(REAL_CLOCK.now())
+  }
+
+  #touch(now: number): void {
+    this.#isActive = false
+    this.#touchedAt = now
+    if (!this.#isSettled) void this.#host.touch(this.#spec.claim, this.#artifacts)
   }
 
   #remember(): void {
@@ -161,6 +210,15 @@ export class Ward {
     for (const { pid } of roots) {
       for (const member of descendants(pid)) this.#known.set(member.pid, member)
     }
+  }
+}
+
+/** Where the system has no more watches to give, the look of every second must do. */
+function tryToWatch(folder: string, onChange: () => void): FSWatcher | undefined {
+  try {
+    return watch(folder, onChange).on('error', () => {})
+  } catch {
+    return undefined
   }
 }
 
