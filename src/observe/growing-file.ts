@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { olderFile } from './append-file.ts'
 
 const BLOCK = 64 * 1024
+const LINE_FEED = 0x0a
 const LOOK_EVERY_MS = 250
 /** More older files than this are not looked for. */
 const OLDER_MAX = 20
@@ -60,6 +61,23 @@ export async function* grow(
   } finally {
     await file.close()
   }
+}
+
+/** Where the last `count` lines of a file begin, looked for from its end: such files grow large. */
+export async function placeOfLastLines(file: FileHandle, count: number): Promise<number> {
+  const block = Buffer.alloc(BLOCK)
+  // The line feed at the very end closes the last line and begins none, so one more is looked for.
+  let wanted = count + 1
+  const { size } = await file.stat()
+  for (let end = size; end > 0; end -= BLOCK) {
+    const start = Math.max(0, end - BLOCK)
+    const { bytesRead } = await file.read(block, 0, end - start, start)
+    if (end === size && block[bytesRead - 1] !== LINE_FEED) wanted--
+    for (let i = bytesRead - 1; i >= 0; i--) {
+      if (block[i] === LINE_FEED && --wanted === 0) return start + i + 1
+    }
+  }
+  return 0
 }
 
 type Generation = { readonly path: string; readonly ino: number }

@@ -46,15 +46,15 @@ export class LiveOutput {
     const { to, isThere } = this.#reader
     const all = [...events, 'close', 'error']
     return new Promise((resolve) => {
-      const done = (): void => {
-        for (const event of all) to.off(event, done)
-        this.#hurry.removeEventListener('abort', done)
+      const goOn = (): void => {
+        for (const event of all) to.off(event, goOn)
+        this.#hurry.removeEventListener('abort', goOn)
         resolve()
       }
-      for (const event of all) to.on(event, done)
-      this.#hurry.addEventListener('abort', done)
-      void promise?.then(done)
-      if (this.#hurry.aborted || !isThere) done()
+      for (const event of all) to.on(event, goOn)
+      this.#hurry.addEventListener('abort', goOn)
+      void promise?.then(() => goOn())
+      if (this.#hurry.aborted || !isThere) goOn()
     })
   }
 }

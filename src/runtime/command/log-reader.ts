@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { open, realpath, type FileHandle } from 'node:fs/promises'
 import { UsageError } from '../../model/errors.ts'
 import type { RunId } from '../../model/id.ts'
-import { generations, grow } from '../../observe/growing-file.ts'
+import { generations, grow, placeOfLastLines } from '../../observe/growing-file.ts'
 import { LineCutter } from '../../observe/line-cutter.ts'
 import { isLogOf } from './folder.ts'
 import { parseLogLine, type LogLine, type LogStream } from './log-file.ts'
@@ -40,17 +40,21 @@ export async function* readLog(
   wanted: Wanted,
   following: Following | null,
 ): AsyncGenerator<readonly LogLine[]> {
-  const matching = only(linesOf(path, following), wanted)
+  const matching = only(linesOf(path, wanted, following), wanted)
   yield* wanted.lines === null ? matching : last(matching, wanted.lines)
 }
 
 /** An empty batch says that this is all for now. */
-async function* linesOf(path: string, following: Following | null): AsyncGenerator<LogLine[]> {
+async function* linesOf(
+  path: string,
+  wanted: Wanted,
+  following: Following | null,
+): AsyncGenerator<LogLine[]> {
   const cutter = new LineCutter(LINE_BYTES_MAX)
-  const oldest = await openOldest(path)
-  if (!oldest) return
+  const first = (await openNewest(path, wanted)) ?? (await openOldest(path))
+  if (!first) return
   const growth = { ...(following ?? { enough: new AbortController().signal }), open: openLog }
-  for await (const chunk of grow(path, oldest, 0, growth)) {
+  for await (const chunk of grow(path, first.file, first.place, growth)) {
     const isAll = chunk.length === 0
     if (isAll && !following) break
     const lines = parse(cutter.push(chunk))
@@ -65,16 +69,34 @@ function parse(lines: readonly Buffer[]): LogLine[] {
   return lines.map((line) => parseLogLine(line.toString())).filter((line) => line !== null)
 }
 
-async function openOldest(path: string): Promise<FileHandle | null> {
+type Place = { readonly file: FileHandle; readonly place: number }
+
+/** A short way for the usual question: when the last lines are all in the newest file, the others are not read. */
+async function openNewest(path: string, { lines, stream, since }: Wanted): Promise<Place | null> {
+  if (lines === null || stream !== undefined || since !== undefined) return null
+  const file = await openIfThere(path)
+  const place = file ? await placeOfLastLines(file, lines) : 0
+  if (file && place > 0) return { file, place }
+  await file?.close()
+  return null
+}
+
+async function openOldest(path: string): Promise<Place | null> {
   for (;;) {
     const oldest = (await generations(path)).at(-1)
     if (!oldest) return null
-    try {
-      return await openLog(oldest.path)
-    } catch (error) {
-      // It was the next to go.
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    }
+    const file = await openIfThere(oldest.path)
+    if (file) return { file, place: 0 }
+    // It was the next to go, and went.
+  }
+}
+
+async function openIfThere(path: string): Promise<FileHandle | null> {
+  try {
+    return await openLog(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
   }
 }
 

@@ -184,8 +184,8 @@ test(
     const log = join(folder.path, 'output.log')
     const [file, ...args] = [...SHOWING, log, ...COUNTING]
     const child = spawn(file!, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-    await once(child.stdout!, 'data')
-    child.stdout!.destroy()
+    await once(child.stdout, 'data')
+    child.stdout.destroy()
     const [exitCode] = (await once(child, 'exit')) as [number | null]
     assert.equal(exitCode, 0)
     assertAllCounted(linesIn(log))

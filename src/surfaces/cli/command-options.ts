@@ -2,7 +2,7 @@ import { option, type OptionValues } from './option.ts'
 
 /** What `run` and `work --exec` have in common: how one execution of a command is treated. */
 export const commandOptions = {
-  killTimeout: option.duration('TIME', 'from SIGTERM to SIGKILL; default: 30s', 30_000),
+  killTimeout: option.duration('TIME', 'from SIGTERM to SIGKILL', 30_000),
   maxDuration: option.duration(
     'TIME',
     "end it after this long; default: the policy's maxDuration",
@@ -14,12 +14,8 @@ export const commandOptions = {
     undefined,
   ),
   waitReady: option.flag("it is ready when it calls its API, or Node's process.send('ready')"),
-  readyTimeout: option.duration('TIME', 'how long --wait-ready waits; default: 30s', 30_000),
-  logSize: option.size(
-    'SIZE',
-    'of the output kept per run, in four files; default: 40M',
-    40 * 1_024 ** 2,
-  ),
+  readyTimeout: option.duration('TIME', 'how long --wait-ready waits', 30_000),
+  logSize: option.size('SIZE', 'of the output kept per run, in four files', 40 * 1_024 ** 2),
   socket: option.flag('the API on a Unix socket, UNSTUCK_SOCKET, instead of a local port'),
   quiet: option.flag('keep its output, but do not show it', '-q'),
 }

@@ -1,4 +1,4 @@
-import { parseDuration } from '../../model/time.ts'
+import { inShort, parseDuration } from '../../model/time.ts'
 
 /** A flag of a command. Its key in `options` is its name: `maxAttempts` is `--max-attempts`. */
 export type Option<T> = {
@@ -6,6 +6,8 @@ export type Option<T> = {
   /** What stands for the value in the help; null for a switch. */
   readonly value: string | null
   readonly initial: T
+  /** How the help says it, where the value itself would not be read well. */
+  readonly initialText?: string
   readonly read: (text: string) => Read<T>
   readonly many?: true
   readonly short?: string
@@ -95,14 +97,26 @@ export const option = {
     value: string,
     about: string,
     initial: T,
-  ): Option<T | number> => ({ about, value, initial, read: readDuration }),
+  ): Option<T | number> => ({
+    about,
+    value,
+    initial,
+    read: readDuration,
+    ...(initial !== undefined && { initialText: inShort(initial) }),
+  }),
 
   /** Read into bytes. */
   size: <T extends number | undefined>(
     value: string,
     about: string,
     initial: T,
-  ): Option<T | number> => ({ about, value, initial, read: readSize }),
+  ): Option<T | number> => ({
+    about,
+    value,
+    initial,
+    read: readSize,
+    ...(initial !== undefined && { initialText: `${Math.round(initial / SIZES['M']!)}M` }),
+  }),
 
   choice: <const C extends string, T extends C | undefined>(
     of: readonly C[],

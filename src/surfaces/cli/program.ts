@@ -92,9 +92,9 @@ function flagsOf(name: string, option: Option<unknown>): string {
   return `${flags} <${option.value}${option.many ? '...' : ''}>`
 }
 
-function describe({ about, value, initial }: Option<unknown>): string {
+function describe({ about, value, initial, initialText }: Option<unknown>): string {
   const isDefault = value !== null && (typeof initial === 'string' || typeof initial === 'number')
-  return isDefault ? `${about} (default: ${initial})` : about
+  return isDefault ? `${about} (default: ${initialText ?? initial})` : about
 }
 
 export function kebab(name: string): string {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { appendFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +12,7 @@ import { makeRunFolder } from '../../../runtime/command/folder.ts'
 import { LogFile } from '../../../runtime/command/log-file.ts'
 import { beginOne, startCrawl } from '../../../testing/cast.ts'
 import { EVIL, HOSTILE, operator, type Operator } from '../../../testing/operator.ts'
-import { unstuck } from '../../../testing/unstuck-cli.ts'
+import { cliCall, unstuck } from '../../../testing/unstuck-cli.ts'
 
 let person: Operator
 before(async () => {
@@ -39,6 +41,11 @@ async function started(source: string, host = hostname(), log?: string): Promise
   return { run: claim.run, claim, log: new LogFile(places.log) }
 }
 
+async function finish(claim: Claimed): Promise<void> {
+  await person.store.finish([claim])
+  await person.store.settle()
+}
+
 test('what a command printed is shown with its times, by the id of the run or by its source', async () => {
   const { run, log } = await started('shop')
   log.note('started attempt 1, process 12')
@@ -62,7 +69,7 @@ test('what a command printed is shown with its times, by the id of the run or by
 test('of a source the newest run counts', async () => {
   const first = await started('again')
   first.log.write('out', ['first'])
-  await person.store.finish([first.claim])
+  await finish(first.claim)
   const second = await started('again')
   second.log.write('out', ['second'])
   assert.match((await person.call(['logs', 'again'])).stdout, /second\n$/)
@@ -106,17 +113,39 @@ test('a line that somebody planted in the file cannot act on a terminal', async 
   assert.equal(JSON.parse(stdout.split('\n')[1]!).text, evil)
 })
 
+/** A call that is listened to while it lasts. */
+function listen(args: readonly string[]): {
+  until(seen: RegExp): Promise<void>
+  said: Promise<string>
+} {
+  const { command, env } = cliCall([...args, '--db', person.database.url])
+  const child = spawn(command[0]!, command.slice(1), { cwd: person.cwd, env })
+  let all = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (all += text))
+  }
+  return {
+    async until(seen) {
+      while (!seen.test(all)) await sleep(20)
+    },
+    said: once(child, 'close').then(([code]) => {
+      assert.equal(code, 0, all)
+      return all
+    }),
+  }
+}
+
 test('-f goes on with new lines until the run has ended', async () => {
   const { run, log, claim } = await started('followed')
   log.write('out', ['one'])
-  const told = person.call(['logs', shortId(run), '-f'])
-  await sleep(1_000)
+  const call = listen(['logs', shortId(run), '-f'])
+  await call.until(/out one\n/)
   log.write('out', ['two'])
-  await person.store.finish([claim])
+  await call.until(/out two\n/)
+  await finish(claim)
   log.note('ended: exit code 0')
-  const { stdout, stderr } = await told
-  assert.match(stdout, /out one\n.* out two\n.* run ended: exit code 0\n$/)
-  assert.match(stderr, new RegExp(`^Run ${shortId(run)} has ended: succeeded\\.\n$`))
+  const end = `run ended: exit code 0\nRun ${shortId(run)} has ended: succeeded\\.\n$`
+  assert.match(await call.said, new RegExp(`out one\n.* out two\n.* ${end}`))
 })
 
 test('-f ends with Ctrl-C, and that is no failure', async () => {
@@ -134,15 +163,13 @@ test('-f waits for a run that has not begun', async () => {
   const run = newId()
   const { policy } = (await person.store.runs({ limit: 1 })).items[0]!
   await person.store.enqueue({ id: run, source: 'later', kind: 'single', policy })
-  const told = person.call(['logs', 'later', '-f'])
-  await sleep(700)
+  const call = listen(['logs', 'later', '-f'])
+  await call.until(/^Run [0-9a-f]{8} has printed nothing yet\. Waiting for it\.\n/)
   const { log, claim } = await started('later')
   assert.equal(claim.run, run)
   log.write('out', ['at last'])
-  await person.store.finish([claim])
-  const { stdout, stderr } = await told
-  assert.match(stdout, /out at last\n$/)
-  assert.match(stderr, /^Run [0-9a-f]{8} has printed nothing yet\. Waiting for it\.\n/)
+  await finish(claim)
+  assert.match(await call.said, /out at last\n/)
 })
 
 test('without a log here it says where it is', async () => {

@@ -28,24 +28,12 @@ const options = {
     'start it again after its end; default: on-failure with --interval or --cron, else never',
     undefined,
   ),
-  restartDelay: option.duration(
-    'TIME',
-    'before a restart; doubles while it dies at once; default: 10s',
-    10_000,
-  ),
+  restartDelay: option.duration('TIME', 'before a restart; doubles while it dies at once', 10_000),
   maxRestarts: option.count('N', 'without progress within the window, then it gives up', 5, {
     min: 0,
   }),
-  restartWindow: option.duration(
-    'TIME',
-    'the window for --max-restarts; default: 15m',
-    15 * 60_000,
-  ),
-  minUptime: option.duration(
-    'TIME',
-    'who lived this long did not die at once; default: 30s',
-    30_000,
-  ),
+  restartWindow: option.duration('TIME', 'the window for --max-restarts', 15 * 60_000),
+  minUptime: option.duration('TIME', 'who lived this long did not die at once', 30_000),
   ...commandOptions,
 }
 type Run = Context<{ source: Arg; command: Rest }, typeof options>

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { test } from 'node:test'
+import { readStat } from '../../store/host.ts'
+import { REAL_CLOCK } from '../clock.ts'
+import { endTree } from './end-tree.ts'
+import {
+  cookieVariable,
+  descendants,
+  findTree,
+  isAlive,
+  memoryOf,
+  signalGroup,
+  type Member,
+  type Roots,
+} from './tree.ts'
+
+/** A command with a cookie of its own, in a session of its own. Prints a line when it is up. */
+class Started implements AsyncDisposable {
+  readonly cookie = Math.random().toString(16).slice(2)
+  readonly child: ChildProcess
+  readonly leader: Member
+
+  constructor(script: string, execution = 'one') {
+    this.child = spawn('bash', ['-c', script], {
+      detached: true,
+      env: { PATH: process.env['PATH'], [cookieVariable(this.cookie)]: execution },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const pid = this.child.pid!
+    this.leader = { pid, startTicks: readStat(pid)!.startTicks }
+  }
+
+  async up(): Promise<this> {
+    await once(this.child.stdout!, 'data')
+    return this
+  }
+
+  get roots(): Roots {
+    return { cookie: this.cookie }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const roots = { ...this.roots, leader: this.leader, known: descendants(this.leader.pid) }
+    await endTree(roots, { killTimeoutMs: 0, clock: REAL_CLOCK })
+  }
+}
+
+const pids = (members: readonly Member[]): number[] =>
+  members.map(({ pid }) => pid).sort((a, b) => a - b)
+
+test('a process that left the group and lost its parent is found by its cookie', async () => {
+  await using command = await new Started('(setsid sleep 60 &) ; echo up; sleep 60; true').up()
+  await sleep(100)
+  const found = findTree(command.roots)
+  assert.equal(found.length, 3, 'the shell, its sleep, and the one that left')
+  assert.ok(!pids(found).includes(process.pid))
+})
+
+test('one that threw its environment away is found by its session, or by having been seen', async () => {
+  await using command = await new Started(
+    'env -i sleep 61 & env -i setsid sleep 62 & echo up; wait',
+  ).up()
+  await sleep(100)
+  const known = descendants(command.leader.pid)
+  assert.equal(known.length, 3)
+  process.kill(command.leader.pid, 'SIGKILL')
+  await once(command.child, 'exit')
+  const { cookie, leader } = command
+  assert.equal(findTree({ cookie }).length, 0, 'no cookie is left')
+  assert.equal(findTree({ cookie, leader }).length, 1, 'one is still in the session')
+  assert.equal(findTree({ cookie, leader, known }).length, 2, 'the other was seen before')
+  assert.equal(await endTree({ cookie, leader, known }, { killTimeoutMs: 0, clock: REAL_CLOCK }), 2)
+  assert.equal(known.some(isAlive), false)
+})
+
+test('only the execution that is asked for, and never a command that merely looks alike', async () => {
+  await using command = await new Started('echo up; sleep 60; true', 'one').up()
+  await sleep(100)
+  assert.equal(findTree({ cookie: command.cookie, execution: 'one' }).length, 2)
+  assert.equal(findTree({ cookie: command.cookie, execution: 'on' }).length, 0)
+  assert.equal(findTree({ cookie: command.cookie.slice(0, -1) }).length, 0)
+})
+
+test('a number that was given to another process is nobody of ours', async () => {
+  await using stranger = await new Started('echo up; sleep 60').up()
+  const { pid, startTicks } = stranger.leader
+  const before = { pid, startTicks: startTicks - 1 }
+  assert.equal(isAlive(before), false)
+  assert.equal(signalGroup(before, 'SIGKILL'), false)
+  const roots = { cookie: 'none', leader: before, known: [before] }
+  assert.equal(await endTree(roots, { killTimeoutMs: 100, clock: REAL_CLOCK }), 0)
+  assert.equal(isAlive(stranger.leader), true)
+})
+
+test('who listens to SIGTERM is not killed, who is deaf is, and who starts another while it dies is no way out', async () => {
+  await using polite = await new Started(
+    'trap "exit 0" TERM; echo up; while :; do sleep 0.01; done',
+  ).up()
+  const roots = { ...polite.roots, leader: polite.leader }
+  assert.equal(await endTree(roots, { killTimeoutMs: 5_000, clock: REAL_CLOCK }), 0)
+  // Each of them is replaced by its sibling as soon as it dies.
+  const twins = `
+    spawn() { setsid bash -c "$code" twin $1 & }
+    export code='trap "" TERM; while kill -0 $1 2>/dev/null; do sleep 0.002; done; exec setsid bash -c "$code" twin $$'
+    (trap "" TERM; spawn $BASHPID; sleep 60) & echo up; wait`
+  await using deaf = await new Started(twins).up()
+  const killed = await endTree(deaf.roots, { killTimeoutMs: 50, clock: REAL_CLOCK })
+  assert.ok(killed >= 2)
+  await sleep(50)
+  assert.deepEqual(findTree(deaf.roots), [])
+})
+
+test('memory is that of all of them together', async () => {
+  const eater = `const held = Buffer.alloc(60e6, 1); console.log(held.length); setInterval(() => {}, 1e9)`
+  const node = JSON.stringify(process.execPath)
+  await using command = await new Started(
+    `${node} -e '${eater}' & ${node} -e '${eater}' & wait`,
+  ).up()
+  await once(command.child.stdout!, 'data').catch(() => {})
+  await sleep(200)
+  const bytes = memoryOf(findTree(command.roots))
+  assert.ok(bytes !== null && bytes > 120e6 && bytes < 500e6, String(bytes))
+})
