@@ -1,7 +1,8 @@
-// npm run bench -- [checkpoint|scale|doors …] [--engines sqlite,postgres]
+// npm run bench -- [checkpoint|scale|doors|pm2 …] [--engines sqlite,postgres]
 import { parseArgs } from 'node:util'
 import { benchCheckpoint } from './checkpoint.ts'
 import { benchDoors } from './doors.ts'
+import { benchPm2 } from './pm2.ts'
 import { benchScale } from './scale.ts'
 
 const { values, positionals } = parseArgs({
@@ -13,6 +14,7 @@ const benches: Record<string, (engines: readonly string[]) => Promise<void>> = {
   checkpoint: benchCheckpoint,
   scale: benchScale,
   doors: benchDoors,
+  pm2: benchPm2,
 }
 for (const name of positionals.length > 0 ? positionals : Object.keys(benches)) {
   const bench = benches[name]

@@ -24,7 +24,8 @@ function ecosystem({ name, module, workers, binFromFolder }: Facts): string {
 //   pm2 logs ${name}
 //
 // Each start begins a run if none is live. Add '--no-start' to the arguments to take up only what
-// \`unstuck enqueue\` has queued. The settings are explained in node_modules/unstuck/docs/supervisors.md.
+// \`unstuck enqueue\` has queued. The settings, and those for a command in \`unstuck run\`, are explained in
+// node_modules/unstuck/docs/supervisors.md.
 module.exports = {
   apps: [
     {
@@ -41,7 +42,7 @@ module.exports = {
       pmx: false,
       // A stop is told to the main process alone. It has the others save their pages and end.
       treekill: false,
-      // Unstuck ends within ${STOP_DEADLINE_MS / 1_000} s. PM2 kills after 1.6 s if nothing else is said.
+      // Unstuck ends within ${STOP_DEADLINE_MS / 1_000} s; around a command, within 30 s. PM2 kills after 1.6 s if nothing else is said.
       kill_timeout: ${KILL_AFTER_SECONDS * 1_000},
       // 1 s after a crash, longer each time, 15 s at most.
       exp_backoff_restart_delay: 1000,

@@ -9,6 +9,7 @@ import { EXIT } from '../../../model/errors.ts'
 import { STOP_DEADLINE_MS } from '../../../model/policy.ts'
 import { emptyProject } from '../../../testing/empty-project.ts'
 import { unstuck } from '../../../testing/unstuck-cli.ts'
+import { commandOptions } from '../command-options.ts'
 import type { Facts } from './facts.ts'
 import { supervisor, SUPERVISOR_NAMES } from './supervisors.ts'
 
@@ -18,6 +19,8 @@ const HOSTILE = `it's 100% "a & b" <c> $HOME %USER%`
 const project = emptyProject(HOSTILE)
 const cwd = project.path
 const WORK = ['work', 'crawl.ts', '--workers', '3']
+/** Of a crawl, and of a command in `unstuck run`. */
+const LONGEST_STOP_MS = Math.max(STOP_DEADLINE_MS, commandOptions.killTimeout.initial)
 const IN_IMAGE = ['node', 'node_modules/unstuck/bin/unstuck.js', ...WORK]
 
 before(async () => {
@@ -55,7 +58,7 @@ test('PM2: the program itself, in fork mode, with time to stop', () => {
       interpreter: 'node',
     },
   )
-  assert.ok(app!.kill_timeout >= STOP_DEADLINE_MS + 5_000)
+  assert.ok(app!.kill_timeout >= LONGEST_STOP_MS + 5_000)
   assert.ok((app!['exp_backoff_restart_delay'] as number) >= 1_000)
   // Not 0: it is also what PM2 makes of a process that was killed.
   assert.deepEqual(app!['stop_exit_codes'], [
@@ -72,7 +75,11 @@ test('systemd: the main process is told first, and has time', () => {
   const unit = settingsOf(read('unstuck-example.service'))
   assert.equal(unit['KillMode'], 'mixed')
   assert.equal(unit['KillSignal'], 'SIGTERM')
-  assert.ok(Number(unit['TimeoutStopSec']) * 1_000 >= STOP_DEADLINE_MS + 5_000)
+  assert.ok(Number(unit['TimeoutStopSec']) * 1_000 >= LONGEST_STOP_MS + 5_000)
+  assert.equal(unit['Type'], 'notify')
+  assert.equal(unit['NotifyAccess'], 'all', 'systemd-notify is not the main process')
+  // Far above the outages that a worker waits out by itself.
+  assert.ok(Number(unit['WatchdogSec']) >= 120)
   assert.equal(unit['Restart'], 'on-failure')
   assert.ok(Number(unit['RestartSec']) >= 1)
   assert.equal(unit['StartLimitIntervalSec'], '0')
@@ -115,7 +122,7 @@ test('Docker: Node is started without a shell, and the database is on a volume',
   assert.match(text, /^#.* --init .*-v unstuck-example:\/app\/\.unstuck /m)
   const waits = [...text.matchAll(/(?:--stop-timeout|stop -t|stop_grace_period:) (\d+)/g)]
   assert.equal(waits.length, 3)
-  for (const [, seconds] of waits) assert.ok(Number(seconds) * 1_000 >= STOP_DEADLINE_MS + 5_000)
+  for (const [, seconds] of waits) assert.ok(Number(seconds) * 1_000 >= LONGEST_STOP_MS + 5_000)
   assert.ok(read('.dockerignore').split('\n').includes('.unstuck'))
 })
 
@@ -145,7 +152,7 @@ test('Kubernetes: one pod at a time, time to stop, no shell, the database on a d
     )
   }
   const seconds = /^ {6}terminationGracePeriodSeconds: (\d+)$/m.exec(deployment!)?.[1]
-  assert.ok(Number(seconds) * 1_000 >= STOP_DEADLINE_MS + 5_000)
+  assert.ok(Number(seconds) * 1_000 >= LONGEST_STOP_MS + 5_000)
   assert.deepEqual(JSON.parse(/^ {10}command: (.+)$/m.exec(deployment!)![1]!), IN_IMAGE)
   assert.doesNotMatch(read('kubernetes.yaml'), /\t| $/m)
 })

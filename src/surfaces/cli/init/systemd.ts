@@ -7,6 +7,9 @@ import {
   type Supervisor,
 } from './facts.ts'
 
+/** Long enough for an outage that passes: a restart would only cost the pages in hand. */
+const WATCHDOG_SECONDS = 300
+
 export const systemd: Supervisor = {
   files: (facts) => [{ path: unitOf(facts), text: unit(facts), about: 'for systemd' }],
   next: (facts) => [
@@ -31,7 +34,8 @@ function unit(facts: Facts): string {
 #   journalctl -u ${name} -f
 #
 # Each start begins a run if none is live. Add --no-start to ExecStart to take up only what \`unstuck enqueue\` has
-# queued. The settings are explained in node_modules/unstuck/docs/supervisors.md.
+# queued. The settings, and those for a command in \`unstuck run\`, are explained in
+# node_modules/unstuck/docs/supervisors.md.
 
 [Unit]
 Description=unstuck work ${withoutSpecifiers(module)}
@@ -41,7 +45,12 @@ After=network-online.target
 StartLimitIntervalSec=0
 
 [Service]
-Type=exec
+# Unstuck says itself that it is ready, how far it is (systemctl status), and that it stops; and that it is alive, as
+# long as the database accepts its signs of life. After ${WATCHDOG_SECONDS / 60} minutes without one it is started anew. It says so by
+# systemd-notify, another process: hence "all".
+Type=notify
+NotifyAccess=all
+WatchdogSec=${WATCHDOG_SECONDS}
 User=${withoutSpecifiers(user)}
 WorkingDirectory=${withoutSpecifiers(folder)}
 # Secrets, such as UNSTUCK_DB=postgres://…, one per line:
