@@ -31,6 +31,7 @@ export class RunHandle {
   readonly #inVain = new AbortController()
   readonly #onEnd: () => void
   #at: Cursor
+  #isEnding = false
   #isOver = false
   #lost: LeaseLost | null = null
 
@@ -121,12 +122,14 @@ export class RunHandle {
   }
 
   async succeed(): Promise<void> {
+    this.#isEnding = true
     const [outcome] = await this.#patiently(() => this.#store.finish([this.#claim()]))
     await this.#end(outcome!)
   }
 
   /** It could not go on. With `retry` it is back in line: the next `begin` goes on from the last checkpoint. */
   async fail(error: unknown, { retry = false }: { retry?: boolean } = {}): Promise<void> {
+    this.#isEnding = true
     const failure = { ...this.#claim(), error: messageOf(error), retryInMs: retry ? 0 : null }
     const [outcome] = await this.#patiently(() => this.#store.fail([failure]))
     await this.#end(outcome!)
@@ -135,6 +138,7 @@ export class RunHandle {
   /** Hands it back unfinished: the next `begin` goes on from the last checkpoint. */
   async release(): Promise<void> {
     if (this.#isOver) return
+    this.#isEnding = true
     this.#inVain.abort(this.#ended)
     const [outcome] = await this.#store.release([this.#claim()])
     // Somebody else has it already: nothing is left to hand back.
@@ -151,8 +155,9 @@ export class RunHandle {
     this.#abort.abort(new Stopping(because))
   }
 
-  /** Used by Unstuck: a beat found that somebody else has it. */
+  /** Used by Unstuck: a beat found that somebody else has it. While it is being ended, nobody need: the fence decides. */
   lose(): void {
+    if (this.#isEnding) return
     this.#drop(new LeaseLost(this.#claim(), 'it was taken back while this process was silent'))
   }
 

@@ -106,7 +106,7 @@ export interface Store {
   release(claims: readonly Claim[]): Promise<Outcome<void>[]>
   /** A target that cannot be worked on as it is: set aside for a person. */
   park(claims: readonly (Claim & { reason: string })[]): Promise<Outcome<void>[]>
-  /** Its command showed a sign of activity. `artifacts`: files in its output directory by now. */
+  /** Its command showed a sign of activity. `artifacts`: files in its output directory by now; more is progress. */
   touch(claim: Claim, artifacts: number): Promise<Outcome<void>>
   /** What a run with one target says of itself. */
   reportProgress(claim: Claim, progress: { done: number; total: number }): Promise<Outcome<void>>

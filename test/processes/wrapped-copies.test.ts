@@ -94,6 +94,16 @@ test('killed -9: the guardian ends the tree, and a new copy waits for that, what
   assert.deepEqual(overlaps(ticks(stage)), [])
 })
 
+test('killed -9, and nobody starts it again: the guardian ends the tree all the same, and frees the source (P13)', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const program = stage.unstuck('run', 'portal', '--kill-timeout', '300ms', '--', ...ticker(stage))
+  await until('both tick', () => new Set(ticks(stage).map(({ who }) => who)).size === 2)
+  program.signal('SIGKILL')
+  await stage.assertNobodyLeft()
+  const guard = await (await stage.store()).guard('portal')
+  assert.equal(guard?.worker, null)
+})
+
 test('Unstuck and its guardian killed -9 together: the next start ends what they left, and then begins', async () => {
   await using stage = await Stage.set(sqlite!)
   const command = ticker(stage)

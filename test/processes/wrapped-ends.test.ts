@@ -65,6 +65,29 @@ test('a command that died with nothing done has failed; one with a checkpoint go
   assert.equal((await stage.run('portal')).counts.refused, 0)
 })
 
+test('what it says of itself counts: /fail is a failure even with exit code 0, and with retry it is started again', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const fail = (body: string): string[] => bash(`${CALL}; call fail '${body}'`)
+  assert.equal((await ended(stage, ...fail('{"error":"blocked"}'))).code, 1)
+  assert.deepEqual(
+    [(await stage.run('portal')).status, (await stage.run('portal')).error],
+    ['failed', 'blocked'],
+  )
+  assert.equal((await ended(stage, ...fail('{"error":"later","retry":true}'))).code, 75)
+  assert.equal((await stage.run('portal')).status, 'interrupted')
+})
+
+test('a command that brings a file each time is never parked, however often it dies (P11)', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const script = 'echo $$ > $UNSTUCK_OUTPUT_DIR/$$; exit 1'
+  const restarts = '--restart on-failure --restart-delay 10ms --max-restarts 1'.split(' ')
+  const program = stage.unstuck('run', 'portal', ...restarts, ...bash(script))
+  await until('six lives', () => program.output.split('it made progress').length > 6)
+  program.signal('SIGTERM')
+  await program.end()
+  assert.equal((await stage.run('portal')).counts.targets.parked, 0)
+})
+
 test('the first file is progress at once: all killed -9 right after it, the run is resumed and not tried anew', async () => {
   await using stage = await Stage.set(sqlite!)
   const script = 'sleep 0.3; echo x > $UNSTUCK_OUTPUT_DIR/a; echo written; sleep 60'

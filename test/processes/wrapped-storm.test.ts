@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ENGINES, kill, Stage, until, type Program } from './harness.ts'
-import { guardianOf, lives, overlaps, ticker, ticks } from './wrapped.ts'
+import { guardianNow, lives, overlaps, ticker, ticks } from './wrapped.ts'
 
 const CYCLES = Number(process.env['UNSTUCK_STORM_CYCLES'] ?? 100)
 const SEED = Number(process.env['UNSTUCK_STORM_SEED'] ?? Date.now() % 1_000_000)
@@ -58,10 +58,10 @@ for (const engine of ENGINES) {
       if (kind < 0.6) kill(Number(copy), 'SIGKILL')
       else if (kind < 0.7) program.signal('SIGTERM')
       else if (kind < 0.8) program.signal('SIGKILL')
-      else if (kind < 0.9) kill(await guardianOf(program), 'SIGKILL')
       else {
-        kill(await guardianOf(program), 'SIGKILL')
-        program.signal('SIGKILL')
+        const guardian = guardianNow(program)
+        if (guardian !== undefined) kill(guardian, 'SIGKILL')
+        if (kind > 0.9) program.signal('SIGKILL')
       }
       pair.fill()
       // It was the one that waited, or is dying slowly: the copy at work is ended then, so that there is a next one.

@@ -64,7 +64,12 @@ export function overlaps(all: readonly Tick[]): string[] {
 
 /** The guardian of an `unstuck run`, once it is there. */
 export function guardianOf(program: Program): Promise<number> {
-  return until('a guardian', () => childrenOf(program.pid).find(isGuardian))
+  return until('a guardian', () => guardianNow(program))
+}
+
+/** The same at this moment; one that is just starting or ending has none. */
+export function guardianNow({ pid }: Program): number | undefined {
+  return childrenOf(pid).find(isGuardian)
 }
 
 function childrenOf(pid: number): number[] {

@@ -4,7 +4,7 @@ import type { CycleEnd } from '../../decide/next-cycle.ts'
 import type { Claim } from '../../model/claim.ts'
 import { EXIT, LeaseLost, Stopping } from '../../model/errors.ts'
 import type { RunId } from '../../model/id.ts'
-import type { Run } from '../../model/run.ts'
+import { isLive, type Run } from '../../model/run.ts'
 import { whenAvailable } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
 import { REAL_CLOCK } from '../clock.ts'
@@ -46,6 +46,7 @@ export async function settle(
   await recordEnd(runner.store, execution, over, ending.because)
   const after = await whenAvailable(() => runner.store.run(handle.id), NEVER)
   const isStopped = ending.run === 'release'
+  const ownCode = exitCodeOf(over, constants.signals)
   return {
     run: handle.id,
     end: {
@@ -53,7 +54,7 @@ export async function settle(
       uptimeMs,
       progressed: after !== null && amount(after) > amount(before),
     },
-    exitCode: isStopped ? EXIT.resumable : exitCodeOf(over, constants.signals),
+    exitCode: isStopped ? EXIT.resumable : ownCode || codeOf(after),
     isStopped,
     isLost: ending.run === 'lost',
     because: ending.because,
@@ -131,6 +132,12 @@ export async function unlessHurried<T>(work: Promise<T>, hurry: AbortSignal): Pr
 function outcomeOf(run: Run | null): CycleEnd['outcome'] {
   if (run?.status === 'succeeded' || run?.status === 'cancelled') return run.status
   return (run?.counts.targets.parked ?? 0) > 0 ? 'parked' : 'failed'
+}
+
+/** For a command that ended with 0, but said over its API that it has failed, or is to be started again. */
+function codeOf(run: Run | null): number {
+  if (run?.status === 'failed') return EXIT.failed
+  return run && isLive(run.status) ? EXIT.resumable : EXIT.done
 }
 
 /** Of everything that counts as progress, added up: more of it is progress. */

@@ -83,6 +83,27 @@ export function crashTests(engine: Engine): void {
     }
   })
 
+  test('P11 of a command, more files or more reported as done is progress; the same again is not', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const crashesAfter = async (act: (claimed: Claimed) => Promise<unknown>): Promise<number> => {
+      const dead = await hire(store)
+      const claimed = await beginOne(store, dead)
+      await act(claimed)
+      await bury(store, dead)
+      return (await targetOf(store, claimed.target)).crashesAlone
+    }
+
+    assert.equal(await crashesAfter((claimed) => store.touch(claimed, 1)), 0)
+    assert.equal(await crashesAfter((claimed) => store.touch(claimed, 1)), 1)
+    assert.equal(await crashesAfter((claimed) => store.touch(claimed, 2)), 0)
+    const report = (done: number) => (claimed: Claimed) =>
+      store.reportProgress(claimed, { done, total: 9 })
+    assert.equal(await crashesAfter(report(0)), 1)
+    assert.equal(await crashesAfter(report(3)), 0)
+    assert.equal(await crashesAfter(report(3)), 1)
+  })
+
   test('P11 progress strikes off crashes and errors; attempts stay', async () => {
     await using db = await engine.fresh()
     const store = await db.open()

@@ -60,14 +60,17 @@ const FAIL = sql('fail', END)
 const RELEASE = sql('release', END)
 const PARK = sql('park', END)
 
-// The run first, then its target: as everybody who moves a run does.
-const ACTIVE = /* sql */ `
+// The run first, then its target: as everybody who moves a run does. Progress strikes off errors and crashes.
+const ACTIVE = (isProgress: string): string => /* sql */ `
   WITH fence AS MATERIALIZED (
-    SELECT 'in_progress' AS held FROM unstuck.run
+    SELECT 'in_progress' AS held, CASE WHEN ${isProgress} THEN 0 END AS struck FROM unstuck.run
      WHERE id = (SELECT run_id FROM unstuck.target WHERE id = $2) FOR NO KEY UPDATE
   ),
   held AS (
-    UPDATE unstuck.target SET last_activity_at = clock_timestamp() FROM fence
+    UPDATE unstuck.target
+       SET last_activity_at = clock_timestamp(), errors = coalesce(struck, errors),
+           crashes = coalesce(struck, crashes), crashes_alone = coalesce(struck, crashes_alone)
+      FROM fence
      WHERE id = $2 AND epoch = $3 AND claim_id = $4 AND status = fence.held
     RETURNING run_id, grp
   ),
@@ -79,7 +82,7 @@ const ACTIVE = /* sql */ `
 const PROGRESS = sql(
   'progress',
   /* sql */ `
-  ${ACTIVE}
+  ${ACTIVE('coalesce(progress_done, 0) < $5')}
   UPDATE unstuck.run r SET progress_done = $5, progress_total = $6
     FROM held WHERE r.id = held.run_id
   RETURNING r.id
@@ -88,7 +91,7 @@ const PROGRESS = sql(
 const TOUCH = sql(
   'touch',
   /* sql */ `
-  ${ACTIVE},
+  ${ACTIVE('artifacts < $5')},
   grown AS (
     UPDATE unstuck.run r SET artifacts = $5 FROM held
      WHERE r.id = held.run_id AND r.artifacts < $5

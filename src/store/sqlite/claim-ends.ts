@@ -48,20 +48,18 @@ const PARK = sql(
   ${FENCE}
 `,
 )
-const PROGRESS = sql(
-  'progress',
+const ACTIVE = sql(
+  'active',
   /* sql */ `
   UPDATE target SET last_activity_at = :now
   ${FENCE}
 `,
 )
-const TOUCH = sql(
-  'touch',
-  /* sql */ `
-  UPDATE target SET last_activity_at = :now
-  ${FENCE}
-`,
+const STRIKE_OFF = sql(
+  'active:strike-off',
+  `UPDATE target SET errors = 0, crashes = 0, crashes_alone = 0 WHERE id = :target`,
 )
+const RUN_DONE = sql('progress:done', `SELECT progress_done AS done FROM run WHERE id = :run`)
 const RUN_PROGRESS = sql(
   'progress:run',
   `UPDATE run SET progress_done = :done, progress_total = :total WHERE id = :run`,
@@ -90,18 +88,19 @@ export function claimEndVerbs(db: Database): ClaimEndVerbs {
       }),
     )
 
-  /** A sign of activity of one that still holds its claim, and what comes with it. */
+  /** A sign of activity of one that still holds its claim. `isProgress` says whether it is more than that. */
   const note = (
-    statement: Sql,
+    name: string,
     claim: Claim,
-    beside: (tx: Connection, run: string) => void,
+    isProgress: (tx: Connection, run: string) => boolean,
   ): Promise<Outcome<void>> =>
-    db.write(statement.name, (tx) => {
+    db.write(name, (tx) => {
       const now = Date.now()
-      const row = tx.get<{ run_id: string; grp: string }>(statement, { ...fence(claim), now })
+      const row = tx.get<{ run_id: string; grp: string }>(ACTIVE, { ...fence(claim), now })
       if (!row) return { ok: false, error: refuse(tx, claim, standing(tx, claim)) }
       book(tx, row.run_id, row.grp, {}, now)
-      beside(tx, row.run_id)
+      // Progress strikes off errors and crashes.
+      if (isProgress(tx, row.run_id)) tx.run(STRIKE_OFF, { target: claim.target })
       return { ok: true, value: undefined }
     })
 
@@ -122,9 +121,13 @@ export function claimEndVerbs(db: Database): ClaimEndVerbs {
         params: { reason },
       })),
     touch: (claim, artifacts) =>
-      note(TOUCH, claim, (tx, run) => tx.run(RUN_ARTIFACTS, { run, artifacts })),
+      note('touch', claim, (tx, run) => tx.run(RUN_ARTIFACTS, { run, artifacts }) > 0),
     reportProgress: (claim, { done, total }) =>
-      note(PROGRESS, claim, (tx, run) => tx.run(RUN_PROGRESS, { run, done, total })),
+      note('progress', claim, (tx, run) => {
+        const before = tx.get<{ done: number | null }>(RUN_DONE, { run })?.done ?? 0
+        tx.run(RUN_PROGRESS, { run, done, total })
+        return done > before
+      }),
   }
 }
 

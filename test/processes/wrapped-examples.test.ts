@@ -1,0 +1,568 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  copyFileSync,
+  globSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+} from 'node:fs'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { dirname, join } from 'node:path'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { makeDice } from '../../src/demo/random.ts'
+import { chromium, noChromium } from '../../src/testing/chromium.ts'
+import { emptyProject } from '../../src/testing/empty-project.ts'
+import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
+import { unstuck } from '../../src/testing/unstuck-cli.ts'
+import { ENGINES, kill, Stage, until, type Program } from './harness.ts'
+import { guardianOf } from './wrapped.ts'
+
+/** The examples of wrapped commands, as their comments say to start them, and what is promised of them. */
+
+const SEED = Number(process.env['UNSTUCK_EXAMPLES_SEED'] ?? Date.now() % 1_000_000)
+const CLI = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
+const example = (name: string): string =>
+  fileURLToPath(new URL(`../../examples/${name}`, import.meta.url))
+
+/** The interpreter itself: what is called `python3` may be a script that looks for one. */
+const PYTHON = spawnSync('python3', ['-c', 'import sys; print(sys.executable)'], {
+  encoding: 'utf8',
+}).stdout?.trim()
+const noPython = PYTHON ? false : 'there is no python3 on this machine'
+
+const PAGE_TAKES_MS = 50
+const PER_PAGE = 4
+
+/** A shop's listing: so many pages, each with a link to the next. It knows how often it was asked, and by how many at once. */
+class Site {
+  readonly #server: Server
+  readonly #pages: number
+  asked = 0
+  answered = 0
+  atOnceMax = 0
+  #atOnce = 0
+  #heldFrom = Infinity
+  readonly #held: (() => void)[] = []
+  onAsked: () => void = () => {}
+
+  constructor(pages: number) {
+    this.#pages = pages
+    this.#server = createServer((request, response) => {
+      const url = new URL(request.url!, 'http://site')
+      if (url.pathname === '/list') this.#answer(Number(url.searchParams.get('page')), response)
+      else response.writeHead(404).end()
+    })
+  }
+
+  static async open(pages: number): Promise<Site> {
+    const site = new Site(pages)
+    site.#server.listen(0, '127.0.0.1')
+    await once(site.#server, 'listening')
+    return site
+  }
+
+  get #base(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  get first(): string {
+    return `${this.#base}/list?page=1`
+  }
+
+  /** Everything there is on it, as address and name. */
+  get all(): string[] {
+    const pages = Array.from({ length: this.#pages }, (_, n) => this.#itemsOf(n + 1))
+    return pages.flat().map(({ path, name }) => `${this.#base}${path} ${name}`)
+  }
+
+  #itemsOf(page: number): { path: string; name: string }[] {
+    return Array.from({ length: PER_PAGE }, (_, n) => ({
+      path: `/item/${page}-${n}`,
+      name: `Nuts & bolts ${page}-${n}`,
+    }))
+  }
+
+  #answer(page: number, response: ServerResponse): void {
+    this.asked++
+    this.#atOnce++
+    this.atOnceMax = Math.max(this.atOnceMax, this.#atOnce)
+    response.once('close', () => this.#atOnce--)
+    this.onAsked()
+    const items = this.#itemsOf(page).map(
+      ({ path, name }) => `<a class="item" href="${path}">${name.replace('&', '&amp;')}</a>`,
+    )
+    const next = page < this.#pages ? `<a rel="next" href="/list?page=${page + 1}">next</a>` : ''
+    const answer = (): void => {
+      this.answered++
+      response.setHeader('content-type', 'text/html; charset=utf-8')
+      response.end(`<!doctype html><title>Shop</title>${items.join('\n')}${next}`)
+    }
+    if (page >= this.#heldFrom) this.#held.push(answer)
+    else setTimeout(answer, PAGE_TAKES_MS)
+  }
+
+  /** From this page on it keeps everybody waiting, until it is let go. */
+  hold(page: number): void {
+    this.#heldFrom = page
+  }
+
+  letGo(): void {
+    this.#heldFrom = Infinity
+    for (const answer of this.#held.splice(0)) answer()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections()
+    this.#server.close()
+    await once(this.#server, 'close')
+  }
+}
+
+/** How a life of the command is ended. */
+type Stop =
+  | 'SIGTERM to unstuck'
+  | 'SIGTERM to the script'
+  | 'kill -9 of the script'
+  | 'kill -9 of unstuck'
+  | 'kill -9 of unstuck and guardian'
+
+/** A command that is started again and again on the same source, and what its lives have in common. */
+class Lives {
+  readonly #stage: Stage
+  readonly #site: Site
+  readonly #command: readonly string[]
+  readonly #env: NodeJS.ProcessEnv
+  /** Copies of the script, looked for each time the site is asked. */
+  copiesMax = 0
+  kills = 0
+
+  constructor(stage: Stage, site: Site, command: readonly string[], env: NodeJS.ProcessEnv = {}) {
+    this.#stage = stage
+    this.#site = site
+    this.#command = [...command, site.first]
+    this.#env = env
+    site.onAsked = () => (this.copiesMax = Math.max(this.copiesMax, this.scripts().length))
+  }
+
+  /** The living processes of the command itself: by its program's first argument, which is the script. */
+  scripts(): number[] {
+    return this.#stage.processes().filter((pid) => argumentsOf(pid)[1] === this.#command[1])
+  }
+
+  start(): Program {
+    const options = ['--if-running', 'wait', '--kill-timeout', '1s']
+    return this.#stage.start([CLI, 'run', 'shop', ...options, '--', ...this.#command], {
+      env: this.#env,
+    })
+  }
+
+  /**
+   * Starts it and ends it after so many pages of this life, and some milliseconds more. What `freeze` names is stopped
+   * before, so that it cannot end by itself.
+   */
+  async untilStopped(
+    stop: Stop,
+    [pages, ms]: readonly [pages: number, ms: number],
+    freeze: () => readonly number[] = () => [],
+  ): Promise<Program> {
+    this.kills++
+    const earlier = this.scripts()
+    const program = this.start()
+    const seen = <T>(what: string, look: () => T): Promise<NonNullable<T>> =>
+      until(what, () => {
+        assert.ok(program.isAlive, program.output)
+        return look()
+      })
+    const script = await seen('a new copy', () =>
+      this.scripts().find((pid) => !earlier.includes(pid)),
+    )
+    const wanted = this.#site.answered + pages
+    await seen(`${pages} pages more`, () => this.#site.answered >= wanted)
+    await sleep(ms)
+    for (const pid of freeze()) kill(pid, 'SIGSTOP')
+    await this.#end(stop, program, script)
+    return program
+  }
+
+  async #end(stop: Stop, program: Program, script: number): Promise<void> {
+    switch (stop) {
+      case 'SIGTERM to unstuck':
+        program.signal('SIGTERM')
+        assert.equal(await program.end(), 75, program.output)
+        return
+      case 'SIGTERM to the script':
+        kill(script, 'SIGTERM')
+        assert.equal(await program.end(), 75, program.output)
+        return
+      case 'kill -9 of the script':
+        kill(script, 'SIGKILL')
+        assert.equal(await program.end(), 137, program.output)
+        return
+      case 'kill -9 of unstuck and guardian':
+        kill(await guardianOf(program), 'SIGKILL')
+        program.signal('SIGKILL')
+        await program.end()
+        return
+      case 'kill -9 of unstuck':
+        program.signal('SIGKILL')
+        await program.end()
+    }
+  }
+
+  /** The last life: it finishes, and everything is there once. */
+  async finish(pages: number): Promise<Program> {
+    const program = this.start()
+    assert.equal(await program.end(), 0, program.output)
+    await this.#stage.assertNobodyLeft()
+    assert.deepEqual(await this.#saved(), this.#site.all.sort())
+    const run = await this.#stage.run('shop')
+    const { items } = await (await this.#stage.store()).targets(run.id, { limit: 10 })
+    assert.deepEqual(
+      items.map(({ status, page, next }) => ({ status, page, next })),
+      [{ status: 'done', page: pages, next: null }],
+    )
+    assert.deepEqual([run.status, run.counts.pages], ['succeeded', pages])
+    assert.equal(this.copiesMax, 1)
+    return program
+  }
+
+  /** From the command line, one line an item. */
+  async #saved(): Promise<string[]> {
+    const { stdout } = await unstuck(['items', 'shop', '--format', 'jsonl'], {
+      cwd: this.#stage.folder,
+      env: { UNSTUCK_DB: this.#stage.database.url },
+    })
+    const lines = stdout.trim().split('\n')
+    return lines
+      .map((line) => JSON.parse(line) as { url: string; data: { name: string } })
+      .map(({ url, data }) => `${url} ${data.name}`)
+      .sort()
+  }
+}
+
+describe('examples of wrapped commands', { concurrency: 2 }, () => {
+  for (const engine of ENGINES) {
+    const rounds = engine.name === 'sqlite' ? 2 : 1
+    test(
+      `crawl.py on ${engine.name}: killed at random in every way, it finishes with each item once`,
+      {
+        skip: noPython,
+      },
+      async (t) => {
+        t.diagnostic(`UNSTUCK_EXAMPLES_SEED=${SEED}`)
+        const dice = makeDice(SEED)
+        const pages = 15 * rounds + 5
+        await using stage = await Stage.set(engine)
+        await using site = await Site.open(pages)
+        const lives = new Lives(stage, site, [PYTHON, example('python/crawl.py')])
+
+        for (let round = 0; round < rounds; round++) {
+          for (const stop of shuffled(KILLS, () => dice.next())) {
+            // Two at least: then the first is saved, and no death is one without progress.
+            const moment = [Math.floor(2 + dice.next() * 3), dice.next() * PAGE_TAKES_MS] as const
+            const isFrozen = stop === 'kill -9 of unstuck and guardian'
+            await lives.untilStopped(stop, moment, () => (isFrozen ? lives.scripts() : []))
+          }
+        }
+        await lives.finish(pages)
+
+        assert.equal(site.atOnceMax, 1)
+        // Only the page in hand is asked for again.
+        assert.ok(site.asked <= pages + lives.kills, `asked for ${site.asked} pages`)
+      },
+    )
+  }
+
+  test(
+    'crawl.py: a stop lets the page in hand finish, and nothing is asked for twice',
+    {
+      skip: noPython,
+    },
+    async () => {
+      const pages = 24
+      await using stage = await Stage.set(sqliteEngine)
+      await using site = await Site.open(pages)
+      const lives = new Lives(stage, site, [PYTHON, example('python/crawl.py')])
+
+      const stopped = await lives.untilStopped('SIGTERM to unstuck', [2, 0])
+      assert.match(stopped.output, /stopped by SIGTERM; exit code 75\. The next start goes on/)
+      // Some process managers tell every process there is: that must not look like the end of all pages.
+      await lives.untilStopped('SIGTERM to the script', [2, 0])
+      assert.equal((await stage.run('shop')).status, 'interrupted')
+      const last = await lives.finish(pages)
+
+      assert.match(last.output, /going on after page \d/)
+      assert.equal(site.asked, pages)
+    },
+  )
+
+  test(
+    'crawl.py: who died between the last page and the finish is finished by the next, without a page',
+    {
+      skip: noPython,
+    },
+    async () => {
+      await using stage = await Stage.set(sqliteEngine)
+      await using site = await Site.open(1)
+      const body = JSON.stringify({ page: 1, items: [], next: null })
+      const dying = `
+      const headers = { authorization: 'Bearer ' + process.env.UNSTUCK_TOKEN, 'content-type': 'application/json' }
+      await fetch(process.env.UNSTUCK_URL + '/checkpoint', { method: 'POST', headers, body: '${body}' })
+      process.kill(process.pid, 'SIGKILL')
+    `
+      const first = stage.unstuck('run', 'shop', '--', process.execPath, '-e', dying)
+      assert.equal(await first.end(), 137, first.output)
+      const second = new Lives(stage, site, [PYTHON, example('python/crawl.py')]).start()
+
+      assert.equal(await second.end(), 0, second.output)
+      assert.deepEqual([(await stage.run('shop')).status, site.asked], ['succeeded', 0])
+    },
+  )
+
+  test(
+    'plain.py: one copy, restarts, history and output, without a word of Unstuck in it',
+    {
+      skip: noPython,
+    },
+    async () => {
+      await using stage = await Stage.set(sqliteEngine)
+      await using site = await Site.open(12)
+      site.hold(3)
+      const lives = new Lives(stage, site, [PYTHON, example('python/plain.py')])
+      const command = ['--', PYTHON, example('python/plain.py'), site.first]
+      const restarts = ['--restart', 'on-failure', '--restart-delay', '100ms']
+      const program = stage.unstuck('run', 'shop', ...restarts, ...command)
+      await program.says('page 2')
+
+      const second = stage.unstuck('run', 'shop', ...command)
+      assert.equal(await second.end(), 5, second.output)
+      kill(lives.scripts()[0]!, 'SIGKILL')
+      site.letGo()
+      assert.equal(await program.end(), 0, program.output)
+      await stage.assertNobodyLeft()
+
+      assert.match(program.output, /failed \(killed \(SIGKILL\) by someone else.*starts again in/)
+      const run = await stage.run('shop')
+      assert.deepEqual([run.status, run.resumes, run.artifacts], ['succeeded', 1, 1])
+      const folder = join(dirname(stage.database.url.slice('sqlite:'.length)), 'runs', run.id)
+      const lines = readFileSync(join(folder, 'output', 'items.jsonl'), 'utf8')
+        .trim()
+        .split('\n')
+      const items = lines.map((line) => JSON.parse(line) as { url: string; name: string })
+      assert.deepEqual(
+        items.map(({ url, name }) => `${url} ${name}`),
+        site.all,
+      )
+      const { stdout } = await unstuck(['logs', 'shop', '--lines', 'all'], {
+        cwd: stage.folder,
+        env: { UNSTUCK_DB: stage.database.url },
+      })
+      assert.match(stdout, /attempt 1: [^]* out page 1\n[^]*attempt 2: [^]* out page 12\n/)
+      assert.equal(site.atOnceMax, 1)
+    },
+  )
+
+  test(
+    'crontab: of two that start at the same moment one runs, and the other ends with 0',
+    {
+      skip: hasProgram('curl') ? false : 'there is no curl on this machine',
+    },
+    async (t) => {
+      using project = emptyProject('scraper')
+      const { path } = project
+      mkdirSync(join(path, 'node_modules', '.bin'))
+      symlinkSync('../unstuck/bin/unstuck.js', join(path, 'node_modules', '.bin', 'unstuck'))
+      let asked = 0
+      const answers: (() => void)[] = []
+      const shop = createServer((_, response) => {
+        asked++
+        answers.push(() => response.end('{"nut": 3}'))
+      })
+      shop.listen(0, '127.0.0.1')
+      await once(shop, 'listening')
+      t.after(() => {
+        shop.closeAllConnections()
+        shop.close()
+      })
+      const PRICES = `http://127.0.0.1:${(shop.address() as AddressInfo).port}/prices.json`
+      const { settings, line } = readCrontab(readFileSync(example('cron/crontab'), 'utf8'))
+      assert.match(settings['PATH']!, /^\/usr\/local\/bin:/)
+      // What cron gives a command, and the settings of the file with this machine's own values.
+      const PATH = settings['PATH']!.replace('/usr/local/bin', dirname(process.execPath))
+      const env = { HOME: path, LOGNAME: 'me', SHELL: '/bin/sh', PATH, PROJECT: path, PRICES }
+      assert.deepEqual(Object.keys(settings).sort(), ['PATH', 'PRICES', 'PROJECT'])
+      const start = (): Promise<number | null> => {
+        const child = spawn('/bin/sh', ['-c', line], {
+          cwd: '/',
+          env,
+          detached: true,
+          stdio: 'ignore',
+        })
+        return new Promise((resolve) => child.once('exit', (code) => resolve(code)))
+      }
+
+      const both = [start(), start()]
+      const said = (): string => readFileSync(join(path, '.unstuck', 'cron.log'), 'utf8')
+      assert.equal(await Promise.race(both), 0, said())
+      await until('the one that runs', () => asked > 0)
+      assert.match(said(), /skipped: prices is already running/)
+      for (const answer of answers) answer()
+      assert.deepEqual(await Promise.all(both), [0, 0], said())
+
+      assert.equal(asked, 1)
+      const [saved, ...more] = globSync('.unstuck/runs/*/output/prices.json', { cwd: path })
+      assert.deepEqual([readFileSync(join(path, saved!), 'utf8'), more], ['{"nut": 3}', []])
+    },
+  )
+
+  test(
+    'scrape.ts: no browser is left after any kind of stop, and each page is there once',
+    {
+      skip: noChromium,
+    },
+    async () => {
+      const pages = 22
+      await using stage = await Stage.set(sqliteEngine)
+      await using site = await Site.open(pages)
+      const browser = await chromium()
+      const CHROME_PATH = ownCopy(browser.executable, stage.folder)
+      const env = { ...browser.env, CHROME_PATH, TMPDIR: stage.folder }
+      const lives = new Lives(stage, site, [process.execPath, example('playwright/scrape.ts')], env)
+      const browsers = (): number[] => processesOf(CHROME_PATH)
+      // When the test fails: they have overwritten their environment, and nobody else would find them.
+      using _ended = { [Symbol.dispose]: () => browsers().forEach((pid) => kill(pid, 'SIGKILL')) }
+
+      await lives.untilStopped('SIGTERM to unstuck', [2, 0], () => {
+        assert.ok(browsers().length > 3)
+        return []
+      })
+      assert.deepEqual(browsers(), [])
+      // A browser ends by itself when its script is gone. A frozen one does not: it must be ended.
+      await lives.untilStopped('kill -9 of the script', [2, 0], browsers)
+      assert.deepEqual(browsers(), [])
+      const everything = (): number[] => [...lives.scripts(), ...browsers()]
+      await lives.untilStopped('kill -9 of unstuck', [2, 0], everything)
+      await until('no browser left', () => browsers().length === 0)
+      let frozen: number[] = []
+      await lives.untilStopped('kill -9 of unstuck and guardian', [2, 0], () => {
+        frozen = everything()
+        return frozen
+      })
+      assert.deepEqual(frozen.filter(isAlive), frozen)
+      let leftBeside: number[] | null = null
+      const { onAsked } = site
+      site.onAsked = () => {
+        onAsked()
+        leftBeside ??= frozen.filter(isAlive)
+      }
+      const last = await lives.finish(pages)
+
+      assert.deepEqual([leftBeside, browsers()], [[], []])
+      assert.match(last.output, /ended \d+ processes that an earlier copy had left/)
+      assert.equal(site.atOnceMax, 1)
+      assert.ok(site.asked <= pages + lives.kills, `asked for ${site.asked} pages`)
+    },
+  )
+
+  test('a command that has finished its run is let be, however late a beat still misses it', async () => {
+    await using stage = await Stage.set(sqliteEngine)
+    const script = stage.module(
+      'finish.ts',
+      `
+        mark('there')
+        await opened('finish')
+        const headers = { authorization: 'Bearer ' + process.env.UNSTUCK_TOKEN }
+        await fetch(process.env.UNSTUCK_URL + '/finish', { method: 'POST', headers })
+        mark('finished')
+        await opened('end')
+      `,
+    )
+    const program = stage.unstuck('run', 'shop', '--', process.execPath, script)
+    await stage.marked('there')
+    const guardian = await guardianOf(program)
+
+    // It wakes up when its next beat is due, and hears only afterwards that there is nothing left to beat for.
+    kill(guardian, 'SIGSTOP')
+    stage.open('finish')
+    await stage.marked('finished')
+    await sleep(1_100)
+    kill(guardian, 'SIGCONT')
+    await sleep(500)
+    stage.open('end')
+
+    assert.equal(await program.end(), 0, program.output)
+    assert.match(program.output, /finished; exit code 0/)
+  })
+})
+
+const KILLS: readonly Stop[] = [
+  'kill -9 of the script',
+  'kill -9 of unstuck',
+  'kill -9 of unstuck and guardian',
+]
+
+function shuffled<T>(all: readonly T[], random: () => number): T[] {
+  return all
+    .map((one) => ({ one, at: random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ one }) => one)
+}
+
+/** The settings of a crontab and its one line without the time, as cron would hand it to the shell. */
+function readCrontab(text: string): { settings: Record<string, string>; line: string } {
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  const settings = lines.flatMap((line) => [...(/^([A-Z]+)=(.*)$/.exec(line) ?? [])].slice(1))
+  const jobs = lines.flatMap((line) => /^(?:[\d*/,-]+ +){5}(.+)$/.exec(line)?.[1] ?? [])
+  assert.equal(jobs.length, 1)
+  assert.doesNotMatch(jobs[0]!, /%/)
+  const pairs = settings.flatMap((name, n) => (n % 2 === 0 ? [[name, settings[n + 1]!]] : []))
+  return { settings: Object.fromEntries(pairs) as Record<string, string>, line: jobs[0]! }
+}
+
+function hasProgram(name: string): boolean {
+  return spawnSync(name, ['--version']).status === 0
+}
+
+/** The same program under a name of its own, so that its processes are told from those of other tests. */
+function ownCopy(program: string, folder: string): string {
+  const own = join(folder, 'chromium')
+  try {
+    linkSync(program, own)
+  } catch {
+    // Another file system.
+    copyFileSync(program, own)
+  }
+  return own
+}
+
+function argumentsOf(pid: number): string[] {
+  return read(() => readFileSync(`/proc/${pid}/cmdline`, 'latin1')).split('\0')
+}
+
+/** By the file that they execute: no process can change that. */
+function processesOf(program: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => read(() => readlinkSync(`/proc/${pid}/exe`)) === program)
+}
+
+function isAlive(pid: number): boolean {
+  return /^\d+ \(.*\) [^ZX] /s.test(read(() => readFileSync(`/proc/${pid}/stat`, 'latin1')))
+}
+
+function read(look: () => string): string {
+  try {
+    return look()
+  } catch {
+    return ''
+  }
+}
