@@ -59,6 +59,8 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
       'dist/index.js',
       'dist/index.d.ts',
       'dist/runtime/caretaker-thread.js',
+      'dist/runtime/command/guardian-process.js',
+      'docs/run-api.openapi.json',
     ]) {
       assert.ok(files.includes(`package/${file}`), `${file} is missing`)
     }
@@ -130,6 +132,15 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
     ok(await run(process.execPath, ['nightly.ts'], env))
     const [last] = await runs(env)
     assert.deepEqual([last?.['status'], last?.['extracted']], ['succeeded', 40])
+  })
+
+  test('any command can be wrapped there', async () => {
+    const env = { UNSTUCK_DB: `sqlite:${join(folder, 'wrapped.db')}` }
+    const script =
+      'fetch(process.env.UNSTUCK_URL + "/finish", { method: "POST", headers: { authorization: "Bearer " + process.env.UNSTUCK_TOKEN } })'
+    ok(await unstuck(['run', 'portal', '--', process.execPath, '-e', script], env))
+    const [last] = await runs(env)
+    assert.deepEqual([last?.['source'], last?.['status']], ['portal', 'succeeded'])
   })
 
   test('the demo runs there: kill -9, a deploy, a zombie, and nothing lost or doubled', async () => {

@@ -88,19 +88,29 @@ test('a command that brings a file each time is never parked, however often it d
   assert.equal((await stage.run('portal')).counts.targets.parked, 0)
 })
 
-test('the first file is progress at once: all killed -9 right after it, the run is resumed and not tried anew', async () => {
+test('the first file is progress, kept long before the next look: all killed -9 right after it, the run is resumed', async () => {
   await using stage = await Stage.set(sqlite!)
-  const script = 'sleep 0.3; echo x > $UNSTUCK_OUTPUT_DIR/a; echo written; sleep 60'
-  const program = stage.unstuck('run', 'portal', ...bash(script))
-  await program.says('] written')
-  const guardian = await guardianOf(program)
-  await until('it is kept', async () => (await stage.run('portal')).artifacts === 1, 800)
-  kill(guardian, 'SIGKILL')
-  program.signal('SIGKILL')
-  const { id } = await stage.run('portal')
-  const again = await ended(stage, ...bash('ls $UNSTUCK_OUTPUT_DIR; echo "resume $UNSTUCK_RESUME"'))
-  assert.match(again.output, /\] a\n[^]*resume 1/)
-  assert.equal((await stage.run('portal')).id, id)
+  const script = 'sleep 0.1; echo x > $UNSTUCK_OUTPUT_DIR/a; echo written; sleep 60'
+  // On a busy machine a moment can be missed; the look of every second would miss them all.
+  for (let tries = 1; ; tries++) {
+    const source = `portal-${tries}`
+    const program = stage.unstuck('run', source, ...bash(script))
+    await program.says('] written')
+    const guardian = await guardianOf(program)
+    const isKept = async (): Promise<boolean> => (await stage.run(source)).artifacts === 1
+    const kept = await until('it is kept', isKept, 500).catch(() => false)
+    kill(guardian, 'SIGKILL')
+    program.signal('SIGKILL')
+    await program.end()
+    if (!kept && tries < 5) continue
+    const { id } = await stage.run(source)
+    const look = bash('ls $UNSTUCK_OUTPUT_DIR; echo "resume $UNSTUCK_RESUME"')
+    const again = stage.unstuck('run', source, ...look)
+    assert.equal(await again.end(), 0)
+    assert.match(again.output, /\] a\n[^]*resume 1/)
+    assert.equal((await stage.run(source)).id, id)
+    return
+  }
 })
 
 test('a run whose command dies again and again without progress is parked', async () => {
