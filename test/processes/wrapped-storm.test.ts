@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { randomFrom } from '../crash/random.ts'
 import { ENGINES, kill, Stage, until, type Program } from './harness.ts'
-import { guardianNow, lives, overlaps, ticker, ticks } from './wrapped.ts'
+import { guardianNow, lastCopy, overlaps, ticker, ticks } from './wrapped.ts'
 
 /** Together 200, and more when asked for: `UNSTUCK_STORM_CYCLES=1000 npm run unit test/processes/wrapped-storm.test.ts`. */
 const CYCLES = { sqlite: 140, postgres: 60 }
@@ -42,32 +43,33 @@ for (const engine of ENGINES) {
   const cycles = Number(process.env['UNSTUCK_STORM_CYCLES'] ?? CYCLES[engine.name])
   test(`${cycles} rapid starts, stops and kills on ${engine.name}: never two copies at once, nobody left (P10, P13)`, async (t) => {
     t.diagnostic(`UNSTUCK_STORM_SEED=${SEED}`)
-    const random = numbers(SEED)
+    const random = randomFrom(SEED)
     await using stage = await Stage.set(engine)
     const pair = new Pair(stage)
-    for (let seen = ''; lives(ticks(stage)).length < cycles;) {
+    const seen = new Set<string>()
+    while (seen.size < cycles) {
       const copy = await until('a new copy at work', () => {
         pair.fill()
-        const last = ticks(stage).at(-1)?.copy
-        return last !== undefined && last !== seen ? last : null
+        const last = lastCopy(stage)
+        return last !== null && !seen.has(last) ? last : null
       })
-      seen = copy
-      await sleep(random() * 60)
+      seen.add(copy)
+      await sleep(random.between(0, 60))
       const [one, other] = pair.fill()
-      const program = random() < 0.5 ? one! : other!
-      const kind = random()
+      const program = random.pick([one!, other!])
+      const kind = random.between(1, 100)
       // Most often the command alone, which costs least; else Unstuck in every way that it can end.
-      if (kind < 0.6) kill(Number(copy), 'SIGKILL')
-      else if (kind < 0.7) program.signal('SIGTERM')
-      else if (kind < 0.8) program.signal('SIGKILL')
+      if (kind <= 60) kill(Number(copy), 'SIGKILL')
+      else if (kind <= 70) program.signal('SIGTERM')
+      else if (kind <= 80) program.signal('SIGKILL')
       else {
         const guardian = guardianNow(program)
         if (guardian !== undefined) kill(guardian, 'SIGKILL')
-        if (kind > 0.9) program.signal('SIGKILL')
+        if (kind > 90) program.signal('SIGKILL')
       }
       pair.fill()
       // It was the one that waited, or is dying slowly: the copy at work is ended then, so that there is a next one.
-      if (kind >= 0.6) setTimeout(() => kill(Number(copy), 'SIGKILL'), 30)
+      if (kind > 60) setTimeout(() => kill(Number(copy), 'SIGKILL'), 30)
     }
     await pair.stop()
     await stage.assertNobodyLeft()
@@ -75,13 +77,4 @@ for (const engine of ENGINES) {
     assert.deepEqual(overlaps(all), [])
     assert.ok(all.some(({ who }) => who === 'grandchild'))
   })
-}
-
-/** The same numbers from the same seed, between 0 and 1. */
-function numbers(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return state / 2 ** 32
-  }
 }

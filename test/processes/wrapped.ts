@@ -1,4 +1,12 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Program, Stage } from './harness.ts'
 import { until } from './harness.ts'
@@ -40,6 +48,23 @@ export function ticks(stage: Stage): Tick[] {
       const [copy = '', who = '', at = ''] = line.split(' ')
       return { copy, who, at: Number(at.replace('.', '')) }
     })
+}
+
+/** Whose tick was the last; null before the first. */
+export function lastCopy(stage: Stage): string | null {
+  try {
+    const file = openSync(join(stage.folder, 'ticks'), 'r')
+    try {
+      const tail = Buffer.alloc(200)
+      const from = Math.max(0, fstatSync(file).size - tail.length)
+      const lines = tail.toString('utf8', 0, readSync(file, tail, 0, tail.length, from)).split('\n')
+      return lines.at(-2)?.split(' ', 1)[0] ?? null
+    } finally {
+      closeSync(file)
+    }
+  } catch {
+    return null
+  }
 }
 
 /** From the first tick of each copy, leader or grandchild, to its last; in the order they began. */
