@@ -45,7 +45,7 @@ const JOURNAL_BEAT_EVERY_MS = 10_000
 
 /**
  * Keeps a worker's signs of life and looks after the dead: it holds the presence, beats, and sweeps when it is its
- * turn. It runs on a thread of its own, so that a long page or a busy event loop never looks like death.
+ * turn. It runs on a thread of its own or in the guardian, so that a long page or a busy event loop never looks like death.
  */
 export class Caretaker {
   readonly #store: Store

@@ -11,6 +11,7 @@ import { REAL_CLOCK, type Clock } from './clock.ts'
 import { endTree } from './command/end-tree.ts'
 import { signalAll } from './command/tree.ts'
 import { listen } from './recovery.ts'
+import { isProven } from './sweep.ts'
 
 /** A guard, whoever has it, and what that means for whoever wants it. */
 export type SeenGuard = {
@@ -22,7 +23,8 @@ export type SeenGuard = {
 /** Looks at who has it. Missing heartbeats are believed only after listening for two of them: an outage may just be over. */
 export async function lookAtGuard(store: Store, guard: Guard): Promise<SeenGuard> {
   let seen = await look(store, guard)
-  if (seen.holder && seen.advice.action === 'end-tree') {
+  const isTaken = seen.advice.action === 'end-tree' || seen.advice.action === 'take'
+  if (seen.holder && isTaken && !isProven(seen.holder.evidence)) {
     await listen(store)
     seen = await look(store, guard)
   }
@@ -46,6 +48,8 @@ export type TakeOptions = {
   /** Somebody has it: throws, or resolves when it is worth asking again. */
   readonly onBusy: (seen: SeenGuard) => Promise<void>
   readonly log: (message: string) => void
+  /** The process that holds it for the asker: not to be taken for a part of an earlier copy. */
+  readonly spare?: number | undefined
   readonly clock?: Clock
 }
 
@@ -59,11 +63,12 @@ const ORPHAN_GRACE_MS = 5_000
 export async function takeSource(
   store: Store,
   request: Omit<HoldSource, 'instead'>,
-  { onBusy, log, clock = REAL_CLOCK }: TakeOptions,
+  options: TakeOptions,
 ): Promise<Guard> {
+  const { onBusy, log } = options
   for (;;) {
     const guard = await store.holdSource(request)
-    if (guard.worker === request.worker) return cleared(guard, request, log, clock)
+    if (guard.worker === request.worker) return cleared(guard, request, options)
     const seen = await lookAtGuard(store, guard)
     const { advice, holder } = seen
     if (advice.action !== 'take' && advice.action !== 'end-tree') {
@@ -75,18 +80,17 @@ export async function takeSource(
     if (taken.worker !== request.worker) continue
     log(`took over ${request.source}: ${advice.because}`)
     if (advice.action === 'end-tree' && holder) endHolder(holder.worker)
-    return cleared(taken, request, log, clock)
+    return cleared(taken, request, options)
   }
 }
 
 async function cleared(
   guard: Guard,
   { killTimeoutMs }: Pick<HoldSource, 'killTimeoutMs'>,
-  log: (message: string) => void,
-  clock: Clock,
+  { log, spare, clock = REAL_CLOCK }: TakeOptions,
 ): Promise<Guard> {
   const killed = await endTree(
-    { cookie: guard.cookie },
+    { cookie: guard.cookie, spare },
     {
       killTimeoutMs: Math.min(killTimeoutMs, ORPHAN_GRACE_MS),
       clock,

@@ -166,7 +166,7 @@ export class RunHandle {
     this.#inVain.abort(this.#ended)
     this.#onEnd()
     this.#valueOf(outcome)
-    await whenAvailable(() => this.#store.settle(this.id), NEVER)
+    await whenAvailable(() => this.#store.settle(this.id))
   }
 
   #patiently<T>(call: () => Promise<T>): Promise<T> {
@@ -196,5 +196,3 @@ export class RunHandle {
     return { target, epoch, claimId, worker }
   }
 }
-
-const NEVER = new AbortController().signal

@@ -51,7 +51,7 @@ const PATIENCE_MAX_MS = 1_000
  */
 export async function whenAvailable<T>(
   call: () => Promise<T>,
-  giveUp: AbortSignal,
+  giveUp?: AbortSignal,
   onTrouble: (error: StoreUnavailable) => void = () => {},
 ): Promise<T> {
   for (let pauseMs = PATIENCE_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, PATIENCE_MAX_MS)) {
@@ -59,10 +59,10 @@ export async function whenAvailable<T>(
       return await call()
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
-      giveUp.throwIfAborted()
+      giveUp?.throwIfAborted()
       onTrouble(error)
       await new Promise<void>((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())))
-      giveUp.throwIfAborted()
+      giveUp?.throwIfAborted()
     }
   }
 }

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startServer, type TestServer } from '../../src/testing/postgres.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { ENGINES, kill, Stage, until } from './harness.ts'
+import { guardianOf } from './wrapped.ts'
 
 const HEARTBEAT_MS = 400
 const LEASE_MS = 4_000
@@ -107,6 +108,8 @@ describe(
       await server.stop()
       stage.open('go')
       await program.says('] posting')
+      // A guardian that dies meanwhile can be replaced only when the database is back.
+      kill(await guardianOf(waiting), 'SIGKILL')
       await sleep(AWAY_MS)
       assert.ok(program.isAlive)
       await server.start()

@@ -79,6 +79,34 @@ test('the source is held between two cycles too, and a queued run is taken by th
   assert.equal(await stage.unstuck('run', 'portal', '--', 'true').end(), 0)
 })
 
+test('with a timetable the source is held from the start; a stop before its time leaves nothing undone', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const program = stage.unstuck('run', 'portal', '--cron', '0 0 1 1 *', '--', 'true')
+  await program.says('first run in')
+  assert.equal(await stage.unstuck('run', 'portal', '--', 'true').end(), 5)
+  assert.equal(await stage.unstuck('check', 'portal').end(), 5)
+  program.signal('SIGTERM')
+  assert.equal(await program.end(), 0)
+})
+
+test('stopped while it waits for a program of one’s own: exit 75', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const own = stage.module(
+    'own.ts',
+    `const unstuck = await open({ db: process.env.UNSTUCK_DB })
+     await unstuck.begin('portal')
+     mark('begun')
+     await opened('never')`,
+  )
+  stage.start([own])
+  await stage.marked('begun')
+  const waiting = stage.unstuck('run', 'portal', '--if-running', 'wait', '--', 'true')
+  await waiting.says('waiting: portal is already running')
+  waiting.signal('SIGTERM')
+  assert.equal(await waiting.end(), 75, waiting.output)
+  assert.doesNotMatch(waiting.output, /E_UNEXPECTED/)
+})
+
 test('killed -9: the guardian ends the tree, and a new copy waits for that, whatever it was told (P13)', async () => {
   await using stage = await Stage.set(sqlite!)
   const command = ticker(stage)

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Execution } from '../../src/model/execution.ts'
 import type { Run } from '../../src/model/run.ts'
 import { CLI, ENGINES, kill, Stage, until, type Program } from './harness.ts'
@@ -151,6 +152,37 @@ test('SIGTERM: the command ends its page, the run is handed back, exit 75; the s
   deaf.signal('SIGINT')
   assert.equal(await deaf.end(), 75)
   await stage.assertNobodyLeft()
+})
+
+test('stopped before a restart: exit 75 while something is left', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const script = 'echo x > $UNSTUCK_OUTPUT_DIR/a; exit 3'
+  const program = stage.unstuck('run', 'portal', '--restart', 'on-failure', ...bash(script))
+  await program.says('starts again in 10 s')
+  program.signal('SIGTERM')
+  assert.equal(await program.end(), 75)
+  assert.equal((await stage.run('portal')).status, 'interrupted')
+})
+
+test('what has ended with 0 has succeeded, also when it is stopped while what it left behind is being ended', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const script = '(trap "" TERM; echo up; sleep 60) & sleep 0.3; echo bye'
+  const program = stage.unstuck('run', 'portal', '--kill-timeout', '2s', ...bash(script))
+  await program.says('] bye')
+  await sleep(300)
+  program.signal('SIGTERM')
+  assert.equal(await program.end(), 0)
+  assert.equal((await stage.run('portal')).status, 'succeeded')
+  await stage.assertNobodyLeft()
+})
+
+test('a run that could not be started for another reason is handed back, not left running', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const folder = dirname(stage.database.url.slice('sqlite:'.length))
+  writeFileSync(join(folder, 'runs'), 'a file where a folder belongs')
+  assert.equal((await ended(stage, '--', 'true')).code, 1)
+  const run = await stage.run('portal')
+  assert.deepEqual([run.status, run.counts.targets.in_progress], ['interrupted', 0])
 })
 
 test('a process manager that held a channel and is gone is a stop as well', async () => {

@@ -20,15 +20,15 @@ export async function settleCrash(
   because: string,
 ): Promise<void> {
   for (let tries = 1; tries <= TRIES; tries++) {
-    const held = await whenAvailable(() => find(store, claim), NEVER)
+    const held = await whenAvailable(() => find(store, claim))
     // Somebody else has it already, or it was cancelled.
     if (!held) break
     if (!hasProgress(held.run)) return handle.fail(because)
-    const isApplied = await whenAvailable(() => judge(store, actor, held, because), NEVER)
+    const isApplied = await whenAvailable(() => judge(store, actor, held, because))
     if (isApplied) break
     // Its worker has beaten since: the judgement was made a moment too early.
   }
-  await whenAvailable(() => store.settle(handle.id, true), NEVER)
+  await whenAvailable(() => store.settle(handle.id, true))
 }
 
 async function find(store: Store, claim: Claim): Promise<Held | undefined> {
@@ -47,5 +47,3 @@ async function judge(store: Store, actor: string, held: Held, because: string): 
   const [applied] = await store.applyJudgements([judgement], actor)
   return applied === true
 }
-
-const NEVER = new AbortController().signal

@@ -17,15 +17,18 @@ export class CurrentRunner {
     return this.#latest?.guardian.life.canClaim() ?? true
   }
 
-  /** One that can work. Those who ask at the same moment get the same. */
+  /** One that can work. Those who ask at the same moment get the same. Throws a failure that another would share. */
   async get(): Promise<CommandRunner> {
-    const current = (this.#current ??= this.#start())
-    const runner = await current
-    if (!runner.failure) return runner
-    if (this.#current === current) {
-      this.#log(`${runner.failure.message} A new guardian takes its place.`)
-      this.#current = this.#start()
-      await close(runner)
+    const asked = (this.#current ??= this.#next(null))
+    try {
+      const runner = await asked
+      if (!runner.failure) return runner
+      if (runner.isOutdated) throw runner.failure
+      if (this.#current === asked) this.#current = this.#next(runner)
+    } catch (error) {
+      // Whoever asks next tries again.
+      if (this.#current === asked) this.#current = null
+      throw error
     }
     return this.get()
   }
@@ -34,25 +37,22 @@ export class CurrentRunner {
   async stop(): Promise<void> {
     const runner = await this.#current?.catch(() => null)
     this.#current = null
-    if (runner) await close(runner)
+    await runner?.close()
   }
 
-  async #start(): Promise<CommandRunner> {
-    const options = await this.#make()
-    const runner = new CommandRunner(options)
+  async #next(lost: CommandRunner | null): Promise<CommandRunner> {
+    if (lost) {
+      this.#log(`${lost.failure?.message} A new guardian takes its place.`)
+      await lost.close()
+    }
+    const runner = new CommandRunner(await this.#make())
     try {
       await runner.start()
-      this.#latest = runner
-      return runner
     } catch (error) {
-      this.#current = null
-      await close(runner)
+      await runner.close()
       throw error
     }
+    this.#latest = runner
+    return runner
   }
-}
-
-async function close(runner: CommandRunner): Promise<void> {
-  await runner.stop()
-  await runner.options.store.close()
 }

@@ -44,6 +44,7 @@ export type CycleOptions = {
   readonly onReady?: (run: RunId) => void
 }
 
+const WATCH_GUARD_MS = 2_000
 const MEASURE_EVERY_MS = 1_000
 const MEASURE_SELDOM_MS = 5_000
 
@@ -67,11 +68,16 @@ export async function runCycle(runner: CommandRunner, options: CycleOptions): Pr
     },
     onCancelled: () => cycle.stop({ why: 'cancelled' }),
     onOrphaned: () => cycle.stop({ why: 'guardian-lost' }, true),
+    onOutdated: () => cycle.stop({ why: 'asked', by: 'a newer schema of the database' }),
   })
   if (runner.failure) cycle.stop({ why: 'guardian-lost' }, true)
   try {
     log(`run ${shortId(before.id)} of ${source} ${resumed ? 'goes on' : 'starts'}`)
     return await cycle.run(claimed)
+  } catch (error) {
+    // Nothing of it runs: what was begun is handed back, so that it is not taken for a crash.
+    await handle.release().catch(() => {})
+    throw error
   } finally {
     runner.claims.delete(claimed.claimId)
     life.ended(claimed.claimId)
@@ -88,6 +94,7 @@ class Cycle {
   #stop: StopReason | null = null
   #said: 'finished' | 'failed' | 'again' | null = null
   #isReady = false
+  #hasExited = false
 
   constructor(runner: CommandRunner, options: CycleOptions, handle: RunHandle, before: Run) {
     this.#runner = runner
@@ -98,7 +105,8 @@ class Cycle {
 
   /** Ends the command; the first reason is the one that counts. */
   stop(reason: StopReason, now = false): void {
-    this.#stop ??= reason
+    // What ended by itself has ended so, however long it takes to end what it left behind.
+    if (!this.#hasExited) this.#stop ??= reason
     this.#charge?.end(now)
   }
 
@@ -115,33 +123,37 @@ class Cycle {
         this.#charge?.settled()
       },
     })
-    this.#note(`attempt ${this.#before.resumes + 1}: ${command.join(' ')}`)
     const execution = newId()
     const startedAt = REAL_CLOCK.now()
-    await whenAvailable(
-      async () =>
-        store.startExecution({
-          id: execution,
-          run: id,
-          worker,
-          host: hostname(),
-          command: command.map((part) => redact(part)),
-          outputDir,
-          log,
-          startedAt: await store.now(),
-          end: null,
-        }),
-      stop,
-    )
     const onStop = (): void => this.stop({ why: 'asked', by: messageOf(stop.reason) })
     const onHurry = (): void => this.#charge?.end(true)
     try {
+      this.#note(`attempt ${this.#before.resumes + 1}: ${command.join(' ')}`)
+      await whenAvailable(
+        async () =>
+          store.startExecution({
+            id: execution,
+            run: id,
+            worker,
+            host: hostname(),
+            command: command.map((part) => redact(part)),
+            outputDir,
+            log,
+            startedAt: await store.now(),
+            end: null,
+          }),
+        stop,
+      )
       this.#charge = this.#runner.guardian.run(this.#spec(execution, claim, session), {
         onMemory: (bytes) => this.#memory(bytes),
         onReady: () => this.#ready(),
+        onExit: () => {
+          this.#hasExited = true
+        },
         log: this.#runner.options.log,
       })
       this.#setLimits()
+      this.#watchGuard()
       // Asked for while the run was being begun.
       if (this.#stop) this.#charge.end(this.#stop.why === 'lease-lost')
       stop.addEventListener('abort', onStop, { once: true })
@@ -160,7 +172,7 @@ class Cycle {
         over,
       }
       const uptimeMs = REAL_CLOCK.now() - startedAt
-      return await unlessHurried(settle(this.#runner.options, settling, uptimeMs), hurry)
+      return await unlessHurried(settle(this.#runner.options, settling, uptimeMs), stop, hurry)
     } catch (error) {
       if (!(error instanceof CommandRefused)) throw error
       await recordEnd(store, execution, NEVER_STARTED, error.message)
@@ -224,8 +236,21 @@ class Cycle {
     }
   }
 
+  /** Also for longer than a timer can wait. */
   #after(ms: number, act: () => void): void {
-    this.#timers.add(setTimeout(act, Math.min(ms, TIMER_MAX_MS)))
+    const rest = ms - TIMER_MAX_MS
+    const then = rest > 0 ? () => this.#after(rest, act) : act
+    this.#timers.add(setTimeout(then, Math.min(ms, TIMER_MAX_MS)))
+  }
+
+  /** Beats say whether the run is still ours; that the source is, even after the run has ended, has to be looked at. */
+  #watchGuard(): void {
+    const { store, worker } = this.#runner.options
+    const look = async (): Promise<void> => {
+      const guard = await store.guard(this.#options.source)
+      if (guard && guard.worker !== worker) this.stop({ why: 'lease-lost' }, true)
+    }
+    this.#timers.add(setInterval(() => void look().catch(() => {}), WATCH_GUARD_MS))
   }
 
   #ready(): void {
@@ -241,7 +266,8 @@ class Cycle {
 
   /** In the run's log, while nobody else writes to it. */
   #note(text: string): void {
-    const log = new LogFile(runFolder(this.#options.base, this.#handle.id).log)
+    const { base, logBytes: maxBytes } = this.#options
+    const log = new LogFile(runFolder(base, this.#handle.id).log, { maxBytes })
     log.note(text)
     log.close()
   }

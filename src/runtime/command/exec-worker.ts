@@ -1,5 +1,11 @@
 import { decideNextCycle, NO_TRAIL, type Restarts, type Trail } from '../../decide/next-cycle.ts'
-import { AlreadyRunning, messageOf } from '../../model/errors.ts'
+import {
+  AlreadyRunning,
+  EXIT,
+  messageOf,
+  StoreUnavailable,
+  UnstuckError,
+} from '../../model/errors.ts'
 import { shortId, type RunId } from '../../model/id.ts'
 import type { Policy } from '../../model/policy.ts'
 import { inWords } from '../../model/time.ts'
@@ -10,7 +16,7 @@ import { alreadyRunning } from '../guarding.ts'
 import { CurrentRunner } from './current-runner.ts'
 import type { CycleOptions } from './cycle.ts'
 import type { CycleResult } from './settling.ts'
-import { CommandRefused } from './guardian.ts'
+import { CommandRefused, GuardianLost } from './guardian.ts'
 import type { RunnerOptions } from './runner.ts'
 
 export type ExecOptions = {
@@ -171,11 +177,13 @@ export class ExecWorker {
     } catch (error) {
       if (error instanceof AlreadyRunning) return this.#later(run, TRY_AGAIN_MS)
       // No other run would fare better: the program is not there.
-      if (error instanceof CommandRefused) this.#error = error
+      if (error instanceof CommandRefused || isOutdated(error)) this.#error = error
       log(`${source}: ${messageOf(error)}`)
+      if (error instanceof StoreUnavailable || error instanceof GuardianLost)
+        return this.#later(run, TRY_AGAIN_MS)
       this.#failed++
       if (this.#error !== null) this.stop('the command cannot be started')
-      this.#later(run, TRY_AGAIN_MS)
+      this.#later(run, Infinity)
     }
   }
 
@@ -189,12 +197,15 @@ export class ExecWorker {
       return undefined
     }
     this.#failed++
+    const said = `run ${shortId(run)} ${end.outcome} (${because})`
+    if (!result.isLeft) {
+      this.#options.log(said)
+      return undefined
+    }
     const trail = this.#tried.get(run)?.trail ?? NO_TRAIL
     const next = decideNextCycle(this.#options.restarts, end, trail, Date.now(), null)
     if (next.action === 'start') {
-      this.#options.log(
-        `run ${shortId(run)} ${end.outcome} (${because}); if it is taken up again, in ${inWords(next.inMs)}`,
-      )
+      this.#options.log(`${said}; it is taken up again in ${inWords(next.inMs)}`)
       this.#tried.set(run, { trail: next.trail, notBefore: REAL_CLOCK.now() + next.inMs })
       return undefined
     }
@@ -206,6 +217,11 @@ export class ExecWorker {
     const trail = this.#tried.get(run)?.trail ?? NO_TRAIL
     this.#tried.set(run, { trail, notBefore: REAL_CLOCK.now() + ms })
   }
+}
+
+/** Every other run would fail for it as well. */
+function isOutdated(error: unknown): boolean {
+  return error instanceof UnstuckError && error.exitCode === EXIT.schema
 }
 
 function raise(error: unknown): never {

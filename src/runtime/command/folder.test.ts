@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, statSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { UsageError } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
-import { dataFolder, isLogOf, makeRunFolder, runFolder } from './folder.ts'
+import { dataFolder, isLogOf, makeRunFolder, removeRunFolder, runFolder } from './folder.ts'
 
 const RUN = '0190c0de-0000-7000-8000-123456789abc'
 
@@ -61,4 +61,41 @@ test('a link in its place is refused', () => {
   mkdirSync(join(base.path, 'elsewhere'))
   symlinkSync(join(base.path, 'elsewhere'), join(base.path, 'runs', RUN))
   assert.throws(() => makeRunFolder(base.path, RUN), /leads somewhere else/)
+})
+
+test('its files go as a whole, and nothing else: what links in them lead to stays', async () => {
+  using base = temporaryFolder()
+  const [other, elsewhere] = [newId(), join(base.path, 'elsewhere')]
+  const { folder, outputDir, log } = makeRunFolder(base.path, RUN)
+  makeRunFolder(base.path, other)
+  mkdirSync(elsewhere)
+  for (const path of [log, join(outputDir, 'a'), join(elsewhere, 'kept')]) writeFileSync(path, 'x')
+  symlinkSync(elsewhere, join(outputDir, 'linked'))
+  symlinkSync('/nowhere', join(outputDir, 'dangling'))
+
+  assert.equal(await removeRunFolder(base.path, RUN), true)
+
+  assert.equal(existsSync(folder), false)
+  assert.deepEqual(readdirSync(elsewhere), ['kept'])
+  assert.deepEqual(readdirSync(join(base.path, 'runs')), [other])
+  assert.equal(await removeRunFolder(base.path, RUN), false)
+  await assert.rejects(removeRunFolder(base.path, '../elsewhere'), UsageError)
+})
+
+test('a link in its place is not removed, nor what it leads to', async () => {
+  using base = temporaryFolder()
+  const { folder: neighbour, log } = makeRunFolder(base.path, newId())
+  writeFileSync(log, 'x')
+  symlinkSync(neighbour, join(base.path, 'runs', RUN))
+  await assert.rejects(removeRunFolder(base.path, RUN), /leads somewhere else/)
+  assert.ok(existsSync(log))
+})
+
+test('the folder of all runs may be a link of its owner', async () => {
+  using base = temporaryFolder()
+  mkdirSync(join(base.path, 'disk'))
+  symlinkSync(join(base.path, 'disk'), join(base.path, 'runs'))
+  makeRunFolder(base.path, RUN)
+  assert.equal(await removeRunFolder(base.path, RUN), true)
+  assert.deepEqual(readdirSync(join(base.path, 'disk')), [])
 })

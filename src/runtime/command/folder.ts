@@ -1,4 +1,5 @@
 import { lstatSync, mkdirSync } from 'node:fs'
+import { realpath, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { UsageError } from '../../model/errors.ts'
 import { isId, type RunId } from '../../model/id.ts'
@@ -43,4 +44,22 @@ export function makeRunFolder(base: string, run: RunId): RunFolder {
     )
   }
   return places
+}
+
+/** Whether anything stands where the files of a run belong. */
+export function isRunFolderThere(base: string, run: RunId): boolean {
+  return lstatSync(runFolder(base, run).folder, { throwIfNoEntry: false }) !== undefined
+}
+
+/** Takes a run's files away for good. False when there are none. A link is never followed, in its place or inside. */
+export async function removeRunFolder(base: string, run: RunId): Promise<boolean> {
+  if (!isRunFolderThere(base, run)) return false
+  const { folder } = runFolder(base, run)
+  if ((await realpath(folder)) !== join(await realpath(dirname(folder)), run)) {
+    throw new UsageError(
+      `${folder} leads somewhere else: a link stands where the files of a run belong. Look at it, and remove it yourself.`,
+    )
+  }
+  await rm(folder, { recursive: true, force: true })
+  return true
 }

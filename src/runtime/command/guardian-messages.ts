@@ -45,6 +45,8 @@ export type FromGuardian = FromCaretaker | FromWard
 export type FromWard =
   | { readonly type: 'refused'; readonly id: string; readonly code: string; readonly text: string }
   | { readonly type: 'ready'; readonly id: string }
+  /** The command itself; what it started may still be there. */
+  | { readonly type: 'exited'; readonly id: string }
   /** Of all its processes together, in bytes. */
   | { readonly type: 'memory'; readonly id: string; readonly bytes: number }
   | { readonly type: 'stubborn'; readonly id: string; readonly pids: readonly number[] }

@@ -1,5 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process'
-import { UnstuckError } from '../../model/errors.ts'
+import { EXIT, UnstuckError } from '../../model/errors.ts'
 import type { CaretakerOptions } from '../caretaker.ts'
 import type { FromCaretaker } from '../caretaker-service.ts'
 import { REAL_CLOCK } from '../clock.ts'
@@ -16,6 +16,8 @@ import type {
 /** How a command is heard while it runs. */
 export type CommandHost = {
   onMemory(bytes: number): void
+  /** It has ended by itself; what it left behind is being ended. */
+  onExit(): void
   onReady(): void
   log(message: string): void
 }
@@ -40,6 +42,13 @@ export class CommandRefused extends UnstuckError {
         ? `There is no program ${JSON.stringify(command)} (or no such working folder). Check the name and the PATH; after -- comes the program itself, not a shell line.`
         : `${JSON.stringify(command)} could not be started: ${text}. Check that it may be executed.`,
     )
+  }
+}
+
+/** Nobody holds the source any more, and nobody looks after the command but us. */
+export class GuardianLost extends UnstuckError {
+  constructor(how: string) {
+    super('E_GUARDIAN', EXIT.failed, `The guardian process ${how}.`)
   }
 }
 
@@ -70,12 +79,16 @@ export class Guardian {
         tell: (message) => this.#tell(message),
         listen: (heard, ended) => {
           this.#heard = heard
-          guardian.once('error', ended)
-          guardian.once('exit', (code, signal) => {
+          const gone = (how: string): void => {
             this.#isGone = true
             this.#orphan()
             this.#ended.resolve()
-            ended(new Error(`the guardian process ended (${signal ?? `exit code ${code}`})`))
+            ended(new GuardianLost(how))
+          }
+          guardian.once('exit', (code, signal) => gone(`ended (${signal ?? `exit code ${code}`})`))
+          guardian.on('error', (error) => {
+            // One that never started has no exit either.
+            if (guardian.pid === undefined) gone(`could not be started: ${error.message}`)
           })
         },
         // It is always stopped by hand: a program that wraps a command does not just run out of things to do.
@@ -86,6 +99,10 @@ export class Guardian {
       host,
     )
     this.#tell({ type: 'begin', db, caretaker })
+  }
+
+  get pid(): number | undefined {
+    return this.#process.pid
   }
 
   run(spec: CommandSpec, host: CommandHost): Charge {
@@ -109,6 +126,7 @@ export class Guardian {
   #hear(message: FromGuardian): void {
     switch (message.type) {
       case 'refused':
+      case 'exited':
       case 'ready':
       case 'memory':
       case 'stubborn':
@@ -124,6 +142,8 @@ export class Guardian {
     if (!charge) return
     const { spec, host, over } = charge
     switch (message.type) {
+      case 'exited':
+        return host.onExit()
       case 'ready':
         return host.onReady()
       case 'memory':

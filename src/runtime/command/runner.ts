@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { UnstuckError } from '../../model/errors.ts'
+import { EXIT, type UnstuckError } from '../../model/errors.ts'
 import type { Emit } from '../../model/event.ts'
 import type { Guard } from '../../model/guard.ts'
 import type { ClaimId, WorkerId } from '../../model/id.ts'
@@ -12,6 +12,7 @@ import type { RunHandle } from '../run-handle.ts'
 import { runCycle, type CycleOptions } from './cycle.ts'
 import type { CycleResult } from './settling.ts'
 import { Guardian } from './guardian.ts'
+import { OldOutput } from './old-output.ts'
 
 /** How a command reaches its run: implemented by the HTTP API. */
 export interface Endpoint {
@@ -35,24 +36,36 @@ export type RunnerOptions = {
   readonly source: string
   readonly policy: Policy
   readonly endpoint: Endpoint
+  /** How many ended runs of each source keep their output; null: all. */
+  readonly keepOutput: number | null
   readonly actor: string
   readonly emit: Emit
   readonly log: (message: string) => void
 }
 
 /** Whoever works on a claim hears what becomes of it. */
-export type ClaimHost = { onLost(): void; onCancelled(): void; onOrphaned(): void }
+export type ClaimHost = {
+  onLost(): void
+  onCancelled(): void
+  /** The guardian died. */
+  onOrphaned(): void
+  /** The database has moved on beyond this program: it is to end politely. */
+  onOutdated(): void
+}
 
 /** Runs commands for sources, each in the guardian's care. One process, one guardian, any number of commands at once. */
 export class CommandRunner {
   readonly options: RunnerOptions
   readonly guardian: Guardian
   readonly claims = new Map<ClaimId, ClaimHost>()
+  readonly #oldOutput: OldOutput | null
   #failure: UnstuckError | null = null
+  #isClosed = false
 
   constructor(options: RunnerOptions) {
     this.options = options
-    const { db, worker, source, policy, emit } = options
+    const { db, worker, source, policy, emit, store, keepOutput: keep, log } = options
+    this.#oldOutput = keep === null ? null : new OldOutput({ store, keep, log })
     const caretaker = { worker, source, version: VERSION, ...caretaking(policy) }
     this.guardian = new Guardian(db, caretaker, policy.leaseMs, {
       emit,
@@ -61,7 +74,10 @@ export class CommandRunner {
       onRecovered: () => {},
       onFatal: (error) => {
         this.#failure = error
-        for (const host of this.claims.values()) host.onOrphaned()
+        for (const host of this.claims.values()) {
+          if (this.isOutdated) host.onOutdated()
+          else host.onOrphaned()
+        }
       },
     })
   }
@@ -69,6 +85,11 @@ export class CommandRunner {
   /** Why it can run nothing more; null while it can. */
   get failure(): UnstuckError | null {
     return this.#failure
+  }
+
+  /** It failed for a reason that any other would fail for as well. */
+  get isOutdated(): boolean {
+    return this.#failure?.exitCode === EXIT.schema
   }
 
   /** Resolves when the guardian is heard, and what was dead has been recovered. */
@@ -92,6 +113,7 @@ export class CommandRunner {
       { source, worker, killTimeoutMs, cookie },
       {
         log,
+        spare: this.guardian.pid,
         onBusy: async (seen) => {
           if (this.#failure) throw this.#failure
           await onBusy(seen)
@@ -102,16 +124,26 @@ export class CommandRunner {
     return guard
   }
 
-  cycle(options: CycleOptions): Promise<CycleResult> {
-    return runCycle(this, options)
+  async cycle(options: CycleOptions): Promise<CycleResult> {
+    const result = await runCycle(this, options)
+    const { base, source, stop } = options
+    // Who is to stop has no time for it, and who has lost the source no right to.
+    const isFree = !stop.aborted && !result.isLost && !this.#failure
+    if (isFree) await this.#oldOutput?.remove(base, source, stop)
+    return result
   }
 
   async free(source: string, gaveUp?: string): Promise<void> {
+    // What a closed one held is taken over by its evidence.
+    if (this.#isClosed) return
     const { store, worker } = this.options
     await store.freeSource({ source, worker, ...(gaveUp !== undefined && { gaveUp }) })
   }
 
-  async stop(): Promise<void> {
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
     await this.guardian.stop()
+    await this.options.store.close()
   }
 }

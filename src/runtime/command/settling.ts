@@ -20,6 +20,8 @@ export type CycleResult = {
   readonly exitCode: number
   /** Stopped on request, with work left. */
   readonly isStopped: boolean
+  /** Its run can go on. */
+  readonly isLeft: boolean
   readonly isLost: boolean
   readonly because: string
 }
@@ -44,7 +46,7 @@ export async function settle(
   const { handle, before, execution, ending, over } = settling
   await settleRun(runner, settling)
   await recordEnd(runner.store, execution, over, ending.because)
-  const after = await whenAvailable(() => runner.store.run(handle.id), NEVER)
+  const after = await whenAvailable(() => runner.store.run(handle.id))
   const isStopped = ending.run === 'release'
   const ownCode = exitCodeOf(over, constants.signals)
   return {
@@ -56,6 +58,7 @@ export async function settle(
     },
     exitCode: isStopped ? EXIT.resumable : ownCode || codeOf(after),
     isStopped,
+    isLeft: after !== null && isLive(after.status),
     isLost: ending.run === 'lost',
     because: ending.because,
   }
@@ -72,18 +75,18 @@ async function settleRun(runner: RunnerOptions, settling: Settling): Promise<voi
       case 'lost':
         return
       case 'orphan':
-        await recover(runner, { sources: [handle.source] })
+        await whenAvailable(() => recover(runner, { sources: [handle.source] }))
         return
       case 'succeed':
         await handle.succeed()
         return
       case 'release':
       case 'cancelled':
-        await whenAvailable(() => store.touch(claim, over.artifacts), NEVER)
-        await whenAvailable(() => handle.release(), NEVER)
+        await whenAvailable(() => store.touch(claim, over.artifacts))
+        await whenAvailable(() => handle.release())
         return
       case 'crash':
-        await whenAvailable(() => store.touch(claim, over.artifacts), NEVER)
+        await whenAvailable(() => store.touch(claim, over.artifacts))
         await settleCrash(runner, handle, claim, ending.because)
     }
   } catch (error) {
@@ -99,27 +102,34 @@ export async function recordEnd(
   because: string,
 ): Promise<void> {
   const end = { exitCode, signal, because, artifacts, peakMemory }
-  await whenAvailable(
-    async () => store.endExecution(execution, { at: await store.now(), ...end }),
-    NEVER,
-  )
+  await whenAvailable(async () => store.endExecution(execution, { at: await store.now(), ...end }))
 }
 
+const STOP_MS = 10_000
 const HURRY_MS = 3_000
 
 /**
- * The database may be away. Whoever is in a hurry waits a moment for it and no longer: what is left is recovered by
- * whoever comes next.
+ * The database may be away. Whoever was asked to stop waits a while for it, who is in a hurry a moment, and no longer:
+ * what is left is recovered by whoever comes next.
  */
-export async function unlessHurried<T>(work: Promise<T>, hurry: AbortSignal): Promise<T> {
+export async function unlessHurried<T>(
+  work: Promise<T>,
+  stop: AbortSignal,
+  hurry: AbortSignal,
+): Promise<T> {
   const done = new AbortController()
   const limit = new Promise<never>((_, reject) => {
-    const start = async (): Promise<void> => {
-      await REAL_CLOCK.sleep(HURRY_MS, done.signal)
+    const within = async (ms: number): Promise<void> => {
+      await REAL_CLOCK.sleep(ms, done.signal)
       reject(new Stopping('the database did not answer in time'))
     }
-    if (hurry.aborted) void start()
-    else hurry.addEventListener('abort', () => void start(), { once: true, signal: done.signal })
+    const when = (signal: AbortSignal, ms: number): void => {
+      const once = { once: true, signal: done.signal }
+      if (signal.aborted) void within(ms)
+      else signal.addEventListener('abort', () => void within(ms), once)
+    }
+    when(stop, STOP_MS)
+    when(hurry, HURRY_MS)
   })
   try {
     return await Promise.race([work, limit])
@@ -154,5 +164,3 @@ export const NEVER_STARTED: WardEnd = {
   peakMemory: null,
   killed: 0,
 }
-
-const NEVER = new AbortController().signal

@@ -1,12 +1,14 @@
 import { decideNextCycle, NO_TRAIL, type Restarts, type Trail } from '../../decide/next-cycle.ts'
 import { AlreadyRunning, EXIT, messageOf, StoreUnavailable } from '../../model/errors.ts'
+import type { Guard } from '../../model/guard.ts'
 import { inWords } from '../../model/time.ts'
 import type { Store } from '../../store/store.ts'
-import { REAL_CLOCK, TIMER_MAX_MS } from '../clock.ts'
+import { REAL_CLOCK } from '../clock.ts'
 import { alreadyRunning, describeBusy, lookAtGuard, type SeenGuard } from '../guarding.ts'
 import type { CycleOptions } from './cycle.ts'
 import type { CycleResult } from './settling.ts'
 import { CurrentRunner } from './current-runner.ts'
+import { GuardianLost } from './guardian.ts'
 import type { CommandRunner, RunnerOptions } from './runner.ts'
 
 export type SupervisorOptions = {
@@ -32,6 +34,14 @@ export type Supervised = {
 
 const ASK_AGAIN_MS = 500
 const SAY_AGAIN_MS = 60_000
+const SLEEP_MAX_MS = 60_000
+
+const NOTHING_DONE: Supervised = {
+  exitCode: EXIT.resumable,
+  last: null,
+  gaveUp: null,
+  skipped: null,
+}
 
 /** Runs a source's command cycle by cycle, one copy at a time, and holds the source for its whole life. */
 export class Supervisor {
@@ -64,82 +74,95 @@ export class Supervisor {
   }
 
   async run(): Promise<Supervised> {
-    let last: CycleResult | null = null
-    const done = (exitCode: number, more: Partial<Supervised> = {}): Supervised => ({
-      exitCode,
-      last,
-      gaveUp: null,
-      skipped: null,
-      ...more,
-    })
     let gaveUp: string | undefined
     try {
       await this.#refuseEarly()
-      await this.#waitForTick()
-      while (!this.#stopping.signal.aborted) {
-        last = await this.#oneCycle()
-        if (last === null) break
-        if (last.isLost) return done(EXIT.leaseLost)
-        if (last.isStopped) return done(last.exitCode)
-        const next = decideNextCycle(
-          this.#options.restarts,
-          last.end,
-          this.#trail,
-          Date.now(),
-          this.#options.untilTick(),
-        )
-        if (next.action === 'end') return done(last.exitCode)
-        if (next.action === 'give-up') {
-          gaveUp = `${next.because}; last: ${last.because}`
-          return done(last.exitCode || EXIT.failed, { gaveUp })
-        }
-        this.#trail = next.trail
-        this.#say(`${this.#outcome(last)}; starts again in ${inWords(next.inMs)} (${next.because})`)
-        await this.#sleep(next.inMs)
-      }
-      // Between two cycles nothing is left undone; while waiting for another copy, all of it.
-      return done(last ? EXIT.done : EXIT.resumable)
+      const ended = await this.#cycles()
+      gaveUp = ended.gaveUp ?? undefined
+      return ended
     } catch (error) {
       if (error instanceof AlreadyRunning && this.#options.ifRunning === 'skip')
-        return done(EXIT.done, { skipped: error.message })
+        return { ...NOTHING_DONE, exitCode: EXIT.done, skipped: error.message }
       throw error
     } finally {
       await this.#letGo(gaveUp)
     }
   }
 
-  /** Null: stopped while it waited for another copy. */
-  async #oneCycle(): Promise<CycleResult | null> {
-    for (;;) {
+  async #cycles(): Promise<Supervised> {
+    const { restarts, untilTick } = this.#options
+    const tick = untilTick()
+    if (tick !== null && !(await this.#waitForTick(tick))) return NOTHING_DONE
+    // Stopped while it waited for another copy, all of it is left; for its time, nothing; between two cycles, what the
+    // last one left.
+    let stopped = tick === null ? NOTHING_DONE : { ...NOTHING_DONE, exitCode: EXIT.done }
+    while (!this.#stopping.signal.aborted) {
+      const last = await this.#patiently(() => this.#cycle())
+      if (last === null) break
+      const done = (exitCode: number, gaveUp: string | null = null): Supervised => ({
+        exitCode,
+        last,
+        gaveUp,
+        skipped: null,
+      })
+      if (this.#lastRunner?.isOutdated) throw this.#lastRunner.failure!
+      if (last.isLost) return done(EXIT.leaseLost)
+      if (last.isStopped) return done(last.exitCode)
+      const next = decideNextCycle(restarts, last.end, this.#trail, Date.now(), untilTick())
+      if (next.action === 'end') return done(last.exitCode)
+      if (next.action === 'give-up') {
+        return done(last.exitCode || EXIT.failed, `${next.because}; last: ${last.because}`)
+      }
+      this.#trail = next.trail
+      const outcome = `${last.end.outcome} (${last.because})`
+      this.#say(`${outcome}; starts again in ${inWords(next.inMs)} (${next.because})`)
+      stopped = done(last.isLeft ? EXIT.resumable : EXIT.done)
+      await this.#sleep(next.inMs)
+    }
+    return stopped
+  }
+
+  /** Tries until it goes, as far as that is worth waiting for. Null: stopped meanwhile. */
+  async #patiently<T>(act: () => Promise<T>): Promise<T | null> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
       try {
-        return await this.#tryCycle()
+        return await act()
       } catch (error) {
-        if (this.#stopping.signal.aborted && error === this.#stopping.signal.reason) return null
+        if (signal.aborted && error === signal.reason) return null
         // With another guardian it may yet go.
-        if (error === this.#lastRunner?.failure) continue
+        const isGuardians = error !== null && error === this.#lastRunner?.failure
+        if (isGuardians && !this.#lastRunner?.isOutdated) continue
         if (!this.#isWorthWaiting(error)) throw error
         await this.#wait(messageOf(error))
       }
     }
+    return null
   }
 
-  async #tryCycle(): Promise<CycleResult> {
-    const { cycle } = this.#options
-    const runner = await this.#runner.get()
-    this.#lastRunner = runner
-    const guard = await runner.hold(cycle.source, cycle.killTimeoutMs, (seen) => this.#busy(seen))
-    this.#isHeld = true
+  async #cycle(): Promise<CycleResult> {
+    const { runner, guard } = await this.#hold()
     return runner.cycle({
-      ...cycle,
+      ...this.#options.cycle,
       cookie: guard.cookie,
       stop: this.#stopping.signal,
       hurry: this.#hurry.signal,
     })
   }
 
-  /** Another copy, if it is to be waited for; a database that was there before. */
+  async #hold(): Promise<{ runner: CommandRunner; guard: Guard }> {
+    const { source, killTimeoutMs } = this.#options.cycle
+    const runner = await this.#runner.get()
+    this.#lastRunner = runner
+    const guard = await runner.hold(source, killTimeoutMs, (seen) => this.#busy(seen))
+    this.#isHeld = true
+    return { runner, guard }
+  }
+
+  /** Another copy, if it is to be waited for; a database that was there before; a guardian that may start yet. */
   #isWorthWaiting(error: unknown): boolean {
     if (error instanceof AlreadyRunning) return this.#options.ifRunning === 'wait'
+    if (error instanceof GuardianLost) return this.#options.restarts.restart !== 'never'
     return error instanceof StoreUnavailable && this.#lastRunner !== null
   }
 
@@ -158,6 +181,7 @@ export class Supervisor {
     const willBeFree = seen.advice.action === 'wait'
     if (this.#options.ifRunning !== 'wait' && !isEnding && !willBeFree) throw alreadyRunning(seen)
     await this.#wait(describeBusy(seen, Date.now()))
+    this.#stopping.signal.throwIfAborted()
   }
 
   async #wait(because: string): Promise<void> {
@@ -167,15 +191,15 @@ export class Supervisor {
       this.#say(`waiting: ${because}`)
     }
     await this.#sleep(ASK_AGAIN_MS)
-    this.#stopping.signal.throwIfAborted()
   }
 
-  /** With a timetable the first cycle waits for its time as well. */
-  async #waitForTick(): Promise<void> {
-    const ms = this.#options.untilTick()
-    if (ms === null) return
+  /** With a timetable the first cycle waits for its time as well, holding the source. False: stopped while it did not. */
+  async #waitForTick(ms: number): Promise<boolean> {
+    const held = await this.#patiently(() => this.#hold())
+    if (held === null) return false
     this.#say(`first run in ${inWords(ms)}, at ${new Date(Date.now() + ms).toLocaleString()}`)
     await this.#sleep(ms)
+    return true
   }
 
   async #letGo(gaveUp: string | undefined): Promise<void> {
@@ -186,16 +210,13 @@ export class Supervisor {
     await this.#runner.stop()
   }
 
+  /** By the clock on the wall too: a machine that was asleep, or whose clock was set, still wakes up in time. */
   async #sleep(ms: number): Promise<void> {
-    const until = REAL_CLOCK.now() + ms
-    for (let left = ms; left > 0; left = until - REAL_CLOCK.now()) {
-      if (this.#stopping.signal.aborted) return
-      await REAL_CLOCK.sleep(Math.min(left, TIMER_MAX_MS), this.#stopping.signal)
+    const [until, at] = [REAL_CLOCK.now() + ms, Date.now() + ms]
+    const left = (): number => Math.min(until - REAL_CLOCK.now(), at - Date.now())
+    while (left() > 0 && !this.#stopping.signal.aborted) {
+      await REAL_CLOCK.sleep(Math.min(left(), SLEEP_MAX_MS), this.#stopping.signal)
     }
-  }
-
-  #outcome({ end, because }: CycleResult): string {
-    return `${end.outcome} (${because})`
   }
 
   #say(message: string): void {

@@ -76,6 +76,24 @@ test('one that threw its environment away is found by its session, or by having 
   assert.equal(known.some(isAlive), false)
 })
 
+test('who merely shares a session with one that carries the cookie is left alone, and so is whoever is spared', async () => {
+  const variable = cookieVariable('copied')
+  const script = `sleep 71 & ${variable}=x sleep 72 & echo up; wait`
+  await using shell = await new Started(script).up()
+  await sleep(100)
+  const [copied, ...others] = findTree({ cookie: 'copied' })
+  assert.equal(others.length, 0, 'neither the shell nor its other child')
+  assert.deepEqual(findTree({ cookie: 'copied', spare: copied!.pid }), [])
+  assert.equal(findTree(shell.roots).length, 3)
+})
+
+test('children that a thread has started are descendants as well', async () => {
+  const started = `require("child_process").spawn("sleep", ["73"]); setTimeout(() => console.log("up"), 100)`
+  const program = `new (require("worker_threads").Worker)(${JSON.stringify(started)}, { eval: true })`
+  await using command = await new Started(`exec "${process.execPath}" -e '${program}'`).up()
+  assert.equal(descendants(command.leader.pid).length, 2)
+})
+
 test('only the execution that is asked for, and never a command that merely looks alike', async () => {
   await using command = await new Started('echo up; sleep 60; true', 'one').up()
   await sleep(100)

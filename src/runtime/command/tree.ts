@@ -22,12 +22,14 @@ export type Roots = {
   readonly leader?: Member | undefined
   /** Seen in the tree before. Browsers overwrite their environment and leave the session, but not both unseen. */
   readonly known?: readonly Member[]
+  /** A process that is not to be taken for one of them, whatever it carries. */
+  readonly spare?: number | undefined
 }
 
 /**
  * Every living process of a command: those that carry its cookie, those of its session, those seen before; and then
- * whatever shares a session with one of them or descends from one. A session of theirs was opened inside the tree, since
- * the command starts with one of its own, so nobody else is in it.
+ * whatever descends from one of them, or is in a session that one of them has opened. Never oneself nor whoever started
+ * one, whatever the environment says: who looks after a tree is not in it, and a person may have copied the cookie.
  */
 export function findTree(roots: Roots): Member[] {
   const all = allProcesses()
@@ -37,28 +39,49 @@ export function findTree(roots: Roots): Member[] {
   const members = new Set<number>()
   const sessions = new Set<number>()
   if (roots.leader && !isSomebodyElse(roots.leader)) sessions.add(roots.leader.pid)
+  const spared = new Set([...ancestors(process.pid, all), roots.spare])
   for (const [pid, stat] of all) {
+    if (spared.has(pid)) continue
     if (known.get(pid) === stat.startTicks || carries(pid, mark)) members.add(pid)
   }
   for (let before = -1; before !== members.size;) {
     before = members.size
-    for (const pid of members) sessions.add(all.get(pid)!.session)
+    for (const pid of members) {
+      const { session } = all.get(pid)!
+      // One whose leader is gone was opened inside as well, or its members would not carry the cookie.
+      if (members.has(session) || !all.has(session)) sessions.add(session)
+    }
     for (const [pid, { session, parent }] of all) {
-      if (sessions.has(session) || members.has(parent)) members.add(pid)
+      if ((sessions.has(session) || members.has(parent)) && !spared.has(pid)) members.add(pid)
     }
   }
-  // Never oneself, whatever the environment says: who looks after a tree is not in it.
-  members.delete(process.pid)
   return [...members].map((pid) => ({ pid, startTicks: all.get(pid)!.startTicks }))
+}
+
+/** A process and whoever started it, up to the first. */
+function ancestors(pid: number, all: ReadonlyMap<number, ProcessStat>): number[] {
+  const stat = all.get(pid)
+  return stat ? [pid, ...ancestors(stat.parent, all)] : []
 }
 
 /** The living children of a process and theirs: cheap enough for every second, but blind for those that were orphaned. */
 export function descendants(pid: number): Member[] {
   const stat = readStat(pid)
   if (!stat || stat.dead) return []
-  const children = tryRead(`/proc/${pid}/task/${pid}/children`)?.trim() ?? ''
-  const found = children === '' ? [] : children.split(' ').flatMap((id) => descendants(Number(id)))
+  const found = childrenOf(pid).flatMap((child) => descendants(child))
   return [{ pid, startTicks: stat.startTicks }, ...found]
+}
+
+/** Each thread has its own. */
+function childrenOf(pid: number): number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
+      const text = tryRead(`/proc/${pid}/task/${thread}/children`)?.trim() ?? ''
+      return text === '' ? [] : text.split(' ').map(Number)
+    })
+  } catch {
+    return []
+  }
 }
 
 /** A process that ended and came back under the same number is somebody else. */

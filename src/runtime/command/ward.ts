@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { readdirSync, watch, type FSWatcher } from 'node:fs'
+import { watch, type FSWatcher } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import process from 'node:process'
 import type { Claim } from '../../model/claim.ts'
 import { REAL_CLOCK } from '../clock.ts'
@@ -12,6 +13,7 @@ import {
   cookieVariable,
   countOomKills,
   descendants,
+  findTree,
   isAlive,
   memoryOf,
   type Member,
@@ -23,7 +25,7 @@ const LOOK_EVERY_MS = 1_000
 const COUNT_EVERY_MS = 10_000
 const TOUCH_EVERY_MS = 5_000
 /** A process that was handed the pipe may hold it open after its end was seen; what comes later is not waited for. */
-const LAST_WORDS_MS = 500
+const OUTPUT_GRACE_MS = 500
 
 /** Who hears of a command. */
 export type WardHost = {
@@ -50,6 +52,7 @@ export class Ward {
   #folder: FSWatcher | undefined
   #isActive = false
   #isSettled = false
+  #isCounting = false
   #artifacts = 0
   #peakMemory: number | null = null
   #measuredAt = -Infinity
@@ -90,6 +93,7 @@ export class Ward {
     })
     child.once('exit', (exitCode, signal) => {
       this.#exit = { exitCode, signal }
+      this.#host.tell({ type: 'exited', id })
       void this.#finish()
     })
     this.#looking = setInterval(() => this.#look(), LOOK_EVERY_MS)
@@ -148,10 +152,10 @@ export class Ward {
     const killed = await this.#endTree()
     clearInterval(this.#looking)
     this.#folder?.close()
-    await this.#output?.finish(LAST_WORDS_MS)
+    await this.#output?.finish(OUTPUT_GRACE_MS)
     this.#log.close()
     const { id, outputDir, claim } = this.#spec
-    const artifacts = countFiles(outputDir)
+    const artifacts = await countFiles(outputDir)
     if (artifacts !== this.#artifacts && !this.#isSettled) await this.#host.touch(claim, artifacts)
     const oomKills = countOomKills() - this.#oomBefore
     const peakMemory = this.#peakMemory
@@ -174,28 +178,33 @@ export class Ward {
       this.#measuredAt = now
       this.#measure()
     }
-    if (this.#artifacts === 0 || now - this.#countedAt >= COUNT_EVERY_MS) this.#count(now)
+    if (this.#artifacts === 0 || now - this.#countedAt >= COUNT_EVERY_MS) void this.#count()
     if (this.#isActive && now - this.#touchedAt >= TOUCH_EVERY_MS) this.#touch(now)
   }
 
   #measure(): void {
+    // Those that were orphaned between two looks are found by what they carry.
+    for (const member of findTree(this.#roots)) this.#known.set(member.pid, member)
     const bytes = memoryOf([...this.#known.values()].filter(isAlive))
     if (bytes === null) return
     this.#peakMemory = Math.max(this.#peakMemory ?? 0, bytes)
     this.#host.tell({ type: 'memory', id: this.#spec.id, bytes })
   }
 
-  #count(now: number): void {
-    this.#countedAt = now
-    const artifacts = countFiles(this.#spec.outputDir)
+  async #count(): Promise<void> {
+    if (this.#isCounting) return
+    this.#isCounting = true
+    const artifacts = await countFiles(this.#spec.outputDir)
+    this.#isCounting = false
+    this.#countedAt = REAL_CLOCK.now()
     if (artifacts === this.#artifacts) return
     this.#artifacts = artifacts
-    this.#touch(now)
+    this.#touch(this.#countedAt)
   }
 
   /** The first file makes the run worth going on with: that is kept at once, whatever happens next. */
   #firstFile(): void {
-    if (this.#artifacts === 0) this.#count(REAL_CLOCK.now())
+    if (this.#artifacts === 0) void this.#count()
   }
 
   #touch(now: number): void {
@@ -222,10 +231,10 @@ function tryToWatch(folder: string, onChange: () => void): FSWatcher | undefined
   }
 }
 
-/** Files below a folder, links not followed; what cannot be read counts as nothing. */
-export function countFiles(folder: string): number {
+/** Files below a folder, links not followed; what cannot be read counts as nothing. Beats go on meanwhile. */
+async function countFiles(folder: string): Promise<number> {
   try {
-    const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true })
     return entries.filter((entry) => entry.isFile()).length
   } catch {
     return 0

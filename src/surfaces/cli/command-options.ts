@@ -16,6 +16,12 @@ export const commandOptions = {
   waitReady: option.flag("it is ready when it calls its API, or Node's process.send('ready')"),
   readyTimeout: option.duration('TIME', 'how long --wait-ready waits', 30_000),
   logSize: option.size('SIZE', 'of the output kept per run, in four files', 40 * 1_024 ** 2),
+  keepOutput: option.count(
+    'N',
+    'how many ended runs keep their output and files; default: all',
+    undefined,
+    { max: 10_000 },
+  ),
   socket: option.flag('the API on a Unix socket, UNSTUCK_SOCKET, instead of a local port'),
   quiet: option.flag('keep its output, but do not show it', '-q'),
 }

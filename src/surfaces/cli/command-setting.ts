@@ -34,8 +34,7 @@ export async function setUpCommands(
   const log = (text: string): void => output.note(`[unstuck] ${text}`)
   const db = await database.address()
   const base = dataFolder(db, process.cwd())
-  const socket = options.socket ? join(base, 'api', `${process.pid}.sock`) : undefined
-  const endpoint = new RunApi({ log, ...(socket !== undefined && { socket }) })
+  const endpoint = new RunApi({ log, ...(options.socket && { socketFolder: join(base, 'api') }) })
   return {
     endpoint,
     log,
@@ -49,6 +48,7 @@ export async function setUpCommands(
         source,
         policy,
         endpoint,
+        keepOutput: options.keepOutput ?? null,
         actor: whoAmI(),
         log,
         emit: (event) => {
@@ -68,13 +68,8 @@ export async function setUpCommands(
       readyWithinMs: options.waitReady ? options.readyTimeout : null,
       logBytes: Math.floor(options.logSize / LOG_FILES),
       quiet: options.quiet || context.json,
-      secrets: secretsOf(db),
+      // No line of a command's output may show its password.
+      secrets: [db],
     },
   }
-}
-
-/** What no line of a command's output may show: the database's password, if its address holds one. */
-function secretsOf(address: string): string[] {
-  const password = URL.parse(address)?.password ?? ''
-  return password === '' ? [] : [decodeURIComponent(password), password]
 }

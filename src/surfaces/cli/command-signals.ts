@@ -1,3 +1,5 @@
+import { EXIT } from '../../model/errors.ts'
+
 /** What a signal can do to whoever runs commands. */
 export type Stoppable = { stop(by: string): void; hurry(): void }
 
@@ -16,6 +18,11 @@ export function onCommandSignals(command: Stoppable, log: (message: string) => v
     } else if (asked === 2) {
       log(`${by} again: killing it.`)
       command.hurry()
+    } else if (asked === 3) {
+      log(
+        `${by} a third time: leaving. The guardian goes on ending the command, and holds its source until then.`,
+      )
+      process.exit(EXIT.resumable)
     }
   }
   const onDisconnect = (): void => {

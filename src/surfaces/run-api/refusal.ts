@@ -1,5 +1,8 @@
 import { LeaseLost, PageBehind, PageRejected, UsageError } from '../../model/errors.ts'
 
+/** Who may not call at all is hung up on: a kept connection would take the place of one who may. */
+const HANG_UP = { connection: 'close' }
+
 /** A call that is not done. Status and code for the program, a sentence for the person who wrote it. */
 export class Refusal extends Error {
   readonly status: number
@@ -22,7 +25,7 @@ export function unauthorized(): Refusal {
     'UNAUTHORIZED',
     'This call needs the token of a run that is served here: send the header "Authorization: Bearer $UNSTUCK_TOKEN". ' +
       'UNSTUCK_URL and UNSTUCK_TOKEN belong together and are new each time the command is started.',
-    { 'www-authenticate': 'Bearer' },
+    { 'www-authenticate': 'Bearer', ...HANG_UP },
   )
 }
 
@@ -31,6 +34,7 @@ export function misdirected(host: string): Refusal {
     421,
     'MISDIRECTED',
     `This API is only reached as ${host}, and the Host header must say so. Use the address in UNSTUCK_URL as it is.`,
+    HANG_UP,
   )
 }
 

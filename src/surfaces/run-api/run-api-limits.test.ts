@@ -225,17 +225,62 @@ test('S20 500 slow connections do not keep a command from its API', async () => 
   assert.ok(p95 < 250, `${p95} ms`)
 })
 
-test('S20 connections are counted: one too many is closed', async () => {
+test('S20 who is refused is hung up on, and who is not known makes room: a right call gets through at once', async () => {
+  await using stage = await RunApiStage.set(sqliteEngine, { limits: { connections: 3 } })
+  const command = await stage.begin()
+  const { url } = command.admission
+  const head = command.head('GET', '')
+  const [path, host] = [new URL(url).pathname, new URL(url).host]
+  const bad: [string, number][] = [
+    [`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer guess\r\n\r\n`, 401],
+    [`${head.replace(`Host: ${host}`, 'Host: evil.example')}\r\n\r\n`, 421],
+  ]
+  for (const [text, status] of bad) {
+    using connection = await command.connect()
+    connection.write(text)
+    const answer = await connection.answer()
+    assert.deepEqual([answer.status, answer.headers['connection']], [status, 'close'])
+  }
+  // Some say nothing, some half a request, some send a body that does not end.
+  const post = bad[0]![0]
+    .replace('GET', 'POST')
+    .replace('\r\n\r\n', '\r\nContent-Length: 9\r\n\r\n{')
+  const strangers: RawConnection[] = []
+  for (const text of ['', 'POST / HTTP/1.1\r\nX: ', post, '', post]) {
+    const stranger = await command.connect()
+    stranger.write(text)
+    strangers.push(stranger)
+  }
+  const start = performance.now()
+
+  assert.equal((await command.get()).status, 200)
+
+  assert.ok(performance.now() - start < 5_000)
+  for (const stranger of strangers) stranger[Symbol.dispose]()
+})
+
+test('S20 connections are counted: those of a command are kept, and one too many is closed', async () => {
   await using stage = await RunApiStage.set(sqliteEngine, { limits: { connections: 2 } })
   const command = await stage.begin()
-  const [first, second] = [await command.connect(), await command.connect()]
+  const known = [await command.connect(), await command.connect()]
+  const call = `${command.head('GET', '')}\r\n\r\n`
+  for (const connection of known) {
+    connection.write(call)
+    while (!connection.received.endsWith('}')) await sleep(5)
+  }
 
   await assert.rejects(command.get(), /ECONNRESET|socket hang up/)
 
-  first[Symbol.dispose]()
+  for (const connection of known) {
+    connection.received = ''
+    connection.write(call)
+    while (!connection.received.endsWith('}')) await sleep(5)
+    assert.match(connection.received, /^HTTP\/1\.1 200 /)
+  }
+  known[0]![Symbol.dispose]()
   await sleep(50)
   assert.equal((await command.get()).status, 200)
-  second[Symbol.dispose]()
+  known[1]![Symbol.dispose]()
 })
 
 /** Nobody can write meanwhile. */

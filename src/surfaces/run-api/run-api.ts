@@ -10,8 +10,9 @@ import type { RunHandle } from '../../runtime/run-handle.ts'
 import { AdmittedRun } from './admitted-run.ts'
 import { asText, refused, send, type Answer } from './answer.ts'
 import type { RunHooks } from './calls.ts'
+import { Connections } from './connections.ts'
 import { discardRest } from './json-body.ts'
-import { listenOnPort, listenOnSocket } from './listen.ts'
+import { listenOnPort, listenOnSocket, type OwnSocket } from './listen.ts'
 import {
   malformed,
   misdirected,
@@ -25,8 +26,8 @@ import { hashOf, isAuthorized, newToken } from './token.ts'
 export type { RunEnd, RunHooks } from './calls.ts'
 
 export type RunApiOptions = {
-  /** Listen on this Unix socket instead of a port of this machine. */
-  readonly socket?: string
+  /** Listen on a Unix socket in this folder instead of a port of this machine. */
+  readonly socketFolder?: string
   /** Hears what went wrong inside, a line each. */
   readonly log?: (line: string) => void
   /** For tests, which cannot wait that long. */
@@ -48,7 +49,6 @@ export type Admission = {
 const LIMITS = {
   headersMs: 10_000,
   bodyMs: 60_000,
-  /** More than the slow ones among them could fill before their time is up. */
   connections: 1_000,
   /** Of one run, under way at once: each may have a body in memory. */
   calls: 16,
@@ -63,9 +63,11 @@ export class RunApi {
   readonly #options: RunApiOptions
   readonly #limits: typeof LIMITS
   readonly #server: Server
+  readonly #connections: Connections
   readonly #runs = new Map<string, AdmittedRun>()
   /** As it stands in addresses. On a Unix socket nobody looks at it. */
   #host = 'localhost'
+  #socket: OwnSocket | null = null
   #started: Promise<void> | null = null
   #stopped: Promise<void> | null = null
 
@@ -73,6 +75,7 @@ export class RunApi {
     this.#options = options
     this.#limits = { ...LIMITS, ...options.limits }
     const { headersMs, bodyMs, connections } = this.#limits
+    this.#connections = new Connections(connections)
     const settings = {
       maxHeaderSize: HEADERS_MAX,
       headersTimeout: headersMs,
@@ -88,7 +91,7 @@ export class RunApi {
     this.#server = createServer(settings, listener)
       .on('checkExpectation', listener)
       .on('clientError', hangUp)
-    this.#server.maxConnections = connections
+      .on('connection', (socket) => this.#connections.add(socket))
   }
 
   /** Resolves when calls can come in. */
@@ -110,7 +113,7 @@ export class RunApi {
     const run = new AdmittedRun(handle, hooks, hashOf(token), this.#limits.calls)
     this.#runs.get(handle.id)?.dismiss()
     this.#runs.set(handle.id, run)
-    const { socket } = this.#options
+    const socket = this.#socket?.path
     return {
       url: `http://${this.#host}/${handle.id}`,
       token,
@@ -123,8 +126,11 @@ export class RunApi {
   }
 
   async #listen(): Promise<void> {
-    const { socket } = this.#options
-    if (socket !== undefined) return listenOnSocket(this.#server, socket)
+    const { socketFolder } = this.#options
+    if (socketFolder !== undefined) {
+      this.#socket = await listenOnSocket(this.#server, socketFolder)
+      return
+    }
     await listenOnPort(this.#server)
     this.#host = `127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
@@ -148,6 +154,7 @@ export class RunApi {
       const run = this.#runs.get(id)
       const isRight = isAuthorized(request.headers.authorization, run?.tokenHash ?? null)
       if (!run || !isRight) throw unauthorized()
+      this.#connections.trust(request.socket)
       return { status: 200, body: await run.answer(request, path || '/', left) }
     } catch (error) {
       return refused(refusalFor(error) ?? this.#unexpected(error, request, left))
@@ -156,7 +163,7 @@ export class RunApi {
 
   /** A web page whose name was made to point here must not get through. */
   #checkHost({ headersDistinct }: IncomingMessage): void {
-    if (this.#options.socket !== undefined) return
+    if (this.#options.socketFolder !== undefined) return
     const [host, ...more] = headersDistinct['host'] ?? []
     const isLocal = host === this.#host || host === this.#host.replace('127.0.0.1', 'localhost')
     if (!isLocal || more.length > 0) throw misdirected(this.#host)
@@ -182,6 +189,7 @@ export class RunApi {
     await Promise.race([closed, sleep(LAST_ANSWERS_MS, null, { ref: false })])
     this.#server.closeAllConnections()
     await closed
+    this.#socket?.leave()
   }
 }
 

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
+import { existsSync, lstatSync, symlinkSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { shortId, type RunId } from '../../../model/id.ts'
+import { newId, shortId, type RunId } from '../../../model/id.ts'
+import { makeRunFolder, runFolder } from '../../../runtime/command/folder.ts'
 import { beginOne, claimOne, ok, save, someItems, startCrawl } from '../../../testing/cast.ts'
 import { HOUR_MS, noTerminal, operator, type Operator } from '../../../testing/operator.ts'
 
@@ -23,6 +27,27 @@ async function graves({ store, database, present }: Operator): Promise<Graves> {
   const live = await startCrawl(store, 2, { source: 'busy' })
   await claimOne(store, await present('busy'), { source: 'busy' })
   return { dead, alsoDead, resumable: saved.run, live }
+}
+
+/** A run whose command was started on this machine, with its files below `base`, and has ended. */
+async function ended({ store, present }: Operator, source: string, base: string): Promise<RunId> {
+  const worker = await present(source)
+  const begun = await beginOne(store, worker, { source })
+  const { outputDir, log } = runFolder(base, begun.run)
+  await store.startExecution({
+    id: newId(),
+    run: begun.run,
+    worker,
+    host: hostname(),
+    command: ['true'],
+    outputDir,
+    log,
+    startedAt: await store.now(),
+    end: null,
+  })
+  await store.finish([begun])
+  await store.settle(begun.run)
+  return begun.run
 }
 
 async function statusOf({ store }: Operator, run: RunId): Promise<string | undefined> {
@@ -228,13 +253,15 @@ describe('clean --delete', { concurrency: 2 }, () => {
 
     const planned = await op.json(['clean', '--delete', '--with-items', first, '--dry-run'])
     assert.deepEqual(planned, {
-      runs: [{ run: first, source: 'shop', status: 'succeeded', targets: 1, items: 2 }],
+      runs: [
+        { run: first, source: 'shop', status: 'succeeded', targets: 1, items: 2, folders: [] },
+      ],
       deleted: [],
       dryRun: true,
     })
     const confirmed = ['--confirm', 'delete 1 run']
     const { deleted } = await op.json(['clean', '--delete', '--with-items', first, ...confirmed])
-    assert.deepEqual(deleted, [{ run: first, source: 'shop', targets: 1, items: 2 }])
+    assert.deepEqual(deleted, [{ run: first, source: 'shop', targets: 1, items: 2, folders: [] }])
     assert.deepEqual(
       (await store.items('shop', null, 10)).map(({ run }) => run),
       [second, second, second, second],
@@ -244,6 +271,47 @@ describe('clean --delete', { concurrency: 2 }, () => {
     assert.equal((await store.items('shop', null, 10)).length, 4)
     const [entry] = await store.audit({ newestFirst: true, limit: 1 })
     assert.deepEqual([entry?.action, entry?.run], ['delete', second], 'the trail keeps it')
+  })
+
+  test('the files of its command go with it, wherever on this machine they are, and no others', async () => {
+    await using op = await operator()
+    const elsewhere = join(op.cwd, 'another-project')
+    const doomed = await ended(op, 'shop', elsewhere)
+    const kept = await ended(op, 'shop', elsewhere)
+    const here = makeRunFolder(op.cwd, doomed).folder
+    const there = makeRunFolder(elsewhere, doomed).folder
+    const other = makeRunFolder(elsewhere, kept).folder
+
+    const { stdout } = await op.call(['clean', '--delete', '--dry-run', doomed])
+    const named = `1 target, 0 pages, its files in ${here}, its files in ${there}\n`
+    assert.ok(stdout.includes(named), stdout)
+    assert.ok(existsSync(here) && existsSync(there))
+
+    const confirmed = ['--confirm', 'delete 1 run']
+    const { runs, deleted } = await op.json(['clean', '--delete', doomed, ...confirmed])
+    assert.deepEqual(
+      [runs[0].folders, deleted[0].folders],
+      [
+        [here, there],
+        [here, there],
+      ],
+    )
+    assert.deepEqual([here, there, other].map(existsSync), [false, false, true])
+  })
+
+  test('a link in the place of its files stays, as does what it leads to; the code is 3', async () => {
+    await using op = await operator()
+    const run = await ended(op, 'shop', op.cwd)
+    const { folder: neighbour, log } = makeRunFolder(op.cwd, await ended(op, 'shop', op.cwd))
+    writeFileSync(log, 'kept')
+    const link = join(op.cwd, 'runs', run)
+    symlinkSync(neighbour, link)
+    const confirmed = ['--confirm', 'delete 1 run']
+    const { stdout, stderr } = await op.call(['clean', '--delete', run, ...confirmed], 3)
+    assert.match(stdout, /- Deleted \w+ of shop: 1 target, 0 items\.\n$/)
+    assert.match(stderr, /The files of \w+ in .* were not removed: .* leads somewhere else/)
+    assert.ok(lstatSync(link).isSymbolicLink() && existsSync(log))
+    assert.equal(await statusOf(op, run), undefined)
   })
 })
 

@@ -3,6 +3,7 @@ import { shortId, type RunId } from '../../../model/id.ts'
 import { isLive, type Run } from '../../../model/run.ts'
 import type { Verdict } from '../../../model/verdict.ts'
 import { cleanAll, sumUp, type Summed } from '../../../runtime/cleaning.ts'
+import { dataFolder } from '../../../runtime/command/folder.ts'
 import type { Door } from '../../../runtime/recovery.ts'
 import type { Store } from '../../../store/store.ts'
 import { RISKY_CLEANING_MS } from '../../config.ts'
@@ -55,7 +56,8 @@ export const clean = defineCommand({
     const door = await doorOf(store, settings)
     const { summed, ended } = await chosen(context, store, await sumUp(door, options.age))
     if (!options.delete) return markThem(context, door, summed)
-    return deleteRuns(door, { dead: summed.dead, ended }, { ...options, output, json })
+    const base = dataFolder(await database.address(), process.cwd())
+    return deleteRuns(door, { dead: summed.dead, ended }, { ...options, base, output, json })
   },
 })
 

@@ -196,6 +196,15 @@ test('what an earlier attempt printed here is shown, with a word about the newes
 test('it says so when no command was started, and when the log was removed', async () => {
   const removed = await started('removed')
   rmSync(makeRunFolder(person.cwd, removed.run).folder, { recursive: true })
+  assert.match(
+    (await person.call(['logs', 'removed'], 2)).stderr,
+    new RegExp(
+      `Its output was in /.*${removed.run} and was removed, by \`--keep-output\` or by hand\\. ` +
+        `How each start ended is kept: \`unstuck show ${shortId(removed.run)}\`\\.`,
+    ),
+  )
+  // The files it wrote are there, its log is not.
+  makeRunFolder(person.cwd, removed.run)
   assert.match((await person.call(['logs', 'removed'], 2)).stderr, /It was in \/.*output\.log/)
   await beginOne(person.store, await person.present('own-code'), { source: 'own-code' })
   assert.match((await person.call(['logs', 'own-code'], 2)).stderr, /No command was started for it/)

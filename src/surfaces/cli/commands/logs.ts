@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import { dirname } from 'node:path'
 import process from 'node:process'
 import { NotFound, StoreUnavailable } from '../../../model/errors.ts'
 import type { Execution } from '../../../model/execution.ts'
@@ -6,7 +7,7 @@ import { shortId } from '../../../model/id.ts'
 import { isLive, type Run } from '../../../model/run.ts'
 import { safeJson } from '../../../observe/safe-text.ts'
 import { REAL_CLOCK } from '../../../runtime/clock.ts'
-import { dataFolder, runFolder } from '../../../runtime/command/folder.ts'
+import { dataFolder, isRunFolderThere, runFolder } from '../../../runtime/command/folder.ts'
 import { LOG_STREAMS, type LogLine } from '../../../runtime/command/log-file.ts'
 import { isLogThere, readLog, type Following } from '../../../runtime/command/log-reader.ts'
 import type { Store } from '../../../store/store.ts'
@@ -107,7 +108,10 @@ function nothingHere(run: Run, newest: Execution | undefined): NotFound {
   if (host !== hostname()) {
     return new NotFound(what, `It was made on ${host}: call \`unstuck logs ${id}\` there.`)
   }
-  return new NotFound(what, `It was in ${log}, and is not there any more, or not a log.`)
+  const why = isRunFolderThere(dirname(dirname(dirname(log))), run.id)
+    ? `It was in ${log}, and is not there any more, or not a log.`
+    : `Its output was in ${dirname(log)} and was removed, by \`--keep-output\` or by hand.`
+  return new NotFound(what, `${why} How each start ended is kept: \`unstuck show ${id}\`.`)
 }
 
 function follow({ store, run, output }: Search, enough: AbortSignal): Following {

@@ -64,6 +64,8 @@ export const run = defineCommand({
         `What is to be run? Write the command after two dashes: unstuck run ${source} -- python scraper.py`,
       )
     }
+    if (context.options.cron !== undefined && context.options.interval !== undefined)
+      throw new UsageError('--cron and --interval both say when it starts again: give one of them.')
     return report(context, await supervise(context))
   },
 })

@@ -1,0 +1,42 @@
+import type { Socket } from 'node:net'
+
+/**
+ * The open connections, counted. Any user of this machine can open some, so when all places are taken, whoever has not
+ * shown a right token yet makes room, the oldest first: nobody can shut a command out by holding them.
+ */
+export class Connections {
+  readonly #max: number
+  readonly #open = new Set<Socket>()
+  /** In the order they came. */
+  readonly #strangers = new Set<Socket>()
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  add(socket: Socket): void {
+    if (this.#open.size >= this.#max) {
+      const [oldest = socket] = this.#strangers
+      this.#drop(oldest)
+      if (oldest === socket) return
+    }
+    this.#open.add(socket)
+    this.#strangers.add(socket)
+    socket.once('close', () => this.#forget(socket))
+  }
+
+  /** It has shown a right token. */
+  trust(socket: Socket): void {
+    this.#strangers.delete(socket)
+  }
+
+  #drop(socket: Socket): void {
+    this.#forget(socket)
+    socket.destroy()
+  }
+
+  #forget(socket: Socket): void {
+    this.#open.delete(socket)
+    this.#strangers.delete(socket)
+  }
+}
