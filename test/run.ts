@@ -55,7 +55,8 @@ const isAlone = (file: string): boolean => ALONE.includes(file)
 try {
   const codes = [
     await run(
-      2,
+      // On two processors: most of the time some of them only wait.
+      3,
       files.filter((file) => !isAlone(file)),
     ),
     await run(1, files.filter(isAlone)),

@@ -31,6 +31,7 @@ function snapshot({ run = {}, target, owner }: Case): Snapshot {
       lastActivityAt: NOW - MINUTE,
       retries: 0,
       hasProgress: false,
+      isComplete: false,
       reverted: false,
       ...run,
     },
@@ -237,6 +238,7 @@ const anySnapshot: fc.Arbitrary<Snapshot> = fc.record({
     lastActivityAt: moment,
     retries: fc.nat(5),
     hasProgress: fc.boolean(),
+    isComplete: fc.constant(false),
     reverted: fc.boolean(),
   }),
   target: fc.option(

@@ -30,6 +30,7 @@ function snapshot({ run = {}, target = {}, owner = null }: Case): Snapshot {
       lastActivityAt: NOW - MINUTE,
       retries: 0,
       hasProgress: false,
+      isComplete: false,
       reverted: false,
       ...run,
     },
@@ -299,6 +300,12 @@ const cases: [string, Case, Action, RegExp][] = [
     'leave',
     /run is cancelled/,
   ],
+  [
+    'its last target has just ended, however old it is and whoever has left',
+    { target: null, run: { createdAt: NOW - 48 * HOUR, isComplete: true } },
+    'leave',
+    /about to be settled/,
+  ],
   ['the target is done', { owner: 'gone', target: { status: 'done' } }, 'leave', /target is done/],
 ]
 
@@ -323,6 +330,7 @@ const anySnapshot: fc.Arbitrary<Snapshot> = fc.record({
     lastActivityAt: moment,
     retries: fc.nat(5),
     hasProgress: fc.boolean(),
+    isComplete: fc.constant(false),
     reverted: fc.boolean(),
   }),
   target: fc.option(

@@ -16,6 +16,8 @@ export type Snapshot = {
     readonly resumedAt: Millis | null
     readonly lastActivityAt: Millis
     readonly retries: number
+    /** All targets are in and none is open: it only has to be settled, which whoever finished the last one is about to do. */
+    readonly isComplete: boolean
     /** Anything extracted, skipped or checkpointed, or a file in its output directory. */
     readonly hasProgress: boolean
     /** A person took back an earlier verdict: nothing automatic touches it until it has an owner again. */
@@ -39,6 +41,8 @@ export type Snapshot = {
 export function decide(snapshot: Snapshot, policy: Policy, now: Millis): Decision {
   const { run, target, owner } = snapshot
   if (!isLive(run.status)) return verdict('leave', `the run is ${run.status}`)
+  if (run.isComplete)
+    return verdict('leave', 'its targets have all ended; it is about to be settled')
   if (target && target.status !== 'in_progress')
     return verdict('leave', `the target is ${target.status}`)
   if (!owner) return withoutOwner(snapshot, policy, now)

@@ -25,3 +25,15 @@ for (const [artifacts, action, hasProgress] of [
     assert.equal(evidence.hasProgress, hasProgress)
   })
 }
+
+test('an old run whose target has just been finished is not taken for dead before it is settled', async () => {
+  await using db = await sqliteEngine.fresh()
+  const store = await db.open()
+  const claimed = await beginOne(store, await hire(store))
+  await db.later(TWO_DAYS_MS)
+  allOk(await store.finish([claimed]))
+
+  const run = (await store.run(claimed.run))!
+  assert.equal(run.status, 'running')
+  assert.equal((await judgeRun(store, run, { forgetLost: true })).decision.action, 'leave')
+})

@@ -2,7 +2,7 @@ import { decide, type Snapshot } from '../decide/recovery.ts'
 import { readSign, STEADY, withProgress, type Judge, type Reading } from '../decide/sign.ts'
 import type { WorkerId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Run } from '../model/run.ts'
+import { openTargets, type Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Decision, RunEvidence } from '../model/verdict.ts'
@@ -31,6 +31,7 @@ export function runSnapshot(run: Run): Snapshot['run'] {
     resumedAt,
     lastActivityAt,
     retries,
+    isComplete: run.plannedAt !== null && openTargets(run.counts) === 0,
     hasProgress: hasProgress(run),
     reverted: run.reopenedAt !== null,
   }

@@ -8,10 +8,10 @@ import { crashStorm } from './storm.ts'
 const figures = (ms: readonly number[]): string => ms.toSorted((a, b) => a - b).join(' ')
 
 for (const engine of [sqliteEngine, postgresEngine]) {
-  test(`P4 P5 P8 ${engine.name}: after 36 kill -9 nothing is lost or doubled, each target can be claimed again within 1 s`, async (t) => {
+  test(`P4 P5 P8 ${engine.name}: after 24 kill -9 nothing is lost or doubled, each target can be claimed again within 1 s`, async (t) => {
     await using db = await engine.fresh()
     const seed = Number(process.env['CRASH_SEED'] ?? Date.now() % 1_000_000)
-    const report = await crashStorm(db, { kills: 36, seed })
+    const report = await crashStorm(db, { kills: 24, seed })
     const { kills, recoveriesMs, claimableMs } = report
     t.diagnostic(`seed ${seed}, kills ${JSON.stringify(kills)}`)
     t.diagnostic(`ms until claimable: ${figures(claimableMs)}`)
@@ -22,7 +22,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.ok(kills[phase] > 0, `no kill in phase ${phase} (seed ${seed})`)
     }
     const total = kills.claim + kills.fetch + kills.commit + kills.recovery
-    assert.ok(total >= 30, `only ${total} kills (seed ${seed})`)
+    assert.ok(total >= 20, `only ${total} kills (seed ${seed})`)
     assert.ok(Math.max(...claimableMs) < 1_000, `claimable after ${Math.max(...claimableMs)} ms`)
     // How soon a new process claims depends on how busy the machine is: `npm run crash` and the demo show it.
     assert.ok(Math.max(...recoveriesMs) < 5_000, `claimed after ${Math.max(...recoveriesMs)} ms`)
