@@ -5,14 +5,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
+import type { Admission, RunEnd } from '../runtime/command/endpoint.ts'
 import { RunHandle } from '../runtime/run-handle.ts'
 import type { Store } from '../store/store.ts'
-import {
-  RunApi,
-  type Admission,
-  type RunApiOptions,
-  type RunEnd,
-} from '../surfaces/run-api/run-api.ts'
+import { RunApi, type RunApiOptions } from '../surfaces/run-api/run-api.ts'
 import { begin, hire, SOURCE } from './cast.ts'
 import { OpenApi } from './open-api.ts'
 import type { Engine, TestDatabase } from './test-database.ts'

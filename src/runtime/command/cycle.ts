@@ -15,7 +15,8 @@ import { makeRunFolder, runFolder } from './folder.ts'
 import { CommandRefused, type Charge } from './guardian.ts'
 import type { CommandSpec } from './guardian-messages.ts'
 import { LogFile } from './log-file.ts'
-import type { CommandRunner, Endpoint } from './runner.ts'
+import type { Admission } from './endpoint.ts'
+import type { CommandRunner } from './runner.ts'
 import { NEVER_STARTED, recordEnd, settle, unlessHurried, type CycleResult } from './settling.ts'
 
 /** What one cycle of a command is to be. */
@@ -159,6 +160,7 @@ class Cycle {
       stop.addEventListener('abort', onStop, { once: true })
       hurry.addEventListener('abort', onHurry, { once: true })
       if (stop.aborted) onStop()
+      if (hurry.aborted) onHurry()
       const over = await this.#charge.over
       session.dismiss()
       const ending = readEnding({ ...over, stop: this.#stop, said: this.#said })
@@ -189,7 +191,7 @@ class Cycle {
   #spec(
     execution: string,
     { target, epoch, claimId, worker }: Claim,
-    session: ReturnType<Endpoint['admit']>,
+    session: Admission,
   ): CommandSpec {
     const options = this.#options
     const { outputDir, log } = runFolder(options.base, this.#handle.id)

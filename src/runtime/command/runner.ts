@@ -8,24 +8,11 @@ import type { Store } from '../../store/store.ts'
 import { VERSION } from '../../version.ts'
 import { takeSource, type SeenGuard } from '../guarding.ts'
 import { caretaking } from '../monitor.ts'
-import type { RunHandle } from '../run-handle.ts'
 import { runCycle, type CycleOptions } from './cycle.ts'
+import type { Endpoint } from './endpoint.ts'
 import type { CycleResult } from './settling.ts'
 import { Guardian } from './guardian.ts'
 import { OldOutput } from './old-output.ts'
-
-/** How a command reaches its run: implemented by the HTTP API. */
-export interface Endpoint {
-  admit(
-    handle: RunHandle,
-    hooks: {
-      /** Any call in the run's name. */
-      onCall(): void
-      isStopping(): boolean
-      onEnd(end: 'finish' | { error: string; retry: boolean }): void
-    },
-  ): { readonly url: string; readonly token: string; readonly socket?: string; dismiss(): void }
-}
 
 export type RunnerOptions = {
   readonly store: Store

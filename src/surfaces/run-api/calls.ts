@@ -1,21 +1,10 @@
+import type { RunHooks } from '../../runtime/command/endpoint.ts'
 import type { RunHandle } from '../../runtime/run-handle.ts'
 import { readCheckpoint, readFail, readNothing, readProgress } from './bodies.ts'
 
 const KB = 1_024
 const BODY_MAX = 256 * KB
 const CHECKPOINT_MAX = 8 * KB * KB
-
-export type RunEnd = 'finish' | { readonly error: string; readonly retry: boolean }
-
-/** What the owner of a run wants to hear and knows. */
-export type RunHooks = {
-  /** Any call with the right token: the command is there. */
-  onCall(): void
-  /** Whether the command is to stop. */
-  isStopping(): boolean
-  /** The command has ended its run, and the store knows. */
-  onEnd(end: RunEnd): void
-}
 
 /** A run as the calls see it. */
 export type Served = Pick<RunHooks, 'isStopping' | 'onEnd'> & {

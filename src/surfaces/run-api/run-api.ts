@@ -6,10 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { newId } from '../../model/id.ts'
 import { redact } from '../../observe/redact.ts'
 import { safeText } from '../../observe/safe-text.ts'
+import type { Admission, Endpoint, RunHooks } from '../../runtime/command/endpoint.ts'
 import type { RunHandle } from '../../runtime/run-handle.ts'
 import { AdmittedRun } from './admitted-run.ts'
 import { asText, refused, send, type Answer } from './answer.ts'
-import type { RunHooks } from './calls.ts'
 import { Connections } from './connections.ts'
 import { discardRest } from './json-body.ts'
 import { listenOnPort, listenOnSocket, type OwnSocket } from './listen.ts'
@@ -23,8 +23,6 @@ import {
 } from './refusal.ts'
 import { hashOf, isAuthorized, newToken } from './token.ts'
 
-export type { RunEnd, RunHooks } from './calls.ts'
-
 export type RunApiOptions = {
   /** Listen on a Unix socket in this folder instead of a port of this machine. */
   readonly socketFolder?: string
@@ -32,18 +30,6 @@ export type RunApiOptions = {
   readonly log?: (line: string) => void
   /** For tests, which cannot wait that long. */
   readonly limits?: Partial<typeof LIMITS>
-}
-
-/** What a command is told of the API of its run. */
-export type Admission = {
-  /** The base address, UNSTUCK_URL. */
-  readonly url: string
-  /** For this run alone, UNSTUCK_TOKEN. */
-  readonly token: string
-  /** Where to connect to instead of the address's host. */
-  readonly socket?: string
-  /** No call is answered from now on. */
-  dismiss(): void
 }
 
 const LIMITS = {
@@ -59,7 +45,7 @@ const KEEP_ALIVE_MS = 75_000
 const LAST_ANSWERS_MS = 200
 
 /** The HTTP API of the commands that this process wraps: one server, a path and a token for each run. */
-export class RunApi {
+export class RunApi implements Endpoint {
   readonly #options: RunApiOptions
   readonly #limits: typeof LIMITS
   readonly #server: Server
