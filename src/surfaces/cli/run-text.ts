@@ -6,7 +6,7 @@ import { inWords, iso, type Millis } from '../../model/time.ts'
 import type { AuditEntry } from '../../store/store.ts'
 import { runView } from '../view.ts'
 import { printGroups, type Group } from './groups-text.ts'
-import { isStuck, type Health } from './health.ts'
+import { isStuck, type Health } from '../survey/health.ts'
 import type { Cell, Paper } from './paper/paper.ts'
 import { ago, bar, doneOfTotal, percent, plural, runStatus, targetStatus } from './paper/words.ts'
 

@@ -1,9 +1,9 @@
 import { shortId } from '../../model/id.ts'
 import { runView } from '../view.ts'
-import { isStuck } from './health.ts'
+import { isStuck } from '../survey/health.ts'
 import type { Paper } from './paper/paper.ts'
 import { age, ago, bar, doneOfTotal, plural, runStatus } from './paper/words.ts'
-import type { Survey } from './survey.ts'
+import type { Survey } from '../survey/survey.ts'
 
 /** Where nothing ever ran, the way to the first run is what matters. */
 export function printFirstSteps(paper: Paper, where: string): void {

@@ -5,7 +5,7 @@ import { judgeRun } from '../../../runtime/judgement.ts'
 import { auditView, countsView, executionView, runView, targetView } from '../../view.ts'
 import { defineCommand } from '../command.ts'
 import { findRun } from '../find-run.ts'
-import { healthOf } from '../health.ts'
+import { healthOf } from '../../survey/health.ts'
 import { argument } from '../option.ts'
 import { printRun, type Audited } from '../run-text.ts'
 

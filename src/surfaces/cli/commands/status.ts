@@ -1,7 +1,7 @@
 import { EXIT } from '../../../model/errors.ts'
 import { defineCommand } from '../command.ts'
 import { printFirstSteps, printStatus } from '../status-text.ts'
-import { surveyStore } from '../survey.ts'
+import { surveyStore } from '../../survey/survey.ts'
 
 export const status = defineCommand({
   name: 'status',

@@ -5,7 +5,7 @@ import { defineCommand } from '../command.ts'
 import { option } from '../option.ts'
 import type { Paper } from '../paper/paper.ts'
 import { age, ago, workerSign } from '../paper/words.ts'
-import { rollCall } from '../roll-call.ts'
+import { rollCall } from '../../survey/roll-call.ts'
 
 export const workers = defineCommand({
   name: 'workers',

@@ -4,7 +4,7 @@ import { lookAtDatabase } from '../../../store/open.ts'
 import type { EngineFacts, Inspection } from '../../../store/inspection.ts'
 import type { Store } from '../../../store/store.ts'
 import type { Database } from '../database.ts'
-import { rollCall } from '../roll-call.ts'
+import { rollCall } from '../../survey/roll-call.ts'
 import {
   missingFinding,
   reachedFinding,

@@ -8,7 +8,7 @@ import { judgeRuns, storedPolicy, type PolicyOf } from '../../runtime/judgement.
 import type { Store } from '../../store/store.ts'
 import { guardView, runView, type RunView } from '../view.ts'
 import { healthOf, isStuck, type Health, type HealthState } from './health.ts'
-import { age, plural } from './paper/words.ts'
+import { age, plural } from '../cli/paper/words.ts'
 import { rollCall } from './roll-call.ts'
 
 /** Runs looked at per status. A source has one live run at most, so this many sources. */

@@ -1,0 +1,60 @@
+import * as v from 'valibot'
+import { parseDuration } from '../../../model/time.ts'
+import { sourceMistake } from '../../../model/source.ts'
+
+/** Of any list, at most. */
+export const PAGE_MAX = 500
+const TEXT_MAX = 200
+
+export const id = v.pipe(
+  v.string(),
+  v.regex(
+    /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$|^[0-9a-f]{8}$/,
+    'is a full id, or its last 8 digits',
+  ),
+  v.description('A full id, or its last 8 digits'),
+)
+export const source = v.pipe(
+  v.string(),
+  v.check((name) => sourceMistake(name) === null, 'is not the name of a source'),
+)
+/** `30s`, `24h`: a bounded age. */
+export const duration = v.pipe(
+  v.string(),
+  v.maxLength(20),
+  v.check((text) => parseDuration(text) !== null, 'is not a duration like 90s, 15m or 24h'),
+  v.description('Like 90s, 15m, 24h or 7d'),
+)
+export const text = v.pipe(v.string(), v.maxLength(TEXT_MAX))
+export const because = v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(500)))
+/** In a query everything is text. */
+export const limit = v.optional(
+  v.pipe(
+    v.string(),
+    v.regex(/^\d{1,3}$/, 'is a whole number from 1 to 500'),
+    v.transform(Number),
+    v.minValue(1),
+    v.maxValue(PAGE_MAX),
+  ),
+  '50',
+)
+export const after = v.optional(v.pipe(v.string(), v.maxLength(200)))
+/** Given once or several times: `?status=failed&status=parked`. */
+export const several = <T extends string>(of: v.BaseSchema<unknown, T, v.BaseIssue<unknown>>) =>
+  v.optional(
+    v.union([
+      v.pipe(v.array(of), v.maxLength(50)),
+      v.pipe(
+        of,
+        v.transform((one) => [one]),
+      ),
+    ]),
+    [],
+  )
+
+export const time = v.pipe(v.string(), v.isoTimestamp(), v.description('ISO 8601, UTC'))
+export const timeOrNull = v.nullable(time)
+export const count = v.pipe(v.number(), v.integer())
+
+export const listOf = <T extends v.BaseSchema<unknown, unknown, v.BaseIssue<unknown>>>(item: T) =>
+  v.object({ items: v.array(item), next: v.nullable(v.union([v.string(), v.number()])) })
