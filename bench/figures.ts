@@ -11,3 +11,9 @@ export function print(figure: Readonly<Record<string, string | number>>): void {
       .join('  '),
   )
 }
+
+/** `percentile(times, 0.95)`: 95 of 100 are at most so. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0
+}

@@ -1,7 +1,8 @@
-// npm run bench -- [checkpoint|scale|doors|pm2 …] [--engines sqlite,postgres]
+// npm run bench -- [checkpoint|scale|doors|http|pm2 …] [--engines sqlite,postgres]
 import { parseArgs } from 'node:util'
 import { benchCheckpoint } from './checkpoint.ts'
 import { benchDoors } from './doors.ts'
+import { benchHttp } from './http.ts'
 import { benchPm2 } from './pm2.ts'
 import { benchScale } from './scale.ts'
 
@@ -14,6 +15,7 @@ const benches: Record<string, (engines: readonly string[]) => Promise<void>> = {
   checkpoint: benchCheckpoint,
   scale: benchScale,
   doors: benchDoors,
+  http: benchHttp,
   pm2: benchPm2,
 }
 for (const name of positionals.length > 0 ? positionals : Object.keys(benches)) {

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 
 const ROOT = join(import.meta.dirname, '..')
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
-const sources = globSync('src/**/*.ts', { cwd: ROOT }).sort()
+const sources = globSync('src/**/*.{ts,tsx}', { cwd: ROOT }).sort()
 const isTest = (file: string): boolean =>
   /\.test\.ts$|^src\/testing\/|^src\/store\/conformance\//.test(file)
 const product = sources.filter((file) => !isTest(file))
@@ -104,9 +104,28 @@ test('every error code has its entry in docs/errors.md, and every entry its code
 })
 
 test('nothing is put into a page as markup', () => {
-  for (const file of globSync('src/**/*.{ts,js,html}', { cwd: ROOT })) {
-    assert.doesNotMatch(read(file), /\b(innerHTML|outerHTML|insertAdjacentHTML)\b/, file)
+  for (const file of globSync('src/**/*.{ts,tsx,js,html}', { cwd: ROOT })) {
+    assert.doesNotMatch(
+      read(file),
+      /\b(innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML)\b/,
+      file,
+    )
   }
+})
+
+/** Words and characters are the same everywhere; neither file knows of anything but JavaScript. */
+const SHARED_WITH_BROWSERS = ['src/model/time.ts', 'src/observe/safe-text.ts']
+
+test('the dashboard calls the HTTP API and knows nothing else but its types', () => {
+  for (const file of globSync('src/surfaces/dashboard/**/*.{ts,tsx}', { cwd: ROOT })) {
+    if (isTest(file) || file.endsWith('vite.config.ts')) continue
+    for (const [, imported] of read(file).matchAll(/^import (?!type\b)[^']*'(\.[^']+)'/gm)) {
+      const path = join(dirname(file), imported!)
+      const isOwn = path.startsWith('src/surfaces/dashboard/')
+      assert.ok(isOwn || SHARED_WITH_BROWSERS.includes(path), `${file} imports ${path}`)
+    }
+  }
+  for (const file of SHARED_WITH_BROWSERS) assert.doesNotMatch(read(file), /^import (?!type\b)/m)
 })
 
 test('nothing is left to be done later in a comment', () => {

@@ -48,6 +48,7 @@ export async function runDemo(options: DemoOptions): Promise<DemoEnd | null> {
   const story = new Story({ ...size, expectedMs: expectedMs(size, setting.pace) })
   const narrator = options.narrator({
     title: `unstuck demo: ${plural(size.workers, 'worker')}, ${plural(size.targets, 'target')}, ${store.engine}, seed ${options.seed}`,
+    dashboard: setting.dashboard,
     pages: size.pages,
     startedAt,
     deeds: () => story.soFar(),

@@ -78,6 +78,7 @@ function drawHeadline(paper: Paper, headline: Headline, look: Look | null): void
   const cells = Math.min(BAR_MAX, Math.max(8, paper.columns - 50))
   const full = Math.floor((cells * pages) / headline.pages)
   paper.line({ text: headline.title, ink: 'strong' }, `  ${clock(headline.startedAt)}`)
+  paper.line({ text: `watch it in a browser: ${headline.dashboard}`, ink: 'dim' })
   paper.blank()
   paper.line(
     { text: '█'.repeat(full), ink: 'good' },

@@ -18,7 +18,7 @@ export async function lookAt(store: Store, run: RunId, source: string): Promise<
   if (!found) throw new Error(`The demo's run ${run} is no longer in the database.`)
   const [witnessed, inProgress] = await Promise.all([
     store.workers(),
-    store.targets(run, { status: 'in_progress', limit: 1_000 }),
+    store.targets(run, { statuses: ['in_progress'], limit: 1_000 }),
   ])
   return {
     run: found,

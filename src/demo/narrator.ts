@@ -20,6 +20,8 @@ export type Narrator = {
 /** The figures that the headline shows, kept by the story. */
 export type Headline = {
   readonly title: string
+  /** Where it can be watched in a browser. */
+  readonly dashboard: string
   readonly pages: number
   readonly startedAt: number
   /** What has been done to the workers so far, in a few words. */

@@ -12,6 +12,7 @@ export function makePlainNarrator(
     void write(`${clock(headline.startedAt).padStart(5)}  ${sentence}`)
   }
   void write(headline.title)
+  void write(`watch it in a browser: ${headline.dashboard}`)
   return {
     tell,
     begin: (what) => ({ end: (outcome) => tell(`${what}: ${outcome}`) }),

@@ -5,6 +5,7 @@ import { newId, shortId } from '../model/id.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { Crew } from './crew.ts'
+import { openDashboard } from './dashboard.ts'
 import { makeDirectory, type Directory } from './directory.ts'
 import { openLedger, type Ledger } from './ledger.ts'
 import { paceFor, type Size } from './schedule.ts'
@@ -34,6 +35,8 @@ export type Setting = AsyncDisposable & {
   readonly ledger: Ledger
   readonly site: Site
   readonly crew: Crew
+  /** Where it can be watched in a browser. */
+  readonly dashboard: string
 }
 
 /** How often `unstuck work` itself may be ended by others. */
@@ -53,6 +56,8 @@ export async function openSetting(options: SettingOptions): Promise<Setting> {
   await using stack = new AsyncDisposableStack()
   const store = await openStore(db)
   stack.defer(() => store.close())
+  const dashboard = await openDashboard(store, folder)
+  stack.defer(() => dashboard.close())
   const ledger = await openLedger(store.engine, db, source)
   stack.defer(() => ledger.close())
   const site = await Site.open(truth, pace)
@@ -87,6 +92,7 @@ export async function openSetting(options: SettingOptions): Promise<Setting> {
     ledger,
     site,
     crew,
+    dashboard: dashboard.url,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newId, shortId } from './id.ts'
+import { madeAt, newId, shortId } from './id.ts'
 
 test('ids are UUIDv7, each its own', () => {
   const ids = Array.from({ length: 1_000 }, newId)
@@ -21,4 +21,11 @@ test('the short form is the last eight digits: the first are the time, and alike
 
   assert.equal(shortId('0190c0de-0000-7000-8000-123456789abc'), '56789abc')
   assert.equal(new Set(ids.map(shortId)).size, 100)
+})
+
+test('an id tells when it was made', () => {
+  const before = Date.now()
+  const id = newId()
+
+  assert.ok(madeAt(id) >= before && madeAt(id) <= Date.now())
 })

@@ -17,6 +17,11 @@ export function shortId(id: Id): string {
   return id.slice(-8)
 }
 
+/** When an id was made, by the clock of whoever made it: good for a chart, not for a judgement. */
+export function madeAt(id: Id): number {
+  return Number.parseInt(id.slice(0, 13).replace('-', ''), 16)
+}
+
 /** Whether a text is an id of ours: checked before it becomes a part of a path. */
 export function isId(text: string): boolean {
   return UUID.test(text)

@@ -11,6 +11,10 @@ export const TARGET_STATUSES = [
 ] as const
 export type TargetStatus = (typeof TARGET_STATUSES)[number]
 
+/** In these a target waits for a person. */
+export const TROUBLED_STATUSES = ['failed', 'stuck', 'parked'] as const
+export type TroubledStatus = (typeof TROUBLED_STATUSES)[number]
+
 /** What `targets()` yields. The same key twice is one target. */
 export type NewTarget = {
   readonly key: string

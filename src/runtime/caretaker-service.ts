@@ -1,6 +1,7 @@
 import { UnstuckError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import type { ClaimId } from '../model/id.ts'
+import type { WorkerStats } from '../model/latency.ts'
 import type { Presence } from '../model/worker.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
@@ -10,6 +11,8 @@ import { REAL_CLOCK } from './clock.ts'
 /** What those who work tell the caretaker, which lives on another thread or in another process. */
 export type ToCaretaker =
   | { readonly type: 'claims'; readonly held: ClaimId[]; readonly asked: ClaimId[] }
+  /** What the worker has measured, all of it. */
+  | { readonly type: 'stats'; readonly stats: WorkerStats }
   | { readonly type: 'stop' }
 
 /** Errors lose their class on the way; code and exit code are what the other side needs. */
@@ -56,6 +59,7 @@ export async function serveCaretaker(options: ServiceOptions): Promise<Caretaker
   const store = await openStore(options.db, { writer: worker, connections: 2 }).catch(fatal)
   if (!store) return null
   let claims: { held: ClaimId[]; asked: ClaimId[] } = { held: [], asked: [] }
+  let stats: WorkerStats | undefined
   let stopped: Promise<void> | undefined
   const caretaker = new Caretaker(
     store,
@@ -63,6 +67,11 @@ export async function serveCaretaker(options: ServiceOptions): Promise<Caretaker
     {
       claims: () => claims,
       loopLagMs: () => options.loopLagMs(),
+      takeStats: () => {
+        const unsent = stats
+        stats = undefined
+        return unsent
+      },
       emit: (event) => tell({ type: 'event', event }),
       onBeat: (beat) => tell({ type: 'beat', ...beat }),
       onRecovered: () => tell({ type: 'recovered' }),
@@ -92,6 +101,7 @@ export async function serveCaretaker(options: ServiceOptions): Promise<Caretaker
       ),
     hear: (message) => {
       if (message.type === 'claims') claims = message
+      else if (message.type === 'stats') stats = message.stats
       else void stop()
     },
   }

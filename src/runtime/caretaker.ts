@@ -2,13 +2,15 @@ import type { Judge } from '../decide/sign.ts'
 import { messageOf, UnstuckError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import { shortId, type ClaimId, type WorkerId } from '../model/id.ts'
+import type { WorkerStats } from '../model/latency.ts'
 import { SWEEP_MS } from '../model/policy.ts'
 import { isLive } from '../model/run.ts'
 import type { Presence } from '../model/worker.ts'
 import { thisProcess } from '../store/host.ts'
-import type { BeatAnswer, HeldPresence, Store } from '../store/store.ts'
+import type { Beat, BeatAnswer, HeldPresence, Store } from '../store/store.ts'
 import type { Clock } from './clock.ts'
 import { Monitor } from './monitor.ts'
+import { Sampler } from './sampler.ts'
 import { sweep } from './sweep.ts'
 
 export type CaretakerOptions = {
@@ -30,6 +32,8 @@ export type CaretakerHost = {
   claims(): { held: readonly ClaimId[]; asked: readonly ClaimId[] }
   /** How long the main thread has been busy without a break. */
   loopLagMs(): number
+  /** What the process has measured, when there is something new since the last time it was asked. */
+  takeStats(): WorkerStats | undefined
   emit(event: UnstuckEvent): void
   /** A beat was accepted. `lost`: claims that are no longer ours. */
   onBeat(beat: { lost: ClaimId[]; cancelled: ClaimId[]; tooOld: boolean }): void
@@ -54,6 +58,7 @@ export class Caretaker {
   readonly #clock: Clock
   readonly #stopping = new AbortController()
   readonly #watch: Monitor
+  readonly #sampler: Sampler
   #presence: HeldPresence | null = null
   #loops: Promise<unknown> = Promise.resolve()
   #beatsInARow = 0
@@ -70,6 +75,7 @@ export class Caretaker {
     this.#clock = clock
     const actor = `worker ${shortId(options.worker)}`
     this.#watch = new Monitor({ store, actor }, (event) => host.emit(event))
+    this.#sampler = new Sampler(store, options.worker, clock)
   }
 
   /** Takes the lock, registers, is heard twice, and recovers what is dead. Then goes on by itself. */
@@ -102,6 +108,7 @@ export class Caretaker {
         (error) => this.#complain(error),
       ),
       this.#monitor(),
+      this.#sampler.run(this.#stopping.signal, (error) => this.#complain(error)),
     ])
     return presence
   }
@@ -109,9 +116,14 @@ export class Caretaker {
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#loops
+    await this.#sendLastStats().catch(() => {})
     // Whoever comes next need not wait for proof. If the store is away, the freed lock is the proof.
     await this.#store.retire(this.#options.worker).catch((error: unknown) => this.#trouble(error))
-    await this.#store.settle().catch((error: unknown) => this.#trouble(error))
+    await this.#store
+      .settle()
+      // The last stretch of what ended with this process; nobody may be left to see it a minute from now.
+      .then(() => this.#store.takeSample())
+      .catch((error: unknown) => this.#trouble(error))
     await this.#presence?.release()
   }
 
@@ -134,17 +146,32 @@ export class Caretaker {
   }
 
   async #beat(): Promise<void> {
-    const { worker } = this.#options
-    const { held, asked } = this.#host.claims()
+    const { held } = this.#host.claims()
     const loopLagMs = this.#host.loopLagMs()
     let answer: BeatAnswer
     try {
-      answer = await this.#store.beat({ worker, claimIds: [...held, ...asked], loopLagMs })
+      answer = await this.#store.beat(this.#sign(this.#host.takeStats()))
     } catch (error) {
       this.#beatsInARow = 0
       throw error
     }
     this.#heard(answer, held, loopLagMs)
+  }
+
+  #sign(stats: WorkerStats | undefined): Beat {
+    const { held, asked } = this.#host.claims()
+    return {
+      worker: this.#options.worker,
+      claimIds: [...held, ...asked],
+      loopLagMs: this.#host.loopLagMs(),
+      ...(stats && { stats }),
+    }
+  }
+
+  /** With one more beat, if something was measured since the last one that had them. */
+  async #sendLastStats(): Promise<void> {
+    const stats = this.#host.takeStats()
+    if (stats) await this.#store.beat(this.#sign(stats))
   }
 
   #heard(answer: BeatAnswer, named: readonly ClaimId[], loopLagMs: number): void {

@@ -88,9 +88,10 @@ export class Unstuck {
     if (this.#stoppedBy) throw new Stopping(this.#stoppedBy)
     const life = await this.#signsOfLife()
     const { worker, policy } = this.#options
-    const begun = await beginRun({ ...this.#door, life }, { source, worker, policy })
+    const store = life.timed(this.store)
+    const begun = await beginRun({ ...this.#door, store, life }, { source, worker, policy })
     const { claimId } = begun.claimed
-    const handle = new RunHandle(this.store, begun.claimed, begun.resumed, () => {
+    const handle = new RunHandle(store, begun.claimed, begun.resumed, () => {
       life.ended(claimId)
       this.#handles.delete(claimId)
       if (this.#handles.size === 0) this.#ignoreSignals()

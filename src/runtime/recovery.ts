@@ -1,5 +1,5 @@
 import { readSign, STEADY, type Judge } from '../decide/sign.ts'
-import type { WorkerId } from '../model/id.ts'
+import type { Id, WorkerId } from '../model/id.ts'
 import { RUN_AFTER, type Verdict } from '../model/verdict.ts'
 import type { Evidence } from '../model/worker.ts'
 import type { Held, RunMove, Store } from '../store/store.ts'
@@ -22,6 +22,8 @@ export type RecoverOptions = {
   readonly sources?: readonly string[]
   /** Only targets of these groups; runs as a whole are then left alone. */
   readonly groups?: readonly string[]
+  /** Only these targets, and of runs as a whole only these: what an earlier look named. What came up since waits. */
+  readonly only?: ReadonlySet<Id>
   /** False: only claims are judged, and no run as a whole. */
   readonly runs?: boolean
   /** What the judge knows of itself; left out for a process that has only just come: it listens first. */
@@ -81,13 +83,14 @@ export async function listen(store: Store, clock: Clock = REAL_CLOCK): Promise<J
 
 const LISTEN_SLACK_MS = 200
 
-function isPartial({ olderThanMs, sources = [], groups = [] }: RecoverOptions): boolean {
-  return olderThanMs !== undefined || sources.length > 0 || groups.length > 0
+function isPartial({ olderThanMs, sources = [], groups = [], only }: RecoverOptions): boolean {
+  return olderThanMs !== undefined || sources.length > 0 || groups.length > 0 || only !== undefined
 }
 
 function isMeant(options: RecoverOptions, { run, target }: Held, evidence: Evidence): boolean {
-  const { olderThanMs = -Infinity, sources = [], groups = [] } = options
+  const { olderThanMs = -Infinity, sources = [], groups = [], only } = options
   return (
+    (only?.has(target.id) ?? true) &&
     evidence.beatAgeMs > olderThanMs &&
     (sources.length === 0 || sources.includes(run.source)) &&
     (groups.length === 0 || groups.includes(target.group ?? ''))
@@ -98,13 +101,14 @@ function isMeant(options: RecoverOptions, { run, target }: Held, evidence: Evide
 async function applyToRuns(
   door: Door,
   judged: readonly JudgedRun[],
-  { dryRun = false, olderThanMs = -Infinity, sources = [] }: RecoverOptions,
+  { dryRun = false, olderThanMs = -Infinity, sources = [], only }: RecoverOptions,
 ): Promise<Verdict[]> {
   const verdicts: Verdict[] = []
   for (const one of judged) {
     const { run, evidence } = one
     if (!isForRun(one) || evidence.idleMs <= olderThanMs) continue
     if (sources.length > 0 && !sources.includes(run.source)) continue
+    if (!(only?.has(run.id) ?? true)) continue
     const applied = !dryRun && isAutomatic(one) && (await applyToRun(door, one))
     verdicts.push(runVerdict(one, applied))
   }

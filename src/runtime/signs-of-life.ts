@@ -2,7 +2,9 @@ import { UnstuckError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import type { ClaimId } from '../model/id.ts'
 import type { Presence } from '../model/worker.ts'
+import type { Store } from '../store/store.ts'
 import type { FromCaretaker, ToCaretaker } from './caretaker-service.ts'
+import { Stopwatch } from './stopwatch.ts'
 
 export type LifeHost = {
   emit(event: UnstuckEvent): void
@@ -23,6 +25,8 @@ export interface CaretakerSeat {
   unref(): void
 }
 
+const STATS_EVERY_MS = 10_000
+
 /** The worker's side of the caretaker: tells it what is claimed, and hears what was lost. */
 export class SignsOfLife {
   readonly #host: LifeHost
@@ -32,7 +36,10 @@ export class SignsOfLife {
   readonly #leaseMs: number
   readonly #started = Promise.withResolvers<Presence>()
   readonly #stopped = Promise.withResolvers<void>()
+  readonly #stopwatch = new Stopwatch(() => this.#measured())
   #lastBeatAt = 0
+  #statsToldAt = performance.now()
+  #hasMeasured = false
   #isStopping = false
 
   constructor(seat: CaretakerSeat, leaseMs: number, host: LifeHost) {
@@ -81,10 +88,16 @@ export class SignsOfLife {
     this.#tellClaims()
   }
 
+  /** The store for those who work: how long they wait for it is measured, and sent with a beat now and then. */
+  timed(store: Store): Store {
+    return this.#stopwatch.on(store)
+  }
+
   async stop(): Promise<void> {
     if (!this.#isStopping) {
       this.#isStopping = true
       this.#seat.ref()
+      this.#tellStats()
       this.#tell({ type: 'stop' })
     }
     await this.#stopped.promise
@@ -119,6 +132,18 @@ export class SignsOfLife {
 
   #tellClaims(): void {
     this.#tell({ type: 'claims', held: [...this.#held], asked: [...this.#asked] })
+  }
+
+  #measured(): void {
+    this.#hasMeasured = true
+    if (performance.now() - this.#statsToldAt >= STATS_EVERY_MS) this.#tellStats()
+  }
+
+  #tellStats(): void {
+    if (!this.#hasMeasured) return
+    this.#hasMeasured = false
+    this.#statsToldAt = performance.now()
+    this.#tell({ type: 'stats', stats: this.#stopwatch.stats })
   }
 
   #tell(message: ToCaretaker): void {

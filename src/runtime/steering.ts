@@ -27,12 +27,19 @@ export async function cancel(door: Door, id: RunId, because?: string): Promise<R
 export type Resumed = Replanned & { readonly run: Run }
 
 /** Opens a run again: it goes on from its cursors when a worker takes it up. What failed or was held is tried again. */
-export async function resume(door: Door, id: RunId, dryRun = false): Promise<Resumed> {
+export async function resume(
+  door: Door,
+  id: RunId,
+  dryRun = false,
+  because?: string,
+): Promise<Resumed> {
   const { store } = door
   const run = await theRun(store, id)
-  const resumed = await store.replan(
-    replanning(door, id, 'resume', { statuses: ['failed', 'stuck'], reopen: true, dryRun }),
-  )
+  const chosen = { statuses: ['failed', 'stuck'], reopen: true, dryRun } as const
+  const resumed = await store.replan({
+    ...replanning(door, id, 'resume', chosen),
+    ...(because !== undefined && { because }),
+  })
   if (resumed.targets > 0 || resumed.reopened || isLive(run.status))
     return { ...resumed, run: await theRun(store, id) }
   const { parked } = run.counts.targets
@@ -65,7 +72,12 @@ const TRAIL_MAX = 10_000
 const REVERT_TRIES = 3
 
 /** Takes back the last thing that was done to a run: a clean, a cancel, a fail, or what recovery set aside. */
-export async function revert(door: Door, id: RunId, dryRun = false): Promise<Reverted> {
+export async function revert(
+  door: Door,
+  id: RunId,
+  dryRun = false,
+  why?: string,
+): Promise<Reverted> {
   const { store, actor } = door
   for (let tries = 1; ; tries++) {
     const run = await theRun(store, id)
@@ -77,7 +89,7 @@ export async function revert(door: Door, id: RunId, dryRun = false): Promise<Rev
       )
     }
     const { undoes, to, targets, cancel: retried } = decision
-    const because = `${undoes} taken back by ${actor}`
+    const because = why ?? `${undoes} taken back by ${actor}`
     const plan = { run: id, from: run.status, to, targets, cancel: retried, undoes, actor, because }
     if (dryRun || (await store.revert(plan))) {
       return { run: await theRun(store, id), undid: undoes, targets: targets.length }
@@ -100,6 +112,8 @@ async function decideFor(store: Store, run: Run): Promise<RevertDecision> {
 }
 
 export type ResetOptions = {
+  /** Only these. */
+  readonly targets?: readonly TargetId[] | undefined
   readonly groups?: readonly string[] | undefined
   /** Only those that were tried at most so often. */
   readonly maxAttempts?: number | undefined
@@ -112,8 +126,8 @@ export function resetFailed(
   run: RunId,
   options: ResetOptions = {},
 ): Promise<Replanned> {
-  const { groups, maxAttempts, dryRun = false } = options
-  const chosen = { statuses: ['failed'], groups, attemptsMax: maxAttempts, dryRun } as const
+  const { targets, groups, maxAttempts: attemptsMax, dryRun = false } = options
+  const chosen = { statuses: ['failed'], targets, groups, attemptsMax, dryRun } as const
   return door.store.replan(replanning(door, run, 'reset-failed', chosen))
 }
 

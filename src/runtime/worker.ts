@@ -125,7 +125,7 @@ export class CrawlWorker {
     const opening = openStore(db, { writer: this.id })
     try {
       const [presence] = await Promise.all([this.#life.started(), opening])
-      this.#store = await opening
+      this.#store = this.#life.timed(await opening)
       emit({ type: 'worker_start', source, pid: process.pid, presence: presence.kind })
       for (const remark of this.#store.remarks) this.#options.log(remark)
     } catch (error) {

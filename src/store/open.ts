@@ -7,6 +7,8 @@ export type OpenOptions = {
   readonly writer?: string
   /** PostgreSQL: connections at most. */
   readonly connections?: number
+  /** PostgreSQL: for a login that may only read, or a replica. Nothing is migrated. */
+  readonly readOnly?: boolean
 }
 
 /** Opens the store at an address, bringing its schema up to date. Engines are loaded only when asked for. */

@@ -6,7 +6,7 @@ import type { ClaimId, RunId, TargetId, WorkerId } from '../model/id.ts'
 import type { SavedItem } from '../model/item.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Counts, Run, RunKind, RunStatus } from '../model/run.ts'
-import type { NewTarget, Target, TargetStatus } from '../model/target.ts'
+import type { NewTarget, Target } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Decision } from '../model/verdict.ts'
 import type { Evidence, Presence, ProcessIdentity, Sign, Worker } from '../model/worker.ts'
@@ -25,9 +25,13 @@ import type {
 } from './deeds.ts'
 import type { FreeSource, HoldSource } from './guard-requests.ts'
 import type { Inspection } from './inspection.ts'
+import type { Listing, RunFilter, TargetFilter } from './listing.ts'
+import type { Watching } from './watching.ts'
 
 export type * from './deeds.ts'
 export type * from './guard-requests.ts'
+export type * from './listing.ts'
+export type * from './watching.ts'
 
 /**
  * The memory. Each verb says what holds after it; `conformance/` holds every engine to it.
@@ -35,7 +39,7 @@ export type * from './guard-requests.ts'
  * Writes take batches and answer for each member: one fenced page does not spoil the others. A verb that
  * throws `StoreUnavailable` may be called again with the same arguments: nothing is done twice.
  */
-export interface Store {
+export interface Store extends Watching {
   readonly engine: 'sqlite' | 'postgres'
   /** Where it is, without secrets. */
   readonly where: string
@@ -165,7 +169,7 @@ export interface Store {
    * True while it is this worker's turn to look after the others: one process at a time. A dead holder's turn is taken
    * at once, as is one that lasts longer than the asker's would.
    */
-  takeTurn(worker: WorkerId, forMs: number, name?: 'sweep' | 'monitor'): Promise<boolean>
+  takeTurn(worker: WorkerId, forMs: number, name?: Turn): Promise<boolean>
   /** What a worker holds, by target id, from after the given one. */
   heldBy(worker: WorkerId, after: TargetId | null, limit: number): Promise<Held[]>
   /**
@@ -251,22 +255,6 @@ export type Begun =
   | { readonly claimed: null; readonly inTheWay: RunId }
   | { readonly claimed: null; readonly guard: Guard }
 
-export type RunFilter = {
-  readonly source?: string | undefined
-  readonly status?: RunStatus | undefined
-  readonly after?: string | undefined
-  readonly limit: number
-}
-
-export type TargetFilter = {
-  readonly status?: TargetStatus | undefined
-  readonly group?: string | undefined
-  readonly after?: string | undefined
-  readonly limit: number
-}
-
-export type Listing<T> = { readonly items: T[]; readonly next: string | null }
-
 export type ClaimRequest = {
   readonly worker: WorkerId
   readonly source: string
@@ -302,6 +290,8 @@ export type Beat = {
   readonly worker: WorkerId
   readonly claimIds: readonly ClaimId[]
   readonly loopLagMs: number
+  /** What the worker has measured since it began, any JSON; kept when it has ended. Left out: as it was. */
+  readonly stats?: unknown
 }
 
 export type BeatAnswer = {
@@ -315,6 +305,9 @@ export type BeatAnswer = {
   /** The schema has moved on beyond this program: drain and end. */
   readonly tooOld: boolean
 }
+
+/** What one process at a time does for all. */
+export type Turn = 'sweep' | 'monitor' | 'alerts' | 'sample'
 
 export type Witnessed = { readonly worker: Worker; readonly evidence: Evidence }
 

@@ -5,6 +5,12 @@ import { DEFAULT_POLICY, makePolicy, type Policy, type PolicyOptions } from '../
 import type { Run } from '../model/run.ts'
 import { findConfig } from '../runtime/config-file.ts'
 import { addressMistake } from './address.ts'
+import {
+  readAlerts,
+  type AlertOptions,
+  type AlertSettings,
+  type ChannelOptions,
+} from './alert-config.ts'
 import { traceSettings, type PolicySetting } from './policy-origin.ts'
 
 /** `unstuck.config.ts`, as users write it. */
@@ -15,6 +21,12 @@ export type Config = {
   preset?: Preset | undefined
   /** By source. */
   policies?: Readonly<Record<string, PolicyOptions>> | undefined
+  /** Where people reach the dashboard: alerts link to it. */
+  url?: string | undefined
+  /** When people are told, and how. */
+  alerts?: readonly AlertOptions[] | undefined
+  /** How people are told. */
+  channels?: ChannelOptions | undefined
 }
 
 type Preset = keyof typeof PRESETS
@@ -25,7 +37,14 @@ const PRESETS = {
   production: { staleAfterMs: 30 * 60_000, onStale: 'fail' },
 } as const satisfies Record<string, Partial<Policy>>
 
-const KEYS = ['db', 'preset', 'policies'] as const satisfies (keyof Config)[]
+const KEYS = [
+  'db',
+  'preset',
+  'policies',
+  'url',
+  'alerts',
+  'channels',
+] as const satisfies (keyof Config)[]
 /** Slow honest runs are older than people think. */
 export const RISKY_CLEANING_MS = 12 * 3_600_000
 
@@ -50,6 +69,8 @@ export type Settings = {
   /** Sources that the config has a word on. */
   readonly sources: readonly string[]
   readonly preset: string | null
+  readonly url: string | null
+  readonly alerts: AlertSettings
 }
 
 export async function loadSettings(cwd: string): Promise<Settings> {
@@ -79,9 +100,9 @@ async function load(path: string): Promise<unknown> {
 /** Checks everything and names all mistakes at once. */
 export function makeSettings(config: unknown, path: string | null): Settings {
   const mistakes: string[] = []
-  const { db, preset, policies } = readShape(config, mistakes)
-  const base: Policy = { ...DEFAULT_POLICY, ...(preset && PRESETS[preset]) }
   const warnings: string[] = []
+  const { db, preset, policies, url, alerts } = readShape(config, mistakes, warnings)
+  const base: Policy = { ...DEFAULT_POLICY, ...(preset && PRESETS[preset]) }
   for (const [source, options] of Object.entries(policies ?? {})) {
     const made = makePolicy(options, base)
     mistakes.push(...made.mistakes.map((mistake) => named(mistake, source)))
@@ -117,6 +138,8 @@ export function makeSettings(config: unknown, path: string | null): Settings {
     warnings,
     sources: Object.keys(policies ?? {}),
     preset: preset ?? null,
+    url,
+    alerts,
     policyFor,
     policyOf: (run) => onTop(run.source, run.policy),
     settingsOf: (source, kept) =>
@@ -149,11 +172,11 @@ function together(first: PolicyOptions = {}, then: PolicyOptions = {}): PolicyOp
   return { ...first, ...then, groups }
 }
 
-function readShape(config: unknown, mistakes: string[]): Config {
-  if (!isObject(config)) {
-    mistakes.push('the default export must be an object')
-    return {}
-  }
+type Shape = Pick<Config, 'db' | 'preset' | 'policies'> & Pick<Settings, 'url' | 'alerts'>
+
+function readShape(given: unknown, mistakes: string[], warnings: string[]): Shape {
+  if (!isObject(given)) mistakes.push('the default export must be an object')
+  const config = isObject(given) ? given : {}
   for (const key of Object.keys(config)) {
     if ((KEYS as string[]).includes(key)) continue
     const hint = closest(key, KEYS)
@@ -161,7 +184,7 @@ function readShape(config: unknown, mistakes: string[]): Config {
       `there is no ${JSON.stringify(key)}${hint ? `; did you mean ${hint}?` : `; there are ${KEYS.join(', ')}`}`,
     )
   }
-  const { db, preset, policies } = config
+  const { db, preset, policies, url, alerts, channels } = config
   if (db !== undefined && typeof db !== 'string') mistakes.push('db must be text, or left out')
   const addressWrong = typeof db === 'string' ? addressMistake(db) : null
   if (addressWrong !== null) mistakes.push(`db ${addressWrong}`)
@@ -172,10 +195,17 @@ function readShape(config: unknown, mistakes: string[]): Config {
   if (policies !== undefined && !isObject(policies)) {
     mistakes.push('policies must be an object, by source')
   }
+  const page = typeof url === 'string' ? URL.parse(url) : null
+  const urlRight = page !== null && /^https?:$/.test(page.protocol) && page.username === ''
+  if (url !== undefined && url !== '' && !urlRight) {
+    mistakes.push('url must be where people reach the dashboard, as in https://unstuck.example.com')
+  }
   return {
     db: typeof db === 'string' ? db : undefined,
     preset: presetRight ? (preset as Preset) : undefined,
     policies: isObject(policies) ? (policies as Config['policies']) : undefined,
+    url: urlRight ? page.origin + page.pathname : null,
+    alerts: readAlerts(alerts, channels, mistakes, warnings),
   }
 }
 

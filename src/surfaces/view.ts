@@ -96,6 +96,7 @@ export function targetView(target: Target) {
 
 export type WorkerView = {
   id: string
+  source: string
   host: string
   pid: number
   startedAt: string
@@ -114,6 +115,7 @@ export function workerView(
   const { sign, because } = readingOf(readSign(evidence, STEADY), held, now)
   return {
     id: worker.id,
+    source: worker.source,
     host: worker.process.host,
     pid: worker.process.pid,
     startedAt: iso(worker.startedAt),

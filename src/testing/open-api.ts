@@ -89,6 +89,15 @@ export class OpenApi {
     for (const [keyword, rule] of Object.entries(schema)) {
       switch (keyword) {
         case 'description':
+        case 'default':
+          break
+        case 'format':
+          says(typeof value !== 'string' || !Number.isNaN(Date.parse(value)), `no ${rule}`)
+          break
+        case 'propertyNames':
+          for (const name of isObject(value) ? Object.keys(value) : []) {
+            inner(name, rule as Schema, `.${name} as a name`)
+          }
           break
         case '$ref':
           inner(value, this.#resolve(rule as string), '')
@@ -134,12 +143,20 @@ export class OpenApi {
             const own =
               Object.hasOwn(rule as object, name) && (rule as Record<string, Schema>)[name]
             if (own) inner(part, own, `.${name}`)
-            else says(!strict && schema['additionalProperties'] !== false, `has ${name}`)
+            else if (!schema['additionalProperties'])
+              says(!strict && schema['additionalProperties'] !== false, `has ${name}`)
           }
           break
         case 'additionalProperties':
-          assert.equal(rule, false)
-          assert.ok(schema['properties'])
+          if (rule === true) break
+          if (rule === false) {
+            assert.ok(schema['properties'])
+            break
+          }
+          for (const [name, part] of isObject(value) ? Object.entries(value) : []) {
+            if (!Object.hasOwn(schema['properties'] ?? {}, name))
+              inner(part, rule as Schema, `.${name}`)
+          }
           break
         case 'anyOf':
           says(

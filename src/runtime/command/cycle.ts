@@ -51,9 +51,10 @@ const MEASURE_SELDOM_MS = 5_000
 
 /** One cycle: begins or takes up the source's run, starts the command, and settles the run when all of it is gone. */
 export async function runCycle(runner: CommandRunner, options: CycleOptions): Promise<CycleResult> {
-  const { store, worker, actor, log } = runner.options
+  const { worker, actor, log } = runner.options
   const { source, policy } = options
   const { life } = runner.guardian
+  const store = life.timed(runner.options.store)
   const claimant = { source, worker, policy }
   const begun = await beginRun({ store, actor, life }, claimant, options.stop)
   const { claimed, resumed } = begun

@@ -30,6 +30,11 @@ const OURS = [
 ]
 const SECRET = /^UNSTUCK_.*(TOKEN|SECRET|PASSWORD|WEBHOOK|SMTP)/
 
+/** Whether a variable of this name reaches the commands that Unstuck starts. */
+export function isHandedOn(name: string): boolean {
+  return !OURS.includes(name) && !SECRET.test(name)
+}
+
 /** The user's environment, less Unstuck's own secrets, with what the run has to offer. */
 export function commandEnvironment(
   users: Readonly<Record<string, string | undefined>>,
@@ -37,7 +42,7 @@ export function commandEnvironment(
 ): Record<string, string> {
   const kept: Record<string, string> = {}
   for (const [name, value] of Object.entries(users)) {
-    if (value !== undefined && !OURS.includes(name) && !SECRET.test(name)) kept[name] = value
+    if (value !== undefined && isHandedOn(name)) kept[name] = value
   }
   return {
     ...kept,

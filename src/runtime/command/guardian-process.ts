@@ -32,6 +32,7 @@ process.on('message', (message: ToGuardian) => {
     case 'settled':
       return wards.get(message.id)?.settled()
     case 'claims':
+    case 'stats':
     case 'stop':
       service?.hear(message)
   }

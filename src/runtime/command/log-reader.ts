@@ -101,7 +101,7 @@ async function openIfThere(path: string): Promise<FileHandle | null> {
 }
 
 /** Only a plain file, and no link to one: what a run leaves in its folder must not make us read something else. */
-async function openLog(path: string): Promise<FileHandle> {
+export async function openLog(path: string): Promise<FileHandle> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error: unknown) => {
     throw (error as NodeJS.ErrnoException).code === 'ELOOP' ? notALog(path) : error

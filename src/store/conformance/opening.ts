@@ -33,6 +33,32 @@ export function openingTests(engine: Engine): void {
     assert.equal(new Set(versions.map((row) => row.number)).size, versions.length)
   })
 
+  test('an older schema is brought up to date, with all that is in it, beside a program that does not know it', async () => {
+    await using db = await engine.empty()
+    const old = await db.open()
+    const worker = await hire(old)
+    const run = await startCrawl(old, 3)
+    await claim(old, worker, 1)
+    for (const text of [
+      ...['sample', 'alert', 'operation'].map((name) => `DROP TABLE ${db.table(name)}`),
+      ...['run_listed', 'run_by_age', 'run_by_end', 'target_troubled'].map(
+        (name) => `DROP INDEX ${db.table(name)}`,
+      ),
+      `ALTER TABLE ${db.table('worker')} DROP COLUMN stats`,
+      `DELETE FROM ${db.table('migration')} WHERE number >= 4`,
+    ]) {
+      await db.raw(text)
+    }
+
+    const store = await db.open()
+
+    await store.takeSample()
+    assert.equal((await store.samples({ since: 0, until: 8e15, run })).length, 1)
+    assert.equal((await store.run(run))?.counts.targets.in_progress, 1)
+    assert.equal((await old.beat({ worker, claimIds: [], loopLagMs: 0 })).tooOld, false)
+    assert.equal((await claim(old, worker, 5)).length, 2)
+  })
+
   test('a schema newer than the program is refused, and nothing is written', async () => {
     await using db = await engine.fresh()
     await db.raw(newMigration(engine, db.table('migration'), 999, 1))

@@ -1,5 +1,6 @@
 import { describe } from 'node:test'
 import type { Engine } from '../../testing/test-database.ts'
+import { alertTests } from './alerts.ts'
 import { booksTests } from './books.ts'
 import { checkpointTests } from './checkpoints.ts'
 import { claimingTests } from './claiming.ts'
@@ -19,11 +20,13 @@ import { presenceTests } from './presence.ts'
 import { recoveryTests } from './recovery.ts'
 import { repeatTests } from './repeats.ts'
 import { replanTests } from './replanning.ts'
+import { sampleTests } from './samples.ts'
 import { settleTests } from './settle.ts'
 import { runMoveTests } from './run-moves.ts'
 import { trailTests } from './trail.ts'
 import { turnTests } from './turn.ts'
 import { undoingTests } from './undoing.ts'
+import { watchingTests } from './watching.ts'
 import { workerTests } from './workers.ts'
 
 /** What every engine must keep. An engine's own test file calls this and adds what is its alone. */
@@ -52,6 +55,9 @@ export function conformance(engine: Engine): void {
     describe('undoing', () => undoingTests(engine))
     describe('turns', () => turnTests(engine))
     describe('books', () => booksTests(engine))
+    describe('watching', () => watchingTests(engine))
+    describe('samples', () => sampleTests(engine))
+    describe('alerts and operations', () => alertTests(engine))
     describe('inspection', () => inspectionTests(engine))
     describe('faults', () => faultTests(engine))
   })

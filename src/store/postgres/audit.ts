@@ -1,6 +1,6 @@
 import { toAuditEntry, type AuditRow } from '../rows.ts'
 import type { AuditCount, AuditEntry, Store } from '../store.ts'
-import { ms, sql, type Connection, type Database } from './database.ts'
+import { moment, ms, sql, type Connection, type Database } from './database.ts'
 import { storableJson } from './storable.ts'
 
 // A JSON null comes out of a record as no value at all.
@@ -26,7 +26,7 @@ const LIST = (name: string, where: string, order: string) =>
   SELECT id::float8 AS id, ${ms('at')} AS at, actor, action, source, run_id, target_id, because, evidence,
          before, after
     FROM unstuck.audit
-   WHERE ${where} AND at >= 'epoch'::timestamptz + $3 * interval '1 millisecond'
+   WHERE ${where} AND at >= ${moment('$3')}
      AND ($4::text IS NULL OR source = $4)
    ORDER BY ${order} LIMIT $2
 `,
@@ -42,7 +42,7 @@ const COUNTS = sql(
   'audit:counts',
   /* sql */ `
   SELECT source, action, count(*)::int AS count, ${ms('max(at)')} AS "lastAt" FROM unstuck.audit
-   WHERE at >= 'epoch'::timestamptz + $1 * interval '1 millisecond' AND ($2::text IS NULL OR source = $2)
+   WHERE at >= ${moment('$1')} AND ($2::text IS NULL OR source = $2)
    GROUP BY source, action ORDER BY source COLLATE "C", action COLLATE "C"
 `,
   'anew',

@@ -22,6 +22,11 @@ export function ms(column: string): string {
   return `floor(round(date_part('epoch', ${column}) * 1e6) / 1000)`
 }
 
+/** The other way: milliseconds as a time. */
+export function moment(value: string): string {
+  return `'epoch'::timestamptz + ${value}::float8 * interval '1 millisecond'`
+}
+
 /**
  * For the rest of a transaction that asks for few of many rows: with stale statistics the planner may read the whole
  * table to find the first of them.

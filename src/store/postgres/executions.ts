@@ -1,17 +1,15 @@
 import type { ExecutionEnd } from '../../model/execution.ts'
 import { toExecution, type ExecutionRow } from '../command-rows.ts'
 import type { Store } from '../store.ts'
-import { ms, sql, type Database } from './database.ts'
+import { moment, ms, sql, type Database } from './database.ts'
 import { storable, storableJson } from './storable.ts'
-
-const AT = (value: string) => `'epoch'::timestamptz + ${value}::float8 * interval '1 millisecond'`
 
 const START = sql(
   'execution:start',
   /* sql */ `
   INSERT INTO unstuck.execution (id, run_id, worker_id, host, command, output_dir, log, started_at,
                                  ended_at, exit_code, signal, because, artifacts, peak_memory)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, ${AT('$8')}, ${AT('$9')}, $10, $11, $12, $13, $14)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, ${moment('$8')}, ${moment('$9')}, $10, $11, $12, $13, $14)
   ON CONFLICT (id) DO NOTHING
 `,
 )
@@ -20,7 +18,7 @@ const END = sql(
   'execution:end',
   /* sql */ `
   UPDATE unstuck.execution
-     SET ended_at = ${AT('$2')}, exit_code = $3, signal = $4, because = $5, artifacts = $6,
+     SET ended_at = ${moment('$2')}, exit_code = $3, signal = $4, because = $5, artifacts = $6,
          peak_memory = $7
    WHERE id = $1 AND ended_at IS NULL
 `,

@@ -1,4 +1,5 @@
 import { TARGET_STATUSES } from '../../model/target.ts'
+import { containing } from '../like.ts'
 import { toItem, toListing, toTarget, type ItemRow, type TargetRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { ms, sql, type Database } from './database.ts'
@@ -20,6 +21,7 @@ const TARGETS = sql(
    CROSS JOIN LATERAL (
      SELECT * FROM unstuck.target
       WHERE run_id = $1 AND status = asked.status AND id > $4 AND ($3::text IS NULL OR grp = $3)
+        AND ($6::text IS NULL OR key ILIKE $6 OR last_error ILIKE $6)
       ORDER BY id LIMIT $5
    ) AS t
    ORDER BY t.id LIMIT $5
@@ -51,9 +53,10 @@ export function listVerbs(
       const [row] = await db.all<TargetRow>(TARGET, [id])
       return row ? toTarget(row) : null
     },
-    targets: async (run, { status, group = null, after = BEFORE_ALL, limit }) => {
-      const statuses = status === undefined ? TARGET_STATUSES : [status]
-      const rows = await db.all<TargetRow>(TARGETS, [run, statuses, group, after, limit + 1])
+    targets: async (run, { statuses, group = null, search, after = BEFORE_ALL, limit }) => {
+      const asked = [...new Set(statuses?.length ? statuses : TARGET_STATUSES)]
+      const part = search === undefined ? null : containing(search)
+      const rows = await db.all<TargetRow>(TARGETS, [run, asked, group, after, limit + 1, part])
       return toListing(rows, limit, toTarget)
     },
     targetsEnding: async (suffix) =>

@@ -4,11 +4,13 @@ import { codeOf } from './errors.ts'
 import { heart } from './migrations/001-heart.ts'
 import { doors } from './migrations/002-doors.ts'
 import { commands } from './migrations/003-commands.ts'
+import { watching } from './migrations/004-watching.ts'
 
 const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = [
   { name: 'heart', text: heart },
   { name: 'doors', text: doors },
   { name: 'commands', text: commands },
+  { name: 'watching', text: watching },
 ]
 
 const HAS_SCHEMA = sql(
@@ -67,7 +69,8 @@ async function applyPending(connection: Connection): Promise<void> {
   }
 }
 
-async function version(connection: Connection): Promise<number> {
+/** The schema's version; refuses one that this program does not know. */
+export async function version(connection: Connection): Promise<number> {
   const number = await foundVersion(connection)
   if (number > SCHEMA_VERSION) throw new SchemaTooNew(number, SCHEMA_VERSION)
   return number

@@ -1,6 +1,7 @@
 import type { OpenOptions } from '../open.ts'
 import type { Store } from '../store.ts'
 import { parseAddress } from './address.ts'
+import { alertVerbs } from './alerts.ts'
 import { auditVerbs } from './audit.ts'
 import { beginVerbs } from './begin.ts'
 import { checkpointVerbs } from './checkpoints.ts'
@@ -12,15 +13,20 @@ import { guardVerbs } from './guards.ts'
 import { inspectVerbs } from './inspect.ts'
 import { listVerbs } from './lists.ts'
 import { liveRunVerbs } from './live-runs.ts'
+import { operationVerbs } from './operations.ts'
 import { planVerbs } from './plan.ts'
 import { presenceVerbs } from './presence.ts'
 import { recoveryVerbs } from './recovery.ts'
 import { replanVerbs } from './replan.ts'
 import { revertVerbs } from './revert.ts'
+import { runListVerbs } from './run-lists.ts'
 import { runMoveVerbs } from './run-moves.ts'
 import { runVerbs } from './runs.ts'
+import { sampleVerbs } from './samples.ts'
 import { settleVerbs } from './settle.ts'
 import { survey } from './survey.ts'
+import { totalVerbs } from './totals.ts'
+import { troubleVerbs } from './troubles.ts'
 import { turnVerbs } from './turn.ts'
 import { workerVerbs } from './workers.ts'
 
@@ -30,10 +36,10 @@ const NOW = sql('now', `SELECT ${ms('clock_timestamp()')} AS now`)
 /** Opens the database at an address, bringing its schema up to date. */
 export async function openPostgres(
   text: string,
-  { writer = '', connections = CONNECTIONS }: OpenOptions = {},
+  { writer = '', connections = CONNECTIONS, readOnly = false }: OpenOptions = {},
 ): Promise<Store> {
   const address = parseAddress(text)
-  const { pooled } = await survey(address)
+  const { pooled } = await survey(address, readOnly)
   const db = new Database(address, { writer, connections, pooled })
   return {
     engine: 'postgres',
@@ -41,6 +47,7 @@ export async function openPostgres(
     remarks: pooled ? [POOLED] : [],
     now: async () => (await db.all<{ now: number }>(NOW))[0]!.now,
     ...runVerbs(db),
+    ...runListVerbs(db),
     ...liveRunVerbs(db),
     ...planVerbs(db),
     ...settleVerbs(db),
@@ -59,6 +66,11 @@ export async function openPostgres(
     ...replanVerbs(db),
     ...revertVerbs(db),
     ...auditVerbs(db),
+    ...totalVerbs(db),
+    ...troubleVerbs(db),
+    ...sampleVerbs(db),
+    ...alertVerbs(db),
+    ...operationVerbs(db),
     ...inspectVerbs(db),
     close: () => db.close(),
   }

@@ -2,7 +2,7 @@ import { AlreadyRunning, messageOf, NotFound, UsageError } from '../../model/err
 import { newId, type RunId } from '../../model/id.ts'
 import type { RunKind, RunStatus } from '../../model/run.ts'
 import { keepInput } from '../command-rows.ts'
-import { keepPolicy, toCounts, toListing, toRun, type RunRow, type TallyRow } from '../rows.ts'
+import { keepPolicy, toCounts, toRun, type RunRow, type TallyRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { ms, sql, type Asks, type Connection, type Database } from './database.ts'
 import { isDataError } from './errors.ts'
@@ -11,7 +11,7 @@ import { ADD_UP, SUMS } from './tally.ts'
 export const LIVE = `('queued', 'running', 'interrupted')`
 
 /** A run with its books. `owner` is the worker of a run with one target. */
-const RUN_COLUMNS = /* sql */ `
+export const RUN_COLUMNS = /* sql */ `
   r.id, r.source, r.kind, r.status, r.policy, r.progress_done, r.progress_total,
   r.resumes, r.retries, r.retry_of, r.error, r.input, r.artifacts,
   ${ms('r.created_at')} AS created_at, ${ms('r.started_at')} AS started_at,
@@ -35,24 +35,6 @@ export const RUNS_BY_ID = sql(
 const LIVE_RUN = sql(
   'runs:live',
   `SELECT ${RUN_COLUMNS} FROM unstuck.run r ${BOOKS} WHERE r.source = $1 AND r.status IN ${LIVE}`,
-)
-const RUNS = sql(
-  'runs',
-  /* sql */ `
-  SELECT ${RUN_COLUMNS} FROM unstuck.run r ${BOOKS}
-   WHERE ($1::text IS NULL OR r.source = $1) AND ($2::text IS NULL OR r.status = $2)
-     AND ($3::uuid IS NULL OR r.id < $3)
-   ORDER BY r.id DESC LIMIT $4
-`,
-  'anew',
-)
-const RUNS_ENDING = sql(
-  'runs:ending',
-  /* sql */ `
-  SELECT id FROM unstuck.run
-   WHERE right(id::text, 8) = right($1, 8) AND right(id::text, length($1)) = $1
-   ORDER BY id DESC LIMIT 10
-`,
 )
 const COUNTS_BY_GROUP = sql(
   'counts:group',
@@ -107,14 +89,7 @@ const SET_POLICY = sql('policy', `UPDATE unstuck.run SET policy = $2 WHERE id = 
 
 type RunVerbs = Pick<
   Store,
-  | 'enqueue'
-  | 'setPolicy'
-  | 'liveRun'
-  | 'run'
-  | 'runs'
-  | 'runsEnding'
-  | 'countsByGroup'
-  | 'countsByPage'
+  'enqueue' | 'setPolicy' | 'liveRun' | 'run' | 'countsByGroup' | 'countsByPage'
 >
 
 export function runVerbs(db: Database): RunVerbs {
@@ -136,12 +111,6 @@ export function runVerbs(db: Database): RunVerbs {
 
     liveRun: async (source) => oneRun(await db.all<RunRow>(LIVE_RUN, [source])),
     run: async (id) => oneRun(await db.all<RunRow>(RUNS_BY_ID, [[id]])),
-
-    runs: async ({ source = null, status = null, after = null, limit }) =>
-      toListing(await db.all<RunRow>(RUNS, [source, status, after, limit + 1]), limit, toRun),
-
-    runsEnding: async (suffix) =>
-      (await db.all<{ id: string }>(RUNS_ENDING, [suffix.toLowerCase()])).map((row) => row.id),
 
     countsByGroup: async (run) => {
       const rows = await db.all<TallyRow & { grp: string }>(COUNTS_BY_GROUP, [run])

@@ -3,7 +3,7 @@ import { StoreReadOnly, UnusableStore } from '../../model/errors.ts'
 import type { Address } from './address.ts'
 import { Connection, sql } from './database.ts'
 import { storeError } from './errors.ts'
-import { migrate } from './migrate.ts'
+import { migrate, SCHEMA_VERSION, version } from './migrate.ts'
 import { hangUp } from './patience.ts'
 
 const LOOK = sql(
@@ -21,16 +21,21 @@ const MAY_WRITE = sql(
 
 type Look = { pid: number; read_only: boolean; is_lossy: boolean }
 
-/** Checks that the server can be used, brings the schema up to date, and tells whether a pooler stands between. */
-export async function survey(address: Address): Promise<{ pooled: boolean }> {
+/** Checks that the server can be used, brings the schema up to date unless it is only read, and tells whether a pooler stands between. */
+export async function survey(address: Address, readOnly: boolean): Promise<{ pooled: boolean }> {
   const client = new Client(address.config)
   client.on('error', () => {})
   try {
     await client.connect()
     const connection = new Connection(client, '', false)
-    const first = await look(connection, address)
-    const second = await look(connection, address)
+    const first = await look(connection)
+    const second = await look(connection)
     const pooled = isPooled(client, [first.pid, second.pid])
+    if (readOnly) {
+      await refuseOutdated(connection, address)
+      return { pooled }
+    }
+    if (first.read_only || second.read_only) throw new StoreReadOnly(address.where)
     if (pooled && first.is_lossy) {
       throw new UnusableStore(
         `The server of ${address.where} has synchronous_commit off: it can lose pages that it acknowledged. Behind a pooler ` +
@@ -54,8 +59,16 @@ export function isPooled(client: Client, pids: readonly number[]): boolean {
   return pids.some((pid) => pid !== greeted)
 }
 
-async function look(connection: Connection, address: Address): Promise<Look> {
-  const [seen] = await connection.all<Look>(LOOK)
-  if (seen!.read_only) throw new StoreReadOnly(address.where)
-  return seen!
+async function look(connection: Connection): Promise<Look> {
+  return (await connection.all<Look>(LOOK))[0]!
+}
+
+/** Who may only read cannot bring the schema up to date either. */
+async function refuseOutdated(connection: Connection, { where }: Address): Promise<void> {
+  const number = await version(connection)
+  if (number === SCHEMA_VERSION) return
+  throw new UnusableStore(
+    `The schema of ${where} is of version ${number}, and this program reads version ${SCHEMA_VERSION}. ` +
+      'Run `unstuck migrate` with a login that may change it.',
+  )
 }

@@ -22,14 +22,15 @@ const REGISTER = sql(
   ON CONFLICT (id) DO NOTHING
 `,
 )
-// $1 writer, $2 worker, $3 loop lag, $4 the claims it names. Claims in its name that it has not named for a whole
+// $1 writer, $2 worker, $3 loop lag, $4 the claims it names, $5 what it has measured. Claims in its name that it has not named for a whole
 // lease are handed back untouched: their answer got lost.
 const BEAT = sql(
   'beat',
   /* sql */ `
   WITH me AS (
     UPDATE unstuck.worker
-       SET last_beat_at = clock_timestamp(), beats = beats + 1, loop_lag_ms = $3, ended_at = NULL
+       SET last_beat_at = clock_timestamp(), beats = beats + 1, loop_lag_ms = $3, stats = coalesce($5, stats),
+           ended_at = NULL
      WHERE id = $2
     RETURNING lease_ms
   ),
@@ -113,8 +114,9 @@ export function workerVerbs(db: Database): WorkerVerbs {
       ])
     },
 
-    beat: async ({ worker, claimIds, loopLagMs }) => {
-      const [answer] = await db.book<BeatRow>(BEAT, [worker, loopLagMs, claimIds])
+    beat: async ({ worker, claimIds, loopLagMs, stats }) => {
+      const measured = stats === undefined ? null : JSON.stringify(stats)
+      const [answer] = await db.book<BeatRow>(BEAT, [worker, loopLagMs, claimIds, measured])
       const { known, held, cancelled, server_started_at: serverStartedAt, now, lowest } = answer!
       if (!known) {
         throw new UnusableStore(

@@ -34,11 +34,13 @@ export class Connection {
   }
 
   /** The same for thousands of rows: node:sqlite makes objects that are slow to read, so these are made here. */
-  many<Row>(statement: Sql): Row[] {
+  many<Row>(statement: Sql, params: Params = {}): Row[] {
     const prepared = this.#prepare(statement)
     prepared.setReturnArrays(true)
     const names = prepared.columns().map(({ name }) => name)
-    const tuples = this.#announced(statement.name, () => prepared.all()) as unknown as unknown[][]
+    const tuples = this.#announced(statement.name, () =>
+      prepared.all(params),
+    ) as unknown as unknown[][]
     return tuples.map((tuple) => {
       const row: Record<string, unknown> = {}
       for (let at = 0; at < names.length; at++) row[names[at]!] = tuple[at]

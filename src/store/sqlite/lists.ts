@@ -1,20 +1,19 @@
+import { TARGET_STATUSES } from '../../model/target.ts'
+import { containing } from '../like.ts'
 import { toHeldTarget, toItem, toListing, toTarget, type ItemRow, type TargetRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
 
 const TARGET = sql('target', `SELECT * FROM target WHERE id = :id`)
-const LIST = (name: string, where: string) =>
-  sql(
-    `targets:${name}`,
-    /* sql */ `
-  SELECT * FROM target WHERE run_id = :run AND id > :after AND ${where} ORDER BY id LIMIT :limit
+const TARGETS = sql(
+  'targets',
+  /* sql */ `
+  SELECT * FROM target
+   WHERE run_id = :run AND status = :status AND id > :after AND (:group IS NULL OR grp = :group)
+     AND (:part IS NULL OR key LIKE :part ESCAPE '\\' OR last_error LIKE :part ESCAPE '\\')
+   ORDER BY id LIMIT :limit
 `,
-  )
-const ALL = LIST('all', 'true')
-const IN_STATUS = LIST('status', 'status = :status')
-const IN_GROUP = LIST('group', 'grp = :group')
-const IN_GROUP_AND_STATUS = LIST('group-status', 'grp = :group AND status = :status')
-
+)
 const ENDING = sql('targets:ending', `SELECT id FROM target WHERE id LIKE '%' || :suffix LIMIT 3`)
 
 const ITEMS = sql(
@@ -37,17 +36,19 @@ export function listVerbs(
       return row ? readTarget(row) : null
     },
 
-    targets: async (run, { status, group, after = '', limit }) => {
-      const page = { run, after, limit: limit + 1 }
-      const rows = db.read((tx) => {
-        if (status !== undefined && group !== undefined) {
-          return tx.all<SqliteTargetRow>(IN_GROUP_AND_STATUS, { ...page, status, group })
-        }
-        if (status !== undefined) return tx.all<SqliteTargetRow>(IN_STATUS, { ...page, status })
-        if (group !== undefined) return tx.all<SqliteTargetRow>(IN_GROUP, { ...page, group })
-        return tx.all<SqliteTargetRow>(ALL, page)
-      })
-      return toListing(rows, limit, readTarget)
+    targets: async (run, { statuses, group = null, search, after = '', limit }) => {
+      const part = search === undefined ? null : containing(search)
+      const page = { run, group, part, after, limit: limit + 1 }
+      // One walk along the index per status, merged: a page of the list costs the same however long the list is.
+      const asked = new Set(statuses?.length ? statuses : TARGET_STATUSES)
+      const rows = db.snapshot((tx) =>
+        [...asked].flatMap((status) => tx.all<SqliteTargetRow>(TARGETS, { ...page, status })),
+      )
+      return toListing(
+        rows.sort((a, b) => (a.id < b.id ? -1 : 1)),
+        limit,
+        readTarget,
+      )
     },
 
     targetsEnding: async (suffix) =>
@@ -67,7 +68,8 @@ export function readHeldTarget(row: SqliteTargetRow): ReturnType<typeof toHeldTa
   return toHeldTarget({ ...row, cursor: readJson(row.cursor) })
 }
 
-function readTarget(row: SqliteTargetRow): ReturnType<typeof toTarget> {
+/** As people see it. */
+export function readTarget(row: SqliteTargetRow): ReturnType<typeof toTarget> {
   return toTarget({ ...row, cursor: readJson(row.cursor) })
 }
 

@@ -6,7 +6,8 @@ import { readJson } from './lists.ts'
 import { LIVE } from './runs.ts'
 
 // One walk along the live runs. A crawl comes once per group of its books, which are added up here: to group them SQLite
-// would sort all these columns.
+// would sort all these columns. The one target is looked up by its id: joined by its run, SQLite would walk along all
+// targets of a crawl before it sees that there is not only one.
 export const LIVE_RUNS = sql(
   'runs:live',
   /* sql */ `
@@ -20,7 +21,8 @@ export const LIVE_RUNS = sql(
          t.last_activity_at AS target_last_activity_at
     FROM run r
     LEFT JOIN tally b ON b.run_id = r.id
-    LEFT JOIN target t ON t.run_id = r.id AND r.kind = 'single'
+    LEFT JOIN target t
+      ON t.id = CASE r.kind WHEN 'single' THEN (SELECT id FROM target WHERE run_id = r.id LIMIT 1) END
    WHERE r.status IN ${LIVE}
 `,
 )

@@ -3,11 +3,13 @@ import { sql, type Connection, type Database } from './database.ts'
 import { heart } from './migrations/001-heart.ts'
 import { doors } from './migrations/002-doors.ts'
 import { commands } from './migrations/003-commands.ts'
+import { watching } from './migrations/004-watching.ts'
 
 const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = [
   { name: 'heart', text: heart },
   { name: 'doors', text: doors },
   { name: 'commands', text: commands },
+  { name: 'watching', text: watching },
 ]
 
 const CREATE_MIGRATION = /* sql */ `

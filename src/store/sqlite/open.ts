@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UnusableStore } from '../../model/errors.ts'
 import type { Store } from '../store.ts'
+import { alertVerbs } from './alerts.ts'
 import { auditVerbs } from './audit.ts'
 import { beginVerbs } from './begin.ts'
 import { checkpointVerbs } from './checkpoints.ts'
@@ -18,13 +19,18 @@ import { listVerbs } from './lists.ts'
 import { liveRunVerbs } from './live-runs.ts'
 import { migrate } from './migrate.ts'
 import { networkFileSystem } from './network-drive.ts'
+import { operationVerbs } from './operations.ts'
 import { presenceVerbs } from './presence.ts'
 import { recoveryVerbs } from './recovery.ts'
 import { replanVerbs } from './replan.ts'
 import { revertVerbs } from './revert.ts'
+import { runListVerbs } from './run-lists.ts'
 import { runMoveVerbs } from './run-moves.ts'
 import { runVerbs } from './runs.ts'
+import { sampleVerbs } from './samples.ts'
 import { settleVerbs } from './settle.ts'
+import { totalVerbs } from './totals.ts'
+import { troubleVerbs } from './troubles.ts'
 import { workerVerbs } from './workers.ts'
 
 /** Opens the database file, making it when it is not there. */
@@ -44,6 +50,7 @@ export async function openSqlite(file: string): Promise<Store> {
     remarks: [],
     now: async () => Date.now(),
     ...runVerbs(db),
+    ...runListVerbs(db),
     ...liveRunVerbs(db),
     ...settleVerbs(db),
     ...claimVerbs(db),
@@ -60,6 +67,11 @@ export async function openSqlite(file: string): Promise<Store> {
     ...replanVerbs(db),
     ...revertVerbs(db),
     ...auditVerbs(db),
+    ...totalVerbs(db),
+    ...troubleVerbs(db),
+    ...sampleVerbs(db),
+    ...alertVerbs(db),
+    ...operationVerbs(db),
     ...inspectVerbs(db, lockFolder),
     close: () => db.close(),
   }

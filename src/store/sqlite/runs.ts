@@ -3,15 +3,7 @@ import { newId } from '../../model/id.ts'
 import type { Run, RunKind, RunStatus } from '../../model/run.ts'
 import type { NewTarget } from '../../model/target.ts'
 import { keepInput } from '../command-rows.ts'
-import {
-  checkTargets,
-  keepPolicy,
-  toCounts,
-  toListing,
-  toRun,
-  type RunRow,
-  type TallyRow,
-} from '../rows.ts'
+import { checkTargets, keepPolicy, toCounts, toRun, type RunRow, type TallyRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { readJson } from './lists.ts'
@@ -20,7 +12,7 @@ import { book, SUMS, type Change } from './tally.ts'
 export const LIVE = `('queued', 'running', 'interrupted')`
 
 /** A run with its books. `owner` is the worker of a run with one target. */
-const RUN_COLUMNS = /* sql */ `
+export const RUN_COLUMNS = /* sql */ `
   r.id, r.source, r.kind, r.status, r.policy, r.created_at, r.started_at, r.resumed_at, r.reopened_at, r.planned_at,
   r.finished_at, r.progress_done, r.progress_total, r.resumes, r.retries, r.retry_of, r.error, r.input,
   r.artifacts,
@@ -39,24 +31,6 @@ const LIVE_RUN = sql(
   SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN tally t ON t.run_id = r.id
    WHERE r.source = :source AND r.status IN ${LIVE} GROUP BY r.id
 `,
-)
-const LIST = (name: string, where: string) =>
-  sql(
-    `runs:${name}`,
-    /* sql */ `
-  SELECT ${RUN_COLUMNS}
-    FROM (SELECT * FROM run WHERE id < :after AND ${where} ORDER BY id DESC LIMIT :limit) r
-    LEFT JOIN tally t ON t.run_id = r.id
-   GROUP BY r.id ORDER BY r.id DESC
-`,
-  )
-const ALL_RUNS = LIST('all', 'true')
-const RUNS_OF_SOURCE = LIST('source', 'source = :source')
-const RUNS_IN_STATUS = LIST('status', 'status = :status')
-const RUNS_OF_SOURCE_IN_STATUS = LIST('source-status', 'source = :source AND status = :status')
-const RUNS_ENDING = sql(
-  'runs:ending',
-  `SELECT id FROM run WHERE substr(id, -8) = substr(:suffix, -8) AND id LIKE '%' || :suffix LIMIT 10`,
 )
 const COUNTS_BY_GROUP = sql(
   'counts:group',
@@ -116,8 +90,6 @@ type RunVerbs = Pick<
   | 'setPolicy'
   | 'liveRun'
   | 'run'
-  | 'runs'
-  | 'runsEnding'
   | 'countsByGroup'
   | 'countsByPage'
 >
@@ -169,22 +141,6 @@ export function runVerbs(db: Database): RunVerbs {
 
     liveRun: async (source) => oneRun(db.read((tx) => tx.get<SqliteRunRow>(LIVE_RUN, { source }))),
     run: async (id) => oneRun(db.read((tx) => tx.get<SqliteRunRow>(RUN, { id }))),
-
-    runs: async ({ source, status, after = '~', limit }) => {
-      const page = { after, limit: limit + 1 }
-      const rows = db.read((tx) => {
-        if (source !== undefined && status !== undefined) {
-          return tx.all<SqliteRunRow>(RUNS_OF_SOURCE_IN_STATUS, { ...page, source, status })
-        }
-        if (source !== undefined) return tx.all<SqliteRunRow>(RUNS_OF_SOURCE, { ...page, source })
-        if (status !== undefined) return tx.all<SqliteRunRow>(RUNS_IN_STATUS, { ...page, status })
-        return tx.all<SqliteRunRow>(ALL_RUNS, page)
-      })
-      return toListing(rows, limit, readRun)
-    },
-
-    runsEnding: async (suffix) =>
-      db.read((tx) => tx.all<{ id: string }>(RUNS_ENDING, { suffix }).map((row) => row.id)),
 
     countsByGroup: async (run) =>
       db.read((tx) =>

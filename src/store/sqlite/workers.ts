@@ -23,7 +23,7 @@ const BEAT = sql(
   'beat',
   /* sql */ `
   UPDATE worker SET last_beat_at = :now, beat_uptime = :uptime, beats = beats + 1,
-                    loop_lag_ms = :loopLagMs, ended_at = NULL
+                    loop_lag_ms = :loopLagMs, stats = coalesce(:stats, stats), ended_at = NULL
    WHERE id = :worker RETURNING lease_ms
 `,
 )
@@ -101,12 +101,13 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
         })
       }),
 
-    beat: ({ worker, claimIds, loopLagMs }) =>
+    beat: ({ worker, claimIds, loopLagMs, stats }) =>
       db.write('beat', (tx) => {
         const now = Date.now()
         const row = tx.get<{ lease_ms: number }>(BEAT, {
           worker,
           loopLagMs,
+          stats: stats === undefined ? null : JSON.stringify(stats),
           now,
           uptime: uptimeMs(),
         })

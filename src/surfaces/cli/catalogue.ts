@@ -57,6 +57,18 @@ export const CATALOGUE: readonly Entry[] = [
     load: async () => (await import('./commands/status.ts')).status,
   },
   {
+    name: 'serve',
+    summary: 'The dashboard, the HTTP API and the metrics, on this machine or for a team.',
+    group: LOOK,
+    load: async () => (await import('./commands/serve.ts')).serve,
+  },
+  {
+    name: 'top',
+    summary: 'Everything live on one screen, with keys to look closer, recover, clean and undo.',
+    group: LOOK,
+    load: async () => (await import('./commands/top.ts')).top,
+  },
+  {
     name: 'runs',
     summary: 'All runs, newest first.',
     group: LOOK,
@@ -211,6 +223,45 @@ export const CATALOGUE: readonly Entry[] = [
     summary: "Bring the database's schema up to date, or say what is pending.",
     group: UPKEEP,
     load: async () => (await import('./commands/migrate.ts')).migrate,
+  },
+  {
+    name: 'tokens',
+    summary: 'Who may use the dashboard and the API, and in which role.',
+    group: UPKEEP,
+    commands: [
+      {
+        name: 'add',
+        summary: 'Make a token for a person or a program. It is shown once.',
+        load: async () => (await import('./commands/tokens-add.ts')).tokensAdd,
+      },
+      {
+        name: 'list',
+        summary: 'The tokens by name and role. The tokens themselves are not kept.',
+        load: async () => (await import('./commands/tokens-list.ts')).tokensList,
+      },
+      {
+        name: 'remove',
+        summary: 'Take a token away, with every session that came from it.',
+        load: async () => (await import('./commands/tokens-remove.ts')).tokensRemove,
+      },
+    ],
+  },
+  {
+    name: 'alerts',
+    summary: 'What people are told: open alerts, and a test of the channels.',
+    group: UPKEEP,
+    commands: [
+      {
+        name: 'list',
+        summary: 'What is open: since when, why, and what to type.',
+        load: async () => (await import('./commands/alerts-list.ts')).alertsList,
+      },
+      {
+        name: 'test',
+        summary: 'Send a test message through each channel of the config.',
+        load: async () => (await import('./commands/alerts-test.ts')).alertsTest,
+      },
+    ],
   },
   {
     name: 'config',

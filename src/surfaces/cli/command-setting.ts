@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { newId } from '../../model/id.ts'
+import { newId, type WorkerId } from '../../model/id.ts'
 import type { Policy } from '../../model/policy.ts'
 import { openJournal } from '../../observe/journal.ts'
 import { sentence } from '../../observe/log.ts'
@@ -7,6 +7,7 @@ import type { CycleOptions } from '../../runtime/command/cycle.ts'
 import { dataFolder } from '../../runtime/command/folder.ts'
 import type { RunnerOptions } from '../../runtime/command/runner.ts'
 import { openStore } from '../../store/open.ts'
+import { alertSecrets } from '../alert-view.ts'
 import { RunApi } from '../run-api/run-api.ts'
 import type { Context } from './command.ts'
 import type { CommandOptions } from './command-options.ts'
@@ -17,6 +18,8 @@ export type CommandSetting = {
   readonly endpoint: RunApi
   /** For one life of the guardian: each has an identity and a journal of its own. */
   readonly runner: () => Promise<RunnerOptions>
+  /** The guardian's of now, or the last one's. */
+  readonly worker: () => WorkerId | null
   readonly cycle: Omit<CycleOptions, 'source' | 'command' | 'policy' | 'cookie' | 'stop' | 'hurry'>
   readonly log: (text: string) => void
 }
@@ -26,7 +29,9 @@ const LOG_FILES = 4
 
 /** `source`: empty where many are served. */
 export async function setUpCommands(
-  context: Pick<Context, 'database' | 'output' | 'json'> & { readonly options: CommandOptions },
+  context: Pick<Context, 'database' | 'output' | 'json' | 'settings'> & {
+    readonly options: CommandOptions
+  },
   source: string,
   policy: Policy,
 ): Promise<CommandSetting> {
@@ -35,11 +40,15 @@ export async function setUpCommands(
   const db = await database.address()
   const base = dataFolder(db, process.cwd())
   const endpoint = new RunApi({ log, ...(options.socket && { socketFolder: join(base, 'api') }) })
+  const { alerts } = await context.settings()
+  let current: WorkerId | null = null
   return {
     endpoint,
     log,
+    worker: () => current,
     runner: async () => {
       const worker = newId()
+      current = worker
       const journal = openJournal(join(base, 'journal', `${worker}.jsonl`), worker)
       return {
         store: await openStore(db, { writer: worker }),
@@ -68,8 +77,8 @@ export async function setUpCommands(
       readyWithinMs: options.waitReady ? options.readyTimeout : null,
       logBytes: Math.floor(options.logSize / LOG_FILES),
       quiet: options.quiet || context.json,
-      // No line of a command's output may show its password.
-      secrets: [db],
+      // No line of a command's output may show a password, or where alerts go.
+      secrets: [db, ...alertSecrets(alerts)],
     },
   }
 }

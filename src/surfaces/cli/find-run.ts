@@ -1,5 +1,5 @@
 import { NotFound, UsageError } from '../../model/errors.ts'
-import { shortId } from '../../model/id.ts'
+import { isId, shortId } from '../../model/id.ts'
 import type { Run } from '../../model/run.ts'
 import type { Target } from '../../model/target.ts'
 import type { Store } from '../../store/store.ts'
@@ -9,7 +9,8 @@ const HOW = '`unstuck runs` lists them.'
 /** The target a person means. Short ids are looked for among all targets. */
 export async function findTarget(store: Store, text: string): Promise<Target> {
   const how = '`unstuck show RUN` lists those that need a person.'
-  const [found, another] = await store.targetsEnding(idIn(text, 'target', how))
+  const id = idIn(text, 'target', how)
+  const [found, another] = isId(id) ? [id] : await store.targetsEnding(id)
   if (another !== undefined) throw ambiguous('targets', text, found!, another)
   const target = found === undefined ? null : await store.target(found)
   if (!target) throw new NotFound(`target ${text}`, how)
@@ -30,6 +31,8 @@ export async function findTargets(store: Store, texts: readonly string[]): Promi
 export async function findEither(store: Store, text: string): Promise<Run | Target> {
   const how = '`unstuck runs` lists runs, `unstuck show RUN` its targets in trouble.'
   const id = idIn(text, 'run or a target', how)
+  const whole = isId(id) && ((await store.run(id)) ?? (await store.target(id)))
+  if (whole) return whole
   if ((await store.runsEnding(id)).length > 0) return findRun(store, text)
   if ((await store.targetsEnding(id)).length > 0) return findTarget(store, text)
   throw new NotFound(`run or target ${text}`, how)
@@ -37,7 +40,8 @@ export async function findEither(store: Store, text: string): Promise<Run | Targ
 
 /** The run a person means: by its full id, or by the last 8 digits that every list shows. */
 export async function findRun(store: Store, text: string): Promise<Run> {
-  const [found, another] = await store.runsEnding(idIn(text, 'run', HOW))
+  const id = idIn(text, 'run', HOW)
+  const [found, another] = isId(id) ? [id] : await store.runsEnding(id)
   if (another !== undefined) throw ambiguous('runs', text, found!, another)
   const run = found === undefined ? null : await store.run(found)
   if (!run) throw new NotFound(`run ${text}`, HOW)

@@ -1,9 +1,7 @@
-import type { Counts } from '../../model/run.ts'
+import type { Group } from '../answers/progress.ts'
 import { countsView } from '../view.ts'
 import type { Cell, Paper } from './paper/paper.ts'
 import { bar, plural } from './paper/words.ts'
-
-export type Group = { readonly group: string | null; readonly counts: Counts }
 
 /** Those with trouble first, then the largest. */
 export function printGroups(paper: Paper, groups: readonly Group[], max: number): void {

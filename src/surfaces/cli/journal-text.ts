@@ -15,15 +15,21 @@ export function isTrouble({ type, error, status }: JournalEntry): boolean {
 
 /** `2026-11-16 04:12:03.250  page_complete     key=ca/la page=3 items=20` */
 export function printEntry(paper: Paper, entry: JournalEntry): void {
-  const { time, type, worker: _, verdict, ...facts } = entry
-  const told = Object.entries({ ...readable(verdict), ...facts })
-    .filter(([, value]) => value !== null && value !== undefined)
-    .map(([name, value]) => `${name}=${show(value)}`)
+  const { time, type } = entry
   const name: Cell = {
     text: String(type).padEnd(TYPE_COLUMN),
     ink: isTrouble(entry) ? 'bad' : undefined,
   }
-  paper.line({ text: clock(time), ink: 'dim' }, '  ', name, '  ', told.join(' '))
+  paper.line({ text: clock(time), ink: 'dim' }, '  ', name, '  ', factsOf(entry))
+}
+
+/** What an entry says besides its time and type: `key=ca/la page=3 items=20`. */
+export function factsOf(entry: JournalEntry): string {
+  const { time: _, type: __, worker: ___, verdict, ...facts } = entry
+  return Object.entries({ ...readable(verdict), ...facts })
+    .filter(([, value]) => value !== null && value !== undefined)
+    .map(([name, value]) => `${name}=${show(value)}`)
+    .join(' ')
 }
 
 /** Of a verdict people want what was decided and why; the evidence is in the JSON. */

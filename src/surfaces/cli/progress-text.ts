@@ -5,16 +5,8 @@ import type { Millis } from '../../model/time.ts'
 import { countsView, runView } from '../view.ts'
 import type { Paper } from './paper/paper.ts'
 import { age, ago, bar, percent, plural, runStatus, targetStatus } from './paper/words.ts'
-import { printGroups, type Group } from './groups-text.ts'
-
-export type Progress = {
-  readonly run: Run
-  readonly by: 'group' | 'page' | 'status'
-  readonly groups: readonly Group[]
-  /** Of the groups that were asked for, or of the whole run. */
-  readonly counts: Counts
-  readonly pages: readonly { readonly page: number; readonly targets: number }[]
-}
+import type { Progress } from '../answers/progress.ts'
+import { printGroups } from './groups-text.ts'
 
 /** Before this share is done, the time left would be noise. */
 const GUESS_FROM = 0.02

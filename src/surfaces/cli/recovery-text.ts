@@ -2,17 +2,10 @@ import { shortId } from '../../model/id.ts'
 import type { Millis } from '../../model/time.ts'
 import type { Verdict } from '../../model/verdict.ts'
 import type { JudgedRun } from '../../runtime/judgement.ts'
+import type { Sorted } from '../answers/recovery.ts'
+import { revertibleRuns } from '../answers/undo.ts'
 import type { Paper } from './paper/paper.ts'
 import { age, ago, doneOfTotal, plural, runStatus } from './paper/words.ts'
-
-/** A recovery as people read it. */
-export type Sorted = {
-  readonly active: readonly JudgedRun[]
-  /** What recovery does by itself. */
-  readonly deeds: readonly Verdict[]
-  /** What is left to a person. */
-  readonly theirs: readonly Verdict[]
-}
 
 /** Every active run, then the verdicts: what would be done, or was. */
 export function printPlan(
@@ -83,13 +76,8 @@ function what({ run, target, source, action, from, to }: Verdict): string {
   return `${id} of ${source}${move}`
 }
 
-/** What takes something away from a run can be taken back; what goes on needs no undo. */
-const REVERTIBLE: readonly string[] = ['park', 'hold', 'fail', 'retry', 'abandon']
-
 function printUndo(paper: Paper, deeds: readonly Verdict[]): void {
-  const undoable = deeds.filter(({ action, applied }) => applied && REVERTIBLE.includes(action))
-  for (const run of new Set(undoable.map((verdict) => verdict.run)))
-    paper.say(`Undo: \`unstuck revert ${shortId(run)}\``)
+  for (const run of revertibleRuns(deeds)) paper.say(`Undo: \`unstuck revert ${shortId(run)}\``)
   const late = deeds.filter(({ applied }) => !applied)
   if (late.length > 0)
     paper.say(`${plural(late.length, 'verdict')} not applied: somebody was faster.`)

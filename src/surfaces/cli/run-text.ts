@@ -1,30 +1,15 @@
-import type { Execution } from '../../model/execution.ts'
 import { shortId } from '../../model/id.ts'
 import { isLive, type Run } from '../../model/run.ts'
-import { TARGET_STATUSES, type Target } from '../../model/target.ts'
+import { TARGET_STATUSES } from '../../model/target.ts'
 import { inWords, iso, type Millis } from '../../model/time.ts'
-import type { AuditEntry } from '../../store/store.ts'
+import type { RunPage } from '../answers/show.ts'
 import { runView } from '../view.ts'
-import { printGroups, type Group } from './groups-text.ts'
-import { isStuck, type Health } from '../survey/health.ts'
+import { printGroups } from './groups-text.ts'
+import { isStuck } from '../survey/health.ts'
 import type { Cell, Paper } from './paper/paper.ts'
 import { ago, bar, doneOfTotal, percent, plural, runStatus, targetStatus } from './paper/words.ts'
 
 const GROUPS_MAX = 10
-
-/** An entry of the audit trail, and the key of the target it is about. */
-export type Audited = { readonly entry: AuditEntry; readonly key: string | null }
-
-export type RunPage = {
-  readonly run: Run
-  readonly health: Health
-  readonly groups: readonly Group[]
-  readonly trouble: readonly Target[]
-  /** Of its command, newest first; none for a crawl. */
-  readonly executions: readonly Execution[]
-  readonly audit: readonly Audited[]
-  readonly now: Millis
-}
 
 export function printRun(paper: Paper, page: RunPage): void {
   const { run, health, groups, trouble, audit } = page

@@ -2,7 +2,7 @@ import { shortId } from '../../model/id.ts'
 import { inWords, type Millis } from '../../model/time.ts'
 import type { Summed } from '../../runtime/cleaning.ts'
 import type { JudgedRun } from '../../runtime/judgement.ts'
-import { judgedView, runView } from '../view.ts'
+import { runView } from '../view.ts'
 import type { Paper } from './paper/paper.ts'
 import { age, ago, doneOfTotal, plural } from './paper/words.ts'
 
@@ -63,15 +63,6 @@ function printRuns(paper: Paper, title: string, runs: readonly JudgedRun[], now:
 function checkpointOf({ run, target }: JudgedRun): string {
   if (target) return target.page > 0 ? `page ${target.page}` : 'none'
   return run.counts.pages > 0 ? plural(run.counts.pages, 'page') : 'none'
-}
-
-export function summaryView({ total, active, resumable, dead }: Summed) {
-  return {
-    total,
-    active: active.map(judgedView),
-    resumable: resumable.map(judgedView),
-    dead: dead.map(judgedView),
-  }
 }
 
 /** Slow honest runs are older than people think. */

@@ -2,6 +2,7 @@ import type { Restarts } from '../../decide/next-cycle.ts'
 import { EXIT, UsageError } from '../../model/errors.ts'
 import { sourceMistake } from '../../model/source.ts'
 import { ExecWorker } from '../../runtime/command/exec-worker.ts'
+import { alertsBeside } from './alerts-beside.ts'
 import type { Answer, Context } from './command.ts'
 import type { CommandOptions } from './command-options.ts'
 import { setUpCommands } from './command-setting.ts'
@@ -33,7 +34,7 @@ export async function workOnCommands(request: ExecRequest): Promise<Answer> {
   check(request)
   const settings = await request.settings()
   const policy = settings.policyFor(options.source[0]!)
-  const { endpoint, runner, cycle, log } = await setUpCommands(request, '', policy)
+  const { endpoint, runner, cycle, log, worker: id } = await setUpCommands(request, '', policy)
   const waits = `waiting for runs of ${options.source.join(', ')}`
   const manager = new ServiceManager({
     isWell: () => worker.isHeard,
@@ -52,11 +53,13 @@ export async function workOnCommands(request: ExecRequest): Promise<Answer> {
     onStarted: () => manager.ready(),
     log,
   })
+  const alerts = await alertsBeside(request, log, id)
   await endpoint.start()
   const forget = onCommandSignals(announced(manager, worker), log)
   try {
     log(waits)
     const done = await worker.run()
+    if (!done.isStopped) await alerts.finish()
     const { succeeded, failed, isStopped } = done
     const left = isStopped ? ', and some are left' : ''
     log(`${succeeded} succeeded, ${failed} failed${left}`)
@@ -65,6 +68,7 @@ export async function workOnCommands(request: ExecRequest): Promise<Answer> {
     return { data: { ...done, exitCode }, exitCode, text: () => {} }
   } finally {
     forget()
+    await alerts.stop()
     await endpoint.stop()
     await manager.close()
   }

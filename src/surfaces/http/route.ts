@@ -14,6 +14,8 @@ export type Caller = {
   readonly role: Role
   /** Where from; null when the server around us does not tell. */
   readonly address: string | null
+  /** How the gate knows: by nothing (alone on this machine), a token, a cookie, or the word of the server around us. */
+  readonly by: 'local' | 'token' | 'cookie' | 'access'
 }
 
 export type Schema<T = unknown> = BaseSchema<unknown, T, BaseIssue<unknown>>
@@ -24,6 +26,10 @@ export type Ground = {
   readonly settings: Settings
   /** Where journals and the output of wrapped commands are on this machine. */
   readonly dataFolder: string
+  /** Nothing may be changed. */
+  readonly readOnly: boolean
+  /** Fires when the server ends: streams end with it. */
+  readonly closing: AbortSignal
 }
 
 export type Call<P, Q, B> = {
@@ -36,6 +42,10 @@ export type Call<P, Q, B> = {
   readonly ground: Ground
   /** Fires when the caller has left. */
   readonly signal: AbortSignal
+  /** Asked again by whatever lasts: false when the token was taken away, or its role is no longer enough. */
+  readonly isAllowed: () => Promise<boolean>
+  /** Of a stream that was cut and is asked for again: the last event that arrived (`Last-Event-ID`). */
+  readonly lastEventId?: string | undefined
 }
 
 /**
@@ -59,6 +69,8 @@ export type Route<
   /** Of the answer in JSON; null when it is a stream, which `produces` names. */
   readonly answer: A | null
   readonly produces?: readonly string[]
+  /** Of a good answer; 200 unless said. */
+  readonly status?: 201
   /** Answers what `answer` describes, or a response of its own for streams. */
   handle(
     call: Call<InferOutput<P>, InferOutput<Q>, InferOutput<B>>,

@@ -1,66 +1,14 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openStore } from '../../store/open.ts'
 import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { assertRefused, RunApiStage } from '../../testing/run-api-caller.ts'
+import { ServerGate } from '../../testing/server-gate.ts'
 
-/** The one way to a server: shut, nobody gets through, and connections break. */
-class Gate {
-  readonly #to: URL
-  readonly #sockets = new Set<Socket>()
-  #server: Server | null = null
-  #port = 0
-
-  private constructor(address: string) {
-    this.#to = new URL(address)
-  }
-
-  static async to(address: string): Promise<Gate> {
-    const gate = new Gate(address)
-    await gate.open()
-    return gate
-  }
-
-  get address(): string {
-    const through = new URL(this.#to)
-    through.host = `127.0.0.1:${this.#port}`
-    return through.href
-  }
-
-  async open(): Promise<void> {
-    this.#server = createServer((socket) => {
-      const far = connect(Number(this.#to.port), this.#to.hostname)
-      for (const [one, other] of [
-        [socket, far],
-        [far, socket],
-      ] as const) {
-        this.#sockets.add(one)
-        one.pipe(other).on('error', () => {})
-        one
-          .on('error', () => {})
-          .once('close', () => {
-            this.#sockets.delete(one)
-            other.destroy()
-          })
-      }
-    })
-    this.#server.listen(this.#port, '127.0.0.1')
-    await once(this.#server, 'listening')
-    this.#port = (this.#server.address() as AddressInfo).port
-  }
-
-  shut(): void {
-    this.#server?.close()
-    for (const socket of this.#sockets) socket.destroy()
-  }
-}
-
-async function gated(): Promise<AsyncDisposable & { stage: RunApiStage; gate: Gate }> {
+async function gated(): Promise<AsyncDisposable & { stage: RunApiStage; gate: ServerGate }> {
   const database = await postgresEngine.fresh()
-  const gate = await Gate.to(database.url)
+  const gate = await ServerGate.to(database.url)
   const store = await openStore(gate.address, { connections: 2 })
   const stage = await RunApiStage.over(database, store)
   return {

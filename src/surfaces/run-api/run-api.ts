@@ -8,10 +8,10 @@ import { redact } from '../../observe/redact.ts'
 import { safeText } from '../../observe/safe-text.ts'
 import type { Admission, Endpoint, RunHooks } from '../../runtime/command/endpoint.ts'
 import type { RunHandle } from '../../runtime/run-handle.ts'
+import { Connections } from '../wire/connections.ts'
+import { discardRest } from '../wire/discard-rest.ts'
 import { AdmittedRun } from './admitted-run.ts'
 import { asText, refused, send, type Answer } from './answer.ts'
-import { Connections } from './connections.ts'
-import { discardRest } from './json-body.ts'
 import { listenOnPort, listenOnSocket, type OwnSocket } from './listen.ts'
 import {
   malformed,

@@ -11,9 +11,6 @@ import { healthOf, isStuck, type Health, type HealthState } from './health.ts'
 import { age, plural } from '../cli/paper/words.ts'
 import { rollCall } from './roll-call.ts'
 
-/** Runs looked at per status. A source has one live run at most, so this many sources. */
-const RUNS_MAX = 500
-
 /** What `status` answers with `--json`. */
 type SurveyData = {
   /** "Is anything stuck?", in one line. */
@@ -57,7 +54,7 @@ export async function surveyStore(
     run: judged.run,
     health: healthOf(judged, now),
   }))
-  const ended = await lastFailed(store, new Set(live.map(({ run }) => run.source)))
+  const ended = await store.lastFailed()
   const latest = (await store.runs({ limit: 1 })).items[0] ?? null
   const guards = (await store.guards()).filter(({ worker, gaveUp }) => worker ?? gaveUp)
   const troubled = [...live.map(({ run }) => run), ...ended].filter((run) => trouble(run) !== null)
@@ -80,20 +77,6 @@ export async function surveyStore(
     latest: latest && runView(latest),
   }
   return { data, live, latest, now }
-}
-
-/** Failed runs that nothing newer of their source has followed. */
-async function lastFailed(store: Store, liveSources: ReadonlySet<string>): Promise<Run[]> {
-  const failed = (await store.runs({ status: 'failed', limit: RUNS_MAX })).items
-  const seen = new Set(liveSources)
-  const last: Run[] = []
-  for (const run of failed) {
-    if (seen.has(run.source)) continue
-    seen.add(run.source)
-    const [newest] = (await store.runs({ source: run.source, limit: 1 })).items
-    if (newest?.id === run.id) last.push(run)
-  }
-  return last
 }
 
 /** `2 targets failed, 1 parked`, or null when all is well with it. */

@@ -3,7 +3,7 @@ import { shortId } from '../../../model/id.ts'
 import { checkSource } from '../../../model/source.ts'
 import { isLost } from '../../../runtime/judgement.ts'
 import { adviseStart, type Advice } from '../../../runtime/pre-start.ts'
-import { checkpointView, ownerView, runView } from '../../view.ts'
+import { adviceView } from '../../answers/check.ts'
 import { defineCommand } from '../command.ts'
 import { doorOf } from '../door.ts'
 import { argument, option } from '../option.ts'
@@ -36,23 +36,12 @@ export const check = defineCommand({
       : { action: 'start', because: 'nothing has run yet', run: null, target: null, owner: null }
     const now = store ? await store.now() : Date.now()
     return {
-      data: toView(source, advice),
+      data: adviceView(source, advice),
       text: (paper) => print(paper, source, advice, now),
       exitCode: advice.action === 'wait' ? EXIT.alreadyRunning : EXIT.done,
     }
   },
 })
-
-function toView(source: string, { action, because, run, target, owner }: Advice) {
-  return {
-    source,
-    action,
-    because,
-    run: run && runView(run),
-    checkpoint: target && target.seq > 0 ? checkpointView(target) : null,
-    heldBy: owner && ownerView(owner),
-  }
-}
 
 const MEANS: Record<Advice['action'], string> = {
   start: 'Go ahead.',

@@ -1,13 +1,13 @@
 import { EXIT, UsageError } from '../../../model/errors.ts'
-import { shortId, type RunId } from '../../../model/id.ts'
-import { isLive, type Run } from '../../../model/run.ts'
+import { shortId } from '../../../model/id.ts'
+import type { Run } from '../../../model/run.ts'
 import type { Verdict } from '../../../model/verdict.ts'
 import { cleanAll, sumUp, type Summed } from '../../../runtime/cleaning.ts'
 import { dataFolder } from '../../../runtime/command/folder.ts'
 import type { Door } from '../../../runtime/recovery.ts'
 import type { Store } from '../../../store/store.ts'
 import { RISKY_CLEANING_MS } from '../../config.ts'
-import { verdictView } from '../../view.ts'
+import { cleaningView, onlyThese, type Chosen } from '../../answers/cleaning.ts'
 import { defineCommand, type Answer, type Context } from '../command.ts'
 import { isAgreed } from '../confirm.ts'
 import { deleteRuns } from '../deletion.ts'
@@ -16,7 +16,7 @@ import { findRun } from '../find-run.ts'
 import { argument, option } from '../option.ts'
 import type { Paper } from '../paper/paper.ts'
 import { plural } from '../paper/words.ts'
-import { NOTHING_LIVE, printSummary, riskyAge, summaryView } from '../summary-text.ts'
+import { NOTHING_LIVE, printSummary, riskyAge } from '../summary-text.ts'
 
 const args = { runs: argument.rest('these runs only; else every dead one') }
 const options = {
@@ -63,22 +63,14 @@ export const clean = defineCommand({
 
 function nothingToClean({ delete: deletes, dryRun }: Clean['options']): Answer {
   return {
-    data: deletes
-      ? { runs: [], deleted: [], dryRun }
-      : { ...summaryView(NOTHING_LIVE), cleaned: [], dryRun },
+    data: deletes ? { runs: [], deleted: [], dryRun } : cleaningView(NOTHING_LIVE, [], dryRun),
     text: (paper) => printSummary(paper, NOTHING_LIVE, 0),
   }
 }
 
 const DELETE_MAX = 500
 
-type Chosen = {
-  readonly summed: Summed
-  /** With `--delete`: the named ones that have ended, else what was cleaned before. */
-  readonly ended: readonly Run[]
-}
-
-/** Only the named runs, if any are. */
+/** Only the named runs, if any are; with `--delete` else what was cleaned before too. */
 async function chosen(
   { args, options, output }: Clean,
   store: Store,
@@ -86,30 +78,13 @@ async function chosen(
 ): Promise<Chosen> {
   if (args.runs.length === 0) {
     if (!options.delete) return { summed, ended: [] }
-    const { items, next } = await store.runs({ status: 'abandoned', limit: DELETE_MAX })
+    const { items, next } = await store.runs({ statuses: ['abandoned'], limit: DELETE_MAX })
     if (next !== null) output.note(`Note: of those cleaned before, the newest ${DELETE_MAX} only`)
     return { summed, ended: items }
   }
-  const named = new Map<RunId, Run>()
-  for (const text of args.runs) {
-    const run = await findRun(store, text)
-    refuseUnlessDead(run, summed, options.delete)
-    named.set(run.id, run)
-  }
-  const dead = summed.dead.filter(({ run }) => named.has(run.id))
-  const ended = [...named.values()].filter(({ status }) => !isLive(status))
-  return { summed: { total: dead.length, active: [], resumable: [], dead }, ended }
-}
-
-function refuseUnlessDead({ id, status }: Run, summed: Summed, deletes: boolean): void {
-  const short = shortId(id)
-  if (summed.dead.some(({ run }) => run.id === id) || (deletes && !isLive(status))) return
-  if (!isLive(status)) throw new UsageError(`Run ${short} is ${status}: there is nothing to clean.`)
-  const judged = [...summed.active, ...summed.resumable].find(({ run }) => run.id === id)
-  throw new UsageError(
-    `Run ${short} is not dead${judged ? `: ${judged.decision.because}` : ''}. ` +
-      `More: \`unstuck explain ${short}\`; \`unstuck cancel ${short}\` ends it whatever it is.`,
-  )
+  const named: Run[] = []
+  for (const text of args.runs) named.push(await findRun(store, text))
+  return onlyThese(summed, named, options.delete)
 }
 
 async function markThem(context: Clean, door: Door, summed: Summed): Promise<Answer> {
@@ -131,11 +106,7 @@ async function markThem(context: Clean, door: Door, summed: Summed): Promise<Ans
   }
   const left = dead.length - cleaned.filter(({ applied }) => applied).length
   return {
-    data: {
-      ...summaryView(summed),
-      cleaned: cleaned.map(verdictView),
-      dryRun: options.dryRun,
-    },
+    data: cleaningView(summed, cleaned, options.dryRun),
     text: (paper) => {
       if (!isShown) printSummary(paper, summed, now)
       if (dead.length > 0) printCleaned(paper, dead.length, cleaned, options.dryRun)

@@ -18,7 +18,7 @@ const source = 'directory'
 const HOUR_MS = 3_600_000
 const RUN_FIELDS =
   'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner resumable retryOf'
-const WORKER_FIELDS = 'id host pid startedAt lastBeatAt sign because targets'
+const WORKER_FIELDS = 'id source host pid startedAt lastBeatAt sign because targets'
 
 let database: TestDatabase
 let store: Store
@@ -280,7 +280,7 @@ test('abandoned runs are shown to people as what became of them', async () => {
 })
 
 test('docs/json-output.md names every field that comes out', async () => {
-  const failing = (await store.targets(run, { status: 'failed', limit: 1 })).items[0]!.id
+  const failing = (await store.targets(run, { statuses: ['failed'], limit: 1 })).items[0]!.id
   const docs = readFileSync(new URL('../../../../docs/json-output.md', import.meta.url), 'utf8')
   const answers: unknown[] = []
   for (const args of [

@@ -43,7 +43,7 @@ function lines(policy: any): string[] {
 describe('config show', { concurrency: 2 }, () => {
   test('says of each setting where it comes from, and never a password', async () => {
     const data = await settings([])
-    assert.equal(Object.keys(data).join(' '), 'path db preset policies')
+    assert.equal(Object.keys(data).join(' '), 'path db preset policies url alerts channels')
     assert.equal(data.path, join(folder.path, 'unstuck.config.ts'))
     assert.deepEqual(data.db, { address: 'postgres://***@127.0.0.1:1/x', origin: 'config' })
     assert.equal(data.preset, 'production')

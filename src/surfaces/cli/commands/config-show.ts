@@ -1,11 +1,11 @@
 import { redact } from '../../../observe/redact.ts'
-import type { PolicySetting } from '../../policy-origin.ts'
+import { alertsView } from '../../alert-view.ts'
+import { shownPolicies, type ShownPolicy } from '../../answers/config.ts'
+import { printAlerts } from '../alert-text.ts'
 import { defineCommand } from '../command.ts'
 import { argument, option } from '../option.ts'
 import type { Paper } from '../paper/paper.ts'
 import { printSettings } from '../policy-text.ts'
-
-type Shown = { readonly source: string | null; readonly settings: readonly PolicySetting[] }
 
 export const configShow = defineCommand({
   name: 'show',
@@ -21,16 +21,10 @@ export const configShow = defineCommand({
   async run({ args, options, database, settings }) {
     const config = await settings()
     const { address, from } = await database.locate()
-    const sources = args.source === undefined ? [null, ...config.sources] : [args.source]
-    const policies = sources.map((source): Shown => {
-      const all = config.settingsOf(source ?? ANY)
-      const isKept = ({ origin }: PolicySetting): boolean =>
-        options.all || source === null || args.source !== undefined || origin !== 'default'
-      return { source, settings: all.filter(isKept) }
-    })
+    const policies = shownPolicies(config, { source: args.source, all: options.all })
     const db = { address: redact(address), origin: from }
     return {
-      data: { path: config.path, db, preset: config.preset, policies },
+      data: { path: config.path, db, preset: config.preset, policies, ...alertsView(config) },
       text: (paper) => {
         paper.say(
           config.path === null ? 'No config file: defaults count.' : `Config: ${config.path}`,
@@ -38,6 +32,8 @@ export const configShow = defineCommand({
         paper.say(`Database: ${db.address}, from ${db.origin}`)
         if (config.preset !== null) paper.say(`Preset: ${config.preset}`)
         for (const shown of policies) print(paper, shown, config.preset)
+        if (args.source === undefined && config.alerts.areConfigured)
+          printAlerts(paper, alertsView(config))
         paper.blank()
         paper.say({
           text: 'A crawl’s own policy counts below the config’s word: see `unstuck explain RUN` for one run.',
@@ -48,10 +44,7 @@ export const configShow = defineCommand({
   },
 })
 
-/** No source is called like this: what counts for all that the config has no word on. */
-const ANY = ''
-
-function print(paper: Paper, { source, settings }: Shown, preset: string | null): void {
+function print(paper: Paper, { source, settings }: ShownPolicy, preset: string | null): void {
   paper.heading(source === null ? 'Every source, unless said otherwise' : `Source ${source}`)
   if (settings.length === 0) return paper.say('Nothing of its own.')
   printSettings(paper, settings, preset)

@@ -114,6 +114,7 @@ function onInterrupt(): AbortSignal {
 function nextCommands({ run, source, folder }: DemoEnd, db: string): [string, string][] {
   return [
     [`export UNSTUCK_DB=${db}`, ''],
+    ['npx unstuck serve', 'the dashboard'],
     [`npx unstuck show ${shortId(run)}`, 'the run, and what recovery did'],
     [`npx unstuck items ${source}`, 'what was saved'],
     [`less ${join(shorter(folder), 'workers.log')}`, 'what the workers said'],

@@ -3,7 +3,9 @@ import { redact } from '../../../observe/redact.ts'
 import { defineCommand } from '../command.ts'
 import { examine } from '../doctor/examine.ts'
 import { exitCodeOf, worst, type Finding } from '../doctor/finding.ts'
+import { examineSecurity } from '../doctor/security.ts'
 import { printFindings, summarise } from '../doctor/text.ts'
+import { option } from '../option.ts'
 
 export const doctor = defineCommand({
   name: 'doctor',
@@ -11,11 +13,16 @@ export const doctor = defineCommand({
   examples: [
     'unstuck doctor',
     'unstuck doctor --db postgres://…  # that database, whatever the config says',
+    'unstuck doctor --security  # who could read or change what',
     'unstuck doctor --json | jq \'.checks[] | select(.result != "ok")\'',
   ],
+  options: {
+    security: option.flag('look at files, tokens, TLS and secrets of this set-up instead'),
+  },
 
-  async run({ database }) {
-    const findings = (await examine(database, process.cwd())).map(withoutSecrets)
+  async run({ database, options }) {
+    const look = options.security ? examineSecurity : examine
+    const findings = (await look(database, process.cwd())).map(withoutSecrets)
     return {
       data: { result: worst(findings), summary: summarise(findings), checks: findings.map(view) },
       text: (paper) => printFindings(paper, findings),

@@ -6,6 +6,7 @@ import { loadCrawl } from '../../../runtime/load-crawl.ts'
 import { planRun } from '../../../runtime/planning.ts'
 import type { Run } from '../../../model/run.ts'
 import type { Store } from '../../../store/store.ts'
+import { queueSource as queue } from '../../answers/enqueue.ts'
 import { runView } from '../../view.ts'
 import { defineCommand, type Context } from '../command.ts'
 import { argument, option } from '../option.ts'
@@ -61,13 +62,9 @@ async function queueCrawl(context: Enqueue, store: Store): Promise<Run> {
 }
 
 async function queueSource({ args, settings, options }: Enqueue, store: Store): Promise<Run> {
-  const source = args.what
-  checkSource(source)
+  checkSource(args.what)
   const input = readInput(options.input)
-  const id = newId()
-  const policy = (await settings()).policyFor(source)
-  await store.enqueue({ id, source, kind: 'single', policy, input })
-  return (await store.run(id))!
+  return queue(store, await settings(), args.what, input)
 }
 
 /** It travels in an environment variable, and Linux takes 128 KB in one at most. */

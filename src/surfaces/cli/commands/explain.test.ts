@@ -159,7 +159,8 @@ describe('explain', { concurrency: 2 }, () => {
     await op.store.fail([{ ...failed, error: 'HTTP 500', retryInMs: null }])
     await op.store.park([{ ...parked, reason: 'it took down 3 workers' }])
     await op.store.finish([done])
-    const planned = (await op.store.targets(done.run, { status: 'planned', limit: 1 })).items[0]!
+    const planned = (await op.store.targets(done.run, { statuses: ['planned'], limit: 1 }))
+      .items[0]!
     for (const [{ id }, verdict, change] of [
       [planned, 'the target is planned', /A worker claims it when its turn comes/],
       [await targetOf(op.store, failed.target), 'the target is failed', /`unstuck reset-failed`/],

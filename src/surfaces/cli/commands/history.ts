@@ -1,6 +1,4 @@
-import type { AuditCount, AuditEntry } from '../../../store/store.ts'
-import { iso } from '../../../model/time.ts'
-import { auditView } from '../../view.ts'
+import { historyView, readHistory, type History } from '../../answers/history.ts'
 import { defineCommand } from '../command.ts'
 import { option } from '../option.ts'
 import type { Paper } from '../paper/paper.ts'
@@ -33,29 +31,18 @@ export const history = defineCommand({
       ...(options.since !== undefined && { since: now - options.since }),
       ...(source !== undefined && { source }),
     }
-    const page = { newestFirst: true, after: options.after, limit: limit + 1 }
-    const found = store ? await store.audit({ ...filter, ...page }) : []
-    const items = found.slice(0, limit)
-    const next = found.length > limit ? items.at(-1)!.id : null
-    const counts = store ? await store.auditCounts(filter) : []
+    const page = { after: options.after, limit }
+    const found = store ? await readHistory(store, filter, page) : NOTHING_DONE
     return {
-      data: {
-        counts: counts.map(({ lastAt, ...count }) => ({ ...count, lastAt: iso(lastAt) })),
-        items: items.map(auditView),
-        next,
-      },
-      text: (paper) => print(paper, counts, items, next, now),
+      data: historyView(found),
+      text: (paper) => print(paper, found, now),
     }
   },
 })
 
-function print(
-  paper: Paper,
-  counts: readonly AuditCount[],
-  items: readonly AuditEntry[],
-  next: number | null,
-  now: number,
-): void {
+const NOTHING_DONE: History = { counts: [], items: [], next: null }
+
+function print(paper: Paper, { counts, items, next }: History, now: number): void {
   if (counts.length === 0)
     return paper.say('Nothing was done: no recovery, no cleaning, no word of a person.')
   paper.table(

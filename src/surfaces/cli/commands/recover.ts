@@ -1,18 +1,18 @@
 import { STEADY } from '../../../decide/sign.ts'
 import { EXIT } from '../../../model/errors.ts'
 import { inWords } from '../../../model/time.ts'
-import { RUN_AFTER, TARGET_AFTER, type Verdict } from '../../../model/verdict.ts'
+import type { Verdict } from '../../../model/verdict.ts'
 import { REAL_CLOCK, type Clock } from '../../../runtime/clock.ts'
-import { recover as recoverNow, type Recovery } from '../../../runtime/recovery.ts'
+import { recover as recoverNow } from '../../../runtime/recovery.ts'
 import type { Store } from '../../../store/store.ts'
-import { judgedView, verdictView } from '../../view.ts'
+import { recoveryView, sortOut } from '../../answers/recovery.ts'
 import { defineCommand } from '../command.ts'
 import { isAgreed } from '../confirm.ts'
 import { doorOf } from '../door.ts'
 import { unknownGroups } from '../known-groups.ts'
 import { option } from '../option.ts'
 import type { Output } from '../output.ts'
-import { printDone, printPlan, type Sorted } from '../recovery-text.ts'
+import { printDone, printPlan } from '../recovery-text.ts'
 
 export const recover = defineCommand({
   name: 'recover',
@@ -65,14 +65,9 @@ export const recover = defineCommand({
         isDone = true
       }
     }
-    const { active, verdicts } = recovery
+    const { verdicts } = recovery
     return {
-      data: {
-        active: active.map(judgedView),
-        verdicts: verdicts.map(verdictView),
-        applied: verdicts.filter(({ applied }) => applied).length,
-        dryRun,
-      },
+      data: recoveryView(recovery, dryRun),
       text: (paper) => {
         if (!isPending || json) printPlan(paper, sortOut(recovery), now, isDone)
         else if (isDone) printDone(paper, sortOut(recovery))
@@ -94,22 +89,6 @@ function heard(output: Output): Clock {
       output.note(`Somebody has been silent: listening for ${inWords(ms)} whether they still beat.`)
       return REAL_CLOCK.sleep(ms, signal)
     },
-  }
-}
-
-/** What is done, and what a person has to decide. */
-function sortOut({ active, verdicts }: Recovery): Sorted {
-  const cleanedByThemselves = new Set(
-    active.filter(({ policy }) => policy.autoClean).map(({ run }) => run.id),
-  )
-  const isDeed = ({ action, run, target }: Verdict): boolean =>
-    action === 'abandon'
-      ? cleanedByThemselves.has(run)
-      : (target === null ? RUN_AFTER : TARGET_AFTER)[action] !== undefined
-  return {
-    active,
-    deeds: verdicts.filter(isDeed),
-    theirs: verdicts.filter((verdict) => !isDeed(verdict)),
   }
 }
 

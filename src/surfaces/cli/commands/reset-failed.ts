@@ -1,8 +1,8 @@
 import { UsageError } from '../../../model/errors.ts'
-import { shortId } from '../../../model/id.ts'
 import type { Run } from '../../../model/run.ts'
 import { resetFailed as resetFailedTargets } from '../../../runtime/steering.ts'
 import type { Store } from '../../../store/store.ts'
+import { sayBackInLine } from '../../answers/target-deeds.ts'
 import { defineCommand } from '../command.ts'
 import { isAgreed } from '../confirm.ts'
 import { doorOf } from '../door.ts'
@@ -66,13 +66,8 @@ export const resetFailed = defineCommand({
           return paper.say(
             'No failed target fits. `unstuck status` says what is left for a person.',
           )
-        for (const { run, source, targets, reopened } of items) {
-          const would = agreed ? '' : 'would be '
-          const again = reopened ? `, which ${agreed ? 'is' : 'would be'} open again` : ''
-          paper.say(
-            `- ${source}: ${plural(targets, 'target')} ${would}back in line in run ${shortId(run)}${again}.`,
-          )
-        }
+        for (const { run, source, ...back } of items)
+          paper.say(`- ${source}: ${sayBackInLine(run, back, !agreed)}`)
         if (!agreed) paper.say('Nothing was changed.')
         else paper.say('They go on when a worker starts. To set one aside: `unstuck park TARGET`.')
       },
@@ -91,7 +86,7 @@ async function newestFailing(store: Store, source: string | undefined): Promise<
   const found: Run[] = []
   for (const { run } of await store.liveRuns()) found.push(run)
   const live = new Set(found.map((run) => run.source))
-  const failed = (await store.runs({ source, status: 'failed', limit: RUNS_MAX })).items
+  const failed = (await store.runs({ source, statuses: ['failed'], limit: RUNS_MAX })).items
   for (const run of failed) {
     if (live.has(run.source)) continue
     live.add(run.source)

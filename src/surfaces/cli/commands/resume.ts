@@ -1,11 +1,9 @@
-import { shortId } from '../../../model/id.ts'
-import { resume as resumeRun } from '../../../runtime/steering.ts'
+import { resume as resumeRun } from '../../answers/run-deeds.ts'
 import { runView } from '../../view.ts'
 import { defineCommand } from '../command.ts'
 import { doorOf } from '../door.ts'
 import { findRun } from '../find-run.ts'
 import { argument, option } from '../option.ts'
-import { plural } from '../paper/words.ts'
 
 export const resume = defineCommand({
   name: 'resume',
@@ -16,33 +14,12 @@ export const resume = defineCommand({
 
   async run({ args, options, database, settings }) {
     const store = await database.openExisting()
-    const { id, status: before } = await findRun(store, args.run)
-    const resumed = await resumeRun(await doorOf(store, settings), id, options.dryRun)
-    const { run, targets, reopened } = resumed
+    const found = await findRun(store, args.run)
+    const done = await resumeRun(await doorOf(store, settings), found, options)
+    const { run, targets, reopened, dryRun } = done
     return {
-      data: { run: runView(run), targets, reopened, dryRun: options.dryRun },
-      text: (paper) => {
-        const short = shortId(id)
-        const what = `Run ${short} of ${run.source}`
-        const are = options.dryRun ? 'would be' : targets === 1 ? 'is' : 'are'
-        if (reopened) {
-          paper.say(
-            options.dryRun
-              ? `${what}, which is ${before}, would be opened again.`
-              : `${what} is ${run.status} again.`,
-          )
-        } else paper.say(`${what} is ${run.status} already: there is nothing to open again.`)
-        if (targets > 0) {
-          paper.say(`${plural(targets, 'failed or held target')} ${are} put back in line.`)
-        }
-        if (options.dryRun) return paper.say('Nothing was changed.')
-        if (run.status !== 'running') {
-          paper.say(
-            'It goes on when its worker starts: `unstuck work MODULE`, or `begin` in your code.',
-          )
-        }
-        if (reopened) paper.say(`To end it again: \`unstuck cancel ${short}\``)
-      },
+      data: { run: runView(run), targets, reopened, dryRun },
+      text: (paper) => done.said.forEach((sentence) => paper.say(sentence)),
     }
   },
 })

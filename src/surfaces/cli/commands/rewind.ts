@@ -1,7 +1,5 @@
 import { UsageError } from '../../../model/errors.ts'
-import { shortId } from '../../../model/id.ts'
-import { isLive } from '../../../model/run.ts'
-import { refuseRewind, rewind as rewindTarget } from '../../../runtime/steering.ts'
+import { rewind as rewindTarget } from '../../answers/target-deeds.ts'
 import { targetView } from '../../view.ts'
 import { defineCommand } from '../command.ts'
 import { doorOf } from '../door.ts'
@@ -33,32 +31,15 @@ export const rewind = defineCommand({
     const store = await database.openExisting()
     const door = await doorOf(store, settings)
     const before = await findTarget(store, args.target)
-    if (to === before.page && next === undefined && cursor === undefined) {
-      throw new UsageError(`Target ${shortId(before.id)} stands at page ${to} already.`)
-    }
-    const wasLive = isLive((await store.run(before.run))!.status)
-    if (dryRun) await refuseRewind(door, before.id, { to, next, cursor })
-    const target = dryRun ? before : await rewindTarget(door, before.id, { to, next, cursor })
+    const { target, reopened, said } = await rewindTarget(door, before, {
+      to,
+      next,
+      cursor,
+      dryRun,
+    })
     return {
-      data: {
-        target: targetView(target),
-        from: before.page,
-        to,
-        reopened: !wasLive,
-        dryRun,
-      },
-      text: (paper) => {
-        const [is, isFetched] = dryRun ? ['would go', 'would be'] : ['is', 'is']
-        paper.say(
-          `${shortId(before.id)} ${before.key} ${is} back from page ${before.page} to ${to}: ` +
-            `page ${to + 1} ${isFetched} fetched next.`,
-        )
-        if (before.status === 'in_progress')
-          paper.say(`Who works on it now ${dryRun ? 'would lose' : 'loses'} it.`)
-        if (!wasLive) paper.say(`Run ${shortId(before.run)} ${isFetched} open again.`)
-        paper.say('What was saved stays; items that come again are updated, not doubled.')
-        if (dryRun) paper.say('Nothing was changed. Once done it has no undo.')
-      },
+      data: { target: targetView(target), from: before.page, to, reopened, dryRun },
+      text: (paper) => said.forEach((sentence) => paper.say(sentence)),
     }
   },
 })

@@ -3,6 +3,7 @@ import { EXIT, UsageError } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
 import { checkSource } from '../../../model/source.ts'
 import { Supervisor, type Supervised } from '../../../runtime/command/supervisor.ts'
+import { alertsBeside } from '../alerts-beside.ts'
 import { defineCommand, type Answer, type Context } from '../command.ts'
 import { commandOptions } from '../command-options.ts'
 import { setUpCommands } from '../command-setting.ts'
@@ -105,12 +106,17 @@ async function supervise(context: Run): Promise<Supervised> {
       if (!context.options.waitReady || context.options.cron !== undefined) manager.ready()
     },
   })
+  const alerts = await alertsBeside(context, log, setting.worker)
   await endpoint.start()
   const forget = onCommandSignals(announced(manager, supervisor), log)
   try {
-    return await supervisor.run()
+    const ended = await supervisor.run()
+    // When this process ends there may be nobody else to tell.
+    if (ended.gaveUp !== null) await alerts.finish()
+    return ended
   } finally {
     forget()
+    await alerts.stop()
     await endpoint.stop()
     await manager.close()
   }

@@ -26,7 +26,9 @@ export const runs = defineCommand({
   async run({ options, database }) {
     const store = await database.openIfAny()
     const now = store ? await store.now() : Date.now()
-    const { items, next } = store ? await store.runs(options) : { items: [], next: null }
+    const { status, ...page } = options
+    const filter = { ...page, statuses: status && [status] }
+    const { items, next } = store ? await store.runs(filter) : { items: [], next: null }
     return {
       data: { items: items.map(runView), next },
       text: (paper) => printRuns(paper, items, next, now),

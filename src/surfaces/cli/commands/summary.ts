@@ -3,7 +3,8 @@ import { sumUp } from '../../../runtime/cleaning.ts'
 import { defineCommand } from '../command.ts'
 import { doorOf } from '../door.ts'
 import { option } from '../option.ts'
-import { NOTHING_LIVE, printSummary, summaryView } from '../summary-text.ts'
+import { summaryView } from '../../answers/cleaning.ts'
+import { NOTHING_LIVE, printSummary } from '../summary-text.ts'
 
 export const summary = defineCommand({
   name: 'summary',

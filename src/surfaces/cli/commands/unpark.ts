@@ -2,12 +2,13 @@ import { UsageError } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
 import type { Target } from '../../../model/target.ts'
 import { unpark as unparkTargets } from '../../../runtime/steering.ts'
+import { isAside, sayBackInLine } from '../../answers/target-deeds.ts'
 import { defineCommand } from '../command.ts'
 import { doorOf } from '../door.ts'
 import { findRun, findTargets } from '../find-run.ts'
 import { unknownGroups } from '../known-groups.ts'
 import { argument, option } from '../option.ts'
-import { plural, targetStatus } from '../paper/words.ts'
+import { targetStatus } from '../paper/words.ts'
 
 export const unpark = defineCommand({
   name: 'unpark',
@@ -46,12 +47,8 @@ export const unpark = defineCommand({
         for (const { id, key, status } of named.filter((one) => !isAside(one)))
           paper.say(`- ${shortId(id)} ${key}: stays as it is, ${targetStatus(status).text}.`)
         if (total === 0) return paper.say('Nothing is parked or held. Nothing was changed.')
-        for (const { run, targets, reopened } of items.filter((one) => one.targets > 0)) {
-          const again = reopened ? `, which ${dryRun ? 'would be' : 'is'} open again` : ''
-          paper.say(
-            `${plural(targets, 'target')} ${dryRun ? 'would be ' : ''}back in line in run ${shortId(run)}${again}.`,
-          )
-        }
+        for (const { run, ...back } of items.filter((one) => one.targets > 0))
+          paper.say(sayBackInLine(run, back, dryRun))
         if (dryRun) return paper.say('Nothing was changed.')
         paper.say('They go on when a worker starts.')
         const undo = named.filter(isAside).map(({ id }) => shortId(id))
@@ -60,10 +57,6 @@ export const unpark = defineCommand({
     }
   },
 })
-
-function isAside({ status }: Target): boolean {
-  return status === 'parked' || status === 'stuck'
-}
 
 function byRun(targets: readonly Target[]): Map<string, string[]> {
   const grouped = Map.groupBy(targets, ({ run }) => run)

@@ -13,6 +13,7 @@ import { isWorkerProcess, Processes } from '../../../runtime/processes.ts'
 import { ensureRun } from '../../../runtime/run-start.ts'
 import { onStopSignals } from '../../../runtime/shutdown.ts'
 import { CrawlWorker } from '../../../runtime/worker.ts'
+import { alertsBeside } from '../alerts-beside.ts'
 import { defineCommand, type Context } from '../command.ts'
 import { commandOptions } from '../command-options.ts'
 import { LiveLine } from '../live-line.ts'
@@ -139,12 +140,19 @@ async function workHere(context: Work, crawl: Crawl): Promise<Ended> {
     },
     log: (text) => line.log(text),
   })
+  const alerts = await alertsBeside(
+    context,
+    (text) => line.log(text),
+    () => id,
+  )
   if (!isChild) line.start()
   try {
     const { stopped, error } = await worker.run()
     if (error) throw error
+    if (stopped === null) await alerts.finish()
     return { code: EXIT.done, stopped: stopped !== null }
   } finally {
+    await alerts.stop()
     line.stop()
     forget()
     await manager.close()

@@ -19,7 +19,7 @@ import type { Finding } from './finding.ts'
 import { readProcessTable } from './process-table.ts'
 import { promiseFindings } from './promises.ts'
 import { serverFindings } from './server.ts'
-import { addressFinding, configFinding, runtimeFinding, type Attempt } from './set-up.ts'
+import { addressFinding, attempt, configFinding, runtimeFinding } from './set-up.ts'
 import { signalsFinding } from './signals.ts'
 import {
   diskFinding,
@@ -83,12 +83,4 @@ async function examineStore(store: Store): Promise<Inside> {
 function insideFindings(engine: EngineFacts, { inspection, workers }: Inside): Finding[] {
   const locks = engine.name === 'sqlite' ? [lockFilesFinding(inspection.leftoverLocks)] : []
   return [...locks, ...promiseFindings(inspection), workers]
-}
-
-async function attempt<T>(act: () => Promise<T>): Promise<Attempt<T>> {
-  try {
-    return { value: await act() }
-  } catch (error) {
-    return { error }
-  }
 }

@@ -189,7 +189,7 @@ const NOW = Date.parse('2026-11-16T04:12:03.250Z')
 
 function worker(given: Partial<WorkerView>, beatAgeMs = 60_000): WorkerView {
   const lastBeatAt = new Date(NOW - beatAgeMs).toISOString()
-  const facts = { id: newId(), host: 'h', pid: 1, startedAt: lastBeatAt, lastBeatAt }
+  const facts = { id: newId(), source: 's', host: 'h', pid: 1, startedAt: lastBeatAt, lastBeatAt }
   return { ...facts, sign: 'present', because: 'its beats say so', targets: 1, ...given }
 }
 

@@ -7,6 +7,14 @@ import { fromError, note, ok, problem, warning, type Finding } from './finding.t
 /** Something that was tried: what came of it, or why nothing did. */
 export type Attempt<T> = { readonly value: T } | { readonly error: unknown }
 
+export async function attempt<T>(act: () => Promise<T>): Promise<Attempt<T>> {
+  try {
+    return { value: await act() }
+  } catch (error) {
+    return { error }
+  }
+}
+
 const NODE_MIN = [24, 15] as const
 const SQLITE_MIN = [3, 51, 3] as const
 

@@ -120,6 +120,8 @@ export const logPage = v.object({
   ),
   /** Give it back as `after` to go on. */
   next: v.nullable(v.string()),
+  /** True: these are the newest lines, in place of what was shown before; false: they follow it. */
+  anew: v.boolean(),
   /** Why there is none: it was kept on another machine, or the run printed nothing. */
   because: v.nullable(v.string()),
 })

@@ -29,30 +29,6 @@ export const judgedRun = v.object({
 /** Names what a preview showed: an action that carries it is refused when it would now do something else. */
 export const plan = v.pipe(v.string(), v.regex(/^[0-9a-f]{16}$/, 'is the `plan` of a preview'))
 
-/** `recover --json`, with the plan. */
-export const recovery = v.object({
-  active: v.array(judgedRun),
-  verdicts: v.array(verdict),
-  applied: count,
-  dryRun: v.boolean(),
-  plan: v.string(),
-  /** How many of the verdicts would be, or were meant to be, carried out; the others are a person's to decide. */
-  deeds: count,
-  command: v.string(),
-})
-
-/** `clean --json`, with the plan. */
-export const cleaning = v.object({
-  total: count,
-  active: v.array(judgedRun),
-  resumable: v.array(judgedRun),
-  dead: v.array(judgedRun),
-  cleaned: v.array(verdict),
-  dryRun: v.boolean(),
-  plan: v.string(),
-  command: v.string(),
-})
-
 /** How to take back what was just done: another call of this API, and the same on the command line. */
 export const undo = v.nullable(
   v.object({
@@ -67,6 +43,32 @@ export const undo = v.nullable(
     command: v.string(),
   }),
 )
+
+/** `recover --json`, with the plan. */
+export const recovery = v.object({
+  active: v.array(judgedRun),
+  verdicts: v.array(verdict),
+  applied: count,
+  dryRun: v.boolean(),
+  plan: v.string(),
+  /** How many of the verdicts would be, or were meant to be, carried out; the others are a person's to decide. */
+  deeds: count,
+  command: v.string(),
+  undo,
+})
+
+/** `clean --json`, with the plan. */
+export const cleaning = v.object({
+  total: count,
+  active: v.array(judgedRun),
+  resumable: v.array(judgedRun),
+  dead: v.array(judgedRun),
+  cleaned: v.array(verdict),
+  dryRun: v.boolean(),
+  plan: v.string(),
+  command: v.string(),
+  undo,
+})
 
 /** What an action on one run or on targets answers. */
 export const done = v.object({

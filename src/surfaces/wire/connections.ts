@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 
 /**
  * The open connections, counted. Any user of this machine can open some, so when all places are taken, whoever has not
- * shown a right token yet makes room, the oldest first: nobody can shut a command out by holding them.
+ * shown a right token yet makes room, the oldest first: nobody can shut others out by holding them.
  */
 export class Connections {
   readonly #max: number
@@ -28,6 +28,11 @@ export class Connections {
   /** It has shown a right token. */
   trust(socket: Socket): void {
     this.#strangers.delete(socket)
+  }
+
+  /** Hangs up on everybody but these. */
+  dropOthers(than: ReadonlySet<Socket>): void {
+    for (const socket of this.#open) if (!than.has(socket)) this.#drop(socket)
   }
 
   #drop(socket: Socket): void {

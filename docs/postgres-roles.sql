@@ -1,0 +1,63 @@
+-- Three roles for Unstuck on PostgreSQL, each with no more rights than it needs:
+--
+--   unstuck_migrate   owns the schema and changes it            unstuck migrate
+--   unstuck_worker    works: claims, saves, recovers, cleans    unstuck work, run, serve, and all other commands
+--   unstuck_viewer    only reads                                unstuck serve --read-only, your own reports
+--
+-- What was done (audit, operation) can be added to and read by a worker, but neither changed nor deleted.
+--
+-- How to use it, as a superuser or as the owner of the database:
+--
+--   1. unstuck migrate --db postgres://…                        makes the schema `unstuck` and its tables
+--   2. psql -v ON_ERROR_STOP=1 -f postgres-roles.sql            this file
+--   3. Logins, with passwords of your own:
+--
+--        CREATE ROLE unstuck_deploy    LOGIN PASSWORD '…' IN ROLE unstuck_migrate;
+--        CREATE ROLE unstuck_crawler   LOGIN PASSWORD '…' IN ROLE unstuck_worker;
+--        CREATE ROLE unstuck_dashboard LOGIN PASSWORD '…' IN ROLE unstuck_viewer;
+--
+-- After an upgrade: `unstuck migrate` as unstuck_deploy, then this file again, for tables that are new. It can be run as often
+-- as you like, also while workers are at work.
+--
+-- Everything lies in the schema `unstuck`, and every statement names it: search_path does not matter.
+
+BEGIN;
+
+DO $$
+DECLARE
+  role_name text;
+BEGIN
+  FOREACH role_name IN ARRAY ARRAY['unstuck_migrate', 'unstuck_worker', 'unstuck_viewer'] LOOP
+    BEGIN
+      EXECUTE format('CREATE ROLE %I NOLOGIN', role_name);
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN
+      NULL; -- it is there already
+    END;
+  END LOOP;
+END $$;
+
+-- The schema and its tables belong to unstuck_migrate. CREATE on the database is asked for by CREATE SCHEMA IF NOT EXISTS.
+DO $$
+DECLARE
+  table_name text;
+BEGIN
+  EXECUTE format('GRANT CREATE ON DATABASE %I TO unstuck_migrate', current_database());
+  ALTER SCHEMA unstuck OWNER TO unstuck_migrate;
+  FOR table_name IN SELECT tablename FROM pg_tables WHERE schemaname = 'unstuck' LOOP
+    EXECUTE format('ALTER TABLE unstuck.%I OWNER TO unstuck_migrate', table_name);
+  END LOOP;
+END $$;
+
+REVOKE ALL ON SCHEMA unstuck FROM PUBLIC, unstuck_worker, unstuck_viewer;
+REVOKE ALL ON ALL TABLES IN SCHEMA unstuck FROM PUBLIC, unstuck_worker, unstuck_viewer;
+GRANT USAGE ON SCHEMA unstuck TO unstuck_worker, unstuck_viewer;
+
+GRANT SELECT ON ALL TABLES IN SCHEMA unstuck TO unstuck_worker, unstuck_viewer;
+
+GRANT INSERT, UPDATE, DELETE ON unstuck.run, unstuck.target, unstuck.item, unstuck.tally TO unstuck_worker;
+GRANT INSERT, UPDATE ON unstuck.worker, unstuck.turn, unstuck.guard, unstuck.execution, unstuck.alert TO unstuck_worker;
+GRANT INSERT, DELETE ON unstuck.sample TO unstuck_worker;
+-- Append-only: no UPDATE, no DELETE, no TRUNCATE.
+GRANT INSERT ON unstuck.audit, unstuck.operation TO unstuck_worker;
+
+COMMIT;

@@ -1,0 +1,57 @@
+import { shortId, type RunId } from '../model/id.ts'
+import type { Policy } from '../model/policy.ts'
+import type { RunStatus } from '../model/run.ts'
+import { inWords, type Millis } from '../model/time.ts'
+import type { Decision } from '../model/verdict.ts'
+import type { AlertFacts } from './alert.ts'
+import type { Reading } from './sign.ts'
+
+/** A live run as it was judged. */
+export type LiveLook = {
+  readonly run: {
+    readonly id: RunId
+    readonly source: string
+    readonly status: RunStatus
+    readonly createdAt: Millis
+    readonly startedAt: Millis | null
+    readonly resumedAt: Millis | null
+    readonly lastActivityAt: Millis
+  }
+  readonly policy: Pick<Policy, 'maxDurationMs' | 'maxSilenceMs' | 'autoClean'>
+  /** Who works on it, with what its progress says; null when nobody is known to. */
+  readonly owner: Reading | null
+  readonly decision: Decision
+  /** The verdict when whoever is lost counts as nobody: whether it is dead by age. */
+  readonly byAge: Decision
+}
+
+/** Recovery takes a second or two where anybody is there to do it. Longer than this, nobody is. */
+const UNRECOVERED_MS = 60_000
+
+/** The worst that can be said of a live run, if people should hear of it. Reads only its arguments. */
+export function troubleOf(look: LiveLook, now: Millis): AlertFacts['runs'][number] | null {
+  const { run, policy, owner, decision, byAge } = look
+  const short = shortId(run.id)
+  const say = (
+    what: 'dead' | 'silent' | 'overrun',
+    because: string,
+    command = `unstuck explain ${short}`,
+  ) => ({ run: run.id, source: run.source, what, because, command })
+  if (byAge.action === 'abandon')
+    return policy.autoClean ? null : say('dead', byAge.because, `unstuck clean ${short}`)
+  const idleMs = now - run.lastActivityAt
+  if (run.status === 'interrupted') {
+    if (idleMs <= policy.maxSilenceMs) return null
+    return say('silent', `interrupted ${inWords(idleMs)} ago, and nobody has taken it up`)
+  }
+  if (run.status !== 'running') return null
+  if (owner === null || owner.sign === 'gone' || owner.sign === 'silent') {
+    if (idleMs <= UNRECOVERED_MS) return null
+    const because = owner?.because ?? 'no worker of this source is left'
+    return say('silent', `${because}; not recovered yet`, 'unstuck recover')
+  }
+  const ranForMs = now - (run.resumedAt ?? run.startedAt ?? run.createdAt)
+  if (policy.maxDurationMs !== null && ranForMs > policy.maxDurationMs)
+    return say('overrun', decision.because)
+  return owner.sign === 'stalled' ? say('silent', owner.because) : null
+}

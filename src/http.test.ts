@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { getRequestListener } from '@hono/node-server'
+import express from 'express'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import { createHandler, toNodeHandler, type Access, type Handler } from './http.ts'
+import { open } from './runtime/open.ts'
+import { mountedStory } from './testing/mounted-story.ts'
+import { sqliteEngine } from './testing/sqlite-engine.ts'
+
+/** As a server of one's own would tell it from its sessions. */
+const access: Access = ({ headers }) => {
+  const role = headers.get('x-role')
+  return role === 'viewer' || role === 'operator' ? { name: `a ${role}`, role } : null
+}
+
+type Listener = (...of: Parameters<RequestListener>) => unknown
+type Mounted = (handler: Handler) => Listener | Promise<Listener>
+
+async function playAt(mount: Mounted, basePath = '/ops/unstuck'): Promise<void> {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  const handler = createHandler({ db: database.url, basePath, access, log: () => {} })
+  const mounted = await mount(handler)
+  const server = createServer((...call) => void mounted(...call)).listen(0, '127.0.0.1')
+  try {
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    await mountedStory(`http://127.0.0.1:${port}${basePath}`, store)
+  } finally {
+    await handler.close()
+    await closed(server)
+  }
+}
+
+async function closed(server: Server): Promise<void> {
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+}
+
+test('it mounts in Hono, which takes its path off, and in one that does not', async () => {
+  await playAt(({ fetch }) => {
+    const app = new Hono().mount('/ops/unstuck', fetch)
+    return getRequestListener((request, env) => app.fetch(request, env))
+  })
+  await playAt(({ fetch }) => {
+    const app = new Hono().all('/ops/unstuck/*', ({ req, env }) => fetch(req.raw, env))
+    return getRequestListener((request, env) => app.fetch(request, env))
+  })
+})
+
+test('it mounts in Express, before and after somebody else has read the bodies', async () => {
+  await playAt((handler) => express().use('/ops/unstuck', toNodeHandler(handler)))
+  await playAt((handler) =>
+    express().use(express.json()).use('/ops/unstuck', toNodeHandler(handler)),
+  )
+})
+
+test('it mounts in Fastify', async () => {
+  await playAt(async (handler) => {
+    const app = fastify()
+    const mounted = toNodeHandler(handler)
+    app.all('/ops/unstuck', mounted)
+    app.all('/ops/unstuck/*', mounted)
+    await app.ready()
+    return app.routing
+  })
+})
+
+test('it mounts in plain Node, and at the root', async () => {
+  await playAt((handler) => toNodeHandler(handler), '')
+})
+
+test('it answers as route handlers do, over an Unstuck that is open already and stays so', async () => {
+  await using database = await sqliteEngine.fresh()
+  await using unstuck = await open({ db: database.url })
+  const { routes, close } = createHandler({ unstuck, basePath: '/api/unstuck', access })
+  const address = 'http://localhost:3000/api/unstuck/api/session'
+  const answer = await routes.GET(new Request(address, { headers: { 'x-role': 'viewer' } }))
+  assert.equal(answer.status, 200)
+  assert.equal((await routes.GET(new Request(address))).status, 401)
+  await close()
+  assert.ok((await unstuck.store.now()) > 0)
+})
+
+test('closed by default: without a word on who may call it is not made', () => {
+  assert.throws(() => createHandler({}), { code: 'E_USAGE', message: /access.*tokens/ })
+  assert.throws(() => createHandler({ access, basePath: 'x' }), { code: 'E_USAGE' })
+})
+
+test('what access says is checked, and an error in it lets nobody in', async () => {
+  await using database = await sqliteEngine.fresh()
+  const ask = async (word: Access): Promise<number> => {
+    const { fetch, close } = createHandler({ db: database.url, access: word, log: () => {} })
+    const { status } = await fetch(new Request('http://localhost/api/session'))
+    await close()
+    return status
+  }
+  assert.equal(await ask(async () => ({ name: 'maria', role: 'viewer' })), 200)
+  assert.equal(await ask(() => undefined), 401)
+  assert.equal(await ask(() => ({ name: 'eve', role: 'root' as 'admin' })), 401)
+  assert.equal(await ask(() => ({ name: '', role: 'admin' })), 401)
+  assert.equal(await ask(() => Promise.reject(new Error('no session store'))), 500)
+})

@@ -1,0 +1,56 @@
+/** Seconds up to which a call is counted into each step, unless said; what took longer is counted beyond the last. */
+export const LATENCY_BOUNDS = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+] as const
+
+/** How long calls took, counted and never kept one by one. It only grows. */
+export type Latency = {
+  /** How many fell into each step, and beyond the last. */
+  readonly counts: number[]
+  /** Of all of them, in seconds. */
+  seconds: number
+}
+
+/** What a worker measures of its own calls to the store. Kept in its row, and added up over all workers. */
+export type WorkerStats = { readonly checkpoint: Latency; readonly claim: Latency }
+
+export function noLatency(bounds: readonly number[] = LATENCY_BOUNDS): Latency {
+  return { counts: Array.from({ length: bounds.length + 1 }, () => 0), seconds: 0 }
+}
+
+export function noStats(): WorkerStats {
+  return { checkpoint: noLatency(), claim: noLatency() }
+}
+
+/** Counts one call. It stands in the way of every page: no allocation, a handful of comparisons. */
+export function count(
+  latency: Latency,
+  seconds: number,
+  bounds: readonly number[] = LATENCY_BOUNDS,
+): void {
+  let step = 0
+  while (step < bounds.length && seconds > bounds[step]!) step++
+  latency.counts[step]!++
+  latency.seconds += seconds
+}
+
+/** Adds what another one has counted. */
+export function add(latency: Latency, other: Latency): void {
+  other.counts.forEach((counted, step) => (latency.counts[step]! += counted))
+  latency.seconds += other.seconds
+}
+
+/** Stats as a worker sent them, perhaps one of another version; null when they are of another kind. */
+export function readStats(value: unknown): WorkerStats | null {
+  const { checkpoint, claim } = (value ?? {}) as Partial<Record<keyof WorkerStats, unknown>>
+  return isLatency(checkpoint) && isLatency(claim) ? { checkpoint, claim } : null
+}
+
+function isLatency(value: unknown): value is Latency {
+  const { counts, seconds } = (value ?? {}) as Partial<Record<keyof Latency, unknown>>
+  return (
+    Array.isArray(counts) &&
+    counts.length === LATENCY_BOUNDS.length + 1 &&
+    [...counts, seconds].every((one) => Number.isFinite(one) && one >= 0)
+  )
+}

@@ -1,0 +1,80 @@
+import { messageOf } from '../model/errors.ts'
+import type { Emit } from '../model/event.ts'
+import { newId, type WorkerId } from '../model/id.ts'
+import { DEFAULT_POLICY } from '../model/policy.ts'
+import { VERSION } from '../version.ts'
+import { threadSeat } from './caretaker-seat.ts'
+import { REAL_CLOCK } from './clock.ts'
+import { caretaking } from './monitor.ts'
+import { SignsOfLife } from './signs-of-life.ts'
+
+const AGAIN_MS = 2_000
+
+/** Looks after the dead for as long as a process lives that works on nothing itself, as a server does. */
+export class Attendant {
+  readonly #db: string
+  readonly #emit: Emit
+  readonly #stopping = new AbortController()
+  #running: Promise<void> | null = null
+  #worker: WorkerId | null = null
+  #trouble = ''
+
+  constructor(db: string, emit: Emit) {
+    this.#db = db
+    this.#emit = emit
+  }
+
+  /** As which the store knows it; null while it does not. */
+  get worker(): WorkerId | null {
+    return this.#worker
+  }
+
+  /** Returns at once. While the database is away it is tried again and again. */
+  start(): void {
+    this.#running ??= this.#attend()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#running
+  }
+
+  async #attend(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      await this.#live().catch((error: unknown) => this.#complain(messageOf(error)))
+      await REAL_CLOCK.sleep(AGAIN_MS, signal)
+    }
+  }
+
+  /** One life of a caretaker: until it is asked to stop, or cannot go on. */
+  async #live(): Promise<void> {
+    const ended = Promise.withResolvers<void>()
+    const worker = newId()
+    const options = { worker, source: '', version: VERSION, ...caretaking(DEFAULT_POLICY) }
+    const life = new SignsOfLife(threadSeat(this.#db, options), DEFAULT_POLICY.leaseMs, {
+      emit: this.#emit,
+      onLost: () => {},
+      onCancelled: () => {},
+      onRecovered: () => {},
+      onFatal: (error) => ended.reject(error),
+    })
+    life.started().then(() => {
+      this.#worker = worker
+      this.#trouble = ''
+    }, ended.reject)
+    this.#stopping.signal.addEventListener('abort', () => ended.resolve(), { once: true })
+    try {
+      await ended.promise
+    } finally {
+      this.#worker = null
+      await life.stop()
+    }
+  }
+
+  /** Trouble that lasts is said once. */
+  #complain(message: string): void {
+    if (message !== this.#trouble) this.#emit({ type: 'store_trouble', message })
+    this.#trouble = message
+  }
+}

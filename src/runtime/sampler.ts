@@ -1,0 +1,43 @@
+import type { WorkerId } from '../model/id.ts'
+import type { Store } from '../store/store.ts'
+import type { Clock } from './clock.ts'
+
+const MINUTE_MS = 60_000
+const TURN_MS = 1.5 * MINUTE_MS
+/** A chart shows a week; the day beyond is for those who look at its first hour. */
+const KEEP_MS = 8 * 24 * 60 * MINUTE_MS
+const PRUNE_EVERY = 60
+
+/**
+ * Has the store write down once a minute how far each run is, on the minute, for whoever wants to see a pace. Of all
+ * processes one does it.
+ */
+export class Sampler {
+  readonly #store: Store
+  readonly #worker: WorkerId
+  readonly #clock: Clock
+  #taken = 0
+
+  constructor(store: Store, worker: WorkerId, clock: Clock) {
+    this.#store = store
+    this.#worker = worker
+    this.#clock = clock
+  }
+
+  /** Until it is told to stop. */
+  async run(stop: AbortSignal, onError: (error: unknown) => void): Promise<void> {
+    for (;;) {
+      await this.#clock.sleep(MINUTE_MS - (Date.now() % MINUTE_MS), stop)
+      if (stop.aborted) return
+      await this.take().catch(onError)
+    }
+  }
+
+  /** If it is this worker's turn. */
+  async take(): Promise<void> {
+    if (!(await this.#store.takeTurn(this.#worker, TURN_MS, 'sample'))) return
+    await this.#store.takeSample()
+    if (this.#taken++ % PRUNE_EVERY !== 0) return
+    await this.#store.pruneSamples((await this.#store.now()) - KEEP_MS)
+  }
+}

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newId } from '../../model/id.ts'
+import type { Engine } from '../../testing/test-database.ts'
+import type { NewAlert, NewOperation } from '../store.ts'
+
+const SILENT: NewAlert = {
+  cause: 'silent:shop',
+  rule: 'silent',
+  source: 'shop',
+  run: newId(),
+  because: 'no sign of life for 3 minutes',
+  command: 'unstuck recover --dry-run',
+}
+const GAVE_UP: NewAlert = { ...SILENT, cause: 'gave-up:other', run: null, source: null }
+
+export function alertTests(engine: Engine): void {
+  test('an alert is new once: raised again, only its reason changes', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+
+    assert.equal(await store.raiseAlert(SILENT), true)
+    const [first] = await store.openAlerts()
+    await db.later(60_000)
+    assert.equal(await store.raiseAlert({ ...SILENT, because: 'still', command: 'x' }), false)
+
+    const [again] = await store.openAlerts()
+    assert.ok(first && again)
+    const { since } = first
+    const untold = { lastSentAt: null, resolvedAt: null }
+    assert.deepEqual(first, { ...SILENT, since, lastSeenAt: since, ...untold })
+    assert.ok(Math.abs(since - (await store.now())) < 60_000)
+    const moved = { since: since - 60_000, lastSeenAt: again.lastSeenAt }
+    assert.deepEqual(again, { ...first, because: 'still', ...moved })
+    assert.ok(again.lastSeenAt >= since)
+  })
+
+  test('of many who raise an alert at once one finds it new', async () => {
+    await using db = await engine.fresh()
+    const stores = await Promise.all(Array.from({ length: 5 }, () => db.open()))
+    for (let round = 0; round < 3; round++) {
+      const raised = await Promise.all(stores.map((store) => store.raiseAlert(SILENT)))
+      assert.equal(raised.filter(Boolean).length, 1)
+      const resolved = await Promise.all(stores.map((store) => store.resolveAlert(SILENT.cause)))
+      assert.equal(resolved.filter(Boolean).length, 1)
+    }
+  })
+
+  test('a resolved alert that comes back begins anew, and nobody was told of it yet', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    await store.raiseAlert(SILENT)
+    const at = await store.now()
+    await store.markSent(SILENT.cause, at)
+    assert.equal((await store.openAlerts())[0]!.lastSentAt, at)
+    assert.equal(await store.resolveAlert(SILENT.cause), true)
+    assert.equal(await store.resolveAlert(SILENT.cause), false)
+    assert.deepEqual(await store.openAlerts(), [])
+    const [resolved] = await store.recentAlerts(10)
+    assert.ok(resolved!.resolvedAt! >= resolved!.since)
+    await db.later(60_000)
+
+    assert.equal(await store.raiseAlert({ ...SILENT, because: 'again', command: 'y' }), true)
+
+    const [back] = await store.openAlerts()
+    const untold = { lastSentAt: null, resolvedAt: null }
+    assert.partialDeepStrictEqual(back, { because: 'again', command: 'y', ...untold })
+    assert.ok(back!.since > resolved!.since - 60_000 + 1_000)
+    assert.deepEqual(await store.recentAlerts(10), [])
+  })
+
+  test('open alerts come oldest first, resolved ones the last resolved first', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    for (const alert of [SILENT, GAVE_UP, { ...SILENT, cause: 'third' }]) {
+      await store.raiseAlert(alert)
+      await db.later(1_000)
+    }
+    const causes = async () => (await store.openAlerts()).map(({ cause }) => cause)
+    assert.deepEqual(await causes(), [SILENT.cause, GAVE_UP.cause, 'third'])
+
+    for (const cause of [GAVE_UP.cause, SILENT.cause]) {
+      await store.resolveAlert(cause)
+      await db.later(1_000)
+    }
+
+    assert.deepEqual(await causes(), ['third'])
+    const recent = await store.recentAlerts(10)
+    assert.deepEqual(
+      recent.map(({ cause }) => cause),
+      [SILENT.cause, GAVE_UP.cause],
+    )
+    assert.equal((await store.recentAlerts(1)).length, 1)
+    assert.equal(await store.resolveAlert('nobody raised it'), false)
+  })
+
+  test('what people did over HTTP is kept in its order, and read page by page', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const before = await store.now()
+    for (let n = 0; n < 5; n++) await store.recordOperation(operation(n))
+
+    const first = await store.operations({ limit: 3 })
+    const second = await store.operations({ limit: 3, after: first.next! })
+
+    const all = [...first.items, ...second.items]
+    assert.deepEqual(
+      all.map(({ id: _id, at: _at, ...kept }) => kept),
+      [4, 3, 2, 1, 0].map(operation),
+    )
+    assert.deepEqual(
+      all.map(({ id }) => id),
+      all.map(({ id }) => id).sort((a, b) => b - a),
+    )
+    for (const { at } of all) assert.ok(at >= before && at <= before + 60_000)
+    assert.equal(second.next, null)
+    assert.equal((await store.operations({ limit: 5 })).next, null)
+  })
+
+  test('no text is too odd to be kept as what somebody did', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const odd = 'a\0b \ud83d <script>'
+
+    await store.recordOperation({ ...operation(0), selection: { odd }, result: odd, actor: odd })
+    await store.recordOperation({ ...operation(1), selection: undefined })
+    await store.raiseAlert({ ...SILENT, because: odd })
+
+    const { items } = await store.operations({ limit: 2 })
+    assert.equal(items[0]!.selection, null)
+    assert.match(items[1]!.result, /^a.?b .*<script>$/su)
+    assert.equal((await store.openAlerts()).length, 1)
+  })
+}
+
+function operation(n: number): NewOperation {
+  return {
+    actor: 'anna (operator)',
+    address: n % 2 === 0 ? '10.0.0.7' : null,
+    call: 'POST /api/recovery',
+    selection: { sources: ['shop'], n },
+    plan: n % 2 === 0 ? null : '0123456789abcdef',
+    status: n === 3 ? 409 : 200,
+    result: `${n} targets put back in line`,
+  }
+}

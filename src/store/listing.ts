@@ -1,0 +1,28 @@
+import type { RunStatus } from '../model/run.ts'
+import type { TargetStatus } from '../model/target.ts'
+import type { Millis } from '../model/time.ts'
+
+/** How lists are asked for and answered: page by page, each from after the last one's end. */
+
+export type Listing<T> = { readonly items: T[]; readonly next: string | null }
+
+export type RunFilter = {
+  readonly source?: string | undefined
+  /** Any of these; all when none is named. */
+  readonly statuses?: readonly RunStatus[] | undefined
+  /** A part of its source in any case, or the end of its id. */
+  readonly search?: string | undefined
+  readonly createdSince?: Millis | undefined
+  readonly after?: string | undefined
+  readonly limit: number
+}
+
+export type TargetFilter = {
+  /** Any of these; all when none is named. */
+  readonly statuses?: readonly TargetStatus[] | undefined
+  readonly group?: string | undefined
+  /** A part of its key or of its last error, in any case. */
+  readonly search?: string | undefined
+  readonly after?: string | undefined
+  readonly limit: number
+}

@@ -1,0 +1,32 @@
+import type { Operation } from '../../model/operation.ts'
+import type { Store } from '../store.ts'
+import { toOperations } from '../watching-rows.ts'
+import { ms, sql, type Database } from './database.ts'
+import { storable, storableJson } from './storable.ts'
+
+const RECORD = sql(
+  'operation:record',
+  /* sql */ `
+  INSERT INTO unstuck.operation (actor, address, call, selection, plan, status, result)
+  VALUES ($1, $2, $3, $4, $5, $6, $7)
+`,
+)
+const LIST = sql(
+  'operations',
+  /* sql */ `
+  SELECT id::float8 AS id, ${ms('at')} AS at, actor, address, call, selection, plan, status, result
+    FROM unstuck.operation WHERE id < $1 ORDER BY operation.id DESC LIMIT $2
+`,
+)
+
+export function operationVerbs(db: Database): Pick<Store, 'recordOperation' | 'operations'> {
+  return {
+    recordOperation: async ({ actor, address, call, selection, plan, status, result }) => {
+      const asked = storableJson(selection ?? null)
+      const [who, what] = [storable(actor), storable(call)]
+      await db.all(RECORD, [who, address, what, asked, plan, status, storable(result)])
+    },
+    operations: async ({ after = Number.MAX_SAFE_INTEGER, limit }) =>
+      toOperations(await db.all<Operation>(LIST, [after, limit + 1]), limit),
+  }
+}

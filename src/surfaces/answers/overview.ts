@@ -1,0 +1,49 @@
+import type { Alert } from '../../model/alert.ts'
+import { iso } from '../../model/time.ts'
+import type { PolicyOf } from '../../runtime/judgement.ts'
+import type { Store } from '../../store/store.ts'
+import { isStuck } from '../survey/health.ts'
+import { surveyStore, type Survey } from '../survey/survey.ts'
+import { listedRunView } from './listed-run.ts'
+import { recentSamples } from './pace.ts'
+
+/** What `status` answers, with what the first screen shows besides. */
+export async function lookAround(store: Store, policyOf: PolicyOf) {
+  const survey = await surveyStore(store, policyOf)
+  const { data, live, now } = survey
+  const [samples, alerts, totals] = await Promise.all([
+    live.length > 0 ? recentSamples(store, now) : [],
+    store.openAlerts(),
+    store.runTotals(),
+  ])
+  return {
+    now: iso(now),
+    ...data,
+    state: stateOf(survey),
+    runs: live.map(({ run, health }) => listedRunView(run, health, samples, now)),
+    alerts: alerts.map(alertView),
+    totals,
+  }
+}
+
+/** The worst that can be said of all of it. */
+function stateOf({ data, live }: Survey): 'stuck' | 'attention' | 'well' | 'idle' {
+  if (live.some(({ health }) => isStuck(health))) return 'stuck'
+  if (data.attention.length > 0) return 'attention'
+  return live.length > 0 ? 'well' : 'idle'
+}
+
+export function alertView({ since, lastSentAt, resolvedAt, ...alert }: Alert) {
+  const { cause, rule, source, run, because, command } = alert
+  return {
+    cause,
+    rule,
+    source,
+    run,
+    because,
+    command,
+    since: iso(since),
+    lastSentAt: lastSentAt === null ? null : iso(lastSentAt),
+    resolvedAt: resolvedAt === null ? null : iso(resolvedAt),
+  }
+}

@@ -1,0 +1,51 @@
+import { hash } from 'node:crypto'
+import { RUN_AFTER, TARGET_AFTER, type Verdict } from '../../model/verdict.ts'
+import type { JudgedRun } from '../../runtime/judgement.ts'
+import type { Recovery } from '../../runtime/recovery.ts'
+import { judgedView, verdictView } from '../view.ts'
+
+/** A recovery as people read it. */
+export type Sorted = {
+  readonly active: readonly JudgedRun[]
+  /** What recovery does by itself. */
+  readonly deeds: readonly Verdict[]
+  /** What is left to a person. */
+  readonly theirs: readonly Verdict[]
+}
+
+/** What is done, and what a person has to decide. */
+export function sortOut({ active, verdicts }: Recovery): Sorted {
+  const cleanedByThemselves = new Set(
+    active.filter(({ policy }) => policy.autoClean).map(({ run }) => run.id),
+  )
+  const isDeed = ({ action, run, target }: Verdict): boolean =>
+    action === 'abandon'
+      ? cleanedByThemselves.has(run)
+      : (target === null ? RUN_AFTER : TARGET_AFTER)[action] !== undefined
+  return {
+    active,
+    deeds: verdicts.filter(isDeed),
+    theirs: verdicts.filter((verdict) => !isDeed(verdict)),
+  }
+}
+
+/** What `recover` answers. */
+export function recoveryView({ active, verdicts }: Recovery, dryRun: boolean) {
+  return {
+    active: active.map(judgedView),
+    verdicts: verdicts.map(verdictView),
+    applied: verdicts.filter(({ applied }) => applied).length,
+    dryRun,
+  }
+}
+
+/**
+ * A short name for what would be done, whatever the order: the same deeds have the same. It goes with a preview, so that
+ * who confirms that does this and nothing else.
+ */
+export function planOf(deeds: readonly Verdict[]): string {
+  const lines = deeds.map(({ run, target, action, from, to }) =>
+    JSON.stringify([run, target, action, from, to]),
+  )
+  return hash('sha256', lines.sort().join('\n')).slice(0, 16)
+}

@@ -1,0 +1,118 @@
+import type { Execution } from '../../model/execution.ts'
+import { shortId } from '../../model/id.ts'
+import { isLive, type Counts, type Run } from '../../model/run.ts'
+import type { Target } from '../../model/target.ts'
+import type { Millis } from '../../model/time.ts'
+import { judgeRun, type JudgedRun, type PolicyOf } from '../../runtime/judgement.ts'
+import type { AuditEntry, Store } from '../../store/store.ts'
+import { healthOf, type Health } from '../survey/health.ts'
+import { auditView, countsView, executionView, ownerView, runView, targetView } from '../view.ts'
+import { listedRunView } from './listed-run.ts'
+import { recentSamples } from './pace.ts'
+
+/** An entry of the audit trail, and the key of the target it is about. */
+export type Audited = { readonly entry: AuditEntry; readonly key: string | null }
+
+/** One run, with all that its page shows. */
+export type RunPage = {
+  readonly run: Run
+  readonly judged: JudgedRun
+  readonly health: Health
+  readonly groups: readonly { readonly group: string | null; readonly counts: Counts }[]
+  readonly trouble: readonly Target[]
+  /** Of its command, newest first; none for a crawl. */
+  readonly executions: readonly Execution[]
+  readonly audit: readonly Audited[]
+  readonly now: Millis
+}
+
+const TROUBLE_MAX = 10
+const AUDIT_MAX = 10
+const EXECUTIONS_MAX = 10
+
+/** Looks everything up that is to be known about one run. */
+export async function openRunPage(store: Store, run: Run, policyOf?: PolicyOf): Promise<RunPage> {
+  const now = await store.now()
+  const judged = await judgeRun(store, run, policyOf ? { policyOf } : {})
+  return {
+    run,
+    judged,
+    health: healthOf(judged, now),
+    groups: await store.countsByGroup(run.id),
+    trouble: await troubleOf(store, run),
+    audit: await lastAudit(store, run),
+    executions: await store.executions(run.id, EXECUTIONS_MAX),
+    now,
+  }
+}
+
+/** What `show` answers. */
+export function runPageView({ run, health, groups, trouble, executions, audit }: RunPage) {
+  return {
+    run: {
+      ...runView(run),
+      input: run.input,
+      ...(isLive(run.status) && { health: health.state, because: health.because }),
+    },
+    counts: countsView(run.counts),
+    groups: groups.map(({ group, counts }) => ({ group, ...countsView(counts) })),
+    trouble: trouble.map(targetView),
+    executions: executions.map(executionView),
+    audit: audit.map(({ entry, key }) => ({ ...auditView(entry), key })),
+  }
+}
+
+/** The same with what the run's page in the dashboard shows besides. */
+export async function runDetail(store: Store, run: Run, policyOf: PolicyOf) {
+  const page = await openRunPage(store, run, policyOf)
+  const live = isLive(run.status)
+  const samples = live ? await recentSamples(store, page.now) : []
+  const { owner } = page.judged
+  return {
+    ...runPageView(page),
+    run: {
+      ...listedRunView(run, live ? page.health : null, samples, page.now),
+      input: run.input,
+    },
+    heldBy: live && owner ? ownerView(owner) : null,
+    commands: commandsFor(run),
+  }
+}
+
+/** What one can type about it, as it is now. */
+function commandsFor({ id, status, counts: { targets } }: Run): string[] {
+  const short = shortId(id)
+  const live = isLive(status)
+  return [
+    `unstuck show ${short}`,
+    `unstuck explain ${short}`,
+    ...(live ? [`unstuck cancel ${short}`] : []),
+    ...(!live && status !== 'succeeded'
+      ? [`unstuck resume ${short}`, `unstuck retry ${short}`]
+      : []),
+    ...(status === 'cancelled' || status === 'abandoned' ? [`unstuck revert ${short}`] : []),
+    ...(targets.failed > 0 ? [`unstuck reset-failed ${short}`] : []),
+    ...(targets.parked + targets.stuck > 0 ? [`unstuck unpark --run ${short}`] : []),
+  ]
+}
+
+/** Targets that wait for a person, some of each kind. */
+async function troubleOf(store: Store, run: Run): Promise<Target[]> {
+  const found: Target[] = []
+  for (const status of ['stuck', 'parked', 'failed'] as const) {
+    if (run.counts.targets[status] === 0) continue
+    found.push(...(await store.targets(run.id, { statuses: [status], limit: TROUBLE_MAX })).items)
+  }
+  return found
+}
+
+/** The newest entries, oldest first. */
+async function lastAudit(store: Store, run: Run): Promise<Audited[]> {
+  const last = await store.audit({ run: run.id, newestFirst: true, limit: AUDIT_MAX })
+  return Promise.all(
+    last.reverse().map(async (entry) => {
+      const target = entry.target === null ? null : await store.target(entry.target)
+      return { entry, key: target?.key ?? null }
+    }),
+  )
+}

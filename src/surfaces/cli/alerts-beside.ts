@@ -1,0 +1,21 @@
+import type { WorkerId } from '../../model/id.ts'
+import type { AlertService } from '../../runtime/alerts/alert-service.ts'
+import type { Context } from './command.ts'
+
+type Beside = Pick<AlertService, 'finish' | 'stop'>
+
+const NOBODY: Beside = { finish: async () => {}, stop: async () => {} }
+
+/** Tells people what the config's rules ask for while a command works. Where it has none, nothing is even loaded. */
+export async function alertsBeside(
+  { settings, database }: Pick<Context, 'settings' | 'database'>,
+  log: (text: string) => void,
+  worker: () => WorkerId | null,
+): Promise<Beside> {
+  const config = await settings()
+  if (!config.alerts.areConfigured) return NOBODY
+  const { makeAlerts } = await import('../make-alerts.ts')
+  const alerts = makeAlerts(() => database.open(), config, log, worker)
+  alerts.start()
+  return alerts
+}

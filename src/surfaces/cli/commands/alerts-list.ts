@@ -1,0 +1,48 @@
+import type { Alert } from '../../../model/alert.ts'
+import { EXIT } from '../../../model/errors.ts'
+import { shortId } from '../../../model/id.ts'
+import type { Millis } from '../../../model/time.ts'
+import { alertView } from '../../answers/overview.ts'
+import { defineCommand } from '../command.ts'
+import type { Paper } from '../paper/paper.ts'
+import { ago } from '../paper/words.ts'
+
+export const alertsList = defineCommand({
+  name: 'list',
+  summary: 'What is open: since when, why, and what to type.',
+  examples: ['unstuck alerts list', 'unstuck alerts list --json'],
+  watch: true,
+
+  async run({ database }) {
+    const store = await database.openIfAny()
+    const now = store ? await store.now() : Date.now()
+    const open = store ? await store.openAlerts() : []
+    return {
+      data: { items: open.map(alertView), next: null },
+      text: (paper) => printOpen(paper, open, now),
+      exitCode: open.length > 0 ? EXIT.leftForAPerson : EXIT.done,
+    }
+  },
+})
+
+function printOpen(paper: Paper, open: readonly Alert[], now: Millis): void {
+  if (open.length === 0) return paper.say('No alert is open.')
+  paper.table(
+    [
+      { head: 'ALERT' },
+      { head: 'SOURCE', flex: true },
+      { head: 'RUN', optional: 1 },
+      { head: 'SINCE', align: 'right' },
+      { head: 'TOLD', align: 'right' },
+    ],
+    open.map(({ rule, source, run, since, lastSentAt }) => [
+      rule,
+      source ?? 'several',
+      run === null ? '' : shortId(run),
+      ago(since, now),
+      lastSentAt === null ? 'nobody' : ago(lastSentAt, now),
+    ]),
+  )
+  paper.blank()
+  for (const { because, command } of open) paper.say(`- ${because}: \`${command}\``)
+}

@@ -1,0 +1,147 @@
+import { EXIT, messageOf, UsageError } from '../../../model/errors.ts'
+import type { UnstuckEvent } from '../../../model/event.ts'
+import { sentence } from '../../../observe/log.ts'
+import { safeJson } from '../../../observe/safe-text.ts'
+import { Attendant } from '../../../runtime/attendant.ts'
+import { dataFolder } from '../../../runtime/command/folder.ts'
+import { makeAlerts } from '../../make-alerts.ts'
+import { createApp } from '../../http/app.ts'
+import { checkBasePath } from '../../http/base-path.ts'
+import { Gate } from '../../http/gate.ts'
+import { hostCheck, isLoopback } from '../../http/host-check.ts'
+import { HttpServer } from '../../http/server.ts'
+import { TokenBook } from '../../http/token-book.ts'
+import { readTokens, tokensPath } from '../../http/tokens.ts'
+import { defineCommand, type Context } from '../command.ts'
+import { option } from '../option.ts'
+import { ServiceManager } from '../sd-notify.ts'
+
+const options = {
+  port: option.count('N', 'where it listens; 0 for any free one', 4600, { min: 0, max: 65_535 }),
+  host: option.text('ADDRESS', 'another one than 127.0.0.1 needs a token: unstuck tokens add'),
+  basePath: option.text('PATH', 'below which it is reached, as in /unstuck'),
+  allowHost: option.texts('NAME', 'a name that it is called by, as in unstuck.example.com'),
+  readOnly: option.flag('only show: everything that would change something is refused'),
+  trustProxy: option.flag('a proxy in front says who calls and whether it is https'),
+  monitor: option.unless('do not look after dead workers and runs while it serves'),
+}
+type Serve = Context<{}, typeof options>
+
+/** Starts and stops with the server. */
+type Service = { start(): void; stop(): Promise<void> }
+
+const LOOPBACK = '127.0.0.1'
+const STOP_DEADLINE_MS = 10_000
+
+export const serve = defineCommand({
+  name: 'serve',
+  summary: 'The dashboard, the HTTP API and the metrics, on this machine or for a team.',
+  examples: [
+    'unstuck serve                              # http://127.0.0.1:4600, for this machine alone',
+    'unstuck tokens add maria --role operator && unstuck serve --host 0.0.0.0',
+    'unstuck serve --base-path /unstuck --allow-host ops.example.com --trust-proxy',
+  ],
+  options,
+  outlivesReader: true,
+
+  async run(context) {
+    const { output, database } = context
+    const log = (line: string): void => output.note(`[unstuck] ${line}`)
+    const stopped = untilStopped(log)
+    // A mistake in the config is told now, and not to the first who looks.
+    const settings = await context.settings()
+    const db = await database.address()
+    const { host = LOOPBACK, port, monitor } = context.options
+    const basePath = checkBasePath(context.options.basePath ?? '')
+    const app = createApp({
+      gate: await makeGate(context, basePath, log),
+      open: () => database.open(),
+      settings: context.settings,
+      dataFolder: dataFolder(db, process.cwd()),
+      basePath,
+      log,
+    })
+    const server = new HttpServer(app, { host, port })
+    const url = `${await server.start()}${basePath}/`
+    const attendant = new Attendant(db, (event) => told(event, log))
+    const alerts = makeAlerts(
+      () => database.open(),
+      settings,
+      log,
+      () => attendant.worker,
+    )
+    const services: Service[] = monitor ? [attendant, alerts] : [alerts]
+    const manager = new ServiceManager({ isWell: () => true, status: () => `serving ${url}`, log })
+    try {
+      await announce(context, url)
+      manager.ready()
+      await database.open().catch((error: unknown) => log(messageOf(error)))
+      for (const service of services) service.start()
+      await stopped
+      manager.stopping()
+    } finally {
+      await Promise.all([server, ...services].map((service) => service.stop()))
+      await manager.close()
+    }
+    return EXIT.done
+  },
+})
+
+/** S1: whoever is not on this machine shows a token, so one must be there before anybody can come. */
+async function makeGate(
+  context: Serve,
+  basePath: string,
+  log: (line: string) => void,
+): Promise<Gate> {
+  const { host = LOOPBACK, allowHost, readOnly, trustProxy } = context.options
+  const path = tokensPath(dataFolder(await context.database.address(), process.cwd()))
+  const tokens = new TokenBook(path, process.env['UNSTUCK_ADMIN_TOKEN'], log)
+  // One that others can read, or that is not whole, is told now.
+  readTokens(path)
+  const isPrivate = isLoopback(host) && allowHost.every(isLoopback) && !trustProxy
+  if (!isPrivate && tokens.isEmpty()) {
+    throw new UsageError(
+      `Others than this machine could reach it ${reason(context.options)}, and there is no token. ` +
+        'Make one first: unstuck tokens add NAME --role operator. In a container, set UNSTUCK_ADMIN_TOKEN.',
+    )
+  }
+  return new Gate({
+    tokens,
+    isPrivate,
+    isKnownHost: hostCheck(host, allowHost),
+    trustProxy,
+    readOnly,
+    path: basePath || '/',
+  })
+}
+
+function reason({ host = LOOPBACK, trustProxy }: Serve['options']): string {
+  if (!isLoopback(host)) return `at ${host}`
+  return trustProxy ? 'through a proxy (--trust-proxy)' : 'by another name (--allow-host)'
+}
+
+function told(event: UnstuckEvent, log: (line: string) => void): void {
+  const text = sentence(event)
+  if (text !== null) log(text)
+}
+
+async function announce({ json, output, options }: Serve, url: string): Promise<void> {
+  if (json) await output.write(`${safeJson({ url })}\n`)
+  output.note(`[unstuck] serving ${url}${options.readOnly ? ', read-only' : ''}. Ctrl-C ends it.`)
+}
+
+/** Resolves with the first signal; the second ends at once. */
+function untilStopped(log: (line: string) => void): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let asked = 0
+  const ask = (by: string): void => {
+    if (++asked > 1) process.exit(EXIT.done)
+    log(`${by}: answering what is under way, then stopping.`)
+    setTimeout(() => process.exit(EXIT.done), STOP_DEADLINE_MS).unref()
+    resolve()
+  }
+  process.on('SIGTERM', ask).on('SIGINT', ask)
+  // A process manager that held a channel to us is gone: its next copy would find the port taken.
+  process.once('disconnect', () => ask('the process manager is gone'))
+  return promise
+}

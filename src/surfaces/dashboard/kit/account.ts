@@ -1,0 +1,219 @@
+import type { InferOutput } from 'valibot'
+import type * as answers from '../../http/schema/answers.ts'
+import type { Cleaning, Done, JudgedRun, Recovery, Undo, Verdict } from '../shapes.ts'
+import { counted, shortId } from '../model/words.ts'
+
+/** One thing that an action would do, or did. */
+export type Deed = {
+  readonly id: string
+  readonly action: string
+  /** `target 91bc4f2a of shop` */
+  readonly what: string
+  /** Where to look at it. */
+  readonly page: string | null
+  /** Statuses; alike, or null, where none changes. */
+  readonly from: string | null
+  readonly to: string | null
+  readonly because: string
+  readonly evidence: unknown
+  /** `late`: it was no longer what had been judged, so it was left alone. */
+  readonly outcome: 'planned' | 'done' | 'late'
+}
+
+/** What an action would do (`isDone` false) or did: the same questions are asked before and after. */
+export type Account = {
+  readonly isDone: boolean
+  /** Goes back with the deed, which is refused when it would now be another. */
+  readonly plan: string | null
+  /** How many things it is about; exact, also where only some are listed. */
+  readonly count: number
+  readonly said: string
+  readonly deeds: readonly Deed[]
+  /** What it leaves to a person. */
+  readonly left: readonly Deed[]
+  /** The same on the command line; empty where there is none. */
+  readonly command: string
+  readonly undo: Undo | null
+}
+
+/** What recovery does by itself to a target, and to a run as a whole; the rest is a person's to decide. */
+const BY_ITSELF = {
+  target: ['resume', 'replan', 'retry', 'park', 'hold', 'fail'],
+  run: ['resume', 'fail'],
+}
+
+export function accountOfRecovery(answer: Recovery): Account {
+  const { verdicts, dryRun, deeds: count, applied } = answer
+  const certain = verdicts.filter(({ action, target }) =>
+    BY_ITSELF[target === null ? 'run' : 'target'].includes(action),
+  )
+  // Dead runs are cleaned by themselves only where the policy says so; then there are more deeds than these.
+  const isDeed = (verdict: Verdict) =>
+    certain.includes(verdict) ||
+    verdict.applied ||
+    (verdict.action === 'abandon' && count > certain.length)
+  const deeds = verdicts.filter(isDeed)
+  const late = deeds.filter((verdict) => !verdict.applied).length
+  return {
+    isDone: !dryRun,
+    plan: answer.plan,
+    count: dryRun ? count : applied,
+    said: dryRun
+      ? count === 0
+        ? 'There is nothing to recover.'
+        : `${counted(count, 'thing')} would be done.`
+      : `${counted(applied, 'thing')} ${applied === 1 ? 'was' : 'were'} done.${lateWords(late)}`,
+    deeds: deeds.map((verdict) => deedOf(verdict, dryRun)),
+    left: verdicts.filter((verdict) => !isDeed(verdict)).map((one) => deedOf(one, true)),
+    command: answer.command,
+    undo: answer.undo,
+  }
+}
+
+export function accountOfCleaning(answer: Cleaning): Account {
+  const { dead, resumable, cleaned, dryRun, plan, command } = answer
+  const applied = cleaned.filter((verdict) => verdict.applied).length
+  const count = dryRun ? dead.length : applied
+  const runs = counted(count, dryRun ? 'dead run' : 'run')
+  return {
+    isDone: !dryRun,
+    plan,
+    count,
+    said: dryRun
+      ? count === 0
+        ? 'No run is dead.'
+        : `${runs} would be marked as “Timeout – auto-cleaned”. Nothing is deleted.`
+      : `${runs} ${count === 1 ? 'is' : 'are'} marked as “Timeout – auto-cleaned”.${lateWords(cleaned.length - applied)}`,
+    deeds: dryRun ? dead.map(deedOfDead) : cleaned.map((verdict) => deedOf(verdict, false)),
+    left: dryRun ? resumable.map(deedOfKept) : [],
+    command,
+    undo: answer.undo,
+  }
+}
+
+/** An action on one run, or on targets of it: a sentence says it all. `about`: what it needs at least one of. */
+export function accountOfDone(answer: Done, about: 'run' | 'targets'): Account {
+  const { targets, said, dryRun, undo, command } = answer
+  return {
+    isDone: !dryRun,
+    plan: null,
+    count: about === 'run' ? Math.max(1, targets) : targets,
+    // The dialog itself says that this is a preview.
+    said: dryRun ? said.replace(/\s*Nothing was changed\./, '') : said,
+    deeds: [],
+    left: [],
+    command,
+    undo,
+  }
+}
+
+export type Deletion = InferOutput<typeof answers.deletion>
+
+export function accountOfDeletion(answer: Deletion): Account {
+  const { run, source, targets, items, failures, dryRun } = answer
+  const what = `Run ${shortId(run)} of ${source} with ${counted(targets, 'target')} and ${counted(items, 'item')}`
+  return {
+    isDone: !dryRun,
+    plan: null,
+    count: 1,
+    said: dryRun
+      ? `${what} would be deleted for good.`
+      : [`${what} is deleted.`, ...failures].join(' '),
+    deeds: [],
+    left: [],
+    command: `unstuck clean --delete ${shortId(run)}`,
+    undo: null,
+  }
+}
+
+export type RetriedLetters = InferOutput<typeof answers.retriedLetters>
+
+export function accountOfRetried(answer: RetriedLetters): Account {
+  const { targets, runs, dryRun, undo } = answer
+  const refused = runs.filter((one) => one.refused !== null).length
+  const where = `in ${counted(runs.length - refused, 'run')}`
+  return {
+    isDone: !dryRun,
+    plan: null,
+    count: targets,
+    said: dryRun
+      ? `${counted(targets, 'target')} ${where} would be put back in line, each from its last saved page.`
+      : `${counted(targets, 'target')} ${where} ${targets === 1 ? 'is' : 'are'} back in line.${refused > 0 ? ` ${counted(refused, 'run')} refused.` : ''}`,
+    deeds: runs.map((one) => ({
+      id: one.run,
+      action: 'retry',
+      what: `${counted(one.targets, 'target')} of run ${shortId(one.run)}`,
+      page: `/runs/${one.run}`,
+      from: null,
+      to: null,
+      because: one.refused ?? '',
+      evidence: null,
+      outcome: one.refused !== null ? 'late' : dryRun ? 'planned' : 'done',
+    })),
+    left: [],
+    // The command line retries run by run.
+    command: '',
+    undo,
+  }
+}
+
+/** What is different between the preview that was agreed to and the one of now, in a sentence. */
+export function differenceOf(shown: Account, now: Account): string {
+  const before = new Map(shown.deeds.map((deed) => [deed.id, deed]))
+  const after = new Map(now.deeds.map((deed) => [deed.id, deed]))
+  const added = now.deeds.filter(({ id }) => !before.has(id)).length
+  const gone = shown.deeds.filter(({ id }) => !after.has(id)).length
+  const other = now.deeds.filter(({ id, action, from, to }) => {
+    const old = before.get(id)
+    return old && (old.action !== action || old.from !== from || old.to !== to)
+  }).length
+  const said = [
+    added > 0 ? `${added} came in` : null,
+    gone > 0 ? `${gone} no longer ${gone === 1 ? 'needs' : 'need'} it` : null,
+    other > 0 ? `${other} would now be judged differently` : null,
+  ].filter((one) => one !== null)
+  if (said.length > 0) return `${said.join(', ')}.`
+  return shown.count === now.count
+    ? 'Something about it changed.'
+    : `It was about ${shown.count}, and is about ${now.count} now.`
+}
+
+function deedOf(verdict: Verdict, isPreview: boolean): Deed {
+  const { run, source, target, action, because, evidence, from, to, applied } = verdict
+  return {
+    id: target ?? run,
+    action,
+    what:
+      target === null
+        ? `run ${shortId(run)} of ${source}`
+        : `target ${shortId(target)} of ${source}`,
+    page: target === null ? `/runs/${run}` : `/targets/${target}`,
+    from,
+    to,
+    because,
+    evidence,
+    outcome: isPreview ? 'planned' : applied ? 'done' : 'late',
+  }
+}
+
+function deedOfDead(run: JudgedRun): Deed {
+  return { ...deedOfKept(run), action: 'abandon', to: 'abandoned' }
+}
+
+function deedOfKept({ id, source, action, status, because, evidence }: JudgedRun): Deed {
+  return {
+    id,
+    action,
+    because,
+    evidence,
+    what: `run ${shortId(id)} of ${source}`,
+    page: `/runs/${id}`,
+    from: status,
+    to: status,
+    outcome: 'planned',
+  }
+}
+
+function lateWords(late: number): string {
+  return late === 0 ? '' : ` ${late} left alone: changed meanwhile.`
+}

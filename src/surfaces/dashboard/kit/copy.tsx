@@ -1,0 +1,69 @@
+import { useEffect, useState } from 'preact/hooks'
+import { curlOf, type ApiCall } from '../model/curl.ts'
+import { safe } from '../model/safe.ts'
+import { Button } from './button.tsx'
+
+/** Copies text, and says so. Without a clipboard (plain http on another host) it says that the text is to be marked by hand. */
+export function CopyButton(props: {
+  text: string | (() => string)
+  label: string
+  /** The word on the button; without it there is only the icon. */
+  word?: string
+}) {
+  const [said, setSaid] = useState<string | null>(null)
+  useEffect(() => {
+    if (said === null) return
+    const timer = setTimeout(() => setSaid(null), 2_000)
+    return () => clearTimeout(timer)
+  }, [said])
+  const copy = () => {
+    const text = typeof props.text === 'string' ? props.text : props.text()
+    copied(text).then(
+      () => setSaid('Copied'),
+      () => setSaid('Not allowed here: mark it by hand'),
+    )
+  }
+  return (
+    <span class="copy">
+      <Button
+        kind="quiet"
+        size="small"
+        icon={said === 'Copied' ? 'check' : 'copy'}
+        label={props.label}
+        onClick={copy}
+      >
+        {props.word}
+      </Button>
+      <span class="copy-said" role="status">
+        {said}
+      </span>
+    </span>
+  )
+}
+
+function copied(text: string): Promise<void> {
+  return navigator.clipboard ? navigator.clipboard.writeText(text) : Promise.reject(new Error())
+}
+
+/** A command of the command line to copy and, when the call is given, the same as curl. */
+export function CopyCommand({ command, call }: { command: string; call?: ApiCall }) {
+  return (
+    <div class="command">
+      <code class="command-line">
+        <span class="command-prompt" aria-hidden="true">
+          ${' '}
+        </span>
+        {safe(command)}
+      </code>
+      <CopyButton text={command} label="Copy the command" />
+      {call && (
+        <CopyButton text={() => curlOf(call, location.origin)} label="Copy as curl" word="curl" />
+      )}
+    </div>
+  )
+}
+
+/** Raw JSON to copy. */
+export function CopyJson({ value }: { value: unknown }) {
+  return <CopyButton text={() => JSON.stringify(value, null, 2)} label="Copy as JSON" word="JSON" />
+}

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { evidenceSentences } from './evidence.ts'
+
+const worker = {
+  presence: 'free',
+  presenceKind: 'file',
+  process: 'gone',
+  beatAgeMs: 40_000,
+  heartbeatMs: 1_000,
+  leaseMs: 15_000,
+  loopLagMs: 3,
+  host: 'crawl-2',
+  pid: 4711,
+}
+
+test('what is known of a worker is said in sentences, strongest first', () => {
+  assert.deepEqual(evidenceSentences(worker), [
+    'The kernel has freed its lock, which only the end of the process does.',
+    'Process 4711 on crawl-2 no longer exists.',
+    'Its last beat was 40 s old; one is due every 1 s, and after 15 s it counts as silent.',
+  ])
+})
+
+test('a lock that cannot be seen is not called free, and no lock is said to be none', () => {
+  const [unseen] = evidenceSentences({ ...worker, presence: 'unknown' })
+  assert.equal(unseen, 'Its lock cannot be seen from here.')
+  const [none] = evidenceSentences({ ...worker, presenceKind: 'none', presence: 'unknown' })
+  assert.equal(none, 'It holds no lock here: heartbeats decide alone.')
+  const [session] = evidenceSentences({ ...worker, presenceKind: 'session' })
+  assert.equal(session, 'Its database session has ended and freed its lock.')
+})
+
+test('a busy main thread is named, because it may explain the silence', () => {
+  assert.equal(
+    evidenceSentences({ ...worker, loopLagMs: 4_000 }).at(-1),
+    'Its main thread had been busy for 4 s at that beat.',
+  )
+})
+
+test('a run is told by its age, its progress and its owner', () => {
+  const run = { ageMs: 9e7, idleMs: 9e7, pages: 0, extracted: 0, skipped: 0, hasProgress: false }
+  assert.deepEqual(evidenceSentences({ ...run, owner: null }), [
+    'The run was 25 h old; nothing of it has changed for 25 h.',
+    'Pages saved: 0, items extracted: 0, skipped: 0: nothing to go on from.',
+    'Nobody is known to have had it.',
+  ])
+  assert.equal(evidenceSentences({ ...run, owner: worker }).length, 5)
+})
+
+test('evidence of a shape that nobody knows gives no sentence and no mistake', () => {
+  for (const strange of [null, undefined, 3, 'x', [], {}, { presence: {} }, { owner: 7 }])
+    assert.ok(evidenceSentences(strange).every((one) => typeof one === 'string'))
+  assert.deepEqual(evidenceSentences(null), [])
+})

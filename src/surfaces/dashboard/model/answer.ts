@@ -1,0 +1,40 @@
+import type { Health, ListedRun, Overview } from '../shapes.ts'
+
+const STUCK: readonly (Health | null)[] = ['orphaned', 'stalled', 'dead']
+const WORST_FIRST: readonly (Health | null)[] = [
+  'orphaned',
+  'dead',
+  'stalled',
+  'interrupted',
+  'waiting',
+  'healthy',
+  null,
+]
+
+/** The one line, in two sizes: `Something is stuck` and what that is. The server says it; here it is only cut. */
+export function answerOf({ summary }: Pick<Overview, 'summary'>): { line: string; detail: string } {
+  const [line, ...rest] = summary.replace(/\.$/, '').split(': ')
+  const detail = rest.join(': ')
+  return { line: `${line}.`, detail: detail === '' ? '' : `${detail}.` }
+}
+
+export function isStuck(run: Pick<ListedRun, 'health'>): boolean {
+  return STUCK.includes(run.health)
+}
+
+/** What unsticks: nobody had a dead run, so there is nobody to take it back from, and it is cleaned instead. */
+export function wayOut(runs: readonly Pick<ListedRun, 'health'>[]): 'recover' | 'clean' {
+  const healths = runs.map(({ health }) => health)
+  return healths.includes('dead') && !healths.includes('orphaned') ? 'clean' : 'recover'
+}
+
+/** What is stuck comes first; within the same health the newest does, so that rows keep their places. */
+export function worstFirst<R extends Pick<ListedRun, 'health' | 'createdAt'>>(
+  runs: readonly R[],
+): R[] {
+  return runs.toSorted(
+    (a, b) =>
+      WORST_FIRST.indexOf(a.health) - WORST_FIRST.indexOf(b.health) ||
+      b.createdAt.localeCompare(a.createdAt),
+  )
+}

@@ -1,0 +1,44 @@
+import { Section } from '../../kit/section.tsx'
+import { Status } from '../../kit/status.tsx'
+import type { Sign } from '../../shapes.ts'
+
+const MEANINGS: readonly { readonly sign: Sign; readonly means: string }[] = [
+  { sign: 'present', means: 'It holds its lock or beats in time.' },
+  {
+    sign: 'gone',
+    means:
+      'Proven dead: the kernel or the database freed the lock that only its end frees, or its process no longer exists. What it held is taken back at once.',
+  },
+  {
+    sign: 'silent',
+    means:
+      'Presumed dead: no beat for a whole lease. What it held is taken back; should it wake up, its late writes are refused.',
+  },
+  {
+    sign: 'stalled',
+    means:
+      'It beats, but its work has not moved for longer than the policy allows. A person is told; the policy may also stop it.',
+  },
+  {
+    sign: 'unknown',
+    means: 'Cannot be told from here, so nothing is done to it.',
+  },
+]
+
+/** The five words, for those who read them for the first time. */
+export function SignsExplained() {
+  return (
+    <Section title="What the signs mean">
+      <dl class="signs">
+        {MEANINGS.map(({ sign, means }) => (
+          <div key={sign}>
+            <dt>
+              <Status is={sign} />
+            </dt>
+            <dd>{means}</dd>
+          </div>
+        ))}
+      </dl>
+    </Section>
+  )
+}

@@ -1,0 +1,38 @@
+import { ApiError, get } from './api.ts'
+import { setClock } from './clock.ts'
+import { observable, useObserved } from './observable.ts'
+import type { Session } from './shapes.ts'
+
+/** Who is looking: null until it is known. */
+const session = observable<Session | null>(null)
+const failed = observable<ApiError | null>(null)
+
+/** Asks who is looking. Called at the start, and again after a login. */
+export async function loadSession(): Promise<void> {
+  try {
+    const answer = await get<Session>('/api/session')
+    setClock(answer.now)
+    session.set(answer)
+    failed.set(null)
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    failed.set(error)
+    if (error.passes) setTimeout(() => void loadSession(), 2_000)
+  }
+}
+
+export function useSession(): Session | null {
+  return useObserved(session)
+}
+
+/** Why it is not known. */
+export function useSessionFailure(): ApiError | null {
+  return useObserved(failed)
+}
+
+/** Whether buttons that act are there at all. `admin`: also those that cannot be taken back. */
+export function useMay(role: 'operator' | 'admin'): boolean {
+  const now = useSession()
+  if (!now || now.readOnly) return false
+  return now.role === 'admin' || now.role === role
+}

@@ -1,0 +1,132 @@
+import { Hono, type Context } from 'hono'
+import { messageOf, StoreUnavailable } from '../../model/errors.ts'
+import { newId } from '../../model/id.ts'
+import { redact } from '../../observe/redact.ts'
+import { safeText } from '../../observe/safe-text.ts'
+import type { Store } from '../../store/store.ts'
+import type { Settings } from '../config.ts'
+import { json, refused } from './answer.ts'
+import { loadAssets } from './assets.ts'
+import { callRoute, type Frame } from './call-route.ts'
+import { isReady, logIn, logOut } from './doorstep.ts'
+import type { Gate, Peer } from './gate.ts'
+import { refusalFor, unexpected, unknownPath, wrongMethod, type HttpRefusal } from './refusal.ts'
+import type { Ground, Route } from './route.ts'
+import { secure } from './security-headers.ts'
+import { ALL_ROUTES } from './table.ts'
+
+export type AppOptions = {
+  readonly gate: Gate
+  /** Asked again after a failure: the database may be there by then. */
+  readonly open: () => Promise<Store>
+  readonly settings: () => Promise<Settings>
+  readonly dataFolder: string
+  /** `/unstuck`, or nothing. */
+  readonly basePath?: string
+  /** Hears what went wrong inside, a line each. */
+  readonly log?: (line: string) => void
+  /** Other calls than there are, for tests. */
+  readonly routes?: readonly Route<any, any, any, any>[]
+}
+
+/** Dashboard, API, streams and metrics as one function from request to response. */
+export type App = {
+  fetch(request: Request, peer?: Peer): Promise<Response>
+  /** Streams end. What is under way is answered. */
+  close(): void
+}
+
+type Visitor = Context<{ Bindings: Peer }>
+
+export function createApp(options: AppOptions): App {
+  const { gate, basePath = '', log = () => {}, routes = ALL_ROUTES } = options
+  const closing = new AbortController()
+  const frame: Frame = {
+    gate,
+    ground: makeGround(options, closing.signal),
+    refusalOf: (error, request) => refusalOf(error, request, log),
+    log: (line) => log(safeText(redact(line))),
+  }
+  const hono = new Hono<{ Bindings: Peer }>({ getPath: ({ url }) => pathIn(url, basePath) })
+  hono.get('/healthz', () => json({ ok: true }))
+  hono.get('/readyz', () => isReady(frame.ground))
+  hono.use('*', async ({ req }, next) => {
+    gate.checkHost(req.raw)
+    await next()
+  })
+  hono.post('/api/login', ({ req, env }) => logIn(frame, req.raw, env))
+  hono.post('/api/logout', ({ req }) => logOut(gate, req.raw))
+  for (const route of routes) {
+    hono.on(route.method, route.path, ({ req, env }) =>
+      callRoute(frame, route, { request: req.raw, peer: env, params: req.param() }),
+    )
+  }
+  const refuse = (refusal: HttpRefusal) => async (visitor: Visitor) => {
+    await gate.identify(visitor.req.raw, visitor.env)
+    throw refusal
+  }
+  for (const [path, methods] of methodsByPath(routes)) hono.all(path, refuse(wrongMethod(methods)))
+  hono.all('/api/*', refuse(unknownPath()))
+  const assets = loadAssets(basePath)
+  hono.get('*', ({ req }) => assets(pathIn(req.url, basePath), req.raw))
+  hono.all('*', refuse(wrongMethod(['GET'])))
+  hono.onError((error, { req }) => refused(frame.refusalOf(error, req.raw)))
+  return {
+    fetch: async (request, peer = {}) => secure(await hono.fetch(request, peer)),
+    close: () => closing.abort(),
+  }
+}
+
+/** Made once, when the database first answers. */
+function makeGround(
+  { gate, open, settings, dataFolder }: AppOptions,
+  closing: AbortSignal,
+): () => Promise<Ground> {
+  let ground: Promise<Ground> | undefined
+  const make = async (): Promise<Ground> => {
+    try {
+      const { readOnly } = gate
+      return { settings: await settings(), store: await open(), dataFolder, readOnly, closing }
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error
+      // A mistake in the config or the address is the server's own, whoever happens to call.
+      throw new Error(messageOf(error), { cause: error })
+    }
+  }
+  return () => {
+    ground ??= make().catch((error: unknown) => {
+      ground = undefined
+      throw error
+    })
+    return ground
+  }
+}
+
+/** The path below the base path. Some servers that mount us have taken it off already. */
+function pathIn(url: string, basePath: string): string {
+  const { pathname } = new URL(url)
+  const isBelow = pathname === basePath || pathname.startsWith(`${basePath}/`)
+  return (isBelow ? pathname.slice(basePath.length) : pathname) || '/'
+}
+
+function methodsByPath(routes: readonly Route[]): Map<string, string[]> {
+  const methods = new Map([
+    ['/api/login', ['POST']],
+    ['/api/logout', ['POST']],
+  ])
+  for (const { path, method } of routes) methods.set(path, [...(methods.get(path) ?? []), method])
+  return methods
+}
+
+/** What the caller can do nothing about is written down under an id, and they get the id alone. */
+function refusalOf(error: unknown, request: Request, log: (line: string) => void): HttpRefusal {
+  const refusal = refusalFor(error)
+  if (refusal) return refusal
+  const id = newId()
+  if (!request.signal.aborted) {
+    const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    const { pathname } = new URL(request.url)
+    log(safeText(redact(`${request.method} ${pathname} (${id}): ${what}`)))
+  }
+  return unexpected(id)
+}

@@ -1,0 +1,105 @@
+import { hash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+
+/** From `src` and from `dist` alike. */
+const FOLDER = fileURLToPath(new URL('../../../dist/dashboard/', import.meta.url))
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.json': 'application/json',
+  '.webmanifest': 'application/manifest+json',
+  '.txt': 'text/plain; charset=utf-8',
+}
+/** Their names change with their content. */
+const FOR_EVER = 'public, max-age=31536000, immutable'
+const ASK_AGAIN = 'no-cache'
+
+const NOT_BUILT = `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Unstuck</title></head>
+<body>
+<h1>The dashboard is not built</h1>
+<p>Build it with <code>npm run build:dashboard</code>, then start this server again. The API is there: <code>/api/overview</code>.</p>
+</body>
+</html>
+`
+
+type Asset = {
+  readonly type: string
+  readonly bytes: Buffer<ArrayBuffer>
+  readonly gzip: Buffer<ArrayBuffer>
+  readonly etag: string
+  readonly cache: string
+}
+
+/** The dashboard's files, from memory: nothing that stands in an address ever becomes a path on a disk. */
+export function loadAssets(
+  basePath: string,
+  folder: string = FOLDER,
+): (path: string, request: Request) => Response {
+  const files = new Map(
+    filesIn(folder).map((name) => {
+      const bytes = readFileSync(join(folder, name))
+      return [`/${name}`, asset(name, name === 'index.html' ? atBase(bytes, basePath) : bytes)]
+    }),
+  )
+  const index = files.get('/index.html') ?? asset('index.html', Buffer.from(NOT_BUILT))
+  return (path, request) => {
+    const found = files.get(path) ?? (isFileName(path) ? undefined : index)
+    return found ? serve(found, request) : new Response('Not found\n', { status: 404 })
+  }
+}
+
+function filesIn(folder: string): string[] {
+  if (!existsSync(folder)) return []
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) =>
+      join(parentPath, name).slice(join(folder, '/').length).replaceAll('\\', '/'),
+    )
+}
+
+/** Tells the dashboard where it is mounted. A base path has no character that means something in HTML. */
+function atBase(html: Buffer, basePath: string): Buffer<ArrayBuffer> {
+  const text = html.toString().replace(/<base\b[^>]*>/g, '')
+  return Buffer.from(text.replace(/<head>/, `<head><base href="${basePath}/">`))
+}
+
+function asset(name: string, bytes: Buffer<ArrayBuffer>): Asset {
+  return {
+    type: TYPES[extname(name)] ?? 'application/octet-stream',
+    bytes,
+    gzip: gzipSync(bytes, { level: 9 }),
+    etag: `"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`,
+    cache: name.startsWith('assets/') ? FOR_EVER : ASK_AGAIN,
+  }
+}
+
+function serve({ type, bytes, gzip, etag, cache }: Asset, { headers }: Request): Response {
+  const shared = { etag, 'cache-control': cache, vary: 'accept-encoding' }
+  if (headers.get('if-none-match') === etag)
+    return new Response(null, { status: 304, headers: shared })
+  const isZipped = /\bgzip\b/.test(headers.get('accept-encoding') ?? '')
+  const body = isZipped ? gzip : bytes
+  return new Response(body, {
+    headers: {
+      ...shared,
+      'content-type': type,
+      'content-length': String(body.length),
+      ...(isZipped && { 'content-encoding': 'gzip' }),
+    },
+  })
+}
+
+/** An address of the dashboard's own has no dot in its last part; a file has. */
+function isFileName(path: string): boolean {
+  return path.slice(path.lastIndexOf('/')).includes('.')
+}

@@ -1,0 +1,196 @@
+import { ORPHAN_REASONS, readOrphan, type Orphan } from '../../../decide/orphan.ts'
+import { STEADY } from '../../../decide/sign.ts'
+import { UnstuckError } from '../../../model/errors.ts'
+import { add, count, noLatency, noStats, readStats } from '../../../model/latency.ts'
+import type { Counts } from '../../../model/run.ts'
+import type { Millis } from '../../../model/time.ts'
+import { RECOVERY_BOUNDS, type Figures } from '../../../observe/metrics.ts'
+import { judgeRuns, type PolicyOf } from '../../../runtime/judgement.ts'
+import { TrailReader } from '../../../runtime/trail-reader.ts'
+import type { AuditEntry, Store } from '../../../store/store.ts'
+import { healthOf } from '../../survey/health.ts'
+import { rollCall } from '../../survey/roll-call.ts'
+import { health, sign } from '../schema/run.ts'
+
+/** Who asks within this time gets the same answer. */
+const FRESH_MS = 3_000
+const LOOK_EVERY_MS = 1_000
+/** Nobody has asked for so long: nobody is watched for any more until somebody does. */
+const FORGET_AFTER_MS = 120_000
+/** Recovered targets that are watched until somebody claims them; the newest. */
+const WATCHED_MAX = 50
+/** Orphaned runs that are remembered, so that what a worker left of one run is counted once. */
+const KNOWN_MAX = 1_000
+
+type Waiting = NonNullable<Orphan['waiting']> & { readonly lostAt: Millis }
+
+/** Counts what the metrics show: from the books, and from the audit trail, which it reads from its beginning. */
+export class FigureKeeper {
+  readonly #store: Store
+  readonly #policyOf: PolicyOf
+  readonly #freshMs: number
+  readonly #trail: TrailReader
+  readonly #orphaned = Object.fromEntries(ORPHAN_REASONS.map((reason) => [reason, 0]))
+  readonly #orphanedFor = noLatency(RECOVERY_BOUNDS)
+  readonly #recoveredWithin = noLatency(RECOVERY_BOUNDS)
+  readonly #known = new Set<string>()
+  readonly #grown = new OnlyUp()
+  #waiting: Waiting[] = []
+  #isCaughtUp = false
+  #reading: Promise<void> | null = null
+  #fresh: { readonly at: number; readonly figures: Promise<Figures | null> } | null = null
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(store: Store, policyOf: PolicyOf, freshMs = FRESH_MS) {
+    this.#store = store
+    this.#policyOf = policyOf
+    this.#freshMs = freshMs
+    this.#trail = new TrailReader(store, 0)
+  }
+
+  /** Null while the database does not answer. Asked by many at once, it looks once. */
+  figures(): Promise<Figures | null> {
+    const now = performance.now()
+    if (!this.#fresh || now - this.#fresh.at > this.#freshMs) {
+      this.#fresh = { at: now, figures: this.#look() }
+    }
+    this.#timer ??= setInterval(() => this.#goOn(), LOOK_EVERY_MS).unref()
+    return this.#fresh.figures
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  /** Between two scrapes: a recovered target may be claimed and done before the next. */
+  #goOn(): void {
+    if (performance.now() - (this.#fresh?.at ?? 0) > FORGET_AFTER_MS) return this.stop()
+    this.#readTrail().catch(() => {})
+  }
+
+  async #look(): Promise<Figures | null> {
+    try {
+      await this.#readTrail()
+      return await this.#gather()
+    } catch (error) {
+      this.#fresh = null
+      if (error instanceof UnstuckError) return null
+      throw error
+    }
+  }
+
+  async #gather(): Promise<Figures> {
+    const store = this.#store
+    const now = await store.now()
+    const roll = await rollCall(store, now)
+    const [runs, totals, live, workers, stats, alerts] = await Promise.all([
+      store.runTotals(),
+      store.targetTotals(),
+      store.liveRuns(),
+      store.workers(),
+      store.workerStats(),
+      store.openAlerts(),
+    ])
+    const judged = judgeRuns(live, workers, { now, judge: STEADY, policyOf: this.#policyOf })
+    const still = Math.max(...live.map(({ run }) => now - run.lastActivityAt))
+    return {
+      runs,
+      books: this.#grown.books(totals),
+      liveRuns: tally(
+        health.options,
+        judged.map((one) => healthOf(one, now).state),
+      ),
+      workers: tally(
+        sign.options,
+        roll.map((worker) => worker.sign),
+      ),
+      stillSeconds: live.length > 0 ? still / 1_000 : null,
+      alertsOpen: alerts.length,
+      ...addUp(stats),
+      orphaned: { ...this.#orphaned },
+      orphanedFor: this.#orphanedFor,
+      recoveredWithin: this.#recoveredWithin,
+    }
+  }
+
+  /** One reader at a time; who comes while it reads waits for the same. */
+  #readTrail(): Promise<void> {
+    this.#reading ??= this.#readOn().finally(() => (this.#reading = null))
+    return this.#reading
+  }
+
+  async #readOn(): Promise<void> {
+    for (let entries; (entries = await this.#trail.next()).length > 0;) {
+      for (const entry of entries) this.#enter(entry)
+    }
+    this.#isCaughtUp = true
+    await this.#lookForClaims()
+  }
+
+  #enter(entry: AuditEntry): void {
+    const orphan = readOrphan(entry)
+    if (!orphan) return
+    const { reason, silentMs, waiting } = orphan
+    // What is long over says nothing about how fast it was taken up.
+    if (this.#isCaughtUp && waiting && silentMs !== null) {
+      this.#waiting = [...this.#waiting, { ...waiting, lostAt: entry.at - silentMs }]
+      this.#waiting = this.#waiting.slice(-WATCHED_MAX)
+    }
+    const key = `${orphan.run} ${orphan.worker ?? entry.id}`
+    if (this.#known.has(key)) return
+    this.#known.add(key)
+    if (this.#known.size > KNOWN_MAX) this.#known.delete(this.#known.values().next().value!)
+    this.#orphaned[reason]!++
+    if (silentMs !== null) count(this.#orphanedFor, silentMs / 1_000, RECOVERY_BOUNDS)
+  }
+
+  async #lookForClaims(): Promise<void> {
+    const left: Waiting[] = []
+    for (const one of this.#waiting) {
+      const target = await this.#store.target(one.target)
+      if (target?.epoch === one.epoch && target.status === 'planned') left.push(one)
+      // Claimed more than once since the last look: when it was first is no longer known.
+      if (target?.epoch !== one.epoch + 1) continue
+      const seconds = ((target.claimedAt ?? target.lastActivityAt) - one.lostAt) / 1_000
+      count(this.#recoveredWithin, Math.max(0, seconds), RECOVERY_BOUNDS)
+    }
+    this.#waiting = left
+  }
+}
+
+/** A counter only grows; but a run that is deleted takes its counts out of the books with it. */
+class OnlyUp {
+  readonly #seen = new Map<string, number>()
+  readonly #lost = new Map<string, number>()
+
+  books(counts: Counts): Counts {
+    const { targets, ...rest } = counts
+    const grown = Object.entries(rest).map(([name, value]) => [name, this.#grow(name, value)])
+    return { targets, ...(Object.fromEntries(grown) as typeof rest) }
+  }
+
+  #grow(name: string, value: number): number {
+    const lost = Math.max(0, (this.#seen.get(name) ?? 0) - value) + (this.#lost.get(name) ?? 0)
+    this.#seen.set(name, value)
+    this.#lost.set(name, lost)
+    return value + lost
+  }
+}
+
+/** How many of each, those that are none among them. */
+function tally(keys: readonly string[], found: readonly string[]): Record<string, number> {
+  const counts = Object.fromEntries(keys.map((key) => [key, 0]))
+  for (const key of found) counts[key] = (counts[key] ?? 0) + 1
+  return counts
+}
+
+function addUp(all: readonly unknown[]): Pick<Figures, 'checkpoint' | 'claim'> {
+  const sum = noStats()
+  for (const stats of all.map(readStats)) {
+    if (!stats) continue
+    add(sum.checkpoint, stats.checkpoint)
+    add(sum.claim, stats.claim)
+  }
+  return sum
+}

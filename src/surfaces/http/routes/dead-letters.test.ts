@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { RunId } from '../../../model/id.ts'
+import { apiCaller, type ApiCaller } from '../../../testing/api-caller.ts'
+import { allTargets, claim, startCrawl } from '../../../testing/cast.ts'
+import { postgresEngine } from '../../../testing/postgres-engine.ts'
+import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
+
+/** A run that has ended with failed targets, and one parked. */
+async function failedRun({ stage: { store }, present }: ApiCaller, source: string): Promise<RunId> {
+  const run = await startCrawl(store, 4, { source })
+  const claimed = await claim(store, await present(source), 4, { source })
+  for (const [n, one] of claimed.slice(0, 3).entries())
+    await store.fail([
+      { ...one, error: `GET https://${source}.example/${n} answered 403`, retryInMs: null },
+    ])
+  await store.park([{ ...claimed[3]!, reason: 'it took down 3 workers' }])
+  await store.settle(run)
+  return run
+}
+
+async function statuses({ stage }: ApiCaller, run: RunId): Promise<string[]> {
+  return (await allTargets(stage.store, run)).map(({ status }) => status)
+}
+
+for (const engine of [sqliteEngine, postgresEngine]) {
+  describe(engine.name, { concurrency: 2 }, () => {
+    test('targets with the same kind of error are one group, over all sources', async () => {
+      await using api = await apiCaller({ engine })
+      for (const source of ['a', 'b']) await failedRun(api, source)
+
+      const { total, groups } = await api.get('/api/dead-letters')
+      const ofOne = await api.get('/api/dead-letters?source=b')
+
+      assert.equal(total, 8)
+      assert.deepEqual(
+        groups.map(({ count, statuses, sources }: any) => [count, statuses, sources]),
+        [
+          [6, { failed: 6 }, ['a', 'b']],
+          [2, { parked: 2 }, ['a', 'b']],
+        ],
+      )
+      assert.match(groups[0].error, /^GET https:\/\/[ab]\.example\/\d answered 403$/)
+      assert.deepEqual([ofOne.total, ofOne.groups[0].count], [4, 3])
+      assert.equal(ofOne.groups[0].fingerprint, groups[0].fingerprint)
+    })
+
+    test('a group is retried as previewed; a run that cannot be opened says why, and the others go on', async () => {
+      await using api = await apiCaller({ engine })
+      const [a, b] = [await failedRun(api, 'a'), await failedRun(api, 'b')]
+      const live = await startCrawl(api.stage.store, 1, { source: 'b' })
+      const [{ fingerprint }] = (await api.get('/api/dead-letters')).groups
+
+      const preview = await api.post('/api/dead-letters/retry', { fingerprint, dryRun: true })
+      const wrong = await api.post('/api/dead-letters/retry', { fingerprint, count: 6 }, 409)
+      const unknown = await api.post('/api/dead-letters/retry', { fingerprint }, 400)
+      const untouched = await statuses(api, a)
+      const done = await api.post('/api/dead-letters/retry', {
+        fingerprint,
+        count: preview.targets,
+      })
+
+      assert.deepEqual(wrong.preview, preview)
+      assert.match(unknown.error.message, /dryRun first/)
+      assert.deepEqual(untouched, ['failed', 'failed', 'failed', 'parked'])
+      assert.deepEqual({ ...done, dryRun: true }, preview)
+      const byRun = new Map<string, any>(done.runs.map((one: any) => [one.run, one]))
+      assert.deepEqual(byRun.get(a), { run: a, targets: 3, refused: null })
+      assert.equal(byRun.get(b).targets, 0)
+      assert.ok(byRun.get(b).refused.includes(live.slice(-8)))
+      assert.deepEqual(
+        [await statuses(api, a), done.undo],
+        [['planned', 'planned', 'planned', 'parked'], null],
+      )
+      assert.deepEqual(await statuses(api, b), ['failed', 'failed', 'failed', 'parked'])
+    })
+
+    test('parked ones that go back in line can be parked again', async () => {
+      await using api = await apiCaller({ engine })
+      const run = await failedRun(api, 'a')
+      const which = { source: 'a', statuses: ['parked'] }
+
+      const done = await api.post('/api/dead-letters/retry', { ...which, count: 1 })
+      const back = await statuses(api, run)
+      for (const { path, body } of done.undo.calls) await api.post(path, body)
+
+      assert.deepEqual(back, ['failed', 'failed', 'failed', 'planned'])
+      assert.deepEqual(await statuses(api, run), ['failed', 'failed', 'failed', 'parked'])
+      assert.equal((await allTargets(api.stage.store, run))[3]!.lastError, 'it took down 3 workers')
+    })
+  })
+}
+
+test('ten thousand parked targets are grouped within 300 ms, and back in line in one call', async () => {
+  await using api = await apiCaller()
+  const { store } = api.stage
+  const run = await startCrawl(store, 10_000)
+  const worker = await api.present('shop')
+  for (let n = 0; n < 10; n++) {
+    const claimed = await claim(store, worker, 1_000)
+    await store.park(claimed.map((one, i) => ({ ...one, reason: `HTTP 500 at page ${i % 400}` })))
+  }
+  await api.get('/api/dead-letters')
+  const started = performance.now()
+  const { total, groups } = await api.get('/api/dead-letters')
+  const took = performance.now() - started
+
+  const done = await api.post('/api/dead-letters/retry', { count: 10_000 })
+
+  assert.deepEqual([total, groups.length, groups[0].count], [10_000, 1, 10_000])
+  assert.ok(took < 300, `${took} ms`)
+  assert.deepEqual([done.targets, done.undo], [10_000, null])
+  assert.equal((await store.run(run))!.counts.targets.planned, 10_000)
+})

@@ -1,0 +1,130 @@
+import * as v from 'valibot'
+import { LIVE_STATUSES, RUN_STATUSES } from '../../../model/run.ts'
+import { TARGET_STATUSES } from '../../../model/target.ts'
+import { parseDuration } from '../../../model/time.ts'
+import { queueSource } from '../../answers/enqueue.ts'
+import { explainEither, explanationView } from '../../answers/explain.ts'
+import { listRuns } from '../../answers/listed-run.ts'
+import { measure, progressView, PROGRESS_BY } from '../../answers/progress.ts'
+import { runDetail } from '../../answers/show.ts'
+import { findRun } from '../../cli/find-run.ts'
+import { runView, targetView } from '../../view.ts'
+import { defineRoute } from '../route.ts'
+import { progress } from '../schema/answers.ts'
+import * as common from '../schema/common.ts'
+import * as runs from '../schema/run.ts'
+
+const theRun = v.strictObject({ run: common.id })
+
+/** Looks at runs, and queues one. */
+export const RUN_ROUTES = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/runs',
+    summary: 'Runs, newest first.',
+    role: 'viewer',
+    query: v.strictObject({
+      status: common.several(v.picklist([...RUN_STATUSES, 'live'])),
+      source: v.optional(common.source),
+      q: v.optional(common.text),
+      since: v.optional(common.duration),
+      limit: common.limit,
+      after: common.after,
+    }),
+    answer: common.listOf(runs.listedRun),
+    async handle({ query, ground: { store, settings } }) {
+      const { status, source, q, since, limit, after } = query
+      const statuses = status.flatMap((one) => (one === 'live' ? LIVE_STATUSES : [one]))
+      return listRuns(store, settings.policyOf, {
+        source,
+        statuses: statuses.length > 0 ? [...new Set(statuses)] : undefined,
+        search: q || undefined,
+        createdSince: since === undefined ? undefined : (await store.now()) - parseDuration(since)!,
+        limit,
+        after,
+      })
+    },
+  }),
+
+  defineRoute({
+    method: 'POST',
+    path: '/api/runs',
+    summary: "Queue a run of a command's source, for its worker to take up.",
+    role: 'operator',
+    body: v.strictObject({ source: common.source, input: v.optional(v.unknown(), null) }),
+    answer: runs.run,
+    status: 201,
+    handle: async ({ body, ground: { store, settings } }) =>
+      runView(await queueSource(store, settings, body.source, body.input)),
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/runs/:run',
+    summary: 'One run: its facts, counts, trouble, and what was done about it.',
+    role: 'viewer',
+    params: theRun,
+    answer: runs.runDetail,
+    handle: async ({ params, ground: { store, settings } }) =>
+      runDetail(store, await findRun(store, params.run), settings.policyOf),
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/runs/:run/explain',
+    summary: 'Why a run is what it is: evidence, policy, verdict, and what would change it.',
+    role: 'viewer',
+    params: theRun,
+    answer: runs.explanation,
+    async handle({ params, door, ground: { store, settings } }) {
+      const run = await findRun(store, params.run)
+      return explanationView(await explainEither(door, settings, run))
+    },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/runs/:run/progress',
+    summary: 'How far a run is, by group, page or status.',
+    role: 'viewer',
+    params: theRun,
+    query: v.strictObject({
+      by: v.optional(v.picklist(PROGRESS_BY)),
+      group: common.several(common.text),
+    }),
+    answer: progress,
+    async handle({ params, query, ground: { store } }) {
+      const run = await findRun(store, params.run)
+      const found = await measure(store, [run], { groups: query.group, by: query.by })
+      return { items: found.map(progressView), next: null }
+    },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/runs/:run/targets',
+    summary: 'Targets of a run.',
+    role: 'viewer',
+    params: theRun,
+    query: v.strictObject({
+      status: common.several(v.picklist(TARGET_STATUSES)),
+      group: v.optional(v.pipe(common.text, v.description('Empty: those without a group'))),
+      q: v.optional(common.text),
+      limit: common.limit,
+      after: common.after,
+    }),
+    answer: common.listOf(runs.target),
+    async handle({ params, query, ground: { store } }) {
+      const { id } = await findRun(store, params.run)
+      const { status, group, q, limit, after } = query
+      const { items, next } = await store.targets(id, {
+        statuses: status.length > 0 ? status : undefined,
+        group,
+        search: q || undefined,
+        limit,
+        after,
+      })
+      return { items: items.map(targetView), next }
+    },
+  }),
+]

@@ -1,0 +1,43 @@
+import type { WorkerId } from '../model/id.ts'
+import type { Channel } from '../observe/alerts/channel.ts'
+import { emailChannel } from '../observe/alerts/email.ts'
+import { slackChannel } from '../observe/alerts/slack.ts'
+import { webhookChannel } from '../observe/alerts/webhook.ts'
+import { redactor } from '../observe/redact.ts'
+import { AlertService } from '../runtime/alerts/alert-service.ts'
+import type { Store } from '../store/store.ts'
+import type { AlertSettings } from './alert-config.ts'
+import { alertSecrets } from './alert-view.ts'
+import type { Settings } from './config.ts'
+
+/**
+ * Whoever tells people what the config's rules ask for, once it is started. `worker`: the one that lives in this process,
+ * as far as one does.
+ */
+export function makeAlerts(
+  open: () => Promise<Store>,
+  { alerts, url, policyOf }: Settings,
+  log: (text: string) => void,
+  worker: () => WorkerId | null = () => null,
+): AlertService {
+  const redacted = redactor(alertSecrets(alerts))
+  return new AlertService({
+    open,
+    policyOf,
+    rules: alerts.rules,
+    channels: makeChannels(alerts),
+    url,
+    worker,
+    log: (text) => log(redacted(text)),
+  })
+}
+
+/** The channels that something can be sent through. */
+export function makeChannels({ channels }: AlertSettings): Channel[] {
+  const { slack, email, webhook } = channels
+  return [
+    ...(slack ? [slackChannel(slack)] : []),
+    ...(email ? [emailChannel(email)] : []),
+    ...(webhook ? [webhookChannel(webhook)] : []),
+  ]
+}

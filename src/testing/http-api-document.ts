@@ -1,0 +1,217 @@
+import { writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { toJsonSchema, toJsonSchemaDefs, type OverrideSchemaContext } from '@valibot/to-json-schema'
+import { loginBody } from '../surfaces/http/doorstep.ts'
+import type { Route, Schema } from '../surfaces/http/route.ts'
+import * as answers from '../surfaces/http/schema/answers.ts'
+import * as overviews from '../surfaces/http/schema/overview.ts'
+import * as recoveries from '../surfaces/http/schema/recovery.ts'
+import * as runs from '../surfaces/http/schema/run.ts'
+import { ALL_ROUTES } from '../surfaces/http/table.ts'
+
+/** The OpenAPI document of the HTTP API, from the schemas that validate it: `node src/testing/http-api-document.ts` writes it. */
+
+export const HTTP_API_DOCUMENT = fileURLToPath(
+  new URL('../../docs/http-api.openapi.json', import.meta.url),
+)
+
+type Json = Record<string, unknown>
+
+/** Shapes with a name of their own, which others are made of. */
+const NAMED: Record<string, Schema> = Object.fromEntries(
+  Object.entries({ ...runs, ...answers, ...recoveries, ...overviews })
+    .filter(([, value]) => typeof value === 'object' && 'entries' in value)
+    .map(([name, schema]) => [name.charAt(0).toUpperCase() + name.slice(1), schema as Schema]),
+)
+
+const SHAPE = {
+  target: 'draft-2020-12',
+  // Checks in code have no words there; their descriptions do.
+  errorMode: 'ignore',
+  overrideSchema: ({ valibotSchema, jsonSchema }: OverrideSchemaContext) =>
+    valibotSchema.type === 'loose_object' ? { ...jsonSchema, additionalProperties: true } : null,
+  overrideRef: ({ referenceId }: { referenceId: string }) => `#/components/schemas/${referenceId}`,
+} as const
+
+/** As it is sent: in a query everything is text, and what has a default may be left out. */
+function given(schema: Schema): Json {
+  return plain(toJsonSchema(schema, { ...SHAPE, typeMode: 'input' }))
+}
+
+function answered(schema: Schema): Json {
+  return plain(toJsonSchema(schema, { ...SHAPE, definitions: NAMED }))
+}
+
+function plain(schema: object): Json {
+  const { $schema: _, $defs: __, ...rest } = schema as Json
+  return rest
+}
+
+const REFUSED = { $ref: '#/components/responses/Refused' }
+const FAILED = { $ref: '#/components/responses/Failed' }
+
+export function describeApi(): Json {
+  const paths: Record<string, Json> = {}
+  for (const route of ALL_ROUTES) {
+    const path = route.path.replace(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'The HTTP API of Unstuck',
+      version: '1',
+      summary: 'Everything that the command line can look at and do, in the same shapes.',
+      description:
+        'Fields may be added to answers; none is renamed or taken away. Errors are `{ "error": { "code", "message" } }`. ' +
+        'Ids may be given in full or by their last 8 digits. Lists go on with `after`, which takes the `next` of the page before.',
+    },
+    servers: [{ url: 'http://127.0.0.1:4600', description: 'unstuck serve' }],
+    security: [{ token: [] }, { session: [] }],
+    paths: { ...paths, ...WITHOUT_A_TOKEN },
+    components: {
+      securitySchemes: {
+        token: { type: 'http', scheme: 'bearer', description: 'From `unstuck tokens add`' },
+        session: { type: 'apiKey', in: 'cookie', name: 'unstuck_session' },
+      },
+      schemas: {
+        ...Object.fromEntries(
+          Object.entries(toJsonSchemaDefs(NAMED, SHAPE)).map(([name, schema]) => [
+            name,
+            plain(schema),
+          ]),
+        ),
+        Error: {
+          type: 'object',
+          properties: {
+            error: {
+              type: 'object',
+              properties: { code: { type: 'string' }, message: { type: 'string' } },
+              required: ['code', 'message'],
+            },
+            preview: { description: 'With PLAN_CHANGED: what would be done now' },
+          },
+          required: ['error'],
+        },
+      },
+      responses: {
+        Refused: response('It was not done: the message says why, and what to do.', {
+          $ref: '#/components/schemas/Error',
+        }),
+        Failed: response(
+          '503: the database does not answer, try again later. Else something failed inside, and the log has it under the id in the message.',
+          { $ref: '#/components/schemas/Error' },
+        ),
+      },
+    },
+  }
+}
+
+function operation(route: Route): Json {
+  const { method, path, summary, role, params, query, body, answer, produces = [] } = route
+  const content = answer
+    ? { 'application/json': { schema: answered(answer) } }
+    : Object.fromEntries(produces.map((type) => [type, { schema: { type: 'string' } }]))
+  return {
+    operationId: operationId(method, path),
+    summary,
+    description: `Role: ${role}.`,
+    'x-unstuck-role': role,
+    parameters: [...parameters('path', params), ...parameters('query', query)],
+    ...(method !== 'GET' && {
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: body ? given(body) : NOTHING } },
+      },
+    }),
+    responses: {
+      [route.status ?? 200]: { description: summary, content },
+      '4XX': REFUSED,
+      '5XX': FAILED,
+    },
+  }
+}
+
+const NOTHING = { type: 'object', properties: {}, additionalProperties: false }
+
+function parameters(where: 'path' | 'query', schema: Schema | undefined): Json[] {
+  if (!schema) return []
+  const { properties = {}, required = [] } = given(schema) as {
+    properties?: Record<string, Json>
+    required?: string[]
+  }
+  return Object.entries(properties).map(([name, { description, ...shape }]) => ({
+    name,
+    in: where,
+    required: where === 'path' || required.includes(name),
+    ...(description !== undefined && { description }),
+    schema: shape,
+  }))
+}
+
+/** `GET /api/runs/:run/targets` is `getRunsRunTargets`. */
+function operationId(method: string, path: string): string {
+  const words = path
+    .replace(/^\/api\//, '')
+    .split(/[^A-Za-z0-9]+/)
+    .filter(Boolean)
+  return (
+    method.toLowerCase() +
+    words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
+  )
+}
+
+function response(description: string, schema: Json): Json {
+  return { description, content: { 'application/json': { schema } } }
+}
+
+const OK = { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] }
+const FREE = { security: [], parameters: [] }
+
+/** What the gate lets everybody call. */
+const WITHOUT_A_TOKEN: Record<string, Json> = {
+  '/api/login': {
+    post: {
+      operationId: 'login',
+      summary: 'A session for a browser, as a cookie.',
+      ...FREE,
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: given(loginBody) } },
+      },
+      responses: {
+        200: response('Who it is.', { $ref: '#/components/schemas/Session' }),
+        '4XX': REFUSED,
+        '5XX': FAILED,
+      },
+    },
+  },
+  '/api/logout': {
+    post: {
+      operationId: 'logout',
+      summary: 'Ends the session.',
+      ...FREE,
+      requestBody: { required: true, content: { 'application/json': { schema: NOTHING } } },
+      responses: { 200: response('It is over.', NOTHING), '4XX': REFUSED },
+    },
+  },
+  '/healthz': {
+    get: {
+      operationId: 'healthz',
+      summary: 'It serves.',
+      ...FREE,
+      responses: { 200: response('Always, while it does.', OK) },
+    },
+  },
+  '/readyz': {
+    get: {
+      operationId: 'readyz',
+      summary: 'The database answers.',
+      ...FREE,
+      responses: { 200: response('It does.', OK), 503: response('It does not.', OK) },
+    },
+  },
+}
+
+if (import.meta.main)
+  writeFileSync(HTTP_API_DOCUMENT, `${JSON.stringify(describeApi(), null, 2)}\n`)

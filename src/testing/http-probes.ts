@@ -1,0 +1,63 @@
+import * as v from 'valibot'
+import { AlreadyRunning, NotFound, Refused, StoreUnavailable, UsageError } from '../model/errors.ts'
+import { planChanged } from '../surfaces/http/refusal.ts'
+import { defineRoute, type Route } from '../surfaces/http/route.ts'
+
+const FALLS: Readonly<Record<string, () => Error>> = {
+  missing: () => new NotFound('run 1', '`unstuck runs` lists them.'),
+  wrong: () => new UsageError('Give the full id.'),
+  refused: () => new Refused('It has ended.'),
+  running: () => new AlreadyRunning('a', null, 'somebody'),
+  away: () => new StoreUnavailable('The database does not answer.'),
+  changed: () => planChanged({ plan: '0123456789abcdef' }),
+}
+
+/** Calls that say back what reached them, to look at the frame around every call. */
+export const PROBES: readonly Route<any, any, any, any>[] = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/look/:name',
+    summary: 'Says who asks for what.',
+    role: 'viewer',
+    params: v.object({ name: v.pipe(v.string(), v.regex(/^[a-z]+$/, 'is a word')) }),
+    query: v.object({
+      limit: v.optional(
+        v.pipe(v.string(), v.regex(/^\d+$/, 'is a whole number'), v.transform(Number)),
+      ),
+      status: v.optional(v.picklist(['good', 'bad'])),
+    }),
+    answer: v.unknown(),
+    handle: async ({ params, query, caller, door }) => ({
+      params,
+      query,
+      caller,
+      actor: door.actor,
+    }),
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/api/act',
+    summary: 'Acts.',
+    role: 'operator',
+    body: v.object({
+      because: v.optional(v.string()),
+      dryRun: v.optional(v.boolean()),
+      plan: v.optional(v.string()),
+      count: v.optional(v.pipe(v.number(), v.integer())),
+    }),
+    answer: v.unknown(),
+    handle: async ({ body }) => ({ said: 'It was done.', body }),
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/api/fall/:how',
+    summary: 'Fails.',
+    role: 'operator',
+    params: v.object({ how: v.string() }),
+    answer: v.unknown(),
+    handle: async ({ params }) => {
+      const error = FALLS[params.how]
+      throw error ? error() : new Error('/secret/path: SELECT 1 at postgres://me:canary@host/db')
+    },
+  }),
+]

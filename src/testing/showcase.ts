@@ -1,0 +1,327 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import type { Claimed } from '../model/claim.ts'
+import { UsageError } from '../model/errors.ts'
+import { newId, shortId, type RunId, type TargetId, type WorkerId } from '../model/id.ts'
+import { DEFAULT_POLICY } from '../model/policy.ts'
+import { dataFolder, makeRunFolder } from '../runtime/command/folder.ts'
+import { openStore } from '../store/open.ts'
+import type { Store } from '../store/store.ts'
+import { untilInterrupted } from '../surfaces/cli/watch.ts'
+import { beginOne, EVIDENCE, ok, save } from './cast.ts'
+import { timeMachine } from './move-time.ts'
+import {
+  nameSources,
+  playHistory,
+  type PastRuns,
+  tellPeople,
+  type Sources,
+} from './showcase-history.ts'
+import { Scene, type Hand } from './showcase-scene.ts'
+
+/** A scraping company at three in the morning, with something of everything. Dispose it to end its workers. */
+export type Showcase = AsyncDisposable & {
+  readonly sources: Sources
+  readonly runs: Omit<PastRuns, 'stuckTarget'> &
+    Record<
+      'healthy' | 'orphaned' | 'stalled' | 'silent' | 'interrupted' | 'dead' | 'command' | 'queued',
+      RunId
+    >
+  readonly workers: Record<'present' | 'gone' | 'silent' | 'stalled', WorkerId>
+  readonly targets: Record<'inProgress' | 'done' | 'failed' | 'parked' | 'stuck', TargetId>
+  /** The healthy crawl goes on by a page of each of its targets in hand. */
+  workOn(): Promise<void>
+}
+
+export type ShowcaseOptions = {
+  /** Every text that a stranger could have written is an attack. */
+  readonly hostile?: boolean
+  /** The address that the store was opened with. Only a database file is found without it. */
+  readonly url?: string
+}
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+/** The last part of the story is played minute by minute. */
+const MINUTES = 45
+
+/**
+ * Fills an empty store by its own verbs, moving time in between. Live workers hold their presence in this process and
+ * beat until the showcase is disposed of.
+ */
+export async function fillShowcase(
+  store: Store,
+  { hostile = false, url = fileAddress(store) }: ShowcaseOptions = {},
+): Promise<Showcase> {
+  await using machine = await timeMachine(url)
+  const scene = new Scene(store, machine, hostile)
+  const sources = nameSources(scene)
+  const past = await playHistory(scene, sources)
+  await scene.later(2 * HOUR_MS)
+  const files = openFolder(url)
+  const tonight = await playTonight(scene, sources, past, files.path)
+  const beating = keepBeating(scene)
+  const { stuckTarget, ...pastRuns } = past
+  return {
+    sources,
+    runs: { ...pastRuns, ...tonight.runs },
+    workers: tonight.workers,
+    targets: {
+      ...(await someTargets(store, tonight.runs.healthy)),
+      stuck: stuckTarget,
+    },
+    async workOn() {
+      for (const hand of tonight.steady) {
+        await scene.work(hand)
+        await scene.claim(hand)
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await beating.stop()
+      for (const presence of scene.presences) await presence.release()
+      files.remove()
+    },
+  }
+}
+
+type Tonight = {
+  readonly runs: Omit<Showcase['runs'], keyof PastRuns>
+  readonly workers: Showcase['workers']
+  readonly steady: readonly Hand[]
+}
+
+async function playTonight(
+  scene: Scene,
+  sources: Sources,
+  past: PastRuns,
+  folder: string,
+): Promise<Tonight> {
+  const { store } = scene
+  const healthy = await scene.queue(sources.tenders, 360, [
+    'Deutschland',
+    'España',
+    'Ελλάδα',
+    'Polska',
+    'Česko',
+    'Österreich',
+  ])
+  const orphaned = await scene.queue(sources.yellow, 120, ['bavaria', 'saxony', 'hesse'])
+  const stalled = await scene.queue(sources.courses, 90, ['physics', 'law', 'medicine'])
+  const silent = await scene.queue(sources.registers, 80, ['gmbh', 'ag'])
+  const interrupted = await scene.queue(sources.hotels, 60, ['rome', 'vienna'])
+  const steady = await Promise.all(
+    [1, 2, 3].map(() => scene.hire(sources.tenders, 'here', undefined, 6)),
+  )
+  const killed = await scene.hire(sources.yellow, 'killed', undefined, 5)
+  const hung = await scene.hire(sources.courses, 'here', undefined, 4)
+  const far = await scene.hire(sources.registers, 'far', 'scraper-03', 3)
+  const deployed = await scene.hire(sources.hotels, 'killed', 'scraper-02', 5)
+  for (const hand of [...steady, killed]) hand.troubled = 0.06
+  const command = await Command.start(scene, sources.property, folder)
+  let queued = ''
+
+  for (let minute = MINUTES; minute >= 0; minute--) {
+    for (const hand of steady) await scene.work(hand)
+    const isTheirs = minute % 2 === 0
+    if (isTheirs && minute >= 12) await scene.work(killed)
+    if (isTheirs && minute >= 32) await scene.work(hung)
+    if (isTheirs && minute >= 6) await scene.work(far)
+    if (isTheirs && minute >= 24) await scene.work(deployed)
+    if (minute === 32) await scene.claim(hung)
+    if (minute === 24) await scene.retire(deployed)
+    if (minute === 12) await scene.breathe(killed)
+    if (minute === 6) await scene.breathe(far)
+    if (minute === 30) await command.crash()
+    else await command.print(MINUTES - minute)
+    if (minute === 14) await tellPeople(scene, sources, { ...past, stalled })
+    if (minute === 4) queued = await scene.queue(sources.reviews, 30)
+    await store.takeSample()
+    if (minute > 0) await scene.later(MINUTE_MS)
+  }
+  for (const hand of [...steady, hung]) await scene.breathe(hand)
+  await command.rest()
+  return {
+    steady,
+    runs: { healthy, orphaned, stalled, silent, interrupted, queued, command: command.run },
+    workers: {
+      present: steady[0]!.worker,
+      gone: killed.worker,
+      silent: far.worker,
+      stalled: hung.worker,
+    },
+  }
+}
+
+/** A scraper in Python, wrapped: its first life ended for want of memory, its second goes on from there. */
+class Command {
+  readonly run: RunId
+  readonly #scene: Scene
+  readonly #places: ReturnType<typeof makeRunFolder>
+  readonly #lines: string[] = []
+  #hand: Hand
+  #claimed: Claimed
+  #execution = ''
+
+  private constructor(scene: Scene, hand: Hand, claimed: Claimed, folder: string) {
+    this.run = claimed.run
+    this.#scene = scene
+    this.#hand = hand
+    this.#claimed = claimed
+    this.#places = makeRunFolder(folder, claimed.run)
+  }
+
+  static async start(scene: Scene, source: string, folder: string): Promise<Command> {
+    const hand = await scene.hire(source, 'killed', undefined, 1)
+    const claimed = await Command.#begin(scene, hand)
+    const command = new Command(scene, hand, claimed, folder)
+    await command.#startExecution()
+    return command
+  }
+
+  static async #begin({ store }: Scene, { source, worker }: Hand): Promise<Claimed> {
+    await store.holdSource({ source, worker, killTimeoutMs: 30_000, cookie: newId() })
+    return beginOne(store, worker, { source, policy: DEFAULT_POLICY })
+  }
+
+  async print(minute: number): Promise<void> {
+    const { store } = this.#scene
+    if (minute % 10 === 9) {
+      const items = [{ key: `flat-${minute}`, data: { title: this.#scene.say('Flat, 3 rooms') } }]
+      this.#claimed = await save(store, this.#claimed, { items, next: null })
+    }
+    ok(await store.reportProgress(this.#claimed, { done: 40 * minute, total: 4_800 }))
+    ok(await store.touch(this.#claimed, Math.floor(minute / 20)))
+    this.#line(minute, minute % 17 === 0 ? 'err' : 'out', `page ${minute}: 40 listings`)
+  }
+
+  async crash(): Promise<void> {
+    const { store } = this.#scene
+    const { worker, source } = this.#hand
+    const because = 'killed by SIGKILL, probably for want of memory'
+    const at = await store.now()
+    const [artifacts, peakMemory] = [2, 1_932_735_283]
+    const end = { at, exitCode: null, signal: 'SIGKILL', because, artifacts, peakMemory }
+    await store.endExecution(this.#execution, end)
+    this.#line(MINUTES - 30, 'run', because)
+    const judgements = (await store.heldBy(worker, null, 10)).map((held) => ({
+      held,
+      decision: { action: 'resume', because } as const,
+      sign: 'gone' as const,
+      evidence: { ...EVIDENCE, host: this.#hand.host },
+      newRun: newId(),
+    }))
+    await store.applyJudgements(judgements, `start of ${source}`)
+    await store.freeSource({ source, worker })
+    this.#hand.claims = []
+    await this.#scene.retire(this.#hand)
+    this.#hand = await this.#scene.hire(source, 'here', undefined, 1)
+    this.#claimed = await Command.#begin(this.#scene, this.#hand)
+    this.#hand.claims = [this.#claimed]
+    await this.#startExecution()
+  }
+
+  /** Its log is written, and it is heard once more. */
+  async rest(): Promise<void> {
+    await this.#scene.beat(this.#hand)
+    writeFileSync(this.#places.log, this.#lines.join(''), { mode: 0o600 })
+  }
+
+  async #startExecution(): Promise<void> {
+    const { store } = this.#scene
+    this.#execution = newId()
+    await store.startExecution({
+      id: this.#execution,
+      run: this.run,
+      worker: this.#hand.worker,
+      host: this.#hand.host,
+      command: ['python', 'scrape.py', '--portal', this.#scene.say('immo')],
+      outputDir: this.#places.outputDir,
+      log: this.#places.log,
+      startedAt: await store.now(),
+      end: null,
+    })
+  }
+
+  #line(minute: number, stream: string, text: string): void {
+    const at = new Date(Date.now() - (MINUTES - minute) * MINUTE_MS).toISOString()
+    const safe = this.#scene.say(text).replaceAll(/[\r\n]/g, ' ')
+    this.#lines.push(`${at} ${stream} ${safe}\n`)
+  }
+}
+
+async function someTargets(store: Store, run: RunId): Promise<Omit<Showcase['targets'], 'stuck'>> {
+  const first = async (status: 'in_progress' | 'done' | 'failed' | 'parked'): Promise<TargetId> => {
+    const { items } = await store.targets(run, { statuses: [status], limit: 1 })
+    return items[0]!.id
+  }
+  return {
+    inProgress: await first('in_progress'),
+    done: await first('done'),
+    failed: await first('failed'),
+    parked: await first('parked'),
+  }
+}
+
+/** The living keep beating, whatever they do besides. */
+function keepBeating(scene: Scene): { stop(): Promise<void> } {
+  const alive = scene.hands.filter(({ isHere }) => isHere)
+  let last = Promise.resolve()
+  const beat = async (): Promise<void> => {
+    // A database that is away is not what a showcase is about.
+    for (const hand of alive) await scene.beat(hand).catch(() => {})
+  }
+  const timer = setInterval(() => {
+    last = last.then(beat)
+  }, DEFAULT_POLICY.heartbeatMs).unref()
+  return {
+    async stop() {
+      clearInterval(timer)
+      await last
+    },
+  }
+}
+
+/** Where the output of wrapped commands goes: beside a database file, else where it goes again. */
+function openFolder(url: string): { path: string; remove(): void } {
+  if (url.startsWith('sqlite:')) return { path: dataFolder(url, process.cwd()), remove: () => {} }
+  const path = mkdtempSync(join(tmpdir(), 'unstuck-showcase-'))
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
+}
+
+function fileAddress({ engine, where }: Store): string {
+  if (engine === 'sqlite') return `sqlite:${where}`
+  throw new UsageError('The address of a server holds a password: give it as `url`.')
+}
+
+const PAGES_EVERY_MS = 10_000
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    options: { hostile: { type: 'boolean' }, once: { type: 'boolean' } },
+    allowPositionals: true,
+  })
+  const [url] = positionals
+  if (url === undefined) {
+    throw new UsageError('Usage: node src/testing/showcase.ts DB-URL [--hostile] [--once]')
+  }
+  const store = await openStore(url)
+  const showcase = await fillShowcase(store, { url, hostile: values.hostile ?? false })
+  for (const [what, run] of Object.entries(showcase.runs)) {
+    console.log(`${shortId(run)}  ${what}`)
+  }
+  if (!values.once) {
+    console.log('Its workers live until Ctrl-C, and the healthy ones save pages.')
+    const stopped = untilInterrupted()
+    while (!stopped.aborted) {
+      await sleep(PAGES_EVERY_MS, undefined, { signal: stopped }).catch(() => {})
+      if (!stopped.aborted) await showcase.workOn()
+    }
+  }
+  await showcase[Symbol.asyncDispose]()
+  await store.close()
+}
+
+if (import.meta.main) await main()

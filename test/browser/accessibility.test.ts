@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import axe from 'axe-core'
+import { noChromium } from '../../src/testing/chromium.ts'
+import { httpStage } from '../../src/testing/http-stage.ts'
+import { Browsing, type Tab } from './browser.ts'
+import { everyPage, showSite, type ShownSite } from './pages.ts'
+
+const STANDARDS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+const WIDE = { width: 1_440, height: 900 }
+const PHONE = { width: 360, height: 780 }
+
+describe('everybody can use the dashboard', { skip: noChromium }, () => {
+  let browsing: Browsing
+  let site: ShownSite
+  before(async () => {
+    ;[browsing, site] = await Promise.all([Browsing.start(), showSite()])
+  })
+  after(async () => {
+    await browsing?.[Symbol.asyncDispose]()
+    await site?.[Symbol.asyncDispose]()
+  })
+
+  test('every page keeps the rules, light and dark, on a wide screen and on a phone', async () => {
+    await using tab = await browsing.visit(site.stage.url, { withoutPolicy: true })
+    for (const [name, path] of Object.entries(everyPage(site.showcase))) {
+      await tab.go(path)
+      await assertRules(tab, name)
+    }
+    assert.deepEqual(tab.troubles, [])
+  })
+
+  test('so does every dialog', async () => {
+    await using tab = await browsing.visit(site.stage.url, { withoutPolicy: true })
+    const { page } = tab
+    const { runs, targets } = site.showcase
+    for (const [name, path, button, awaited] of [
+      ['recover', '/', 'Unstick', 'would be done'],
+      ['clean', '/recovery', 'Clean 1 dead run', 'would be marked'],
+      ['delete', `/runs/${runs.failed}`, 'Delete', 'to agree'],
+      ['rewind', `/targets/${targets.done}`, 'Rewind', 'Go on after page'],
+      ['retry', '/dead-letters', /^Retry all/, 'would be put back'],
+    ] as const) {
+      await tab.go(path)
+      await page.getByRole('button', { name: button, exact: typeof button === 'string' }).click()
+      await page.getByRole('dialog').getByText(awaited).first().waitFor()
+      await tab.settled()
+      await assertRules(tab, `the dialog to ${name}`)
+    }
+    await tab.go('/')
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
+    await assertRules(tab, 'the keys')
+  })
+
+  test('so does what is shown where there is nothing', async () => {
+    await using stage = await httpStage({ tokens: false })
+    await using tab = await browsing.visit(stage.url, { withoutPolicy: true })
+    for (const path of ['/', '/runs', '/workers', '/recovery', '/dead-letters', '/history']) {
+      await tab.go(path)
+      await assertRules(tab, `${path} without anything`)
+    }
+  })
+})
+
+/**
+ * All rules once for each width; of the themes, which differ by nothing but colours, the other one by its contrast.
+ * Nothing is wider than the screen.
+ */
+async function assertRules({ page }: Tab, name: string): Promise<void> {
+  await page.evaluate(axe.source)
+  for (const [size, first, second] of [
+    [WIDE, 'light', 'dark'],
+    [PHONE, 'dark', 'light'],
+  ] as const) {
+    await page.setViewportSize(size)
+    await page.emulateMedia({ colorScheme: first })
+    assert.deepEqual(await broken(page, STANDARDS), [], `${name}, ${first}, ${size.width}`)
+    await page.emulateMedia({ colorScheme: second })
+    assert.deepEqual(await broken(page, 'contrast'), [], `${name}, ${second}, ${size.width}`)
+    const tooWide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+    assert.ok(tooWide <= 0, `${name} is ${tooWide} px wider than a screen of ${size.width}`)
+  }
+}
+
+/** The rules that are not kept, each with the first elements that do not. */
+async function broken(page: Tab['page'], which: readonly string[] | 'contrast'): Promise<string[]> {
+  const runOnly =
+    which === 'contrast'
+      ? { type: 'rule', values: ['color-contrast'] }
+      : { type: 'tag', values: which }
+  const options = JSON.stringify({ runOnly, resultTypes: ['violations'] })
+  const { violations } = await page.evaluate<axe.AxeResults>(`axe.run(document, ${options})`)
+  return violations.map(({ id, nodes }) => {
+    const examples = nodes
+      .slice(0, 3)
+      .map(({ html, failureSummary }) => `${html} ${failureSummary}`)
+    return `${id}: ${examples.join('\n')}`
+  })
+}

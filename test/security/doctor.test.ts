@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { openStore } from '../../src/store/open.ts'
+import { addToken, tokensPath } from '../../src/surfaces/http/tokens.ts'
+import { askDoctor } from '../../src/testing/doctor-report.ts'
+import { temporaryFolder } from '../../src/testing/sqlite-engine.ts'
+
+const CANARY = 'canary-hunter2'
+const SLACK = `https://hooks.example/services/${CANARY}`
+
+/** Who runs the tests is nothing to be mended. */
+const OF_THIS_MACHINE = 'user'
+
+function configure(folder: string, code: string): string {
+  const path = join(folder, 'unstuck.config.mjs')
+  writeFileSync(path, `export default ${code}`, { mode: 0o644 })
+  return path
+}
+
+async function ask(cwd: string, env: NodeJS.ProcessEnv, ...args: string[]) {
+  const report = await askDoctor(['--security', ...args], { cwd, env })
+  assert.doesNotMatch(report.stdout, /canary/)
+  return report
+}
+
+test('S34 doctor --security names everything that is wrong with a set-up, and what mends it', async () => {
+  using folder = temporaryFolder()
+  const data = join(folder.path, '.unstuck')
+  await (await openStore(`sqlite:${join(data, 'unstuck.db')}`)).close()
+  mkdirSync(join(data, 'journal'))
+  writeFileSync(join(data, 'journal', 'one.jsonl'), '', { mode: 0o640 })
+  addToken(tokensPath(data), 'maria', 'admin')
+  chmodSync(tokensPath(data), 0o644)
+  chmodSync(join(data, 'unstuck.db'), 0o644)
+  chmodSync(data, 0o777)
+  const config = configure(
+    folder.path,
+    `{
+      db: 'postgres://me:${CANARY}@db.example/x',
+      channels: {
+        slack: { url: '${SLACK}' },
+        email: { smtp: 'smtp://me:${CANARY}@mail.example', from: 'a@b.example', to: ['c@d.example'] },
+        webhook: { url: 'http://hook.example/x', allowHttp: true },
+      },
+    }`,
+  )
+  chmodSync(config, 0o666)
+  const env = { UNSTUCK_ADMIN_TOKEN: 'short-canary', COPY: SLACK }
+  const here = await ask(folder.path, env, '--db', `sqlite:${join(data, 'unstuck.db')}`)
+  assert.equal(here.code, 3)
+  const bad = (name: string, ...details: string[]): void => {
+    const { result, found, why, mend, details: told } = here.found(name)
+    assert.ok(['problem', 'warning'].includes(result), `${name}: ${result}`)
+    assert.ok(found && why && mend, name)
+    for (const one of details) assert.ok(told.join('\n').includes(one), `${name}: ${one}`)
+  }
+  bad('files', 'unstuck.db (mode 0644)', 'one.jsonl (mode 0640)', 'tokens.json', '.unstuck (mode')
+  bad('config-file')
+  bad('tokens')
+  bad('admin-token')
+  bad('written-secrets', 'db of ', 'channels.slack.url of ', 'channels.email.smtp of ')
+  bad('handed-on', 'COPY')
+  bad('channels', 'channels.webhook.url', 'channels.email.smtp', 'no secret')
+  assert.ok(here.has('user'))
+
+  const far = await ask(folder.path, env, '--db', `postgres://me:${CANARY}@db.example/x`)
+  assert.equal(far.found('database-tls').result, 'warning')
+  assert.equal(far.found('flags').result, 'warning')
+})
+
+test('S34 doctor --security finds nothing where all is as it should be', async () => {
+  using folder = temporaryFolder()
+  const data = join(folder.path, '.unstuck')
+  const db = join(data, 'unstuck.db')
+  const store = await openStore(`sqlite:${db}`)
+  addToken(tokensPath(data), 'maria', 'operator')
+  configure(
+    folder.path,
+    `{
+      db: process.env.UNSTUCK_DATABASE_PASSWORD,
+      channels: {
+        slack: { url: process.env.UNSTUCK_SLACK_WEBHOOK },
+        webhook: { url: 'https://hook.example', secret: process.env.UNSTUCK_WEBHOOK_SECRET },
+        email: { smtp: process.env.UNSTUCK_SMTP_URL, from: 'a@b.example', to: ['c@d.example'] },
+      },
+    }`,
+  )
+  const env = {
+    UNSTUCK_DATABASE_PASSWORD: `postgres://me:${CANARY}@db.example/x?sslmode=verify-full`,
+    UNSTUCK_SLACK_WEBHOOK: SLACK,
+    UNSTUCK_WEBHOOK_SECRET: `${CANARY}-of-the-hook`,
+    UNSTUCK_SMTP_URL: `smtps://me:${CANARY}@mail.example`,
+    UNSTUCK_ADMIN_TOKEN: 'by-chance-0123456789-abcdefghijklmnop',
+  }
+  for (const args of [['--db', `sqlite:${db}`], []]) {
+    const report = await ask(folder.path, env, ...args)
+    report.assertOnly(OF_THIS_MACHINE)
+    assert.equal(report.code, 0)
+    assert.ok(report.data.checks.length >= 8)
+  }
+  await store.close()
+})
+
+test('S34 without a token, and with a config that cannot be read, doctor --security says so', async () => {
+  using folder = temporaryFolder()
+  const fresh = await ask(folder.path, {})
+  fresh.assertOnly(OF_THIS_MACHINE, 'tokens')
+  assert.deepEqual([fresh.found('tokens').result, fresh.code], ['note', 0])
+  configure(folder.path, '{ polices: {} }')
+  const wrong = await ask(folder.path, {})
+  assert.deepEqual([wrong.found('config').result, wrong.code], ['problem', 2])
+})
