@@ -22,7 +22,7 @@ describe('everybody can use the dashboard', { skip: noChromium }, () => {
   })
 
   test('every page keeps the rules, light and dark, on a wide screen and on a phone', async () => {
-    await using tab = await browsing.visit(site.stage.url, { withoutPolicy: true })
+    await using tab = await browsing.visit(site.stage.url, { policy: 'off' })
     for (const [name, path] of Object.entries(everyPage(site.showcase))) {
       await tab.go(path)
       await assertRules(tab, name)
@@ -31,7 +31,7 @@ describe('everybody can use the dashboard', { skip: noChromium }, () => {
   })
 
   test('so does every dialog', async () => {
-    await using tab = await browsing.visit(site.stage.url, { withoutPolicy: true })
+    await using tab = await browsing.visit(site.stage.url, { policy: 'off' })
     const { page } = tab
     const { runs, targets } = site.showcase
     for (const [name, path, button, awaited] of [
@@ -55,7 +55,7 @@ describe('everybody can use the dashboard', { skip: noChromium }, () => {
 
   test('so does what is shown where there is nothing', async () => {
     await using stage = await httpStage({ tokens: false })
-    await using tab = await browsing.visit(stage.url, { withoutPolicy: true })
+    await using tab = await browsing.visit(stage.url, { policy: 'off' })
     for (const path of ['/', '/runs', '/workers', '/recovery', '/dead-letters', '/history']) {
       await tab.go(path)
       await assertRules(tab, `${path} without anything`)

@@ -1,8 +1,10 @@
+import assert from 'node:assert/strict'
 import {
   chromium as playwright,
   type Browser,
   type BrowserContext,
   type Page,
+  type Route,
 } from 'playwright-core'
 import { chromium } from '../../src/testing/chromium.ts'
 
@@ -10,8 +12,11 @@ export type Look = {
   readonly theme?: 'light' | 'dark'
   readonly width?: number
   readonly height?: number
-  /** Without the policy that the server sends: what then keeps scripts out is the page itself. */
-  readonly withoutPolicy?: boolean
+  /**
+   * The policy that the server sends: `kept` by the browser; `told`, when it only says what it would have refused and
+   * refuses nothing; or `off`, for tools that have to get in.
+   */
+  readonly policy?: 'kept' | 'told' | 'off'
 }
 
 /** A page of its own, with everything noted that a good one never does. */
@@ -50,17 +55,18 @@ export class Browsing implements AsyncDisposable {
 
   /** A visitor who was never here before. */
   async visit(url: string, look: Look = {}): Promise<Tab> {
-    const { theme = 'light', width = 1_440, height = 900, withoutPolicy = false } = look
+    const { theme = 'light', width = 1_440, height = 900, policy = 'kept' } = look
     const context = await this.#browser.newContext({
       baseURL: url,
       locale: 'en-US',
       timezoneId: 'Europe/Vienna',
       colorScheme: theme,
       viewport: { width, height },
-      bypassCSP: withoutPolicy,
+      bypassCSP: policy === 'off',
       reducedMotion: 'reduce',
     })
     context.setDefaultTimeout(PATIENCE_MS)
+    if (policy === 'told') await context.route(isPage, onlyTell)
     return openTab(context)
   }
 
@@ -106,6 +112,19 @@ export async function openTab(context: BrowserContext): Promise<Tab> {
     },
     [Symbol.asyncDispose]: () => context.close(),
   }
+}
+
+const POLICY = 'content-security-policy'
+
+function isPage({ pathname }: URL): boolean {
+  return !/^\/(api|assets)\//.test(pathname)
+}
+
+async function onlyTell(route: Route): Promise<void> {
+  const response = await route.fetch()
+  const { [POLICY]: policy, ...headers } = response.headers()
+  assert.match(policy ?? '', /script-src 'self'/)
+  await route.fulfill({ response, headers: { ...headers, [`${POLICY}-report-only`]: policy! } })
 }
 
 function ownEnv(): Record<string, string> {

@@ -122,7 +122,8 @@ export function alertTests(engine: Engine): void {
     const store = await db.open()
     const odd = 'a\0b \ud83d <script>'
 
-    await store.recordOperation({ ...operation(0), selection: { odd }, result: odd, actor: odd })
+    const texts = { actor: odd, address: odd, call: odd, plan: odd, result: odd }
+    await store.recordOperation({ ...operation(0), ...texts, selection: { odd, [odd]: [odd] } })
     await store.recordOperation({ ...operation(1), selection: undefined })
     await store.raiseAlert({ ...SILENT, because: odd })
 

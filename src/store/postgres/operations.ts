@@ -23,8 +23,9 @@ export function operationVerbs(db: Database): Pick<Store, 'recordOperation' | 'o
   return {
     recordOperation: async ({ actor, address, call, selection, plan, status, result }) => {
       const asked = storableJson(selection ?? null)
-      const [who, what] = [storable(actor), storable(call)]
-      await db.all(RECORD, [who, address, what, asked, plan, status, storable(result)])
+      const [who, what, came] = [actor, call, result].map(storable)
+      const [where, which] = [address && storable(address), plan && storable(plan)]
+      await db.all(RECORD, [who, where, what, asked, which, status, came])
     },
     operations: async ({ after = Number.MAX_SAFE_INTEGER, limit }) =>
       toOperations(await db.all<Operation>(LIST, [after, limit + 1]), limit),

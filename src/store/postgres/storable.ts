@@ -3,9 +3,11 @@ export function storable(text: string): string {
   return text.replaceAll('\0', '').toWellFormed()
 }
 
-/** The same for what goes in as JSON: each text in it. */
+/** The same for what goes in as JSON: each text in it, names too. */
 export function storableJson(value: unknown): string {
-  return JSON.stringify(value, (_, part: unknown) =>
-    typeof part === 'string' ? storable(part) : part,
-  )
+  return JSON.stringify(value, (_, part: unknown) => {
+    if (typeof part === 'string') return storable(part)
+    if (typeof part !== 'object' || part === null || Array.isArray(part)) return part
+    return Object.fromEntries(Object.entries(part).map(([name, one]) => [storable(name), one]))
+  })
 }

@@ -3,6 +3,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { everyVerb } from '../../testing/every-verb.ts'
 import { sqliteEngine as engine } from '../../testing/sqlite-engine.ts'
+import { LIVE_RUNS } from './live-runs.ts'
+import { LAST_FAILED } from './run-lists.ts'
 import { RUN_TOTALS } from './totals.ts'
 
 test('no statement of a run reads all targets, items, workers or entries in the books', async (t) => {
@@ -44,6 +46,19 @@ test('the totals of runs are counted in an index', async () => {
   await db.open()
   const [plan] = await db.raw(`EXPLAIN QUERY PLAN ${RUN_TOTALS.text}`)
   assert.match(String(plan!['detail']), /USING COVERING INDEX run_by_status/)
+})
+
+test('the one target of a live run and the last run of a source are looked up by their ids', async () => {
+  await using db = await engine.fresh()
+  await db.open()
+  const planOf = async (text: string): Promise<string> =>
+    (await db.raw(`EXPLAIN QUERY PLAN ${text}`)).map(({ detail }) => detail).join('\n')
+
+  assert.match(
+    await planOf(LIVE_RUNS.text),
+    /SEARCH t USING INDEX sqlite_autoindex_target_1 \(id=\?\)/,
+  )
+  assert.match(await planOf(LAST_FAILED.text), /SCAN f\nSEARCH r .*\bid=\?/)
 })
 
 const TABLES = 'target item tally run worker audit guard execution sample alert operation'.split(

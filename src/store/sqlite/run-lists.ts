@@ -38,7 +38,7 @@ const BY_ID = sql(
    WHERE r.id IN (SELECT value FROM json_each(:ids)) GROUP BY r.id ORDER BY r.id DESC
 `,
 )
-// From one source that ever failed to the next along the index, and to the newest run of each.
+// From one source that ever failed to the next along the index, and to the newest run of each, in this order.
 export const LAST_FAILED = sql(
   'runs:last-failed',
   /* sql */ `
@@ -50,8 +50,9 @@ export const LAST_FAILED = sql(
   )
   SELECT r.id
     FROM failing f
-    JOIN run r ON r.id = (SELECT max(id) FROM run INDEXED BY run_by_source WHERE source = f.source)
-   WHERE r.status = 'failed'
+   CROSS JOIN run r
+   WHERE r.id = (SELECT max(id) FROM run INDEXED BY run_by_source WHERE source = f.source)
+     AND r.status = 'failed'
    ORDER BY r.id DESC LIMIT :limit
 `,
 )

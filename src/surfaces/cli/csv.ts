@@ -5,7 +5,7 @@ export function csvLine(cells: readonly (string | number)[]): string {
 
 function csvCell(cell: string | number): string {
   if (typeof cell === 'number') return String(cell)
-  // A leading apostrophe makes a spreadsheet take the rest as text.
-  const text = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell
+  // A leading apostrophe makes a spreadsheet take the rest as text. Some read the wide forms of these signs as well.
+  const text = /^[=+\-@＝＋－＠\t\r\n]/.test(cell) ? `'${cell}` : cell
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

@@ -55,9 +55,17 @@ function understand(error: unknown, help: string): Failure {
   return { code: 'E_UNEXPECTED', exitCode: EXIT.failed, message }
 }
 
+const SECRET_OPTION = /^unknown option '-.*(token|secret|password|passwd|smtp|webhook)/i
+const NOT_BY_FLAG =
+  'Secrets are not given by flags, which everybody on this machine can read while the command runs: ' +
+  'set UNSTUCK_ADMIN_TOKEN or UNSTUCK_DB, and take those of channels from the environment in the config. Change the one that was written here.'
+
 /** Commander speaks in fragments: "error: unknown option '--jsn'\n(Did you mean --json?)". */
 function usageMessage(message: string): string {
-  const [what = '', hint] = message.replace(/^error: /, '').split('\n')
+  const [said = '', hint] = message.replace(/^error: /, '').split('\n')
+  // What was given to an option that is not there may be a secret.
+  const what = said.replace(/^(unknown option '[^=]*)=.*'$/, "$1'")
+  if (SECRET_OPTION.test(what)) return `Unknown option. ${NOT_BY_FLAG}`
   const sentence = what.charAt(0).toUpperCase() + what.slice(1).replace(/\.$/, '')
   return hint ? `${sentence}. ${hint.replace(/^\(|\)$/g, '')}` : `${sentence}.`
 }

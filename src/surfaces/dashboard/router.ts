@@ -20,9 +20,12 @@ export function usePlace(): Place {
   return useObserved(current)
 }
 
-/** The address of a page of the dashboard, for `href`: `/runs?status=failed` under the path it is mounted at. */
+/**
+ * The address of a page of the dashboard, for `href`: `/runs?status=failed` under the path it is mounted at. Two
+ * slashes at its start would name another site.
+ */
 export function hrefOf(to: string): string {
-  return BASE + to.replace(/^\//, '')
+  return BASE + to.replace(/^[\\/]+/, '')
 }
 
 /** The address of a call of the API. */

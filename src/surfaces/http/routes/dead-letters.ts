@@ -6,7 +6,7 @@ import { targetView } from '../../view.ts'
 import { planChanged } from '../refusal.ts'
 import { defineRoute } from '../route.ts'
 import { retriedLetters } from '../schema/answers.ts'
-import { after, limit, listOf, source } from '../schema/common.ts'
+import { afterId, limit, listOf, source } from '../schema/common.ts'
 import * as overview from '../schema/overview.ts'
 import { target } from '../schema/run.ts'
 
@@ -30,7 +30,7 @@ export const DEAD_LETTER_ROUTES = [
     summary: 'The targets of one group.',
     role: 'viewer',
     params: v.strictObject({ fingerprint }),
-    query: v.strictObject({ source: v.optional(source), limit, after }),
+    query: v.strictObject({ source: v.optional(source), limit, after: afterId }),
     answer: listOf(target),
     async handle({ params, query, ground: { store } }) {
       const which = { fingerprint: params.fingerprint, source: query.source }

@@ -29,7 +29,7 @@ export const RUN_ROUTES = [
       q: v.optional(common.text),
       since: v.optional(common.duration),
       limit: common.limit,
-      after: common.after,
+      after: common.afterId,
     }),
     answer: common.listOf(runs.listedRun),
     async handle({ query, ground: { store, settings } }) {
@@ -111,7 +111,7 @@ export const RUN_ROUTES = [
       group: v.optional(v.pipe(common.text, v.description('Empty: those without a group'))),
       q: v.optional(common.text),
       limit: common.limit,
-      after: common.after,
+      after: common.afterId,
     }),
     answer: common.listOf(runs.target),
     async handle({ params, query, ground: { store } }) {

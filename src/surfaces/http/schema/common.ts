@@ -18,14 +18,24 @@ export const source = v.pipe(
   v.string(),
   v.check((name) => sourceMistake(name) === null, 'is not the name of a source'),
 )
+/** Longer than anybody keeps anything, and still a date. */
+const DURATION_MAX_MS = 36_500 * 86_400_000
 /** `30s`, `24h`: a bounded age. */
 export const duration = v.pipe(
   v.string(),
   v.maxLength(20),
-  v.check((text) => parseDuration(text) !== null, 'is not a duration like 90s, 15m or 24h'),
+  v.check(
+    (text) => (parseDuration(text) ?? Infinity) <= DURATION_MAX_MS,
+    'is not a duration like 90s, 15m or 24h',
+  ),
   v.description('Like 90s, 15m, 24h or 7d'),
 )
-export const text = v.pipe(v.string(), v.maxLength(TEXT_MAX))
+export const text = v.pipe(
+  v.string(),
+  v.maxLength(TEXT_MAX),
+  // Nothing that can be looked for holds one, and PostgreSQL takes it for a mistake of ours.
+  v.check((words) => !words.includes('\0'), 'has a NUL in it'),
+)
 export const because = v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(500)))
 /** In a query everything is text. */
 export const limit = v.optional(
@@ -39,6 +49,13 @@ export const limit = v.optional(
   '50',
 )
 export const after = v.optional(v.pipe(v.string(), v.maxLength(200)))
+/** Of lists that go by id. PostgreSQL takes nothing else for one. */
+export const afterId = v.optional(
+  v.pipe(
+    v.string(),
+    v.regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, 'is the `next` of the last answer'),
+  ),
+)
 /** Given once or several times: `?status=failed&status=parked`. */
 export const several = <T extends string>(of: v.BaseSchema<unknown, T, v.BaseIssue<unknown>>) =>
   v.optional(

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { noChromium } from '../../src/testing/chromium.ts'
+import { until } from '../processes/harness.ts'
+import { Browsing, type Tab } from './browser.ts'
+import { showSite, type ShownSite } from './pages.ts'
+
+const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
+const OTHERS = ['Delete', 'Backspace', 'Space', 'Enter', 'Escape', 'Insert', 'End', 'F2']
+
+describe('a hand that never leaves the keyboard', { skip: noChromium }, () => {
+  let browsing: Browsing
+  let site: ShownSite
+  before(async () => {
+    ;[browsing, site] = await Promise.all([Browsing.start(), showSite()])
+  })
+  after(async () => {
+    await browsing?.[Symbol.asyncDispose]()
+    await site?.[Symbol.asyncDispose]()
+  })
+
+  test('moves between pages, through lists and into rows', async () => {
+    await using tab = await browsing.visit(site.stage.url)
+    const { page } = tab
+    await tab.go('/')
+    await press(tab, 'g', 'r')
+    await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor()
+    assert.equal(await focused(tab), 'Runs', 'the heading is read out')
+    await tab.settled()
+
+    await press(tab, '/', ...'flights')
+    await page.waitForURL(/\?q=flights/)
+    await press(tab, 'Escape', 'j')
+    assert.match(await focused(tab), /flights/)
+    await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' })
+    await press(tab, 'j', 'k', 'Enter')
+    await page.waitForURL(new RegExp(`/runs/${site.showcase.runs.failed}`))
+
+    await press(tab, '?')
+    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
+    await press(tab, 'g', 'o')
+    assert.match(page.url(), /\/runs\//, 'keys belong to the dialog while it is open')
+    await press(tab, 'Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    assert.deepEqual(tab.troubles, [])
+  })
+
+  test('no key alone changes anything', async () => {
+    await using tab = await browsing.visit(site.stage.url)
+    for (const path of ['/', '/recovery', '/dead-letters', `/runs/${site.showcase.runs.failed}`]) {
+      await tab.go(path)
+      for (const key of [...LETTERS, ...OTHERS]) {
+        await press(tab, key)
+        // `g` waits for a second key.
+        if (key === 'g') await press(tab, 'Shift')
+        if (key === '?') await press(tab, 'Escape')
+      }
+      await press(tab, 'j', 'Delete', 'x', 'Enter')
+    }
+    assert.deepEqual(tab.calls.filter(isChange), [])
+  })
+
+  test('what happens meanwhile does not take the focus away', async () => {
+    await using tab = await browsing.visit(site.stage.url)
+    const { page } = tab
+    await tab.go('/')
+    const row = page.locator('tr', { hasText: site.showcase.sources.tenders }).first()
+    await row.getByRole('link').first().focus()
+    const before = await row.textContent()
+    await until('news in the row', async () => {
+      await site.showcase.workOn()
+      return (await row.textContent()) !== before
+    })
+    assert.equal(await focused(tab), site.showcase.sources.tenders)
+  })
+
+  test('recovers everything, from the first key to the last', async () => {
+    await using tab = await browsing.visit(site.stage.url)
+    const { page } = tab
+    await tab.go('/')
+    await press(tab, 'g', 'y')
+    await page.getByRole('button', { name: /^Recover \d+$/ }).waitFor()
+    await tabTo(tab, /^Recover \d+$/)
+    await press(tab, 'Enter')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('would be done').waitFor()
+    await press(tab, 'Escape')
+    await dialog.waitFor({ state: 'detached' })
+    assert.match(await focused(tab), /^Recover \d+$/, 'back where it came from')
+    assert.deepEqual(tab.calls.filter(isChange), [])
+
+    await press(tab, 'Enter')
+    await dialog.getByText('would be done').waitFor()
+    await tabTo(tab, /^Recover \d+$/)
+    await press(tab, 'Enter')
+    await dialog.getByText('were done').waitFor()
+    assert.ok(await page.locator('dialog :focus').count(), 'the focus stays in the dialog')
+    await press(tab, 'Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByText('Nothing to recover.').waitFor()
+    await until('the heading', async () => (await focused(tab)) === 'Recovery')
+    assert.deepEqual(tab.calls.filter(isChange), ['POST /api/recovery'])
+    assert.deepEqual(tab.troubles, [])
+  })
+})
+
+async function press({ page }: Tab, ...keys: string[]): Promise<void> {
+  for (const key of keys) await page.keyboard.press(key)
+}
+
+/** What has the focus, by its words. */
+async function focused({ page }: Tab): Promise<string> {
+  const element = page.locator(':focus')
+  if ((await element.count()) === 0) return ''
+  return ((await element.getAttribute('aria-label')) ?? (await element.textContent()) ?? '').trim()
+}
+
+async function tabTo(tab: Tab, name: RegExp): Promise<void> {
+  for (let steps = 0; steps < 80; steps++) {
+    await press(tab, 'Tab')
+    if (name.test(await focused(tab))) return
+  }
+  assert.fail(`Tab never comes to ${name}`)
+}
+
+function isChange(call: string): boolean {
+  return !call.startsWith('GET ')
+}

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { noChromium } from '../../src/testing/chromium.ts'
+import { httpStage, type HttpStage, type StageOptions } from '../../src/testing/http-stage.ts'
+import { Browsing, type Tab } from './browser.ts'
+import { showSite, type ShownSite } from './pages.ts'
+
+/** Everything that changes something starts with one of these. */
+const DEEDS =
+  /^(Unstick|Recover|Clean|Retry|Cancel|Resume|Reset|Unpark|Park|Rewind|Revert|Delete)\b/
+
+describe('who comes sees what is for them', { skip: noChromium }, () => {
+  let browsing: Browsing
+  let site: ShownSite
+  before(async () => {
+    ;[browsing, site] = await Promise.all([Browsing.start(), showSite()])
+  })
+  after(async () => {
+    await browsing?.[Symbol.asyncDispose]()
+    await site?.[Symbol.asyncDispose]()
+  })
+
+  /** Another server on the same database. */
+  const door = (options: StageOptions): Promise<HttpStage> =>
+    httpStage({ ...options, app: { open: async () => site.stage.store } })
+
+  const actions = async (tab: Tab): Promise<string[]> => {
+    const { runs, targets } = site.showcase
+    const seen: string[] = []
+    for (const path of [
+      '/',
+      '/recovery',
+      '/workers',
+      '/dead-letters',
+      `/runs/${runs.failed}`,
+      `/runs/${runs.healthy}`,
+      `/targets/${targets.parked}`,
+    ]) {
+      await tab.go(path)
+      const buttons = await tab.page.getByRole('button').allTextContents()
+      seen.push(...buttons.map((name) => name.trim()).filter((name) => DEEDS.test(name)))
+    }
+    return seen
+  }
+
+  test('a token opens it where one wanted to go, and logging out shuts it again', async () => {
+    await using stage = await door({})
+    await using tab = await browsing.visit(stage.url)
+    const { page } = tab
+    await page.goto('/runs?status=failed')
+    await page.waitForURL(/\/login\?next=/)
+    await logIn(tab, 'unstuck_not_a_token')
+    await page.getByRole('alert').getByText('does not know this token').waitFor()
+
+    await logIn(tab, stage.tokens.operator)
+    await page.waitForURL('/runs?status=failed')
+    await page.getByRole('link', { name: site.showcase.sources.flights }).first().waitFor()
+    assert.equal(await page.evaluate('document.cookie + localStorage.length'), '0')
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.waitForURL(/\/login/)
+    await page.goto('/runs')
+    await page.waitForURL(/\/login/)
+  })
+
+  test('an operator acts and does not delete; an admin does both', async () => {
+    await using stage = await door({})
+    await using tab = await browsing.visit(stage.url)
+    await tab.page.goto('/login')
+    await logIn(tab, stage.tokens.operator)
+    await tab.page.waitForURL('/')
+    const theirs = await actions(tab)
+    assert.ok(theirs.length > 8, theirs.join(', '))
+    assert.ok(!theirs.includes('Delete'))
+    await using other = await browsing.visit(site.stage.url)
+    await other.go(`/runs/${site.showcase.runs.failed}`)
+    await other.page.getByRole('button', { name: 'Delete' }).waitFor()
+  })
+
+  test('a viewer finds no button that would be refused', async () => {
+    await using stage = await door({})
+    await using tab = await browsing.visit(stage.url)
+    await tab.page.goto('/login')
+    await logIn(tab, stage.tokens.viewer)
+    await tab.page.waitForURL('/')
+    assert.deepEqual(await actions(tab), [])
+    await tab.go('/')
+    await tab.page.getByText('Something is stuck').waitFor()
+    await tab.page.getByRole('link', { name: 'What would be recovered' }).waitFor()
+  })
+
+  test('nor does anybody on a server that only shows', async () => {
+    await using stage = await door({ tokens: false, gate: { readOnly: true } })
+    await using tab = await browsing.visit(stage.url)
+    assert.deepEqual(await actions(tab), [])
+    await tab.page.getByText('read-only').first().waitFor()
+    assert.deepEqual(tab.troubles, [])
+  })
+})
+
+async function logIn({ page }: Tab, token: string): Promise<void> {
+  await page.getByLabel('Token').fill(token)
+  await page.getByRole('button', { name: 'Log in' }).click()
+}

@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fingerprintOf, kindOf } from '../../src/decide/fingerprint.ts'
+import { newId } from '../../src/model/id.ts'
+import { canonicalUrl } from '../../src/model/url.ts'
+import { parseDuration } from '../../src/model/time.ts'
+import { sourceMistake } from '../../src/model/source.ts'
+import { redact, redactor } from '../../src/observe/redact.ts'
+import { safeText } from '../../src/observe/safe-text.ts'
+import { containing } from '../../src/store/like.ts'
+import type { Store } from '../../src/store/store.ts'
+import { csvLine } from '../../src/surfaces/cli/csv.ts'
+import { makeSettings } from '../../src/surfaces/config.ts'
+import { createApp, type App } from '../../src/surfaces/http/app.ts'
+import { Gate } from '../../src/surfaces/http/gate.ts'
+import { hostCheck } from '../../src/surfaces/http/host-check.ts'
+import { openSession, sessionIn } from '../../src/surfaces/http/session-cookie.ts'
+import { isJsonType } from '../../src/surfaces/wire/json-bytes.ts'
+import { claimOne, hire, startCrawl } from '../../src/testing/cast.ts'
+import { HOSTILE_TEXTS } from '../../src/testing/hostile-text.ts'
+import { httpStage } from '../../src/testing/http-stage.ts'
+import { postgresEngine } from '../../src/testing/postgres-engine.ts'
+import { sqliteEngine, temporaryFolder } from '../../src/testing/sqlite-engine.ts'
+import { CHANGES, LOOKS, nameOf, parametersOf, pathOf } from './table-walk.ts'
+
+/** Bits that mean something to SQL, LIKE, paths, URLs, numbers, dates or JavaScript, and some that are no text at all. */
+const BITS = [
+  ...'\'"`;\\%_-()*?$:.,/{}[]<>|&=+~^#@! 0123456789abcdefxyzé漢\u{1f600}\u202e',
+  ...['\0', '\r', '\n', '--', '/*', "'||'", '$1', 'NULL', 'NaN', 'Infinity', '1e309', '-1'],
+  ...['9'.repeat(30), '../', '__proto__', 'constructor', '%', '\ufffe', ' OR 1=1', 'live', '24h'],
+  ...['9999999999d', '99999999999999999s', '0s', '00000000', '{"a":1}', '[]', 'true', 'group'],
+]
+/** As they come over the wire, because no text can hold them. */
+const BYTES = ['%00', '%ff%fe', '%ed%a0%80', '%c0%af', '%', '%zz', '%2e%2e%2f', '%u0000']
+
+function* strings(count: number, seed: number): Generator<string> {
+  let state = seed
+  const next = (below: number): number => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff
+    return (state >> 8) % below
+  }
+  for (let n = 0; n < count; n++) {
+    if (n < HOSTILE_TEXTS.length) yield encodeURIComponent(HOSTILE_TEXTS[n]!)
+    else if (n % 10 === 0) yield Array.from({ length: 3 }, () => BYTES[next(BYTES.length)]).join('')
+    else {
+      const bits = Array.from({ length: 1 + next(8) }, () => BITS[next(BITS.length)])
+      yield encodeURIComponent(bits.join(''))
+    }
+  }
+}
+
+/** Without a network, and for everybody: each call comes from somebody else, so that nobody asks too often. */
+function openApp(store: Store, dataFolder: string, log: string[]): App {
+  const gate = new Gate({
+    tokens: null,
+    access: () => ({ name: newId(), role: 'admin' }),
+    isPrivate: false,
+    isKnownHost: null,
+    trustProxy: false,
+    readOnly: false,
+    path: '/',
+  })
+  const settings = async () => makeSettings({}, null)
+  const open = async () => store
+  return createApp({ gate, open, settings, dataFolder, log: (line) => log.push(line) })
+}
+
+for (const [engine, count] of [
+  [sqliteEngine, 500],
+  [postgresEngine, 100],
+] as const) {
+  test(`S12 whatever stands in a parameter of any call, no statement is changed or breaks, ${engine.name}`, async () => {
+    await using database = await engine.fresh()
+    using folder = temporaryFolder()
+    const store = await database.open()
+    const run = await startCrawl(store, 2)
+    const { target } = await claimOne(store, await hire(store))
+    const log: string[] = []
+    const app = openApp(store, folder.path, log)
+    const seed = Date.now() & 0xffffff
+    let asked = 0
+    const look = async (address: string): Promise<void> => {
+      const response = await app.fetch(new Request(`http://unstuck.invalid${address}`))
+      const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
+      const said = isStream ? '' : await response.text()
+      if (isStream) await response.body!.cancel()
+      asked++
+      assert.ok(response.status < 500, `${address} (seed ${seed}): ${said} ${log.join('\n')}`)
+      assert.doesNotMatch(response.ok ? '' : said, /sqlite|syntax|byte sequence|relation|\.ts:/i)
+    }
+    for (const route of LOOKS) {
+      const { path, query } = parametersOf(route)
+      const about = { run, target, source: 'shop' }
+      for (const text of strings(count, seed)) {
+        await Promise.all([
+          ...path.map((name) => look(pathOf(route, { ...about, [name]: text }))),
+          ...query.map((name) => look(`${pathOf(route, about)}?${name}=${text}`)),
+        ])
+      }
+    }
+    app.close()
+    assert.ok(asked > count * 30, `${asked}`)
+    assert.deepEqual(log, [])
+    assert.equal((await store.run(run))?.status, 'running')
+  })
+}
+
+test('S12 nor does whatever stands in a body of any call, on the database that minds it more', async () => {
+  await using database = await postgresEngine.fresh()
+  using folder = temporaryFolder()
+  const store = await database.open()
+  const run = await startCrawl(store, 2)
+  const { target } = await claimOne(store, await hire(store))
+  const log: string[] = []
+  const app = openApp(store, folder.path, log)
+  const ask = async (route: (typeof CHANGES)[number], body: object): Promise<void> => {
+    const address = `http://unstuck.invalid${pathOf(route, { run, target })}`
+    const headers = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' }
+    const request = new Request(address, {
+      method: route.method,
+      headers,
+      body: JSON.stringify(body),
+    })
+    const response = await app.fetch(request)
+    const said = await response.text()
+    assert.ok(response.status < 500, `${nameOf(route)} ${JSON.stringify(body)} ${said} ${log[0]}`)
+  }
+  const texts = ['\0', 'half \ud800', "'; DROP TABLE run; --", '../..', '9'.repeat(40)]
+  for (const route of CHANGES) {
+    const names = Object.keys((route.body as { entries?: object } | undefined)?.entries ?? {})
+    const sound = Object.entries({ source: 'other', to: 0, count: 0, targets: [target] })
+    const body = Object.fromEntries(sound.filter(([name]) => names.includes(name)))
+    for (const name of names.filter((one) => one !== 'dryRun')) {
+      for (const value of texts.flatMap((text) => [text, [text], { [text]: text }])) {
+        await ask(route, { ...body, [name]: value })
+      }
+    }
+  }
+  app.close()
+  assert.deepEqual(log, [])
+})
+
+test('S19 what is asked for is bounded: pages, times, lists, depth, length', async () => {
+  await using stage = await httpStage()
+  const as = 'admin'
+  const run = await startCrawl(stage.store, 1)
+  for (const route of LOOKS) {
+    const { query } = parametersOf(route)
+    const at = pathOf(route, { run, source: 'shop' })
+    const wrong = [
+      ...(query.includes('limit') ? ['limit=1e9', 'limit=501', 'limit=0', 'limit=-1'] : []),
+      ...['since', 'age', 'older', 'timeout']
+        .filter((name) => query.includes(name))
+        .flatMap((name) => [`${name}=1e9d`, `${name}=999999d`, `${name}=${'9'.repeat(30)}d`]),
+      ...(query.includes('after') ? [`after=${'x'.repeat(4_001)}`] : []),
+      ...(query.includes('q') ? [`q=${'x'.repeat(201)}`] : []),
+      ...(query.includes('status') ? [Array(51).fill('status=failed').join('&')] : []),
+      'x'.repeat(8_000),
+    ]
+    for (const search of wrong) {
+      const { status } = await stage.call('GET', `${at}?${search}`, { as })
+      assert.equal(status, 400, `${nameOf(route)} ${search.slice(0, 40)}`)
+    }
+  }
+  const deep = '['.repeat(33) + ']'.repeat(33)
+  const before = process.memoryUsage().rss
+  for (const { method, ...route } of CHANGES) {
+    const send = async (body: string): Promise<number> => {
+      const headers = {
+        authorization: `Bearer ${stage.tokens.admin}`,
+        'content-type': 'application/json',
+      }
+      const address = `${stage.url}${pathOf({ method, ...route }, { run })}`
+      const response = await fetch(address, { method, headers, body })
+      await response.body?.cancel()
+      return response.status
+    }
+    assert.equal(await send(`{"because":${deep}}`), 400, route.path)
+    assert.equal(await send(`{"because":"${'x'.repeat(5_000_000)}"}`), 413, route.path)
+  }
+  assert.ok(process.memoryUsage().rss - before < 256 * 2 ** 20)
+})
+
+const LONG = 50_000
+
+/** Made to go back and forth in: repeats of what the patterns look for, without the end that they wait for. */
+const REPEATS = ['a', ' ', '0', '"', "'", '`', '“', 'a.', '://', 'a://', 'x@', '?password=', '-']
+  .concat(['0x', 'http ', 'http 4', '1,', '1:', '\n', '\t', '[', '\u202e', '\x1b[', '%', '_', 'é'])
+  .concat(['a:b@', 'postgres://', '"a', 'f0', '\\', ';', '=', '[::', '127.', 'localhost:', '.x'])
+
+test('S22 no pattern takes longer than its text, whatever is in it', () => {
+  const isKnown = hostCheck('127.0.0.1', ['ops.example.com'])
+  const withSecrets = redactor(['hunter2', 'postgres://me:hunter2@db/x'])
+  const patterns: Record<string, (text: string) => unknown> = {
+    fingerprintOf,
+    kindOf,
+    redact,
+    withSecrets,
+    safeText,
+    containing,
+    parseDuration,
+    sourceMistake,
+    isJsonType,
+    isKnown,
+    sessionIn: (text) => sessionIn(text),
+    openSession: (text) => openSession(text, []),
+    url: (text) => {
+      try {
+        return canonicalUrl(text)
+      } catch {
+        return null
+      }
+    },
+    channels: (text) => {
+      try {
+        const email = { smtp: text, from: text, to: [text] }
+        return makeSettings({ db: text, url: text, channels: { email } }, 'x')
+      } catch {
+        return null
+      }
+    },
+  }
+  for (const [name, act] of Object.entries(patterns)) {
+    for (const bit of REPEATS) {
+      const text = bit.repeat(Math.ceil(LONG / bit.length)).slice(0, LONG)
+      for (const one of [text, `${text}!`, `postgres://${text}`]) {
+        act(one.slice(0, 100))
+        // The best of some, because others use this machine as well.
+        const times = [0, 0, 0].map(() => {
+          const from = performance.now()
+          act(one)
+          return performance.now() - from
+        })
+        assert.ok(
+          Math.min(...times) <= 50,
+          `${name} of ${JSON.stringify(bit)}: ${times.join(', ')}`,
+        )
+      }
+    }
+  }
+})
+
+test('S32 no cell of a CSV file begins as a formula does, or ends where it should not', () => {
+  const signs = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']
+  const cells = [...signs.map((sign) => `${sign}HYPERLINK("x")`), ...HOSTILE_TEXTS]
+  for (const cell of cells) {
+    const line = csvLine([cell, 1])
+    assert.doesNotMatch(line, /^"?[=+\-@＝＋－＠\t\r\n]/, JSON.stringify(cell))
+    const [, quoted, bare] = /^(?:"((?:[^"]|"")*)"|([^",\r\n]*)),1\n$/.exec(line) ?? []
+    const read = quoted?.replaceAll('""', '"') ?? bare
+    assert.ok(read === cell || read === `'${cell}`, JSON.stringify(line))
+  }
+})

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+
+/** docs/security.md says which test holds which point: this one holds the page to the tests. */
+
+const ROOT = join(import.meta.dirname, '..', '..')
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
+const POINTS = 34
+
+test('S34 every point of docs/security.md names tests that are there, or says plainly what is not', () => {
+  const rows = read('docs/security.md')
+    .split('\n')
+    .filter((line) => /^\| S\d+ \|/.test(line))
+    .map((line) => line.slice(2, -2).split(' | '))
+  assert.deepEqual(
+    rows.map(([point]) => point),
+    Array.from({ length: POINTS }, (_, n) => `S${n + 1}`),
+  )
+  for (const [point, what, tests] of rows) {
+    assert.ok(what && tests, point)
+    const named = [...tests.matchAll(/`([^`]+)`: (.+?)(?=<br>|$)/g)]
+    const isOpen = /\*(Not there|Partly|Open)\*/.test(what)
+    assert.ok(named.length > 0 || isOpen, `${point} names no test`)
+    for (const [, file, title] of named) {
+      assert.ok(titlesIn(file!).includes(title!), `${point}: ${file} has no “${title}”`)
+    }
+  }
+})
+
+test('S34 a weakness can be reported in private, and the page on threats is found', () => {
+  const page = read('SECURITY.md')
+  assert.match(page, /privately/)
+  assert.match(page, /docs\/security\.md/)
+  assert.match(page, /unstuck doctor --security/)
+  assert.match(read('README.md'), /docs\/security\.md/)
+})
+
+function titlesIn(file: string): string[] {
+  const calls = [...read(file).matchAll(/\btest\(\s*(['"`])([^]*?)\1,/g)]
+  return calls.map(([, , text]) => text!.replace(/\$\{[^}]*\}/g, '…'))
+}
