@@ -22,8 +22,11 @@ export async function planned(store: Store, targets: number): Promise<void> {
   await store.finishPlanning(run)
 }
 
-/** A registered worker that claims. */
-export async function hired(store: Store): Promise<(count: number) => Promise<Claimed[]>> {
+/** A registered worker that claims. It does not beat: where others look after the dead, it needs a long lease. */
+export async function hired(
+  store: Store,
+  leaseMs = 15_000,
+): Promise<(count: number) => Promise<Claimed[]>> {
   const worker = newId()
   await store.register({
     id: worker,
@@ -32,7 +35,7 @@ export async function hired(store: Store): Promise<(count: number) => Promise<Cl
     presence: { kind: 'none' },
     version: 'bench',
     heartbeatMs: 1_000,
-    leaseMs: 15_000,
+    leaseMs,
   })
   return (count) =>
     store.claim({

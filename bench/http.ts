@@ -123,7 +123,7 @@ async function idleTabs(engine: BenchEngine, served: Served): Promise<void> {
 
 /** Checkpoints per second with and without people who look, in turns. */
 async function besideCheckpoints(engine: BenchEngine, served: Served, store: Store): Promise<void> {
-  const claim = await hired(store)
+  const claim = await hired(store, 3_600_000)
   const alone: number[] = []
   const beside: number[] = []
   let asked = 0
