@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
@@ -10,7 +11,7 @@ import { Hono } from 'hono'
 import { createHandler, toNodeHandler, type Access, type Handler } from './http.ts'
 import { open } from './runtime/open.ts'
 import { mountedStory } from './testing/mounted-story.ts'
-import { sqliteEngine } from './testing/sqlite-engine.ts'
+import { sqliteEngine, temporaryFolder } from './testing/sqlite-engine.ts'
 
 /** As a server of one's own would tell it from its sessions. */
 const access: Access = ({ headers }) => {
@@ -90,6 +91,25 @@ test('it answers as route handlers do, over an Unstuck that is open already and 
 test('closed by default: without a word on who may call it is not made', () => {
   assert.throws(() => createHandler({}), { code: 'E_USAGE', message: /access.*tokens/ })
   assert.throws(() => createHandler({ access, basePath: 'x' }), { code: 'E_USAGE' })
+})
+
+test('a config that could not be read is read again by the next call', async () => {
+  await using database = await sqliteEngine.fresh()
+  using folder = temporaryFolder()
+  const before = process.cwd()
+  process.chdir(folder.path)
+  try {
+    writeFileSync('unstuck.config.mjs', 'export { default } from "./part.mjs"')
+    const viewer: Access = () => ({ name: 'maria', role: 'viewer' })
+    const { fetch, close } = createHandler({ db: database.url, access: viewer, log: () => {} })
+    const ask = async () => (await fetch(new Request('http://localhost/api/session'))).status
+    assert.equal(await ask(), 500)
+    writeFileSync('part.mjs', 'export default {}')
+    assert.equal(await ask(), 200)
+    await close()
+  } finally {
+    process.chdir(before)
+  }
 })
 
 test('what access says is checked, and an error in it lets nobody in', async () => {

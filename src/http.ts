@@ -71,7 +71,7 @@ export function createHandler(options: HandlerOptions): Handler {
       path: basePath || '/',
     }),
     open: memory.open,
-    settings: once(() => loadSettings(process.cwd())),
+    settings: () => loadSettings(process.cwd()),
     dataFolder: memory.folder,
     basePath,
     log: say,
@@ -118,7 +118,7 @@ type Memory = {
   readonly folder: string
 }
 
-function memoryOf({ db, unstuck }: HandlerOptions): Memory {
+function memoryOf({ db, unstuck, readOnly = false }: HandlerOptions): Memory {
   if (unstuck) {
     const { store } = unstuck
     const address = store.engine === 'sqlite' ? `sqlite:${store.where}` : store.where
@@ -129,7 +129,7 @@ function memoryOf({ db, unstuck }: HandlerOptions): Memory {
   let store: Promise<Store> | undefined
   return {
     folder: dataFolder(address, process.cwd()),
-    open: () => (store = openStore(address)),
+    open: () => (store = openStore(address, { readOnly })),
     close: async () => (await store?.catch(() => null))?.close(),
   }
 }
@@ -138,11 +138,6 @@ function memoryOf({ db, unstuck }: HandlerOptions): Memory {
 function peerIn(env: unknown): Peer {
   const { address, incoming } = (env ?? {}) as Peer & { incoming?: IncomingMessage }
   return { address: address ?? incoming?.socket?.remoteAddress ?? null }
-}
-
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined
-  return () => (made ??= make())
 }
 
 function toStderr(line: string): void {

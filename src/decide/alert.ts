@@ -1,10 +1,5 @@
-import type { Alert } from '../model/alert.ts'
-import {
-  DEFAULT_REPEAT_MS,
-  type AlertKind,
-  type AlertRule,
-  type ChannelName,
-} from '../model/alert-rule.ts'
+import { OWNER_GONE_MS, type Alert } from '../model/alert.ts'
+import type { AlertKind, AlertRule, ChannelName } from '../model/alert-rule.ts'
 import { shortId, type RunId } from '../model/id.ts'
 import { inShort, inWords, type Millis } from '../model/time.ts'
 
@@ -46,81 +41,51 @@ export type Found = Finding & {
 }
 
 export type AlertDecision = {
-  /** It was not so before. `toldAt`: people heard of this cause not long ago, so they are not told once more. */
-  readonly raise: readonly (Found & { readonly toldAt: Millis | null })[]
-  /** It is open and people are to be told: again, or because whoever raised it never did. */
-  readonly tell: readonly Found[]
-  /** It is open and what is known of it has changed. */
+  /** It was not so before. */
+  readonly raise: readonly Found[]
+  /** It is open and is said to be so still, with what is known of it now. */
   readonly refresh: readonly Found[]
-  /** It is over. `to`: who is told so. */
-  readonly resolve: readonly { readonly alert: Alert; readonly to: readonly ChannelName[] }[]
+  /** It is over. */
+  readonly resolve: readonly Alert[]
 }
 
-/** Whoever raised it is about to tell people: so long it is left to them. */
-const UNTOLD_MS = 60_000
 /** What is known of an open alert changes with the minutes. It is written down no more often. */
 const REFRESH_MS = 60_000
+/** What is open by rules that nobody has any more, and that no rule here asks for, is open no longer. */
+const FORGET_MS = 600_000
 
 /**
- * What people are told, by the rules and by what they know already. One cause is one alert, however many rules ask for it,
- * and is told at most once in the time after which it is repeated, even if it comes and goes. `known`: open alerts and
- * those that were resolved of late. Reads only its arguments.
+ * What is open, by these rules. One cause is one alert, however many rules ask for it. Several configs may look at one
+ * database: each says of its own alerts when they are over, and of those of others when nobody has seen them for minutes.
+ * `open`: of everybody. Reads only its arguments.
  */
 export function decideAlerts(
-  facts: AlertFacts,
+  found: readonly Found[],
   rules: readonly AlertRule[],
-  known: readonly Alert[],
+  owner: string,
+  open: readonly Alert[],
   now: Millis,
 ): AlertDecision {
-  const found = findAll(facts, rules, now)
-  const open = new Map(known.filter(isOpen).map((alert) => [alert.cause, alert]))
-  const past = new Map(known.filter((alert) => !isOpen(alert)).map((one) => [one.cause, one]))
-  const stillSo = found.flatMap((one) => {
-    const alert = open.get(one.cause)
-    return alert ? [{ one, alert }] : []
-  })
+  const byCause = new Map(open.map((alert) => [alert.cause, alert]))
+  const isSo = new Set(found.map(({ cause }) => cause))
+  const unseenMs = ({ lastSeenAt }: Alert): number => now - lastSeenAt
+  const isOurs = (alert: Alert): boolean =>
+    alert.owner === owner || unseenMs(alert) >= OWNER_GONE_MS
+  const isAsked = (alert: Alert): boolean => rules.some((rule) => asksFor(rule, alert))
   return {
-    raise: found
-      .filter(({ cause }) => !open.has(cause))
-      .map((one) => ({ ...one, toldAt: toldOfLate(past.get(one.cause), one, now) })),
-    tell: stillSo.filter(({ one, alert }) => isDue(one, alert, now)).map(({ one }) => one),
-    refresh: stillSo
-      .filter(({ one, alert }) => alert.because !== one.because)
-      .filter(({ alert }) => now - alert.lastSeenAt >= REFRESH_MS)
-      .map(({ one }) => one),
-    resolve: [...open.values()]
-      .filter(({ cause }) => !found.some((one) => one.cause === cause))
-      .map((alert) => ({ alert, to: wasTold(alert) ? endsToldTo(alert, rules) : [] })),
+    raise: found.filter(({ cause }) => !byCause.has(cause)),
+    refresh: found.filter(({ cause }) => {
+      const alert = byCause.get(cause)
+      return alert !== undefined && isOurs(alert) && unseenMs(alert) >= REFRESH_MS
+    }),
+    resolve: open
+      .filter(({ cause }) => !isSo.has(cause))
+      .filter((alert) => isOurs(alert) && (isAsked(alert) || unseenMs(alert) >= FORGET_MS)),
   }
 }
 
-function isOpen({ resolvedAt }: Alert): boolean {
-  return resolvedAt === null
-}
-
-function isDue({ to, repeatMs }: Found, { since, lastSentAt }: Alert, now: Millis): boolean {
-  if (to.length === 0) return false
-  if (lastSentAt === null) return now - since >= UNTOLD_MS
-  return repeatMs !== null && now - lastSentAt >= repeatMs
-}
-
-function toldOfLate(past: Alert | undefined, { repeatMs }: Found, now: Millis): Millis | null {
-  const at = past?.lastSentAt ?? null
-  return at !== null && now - at < (repeatMs ?? DEFAULT_REPEAT_MS) ? at : null
-}
-
-/** In this time that it was so, not in an earlier one. */
-function wasTold({ since, lastSentAt }: Alert): boolean {
-  return lastSentAt !== null && lastSentAt >= since
-}
-
-function endsToldTo(alert: Alert, rules: readonly AlertRule[]): ChannelName[] {
-  const asking = rules.filter((rule) => rule.tellsEnd && asksFor(rule, alert))
-  return [...new Set(asking.flatMap(({ to }) => to))]
-}
-
 /** A run beyond its duration is also one that a rule for silent runs means. */
-function asksFor(rule: AlertRule, { cause, rule: kind, source }: Finding): boolean {
+export function asksFor(rule: AlertRule, { cause, rule: kind, source }: Finding): boolean {
   if (rule.when === 'orphans') return cause === orphansCause(rule)
   const isKind = rule.when === kind || (rule.when === 'silent' && kind === 'overrun')
   return isKind && isMeant(rule, source ?? '')
@@ -130,7 +95,8 @@ function isMeant({ sources }: AlertRule, source: string): boolean {
   return sources.length === 0 || sources.includes(source)
 }
 
-function findAll(facts: AlertFacts, rules: readonly AlertRule[], now: Millis): Found[] {
+/** All that is so and that a rule asks for. */
+export function findAlerts(facts: AlertFacts, rules: readonly AlertRule[], now: Millis): Found[] {
   const single = [
     ...facts.runs.map(({ what, ...run }) => finding(what, run.run, run)),
     ...facts.parked.map(parkedTargets),

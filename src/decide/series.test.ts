@@ -13,15 +13,17 @@ function run(n: number, bornAt: number): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-00000000000${n}`
 }
 
-const OLD = run(1, T0 - 3_600_000)
+const OLD = run(1, T0 - 86_400_000)
 
 /** At so many minutes after the start. */
 function sample(minutes: number, pages: number, id = OLD, items = pages * 10): Sample {
   return { at: T0 + minutes * MINUTE, run: id, source: 'shop', pages, items, done: 0 }
 }
 
-const pagesOf = (samples: Sample[], span = SPAN) =>
-  makeSeries(samples, [], span).map(({ pages }) => pages)
+const ENDED = { runs: new Set<string>(), now: T0 + 6 * MINUTE }
+
+const pagesOf = (samples: Sample[], live = ENDED) =>
+  makeSeries(samples, [], SPAN, live).map(({ pages }) => pages)
 
 for (const [what, samples, expected] of [
   ['nothing was sampled', [], [null, null, null, null, null, null]],
@@ -41,6 +43,13 @@ for (const [what, samples, expected] of [
     [sample(0, 1), sample(1, 3), sample(5, 900), sample(6, 904)],
     [2, null, null, null, null, 4],
   ],
+  [
+    'a run that has stood still for long is where it was until it is sampled again',
+    [...minutes(-30, 1).map((at) => sample(at, 3)), sample(5, 12), sample(6, 16)],
+    [0, 0, 0, 0, 9, 4],
+  ],
+  ['one sample an hour is enough then', [sample(-9, 3), sample(51, 3)], [0, 0, 0, 0, 0, 0]],
+  ['but not one in two', [sample(-9, 3), sample(111, 3)], nulls(6)],
   [
     'one sample that is missing leaves no gap',
     [sample(0, 1), sample(2, 5)],
@@ -71,6 +80,17 @@ for (const [what, samples, expected] of [
   test(what, () => assert.deepEqual(pagesOf([...samples]), expected))
 }
 
+test('a live run that stands still goes on doing so until now; one that has ended is over', () => {
+  const samples = [sample(-20, 7), sample(-19, 7, run(2, 0))]
+  const now = T0 + 5.4 * MINUTE
+  assert.deepEqual(pagesOf(samples, { runs: new Set([OLD]), now }), [0, 0, 0, 0, null, null])
+  assert.deepEqual(pagesOf(samples, { runs: new Set(), now }), nulls(6))
+  const long = { runs: new Set([OLD]), now }
+  assert.deepEqual(pagesOf([sample(-70, 7)], long), nulls(6), 'nobody has sampled for so long')
+  const moved = [sample(-9, 7), sample(-8, 9)]
+  assert.deepEqual(pagesOf(moved, long), nulls(6), 'nobody samples any more')
+})
+
 test('items go as pages do, and recoveries into their steps', () => {
   const recoveries = [
     { at: T0 + 60_000, count: 2 },
@@ -78,7 +98,7 @@ test('items go as pages do, and recoveries into their steps', () => {
     { at: T0 - 1, count: 5 },
     { at: T0 + 6 * MINUTE, count: 5 },
   ]
-  const points = makeSeries([sample(0, 0), sample(1, 2)], recoveries, SPAN)
+  const points = makeSeries([sample(0, 0), sample(1, 2)], recoveries, SPAN, ENDED)
   assert.deepEqual(points[0], { at: T0, pages: 2, items: 20, recoveries: 0 })
   assert.deepEqual(points[1], { at: T0 + MINUTE, pages: null, items: null, recoveries: 3 })
   assert.equal(
@@ -106,6 +126,10 @@ for (const [hours, stepMinutes, points] of [
     assert.equal(until % stepMs, 0)
     assert.ok(until > now && until - stepMs <= now)
   })
+}
+
+function minutes(from: number, to: number): number[] {
+  return Array.from({ length: to - from + 1 }, (_, n) => from + n)
 }
 
 function nulls(count: number): null[] {

@@ -5,6 +5,8 @@ import type { Millis } from './time.ts'
 export type Alert = {
   /** What it is about; the same cause is the same alert, however often it is seen. */
   readonly cause: string
+  /** The rules by which it is open, as a hash: who has them says when it is over. */
+  readonly owner: string
   readonly rule: string
   readonly source: string | null
   readonly run: RunId | null
@@ -14,8 +16,21 @@ export type Alert = {
   /** When it was first seen; set anew when a resolved cause comes back. */
   readonly since: Millis
   readonly lastSeenAt: Millis
-  /** When people were last told; null: not yet. */
+  /** When anybody was last told, perhaps before `since`; null: nobody ever was. */
   readonly lastSentAt: Millis | null
+  /** By destination. */
+  readonly told: Readonly<Record<string, Told>>
   /** Null: it is open. */
   readonly resolvedAt: Millis | null
 }
+
+/** What those at one destination heard of an alert, and when last. What is older than the alert they heard of an earlier one. */
+export type Told = {
+  /** That it is so. */
+  readonly sentAt: Millis | null
+  /** That it is over. */
+  readonly endedAt: Millis | null
+}
+
+/** An owner that has not seen its alert for this long has ended: who finds the same takes it over. */
+export const OWNER_GONE_MS = 120_000

@@ -46,6 +46,17 @@ export function readStats(value: unknown): WorkerStats | null {
   return isLatency(checkpoint) && isLatency(claim) ? { checkpoint, claim } : null
 }
 
+/** Of all workers together. Those of another kind do not count. */
+export function sumStats(all: readonly unknown[]): WorkerStats {
+  const sum = noStats()
+  for (const stats of all.map(readStats)) {
+    if (!stats) continue
+    add(sum.checkpoint, stats.checkpoint)
+    add(sum.claim, stats.claim)
+  }
+  return sum
+}
+
 function isLatency(value: unknown): value is Latency {
   const { counts, seconds } = (value ?? {}) as Partial<Record<keyof Latency, unknown>>
   return (

@@ -14,9 +14,9 @@ export type Figures = {
   readonly alertsOpen: number
   readonly checkpoint: Latency
   readonly claim: Latency
-  /** By reason. */
-  readonly orphaned: Readonly<Record<string, number>>
-  readonly orphanedFor: Latency
+  /** By reason; null until the trail is read. */
+  readonly orphaned: Readonly<Record<string, number>> | null
+  readonly orphanedFor: Latency | null
   readonly recoveredWithin: Latency
 }
 
@@ -104,13 +104,13 @@ export const METRICS: readonly Metric[] = [
     help: 'Runs that were recovered from a worker that was lost, or from standing still.',
     type: 'counter',
     labels: ['reason'],
-    values: ({ orphaned }) => each('reason', orphaned),
+    values: ({ orphaned }) => (orphaned ? each('reason', orphaned) : []),
   },
   {
     name: 'unstuck_orphaned_runs_duration_seconds',
     help: 'From the last sign of life of a run that was lost until it was recovered.',
     type: 'histogram',
-    values: ({ orphanedFor }) => buckets(orphanedFor, RECOVERY_BOUNDS),
+    values: ({ orphanedFor }) => (orphanedFor ? buckets(orphanedFor, RECOVERY_BOUNDS) : []),
   },
   {
     name: 'unstuck_recovery_seconds',

@@ -4,24 +4,28 @@ import { newId, type WorkerId } from '../model/id.ts'
 import { DEFAULT_POLICY } from '../model/policy.ts'
 import { VERSION } from '../version.ts'
 import { threadSeat } from './caretaker-seat.ts'
-import { REAL_CLOCK } from './clock.ts'
+import { REAL_CLOCK, type Clock } from './clock.ts'
 import { caretaking } from './monitor.ts'
 import { SignsOfLife } from './signs-of-life.ts'
 
 const AGAIN_MS = 2_000
+const AGAIN_MAX_MS = 30_000
 
 /** Looks after the dead for as long as a process lives that works on nothing itself, as a server does. */
 export class Attendant {
   readonly #db: string
   readonly #emit: Emit
+  readonly #clock: Clock
   readonly #stopping = new AbortController()
   #running: Promise<void> | null = null
   #worker: WorkerId | null = null
   #trouble = ''
+  #againMs = AGAIN_MS
 
-  constructor(db: string, emit: Emit) {
+  constructor(db: string, emit: Emit, clock: Clock = REAL_CLOCK) {
     this.#db = db
     this.#emit = emit
+    this.#clock = clock
   }
 
   /** As which the store knows it; null while it does not. */
@@ -29,7 +33,7 @@ export class Attendant {
     return this.#worker
   }
 
-  /** Returns at once. While the database is away it is tried again and again. */
+  /** Returns at once. While the database is away it is tried again and again, ever more seldom. */
   start(): void {
     this.#running ??= this.#attend()
   }
@@ -43,7 +47,8 @@ export class Attendant {
     const { signal } = this.#stopping
     while (!signal.aborted) {
       await this.#live().catch((error: unknown) => this.#complain(messageOf(error)))
-      await REAL_CLOCK.sleep(AGAIN_MS, signal)
+      await this.#clock.sleep(this.#againMs, signal)
+      this.#againMs = Math.min(2 * this.#againMs, AGAIN_MAX_MS)
     }
   }
 
@@ -62,12 +67,16 @@ export class Attendant {
     life.started().then(() => {
       this.#worker = worker
       this.#trouble = ''
+      this.#againMs = AGAIN_MS
     }, ended.reject)
-    this.#stopping.signal.addEventListener('abort', () => ended.resolve(), { once: true })
+    const { signal } = this.#stopping
+    const end = (): void => ended.resolve()
+    signal.addEventListener('abort', end)
     try {
       await ended.promise
     } finally {
       this.#worker = null
+      signal.removeEventListener('abort', end)
       await life.stop()
     }
   }

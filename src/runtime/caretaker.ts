@@ -46,6 +46,9 @@ export type CaretakerHost = {
 const TURN_MS = 2 * SWEEP_MS
 const SETTLE_EVERY_MS = 1_000
 const JOURNAL_BEAT_EVERY_MS = 10_000
+/** Of many that stop together, one need look every so often. */
+const LAST_SAMPLE_WITHIN_MS = 10_000
+const LAST_SAMPLE_MS = 1_000
 
 /**
  * Keeps a worker's signs of life and looks after the dead: it holds the presence, beats, and sweeps when it is its
@@ -119,12 +122,25 @@ export class Caretaker {
     await this.#sendLastStats().catch(() => {})
     // Whoever comes next need not wait for proof. If the store is away, the freed lock is the proof.
     await this.#store.retire(this.#options.worker).catch((error: unknown) => this.#trouble(error))
-    await this.#store
-      .settle()
-      // The last stretch of what ended with this process; nobody may be left to see it a minute from now.
-      .then(() => this.#store.takeSample())
-      .catch((error: unknown) => this.#trouble(error))
+    const isSettled = await this.#store.settle().then(
+      () => true,
+      (error: unknown) => {
+        this.#trouble(error)
+        return false
+      },
+    )
     await this.#presence?.release()
+    if (isSettled) await this.#takeLastSample()
+  }
+
+  /** The last stretch of what ended with this process; nobody may be left to see it a minute from now. Nobody waits for it. */
+  async #takeLastSample(): Promise<void> {
+    const taken = new AbortController()
+    await Promise.race([
+      this.#store.takeSample({ unlessWithinMs: LAST_SAMPLE_WITHIN_MS }).catch(() => {}),
+      this.#clock.sleep(LAST_SAMPLE_MS, taken.signal),
+    ])
+    taken.abort()
   }
 
   async #every(

@@ -2,10 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../model/id.ts'
 import { readStats, type Latency } from '../model/latency.ts'
+import { DEFAULT_POLICY } from '../model/policy.ts'
+import type { Store } from '../store/store.ts'
 import { claimOne, hire, save, someItems, startCrawl } from '../testing/cast.ts'
 import { postgresEngine } from '../testing/postgres-engine.ts'
 import { sqliteEngine } from '../testing/sqlite-engine.ts'
+import { Caretaker } from './caretaker.ts'
 import { REAL_CLOCK } from './clock.ts'
+import { caretaking } from './monitor.ts'
 import { open } from './open.ts'
 import { Sampler } from './sampler.ts'
 import { Stopwatch } from './stopwatch.ts'
@@ -59,6 +63,48 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     assert.equal(samples.at(-1)!.pages, 1)
   })
 }
+
+test('a last look that does not come back holds up nobody: not those who wait for the presence, nor the stop', async () => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  const worker = await hire(store)
+  let isLetGo = false
+  let wasLetGo = false
+  const slow: Store = {
+    ...store,
+    holdPresence: async (id) => {
+      const held = await store.holdPresence(id)
+      return { ...held, release: () => held.release().finally(() => (isLetGo = true)) }
+    },
+    takeSample: () => {
+      wasLetGo = isLetGo
+      return new Promise(() => {})
+    },
+  }
+  const policy = { ...caretaking(DEFAULT_POLICY), graceMs: 60_000 }
+  const host = {
+    claims: () => ({ held: [], asked: [] }),
+    loopLagMs: () => 0,
+    takeStats: () => undefined,
+    emit: () => {},
+    onBeat: () => {},
+    onRecovered: () => {},
+    onFatal: assert.fail,
+  }
+  const options = { worker: newId(), source: '', version: '1', ...policy }
+  const caretaker = new Caretaker(slow, options, host, REAL_CLOCK)
+  await caretaker.start()
+  const from = performance.now()
+
+  await caretaker.stop()
+
+  assert.ok(wasLetGo)
+  assert.ok(performance.now() - from < 3_000)
+  assert.deepEqual(
+    (await store.workers()).map((one) => one.worker.id),
+    [worker],
+  )
+})
 
 test('a call that failed is not counted', async () => {
   await using database = await sqliteEngine.fresh()

@@ -7,6 +7,8 @@ const TURN_MS = 1.5 * MINUTE_MS
 /** A chart shows a week; the day beyond is for those who look at its first hour. */
 const KEEP_MS = 8 * 24 * 60 * MINUTE_MS
 const PRUNE_EVERY = 60
+/** Who has been taken for dead may come back within the hour, with all that it has measured. */
+const FOLD_AFTER_MS = 60 * MINUTE_MS
 
 /**
  * Has the store write down once a minute how far each run is, on the minute, for whoever wants to see a pace. Of all
@@ -38,6 +40,8 @@ export class Sampler {
     if (!(await this.#store.takeTurn(this.#worker, TURN_MS, 'sample'))) return
     await this.#store.takeSample()
     if (this.#taken++ % PRUNE_EVERY !== 0) return
-    await this.#store.pruneSamples((await this.#store.now()) - KEEP_MS)
+    const now = await this.#store.now()
+    await this.#store.pruneSamples(now - KEEP_MS)
+    await this.#store.foldWorkerStats(now - FOLD_AFTER_MS)
   }
 }

@@ -149,7 +149,7 @@ export function keepPolicy(policy: Policy): string {
   return JSON.stringify(Object.fromEntries(own))
 }
 
-function readPolicy(kept: Partial<Policy>): Policy {
+export function readPolicy(kept: Partial<Policy>): Policy {
   return Object.keys(kept).length === 0 ? DEFAULT_POLICY : { ...DEFAULT_POLICY, ...kept }
 }
 

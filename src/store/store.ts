@@ -127,6 +127,8 @@ export interface Store extends Watching {
 
   /** By key, from after the given one. */
   items(source: string, after: string | null, limit: number): Promise<SavedItem[]>
+  /** How many items each run was the last to save. Reads all of the source: for people, not for loops. */
+  itemsByRun(source: string): Promise<{ run: RunId; items: number }[]>
 
   // — Workers —
 
@@ -307,7 +309,7 @@ export type BeatAnswer = {
 }
 
 /** What one process at a time does for all. */
-export type Turn = 'sweep' | 'monitor' | 'alerts' | 'sample'
+export type Turn = 'sweep' | 'monitor' | 'sample' | `alerts ${string}`
 
 export type Witnessed = { readonly worker: Worker; readonly evidence: Evidence }
 

@@ -1,9 +1,12 @@
 import type { Alert } from '../model/alert.ts'
+import { sumStats } from '../model/latency.ts'
 import type { Operation } from '../model/operation.ts'
+import type { Policy } from '../model/policy.ts'
 import { RUN_STATUSES, type RunStatus } from '../model/run.ts'
 import type { Sample } from '../model/sample.ts'
 import { ACTIONS, RUN_AFTER, TARGET_AFTER } from '../model/verdict.ts'
-import type { SampleFilter, Trouble } from './watching.ts'
+import { readPolicy } from './rows.ts'
+import type { Holding, SampleFilter } from './watching.ts'
 
 /** Row → model for those who look on, as in `rows.ts`. */
 
@@ -19,30 +22,6 @@ export function toRunTotals(
 /** How many of the runs that failed last are worth a look at once. */
 export const LAST_FAILED_MAX = 500
 
-/** Groups of `troubles` answered. */
-export const TROUBLES_MAX = 5_000
-
-export type TroubleRow = Omit<Trouble, 'run' | 'firstAt' | 'lastAt' | 'sample'> & {
-  run_id: string
-  first_at: number
-  last_at: number
-  sample_id: string
-  sample_key: string
-}
-
-export function toTrouble(row: TroubleRow): Trouble {
-  return {
-    source: row.source,
-    run: row.run_id,
-    status: row.status,
-    error: row.error,
-    count: row.count,
-    firstAt: row.first_at,
-    lastAt: row.last_at,
-    sample: { id: row.sample_id, key: row.sample_key },
-  }
-}
-
 export type SampleRow = Omit<Sample, 'run'> & { run_id: string }
 
 export function toSample({ at, run_id, source, pages, items, done }: SampleRow): Sample {
@@ -53,8 +32,18 @@ const MINUTE_MS = 60_000
 /** How long before this minute a run may have ended to be sampled once more. */
 export const LAST_STRETCH_MS = 10 * MINUTE_MS
 
+/**
+ * After so long without a move a run counts as still. A long look asks for minutes at most this far apart, or on the hour:
+ * whichever it asks for, a run that is not there has not moved since the one before.
+ */
+export const STILL_MS = 30 * MINUTE_MS
+
 export function minuteOf(at: number): number {
   return Math.floor(at / MINUTE_MS) * MINUTE_MS
+}
+
+export function hourOf(at: number): number {
+  return Math.floor(at / (60 * MINUTE_MS)) * 60 * MINUTE_MS
 }
 
 /** Where the minutes begin that a long look asks for; null when it asks for all. */
@@ -71,17 +60,21 @@ export const RECOVERIES = ACTIONS.filter((action) => action in TARGET_AFTER || a
 
 export type AlertRow = Pick<
   Alert,
-  'cause' | 'rule' | 'source' | 'because' | 'command' | 'since'
+  'cause' | 'owner' | 'rule' | 'source' | 'because' | 'command' | 'since'
 > & {
   run_id: string | null
   last_seen_at: number
-  last_sent_at: number | null
   resolved_at: number | null
+  /** SQLite has it as text. */
+  told: Alert['told'] | string
 }
 
 export function toAlert(row: AlertRow): Alert {
+  const told = typeof row.told === 'string' ? (JSON.parse(row.told) as Alert['told']) : row.told
+  const times = Object.values(told).flatMap(({ sentAt }) => sentAt ?? [])
   return {
     cause: row.cause,
+    owner: row.owner,
     rule: row.rule,
     source: row.source,
     run: row.run_id,
@@ -89,7 +82,8 @@ export function toAlert(row: AlertRow): Alert {
     command: row.command,
     since: row.since,
     lastSeenAt: row.last_seen_at,
-    lastSentAt: row.last_sent_at,
+    lastSentAt: times.length === 0 ? null : Math.max(...times),
+    told,
     resolvedAt: row.resolved_at,
   }
 }
@@ -101,4 +95,37 @@ export function toOperations(
 ): { items: Operation[]; next: number | null } {
   const items = rows.slice(0, limit)
   return { items, next: rows.length > limit ? items.at(-1)!.id : null }
+}
+
+export type HoldingRow = {
+  worker_id: string
+  grp: string
+  policy: Partial<Policy> | null
+  targets: number
+  last_activity_at: number
+}
+
+export function toHolding(row: HoldingRow): Holding {
+  return {
+    worker: row.worker_id,
+    group: row.grp === '' ? null : row.grp,
+    policy: readPolicy(row.policy ?? {}),
+    targets: row.targets,
+    lastActivityAt: row.last_activity_at,
+  }
+}
+
+/** Workers whose stats are added up at once: a short transaction each. */
+export const FOLDED_AT_ONCE = 1_000
+
+/** One of them keeps the sum of all. */
+export function foldStats(rows: readonly { id: string; stats: unknown }[]): {
+  keeper: string
+  sum: string
+  others: string[]
+} | null {
+  const [keeper, ...others] = rows
+  if (!keeper || others.length === 0) return null
+  const sum = JSON.stringify(sumStats(rows.map(({ stats }) => stats)))
+  return { keeper: keeper.id, sum, others: others.map(({ id }) => id) }
 }

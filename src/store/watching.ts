@@ -1,9 +1,10 @@
 import type { Alert } from '../model/alert.ts'
-import type { RunId, TargetId } from '../model/id.ts'
+import type { RunId, TargetId, WorkerId } from '../model/id.ts'
 import type { Operation } from '../model/operation.ts'
+import type { Policy } from '../model/policy.ts'
 import type { Counts, Run, RunStatus } from '../model/run.ts'
 import type { Sample } from '../model/sample.ts'
-import type { Target, TroubledStatus } from '../model/target.ts'
+import type { TroubledStatus } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Listing } from './listing.ts'
 
@@ -21,21 +22,19 @@ export interface Watching {
   /** Runs that failed and that no newer run of their source has followed, newest first: 500 at most. */
   lastFailed(): Promise<Run[]>
 
-  /**
-   * Failed, stuck and parked targets, those of one run with the same status and error counted together: the 5,000 largest
-   * groups, largest first. Reads all such targets: for people, not for loops.
-   */
-  troubles(filter: { source?: string | undefined }): Promise<Trouble[]>
-  /** The same targets one by one, by id. */
-  troubledTargets(filter: TroubleFilter): Promise<Listing<Target>>
+  /** Failed, stuck and parked targets, by id: as much of each as tells what kind of trouble it has. */
+  deadLetters(filter: DeadLetterFilter): Promise<Listing<DeadLetter>>
 
   // — Over time —
 
   /**
    * Writes down how far each live run is, and each that has ended since it was last looked at. Of a minute the last look
-   * counts: however many ask, a run has one entry in it.
+   * counts: however many ask, a run has one entry in it; and while one looks, others need not. A run that has stood still
+   * for half an hour is written down once an hour, in the first look of the hour: what is not there is as it was. Only
+   * the oldest live run has an entry of every look, so that it is seen that somebody looked. `unlessWithinMs`: is left
+   * to other workers when there are some and somebody has looked within this time.
    */
-  takeSample(): Promise<void>
+  takeSample(options?: { unlessWithinMs?: number }): Promise<void>
   /** By time. */
   samples(filter: SampleFilter): Promise<Sample[]>
   /** Forgets what was sampled before this time; answers how many entries. */
@@ -50,14 +49,18 @@ export interface Watching {
   /** Resolved ones, the last resolved first. */
   recentAlerts(limit: number): Promise<Alert[]>
   /**
-   * It is open afterwards. True when it was not before: it begins now, and nobody was told yet. One that is open stays as
-   * it is but for `because`.
+   * It is open afterwards. True when it was not before: it begins now. One that is open stays as it is but for `because`,
+   * and its owner if that has not seen it for minutes.
    */
   raiseAlert(alert: NewAlert): Promise<boolean>
-  /** People were told of it. */
-  markSent(cause: string, at: Millis): Promise<void>
-  /** True when it was open. */
-  resolveAlert(cause: string): Promise<boolean>
+  /** Whoever is there was told now; `event`: that it is so, or that it is over. */
+  markTold(told: {
+    causes: readonly string[]
+    destination: string
+    event: 'sent' | 'ended'
+  }): Promise<void>
+  /** True when it was open, of the same owner and not seen again since it was read. */
+  resolveAlert(alert: Pick<Alert, 'cause' | 'owner' | 'lastSeenAt'>): Promise<boolean>
 
   // — What people did over HTTP —
 
@@ -71,27 +74,43 @@ export interface Watching {
 
   // — What workers measure —
 
-  /** The `stats` of all workers there ever were that sent some, as each last sent them. */
+  /**
+   * The `stats` of all workers there ever were that sent some, as each last sent them; those of workers that ended long
+   * ago are added up in one.
+   */
   workerStats(): Promise<unknown[]>
+  /** Adds up the stats of workers that ended before this time. What is of another kind is forgotten. */
+  foldWorkerStats(endedBefore: Millis): Promise<void>
+
+  /** What the workers that have not ended hold now, put together by worker, run and group. */
+  holdings(): Promise<Holding[]>
 }
 
-export type Trouble = {
-  readonly source: string
+export type Holding = {
+  readonly worker: WorkerId
+  readonly group: string | null
+  /** Of the run. */
+  readonly policy: Policy
+  readonly targets: number
+  /** Of the target that has been still for longest. */
+  readonly lastActivityAt: Millis
+}
+
+export type DeadLetter = {
+  readonly id: TargetId
+  readonly key: string
   readonly run: RunId
+  readonly source: string
   readonly status: TroubledStatus
   /** Empty: none is known. */
   readonly error: string
-  readonly count: number
-  readonly firstAt: Millis
-  readonly lastAt: Millis
-  readonly sample: { readonly id: TargetId; readonly key: string }
+  /** When it was given up. */
+  readonly at: Millis
 }
 
-export type TroubleFilter = {
+export type DeadLetterFilter = {
   readonly source?: string | undefined
   readonly statuses?: readonly TroubledStatus[] | undefined
-  /** Whole errors, as `troubles` has them. */
-  readonly errors?: readonly string[] | undefined
   readonly after?: string | undefined
   readonly limit: number
 }
@@ -112,5 +131,8 @@ export type RecoveryFilter = {
   readonly source?: string | undefined
 }
 
-export type NewAlert = Pick<Alert, 'cause' | 'rule' | 'source' | 'run' | 'because' | 'command'>
+export type NewAlert = Pick<
+  Alert,
+  'cause' | 'owner' | 'rule' | 'source' | 'run' | 'because' | 'command'
+>
 export type NewOperation = Omit<Operation, 'id' | 'at'>

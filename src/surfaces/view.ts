@@ -9,7 +9,7 @@ import { iso, type Millis } from '../model/time.ts'
 import type { Verdict } from '../model/verdict.ts'
 import type { Sign } from '../model/worker.ts'
 import type { JudgedRun, Owner } from '../runtime/judgement.ts'
-import type { AuditEntry, Held, Witnessed } from '../store/store.ts'
+import type { AuditEntry, Holding, Witnessed } from '../store/store.ts'
 
 /**
  * What scripts see, from the command line and over HTTP alike: docs/json-output.md. Fields may be added here;
@@ -106,13 +106,13 @@ export type WorkerView = {
   targets: number
 }
 
-/** `held`: what it works on now; a worker that beats but gets nowhere is told by its targets. */
+/** `holdings`: its own, what it works on now; a worker that beats but gets nowhere is told by its targets. */
 export function workerView(
   { worker, evidence }: Witnessed,
-  held: readonly Held[],
+  holdings: readonly Holding[],
   now: Millis,
 ): WorkerView {
-  const { sign, because } = readingOf(readSign(evidence, STEADY), held, now)
+  const { sign, because } = readingOf(readSign(evidence, STEADY), holdings, now)
   return {
     id: worker.id,
     source: worker.source,
@@ -122,16 +122,16 @@ export function workerView(
     lastBeatAt: iso(worker.lastBeatAt),
     sign,
     because,
-    targets: held.length,
+    targets: holdings.reduce((sum, { targets }) => sum + targets, 0),
   }
 }
 
 /** With what its targets say: the one that has stood still for longest, beyond what it may. */
-function readingOf(reading: Reading, held: readonly Held[], now: Millis): Reading {
-  const stalled = held
-    .map(({ target, run }) => {
-      const { maxSilenceMs } = policyOfGroup(run.policy, target.group)
-      return { still: now - target.lastActivityAt, maxSilenceMs }
+function readingOf(reading: Reading, holdings: readonly Holding[], now: Millis): Reading {
+  const stalled = holdings
+    .map(({ policy, group, lastActivityAt }) => {
+      const { maxSilenceMs } = policyOfGroup(policy, group)
+      return { still: now - lastActivityAt, maxSilenceMs }
     })
     .filter(({ still, maxSilenceMs }) => still > maxSilenceMs)
     .toSorted((a, b) => b.still - a.still)[0]

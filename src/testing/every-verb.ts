@@ -43,11 +43,13 @@ export async function everyVerb(store: Store): Promise<void> {
   await store.takeTurn(worker, 1_000)
   await store.heldBy(worker, null, 10)
   await store.workers()
+  await store.holdings()
   await store.worker(worker)
   await store.run(run)
   await store.liveRun(SOURCE)
   await store.target(a!.target)
   await store.items(SOURCE, null, 10)
+  await store.itemsByRun(SOURCE)
   await store.runsEnding(run.slice(-8))
   await store.countsByGroup(run)
   await store.countsByPage(run)
@@ -68,8 +70,7 @@ export async function everyVerb(store: Store): Promise<void> {
 
 async function everyLook(store: Store, run: string): Promise<void> {
   await store.lastFailed()
-  await store.troubles({})
-  await store.troubledTargets({ source: SOURCE, errors: ['x'], limit: 5 })
+  await store.deadLetters({ source: SOURCE, limit: 5 })
   await store.takeSample()
   for (const whose of [{}, { run }, { source: SOURCE }]) {
     for (const everyMinutes of [1, 60]) {
@@ -78,11 +79,13 @@ async function everyLook(store: Store, run: string): Promise<void> {
   }
   await store.pruneSamples(1)
   await store.recoveriesPerStep({ since: 1, stepMs: 1 })
-  const alert = { cause: 'c', rule: 'r', source: null, run: null, because: 'b', command: 'c' }
-  await store.raiseAlert(alert)
+  const alert = { cause: 'c', owner: 'o', rule: 'r', source: null, run: null, because: 'b' }
+  await store.raiseAlert({ ...alert, command: 'c' })
   await store.openAlerts()
-  await store.markSent('c', 1)
-  await store.resolveAlert('c')
+  for (const event of ['sent', 'ended'] as const) {
+    await store.markTold({ causes: ['c'], destination: 'd', event })
+  }
+  await store.resolveAlert({ ...alert, lastSeenAt: 1 })
   await store.recentAlerts(5)
   const asked = { actor: 'a', address: null, call: 'POST /', selection: {}, plan: null }
   await store.recordOperation({ ...asked, status: 200, result: 'r' })
@@ -137,6 +140,7 @@ async function everyDeed(store: Store, run: string): Promise<void> {
   const again = { run, action: 'resume', statuses: ['parked'], reopen: true, ...deed } as const
   await store.replan({ ...again, dryRun: true })
   await store.replan({ ...again, dryRun: false })
+  await store.replan({ ...again, targets: [newId()], dryRun: false })
   await store.moveRun(move)
   const back = { run, from: 'cancelled', to: 'interrupted', targets: [], undoes: 'cancel' } as const
   await store.revert({ ...back, cancel: null, ...deed })
@@ -154,6 +158,7 @@ export async function everyWholeLook(store: Store): Promise<void> {
   await store.runTotals()
   await store.targetTotals()
   await store.workerStats()
+  await store.foldWorkerStats(1)
   await store.guards()
   await store.targetsEnding('00000000')
   await store.inspect()

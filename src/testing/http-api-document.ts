@@ -64,7 +64,7 @@ export function describeApi(): Json {
       summary: 'Everything that the command line can look at and do, in the same shapes.',
       description:
         'Fields may be added to answers; none is renamed or taken away. Errors are `{ "error": { "code", "message" } }`. ' +
-        'Ids may be given in full or by their last 8 digits. Lists go on with `after`, which takes the `next` of the page before.',
+        'Ids of runs may be given in full or by their last 8 digits, those of targets in full. Lists go on with `after`, which takes the `next` of the page before.',
     },
     servers: [{ url: 'http://127.0.0.1:4600', description: 'unstuck serve' }],
     security: [{ token: [] }, { session: [] }],

@@ -77,6 +77,9 @@ export async function playHistory(scene: Scene, sources: Sources): Promise<PastR
   return { succeeded, cleaned, dead, reverted, failed, stuckTarget }
 }
 
+/** The rules by which people were told. */
+const OWNER = 'showcase'
+
 /** What people were told, and what they did over HTTP. */
 export async function tellPeople(scene: Scene, sources: Sources, runs: ToldOf): Promise<void> {
   const { store } = scene
@@ -88,6 +91,7 @@ export async function tellPeople(scene: Scene, sources: Sources, runs: ToldOf): 
     const about = run === null ? `logs "${source}"` : `show ${shortId(run)}`
     await store.raiseAlert({
       cause: `${rule} ${run ?? source}`,
+      owner: OWNER,
       rule,
       source,
       run,
@@ -136,12 +140,13 @@ async function loseAndRecover(scene: Scene, source: string): Promise<void> {
   const cause = `orphans of ${source}`
   const because = scene.say(`${source} lost 4 workers within 1h`)
   const command = 'unstuck history --since 1h'
-  await store.raiseAlert({ cause, rule: 'orphans', source, run: null, because, command })
-  await store.markSent(cause, await store.now())
+  const alert = { cause, owner: OWNER, rule: 'orphans', source, run: null, because, command }
+  await store.raiseAlert(alert)
+  await store.markTold({ causes: [cause], destination: 'slack', event: 'sent' })
   const hand = await scene.hire(source, 'killed', 'scraper-02')
   await scene.workOff(hand)
   await scene.later(10 * MINUTE_MS)
-  await store.resolveAlert(cause)
+  await store.resolveAlert({ ...alert, lastSeenAt: await store.now() })
 }
 
 async function cancelByMistake(scene: Scene, source: string): Promise<RunId> {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { safe } from '../../src/surfaces/dashboard/model/safe.ts'
+import { allTargets } from '../../src/testing/cast.ts'
 import { noChromium } from '../../src/testing/chromium.ts'
 import { HOSTILE_TEXTS, PWNED } from '../../src/testing/hostile-text.ts'
 import { Browsing, type Tab } from './browser.ts'
@@ -13,9 +14,9 @@ const FOREIGN = [
   'meta[http-equiv], img, [onload], [onerror], [onfocus], [ontoggle], [onmouseover]',
   '[style*="fixed"]',
 ].join(', ')
+const SCRIPT = /^\s*javascript:/i
 /** Characters that a reader does not see, or that turn the text around them. */
-const UNSEEN =
-  /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]/u
+const UNSEEN = /\p{Cc}|[\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]/u
 
 describe('text that strangers wrote stays text', { skip: noChromium }, () => {
   let browsing: Browsing
@@ -38,6 +39,7 @@ describe('text that strangers wrote stays text', { skip: noChromium }, () => {
       'another run': `/runs/${asked}`,
       'another target': `/targets/${asked}`,
       'an open letter': `/dead-letters?open=${await fingerprint(site)}`,
+      'a script to come': `/targets/${await scriptToCome(site)}`,
     }
     for (const [name, path] of Object.entries(pages)) {
       await tab.go(path)
@@ -112,7 +114,16 @@ async function assertHarmless({ page, troubles }: Tab, name: string): Promise<vo
     if (!isOurs) assert.equal(rel, 'noopener noreferrer', `${name}: ${href}`)
   }
   const seen = await page.locator('body').evaluate((body: any) => body.innerText as string)
-  assert.doesNotMatch(seen, UNSEEN, name)
+  assert.doesNotMatch(seen.replaceAll(/[\n\t]/g, ''), UNSEEN, name)
+}
+
+/** A target whose next page is a script, if one were to follow it. */
+async function scriptToCome({ stage, showcase }: ShownSite): Promise<string> {
+  const runs = [showcase.runs.healthy, showcase.runs.orphaned, showcase.runs.stalled]
+  const all = await Promise.all(runs.map((run) => allTargets(stage.store, run)))
+  const found = all.flat().find(({ next }) => next !== null && SCRIPT.test(next))
+  assert.ok(found, 'no target has such a page')
+  return found.id
 }
 
 async function fingerprint({ stage }: ShownSite): Promise<string> {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { test } from 'node:test'
+import type { Store } from '../../src/store/store.ts'
 import { removeToken, tokensPath } from '../../src/surfaces/http/tokens.ts'
 import { ALL_ROUTES } from '../../src/surfaces/http/table.ts'
 import { claimOne, hire, startCrawl } from '../../src/testing/cast.ts'
@@ -73,8 +74,8 @@ test('S4 no call is answered under a name that is not the server’s, with a ses
   const hosts = ['evil.example', '127.0.0.1.evil.example', '[::ffff:127.0.0.1]', '2130706433', '']
   for (const [n, route] of ALL_ROUTES.entries()) {
     const host = hosts[n % hosts.length]!
-    for (const known of [{ cookie }, { authorization }]) {
-      const headers = { host, ...known, ...JSON_TYPE, 'sec-fetch-site': 'same-origin' }
+    for (const [name, value] of Object.entries({ cookie, authorization })) {
+      const headers = { host, [name]: value, ...JSON_TYPE, 'sec-fetch-site': 'same-origin' }
       const got = await send(stage, [route.method, pathOf(route)], headers, '{}')
       assert.equal(got, 421, `${nameOf(route)} as ${host}`)
     }
@@ -151,7 +152,8 @@ test('S24 every call for a change leaves one row that says who, from where, what
     seen.push(status)
     const { items } = await store.operations({ limit: 500 })
     assert.equal(items.length, before + 1, nameOf(route))
-    const [row] = items.toSorted((a, b) => Number(b.id) - Number(a.id))
+    // The newest comes first.
+    const [row] = items
     assert.deepEqual(
       [row!.actor, row!.address, row!.call, row!.status],
       ['the-admin (admin) via http from 127.0.0.1', '127.0.0.1', `${route.method} ${path}`, status],
@@ -192,7 +194,7 @@ test('S33 whatever fails inside any call, the caller gets an id and nothing else
   const inside = "/home/me/app.ts: SELECT * FROM run WHERE x = 'postgres://me:canary@db/x'"
   await using real = await httpStage()
   const broken = new Proxy(real.store, {
-    get(store, name: keyof typeof store) {
+    get(store, name: keyof Store) {
       const verb = store[name]
       if (typeof verb !== 'function' || name === 'recordOperation') return verb
       return () => Promise.reject(new Error(inside))

@@ -100,6 +100,7 @@ test('a webhook gets the documented message, signed, with a key that is the same
     key: 'k1',
     headline: 'dead run 4f2a91bc of shop',
     alert: { ...MESSAGE.alert, since: '2026-01-02T03:04:05.000Z' },
+    causes: [MESSAGE.alert.cause],
     link: MESSAGE.link,
   })
   assert.equal(signed!.headers['idempotency-key'], 'k1')
@@ -110,6 +111,18 @@ test('a webhook gets the documented message, signed, with a key that is the same
   assert.equal(v1, expected)
   assert.equal(unsigned!.headers['unstuck-signature'], undefined)
   assert.doesNotMatch(signed!.text + JSON.stringify(signed!.headers), /canary/)
+})
+
+test('where a channel leads is known by a fingerprint, in which no password is', () => {
+  const mail = (smtp: string, to = 'a@b.example') =>
+    emailChannel({ smtp, from: 'c@d.example', to: [to] }).destination
+  assert.match(mail('smtps://me:one@mail.example'), /^email [0-9a-f]{12}$/)
+  assert.equal(mail('smtps://me:one@mail.example'), mail('smtps://me:two@mail.example'))
+  assert.notEqual(mail('smtps://mail.example'), mail('smtps://mail.example', 'x@b.example'))
+  const hook = (path: string) =>
+    webhookChannel({ url: `https://x.example/${path}`, secret: null, ...LOCAL })
+  assert.equal(hook('a?key=one').destination, hook('a?key=two').destination)
+  assert.notEqual(hook('a').destination, hook('b').destination)
 })
 
 describe('mail', { concurrency: true }, () => {

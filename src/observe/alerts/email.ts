@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { NotTaken, TRY_MS, type Channel } from './channel.ts'
+import { destinationOf, NotTaken, TRY_MS, type Channel } from './channel.ts'
 import { wordingOf, type AlertMessage } from './message.ts'
 
 export type Mailbox = {
@@ -11,7 +11,11 @@ export type Mailbox = {
 
 /** By SMTP. The mail server is the operator's own, so it may be on a private network. */
 export function emailChannel(mailbox: Mailbox): Channel {
-  return { name: 'email', send: (message, signal) => sendMail(mailbox, message, signal) }
+  return {
+    name: 'email',
+    destination: destinationOf('email', [new URL(mailbox.smtp).host, mailbox.from, ...mailbox.to]),
+    send: (message, signal) => sendMail(mailbox, message, signal),
+  }
 }
 
 async function sendMail(

@@ -9,6 +9,8 @@ export type AlertMessage = {
   /** The same for every try at the same telling, by whichever process. */
   readonly key: string
   readonly alert: Pick<Alert, 'cause' | 'rule' | 'source' | 'run' | 'because' | 'command' | 'since'>
+  /** Many of one kind in one message, of which `alert` is only the sum: all that it stands for. */
+  readonly causes?: readonly string[]
   /** Where the dashboard shows it; null when nobody said where that is. */
   readonly link: string | null
 }
@@ -27,10 +29,13 @@ const HEADLINE_MAX = 150
 const BECAUSE_MAX = 1_000
 const COMMAND_MAX = 300
 
-export function wordingOf({ event, alert, link }: AlertMessage): Wording {
+export function wordingOf({ event, alert, causes, link }: AlertMessage): Wording {
   const before = { raised: '', repeated: 'still: ', resolved: 'resolved: ', test: '' }[event]
   return {
-    headline: line(before + subjectOf(alert), HEADLINE_MAX),
+    headline: line(
+      before + (causes ? sumOf(alert, causes.length) : subjectOf(alert)),
+      HEADLINE_MAX,
+    ),
     because: line(alert.because, BECAUSE_MAX),
     command: event === 'resolved' ? null : line(alert.command, COMMAND_MAX),
     link,
@@ -54,6 +59,22 @@ function subjectOf({ rule, run, source }: AlertMessage['alert']): string {
       return `gave up on ${source ?? 'a command'}`
     default:
       return 'a test of this channel'
+  }
+}
+
+function sumOf({ rule }: AlertMessage['alert'], count: number): string {
+  switch (rule) {
+    case 'dead':
+    case 'silent':
+      return `${count} ${rule} runs`
+    case 'overrun':
+      return `${count} runs take longer than they may`
+    case 'parked':
+      return `parked targets in ${count} runs`
+    case 'orphans':
+      return `runs lose their workers too often, by ${count} rules`
+    default:
+      return `gave up on ${count} commands`
   }
 }
 

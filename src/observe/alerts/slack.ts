@@ -1,4 +1,4 @@
-import type { Channel } from './channel.ts'
+import { destinationOf, type Channel } from './channel.ts'
 import { wordingOf, type AlertMessage } from './message.ts'
 import { post, type Hook } from './post.ts'
 
@@ -6,6 +6,7 @@ import { post, type Hook } from './post.ts'
 export function slackChannel(hook: Hook): Channel {
   return {
     name: 'slack',
+    destination: destinationOf('slack', [hook.url]),
     send: (message, signal) => post(hook, JSON.stringify(slackMessage(message)), {}, signal),
   }
 }

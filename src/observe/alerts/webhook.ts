@@ -1,13 +1,15 @@
 import { createHmac } from 'node:crypto'
 import { iso } from '../../model/time.ts'
-import type { Channel } from './channel.ts'
+import { destinationOf, type Channel } from './channel.ts'
 import { wordingOf, type AlertMessage } from './message.ts'
 import { post, type Hook } from './post.ts'
 
 /** To a program of one's own. docs/alerts.md describes the document. */
 export function webhookChannel(hook: Hook & { readonly secret: string | null }): Channel {
+  const { origin, pathname } = new URL(hook.url)
   return {
     name: 'webhook',
+    destination: destinationOf('webhook', [origin, pathname]),
     send: (message, signal) => {
       const now = Date.now()
       const body = JSON.stringify(webhookDocument(message, now))
@@ -30,6 +32,7 @@ function webhookDocument(message: AlertMessage, now: number): object {
     key,
     headline,
     alert: { cause, rule, source, run, because, command, since: iso(since) },
+    causes: message.causes ?? [cause],
     link,
     sentAt: iso(now),
   }

@@ -1,57 +1,24 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { DEFAULT_REPEAT_MS, DEFAULT_RULES, type AlertRule } from '../../model/alert-rule.ts'
-import type { ChannelName } from '../../model/alert-rule.ts'
+import { DEFAULT_REPEAT_MS } from '../../model/alert-rule.ts'
 import { StoreUnavailable } from '../../model/errors.ts'
 import { shortId } from '../../model/id.ts'
-import type { Channel } from '../../observe/alerts/channel.ts'
 import { emailChannel } from '../../observe/alerts/email.ts'
 import { slackChannel } from '../../observe/alerts/slack.ts'
-import { webhookChannel } from '../../observe/alerts/webhook.ts'
-import type { Store } from '../../store/store.ts'
+import { alertService, LOCAL, toldTo, until, webhookTo } from '../../testing/alert-stage.ts'
 import { bury, claim, claimOne, hire, save, startCrawl } from '../../testing/cast.ts'
 import { postgresEngine } from '../../testing/postgres-engine.ts'
-import { httpSink, mailSink, type HttpSink } from '../../testing/sinks.ts'
+import { httpSink, mailSink } from '../../testing/sinks.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
 import { REAL_CLOCK, type Clock } from '../clock.ts'
-import { storedPolicy } from '../judgement.ts'
-import { AlertService, type AlertOptions } from './alert-service.ts'
 
 const HOUR = 3_600_000
-const LOCAL = { allowPrivate: true, allowHttp: true }
 /** Waits for nothing, so that tries follow each other at once; and keeps how long it would have waited. */
 const hasty = (waits: number[] = []): Clock => ({
   ...REAL_CLOCK,
   random: () => 0.5,
   sleep: async (ms) => void waits.push(ms),
 })
-
-function rules(...to: ChannelName[]): AlertRule[] {
-  return DEFAULT_RULES.map((rule) => ({ ...rule, to }))
-}
-function webhook(sink: HttpSink): Channel {
-  return webhookChannel({ url: sink.url, secret: null, ...LOCAL })
-}
-function service(
-  store: Store,
-  channels: Channel[],
-  more: Partial<AlertOptions> = {},
-): AlertService {
-  return new AlertService({
-    open: async () => store,
-    policyOf: storedPolicy,
-    rules: rules(...channels.map(({ name }) => name)),
-    channels,
-    url: 'https://unstuck.example/ops',
-    worker: () => null,
-    log: () => {},
-    ...more,
-  })
-}
-/** What was told, in short. */
-function told({ all }: HttpSink): string[] {
-  return all.map(({ body }) => `${body.event} ${body.alert.rule}`)
-}
 
 for (const engine of [sqliteEngine, postgresEngine]) {
   describe(`alerts on ${engine.name}`, () => {
@@ -60,7 +27,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await using sink = await httpSink()
       const store = await db.open()
       const run = await startCrawl(store, 1)
-      const first = service(store, [webhook(sink)])
+      const first = alertService(store, [webhookTo(sink)])
       await first.look()
       await db.later(25 * HOUR)
       await first.look()
@@ -74,10 +41,10 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await first.look()
       await first.stop()
 
-      const second = service(await db.open(), [webhook(sink)])
+      const second = alertService(await db.open(), [webhookTo(sink)])
       await db.later(HOUR)
       await second.look()
-      assert.deepEqual(told(sink), ['raised dead'])
+      assert.deepEqual(toldTo(sink), ['raised dead'])
       await db.later(DEFAULT_REPEAT_MS - HOUR)
       await second.look()
       await sink.wait(2)
@@ -90,10 +57,12 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         evidence: null,
         only: {},
       })
+      await until(async () => {
+        await second.look()
+        return sink.all.length > 2
+      })
       await second.look()
-      await sink.wait(3)
-      await second.look()
-      assert.deepEqual(told(sink), ['raised dead', 'repeated dead', 'resolved dead'])
+      assert.deepEqual(toldTo(sink), ['raised dead', 'repeated dead', 'resolved dead'])
       assert.equal(new Set(sink.all.map(({ body }) => body.key)).size, 3)
       assert.deepEqual(await store.openAlerts(), [])
       await second.stop()
@@ -105,7 +74,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const stores = await Promise.all(Array.from({ length: 6 }, () => db.open()))
       for (let n = 0; n < 3; n++) await startCrawl(stores[0]!, 1, { source: `shop ${n}` })
       await db.later(25 * HOUR)
-      const services = stores.map((store) => service(store, [webhook(sink)]))
+      const services = stores.map((store) => alertService(store, [webhookTo(sink)]))
       for (const one of services) one.start()
       for (let round = 0; round < 3; round++) {
         await Promise.all(services.map((one) => one.look()))
@@ -146,10 +115,10 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await store.beat({ worker, claimIds: [], loopLagMs: 0 })
       await store.beat({ worker: slow, claimIds: [claimId], loopLagMs: 0 })
 
-      const one = service(store, [webhook(sink)])
+      const one = alertService(store, [webhookTo(sink)])
       one.start()
       await one.finish()
-      assert.deepEqual(told(sink).sort(), [
+      assert.deepEqual(toldTo(sink).sort(), [
         'raised gave-up',
         'raised orphans',
         'raised parked',
@@ -163,10 +132,6 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await one.stop()
     })
   })
-}
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
 describe('channels', { concurrency: true }, () => {
@@ -185,9 +150,12 @@ describe('channels', { concurrency: true }, () => {
     const channels = [
       slackChannel({ url: `${slack.url}/canary`, ...LOCAL }),
       emailChannel(box),
-      webhook(hook),
+      webhookTo(hook),
     ]
-    const one = service(store, channels, { clock: hasty(waits), log: (text) => logs.push(text) })
+    const one = alertService(store, channels, {
+      clock: hasty(waits),
+      log: (text) => logs.push(text),
+    })
     await one.look()
 
     await Promise.all([hook.wait(2), mail.wait(2)])
@@ -213,7 +181,7 @@ describe('channels', { concurrency: true }, () => {
     const store = await db.open()
     await startCrawl(store, 1)
     await db.later(25 * HOUR)
-    const first = service(store, [webhook(sink)])
+    const first = alertService(store, [webhookTo(sink)])
     first.start()
     await first.look()
     await sink.wait(1)
@@ -223,33 +191,31 @@ describe('channels', { concurrency: true }, () => {
     assert.equal((await store.openAlerts())[0]!.lastSentAt, null)
 
     sink.answer = 200
-    const second = service(store, [webhook(sink)])
+    const second = alertService(store, [webhookTo(sink)])
     await second.look()
     await db.later(60_000)
     await second.look()
     await sink.wait(2)
-    assert.deepEqual(told(sink), ['raised dead', 'raised dead'])
+    assert.deepEqual(toldTo(sink), ['raised dead', 'raised dead'])
     assert.match(sink.all[0]!.body.key, /^[0-9a-f]{32}$/)
     await second.stop()
   })
 
-  test('whoever has channels comes before who has none, and a worker before who is none', async () => {
+  test('what a process without channels has raised, another tells, at the latest when it ends', async () => {
     await using db = await sqliteEngine.fresh()
     await using sink = await httpSink()
     const store = await db.open()
     await startCrawl(store, 1)
     await db.later(25 * HOUR)
-    const [here, there] = [await hire(store, { source: '' }), await hire(store, { source: '' })]
-    const idle = service(store, [], { worker: () => here, rules: [] })
+    const idle = alertService(store, [])
     await idle.look()
-    const able = service(await db.open(), [webhook(sink)], { worker: () => there })
+    const able = alertService(await db.open(), [webhookTo(sink)])
+    able.start()
     await able.look()
-    assert.equal((await store.openAlerts()).length, 1)
-    await sink.wait(1)
-    const others = [idle, service(await db.open(), [webhook(sink)], { rules: [] })]
-    for (const other of others) await other.look()
-    assert.equal((await store.openAlerts()).length, 1, 'it is not their turn to resolve it')
-    await able.stop()
+    await idle.look()
+    assert.deepEqual([(await store.openAlerts()).length, sink.all.length], [1, 0])
+    await able.finish()
+    assert.deepEqual(toldTo(sink), ['raised dead'])
   })
 
   test('an error is said once and a database that is away not at all', async () => {
@@ -257,11 +223,11 @@ describe('channels', { concurrency: true }, () => {
     const store = await db.open()
     const logs: string[] = []
     const broken = { ...store, takeTurn: async () => Promise.reject(new Error('disk full')) }
-    const one = service(broken, [], { log: (text) => logs.push(text) })
+    const one = alertService(broken, [], { log: (text) => logs.push(text) })
     await one.look()
     await one.look()
     assert.deepEqual(logs, ['alerts: disk full'])
-    const away = service(store, [], {
+    const away = alertService(store, [], {
       open: async () => Promise.reject(new StoreUnavailable('away')),
       log: (text) => logs.push(text),
     })

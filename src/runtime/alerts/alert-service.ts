@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { decideAlerts, type Found } from '../../decide/alert.ts'
+import { decideAlerts, findAlerts, type Found } from '../../decide/alert.ts'
+import { decideTellings } from '../../decide/telling.ts'
 import type { Alert } from '../../model/alert.ts'
 import type { AlertRule, ChannelName } from '../../model/alert-rule.ts'
 import { messageOf, StoreUnavailable } from '../../model/errors.ts'
@@ -9,6 +10,7 @@ import type { AlertMessage } from '../../observe/alerts/message.ts'
 import type { Store } from '../../store/store.ts'
 import { REAL_CLOCK, type Clock } from '../clock.ts'
 import type { PolicyOf } from '../judgement.ts'
+import { writeLetters, type Letter } from './digest.ts'
 import { gatherFacts } from './facts.ts'
 import { Orphans } from './orphans.ts'
 import { Outlet } from './outlet.ts'
@@ -29,10 +31,8 @@ export type AlertOptions = {
 
 const LOOK_EVERY_MS = 5_000
 const TURN_MS = 3 * LOOK_EVERY_MS
-/** Who can tell nobody lets whoever can come first: a shorter turn is preferred to a longer one. */
-const IDLE_TURN_MS = 4 * TURN_MS
-/** Resolved alerts that are remembered, so that one which comes back at once is not told twice. */
-const PAST_MAX = 200
+/** Resolved alerts of which people may still have to hear that they are over: the last ones. */
+const PAST_MAX = 1_000
 /** At the end of a program, for what is on its way. */
 const FINISH_MS = 5_000
 /** A look that waits for a database which does not answer is not waited for. */
@@ -40,19 +40,25 @@ const STOP_MS = 250
 
 /**
  * Looks every few seconds at what the rules ask for, and tells people. What is open and who was told is in the store, so
- * that of many processes one tells, and a restart tells nothing twice. Nothing waits for it: neither work nor a stop.
+ * that of many processes with the same rules one tells, and a restart tells nothing twice. Nothing waits for it: neither work nor a stop.
  */
 export class AlertService {
   readonly #options: AlertOptions
   readonly #clock: Clock
   readonly #outlets: ReadonlyMap<ChannelName, Outlet>
+  readonly #destinations: ReadonlyMap<ChannelName, string>
+  /** These rules and these people: processes that have the same take turns, others look for themselves. */
+  readonly #owner: string
   readonly #orphans: Orphans
   readonly #stopping = new AbortController()
   /** Whose turn it is where no worker lives in this process. Such a turn lasts only until somebody else asks. */
   readonly #nobody = newId()
-  /** Causes that are being told. */
+  /** Causes that this process raised or resolved, so that nobody else tells them. */
+  readonly #mine = new Set<string>()
+  /** What is being told, by channel and cause. */
   readonly #onTheWay = new Map<string, Promise<void>>()
   #loop: Promise<void> | null = null
+  #looking: Promise<void> = Promise.resolve()
   #complaint: string | null = null
 
   constructor(options: AlertOptions) {
@@ -61,6 +67,9 @@ export class AlertService {
     this.#clock = clock
     const asked = channels.filter(({ name }) => rules.some(({ to }) => to.includes(name)))
     this.#outlets = new Map(asked.map((one) => [one.name, new Outlet(one, clock, log)]))
+    this.#destinations = new Map(asked.map(({ name, destination }) => [name, destination]))
+    const ours = JSON.stringify([rules, [...this.#destinations.values()].sort()])
+    this.#owner = hash('sha256', ours).slice(0, 16)
     const windows = rules.map((rule) => (rule.when === 'orphans' ? rule.withinMs : 0))
     this.#orphans = new Orphans(Math.max(0, ...windows))
   }
@@ -72,7 +81,7 @@ export class AlertService {
   /** A last look, and then some seconds at most for what there is to tell. For the end of a program that was not stopped. */
   async finish(): Promise<void> {
     if (this.#loop === null || this.#stopping.signal.aborted) return
-    const told = this.look().then(() => Promise.all(this.#onTheWay.values()))
+    const told = this.look(true).then(() => Promise.all(this.#onTheWay.values()))
     await this.#atMost(FINISH_MS, told)
     await this.stop()
   }
@@ -99,9 +108,15 @@ export class AlertService {
   }
 
   /** One look, now. An error in alerting is said once and stops nobody. When the database is away, others say so. */
-  async look(): Promise<void> {
+  look(isLast = false): Promise<void> {
+    // One after the other, or both would tell what the other is about to.
+    this.#looking = this.#looking.then(() => this.#look(isLast))
+    return this.#looking
+  }
+
+  async #look(isLast: boolean): Promise<void> {
     try {
-      await this.#lookAndTell()
+      await this.#lookAndTell(isLast)
       this.#complaint = null
     } catch (error) {
       const complaint = messageOf(error)
@@ -111,79 +126,69 @@ export class AlertService {
     }
   }
 
-  async #lookAndTell(): Promise<void> {
-    const { policyOf, rules, worker } = this.#options
+  async #lookAndTell(isLast: boolean): Promise<void> {
+    const { policyOf, rules, worker, url } = this.#options
     const store = await this.#options.open()
-    const turnMs = this.#outlets.size > 0 ? TURN_MS : IDLE_TURN_MS
-    if (!(await store.takeTurn(worker() ?? this.#nobody, turnMs, 'alerts'))) return
-    const { now, ...facts } = await gatherFacts(store, policyOf, this.#orphans)
+    const me = worker() ?? this.#nobody
+    if (!(await store.takeTurn(me, TURN_MS, `alerts ${this.#owner}`))) return
+    // Taken before anything is read: what is told and marked meanwhile is not in what was read.
+    const busy = new Set(this.#onTheWay.keys())
     const open = await store.openAlerts()
-    const past = await store.recentAlerts(PAST_MAX)
-    const decision = decideAlerts(facts, rules, [...open, ...past], now)
-    const raised: Found[] = []
-    for (const one of decision.raise) {
+    const { now, ...facts } = await gatherFacts(store, policyOf, this.#orphans, open)
+    const found = findAlerts(facts, rules, now)
+    const { raise, refresh, resolve } = decideAlerts(found, rules, this.#owner, open, now)
+    for (const one of [...raise, ...refresh]) {
       // Of all that see it at once, one raises it, and tells.
-      if (!(await store.raiseAlert(written(one)))) continue
-      if (one.toldAt !== null) await store.markSent(one.cause, one.toldAt)
-      else raised.push(one)
+      if (await store.raiseAlert({ ...written(one), owner: this.#owner })) this.#mine.add(one.cause)
     }
-    for (const one of decision.refresh) await store.raiseAlert(written(one))
+    for (const alert of resolve) {
+      if (await store.resolveAlert(alert)) this.#mine.add(alert.cause)
+    }
+    if (this.#outlets.size === 0) return
     // As they are kept: whoever has to tell it later must know it by the same time.
-    const kept = raised.length > 0 ? await store.openAlerts() : open
-    for (const one of [...raised, ...decision.tell]) {
-      const alert = kept.find(({ cause }) => cause === one.cause)
-      if (!alert) continue
-      const event = alert.lastSentAt === null ? 'raised' : 'repeated'
-      this.#tell(event, { ...one, since: alert.since }, one.to, alert.lastSentAt)
-    }
-    for (const { alert, to } of decision.resolve) {
-      if (await store.resolveAlert(alert.cause)) this.#tell('resolved', alert, to, alert.lastSentAt)
-    }
+    const isChanged = raise.length + resolve.length > 0
+    const kept = isChanged ? await store.openAlerts() : open
+    const past = await store.recentAlerts(PAST_MAX)
+    this.#forget([...kept, ...past])
+    const teller = { owner: this.#owner, rules, destinations: this.#destinations }
+    const tellings = decideTellings(
+      found,
+      kept,
+      past,
+      { ...teller, mine: this.#mine, isLast },
+      await store.now(),
+    ).filter(({ to, alert }) => !busy.has(wayOf(to, alert.cause)))
+    for (const letter of writeLetters(tellings, url)) this.#send(letter)
   }
 
-  #tell(
-    event: 'raised' | 'repeated' | 'resolved',
-    alert: AlertMessage['alert'],
-    to: readonly ChannelName[],
-    lastSentAt: number | null,
-  ): void {
-    const { cause, since } = alert
-    const outlets = to.flatMap((name) => this.#outlets.get(name) ?? [])
-    if (outlets.length === 0 || (event !== 'resolved' && this.#onTheWay.has(cause))) return
-    const key = hash('sha256', JSON.stringify([cause, since, event, lastSentAt])).slice(0, 32)
-    const message = { event, key, alert, link: linkTo(this.#options.url, alert) }
-    const way = this.#deliver(message, outlets).finally(() => {
-      if (this.#onTheWay.get(cause) === way) this.#onTheWay.delete(cause)
+  #forget(known: readonly Alert[]): void {
+    const causes = new Set(known.map(({ cause }) => cause))
+    for (const cause of this.#mine) if (!causes.has(cause)) this.#mine.delete(cause)
+  }
+
+  #send({ to, causes, message }: Letter): void {
+    const ways = causes.map((cause) => wayOf(to, cause))
+    const way = this.#deliver(to, causes, message).finally(() => {
+      for (const one of ways) this.#onTheWay.delete(one)
     })
-    this.#onTheWay.set(cause, way)
+    for (const one of ways) this.#onTheWay.set(one, way)
   }
 
-  /** People know as soon as one channel has taken it. The others go on trying. */
-  async #deliver(message: AlertMessage, outlets: readonly Outlet[]): Promise<void> {
-    let isMarked = message.event === 'resolved'
-    const each = outlets.map(async (outlet) => {
-      const taken = await outlet.send(message)
-      if (!taken || isMarked) return
-      isMarked = true
-      // If this is lost they may hear it twice, which is better than never.
-      await this.#mark(message.alert.cause).catch(() => {})
-    })
-    await Promise.all(each)
+  async #deliver(to: ChannelName, causes: readonly string[], message: AlertMessage): Promise<void> {
+    if (!(await this.#outlets.get(to)!.send(message))) return
+    const event = message.event === 'resolved' ? 'ended' : 'sent'
+    const destination = this.#destinations.get(to)!
+    const mark = async (): Promise<void> =>
+      (await this.#options.open()).markTold({ causes, destination, event })
+    // If this is lost they may hear it twice, which is better than never.
+    await mark().catch(() => {})
   }
+}
 
-  async #mark(cause: string): Promise<void> {
-    const store = await this.#options.open()
-    await store.markSent(cause, await store.now())
-  }
+function wayOf(to: ChannelName, cause: string): string {
+  return `${to} ${cause}`
 }
 
 function written({ cause, rule, source, run, because, command }: Found) {
   return { cause, rule, source, run, because, command }
-}
-
-/** The page of the dashboard that shows more. */
-function linkTo(url: string | null, { run, rule }: Pick<Alert, 'run' | 'rule'>): string | null {
-  if (url === null) return null
-  const page = run === null ? (rule === 'orphans' ? 'history' : '') : `runs/${run}`
-  return new URL(page, url.endsWith('/') ? url : `${url}/`).href
 }

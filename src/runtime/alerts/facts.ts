@@ -1,20 +1,20 @@
 import type { AlertFacts } from '../../decide/alert.ts'
 import { troubleOf } from '../../decide/run-trouble.ts'
 import { STEADY } from '../../decide/sign.ts'
+import type { Alert } from '../../model/alert.ts'
+import type { RunId } from '../../model/id.ts'
 import type { Run } from '../../model/run.ts'
 import type { Millis } from '../../model/time.ts'
 import type { Store } from '../../store/store.ts'
 import { judgeRuns, type PolicyOf } from '../judgement.ts'
 import type { Orphans } from './orphans.ts'
 
-/** Ended runs that are looked at for parked targets: the newest. */
-const ENDED_MAX = 100
-
 /** Looks at everything that a rule can ask for. */
 export async function gatherFacts(
   store: Store,
   policyOf: PolicyOf,
   orphans: Orphans,
+  open: readonly Alert[],
 ): Promise<AlertFacts & { readonly now: Millis }> {
   const now = await store.now()
   const [live, roll] = [await store.liveRuns(), await store.workers()]
@@ -32,6 +32,7 @@ export async function gatherFacts(
     parked: await parkedIn(
       store,
       live.map(({ run }) => run),
+      open,
     ),
     orphans: await orphans.read(store, now),
     gaveUp: (await store.guards()).flatMap(({ source, gaveUp }) =>
@@ -40,17 +41,29 @@ export async function gatherFacts(
   }
 }
 
-/** In live runs, and in those that ended and that no newer run of their source has followed. */
-async function parkedIn(store: Store, live: readonly Run[]): Promise<AlertFacts['parked']> {
-  const hasParked = ({ counts }: Run): boolean => counts.targets.parked > 0
-  const { items } = await store.runs({ statuses: ['failed'], limit: ENDED_MAX })
-  const parked = live.filter(hasParked)
-  for (const run of items.filter(hasParked)) {
+/**
+ * In live runs, and in those that ended and that no newer run of their source has followed. The latter are looked at up to
+ * a limit, so one that people were told of is looked at by itself: it is not over because others came after it.
+ */
+async function parkedIn(
+  store: Store,
+  live: readonly Run[],
+  open: readonly Alert[],
+): Promise<AlertFacts['parked']> {
+  const parked = new Map<RunId, Run>()
+  const look = (run: Run): void => {
+    if (run.counts.targets.parked > 0) parked.set(run.id, run)
+  }
+  for (const run of [...live, ...(await store.lastFailed())]) look(run)
+  for (const { rule, run: id } of open) {
+    if (rule !== 'parked' || id === null || parked.has(id)) continue
+    const run = await store.run(id)
+    if (run?.status !== 'failed') continue
     const [newest] = (await store.runs({ source: run.source, limit: 1 })).items
-    if (newest?.id === run.id) parked.push(run)
+    if (newest?.id === id) look(run)
   }
   return Promise.all(
-    parked.map(async ({ id, source, counts }) => {
+    [...parked.values()].map(async ({ id, source, counts }) => {
       const [one] = (await store.targets(id, { statuses: ['parked'], limit: 1 })).items
       return { run: id, source, targets: counts.targets.parked, error: one?.lastError ?? null }
     }),

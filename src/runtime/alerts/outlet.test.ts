@@ -17,6 +17,7 @@ test('a hundred messages wait for a channel at most; who comes later hears at on
   const taken: string[] = []
   const channel: Channel = {
     name: 'slack',
+    destination: 'slack 1',
     send: async ({ key }) => {
       await gate.promise
       taken.push(key)
@@ -37,6 +38,7 @@ test('an error that is none of ours is told without its words', async () => {
   const logs: string[] = []
   const channel: Channel = {
     name: 'webhook',
+    destination: 'webhook 1',
     send: () => Promise.reject(new Error('connect to https://canary failed')),
   }
   const clock = { ...REAL_CLOCK, sleep: async () => {} }

@@ -6,6 +6,7 @@ import type { NewAlert, NewOperation } from '../store.ts'
 
 const SILENT: NewAlert = {
   cause: 'silent:shop',
+  owner: 'ours',
   rule: 'silent',
   source: 'shop',
   run: newId(),
@@ -27,7 +28,7 @@ export function alertTests(engine: Engine): void {
     const [again] = await store.openAlerts()
     assert.ok(first && again)
     const { since } = first
-    const untold = { lastSentAt: null, resolvedAt: null }
+    const untold = { lastSentAt: null, told: {}, resolvedAt: null }
     assert.deepEqual(first, { ...SILENT, since, lastSeenAt: since, ...untold })
     assert.ok(Math.abs(since - (await store.now())) < 60_000)
     const moved = { since: since - 60_000, lastSeenAt: again.lastSeenAt }
@@ -41,32 +42,61 @@ export function alertTests(engine: Engine): void {
     for (let round = 0; round < 3; round++) {
       const raised = await Promise.all(stores.map((store) => store.raiseAlert(SILENT)))
       assert.equal(raised.filter(Boolean).length, 1)
-      const resolved = await Promise.all(stores.map((store) => store.resolveAlert(SILENT.cause)))
+      const [open] = await stores[0]!.openAlerts()
+      const resolved = await Promise.all(stores.map((store) => store.resolveAlert(open!)))
       assert.equal(resolved.filter(Boolean).length, 1)
     }
   })
 
-  test('a resolved alert that comes back begins anew, and nobody was told of it yet', async () => {
+  test('a resolved alert that comes back begins anew, and who heard of it when is still known', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     await store.raiseAlert(SILENT)
-    const at = await store.now()
-    await store.markSent(SILENT.cause, at)
-    assert.equal((await store.openAlerts())[0]!.lastSentAt, at)
-    assert.equal(await store.resolveAlert(SILENT.cause), true)
-    assert.equal(await store.resolveAlert(SILENT.cause), false)
-    assert.deepEqual(await store.openAlerts(), [])
+    await store.raiseAlert(GAVE_UP)
+    const causes = [SILENT.cause, GAVE_UP.cause, SILENT.cause]
+    await store.markTold({ causes, destination: 'slack 1', event: 'sent' })
+    await store.markTold({ causes: [SILENT.cause], destination: 'email 1', event: 'sent' })
+    const open = (await store.openAlerts()).find(({ cause }) => cause === SILENT.cause)!
+    assert.deepEqual(Object.keys(open.told).sort(), ['email 1', 'slack 1'])
+    assert.equal(open.lastSentAt, Math.max(...Object.values(open.told).map((one) => one.sentAt!)))
+    assert.ok(open.lastSentAt >= open.since)
+    assert.equal(await store.resolveAlert(open), true)
+    assert.equal(await store.resolveAlert(open), false)
+    await store.markTold({ causes: [SILENT.cause], destination: 'slack 1', event: 'ended' })
     const [resolved] = await store.recentAlerts(10)
     assert.ok(resolved!.resolvedAt! >= resolved!.since)
+    const { sentAt, endedAt } = resolved!.told['slack 1']!
+    assert.equal(sentAt, open.told['slack 1']!.sentAt)
+    assert.ok(endedAt! >= resolved!.resolvedAt!)
+    assert.equal(resolved!.told['email 1']!.endedAt, null)
     await db.later(60_000)
 
     assert.equal(await store.raiseAlert({ ...SILENT, because: 'again', command: 'y' }), true)
 
-    const [back] = await store.openAlerts()
-    const untold = { lastSentAt: null, resolvedAt: null }
-    assert.partialDeepStrictEqual(back, { because: 'again', command: 'y', ...untold })
-    assert.ok(back!.since > resolved!.since - 60_000 + 1_000)
+    const back = (await store.openAlerts()).find(({ cause }) => cause === SILENT.cause)!
+    assert.partialDeepStrictEqual(back, { because: 'again', command: 'y', resolvedAt: null })
+    assert.ok(back.since > resolved!.since - 60_000 + 1_000)
+    assert.equal(back.told['slack 1']!.sentAt, sentAt! - 60_000)
     assert.deepEqual(await store.recentAlerts(10), [])
+  })
+
+  test('an alert changes hands when its owner has not seen it for two minutes, and is resolved as it was read', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    await store.raiseAlert(SILENT)
+    const before = (await store.openAlerts())[0]!
+    await db.later(119_000)
+    await store.raiseAlert({ ...SILENT, owner: 'theirs' })
+    assert.equal((await store.openAlerts())[0]!.owner, 'ours')
+    assert.equal(await store.resolveAlert(before), false, 'it was seen meanwhile')
+    await db.later(120_000)
+    const stale = (await store.openAlerts())[0]!
+    await store.raiseAlert({ ...SILENT, owner: 'theirs' })
+    const taken = (await store.openAlerts())[0]!
+    assert.equal(taken.owner, 'theirs')
+    assert.equal(await store.resolveAlert({ ...taken, owner: 'ours' }), false)
+    assert.equal(await store.resolveAlert(stale), false)
+    assert.equal(await store.resolveAlert(taken), true)
   })
 
   test('open alerts come oldest first, resolved ones the last resolved first', async () => {
@@ -80,7 +110,7 @@ export function alertTests(engine: Engine): void {
     assert.deepEqual(await causes(), [SILENT.cause, GAVE_UP.cause, 'third'])
 
     for (const cause of [GAVE_UP.cause, SILENT.cause]) {
-      await store.resolveAlert(cause)
+      await store.resolveAlert((await store.openAlerts()).find((one) => one.cause === cause)!)
       await db.later(1_000)
     }
 
@@ -91,7 +121,7 @@ export function alertTests(engine: Engine): void {
       [SILENT.cause, GAVE_UP.cause],
     )
     assert.equal((await store.recentAlerts(1)).length, 1)
-    assert.equal(await store.resolveAlert('nobody raised it'), false)
+    assert.equal(await store.resolveAlert({ ...recent[0]!, cause: 'nobody raised it' }), false)
   })
 
   test('what people did over HTTP is kept in its order, and read page by page', async () => {

@@ -40,7 +40,7 @@ export function openingTests(engine: Engine): void {
     const run = await startCrawl(old, 3)
     await claim(old, worker, 1)
     for (const text of [
-      ...['sample', 'alert', 'operation'].map((name) => `DROP TABLE ${db.table(name)}`),
+      ...['sample', 'alert', 'telling', 'operation'].map((name) => `DROP TABLE ${db.table(name)}`),
       ...['run_listed', 'run_by_age', 'run_by_end', 'target_troubled'].map(
         (name) => `DROP INDEX ${db.table(name)}`,
       ),

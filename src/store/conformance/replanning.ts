@@ -15,6 +15,7 @@ import {
   ok,
   page,
   save,
+  SOURCE,
   startCrawl,
   targetOf,
 } from '../../testing/cast.ts'
@@ -29,11 +30,15 @@ function replan(run: RunId, given: Partial<Replan> = {}): Replan {
 }
 
 /** A run of these targets, each of which has failed after one page. */
-async function failedRun(store: Store, groups: readonly string[] = ['']): Promise<RunId> {
-  const worker = await hire(store)
+async function failedRun(
+  store: Store,
+  groups: readonly string[] = [''],
+  source = SOURCE,
+): Promise<RunId> {
+  const worker = await hire(store, { source })
   const targets = groups.map((group, n) => ({ key: `t${n}`, group }))
-  const run = await startCrawl(store, targets)
-  for (const claimed of await claim(store, worker, groups.length)) {
+  const run = await startCrawl(store, targets, { source })
+  for (const claimed of await claim(store, worker, groups.length, { source })) {
     const saved = await save(store, claimed)
     ok((await store.fail([{ ...saved, error: 'gave up', retryInMs: null }]))[0]!)
   }
@@ -100,6 +105,17 @@ export function replanTests(engine: Engine): void {
       reopened: false,
     })
     assert.equal((await store.audit({ run, limit: 9 })).length, 1)
+
+    const other = await failedRun(store, ['TX'], 'other')
+    const both = [...(await allTargets(store, run)), ...(await allTargets(store, other))]
+    const named = replan(run, { targets: both.map(({ id }) => id), groups: ['TX'] })
+    assert.equal((await store.replan({ ...named, dryRun: true })).targets, 2)
+    assert.equal((await store.replan({ ...named, attemptsMax: 0 })).targets, 0)
+    assert.equal((await store.replan(named)).targets, 2)
+    assert.deepEqual(await statusesOf(store, run), ['planned', 'planned', 'planned'])
+    assert.deepEqual(await statusesOf(store, other), ['failed'], 'it is of another run')
+    assert.equal((await store.replan({ ...named, targets: [] })).targets, 0)
+    await assertBooksBalance(store, run)
   })
 
   test('a run is not opened again while another one of its source lives', async () => {

@@ -165,6 +165,59 @@ export function sampleTests(engine: Engine): void {
     assert.deepEqual(await minutes({ since: at(30), until: at(60) }), [30, 59, 60])
   })
 
+  test('a run that stands still is written down once an hour, and the oldest at every look', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const now = await store.now()
+    const stands = async (source: string, from: number, to: number, pages = 0) => {
+      const run = await startCrawl(store, 1, { source })
+      const minutes = Array.from({ length: to - from + 1 }, (_, n) => from + n)
+      const sample = (ago: number) => ({ run, at: now - ago * MINUTE_MS, ended: false, pages })
+      await insert(db, engine, minutes.map(sample))
+      return run
+    }
+    const oldest = await stands('oldest', 1, 45)
+    const still = await stands('still', 1, 45)
+    const stillShort = await stands('short', 1, 29)
+    const lastHour = await stands('hour', 62, 90)
+    const moved = await stands('moved', 1, 45, 7)
+    const back = await stands('back', 31, 45)
+    await insert(db, engine, [{ run: back, at: now - MINUTE_MS, ended: false, pages: 7 }])
+
+    await store.takeSample()
+
+    const looked = await store.samples({ since: now, until: 8e15 })
+    const at = Math.floor(looked[0]!.at / HOUR_MS) * HOUR_MS
+    const isNewHour = at > now - MINUTE_MS
+    assert.deepEqual(
+      looked.map(({ run }) => run).sort(),
+      [oldest, ...(isNewHour ? [still] : []), stillShort, lastHour, moved, back].sort(),
+    )
+  })
+
+  test('somebody who need not look leaves it to others who have looked just now, unless nobody is left', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    await startCrawl(store, 1)
+    const claimed = await claimOne(store, worker)
+    const pages = async (): Promise<number> => (await since(store, {})).at(-1)?.pages ?? -1
+    const look = () => store.takeSample({ unlessWithinMs: 10_000 })
+
+    await look()
+    assert.equal(await pages(), 0, 'nobody has looked before')
+    const next = await save(store, claimed)
+    await look()
+    assert.equal(await pages(), 0)
+    await db.later(10_000)
+    await look()
+    assert.equal(await pages(), 1)
+    await save(store, next, { done: true })
+    await store.retire(worker)
+    await look()
+    assert.equal(await pages(), 2)
+  })
+
   test('samples from before a time are forgotten, however many, and no others', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
@@ -234,12 +287,12 @@ function minuteOf(at: number): number {
 async function insert(
   db: TestDatabase,
   engine: Engine,
-  samples: readonly { run: string; at: number; ended: boolean }[],
+  samples: readonly { run: string; at: number; ended: boolean; pages?: number }[],
 ): Promise<void> {
   const isSqlite = engine.name === 'sqlite'
-  const rows = samples.map(({ run, at, ended }) => {
+  const rows = samples.map(({ run, at, ended, pages = 1 }) => {
     const when = isSqlite ? at : `to_timestamp(${at / 1_000})`
-    return `(${when}, '${run}', '${SOURCE}', 1, 1, 1, ${isSqlite ? Number(ended) : ended})`
+    return `(${when}, '${run}', '${SOURCE}', ${pages}, ${pages}, ${pages}, ${isSqlite ? Number(ended) : ended})`
   })
   await db.raw(`INSERT INTO ${db.table('sample')} VALUES ${rows.join(', ')}`)
 }

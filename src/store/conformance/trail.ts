@@ -54,6 +54,13 @@ export function trailTests(engine: Engine): void {
       done: true,
     })
     await store.settle()
+    assert.deepEqual(
+      new Map((await store.itemsByRun(SOURCE)).map(({ run, items }) => [run, items])),
+      new Map([
+        [first, 1],
+        [second, 2],
+      ]),
+    )
     assert.deepEqual(await store.deleteRun({ run: second, withItems: true, ...DEED }), {
       targets: 1,
       items: 2,

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../../model/id.ts'
+import { count, noStats, sumStats } from '../../model/latency.ts'
+import { DEFAULT_POLICY } from '../../model/policy.ts'
 import { RUN_STATUSES } from '../../model/run.ts'
 import {
   allOk,
@@ -16,7 +18,7 @@ import {
   startCrawl,
 } from '../../testing/cast.ts'
 import type { Engine } from '../../testing/test-database.ts'
-import type { Store, TroubleFilter } from '../store.ts'
+import type { DeadLetter, DeadLetterFilter, Store } from '../store.ts'
 
 export function watchingTests(engine: Engine): void {
   test('all runs are counted by status, and those that no run is in are 0', async () => {
@@ -91,75 +93,43 @@ export function watchingTests(engine: Engine): void {
     assert.equal(totals.targets.failed, 6)
   })
 
-  test('what is left for a person is counted by run, status and error, most first', async () => {
+  test('what is left for a person is listed by id, by source and status, none twice and none missing', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const before = await store.now()
     const run = await troubledRun(store)
-
-    const troubles = await store.troubles({})
-
-    assert.deepEqual(
-      troubles.map(({ source, run, status, error, count }) => [source, run, status, error, count]),
-      [
-        [SOURCE, run, 'failed', 'HTTP 503', 2],
-        ...troubles.slice(1).map(({ status, error }) => [SOURCE, run, status, error, 1]),
-      ],
-    )
-    assert.deepEqual(
-      troubles.map(({ status, error }) => [status, error]).sort(),
-      [
-        ['failed', 'HTTP 503'],
-        ['failed', 'no such page'],
-        ['parked', 'took its worker down'],
-        ['stuck', troubles.find(({ status }) => status === 'stuck')!.error],
-      ].sort(),
-    )
-    for (const { sample, status, error, firstAt, lastAt } of troubles) {
-      const target = (await store.target(sample.id))!
-      assert.deepEqual([target.key, target.status], [sample.key, status])
-      assert.equal(target.lastError ?? '', error)
-      assert.ok(before - 1_000 <= firstAt && firstAt <= lastAt && lastAt <= before + 60_000)
-    }
-  })
-
-  test('troubles are those of a source when one is named', async () => {
-    await using db = await engine.fresh()
-    const store = await db.open()
-    await troubledRun(store)
     const other = await troubledRun(store, 'other')
-
-    assert.equal((await store.troubles({})).length, 8)
-    const troubles = await store.troubles({ source: 'other' })
-    assert.deepEqual(new Set(troubles.map(({ run }) => run)), new Set([other]))
-    assert.deepEqual(await store.troubles({ source: 'nobody' }), [])
-  })
-
-  test('troubled targets are listed one by one, by source, status and error, none twice and none missing', async () => {
-    await using db = await engine.fresh()
-    const store = await db.open()
-    await troubledRun(store)
-    await troubledRun(store, 'other')
-    const count = async (filter: Omit<TroubleFilter, 'limit'>): Promise<number> => {
-      const seen = new Set<string>()
+    const find = async (filter: Omit<DeadLetterFilter, 'limit'>): Promise<DeadLetter[]> => {
+      const found: DeadLetter[] = []
       for (let after: string | null | undefined; after !== null;) {
-        const { items, next } = await store.troubledTargets({ ...filter, after, limit: 2 })
-        for (const { id } of items) assert.ok(!seen.has(id))
-        for (const { id } of items) seen.add(id)
+        const { items, next } = await store.deadLetters({ ...filter, after, limit: 2 })
+        found.push(...items)
         after = next
       }
-      return seen.size
+      assert.deepEqual(
+        found.map(({ id }) => id),
+        [...new Set(found.map(({ id }) => id))].sort(),
+      )
+      return found
     }
 
-    assert.equal(await count({}), 10)
-    assert.equal(await count({ source: 'other' }), 5)
-    assert.equal(await count({ statuses: ['failed'] }), 6)
-    assert.equal(await count({ statuses: ['stuck', 'parked'], source: SOURCE }), 2)
-    assert.equal(await count({ errors: ['HTTP 503'] }), 4)
-    assert.equal(await count({ errors: ['HTTP 503', 'no such page'], source: SOURCE }), 3)
-    assert.equal(await count({ errors: ['HTTP 503'], statuses: ['parked'] }), 0)
-    assert.equal(await count({ errors: [] }), 0)
-    assert.equal(await count({ errors: ["x' OR 1=1 --", 'a\0b'] }), 0)
+    const all = await find({})
+
+    assert.equal(all.length, 10)
+    for (const { id, key, source, status, error, at, ...letter } of all) {
+      const target = (await store.target(id))!
+      assert.deepEqual([target.key, target.status, target.run], [key, status, letter.run])
+      assert.equal(source, letter.run === run ? SOURCE : 'other')
+      assert.equal(target.lastError ?? '', error)
+      assert.ok(before - 1_000 <= at && at <= before + 60_000)
+    }
+    assert.deepEqual(
+      new Set((await find({ source: 'other' })).map((letter) => letter.run)),
+      new Set([other]),
+    )
+    assert.equal((await find({ statuses: ['failed'] })).length, 6)
+    assert.equal((await find({ statuses: ['stuck', 'parked'], source: SOURCE })).length, 2)
+    assert.deepEqual(await find({ source: 'nobody' }), [])
   })
 
   test('what a worker measures is kept as it last sent it, also when it has ended', async () => {
@@ -182,11 +152,67 @@ export function watchingTests(engine: Engine): void {
     assert.equal((await store.worker(one))?.beats, 3)
   })
 
+  test('what workers that ended long ago measured is added up, and nothing is lost of it', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const beat = async (): Promise<string> => {
+      const worker = await hire(store)
+      const stats = noStats()
+      for (const seconds of [0.5, 2]) count(stats.checkpoint, seconds)
+      await store.beat({ worker, claimIds: [], loopLagMs: 0, stats })
+      return worker
+    }
+    for (let n = 0; n < 5; n++) await store.retire(await beat())
+    const odd = await hire(store)
+    await store.beat({ worker: odd, claimIds: [], loopLagMs: 0, stats: { of: 'another kind' } })
+    await store.retire(odd)
+    await beat()
+    const before = sumStats(await store.workerStats())
+    const now = await store.now()
+    await store.foldWorkerStats(now - 60_000)
+    assert.equal((await store.workerStats()).length, 7)
+    await store.foldWorkerStats(now + 60_000)
+    await store.foldWorkerStats(now + 60_000)
+    const after = await store.workerStats()
+    assert.equal(after.length, 2)
+    assert.deepEqual(sumStats(after), before)
+    assert.equal(before.checkpoint.seconds, 6 * 2.5)
+  })
+
+  test('what workers hold is told of all at once, by run and group', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [one, two] = [await hire(store), await hire(store, { source: 'other' })]
+    const targets = ['CA', 'CA', 'TX'].map((group, n) => ({ key: `k${n}`, group }))
+    await startCrawl(store, targets)
+    await startCrawl(store, 1, { source: 'other' })
+    await claim(store, one, 3)
+    await claimOne(store, two, { source: 'other' })
+    await hire(store)
+    const told = await store.holdings()
+    const held = [
+      ...(await store.heldBy(one, null, 10)),
+      ...(await store.heldBy(two, null, 10)),
+    ].map(({ target }) => target)
+    for (const { worker, group, policy, targets, lastActivityAt } of told) {
+      const own = held.filter((target) => target.worker === worker && target.group === group)
+      assert.equal(targets, own.length)
+      assert.equal(lastActivityAt, Math.min(...own.map((target) => target.lastActivityAt)))
+      assert.deepEqual(policy, DEFAULT_POLICY)
+    }
+    assert.equal(told.length, 3)
+    await bury(store, one)
+    assert.deepEqual(
+      (await store.holdings()).map(({ worker }) => worker),
+      [two],
+    )
+  })
+
   test('each turn is a turn of its own', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [one, two] = [await hire(store), await hire(store)]
-    for (const turn of ['sweep', 'monitor', 'alerts', 'sample'] as const) {
+    for (const turn of ['sweep', 'monitor', 'sample', 'alerts a', 'alerts b'] as const) {
       assert.equal(await store.takeTurn(one, 60_000, turn), true)
       assert.equal(await store.takeTurn(two, 60_000, turn), false)
     }

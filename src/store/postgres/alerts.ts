@@ -1,12 +1,15 @@
+import { OWNER_GONE_MS } from '../../model/alert.ts'
 import type { Store } from '../store.ts'
 import { toAlert, type AlertRow } from '../watching-rows.ts'
 import { moment, ms, sql, type Database } from './database.ts'
 import { storable } from './storable.ts'
 
 const COLUMNS = /* sql */ `
-  cause, rule, source, run_id, because, command, ${ms('since')} AS since,
-  ${ms('last_seen_at')} AS last_seen_at, ${ms('last_sent_at')} AS last_sent_at,
-  ${ms('resolved_at')} AS resolved_at
+  cause, owner, rule, source, run_id, because, command, ${ms('since')} AS since,
+  ${ms('last_seen_at')} AS last_seen_at, ${ms('resolved_at')} AS resolved_at,
+  (SELECT coalesce(jsonb_object_agg(t.destination, jsonb_build_object(
+            'sentAt', ${ms('t.sent_at')}, 'endedAt', ${ms('t.ended_at')})), '{}')
+     FROM unstuck.telling t WHERE t.cause = alert.cause) AS told
 `
 const OPEN = sql(
   'alerts:open',
@@ -21,7 +24,9 @@ const RESOLVED = sql(
 const STILL_OPEN = sql(
   'alert:still',
   /* sql */ `
-  UPDATE unstuck.alert SET because = $2, last_seen_at = clock_timestamp()
+  UPDATE unstuck.alert
+     SET because = $2, last_seen_at = clock_timestamp(),
+         owner = CASE WHEN last_seen_at <= clock_timestamp() - $4 * interval '1 millisecond' THEN $3 ELSE owner END
    WHERE cause = $1 AND resolved_at IS NULL
   RETURNING cause
 `,
@@ -30,31 +35,45 @@ const STILL_OPEN = sql(
 const RAISE = sql(
   'alert:raise',
   /* sql */ `
-  INSERT INTO unstuck.alert (cause, rule, source, run_id, because, command)
-  VALUES ($1, $2, $3, $4, $5, $6)
+  INSERT INTO unstuck.alert (cause, owner, rule, source, run_id, because, command)
+  VALUES ($1, $2, $3, $4, $5, $6, $7)
   ON CONFLICT (cause) DO UPDATE SET
-    rule = excluded.rule, source = excluded.source, run_id = excluded.run_id, because = excluded.because,
-    command = excluded.command, since = excluded.since, last_seen_at = excluded.last_seen_at,
-    last_sent_at = NULL, resolved_at = NULL
+    owner = excluded.owner, rule = excluded.rule, source = excluded.source, run_id = excluded.run_id,
+    because = excluded.because, command = excluded.command, since = excluded.since,
+    last_seen_at = excluded.last_seen_at, resolved_at = NULL
    WHERE alert.resolved_at IS NOT NULL
   RETURNING cause
 `,
 )
 const SENT = sql(
   'alert:sent',
-  `UPDATE unstuck.alert SET last_sent_at = ${moment('$2')} WHERE cause = $1`,
+  /* sql */ `
+  INSERT INTO unstuck.telling (cause, destination, sent_at)
+  SELECT cause, $2, clock_timestamp() FROM unnest($1::text[]) AS cause
+  ON CONFLICT (cause, destination) DO UPDATE SET sent_at = excluded.sent_at
+`,
 )
+const ENDED = sql(
+  'alert:ended',
+  /* sql */ `
+  INSERT INTO unstuck.telling (cause, destination, ended_at)
+  SELECT cause, $2, clock_timestamp() FROM unnest($1::text[]) AS cause
+  ON CONFLICT (cause, destination) DO UPDATE SET ended_at = excluded.ended_at
+`,
+)
+// Times are read in whole milliseconds, rounded down.
 const RESOLVE = sql(
   'alert:resolve',
   /* sql */ `
-  UPDATE unstuck.alert SET resolved_at = clock_timestamp() WHERE cause = $1 AND resolved_at IS NULL
+  UPDATE unstuck.alert SET resolved_at = clock_timestamp()
+   WHERE cause = $1 AND resolved_at IS NULL AND owner = $2 AND last_seen_at < ${moment('$3')} + interval '1 millisecond'
   RETURNING cause
 `,
 )
 
 type AlertVerbs = Pick<
   Store,
-  'openAlerts' | 'recentAlerts' | 'raiseAlert' | 'markSent' | 'resolveAlert'
+  'openAlerts' | 'recentAlerts' | 'raiseAlert' | 'markTold' | 'resolveAlert'
 >
 
 export function alertVerbs(db: Database): AlertVerbs {
@@ -62,14 +81,20 @@ export function alertVerbs(db: Database): AlertVerbs {
     openAlerts: async () => (await db.all<AlertRow>(OPEN)).map(toAlert),
     recentAlerts: async (limit) => (await db.all<AlertRow>(RESOLVED, [limit])).map(toAlert),
     raiseAlert: async (alert) => {
+      const { owner, rule, source, run } = alert
       const [cause, because] = [storable(alert.cause), storable(alert.because)]
-      const stillOpen = await db.all(STILL_OPEN, [cause, because])
+      const stillOpen = await db.all(STILL_OPEN, [cause, because, owner, OWNER_GONE_MS])
       if (stillOpen.length > 0) return false
-      const { rule, source, run, command } = alert
-      const raised = await db.all(RAISE, [cause, rule, source, run, because, storable(command)])
+      const command = storable(alert.command)
+      const raised = await db.all(RAISE, [cause, owner, rule, source, run, because, command])
       return raised.length > 0
     },
-    markSent: async (cause, at) => void (await db.all(SENT, [storable(cause), at])),
-    resolveAlert: async (cause) => (await db.all(RESOLVE, [storable(cause)])).length > 0,
+    // In one order for all, so that two that mark the same ones do not wait for each other.
+    markTold: async ({ causes, destination, event }) => {
+      const told = [...new Set(causes.map(storable))].sort()
+      await db.all(event === 'sent' ? SENT : ENDED, [told, destination])
+    },
+    resolveAlert: async ({ cause, owner, lastSeenAt }) =>
+      (await db.all(RESOLVE, [storable(cause), owner, lastSeenAt])).length > 0,
   }
 }

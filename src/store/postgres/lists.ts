@@ -41,13 +41,18 @@ const ITEMS = sql(
 `,
 )
 
+const ITEMS_BY_RUN = sql(
+  'items:by-run',
+  `SELECT run_id AS run, count(*)::int AS items FROM unstuck.item WHERE source = $1 GROUP BY run_id`,
+)
+
 /** Sorts before every id. */
 export const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 
 /** What is in the store, for people: targets and items. */
 export function listVerbs(
   db: Database,
-): Pick<Store, 'target' | 'targets' | 'targetsEnding' | 'items'> {
+): Pick<Store, 'target' | 'targets' | 'targetsEnding' | 'items' | 'itemsByRun'> {
   return {
     target: async (id) => {
       const [row] = await db.all<TargetRow>(TARGET, [id])
@@ -63,5 +68,6 @@ export function listVerbs(
       (await db.all<{ id: string }>(ENDING, [suffix.toLowerCase()])).map((row) => row.id),
     items: async (source, after, limit) =>
       (await db.all<ItemRow>(ITEMS, [source, after ?? '', limit])).map(toItem),
+    itemsByRun: (source) => db.all(ITEMS_BY_RUN, [source]),
   }
 }

@@ -89,7 +89,10 @@ export function pendingAfter(number: number): string[] {
   return MIGRATIONS.slice(number).map(({ name }) => name)
 }
 
-/** Where the advisory lock is only a name (some compatible engines), two may create the same thing at once. */
+/**
+ * Where the advisory lock is only a name (some compatible engines), two may create the same thing at once. And workers that
+ * are at work hold locks of their own, in another order.
+ */
 function isRace(error: unknown): boolean {
-  return ['23505', '42P06', '42P07', '40001'].includes(codeOf(error))
+  return ['23505', '42P06', '42P07', '40001', '40P01'].includes(codeOf(error))
 }

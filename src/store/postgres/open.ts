@@ -26,7 +26,7 @@ import { sampleVerbs } from './samples.ts'
 import { settleVerbs } from './settle.ts'
 import { survey } from './survey.ts'
 import { totalVerbs } from './totals.ts'
-import { troubleVerbs } from './troubles.ts'
+import { deadLetterVerbs } from './dead-letters.ts'
 import { turnVerbs } from './turn.ts'
 import { workerVerbs } from './workers.ts'
 
@@ -67,7 +67,7 @@ export async function openPostgres(
     ...revertVerbs(db),
     ...auditVerbs(db),
     ...totalVerbs(db),
-    ...troubleVerbs(db),
+    ...deadLetterVerbs(db),
     ...sampleVerbs(db),
     ...alertVerbs(db),
     ...operationVerbs(db),

@@ -13,23 +13,51 @@ import { BOOK_MOVED } from './tally.ts'
 
 /** The targets that are meant, whatever their status. The values of `chosen` stand from the given number on. */
 const CHOSEN = (n: number) => /* sql */ `
-  run_id = $${n} AND ($${n + 1}::uuid[] IS NULL OR id = ANY ($${n + 1}))
-    AND ($${n + 2}::text[] IS NULL OR grp = ANY ($${n + 2}))
-    AND ($${n + 3}::int IS NULL OR attempts <= $${n + 3})
+  run_id = $${n} AND ($${n + 1}::text[] IS NULL OR grp = ANY ($${n + 1}))
+    AND ($${n + 2}::int IS NULL OR attempts <= $${n + 2})
 `
 const COUNT = sql(
   'replan:count',
-  `SELECT count(*)::int AS count FROM unstuck.target WHERE ${CHOSEN(1)} AND status = ANY ($5::text[])`,
+  `SELECT count(*)::int AS count FROM unstuck.target WHERE ${CHOSEN(1)} AND status = ANY ($4::text[])`,
   'anew',
 )
-// A person says that it is worth another try: what counted against it is forgotten, but for the attempts. $6 is the status,
-// $7 the id to go on after: a statement takes no more than a batch, as a server has only so long to answer.
+/** Of these the ones that fit. Found by their ids alone, so that a few cost a few. */
+const COUNT_NAMED = sql(
+  'replan:count-named',
+  /* sql */ `
+  WITH named AS MATERIALIZED (
+    SELECT run_id, grp, attempts, status FROM unstuck.target WHERE id = ANY ($5::uuid[])
+  )
+  SELECT count(*)::int AS count FROM named WHERE ${CHOSEN(1)} AND status = ANY ($4::text[])
+`,
+)
+const REPLAN_NAMED = sql(
+  'replan:named',
+  /* sql */ `
+  WITH named AS MATERIALIZED (
+    SELECT id, run_id, grp, attempts, status FROM unstuck.target WHERE id = ANY ($6::uuid[])
+     ORDER BY id FOR UPDATE
+  ),
+  moved AS (
+    UPDATE unstuck.target t
+       SET status = 'planned', ready_at = CASE WHEN t.seq > 0 THEN '-infinity'::timestamptz END,
+           claim_id = NULL, errors = 0, crashes = 0, crashes_alone = 0, finished_at = NULL
+      FROM (SELECT id, status AS was FROM named WHERE ${CHOSEN(2)} AND status = ANY ($5::text[])) AS chosen
+     WHERE t.id = chosen.id
+    RETURNING t.run_id, t.grp, t.status, chosen.was
+  ),
+  booked AS (${BOOK_MOVED})
+  SELECT was AS status, count(*)::int AS count FROM moved GROUP BY was
+`,
+)
+// A person says that it is worth another try: what counted against it is forgotten, but for the attempts. $5 is the status,
+// $6 the id to go on after: a statement takes no more than a batch, as a server has only so long to answer.
 const REPLAN = sql(
   'replan',
   /* sql */ `
   WITH chosen AS MATERIALIZED (
-    SELECT id, status AS was FROM unstuck.target WHERE ${CHOSEN(2)} AND status = $6 AND id > $7
-     ORDER BY id LIMIT $8 FOR UPDATE
+    SELECT id, status AS was FROM unstuck.target WHERE ${CHOSEN(2)} AND status = $5 AND id > $6
+     ORDER BY id LIMIT $7 FOR UPDATE
   ),
   moved AS (
     UPDATE unstuck.target t
@@ -172,14 +200,17 @@ function noTarget(id: TargetId): NotFound {
   return new NotFound(`target ${id}`, '`unstuck show RUN` lists those that need a person.')
 }
 
-function chosen({ run, targets, groups, attemptsMax }: Replan): unknown[] {
-  return [run, targets ?? null, groups ?? null, attemptsMax ?? null]
+function chosen({ run, groups, attemptsMax }: Replan): unknown[] {
+  return [run, groups ?? null, attemptsMax ?? null]
 }
 
 async function count(db: Asks, request: Replan): Promise<Replanned> {
   const { source, status, planned } = await standingOfRun(db, request.run)
   await refuseOtherLive(db, source, request.run)
-  const [row] = await db.all<{ count: number }>(COUNT, [...chosen(request), request.statuses])
+  const values = [...chosen(request), request.statuses]
+  const [row] = await (request.targets
+    ? db.all<{ count: number }>(COUNT_NAMED, [...values, request.targets])
+    : db.all<{ count: number }>(COUNT, values))
   const targets = row!.count
   return { targets, reopened: await reopens(db, request, { status, planned, targets }) }
 }
@@ -199,7 +230,10 @@ async function replan(connection: Connection, request: Replan): Promise<Replanne
   const { run, action, actor, because } = request
   const { source, status, planned } = await lockRun(connection, run)
   await refuseOtherLive(connection, source, run)
-  const counts = await putBack(connection, request)
+  await walkIndexes(connection, 'replan')
+  const counts = await (request.targets
+    ? putBackThese(connection, request, request.targets)
+    : putBack(connection, request))
   const targets = Object.values(counts).reduce((sum, count) => sum + count, 0)
   const reopened = await reopens(connection, request, { status, planned, targets })
   if (targets === 0 && !reopened) return { targets, reopened }
@@ -222,13 +256,26 @@ async function replan(connection: Connection, request: Replan): Promise<Replanne
 
 const BATCH = 10_000
 
-/** Answers how many there were of each status. */
-async function putBack(
+/** How many there were of each status. */
+type ByStatus = Partial<Record<TargetStatus, number>>
+
+async function putBackThese(
   connection: Connection,
   request: Replan,
-): Promise<Partial<Record<TargetStatus, number>>> {
-  await walkIndexes(connection, 'replan')
-  const counts: Partial<Record<TargetStatus, number>> = {}
+  targets: readonly TargetId[],
+): Promise<ByStatus> {
+  const counts: ByStatus = {}
+  for (let n = 0; n < targets.length; n += BATCH) {
+    const values = [...chosen(request), request.statuses, targets.slice(n, n + BATCH)]
+    type Row = { status: TargetStatus; count: number }
+    for (const { status, count } of await connection.book<Row>(REPLAN_NAMED, values))
+      counts[status] = (counts[status] ?? 0) + count
+  }
+  return counts
+}
+
+async function putBack(connection: Connection, request: Replan): Promise<ByStatus> {
+  const counts: ByStatus = {}
   for (const status of request.statuses) {
     let after: TargetId | null = BEFORE_ALL
     while (after !== null) {

@@ -158,7 +158,7 @@ test('a viewer is told who has to bring the schema up to date; without being tol
 test('S25 unstuck_migrate can bring an older schema up to date, and the file can be run again', async () => {
   await using db = await withRoles('unstuck_migrate')
   await db.raw(/* sql */ `
-    DROP TABLE unstuck.sample, unstuck.alert, unstuck.operation;
+    DROP TABLE unstuck.sample, unstuck.alert, unstuck.telling, unstuck.operation;
     DROP INDEX unstuck.run_listed, unstuck.run_by_age, unstuck.run_by_end, unstuck.target_troubled;
     ALTER TABLE unstuck.worker DROP COLUMN stats;
     DELETE FROM unstuck.migration WHERE number = 4

@@ -3,24 +3,37 @@ import {
   LAST_STRETCH_MS,
   RECOVERIES,
   someMinutes,
+  STILL_MS,
   toSample,
   type SampleRow,
 } from '../watching-rows.ts'
 import { moment, ms, sql, type Database } from './database.ts'
 import { LIVE } from './runs.ts'
 
-// Any number that nobody else would choose. Who comes second sees what the first has written.
-const LOCK = sql('sample:lock', `SELECT pg_advisory_xact_lock(7166254318095)`)
+// Any number that nobody else would choose. Who comes second leaves it to the first.
+const LOCK = sql('sample:lock', `SELECT pg_try_advisory_xact_lock(7166254318095) AS free`)
+const IS_LEFT_TO_OTHERS = sql(
+  'sample:others',
+  /* sql */ `
+  SELECT EXISTS (SELECT 1 FROM unstuck.sample WHERE at > clock_timestamp() - $1 * interval '1 millisecond')
+     AND EXISTS (SELECT 1 FROM unstuck.worker WHERE ended_at IS NULL) AS left
+`,
+)
 const FORGET_MINUTE = sql(
   'sample:minute',
   `DELETE FROM unstuck.sample WHERE at >= date_trunc('minute', statement_timestamp())`,
 )
 // $1: how long ago an end still counts. A run that has ended is taken once more, for its last stretch, unless there
-// is nothing to tell of it.
+// is nothing to tell of it. $2: one that has its entry of this hour, and is where that says and where it was so long ago,
+// is left out.
 export const TAKE = sql(
   'sample:take',
   /* sql */ `
-  WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+  WITH clock AS MATERIALIZED (
+    SELECT now, date_trunc('hour', now AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' AS hour,
+           now - $2 * interval '1 millisecond' AS still
+      FROM clock_timestamp() AS now
+  ),
   seen AS (
     SELECT id, source, progress_total, progress_done, false AS ended FROM unstuck.run WHERE status IN ${LIVE}
      UNION ALL
@@ -30,16 +43,21 @@ export const TAKE = sql(
        AND (SELECT count(*) FROM unstuck.sample s WHERE s.run_id = r.id AND s.at >= r.finished_at AND s.ended) = 0
   )
   INSERT INTO unstuck.sample (at, run_id, source, pages, items, done, ended)
-  SELECT clock.now, seen.id, seen.source, books.pages, books.items,
-         CASE WHEN seen.progress_total IS NULL THEN books.done ELSE coalesce(seen.progress_done, 0) END,
-         seen.ended
+  SELECT clock.now, seen.id, seen.source, b.pages, b.items, b.done, seen.ended
     FROM clock, seen
    CROSS JOIN LATERAL (
      SELECT coalesce(sum(pages), 0) AS pages, coalesce(sum(items_new + items_updated), 0) AS items,
-            coalesce(sum(done), 0) AS done
+            CASE WHEN seen.progress_total IS NULL THEN coalesce(sum(done), 0)
+                 ELSE coalesce(seen.progress_done, 0) END AS done
        FROM unstuck.tally WHERE run_id = seen.id
-   ) AS books
-   WHERE NOT seen.ended OR books.pages > 0 OR books.items > 0
+   ) AS b
+   WHERE CASE WHEN seen.ended THEN b.pages > 0 OR b.items > 0
+         ELSE seen.id = (SELECT id FROM unstuck.run WHERE status IN ${LIVE} ORDER BY id LIMIT 1)
+           OR (SELECT (s.pages, s.items, s.done) = (b.pages, b.items, b.done) FROM unstuck.sample s
+                WHERE s.run_id = seen.id AND s.at >= clock.hour ORDER BY s.at DESC LIMIT 1) IS NOT TRUE
+           OR (SELECT (s.pages, s.items, s.done) = (b.pages, b.items, b.done) FROM unstuck.sample s
+                WHERE s.run_id = seen.id AND s.at <= clock.still ORDER BY s.at DESC LIMIT 1) IS NOT TRUE
+         END
 `,
 )
 
@@ -97,11 +115,18 @@ type SampleVerbs = Pick<Store, 'takeSample' | 'samples' | 'pruneSamples' | 'reco
 
 export function sampleVerbs(db: Database): SampleVerbs {
   return {
-    takeSample: () =>
+    takeSample: ({ unlessWithinMs } = {}) =>
       db.transaction('sample', async (connection) => {
-        await connection.all(LOCK)
+        const [lock] = await connection.all<{ free: boolean }>(LOCK)
+        if (!lock!.free) return
+        if (unlessWithinMs !== undefined) {
+          const [others] = await connection.all<{ left: boolean }>(IS_LEFT_TO_OTHERS, [
+            unlessWithinMs,
+          ])
+          if (others!.left) return
+        }
         await connection.all(FORGET_MINUTE)
-        await connection.all(TAKE, [LAST_STRETCH_MS])
+        await connection.all(TAKE, [LAST_STRETCH_MS, STILL_MS])
       }),
 
     samples: async ({ run = null, source = null, ...filter }) => {

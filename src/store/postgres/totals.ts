@@ -1,8 +1,8 @@
 import type { RunStatus } from '../../model/run.ts'
 import { toCounts, type TallyRow } from '../rows.ts'
 import type { Store } from '../store.ts'
-import { toRunTotals } from '../watching-rows.ts'
-import { sql, type Database } from './database.ts'
+import { FOLDED_AT_ONCE, foldStats, toRunTotals } from '../watching-rows.ts'
+import { moment, sql, type Database } from './database.ts'
 import { SUMS } from './tally.ts'
 
 const RUN_TOTALS = sql(
@@ -11,8 +11,20 @@ const RUN_TOTALS = sql(
 )
 const TARGET_TOTALS = sql('totals:targets', `SELECT ${SUMS} FROM unstuck.tally t`)
 const WORKER_STATS = sql('worker:stats', `SELECT stats FROM unstuck.worker WHERE stats IS NOT NULL`)
+const OLD_STATS = sql(
+  'worker:old-stats',
+  /* sql */ `
+  SELECT id, stats FROM unstuck.worker WHERE stats IS NOT NULL AND ended_at < ${moment('$1')}
+   ORDER BY id LIMIT $2 FOR UPDATE
+`,
+)
+const KEEP_STATS = sql('worker:keep-stats', `UPDATE unstuck.worker SET stats = $2 WHERE id = $1`)
+const FORGET_STATS = sql(
+  'worker:forget-stats',
+  `UPDATE unstuck.worker SET stats = NULL WHERE id = ANY ($1::uuid[])`,
+)
 
-type TotalVerbs = Pick<Store, 'runTotals' | 'targetTotals' | 'workerStats'>
+type TotalVerbs = Pick<Store, 'runTotals' | 'targetTotals' | 'workerStats' | 'foldWorkerStats'>
 
 export function totalVerbs(db: Database): TotalVerbs {
   return {
@@ -21,5 +33,19 @@ export function totalVerbs(db: Database): TotalVerbs {
     targetTotals: async () => toCounts((await db.all<TallyRow>(TARGET_TOTALS))[0]!),
     workerStats: async () =>
       (await db.all<{ stats: unknown }>(WORKER_STATS)).map(({ stats }) => stats),
+
+    foldWorkerStats: async (endedBefore) => {
+      for (let found = FOLDED_AT_ONCE; found === FOLDED_AT_ONCE;) {
+        found = await db.transaction('worker:fold-stats', async (connection) => {
+          const values = [endedBefore, FOLDED_AT_ONCE]
+          const rows = await connection.all<{ id: string; stats: unknown }>(OLD_STATS, values)
+          const folded = foldStats(rows)
+          if (!folded) return 0
+          await connection.all(KEEP_STATS, [folded.keeper, folded.sum])
+          await connection.all(FORGET_STATS, [folded.others])
+          return rows.length
+        })
+      }
+    },
   }
 }

@@ -2,6 +2,7 @@ import { UnusableStore } from '../../model/errors.ts'
 import { processState } from '../host.ts'
 import { toWorker, type WorkerRow } from '../rows.ts'
 import type { Store, Witnessed } from '../store.ts'
+import { toHolding, type HoldingRow } from '../watching-rows.ts'
 import { ms, sql, type Database } from './database.ts'
 import { SCHEMA_VERSION } from './migrate.ts'
 import { LIVE } from './runs.ts'
@@ -92,8 +93,22 @@ const WORKERS = sql(
    ORDER BY w.id
 `,
 )
+const HOLDINGS = sql(
+  'workers:holdings',
+  /* sql */ `
+  SELECT t.worker_id, t.grp, r.policy, t.targets, ${ms('t.last_activity_at')} AS last_activity_at
+    FROM unstuck.worker w
+   CROSS JOIN LATERAL (
+     SELECT worker_id, run_id, grp, count(*)::int AS targets, min(last_activity_at) AS last_activity_at
+       FROM unstuck.target WHERE worker_id = w.id AND status = 'in_progress'
+      GROUP BY worker_id, run_id, grp
+   ) AS t
+    JOIN unstuck.run r ON r.id = t.run_id
+   WHERE w.ended_at IS NULL
+`,
+)
 
-type WorkerVerbs = Pick<Store, 'register' | 'beat' | 'retire' | 'workers' | 'worker'>
+type WorkerVerbs = Pick<Store, 'register' | 'beat' | 'retire' | 'workers' | 'holdings' | 'worker'>
 
 export function workerVerbs(db: Database): WorkerVerbs {
   return {
@@ -141,6 +156,7 @@ export function workerVerbs(db: Database): WorkerVerbs {
     },
 
     workers: async () => (await db.all<WitnessRow>(WORKERS)).map(witness),
+    holdings: async () => (await db.all<HoldingRow>(HOLDINGS)).map(toHolding),
   }
 }
 

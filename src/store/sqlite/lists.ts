@@ -24,12 +24,17 @@ const ITEMS = sql(
 `,
 )
 
+const ITEMS_BY_RUN = sql(
+  'items:by-run',
+  `SELECT run_id AS run, count(*) AS items FROM item WHERE source = :source GROUP BY run_id`,
+)
+
 export type SqliteTargetRow = Omit<TargetRow, 'cursor'> & { cursor: string | null }
 
 /** What is in the store, for people: targets and items. */
 export function listVerbs(
   db: Database,
-): Pick<Store, 'target' | 'targets' | 'targetsEnding' | 'items'> {
+): Pick<Store, 'target' | 'targets' | 'targetsEnding' | 'items' | 'itemsByRun'> {
   return {
     target: async (id) => {
       const row = db.read((tx) => tx.get<SqliteTargetRow>(TARGET, { id }))
@@ -60,6 +65,8 @@ export function listVerbs(
           .all<ItemRow>(ITEMS, { source, after: after ?? '', limit })
           .map((row) => toItem({ ...row, data: readJson(row.data as string) })),
       ),
+
+    itemsByRun: async (source) => db.read((tx) => tx.all(ITEMS_BY_RUN, { source })),
   }
 }
 

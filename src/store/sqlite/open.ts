@@ -30,7 +30,7 @@ import { runVerbs } from './runs.ts'
 import { sampleVerbs } from './samples.ts'
 import { settleVerbs } from './settle.ts'
 import { totalVerbs } from './totals.ts'
-import { troubleVerbs } from './troubles.ts'
+import { deadLetterVerbs } from './dead-letters.ts'
 import { workerVerbs } from './workers.ts'
 
 /** Opens the database file, making it when it is not there. */
@@ -68,7 +68,7 @@ export async function openSqlite(file: string): Promise<Store> {
     ...revertVerbs(db),
     ...auditVerbs(db),
     ...totalVerbs(db),
-    ...troubleVerbs(db),
+    ...deadLetterVerbs(db),
     ...sampleVerbs(db),
     ...alertVerbs(db),
     ...operationVerbs(db),

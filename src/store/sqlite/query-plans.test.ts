@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { everyVerb } from '../../testing/every-verb.ts'
 import { sqliteEngine as engine } from '../../testing/sqlite-engine.ts'
 import { LIVE_RUNS } from './live-runs.ts'
+import { COUNT_NAMED, REPLAN_NAMED } from './replan.ts'
 import { LAST_FAILED } from './run-lists.ts'
 import { RUN_TOTALS } from './totals.ts'
 
@@ -59,6 +60,18 @@ test('the one target of a live run and the last run of a source are looked up by
     /SEARCH t USING INDEX sqlite_autoindex_target_1 \(id=\?\)/,
   )
   assert.match(await planOf(LAST_FAILED.text), /SCAN f\nSEARCH r .*\bid=\?/)
+})
+
+test('named targets are put back in line by their ids, however many others have failed', async () => {
+  await using db = await engine.fresh()
+  await db.open()
+  for (const { text } of [COUNT_NAMED, REPLAN_NAMED]) {
+    const [plan] = await db.raw(`EXPLAIN QUERY PLAN ${text}`)
+    assert.match(
+      String(plan!['detail']),
+      /SEARCH target USING INDEX sqlite_autoindex_target_1 \(id=\?\)/,
+    )
+  }
 })
 
 const TABLES = 'target item tally run worker audit guard execution sample alert operation'.split(

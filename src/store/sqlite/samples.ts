@@ -1,18 +1,28 @@
 import type { Store } from '../store.ts'
 import {
+  hourOf,
   LAST_STRETCH_MS,
   minuteOf,
   RECOVERIES,
   someMinutes,
+  STILL_MS,
   toSample,
   type SampleRow,
 } from '../watching-rows.ts'
 import { sql, type Database } from './database.ts'
 import { LIVE } from './runs.ts'
 
+const IS_LEFT_TO_OTHERS = sql(
+  'sample:others',
+  /* sql */ `
+  SELECT EXISTS (SELECT 1 FROM sample WHERE at > :after)
+     AND EXISTS (SELECT 1 FROM worker WHERE ended_at IS NULL) AS left
+`,
+)
 const FORGET_MINUTE = sql('sample:minute', `DELETE FROM sample WHERE at >= :minute`)
-// A run that has ended is taken once more, for its last stretch, unless there is nothing to tell of it. CROSS JOIN keeps
-// SQLite to this order: else it would read all runs.
+// A run that has ended is taken once more, for its last stretch, unless there is nothing to tell of it. One that has its
+// entry of this hour, and is where that says and where it was half an hour ago, is left out. CROSS JOIN keeps SQLite to
+// this order: else it would read all runs.
 const TAKE = sql(
   'sample:take',
   /* sql */ `
@@ -23,15 +33,25 @@ const TAKE = sql(
      WHERE finished_at >= :recently AND status NOT IN ${LIVE}
        AND NOT EXISTS (
          SELECT 1 FROM sample s WHERE s.run_id = run.id AND s.at >= run.finished_at AND s.ended = 1)
+  ),
+  books AS (
+    SELECT r.id, r.source, coalesce(sum(t.pages), 0) AS pages,
+           coalesce(sum(t.items_new + t.items_updated), 0) AS items,
+           coalesce(CASE WHEN r.progress_total IS NULL THEN sum(t.done) ELSE r.progress_done END, 0) AS done,
+           seen.ended
+      FROM seen CROSS JOIN run r ON r.id = seen.id LEFT JOIN tally t ON t.run_id = r.id
+     GROUP BY r.id
   )
   INSERT INTO sample (at, run_id, source, pages, items, done, ended)
-  SELECT :now, r.id, r.source, coalesce(sum(t.pages), 0),
-         coalesce(sum(t.items_new + t.items_updated), 0),
-         coalesce(CASE WHEN r.progress_total IS NULL THEN sum(t.done) ELSE r.progress_done END, 0),
-         seen.ended
-    FROM seen CROSS JOIN run r ON r.id = seen.id LEFT JOIN tally t ON t.run_id = r.id
-   GROUP BY r.id
-  HAVING seen.ended = 0 OR sum(t.pages) > 0 OR sum(t.items_new + t.items_updated) > 0
+  SELECT :now, b.id, b.source, b.pages, b.items, b.done, b.ended
+    FROM books b
+   WHERE CASE WHEN b.ended THEN b.pages > 0 OR b.items > 0
+         ELSE b.id = (SELECT min(id) FROM run WHERE status IN ${LIVE})
+           OR (SELECT (s.pages, s.items, s.done) = (b.pages, b.items, b.done) FROM sample s
+                WHERE s.run_id = b.id AND s.at >= :hour ORDER BY s.at DESC LIMIT 1) IS NOT TRUE
+           OR (SELECT (s.pages, s.items, s.done) = (b.pages, b.items, b.done) FROM sample s
+                WHERE s.run_id = b.id AND s.at <= :still ORDER BY s.at DESC LIMIT 1) IS NOT TRUE
+         END
 `,
 )
 
@@ -83,13 +103,20 @@ type SampleVerbs = Pick<Store, 'takeSample' | 'samples' | 'pruneSamples' | 'reco
 
 export function sampleVerbs(db: Database): SampleVerbs {
   return {
-    takeSample: () =>
-      db.write('sample', (tx) => {
+    takeSample: async ({ unlessWithinMs } = {}) => {
+      if (unlessWithinMs !== undefined) {
+        const after = Date.now() - unlessWithinMs
+        const others = db.read((tx) => tx.get<{ left: number }>(IS_LEFT_TO_OTHERS, { after }))
+        if (others!.left === 1) return
+      }
+      await db.write('sample', (tx) => {
         const now = Date.now()
         const minute = minuteOf(now)
         tx.run(FORGET_MINUTE, { minute })
-        tx.run(TAKE, { now, recently: minute - LAST_STRETCH_MS })
-      }),
+        const recently = minute - LAST_STRETCH_MS
+        tx.run(TAKE, { now, recently, hour: hourOf(now), still: now - STILL_MS })
+      })
+    },
 
     samples: async ({ run, source, ...filter }) => {
       const { since, until } = filter

@@ -1,7 +1,7 @@
 import type { RunStatus } from '../../model/run.ts'
 import { toCounts, type TallyRow } from '../rows.ts'
 import type { Store } from '../store.ts'
-import { toRunTotals } from '../watching-rows.ts'
+import { FOLDED_AT_ONCE, foldStats, toRunTotals } from '../watching-rows.ts'
 import { sql, type Database } from './database.ts'
 import { readJson } from './lists.ts'
 import { SUMS } from './tally.ts'
@@ -12,8 +12,20 @@ export const RUN_TOTALS = sql(
 )
 const TARGET_TOTALS = sql('totals:targets', `SELECT ${SUMS} FROM tally t`)
 const WORKER_STATS = sql('worker:stats', `SELECT stats FROM worker WHERE stats IS NOT NULL`)
+const OLD_STATS = sql(
+  'worker:old-stats',
+  /* sql */ `
+  SELECT id, stats FROM worker WHERE stats IS NOT NULL AND ended_at < :endedBefore
+   ORDER BY id LIMIT :limit
+`,
+)
+const KEEP_STATS = sql('worker:keep-stats', `UPDATE worker SET stats = :sum WHERE id = :keeper`)
+const FORGET_STATS = sql(
+  'worker:forget-stats',
+  `UPDATE worker SET stats = NULL WHERE id IN (SELECT value FROM json_each(:others))`,
+)
 
-type TotalVerbs = Pick<Store, 'runTotals' | 'targetTotals' | 'workerStats'>
+type TotalVerbs = Pick<Store, 'runTotals' | 'targetTotals' | 'workerStats' | 'foldWorkerStats'>
 
 export function totalVerbs(db: Database): TotalVerbs {
   return {
@@ -22,5 +34,19 @@ export function totalVerbs(db: Database): TotalVerbs {
     targetTotals: async () => toCounts(db.read((tx) => tx.get<TallyRow>(TARGET_TOTALS)!)),
     workerStats: async () =>
       db.read((tx) => tx.many<{ stats: string }>(WORKER_STATS)).map((row) => readJson(row.stats)),
+
+    foldWorkerStats: async (endedBefore) => {
+      for (let found = FOLDED_AT_ONCE; found === FOLDED_AT_ONCE;) {
+        found = await db.write('worker:fold-stats', (tx) => {
+          const params = { endedBefore, limit: FOLDED_AT_ONCE }
+          const rows = tx.all<{ id: string; stats: string }>(OLD_STATS, params)
+          const folded = foldStats(rows.map(({ id, stats }) => ({ id, stats: readJson(stats) })))
+          if (!folded) return 0
+          tx.run(KEEP_STATS, { keeper: folded.keeper, sum: folded.sum })
+          tx.run(FORGET_STATS, { others: JSON.stringify(folded.others) })
+          return rows.length
+        })
+      }
+    },
   }
 }

@@ -1,8 +1,10 @@
 import { UnusableStore } from '../../model/errors.ts'
+import type { Policy } from '../../model/policy.ts'
 import type { Presence, Worker } from '../../model/worker.ts'
 import { bootId, processState, uptimeMs } from '../host.ts'
 import { toWorker, type WorkerRow } from '../rows.ts'
 import type { BeatAnswer, Store, Witnessed } from '../store.ts'
+import { toHolding, type HoldingRow } from '../watching-rows.ts'
 import { endClaim, RELEASE } from './claim-ends.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { isTooOld } from './migrate.ts'
@@ -66,6 +68,17 @@ const DROP_PLANNING = sql(
 )
 const WORKER = sql('worker', `SELECT * FROM worker WHERE id = :id`)
 const WORKERS = sql('workers', `SELECT * FROM worker WHERE ended_at IS NULL ORDER BY id`)
+const HOLDINGS = sql(
+  'workers:holdings',
+  /* sql */ `
+  SELECT t.worker_id, t.grp, r.policy, count(*) AS targets, min(t.last_activity_at) AS last_activity_at
+    FROM worker w
+   CROSS JOIN target t ON t.worker_id = w.id AND t.status = 'in_progress'
+    JOIN run r ON r.id = t.run_id
+   WHERE w.ended_at IS NULL
+   GROUP BY t.worker_id, t.run_id, t.grp
+`,
+)
 
 const TURN = sql('turn', `SELECT worker_id, boot_id, until_uptime FROM turn WHERE name = :name`)
 const TAKE_TURN = sql(
@@ -78,7 +91,10 @@ const TAKE_TURN = sql(
 `,
 )
 
-type WorkerVerbs = Pick<Store, 'register' | 'beat' | 'retire' | 'workers' | 'worker' | 'takeTurn'>
+type WorkerVerbs = Pick<
+  Store,
+  'register' | 'beat' | 'retire' | 'workers' | 'holdings' | 'worker' | 'takeTurn'
+>
 
 export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
   const find = (id: string): SqliteWorkerRow | undefined =>
@@ -148,6 +164,11 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
 
     workers: async () =>
       db.read((tx) => tx.all<SqliteWorkerRow>(WORKERS)).map((row) => witness(row, lockFolder)),
+
+    holdings: async () =>
+      db
+        .read((tx) => tx.many<Omit<HoldingRow, 'policy'> & { policy: string }>(HOLDINGS))
+        .map((row) => toHolding({ ...row, policy: JSON.parse(row.policy) as Partial<Policy> })),
 
     takeTurn: async (worker, forMs, name = 'sweep') => {
       const turn = db.read((tx) =>

@@ -1,63 +1,9 @@
+import { setImmediate } from 'node:timers/promises'
 import { fingerprintOf } from '../../decide/fingerprint.ts'
-import { AlreadyRunning, NotFound, Refused, UsageError } from '../../model/errors.ts'
 import type { RunId } from '../../model/id.ts'
 import { TROUBLED_STATUSES, type Target, type TroubledStatus } from '../../model/target.ts'
 import { iso } from '../../model/time.ts'
-import type { Door } from '../../runtime/recovery.ts'
-import { resetFailed, unpark } from '../../runtime/steering.ts'
-import type { Listing, Store, Trouble } from '../../store/store.ts'
-import { isAside } from './target-deeds.ts'
-import { undoByPark, type Undo } from './undo.ts'
-
-const GROUPS_MAX = 500
-const SAMPLE_MAX = 5
-const BATCH = 500
-
-/** Failed, held and parked targets, those with the same kind of error together, the largest group first. */
-export async function deadLetters(
-  store: Store,
-  { source }: { readonly source?: string | undefined },
-): Promise<{ total: number; groups: LetterGroup[] }> {
-  const troubles = await store.troubles({ source })
-  const groups = [...Map.groupBy(troubles, ({ error }) => fingerprintOf(error))]
-    .map(([fingerprint, all]) => groupView(fingerprint, all))
-    .sort((a, b) => b.count - a.count || (a.fingerprint < b.fingerprint ? -1 : 1))
-  return { total: await totalOf(store, troubles, source), groups: groups.slice(0, GROUPS_MAX) }
-}
-
-/** The store names the largest groups only; the books know all. */
-async function totalOf(
-  store: Store,
-  troubles: readonly Trouble[],
-  source: string | undefined,
-): Promise<number> {
-  if (source !== undefined) return sum(troubles)
-  const { targets } = await store.targetTotals()
-  return TROUBLED_STATUSES.reduce((total, status) => total + targets[status], 0)
-}
-
-export type LetterGroup = ReturnType<typeof groupView>
-
-function groupView(fingerprint: string, all: readonly Trouble[]) {
-  const statuses: Partial<Record<TroubledStatus, number>> = {}
-  for (const { status, count } of all) statuses[status] = (statuses[status] ?? 0) + count
-  // The store has the largest first.
-  const [largest] = all
-  return {
-    fingerprint,
-    error: largest!.error || 'No error is known.',
-    count: sum(all),
-    statuses,
-    sources: [...new Set(all.map(({ source }) => source))].sort(),
-    firstAt: iso(Math.min(...all.map(({ firstAt }) => firstAt))),
-    lastAt: iso(Math.max(...all.map(({ lastAt }) => lastAt))),
-    sample: all.slice(0, SAMPLE_MAX).map(({ sample, run, status }) => ({ ...sample, run, status })),
-  }
-}
-
-function sum(troubles: readonly Trouble[]): number {
-  return troubles.reduce((total, { count }) => total + count, 0)
-}
+import type { DeadLetter, Listing, Store } from '../../store/store.ts'
 
 /** Which of them. */
 export type Letters = {
@@ -66,100 +12,143 @@ export type Letters = {
   readonly statuses?: readonly TroubledStatus[] | undefined
 }
 
+type Found = DeadLetter & { readonly fingerprint: string }
+
+const PAGE = 2_000
+
+/** All that fit, page by page. SQLite answers at once: other work has its turn between two pages. */
+export async function* pagesOf(
+  store: Store,
+  { fingerprint, source, statuses }: Letters,
+  from?: string,
+): AsyncGenerator<Found[]> {
+  for (let after: string | null | undefined = from; after !== null;) {
+    const page: Listing<DeadLetter> = await store.deadLetters({
+      source,
+      statuses,
+      after,
+      limit: PAGE,
+    })
+    const kinds = new Map<string, string>()
+    const found = page.items.map((letter) => {
+      const kind = kinds.get(letter.error) ?? fingerprintOf(letter.error)
+      kinds.set(letter.error, kind)
+      return { ...letter, fingerprint: kind }
+    })
+    yield fingerprint === undefined ? found : found.filter((one) => one.fingerprint === fingerprint)
+    await setImmediate()
+    after = page.next
+  }
+}
+
+const GROUPS_MAX = 500
+const SAMPLE_MAX = 5
+/** So many are sorted into groups for one look. */
+export const LOOKED_AT_MAX = 100_000
+
+export type LetterGroup = {
+  fingerprint: string
+  error: string
+  count: number
+  statuses: Partial<Record<TroubledStatus, number>>
+  sources: string[]
+  firstAt: string
+  lastAt: string
+  sample: { id: string; key: string; run: RunId; status: TroubledStatus }[]
+}
+
+export type GroupedLetters = {
+  /** By the books, where no source is named. */
+  total: number
+  /** There are more than were looked at: each count is the least it can be. */
+  isPartial: boolean
+  groups: LetterGroup[]
+}
+
+/** Failed, held and parked targets, those with the same kind of error together, the largest group first. */
+export async function deadLetters(
+  store: Store,
+  { source }: { readonly source?: string | undefined },
+  lookedAtMax = LOOKED_AT_MAX,
+): Promise<GroupedLetters> {
+  const byKind = new Map<string, Group>()
+  let [seen, isPartial] = [0, false]
+  for await (const page of pagesOf(store, { source })) {
+    isPartial = seen >= lookedAtMax && page.length > 0
+    if (isPartial) break
+    seen += page.length
+    for (const letter of page) {
+      let group = byKind.get(letter.fingerprint)
+      if (!group) byKind.set(letter.fingerprint, (group = new Group()))
+      group.add(letter)
+    }
+  }
+  const groups = [...byKind]
+    .map(([fingerprint, group]) => group.view(fingerprint))
+    .sort((a, b) => b.count - a.count || (a.fingerprint < b.fingerprint ? -1 : 1))
+  return {
+    total: source === undefined ? await totalOf(store) : seen,
+    isPartial: isPartial || groups.length > GROUPS_MAX,
+    groups: groups.slice(0, GROUPS_MAX),
+  }
+}
+
+async function totalOf(store: Store): Promise<number> {
+  const { targets } = await store.targetTotals()
+  return TROUBLED_STATUSES.reduce((total, status) => total + targets[status], 0)
+}
+
+/** One kind of error, as its letters come in. */
+class Group {
+  #count = 0
+  #error = ''
+  #firstAt = Infinity
+  #lastAt = -Infinity
+  readonly #statuses: Partial<Record<TroubledStatus, number>> = {}
+  readonly #sources = new Set<string>()
+  /** One of each run and status: a person has something else to do about each. */
+  readonly #sample = new Map<string, LetterGroup['sample'][number]>()
+
+  add({ id, key, run, source, status, error, at }: DeadLetter): void {
+    this.#count++
+    if (at > this.#lastAt) this.#error = error
+    this.#firstAt = Math.min(this.#firstAt, at)
+    this.#lastAt = Math.max(this.#lastAt, at)
+    this.#statuses[status] = (this.#statuses[status] ?? 0) + 1
+    this.#sources.add(source)
+    if (this.#sample.size < SAMPLE_MAX && !this.#sample.has(`${run} ${status}`))
+      this.#sample.set(`${run} ${status}`, { id, key, run, status })
+  }
+
+  view(fingerprint: string): LetterGroup {
+    return {
+      fingerprint,
+      error: this.#error || 'No error is known.',
+      count: this.#count,
+      statuses: this.#statuses,
+      sources: [...this.#sources].sort(),
+      firstAt: iso(this.#firstAt),
+      lastAt: iso(this.#lastAt),
+      sample: [...this.#sample.values()],
+    }
+  }
+}
+
 /** The targets of a group one by one, by id. */
 export async function listDeadLetters(
   store: Store,
   letters: Letters,
-  page: { readonly after?: string | undefined; readonly limit: number },
+  { after, limit }: { readonly after?: string | undefined; readonly limit: number },
 ): Promise<Listing<Target>> {
-  const { source, statuses } = letters
-  const errors = await errorsOf(store, letters)
-  if (errors?.length === 0) return { items: [], next: null }
-  return store.troubledTargets({ source, statuses, errors, ...page })
-}
-
-/** Every error of this kind, word for word; undefined: any. */
-async function errorsOf(
-  store: Store,
-  { fingerprint, source }: Letters,
-): Promise<string[] | undefined> {
-  if (fingerprint === undefined) return undefined
-  const errors = new Set((await store.troubles({ source })).map(({ error }) => error))
-  return [...errors].filter((error) => fingerprintOf(error) === fingerprint)
-}
-
-type Letter = Pick<Target, 'id' | 'run' | 'status' | 'lastError'>
-
-export type RetriedLetters = {
-  targets: number
-  runs: { run: RunId; targets: number; refused: string | null }[]
-  dryRun: boolean
-  undo: Undo | null
-}
-
-/** Puts them back in line, run by run and in bounded steps. A run that refuses does not spoil the others. */
-export async function retryDeadLetters(
-  door: Door,
-  letters: Letters,
-  { dryRun, signal }: { readonly dryRun: boolean; readonly signal: AbortSignal },
-): Promise<RetriedLetters> {
-  const all = await collect(door.store, letters)
-  const runs: RetriedLetters['runs'] = []
-  for (const [run, own] of Map.groupBy(all, (letter) => letter.run)) {
-    if (signal.aborted) break
-    runs.push({ run, ...(await retryOfRun(door, run, own, dryRun, signal)) })
+  const ids: string[] = []
+  for await (const page of pagesOf(store, letters, after)) {
+    ids.push(...page.slice(0, limit + 1 - ids.length).map(({ id }) => id))
+    if (ids.length > limit) break
   }
-  const targets = runs.reduce((total, one) => total + one.targets, 0)
-  const isWhole = targets === all.length
-  return { targets, runs, dryRun, undo: isWhole && !dryRun ? undoByPark(all) : null }
-}
-
-async function collect(store: Store, letters: Letters): Promise<Letter[]> {
-  const { source, statuses } = letters
-  const errors = await errorsOf(store, letters)
-  const all: Letter[] = []
-  if (errors?.length === 0) return all
-  for (let after: string | undefined; ;) {
-    const filter = { source, statuses, errors, after, limit: BATCH }
-    const { items, next } = await store.troubledTargets(filter)
-    for (const { id, run, status, lastError } of items) all.push({ id, run, status, lastError })
-    if (next === null) return all
-    after = next
+  const shown = ids.slice(0, limit)
+  const targets = await Promise.all(shown.map((id) => store.target(id)))
+  return {
+    items: targets.filter((target) => target !== null),
+    next: ids.length > limit ? shown.at(-1)! : null,
   }
-}
-
-async function retryOfRun(
-  door: Door,
-  run: RunId,
-  letters: readonly Letter[],
-  dryRun: boolean,
-  signal: AbortSignal,
-): Promise<{ targets: number; refused: string | null }> {
-  const aside = letters.filter(isAside)
-  const failed = letters.filter((letter) => !isAside(letter))
-  let targets = 0
-  try {
-    for (const [some, putBack] of [...steps(failed, resetFailed), ...steps(aside, unpark)]) {
-      if (signal.aborted) break
-      targets += (await putBack(door, run, { targets: some, dryRun })).targets
-    }
-  } catch (error) {
-    if (!isRefusal(error)) throw error
-    return { targets, refused: error.message }
-  }
-  return { targets, refused: null }
-}
-
-type PutBack = typeof resetFailed | typeof unpark
-
-function steps(letters: readonly Letter[], putBack: PutBack): [string[], PutBack][] {
-  const ids = letters.map(({ id }) => id)
-  return Array.from({ length: Math.ceil(ids.length / BATCH) }, (_, n) => [
-    ids.slice(n * BATCH, (n + 1) * BATCH),
-    putBack,
-  ])
-}
-
-function isRefusal(error: unknown): error is Error {
-  return [AlreadyRunning, Refused, UsageError, NotFound].some((kind) => error instanceof kind)
 }

@@ -47,7 +47,7 @@ export async function planDeletion(
   runs: readonly Run[],
   { base, withItems }: { readonly base: string; readonly withItems: boolean },
 ): Promise<Doomed[]> {
-  const items = withItems ? await countItems(store, runs) : new Map<RunId, number>()
+  const items = withItems ? await itemsOf(store, runs) : new Map<RunId, number>()
   const doomed: Doomed[] = []
   for (const run of runs) {
     doomed.push({
@@ -132,18 +132,11 @@ async function removeAll(
   return gone
 }
 
-const BATCH = 1_000
-
-/** How many items each of these runs was the last to save. */
-async function countItems(store: Store, runs: readonly Run[]): Promise<Map<RunId, number>> {
-  const counts = new Map(runs.map(({ id }) => [id, 0]))
+/** How many items each run was the last to save. */
+async function itemsOf(store: Store, runs: readonly Run[]): Promise<Map<RunId, number>> {
+  const counts = new Map<RunId, number>()
   for (const source of new Set(runs.map((run) => run.source))) {
-    for (let after: string | null = null; ;) {
-      const items: Awaited<ReturnType<Store['items']>> = await store.items(source, after, BATCH)
-      for (const { run } of items) if (counts.has(run)) counts.set(run, counts.get(run)! + 1)
-      if (items.length < BATCH) break
-      after = items.at(-1)!.key
-    }
+    for (const { run, items } of await store.itemsByRun(source)) counts.set(run, items)
   }
   return counts
 }

@@ -1,13 +1,12 @@
 import { STEADY } from '../../decide/sign.ts'
 import { isLive, type Run, type RunKind } from '../../model/run.ts'
-import type { Sample } from '../../model/sample.ts'
 import type { Millis } from '../../model/time.ts'
 import type { Pace } from '../../decide/pace.ts'
 import { judgeRuns, type PolicyOf } from '../../runtime/judgement.ts'
 import type { Listing, RunFilter, Store } from '../../store/store.ts'
 import { healthOf, type Health, type HealthState } from '../survey/health.ts'
 import { runView, type RunView } from '../view.ts'
-import { paceOf, recentSamples } from './pace.ts'
+import { paceOf, recentSamples, type RecentSamples } from './pace.ts'
 
 /** A run as lists show it: with how it fares and how fast it goes. */
 export type ListedRun = RunView & {
@@ -24,7 +23,7 @@ export type ListedRun = RunView & {
 export function listedRunView(
   run: Run,
   health: Health | null,
-  samples: readonly Sample[],
+  samples: RecentSamples,
   now: Millis,
 ): ListedRun {
   return {
@@ -48,7 +47,7 @@ export async function listRuns(
   const now = await store.now()
   const isAnyLive = items.some(({ status }) => isLive(status))
   const health = isAnyLive ? await healthOfLive(store, policyOf, now) : new Map<string, Health>()
-  const samples = isAnyLive ? await recentSamples(store, now) : []
+  const samples: RecentSamples = isAnyLive ? await recentSamples(store, now) : new Map()
   return {
     items: items.map((run) => listedRunView(run, healthIn(health, run), samples, now)),
     next,

@@ -2,17 +2,28 @@ import type { Alert } from '../../model/alert.ts'
 import { iso } from '../../model/time.ts'
 import type { PolicyOf } from '../../runtime/judgement.ts'
 import type { Store } from '../../store/store.ts'
-import { isStuck } from '../survey/health.ts'
+import { isStuck, type HealthState } from '../survey/health.ts'
 import { surveyStore, type Survey } from '../survey/survey.ts'
 import { listedRunView } from './listed-run.ts'
 import { recentSamples } from './pace.ts'
+
+/** Live runs that are shown one by one: beyond, a person reads a list of runs. */
+const RUNS_MAX = 200
+const WORST_FIRST: readonly HealthState[] = [
+  'orphaned',
+  'dead',
+  'stalled',
+  'interrupted',
+  'waiting',
+  'healthy',
+]
 
 /** What `status` answers, with what the first screen shows besides. */
 export async function lookAround(store: Store, policyOf: PolicyOf) {
   const survey = await surveyStore(store, policyOf)
   const { data, live, now } = survey
   const [samples, alerts, totals] = await Promise.all([
-    live.length > 0 ? recentSamples(store, now) : [],
+    recentSamples(store, now),
     store.openAlerts(),
     store.runTotals(),
   ])
@@ -20,10 +31,18 @@ export async function lookAround(store: Store, policyOf: PolicyOf) {
     now: iso(now),
     ...data,
     state: stateOf(survey),
-    runs: live.map(({ run, health }) => listedRunView(run, health, samples, now)),
+    liveRuns: live.length,
+    runs: worstOf(live).map(({ run, health }) => listedRunView(run, health, samples, now)),
     alerts: alerts.map(alertView),
     totals,
   }
+}
+
+/** All of them, or when there are too many those that fare worst. */
+function worstOf(live: Survey['live']): Survey['live'] {
+  if (live.length <= RUNS_MAX) return live
+  const rank = ({ health }: Survey['live'][number]) => WORST_FIRST.indexOf(health.state)
+  return live.toSorted((a, b) => rank(a) - rank(b)).slice(0, RUNS_MAX)
 }
 
 /** The worst that can be said of all of it. */

@@ -1,25 +1,40 @@
 import { pace, PACE_MS, type Mark, type Pace } from '../../decide/pace.ts'
 import { doneOf, openTargets, type Run } from '../../model/run.ts'
 import type { Sample } from '../../model/sample.ts'
+import type { RunId } from '../../model/id.ts'
 import type { Millis } from '../../model/time.ts'
 import type { Store } from '../../store/store.ts'
 
 /** Samples come once a minute: until there are some, a run's own totals since its start say how fast it is. */
 const YOUNG_MS = 3 * 60_000
 
+/** What was sampled of each run lately, by time. */
+export type RecentSamples = ReadonlyMap<RunId, readonly Sample[]>
+
 /** Of all runs, as far as they matter for their pace now. */
-export function recentSamples(store: Store, now: Millis): Promise<Sample[]> {
-  return store.samples({ since: now - PACE_MS, until: now + 1 })
+export async function recentSamples(store: Store, now: Millis): Promise<RecentSamples> {
+  const samples = await store.samples({ since: now - PACE_MS, until: now + 1 })
+  return Map.groupBy(samples, ({ run }) => run)
 }
 
-/** How fast a run goes now; null for one that is not at work, or while too little is known. `samples`: by time. */
-export function paceOf(samples: readonly Sample[], run: Run, now: Millis): Pace | null {
+/** How fast a run goes now; null for one that is not at work, or while too little is known. */
+export function paceOf(samples: RecentSamples, run: Run, now: Millis): Pace | null {
   if (run.status !== 'running') return null
-  const { startedAt, resumes } = run
-  const isYoung = resumes === 0 && startedAt !== null && now - startedAt < YOUNG_MS
-  const start: Mark[] = isYoung ? [{ at: startedAt, pages: 0, items: 0, done: 0 }] : []
-  const own = samples.filter((sample) => sample.run === run.id)
-  return pace([...start, ...own, markOf(run, now)], leftOf(run))
+  const own = samples.get(run.id) ?? []
+  return pace([...startOf(samples, run, now), ...own, markOf(run, now)], leftOf(run))
+}
+
+/** What is known of it besides its own samples. */
+function startOf(samples: RecentSamples, run: Run, now: Millis): Mark[] {
+  const { startedAt, resumedAt, resumes } = run
+  if (startedAt === null) return []
+  if (resumes === 0 && now - startedAt < YOUNG_MS) {
+    return [{ at: startedAt, pages: 0, items: 0, done: 0 }]
+  }
+  // Others were sampled and this one was not: it has stood still for so long that it need not be.
+  const isStill = samples.size > 0 && !samples.has(run.id)
+  const begin = now - PACE_MS
+  return isStill && (resumedAt ?? startedAt) < begin ? [markOf(run, begin)] : []
 }
 
 function markOf(run: Run, at: Millis): Mark {

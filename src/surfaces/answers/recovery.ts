@@ -39,6 +39,22 @@ export function recoveryView({ active, verdicts }: Recovery, dryRun: boolean) {
   }
 }
 
+const ACTIVE_MAX = 200
+const VERDICTS_MAX = 500
+
+/** The same for those who look from afar: of however much there is the first, and how much there is. */
+export function boundedRecoveryView({ active, deeds, theirs }: Sorted, dryRun: boolean) {
+  const verdicts = [...deeds, ...theirs]
+  return {
+    active: active.slice(0, ACTIVE_MAX).map(judgedView),
+    activeTotal: active.length,
+    verdicts: verdicts.slice(0, VERDICTS_MAX).map(verdictView),
+    total: verdicts.length,
+    applied: verdicts.filter(({ applied }) => applied).length,
+    dryRun,
+  }
+}
+
 /**
  * A short name for what would be done, whatever the order: the same deeds have the same. It goes with a preview, so that
  * who confirms that does this and nothing else.

@@ -8,7 +8,7 @@ import type { AuditEntry, Store } from '../../store/store.ts'
 import { healthOf, type Health } from '../survey/health.ts'
 import { auditView, countsView, executionView, ownerView, runView, targetView } from '../view.ts'
 import { listedRunView } from './listed-run.ts'
-import { recentSamples } from './pace.ts'
+import { recentSamples, type RecentSamples } from './pace.ts'
 
 /** An entry of the audit trail, and the key of the target it is about. */
 export type Audited = { readonly entry: AuditEntry; readonly key: string | null }
@@ -66,7 +66,7 @@ export function runPageView({ run, health, groups, trouble, executions, audit }:
 export async function runDetail(store: Store, run: Run, policyOf: PolicyOf) {
   const page = await openRunPage(store, run, policyOf)
   const live = isLive(run.status)
-  const samples = live ? await recentSamples(store, page.now) : []
+  const samples: RecentSamples = live ? await recentSamples(store, page.now) : new Map()
   const { owner } = page.judged
   return {
     ...runPageView(page),

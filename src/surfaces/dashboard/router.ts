@@ -1,8 +1,8 @@
 import { observable, useObserved } from './observable.ts'
 import { type Place, placeOf } from './model/place.ts'
 
-/** Where everything lives: the server says so in the page's `<base>`, whatever path it is mounted under. */
-const BASE = new URL('.', document.baseURI).pathname
+/** Where everything lives: the server says so in the page itself, whatever path it is mounted under. */
+const BASE = document.documentElement.dataset['base'] ?? '/'
 
 const current = observable<Place>(here())
 

@@ -49,7 +49,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   )
 }
 
-/** The page has a `<base>`, so a bare `#main` would lead to another page. */
+/** Without a step in the browser's history: Back leads to the page before. */
 function toContent(event: MouseEvent): void {
   event.preventDefault()
   reach('main')

@@ -69,8 +69,8 @@ function filesIn(folder: string): string[] {
 
 /** Tells the dashboard where it is mounted. A base path has no character that means something in HTML. */
 function atBase(html: Buffer, basePath: string): Buffer<ArrayBuffer> {
-  const text = html.toString().replace(/<base\b[^>]*>/g, '')
-  return Buffer.from(text.replace(/<head>/, `<head><base href="${basePath}/">`))
+  const text = html.toString().replaceAll('="./', `="${basePath}/`)
+  return Buffer.from(text.replace(/<html\b/, `<html data-base="${basePath}/"`))
 }
 
 function asset(name: string, bytes: Buffer<ArrayBuffer>): Asset {

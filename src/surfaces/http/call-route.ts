@@ -1,4 +1,4 @@
-import { messageOf, StoreUnavailable } from '../../model/errors.ts'
+import { messageOf, StoreReadOnly, StoreUnavailable } from '../../model/errors.ts'
 import { json } from './answer.ts'
 import { Unrecorded, type Gate, type Peer } from './gate.ts'
 import { actorOf, isDryRun, operationOf, resultOf } from './operations.ts'
@@ -44,6 +44,8 @@ async function change(frame: Frame, route: Route, visit: Visit, caller: Caller):
       await store.recordOperation(operationOf(caller, call, asked, { status, result }))
     } catch (error) {
       if (error instanceof StoreUnavailable) return
+      // A server that only shows may have a login that only reads.
+      if (error instanceof StoreReadOnly && frame.gate.readOnly) return
       frame.log(`${call} by ${actorOf(caller)} could not be written down: ${messageOf(error)}`)
     }
   }

@@ -6,8 +6,7 @@ const CONTENT_POLICY = [
   "img-src 'self' data:",
   "connect-src 'self'",
   "font-src 'self'",
-  // The dashboard's own <base> says under which path it is mounted.
-  "base-uri 'self'",
+  "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",

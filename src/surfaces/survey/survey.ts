@@ -48,9 +48,10 @@ export async function surveyStore(
   policyOf: PolicyOf = storedPolicy,
 ): Promise<Survey> {
   const now = await store.now()
-  const roll = await rollCall(store, now)
+  const workers = await store.workers()
+  const roll = await rollCall(store, now, workers)
   const look = { now, judge: STEADY, policyOf }
-  const live = judgeRuns(await store.liveRuns(), await store.workers(), look).map((judged) => ({
+  const live = judgeRuns(await store.liveRuns(), workers, look).map((judged) => ({
     run: judged.run,
     health: healthOf(judged, now),
   }))

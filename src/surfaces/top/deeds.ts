@@ -5,7 +5,7 @@ import type { Run } from '../../model/run.ts'
 import { cleanAll, sumUp } from '../../runtime/cleaning.ts'
 import { REAL_CLOCK, type Clock } from '../../runtime/clock.ts'
 import { recover, type Door } from '../../runtime/recovery.ts'
-import { retryDeadLetters } from '../answers/dead-letters.ts'
+import { chooseLetters, previewRetry, retryLetters } from '../answers/letter-retry.ts'
 import { NOTHING_CHANGED } from '../answers/done.ts'
 import { sortOut } from '../answers/recovery.ts'
 import { cancel, revert } from '../answers/run-deeds.ts'
@@ -56,14 +56,16 @@ export async function planDeed(door: Door, deed: Deed, signal: AbortSignal): Pro
       return asPlan(deed, said, question, deed.runs)
     }
     case 'retry': {
-      const { targets, runs } = await retryDeadLetters(door, deed, { dryRun: true, signal })
+      const chosen = await chooseLetters(door.store, { fingerprint: deed.fingerprint }, signal)
+      const { targets, runs, left, plan } = await previewRetry(door, chosen)
       const said = runs.map(({ run, targets: some, refused }) =>
         refused === null
           ? `- ${plural(some, 'target')} of run ${shortId(run)} would be put back in line.`
           : `- Run ${shortId(run)} is left alone: ${refused}`,
       )
+      if (left > 0) said.push(`- ${plural(left, 'more target')} would be left for another time.`)
       const question = targets > 0 ? `Put ${plural(targets, 'target')} back in line?` : null
-      return asPlan({ ...deed, expected: targets }, said, question, [])
+      return asPlan({ ...deed, plan }, said, question, [])
     }
   }
 }
@@ -122,12 +124,13 @@ export async function carryOut(
       return { said: said.join(' '), undo: [] }
     }
     case 'retry': {
-      const now = await retryDeadLetters(door, deed, { dryRun: true, signal })
-      if (now.targets !== deed.expected) {
-        throw new Refused(`Nothing was changed: there are ${now.targets} now. Look again with r.`)
+      const chosen = await chooseLetters(door.store, { fingerprint: deed.fingerprint }, signal)
+      if (chosen.plan !== deed.plan) {
+        throw new Refused('Nothing was changed: they are not the same ones now. Look again with r.')
       }
-      const { targets } = await retryDeadLetters(door, deed, { dryRun: false, signal })
-      return { said: `${plural(targets, 'target')} back in line.`, undo: [] }
+      const { targets, left } = await retryLetters(door, chosen, signal)
+      const rest = left > 0 ? ` ${left} are left: r again.` : ''
+      return { said: `${plural(targets, 'target')} back in line.${rest}`, undo: [] }
     }
   }
 }

@@ -23,7 +23,7 @@ export function printDetail(paper: Paper, detail: Detail, now: Millis): void {
       return printExplanation(paper, explained, { policy, preset: detail.preset })
     }
     case 'letter':
-      return printLetter(paper, detail.group, now)
+      return printLetter(paper, detail, now)
     case 'entry':
       return printEntry(paper, detail.entry, now)
   }
@@ -66,12 +66,16 @@ function printWorker(
   )
 }
 
-function printLetter(paper: Paper, group: LetterGroup, now: Millis): void {
+function printLetter(
+  paper: Paper,
+  { group, isPartial }: { group: LetterGroup; isPartial: boolean },
+  now: Millis,
+): void {
   const { error, count, sources, sample, firstAt, lastAt } = group
   paper.say({ text: error, ink: 'bad' })
   paper.blank()
   paper.say(
-    `${plural(count, 'target')} of ${sources.join(', ')}; first ${ago(Date.parse(firstAt), now)}, ` +
+    `${isPartial ? 'At least ' : ''}${plural(count, 'target')} of ${sources.join(', ')}; first ${ago(Date.parse(firstAt), now)}, ` +
       `last ${ago(Date.parse(lastAt), now)}.`,
   )
   paper.heading('For example')

@@ -71,7 +71,10 @@ describe('on 80 columns', () => {
       lastAt: new Date(NOW - 60_000).toISOString(),
       sample: [],
     }
-    const drawn = draw(at('letters'), lookAt({ view: 'letters', groups: [group] }))
+    const drawn = draw(
+      at('letters'),
+      lookAt({ view: 'letters', groups: [group], isPartial: false }),
+    )
     assert.match(drawn, /31 {2}29 failed, 2 parked {2}HTTP 403 .* 60 s ago/)
     assert.match(drawn, /r retry/)
   })

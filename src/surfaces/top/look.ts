@@ -4,7 +4,7 @@ import type { Millis } from '../../model/time.ts'
 import { HELD_MAX, storedPolicy } from '../../runtime/judgement.ts'
 import { recover, type Door } from '../../runtime/recovery.ts'
 import type { AuditEntry, Held } from '../../store/store.ts'
-import { deadLetters, type LetterGroup } from '../answers/dead-letters.ts'
+import { deadLetters, type GroupedLetters, type LetterGroup } from '../answers/dead-letters.ts'
 import { explainEither, type Explained } from '../answers/explain.ts'
 import { listRuns, type ListedRun } from '../answers/listed-run.ts'
 import { sortOut, type Sorted } from '../answers/recovery.ts'
@@ -32,14 +32,14 @@ export type Seen =
   | { readonly view: 'runs'; readonly runs: readonly ListedRun[] }
   | { readonly view: 'workers'; readonly workers: readonly WorkerView[] }
   | { readonly view: 'recovery'; readonly recovery: Sorted }
-  | { readonly view: 'letters'; readonly groups: readonly LetterGroup[] }
+  | ({ readonly view: 'letters' } & Pick<GroupedLetters, 'groups' | 'isPartial'>)
   | { readonly view: 'history'; readonly entries: readonly AuditEntry[] }
 
 export type Detail =
   | { readonly of: 'run'; readonly page: RunPage }
   | { readonly of: 'worker'; readonly worker: WorkerView; readonly held: readonly Held[] }
   | { readonly of: 'verdict'; readonly explained: Explained; readonly preset: string | null }
-  | { readonly of: 'letter'; readonly group: LetterGroup }
+  | { readonly of: 'letter'; readonly group: LetterGroup; readonly isPartial: boolean }
   | { readonly of: 'entry'; readonly entry: AuditEntry }
 
 /** By what is looked: the door, and the settings that explain a verdict. */
@@ -87,7 +87,7 @@ async function see({ door }: Ground, view: View, now: Millis): Promise<Seen> {
       // A look changes nothing, so it need not listen first; the plan behind R does.
       return { view, recovery: sortOut(await recover(door, { dryRun: true, judge: STEADY })) }
     case 'letters':
-      return { view, groups: (await deadLetters(store, {})).groups }
+      return { view, ...(await deadLetters(store, {})) }
     case 'history':
       return { view, entries: await store.audit({ newestFirst: true, limit: ENTRIES_MAX }) }
   }
@@ -112,7 +112,7 @@ async function open(ground: Ground, seen: Seen, row: string): Promise<Detail | n
     }
     case 'letters': {
       const group = seen.groups.find(({ fingerprint }) => fingerprint === row)
-      return group ? { of: 'letter', group } : null
+      return group ? { of: 'letter', group, isPartial: seen.isPartial } : null
     }
     case 'history': {
       const entry = seen.entries.find(({ id }) => String(id) === row)

@@ -24,7 +24,7 @@ export type Deed =
   /** Takes back the last thing that was done to each. */
   | { readonly kind: 'revert'; readonly runs: readonly RunId[] }
   /** Puts targets with one kind of error back in line. */
-  | { readonly kind: 'retry'; readonly fingerprint: string; readonly expected?: number }
+  | { readonly kind: 'retry'; readonly fingerprint: string; readonly plan?: string }
 
 /** A deed that was looked at: what it would do, and the question. */
 export type Plan = {

@@ -18,7 +18,7 @@ export type Terminal = {
   draw(lines: readonly string[]): void
   /** The next drawing is a whole one. */
   clear(): void
-  /** Gives the terminal back and stops, as Ctrl-Z does for every program; comes back with `fg`. */
+  /** Gives the terminal back and stops, as Ctrl-Z does for every program; comes back with `fg`. Nothing on Windows. */
   suspend(): void
   /** Gives the terminal back as it was. Safe to repeat. */
   close(): void
@@ -67,6 +67,8 @@ export function openTerminal({ onKey, onChange, onEnd }: Listeners): Terminal {
     }, ESCAPE_MS)
   }
   const suspend = (): void => {
+    // There nothing would bring us back.
+    if (process.platform === 'win32') return
     giveBack()
     process.off('SIGTSTP', suspend)
     // To the whole group, as the terminal does it: whoever started us waits with us.

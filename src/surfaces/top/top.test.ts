@@ -6,6 +6,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { claim, claimOne, save, startCrawl } from '../../testing/cast.ts'
 import { noTerminal, operator, type Operator } from '../../testing/operator.ts'
 import { cliCall } from '../../testing/unstuck-cli.ts'
+import { pauseAfter } from './top.ts'
 
 const ENTER = '\x1b[?1049h'
 const LEAVE = '\x1b[?25h\x1b[?1049l'
@@ -160,4 +161,8 @@ test('without a terminal it ends with 2 and says what to use instead', async () 
   assert.match(stderr, /unstuck status --watch/)
   assert.equal(stdout, '')
   assert.match((await by.call(['top', '--json'], 2)).stderr, /unstuck status --json/)
+})
+
+test('a look that takes long is taken seldom: a tenth of the time at most', () => {
+  assert.deepEqual([5, 100, 3_000].map(pauseAfter), [1_000, 1_000, 30_000])
 })

@@ -9,6 +9,13 @@ import { startState, type TopState } from './state.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
 const LOOK_EVERY_MS = 1_000
+/** Of its time the database spends one part on a look, and so many on other things. */
+const PARTS = 10
+
+/** How long after a look the next one comes: a look that reads much is not taken every second. */
+export function pauseAfter(tookMs: number): number {
+  return Math.max(LOOK_EVERY_MS, PARTS * tookMs)
+}
 
 export type TopOptions = { readonly readonly: boolean; readonly colour: boolean }
 
@@ -99,7 +106,7 @@ export class Top {
     this.#pending.add(done)
   }
 
-  /** At once, and a second after the last look for ever. Two looks never overlap. */
+  /** At once, and then again and again. Two looks never overlap. */
   #lookNow(): void {
     if (this.#isLooking) {
       this.#looksAgain = true
@@ -107,11 +114,12 @@ export class Top {
     }
     clearTimeout(this.#timer)
     this.#isLooking = true
+    const started = performance.now()
     const done = this.#lookAround().finally(() => {
       this.#pending.delete(done)
       this.#isLooking = false
       if (this.#leaving.signal.aborted) return
-      const pause = this.#looksAgain ? 0 : LOOK_EVERY_MS
+      const pause = this.#looksAgain ? 0 : pauseAfter(performance.now() - started)
       this.#looksAgain = false
       this.#timer = setTimeout(() => this.#lookNow(), pause)
     })

@@ -75,7 +75,7 @@ export function listOf({ seen, now }: Look, place: Place): List {
       return arrange(VERDICTS, both, place, now)
     }
     case 'letters':
-      return arrange(LETTERS, seen.groups, place, now)
+      return arrange(lettersIn(seen.isPartial), seen.groups, place, now)
     case 'history':
       return arrange(TRAIL, seen.entries, place, now)
   }
@@ -260,7 +260,8 @@ const VERDICTS: Listed<Judged> = {
   },
 }
 
-const LETTERS: Listed<LetterGroup> = {
+/** `isPartial`: there are more than were looked at. */
+const lettersIn = (isPartial: boolean): Listed<LetterGroup> => ({
   noun: ['kind of error', 'kinds of errors'],
   columns: [
     { head: 'TARGETS', align: 'right' },
@@ -279,7 +280,7 @@ const LETTERS: Listed<LetterGroup> = {
     id: fingerprint,
     run: null,
     cells: [
-      String(count),
+      `${isPartial ? 'at least ' : ''}${count}`,
       statusWords(statuses),
       error,
       sources.join(', '),
@@ -287,7 +288,7 @@ const LETTERS: Listed<LetterGroup> = {
     ],
     about: error,
   }),
-}
+})
 
 /** `29 failed, 1 stuck`; the number is left out where there is only one kind. */
 function statusWords(statuses: LetterGroup['statuses']): Span {

@@ -1,7 +1,5 @@
 /** What those who look on need: how it went over time, what people were told and did, and lists that stay quick. */
 export const watching = /* sql */ `
-  ALTER TABLE unstuck.worker ADD COLUMN stats jsonb;
-
   CREATE INDEX run_listed ON unstuck.run (status, source, id);
   CREATE INDEX run_by_age ON unstuck.run (created_at, id);
   CREATE INDEX run_by_end ON unstuck.run (finished_at) WHERE finished_at IS NOT NULL;
@@ -25,6 +23,7 @@ export const watching = /* sql */ `
 
   CREATE TABLE unstuck.alert (
     cause        text COLLATE "C" PRIMARY KEY,
+    owner        text NOT NULL,                -- the rules by which it is open
     rule         text NOT NULL,
     source       text,
     run_id       uuid,
@@ -32,11 +31,18 @@ export const watching = /* sql */ `
     command      text NOT NULL,
     since        timestamptz NOT NULL DEFAULT clock_timestamp(),
     last_seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    last_sent_at timestamptz,
     resolved_at  timestamptz                   -- null: open
   );
   CREATE INDEX alert_open     ON unstuck.alert (since, cause) WHERE resolved_at IS NULL;
   CREATE INDEX alert_resolved ON unstuck.alert (resolved_at)  WHERE resolved_at IS NOT NULL;
+  -- Who was told of which alert.
+  CREATE TABLE unstuck.telling (
+    cause       text COLLATE "C" NOT NULL,
+    destination text COLLATE "C" NOT NULL,
+    sent_at     timestamptz,
+    ended_at    timestamptz,                   -- told that it is over
+    PRIMARY KEY (cause, destination)
+  );
 
   CREATE TABLE unstuck.operation (
     id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -49,4 +55,7 @@ export const watching = /* sql */ `
     status    integer NOT NULL,
     result    text NOT NULL
   );
+
+  -- Last: from here to the end no worker can beat.
+  ALTER TABLE unstuck.worker ADD COLUMN stats jsonb;
 `

@@ -25,6 +25,7 @@ export const watching = /* sql */ `
 
   CREATE TABLE alert (
     cause        TEXT PRIMARY KEY,
+    owner        TEXT NOT NULL,             -- the rules by which it is open
     rule         TEXT NOT NULL,
     source       TEXT,
     run_id       TEXT,
@@ -32,11 +33,18 @@ export const watching = /* sql */ `
     command      TEXT NOT NULL,
     since        INTEGER NOT NULL,
     last_seen_at INTEGER NOT NULL,
-    last_sent_at INTEGER,
     resolved_at  INTEGER                    -- null: open
   ) STRICT;
   CREATE INDEX alert_open     ON alert (since, cause) WHERE resolved_at IS NULL;
   CREATE INDEX alert_resolved ON alert (resolved_at)  WHERE resolved_at IS NOT NULL;
+  -- Who was told of which alert.
+  CREATE TABLE telling (
+    cause       TEXT NOT NULL,
+    destination TEXT NOT NULL,
+    sent_at     INTEGER,
+    ended_at    INTEGER,                    -- told that it is over
+    PRIMARY KEY (cause, destination)
+  ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE operation (
     id        INTEGER PRIMARY KEY,

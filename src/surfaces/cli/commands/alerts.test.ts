@@ -78,6 +78,7 @@ describe('alerts', { concurrency: true }, () => {
     const run = await startCrawl(person.store, 1)
     await person.store.raiseAlert({
       cause: `dead ${run}`,
+      owner: 'o',
       rule: 'dead',
       source: 'shop',
       run,
@@ -153,5 +154,39 @@ describe('alerts', { concurrency: true }, () => {
       [['raised', parked]],
     )
     assert.ok((await store.openAlerts())[0]!.lastSentAt)
+  })
+
+  test('of a parent and its worker processes only the parent looks, and tells before it ends', async () => {
+    await using person = await operator()
+    await using hook = await httpSink()
+    const { store, cwd } = person
+    await startCrawl(store, 1, { source: 'other' })
+    await person.database.later(25 * 3_600_000)
+    configure(cwd, {
+      alerts: [{ when: 'dead', to: ['webhook'] }],
+      channels: { webhook: { url: hook.url, ...LOCAL } },
+    })
+    const index = new URL('../../../index.ts', import.meta.url).href
+    writeFileSync(
+      join(cwd, 'crawl.mjs'),
+      `import { defineCrawl } from '${index}'
+       const targets = () => [{ key: 'a' }, { key: 'b' }]
+       const page = async () => ({ items: [], next: null })
+       export default defineCrawl({ source: 'shop', targets, page })`,
+    )
+    await person.call(['work', 'crawl.mjs', '--drain', '--workers', '2'])
+    assert.deepEqual(
+      hook.all.map(({ body }) => [body.event, body.alert.rule]),
+      [['raised', 'dead']],
+    )
+    // Whose turn it was to look is kept in the database.
+    const turns = await person.database.raw(
+      `SELECT w.id FROM turn t LEFT JOIN worker w ON w.id = t.worker_id WHERE t.name LIKE 'alerts %'`,
+    )
+    assert.deepEqual(
+      turns.map(({ id }) => id),
+      [null],
+      'no worker process looked',
+    )
   })
 })

@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { test } from 'node:test'
-import { claimOne, startCrawl } from '../../../testing/cast.ts'
+import { newId } from '../../../model/id.ts'
+import { claimOne, hire, save, someItems, SOURCE, startCrawl } from '../../../testing/cast.ts'
 import { operator } from '../../../testing/operator.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { ServerGate } from '../../../testing/server-gate.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { cliCall, unstuck } from '../../../testing/unstuck-cli.ts'
+import { ALL_ROUTES } from '../../http/table.ts'
+
+const ROLES = readFileSync(new URL('../../../../docs/postgres-roles.sql', import.meta.url), 'utf8')
 
 type Serving = AsyncDisposable & {
   readonly url: string
@@ -129,7 +133,7 @@ test('with the token of the environment it serves everywhere, below its base pat
   const { body } = await get(`${url}api/session`, { authorization })
   assert.deepEqual([body.role, body.readOnly], ['admin', true])
   const page = await fetch(`${url}runs/1`)
-  assert.match(await page.text(), /<base href="\/ops\/">/)
+  assert.match(await page.text(), /data-base="\/ops\/"/)
   assert.ok(!server.said().includes(token))
   const { port } = new URL(url)
   const second = await unstuck(['serve', '--port', port], { cwd: folder.path })
@@ -161,6 +165,47 @@ test('without its database it stays up and says so, and goes on when it is back'
   gate.shut()
   // Nor who it logs in as.
   assert.doesNotMatch(server.said(), /@/)
+})
+
+test('S25 read-only it looks after nobody, and a login that may only read is enough', async () => {
+  await using database = await postgresEngine.fresh()
+  // Roles are of the whole server: these have names of their own.
+  const named = (role: string): string => `${role}_of_serve_${newId().slice(-8)}`
+  const [migrate, worker, viewer] = ['migrate', 'worker', 'viewer'].map(named)
+  const roles = { migrate, worker, viewer } as Record<string, string>
+  await database.raw(ROLES.replace(/unstuck_(migrate|worker|viewer)\b/g, (_, role) => roles[role]!))
+  await database.raw(`ALTER ROLE ${viewer} LOGIN PASSWORD 'x'`)
+  const store = await database.open()
+  const run = await startCrawl(store, 3)
+  const hired = await hire(store)
+  const { target } = await save(store, await claimOne(store, hired), { items: someItems(0, 2) })
+  const theirs = Object.assign(new URL(database.url), { username: viewer, password: 'x' }).href
+  using folder = temporaryFolder()
+  await using server = await serve(folder.path, ['--db', theirs, '--read-only'])
+  const looks = ALL_ROUTES.filter(({ method, path }) => method === 'GET' && path !== '/api/events')
+  assert.ok(looks.length > 20)
+  const ids: Record<string, string> = { run, target, source: SOURCE, fingerprint: 'x' }
+
+  for (const { path } of looks) {
+    const at = path.replace(/:(\w+)/g, (_, name: string) => ids[name]!)
+    const { status } = await fetch(`${server.url}${at.slice(1)}`)
+    assert.ok(status === 200 || /fingerprint|log$/.test(path), `${path}: ${status}`)
+  }
+  const cancel = await fetch(`${server.url}api/runs/${run}/cancel`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: server.url.slice(0, -1) },
+    body: '{}',
+  })
+  assert.equal(cancel.status, 403)
+  assert.deepEqual(
+    (await store.workers()).map((one) => one.worker.id),
+    [hired],
+  )
+  assert.deepEqual((await store.operations({ limit: 5 })).items, [])
+  assert.equal(await server.end(), 0)
+  assert.deepEqual(server.said().match(/\[unstuck\].*/g)?.length, 2, server.said())
+  const all = Object.values(roles).join(', ')
+  await database.raw(`DROP OWNED BY ${all} CASCADE; DROP ROLE ${all}`)
 })
 
 test('a mistake in the config is told at the start', async () => {

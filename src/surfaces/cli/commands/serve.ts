@@ -21,7 +21,7 @@ const options = {
   host: option.text('ADDRESS', 'another one than 127.0.0.1 needs a token: unstuck tokens add'),
   basePath: option.text('PATH', 'below which it is reached, as in /unstuck'),
   allowHost: option.texts('NAME', 'a name that it is called by, as in unstuck.example.com'),
-  readOnly: option.flag('only show: everything that would change something is refused'),
+  readOnly: option.flag('only show: refuse every change, look after nobody, send no alerts'),
   trustProxy: option.flag('a proxy in front says who calls and whether it is https'),
   monitor: option.unless('do not look after dead workers and runs while it serves'),
 }
@@ -51,11 +51,12 @@ export const serve = defineCommand({
     // A mistake in the config is told now, and not to the first who looks.
     const settings = await context.settings()
     const db = await database.address()
-    const { host = LOOPBACK, port, monitor } = context.options
+    const { host = LOOPBACK, port, monitor, readOnly } = context.options
+    const open = () => database.open({ readOnly })
     const basePath = checkBasePath(context.options.basePath ?? '')
     const app = createApp({
       gate: await makeGate(context, basePath, log),
-      open: () => database.open(),
+      open,
       settings: context.settings,
       dataFolder: dataFolder(db, process.cwd()),
       basePath,
@@ -64,18 +65,14 @@ export const serve = defineCommand({
     const server = new HttpServer(app, { host, port })
     const url = `${await server.start()}${basePath}/`
     const attendant = new Attendant(db, (event) => told(event, log))
-    const alerts = makeAlerts(
-      () => database.open(),
-      settings,
-      log,
-      () => attendant.worker,
-    )
-    const services: Service[] = monitor ? [attendant, alerts] : [alerts]
+    const alerts = makeAlerts(open, settings, log, () => attendant.worker)
+    // Who only shows neither looks after anybody nor tells anybody: for both the database is written to.
+    const services: Service[] = readOnly ? [] : monitor ? [attendant, alerts] : [alerts]
     const manager = new ServiceManager({ isWell: () => true, status: () => `serving ${url}`, log })
     try {
       await announce(context, url)
       manager.ready()
-      await database.open().catch((error: unknown) => log(messageOf(error)))
+      await open().catch((error: unknown) => log(messageOf(error)))
       for (const service of services) service.start()
       await stopped
       manager.stopping()

@@ -207,14 +207,21 @@ async function workInProcesses(context: Work, crawl: Crawl): Promise<Ended> {
     },
     end: () => processes.end(),
   })
+  const alerts = await alertsBeside(
+    context,
+    (text) => line.log(text),
+    () => null,
+  )
   line.start()
   try {
     const code = await processes.run()
+    if (!stopped) await alerts.finish()
     return {
       code: code === EXIT.resumable || code === EXIT.leftForAPerson ? EXIT.done : code,
       stopped,
     }
   } finally {
+    await alerts.stop()
     line.stop()
     forget()
     await manager.close()

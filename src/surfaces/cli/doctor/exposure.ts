@@ -11,7 +11,8 @@ export type Exposed = { readonly path: string; readonly mode: number }
 /** Of each folder with many files, as many as anybody will read about. */
 const ENTRIES_MAX = 10_000
 const OTHERS_READ = 0o044
-const OTHERS_WRITE = 0o022
+export const OTHERS_WRITE = 0o022
+const GROUP_WRITES = 0o020
 
 /** What was made for its owner alone, and is not so any more: database, locks, journals, tokens, what commands printed. */
 export function exposedFiles(address: string | null, cwd: string): Exposed[] {
@@ -34,7 +35,10 @@ export function exposedFiles(address: string | null, cwd: string): Exposed[] {
 export function exposed(path: string, bits: number): Exposed[] {
   const stats = lstatSync(path, { throwIfNoEntry: false })
   // A link has no rights of its own, and none of our files is one.
-  if (!stats || stats.isSymbolicLink() || (stats.mode & bits) === 0) return []
+  if (!stats || stats.isSymbolicLink()) return []
+  // Many systems give each user a group with nobody else in it, and let it write.
+  const counted = stats.gid === stats.uid ? bits & ~GROUP_WRITES : bits
+  if ((stats.mode & counted) === 0) return []
   return [{ path, mode: stats.mode & 0o777 }]
 }
 

@@ -12,7 +12,7 @@ import { isLongEnough } from '../../http/token-book.ts'
 import { readTokens, tokensPath } from '../../http/tokens.ts'
 import type { Database } from '../database.ts'
 import { plural } from '../paper/words.ts'
-import { exposed, exposedFiles, filesFinding, inOctal } from './exposure.ts'
+import { exposed, exposedFiles, filesFinding, inOctal, OTHERS_WRITE } from './exposure.ts'
 import { note, ok, problem, warning, type Finding } from './finding.ts'
 import { addressFinding, attempt, configFinding, type Attempt } from './set-up.ts'
 
@@ -63,7 +63,7 @@ function passwordIn(address: string): string | null {
 
 /** A config is code: whoever can write it is us. */
 function configFileFinding(path: string | null): Finding {
-  const [open] = path === null ? [] : exposed(path, 0o022)
+  const [open] = path === null ? [] : exposed(path, OTHERS_WRITE)
   if (!open) return ok('config-file', 'Nobody but its owner can change the config.')
   return problem('config-file', `${open.path} can be changed by others (${inOctal(open.mode)}).`, {
     why: 'It is code, and runs with the rights of whoever calls unstuck.',
@@ -101,10 +101,15 @@ function adminTokenFinding(secret: string | undefined): Finding {
   return ok('admin-token', 'UNSTUCK_ADMIN_TOKEN is long.')
 }
 
+/** Shorter ones stand in any text. */
+const SECRET_MIN = 4
+
 /** A secret that stands in the file itself goes where the file goes: into the repository, to its readers. */
 function writtenSecretsFinding(path: string | null, secrets: readonly Secret[]): Finding {
   const text = path === null ? '' : readFileSync(path, 'utf8')
-  const written = secrets.filter(({ value }) => text.includes(passwordIn(value) ?? value))
+  const isWritten = (secret: string): boolean =>
+    secret.length >= SECRET_MIN && text.includes(secret)
+  const written = secrets.filter(({ value }) => isWritten(passwordIn(value) ?? value))
   if (written.length === 0) return ok('written-secrets', 'No secret stands in the config itself.')
   return warning('written-secrets', `${plural(written.length, 'secret')} in the config itself.`, {
     details: written.map(({ setting }) => `${setting} of ${path}`),

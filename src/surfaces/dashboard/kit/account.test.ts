@@ -28,7 +28,9 @@ const verdict = (change: Partial<Verdict> = {}): Verdict => ({
 })
 const recovery = (verdicts: Verdict[], change: Partial<Recovery> = {}): Recovery => ({
   active: [],
+  activeTotal: 0,
   verdicts,
+  total: verdicts.length,
   applied: verdicts.filter(({ applied }) => applied).length,
   dryRun: true,
   plan: '0123456789abcdef',
@@ -50,6 +52,14 @@ test('a preview of a recovery tells deeds from what is left to a person', () => 
   assert.deepEqual(
     account.left.map(({ action }) => action),
     ['abandon', 'alert'],
+  )
+})
+
+test('of many only the first are listed, and all are counted', () => {
+  const account = accountOfRecovery(recovery([verdict()], { deeds: 700, total: 900 }))
+  assert.deepEqual(
+    [account.deeds.length, account.count, account.cut],
+    [1, 700, { deeds: 699, left: 200 }],
   )
 })
 
@@ -116,7 +126,14 @@ test('a retry of dead letters tells run by run, refusals too', () => {
     { run: RUN, targets: 4, refused: null },
     { run: TARGET, targets: 2, refused: 'another run of shop is live' },
   ]
-  const account = accountOfRetried({ targets: 4, runs, dryRun: false, undo: null })
+  const account = accountOfRetried({
+    targets: 4,
+    left: 0,
+    runs,
+    dryRun: false,
+    plan: 'abc',
+    undo: null,
+  })
   assert.equal(account.said, '4 targets in 1 run are back in line. 1 run refused.')
   assert.deepEqual(
     account.deeds.map(({ outcome, because }) => [outcome, because]),

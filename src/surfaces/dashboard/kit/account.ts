@@ -28,32 +28,22 @@ export type Account = {
   /** How many things it is about; exact, also where only some are listed. */
   readonly count: number
   readonly said: string
+  /** Of many the first; `cut`: how many more there are. */
   readonly deeds: readonly Deed[]
-  /** What it leaves to a person. */
+  /** What it leaves to a person; of many the first. */
   readonly left: readonly Deed[]
+  readonly cut: { readonly deeds: number; readonly left: number }
   /** The same on the command line; empty where there is none. */
   readonly command: string
   readonly undo: Undo | null
 }
 
-/** What recovery does by itself to a target, and to a run as a whole; the rest is a person's to decide. */
-const BY_ITSELF = {
-  target: ['resume', 'replan', 'retry', 'park', 'hold', 'fail'],
-  run: ['resume', 'fail'],
-}
+const NONE_CUT = { deeds: 0, left: 0 }
 
 export function accountOfRecovery(answer: Recovery): Account {
   const { verdicts, dryRun, deeds: count, applied } = answer
-  const certain = verdicts.filter(({ action, target }) =>
-    BY_ITSELF[target === null ? 'run' : 'target'].includes(action),
-  )
-  // Dead runs are cleaned by themselves only where the policy says so; then there are more deeds than these.
-  const isDeed = (verdict: Verdict) =>
-    certain.includes(verdict) ||
-    verdict.applied ||
-    (verdict.action === 'abandon' && count > certain.length)
-  const deeds = verdicts.filter(isDeed)
-  const late = deeds.filter((verdict) => !verdict.applied).length
+  // What it does comes first; the rest is a person's to decide.
+  const [deeds, left] = [verdicts.slice(0, count), verdicts.slice(count)]
   return {
     isDone: !dryRun,
     plan: answer.plan,
@@ -62,9 +52,10 @@ export function accountOfRecovery(answer: Recovery): Account {
       ? count === 0
         ? 'There is nothing to recover.'
         : `${counted(count, 'thing')} would be done.`
-      : `${counted(applied, 'thing')} ${applied === 1 ? 'was' : 'were'} done.${lateWords(late)}`,
+      : `${counted(applied, 'thing')} ${applied === 1 ? 'was' : 'were'} done.${lateWords(count - applied)}`,
     deeds: deeds.map((verdict) => deedOf(verdict, dryRun)),
-    left: verdicts.filter((verdict) => !isDeed(verdict)).map((one) => deedOf(one, true)),
+    left: left.map((one) => deedOf(one, true)),
+    cut: { deeds: count - deeds.length, left: answer.total - count - left.length },
     command: answer.command,
     undo: answer.undo,
   }
@@ -86,6 +77,7 @@ export function accountOfCleaning(answer: Cleaning): Account {
       : `${runs} ${count === 1 ? 'is' : 'are'} marked as “Timeout – auto-cleaned”.${lateWords(cleaned.length - applied)}`,
     deeds: dryRun ? dead.map(deedOfDead) : cleaned.map((verdict) => deedOf(verdict, false)),
     left: dryRun ? resumable.map(deedOfKept) : [],
+    cut: NONE_CUT,
     command,
     undo: answer.undo,
   }
@@ -102,6 +94,7 @@ export function accountOfDone(answer: Done, about: 'run' | 'targets'): Account {
     said: dryRun ? said.replace(/\s*Nothing was changed\./, '') : said,
     deeds: [],
     left: [],
+    cut: NONE_CUT,
     command,
     undo,
   }
@@ -121,6 +114,7 @@ export function accountOfDeletion(answer: Deletion): Account {
       : [`${what} is deleted.`, ...failures].join(' '),
     deeds: [],
     left: [],
+    cut: NONE_CUT,
     command: `unstuck clean --delete ${shortId(run)}`,
     undo: null,
   }
@@ -129,16 +123,20 @@ export function accountOfDeletion(answer: Deletion): Account {
 export type RetriedLetters = InferOutput<typeof answers.retriedLetters>
 
 export function accountOfRetried(answer: RetriedLetters): Account {
-  const { targets, runs, dryRun, undo } = answer
+  const { targets, left, runs, dryRun, plan, undo } = answer
   const refused = runs.filter((one) => one.refused !== null).length
   const where = `in ${counted(runs.length - refused, 'run')}`
+  const more =
+    left > 0
+      ? ` ${counted(left, 'more target')} ${left === 1 ? 'is' : 'are'} left for another time.`
+      : ''
   return {
     isDone: !dryRun,
-    plan: null,
+    plan,
     count: targets,
     said: dryRun
-      ? `${counted(targets, 'target')} ${where} would be put back in line, each from its last saved page.`
-      : `${counted(targets, 'target')} ${where} ${targets === 1 ? 'is' : 'are'} back in line.${refused > 0 ? ` ${counted(refused, 'run')} refused.` : ''}`,
+      ? `${counted(targets, 'target')} ${where} would be put back in line, each from its last saved page.${more}`
+      : `${counted(targets, 'target')} ${where} ${targets === 1 ? 'is' : 'are'} back in line.${refused > 0 ? ` ${counted(refused, 'run')} refused.` : ''}${more}`,
     deeds: runs.map((one) => ({
       id: one.run,
       action: 'retry',
@@ -151,6 +149,7 @@ export function accountOfRetried(answer: RetriedLetters): Account {
       outcome: one.refused !== null ? 'late' : dryRun ? 'planned' : 'done',
     })),
     left: [],
+    cut: NONE_CUT,
     // The command line retries run by run.
     command: '',
     undo,
@@ -172,7 +171,8 @@ export function differenceOf(shown: Account, now: Account): string {
     gone > 0 ? `${gone} no longer ${gone === 1 ? 'needs' : 'need'} it` : null,
     other > 0 ? `${other} would now be judged differently` : null,
   ].filter((one) => one !== null)
-  if (said.length > 0) return `${said.join(', ')}.`
+  const isWhole = shown.cut.deeds === 0 && now.cut.deeds === 0
+  if (isWhole && said.length > 0) return `${said.join(', ')}.`
   return shown.count === now.count
     ? 'Something about it changed.'
     : `It was about ${shown.count}, and is about ${now.count} now.`

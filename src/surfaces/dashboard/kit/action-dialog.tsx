@@ -24,7 +24,6 @@ export type ActionDialogProps = {
 /** Every deed goes this way: what it would do, agreement, what it did, and back again. */
 export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
   const title = useId()
-  const dialog = useModal()
   const may = useMay(action.method === 'DELETE' ? 'admin' : 'operator')
   const [input, setInput] = useState<Input>(() =>
     Object.fromEntries(action.fields.map(({ name, initial }) => [name, initial])),
@@ -32,6 +31,7 @@ export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
   const [because, setBecause] = useState('')
   const [typed, setTyped] = useState('')
   const [stage, tell] = useReducer(nextStage, { at: 'looking' } as Stage)
+  const dialog = useModal('result' in stage)
 
   const asked = useRef(0)
   const look = () => {
@@ -168,16 +168,20 @@ function Copies({ command, call }: { command: string; call: ApiCall }) {
   )
 }
 
-/** Opens with its first drawing. The browser keeps the focus inside, and gives it back at the end. */
-function useModal() {
+/**
+ * Opens with its first drawing. The browser keeps the focus inside, and gives it back at the end; to the page's heading
+ * when something was done, since the button that it came from is gone with that, or will be in a moment.
+ */
+function useModal(isDone: boolean) {
   const dialog = useRef<HTMLDialogElement>(null)
+  const wasDone = useRef(isDone)
+  wasDone.current = isDone
   useEffect(() => {
     dialog.current?.showModal()
-    // What opened it may be gone with what it did: then the page's heading has the focus.
     return () =>
       void setTimeout(() => {
         const { activeElement, body } = document
-        if (activeElement === body || activeElement === null)
+        if (wasDone.current || activeElement === body || activeElement === null)
           document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true })
       })
   }, [])

@@ -10,6 +10,7 @@ const account = (change: Partial<Account> = {}): Account => ({
   said: '2 things',
   deeds: [],
   left: [],
+  cut: { deeds: 0, left: 0 },
   command: 'unstuck recover',
   undo: null,
   ...change,

@@ -39,16 +39,16 @@ export function PreviewView(props: { action: Action; shown: Account; notice: str
       <p class="dialog-said" role="status">
         <Text value={shown.said} />
       </p>
-      {shown.deeds.length > 0 && <Deeds of={shown.deeds} />}
+      {shown.deeds.length > 0 && <Deeds of={shown.deeds} cut={shown.cut.deeds} />}
       {shown.deeds.length === 0 && shown.count > 0 && <Sample action={action} />}
       {shown.left.length > 0 && (
         <details class="dialog-left">
           <summary>
             {shown.left.every((deed) => deed.action === 'resumable')
               ? `${counted(shown.left.length, 'run')} kept, because there is something to go on from`
-              : `${counted(shown.left.length, 'thing')} left to you`}
+              : `${counted(shown.left.length + shown.cut.left, 'thing')} left to you`}
           </summary>
-          <Deeds of={shown.left} />
+          <Deeds of={shown.left} cut={shown.cut.left} />
         </details>
       )}
     </>
@@ -97,7 +97,7 @@ export function ResultView(props: {
         </span>
         <Text value={result.said} />
       </p>
-      {result.deeds.length > 0 && <Deeds of={result.deeds} />}
+      {result.deeds.length > 0 && <Deeds of={result.deeds} cut={result.cut.deeds} />}
       {result.undo && (
         <div class="dialog-undo">
           {steps === null ? (

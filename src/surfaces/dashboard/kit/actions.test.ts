@@ -29,7 +29,7 @@ const ALL: readonly Action[] = [
   actions.unparkTarget(target),
   actions.resetTarget(target),
   actions.rewindTarget(target),
-  actions.retryDeadLetters({ count: 3 }),
+  actions.retryDeadLetters({}, '3 dead letters'),
 ]
 
 test('every action has words for people and a call of the API', () => {
@@ -62,10 +62,11 @@ test('the deed carries the plan that was shown, and the reason if there is one',
   assert.deepEqual(body(' night shift '), { plan: 'abc', because: 'night shift' })
 })
 
-test('a retry of dead letters carries the count that was shown last', () => {
-  const action = actions.retryDeadLetters({ fingerprint: 'f00', count: 10 })
-  assert.deepEqual(action.body({}, null), { fingerprint: 'f00', count: 10 })
-  assert.equal(action.body({}, shown({ count: 12 }))['count'], 12)
+test('a retry of dead letters carries the plan that was shown, and no count', () => {
+  const action = actions.retryDeadLetters({ fingerprint: 'f00' }, '10 dead letters')
+  assert.deepEqual(action.body({}, null), { fingerprint: 'f00' })
+  const body = bodyOf(action, {}, { shown: shown({ plan: 'abc' }), because: '' })
+  assert.deepEqual(body, { fingerprint: 'f00', plan: 'abc' })
 })
 
 test('what is asked in the dialog goes into the call', () => {

@@ -264,15 +264,14 @@ export type DeadLetterChoice = {
   readonly fingerprint?: string
   readonly source?: string
   readonly statuses?: readonly string[]
-  /** What the page showed; it is refused when there are more or fewer now. */
-  readonly count: number
 }
 
-export function retryDeadLetters(which: DeadLetterChoice): Action {
+/** `words`: how many the page showed; the preview counts them itself. */
+export function retryDeadLetters(which: DeadLetterChoice, words: string): Action {
   const query = new URLSearchParams({ limit: '5', ...(which.source && { source: which.source }) })
   return {
     ...DEFAULTS,
-    title: `Retry ${counted(which.count, 'dead letter')}`,
+    title: `Retry ${words}`,
     verb: 'Retry',
     about: 'They go back in line, each from its last saved page. Ended runs are opened again.',
     isCounted: true,
@@ -281,7 +280,7 @@ export function retryDeadLetters(which: DeadLetterChoice): Action {
     sample: which.fingerprint
       ? withQuery(`/api/dead-letters/${which.fingerprint}/targets`, query)
       : null,
-    body: (_, shown) => ({ ...which, count: shown?.count ?? which.count }),
+    body: () => ({ ...which }),
     read: (answer) => accountOfRetried(answer as RetriedLetters),
   }
 }

@@ -14,8 +14,9 @@ import { lookOfAction } from './verdict-look.ts'
 const FIRST = 10
 const STEP = 100
 
-/** What would be done, or was, each with its reason and, unfolded, what that was made of. */
-export function Deeds({ of, isUnfolded = false }: { of: readonly Deed[]; isUnfolded?: boolean }) {
+/** What would be done, or was, each with its reason and, unfolded, what that was made of. `cut`: how many more there are. */
+export function Deeds(props: { of: readonly Deed[]; cut?: number; isUnfolded?: boolean }) {
+  const { of, cut = 0, isUnfolded = false } = props
   const [shown, setShown] = useState(FIRST)
   const more = of.length - shown
   return (
@@ -32,9 +33,12 @@ export function Deeds({ of, isUnfolded = false }: { of: readonly Deed[]; isUnfol
       {more > 0 && (
         <p class="deeds-more">
           <Button size="small" kind="quiet" icon="down" onClick={() => setShown(shown + STEP)}>
-            Show {number(Math.min(more, STEP))} more of {number(of.length)}
+            Show {number(Math.min(more, STEP))} more of {number(of.length + cut)}
           </Button>
         </p>
+      )}
+      {more <= 0 && cut > 0 && (
+        <p class="deeds-more">And {number(cut)} more, which are not listed.</p>
       )}
     </>
   )

@@ -33,7 +33,7 @@ export function DeadLetters() {
   const groups = letters.data?.groups.filter(({ error }) =>
     error.toLowerCase().includes(q.toLowerCase()),
   )
-  const total = letters.data?.total ?? 0
+  const { total = 0, isPartial = false } = letters.data ?? {}
   const only = source === '' ? {} : { source }
   return (
     <>
@@ -43,7 +43,10 @@ export function DeadLetters() {
           may &&
           total > 0 &&
           q === '' && (
-            <Button icon="again" onClick={() => act(retryDeadLetters({ ...only, count: total }))}>
+            <Button
+              icon="again"
+              onClick={() => act(retryDeadLetters(only, counted(total, 'dead letter')))}
+            >
               {`Retry all ${number(total)}`}
             </Button>
           )
@@ -53,6 +56,7 @@ export function DeadLetters() {
           (total === 0
             ? 'Nothing failed, is held or parked.'
             : `${counted(total, 'target')} with ${counted(letters.data.groups.length, 'kind')} of error.`)}
+        {isPartial && ' There are more than were looked at: each number is the least it can be.'}
       </PageHead>
       {(total > 0 || state.isFiltered) && (
         <Filters
@@ -81,6 +85,7 @@ export function DeadLetters() {
                   key={group.fingerprint}
                   group={group}
                   source={source}
+                  isPartial={isPartial}
                   isOpen={open === group.fingerprint}
                   onToggle={(isOpen) =>
                     state.set({ open: isOpen ? group.fingerprint : '' }, { replace: true })

@@ -53,7 +53,7 @@ export function Recovery() {
           )
         }
       >
-        {account && headline(account.count, account.left.length)}
+        {account && headline(account.count, account.left.length + account.cut.left)}
       </PageHead>
 
       <Section
@@ -61,9 +61,9 @@ export function Recovery() {
         note={account && account.count > 0 ? counted(account.count, 'thing') : undefined}
       >
         <Loaded of={{ ...plan, data: account }} lines={5}>
-          {({ deeds }) =>
+          {({ deeds, cut }) =>
             deeds.length > 0 ? (
-              <Deeds of={deeds} isUnfolded />
+              <Deeds of={deeds} cut={cut.deeds} isUnfolded />
             ) : (
               <Empty title="Nothing to recover.">
                 Whoever works is alive, and nobody dead holds anything. What dies is noticed within
@@ -82,9 +82,9 @@ export function Recovery() {
         )}
       </Section>
 
-      {account && account.left.length > 0 && (
+      {account && account.left.length + account.cut.left > 0 && (
         <Section title="Left to you" note="recovery does not decide these by itself">
-          <Deeds of={account.left} isUnfolded />
+          <Deeds of={account.left} cut={account.cut.left} isUnfolded />
         </Section>
       )}
 

@@ -4,14 +4,37 @@ import { BEAT, eventFrame, EventStream } from './event-stream.ts'
 
 const KILOBYTES_100 = eventFrame('log', JSON.stringify('x'.repeat(100_000)))
 
-test('who does not read is dropped after a megabyte, and gets what was sent until then', async () => {
+test('who does not read is dropped in time, and gets what was sent until then', async () => {
   const stream = new EventStream()
-  let sent = 0
-  for (; sent < 100 && !stream.ended.aborted; sent++) stream.send(KILOBYTES_100)
-  assert.ok(sent > 5 && sent < 20, `${sent} were taken`)
+  let seconds = 0
+  for (; seconds < 100 && !stream.ended.aborted; seconds++) {
+    stream.send(KILOBYTES_100, seconds * 1_000)
+  }
+  assert.ok(seconds > 25 && seconds < 40, `${seconds} were taken`)
   stream.send(BEAT)
   const text = await stream.response.text()
-  assert.equal(text.split('event: log').length, sent)
+  assert.equal(text.split('event: log').length, seconds)
+})
+
+test('who does not read is dropped at once when it would be kept too much', () => {
+  const stream = new EventStream()
+  let sent = 0
+  for (; sent < 1_000 && !stream.ended.aborted; sent++) stream.send(KILOBYTES_100, 0)
+  assert.ok(sent > 100 && sent < 200, `${sent} were taken`)
+})
+
+test('a first picture of any size is no reason to be dropped', async () => {
+  const stream = new EventStream()
+  const large = eventFrame('overview', JSON.stringify('x'.repeat(20_000_000)))
+  stream.send(large, 0)
+  const reader = stream.response.body!.getReader()
+  for (let n = 0; n < 2; n++) await reader.read()
+  for (let n = 0; n < 5; n++) stream.send(KILOBYTES_100, 60_000)
+  assert.equal(stream.ended.aborted, false)
+  const several = new EventStream()
+  for (let n = 0; n < 3; n++) several.send(eventFrame('run', 'x'.repeat(1_500_000)), n)
+  several.send(BEAT, 15_000)
+  assert.equal(several.ended.aborted, false)
 })
 
 test('who reads is never dropped', async () => {

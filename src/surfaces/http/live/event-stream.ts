@@ -1,5 +1,9 @@
-/** What a reader may leave unread before it is taken for gone. */
-const UNREAD_MAX = 1024 * 1024
+/** Who has more than this unread is behind. A first picture may well be larger: that alone is no reason to end. */
+const BEHIND = 1024 * 1024
+/** How long one may be behind without ever catching up. */
+const PATIENCE_MS = 20_000
+/** What is kept for one reader at most, however short it has been behind. */
+const UNREAD_MAX = 16 * BEHIND
 /** How long a browser waits before it comes again. */
 const RETRY_MS = 2_000
 
@@ -20,6 +24,8 @@ export class EventStream {
   readonly ended: AbortSignal
   readonly #end = new AbortController()
   #controller!: ReadableStreamDefaultController<Uint8Array>
+  /** Since when it is behind; null while it is not. */
+  #behindSince: number | null = null
 
   constructor() {
     this.ended = this.#end.signal
@@ -31,7 +37,7 @@ export class EventStream {
         },
         cancel: () => this.#end.abort(),
       },
-      new ByteLengthQueuingStrategy({ highWaterMark: UNREAD_MAX }),
+      new ByteLengthQueuingStrategy({ highWaterMark: BEHIND }),
     )
     this.response = new Response(body, {
       headers: {
@@ -43,10 +49,15 @@ export class EventStream {
     })
   }
 
-  /** Who does not read what came before is dropped: a browser comes again and begins afresh. */
-  send(frame: Uint8Array): void {
+  /** Who goes on not reading what came before is dropped: a browser comes again and begins afresh. */
+  send(frame: Uint8Array, now = performance.now()): void {
     if (this.ended.aborted) return
-    if ((this.#controller.desiredSize ?? 0) > 0) this.#controller.enqueue(frame)
+    const unread = BEHIND - (this.#controller.desiredSize ?? 0)
+    this.#behindSince = unread > BEHIND ? (this.#behindSince ?? now) : null
+    const isPatient = now - (this.#behindSince ?? now) <= PATIENCE_MS
+    // The first picture is sent whatever its size, else who comes again would never get it.
+    const hasRoom = unread <= BEHIND || unread + frame.length <= UNREAD_MAX
+    if (isPatient && hasRoom) this.#controller.enqueue(frame)
     else this.close()
   }
 

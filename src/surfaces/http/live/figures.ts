@@ -1,7 +1,8 @@
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import { ORPHAN_REASONS, readOrphan, type Orphan } from '../../../decide/orphan.ts'
 import { STEADY } from '../../../decide/sign.ts'
 import { UnstuckError } from '../../../model/errors.ts'
-import { add, count, noLatency, noStats, readStats } from '../../../model/latency.ts'
+import { count, noLatency, sumStats } from '../../../model/latency.ts'
 import type { Counts } from '../../../model/run.ts'
 import type { Millis } from '../../../model/time.ts'
 import { RECOVERY_BOUNDS, type Figures } from '../../../observe/metrics.ts'
@@ -15,6 +16,8 @@ import { health, sign } from '../schema/run.ts'
 /** Who asks within this time gets the same answer. */
 const FRESH_MS = 3_000
 const LOOK_EVERY_MS = 1_000
+/** So long the first who ask wait for the trail to be read; a long one is read on beside what else is asked. */
+const TRAIL_PATIENCE_MS = 500
 /** Nobody has asked for so long: nobody is watched for any more until somebody does. */
 const FORGET_AFTER_MS = 120_000
 /** Recovered targets that are watched until somebody claims them; the newest. */
@@ -24,7 +27,10 @@ const KNOWN_MAX = 1_000
 
 type Waiting = NonNullable<Orphan['waiting']> & { readonly lostAt: Millis }
 
-/** Counts what the metrics show: from the books, and from the audit trail, which it reads from its beginning. */
+/**
+ * Counts what the metrics show: from the books, and from the audit trail, which it reads from its beginning. Until it has
+ * read that once, what it would tell is not known: half a count would look like a sudden rise when the rest comes.
+ */
 export class FigureKeeper {
   readonly #store: Store
   readonly #policyOf: PolicyOf
@@ -38,7 +44,8 @@ export class FigureKeeper {
   #waiting: Waiting[] = []
   #isCaughtUp = false
   #reading: Promise<void> | null = null
-  #fresh: { readonly at: number; readonly figures: Promise<Figures | null> } | null = null
+  #fresh: { doneAt: number; readonly figures: Promise<Figures | null> } | null = null
+  #askedAt = 0
   #timer: NodeJS.Timeout | undefined
 
   constructor(store: Store, policyOf: PolicyOf, freshMs = FRESH_MS) {
@@ -50,9 +57,14 @@ export class FigureKeeper {
 
   /** Null while the database does not answer. Asked by many at once, it looks once. */
   figures(): Promise<Figures | null> {
-    const now = performance.now()
-    if (!this.#fresh || now - this.#fresh.at > this.#freshMs) {
-      this.#fresh = { at: now, figures: this.#look() }
+    this.#askedAt = performance.now()
+    if (!this.#fresh || this.#askedAt - this.#fresh.doneAt > this.#freshMs) {
+      const fresh = { doneAt: Infinity, figures: this.#look() }
+      void fresh.figures.then(
+        () => (fresh.doneAt = performance.now()),
+        () => {},
+      )
+      this.#fresh = fresh
     }
     this.#timer ??= setInterval(() => this.#goOn(), LOOK_EVERY_MS).unref()
     return this.#fresh.figures
@@ -65,13 +77,13 @@ export class FigureKeeper {
 
   /** Between two scrapes: a recovered target may be claimed and done before the next. */
   #goOn(): void {
-    if (performance.now() - (this.#fresh?.at ?? 0) > FORGET_AFTER_MS) return this.stop()
+    if (performance.now() - this.#askedAt > FORGET_AFTER_MS) return this.stop()
     this.#readTrail().catch(() => {})
   }
 
   async #look(): Promise<Figures | null> {
     try {
-      await this.#readTrail()
+      await this.#catchUp()
       return await this.#gather()
     } catch (error) {
       this.#fresh = null
@@ -80,15 +92,26 @@ export class FigureKeeper {
     }
   }
 
+  async #catchUp(): Promise<void> {
+    const reading = this.#readTrail()
+    if (this.#isCaughtUp) return reading
+    const enough = new AbortController()
+    const { signal } = enough
+    // What goes wrong after that is met by the next who reads.
+    const patience = setTimeout(TRAIL_PATIENCE_MS, undefined, { signal }).catch(() => {})
+    await Promise.race([reading, patience]).finally(() => enough.abort())
+    reading.catch(() => {})
+  }
+
   async #gather(): Promise<Figures> {
     const store = this.#store
     const now = await store.now()
-    const roll = await rollCall(store, now)
-    const [runs, totals, live, workers, stats, alerts] = await Promise.all([
+    const workers = await store.workers()
+    const [roll, runs, totals, live, stats, alerts] = await Promise.all([
+      rollCall(store, now, workers),
       store.runTotals(),
       store.targetTotals(),
       store.liveRuns(),
-      store.workers(),
       store.workerStats(),
       store.openAlerts(),
     ])
@@ -107,9 +130,9 @@ export class FigureKeeper {
       ),
       stillSeconds: live.length > 0 ? still / 1_000 : null,
       alertsOpen: alerts.length,
-      ...addUp(stats),
-      orphaned: { ...this.#orphaned },
-      orphanedFor: this.#orphanedFor,
+      ...sumStats(stats),
+      orphaned: this.#isCaughtUp ? { ...this.#orphaned } : null,
+      orphanedFor: this.#isCaughtUp ? this.#orphanedFor : null,
       recoveredWithin: this.#recoveredWithin,
     }
   }
@@ -123,6 +146,8 @@ export class FigureKeeper {
   async #readOn(): Promise<void> {
     for (let entries; (entries = await this.#trail.next()).length > 0;) {
       for (const entry of entries) this.#enter(entry)
+      // A trail of years must not keep others waiting.
+      await setImmediate()
     }
     this.#isCaughtUp = true
     await this.#lookForClaims()
@@ -183,14 +208,4 @@ function tally(keys: readonly string[], found: readonly string[]): Record<string
   const counts = Object.fromEntries(keys.map((key) => [key, 0]))
   for (const key of found) counts[key] = (counts[key] ?? 0) + 1
   return counts
-}
-
-function addUp(all: readonly unknown[]): Pick<Figures, 'checkpoint' | 'claim'> {
-  const sum = noStats()
-  for (const stats of all.map(readStats)) {
-    if (!stats) continue
-    add(sum.checkpoint, stats.checkpoint)
-    add(sum.claim, stats.claim)
-  }
-  return sum
 }

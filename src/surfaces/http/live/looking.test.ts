@@ -149,15 +149,18 @@ test('nothing outside the data folder is read, however it is asked for', async (
     assert.ok(status === 404 || status === 400, `${odd}: ${status}`)
     assert.doesNotMatch(JSON.stringify(body), /secret|root:/)
   }
-  for (const after of ['../../etc/passwd', '1:1', '%00', '9'.repeat(200)]) {
+  for (const after of ['../../etc/passwd', '1:1', '9'.repeat(200)]) {
     assert.deepEqual((await look(stage, `/api/runs/${one}/log?after=${after}`)).lines, [])
   }
+  const nul = await stage.call('GET', `/api/runs/${one}/log?after=%00`, { as: 'viewer' })
+  assert.equal(nul.status, 400)
 })
 
 test('alerts that are open and those that were resolved are told apart', async () => {
   await using stage = await httpStage()
   const { store } = stage
   const fact = {
+    owner: 'o',
     rule: 'dead',
     source: 'shop',
     run: null,
@@ -166,7 +169,7 @@ test('alerts that are open and those that were resolved are told apart', async (
   }
   await store.raiseAlert({ cause: 'one', ...fact })
   await store.raiseAlert({ cause: 'two', ...fact })
-  await store.resolveAlert('one')
+  await store.resolveAlert((await store.openAlerts()).find(({ cause }) => cause === 'one')!)
   const answer = await look(stage, '/api/alerts')
   assert.deepEqual(
     v.parse(v.object({ open: v.array(alert), recent: v.array(alert) }), answer),

@@ -6,7 +6,8 @@ import { StoreUnavailable } from '../../../model/errors.ts'
 import { newId } from '../../../model/id.ts'
 import { count, noStats } from '../../../model/latency.ts'
 import { BUILD_INFO, METRICS, UP } from '../../../observe/metrics.ts'
-import type { Store } from '../../../store/store.ts'
+import { storedPolicy } from '../../../runtime/judgement.ts'
+import type { AuditFilter, Store } from '../../../store/store.ts'
 import {
   bury,
   claim,
@@ -24,7 +25,8 @@ import { parsePrometheus, type TextMetric } from '../../../testing/prometheus-te
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 import { VERSION } from '../../../version.ts'
 import { FigureKeeper } from './figures.ts'
-import { registerMetrics } from './metrics.ts'
+import type { Ground } from '../route.ts'
+import { registerMetrics, scrape as answer } from './metrics.ts'
 
 async function scrape(stage: HttpStage): Promise<Map<string, TextMetric>> {
   const { status, headers, body } = await stage.call('GET', '/metrics', { as: 'viewer' })
@@ -59,8 +61,8 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     for (const seconds of [0.002, 0.004, 0.4]) count(stats.checkpoint, seconds)
     await store.beat({ worker: me, claimIds: [mine.claimId], loopLagMs: 0, stats })
     await queueSingle(store, 'waiting')
-    const alert = { cause: 'c', rule: 'dead', source: null, run: null, because: 'x', command: 'y' }
-    await store.raiseAlert(alert)
+    const alert = { cause: 'c', owner: 'o', rule: 'dead', source: null, run: null, because: 'x' }
+    await store.raiseAlert({ ...alert, command: 'y' })
 
     const metrics = await scrape(stage)
     const value = (name: string, ...labels: string[]) => valueOf(metrics, name, ...labels)
@@ -102,18 +104,44 @@ test('from a loss to the next claim is measured, and what came later is counted 
   await claimOne(store, one)
   await bury(store, one)
   const before = (await keeper.figures())!
-  assert.equal(before.orphaned['gone'], 1)
+  assert.equal(before.orphaned!['gone'], 1)
   assert.equal(sum(before.recoveredWithin.counts), 0)
   await claimOne(store, two, { empty: true })
   await bury(store, two)
-  assert.equal((await keeper.figures())!.orphaned['gone'], 2)
+  assert.equal((await keeper.figures())!.orphaned!['gone'], 2)
   await claimOne(store, await hire(store), { empty: true })
   const { orphaned, recoveredWithin } = (await keeper.figures())!
   keeper.stop()
-  assert.equal(orphaned['gone'], 2)
+  assert.equal(orphaned!['gone'], 2)
   assert.equal(sum(recoveredWithin.counts), 1)
   // Its last sign of life was 1.234 s before it was buried.
   assert.ok(recoveredWithin.seconds > 1.2 && recoveredWithin.seconds < 6)
+})
+
+test('while a long trail is read the rest is answered, and half a count is none', async () => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  const me = await hire(store)
+  await startCrawl(store, 1)
+  await claimOne(store, me)
+  await bury(store, me)
+  const read = Promise.withResolvers<void>()
+  let looks = 0
+  const slow = {
+    ...store,
+    audit: async (filter: AuditFilter) => (await read.promise, store.audit(filter)),
+    runTotals: () => (looks++, store.runTotals()),
+  }
+  const keeper = new FigureKeeper(slow, (run) => run.policy, 0)
+  const [early] = await Promise.all([keeper.figures(), keeper.figures()])
+  assert.deepEqual([early!.orphaned, early!.orphanedFor, early!.runs.running], [null, null, 1])
+  read.resolve()
+  // Asked again and again while one look is under way, it is that one.
+  const asked = keeper.figures()
+  await Promise.all([keeper.figures(), asked])
+  assert.equal(looks, 2)
+  assert.equal((await keeper.figures())!.orphaned!['gone'], 1)
+  keeper.stop()
 })
 
 function sum(counts: readonly number[]): number {
@@ -152,6 +180,17 @@ test('without a database it answers that it is down, and leaves out what it does
   for (const { name } of METRICS) assert.equal(metrics.get(name)?.samples.length, 0, name)
   isAway = false
   assert.equal(valueOf(await scrape(stage), UP), 1)
+})
+
+test('what went wrong at the first scrape is tried again by the next', async () => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  const closing = new AbortController()
+  const ground = { store, settings: null, closing: closing.signal } as unknown as Ground
+  await assert.rejects(answer(ground), TypeError)
+  const settings = { policyOf: storedPolicy } as Ground['settings']
+  assert.equal((await answer({ ...ground, settings })).status, 200)
+  closing.abort()
 })
 
 test('many who ask at once are one look, and labels are bounded whatever there is', async () => {

@@ -23,6 +23,8 @@ const registries = new WeakMap<Store, Promise<Registry>>()
 export async function scrape(ground: Ground): Promise<Response> {
   const made = registries.get(ground.store) ?? makeRegistry(ground)
   registries.set(ground.store, made)
+  // What went wrong is forgotten: the next who asks tries again.
+  made.catch(() => registries.delete(ground.store))
   const registry = await made
   return new Response(await registry.metrics(), {
     headers: { 'content-type': registry.contentType, 'cache-control': 'no-store' },

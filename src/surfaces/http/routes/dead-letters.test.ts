@@ -5,6 +5,7 @@ import { apiCaller, type ApiCaller } from '../../../testing/api-caller.ts'
 import { allTargets, claim, startCrawl } from '../../../testing/cast.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
+import { deadLetters } from '../../answers/dead-letters.ts'
 
 /** A run that has ended with failed targets, and one parked. */
 async function failedRun({ stage: { store }, present }: ApiCaller, source: string): Promise<RunId> {
@@ -91,24 +92,69 @@ for (const engine of [sqliteEngine, postgresEngine]) {
   })
 }
 
-test('ten thousand parked targets are grouped within 300 ms, and back in line in one call', async () => {
+/** Parked for reasons of one kind, each in other words. */
+async function parkMany({ stage: { store }, present }: ApiCaller, count: number): Promise<RunId> {
+  const run = await startCrawl(store, count)
+  const worker = await present('shop')
+  for (let from = 0; from < count; from += 1_000) {
+    const claimed = await claim(store, worker, 1_000)
+    await store.park(claimed.map((one, n) => ({ ...one, reason: `HTTP 500 at page ${from + n}` })))
+  }
+  return run
+}
+
+test('ten thousand different errors of one kind are one group within 300 ms, and one retry', async () => {
   await using api = await apiCaller()
   const { store } = api.stage
-  const run = await startCrawl(store, 10_000)
-  const worker = await api.present('shop')
-  for (let n = 0; n < 10; n++) {
-    const claimed = await claim(store, worker, 1_000)
-    await store.park(claimed.map((one, i) => ({ ...one, reason: `HTTP 500 at page ${i % 400}` })))
-  }
+  const run = await parkMany(api, 10_300)
   await api.get('/api/dead-letters')
-  const started = performance.now()
-  const { total, groups } = await api.get('/api/dead-letters')
-  const took = performance.now() - started
+  const started = process.cpuUsage()
+  const { total, isPartial, groups } = await api.get('/api/dead-letters')
+  const { user, system } = process.cpuUsage(started)
+  const [{ fingerprint, count }] = groups
 
-  const done = await api.post('/api/dead-letters/retry', { count: 10_000 })
+  const listed = await api.get(`/api/dead-letters/${fingerprint}/targets?limit=500`)
+  const preview = await api.post('/api/dead-letters/retry', { fingerprint, dryRun: true })
+  const beats = setInterval(() => beat++, 5)
+  let beat = 0
+  const done = await api.post('/api/dead-letters/retry', { fingerprint, plan: preview.plan })
+  clearInterval(beats)
 
-  assert.deepEqual([total, groups.length, groups[0].count], [10_000, 1, 10_000])
-  assert.ok(took < 300, `${took} ms`)
-  assert.deepEqual([done.targets, done.undo], [10_000, null])
-  assert.equal((await store.run(run))!.counts.targets.planned, 10_000)
+  assert.deepEqual([total, isPartial, groups.length, count], [10_300, false, 1, 10_300])
+  assert.ok((user + system) / 1_000 < 300, `${(user + system) / 1_000} ms`)
+  assert.deepEqual([listed.items.length, listed.next], [500, listed.items[499].id])
+  assert.deepEqual([preview.targets, preview.left], [10_000, 300])
+  assert.deepEqual([done.targets, done.left, done.undo], [10_000, 300, null])
+  assert.ok(beat >= 5, `the process had ${beat} turns beside it`)
+  const { planned, parked } = (await store.run(run))!.counts.targets
+  assert.deepEqual({ planned, parked }, { planned: 10_000, parked: 300 })
+})
+
+test('a look that does not reach the end says so, and its counts are the least they can be', async () => {
+  await using api = await apiCaller()
+  await parkMany(api, 2_100)
+  const { total, isPartial, groups } = await deadLetters(api.stage.store, {}, 2_000)
+  assert.deepEqual([total, isPartial, groups[0]!.count], [2_100, true, 2_000])
+})
+
+test('what is confirmed are the targets that were shown: as many others are another plan', async () => {
+  await using api = await apiCaller()
+  const { store } = api.stage
+  const run = await failedRun(api, 'a')
+  const [first, second] = await allTargets(store, run)
+  await store.setAside({ targets: [first!.id], actor: 'ada', because: 'a' })
+  const which = { source: 'a', statuses: ['failed'] }
+  const { plan } = await api.post('/api/dead-letters/retry', { ...which, dryRun: true })
+  const swap = { run, action: 'unpark', reopen: false, dryRun: false, actor: 'b', because: 'b' }
+  await store.replan({ ...swap, action: 'unpark', statuses: ['parked'], targets: [first!.id] })
+  const [again] = await claim(store, await api.present('a'), 1, { source: 'a' })
+  await store.fail([{ ...again!, error: 'HTTP 500', retryInMs: null }])
+  await store.setAside({ targets: [second!.id], actor: 'ada', because: 'b' })
+
+  const refused = await api.post('/api/dead-letters/retry', { ...which, plan }, 409)
+
+  assert.deepEqual([refused.error.code, refused.preview.targets], ['PLAN_CHANGED', 2])
+  assert.deepEqual(await statuses(api, run), ['failed', 'parked', 'failed', 'parked'])
+  await api.post('/api/dead-letters/retry', { ...which, plan: refused.preview.plan })
+  assert.deepEqual(await statuses(api, run), ['planned', 'parked', 'planned', 'parked'])
 })

@@ -1,13 +1,21 @@
 import * as v from 'valibot'
 import { UsageError } from '../../../model/errors.ts'
 import { TROUBLED_STATUSES } from '../../../model/target.ts'
-import { deadLetters, listDeadLetters, retryDeadLetters } from '../../answers/dead-letters.ts'
+import { deadLetters, listDeadLetters } from '../../answers/dead-letters.ts'
+import {
+  chooseLetters,
+  previewRetry,
+  RETRIED_MAX,
+  retryLetters,
+} from '../../answers/letter-retry.ts'
 import { targetView } from '../../view.ts'
+import { inLine } from '../in-line.ts'
 import { planChanged } from '../refusal.ts'
 import { defineRoute } from '../route.ts'
 import { retriedLetters } from '../schema/answers.ts'
 import { afterId, limit, listOf, source } from '../schema/common.ts'
 import * as overview from '../schema/overview.ts'
+import { plan } from '../schema/recovery.ts'
 import { target } from '../schema/run.ts'
 
 const fingerprint = v.pipe(v.string(), v.regex(/^[0-9a-f]{12}$/, 'is the fingerprint of a group'))
@@ -21,7 +29,7 @@ export const DEAD_LETTER_ROUTES = [
     role: 'viewer',
     query: v.strictObject({ source: v.optional(source) }),
     answer: overview.deadLetters,
-    handle: ({ query, ground: { store } }) => deadLetters(store, query),
+    handle: (call) => inLine(call, () => deadLetters(call.ground.store, call.query)),
   }),
 
   defineRoute({
@@ -32,43 +40,49 @@ export const DEAD_LETTER_ROUTES = [
     params: v.strictObject({ fingerprint }),
     query: v.strictObject({ source: v.optional(source), limit, after: afterId }),
     answer: listOf(target),
-    async handle({ params, query, ground: { store } }) {
-      const which = { fingerprint: params.fingerprint, source: query.source }
-      const { items, next } = await listDeadLetters(store, which, query)
-      return { items: items.map(targetView), next }
-    },
+    handle: (call) =>
+      inLine(call, async () => {
+        const { params, query, ground } = call
+        const which = { fingerprint: params.fingerprint, source: query.source }
+        const { items, next } = await listDeadLetters(ground.store, which, query)
+        return { items: items.map(targetView), next }
+      }),
   }),
 
   defineRoute({
     method: 'POST',
     path: '/api/dead-letters/retry',
-    summary: 'Put dead letters back in line, each from its last saved page.',
+    summary: `Put dead letters back in line, each from its last saved page: ${RETRIED_MAX} in a call.`,
     role: 'operator',
     body: v.strictObject({
       fingerprint: v.optional(fingerprint),
       source: v.optional(source),
       statuses: v.optional(v.pipe(v.array(v.picklist(TROUBLED_STATUSES)), v.minLength(1))),
+      plan: v.optional(
+        v.pipe(plan, v.description('Of the dry run: if it would be others now, nothing is done')),
+      ),
       count: v.optional(
         v.pipe(
           v.number(),
           v.integer(),
-          v.description(
-            'The `targets` of the dry run: if it would be another number now, nothing is done',
-          ),
+          v.description('The `targets` of the dry run, where that is enough to go by'),
         ),
       ),
       dryRun: v.optional(v.boolean(), false),
     }),
     answer: retriedLetters,
     async handle({ body, door, signal }) {
-      const { count, dryRun, ...letters } = body
-      if (count === undefined && !dryRun) {
-        throw new UsageError('How many? Ask with dryRun first, then give its `targets` as count.')
+      const { plan, count, dryRun, ...which } = body
+      if (plan === undefined && count === undefined && !dryRun) {
+        throw new UsageError('Which ones? Ask with dryRun first, then give its plan.')
       }
-      const preview = await retryDeadLetters(door, letters, { dryRun: true, signal })
+      const chosen = await chooseLetters(door.store, which, signal)
+      const preview = await previewRetry(door, chosen)
       if (dryRun) return preview
-      if (preview.targets !== count) throw planChanged(preview)
-      return retryDeadLetters(door, letters, { dryRun, signal })
+      const { targets } = preview
+      if ((plan ?? preview.plan) !== preview.plan || (count ?? targets) !== targets)
+        throw planChanged(preview)
+      return retryLetters(door, chosen, signal)
     },
   }),
 ]

@@ -5,7 +5,7 @@ import type { RunId } from '../../../model/id.ts'
 import { recover } from '../../../runtime/recovery.ts'
 import { thisProcess } from '../../../store/host.ts'
 import { apiCaller, type ApiCaller } from '../../../testing/api-caller.ts'
-import { allTargets, claimOne, hire, save, startCrawl } from '../../../testing/cast.ts'
+import { allTargets, claim, claimOne, hire, save, startCrawl } from '../../../testing/cast.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 
@@ -101,6 +101,21 @@ describe('recovery', { concurrency: 2 }, () => {
     )
     const group = await api.get("/api/recovery?group=it's&group=CA&timeout=5m")
     assert.equal(group.command, "unstuck recover --yes --timeout 5m --group 'it'\\''s' CA")
+  })
+
+  test('of many orphans the first are shown and all are counted, and all are done', async () => {
+    await using api = await apiCaller()
+    const { store } = api.stage
+    const run = await startCrawl(store, 620, { source: 'a' })
+    await claim(store, await api.gone('a'), 620, { source: 'a' })
+
+    const seen = await api.get('/api/recovery')
+    const done = await api.post('/api/recovery', { plan: seen.plan })
+
+    assert.deepEqual([seen.verdicts.length, seen.total, seen.deeds], [500, 620, 620])
+    assert.deepEqual([seen.active.length, seen.activeTotal], [1, 1])
+    assert.deepEqual([done.verdicts.length, done.total, done.applied], [500, 620, 620])
+    assert.equal((await store.run(run))!.counts.targets.in_progress, 0)
   })
 
   test('between the look and the deed, what came up since waits', async () => {

@@ -5,12 +5,13 @@ import { cleanAll, sumUp, type Summed } from '../../../runtime/cleaning.ts'
 import { REAL_CLOCK, type Clock } from '../../../runtime/clock.ts'
 import { recover, runVerdict, type Door, type Recovery } from '../../../runtime/recovery.ts'
 import { cleaningView, onlyThese } from '../../answers/cleaning.ts'
-import { planOf, recoveryView, sortOut } from '../../answers/recovery.ts'
+import { boundedRecoveryView, planOf, sortOut } from '../../answers/recovery.ts'
 import { revertibleRuns, undoByRevert } from '../../answers/undo.ts'
 import { findRun } from '../../cli/find-run.ts'
 import { shellWord } from '../../cli/init/words.ts'
 import { shortId } from '../../../model/id.ts'
 import type { Verdict } from '../../../model/verdict.ts'
+import { inLine } from '../in-line.ts'
 import { planChanged } from '../refusal.ts'
 import { defineRoute } from '../route.ts'
 import { duration, id, several, source, text } from '../schema/common.ts'
@@ -33,10 +34,12 @@ export const RECOVERY_ROUTES = [
       group: several(text),
     }),
     answer: recovery,
-    async handle({ query, door, signal }) {
-      const which = { timeout: query.timeout, sources: query.source, groups: query.group }
-      return recoveryAnswer(which, await look(door, which, signal), true)
-    },
+    handle: (call) =>
+      inLine(call, async () => {
+        const { query, door, signal } = call
+        const which = { timeout: query.timeout, sources: query.source, groups: query.group }
+        return recoveryAnswer(which, await look(door, which, signal), true)
+      }),
   }),
 
   defineRoute({
@@ -135,10 +138,11 @@ function until(signal: AbortSignal): Clock {
 }
 
 function recoveryAnswer(which: Which, seen: Recovery, dryRun: boolean) {
-  const { deeds } = sortOut(seen)
+  const sorted = sortOut(seen)
+  const { deeds } = sorted
   const { timeout, sources, groups } = which
   return {
-    ...recoveryView(seen, dryRun),
+    ...boundedRecoveryView(sorted, dryRun),
     plan: planOf(deeds),
     deeds: deeds.length,
     command: typed('unstuck recover --yes', [

@@ -12,7 +12,7 @@ import { resetFailed, unpark } from '../../answers/target-deeds.ts'
 import { findRun, findTargets } from '../../cli/find-run.ts'
 import { defineRoute } from '../route.ts'
 import { deletion } from '../schema/answers.ts'
-import { because, id, text } from '../schema/common.ts'
+import { because, fullId, id, text } from '../schema/common.ts'
 import { done } from '../schema/recovery.ts'
 
 const theRun = v.strictObject({ run: id })
@@ -60,7 +60,7 @@ export const RUN_DEED_ROUTES = [
     role: 'operator',
     params: theRun,
     body: v.strictObject({
-      targets: v.optional(v.pipe(v.array(id), v.minLength(1), v.maxLength(TARGETS_MAX))),
+      targets: v.optional(v.pipe(v.array(fullId), v.minLength(1), v.maxLength(TARGETS_MAX))),
       groups,
       dryRun,
     }),

@@ -9,6 +9,7 @@ import { measure, progressView, PROGRESS_BY } from '../../answers/progress.ts'
 import { runDetail } from '../../answers/show.ts'
 import { findRun } from '../../cli/find-run.ts'
 import { runView, targetView } from '../../view.ts'
+import { inLine } from '../in-line.ts'
 import { defineRoute } from '../route.ts'
 import { progress } from '../schema/answers.ts'
 import * as common from '../schema/common.ts'
@@ -114,16 +115,20 @@ export const RUN_ROUTES = [
       after: common.afterId,
     }),
     answer: common.listOf(runs.target),
-    async handle({ params, query, ground: { store } }) {
-      const { id } = await findRun(store, params.run)
+    async handle(call) {
+      const { params, query, ground } = call
+      const { id } = await findRun(ground.store, params.run)
       const { status, group, q, limit, after } = query
-      const { items, next } = await store.targets(id, {
-        statuses: status.length > 0 ? status : undefined,
-        group,
-        search: q || undefined,
-        limit,
-        after,
-      })
+      const look = () =>
+        ground.store.targets(id, {
+          statuses: status.length > 0 ? status : undefined,
+          group,
+          search: q || undefined,
+          limit,
+          after,
+        })
+      // A search reads the whole run where nothing fits.
+      const { items, next } = await (q ? inLine(call, look) : look())
       return { items: items.map(targetView), next }
     },
   }),

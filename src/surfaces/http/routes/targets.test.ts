@@ -46,6 +46,18 @@ describe('targets', { concurrency: 2 }, () => {
     assert.ok(['queued', 'interrupted'].includes((await store.run(run))!.status))
   })
 
+  test('a target goes by its full id alone', async () => {
+    await using api = await apiCaller()
+    const run = await startCrawl(api.stage.store, 1)
+    const { id } = (await allTargets(api.stage.store, run))[0]!
+
+    await api.get(`/api/targets/${id}`)
+    const short = await api.get(`/api/targets/${id.slice(-8)}`, 404)
+    const some = await api.post('/api/targets/park', { targets: [id.slice(-8)] }, 400)
+
+    for (const { error } of [short, some]) assert.match(error.message, /full id/)
+  })
+
   test('one is parked, unparked and reset; what a word does not fit is refused with the right one', async () => {
     await using api = await apiCaller()
     const { store } = api.stage

@@ -7,10 +7,10 @@ import { findTarget, findTargets } from '../../cli/find-run.ts'
 import { runView, targetView } from '../../view.ts'
 import { defineRoute } from '../route.ts'
 import { targetDetail } from '../schema/answers.ts'
-import { because, id } from '../schema/common.ts'
+import { because, fullId } from '../schema/common.ts'
 import { done } from '../schema/recovery.ts'
 
-const theTarget = v.strictObject({ target: id })
+const theTarget = v.strictObject({ target: fullId })
 const dryRun = v.optional(v.boolean(), false)
 
 /** One target, and what people do to some. */
@@ -40,7 +40,7 @@ export const TARGET_ROUTES = [
     summary: 'Set targets aside, whoever has them, until somebody puts them back.',
     role: 'operator',
     body: v.strictObject({
-      targets: v.pipe(v.array(id), v.minLength(1), v.maxLength(TARGETS_MAX)),
+      targets: v.pipe(v.array(fullId), v.minLength(1), v.maxLength(TARGETS_MAX)),
       because,
       dryRun,
     }),

@@ -79,6 +79,8 @@ export const deletion = v.object({
 /** Dead letters that are back in line, or would be. */
 export const retriedLetters = v.object({
   targets: count,
+  /** How many more there are, for another call. */
+  left: count,
   runs: v.array(
     v.object({
       run: v.string(),
@@ -88,6 +90,7 @@ export const retriedLetters = v.object({
     }),
   ),
   dryRun: v.boolean(),
+  plan: v.string(),
   undo,
 })
 

@@ -14,6 +14,12 @@ export const id = v.pipe(
   ),
   v.description('A full id, or its last 8 digits'),
 )
+/** Of a target: there are too many of them to look for one by its end. */
+export const fullId = v.pipe(
+  v.string(),
+  v.regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, 'goes by its full id'),
+  v.description('A full id'),
+)
 export const source = v.pipe(
   v.string(),
   v.check((name) => sourceMistake(name) === null, 'is not the name of a source'),

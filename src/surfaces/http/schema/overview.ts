@@ -33,7 +33,10 @@ export const overview = v.object({
   summary: v.string(),
   /** Worst first: something is stuck, something is left for a person, all is well, nothing runs. */
   state: v.picklist(['stuck', 'attention', 'well', 'idle']),
+  /** Live ones: all of them, or the 200 that fare worst. */
   runs: v.array(listedRun),
+  /** How many are live, shown or not. */
+  liveRuns: count,
   workers: v.object(
     Object.fromEntries(sign.options.map((one) => [one, v.optional(count)])) as Record<
       (typeof sign.options)[number],
@@ -83,6 +86,8 @@ export const series = v.object({
 /** Failed, held and parked targets with the same kind of error. */
 export const deadLetters = v.object({
   total: count,
+  /** There are more than were looked at: each count is the least it can be, and groups may be missing. */
+  isPartial: v.boolean(),
   groups: v.array(
     v.object({
       fingerprint: v.string(),

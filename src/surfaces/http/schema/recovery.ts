@@ -44,10 +44,16 @@ export const undo = v.nullable(
   }),
 )
 
-/** `recover --json`, with the plan. */
+/** `recover --json`, with the plan; of long lists the first. */
 export const recovery = v.object({
+  /** 200 at most. */
   active: v.array(judgedRun),
+  /** How many active runs there are. */
+  activeTotal: count,
+  /** 500 at most: first what recovery does, then what is a person's to decide. */
   verdicts: v.array(verdict),
+  /** How many verdicts there are. */
+  total: count,
   applied: count,
   dryRun: v.boolean(),
   plan: v.string(),

@@ -20,18 +20,22 @@ export function Letter(props: {
   group: Group
   /** Only of this source; empty: of all. */
   source: string
+  /** There are more than were counted. */
+  isPartial: boolean
   isOpen: boolean
   onToggle: (isOpen: boolean) => void
 }) {
-  const { group, source, isOpen, onToggle } = props
+  const { group, source, isPartial, isOpen, onToggle } = props
   const may = useMay('operator')
   const { fingerprint, error, count, sources, firstAt, lastAt } = group
   const [first, ...rest] = error.split('\n')
   const only = source === '' ? {} : { source }
+  const many = `${isPartial ? 'at least ' : ''}${counted(count, 'dead letter')}`
   return (
     <li class="letter frame" data-row tabIndex={-1}>
       <div class="letter-head">
         <span class="letter-count">
+          {isPartial && <span class="faint small">at least </span>}
           {number(count)}
           <span class="visually-hidden"> {count === 1 ? 'target' : 'targets'}</span>
         </span>
@@ -73,9 +77,9 @@ export function Letter(props: {
             <Button
               size="small"
               icon="again"
-              onClick={() => act(retryDeadLetters({ fingerprint, ...only, count }))}
+              onClick={() => act(retryDeadLetters({ fingerprint, ...only }, many))}
             >
-              {`Retry ${number(count)}`}
+              {isPartial ? 'Retry all' : `Retry ${number(count)}`}
             </Button>
           )}
           <button

@@ -4,18 +4,28 @@ import { Section } from '../../kit/section.tsx'
 import { Empty } from '../../kit/states.tsx'
 import { Table } from '../../kit/table.tsx'
 import { isStuck, worstFirst } from '../../model/answer.ts'
-import { counted } from '../../model/words.ts'
+import { counted, number } from '../../model/words.ts'
 import type { ListedRun, Overview } from '../../shapes.ts'
 import { RunEta, RunName, RunOwner, RunPages, RunProgress, RunState } from '../../kit/run-cells.tsx'
 
-/** Every live run, what is stuck first. */
+/** Every live run, what is stuck first; when there are very many, the worst. */
 export function LiveRuns({ overview }: { overview: Overview }) {
   const runs = worstFirst(overview.runs)
+  const { liveRuns } = overview
+  const isPart = liveRuns > runs.length
   return (
     <Section
       title="Live runs"
-      note={counted(runs.length, 'run')}
-      aside={<Link to="/runs">All runs</Link>}
+      note={
+        isPart
+          ? `${number(runs.length)} of ${counted(liveRuns, 'run')}, the worst first`
+          : counted(liveRuns, 'run')
+      }
+      aside={
+        <Link to={isPart ? '/runs?status=live' : '/runs'}>
+          {isPart ? 'All live runs' : 'All runs'}
+        </Link>
+      }
     >
       {runs.length === 0 ? <NothingLive overview={overview} /> : <LiveTable runs={runs} />}
     </Section>

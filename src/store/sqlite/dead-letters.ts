@@ -1,0 +1,28 @@
+import { TROUBLED_STATUSES } from '../../model/target.ts'
+import { toListing } from '../rows.ts'
+import type { DeadLetter, Store } from '../store.ts'
+import { sql, type Database } from './database.ts'
+
+const DEAD_LETTERS = sql(
+  'dead-letters',
+  /* sql */ `
+  SELECT t.id, t.key, t.run_id AS run, r.source, t.status, coalesce(t.last_error, '') AS error,
+         coalesce(t.finished_at, t.last_activity_at) AS at
+    FROM target t INDEXED BY target_troubled CROSS JOIN run r ON r.id = t.run_id
+   WHERE t.id > :after AND t.status IN ('failed', 'stuck', 'parked')
+     AND t.status IN (SELECT value FROM json_each(:statuses))
+     AND (:source IS NULL OR r.source = :source)
+   ORDER BY t.id LIMIT :limit
+`,
+)
+
+export function deadLetterVerbs(db: Database): Pick<Store, 'deadLetters'> {
+  return {
+    deadLetters: async ({ source = null, statuses, after = '', limit }) => {
+      const asked = JSON.stringify(statuses?.length ? statuses : TROUBLED_STATUSES)
+      const values = { source, statuses: asked, after, limit: limit + 1 }
+      const rows = db.read((tx) => tx.many<DeadLetter>(DEAD_LETTERS, values))
+      return toListing(rows, limit, (row) => row)
+    },
+  }
+}

@@ -1,0 +1,89 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import process from 'node:process'
+import type { Route } from 'playwright-core'
+import { chromium } from '../../src/testing/chromium.ts'
+import { temporaryFolder } from '../../src/testing/sqlite-engine.ts'
+import { Browsing, type Look, type Tab } from './browser.ts'
+import { showSite } from './pages.ts'
+
+/**
+ * `node test/browser/screenshots.ts OUT [NAME…]`: pictures of the dashboard over the showcase, for the README and for whoever
+ * changes how it looks. Build it first: `npm run build:dashboard`.
+ */
+
+const [out, ...only] = process.argv.slice(2)
+if (out === undefined) throw new Error('Usage: node test/browser/screenshots.ts OUT [NAME…]')
+
+const SIZES = {
+  wide: { width: 1_440, height: 1_000 },
+  tablet: { width: 768, height: 1_000 },
+  phone: { width: 360, height: 780 },
+} as const satisfies Record<string, Look>
+
+/** The same letters on every machine: those that come with the browser. */
+const FONTS = `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>FOLDER</dir>
+  <dir>/usr/share/fonts/truetype/dejavu</dir>
+  <alias binding="same"><family>system-ui</family><prefer><family>Open Sans</family></prefer></alias>
+  <alias binding="same"><family>sans-serif</family><prefer><family>Open Sans</family></prefer></alias>
+  <alias binding="same"><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
+</fontconfig>
+`
+
+async function fontsIn(folder: string): Promise<string> {
+  const { executable } = await chromium()
+  const path = join(folder, 'fonts.conf')
+  writeFileSync(path, FONTS.replace('FOLDER', join(dirname(executable), 'fonts', 'fonts')))
+  return path
+}
+
+/** The showcase is in a temporary folder, which is nobody's business. */
+async function nameDatabase(route: Route): Promise<void> {
+  const response = await route.fetch()
+  const session = (await response.json()) as { store: object }
+  const store = { ...session.store, where: '.unstuck/unstuck.db' }
+  await route.fulfill({ response, json: { ...session, store } })
+}
+
+/** The page as it stands in the window, once everything on it has come. */
+async function picture({ page }: Tab, name: string): Promise<void> {
+  // Ages count on and charts are drawn when their numbers are there.
+  await page.waitForLoadState('networkidle', { timeout: 1_500 }).catch(() => {})
+  await page.screenshot({ path: join(out!, `${name}.png`) })
+  console.log(name)
+}
+
+mkdirSync(out, { recursive: true })
+using folder = temporaryFolder()
+await using browsing = await Browsing.start({ FONTCONFIG_FILE: await fontsIn(folder.path) })
+await using site = await showSite()
+const pages = {
+  overview: '/',
+  run: `/runs/${site.showcase.runs.healthy}`,
+  recovery: '/recovery',
+  'dead-letters': '/dead-letters',
+  workers: '/workers',
+}
+for (const [size, look] of Object.entries(SIZES)) {
+  for (const theme of ['light', 'dark'] as const) {
+    const wanted = Object.entries(pages)
+      .map(([page, path]) => ({ path, name: nameOf(page, size, theme) }))
+      .filter(({ name }) => only.length === 0 || only.includes(name))
+    if (wanted.length === 0) continue
+    await using tab = await browsing.visit(site.stage.url, { ...look, theme })
+    await tab.page.route('**/api/session', nameDatabase)
+    for (const { path, name } of wanted) {
+      await tab.go(path)
+      await picture(tab, name)
+    }
+  }
+}
+
+/** `overview-dark` on a wide screen, `phone-dark` for the first page on a phone, else all three words. */
+function nameOf(page: string, size: string, theme: string): string {
+  if (size === 'wide') return `${page}-${theme}`
+  return page === 'overview' ? `${size}-${theme}` : `${page}-${size}-${theme}`
+}

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { noChromium } from '../../src/testing/chromium.ts'
+import { openStore } from '../../src/store/open.ts'
+import { startCrawl } from '../../src/testing/cast.ts'
+import { httpStage } from '../../src/testing/http-stage.ts'
+import { postgresEngine } from '../../src/testing/postgres-engine.ts'
+import { ServerGate } from '../../src/testing/server-gate.ts'
+import { Browsing } from './browser.ts'
+
+describe('the dashboard when not all is well', { skip: noChromium }, () => {
+  let browsing: Browsing
+  before(async () => {
+    browsing = await Browsing.start()
+  })
+  after(() => browsing?.[Symbol.asyncDispose]())
+
+  test('where nothing ever ran it shows the first steps, and the first run by itself', async () => {
+    await using stage = await httpStage({ tokens: false })
+    await using tab = await browsing.visit(stage.url)
+    const { page } = tab
+    await tab.go('/')
+    await page.getByRole('heading', { name: 'Nothing has run yet.' }).waitFor()
+    await page.getByText('unstuck demo').waitFor()
+    await startCrawl(stage.store, 3)
+    await page.getByRole('link', { name: 'shop' }).waitFor()
+    await page.getByText('0 / 3').waitFor()
+    assert.deepEqual(tab.troubles, [])
+  })
+
+  test('it says that it is loading, and then shows what came', async () => {
+    await using stage = await httpStage({ tokens: false })
+    await startCrawl(stage.store, 3)
+    await using tab = await browsing.visit(stage.url)
+    const { page } = tab
+    const held = Promise.withResolvers<void>()
+    await page.route('**/api/runs', async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    await page.goto('/runs')
+    await page.getByRole('status').getByText('Loading').waitFor()
+    held.resolve()
+    await page.getByRole('link', { name: 'shop' }).waitFor()
+  })
+
+  test('a call that failed says why and can be made again; what is not there is said to be so', async () => {
+    await using stage = await httpStage({ tokens: false })
+    await startCrawl(stage.store, 3)
+    await using tab = await browsing.visit(stage.url)
+    const { page } = tab
+    const error = { code: 'INTERNAL', message: 'Something went wrong inside. Its number is 42.' }
+    await page.route('**/api/runs', (route) => route.fulfill({ status: 500, json: { error } }))
+    await page.goto('/runs')
+    await page.getByRole('alert').getByText('Its number is 42').waitFor()
+    await page.unrouteAll()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('link', { name: 'shop' }).waitFor()
+
+    await tab.go('/runs/0a1b2c3d')
+    await page.getByText('There is no run 0a1b2c3d').waitFor()
+    await tab.go('/targets/0a1b2c3d')
+    await page.getByText('There is no target 0a1b2c3d').waitFor()
+  })
+
+  test('while the database is away it says since when and keeps the last picture, and goes on by itself', async () => {
+    await using database = await postgresEngine.fresh()
+    await startCrawl(await database.open(), 3)
+    const gate = await ServerGate.to(database.url)
+    const store = await openStore(gate.address, { connections: 4 })
+    await using stage = await httpStage({ tokens: false, app: { open: async () => store } })
+    await using tab = await browsing.visit(stage.url)
+    try {
+      const { page } = tab
+      await tab.go('/')
+      await page.getByText('0 / 3').waitFor()
+      const stale = page.locator('main[data-stale]')
+      assert.equal(await stale.count(), 0)
+
+      gate.shut()
+      await page.getByText('The database does not answer.').waitFor()
+      await page.getByText(/It stopped .* This is how things stood .* ago\./).waitFor()
+      await stale.getByText('0 / 3').waitFor()
+      await page.getByRole('button', { name: /^No data/ }).waitFor()
+
+      await gate.open()
+      await page.getByText('The database does not answer.').waitFor({ state: 'detached' })
+      assert.equal(await stale.count(), 0)
+      await startCrawl(store, 5, { source: 'another' })
+      await page.getByText('0 / 5').waitFor()
+    } finally {
+      await store.close()
+      gate.shut()
+    }
+  })
+
+  test('when the server itself is gone it says so, and keeps the last picture', async () => {
+    await using stage = await httpStage({ tokens: false })
+    await startCrawl(stage.store, 3)
+    await using tab = await browsing.visit(stage.url)
+    const { page } = tab
+    await tab.go('/')
+    await page.getByText('0 / 3').waitFor()
+    await stage.server.stop()
+    await page.getByText('No connection to the server.').waitFor()
+    await page.locator('main[data-stale]').getByText('0 / 3').waitFor()
+  })
+
+  test('a picture that is held still stays as it is until it is let go', async () => {
+    await using stage = await httpStage({ tokens: false })
+    await startCrawl(stage.store, 3)
+    await using tab = await browsing.visit(stage.url)
+    const { page } = tab
+    await tab.go('/')
+    await page.getByRole('button', { name: /^Live/ }).click()
+    await page.getByText('This is how things stood').waitFor()
+    const calls = tab.calls.filter((call) => call.includes('/api/events')).length
+    await startCrawl(stage.store, 5, { source: 'another' })
+    // It would be told within a second.
+    await sleep(1_500)
+    assert.equal(await page.getByText('0 / 5').count(), 0)
+    await page.getByRole('button', { name: 'Go on', exact: true }).click()
+    await page.getByText('0 / 5').waitFor()
+    assert.equal(tab.calls.filter((call) => call.includes('/api/events')).length, calls + 1)
+  })
+})
