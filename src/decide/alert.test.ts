@@ -1,103 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import type { Alert } from '../model/alert.ts'
-import { DEFAULT_RULES, type AlertRule, type ChannelName } from '../model/alert-rule.ts'
-import { decideAlerts, findAlerts, type AlertFacts } from './alert.ts'
-import { decideTellings, type Teller } from './telling.ts'
-
-const HOUR = 3_600_000
-const NOW = 1_000 * HOUR
-const RUN = '0199aaaa-0000-7000-8000-00004f2a91bc'
-const NOTHING: AlertFacts = { runs: [], parked: [], orphans: [], gaveUp: [] }
-
-type Trouble = 'dead' | 'silent' | 'overrun'
-const troubled = (what: Trouble, source = 'shop', because = 'so it is'): AlertFacts => ({
-  ...NOTHING,
-  runs: [{ run: RUN, source, what, because, command: 'unstuck explain 4f2a91bc' }],
-})
-const rule = (when: Exclude<AlertRule['when'], 'orphans'>, more: Partial<AlertRule> = {}) =>
-  ({ when, sources: [], to: ['slack'], repeatMs: 4 * HOUR, tellsEnd: true, ...more }) as AlertRule
-const orphans = (moreThan: number, more: Partial<AlertRule> = {}): AlertRule => ({
-  ...rule('dead', more),
-  when: 'orphans',
-  moreThan,
-  withinMs: HOUR,
-})
-
-/** `sentAt`: when those at Slack heard of it. */
-const known = (
-  cause: string,
-  { sentAt = NOW - HOUR, ...more }: Partial<Alert> & { sentAt?: number | null } = {},
-): Alert => ({
-  cause,
-  owner: 'us',
-  rule: cause.split(' ')[0]!,
-  source: 'shop',
-  run: RUN,
-  because: 'so it is',
-  command: '',
-  since: NOW - HOUR,
-  lastSeenAt: NOW,
-  lastSentAt: sentAt,
-  told: sentAt === null ? {} : { 'slack 1': { sentAt, endedAt: null } },
-  resolvedAt: null,
-  ...more,
-})
-
-const teller = (rules: readonly AlertRule[], mine: Iterable<string> = []): Teller => ({
-  owner: 'us',
-  rules,
-  destinations: new Map<ChannelName, string>([
-    ['slack', 'slack 1'],
-    ['email', 'email 1'],
-  ]),
-  mine: new Set(mine),
-  isLast: false,
-})
-
-/** One look: the rows afterwards, and who is told. */
-function look(facts: AlertFacts, rules: readonly AlertRule[], before: readonly Alert[], now = NOW) {
-  const found = findAlerts(facts, rules, now)
-  const open = before.filter(({ resolvedAt }) => resolvedAt === null)
-  const { raise, refresh, resolve } = decideAlerts(found, rules, 'us', open, now)
-  const rows = new Map(before.map((alert) => [alert.cause, alert]))
-  for (const { to: _, repeatMs: __, ...one } of raise) {
-    const told = rows.get(one.cause)?.told ?? {}
-    const fresh = { owner: 'us', since: now, lastSeenAt: now, lastSentAt: null, resolvedAt: null }
-    rows.set(one.cause, { ...one, ...fresh, told })
-  }
-  for (const alert of resolve) rows.set(alert.cause, { ...alert, resolvedAt: now })
-  const all = [...rows.values()]
-  const mine = [...raise, ...resolve].map(({ cause }) => cause)
-  const tellings = decideTellings(
-    found,
-    all.filter(({ resolvedAt }) => resolvedAt === null),
-    all.filter(({ resolvedAt }) => resolvedAt !== null),
-    teller(rules, mine),
-    now,
-  )
-  return { raise, refresh, resolve, rows, tellings }
-}
-
-/** The causes that something is done about. */
-function causes({ raise, resolve, tellings }: ReturnType<typeof look>): Record<string, string[]> {
-  const raised = new Set(raise.map(({ cause }) => cause))
-  const heard = new Set(tellings.map(({ alert }) => alert.cause))
-  const ends = tellings.filter(({ event }) => event === 'resolved')
-  const endsTo = (of: string) => ends.filter(({ alert }) => alert.cause === of).map(({ to }) => to)
-  const all = {
-    raise: [...raised].map((cause) => (heard.has(cause) ? cause : `${cause} (quietly)`)),
-    tell: tellings
-      .filter(({ event, alert }) => event !== 'resolved' && !raised.has(alert.cause))
-      .map(({ alert }) => alert.cause),
-    resolve: resolve.map(({ cause }) => `${cause} → ${endsTo(cause).join()}`),
-    end: ends
-      .filter(({ alert }) => !resolve.some(({ cause }) => cause === alert.cause))
-      .map(({ alert }) => alert.cause),
-  }
-  return Object.fromEntries(Object.entries(all).filter(([, some]) => some.length > 0))
-}
+import { DEFAULT_RULES, type AlertRule } from '../model/alert-rule.ts'
+import {
+  causes,
+  HOUR,
+  known,
+  look,
+  NOTHING,
+  NOW,
+  orphans,
+  rule,
+  RUN,
+  troubled,
+} from '../testing/alert-look.ts'
+import type { AlertFacts } from './alert.ts'
 
 const MET = { orphans: lostAt(1, 2, 3, 4), parked: [], runs: [], gaveUp: [] }
 function lostAt(...minutesAgo: number[]): AlertFacts['orphans'] {
@@ -384,51 +301,4 @@ test('an open alert is said to be so once a minute; that of others only when the
       .length
   assert.deepEqual([refreshed(NOW - 60_000), refreshed(NOW - 59_000)], [1, 0])
   assert.deepEqual([refreshed(NOW - 120_000, 'x'), refreshed(NOW - 119_000, 'x')], [1, 0])
-})
-
-test('whatever comes and goes, a cause is told once per repeat time, and each raise is resolved once or open', () => {
-  const step = fc.record({
-    pauseMs: fc.integer({ min: 1, max: 2 * HOUR }),
-    sick: fc.subarray(['a', 'b', 'c']),
-    what: fc.constantFrom<Trouble>('dead', 'silent', 'overrun'),
-    /** Whether a channel takes what is told now. */
-    heard: fc.boolean(),
-  })
-  const repeats = fc.option(fc.constantFrom(HOUR, 4 * HOUR))
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 60 }), repeats, (steps, repeatMs) => {
-      const rules = [rule('dead', { repeatMs }), rule('silent', { repeatMs })]
-      let rows = new Map<string, Alert>()
-      const told = new Map<string, number[]>()
-      const episodes = new Map<string, string[]>()
-      const note = <T>(to: Map<string, T[]>, cause: string, what: T): void =>
-        void to.set(cause, [...(to.get(cause) ?? []), what])
-      let now = NOW
-      for (const { pauseMs, sick, what, heard } of steps) {
-        now += pauseMs
-        const runs = sick.map((run) => ({ run, source: run, what, because: '', command: '' }))
-        const seen = look({ ...NOTHING, runs }, rules, [...rows.values()], now)
-        rows = seen.rows
-        for (const { cause } of seen.raise) note(episodes, cause, 'raise')
-        for (const { cause } of seen.resolve) note(episodes, cause, 'resolve')
-        for (const { event, alert } of heard ? seen.tellings : []) {
-          const row = rows.get(alert.cause)!
-          const before = row.told['slack 1'] ?? { sentAt: null, endedAt: null }
-          const isEnd = event === 'resolved'
-          if (isEnd) assert.ok(before.sentAt !== null && before.sentAt >= row.since)
-          else note(told, alert.cause, now)
-          const after = isEnd ? { ...before, endedAt: now } : { ...before, sentAt: now }
-          rows.set(alert.cause, { ...row, told: { 'slack 1': after } })
-        }
-        const open = [...rows.values()].filter(({ resolvedAt }) => resolvedAt === null)
-        assert.deepEqual(open.map(({ run }) => run).sort(), [...sick].sort())
-      }
-      for (const times of told.values()) {
-        times.forEach((at, n) => assert.ok(n === 0 || at - times[n - 1]! >= (repeatMs ?? 4 * HOUR)))
-      }
-      for (const story of episodes.values()) {
-        story.forEach((what, n) => assert.equal(what, n % 2 === 0 ? 'raise' : 'resolve'))
-      }
-    }),
-  )
 })

@@ -75,8 +75,8 @@ export class Browsing implements AsyncDisposable {
   }
 }
 
-/** One more tab of the same visitor. */
-export async function openTab(context: BrowserContext): Promise<Tab> {
+/** A tab, with ears on everything it does. */
+async function openTab(context: BrowserContext): Promise<Tab> {
   const page = await context.newPage()
   const troubles: string[] = []
   const calls: string[] = []

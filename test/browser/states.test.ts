@@ -69,30 +69,31 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     await startCrawl(await database.open(), 3)
     const gate = await ServerGate.to(database.url)
     const store = await openStore(gate.address, { connections: 4 })
+    await using _closed = {
+      async [Symbol.asyncDispose]() {
+        await store.close()
+        gate.shut()
+      },
+    }
     await using stage = await httpStage({ tokens: false, app: { open: async () => store } })
     await using tab = await browsing.visit(stage.url)
-    try {
-      const { page } = tab
-      await tab.go('/')
-      await page.getByText('0 / 3').waitFor()
-      const stale = page.locator('main[data-stale]')
-      assert.equal(await stale.count(), 0)
+    const { page } = tab
+    await tab.go('/')
+    await page.getByText('0 / 3').waitFor()
+    const stale = page.locator('main[data-stale]')
+    assert.equal(await stale.count(), 0)
 
-      gate.shut()
-      await page.getByText('The database does not answer.').waitFor()
-      await page.getByText(/It stopped .* This is how things stood .* ago\./).waitFor()
-      await stale.getByText('0 / 3').waitFor()
-      await page.getByRole('button', { name: /^No data/ }).waitFor()
+    gate.shut()
+    await page.getByText('The database does not answer.').waitFor()
+    await page.getByText(/It stopped .* This is how things stood .* ago\./).waitFor()
+    await stale.getByText('0 / 3').waitFor()
+    await page.getByRole('button', { name: /^No data/ }).waitFor()
 
-      await gate.open()
-      await page.getByText('The database does not answer.').waitFor({ state: 'detached' })
-      assert.equal(await stale.count(), 0)
-      await startCrawl(store, 5, { source: 'another' })
-      await page.getByText('0 / 5').waitFor()
-    } finally {
-      await store.close()
-      gate.shut()
-    }
+    await gate.open()
+    await page.getByText('The database does not answer.').waitFor({ state: 'detached' })
+    assert.equal(await stale.count(), 0)
+    await startCrawl(await database.open(), 5, { source: 'another' })
+    await page.getByText('0 / 5').waitFor()
   })
 
   test('when the server itself is gone it says so, and keeps the last picture', async () => {

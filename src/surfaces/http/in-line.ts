@@ -2,7 +2,7 @@ import { tooManyRequests } from './refusal.ts'
 import type { Call, Ground } from './route.ts'
 
 /** Of the looks that read much, so many are under way for one caller; some more wait, and what comes then is refused. */
-const AT_ONCE = 3
+const AT_ONCE = 2
 const WAITING_MAX = 8
 
 type Line = { underWay: number; readonly waiting: (() => void)[] }

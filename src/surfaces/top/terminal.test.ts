@@ -11,12 +11,12 @@ test('on Windows Ctrl-Z does nothing: there nothing would bring it back', (t) =>
   const killed = t.mock.method(process, 'kill', () => true)
   const platform = Object.getOwnPropertyDescriptor(process, 'platform')!
   Object.defineProperty(process, 'platform', { ...platform, value: 'win32' })
+  const terminal = openTerminal({ onKey() {}, onChange() {}, onEnd() {} })
   try {
-    const terminal = openTerminal({ onKey() {}, onChange() {}, onEnd() {} })
     terminal.suspend()
     assert.equal(raw.mock.callCount(), 1, 'it keeps the terminal')
-    terminal.close()
   } finally {
+    terminal.close()
     Object.defineProperty(process, 'platform', platform)
     written.mock.restore()
   }
