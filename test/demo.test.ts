@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { isLong } from '../src/testing/length.ts'
 import { createDatabase } from '../src/testing/postgres.ts'
 
 const BIN = fileURLToPath(new URL('../bin/unstuck.js', import.meta.url))
@@ -19,7 +20,7 @@ test('the demo on SQLite: kills, a deploy and a zombie, and nothing lost or doub
 
 test(
   'the demo on PostgreSQL: kills, a deploy and a zombie, and nothing lost or doubled',
-  { skip: process.env['UNSTUCK_TEST_PG'] ? false : 'UNSTUCK_TEST_PG is not set' },
+  { skip: isLong ? false : 'it takes half a minute: part of `npm run proof`' },
   async () => {
     using folder = temporaryFolder()
     const database = await createDatabase()

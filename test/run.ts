@@ -4,14 +4,16 @@ import { globSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
-import { startServer, type TestServer } from '../src/testing/postgres.ts'
+import { prepare } from '../src/testing/postgres-engine.ts'
+import { createDatabase, startServer, type TestServer } from '../src/testing/postgres.ts'
 
 /**
  * `npm run unit [FILE…]`: starts one PostgreSQL server, runs the tests against it, and stops it whatever happens.
- * With UNSTUCK_TEST_PG set, that server is used instead.
+ * With UNSTUCK_TEST_PG set, that server is used instead. `--long`: the same tests, with more of everything.
  */
 
-const given = process.argv.slice(2)
+const isLong = process.argv.includes('--long')
+const given = process.argv.slice(2).filter((argument) => argument !== '--long')
 /** Those with processes take long: they go first, and the short ones fill the gaps at the end. */
 const all = ['test/**/*.test.ts', 'src/**/*.test.ts'].flatMap((files) => globSync(files).sort())
 const files = given.length > 0 ? given : all
@@ -33,7 +35,8 @@ const env = {
   // The tests start hundreds of processes: each takes what the one before compiled.
   NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
   ...process.env,
-  ...(server && { UNSTUCK_TEST_PG: server.url }),
+  ...(server && { UNSTUCK_TEST_PG: server.url, UNSTUCK_TEST_TEMPLATE: await makeTemplate(server) }),
+  ...(isLong && { UNSTUCK_TESTS: 'long' }),
 }
 let stopped = false
 let tests: ChildProcess | undefined
@@ -43,6 +46,13 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     stopped = true
     tests?.kill(signal)
   })
+}
+
+/** The database that those of the tests begin as copies of. */
+async function makeTemplate({ url }: TestServer): Promise<string> {
+  const template = await createDatabase(url)
+  await prepare(template.url)
+  return new URL(template.url).pathname.slice(1)
 }
 
 async function run(concurrency: number, chosen: readonly string[]): Promise<number> {

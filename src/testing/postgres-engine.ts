@@ -12,27 +12,36 @@ export const postgresEngine: Engine = {
   placeholder: (n) => `$${n}`,
   empty: () => database(),
   async fresh() {
+    const template = process.env['UNSTUCK_TEST_TEMPLATE']
+    if (template) return database(template)
     const fresh = await database()
-    await fresh.open()
-    await fresh.raw(POSTGRES_LEGAL_MOVES)
+    await prepare(fresh.url)
     return fresh
   },
 }
 
-async function database(): Promise<TestDatabase> {
-  const { url, drop } = await createDatabase()
+/** Makes it what every test begins with. Copies of one that was prepared take half the time. */
+export async function prepare(url: string): Promise<void> {
+  await (await openStore(url, { connections: 1 })).close()
+  await query(url, POSTGRES_LEGAL_MOVES)
+}
+
+async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const result = await client.query<Record<string, unknown>>(text)
+    return result.rows ?? []
+  } finally {
+    await client.end()
+  }
+}
+
+async function database(template?: string): Promise<TestDatabase> {
+  const { url, drop } = await createDatabase(undefined, template)
   const stores: Store[] = []
 
-  const raw = async (text: string): Promise<Record<string, unknown>[]> => {
-    const client = new pg.Client({ connectionString: url })
-    await client.connect()
-    try {
-      const result = await client.query<Record<string, unknown>>(text)
-      return result.rows ?? []
-    } finally {
-      await client.end()
-    }
-  }
+  const raw = (text: string): Promise<Record<string, unknown>[]> => query(url, text)
 
   return {
     url,

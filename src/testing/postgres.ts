@@ -65,12 +65,14 @@ export async function startServer({ inMemory = false }: ServerOptions = {}): Pro
 /** A database that goes when the test ends, on the server that `npm run unit` started. */
 export async function createDatabase(
   server: string | undefined = process.env['UNSTUCK_TEST_PG'],
+  /** The database that it begins as a copy of. */
+  template = 'template1',
 ): Promise<{ url: string; drop(): Promise<void> }> {
   if (!server) {
     throw new Error('UNSTUCK_TEST_PG is not set. Run the tests with `npm run unit -- FILE`.')
   }
   const name = `test_${shortId(newId())}`
-  await ask(server, `CREATE DATABASE ${name}`)
+  await ask(server, `CREATE DATABASE ${name} TEMPLATE ${template}`)
   const url = new URL(server)
   url.pathname = name
   return {

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { shortId } from '../../src/model/id.ts'
 import { noChromium } from '../../src/testing/chromium.ts'
+import { isLong } from '../../src/testing/length.ts'
+import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { ENGINES, Stage, until } from '../processes/harness.ts'
 import { Browsing, type Tab } from './browser.ts'
 
@@ -18,7 +20,7 @@ const CRAWL = `
   policy: { groups: { TX: { onCrash: 'hold' } } },
 `
 
-for (const engine of ENGINES) {
+for (const engine of isLong ? ENGINES : [sqliteEngine]) {
   describe(`a night on ${engine.name}`, { skip: noChromium }, () => {
     let browsing: Browsing
     before(async () => {

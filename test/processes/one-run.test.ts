@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { isLong } from '../../src/testing/length.ts'
 import { startServer, type TestServer } from '../../src/testing/postgres.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { ENGINES, Stage, until } from './harness.ts'
 
 /** On PostgreSQL fewer: there the unique index is the server's, and each process costs it several connections. */
-const STARTS = { sqlite: 50, postgres: 20 }
+const STARTS = isLong ? { sqlite: 50, postgres: 20 } : { sqlite: 25, postgres: 15 }
 
 /** Each is known to the others before the moment comes, so that nothing but the start itself is left to do. */
 const STARTER = `

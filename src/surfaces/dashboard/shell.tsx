@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import { call } from './api.ts'
 import { Button } from './kit/button.tsx'
 import { Icon, type IconName } from './kit/icon.tsx'
@@ -7,7 +8,7 @@ import { isStale, Stale } from './kit/stale.tsx'
 import { pause, useConnection, useLive } from './live.ts'
 import { safe } from './model/safe.ts'
 import { counted } from './model/words.ts'
-import { reach } from './router.ts'
+import { reach, usePlace } from './router.ts'
 import { useSession } from './session.ts'
 import type { Overview } from './shapes.ts'
 import { setTheme, THEMES, useTheme } from './theme.ts'
@@ -26,7 +27,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   const isOld = isStale(useConnection())
   return (
     <div class="shell">
-      <a class="skip" href={`${location.pathname}${location.search}#main`} onClick={toContent}>
+      <a class="skip" href="#main" onClick={toContent}>
         Skip to the content
       </a>
       <header class="bar">
@@ -55,12 +56,25 @@ function toContent(event: MouseEvent): void {
   reach('main')
 }
 
+/** On a phone the pages stand in one row, which is wider than the screen. */
+function useCurrentInSight() {
+  const nav = useRef<HTMLElement>(null)
+  const { path } = usePlace()
+  useEffect(() => {
+    nav.current
+      ?.querySelector('[aria-current]')
+      ?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [path])
+  return nav
+}
+
 function Navigation() {
+  const nav = useCurrentInSight()
   const overview = useLive<Overview>('overview')
   const waiting = overview ? Math.max(overview.alerts.length, overview.attention.length) : 0
   const tone = overview?.state === 'stuck' ? 'bad' : 'warn'
   return (
-    <nav class="nav" aria-label="Pages">
+    <nav class="nav" aria-label="Pages" ref={nav}>
       {PAGES.map(({ path, name, icon }) => (
         <NavLink key={path} path={path}>
           <Icon name={icon} />
@@ -110,14 +124,15 @@ function LiveButton() {
     <button
       type="button"
       class={`live-button tone-${tone}`}
-      aria-pressed={isPaused}
       title={isPaused ? 'Go on showing what happens' : 'Hold the picture still'}
       onClick={() => pause(!isPaused)}
     >
       <span class="live-dot" aria-hidden="true" />
-      <span>{word}</span>
+      <span>
+        {word}
+        <span class="visually-hidden">{isPaused ? ', press to go on' : ', press to pause'}</span>
+      </span>
       <Icon name={isPaused ? 'play' : 'pause'} size={12} />
-      <span class="visually-hidden">{isPaused ? ', press to go on' : ', press to pause'}</span>
     </button>
   )
 }

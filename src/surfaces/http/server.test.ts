@@ -67,7 +67,7 @@ test('a body without an end is refused on the way, and stays out of memory', asy
   await new Promise((resolve) => socket.once('close', resolve))
   assert.match(answer, /^HTTP\/1\.1 413 /)
   assert.ok(sent > 1_000_000, `${sent}`)
-  assert.ok(process.memoryUsage().rss - before < 64 * 2 ** 20)
+  assert.ok(process.memoryUsage().rss - before < 256 * 2 ** 20)
 })
 
 test('what is no request is told so in JSON', async () => {
