@@ -52,7 +52,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 async function makeTemplate({ url }: TestServer): Promise<string> {
   const template = await createDatabase(url)
   await prepare(template.url)
-  return new URL(template.url).pathname.slice(1)
+  return template.url
 }
 
 async function run(concurrency: number, chosen: readonly string[]): Promise<number> {

@@ -12,12 +12,19 @@ export const postgresEngine: Engine = {
   placeholder: (n) => `$${n}`,
   empty: () => database(),
   async fresh() {
-    const template = process.env['UNSTUCK_TEST_TEMPLATE']
+    const template = templateHere()
     if (template) return database(template)
     const fresh = await database()
     await prepare(fresh.url)
     return fresh
   },
+}
+
+/** The one that `npm run unit` has prepared, unless this test has a server of its own. */
+function templateHere(): string | undefined {
+  const { UNSTUCK_TEST_PG: server = '', UNSTUCK_TEST_TEMPLATE: template = '' } = process.env
+  const isThere = URL.parse(template)?.host === URL.parse(server)?.host
+  return template && isThere ? new URL(template).pathname.slice(1) : undefined
 }
 
 /** Makes it what every test begins with. Copies of one that was prepared take half the time. */

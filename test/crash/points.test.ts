@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { newId } from '../../src/model/id.ts'
 import { DEFAULT_POLICY } from '../../src/model/policy.ts'
+import { isLong } from '../../src/testing/length.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import type { TestDatabase } from '../../src/testing/test-database.ts'
@@ -14,12 +15,14 @@ import { liveADay, PAGES, registerDead, registerLiving } from './day.ts'
 const ONE_LIFE = fileURLToPath(new URL('./one-life.ts', import.meta.url))
 
 for (const engine of [sqliteEngine, postgresEngine]) {
-  test(`P3 P4 ${engine.name}: killed before and after each statement of recover, claim, checkpoint and finish, nothing is lost or done twice`, async (t) => {
+  test(`P3 P4 ${engine.name}: killed before and after statements of recover, claim, checkpoint and finish, nothing is lost or done twice`, async (t) => {
     await using db = await engine.fresh()
     await db.raw('CREATE TABLE ledger (source TEXT NOT NULL, page INTEGER NOT NULL)')
     const store = await db.open()
     const moments: string[] = []
-    for (let n = 1; ; n++) {
+    // On PostgreSQL every third moment, by turns before and after a statement, and all of them in the long proof.
+    const step = engine === postgresEngine && !isLong ? 3 : 1
+    for (let n = 1; ; n += step) {
       const moment = await killAt(db, store, n)
       if (moment === null) break
       moments.push(moment)

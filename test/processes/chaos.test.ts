@@ -120,7 +120,7 @@ describe('unstuck chaos', { concurrency: 2 }, () => {
       `const unstuck = await open({ policy: ${SHORT_LEASE} })
        try {
          const run = await unstuck.begin('sleeps')
-         for (let page = run.page + 1; page <= 15; page++) {
+         for (let page = run.page + 1; page <= 40; page++) {
            await sleep(100)
            await run.checkpoint({ page, items: [{ key: 'k' + page, data: page }] })
          }
@@ -133,7 +133,7 @@ describe('unstuck chaos', { concurrency: 2 }, () => {
     const options = ['--kills', '1', '--seed', '1', '--signal', 'SIGSTOP']
     const report = await trial.report(options, ['node', command])
     assert.deepEqual([report.code, report.problems], [0, []], report.said)
-    assert.deepEqual([report.kills, report.result.items], [1, 15], report.said)
+    assert.deepEqual([report.kills, report.result.items], [1, 40], report.said)
     assert.ok(report.lateWritesRefused >= 1, report.said)
   })
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:net'
 import { describe, test } from 'node:test'
 import { open, recoverOnStart } from '../../src/index.ts'
+import { isLong } from '../../src/testing/length.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { unstuck } from '../../src/testing/unstuck-cli.ts'
 import { ENGINES, kill, SHORT_LEASE, Stage, until } from './harness.ts'
@@ -64,7 +65,7 @@ async function deadJob(stage: Stage, pages: number, policy?: string): Promise<st
   return (await stage.run('job')).id
 }
 
-for (const engine of ENGINES) {
+for (const engine of isLong ? ENGINES : [sqliteEngine]) {
   describe(`stories, ${engine.name}`, { concurrency: 2 }, () => {
     test('(a) a container restart: the new worker tells the story, and the run goes on', async () => {
       await using stage = await Stage.set(engine)

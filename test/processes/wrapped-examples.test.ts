@@ -20,6 +20,7 @@ import { fileURLToPath } from 'node:url'
 import { makeDice } from '../../src/demo/random.ts'
 import { chromium, noChromium } from '../../src/testing/chromium.ts'
 import { emptyProject } from '../../src/testing/empty-project.ts'
+import { isLong } from '../../src/testing/length.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { unstuck } from '../../src/testing/unstuck-cli.ts'
 import { ENGINES, kill, Stage, until, type Program } from './harness.ts'
@@ -249,7 +250,7 @@ class Lives {
 }
 
 describe('examples of wrapped commands', { concurrency: 2 }, () => {
-  for (const engine of ENGINES) {
+  for (const engine of isLong ? ENGINES : [sqliteEngine]) {
     const rounds = engine.name === 'sqlite' ? 2 : 1
     test(
       `crawl.py on ${engine.name}: killed at random in every way, it finishes with each item once`,

@@ -7,7 +7,7 @@ import { ENGINES, kill, Stage, until, type Program } from './harness.ts'
 import { guardianNow, lastCopy, overlaps, ticker, ticks } from './wrapped.ts'
 
 /** More when asked for: `npm run proof`, or `UNSTUCK_STORM_CYCLES=1000 npm run unit test/processes/wrapped-storm.test.ts`. */
-const CYCLES = isLong ? { sqlite: 140, postgres: 60 } : { sqlite: 70, postgres: 30 }
+const CYCLES = isLong ? { sqlite: 140, postgres: 60 } : { sqlite: 40, postgres: 20 }
 const SEED = Number(process.env['UNSTUCK_STORM_SEED'] ?? Date.now() % 1_000_000)
 
 /** Always two of them: whenever one ends, the other is waiting to take over. */
