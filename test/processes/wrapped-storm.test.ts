@@ -72,6 +72,12 @@ for (const engine of ENGINES) {
       // It was the one that waited, or is dying slowly: the copy at work is ended then, so that there is a next one.
       if (kind > 60) setTimeout(() => kill(Number(copy), 'SIGKILL'), 30)
     }
+    // Who was killed together with its guardian leaves its tree to the next one: let that come.
+    await until('a last copy at work', () => {
+      pair.fill()
+      const last = lastCopy(stage)
+      return last !== null && !seen.has(last)
+    })
     await pair.stop()
     await stage.assertNobodyLeft()
     const all = ticks(stage)
