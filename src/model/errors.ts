@@ -76,6 +76,23 @@ export class AlreadyRunning extends UnstuckError {
   }
 }
 
+/** Asked for once, and a run of this source has succeeded already. Nothing was started. */
+export class AlreadyDone extends UnstuckError {
+  readonly source: string
+  readonly run: string
+
+  constructor(source: string, run: string, finishedAt: string) {
+    super(
+      'E_ALREADY_DONE',
+      EXIT.done,
+      `${source} is done: run ${shortId(run)} succeeded at ${finishedAt}. Nothing was started. ` +
+        'To do it again, begin it without `once`, or under another source.',
+    )
+    this.source = source
+    this.run = run
+  }
+}
+
 /** The page's content cannot be stored as it is; trying again will not help. */
 export class PageRejected extends UnstuckError {
   constructor(message: string, options?: ErrorOptions) {

@@ -37,6 +37,19 @@ export type Counts = {
   readonly refused: number
 }
 
+/** The row of a user's own table that a run, or a target, is. */
+export type AdoptedRef = {
+  /** The table's name in the config. */
+  readonly table: string
+  /** The row's own id, as text. */
+  readonly key: string
+}
+
+/** `row 4711 of courses`; a table of targets is one run as a whole. */
+export function sayRow({ table, key }: AdoptedRef): string {
+  return key === '' ? `the table ${table}` : `row ${key} of ${table}`
+}
+
 /** One execution for a source. */
 export type Run = {
   readonly id: RunId
@@ -71,6 +84,8 @@ export type Run = {
   readonly owner: WorkerId | null
   /** As given when the run was queued or last worked on, so that any process can judge it. */
   readonly policy: Policy
+  /** Left out for a run of our own. */
+  readonly adopted?: AdoptedRef
 }
 
 export function openTargets(counts: Counts): number {

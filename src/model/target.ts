@@ -20,6 +20,10 @@ export type NewTarget = {
   readonly key: string
   readonly group?: string
   readonly url?: string
+  /** What its first worker finds as its cursor. */
+  readonly cursor?: unknown
+  /** Before all that wait already; the last one that was put there comes first. */
+  readonly forefront?: boolean
 }
 
 /** Where the next worker picks up. All of it moves with a page, or not at all. */

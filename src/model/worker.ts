@@ -52,6 +52,12 @@ export type Evidence = {
   readonly loopLagMs: number
   readonly host: string
   readonly pid: number
+  /** In place of process and host, for one that is known by a user's own table alone. */
+  readonly who?: string
+  /** There is no beat in its row, and there never was. */
+  readonly neverBeat?: boolean
+  /** What the user's own `alive` function says of it. */
+  readonly told?: 'alive' | 'gone'
 }
 
 /** `gone`: proven dead. `silent`: no beat for a lease. `stalled`: beats, but no progress. */

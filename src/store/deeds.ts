@@ -34,8 +34,11 @@ export type Replan = Deed & {
   readonly groups?: readonly string[] | undefined
   /** Only those tried at most so often. */
   readonly attemptsMax?: number | undefined
-  /** Open the run again even if no target was put back: those that are planned wait for it. */
-  readonly reopen: boolean
+  /**
+   * Open the run again even if no target was put back: those that are planned wait for it. `for-more`: even if none does,
+   * because more are about to be planned.
+   */
+  readonly reopen: boolean | 'for-more'
   /** Only count. */
   readonly dryRun: boolean
 }

@@ -1,4 +1,5 @@
-import { UsageError } from '../model/errors.ts'
+import { messageOf, UsageError } from '../model/errors.ts'
+import { isId } from '../model/id.ts'
 import type { SavedItem } from '../model/item.ts'
 import { DEFAULT_POLICY, type Policy } from '../model/policy.ts'
 import type { Counts, Run, RunKind, RunStatus } from '../model/run.ts'
@@ -306,6 +307,12 @@ export function toListing<Row, T extends { id: string }>(
   return { items, next: rows.length > limit ? items.at(-1)!.id : null }
 }
 
+/** Lists go by id. A place in a list of something else is refused before a database takes it for one. */
+export function checkAfter({ after }: { readonly after?: string | undefined }): void {
+  if (after !== undefined && !isId(after))
+    throw new UsageError('This is not a place in a list: give `after` as the last answer gave it.')
+}
+
 const TARGET_KEY_BYTES_MAX = 1_000
 
 /** Refuses targets that no store could keep apart. */
@@ -321,7 +328,20 @@ export function checkTargets(targets: readonly NewTarget[]): void {
         `The target key ${target.key.slice(0, 60)}… is longer than ${TARGET_KEY_BYTES_MAX} bytes. Give it a shorter one.`,
       )
     }
+    keepCursor(target)
   }
+}
+
+/** What a target's first worker finds, as text; null when that is nothing. Refuses what no JSON can say. */
+export function keepCursor({ key, cursor }: NewTarget): string | null {
+  if (cursor === undefined || cursor === null) return null
+  try {
+    const text = JSON.stringify(cursor) as string | undefined
+    if (text !== undefined) return text
+  } catch (cause) {
+    throw new UsageError(`The cursor of target ${key} is no JSON: ${messageOf(cause)}.`, { cause })
+  }
+  throw new UsageError(`The cursor of target ${key} is a ${typeof cursor}, which is no JSON.`)
 }
 
 function show(value: unknown): string {

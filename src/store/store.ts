@@ -24,13 +24,17 @@ import type {
   SetAside,
 } from './deeds.ts'
 import type { FreeSource, HoldSource } from './guard-requests.ts'
+import type { AdoptedMemory } from './adopted-memory.ts'
 import type { Inspection } from './inspection.ts'
 import type { Listing, RunFilter, TargetFilter } from './listing.ts'
+import type { Storages } from './storages.ts'
 import type { Watching } from './watching.ts'
 
 export type * from './deeds.ts'
 export type * from './guard-requests.ts'
 export type * from './listing.ts'
+export type * from './adopted-memory.ts'
+export type * from './storages.ts'
 export type * from './watching.ts'
 
 /**
@@ -39,7 +43,7 @@ export type * from './watching.ts'
  * Writes take batches and answer for each member: one fenced page does not spoil the others. A verb that
  * throws `StoreUnavailable` may be called again with the same arguments: nothing is done twice.
  */
-export interface Store extends Watching {
+export interface Store extends Watching, AdoptedMemory, Storages {
   readonly engine: 'sqlite' | 'postgres'
   /** Where it is, without secrets. */
   readonly where: string
@@ -116,6 +120,8 @@ export interface Store extends Watching {
   reportProgress(claim: Claim, progress: { done: number; total: number }): Promise<Outcome<void>>
   target(id: TargetId): Promise<Target | null>
   targets(run: RunId, filter: TargetFilter): Promise<Listing<Target>>
+  /** Of these keys, the targets that are there, in no order. */
+  targetsByKey(run: RunId, keys: readonly string[]): Promise<Target[]>
   /** Targets whose id ends so. Reads all targets: for a person who typed it, not for loops. */
   targetsEnding(suffix: string): Promise<TargetId[]>
   /** Counts per group, from the same books as the run's. */
@@ -309,7 +315,7 @@ export type BeatAnswer = {
 }
 
 /** What one process at a time does for all. */
-export type Turn = 'sweep' | 'monitor' | 'sample' | `alerts ${string}`
+export type Turn = 'sweep' | 'monitor' | 'sample' | 'adopted' | `alerts ${string}`
 
 export type Witnessed = { readonly worker: Worker; readonly evidence: Evidence }
 

@@ -60,6 +60,8 @@ export async function everyVerb(store: Store): Promise<void> {
     }
   }
   await everyLook(store, run)
+  await everyVerbOfAdoptedRows(store)
+  await everyVerbOfStorages(store, run, worker)
   for (const newestFirst of [true, false]) {
     await store.audit({ run, newestFirst, limit: 5 })
     await store.audit({ newestFirst, since: 1, limit: 5 })
@@ -90,6 +92,45 @@ async function everyLook(store: Store, run: string): Promise<void> {
   const asked = { actor: 'a', address: null, call: 'POST /', selection: {}, plan: null }
   await store.recordOperation({ ...asked, status: 200, result: 'r' })
   await store.operations({ limit: 5 })
+}
+
+async function everyVerbOfAdoptedRows(store: Store): Promise<void> {
+  const [id, row] = [newId(), newId()]
+  const deed = { actor: 'a', action: 'abandon', source: SOURCE, run: row, target: null }
+  const entry = { ...deed, because: 'b', evidence: null, before: {}, after: {} }
+  await store.intend({ id, row, ref: { table: 't', key: 'k' }, entry, reopens: true })
+  await store.openIntents(0, 5)
+  await store.concludeIntent(id, true)
+  await store.adoptedRows([row])
+  await store.adoptedEnding(row.slice(-8))
+  await store.forgetReopening([row])
+}
+
+async function everyVerbOfStorages(store: Store, run: string, worker: string): Promise<void> {
+  const { id } = await store.makeStorage('dataset', 'first')
+  const { id: records } = await store.makeStorage('records', 'first')
+  await store.storage('dataset', id)
+  await store.renameStorage(id, 'second')
+  for (const desc of [true, false]) {
+    await store.storages('dataset', { offset: 1, limit: 5, desc })
+    await store.entries(id, { offset: 1, limit: 5, desc })
+  }
+  const entries = [null, 'k', 'k'].map((key) => ({ key, data: '{}' }))
+  await store.append(id, entries)
+  await store.append(id, entries)
+  const record = { key: 'k', value: new Uint8Array(1), contentType: 'text/plain' }
+  await store.setRecord(records, record)
+  await store.record(records, 'k')
+  await store.hasRecord(records, 'k')
+  await store.recordKeys(records, { limit: 5 })
+  await store.recordKeys(records, { prefix: 'k', after: 'a', limit: 5 })
+  await store.deleteRecord(records, 'k')
+  await store.plan(run, [{ key: 'first', forefront: true, cursor: {} }])
+  await store.targetsByKey(run, ['first', 't0001'])
+  const first = page(await claimOne(store, worker), { done: true })
+  const appended = entries.map((entry) => ({ ...entry, dataset: id }))
+  allOk(await store.checkpoint([first], store.appending(run, appended)))
+  await store.dropStorage(id)
 }
 
 async function everyVerbOfCommands(store: Store, claimed: Claimed): Promise<void> {

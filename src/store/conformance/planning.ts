@@ -4,11 +4,14 @@ import { UsageError } from '../../model/errors.ts'
 import {
   allOk,
   allTargets,
+  bury,
   claim,
   claimOne,
   hire,
+  save,
   someTargets,
   startCrawl,
+  targetOf,
 } from '../../testing/cast.ts'
 import { assertBooksBalance } from '../../testing/assert-books.ts'
 import type { Engine } from '../../testing/test-database.ts'
@@ -125,5 +128,77 @@ export function planningTests(engine: Engine): void {
     await assert.rejects(store.plan(run, [{ key: 'late' }]), UsageError)
 
     await assertBooksBalance(store, run)
+  })
+
+  test('what is put in front is claimed before all that waits, the last one first', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const run = await startCrawl(store, ['x', 'retried', 'released', 'a', 'b'])
+    const front = (...keys: string[]) => keys.map((key) => ({ key, forefront: true }))
+    const [, retried, released] = await claim(store, worker, 3)
+    allOk(await store.fail([{ ...retried!, error: 'again', retryInMs: 0 }]))
+    allOk(await store.release([released!]))
+
+    await store.plan(run, front('p', 'q'))
+    await store.plan(run, [{ key: 'c' }, ...front('r', 'p', 's')])
+    await db.later(1)
+
+    const order = [...(await claim(store, worker, 3)), ...(await claim(store, worker, 9))]
+    assert.deepEqual(
+      order.map(({ key }) => key),
+      ['s', 'r', 'q', 'p', 'released', 'retried', 'a', 'b', 'c'],
+    )
+    await assertBooksBalance(store, run)
+  })
+
+  test('what was put in front keeps its cursor when it is handed back, or its worker dies; its place it may lose', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [worker, dead] = [await hire(store), await hire(store)]
+    const cursor = { url: 'https://a.example/', n: [1, null, 'ü'] }
+    const run = await startCrawl(store, [
+      { key: 'a' },
+      { key: 'b', forefront: true, cursor },
+      { key: 'c', forefront: true, cursor: 'text' },
+    ])
+    const [c, b] = await claim(store, worker, 2)
+    assert.deepEqual([c!.cursor, b!.cursor], ['text', cursor])
+
+    allOk(await store.release([b!, c!]))
+    const [again] = await claim(store, dead, 1)
+    assert.equal(again!.key, 'b', 'begun before, by the order of planning')
+    assert.deepEqual(again!.cursor, cursor)
+    await bury(store, dead)
+    const alone = await claimOne(store, worker, { empty: true })
+
+    assert.deepEqual([alone.key, alone.cursor, alone.seq], ['b', cursor, 0])
+    await save(store, alone, { done: true })
+    assert.deepEqual((await targetOf(store, alone.target)).cursor, cursor)
+    await assertBooksBalance(store, run)
+  })
+
+  test('a cursor that is no JSON is refused', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await startCrawl(store, [], { planned: false })
+    for (const cursor of [() => 1, { n: 1n }]) {
+      await assert.rejects(async () => store.plan(run, [{ key: 'a', cursor }]), /no JSON/)
+    }
+    assert.equal((await allTargets(store, run)).length, 0)
+  })
+
+  test('targets are found by their keys, in their run alone', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const odd = ["o'clock", '%', '日本', '{"a"}', 'NULL']
+    const run = await startCrawl(store, ['a', 'b', ...odd])
+    await startCrawl(store, ['a', 'c'], { source: 'other' })
+
+    const found = await store.targetsByKey(run, ['a', 'c', ...odd, 'a\0', '\ud800', '', 'a'])
+
+    assert.deepEqual(found.map(({ key }) => key).sort(), ['a', ...odd].sort())
+    assert.ok(found.every((target) => target.run === run && target.status === 'planned'))
+    assert.deepEqual(await store.targetsByKey(run, []), [])
   })
 }

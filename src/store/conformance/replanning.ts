@@ -155,6 +155,26 @@ export function replanTests(engine: Engine): void {
     assert.deepEqual(await store.replan(resume), { targets: 0, reopened: false })
   })
 
+  test('a run of which nothing is left is opened again only for more targets, which keep it open', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const run = await startCrawl(store, ['a'])
+    await store.finish([await claimOne(store, worker)])
+    await store.settle(run)
+
+    const resume = replan(run, { action: 'resume', statuses: [], reopen: true })
+    assert.deepEqual(await store.replan(resume), { targets: 0, reopened: false })
+    const forMore = { ...resume, reopen: 'for-more' } as const
+    assert.deepEqual(await store.replan(forMore), { targets: 0, reopened: true })
+    assert.deepEqual(await store.replan(forMore), { targets: 0, reopened: false }, 'it lives')
+
+    assert.equal(await store.plan(run, [{ key: 'a' }, { key: 'b' }]), 1)
+    assert.deepEqual(await store.settle(run), [])
+    assert.equal((await claimOne(store, worker)).key, 'b')
+    await assertBooksBalance(store, run)
+  })
+
   test('a run that is opened again has back in line what somebody held when it ended, and fences them off', async () => {
     await using db = await engine.fresh()
     const store = await db.open()

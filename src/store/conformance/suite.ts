@@ -1,10 +1,12 @@
 import { describe } from 'node:test'
 import type { Engine } from '../../testing/test-database.ts'
+import { adoptedMemoryTests } from './adopted-memory.ts'
 import { alertTests } from './alerts.ts'
 import { booksTests } from './books.ts'
 import { checkpointTests } from './checkpoints.ts'
 import { claimingTests } from './claiming.ts'
 import { crashTests } from './crashes.ts'
+import { datasetTests } from './datasets.ts'
 import { executionTests } from './executions.ts'
 import { faultTests } from './faults.ts'
 import { fencingTests } from './fencing.ts'
@@ -22,6 +24,7 @@ import { repeatTests } from './repeats.ts'
 import { replanTests } from './replanning.ts'
 import { sampleTests } from './samples.ts'
 import { settleTests } from './settle.ts'
+import { storageTests } from './storages.ts'
 import { runMoveTests } from './run-moves.ts'
 import { trailTests } from './trail.ts'
 import { turnTests } from './turn.ts'
@@ -58,6 +61,9 @@ export function conformance(engine: Engine): void {
     describe('watching', () => watchingTests(engine))
     describe('samples', () => sampleTests(engine))
     describe('alerts and operations', () => alertTests(engine))
+    describe('rows in tables that are not ours', () => adoptedMemoryTests(engine))
+    describe('storages', () => storageTests(engine))
+    describe('datasets', () => datasetTests(engine))
     describe('inspection', () => inspectionTests(engine))
     describe('faults', () => faultTests(engine))
   })

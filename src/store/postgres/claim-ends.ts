@@ -31,7 +31,7 @@ const END = /* sql */ `
     UPDATE unstuck.target t
        SET status = e.status,
            -- Handed back, it goes before everything else in line.
-           ready_at = CASE WHEN e.untouched THEN '-infinity'
+           ready_at = CASE WHEN e.untouched THEN 'epoch'
                            ELSE clock_timestamp() + e.retry_in_ms * interval '1 millisecond' END,
            finished_at = CASE WHEN e.status <> 'planned' THEN clock_timestamp() END,
            last_activity_at = CASE WHEN e.untouched THEN t.last_activity_at ELSE clock_timestamp() END,

@@ -45,15 +45,16 @@ export interface Asks {
 
 /** One connection, for as long as a statement or a transaction needs it. */
 export class Connection implements Asks {
+  /** Whose name the books are kept under. */
+  readonly writer: string
   readonly #client: ClientBase
-  readonly #writer: string
   readonly #prepares: boolean
   /** Set when it cannot be used again: the pool then drops it. */
   broken = false
 
   constructor(client: ClientBase, writer: string, prepares: boolean) {
+    this.writer = writer
     this.#client = client
-    this.#writer = writer
     this.#prepares = prepares
   }
 
@@ -65,7 +66,7 @@ export class Connection implements Asks {
   }
 
   book<Row>(statement: Sql, values: readonly unknown[] = []): Promise<Row[]> {
-    return this.all<Row>(statement, [this.#writer, ...values])
+    return this.all<Row>(statement, [this.writer, ...values])
   }
 
   /** For text without values: BEGIN, COMMIT, migrations. Answers what the server says it did. */

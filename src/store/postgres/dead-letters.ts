@@ -1,5 +1,5 @@
 import { TROUBLED_STATUSES } from '../../model/target.ts'
-import { toListing } from '../rows.ts'
+import { checkAfter, toListing } from '../rows.ts'
 import type { DeadLetter, Store } from '../store.ts'
 import { ms, sql, type Database } from './database.ts'
 import { BEFORE_ALL } from './lists.ts'
@@ -19,9 +19,15 @@ export const DEAD_LETTERS = sql(
 
 export function deadLetterVerbs(db: Database): Pick<Store, 'deadLetters'> {
   return {
-    deadLetters: async ({ source = null, statuses, after = BEFORE_ALL, limit }) => {
+    deadLetters: async ({ source = null, statuses, after, limit }) => {
+      checkAfter({ after })
       const asked = statuses?.length ? statuses : TROUBLED_STATUSES
-      const rows = await db.all<DeadLetter>(DEAD_LETTERS, [after, limit + 1, asked, source])
+      const rows = await db.all<DeadLetter>(DEAD_LETTERS, [
+        after ?? BEFORE_ALL,
+        limit + 1,
+        asked,
+        source,
+      ])
       return toListing(rows, limit, (row) => row)
     },
   }

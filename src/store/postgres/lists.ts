@@ -1,8 +1,9 @@
 import { TARGET_STATUSES } from '../../model/target.ts'
 import { containing } from '../like.ts'
-import { toItem, toListing, toTarget, type ItemRow, type TargetRow } from '../rows.ts'
+import { checkAfter, toItem, toListing, toTarget, type ItemRow, type TargetRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { ms, sql, type Database } from './database.ts'
+import { storable } from './storable.ts'
 
 export const TARGET_COLUMNS = /* sql */ `
   t.id, t.run_id, t.key, t.grp, t.url, t.status, t.epoch, t.claim_id, t.worker_id, t.alone, t.seq, t.page,
@@ -26,6 +27,10 @@ const TARGETS = sql(
    ) AS t
    ORDER BY t.id LIMIT $5
 `,
+)
+export const BY_KEY = sql(
+  'targets:by-key',
+  `SELECT ${TARGET_COLUMNS} FROM unstuck.target t WHERE t.run_id = $1 AND t.key = ANY ($2::text[])`,
 )
 const ENDING = sql(
   'targets:ending',
@@ -52,17 +57,24 @@ export const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 /** What is in the store, for people: targets and items. */
 export function listVerbs(
   db: Database,
-): Pick<Store, 'target' | 'targets' | 'targetsEnding' | 'items' | 'itemsByRun'> {
+): Pick<Store, 'target' | 'targets' | 'targetsByKey' | 'targetsEnding' | 'items' | 'itemsByRun'> {
   return {
     target: async (id) => {
       const [row] = await db.all<TargetRow>(TARGET, [id])
       return row ? toTarget(row) : null
     },
-    targets: async (run, { statuses, group = null, search, after = BEFORE_ALL, limit }) => {
+    targets: async (run, { statuses, group = null, search, after, limit }) => {
+      checkAfter({ after })
       const asked = [...new Set(statuses?.length ? statuses : TARGET_STATUSES)]
       const part = search === undefined ? null : containing(search)
-      const rows = await db.all<TargetRow>(TARGETS, [run, asked, group, after, limit + 1, part])
+      const from = after ?? BEFORE_ALL
+      const rows = await db.all<TargetRow>(TARGETS, [run, asked, group, from, limit + 1, part])
       return toListing(rows, limit, toTarget)
+    },
+    targetsByKey: async (run, keys) => {
+      // One that PostgreSQL cannot keep is not there.
+      const asked = keys.filter((key) => key === storable(key))
+      return (await db.all<TargetRow>(BY_KEY, [run, asked])).map(toTarget)
     },
     targetsEnding: async (suffix) =>
       (await db.all<{ id: string }>(ENDING, [suffix.toLowerCase()])).map((row) => row.id),

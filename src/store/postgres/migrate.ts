@@ -5,12 +5,16 @@ import { heart } from './migrations/001-heart.ts'
 import { doors } from './migrations/002-doors.ts'
 import { commands } from './migrations/003-commands.ts'
 import { watching } from './migrations/004-watching.ts'
+import { adopted } from './migrations/005-adopted.ts'
+import { storages } from './migrations/006-storages.ts'
 
 const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = [
   { name: 'heart', text: heart },
   { name: 'doors', text: doors },
   { name: 'commands', text: commands },
   { name: 'watching', text: watching },
+  { name: 'adopted', text: adopted },
+  { name: 'storages', text: storages },
 ]
 
 const HAS_SCHEMA = sql(

@@ -1,6 +1,7 @@
 import type { OpenOptions } from '../open.ts'
 import type { Store } from '../store.ts'
 import { parseAddress } from './address.ts'
+import { adoptedMemoryVerbs } from './adopted-memory.ts'
 import { alertVerbs } from './alerts.ts'
 import { auditVerbs } from './audit.ts'
 import { beginVerbs } from './begin.ts'
@@ -25,6 +26,7 @@ import { runVerbs } from './runs.ts'
 import { sampleVerbs } from './samples.ts'
 import { settleVerbs } from './settle.ts'
 import { survey } from './survey.ts'
+import { storageVerbs } from './storages.ts'
 import { totalVerbs } from './totals.ts'
 import { deadLetterVerbs } from './dead-letters.ts'
 import { turnVerbs } from './turn.ts'
@@ -71,6 +73,8 @@ export async function openPostgres(
     ...sampleVerbs(db),
     ...alertVerbs(db),
     ...operationVerbs(db),
+    ...adoptedMemoryVerbs(db),
+    ...storageVerbs(db),
     ...inspectVerbs(db),
     close: () => db.close(),
   }

@@ -9,7 +9,8 @@ import { LIVE } from './runs.ts'
 import { ADD_UP } from './tally.ts'
 
 // The run's row is locked, so that it cannot end between this look and this commit. Targets go in sorted by key: two
-// planners of the same list wait for each other instead of locking each other out.
+// planners of the same list wait for each other instead of locking each other out. What is put in front of all others
+// waits since before 1970, the longer ago the later it came: what was begun before waits since 1970.
 const PLAN = sql(
   'plan',
   /* sql */ `
@@ -17,9 +18,12 @@ const PLAN = sql(
     SELECT id FROM unstuck.run WHERE id = $2 AND status IN ${LIVE} FOR SHARE
   ),
   added AS (
-    INSERT INTO unstuck.target (id, run_id, key, grp, url)
-    SELECT p.id, live.id, p.key, coalesce(p.grp, ''), p.url
-      FROM live, json_to_recordset($3::json) AS p (id uuid, key text COLLATE "C", grp text, url text)
+    INSERT INTO unstuck.target (id, run_id, key, grp, url, cursor, ready_at)
+    SELECT p.id, live.id, p.key, coalesce(p.grp, ''), p.url, p.cursor,
+           CASE WHEN p.forefront THEN 'epoch'::timestamptz - interval '1 microsecond'
+             * (round(date_part('epoch', statement_timestamp()) * 1e6) + p.n) END
+      FROM live, json_to_recordset($3::json) AS p (
+             n int, id uuid, key text COLLATE "C", grp text, url text, cursor jsonb, forefront boolean)
      ORDER BY p.key, p.id
     ON CONFLICT (run_id, key) DO NOTHING
     RETURNING run_id, grp
@@ -69,7 +73,15 @@ export function planVerbs(db: Database): Pick<Store, 'plan' | 'takePlanning' | '
 async function plan(db: Database, run: RunId, targets: readonly NewTarget[]): Promise<number> {
   // Ids made in the same millisecond are in no order; sorted, they keep the order in which the targets came.
   const ids = targets.map(newId).sort()
-  const rows = targets.map(({ key, group, url }, n) => ({ id: ids[n], key, grp: group, url }))
+  const rows = targets.map(({ key, group: grp, url, cursor, forefront = false }, n) => ({
+    n,
+    id: ids[n],
+    key,
+    grp,
+    url,
+    cursor,
+    forefront,
+  }))
   try {
     const [answer] = await db.book<{ live: number; added: number }>(PLAN, [
       run,
@@ -80,7 +92,7 @@ async function plan(db: Database, run: RunId, targets: readonly NewTarget[]): Pr
   } catch (error) {
     if (!isDataError(error)) throw error
     throw new UsageError(
-      `targets() yielded something that PostgreSQL cannot store: ${messageOf(error)}. Clean its keys and addresses.`,
+      `targets() yielded something that PostgreSQL cannot store: ${messageOf(error)}. Clean its keys, addresses and cursors.`,
       { cause: error },
     )
   }

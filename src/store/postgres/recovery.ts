@@ -43,7 +43,7 @@ const TAKE_BACK = sql(
     UPDATE unstuck.target t
        SET status = u.status, claim_id = NULL, last_error = u.because,
            -- What was begun goes before everything else in line.
-           ready_at = CASE WHEN u.status = 'planned' THEN '-infinity'::timestamptz END,
+           ready_at = CASE WHEN u.status = 'planned' THEN 'epoch'::timestamptz END,
            finished_at = CASE WHEN u.status IN ('failed', 'parked') THEN clock_timestamp() END,
            errors = t.errors + u.timeouts, crashes = greatest(t.crashes - u.timeouts, 0),
            crashes_alone = greatest(t.crashes_alone - u.timeouts * t.alone::int, 0)

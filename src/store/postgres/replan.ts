@@ -40,7 +40,7 @@ const REPLAN_NAMED = sql(
   ),
   moved AS (
     UPDATE unstuck.target t
-       SET status = 'planned', ready_at = CASE WHEN t.seq > 0 THEN '-infinity'::timestamptz END,
+       SET status = 'planned', ready_at = CASE WHEN t.seq > 0 THEN 'epoch'::timestamptz END,
            claim_id = NULL, errors = 0, crashes = 0, crashes_alone = 0, finished_at = NULL
       FROM (SELECT id, status AS was FROM named WHERE ${CHOSEN(2)} AND status = ANY ($5::text[])) AS chosen
      WHERE t.id = chosen.id
@@ -61,7 +61,7 @@ const REPLAN = sql(
   ),
   moved AS (
     UPDATE unstuck.target t
-       SET status = 'planned', ready_at = CASE WHEN t.seq > 0 THEN '-infinity'::timestamptz END,
+       SET status = 'planned', ready_at = CASE WHEN t.seq > 0 THEN 'epoch'::timestamptz END,
            claim_id = NULL, errors = 0, crashes = 0, crashes_alone = 0, finished_at = NULL
       FROM chosen
      WHERE t.id = chosen.id
@@ -98,7 +98,7 @@ const FENCE_OFF = sql(
   moved AS (
     UPDATE unstuck.target t
        SET status = 'planned', epoch = t.epoch + 1, claim_id = NULL,
-           ready_at = CASE WHEN open.held = 1 THEN '-infinity' ELSE t.ready_at END,
+           ready_at = CASE WHEN open.held = 1 THEN 'epoch' ELSE t.ready_at END,
            crashes = greatest(t.crashes - open.held, 0),
            crashes_alone = greatest(t.crashes_alone - open.held * t.alone::int, 0)
       FROM open
@@ -151,7 +151,7 @@ const REWIND = sql(
   WITH moved AS (
     UPDATE unstuck.target
        SET status = 'planned', epoch = epoch + 1, claim_id = NULL, page = $4, next_url = $5,
-           cursor = $6, last_item_id = NULL, page_hash = NULL, ready_at = '-infinity',
+           cursor = $6, last_item_id = NULL, page_hash = NULL, ready_at = 'epoch',
            errors = 0, crashes = 0, crashes_alone = 0, finished_at = NULL
      WHERE id = $2
     RETURNING run_id, grp, status, $3::text AS was
@@ -222,7 +222,7 @@ async function reopens(
   { status, planned, targets }: { status: RunStatus; planned: boolean; targets: number },
 ): Promise<boolean> {
   if (isLive(status)) return false
-  if (targets > 0) return true
+  if (targets > 0 || reopen === 'for-more') return true
   return reopen && (!planned || (await db.all(HAS_OPEN, [run])).length > 0)
 }
 

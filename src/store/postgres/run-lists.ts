@@ -1,5 +1,5 @@
 import { containing, endingWith } from '../like.ts'
-import { toListing, toRun, type RunRow } from '../rows.ts'
+import { checkAfter, toListing, toRun, type RunRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { LAST_FAILED_MAX } from '../watching-rows.ts'
 import { moment, sql, type Database } from './database.ts'
@@ -83,11 +83,19 @@ export function runListVerbs(db: Database): Pick<Store, 'runs' | 'runsEnding' | 
   return {
     lastFailed: async () => (await db.all<RunRow>(LAST_FAILED, [LAST_FAILED_MAX])).map(toRun),
 
-    runs: async ({ source = null, statuses, search, createdSince, after = null, limit }) => {
+    runs: async ({ source = null, statuses, search, createdSince, after, limit }) => {
+      checkAfter({ after })
       const least = createdSince === undefined ? undefined : await leastSince(db, createdSince)
       if (least === null) return { items: [], next: null }
       const part = search === undefined ? [null, null] : [containing(search), endingWith(search)]
-      const values = [source, after, limit + 1, createdSince ?? null, least ?? null, ...part]
+      const values = [
+        source,
+        after ?? null,
+        limit + 1,
+        createdSince ?? null,
+        least ?? null,
+        ...part,
+      ]
       const rows = statuses?.length
         ? await db.all<RunRow>(RUNS_IN, [...values, [...new Set(statuses)]])
         : await db.all<RunRow>(RUNS, values)

@@ -38,7 +38,7 @@ const HAND_BACK = sql(
   ),
   moved AS (
     UPDATE unstuck.target t
-       SET status = 'planned', claim_id = NULL, ready_at = '-infinity', last_error = $3,
+       SET status = 'planned', claim_id = NULL, ready_at = 'epoch', last_error = $3,
            crashes = greatest(t.crashes - 1, 0),
            crashes_alone = greatest(t.crashes_alone - t.alone::int, 0)
       FROM held

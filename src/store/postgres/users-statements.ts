@@ -1,4 +1,4 @@
-import type { InTransaction } from '../../model/checkpoint.ts'
+import type { InTransaction, Transaction } from '../../model/checkpoint.ts'
 import { messageOf, UnstuckError, UsageError } from '../../model/errors.ts'
 import type { Address } from './address.ts'
 import { IDLE_MS, type Connection } from './database.ts'
@@ -6,6 +6,15 @@ import { isContention, storeError } from './errors.ts'
 
 /** Keeps what the user's function threw apart from what the store throws: it is not for the store to interpret. */
 export class UsersError extends Error {}
+
+/** Under which name the books are kept in a page's transaction: for statements of ours that join it. */
+export function writerOf(tx: Transaction): string {
+  const writer = writers.get(tx)
+  if (writer === undefined) throw new UsageError('This belongs into a checkpoint of its own store.')
+  return writer
+}
+
+const writers = new WeakMap<Transaction, string>()
 
 /** Runs the user's own statements in a page's transaction. */
 export async function runInTransaction(
@@ -32,7 +41,9 @@ export async function runInTransaction(
   }
 
   try {
-    await inTransaction({ query })
+    const tx = { query }
+    writers.set(tx, connection.writer)
+    await inTransaction(tx)
     checkPace(lastAskedAt)
   } catch (error) {
     // What comes of the store is the store's, also when it went through the user's hands.

@@ -37,7 +37,7 @@ const BEAT = sql(
   ),
   let_go AS (
     UPDATE unstuck.target t
-       SET status = 'planned', ready_at = '-infinity', attempts = greatest(t.attempts - 1, 0),
+       SET status = 'planned', ready_at = 'epoch', attempts = greatest(t.attempts - 1, 0),
            crashes = greatest(t.crashes - 1, 0),
            crashes_alone = greatest(t.crashes_alone - t.alone::int, 0)
       FROM me

@@ -1,5 +1,5 @@
 import { TROUBLED_STATUSES } from '../../model/target.ts'
-import { toListing } from '../rows.ts'
+import { checkAfter, toListing } from '../rows.ts'
 import type { DeadLetter, Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
 
@@ -18,9 +18,10 @@ const DEAD_LETTERS = sql(
 
 export function deadLetterVerbs(db: Database): Pick<Store, 'deadLetters'> {
   return {
-    deadLetters: async ({ source = null, statuses, after = '', limit }) => {
+    deadLetters: async ({ source = null, statuses, after, limit }) => {
+      checkAfter({ after })
       const asked = JSON.stringify(statuses?.length ? statuses : TROUBLED_STATUSES)
-      const values = { source, statuses: asked, after, limit: limit + 1 }
+      const values = { source, statuses: asked, after: after ?? '', limit: limit + 1 }
       const rows = db.read((tx) => tx.many<DeadLetter>(DEAD_LETTERS, values))
       return toListing(rows, limit, (row) => row)
     },

@@ -1,6 +1,14 @@
 import { TARGET_STATUSES } from '../../model/target.ts'
 import { containing } from '../like.ts'
-import { toHeldTarget, toItem, toListing, toTarget, type ItemRow, type TargetRow } from '../rows.ts'
+import {
+  checkAfter,
+  toHeldTarget,
+  toItem,
+  toListing,
+  toTarget,
+  type ItemRow,
+  type TargetRow,
+} from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
 
@@ -13,6 +21,10 @@ const TARGETS = sql(
      AND (:part IS NULL OR key LIKE :part ESCAPE '\\' OR last_error LIKE :part ESCAPE '\\')
    ORDER BY id LIMIT :limit
 `,
+)
+export const BY_KEY = sql(
+  'targets:by-key',
+  `SELECT * FROM target WHERE run_id = :run AND key IN (SELECT value FROM json_each(:keys))`,
 )
 const ENDING = sql('targets:ending', `SELECT id FROM target WHERE id LIKE '%' || :suffix LIMIT 3`)
 
@@ -34,16 +46,17 @@ export type SqliteTargetRow = Omit<TargetRow, 'cursor'> & { cursor: string | nul
 /** What is in the store, for people: targets and items. */
 export function listVerbs(
   db: Database,
-): Pick<Store, 'target' | 'targets' | 'targetsEnding' | 'items' | 'itemsByRun'> {
+): Pick<Store, 'target' | 'targets' | 'targetsByKey' | 'targetsEnding' | 'items' | 'itemsByRun'> {
   return {
     target: async (id) => {
       const row = db.read((tx) => tx.get<SqliteTargetRow>(TARGET, { id }))
       return row ? readTarget(row) : null
     },
 
-    targets: async (run, { statuses, group = null, search, after = '', limit }) => {
+    targets: async (run, { statuses, group = null, search, after, limit }) => {
+      checkAfter({ after })
       const part = search === undefined ? null : containing(search)
-      const page = { run, group, part, after, limit: limit + 1 }
+      const page = { run, group, part, after: after ?? '', limit: limit + 1 }
       // One walk along the index per status, merged: a page of the list costs the same however long the list is.
       const asked = new Set(statuses?.length ? statuses : TARGET_STATUSES)
       const rows = db.snapshot((tx) =>
@@ -55,6 +68,11 @@ export function listVerbs(
         readTarget,
       )
     },
+
+    targetsByKey: async (run, keys) =>
+      db.read((tx) =>
+        tx.all<SqliteTargetRow>(BY_KEY, { run, keys: JSON.stringify(keys) }).map(readTarget),
+      ),
 
     targetsEnding: async (suffix) =>
       db.read((tx) => tx.all<{ id: string }>(ENDING, { suffix }).map((row) => row.id)),

@@ -4,12 +4,16 @@ import { heart } from './migrations/001-heart.ts'
 import { doors } from './migrations/002-doors.ts'
 import { commands } from './migrations/003-commands.ts'
 import { watching } from './migrations/004-watching.ts'
+import { adopted } from './migrations/005-adopted.ts'
+import { storages } from './migrations/006-storages.ts'
 
 const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = [
   { name: 'heart', text: heart },
   { name: 'doors', text: doors },
   { name: 'commands', text: commands },
   { name: 'watching', text: watching },
+  { name: 'adopted', text: adopted },
+  { name: 'storages', text: storages },
 ]
 
 const CREATE_MIGRATION = /* sql */ `
@@ -31,6 +35,14 @@ const RECORD = sql(
 )
 
 export const SCHEMA_VERSION = MIGRATIONS.length
+
+/** Our own tables, by name: they may stand beside the user's in one file. */
+export const OWN_TABLES: readonly string[] = [
+  CREATE_MIGRATION,
+  ...MIGRATIONS.map((one) => one.text),
+]
+  .flatMap((text) => [...text.matchAll(/CREATE TABLE (?:IF NOT EXISTS )?(\w+)/g)])
+  .map(([, name]) => name!)
 
 /** Brings the schema up to date: forward only, each step recorded in its own transaction. */
 export async function migrate(db: Database): Promise<void> {

@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UnusableStore } from '../../model/errors.ts'
 import type { Store } from '../store.ts'
+import { adoptedMemoryVerbs } from './adopted-memory.ts'
 import { alertVerbs } from './alerts.ts'
 import { auditVerbs } from './audit.ts'
 import { beginVerbs } from './begin.ts'
@@ -29,6 +30,7 @@ import { runMoveVerbs } from './run-moves.ts'
 import { runVerbs } from './runs.ts'
 import { sampleVerbs } from './samples.ts'
 import { settleVerbs } from './settle.ts'
+import { storageVerbs } from './storages.ts'
 import { totalVerbs } from './totals.ts'
 import { deadLetterVerbs } from './dead-letters.ts'
 import { workerVerbs } from './workers.ts'
@@ -72,6 +74,8 @@ export async function openSqlite(file: string): Promise<Store> {
     ...sampleVerbs(db),
     ...alertVerbs(db),
     ...operationVerbs(db),
+    ...adoptedMemoryVerbs(db),
+    ...storageVerbs(db),
     ...inspectVerbs(db, lockFolder),
     close: () => db.close(),
   }

@@ -3,9 +3,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { everyVerb } from '../../testing/every-verb.ts'
 import { sqliteEngine as engine } from '../../testing/sqlite-engine.ts'
+import { NEWEST_FIRST, OLDEST_FIRST } from './datasets.ts'
+import { BY_KEY } from './lists.ts'
 import { LIVE_RUNS } from './live-runs.ts'
+import { KEYS, KEYS_BELOW } from './records.ts'
 import { COUNT_NAMED, REPLAN_NAMED } from './replan.ts'
 import { LAST_FAILED } from './run-lists.ts'
+import { FOREMOST } from './runs.ts'
 import { RUN_TOTALS } from './totals.ts'
 
 test('no statement of a run reads all targets, items, workers or entries in the books', async (t) => {
@@ -74,9 +78,27 @@ test('named targets are put back in line by their ids, however many others have 
   }
 })
 
-const TABLES = 'target item tally run worker audit guard execution sample alert operation'.split(
-  ' ',
-)
+test('entries, keys of records and targets by key are found by their indexes', async () => {
+  await using db = await engine.fresh()
+  await db.open()
+  const planOf = async (text: string): Promise<string> =>
+    (await db.raw(`EXPLAIN QUERY PLAN ${text}`)).map(({ detail }) => detail).join('\n')
+
+  for (const { text } of [OLDEST_FIRST, NEWEST_FIRST]) {
+    const plan = await planOf(text)
+    assert.match(plan, /SEARCH dataset_entry USING INTEGER PRIMARY KEY/)
+    assert.match(plan, /USING COVERING INDEX dataset_entry_in_order \(storage_id=\?\)/)
+  }
+  assert.match(await planOf(KEYS.text), /USING PRIMARY KEY \(storage_id=\? AND key>\?\)$/)
+  assert.match(await planOf(KEYS_BELOW.text), /\(storage_id=\? AND key>\? AND key<\?\)$/)
+  assert.match(await planOf(BY_KEY.text), /target_2 \(run_id=\? AND key=\?\)/)
+  assert.match(await planOf(FOREMOST.text), /target_ready \(run_id=\? AND ready_at<\?\)$/)
+})
+
+const TABLES = (
+  'target item tally run worker audit guard execution sample alert operation ' +
+  'adopted_row adopted_intent storage dataset_entry record'
+).split(' ')
 
 /** Names in a plan are those of the statement: an alias stands for its table. */
 function tableOf(name: string, text: string): string {

@@ -188,7 +188,7 @@ function lookAt(tx: Connection, request: Replan): Look {
 
 /** Whether the run has something to live for again. */
 function opens(tx: Connection, { run, reopen }: Replan, targets: number): boolean {
-  if (targets > 0) return true
+  if (targets > 0 || reopen === 'for-more') return true
   const { planned_at: plannedAt } = standingOfRun(tx, run)
   return reopen && (plannedAt === null || tx.get(HAS_OPEN, { run }) !== undefined)
 }

@@ -1,6 +1,6 @@
 import type { RunStatus } from '../../model/run.ts'
 import { containing, endingWith } from '../like.ts'
-import { toListing } from '../rows.ts'
+import { checkAfter, toListing } from '../rows.ts'
 import { LAST_FAILED_MAX } from '../watching-rows.ts'
 import type { RunFilter, Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
@@ -73,6 +73,7 @@ export function runListVerbs(db: Database): Pick<Store, 'runs' | 'runsEnding' | 
         })
         .map(readRun),
     runs: async (filter) => {
+      checkAfter(filter)
       const rows = db.snapshot((tx) =>
         tx.all<SqliteRunRow>(BY_ID, { ids: JSON.stringify(idsOf(tx, filter)) }),
       )

@@ -3,7 +3,15 @@ import { newId } from '../../model/id.ts'
 import type { Run, RunKind, RunStatus } from '../../model/run.ts'
 import type { NewTarget } from '../../model/target.ts'
 import { keepInput } from '../command-rows.ts'
-import { checkTargets, keepPolicy, toCounts, toRun, type RunRow, type TallyRow } from '../rows.ts'
+import {
+  checkTargets,
+  keepCursor,
+  keepPolicy,
+  toCounts,
+  toRun,
+  type RunRow,
+  type TallyRow,
+} from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { readJson } from './lists.ts'
@@ -56,9 +64,18 @@ const IS_LIVE = sql('plan:live', `SELECT 1 FROM run WHERE id = :run AND status I
 const INSERT_TARGET = sql(
   'plan:insert',
   /* sql */ `
-  INSERT INTO target (id, run_id, key, grp, url, last_activity_at)
-  VALUES (:id, :run, :key, :grp, :url, :now)
+  INSERT INTO target (id, run_id, key, grp, url, cursor, ready_at, last_activity_at)
+  VALUES (:id, :run, :key, :grp, :url, :cursor, :readyAt, :now)
   ON CONFLICT (run_id, key) DO NOTHING
+`,
+)
+// What was begun before waits since 0; what is put in front of that, since before then.
+export const FOREMOST = sql(
+  'plan:foremost',
+  /* sql */ `
+  SELECT ready_at FROM target
+   WHERE run_id = :run AND status = 'planned' AND crashes = 0 AND ready_at < 0
+   ORDER BY ready_at LIMIT 1
 `,
 )
 const TAKE_PLANNING = sql(
@@ -167,9 +184,13 @@ export function insertTargets(
   const added = new Map<string, Required<Pick<Change, 'planned'>>>()
   // Ids made in one millisecond are in no order; sorted, they keep the order of planning, which is that of claiming.
   const ids = targets.map(({ id }) => id ?? newId()).sort()
+  let foremost = targets.some((target) => target.forefront) ? foremostOf(tx, run) : 0
   let count = 0
-  for (const [n, { key, group: grp = '', url = null }] of targets.entries()) {
-    if (tx.run(INSERT_TARGET, { id: ids[n]!, run, key, grp, url, now }) === 0) continue
+  for (const [n, target] of targets.entries()) {
+    const { key, group: grp = '', url = null } = target
+    const [cursor, readyAt] = [keepCursor(target), target.forefront ? --foremost : null]
+    const row = { id: ids[n]!, run, key, grp, url, cursor, readyAt, now }
+    if (tx.run(INSERT_TARGET, row) === 0) continue
     count++
     const change = added.get(grp)
     if (change) change.planned++
@@ -177,6 +198,10 @@ export function insertTargets(
   }
   for (const [grp, change] of added) book(tx, run, grp, change, now)
   return count
+}
+
+function foremostOf(tx: Connection, run: string): number {
+  return tx.get<{ ready_at: number }>(FOREMOST, { run })?.ready_at ?? 0
 }
 
 /** The one target of a run that has only one, which is planned with it. */

@@ -1,0 +1,94 @@
+import type { AdoptedMemory } from '../adopted-memory.ts'
+import {
+  toIntent,
+  toRemembered,
+  type IntentRecord,
+  type RememberedRecord,
+} from '../adopted-rows.ts'
+import { record } from './audit.ts'
+import { sql, type Database } from './database.ts'
+import { readJson } from './lists.ts'
+
+const REMEMBERED = sql(
+  'adopted:rows',
+  `SELECT * FROM adopted_row WHERE id IN (SELECT value FROM json_each(:ids)) ORDER BY id`,
+)
+const ENDING = sql(
+  'adopted:ending',
+  /* sql */ `
+  SELECT id FROM adopted_row
+   WHERE substr(id, -8) = substr(:suffix, -8) AND substr(id, -length(:suffix)) = :suffix
+   ORDER BY id LIMIT 10
+`,
+)
+const INTEND = sql(
+  'adopted:intend',
+  /* sql */ `
+  INSERT INTO adopted_intent (id, at, row_id, name, key, entry, reopens)
+  VALUES (:id, :now, :row, :table, :key, :entry, :reopens)
+  ON CONFLICT (id) DO NOTHING
+`,
+)
+// Of all that settle it, one finds it.
+const SETTLE = sql('adopted:settle', `DELETE FROM adopted_intent WHERE id = :id RETURNING *`)
+const REMEMBER = sql(
+  'adopted:remember',
+  /* sql */ `
+  INSERT INTO adopted_row (id, name, key, reopened_at) VALUES (:row, :table, :key, :reopenedAt)
+  ON CONFLICT (id) DO UPDATE SET reopened_at = excluded.reopened_at
+`,
+)
+const OPEN = sql(
+  'adopted:open',
+  `SELECT * FROM adopted_intent WHERE at <= :until ORDER BY at, id LIMIT :limit`,
+)
+const FORGET = sql(
+  'adopted:forget',
+  /* sql */ `
+  UPDATE adopted_row SET reopened_at = NULL
+   WHERE id IN (SELECT value FROM json_each(:ids)) AND reopened_at IS NOT NULL
+`,
+)
+
+export function adoptedMemoryVerbs(db: Database): AdoptedMemory {
+  return {
+    adoptedRows: async (ids) =>
+      db
+        .read((tx) => tx.all<RememberedRecord>(REMEMBERED, { ids: JSON.stringify(ids) }))
+        .map(toRemembered),
+
+    adoptedEnding: async (suffix) =>
+      db
+        .read((tx) => tx.all<{ id: string }>(ENDING, { suffix: suffix.toLowerCase() }))
+        .map(({ id }) => id),
+
+    intend: ({ id, row, ref, entry, reopens }) =>
+      db.write('adopted:intend', (tx) => {
+        const said = { entry: JSON.stringify(entry), reopens: reopens ? 1 : 0 }
+        tx.run(INTEND, { id, row, ...ref, ...said, now: Date.now() })
+      }),
+
+    concludeIntent: (id, isDone) =>
+      db.write('adopted:conclude', (tx) => {
+        const settled = tx.get<IntentRecord>(SETTLE, { id })
+        if (!settled || !isDone) return settled !== undefined
+        const { row, ref, entry, reopens } = readIntent(settled)
+        const now = Date.now()
+        record(tx, { ...entry, at: now })
+        tx.run(REMEMBER, { row, ...ref, reopenedAt: reopens ? now : null })
+        return true
+      }),
+
+    openIntents: async (olderThanMs, limit) =>
+      db
+        .read((tx) => tx.all<IntentRecord>(OPEN, { until: Date.now() - olderThanMs, limit }))
+        .map(readIntent),
+
+    forgetReopening: (ids) =>
+      db.write('adopted:forget', (tx) => void tx.run(FORGET, { ids: JSON.stringify(ids) })),
+  }
+}
+
+function readIntent(row: IntentRecord): ReturnType<typeof toIntent> {
+  return toIntent({ ...row, entry: readJson(row.entry as string) })
+}

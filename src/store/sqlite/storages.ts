@@ -1,0 +1,93 @@
+import { UsageError } from '../../model/errors.ts'
+import { newId } from '../../model/id.ts'
+import { canBeKept, checkLabel, toStorage, TOUCHED_MS, type StorageRow } from '../storage-rows.ts'
+import type { Storages } from '../storages.ts'
+import { sql, type Database, type Sql } from './database.ts'
+import { datasetVerbs } from './datasets.ts'
+import { recordVerbs } from './records.ts'
+
+// One whose id it is goes before one that is named like it.
+const FIND = sql(
+  'storage:find',
+  /* sql */ `
+  SELECT * FROM storage WHERE kind = :kind AND (id = :idOrName OR name = :idOrName)
+   ORDER BY id = :idOrName DESC LIMIT 1
+`,
+)
+const ACCESS = sql('storage:access', `UPDATE storage SET accessed_at = :now WHERE id = :id`)
+const MAKE = sql(
+  'storage:make',
+  /* sql */ `
+  INSERT INTO storage (id, kind, name, created_at, modified_at, accessed_at)
+  VALUES (:id, :kind, :name, :now, :now, :now)
+  ON CONFLICT (kind, name) DO UPDATE SET accessed_at = excluded.accessed_at
+  RETURNING *
+`,
+)
+const TOTAL = sql('storage:total', `SELECT count(*) AS total FROM storage WHERE kind = :kind`)
+const LIST = (direction: 'ASC' | 'DESC'): Sql =>
+  sql(
+    `storage:list-${direction}`,
+    /* sql */ `
+  SELECT * FROM storage WHERE kind = :kind
+   ORDER BY created_at ${direction}, id ${direction} LIMIT :limit OFFSET :offset
+`,
+  )
+const OLDEST_FIRST = LIST('ASC')
+const NEWEST_FIRST = LIST('DESC')
+
+const NAMESAKE = sql(
+  'storage:namesake',
+  /* sql */ `
+  SELECT other.id FROM storage JOIN storage AS other USING (kind)
+   WHERE storage.id = :id AND other.name = :name AND other.id <> :id
+`,
+)
+const RENAME = sql(
+  'storage:rename',
+  `UPDATE storage SET name = :name, modified_at = :now, accessed_at = :now WHERE id = :id`,
+)
+const DROP = sql('storage:drop', `DELETE FROM storage WHERE id = :id`)
+
+/** Storages by name, and what is in them. */
+export function storageVerbs(db: Database): Storages {
+  return {
+    ...datasetVerbs(db),
+    ...recordVerbs(db),
+
+    storage: async (kind, idOrName) => {
+      if (!canBeKept(idOrName)) return null
+      const row = db.read((tx) => tx.get<StorageRow>(FIND, { kind, idOrName }))
+      if (!row) return null
+      // Who looks often must not fight for the write lock.
+      const now = Date.now()
+      if (now - row.accessed_at < TOUCHED_MS) return toStorage(row)
+      await db.write('storage:access', (tx) => tx.run(ACCESS, { id: row.id, now }))
+      return toStorage({ ...row, accessed_at: now })
+    },
+
+    makeStorage: async (kind, name) => {
+      checkLabel('The name', name)
+      const made = { id: newId(), kind, name, now: Date.now() }
+      return toStorage(await db.write('storage:make', (tx) => tx.get<StorageRow>(MAKE, made)!))
+    },
+
+    storages: async (kind, { offset, limit, desc }) =>
+      db.snapshot((tx) => ({
+        total: tx.get<{ total: number }>(TOTAL, { kind })!.total,
+        items: tx
+          .all<StorageRow>(desc ? NEWEST_FIRST : OLDEST_FIRST, { kind, limit, offset })
+          .map(toStorage),
+      })),
+
+    renameStorage: async (id, name) => {
+      checkLabel('The name', name)
+      return db.write('storage:rename', (tx) => {
+        if (tx.get(NAMESAKE, { id, name })) throw new UsageError(`The name ${name} is taken.`)
+        return tx.run(RENAME, { id, name, now: Date.now() }) === 1
+      })
+    },
+
+    dropStorage: (id) => db.write('storage:drop', (tx) => tx.run(DROP, { id }) === 1),
+  }
+}
