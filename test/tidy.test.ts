@@ -18,8 +18,10 @@ const KNOWS: Readonly<Record<string, readonly string[]>> = {
   decide: ['model'],
   store: ['model'],
   observe: ['model'],
-  runtime: ['model', 'decide', 'store', 'observe'],
-  surfaces: ['model', 'decide', 'store', 'observe', 'runtime', 'demo', 'chaos'],
+  adopted: ['model', 'decide', 'store', 'observe'],
+  runtime: ['model', 'decide', 'store', 'observe', 'adopted'],
+  surfaces: ['model', 'decide', 'store', 'observe', 'adopted', 'runtime', 'demo', 'chaos'],
+  crawlee: ['model', 'decide', 'store', 'observe', 'runtime'],
   chaos: ['model', 'store', 'observe', 'runtime', 'surfaces', 'demo'],
   demo: ['model', 'store', 'observe', 'runtime', 'surfaces'],
 }
@@ -72,8 +74,8 @@ test('the model and the judgement do no input or output', () => {
   }
 })
 
-test('only the store speaks SQL', () => {
-  for (const file of product.filter((file) => !/^src\/(store|demo)\//.test(file))) {
+test("only the store speaks SQL, and what reads and writes users' own tables", () => {
+  for (const file of product.filter((file) => !/^src\/(store|adopted|demo)\//.test(file))) {
     assert.doesNotMatch(read(file), /\/\* sql \*\/|from '(pg|node:sqlite)'/, file)
   }
 })

@@ -259,6 +259,26 @@ const anySnapshot: fc.Arbitrary<Snapshot> = fc.record({
   ),
 })
 
+test('of a row in a table of the user no worker of ours is said to look after it', () => {
+  for (const owner of ['present', 'gone', undefined] as const) {
+    for (const status of ['running', 'interrupted', 'failed'] as const) {
+      for (const run of [{}, old, { hasProgress: true }]) {
+        const seen = snapshot({ run: { ...run, status, isAdopted: true, kind: 'single' }, owner })
+        const { changes } = outlook(seen, decide(seen, DEFAULT_POLICY, NOW), DEFAULT_POLICY, NOW)
+        assert.doesNotMatch(changes.join(), /[Aa]ny worker|A worker that starts|unstuck retry/)
+      }
+    }
+  }
+})
+
+test('what has no known owner is told when it will be stale, where that comes first', () => {
+  const policy = { ...DEFAULT_POLICY, staleAfterMs: 5 * MINUTE, onStale: 'fail' as const }
+  const seen = snapshot({ run: { isAdopted: true, kind: 'single' } })
+  const told = outlook(seen, decide(seen, policy, NOW), policy, NOW)
+  assert.match(told.changes[1]!, /for another 4 min, it is failed/)
+  assert.deepEqual(told.policy.slice(0, 2), ['staleAfterMs', 'onStale'])
+})
+
 test('always: every action has an outlook, in whole sentences, by settings that there are', () => {
   const action = fc.constantFrom(...ACTIONS)
   fc.assert(

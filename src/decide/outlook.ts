@@ -20,12 +20,15 @@ export function outlook(
   now: Millis,
 ): Outlook {
   const { run, target, owner } = snapshot
+  const byItself = run.isAdopted ? BY_A_SERVER : BY_ITSELF
+  const takenUp = run.isAdopted ? TAKEN_UP_BY_THEM : 'A worker that starts takes it up.'
   switch (action) {
     case 'leave':
       if (target && target.status !== 'in_progress') {
         return { policy: [], changes: leftAside(target.status, isLive(run.status)) }
       }
-      if (!isLive(run.status)) return { policy: [], changes: [ENDED] }
+      if (!isLive(run.status))
+        return { policy: [], changes: [run.isAdopted ? ENDED_ADOPTED : ENDED] }
       return owner ? whileAlive(snapshot, policy, now) : { policy: [], changes: [REOPENED] }
     case 'alert':
       return {
@@ -43,7 +46,7 @@ export function outlook(
         policy: ['leaseMs', 'onCrash', 'maxCrashes'],
         changes: [
           // Of a run that is not running nobody holds anything: there is nothing to take back.
-          run.status === 'running' ? BY_ITSELF : 'A worker that starts takes it up.',
+          run.status === 'running' ? byItself : takenUp,
           `After ${policy.maxCrashes} workers lost on a target alone, without a page in between, it is parked instead.`,
         ],
       }
@@ -51,7 +54,7 @@ export function outlook(
       return {
         policy: ['leaseMs', 'maxRetries'],
         changes: [
-          BY_ITSELF,
+          byItself,
           'It becomes failed and a new run is queued in its place; a page saved before would have made it go on instead.',
         ],
       }
@@ -59,7 +62,7 @@ export function outlook(
       return {
         policy: ['onCrash', 'maxRetries', 'onStalled', 'staleAfterMs', 'onStale'],
         changes: [
-          BY_ITSELF,
+          byItself,
           'What was saved is kept. `unstuck revert` takes it back, `unstuck resume` opens it again.',
         ],
       }
@@ -68,17 +71,20 @@ export function outlook(
       return {
         policy: ['maxCrashes', 'onCrash'],
         changes: [
-          BY_ITSELF,
+          byItself,
           'From then on nothing happens to it by itself: `unstuck unpark` puts it back in line.',
         ],
       }
     case 'wait': {
       const left = policy.abandonAfterMs - (now - run.createdAt)
+      const stale = untilStale(run, policy, now)
       return {
-        policy: ['abandonAfterMs'],
+        policy: stale === null ? ['abandonAfterMs'] : ['staleAfterMs', 'onStale', 'abandonAfterMs'],
         changes: [
-          'A worker that starts takes it up.',
-          `If nobody does, it counts as dead in ${inWords(left)}.`,
+          takenUp,
+          stale === null
+            ? `If nobody does, it counts as dead in ${inWords(left)}.`
+            : `If nothing of it moves for another ${inWords(stale)}, it is failed.`,
         ],
       }
     }
@@ -86,23 +92,40 @@ export function outlook(
       return {
         policy: ['abandonAfterMs', 'autoClean'],
         changes: [
-          'A worker that starts may still take it up; a saved page would keep it for ever.',
+          run.isAdopted
+            ? 'Whoever works on it may still show itself; any progress would keep it for ever.'
+            : 'A worker that starts may still take it up; a saved page would keep it for ever.',
           policy.autoClean
-            ? 'Its policy says autoClean: any worker that runs marks it within a minute.'
+            ? `Its policy says autoClean: ${run.isAdopted ? '`unstuck serve`' : 'any worker that runs'} marks it within a minute.`
             : '`unstuck clean` marks it as “Timeout – auto-cleaned”; nothing is deleted, and `unstuck revert` takes it back.',
         ],
       }
     case 'resumable':
       return {
         policy: ['abandonAfterMs'],
-        changes: ['It is never cleaned. A worker that starts goes on from its last saved pages.'],
+        changes: [
+          run.isAdopted
+            ? 'It is never cleaned by age. Your own program goes on with it, or ends it.'
+            : 'It is never cleaned. A worker that starts goes on from its last saved pages.',
+        ],
       }
   }
 }
 
 const BY_ITSELF = 'Any worker that runs does this within a second; `unstuck recover` does it now.'
+const BY_A_SERVER =
+  '`unstuck serve` does this within a minute of its time; `unstuck recover` does it now.'
+const TAKEN_UP_BY_THEM = 'Your own program goes on with it, or takes it up.'
+const ENDED_ADOPTED = 'It has ended: only a person opens it again (`unstuck resume`).'
 const ENDED = 'It has ended: only a person opens it again (`unstuck resume`, `unstuck retry`).'
 const REOPENED = 'Nothing automatic ends it until a worker has had it again.'
+
+/** What claims to be running without a known owner may stand still for so long; null: for as long as it likes. */
+function untilStale(run: Snapshot['run'], policy: Policy, now: Millis): number | null {
+  if (run.status !== 'running' || policy.staleAfterMs === null || policy.onStale !== 'fail')
+    return null
+  return policy.staleAfterMs - (now - run.lastActivityAt)
+}
 
 /** A target that nobody has, by what it waits for. */
 function leftAside(status: Exclude<TargetStatus, 'in_progress'>, isRunLive: boolean): string[] {
@@ -130,7 +153,9 @@ function whileAlive({ run, target }: Snapshot, policy: Policy, now: Millis): Out
   return {
     policy: ['leaseMs', 'maxSilenceMs', 'maxDurationMs', 'onStalled'],
     changes: [
-      `If its worker dies, that is known within a second on this host; if it falls silent, after ${inWords(policy.leaseMs)}.`,
+      run.isAdopted
+        ? `If it falls silent, that is known after ${inWords(policy.leaseMs)}.`
+        : `If its worker dies, that is known within a second on this host; if it falls silent, after ${inWords(policy.leaseMs)}.`,
       left > 0
         ? `If it saves nothing for another ${inWords(left)}, it is stalled, and ${then}.`
         : `It has saved nothing for ${inWords(idle)}: ${then}.`,

@@ -22,6 +22,8 @@ export type Snapshot = {
     readonly hasProgress: boolean
     /** A person took back an earlier verdict: nothing automatic touches it until it has an owner again. */
     readonly reverted: boolean
+    /** It is a row of a user's own table: nobody but recovery looks after it. */
+    readonly isAdopted?: boolean
   }
   /** Null when the run as a whole is judged. */
   readonly target: {
@@ -120,6 +122,11 @@ function hasSomething(run: Snapshot['run'], target: Snapshot['target']): boolean
 function withoutOwner({ run }: Snapshot, policy: Policy, now: Millis): Decision {
   const age = now - run.createdAt
   const idle = now - run.lastActivityAt
+  // Of a row in a user's own table it is only known that nothing tells of an owner.
+  const nobody =
+    run.isAdopted && run.status === 'running'
+      ? 'nobody is known to work on it'
+      : 'nobody works on it'
   if (run.reverted) return verdict('leave', 'a person opened it again, and nobody has had it since')
   // Only what claims to be running can be stale: of a queued or interrupted run it is known that nobody has it.
   const isStale =
@@ -128,17 +135,14 @@ function withoutOwner({ run }: Snapshot, policy: Policy, now: Millis): Decision 
     const limit = inWords(policy.staleAfterMs)
     return verdict('fail', `no known owner for ${inWords(idle)}, longer than staleAfter ${limit}`)
   }
-  if (run.hasProgress) return verdict('resumable', 'nobody works on it, but it has progress: kept')
+  if (run.hasProgress) return verdict('resumable', `${nobody}, but it has progress: kept`)
   if (age <= policy.abandonAfterMs) {
     return verdict(
       'wait',
-      `nobody works on it; ${inWords(age)} old, dead after ${inWords(policy.abandonAfterMs)}`,
+      `${nobody}; ${inWords(age)} old, dead after ${inWords(policy.abandonAfterMs)}`,
     )
   }
-  return verdict(
-    'abandon',
-    `nobody works on it, ${inWords(age)} old, no progress and no checkpoint`,
-  )
+  return verdict('abandon', `${nobody}, ${inWords(age)} old, no progress and no checkpoint`)
 }
 
 function verdict(action: Action, because: string): Decision {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { DEFAULT_POLICY } from '../model/policy.ts'
 import { troubleOf, type LiveLook } from './run-trouble.ts'
 
 const MINUTE = 60_000
@@ -15,13 +16,22 @@ const WELL: LiveLook = {
     resumedAt: null,
     lastActivityAt: NOW,
   },
-  policy: { maxDurationMs: null, maxSilenceMs: 15 * MINUTE, autoClean: false },
+  policy: { ...DEFAULT_POLICY, leaseMs: 5 * MINUTE },
   owner: { sign: 'present', because: 'it beats' },
   decision: LEAVE,
   byAge: LEAVE,
 }
 const DEAD = { byAge: { action: 'abandon', because: '26 h old' } } as const
 const GONE = { owner: { sign: 'gone', because: 'process 7 has ended' } } as const
+const ROW = { adopted: { table: 'jobs', key: '7' } }
+const STALE = {
+  policy: { ...WELL.policy, staleAfterMs: 5 * MINUTE },
+  decision: { action: 'fail', because: 'no known owner' },
+} as const
+const SILENT = {
+  owner: { sign: 'silent', because: 'row 7 is silent' },
+  decision: { action: 'fail', because: 'row 7 is silent' },
+} as const
 const idle = (minutes: number, more: object = {}) => ({
   run: { ...WELL.run, lastActivityAt: NOW - minutes * MINUTE, ...more },
 })
@@ -49,6 +59,34 @@ const CASES: readonly [string, Partial<LiveLook>, string | null, string?][] = [
     'one that nobody works on',
     { owner: null, ...idle(2) },
     'silent: no worker of this source is left; not recovered yet',
+    'unstuck recover',
+  ],
+  [
+    'a row of a table of the user, of whose owner nothing is known',
+    { owner: null, ...idle(20, ROW), decision: { action: 'wait', because: 'young' } },
+    null,
+  ],
+  [
+    '… and that stands still for more than a day with something to go on from',
+    { owner: null, ...idle(1_500, ROW), decision: { action: 'resumable', because: 'kept' } },
+    'silent: nobody is known to work on it, and it stood still for 25 h',
+  ],
+  [
+    '… and that is stale, but may be recovered any moment',
+    { owner: null, ...idle(6, ROW), ...STALE },
+    null,
+  ],
+  [
+    '… and that is stale, and nobody recovers it',
+    { owner: null, ...idle(8, ROW), ...STALE },
+    'silent: no known owner; not recovered yet',
+    'unstuck recover',
+  ],
+  ['… and whose beats have just ended', { ...SILENT, ...idle(6, ROW) }, null],
+  [
+    '… and whose beats have ended, and nobody recovers it',
+    { ...SILENT, ...idle(8, ROW) },
+    'silent: row 7 is silent; not recovered yet',
     'unstuck recover',
   ],
   [

@@ -1,6 +1,6 @@
 import { shortId, type RunId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
-import type { RunStatus } from '../model/run.ts'
+import type { AdoptedRef, RunStatus } from '../model/run.ts'
 import { inWords, type Millis } from '../model/time.ts'
 import type { Decision } from '../model/verdict.ts'
 import type { AlertFacts } from './alert.ts'
@@ -16,8 +16,12 @@ export type LiveLook = {
     readonly startedAt: Millis | null
     readonly resumedAt: Millis | null
     readonly lastActivityAt: Millis
+    readonly adopted?: AdoptedRef
   }
-  readonly policy: Pick<Policy, 'maxDurationMs' | 'maxSilenceMs' | 'autoClean'>
+  readonly policy: Pick<
+    Policy,
+    'maxDurationMs' | 'maxSilenceMs' | 'autoClean' | 'leaseMs' | 'staleAfterMs' | 'abandonAfterMs'
+  >
   /** Who works on it, with what its progress says; null when nobody is known to. */
   readonly owner: Reading | null
   readonly decision: Decision
@@ -27,6 +31,7 @@ export type LiveLook = {
 
 /** Recovery takes a second or two where anybody is there to do it. Longer than this, nobody is. */
 const UNRECOVERED_MS = 60_000
+const ADOPTED_UNRECOVERED_MS = 2 * 60_000
 
 /** The worst that can be said of a live run, if people should hear of it. Reads only its arguments. */
 export function troubleOf(look: LiveLook, now: Millis): AlertFacts['runs'][number] | null {
@@ -46,12 +51,30 @@ export function troubleOf(look: LiveLook, now: Millis): AlertFacts['runs'][numbe
   }
   if (run.status !== 'running') return null
   if (owner === null || owner.sign === 'gone' || owner.sign === 'silent') {
-    if (idleMs <= UNRECOVERED_MS) return null
+    if (idleMs <= patienceMs(look)) return null
+    if (run.adopted && decision.action === 'resumable')
+      return say(
+        'silent',
+        `nobody is known to work on it, and it stood still for ${inWords(idleMs)}`,
+      )
     const because = owner?.because ?? 'no worker of this source is left'
-    return say('silent', `${because}; not recovered yet`, 'unstuck recover')
+    return say(
+      'silent',
+      `${run.adopted ? decision.because : because}; not recovered yet`,
+      'unstuck recover',
+    )
   }
   const ranForMs = now - (run.resumedAt ?? run.startedAt ?? run.createdAt)
   if (policy.maxDurationMs !== null && ranForMs > policy.maxDurationMs)
     return say('overrun', decision.because)
   return owner.sign === 'stalled' ? say('silent', owner.because) : null
+}
+
+/** A row of a user's own table is looked at every minute; where nobody is known to own it, it may stand still for longer. */
+function patienceMs({ run, policy, owner, decision }: LiveLook): number {
+  if (!run.adopted) return UNRECOVERED_MS
+  if (owner) return policy.leaseMs + ADOPTED_UNRECOVERED_MS
+  return decision.action === 'fail' && policy.staleAfterMs !== null
+    ? policy.staleAfterMs + ADOPTED_UNRECOVERED_MS
+    : policy.abandonAfterMs
 }

@@ -17,12 +17,16 @@ export type Reading = { readonly sign: Sign; readonly because: string }
 /** What the evidence says about a worker. Strongest first; the sentence names the one that was used. */
 export function readSign(evidence: Evidence, judge: Judge): Reading {
   const { presence, presenceKind, process, beatAgeMs, heartbeatMs, leaseMs } = evidence
-  const who = `process ${evidence.pid} on ${evidence.host}`
-  const lastBeat = `last beat ${inWords(beatAgeMs)} ago`
+  const who = evidence.who ?? `process ${evidence.pid} on ${evidence.host}`
+  const lastBeat = evidence.neverBeat ? 'no beat so far' : `last beat ${inWords(beatAgeMs)} ago`
 
   if (judge.beatsInARow < 2) {
     return { sign: 'unknown', because: 'the judge has not been heard twice in a row itself' }
   }
+  if (evidence.told === 'gone')
+    return { sign: 'gone', because: `${who} has ended: alive() says so` }
+  if (evidence.told === 'alive')
+    return { sign: 'present', because: `${who} lives: alive() says so` }
   if (presenceKind === 'file' && presence === 'free') {
     return { sign: 'gone', because: `${who} has ended: the kernel freed its lock (${lastBeat})` }
   }

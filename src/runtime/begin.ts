@@ -1,4 +1,4 @@
-import { AlreadyRunning } from '../model/errors.ts'
+import { AlreadyDone, AlreadyRunning } from '../model/errors.ts'
 import { newId } from '../model/id.ts'
 import type { Run } from '../model/run.ts'
 import { inWords, iso } from '../model/time.ts'
@@ -49,6 +49,12 @@ export async function beginRun(
     life.answered([claimId], [])
     throw error
   }
+}
+
+/** Says no when a run of the source has succeeded: for work that is to be done once, however often it is asked for. */
+export async function refuseIfDone({ store }: Door, source: string): Promise<void> {
+  const [done] = (await store.runs({ source, statuses: ['succeeded'], limit: 1 })).items
+  if (done) throw new AlreadyDone(source, done.id, iso(done.finishedAt ?? done.lastActivityAt))
 }
 
 /** A live run of the source that is dead: it is abandoned in the step that begins the new one. */

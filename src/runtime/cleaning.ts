@@ -78,7 +78,8 @@ export async function clean(door: Door, id: RunId, ageMs?: number): Promise<Verd
 
 async function cleanOne(door: Door, judged: JudgedRun): Promise<boolean> {
   const { store } = door
-  if (judged.run.counts.targets.in_progress === 0)
+  // A row of a user's own table is one thing: it is written to once.
+  if (judged.run.counts.targets.in_progress === 0 || judged.run.adopted)
     return applyToRun(door, { ...judged, owner: null })
   // Its worker is lost and nobody has recovered it: its claims are taken back first, fenced as every recovery is.
   await letGo(door, judged, await listen(store))

@@ -25,9 +25,9 @@ export function absoluteAddress(address: string, folder: string): string {
   return isAbsolute(path) ? address : `sqlite:${join(folder, path)}`
 }
 
-/** Where one's own code finds its database: as given, else UNSTUCK_DB, else the default. */
-export function databaseAddress(given: string | undefined): string {
-  const address = given || process.env['UNSTUCK_DB'] || 'sqlite:.unstuck/unstuck.db'
+/** Where one's own code finds its database: as given, else UNSTUCK_DB, else the config's word, else the default. */
+export function databaseAddress(given: string | undefined, configured?: string): string {
+  const address = given || process.env['UNSTUCK_DB'] || configured || 'sqlite:.unstuck/unstuck.db'
   return absoluteAddress(address, configFolder(process.cwd()))
 }
 

@@ -34,6 +34,7 @@ export function runSnapshot(run: Run): Snapshot['run'] {
     isComplete: run.plannedAt !== null && openTargets(run.counts) === 0,
     hasProgress: hasProgress(run),
     reverted: run.reopenedAt !== null,
+    isAdopted: run.adopted !== undefined,
   }
 }
 
@@ -70,12 +71,15 @@ export function judgeRuns<T extends OnlyTarget>(
     reading: readSign(witnessed.evidence, look.judge),
   }))
   const byId = new Map(read.map((owner) => [owner.worker.id, owner]))
-  const bySource = Map.groupBy(read, ({ worker }) => worker.source)
+  // A row of a user's table may be of the same source as a crawl of our own, and says nothing about it.
+  const bySource = Map.groupBy(read, ({ worker, evidence }) =>
+    kindOfSource(worker.source, evidence.who !== undefined),
+  )
   return live.map((one) => {
     const { run } = one
     const owner =
       run.kind === 'crawl'
-        ? bestOf(bySource.get(run.source) ?? [])
+        ? bestOf(bySource.get(kindOfSource(run.source, run.adopted !== undefined)) ?? [])
         : (run.owner !== null && byId.get(run.owner)) || null
     return judgeOne(one, owner, look)
   })
@@ -108,6 +112,10 @@ export function targetSnapshot(target: OnlyTarget): NonNullable<Snapshot['target
 /** Not alive, as far as one can know. */
 export function isLost({ sign }: Pick<Reading, 'sign'>): boolean {
   return sign === 'gone' || sign === 'silent'
+}
+
+function kindOfSource(source: string, isAdopted: boolean): string {
+  return `${isAdopted ? 'adopted' : 'own'} ${source}`
 }
 
 function bestOf(owners: readonly Owner[]): Owner | null {

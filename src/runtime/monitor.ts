@@ -2,19 +2,24 @@ import type { Judge } from '../decide/sign.ts'
 import type { Emit } from '../model/event.ts'
 import { shortId, type WorkerId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
+import type { Run } from '../model/run.ts'
 import type { Verdict } from '../model/verdict.ts'
 import { recover, type Door } from './recovery.ts'
 
 const EVERY_MS = 60_000
 const EVERY_MIN_MS = 1_000
 
-/** How often to look: every minute, or twice within the shortest time that a policy allows. */
-function monitorEvery(policy: Policy): number {
+/**
+ * How often to look: every minute, or twice within the shortest time that a policy allows. `further`: other limits
+ * that nobody else looks after.
+ */
+export function monitorEvery(policy: Policy, further: readonly (number | null)[] = []): number {
   const groups = Object.values(policy.groups ?? {})
   const limits = [
     policy.maxSilenceMs,
     policy.maxDurationMs,
     ...groups.map((one) => one.maxSilenceMs),
+    ...further,
   ]
   const shortest = Math.min(...limits.filter((ms) => typeof ms === 'number'))
   return Math.max(EVERY_MIN_MS, Math.min(EVERY_MS, shortest / 2))
@@ -30,17 +35,24 @@ export function caretaking(policy: Policy) {
 export class Monitor {
   readonly #door: Door
   readonly #emit: Emit
+  readonly #of: ((run: Run) => boolean) | undefined
   /** What people were told and is still so. */
   #told = new Set<string>()
 
-  constructor(door: Door, emit: Emit) {
+  /** `of`: of these runs alone. */
+  constructor(door: Door, emit: Emit, of?: (run: Run) => boolean) {
     this.#door = door
     this.#emit = emit
+    this.#of = of
   }
 
   /** One look. Answers what it did or would have a person do. */
   async look(judge: Judge, self?: WorkerId): Promise<Verdict[]> {
-    const { verdicts } = await recover(this.#door, { judge, ...(self !== undefined && { self }) })
+    const { verdicts } = await recover(this.#door, {
+      judge,
+      ...(self !== undefined && { self }),
+      ...(this.#of && { of: this.#of }),
+    })
     for (const verdict of verdicts.filter(({ applied }) => applied)) {
       this.#emit({ type: 'recovery', verdict })
     }

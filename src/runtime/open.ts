@@ -1,5 +1,8 @@
 import { hostname } from 'node:os'
-import { NotFound, Stopping, UsageError } from '../model/errors.ts'
+import { adopt } from '../adopted/adopt.ts'
+import type { AdoptedOptions, Mapping } from '../adopted/mapping.ts'
+import { readMapping } from '../adopted/read-mapping.ts'
+import { AlreadyDone, messageOf, NotFound, Stopping, UsageError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import { newId } from '../model/id.ts'
 import { DEFAULT_POLICY, makePolicy, type PolicyOptions } from '../model/policy.ts'
@@ -13,7 +16,7 @@ import type { AuditEntry, AuditFilter, BeginRequest, Store } from '../store/stor
 import { VERSION } from '../version.ts'
 import { toCheck, toSummary, type Check, type Summary } from './answers.ts'
 import { clean, cleanAll, sumUp } from './cleaning.ts'
-import { databaseAddress } from './config-file.ts'
+import { absoluteAddress, configFolder, databaseAddress } from './config-file.ts'
 import { explainRun, explainTarget, type Explanation } from './explain.ts'
 import { caretaking } from './monitor.ts'
 import { adviseStart } from './pre-start.ts'
@@ -21,7 +24,7 @@ import { recover, type Door, type RecoverOptions } from './recovery.ts'
 import { RunHandle } from './run-handle.ts'
 import { SignsOfLife } from './signs-of-life.ts'
 import { threadSeat } from './caretaker-seat.ts'
-import { beginRun } from './begin.ts'
+import { beginRun, refuseIfDone } from './begin.ts'
 import {
   cancel,
   park,
@@ -40,6 +43,8 @@ export type OpenOptions = {
   db?: string
   /** For the runs begun here. */
   policy?: PolicyOptions
+  /** Tables of your own, by a name for each: their rows are runs here, to look at and to recover. */
+  adopted?: Readonly<Record<string, AdoptedOptions>> | undefined
   /** Hears everything that happens. */
   onEvent?: (event: UnstuckEvent) => void
   /** False: SIGTERM and SIGINT are none of its business. */
@@ -51,12 +56,32 @@ export async function open(options: OpenOptions = {}): Promise<Unstuck> {
   const { policy, mistakes } = makePolicy(options.policy, DEFAULT_POLICY)
   if (mistakes.length > 0)
     throw new UsageError(`open() cannot use this policy: ${mistakes.join('; ')}.`)
+  const tables = readTables(options.adopted)
   const db = databaseAddress(options.db)
   const worker = newId()
-  return new Unstuck(await openStore(db, { writer: worker }), { ...options, db, worker, policy })
+  const own = await openStore(db, { writer: worker })
+  const log = (message: string): void => options.onEvent?.({ type: 'store_trouble', message })
+  const store = adopt(own, tables, { address: db, log })
+  return new Unstuck(store, { ...options, own, db, worker, policy })
 }
 
-type Settled = Omit<OpenOptions, 'policy'> & { db: string } & Pick<
+/** All mistakes at once. */
+function readTables(adopted: OpenOptions['adopted']): Mapping[] {
+  const mistakes: string[] = []
+  const tables = Object.entries(adopted ?? {}).map(([name, options]) =>
+    readMapping(name, options, DEFAULT_POLICY, mistakes),
+  )
+  if (mistakes.length > 0) {
+    const list = mistakes.map((mistake) => `\n- ${mistake}`).join('')
+    throw new UsageError(`open() cannot use these tables:${list}`)
+  }
+  const folder = configFolder(process.cwd())
+  return tables
+    .filter((table) => table !== null)
+    .map((table) => ({ ...table, db: table.db && absoluteAddress(table.db, folder) }))
+}
+
+type Settled = Omit<OpenOptions, 'policy' | 'adopted'> & { db: string; own: Store } & Pick<
     BeginRequest,
     'worker' | 'policy'
   >
@@ -65,6 +90,7 @@ const HISTORY_MAX = 100
 
 /** Checks, begins, recovers and sums up runs. */
 export class Unstuck {
+  /** With the rows of adopted tables, which are runs in it. */
   readonly store: Store
   readonly #options: Settled
   readonly #handles = new Map<string, RunHandle>()
@@ -82,13 +108,17 @@ export class Unstuck {
     return toCheck(await adviseStart(this.#door, source, ageOf(options.age)))
   }
 
-  /** Starts or resumes the source's run, atomically; throws `AlreadyRunning` when somebody lives and works on it. */
-  async begin(source: string): Promise<RunHandle> {
+  /**
+   * Starts or resumes the source's run, atomically; throws `AlreadyRunning` when somebody lives and works on it. `once`:
+   * throws `AlreadyDone` when a run of the source has succeeded, as for a job that a queue delivers twice.
+   */
+  async begin(source: string, { once = false }: { once?: boolean } = {}): Promise<RunHandle> {
     checkSource(source)
     if (this.#stoppedBy) throw new Stopping(this.#stoppedBy)
+    if (once) await refuseIfDone(this.#door, source)
     const life = await this.#signsOfLife()
-    const { worker, policy } = this.#options
-    const store = life.timed(this.store)
+    const { worker, policy, own } = this.#options
+    const store = life.timed(own)
     const begun = await beginRun({ ...this.#door, store, life }, { source, worker, policy })
     const { claimId } = begun.claimed
     const handle = new RunHandle(store, begun.claimed, begun.resumed, () => {
@@ -98,7 +128,19 @@ export class Unstuck {
     })
     if (this.#handles.size === 0) this.#hearSignals()
     this.#handles.set(claimId, handle)
+    if (once && !begun.resumed) await this.#dropIfDone(handle)
     return handle
+  }
+
+  /** Another may have done it between our look and our claim; from here on ours keeps the others out. */
+  async #dropIfDone(handle: RunHandle): Promise<void> {
+    try {
+      await refuseIfDone(this.#door, handle.source)
+    } catch (error) {
+      if (error instanceof AlreadyDone) await cancel(this.#door, handle.id, messageOf(error))
+      await handle.release()
+      throw error
+    }
   }
 
   /** Judges every run and claim and recovers what is dead. With `dryRun` it only says what it would do. */

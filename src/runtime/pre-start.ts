@@ -3,7 +3,14 @@ import type { Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
 import { withAge } from './cleaning.ts'
 import { lookAtGuard } from './guarding.ts'
-import { hasProgress, isLost, judgeRun, storedPolicy, type Owner } from './judgement.ts'
+import {
+  hasProgress,
+  isLost,
+  judgeRun,
+  storedPolicy,
+  type JudgedRun,
+  type Owner,
+} from './judgement.ts'
 import type { Door } from './recovery.ts'
 
 /** The advice before a start, and the run it is about. */
@@ -32,7 +39,13 @@ export async function adviseStart(
   }
   const judged = await judgeRun(store, run, { policyOf: withAge(policyOf, ageMs) })
   const { decision, owner, target } = judged
-  const isHeld = owner !== null && !isLost(owner.reading)
+  const isHeld = owner ? !isLost(owner.reading) : mayBeAtWork(judged)
   const advice = decideStart({ hasProgress: hasProgress(run), isHeld }, decision, may)
   return { ...advice, run, target, owner }
+}
+
+/** A row of a user's own table may have an owner that it does not tell of: while it is young, or moves, somebody may be at it. */
+function mayBeAtWork({ run, policy, decision, evidence }: JudgedRun): boolean {
+  if (!run.adopted || run.status !== 'running' || decision.action === 'leave') return false
+  return evidence.idleMs <= (policy.staleAfterMs ?? policy.abandonAfterMs)
 }

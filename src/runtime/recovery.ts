@@ -1,5 +1,6 @@
 import { readSign, STEADY, type Judge } from '../decide/sign.ts'
 import type { Id, WorkerId } from '../model/id.ts'
+import type { Run } from '../model/run.ts'
 import { RUN_AFTER, type Verdict } from '../model/verdict.ts'
 import type { Evidence } from '../model/worker.ts'
 import type { Held, RunMove, Store } from '../store/store.ts'
@@ -24,8 +25,10 @@ export type RecoverOptions = {
   readonly groups?: readonly string[]
   /** Only these targets, and of runs as a whole only these: what an earlier look named. What came up since waits. */
   readonly only?: ReadonlySet<Id>
-  /** False: only claims are judged, and no run as a whole. */
-  readonly runs?: boolean
+  /** Which runs are judged as a whole; false: none, only claims are. */
+  readonly runs?: boolean | ((judged: JudgedRun) => boolean)
+  /** Only these runs, and targets in them. */
+  readonly of?: (run: Run) => boolean
   /** What the judge knows of itself; left out for a process that has only just come: it listens first. */
   readonly judge?: Judge
   readonly self?: WorkerId
@@ -54,7 +57,8 @@ export async function recover(door: Door, options: RecoverOptions = {}): Promise
     ...(isPartial(options) && { only: (held, evidence) => isMeant(options, held, evidence) }),
   })
   const { groups = [], runs: alsoRuns = groups.length === 0 } = options
-  const runs = alsoRuns ? await applyToRuns(door, active, options) : []
+  const isChosen = typeof alsoRuns === 'function' ? alsoRuns : () => alsoRuns
+  const runs = await applyToRuns(door, active.filter(isChosen), options)
   if (!options.dryRun) await store.settle()
   return { active, verdicts: [...targets, ...runs] }
 }
@@ -83,14 +87,16 @@ export async function listen(store: Store, clock: Clock = REAL_CLOCK): Promise<J
 
 const LISTEN_SLACK_MS = 200
 
-function isPartial({ olderThanMs, sources = [], groups = [], only }: RecoverOptions): boolean {
-  return olderThanMs !== undefined || sources.length > 0 || groups.length > 0 || only !== undefined
+function isPartial({ olderThanMs, sources = [], groups = [], only, of }: RecoverOptions): boolean {
+  const isNarrowed = [olderThanMs, only, of].some((one) => one !== undefined)
+  return isNarrowed || sources.length > 0 || groups.length > 0
 }
 
 function isMeant(options: RecoverOptions, { run, target }: Held, evidence: Evidence): boolean {
-  const { olderThanMs = -Infinity, sources = [], groups = [], only } = options
+  const { olderThanMs = -Infinity, sources = [], groups = [], only, of } = options
   return (
     (only?.has(target.id) ?? true) &&
+    (of?.(run) ?? true) &&
     evidence.beatAgeMs > olderThanMs &&
     (sources.length === 0 || sources.includes(run.source)) &&
     (groups.length === 0 || groups.includes(target.group ?? ''))
@@ -101,14 +107,14 @@ function isMeant(options: RecoverOptions, { run, target }: Held, evidence: Evide
 async function applyToRuns(
   door: Door,
   judged: readonly JudgedRun[],
-  { dryRun = false, olderThanMs = -Infinity, sources = [], only }: RecoverOptions,
+  { dryRun = false, olderThanMs = -Infinity, sources = [], only, of }: RecoverOptions,
 ): Promise<Verdict[]> {
   const verdicts: Verdict[] = []
   for (const one of judged) {
     const { run, evidence } = one
     if (!isForRun(one) || evidence.idleMs <= olderThanMs) continue
     if (sources.length > 0 && !sources.includes(run.source)) continue
-    if (!(only?.has(run.id) ?? true)) continue
+    if (!(only?.has(run.id) ?? true) || !(of?.(run) ?? true)) continue
     const applied = !dryRun && isAutomatic(one) && (await applyToRun(door, one))
     verdicts.push(runVerdict(one, applied))
   }

@@ -60,8 +60,8 @@ export class SignsOfLife {
   /** Resolves when the worker is registered, heard, and what was dead has been recovered. */
   async started(): Promise<Presence> {
     const presence = await this.#started.promise
-    // From here on it lives beside the work and does not keep a finished program from ending.
-    this.#seat.unref()
+    // From here on it lives beside the work and does not keep a finished program from ending; but its own end is waited for.
+    if (!this.#isStopping) this.#seat.unref()
     return presence
   }
 

@@ -1,7 +1,7 @@
 import { decideRevert, targetsToLookAt, type RevertDecision } from '../decide/revert.ts'
 import { AlreadyRunning, EXIT, NotFound, Refused, UsageError } from '../model/errors.ts'
 import { newId, shortId, type RunId, type TargetId } from '../model/id.ts'
-import { isLive, type Run } from '../model/run.ts'
+import { isLive, sayRow, type Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
 import type { Deleted, Replan, Replanned, SetAside, Store } from '../store/store.ts'
 import type { Door } from './recovery.ts'
@@ -53,7 +53,7 @@ export async function resume(
 /** A new run that follows this one from nothing. Answers the new one. */
 export async function retry(door: Door, id: RunId, because?: string): Promise<Run> {
   const { store, actor } = door
-  await theRun(store, id)
+  refuseAdopted(await theRun(store, id), 'retried: no row is ever added there')
   const newRun = newId()
   await store.retryRun({ run: id, newRun, actor, because: because ?? `retried by ${actor}` })
   return theRun(store, newRun)
@@ -61,6 +61,7 @@ export async function retry(door: Door, id: RunId, because?: string): Promise<Ru
 
 /** Says no where `retry` would, and does nothing else. */
 export async function refuseRetry({ store }: Door, run: Run): Promise<void> {
+  refuseAdopted(run, 'retried: no row is ever added there')
   await refuseOtherLive(store, run)
   if (isLive(run.status) && run.counts.targets.in_progress > 0)
     throw new AlreadyRunning(run.source, run.id, 'and a worker has it')
@@ -107,7 +108,8 @@ async function decideFor(store: Store, run: Run): Promise<RevertDecision> {
     const target = await store.target(id)
     if (target) targets.push(target)
   }
-  const live = await store.liveRun(run.source)
+  // How many rows of a user's own table may be live at once is the user's own affair.
+  const live = run.adopted ? null : await store.liveRun(run.source)
   return decideRevert({ run, trail, targets, otherLive: live?.id === run.id ? null : live })
 }
 
@@ -176,6 +178,7 @@ export async function refuseRewind(
 ): Promise<void> {
   const target = await theTarget(store, id)
   const run = await theRun(store, target.run)
+  refuseAdopted(run, 'rewound: how far it is stands in your own columns')
   if (!Number.isSafeInteger(to) || to < 0) {
     throw new UsageError('A target is rewound to a page: a whole number from 0.')
   }
@@ -192,6 +195,14 @@ export async function refuseRewind(
     )
   }
   await refuseOtherLive(store, run)
+}
+
+/** What is not ours to do in a table of the user's own. */
+export function refuseAdopted({ id, adopted }: Run, what: string): void {
+  if (!adopted) return
+  throw new Refused(
+    `Run ${shortId(id)} is ${sayRow(adopted)}, a table of your own: it cannot be ${what}.`,
+  )
 }
 
 async function refuseOtherLive(store: Store, { id, source }: Run): Promise<void> {

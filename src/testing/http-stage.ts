@@ -62,7 +62,7 @@ export async function httpStage(options: StageOptions = {}): Promise<HttpStage> 
     }),
     open: async () => store,
     settings: async () => makeSettings({}, null),
-    dataFolder: folder.path,
+    dataFolder: async () => folder.path,
     log: (line) => log.push(line),
     ...options.app,
   })

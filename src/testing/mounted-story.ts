@@ -3,13 +3,14 @@ import type { Store } from '../store/store.ts'
 
 /**
  * What must work wherever the handler is mounted: nobody is let in unasked, a list, a change in somebody's name, live
- * events, and the dashboard. `url`: where it is, without a slash at the end. Roles are told by the header x-role.
+ * events, and the dashboard. `url`: where it is, without a slash at the end. Roles are told by the header x-role. `runs`:
+ * how many there are.
  */
-export async function mountedStory(url: string, store: Store): Promise<void> {
+export async function mountedStory(url: string, store: Store, runs = 0): Promise<void> {
   const viewer = { 'x-role': 'viewer' }
   assert.equal((await fetch(`${url}/api/runs`)).status, 401)
   const listed = await fetch(`${url}/api/runs?limit=5`, { headers: viewer })
-  assert.deepEqual([listed.status, ((await listed.json()) as any).items], [200, []])
+  assert.deepEqual([listed.status, ((await listed.json()) as any).items.length], [200, runs])
   assert.equal((await fetch(`${url}/api/nowhere`, { headers: viewer })).status, 404)
 
   const { origin } = new URL(url)

@@ -1,0 +1,210 @@
+import type { RunId } from '../model/id.ts'
+import { LIVE_STATUSES } from '../model/run.ts'
+import type { Judgement, Store } from '../store/store.ts'
+import { isAdoptedId } from './ids.ts'
+import { settleLeft } from './runs/intents.ts'
+import type { Mapping } from './mapping.ts'
+import { Resumption } from './runs/resumption.ts'
+import { lastFailedRows, listRuns } from './runs/run-lists.ts'
+import { allSeen, AdoptedRows } from './runs/rows.ts'
+import { refuse, replanRows, revertRows, setRowsAside } from './runs/steering.ts'
+import {
+  countsByGroup,
+  countsByPage,
+  listDeadLetters,
+  listTargets,
+  targetsByKey,
+} from './runs/target-lists.ts'
+import { runTotals, targetTotals } from './runs/totals.ts'
+import { applyToRows, cancelRow, moveRow } from './runs/verdicts.ts'
+
+export type AdoptOptions = {
+  /** Where Unstuck's own database is: tables that name no other are there. */
+  readonly address: string
+  /** Hears what went wrong in a function of the user's, a line each. */
+  readonly log?: (line: string) => void
+}
+
+/**
+ * A store in which the rows of these tables are runs (or targets) like our own, so that every door works on them. What
+ * is done to them is in the own store's trail. With no tables: the store itself.
+ */
+export function adopt(store: Store, mappings: readonly Mapping[], options: AdoptOptions): Store {
+  if (mappings.length === 0) return store
+  const log = options.log ?? (() => {})
+  const resumption = new Resumption(log)
+  const rows = new AdoptedRows(store, mappings, {
+    address: options.address,
+    log,
+    whenOpened: (tables) => settleLeft(store, tables, log),
+  })
+  const desk = { store, rows, resumption }
+  return {
+    ...store,
+    get remarks() {
+      return [...store.remarks, ...rows.opened.flatMap(({ remarks }) => remarks)]
+    },
+    ...runVerbs(store, rows),
+    ...targetVerbs(store, rows),
+    ...workerVerbs(store, rows),
+
+    async applyJudgements(judgements, actor) {
+      const isOwn = ({ held }: Judgement): boolean => held.run.adopted === undefined
+      const own = judgements.filter(isOwn)
+      const theirs = judgements.filter((one) => !isOwn(one))
+      const done = new Map<Judgement, boolean>()
+      const note = (all: readonly Judgement[], applied: readonly boolean[]): void => {
+        for (const [at, one] of all.entries()) done.set(one, applied[at] ?? false)
+      }
+      if (own.length > 0) note(own, await store.applyJudgements(own, actor))
+      note(theirs, await applyToRows(desk, theirs, actor))
+      return judgements.map((one) => done.get(one) ?? false)
+    },
+    async moveRun(move) {
+      if (!isAdoptedId(move.run)) return store.moveRun(move)
+      return move.to === 'cancelled' ? cancelRow(desk, move) : moveRow(desk, move)
+    },
+    async settle(run, lost) {
+      if (run !== undefined) return isAdoptedId(run) ? [] : store.settle(run, lost)
+      await settleLeft(store, await rows.tables(), log)
+      const moved = [...rows.moved]
+      rows.moved.clear()
+      if (moved.length > 0) await store.forgetReopening(moved)
+      return store.settle(run, lost)
+    },
+
+    replan: async (request) =>
+      isAdoptedId(request.run) ? replanRows(desk, request) : store.replan(request),
+    revert: async (revert) =>
+      isAdoptedId(revert.run) ? revertRows(desk, revert) : store.revert(revert),
+    async setAside({ targets, actor, because }) {
+      const theirs = targets.filter(isAdoptedId)
+      const own = targets.filter((id) => !isAdoptedId(id))
+      const deed = { actor, because }
+      return [
+        ...(own.length > 0 ? await store.setAside({ targets: own, ...deed }) : []),
+        ...(await setRowsAside(desk, theirs, deed)),
+      ]
+    },
+    retryRun: async (request) =>
+      isAdoptedId(request.run) ? refuse(desk, request.run, 'retried') : store.retryRun(request),
+    rewind: async (request) =>
+      isAdoptedId(request.target) ? refuse(desk, request.target, 'rewound') : store.rewind(request),
+    deleteRun: async (request) =>
+      isAdoptedId(request.run) ? refuse(desk, request.run, 'deleted') : store.deleteRun(request),
+
+    async close() {
+      await resumption.finish()
+      await rows.close()
+      await store.close()
+    },
+  }
+}
+
+type RunVerbs = Pick<
+  Store,
+  'liveRun' | 'run' | 'runs' | 'runsEnding' | 'liveRuns' | 'lastFailed' | 'runTotals' | 'executions'
+>
+
+function runVerbs(store: Store, rows: AdoptedRows): RunVerbs {
+  return {
+    run: async (id) => (isAdoptedId(id) ? rows.run(id) : store.run(id)),
+    runs: (filter) => listRuns(store, rows, filter),
+    async runsEnding(suffix) {
+      return [...(await store.runsEnding(suffix)), ...(await rows.ending(suffix, 'run'))]
+    },
+    async liveRun(source) {
+      const own = await store.liveRun(source)
+      if (own) return own
+      const { items } = await listRuns(store, rows, { source, statuses: LIVE_STATUSES, limit: 1 })
+      return items[0] ?? null
+    },
+    async liveRuns() {
+      const [own, { runs, wholes }] = await Promise.all([store.liveRuns(), rows.look()])
+      return [
+        ...own,
+        ...runs.map(({ run, target }) => ({ run, target })),
+        ...wholes
+          .filter(({ run }) => LIVE_STATUSES.some((status) => status === run.status))
+          .map(({ run }) => ({ run, target: null })),
+      ].sort((a, b) => b.run.createdAt - a.run.createdAt)
+    },
+    async lastFailed() {
+      const failed = [...(await store.lastFailed()), ...(await lastFailedRows(rows))]
+      return failed.sort((a, b) => b.createdAt - a.createdAt)
+    },
+    runTotals: () => runTotals(store, rows),
+    executions: async (run: RunId, limit) => (isAdoptedId(run) ? [] : store.executions(run, limit)),
+  }
+}
+
+type TargetVerbs = Pick<
+  Store,
+  | 'target'
+  | 'targets'
+  | 'targetsByKey'
+  | 'targetsEnding'
+  | 'countsByGroup'
+  | 'countsByPage'
+  | 'targetTotals'
+  | 'deadLetters'
+>
+
+function targetVerbs(store: Store, rows: AdoptedRows): TargetVerbs {
+  return {
+    async target(id) {
+      if (!isAdoptedId(id)) return store.target(id)
+      const seen = await rows.seeId(id)
+      return seen?.target.id === id ? seen.target : null
+    },
+    targets: async (run, filter) =>
+      isAdoptedId(run) ? listTargets(rows, run, filter) : store.targets(run, filter),
+    targetsByKey: async (run, keys) =>
+      isAdoptedId(run) ? targetsByKey(rows, run, keys) : store.targetsByKey(run, keys),
+    async targetsEnding(suffix) {
+      return [...(await store.targetsEnding(suffix)), ...(await rows.ending(suffix, 'target'))]
+    },
+    countsByGroup: async (run) =>
+      isAdoptedId(run) ? countsByGroup(rows, run) : store.countsByGroup(run),
+    countsByPage: async (run) =>
+      isAdoptedId(run) ? countsByPage(rows, run) : store.countsByPage(run),
+    targetTotals: () => targetTotals(store, rows),
+    deadLetters: (filter) => listDeadLetters(store, rows, filter),
+  }
+}
+
+type WorkerVerbs = Pick<Store, 'workers' | 'worker' | 'retire' | 'heldBy' | 'holdings'>
+
+function workerVerbs(store: Store, rows: AdoptedRows): WorkerVerbs {
+  const held = async () => allSeen(await rows.look()).filter(({ witnessed }) => witnessed !== null)
+  return {
+    async workers() {
+      const [own, theirs] = await Promise.all([store.workers(), held()])
+      return [...own, ...theirs.map(({ witnessed }) => witnessed!)]
+    },
+    async worker(id) {
+      if (!isAdoptedId(id)) return store.worker(id)
+      return (await rows.seeId(id))?.witnessed?.worker ?? null
+    },
+    // Nothing of theirs is ours to end.
+    retire: async (id) => (isAdoptedId(id) ? undefined : store.retire(id)),
+    async heldBy(worker, after, limit) {
+      if (!isAdoptedId(worker)) return store.heldBy(worker, after, limit)
+      const seen = after === null ? await rows.heldBy(worker) : null
+      return seen ? [{ target: seen.target, run: seen.run, workerBeats: 0 }] : []
+    },
+    async holdings() {
+      const [own, theirs] = await Promise.all([store.holdings(), held()])
+      return [
+        ...own,
+        ...theirs.map(({ run, target, witnessed }) => ({
+          worker: witnessed!.worker.id,
+          group: target.group,
+          policy: run.policy,
+          targets: 1,
+          lastActivityAt: target.lastActivityAt,
+        })),
+      ]
+    },
+  }
+}

@@ -1,0 +1,120 @@
+import { Client } from 'pg'
+import { parseAddress } from '../../store/postgres/address.ts'
+import { codeOf, storeError } from '../../store/postgres/errors.ts'
+import { hangUp } from '../../store/postgres/patience.ts'
+import type { Finding } from './find-tables.ts'
+import {
+  WORD_LENGTH,
+  WORDS_MAX,
+  wordsInCheck,
+  type ColumnType,
+  type FoundColumn,
+  type FoundTable,
+  type FoundWord,
+} from './found-table.ts'
+import { nameMistake, quoteName } from '../names.ts'
+import { mayHoldStatus } from './propose.ts'
+
+// Partitions are seen through their table. What may not be read cannot be judged.
+const COLUMNS = /* sql */ `
+  SELECT n.nspname AS schema, c.relname AS table, pg_table_is_visible(c.oid) AS visible,
+         a.attname AS name, format_type(a.atttypid, NULL) AS type, t.typtype = 'e' AS is_enum,
+         (SELECT array_agg(e.enumlabel::text ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = t.oid) AS labels,
+         coalesce(k.indkey[0] = a.attnum AND k.indnkeyatts = 1, false) AS is_key,
+         (SELECT array_agg(pg_get_constraintdef(o.oid))
+            FROM pg_constraint o WHERE o.conrelid = c.oid AND o.contype = 'c' AND a.attnum = ANY (o.conkey)) AS checks
+    FROM pg_class c
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    JOIN pg_type t ON t.oid = a.atttypid
+    LEFT JOIN pg_index k ON k.indrelid = c.oid AND k.indisprimary
+   WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', 'unstuck')
+     AND has_schema_privilege(n.oid, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT')
+     AND ($1::text IS NULL OR $1 IN (c.relname, n.nspname || '.' || c.relname))
+   ORDER BY n.nspname, c.relname, a.attnum
+`
+
+type Row = {
+  schema: string
+  table: string
+  visible: boolean
+  name: string
+  type: string
+  is_enum: boolean
+  labels: string[] | null
+  is_key: boolean
+  checks: string[] | null
+}
+
+/** A look must not be a load: then a part of the rows has to do. */
+const WORDS_MS = 3_000
+const ROWS_MAX = 100_000
+const CANCELLED = '57014'
+
+/** Reads in a transaction that cannot write. */
+export async function findPostgresTables(text: string, only?: string): Promise<Finding> {
+  const { config, where } = parseAddress(text)
+  const client = new Client(config)
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    await client.query('BEGIN READ ONLY')
+    const { rows } = await client.query<Row>(COLUMNS, [only ?? null])
+    await client.query(`SET LOCAL statement_timeout = ${WORDS_MS}`)
+    const tables: FoundTable[] = []
+    for (const columns of Map.groupBy(rows, ({ schema, table }) => `${schema}.${table}`).values())
+      tables.push(await readTable(client, columns))
+    return { where, tables }
+  } catch (error) {
+    throw storeError(error, where)
+  } finally {
+    await hangUp(client)
+  }
+}
+
+async function readTable(client: Client, rows: readonly Row[]): Promise<FoundTable> {
+  const { schema, table, visible } = rows[0]!
+  const columns: FoundColumn[] = []
+  for (const { name, type, is_enum, labels, is_key, checks } of rows) {
+    const column = { name, type: is_enum ? ('enum' as const) : typeOf(type), isKey: is_key }
+    const bare: FoundColumn = { ...column, allowed: null, words: null }
+    const isStatus =
+      [schema, table].every((one) => nameMistake(one) === null) && mayHoldStatus(bare)
+    if (!isStatus) {
+      columns.push(bare)
+      continue
+    }
+    const checked = (checks ?? []).map((check) => wordsInCheck(check, name)).find((words) => words)
+    const words = await readWords(client, `${quoteName(schema)}.${quoteName(table)}`, name)
+    columns.push({ ...column, allowed: labels ?? checked ?? null, words })
+  }
+  return { schema: visible ? null : schema, table, columns }
+}
+
+function typeOf(type: string): ColumnType {
+  if (type === 'timestamp with time zone') return 'moment'
+  if (type === 'timestamp without time zone' || type === 'date') return 'local'
+  if (/^(smallint|integer|bigint|numeric|real|double precision)$/.test(type)) return 'number'
+  if (/^(text|character varying|character|citext|name)$/.test(type)) return 'text'
+  if (/^jsonb?$/.test(type)) return 'json'
+  return type === 'uuid' || type === 'boolean' ? type : 'other'
+}
+
+async function readWords(client: Client, table: string, column: string): Promise<FoundWord[]> {
+  const ask = async (from: string): Promise<FoundWord[]> => {
+    const { rows } = await client.query<FoundWord>(/* sql */ `
+      SELECT left(word, ${WORD_LENGTH}) AS word, count(*)::float8 AS count
+        FROM (SELECT ${quoteName(column)}::text AS word FROM ${from}) AS one
+       WHERE word IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${WORDS_MAX + 1}
+    `)
+    return rows
+  }
+  await client.query('SAVEPOINT words')
+  try {
+    return await ask(table)
+  } catch (error) {
+    if (codeOf(error) !== CANCELLED) throw error
+    await client.query('ROLLBACK TO SAVEPOINT words')
+    return await ask(`${table} LIMIT ${ROWS_MAX}`)
+  }
+}

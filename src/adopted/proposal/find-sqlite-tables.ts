@@ -1,0 +1,118 @@
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { NotFound, UnusableStore } from '../../model/errors.ts'
+import { storeError } from '../../store/sqlite/errors.ts'
+import { OWN_TABLES } from '../../store/sqlite/migrate.ts'
+import { fileError } from '../../store/sqlite/open.ts'
+import type { Finding } from './find-tables.ts'
+import {
+  WORD_LENGTH,
+  WORDS_MAX,
+  wordsInCheck,
+  type ColumnType,
+  type FoundColumn,
+  type FoundTable,
+  type FoundWord,
+} from './found-table.ts'
+import { quoteName, tableMistake } from '../names.ts'
+import { mayHoldStatus } from './propose.ts'
+
+const TABLES = /* sql */ `
+  SELECT name, sql FROM sqlite_schema
+   WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND (:only IS NULL OR name = :only COLLATE NOCASE)
+   ORDER BY name
+`
+const COLUMNS = /* sql */ `
+  SELECT name, type, pk FROM pragma_table_xinfo(:table) WHERE hidden <> 1 ORDER BY cid
+`
+const IS_THERE = /* sql */ `SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = :name`
+const HAS_ROWID = /* sql */ `SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = :table`
+/** The newest of a table that is bigger: words change with the program that writes them. */
+const ROWS_MAX = 1_000_000
+const BUSY_MS = 2_000
+
+/** Opens the file to read, and makes none. */
+export function findSqliteTables(file: string, only?: string): Finding {
+  const path = resolve(file)
+  const stat = statSync(path, { throwIfNoEntry: false })
+  if (!stat)
+    throw new NotFound(
+      `database at sqlite:${path}`,
+      'Name the one that your table is in with --db: sqlite:PATH or postgres://….',
+    )
+  if (!stat.isFile())
+    throw new UnusableStore(`${path} is not a file. Name the database file itself with --db.`)
+  try {
+    const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS })
+    try {
+      return { where: `sqlite:${path}`, tables: readTables(db, only) }
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    throw fileError(error, path) ?? storeError(error, path)
+  }
+}
+
+function readTables(db: DatabaseSync, only: string | undefined): FoundTable[] {
+  const listed = db.prepare(TABLES).all({ only: only ?? null }) as { name: string; sql: string }[]
+  const ours = new Set(isOurs(db) ? OWN_TABLES : [])
+  return listed
+    .filter(({ name }) => !ours.has(name))
+    .map(({ name, sql }) => ({ schema: null, table: name, columns: readColumns(db, name, sql) }))
+}
+
+/** All of our first tables together are in no other program's file; one of them alone may be. */
+function isOurs(db: DatabaseSync): boolean {
+  return ['migration', 'worker', 'target', 'tally', 'turn'].every(
+    (name) => db.prepare(IS_THERE).get({ name }) !== undefined,
+  )
+}
+
+function readColumns(db: DatabaseSync, table: string, sql: string): FoundColumn[] {
+  const rows = db.prepare(COLUMNS).all({ table }) as { name: string; type: string; pk: number }[]
+  const isSingle = rows.filter(({ pk }) => pk > 0).length === 1
+  return rows.map(({ name, type, pk }) => {
+    const column = { name, type: typeOf(type), isKey: pk > 0 && isSingle }
+    const bare: FoundColumn = { ...column, allowed: null, words: null }
+    if (tableMistake(table) !== null || !mayHoldStatus(bare)) return bare
+    return { ...column, allowed: allowedIn(sql, name), words: readWords(db, table, name) }
+  })
+}
+
+/** SQLite takes any word for a type: what it says is what people meant. */
+function typeOf(declared: string): ColumnType {
+  const type = declared.toLowerCase()
+  if (/bool/.test(type)) return 'boolean'
+  if (/date|time/.test(type)) return 'moment'
+  if (/json/.test(type)) return 'json'
+  if (/uuid|guid/.test(type)) return 'uuid'
+  if (/char|text|clob|enum|string/.test(type)) return 'text'
+  if (/int|real|doub|floa|num|dec|serial/.test(type)) return 'number'
+  return 'other'
+}
+
+/** The words of a check on this column, from the statement that made the table. */
+function allowedIn(sql: string, column: string): string[] | null {
+  for (const [check] of sql.matchAll(/\bCHECK\s*\((?:[^()']|'(?:[^']|'')*'|\([^()]*\))*\)/gi)) {
+    const words = wordsInCheck(check, column)
+    if (words) return words
+  }
+  return null
+}
+
+function readWords(db: DatabaseSync, table: string, column: string): FoundWord[] {
+  const name = quoteName(column)
+  const newest = hasRowid(db, table) ? 'ORDER BY rowid DESC' : ''
+  const rows = db.prepare(/* sql */ `
+    SELECT substr(word, 1, ${WORD_LENGTH}) AS word, count(*) AS count
+      FROM (SELECT ${name} AS word FROM ${quoteName(table)} ${newest} LIMIT ${ROWS_MAX})
+     WHERE typeof(word) = 'text' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${WORDS_MAX + 1}
+  `)
+  return rows.all() as FoundWord[]
+}
+
+function hasRowid(db: DatabaseSync, table: string): boolean {
+  return db.prepare(HAS_ROWID).get({ table })?.['wr'] === 0
+}

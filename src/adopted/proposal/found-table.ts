@@ -1,0 +1,66 @@
+/** A table as the database's catalogue shows it, with the words that were found in it. */
+export type FoundTable = {
+  /** Null: the search path finds it (PostgreSQL), or there is none (SQLite). */
+  readonly schema: string | null
+  readonly table: string
+  readonly columns: readonly FoundColumn[]
+}
+
+export type FoundColumn = {
+  readonly name: string
+  readonly type: ColumnType
+  /** It is the primary key, alone. */
+  readonly isKey: boolean
+  /** The words that its type or a check allows; null: any. */
+  readonly allowed: readonly string[] | null
+  /** What stands in it, most often first; null where nobody looked. */
+  readonly words: readonly FoundWord[] | null
+}
+
+export type FoundWord = { readonly word: string; readonly count: number }
+
+/** `moment`: a time with its zone; `local`: one without. Text and numbers may be times too. */
+export type ColumnType =
+  | 'text'
+  | 'enum'
+  | 'number'
+  | 'moment'
+  | 'local'
+  | 'uuid'
+  | 'json'
+  | 'boolean'
+  | 'other'
+
+/** More different words than this are no statuses. */
+export const WORDS_MAX = 40
+/** Characters of a word that are read: no status is longer. */
+export const WORD_LENGTH = 80
+
+/** A name by its words: `startedAt`, `Started At` and `started_at` are the same. */
+export function plainName(name: string): string {
+  return name
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replaceAll(/([A-Z])([A-Z][a-z])/g, '$1_$2')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '_')
+    .replaceAll(/^_+|_+$/g, '')
+}
+
+/** How it is named in a config. */
+export function tableName({ schema, table }: Pick<FoundTable, 'schema' | 'table'>): string {
+  return schema === null ? table : `${schema}.${table}`
+}
+
+/** The words in a check such as `status IN ('running', 'done')`, if it is about this column and nothing else. */
+export function wordsInCheck(check: string, column: string): string[] | null {
+  const quoted = check.match(/'(?:[^']|'')*'/g)
+  if (!quoted) return null
+  const names = check
+    .replaceAll(/'(?:[^']|'')*'/g, ' ')
+    .replaceAll(/::\s*(?:character varying|[a-z_]+)(?:\(\d+\))?(?:\[\])?/gi, ' ')
+    .match(/"[^"]+"|`[^`]+`|\[\w+\]|[a-z_]\w*/gi)
+    ?.map((name) => name.replaceAll(/["`[\]]/g, ''))
+    .filter((name) => !/^(check|in|any|array|or|is|null)$/i.test(name))
+  if (!names?.every((name) => name.toLowerCase() === column.toLowerCase())) return null
+  return quoted.map((word) => word.slice(1, -1).replaceAll("''", "'"))
+}

@@ -1,0 +1,332 @@
+import type { Policy } from '../../model/policy.ts'
+import { isLive, type Counts, type Run, type RunStatus } from '../../model/run.ts'
+import { sourceMistake } from '../../model/source.ts'
+import { TARGET_STATUSES, type Target, type TargetStatus } from '../../model/target.ts'
+import type { Millis } from '../../model/time.ts'
+import type { Evidence, Worker } from '../../model/worker.ts'
+import type { Witnessed } from '../../store/store.ts'
+import { adoptedId, WHOLE_TABLE } from '../ids.ts'
+import type { Mapping } from '../mapping.ts'
+import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
+import type { Told } from './user-functions.ts'
+import { runStatusOf, targetStatusOf } from './words.ts'
+
+/** What is known of a row beside the row itself. */
+export type Facts = {
+  /** By the clock of the database that the row is in. */
+  readonly now: Millis
+  /** Null: there is no server. */
+  readonly serverStartedAt: Millis | null
+  readonly told: Told
+  readonly reopened: Reopened | null
+}
+
+/** A person opened it again: when, and which word stood there then. */
+export type Reopened = { readonly at: Millis; readonly word: string | null }
+
+/** A row as everybody else sees it: a run with its target, or a target with its run, and who has it. */
+export type Seen = {
+  readonly table: AdoptedTable
+  readonly row: AdoptedRow
+  /** By the clock of its database, when it was read. */
+  readonly now: Millis
+  readonly run: Run
+  readonly target: Target
+  /** Null: nobody is known to have it, or a person said that nothing is to be done about it. */
+  readonly witnessed: Witnessed | null
+  /** Since a person opened it again it has an owner again, or has moved. */
+  readonly hasMoved: boolean
+}
+
+/** A row of a table of runs. */
+export function seeRun(table: AdoptedTable, row: AdoptedRow, facts: Facts): Seen {
+  const { mapping } = table
+  const { told } = facts
+  const status = runStatusOf(mapping, row.word)
+  const hasMoved = movedSince(row, isLive(status), facts)
+  const isReopened = facts.reopened !== null && !hasMoved
+  const ids = idsOf(mapping, row)
+  const source = sourceOf(mapping, row)
+  const witnessed =
+    status === 'running' && !isReopened ? witness(mapping, row, { source, ...facts }) : null
+  const targetStatus = witnessed ? 'in_progress' : targetStatusOf(mapping, row.word)
+  const hasCheckpoint = row.hasCheckpoint || told.hasCheckpointFile
+  const createdAt = createdAtOf(row, facts.now)
+  const run: Run = {
+    id: ids.run,
+    source,
+    kind: 'single',
+    status,
+    createdAt,
+    startedAt: status === 'queued' ? null : createdAt,
+    resumedAt: null,
+    reopenedAt: isReopened ? (facts.reopened?.at ?? null) : null,
+    plannedAt: createdAt,
+    finishedAt: row.finishedAt,
+    lastActivityAt: lastActivityOf(mapping, row, told) ?? createdAt,
+    counts: {
+      ...countsOf({ [targetStatus]: 1 }),
+      pages: row.target.page,
+      itemsNew: row.extracted,
+      skipped: row.skipped,
+    },
+    progress: progressOf(row),
+    resumes: 0,
+    retries: 0,
+    retryOf: null,
+    error: row.error,
+    input: null,
+    // Whatever there is to go on from is a file as good as any.
+    artifacts: Number(hasCheckpoint) + Number(told.hasOutput),
+    owner: witnessed?.worker.id ?? null,
+    policy: policyFor(mapping),
+    adopted: { table: mapping.name, key: row.key },
+  }
+  const target = toTarget(row, { ...run, hasCheckpoint, status: targetStatus, run: ids.run, ids })
+  return { table, row, now: facts.now, run, target, witnessed, hasMoved }
+}
+
+/** A row of a table of targets, which is a part of the one run that the table is. */
+export function seeTarget(table: AdoptedTable, row: AdoptedRow, run: Run, facts: Facts): Seen {
+  const { mapping } = table
+  const { told } = facts
+  const status = targetStatusOf(mapping, row.word)
+  const hasMoved = movedSince(row, status === 'planned' || status === 'in_progress', facts)
+  const isReopened = facts.reopened !== null && !hasMoved
+  const witnessed =
+    status === 'in_progress' && !isReopened
+      ? witness(mapping, row, { source: run.source, ...facts })
+      : null
+  const target = toTarget(row, {
+    status,
+    run: run.id,
+    ids: idsOf(mapping, row),
+    source: row.target.key,
+    owner: witnessed?.worker.id ?? null,
+    hasCheckpoint: row.hasCheckpoint || told.hasCheckpointFile || told.hasOutput,
+    createdAt: createdAtOf(row, facts.now),
+    lastActivityAt: lastActivityOf(mapping, row, told) ?? facts.now,
+  })
+  return { table, row, now: facts.now, run, target, witnessed, hasMoved }
+}
+
+/** The one run that a table of targets is. `newest`: the row that was begun last. */
+export function wholeTable(
+  mapping: Mapping,
+  counts: readonly { readonly word: string; readonly count: number }[],
+  newest: AdoptedRow | null,
+  now: Millis,
+): Run {
+  const targets = countsOf(sumOf(mapping, counts)).targets
+  const open = targets.planned + targets.in_progress
+  const all = TARGET_STATUSES.reduce((sum, status) => sum + targets[status], 0)
+  const createdAt = newest ? createdAtOf(newest, now) : now
+  const lastActivityAt = (newest && lastActivityOf(mapping, newest)) ?? createdAt
+  const status = statusOfWhole(targets)
+  const hasEnded = status === 'succeeded' || status === 'failed'
+  return {
+    id: adoptedId(mapping.name, WHOLE_TABLE, 'run'),
+    source: mapping.name,
+    kind: 'crawl',
+    status,
+    createdAt,
+    startedAt: status === 'queued' ? null : createdAt,
+    resumedAt: null,
+    reopenedAt: null,
+    plannedAt: all > 0 ? createdAt : null,
+    finishedAt: hasEnded ? lastActivityAt : null,
+    lastActivityAt,
+    counts: countsOf(targets),
+    progress: { done: targets.done, total: all },
+    resumes: 0,
+    retries: 0,
+    retryOf: null,
+    error: null,
+    input: null,
+    // A table is never dead, whatever its age: it is kept, as all that has something to go on from.
+    artifacts: open > 0 ? 1 : 0,
+    owner: null,
+    policy: policyFor(mapping),
+    adopted: { table: mapping.name, key: WHOLE_TABLE },
+  }
+}
+
+function statusOfWhole(targets: Counts['targets']): RunStatus {
+  if (targets.in_progress > 0) return 'running'
+  const troubled = targets.failed + targets.stuck + targets.parked
+  const ended = troubled + targets.done
+  if (targets.planned > 0 || ended === 0) return ended > 0 ? 'interrupted' : 'queued'
+  return troubled > 0 ? 'failed' : 'succeeded'
+}
+
+/** How many rows of a table count as which target. */
+export function sumOf(
+  mapping: Mapping,
+  counts: readonly { readonly word: string; readonly count: number }[],
+): Partial<Record<TargetStatus, number>> {
+  const sum: Partial<Record<TargetStatus, number>> = {}
+  for (const { word, count } of counts) {
+    const status = targetStatusOf(mapping, word)
+    sum[status] = (sum[status] ?? 0) + count
+  }
+  return sum
+}
+
+/** Books in which only targets are counted. */
+export function countsOf(targets: Partial<Record<TargetStatus, number>>): Counts {
+  const none = { planned: 0, in_progress: 0, done: 0, failed: 0, stuck: 0, parked: 0 }
+  return {
+    targets: { ...none, ...targets },
+    pages: 0,
+    itemsNew: 0,
+    itemsUpdated: 0,
+    itemsUnchanged: 0,
+    skipped: 0,
+    refused: 0,
+  }
+}
+
+/** The row's ids, each always the same. */
+export function idsOf({ name }: Mapping, { key }: Pick<AdoptedRow, 'key'>) {
+  return {
+    run: adoptedId(name, key, 'run'),
+    target: adoptedId(name, key, 'target'),
+    worker: adoptedId(name, key, 'worker'),
+  }
+}
+
+/** Sources are shown and typed as names: what is none in the user's table is made one. */
+export function sourceOf({ name }: Mapping, { source }: AdoptedRow): string {
+  if (source === null || source === '') return name
+  if (sourceMistake(source) === null) return source
+  return (
+    source
+      .toWellFormed()
+      .replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ')
+      .trim()
+      .slice(0, 200) || name
+  )
+}
+
+/** Who has it, as far as the row or `alive` tells; null when neither does. */
+function witness(
+  mapping: Mapping,
+  row: AdoptedRow,
+  { source, now, serverStartedAt, told }: Facts & { readonly source: string },
+): Witnessed | null {
+  const { alive } = told
+  const isTarget = mapping.kind === 'targets'
+  if (row.heartbeatAt === null && alive === null && !isTarget) return null
+  const { leaseMs } = mapping.policy
+  const host = row.owner ?? mapping.name
+  const lastBeatAt = row.heartbeatAt ?? (isTarget ? row.startedAt : null)
+  const evidence: Evidence = {
+    presence: 'unknown',
+    presenceKind: 'none',
+    process: 'unknown',
+    beatAgeMs:
+      lastBeatAt === null
+        ? Math.max(leaseMs + 1, now - (row.startedAt ?? now))
+        : // While its server was down nobody could beat: silence counts from when it was back.
+          Math.max(0, now - Math.max(lastBeatAt, serverStartedAt ?? 0)),
+    heartbeatMs: 0,
+    leaseMs,
+    loopLagMs: 0,
+    host,
+    pid: 0,
+    who: `row ${row.key} of ${mapping.name}${row.owner === null ? '' : ` (${row.owner})`}`,
+    ...(row.heartbeatAt === null && { neverBeat: true }),
+    ...(alive !== null && { told: alive ? 'alive' : 'gone' }),
+  }
+  const worker: Worker = {
+    id: idsOf(mapping, row).worker,
+    source,
+    process: { host, pid: 0, startTicks: null, bootId: null, pidNamespace: null },
+    presence: { kind: 'none' },
+    version: '',
+    heartbeatMs: 0,
+    leaseMs,
+    startedAt: row.startedAt ?? lastBeatAt ?? now,
+    lastBeatAt: lastBeatAt ?? row.startedAt ?? now,
+    beats: 0,
+    loopLagMs: 0,
+    endedAt: null,
+  }
+  return { worker, evidence }
+}
+
+function toTarget(
+  row: AdoptedRow,
+  facts: Pick<Run, 'source' | 'owner' | 'createdAt' | 'lastActivityAt'> & {
+    readonly run: string
+    readonly ids: ReturnType<typeof idsOf>
+    readonly status: TargetStatus
+    readonly hasCheckpoint: boolean
+  },
+): Target {
+  const { page, pageTarget, group, url, attempts } = row.target
+  const hasProgress = facts.hasCheckpoint || page + row.extracted + (row.done ?? 0) > 0
+  return {
+    id: facts.ids.target,
+    run: facts.run,
+    key: facts.source,
+    group,
+    url,
+    status: facts.status,
+    epoch: 0,
+    claimId: null,
+    worker: facts.owner,
+    claimedAt: facts.owner === null ? null : (row.startedAt ?? facts.createdAt),
+    seq: hasProgress ? 1 : 0,
+    page,
+    pageTarget,
+    next: null,
+    lastItemId: null,
+    cursor: null,
+    attempts,
+    errors: 0,
+    crashes: 0,
+    crashesAlone: 0,
+    lastActivityAt: facts.lastActivityAt,
+    lastError: row.error,
+    finishedAt: row.finishedAt,
+  }
+}
+
+function progressOf({ done, total }: AdoptedRow): Run['progress'] {
+  if (done === null && total === null) return null
+  return { done: done ?? 0, total: total ?? Math.max(1, done ?? 0) }
+}
+
+/** A beat says that somebody is there, not that the work moves: it counts only where nothing better is mapped. */
+function lastActivityOf({ columns }: Mapping, row: AdoptedRow, told?: Told): Millis | null {
+  const beat = columns.activityAt === undefined ? row.heartbeatAt : null
+  return newestOf([row.startedAt, row.finishedAt, row.activityAt, beat, told?.filesAt ?? null])
+}
+
+/** Where beats are all there is to see of the work, nothing more can be said of it between two of them. */
+function policyFor({ policy, columns }: Mapping): Policy {
+  if (columns.activityAt !== undefined) return policy
+  return { ...policy, maxSilenceMs: Math.max(policy.maxSilenceMs, policy.leaseMs) }
+}
+
+/** It has an owner again, has ended, has another word, or anything of it is newer than its opening. */
+function movedSince(row: AdoptedRow, isOpen: boolean, { reopened, told }: Facts): boolean {
+  if (reopened === null) return false
+  const newest = newestOf([row.startedAt, row.heartbeatAt, row.activityAt, told.filesAt])
+  const isOther = reopened.word !== null && reopened.word !== row.word
+  return !isOpen || isOther || told.alive === true || (newest ?? 0) > reopened.at
+}
+
+function newestOf(times: readonly (Millis | null)[]): Millis | null {
+  const known = times.filter((at) => at !== null)
+  return known.length > 0 ? Math.max(...known) : null
+}
+
+/** The oldest time that is known of it. */
+export function createdAtOf(row: AdoptedRow, now: Millis): Millis {
+  if (row.startedAt !== null) return row.startedAt
+  const { heartbeatAt, activityAt, finishedAt } = row
+  const known = [heartbeatAt, activityAt, finishedAt].filter((at) => at !== null)
+  return known.length > 0 ? Math.min(...known) : now
+}

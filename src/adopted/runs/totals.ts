@@ -1,0 +1,33 @@
+import type { Counts, RunStatus } from '../../model/run.ts'
+import { TARGET_STATUSES } from '../../model/target.ts'
+import type { Store } from '../../store/store.ts'
+import { sumOf } from './row-run.ts'
+import type { AdoptedRows } from './rows.ts'
+import { runStatusOf } from './words.ts'
+
+/** Our own and those of the tables, by status. */
+export async function runTotals(
+  store: Store,
+  rows: AdoptedRows,
+): Promise<Record<RunStatus, number>> {
+  const totals = { ...(await store.runTotals()) }
+  for (const table of await rows.tables()) {
+    if (table.mapping.kind === 'targets') totals[(await rows.whole(table)).status]++
+    else
+      for (const { word, count } of await table.counts())
+        totals[runStatusOf(table.mapping, word)] += count
+  }
+  return totals
+}
+
+/** With the rows of tables of targets. A row that is a run is counted as one. */
+export async function targetTotals(store: Store, rows: AdoptedRows): Promise<Counts> {
+  const own = await store.targetTotals()
+  const targets = { ...own.targets }
+  for (const table of await rows.tables()) {
+    if (table.mapping.kind !== 'targets') continue
+    const sum = sumOf(table.mapping, await table.counts())
+    for (const status of TARGET_STATUSES) targets[status] += sum[status] ?? 0
+  }
+  return { ...own, targets }
+}

@@ -1,0 +1,155 @@
+import { readSign, STEADY } from '../../decide/sign.ts'
+import { Refused } from '../../model/errors.ts'
+import { shortId } from '../../model/id.ts'
+import { isLive, type RunStatus } from '../../model/run.ts'
+import type { Millis } from '../../model/time.ts'
+import { TARGET_AFTER, type Action } from '../../model/verdict.ts'
+import type { Judgement, RunMove, Store } from '../../store/store.ts'
+import { carryOut } from './intents.ts'
+import type { Mapping } from '../mapping.ts'
+import type { Resumption } from './resumption.ts'
+import type { Seen } from './row-run.ts'
+import type { AdoptedRows } from './rows.ts'
+import type { Change } from '../table/table.ts'
+import { wordFor } from './words.ts'
+
+/** What of a table can be written to, and by whom. */
+export type Desk = {
+  /** Our own, for the trail. */
+  readonly store: Store
+  readonly rows: AdoptedRows
+  readonly resumption: Resumption
+}
+
+const CANCEL_TRIES = 5
+
+/** Applies each to the row as it was judged. Answers which were applied by this call. */
+export async function applyToRows(
+  desk: Desk,
+  judgements: readonly Judgement[],
+  actor: string,
+): Promise<boolean[]> {
+  const applied: boolean[] = []
+  for (const judgement of judgements) applied.push(await applyToRow(desk, judgement, actor))
+  return applied
+}
+
+async function applyToRow(
+  desk: Desk,
+  { held, decision, evidence }: Judgement,
+  actor: string,
+): Promise<boolean> {
+  const { store, rows, resumption } = desk
+  const { action, because } = decision
+  if (TARGET_AFTER[action] === undefined) return false
+  const seen = rows.judgedBy(evidence)
+  if (!seen || seen.target.id !== held.target.id) return false
+  const { mapping } = seen.table
+  const found = wordFor(mapping, action)
+  if ('missing' in found) {
+    rows.sayOnce(notMapped(mapping, action, found.missing))
+    return false
+  }
+  const changed = await carryOut(store, seen, {
+    actor,
+    action,
+    because,
+    evidence,
+    target: seen.target.id,
+    change: changeFor(action, found.word, because, seen.now),
+    before: { worker: seen.target.worker, page: seen.target.page },
+  })
+  if (changed && isBackInLine(action)) resumption.start(mapping, changed)
+  return changed !== null
+}
+
+/** Moves a row as it was judged as a whole, or as a person asked. */
+export async function moveRow(desk: Desk, move: RunMove): Promise<boolean> {
+  const { store, rows, resumption } = desk
+  const { run: id, actor, because, evidence, to, only } = move
+  const seen = await rows.seeId(id)
+  if (!seen) return refuseWhole(desk, move)
+  if (!isLive(seen.run.status) || !isStill(seen, only)) return false
+  const { mapping } = seen.table
+  const found = wordFor(mapping, ACTION_TO[to])
+  if ('missing' in found) {
+    if (to === 'cancelled') throw new Refused(`${notMapped(mapping, 'cancel', found.missing)}.`)
+    rows.sayOnce(notMapped(mapping, ACTION_TO[to], found.missing))
+    return false
+  }
+  const changed = await carryOut(store, seen, {
+    actor,
+    action: move.action,
+    because,
+    evidence,
+    target: null,
+    change: changeFor(ACTION_TO[to], found.word, because, seen.now),
+  })
+  if (changed && to === 'interrupted') resumption.start(mapping, changed)
+  return changed !== null
+}
+
+/** A person's word counts whatever the row is by now, so it is said again when somebody was faster. */
+export async function cancelRow(desk: Desk, move: RunMove): Promise<boolean> {
+  for (let tries = 1; tries <= CANCEL_TRIES; tries++) if (await moveRow(desk, move)) return true
+  return false
+}
+
+/** As verdicts call it. */
+const ACTION_TO = {
+  interrupted: 'resume',
+  cancelled: 'cancel',
+  abandoned: 'abandon',
+  failed: 'fail',
+} as const satisfies Partial<Record<RunStatus, Action | 'cancel'>>
+
+/** Nothing ends a table of targets as a whole. */
+async function refuseWhole({ rows }: Desk, { run: id, to }: RunMove): Promise<boolean> {
+  const run = await rows.run(id)
+  if (!run || to !== 'cancelled') return false
+  throw new Refused(
+    `Run ${shortId(id)} is the whole table ${run.source}: it is not ended as one. ` +
+      'Set single targets aside with `unstuck park`.',
+  )
+}
+
+/** Whether it still is what was judged. Who is lost holds nothing. */
+function isStill({ run, witnessed }: Seen, only: RunMove['only']): boolean {
+  const { status, lastActivityAt, resumes, unheld } = only
+  const isHeld =
+    witnessed !== null && !['gone', 'silent'].includes(readSign(witnessed.evidence, STEADY).sign)
+  return (
+    (status === undefined || status === run.status) &&
+    (lastActivityAt === undefined || lastActivityAt === run.lastActivityAt) &&
+    (resumes === undefined || resumes === run.resumes) &&
+    !(unheld && isHeld)
+  )
+}
+
+/** What is written with a word: what is back in line has no owner, what has ended says when and why. */
+export function changeFor(
+  action: Action | 'cancel',
+  word: string,
+  because: string,
+  now: Millis,
+): Change {
+  if (isBackInLine(action)) return { word, owner: null, heartbeatAt: null }
+  return action === 'hold' ? { word, error: because } : { word, finishedAt: now, error: because }
+}
+
+function isBackInLine(action: string): boolean {
+  return action === 'resume' || action === 'replan'
+}
+
+/** For the log and for people: what to write into the config. */
+export function notMapped(
+  { name, kind }: Mapping,
+  action: Action | 'cancel',
+  missing: readonly string[],
+): string {
+  const words = missing.map((meaning) => `adopted.${name}.statuses.${meaning}`).join(' or ')
+  const what = kind === 'runs' ? 'run' : 'target'
+  return words === ''
+    ? `The verdict ${action} means nothing for a ${what} of ${name}`
+    : `There is no word for what ${action} makes of a ${what} of ${name}: map ${words} in the config`
+}

@@ -1,0 +1,29 @@
+import type { Cell } from './make-row.ts'
+import { type Form, formOf } from './moments.ts'
+
+/** What a column can hold. `seconds`: whole numbers, and none so big as today's milliseconds. */
+export type Storage = 'text' | 'integer' | 'seconds' | 'number' | 'either'
+
+const ISO = formOf('2000-01-01T00:00:00.000Z')!
+const DEFAULTS: Readonly<Record<Storage, Form>> = {
+  text: ISO,
+  either: ISO,
+  integer: formOf(946_684_800_000)!,
+  seconds: formOf(946_684_800)!,
+  number: { kind: 'epoch', unit: 's', digits: 3, isText: false },
+}
+
+/** The form to write a time in: that of others in the column, else of the other times in the row, else the usual one. */
+export function formFor(storage: Storage, column: readonly Cell[], row: readonly Cell[]): Form {
+  const found = firstForm(storage, column) ?? firstForm(storage, row)
+  return found ?? DEFAULTS[storage]
+}
+
+function firstForm(storage: Storage, cells: readonly Cell[]): Form | undefined {
+  for (const cell of cells) {
+    const form = formOf(cell)
+    // A number in a column for text becomes text; text has no place in one for numbers.
+    if (form && (form.kind === 'epoch' || storage === 'text' || storage === 'either')) return form
+  }
+  return undefined
+}

@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { ENGINES, mappingOf, opened } from '../../testing/adopted-tables.ts'
+import { postgresEngine } from '../../testing/postgres-engine.ts'
+import { sqliteEngine, temporaryFolder } from '../../testing/sqlite-engine.ts'
+import {
+  crawlRuns,
+  fill,
+  makeUsersTable,
+  qualificationRuns,
+  usersRows,
+  usersSql,
+} from '../../testing/users-tables.ts'
+import type { AdoptedOptions } from '../mapping.ts'
+import { openAdoptedTable } from './open-table.ts'
+
+const JOBS: AdoptedOptions = {
+  table: 'jobs',
+  columns: { id: 'id', status: 'status' },
+  statuses: { active: 'running', failed: 'failed' },
+}
+
+/** What is said about a mapping that does not fit. */
+async function mistake(url: string, options: AdoptedOptions): Promise<string> {
+  try {
+    await (await openAdoptedTable(mappingOf(options), url)).close()
+  } catch (error) {
+    assert.ok(error instanceof Error)
+    assert.equal(error.name, 'UsageError', error.message)
+    return error.message
+  }
+  return 'nothing'
+}
+
+for (const engine of ENGINES) {
+  test(`${engine.name}: a table or column that is not there is named, with the one that was probably meant`, async () => {
+    await using db = await engine.empty()
+    await makeUsersTable(db.url, crawlRuns)
+    const options = crawlRuns.options[engine.name]
+    const near = await mistake(db.url, { ...options, table: options.table.replace('runs', 'run') })
+    assert.match(
+      near,
+      /^adopted\.tested: there is no table .*crawl_run in .* did you mean .*crawl_runs\?/,
+    )
+    assert.match(await mistake(db.url, { ...options, table: 'nothing' }), /no table nothing .*\.$/)
+    const columns = { ...options.columns, status: 'Satus', error: 'nothing_like_it' }
+    const both = await mistake(db.url, { ...options, columns })
+    assert.match(both, /columns\.status: there is no column Satus; did you mean status\?/)
+    assert.match(both, /columns\.error: there is no column nothing_like_it\./)
+  })
+
+  test(`${engine.name}: what cannot be written to is refused before anything is judged by it`, async () => {
+    await using db = await engine.empty()
+    await db.raw(/* sql */ `
+      CREATE TABLE jobs (id integer PRIMARY KEY, word text, status text GENERATED ALWAYS AS (lower(word)) STORED);
+      CREATE VIEW seen AS SELECT id, max(word) AS status FROM jobs GROUP BY id;
+    `)
+    assert.match(await mistake(db.url, JOBS), /columns\.status: status is generated/)
+    assert.match(await mistake(db.url, { ...JOBS, table: 'seen' }), /seen is a view/)
+  })
+
+  test(`${engine.name}: a big table without an index on its status is remarked on`, async () => {
+    await using db = await engine.empty()
+    await db.raw(/* sql */ `
+      CREATE TABLE jobs (id integer PRIMARY KEY, status text);
+      INSERT INTO jobs WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id <= 10000)
+        SELECT id, 'done' FROM n;
+    `)
+    await using big = await opened(db.url, JOBS)
+    assert.match(big.table.remarks.join(), /more than 10000 rows and no index on status/)
+    await db.raw('CREATE INDEX jobs_status ON jobs (status, id)')
+    await using indexed = await opened(db.url, JOBS)
+    assert.deepEqual(indexed.table.remarks, [])
+  })
+}
+
+test('sqlite: a file that is not there is not made, and a schema is no part of a name', async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'none.db')
+  await assert.rejects(openAdoptedTable(mappingOf(JOBS), `sqlite:${path}`), {
+    name: 'UnusableStore',
+  })
+  assert.equal(existsSync(path), false)
+  await usersSql(`sqlite:${path}`, 'CREATE TABLE jobs (id BLOB PRIMARY KEY, status TEXT)')
+  const url = `sqlite:${path}`
+  assert.match(await mistake(url, { ...JOBS, table: 'app.jobs' }), /SQLite has none/)
+  assert.match(await mistake(url, JOBS), /columns\.id: id is of type BLOB/)
+  assert.match(await mistake(url, { ...JOBS, table: 'sqlite_schema' }), /no table sqlite_schema/)
+})
+
+test('sqlite: names are the same in any case, as they are to SQLite', async () => {
+  await using db = await sqliteEngine.empty()
+  await db.raw(
+    `CREATE TABLE Jobs (ID TEXT PRIMARY KEY, Status); INSERT INTO Jobs VALUES ('a', 'running')`,
+  )
+  await using opening = await opened(db.url, JOBS)
+  const row = (await opening.table.row('a'))!
+  assert.deepEqual(row.stamp, { id: 'a', status: 'running' })
+  assert.equal((await opening.table.change(row, { word: 'failed' }))?.word, 'failed')
+})
+
+test('postgres: a table is found in its schema, however that is called, or where the search path leads', async () => {
+  await using db = await postgresEngine.empty()
+  await db.raw(/* sql */ `
+    CREATE SCHEMA "course-crawler";
+    CREATE TABLE "course-crawler"."Runs" ("ID" uuid PRIMARY KEY, "order" text);
+    INSERT INTO "course-crawler"."Runs" VALUES (gen_random_uuid(), 'running');
+    CREATE SCHEMA unstuck; CREATE TABLE unstuck.run (id uuid PRIMARY KEY, status text);
+  `)
+  const columns = { id: 'ID', status: 'order' }
+  await using opening = await opened(db.url, { ...JOBS, table: 'course-crawler.Runs', columns })
+  const [row] = await opening.table.rows({ words: ['RUNNING'], limit: 1 })
+  assert.equal((await opening.table.change(row!, { word: 'failed' }))?.word, 'failed')
+  assert.match(
+    await mistake(db.url, { ...JOBS, table: 'Runs' }),
+    /did you mean course-crawler\.Runs/,
+  )
+  assert.match(
+    await mistake(db.url, { ...JOBS, table: 'course_crawler.Runs' }),
+    /did you mean course-crawler\.Runs/,
+  )
+  assert.match(await mistake(db.url, { ...JOBS, table: 'pg_catalog.pg_class' }), /no table/)
+  assert.match(await mistake(db.url, { ...JOBS, table: 'unstuck.run' }), /no table/)
+})
+
+test('postgres: columns of types that cannot mean it are refused, and words that an enum does not have', async () => {
+  await using db = await postgresEngine.empty()
+  await makeUsersTable(db.url, qualificationRuns)
+  await db.raw(`CREATE TABLE jobs (id bytea PRIMARY KEY, status integer, at interval, n boolean)`)
+  const columns = { id: 'id', status: 'status', startedAt: 'at', done: 'n' }
+  const all = await mistake(db.url, { ...JOBS, columns })
+  assert.match(all, /columns\.id: id is of type bytea, and must be text, a uuid or a whole number/)
+  assert.match(all, /columns\.status: status is of type integer, and must be text or an enum/)
+  assert.match(all, /columns\.startedAt: at is of type interval/)
+  assert.match(all, /columns\.done: n is of type boolean, and must be a number/)
+
+  const options = qualificationRuns.options.postgres
+  const statuses = { ...options.statuses, active: ['Processing', 'RUNING'], failed: 'FAILD' }
+  const words = await mistake(db.url, { ...options, statuses })
+  assert.doesNotMatch(words, /Processing is/)
+  assert.match(words, /statuses\.active: RUNING is not one of the enum's words/)
+  assert.match(words, /statuses\.failed: FAILD is .* there is FAILED/)
+})
+
+test('postgres: a login with SELECT and UPDATE on the mapped columns alone is enough, and no less is', async () => {
+  await using db = await postgresEngine.empty()
+  await makeUsersTable(db.url, crawlRuns)
+  const id = '00000000-0000-4000-8000-000000000001'
+  await fill(db.url, crawlRuns, [{ id, course_id: 'algebra', started_at: new Date() }])
+  const { columns } = crawlRuns.options.postgres
+  const login = `crawler_${process.pid}`
+  const url = new URL(db.url)
+  url.username = login
+  url.password = 'crawler'
+  const options = crawlRuns.options.postgres
+  await db.raw(`CREATE ROLE ${login} LOGIN PASSWORD 'crawler'`)
+  try {
+    assert.match(
+      await mistake(url.href, options),
+      /GRANT USAGE ON SCHEMA course_crawler TO crawler_/,
+    )
+    await db.raw(`GRANT USAGE ON SCHEMA course_crawler TO ${login}`)
+    const rights = await mistake(url.href, options)
+    assert.match(rights, /GRANT SELECT \(id, .*\) ON course_crawler\.crawl_runs TO crawler_/)
+    assert.match(
+      rights,
+      /GRANT UPDATE \(status, finished_at, error\) ON course_crawler\.crawl_runs TO/,
+    )
+
+    const read = Object.values(columns).join(', ')
+    await db.raw(/* sql */ `
+      GRANT SELECT (${read}), UPDATE (status, finished_at, error) ON course_crawler.crawl_runs TO ${login}
+    `)
+    await using opening = await opened(url.href, { ...options, alive: () => undefined })
+    const { table } = opening
+    const row = (await table.row(id))!
+    assert.ok(!('triggered_by' in row.user))
+    const change = { word: 'failed', finishedAt: Date.now(), error: 'left behind' }
+    const after = (await table.change(row, change))!
+    assert.equal((await table.change(after, { restore: row.stamp }))?.word, 'running')
+    assert.deepEqual([await table.keys(null, 5), (await table.counts()).length], [[id], 1])
+    assert.equal((await usersRows(db.url, crawlRuns)).length, 1)
+  } finally {
+    await db.raw(`DROP OWNED BY ${login}; DROP ROLE ${login}`)
+  }
+})
+
+test('a server that is away is said to be, and so is an address that is none', async () => {
+  await assert.rejects(
+    openAdoptedTable(mappingOf(JOBS), 'postgres://nobody:secret@127.0.0.1:1/x'),
+    {
+      name: 'StoreUnavailable',
+      message: /^(?!.*secret)/,
+    },
+  )
+  await assert.rejects(openAdoptedTable(mappingOf(JOBS), 'mysql://nobody:secret@host/x'), {
+    name: 'UsageError',
+    message: /^(?!.*secret)/,
+  })
+})

@@ -1,0 +1,279 @@
+import { messageOf, Refused, UsageError } from '../../model/errors.ts'
+import { containing } from '../../store/like.ts'
+import { parseAddress } from '../../store/postgres/address.ts'
+import { Database, ms, sql } from '../../store/postgres/database.ts'
+import { codeOf } from '../../store/postgres/errors.ts'
+import { storable } from '../../store/postgres/storable.ts'
+import { assignments } from './assignments.ts'
+import { type Field, mappedFields, TIME_FIELDS, waysToWrite } from './columns.ts'
+import { formFor, type Storage } from './forms.ts'
+import { type Cell, makeRow } from './make-row.ts'
+import type { Mapping } from '../mapping.ts'
+import type { Form } from './moments.ts'
+import {
+  type PostgresCatalogue,
+  type PostgresColumn,
+  readPostgresCatalogue,
+} from './postgres-catalogue.ts'
+import { isKeyOf } from './postgres-keys.ts'
+import { PostgresSql, Values } from './postgres-sql.ts'
+import type { AdoptedRow, AdoptedTable, Change, RowFilter } from './table.ts'
+
+const CONNECTIONS = 2
+const CLOCK = /* sql */ `
+  SELECT ${ms('clock_timestamp()')} AS now, ${ms('pg_postmaster_start_time()')} AS "serverStartedAt"
+`
+
+type RawRow = Record<string, unknown>
+
+/** Opens a table of a PostgreSQL database. Nothing is set or prepared there, so a pooler in between is no matter. */
+export async function openPostgresTable(mapping: Mapping, address: string): Promise<AdoptedTable> {
+  const db = new Database(parseAddress(address), {
+    writer: '',
+    connections: CONNECTIONS,
+    pooled: true,
+  })
+  try {
+    return new PostgresTable(db, mapping, await readPostgresCatalogue(db, mapping))
+  } catch (error) {
+    await db.close()
+    throw error
+  }
+}
+
+class PostgresTable implements AdoptedTable {
+  readonly mapping: Mapping
+  readonly remarks: readonly string[]
+  readonly #db: Database
+  readonly #catalogue: PostgresCatalogue
+  readonly #sql: PostgresSql
+  /** Of each column that times are written to as text or numbers, a few that stood there. */
+  readonly #samples = new Map<Field, Cell[]>()
+
+  constructor(db: Database, mapping: Mapping, catalogue: PostgresCatalogue) {
+    this.#db = db
+    this.#catalogue = catalogue
+    this.#sql = new PostgresSql(mapping, catalogue)
+    this.mapping = mapping
+    this.remarks = catalogue.remarks
+  }
+
+  async clock(): Promise<{ now: number; serverStartedAt: number | null }> {
+    const [clock] = await this.#ask<{ now: number; serverStartedAt: number | null }>('clock', CLOCK)
+    return clock!
+  }
+
+  async row(key: string): Promise<AdoptedRow | null> {
+    if (!isKeyOf(this.#sql.id, key)) return null
+    const values = this.#values()
+    const text = /* sql */ `
+      SELECT ${this.#sql.columns(values)} FROM ${this.#sql.table} WHERE ${this.#sql.isId(key, values)} LIMIT 1
+    `
+    const [raw] = await this.#ask<RawRow>('row', text, values)
+    return raw ? this.#toRow(raw) : null
+  }
+
+  async rows(filter: RowFilter): Promise<AdoptedRow[]> {
+    const values = this.#values()
+    const text = /* sql */ `
+      SELECT ${this.#sql.columns(values)} FROM ${this.#sql.table} WHERE ${this.#filtered(filter, values)}
+       ORDER BY ${this.#startedFirst()}${this.#sql.id.quoted} DESC
+       LIMIT ${values.bind(filter.limit)}
+    `
+    const rows = await this.#ask<RawRow>('rows', text, values)
+    return rows.map((raw) => this.#toRow(raw))
+  }
+
+  counts(): Promise<{ word: string; group: string | null; count: number }[]> {
+    return this.#ask(
+      'counts',
+      /* sql */ `
+      SELECT coalesce(${this.#sql.text('status')}, '') AS word, ${this.#sql.text('group')} AS "group",
+             count(*)::float8 AS count
+        FROM ${this.#sql.table} WHERE ${this.#sql.id.quoted} IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2
+    `,
+    )
+  }
+
+  async keys(after: string | null, limit: number): Promise<string[]> {
+    const values = this.#values()
+    const { id, table } = this.#sql
+    const from =
+      after !== null && isKeyOf(id, after)
+        ? this.#sql.isId(after, values, '>')
+        : `${id.quoted} IS NOT NULL`
+    const text = /* sql */ `
+      SELECT ${id.quoted}::text AS key FROM ${table} WHERE ${from} ORDER BY ${id.quoted} LIMIT ${values.bind(limit)}
+    `
+    const rows = await this.#ask<{ key: string }>('keys', text, values)
+    return rows.map(({ key }) => key)
+  }
+
+  async change(row: AdoptedRow, change: Change): Promise<AdoptedRow | null> {
+    const values = this.#values()
+    const assigned = assignments(this.mapping, this.#catalogue.columns, change)
+    const sets: string[] = []
+    for (const [field, assignment] of assigned) {
+      sets.push(this.#sql.set(field, assignment, await this.#form(row, field), values))
+    }
+    const { table } = this.#sql
+    const stillIs = this.#sql.stillIs(row, values)
+    const columns = this.#sql.columns(values)
+    const text =
+      sets.length > 0
+        ? /* sql */ `UPDATE ${table} SET ${sets.join(', ')} WHERE ${stillIs} RETURNING ${columns}`
+        : /* sql */ `SELECT ${columns} FROM ${table} WHERE ${stillIs}`
+    const [raw] = await this.#ask<RawRow>('change', text, values)
+    return raw ? this.#toRow(raw) : null
+  }
+
+  close(): Promise<void> {
+    return this.#db.close()
+  }
+
+  #values(): Values {
+    return new Values(this.mapping.timeZone)
+  }
+
+  #filtered(filter: RowFilter, values: Values): string {
+    const { words, notWords, source, group, search, startedSince, after } = filter
+    const { id } = this.#sql
+    const conditions = [`${id.quoted} IS NOT NULL`]
+    const isText = (field: Field, text: string): string =>
+      // What PostgreSQL cannot store stands nowhere.
+      storable(text) === text ? `${this.#sql.text(field)} = ${values.bind(text)}` : 'false'
+    if (words) conditions.push(this.#sql.isOneOf(this.#ways(words), values))
+    if (notWords) {
+      conditions.push(`${this.#sql.isOneOf(this.#ways(notWords), values)} IS NOT TRUE`)
+    }
+    if (source !== undefined) conditions.push(isText('source', source))
+    if (group !== undefined) conditions.push(isText('group', group))
+    if (search !== undefined) conditions.push(this.#found(values.bind(containing(search))))
+    if (startedSince !== undefined) {
+      const started = this.#sql.moment('startedAt', values)
+      conditions.push(`${started} >= ${values.bind(startedSince)}::float8`)
+    }
+    if (after) conditions.push(this.#isAfter(after, values))
+    return conditions.join(' AND ')
+  }
+
+  /** By the name that it has among the columns, so that it is worked out once. */
+  #startedFirst(): string {
+    return this.mapping.columns.startedAt === undefined ? '' : '"m:startedAt" DESC NULLS LAST, '
+  }
+
+  #ways(words: readonly string[]): string[] {
+    const { labels } = this.#catalogue.columns.get('status')!
+    if (!labels) return waysToWrite(words)
+    const lower = new Set(words.map((word) => word.toLowerCase()))
+    return labels.filter((label) => lower.has(label.toLowerCase()))
+  }
+
+  #found(pattern: string): string {
+    const fields: Field[] =
+      this.mapping.kind === 'targets' ? ['key', 'id', 'error'] : ['source', 'id', 'error']
+    return `(${fields.map((field) => `${this.#sql.text(field)} ILIKE ${pattern}`).join(' OR ')})`
+  }
+
+  #isAfter({ startedAt, key }: NonNullable<RowFilter['after']>, values: Values): string {
+    const started = `coalesce(${this.#sql.moment('startedAt', values)}, '-infinity')`
+    const at = `${values.bind(startedAt ?? -Infinity)}::float8`
+    const { id } = this.#sql
+    // An id that cannot stand there is that of a row elsewhere: rows of the same moment come before it.
+    return isKeyOf(id, key)
+      ? `(${started}, ${id.quoted}) < (${at}, ${values.bind(key)}::${id.castTo})`
+      : `${started} < ${at}`
+  }
+
+  #toRow(raw: RawRow): AdoptedRow {
+    const cell = (field: Field): Cell => (raw[`c:${field}`] ?? null) as string | null
+    const names = mappedFields(this.mapping)
+    return makeRow({
+      cell: (field) =>
+        field === 'error' && this.#kindOf(field) === 'json' ? unquoted(cell(field)) : cell(field),
+      moment: (field) => (raw[`m:${field}`] ?? null) as number | null,
+      hasCheckpoint: raw['c:says'] === true,
+      user: Object.fromEntries(
+        this.#sql.userColumns().map(({ name }, at) => [name, raw[`u:${at}`]]),
+      ),
+      stamp: Object.fromEntries(names.map(([field, name]) => [name, cell(field)])),
+    })
+  }
+
+  #kindOf(field: Field): PostgresColumn['kind'] | undefined {
+    return this.#catalogue.columns.get(field)?.kind
+  }
+
+  /** For a column of a type for times it is of no matter. */
+  async #form(row: AdoptedRow, field: Field): Promise<Form> {
+    const column = this.#catalogue.columns.get(field)!
+    const storage = storageOf(column)
+    if (!storage) return formFor('either', [], [])
+    const near = TIME_FIELDS.filter((one) => storageOf(this.#catalogue.columns.get(one))).map(
+      (one) => asNumber(row.stamp[this.mapping.columns[one]!] ?? null, this.#kindOf(one)),
+    )
+    return formFor(storage, await this.#sampled(field, column), near)
+  }
+
+  async #sampled(field: Field, { quoted, kind }: PostgresColumn): Promise<Cell[]> {
+    const known = this.#samples.get(field)
+    if (known) return known
+    const text = /* sql */ `
+      SELECT ${quoted}::text AS value FROM ${this.#sql.table} WHERE ${quoted} IS NOT NULL LIMIT 20
+    `
+    const rows = await this.#ask<{ value: string }>('sample', text)
+    const found = rows.map(({ value }) => asNumber(value, kind))
+    if (found.length > 0) this.#samples.set(field, found)
+    return found
+  }
+
+  async #ask<Row>(name: string, text: string, values?: Values): Promise<Row[]> {
+    try {
+      return await this.#db.all<Row>(sql(`adopted:${name}`, text, 'anew'), values?.all)
+    } catch (error) {
+      throw explained(error)
+    }
+  }
+}
+
+/** What a time is written to it as; null: it has a type for times, or none. */
+function storageOf(column: PostgresColumn | undefined): Storage | null {
+  switch (column?.kind) {
+    case 'text':
+      return 'text'
+    case 'integer':
+      return column.base === 'int8' ? 'integer' : 'seconds'
+    case 'number':
+      return 'number'
+    default:
+      return null
+  }
+}
+
+/** Numbers come as text. */
+function asNumber(value: Cell, kind: PostgresColumn['kind'] | undefined): Cell {
+  return value === null || kind === 'text' ? value : Number(value)
+}
+
+/** The text in a JSON string; other JSON as it is. */
+function unquoted(json: Cell): Cell {
+  const value: unknown = typeof json === 'string' ? JSON.parse(json) : null
+  return typeof value === 'string' ? value : json
+}
+
+/** Rules of the user's own tables and triggers, and what has become of them since they were found. */
+function explained(error: unknown): unknown {
+  const code = codeOf(error)
+  if (/^(23...|22001|44000|P0001)$/.test(code)) {
+    return new Refused(
+      `The database refused the change: ${messageOf(error)}. Check the words and columns of the mapping.`,
+    )
+  }
+  if (/^(42703|42P01|42804|3F000)$/.test(code)) {
+    return new UsageError(
+      `The table is no longer as it was found: ${messageOf(error)}. Check the mapping.`,
+      { cause: error },
+    )
+  }
+  return error
+}

@@ -1,0 +1,15 @@
+/** What a person should know about their table. */
+
+/** From here on it matters whether the database finds the active rows by an index. */
+export const MANY_ROWS = 10_000
+
+export function noIndexRemark(table: string, status: string): string {
+  return (
+    `${table} has more than ${MANY_ROWS} rows and no index on ${status}: each look at it reads the whole table. ` +
+    'An index would help.'
+  )
+}
+
+export function notUniqueRemark(table: string, id: string): string {
+  return `${table} has no unique index on ${id}: rows that share one are shown, but left as they are.`
+}

@@ -1,0 +1,228 @@
+import { containing } from '../../store/like.ts'
+import { sql, type Connection, type Sql } from '../../store/sqlite/database.ts'
+import { type Assignment, assignments } from './assignments.ts'
+import { type Field, mappedFields, TIME_FIELDS, waysToWrite } from './columns.ts'
+import { formFor, type Storage } from './forms.ts'
+import { type Cell, makeRow, saysSomething } from './make-row.ts'
+import type { Mapping } from '../mapping.ts'
+import { readMoment, writeMoment } from './moments.ts'
+import { type Affinity, readSqliteCatalogue, type SqliteCatalogue } from './sqlite-catalogue.ts'
+import { UsersFile } from './sqlite-file.ts'
+import { addFunctions, bindable, digest, SqliteSql, type Values } from './sqlite-sql.ts'
+import type { AdoptedRow, AdoptedTable, Change, RowFilter } from './table.ts'
+
+type RawRow = Record<string, Cell | Uint8Array>
+
+/** Opens a table in a file that must be there. */
+export async function openSqliteTable(mapping: Mapping, file: string): Promise<AdoptedTable> {
+  const db = new UsersFile(file, (connection) => addFunctions(connection, mapping.timeZone))
+  try {
+    const catalogue = await db.read((connection) => readSqliteCatalogue(connection, mapping))
+    return new SqliteTable(db, mapping, catalogue)
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+class SqliteTable implements AdoptedTable {
+  readonly mapping: Mapping
+  readonly remarks: readonly string[]
+  readonly #db: UsersFile
+  readonly #catalogue: SqliteCatalogue
+  readonly #sql: SqliteSql
+  readonly #statements = new Map<string, Sql>()
+  /** Of each column that times are written to, a few that stood there. */
+  readonly #samples = new Map<Field, Cell[]>()
+
+  constructor(db: UsersFile, mapping: Mapping, catalogue: SqliteCatalogue) {
+    this.#db = db
+    this.#catalogue = catalogue
+    this.#sql = new SqliteSql(mapping, catalogue)
+    this.mapping = mapping
+    this.remarks = catalogue.remarks
+  }
+
+  async clock(): Promise<{ now: number; serverStartedAt: null }> {
+    return { now: Date.now(), serverStartedAt: null }
+  }
+
+  row(key: string): Promise<AdoptedRow | null> {
+    const { select, isRow, id } = this.#sql
+    const statement = this.#statement(
+      'adopted:row',
+      /* sql */ `${select} WHERE ${isRow} AND ${id} = :key`,
+    )
+    return this.#db.read((db) => this.#toRow(db.get<RawRow>(statement, { key })))
+  }
+
+  rows(filter: RowFilter): Promise<AdoptedRow[]> {
+    const { conditions, values } = this.#filtered(filter)
+    const statement = this.#statement(
+      'adopted:rows',
+      /* sql */ `
+      ${this.#sql.select} WHERE ${conditions.join(' AND ')}
+       ORDER BY ${this.#sql.moment('startedAt')} DESC NULLS LAST, ${this.#sql.id} DESC LIMIT :limit
+    `,
+    )
+    return this.#db.read((db) => db.many<RawRow>(statement, values).map((raw) => this.#toRow(raw)!))
+  }
+
+  counts(): Promise<{ word: string; group: string | null; count: number }[]> {
+    const statement = this.#statement(
+      'adopted:counts',
+      /* sql */ `
+      SELECT coalesce(${this.#sql.cell('status')}, '') AS word, ${this.#sql.cell('group')} AS grouped,
+             count(*) AS count
+        FROM ${this.#sql.table} WHERE ${this.#sql.isRow} GROUP BY 1, 2 ORDER BY 1, 2
+    `,
+    )
+    return this.#db.read((db) =>
+      db.all<{ word: Cell; grouped: Cell; count: bigint }>(statement).map((row) => ({
+        word: String(row.word),
+        group: row.grouped === null ? null : String(row.grouped),
+        count: Number(row.count),
+      })),
+    )
+  }
+
+  keys(after: string | null, limit: number): Promise<string[]> {
+    const { table, isRow, id } = this.#sql
+    const isAfter = after === null ? '' : `AND ${id} > :after`
+    const statement = this.#statement(
+      'adopted:keys',
+      /* sql */ `
+      SELECT ${this.#sql.column('id')} AS key FROM ${table} WHERE ${isRow} ${isAfter} ORDER BY ${id} LIMIT :limit
+    `,
+    )
+    const values: Values = after === null ? { limit } : { after, limit }
+    return this.#db.read((db) =>
+      db.all<{ key: Cell }>(statement, values).map(({ key }) => String(key)),
+    )
+  }
+
+  change(row: AdoptedRow, change: Change): Promise<AdoptedRow | null> {
+    const { select, table } = this.#sql
+    const { condition, values } = this.#sql.stillIs(row)
+    const assigned = assignments(this.mapping, this.#catalogue.columns, change)
+    const sets = [...assigned.keys()].map((field) => `${this.#sql.column(field)} = :to_${field}`)
+    const update = this.#statement(
+      'adopted:change',
+      /* sql */ `UPDATE ${table} SET ${sets.join(', ')} WHERE ${condition}`,
+    )
+    const still = this.#statement('adopted:still', /* sql */ `${select} WHERE ${condition}`)
+    const again = this.#statement(
+      'adopted:changed',
+      /* sql */ `${select} WHERE ${this.#sql.column('id')} = :id`,
+    )
+    return this.#db.write((db) => {
+      if (sets.length === 0) return this.#toRow(db.get<RawRow>(still, values))
+      const written = [...assigned].map(([field, assignment]) => [
+        `to_${field}`,
+        this.#written(db, row, field, assignment),
+      ])
+      if (db.run(update, { ...values, ...Object.fromEntries(written) }) === 0) return null
+      // Read again, because what the user's triggers did to it is not in the answer to the update.
+      return this.#toRow(db.get<RawRow>(again, { id: values['id']! }))
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#db.close()
+  }
+
+  /** Prepared once per text: there are as many as there are combinations of filters in use. */
+  #statement(name: string, text: string): Sql {
+    let statement = this.#statements.get(text)
+    if (!statement) this.#statements.set(text, (statement = sql(name, text)))
+    return statement
+  }
+
+  #filtered(filter: RowFilter): { conditions: string[]; values: Values } {
+    const { words, notWords, source, group, search, startedSince, after, limit } = filter
+    const { id, isRow, found } = this.#sql
+    const status = this.#sql.column('status')
+    const at = this.#sql.moment('startedAt')
+    const conditions = [isRow]
+    const values: Values = { limit }
+    const where = (condition: string, bound: Values): void => {
+      conditions.push(condition)
+      Object.assign(values, bound)
+    }
+    if (words) {
+      const ways = JSON.stringify(waysToWrite(words))
+      where(`${status} IN (SELECT value FROM json_each(:ways))`, { ways })
+    }
+    if (notWords) {
+      const notWays = JSON.stringify(waysToWrite(notWords))
+      where(`coalesce(${status}, '') NOT IN (SELECT value FROM json_each(:notWays))`, { notWays })
+    }
+    if (source !== undefined) where(`${this.#sql.column('source')} = :source`, { source })
+    if (group !== undefined) where(`${this.#sql.column('group')} = :group`, { group })
+    if (search !== undefined) where(found, { search: containing(search) })
+    if (startedSince !== undefined) where(`${at} >= :since`, { since: startedSince })
+    if (after) {
+      const bound = { at: after.startedAt ?? -Number.MAX_VALUE, key: after.key }
+      where(`(coalesce(${at}, ${-Number.MAX_VALUE}), ${id}) < (:at, :key)`, bound)
+    }
+    return { conditions, values }
+  }
+
+  #toRow(raw: RawRow | undefined): AdoptedRow | null {
+    if (!raw) return null
+    const cell = (field: Field): Cell => natural(raw[`c:${field}`] ?? null) as Cell
+    const stamp: Record<string, Cell> = {}
+    const user: Record<string, unknown> = {}
+    for (const [field, name] of mappedFields(this.mapping)) {
+      const isCheckpoint = field === 'checkpoint'
+      stamp[name] = isCheckpoint ? digest(cell(field)) : cell(field)
+      if (!isCheckpoint) user[name] = cell(field)
+    }
+    for (const [name, value] of Object.entries(raw)) {
+      if (name.startsWith('u:')) user[name.slice(2)] = natural(value)
+    }
+    return makeRow({
+      cell,
+      moment: (field) => readMoment(cell(field), this.mapping.timeZone),
+      hasCheckpoint: saysSomething(cell('checkpoint')),
+      user,
+      stamp,
+    })
+  }
+
+  #written(db: Connection, row: AdoptedRow, field: Field, assignment: Assignment): Cell {
+    if (assignment.kind !== 'moment') return bindable(assignment.value)
+    const { affinity } = this.#catalogue.columns.get(field)!
+    const near = TIME_FIELDS.map((one) => row.stamp[this.mapping.columns[one] ?? ''] ?? null)
+    const form = formFor(STORAGE[affinity], this.#sampled(db, field), near)
+    return writeMoment(assignment.at, form, this.mapping.timeZone)
+  }
+
+  #sampled(db: Connection, field: Field): Cell[] {
+    const known = this.#samples.get(field)
+    if (known) return known
+    const statement = this.#statement(
+      'adopted:sample',
+      /* sql */ `
+      SELECT ${this.#sql.cell(field)} AS value FROM ${this.#sql.table}
+       WHERE ${this.#sql.column(field)} IS NOT NULL LIMIT 20
+    `,
+    )
+    const found = db.all<{ value: Cell }>(statement).map(({ value }) => value)
+    if (found.length > 0) this.#samples.set(field, found)
+    return found
+  }
+}
+
+const STORAGE: Readonly<Record<Affinity, Storage>> = {
+  text: 'text',
+  numeric: 'either',
+  none: 'either',
+  integer: 'integer',
+  real: 'number',
+}
+
+/** As the user's own programs get it: a bigint only where a number would not be exact. */
+function natural(value: Cell | Uint8Array): unknown {
+  return typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value
+}

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import type { AdoptedOptions, Mapping } from '../adopted/mapping.ts'
+import { openAdoptedTable } from '../adopted/table/open-table.ts'
+import { readMapping } from '../adopted/read-mapping.ts'
+import type { AdoptedTable } from '../adopted/table/table.ts'
+import { DEFAULT_POLICY } from '../model/policy.ts'
+import { postgresEngine } from './postgres-engine.ts'
+import { sqliteEngine } from './sqlite-engine.ts'
+import { engineOf, makeUsersTable, type UsersTable } from './users-tables.ts'
+
+/** Both engines: what holds for a user's table holds in either. */
+export const ENGINES = [sqliteEngine, postgresEngine]
+
+/** What the config makes of a user's words. */
+export function mappingOf(options: AdoptedOptions, name = 'tested'): Mapping {
+  const mistakes: string[] = []
+  const mapping = readMapping(name, options, DEFAULT_POLICY, mistakes)
+  assert.deepEqual(mistakes, [])
+  return mapping!
+}
+
+export type OpenedTable = AsyncDisposable & { readonly table: AdoptedTable }
+
+/** A user's table that is there, opened as adopted; closed when the test is done with it. */
+export async function opened(url: string, options: AdoptedOptions): Promise<OpenedTable> {
+  const table = await openAdoptedTable(mappingOf(options), url)
+  return { table, [Symbol.asyncDispose]: () => table.close() }
+}
+
+/** The same for one of the four, which is made first. */
+export async function openedUsersTable(url: string, users: UsersTable): Promise<OpenedTable> {
+  await makeUsersTable(url, users)
+  return opened(url, users.options[engineOf(url)])
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { usersSql } from '../../src/testing/users-tables.ts'
+import { usersProject } from '../../src/testing/users-project.ts'
+import { unstuck } from '../../src/testing/unstuck-cli.ts'
+
+/** What `run` of a list has as its id, by the row that it is. */
+function idOf(items: readonly any[], key: string): string {
+  return items.find(({ adopted }) => adopted.key === key).id
+}
+
+test('every command that looks or steers works on the rows of tables of the user, and writes their words alone', async () => {
+  using project = await usersProject()
+  const { folder: cwd } = project
+  const json = async (args: string[], code = 0): Promise<any> => {
+    const said = await unstuck([...args, '--json'], { cwd })
+    assert.equal(said.code, code, `${args.join(' ')}: ${said.stdout}${said.stderr}`)
+    return JSON.parse(code === 1 ? said.stderr : said.stdout)
+  }
+  const [tenders, courses] = [await project.tenders(), await project.courses()]
+
+  // Unstuck's own database is made by the first look: there is something to look at.
+  const { items, next } = await json(['runs', '--limit', '3'])
+  assert.deepEqual(
+    items.map(({ source, status, adopted }: any) => [source, status, adopted.table, adopted.key]),
+    [
+      ['portal-b', 'running', 'tenders', '2'],
+      ['portal-a', 'running', 'tenders', '1'],
+      ['portal-a', 'succeeded', 'tenders', '3'],
+    ],
+  )
+  const [stale, young] = [idOf(items, '1'), idOf(items, '2')]
+  const looks = await Promise.all([
+    json(['runs', '--after', next]),
+    json(['status'], 3),
+    json(['summary'], 3),
+    json(['check', 'portal-b'], 5),
+    json(['show', stale.slice(-8)]),
+    json(['recover', '--dry-run'], 3),
+    unstuck(['explain', stale], { cwd }),
+  ])
+  const [rest, status, summary, check, shown, planned, explained] = looks
+  const dead = idOf(rest.items, 'c-1')
+  assert.deepEqual([rest.items.length, rest.next], [1, null])
+  assert.deepEqual(
+    status.runs.map(({ adopted: { key }, health }: any) => [key, health]),
+    [
+      ['2', 'healthy'],
+      ['1', 'dead'],
+      ['c-1', 'dead'],
+    ],
+  )
+  assert.deepEqual(
+    [summary.active.length, summary.resumable.length, summary.dead.map(({ id }: any) => id)],
+    [2, 0, [dead]],
+  )
+  assert.deepEqual([check.action, check.run.id], ['wait', young])
+  assert.deepEqual([shown.run.id, shown.run.adopted], [stale, { table: 'tenders', key: '1' }])
+  assert.deepEqual(
+    planned.verdicts.map(({ run, action, applied }: any) => [run, action, applied]),
+    [
+      [stale, 'fail', false],
+      [dead, 'abandon', false],
+    ],
+  )
+  assert.match(explained.stdout, /It is row 1 of tenders\.[^]*Nobody is known to work on it/)
+  assert.deepEqual(await project.tenders(), tenders, 'who looks changes nothing')
+
+  const recovered = await json(['recover', '--yes'], 3)
+  const cleaned = await json(['clean', '--auto'])
+  const [failed, ...others] = await project.tenders()
+  assert.deepEqual([recovered.applied, cleaned.cleaned.length], [1, 1])
+  assert.deepEqual({ ...failed, completed_at: null }, { ...tenders[0], status: 'failed' })
+  assert.ok(failed!['completed_at'] > failed!['started_at'])
+  assert.deepEqual(others, tenders.slice(1), 'the young one and the ended one are as they were')
+  const [course] = await project.courses()
+  assert.equal(course!['status'], 'Timeout - Auto-cleaned')
+  assert.match(course!['error'], /no progress and no checkpoint/)
+
+  const [retried, deleted] = await Promise.all([
+    json(['retry', stale], 1),
+    json(['clean', '--delete', dead, '--confirm', `delete ${dead.slice(-8)}`], 1),
+  ])
+  assert.match(retried.error.message, /row 1 of tenders.*no row is ever added/)
+  assert.match(deleted.error.message, /row c-1 of courses.*no row is ever taken/)
+
+  await json(['revert', stale])
+  await json(['revert', dead])
+  const history = await json(['history'])
+  assert.deepEqual(await project.tenders(), tenders, 'exactly what stood there')
+  assert.deepEqual(await project.courses(), courses)
+  assert.deepEqual(
+    history.items.map(({ action, run }: any) => [action, run]),
+    [
+      ['revert', dead],
+      ['revert', stale],
+      ['abandon', dead],
+      ['fail', stale],
+    ],
+  )
+  const again = await json(['recover', '--yes'])
+  assert.equal(again.applied, 0, 'nothing automatic ends what a person took back')
+})
+
+test('doctor names a table that is not there, and words that nobody mapped', async () => {
+  using project = await usersProject()
+  await usersSql(project.app, `UPDATE runs SET status = 'zombie' WHERE id = 3`)
+  await usersSql(project.app, 'DROP TABLE crawl_runs')
+
+  const { code, stdout } = await unstuck(['doctor', '--json'], { cwd: project.folder })
+  const found = JSON.parse(stdout).checks.filter(({ check }: any) => check === 'adopted')
+
+  assert.equal(code, 2)
+  assert.deepEqual(
+    found.map(({ result }: any) => result),
+    ['warning', 'problem'],
+  )
+  assert.equal(found[0].found, 'tenders: runs is there, with 3 rows, 2 active.')
+  assert.match(found[0].details.join('\n'), /"zombie"/)
+  assert.match(found[1].found, /crawl_runs/)
+})

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { STEADY } from '../../src/decide/sign.ts'
+import { sumUp } from '../../src/runtime/cleaning.ts'
+import { adviseStart } from '../../src/runtime/pre-start.ts'
+import { recover } from '../../src/runtime/recovery.ts'
+import { sqliteEngine, temporaryFolder } from '../../src/testing/sqlite-engine.ts'
+import { crawlRuns, tenderRuns } from '../../src/testing/users-tables.ts'
+import { ago, setStage } from './stage.ts'
+
+const HOUR = 60
+
+test('a checkpoint file with data in it, or a file in the output folder, keeps a run for ever; an empty one does not', async () => {
+  using folder = temporaryFolder()
+  const path = (name: unknown): string => join(folder.path, String(name))
+  writeFileSync(path('full.json'), '{"page":7}')
+  writeFileSync(path('empty.json'), '')
+  mkdirSync(path('folder.json'))
+  mkdirSync(path('out-full'))
+  writeFileSync(path('out-full/page-1.html'), '')
+  mkdirSync(path('out-empty'))
+  const portals = ['full', 'empty', 'none', 'folder', 'throws', 'out-full', 'out-empty']
+  await using stage = await setStage(sqliteEngine, {
+    tenders: {
+      table: tenderRuns,
+      rows: portals.map((portal_name) => ({
+        portal_name,
+        status: 'running',
+        started_at: ago(30 * HOUR),
+      })),
+      options: {
+        checkpoint: ({ portal_name: name }) => {
+          if (name === 'throws') throw new Error('who knows')
+          return path(`${String(name)}.json`)
+        },
+        outputDir: ({ portal_name: name }) => path(name),
+      },
+    },
+  })
+
+  const { dead, resumable } = await sumUp(stage.door)
+
+  const names = (runs: typeof dead) => runs.map(({ run }) => run.source).sort()
+  assert.deepEqual(names(resumable), ['full', 'out-full'])
+  assert.deepEqual(names(dead), ['empty', 'folder', 'none', 'out-empty', 'throws'])
+  assert.match(
+    stage.lines.join('\n'),
+    /checkpoint\(\) of row 4 of tenders: .*folder\.json is not a file/,
+  )
+  assert.match(stage.lines.join('\n'), /checkpoint\(\) of row 5 of tenders: who knows/)
+  assert.equal(
+    (await adviseStart(stage.door, 'full')).action,
+    'wait',
+    'its file was written just now',
+  )
+  utimesSync(path('full.json'), ago(26 * HOUR), ago(26 * HOUR))
+  const { action, run } = await adviseStart(stage.door, 'full')
+  assert.equal(action, 'resume')
+  assert.equal(Math.round((Date.now() - run!.lastActivityAt) / 3_600_000), 26)
+})
+
+test('alive() decides at once: who it says is gone is recovered, who it says lives is left, and what it does not know waits', async () => {
+  let asked = 0
+  let hangs = 1
+  let atOnce = 0
+  let most = 0
+  const answers: Record<string, unknown> = {
+    gone: false,
+    lives: true,
+    unknown: undefined,
+    odd: 'yes',
+  }
+  await using stage = await setStage(
+    sqliteEngine,
+    {
+      courses: {
+        table: crawlRuns,
+        rows: [...Object.keys(answers), 'throws', 'hangs'].map((id) => ({
+          id,
+          course_id: id,
+          started_at: ago(2),
+        })),
+        options: {
+          alive: async ({ id }) => {
+            most = Math.max(most, ++atOnce)
+            asked++
+            await new Promise((resolve) => setImmediate(resolve))
+            atOnce--
+            if (id === 'throws') throw new Error('no answer')
+            return id === 'hangs' && hangs-- > 0 ? new Promise(() => {}) : answers[String(id)]
+          },
+        },
+      },
+    },
+    { staleAfterMs: 5 * 60_000, onStale: 'fail' },
+  )
+
+  const { verdicts } = await recover(stage.door, { judge: STEADY })
+
+  assert.deepEqual(
+    verdicts.map(({ source, action, sign, applied }) => ({ source, action, sign, applied })),
+    [{ source: 'gone', action: 'fail', sign: 'gone', applied: true }],
+  )
+  assert.match(verdicts[0]!.because, /row gone of courses has ended: alive\(\) says so/)
+  assert.deepEqual(
+    (await stage.store.workers()).map(({ worker }) => worker.source),
+    ['lives'],
+  )
+  assert.ok(stage.lines.includes('alive() of row throws of courses: no answer'))
+  assert.ok(stage.lines.includes('alive() of row hangs of courses: no answer within 2 s'))
+  assert.ok(most <= 8 && asked >= 6)
+  assert.equal((await adviseStart(stage.door, 'lives')).action, 'wait')
+})
+
+test('an onResume that fails is logged, and a verdict that the user has no word for is told of once', async () => {
+  await using stage = await setStage(sqliteEngine, {
+    tenders: {
+      table: tenderRuns,
+      rows: [
+        { portal_name: 'a', status: 'running', started_at: ago(2), extracted_total_tenders: 1 },
+      ],
+      options: {
+        alive: () => false,
+        onResume: () => {
+          throw new Error('no hands')
+        },
+      },
+    },
+    courses: {
+      table: crawlRuns,
+      rows: [{ id: '1', course_id: 'x', started_at: ago(2) }],
+      options: { alive: () => false, statuses: { active: 'running' } },
+    },
+  })
+
+  const first = await recover(stage.door, { judge: STEADY })
+  const second = await recover(stage.door, { judge: STEADY })
+
+  const told = ({ verdicts }: typeof first) =>
+    verdicts.map(({ source, action, applied }) => `${source} ${action} ${applied}`)
+  assert.deepEqual(told(first).sort(), ['a resume true', 'x fail false'])
+  assert.deepEqual(told(second), ['x fail false'])
+  assert.deepEqual(stage.lines.sort(), [
+    'There is no word for what fail makes of a run of courses: map adopted.courses.statuses.failed in the config',
+    'onResume() of row 1 of tenders: no hands',
+  ])
+})

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newId, isId, shortId } from '../../src/model/id.ts'
+import { DEFAULT_POLICY } from '../../src/model/policy.ts'
+import type { RunFilter } from '../../src/store/store.ts'
+import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
+import { crawlRuns, tenderRuns, ypTargets } from '../../src/testing/users-tables.ts'
+import { ago, setStage } from './stage.ts'
+
+test('own runs and those of the tables are listed page by page, newest first, with no gap and no double', async () => {
+  await using stage = await setStage(sqliteEngine, {
+    courses: {
+      table: crawlRuns,
+      rows: Array.from({ length: 40 }, (_, n) => ({
+        id: `c-${n}`,
+        course_id: `course ${n % 4}`,
+        // In a second table's time, and many at the same moment.
+        started_at: ago(10 + Math.floor(n / 5)),
+        status: n % 3 === 0 ? 'failed' : n % 3 === 1 ? 'unheard of' : 'running',
+      })),
+    },
+    tenders: {
+      table: tenderRuns,
+      rows: Array.from({ length: 29 }, (_, n) => ({
+        portal_name: `portal ${n}`,
+        status: 'completed',
+        started_at: n % 7 === 0 ? null : ago(8 + n),
+      })),
+    },
+    yp: { table: ypTargets, rows: [{ id: 1, slug: 'x', claimed_at: ago(15) }] },
+  })
+  const { store } = stage
+  for (let n = 0; n < 30; n++) {
+    const run = { id: newId(), source: `own ${n}`, kind: 'crawl' as const, policy: DEFAULT_POLICY }
+    await store.enqueue(run)
+  }
+  const all = async (filter: Omit<RunFilter, 'limit'>, limit: number) => {
+    const found = []
+    for (let after: string | undefined; ;) {
+      const { items, next } = await store.runs({ ...filter, limit, after })
+      assert.ok(items.length === limit || next === null)
+      found.push(...items)
+      if (next === null) return found
+      after = next
+    }
+  }
+
+  const whole = await all({}, 200)
+  assert.equal(whole.length, 100)
+  assert.ok(whole.every(({ id }) => isId(id)))
+  for (const limit of [1, 7, 50, 100]) {
+    const ids = (await all({}, limit)).map(({ id }) => id)
+    assert.deepEqual([ids.length, new Set(ids).size], [100, 100])
+    if (limit < 50)
+      assert.deepEqual(
+        ids,
+        whole.map(({ id }) => id),
+      )
+  }
+  const times = whole
+    .filter(({ adopted }) => adopted?.table === 'courses')
+    .map((run) => run.createdAt)
+  assert.deepEqual(
+    times,
+    times.toSorted((a, b) => b - a),
+  )
+  const firstOfTheirs = whole.findIndex(({ adopted }) => adopted !== undefined)
+  assert.equal(firstOfTheirs, 30, 'those of today come before those of some minutes ago')
+
+  const count = async (filter: Omit<RunFilter, 'limit'>) => (await all(filter, 9)).length
+  assert.equal(await count({ statuses: ['failed'] }), 14)
+  assert.equal(await count({ statuses: ['cancelled'] }), 13, 'by a word that nobody mapped')
+  assert.equal(await count({ statuses: ['queued', 'running'] }), 30 + 13 + 1)
+  assert.equal(await count({ source: 'course 1' }), 10)
+  assert.equal(await count({ source: 'own 3' }), 1)
+  assert.equal(await count({ source: 'yp' }), 1)
+  assert.equal(await count({ search: 'OWN 2' }), 11)
+  assert.equal(await count({ search: 'portal' }), 29)
+  assert.equal(await count({ createdSince: ago(12).getTime() }), 30 + 10 + 3)
+  const totals = await store.runTotals()
+  assert.deepEqual(totals, {
+    ...totals,
+    queued: 31,
+    failed: 14,
+    succeeded: 29,
+    cancelled: 13,
+    running: 13,
+  })
+  await assert.rejects(store.runs({ limit: 1, after: 'adopted.nonsense' }), /not a place in a list/)
+
+  const failed = await store.lastFailed()
+  assert.deepEqual(
+    failed.map(({ source, status }) => [source, status]),
+    [['course 3', 'failed']],
+    'of the others the newest run did not',
+  )
+  assert.equal((await store.liveRun('course 1'))?.adopted?.table, 'courses')
+  assert.equal((await store.liveRun('own 1'))?.adopted, undefined)
+})
+
+test('a row has the same ids always, and is found by them, and by their last digits, in a process that never saw it', async () => {
+  await using stage = await setStage(sqliteEngine, {
+    courses: {
+      table: crawlRuns,
+      rows: [
+        { id: 'a', course_id: 'x', started_at: ago(1) },
+        { id: 'b', course_id: 'y\u202E\n', started_at: ago(2) },
+      ],
+    },
+    yp: { table: ypTargets, rows: [{ id: 7, slug: 'seven' }] },
+  })
+  const { items: seen } = await stage.store.runs({ limit: 9 })
+  const [target] = (
+    await stage.store.targets(seen.find(({ kind }) => kind === 'crawl')!.id, { limit: 9 })
+  ).items
+
+  const fresh = await stage.another()
+  assert.deepEqual(await fresh.runsEnding(shortId(seen[0]!.id)), [seen[0]!.id])
+  const searched = await fresh.runs({ search: shortId(seen[1]!.id).toUpperCase(), limit: 5 })
+  assert.deepEqual(
+    searched.items.map(({ id }) => id),
+    [seen[1]!.id],
+  )
+  assert.deepEqual(await fresh.targetsEnding(shortId(target!.id)), [target!.id])
+  assert.deepEqual(await fresh.runsEnding(shortId(target!.id)), [])
+  for (const { id, adopted } of seen) assert.deepEqual((await fresh.run(id))?.adopted, adopted)
+  assert.equal((await (await stage.another()).target(target!.id))?.key, 'seven')
+  assert.equal(await fresh.run('00000000-0000-8000-8000-000000000000'), null)
+  assert.equal(await fresh.run(newId()), null)
+  assert.equal(seen.find(({ adopted }) => adopted?.key === 'b')?.source, 'y', 'a source is a name')
+})

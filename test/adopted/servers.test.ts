@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { open, recoverOnStart } from '../../src/index.ts'
+import { openStore } from '../../src/store/open.ts'
+import { cliCall } from '../../src/testing/unstuck-cli.ts'
+import { usersProject, type UsersProject } from '../../src/testing/users-project.ts'
+import { tenderRuns } from '../../src/testing/users-tables.ts'
+import { until } from '../processes/harness.ts'
+
+const statusesIn = async (project: UsersProject): Promise<string[]> =>
+  (await project.tenders()).map(({ status }) => status)
+
+test('serve looks after tables of the user by itself, and says what it did', async () => {
+  using project = await usersProject()
+  const { command, env } = cliCall(['serve', '--port', '0'])
+  const child = spawn(command[0]!, command.slice(1), { cwd: project.folder, env })
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
+  const ended = once(child, 'close')
+  try {
+    await until('a failed row', async () => (await project.tenders())[0]!['status'] === 'failed')
+    await until('its word', () => /recovery: run \w{8} of portal-a: fail/.test(said))
+    assert.match(said, /ALERT: run \w{8} of maths: .*See: unstuck clean/)
+    assert.deepEqual(await statusesIn(project), ['failed', 'running', 'completed'])
+    assert.equal((await project.courses())[0]!['status'], 'running', 'that is for a person to say')
+  } finally {
+    child.kill('SIGTERM')
+  }
+  assert.deepEqual(await ended, [0, null], said)
+  await using store = disposable(await openStore(project.own))
+  const [entry, ...more] = await store.audit({ limit: 10 })
+  assert.match(entry!.actor, /^monitor of process \d+ on /)
+  assert.deepEqual(more, [])
+})
+
+test('recoverOnStart goes by the config of its folder, and does not wait for what has stood still long enough', async () => {
+  using project = await usersProject()
+  const text = `
+    import { recoverOnStart } from '${new URL('../../src/index.ts', import.meta.url).href}'
+    const { active, verdicts, error } = await recoverOnStart({ timeout: '3s' })
+    console.log(JSON.stringify({ active: active.length, verdicts: verdicts.map((one) => [one.source, one.action, one.applied]), error }))
+  `
+  const { env } = cliCall([])
+  const child = spawn(process.execPath, ['--input-type=module', '-e', text], {
+    cwd: project.folder,
+    env,
+  })
+  let said = ''
+  child.stdout.setEncoding('utf8').on('data', (part: string) => (said += part))
+  await once(child, 'close')
+
+  // The young one is given its grace, which is longer than the time that there was.
+  const report = JSON.parse(said.trim().split('\n').at(-1)!)
+  assert.equal(report.active, 3)
+  assert.deepEqual(report.verdicts, [
+    ['portal-a', 'fail', true],
+    ['maths', 'abandon', false],
+  ])
+  assert.match(report.error, /longer than 3 s/)
+  assert.match(said, /\[unstuck\] run \w{8} of portal-a is running: 0\/1 done, 10 min old/)
+  assert.deepEqual(await statusesIn(project), ['failed', 'running', 'completed'])
+})
+
+test('recoverOnStart takes tables and a preset from code, and never throws for a mistake in them', async () => {
+  using project = await usersProject()
+  const lines: string[] = []
+  const options = { db: project.own, log: (line: string) => lines.push(line) }
+  const tenders = { ...tenderRuns.options.sqlite, db: project.app, policy: { grace: '0s' } }
+
+  const wrong = await recoverOnStart({
+    ...options,
+    adopted: { tenders: { ...tenders, table: 'runs; DROP', columns: { id: 'id', status: '' } } },
+  })
+  assert.match(wrong.error!, /adopted\.tenders\.table[^]*adopted\.tenders\.columns\.status/)
+  assert.match(lines.join('\n'), /did not come to its end/)
+  const looked = await recoverOnStart({ ...options, adopted: { tenders }, dryRun: true })
+  assert.deepEqual(await statusesIn(project), ['running', 'running', 'completed'])
+  const done = await recoverOnStart({ ...options, adopted: { tenders }, preset: 'development' })
+
+  assert.deepEqual([looked.error, looked.active.length, looked.verdicts], [null, 2, []])
+  assert.deepEqual(
+    done.verdicts.map(({ source, action, applied }) => [source, action, applied]),
+    [['portal-a', 'fail', true]],
+  )
+  assert.deepEqual(await statusesIn(project), ['failed', 'running', 'completed'])
+})
+
+test('open takes tables: their rows are summed up and recovered, all mistakes are told at once, and runs of its own go their way', async () => {
+  using project = await usersProject()
+  const tenders = {
+    ...tenderRuns.options.sqlite,
+    db: project.app,
+    policy: { staleAfter: '5m', onStale: 'fail' } as const,
+  }
+  const wrong = { ...tenders, kind: 'rums' as 'runs', table: '' }
+  await assert.rejects(open({ db: project.own, adopted: { wrong } }), {
+    code: 'E_USAGE',
+    message: /adopted\.wrong\.table[^]*adopted\.wrong\.kind/,
+  })
+  await using unstuck = await open({ db: project.own, adopted: { tenders } })
+
+  const run = await unstuck.begin('portal-a')
+  await run.succeed()
+  const verdicts = await unstuck.recover()
+  const { active } = await unstuck.summary()
+
+  assert.deepEqual(
+    verdicts.map(({ action, applied }) => [action, applied]),
+    [['fail', true]],
+  )
+  assert.deepEqual(
+    active.map(({ adopted }) => adopted?.key),
+    ['2'],
+  )
+  assert.equal((await unstuck.revert(verdicts[0]!.run)).status, 'running')
+})
+
+function disposable<T extends { close(): Promise<void> }>(one: T): T & AsyncDisposable {
+  return Object.assign(one, { [Symbol.asyncDispose]: () => one.close() })
+}

@@ -1,0 +1,99 @@
+import { adopt } from '../../src/adopted/adopt.ts'
+import type { AdoptedOptions, Mapping } from '../../src/adopted/mapping.ts'
+import { readMapping } from '../../src/adopted/read-mapping.ts'
+import { DEFAULT_POLICY, type Policy } from '../../src/model/policy.ts'
+import type { Run } from '../../src/model/run.ts'
+import type { Door } from '../../src/runtime/recovery.ts'
+import { openStore } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/store.ts'
+import type { Engine } from '../../src/testing/test-database.ts'
+import {
+  engineOf,
+  fill,
+  makeUsersTable,
+  usersRows,
+  usersSql,
+  type NewRow,
+  type UsersTable,
+} from '../../src/testing/users-tables.ts'
+
+/** A table as its owner has it, and what is said of it beyond what every owner would say. */
+export type Scene = {
+  readonly table: UsersTable
+  readonly rows?: readonly NewRow[]
+  readonly options?: Partial<AdoptedOptions>
+}
+
+/** A user's database with tables of their own, and Unstuck beside it. */
+export type Stage = AsyncDisposable & {
+  /** In which the rows are runs. */
+  readonly store: Store
+  readonly door: Door
+  /** Where the tables are. */
+  readonly url: string
+  /** What was logged. */
+  readonly lines: string[]
+  readonly mappings: readonly Mapping[]
+  /** Another process's way to the same. `inFront`: something between it and Unstuck's own database. */
+  another(inFront?: (own: Store) => Store): Promise<Store>
+  /** The run that a row is. */
+  run(name: string, key: string | number): Promise<Run>
+  /** Whole rows, as their owner sees them. */
+  rows(name: string): Promise<Record<string, unknown>[]>
+  /** A statement of the user's own program. */
+  sql(text: string): Promise<Record<string, unknown>[]>
+}
+
+export function ago(minutes: number): Date {
+  return new Date(Date.now() - minutes * 60_000)
+}
+
+export async function setStage(
+  engine: Engine,
+  scenes: Readonly<Record<string, Scene>>,
+  base: Partial<Policy> = {},
+): Promise<Stage> {
+  const database = await engine.fresh()
+  const { url } = database
+  const mistakes: string[] = []
+  const mappings: Mapping[] = []
+  for (const [name, { table, rows = [], options = {} }] of Object.entries(scenes)) {
+    await makeUsersTable(url, table)
+    await fill(url, table, rows)
+    const said = { ...table.options[engineOf(url)], ...options }
+    const mapping = readMapping(name, said, { ...DEFAULT_POLICY, ...base }, mistakes)
+    if (mapping) mappings.push(mapping)
+  }
+  if (mistakes.length > 0) throw new Error(mistakes.join('\n'))
+  const lines: string[] = []
+  const stores: Store[] = []
+  const another: Stage['another'] = async (inFront = (own) => own) => {
+    const own = inFront(await openStore(url, { connections: 2 }))
+    const store = adopt(own, mappings, { address: url, log: (line) => lines.push(line) })
+    stores.push(store)
+    return store
+  }
+  const store = await another()
+  return {
+    store,
+    door: { store, actor: 'a test' },
+    url,
+    lines,
+    mappings,
+    another,
+    rows: (name) => usersRows(url, scenes[name]!.table),
+    sql: (text) => usersSql(url, text),
+    async run(name, key) {
+      const { items } = await store.runs({ limit: 200 })
+      const found = items.find(
+        ({ adopted }) => adopted?.table === name && adopted.key === String(key),
+      )
+      if (!found) throw new Error(`there is no run of row ${key} of ${name}`)
+      return found
+    },
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(stores.map((one) => one.close()))
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
