@@ -1,26 +1,31 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { UsageError } from './model/errors.ts'
+import { adopt } from './adopted/adopt.ts'
 import { dataFolder } from './runtime/command/folder.ts'
 import { databaseAddress } from './runtime/config-file.ts'
 import type { Unstuck } from './runtime/open.ts'
 import { openStore } from './store/open.ts'
 import type { Store } from './store/store.ts'
-import { loadSettings } from './surfaces/config.ts'
+import { loadSettings, type Config, type Settings } from './surfaces/config.ts'
 import { createApp } from './surfaces/http/app.ts'
 import { checkBasePath } from './surfaces/http/base-path.ts'
 import { Gate, type Access, type Peer } from './surfaces/http/gate.ts'
 import { answerNode } from './surfaces/http/node-adapter.ts'
 import { TokenBook } from './surfaces/http/token-book.ts'
+import { checkWhoMayCall } from './surfaces/http/who-may-call.ts'
 
 export type { Access, Visitor } from './surfaces/http/gate.ts'
 export { registerMetrics } from './surfaces/http/live/metrics.ts'
 export type { Role } from './surfaces/http/route.ts'
 
 export type HandlerOptions = {
-  /** `sqlite:PATH` or `postgres://…`; else UNSTUCK_DB, else the default. */
+  /** `sqlite:PATH` or `postgres://…`; else UNSTUCK_DB, else that of `unstuck.config.ts`, else the default. */
   db?: string
-  /** One that is open already, instead of `db`. It stays open. */
+  /** One that is open already, instead of `db`, with the tables that it was opened with. It stays open. */
   unstuck?: Unstuck
+  /** Instead of the config's. */
+  preset?: Config['preset']
+  /** Tables of your own, beside those of the config. */
+  adopted?: Config['adopted']
   /** Where it is mounted, as in `/unstuck`. */
   basePath?: string
   /** Who is calling, by the sessions of the server around it; null for nobody. */
@@ -52,14 +57,11 @@ export type Handler = {
  */
 export function createHandler(options: HandlerOptions): Handler {
   const { access, tokens, readOnly = false, trustProxy = false, log = toStderr } = options
-  if (!access && tokens === undefined) {
-    throw new UsageError(
-      'createHandler() needs to know who may call: give `access`, a function from the request to { name, role } or null, or `tokens`, the file that `unstuck tokens add` writes.',
-    )
-  }
+  checkWhoMayCall('createHandler', options)
   const say = (line: string): void => void log(line)
   const basePath = checkBasePath(options.basePath ?? '')
-  const memory = memoryOf(options)
+  const settings = settingsOf(options)
+  const memory = memoryOf(options, settings, say)
   const app = createApp({
     gate: new Gate({
       tokens: tokens === undefined ? null : new TokenBook(tokens, undefined, say),
@@ -71,7 +73,7 @@ export function createHandler(options: HandlerOptions): Handler {
       path: basePath || '/',
     }),
     open: memory.open,
-    settings: () => loadSettings(process.cwd()),
+    settings,
     dataFolder: memory.folder,
     basePath,
     log: say,
@@ -93,10 +95,10 @@ export function createHandler(options: HandlerOptions): Handler {
 type NodeRequest = IncomingMessage | { readonly raw: IncomingMessage; readonly body?: unknown }
 type NodeResponse = ServerResponse | { readonly raw: ServerResponse; hijack(): unknown }
 
-/** The handler for Express (`app.use('/unstuck', …)`), Fastify (`app.all('/unstuck/*', …)`) and `node:http`. */
-export function toNodeHandler(
-  handler: Pick<Handler, 'fetch'>,
-): (request: NodeRequest, response: NodeResponse) => Promise<void> {
+type NodeHandler = (request: NodeRequest, response: NodeResponse) => Promise<void>
+
+/** The handler for Express (`app.use('/unstuck', toNodeHandler(handler))`) and `node:http`. */
+export function toNodeHandler(handler: Pick<Handler, 'fetch'>): NodeHandler {
   return async (request, response) => {
     if ('hijack' in response) response.hijack()
     const incoming = 'raw' in request ? request.raw : request
@@ -112,24 +114,62 @@ export function toNodeHandler(
   }
 }
 
+/** What a plugin needs of Fastify, whatever its version. */
+type FastifyLike = {
+  all(path: string, handler: NodeHandler): unknown
+  addHook(name: 'onClose', hook: () => Promise<void>): unknown
+}
+
+/** The handler for Fastify: `app.register(toFastifyPlugin(handler), { prefix: '/unstuck' })`. It closes with the app. */
+export function toFastifyPlugin(
+  handler: Pick<Handler, 'fetch' | 'close'>,
+): (app: FastifyLike) => Promise<void> {
+  const answer = toNodeHandler(handler)
+  return async (app) => {
+    for (const path of ['', '/*']) app.all(path, answer)
+    app.addHook('onClose', () => handler.close())
+  }
+}
+
+/** `unstuck.config.ts` of the folder that the server was started in; read again only after a mistake in it. */
+function settingsOf({ preset, adopted }: HandlerOptions): () => Promise<Settings> {
+  let loaded: Promise<Settings> | undefined
+  return () => {
+    loaded ??= loadSettings(process.cwd(), { preset, adopted }).catch((error: unknown) => {
+      loaded = undefined
+      throw error
+    })
+    return loaded
+  }
+}
+
 type Memory = {
   readonly open: () => Promise<Store>
   readonly close: () => Promise<void>
-  readonly folder: string
+  readonly folder: () => Promise<string>
 }
 
-function memoryOf({ db, unstuck, readOnly = false }: HandlerOptions): Memory {
+function memoryOf(
+  { db, unstuck, readOnly = false }: HandlerOptions,
+  settings: () => Promise<Settings>,
+  log: (line: string) => void,
+): Memory {
   if (unstuck) {
     const { store } = unstuck
     const address = store.engine === 'sqlite' ? `sqlite:${store.where}` : store.where
     const folder = dataFolder(address, process.cwd())
-    return { open: async () => store, close: async () => {}, folder }
+    return { open: async () => store, close: async () => {}, folder: async () => folder }
   }
-  const address = databaseAddress(db)
+  const locate = async (): Promise<string> => databaseAddress(db, (await settings()).db)
+  const open = async (): Promise<Store> => {
+    const address = await locate()
+    const { adopted } = await settings()
+    return adopt(await openStore(address, { readOnly }), adopted, { address, log })
+  }
   let store: Promise<Store> | undefined
   return {
-    folder: dataFolder(address, process.cwd()),
-    open: () => (store = openStore(address, { readOnly })),
+    folder: async () => dataFolder(await locate(), process.cwd()),
+    open: () => (store = open()),
     close: async () => (await store?.catch(() => null))?.close(),
   }
 }

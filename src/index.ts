@@ -3,13 +3,15 @@ export type { Crawl, CrawlOptions, PageContext, PageResult } from './runtime/cra
 export { open } from './runtime/open.ts'
 export type { OpenOptions, Unstuck } from './runtime/open.ts'
 export type { Check, SummedRun, Summary } from './runtime/answers.ts'
-export { recoverOnStart } from './runtime/on-start.ts'
-export type { RecoverOnStartOptions, StartReport } from './runtime/on-start.ts'
 export type { Explanation } from './runtime/explain.ts'
 export type { RunCheckpoint, RunHandle } from './runtime/run-handle.ts'
+export type { AdoptedOptions } from './adopted/mapping.ts'
 export { defineConfig } from './surfaces/config.ts'
 export type { Config } from './surfaces/config.ts'
+export { recoverOnStart } from './surfaces/on-start.ts'
+export type { RecoverOnStartOptions, StartReport } from './surfaces/on-start.ts'
 export {
+  AlreadyDone,
   AlreadyRunning,
   LeaseLost,
   PageBehind,

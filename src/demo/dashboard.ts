@@ -26,7 +26,7 @@ export async function openDashboard(
     gate,
     open: async () => store,
     settings: async () => settings,
-    dataFolder,
+    dataFolder: async () => dataFolder,
   })
   const server = new HttpServer(app, { host: HOST, port: 0 })
   return { url: await server.start(), close: () => server.stop() }

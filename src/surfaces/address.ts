@@ -1,7 +1,8 @@
+import { addressMistake } from '../model/address.ts'
 import { UsageError } from '../model/errors.ts'
 import { absoluteAddress } from '../runtime/config-file.ts'
 
-const DEFAULT_ADDRESS = 'sqlite:.unstuck/unstuck.db'
+export const DEFAULT_ADDRESS = 'sqlite:.unstuck/unstuck.db'
 
 type Question = {
   /** `--db` */
@@ -31,15 +32,6 @@ export async function findAddress({ flag, env, configured, folder }: Question): 
   if (env) return located(checked('UNSTUCK_DB', env), 'UNSTUCK_DB')
   const address = await configured()
   return address === undefined ? located(DEFAULT_ADDRESS, 'default') : located(address, 'config')
-}
-
-/** What is wrong with an address, or null. Never repeats it: it may hold a password. */
-export function addressMistake(address: string): string | null {
-  if (/^sqlite:\/\/[^/]/.test(address)) return 'has two slashes after sqlite:; write sqlite:PATH'
-  if (/^(postgres(ql)?:\/\/|sqlite:)./.test(address)) return null
-  const isFile = /^[^:@]+\.(db|sqlite3?)$/.test(address)
-  const hint = isFile ? `; did you mean sqlite:${address}?` : ', as in sqlite:.unstuck/unstuck.db'
-  return `must be sqlite:PATH or postgres://HOST/NAME${hint}`
 }
 
 function checked(from: string, address: string): string {

@@ -7,7 +7,7 @@ import {
   type AlertRule,
   type ChannelName,
 } from '../model/alert-rule.ts'
-import { closest } from '../model/closest.ts'
+import { fields, isObject, meant } from '../model/fields.ts'
 import { sourceMistake } from '../model/source.ts'
 import { parseDuration, type Duration } from '../model/time.ts'
 import type { Mailbox } from '../observe/alerts/email.ts'
@@ -202,34 +202,6 @@ function isThere(path: string, value: unknown, warnings: string[]): boolean {
   if (isFilled(value)) return true
   warnings.push(`${path} is not set: nothing is sent there.`)
   return false
-}
-
-/** The fields of an object, of which only these may be there. */
-function fields(
-  path: string,
-  given: unknown,
-  names: readonly string[],
-  mistakes: string[],
-): Readonly<Record<string, unknown>> {
-  if (!isObject(given)) {
-    mistakes.push(`${path} must be an object`)
-    return {}
-  }
-  for (const name of Object.keys(given).filter((name) => !names.includes(name))) {
-    mistakes.push(
-      `${path} has no ${name}${meant(name, names) || `; there are ${names.join(', ')}`}`,
-    )
-  }
-  return given
-}
-
-function meant(name: unknown, names: readonly string[]): string {
-  const hint = isText(name) ? closest(name, names) : null
-  return hint ? `; did you mean ${hint}?` : ''
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isText(value: unknown): value is string {

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { Mapping, UserRow } from '../adopted/mapping.ts'
+import { addressMistake } from '../model/address.ts'
 import { DEFAULT_POLICY, makePolicy, type Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
 import { temporaryFolder } from '../testing/sqlite-engine.ts'
-import { addressMistake, findAddress } from './address.ts'
+import { findAddress } from './address.ts'
 import { configFolder } from '../runtime/config-file.ts'
-import { defineConfig, loadSettings, makeSettings } from './config.ts'
+import { defineConfig, loadSettings, makeSettings, type Settings } from './config.ts'
 
 const nothing = async (): Promise<undefined> => undefined
 
@@ -116,7 +118,7 @@ test('a run is judged by the preset of now, but what its crawl asked for stays',
   assert.deepEqual(stale({ staleAfterMs: hours, onStale: 'fail' }), [hours, 'fail'])
   assert.deepEqual(stale({ staleAfterMs: half, onStale: 'keep' }), [half, 'keep'])
   const origins = production
-    .settingsOf('shop', { ...DEFAULT_POLICY, staleAfterMs: hours, onStale: 'fail' })
+    .settingsOf('shop', { policy: { ...DEFAULT_POLICY, staleAfterMs: hours, onStale: 'fail' } })
     .filter(({ name }) => name === 'staleAfter' || name === 'onStale')
   assert.deepEqual(
     origins.map(({ value, origin }) => [value, origin]),
@@ -159,4 +161,98 @@ test('a run that was begun with settings which the config does not fit is judged
     15_000,
     "else the config's word counts",
   )
+})
+
+const COURSES = {
+  table: 'course_crawler.crawl_runs',
+  columns: { id: 'id', status: 'status' },
+  statuses: { active: 'running', failed: 'failed' },
+} as const
+
+/** A run that is a row of the adopted table `courses`. */
+function rowOf(settings: Settings, source = 'courses'): Run {
+  const [{ policy, name }] = settings.adopted as [Mapping]
+  return { source, policy, adopted: { table: name, key: '7' } } as Run
+}
+
+test('the mistakes in adopted tables are told together with all others', () => {
+  const adopted = {
+    courses: { ...COURSES, columns: { id: 'id"', status: 'status' } },
+    same: COURSES,
+    again: COURSES,
+  }
+  assert.throws(
+    () => makeSettings({ preset: 'prod', adopted }, 'unstuck.config.ts'),
+    ({ message }: Error) => {
+      assert.match(message, /preset must be one of/)
+      assert.match(message, /adopted\.courses\.columns\.id must be a name of letters/)
+      assert.match(message, /adopted\.again is the same table as adopted\.same/)
+      return true
+    },
+  )
+  assert.throws(() => makeSettings({ adopted: [COURSES] }, null), /adopted must be an object/)
+  assert.deepEqual(makeSettings({}, null).adopted, [])
+})
+
+test("a row is judged by the preset, its table's own policy, and the config's word on its source, in this order", () => {
+  const minutes = (n: number): number => n * 60_000
+  const staleAfter = (settings: Settings, source?: string): unknown[] => {
+    const { staleAfterMs, onStale } = settings.policyOf(rowOf(settings, source))
+    return [staleAfterMs, onStale]
+  }
+  const config = { preset: 'production', adopted: { courses: COURSES } } as const
+  assert.deepEqual(staleAfter(makeSettings(config, null)), [minutes(30), 'fail'])
+  // As long as another preset would have it, and yet the user's own word.
+  const own = { courses: { ...COURSES, policy: { staleAfter: '5m', heartbeat: '30s' } } } as const
+  assert.deepEqual(staleAfter(makeSettings({ ...config, adopted: own }, null)), [
+    minutes(5),
+    'fail',
+  ])
+  const policies = { maths: { staleAfter: '2h', maxRetries: 3 }, arts: { lease: '15s' } } as const
+  const all = makeSettings({ ...config, adopted: own, policies }, null)
+  assert.deepEqual(staleAfter(all, 'maths'), [minutes(120), 'fail'])
+  assert.equal(all.policyOf(rowOf(all, 'maths')).maxRetries, 0, 'nothing is added to a table')
+  assert.equal(all.policyOf(rowOf(all, 'arts')).leaseMs, minutes(5), 'what does not fit is left')
+})
+
+test('what counts for the rows of a table is shown with where it comes from', () => {
+  const adopted = { courses: { ...COURSES, policy: { maxSilence: '1h' } } } as const
+  const policies = { courses: { grace: '1m' } } as const
+  const settings = makeSettings({ preset: 'staging', adopted, policies }, null)
+  assert.deepEqual(settings.sources, ['courses'])
+  for (const run of [rowOf(settings), undefined]) {
+    const shown = settings.settingsOf('courses', run).filter(({ origin }) => origin !== 'default')
+    assert.deepEqual(
+      shown.map(({ name, value, origin }) => `${name} ${value} ${origin}`),
+      [
+        'lease 5m adopted',
+        'maxSilence 1h adopted',
+        'staleAfter 15m preset',
+        'onStale fail preset',
+        'onCrash fail adopted',
+        'maxRetries 0 adopted',
+        'grace 1m config',
+      ],
+    )
+  }
+})
+
+test('the files and the database of a table are where the config is', () => {
+  const elsewhere = {
+    ...COURSES,
+    db: 'sqlite:data/app.db',
+    checkpoint: (row: UserRow) => (row['id'] === 7 ? 'checkpoints/7.json' : null),
+    outputDir: () => '/out',
+  }
+  const [table] = makeSettings({ adopted: { elsewhere } }, '/app/unstuck.config.ts').adopted
+  assert.equal(table!.db, 'sqlite:/app/data/app.db')
+  assert.equal(table!.checkpoint!({ id: 7 }), '/app/checkpoints/7.json')
+  assert.equal(table!.checkpoint!({ id: 8 }), null)
+  assert.equal(table!.outputDir!({}), '/out')
+})
+
+test('cleaning the rows of a table after less than twelve hours gets a warning', () => {
+  const policy = { abandonAfter: '1h' } as const
+  const { warnings } = makeSettings({ adopted: { 'my runs': { ...COURSES, policy } } }, null)
+  assert.match(warnings.join(), /^adopted\["my runs"\]\.policy\.abandonAfter is below 12 h/)
 })

@@ -1,10 +1,15 @@
+import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { AdoptedOptions, Mapping } from '../adopted/mapping.ts'
+import { placeOf } from '../adopted/read-mapping.ts'
+import { addressMistake } from '../model/address.ts'
 import { closest } from '../model/closest.ts'
 import { messageOf, UsageError } from '../model/errors.ts'
+import { isObject } from '../model/fields.ts'
 import { DEFAULT_POLICY, makePolicy, type Policy, type PolicyOptions } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
 import { findConfig } from '../runtime/config-file.ts'
-import { addressMistake } from './address.ts'
+import { readAdopted } from './adopted-config.ts'
 import {
   readAlerts,
   type AlertOptions,
@@ -27,6 +32,8 @@ export type Config = {
   alerts?: readonly AlertOptions[] | undefined
   /** How people are told. */
   channels?: ChannelOptions | undefined
+  /** Tables of the user's own, by a name for each. */
+  adopted?: Readonly<Record<string, AdoptedOptions>> | undefined
 }
 
 type Preset = keyof typeof PRESETS
@@ -44,6 +51,7 @@ const KEYS = [
   'url',
   'alerts',
   'channels',
+  'adopted',
 ] as const satisfies (keyof Config)[]
 /** Slow honest runs are older than people think. */
 export const RISKY_CLEANING_MS = 12 * 3_600_000
@@ -64,18 +72,39 @@ export type Settings = {
   policyFor(source: string, own?: PolicyOptions): Policy
   /** What counts for a run now: what was kept with it, and the config's word on top, which may be newer. */
   readonly policyOf: (run: Run) => Policy
-  /** The same setting by setting, each with where it comes from. Without `kept`: for a run that starts now. */
-  settingsOf(source: string, kept?: Policy): PolicySetting[]
+  /** The same setting by setting, each with where it comes from. Without a run: for one that starts now. */
+  settingsOf(source: string, run?: Judged): PolicySetting[]
   /** Sources that the config has a word on. */
   readonly sources: readonly string[]
   readonly preset: string | null
   readonly url: string | null
   readonly alerts: AlertSettings
+  /** Tables of the user's own. */
+  readonly adopted: readonly Mapping[]
 }
 
-export async function loadSettings(cwd: string): Promise<Settings> {
+type Judged = Pick<Run, 'policy' | 'adopted'>
+
+/** By the config that counts for a folder. `given`: what somebody's own code says, over and beside it. */
+export async function loadSettings(
+  cwd: string,
+  given: Pick<Config, 'preset' | 'adopted'> = {},
+): Promise<Settings> {
   const path = findConfig(cwd)
-  return makeSettings(path === null ? {} : await load(path), path)
+  const config = path === null ? {} : await load(path)
+  return makeSettings(isObject(config) ? withGiven(config, given) : config, path)
+}
+
+function withGiven(
+  config: Record<string, unknown>,
+  { preset, adopted }: Pick<Config, 'preset' | 'adopted'>,
+): Record<string, unknown> {
+  const beside = isObject(config['adopted']) ? config['adopted'] : {}
+  return {
+    ...config,
+    ...(preset !== undefined && { preset }),
+    ...(adopted !== undefined && { adopted: { ...beside, ...adopted } }),
+  }
 }
 
 async function load(path: string): Promise<unknown> {
@@ -101,20 +130,20 @@ async function load(path: string): Promise<unknown> {
 export function makeSettings(config: unknown, path: string | null): Settings {
   const mistakes: string[] = []
   const warnings: string[] = []
-  const { db, preset, policies, url, alerts } = readShape(config, mistakes, warnings)
+  const { db, preset, policies, url, alerts, adopted } = readShape(config, mistakes, warnings)
   const base: Policy = { ...DEFAULT_POLICY, ...(preset && PRESETS[preset]) }
   for (const [source, options] of Object.entries(policies ?? {})) {
     const made = makePolicy(options, base)
     mistakes.push(...made.mistakes.map((mistake) => named(mistake, source)))
-    if (made.policy.abandonAfterMs < RISKY_CLEANING_MS) {
-      warnings.push(
-        `policies[${JSON.stringify(source)}].abandonAfter is below 12 h: a slow honest run may look dead.`,
-      )
-    }
+    if (isRisky(made.policy)) warnings.push(risky(`policies[${JSON.stringify(source)}]`))
+  }
+  const tables = readAdopted(adopted, base, path === null ? process.cwd() : dirname(path), mistakes)
+  for (const { name } of tables.filter(({ policy }) => isRisky(policy))) {
+    warnings.push(risky(`${placeOf(name)}.policy`))
   }
   if (mistakes.length > 0) {
     const list = mistakes.map((mistake) => `\n- ${mistake}`).join('')
-    throw new UsageError(`${path} needs mending:${list}`)
+    throw new UsageError(`${path ?? 'What was given'} needs mending:${list}`)
   }
   const word = (source: string): PolicyOptions | undefined =>
     Object.hasOwn(policies ?? {}, source) ? policies?.[source] : undefined
@@ -127,27 +156,45 @@ export function makeSettings(config: unknown, path: string | null): Settings {
   const policyFor: Settings['policyFor'] = (source, own) =>
     make(source, together(own, word(source)), base)
   // Judging must not fail for a run that was begun with settings which the config's word does not fit: then its own count.
-  const onTop = (source: string, kept: Policy): Policy => {
-    const base = withPreset(kept, preset)
+  const onTop = (source: string, { policy: kept, adopted }: Judged): Policy => {
+    // That of a table was made just now, with the preset in it; and nothing is ever tried again from nothing there.
+    const base = adopted ? kept : withPreset(kept, preset)
     const { policy, mistakes } = makePolicy(word(source), base)
-    return mistakes.length === 0 ? policy : base
+    if (mistakes.length > 0) return base
+    return adopted ? { ...policy, maxRetries: 0 } : policy
   }
   return {
     path,
     db,
     warnings,
-    sources: Object.keys(policies ?? {}),
+    sources: [...new Set([...Object.keys(policies ?? {}), ...tables.map(({ name }) => name)])],
     preset: preset ?? null,
     url,
     alerts,
+    adopted: tables,
     policyFor,
-    policyOf: (run) => onTop(run.source, run.policy),
-    settingsOf: (source, kept) =>
-      traceSettings(kept ? onTop(source, kept) : policyFor(source), {
+    policyOf: (run) => onTop(run.source, run),
+    settingsOf: (source, run = ofTable(tables, source)) =>
+      traceSettings(run ? onTop(source, run) : policyFor(source), {
         said: word(source) ?? {},
         presets: preset ? PRESETS[preset] : {},
+        own: run?.adopted ? 'adopted' : 'crawl',
       }),
   }
+}
+
+function isRisky({ abandonAfterMs }: Policy): boolean {
+  return abandonAfterMs < RISKY_CLEANING_MS
+}
+
+function risky(where: string): string {
+  return `${where}.abandonAfter is below 12 h: a slow honest run may look dead.`
+}
+
+/** A source that is the name of an adopted table is that of its rows, unless they have sources of their own. */
+function ofTable(tables: readonly Mapping[], source: string): Judged | undefined {
+  const table = tables.find(({ name }) => name === source)
+  return table && { policy: table.policy, adopted: { table: table.name, key: '' } }
 }
 
 /** With the preset of now where the defaults or another preset counted; where the crawl had a word, that stays. */
@@ -172,7 +219,8 @@ function together(first: PolicyOptions = {}, then: PolicyOptions = {}): PolicyOp
   return { ...first, ...then, groups }
 }
 
-type Shape = Pick<Config, 'db' | 'preset' | 'policies'> & Pick<Settings, 'url' | 'alerts'>
+type Shape = Pick<Config, 'db' | 'preset' | 'policies'> &
+  Pick<Settings, 'url' | 'alerts'> & { readonly adopted: unknown }
 
 function readShape(given: unknown, mistakes: string[], warnings: string[]): Shape {
   if (!isObject(given)) mistakes.push('the default export must be an object')
@@ -184,7 +232,7 @@ function readShape(given: unknown, mistakes: string[], warnings: string[]): Shap
       `there is no ${JSON.stringify(key)}${hint ? `; did you mean ${hint}?` : `; there are ${KEYS.join(', ')}`}`,
     )
   }
-  const { db, preset, policies, url, alerts, channels } = config
+  const { db, preset, policies, url, alerts, channels, adopted } = config
   if (db !== undefined && typeof db !== 'string') mistakes.push('db must be text, or left out')
   const addressWrong = typeof db === 'string' ? addressMistake(db) : null
   if (addressWrong !== null) mistakes.push(`db ${addressWrong}`)
@@ -206,13 +254,10 @@ function readShape(given: unknown, mistakes: string[], warnings: string[]): Shap
     policies: isObject(policies) ? (policies as Config['policies']) : undefined,
     url: urlRight ? page.origin + page.pathname : null,
     alerts: readAlerts(alerts, channels, mistakes, warnings),
+    adopted,
   }
 }
 
 function named(mistake: string, source: string): string {
   return mistake.replace(/^policy/, () => `policies[${JSON.stringify(source)}]`)
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -5,6 +5,7 @@ import { slackChannel } from '../observe/alerts/slack.ts'
 import { webhookChannel } from '../observe/alerts/webhook.ts'
 import { redactor } from '../observe/redact.ts'
 import { AlertService } from '../runtime/alerts/alert-service.ts'
+import { REAL_CLOCK, type Clock } from '../runtime/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { AlertSettings } from './alert-config.ts'
 import { alertSecrets } from './alert-view.ts'
@@ -19,6 +20,7 @@ export function makeAlerts(
   { alerts, url, policyOf }: Settings,
   log: (text: string) => void,
   worker: () => WorkerId | null = () => null,
+  clock: Clock = REAL_CLOCK,
 ): AlertService {
   const redacted = redactor(alertSecrets(alerts))
   return new AlertService({
@@ -29,6 +31,7 @@ export function makeAlerts(
     url,
     worker,
     log: (text) => log(redacted(text)),
+    clock,
   })
 }
 

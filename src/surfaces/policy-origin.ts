@@ -14,8 +14,11 @@ export type PolicySetting = {
   /** The group that it counts for; null: all. */
   readonly group: string | null
   readonly value: string | number | boolean | null
-  /** The default, the config's preset, the crawl's own policy, or the config's word on the source. */
-  readonly origin: 'default' | 'preset' | 'crawl' | 'config'
+  /**
+   * The default, the config's preset, the crawl's own policy, what counts for the rows of an adopted table, or the
+   * config's word on the source.
+   */
+  readonly origin: 'default' | 'preset' | 'crawl' | 'adopted' | 'config'
 }
 
 export type Words = {
@@ -23,9 +26,11 @@ export type Words = {
   readonly said: PolicyOptions
   /** What the preset sets. */
   readonly presets: Partial<Policy>
+  /** Who else can have said something. */
+  readonly own: 'crawl' | 'adopted'
 }
 
-/** Every setting of a policy with its origin: the config's word, the preset, the default, or else the crawl itself. */
+/** Every setting of a policy with its origin: the config's word, the preset, the default, or else the crawl or the table. */
 export function traceSettings(policy: Policy, words: Words): PolicySetting[] {
   const { groups, ...own } = policy
   const settings = Object.entries(own).map(([field, value]): PolicySetting => {
@@ -47,18 +52,18 @@ function originOf(
   field: string,
   name: string,
   value: unknown,
-  { said, presets }: Words,
+  { said, presets, own }: Words,
 ): PolicySetting['origin'] {
   if (said[name as keyof PolicyOptions] !== undefined) return 'config'
   if (Object.hasOwn(presets, field) && presets[field as keyof Policy] === value) return 'preset'
-  return DEFAULT_POLICY[field as keyof Policy] === value ? 'default' : 'crawl'
+  return DEFAULT_POLICY[field as keyof Policy] === value ? 'default' : own
 }
 
-function ofGroup(group: string, one: GroupPolicy, { said }: Words): PolicySetting[] {
+function ofGroup(group: string, one: GroupPolicy, { said, own }: Words): PolicySetting[] {
   return Object.entries(one).map(([field, value]) => {
     const name = optionOf(field)
     const isSaid = Object.hasOwn(said.groups?.[group] ?? {}, name)
-    return { name, group, value: written(field, value), origin: isSaid ? 'config' : 'crawl' }
+    return { name, group, value: written(field, value), origin: isSaid ? 'config' : own }
   })
 }
 

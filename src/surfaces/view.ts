@@ -3,7 +3,7 @@ import type { Execution } from '../model/execution.ts'
 import type { Guard } from '../model/guard.ts'
 import type { SavedItem } from '../model/item.ts'
 import { policyOfGroup } from '../model/policy.ts'
-import { doneOf, totalTargets, type Counts, type Run } from '../model/run.ts'
+import { doneOf, totalTargets, type AdoptedRef, type Counts, type Run } from '../model/run.ts'
 import type { Cursor, Target } from '../model/target.ts'
 import { iso, type Millis } from '../model/time.ts'
 import type { Verdict } from '../model/verdict.ts'
@@ -33,6 +33,8 @@ export type RunView = {
   resumable: boolean
   /** The run that this one follows from nothing. */
   retryOf: string | null
+  /** The row of a user's own table that it is; null for a run of our own. */
+  adopted: AdoptedRef | null
 }
 
 export function runView(run: Run): RunView {
@@ -52,6 +54,7 @@ export function runView(run: Run): RunView {
     owner: run.owner,
     resumable: run.status === 'interrupted',
     retryOf: run.retryOf,
+    adopted: run.adopted ?? null,
   }
 }
 
@@ -99,6 +102,8 @@ export type WorkerView = {
   source: string
   host: string
   pid: number
+  /** What a user's own table calls one that is known by that alone. */
+  who: string | null
   startedAt: string
   lastBeatAt: string
   sign: Sign
@@ -118,6 +123,7 @@ export function workerView(
     source: worker.source,
     host: worker.process.host,
     pid: worker.process.pid,
+    who: evidence.who ?? null,
     startedAt: iso(worker.startedAt),
     lastBeatAt: iso(worker.lastBeatAt),
     sign,
@@ -139,11 +145,12 @@ function readingOf(reading: Reading, holdings: readonly Holding[], now: Millis):
 }
 
 /** Who has a run or a target, and what is known of them. */
-export function ownerView({ worker, reading }: Owner) {
+export function ownerView({ worker, evidence, reading }: Owner) {
   return {
     worker: worker.id,
     host: worker.process.host,
     pid: worker.process.pid,
+    who: evidence.who ?? null,
     startedAt: iso(worker.startedAt),
     lastBeatAt: iso(worker.lastBeatAt),
     sign: reading.sign,

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { adopt } from '../../src/adopted/adopt.ts'
+import { loadSettings } from '../../src/surfaces/config.ts'
 import { noChromium } from '../../src/testing/chromium.ts'
 import { openStore } from '../../src/store/open.ts'
 import { startCrawl } from '../../src/testing/cast.ts'
 import { httpStage } from '../../src/testing/http-stage.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { ServerGate } from '../../src/testing/server-gate.ts'
+import { usersProject } from '../../src/testing/users-project.ts'
 import { Browsing } from './browser.ts'
 
 describe('the dashboard when not all is well', { skip: noChromium }, () => {
@@ -43,6 +46,44 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     await page.getByRole('status').getByText('Loading').waitFor()
     held.resolve()
     await page.getByRole('link', { name: 'shop' }).waitFor()
+  })
+
+  test('a row of a table of the user says which it is, is recovered with a preview, and taken back', async () => {
+    using project = await usersProject()
+    const settings = await loadSettings(project.folder)
+    const address = project.own
+    const store = adopt(await openStore(address), settings.adopted, { address })
+    const open = async () => store
+    await using stage = await httpStage({
+      tokens: false,
+      app: { open, settings: async () => settings },
+    })
+    await using tab = await browsing.visit(stage.url)
+    const { page } = tab
+    const before = await project.tenders()
+    await tab.go('/runs')
+    await page.getByText('row 2 of tenders').waitFor()
+    await page.getByRole('row').filter({ hasText: 'row 1 of tenders' }).getByRole('link').click()
+    await page.getByText('nobody that is known').waitFor()
+
+    await tab.go('/recovery')
+    await page.getByRole('button', { name: 'Recover' }).first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('1 thing would be done.').waitFor()
+    assert.deepEqual(await project.tenders(), before, 'a preview changes nothing')
+    await dialog.getByRole('button', { name: 'Recover' }).click()
+    await dialog.getByText('1 thing was done.').waitFor()
+    assert.equal((await project.tenders())[0]!['status'], 'failed')
+    await dialog.getByRole('button', { name: 'Take it back' }).click()
+    await dialog.getByText('Taken back.').waitFor()
+    assert.deepEqual(await project.tenders(), before)
+
+    await tab.go('/runs?status=succeeded')
+    await page.getByRole('link', { name: 'portal-a' }).click()
+    await page.getByRole('button', { name: 'Copy the whole id' }).waitFor()
+    assert.equal(await page.getByRole('button', { name: /Retry|Delete/ }).count(), 0)
+    assert.deepEqual(tab.troubles, [])
+    await store.close()
   })
 
   test('a call that failed says why and can be made again; what is not there is said to be so', async () => {

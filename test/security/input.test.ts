@@ -51,7 +51,7 @@ function* strings(count: number, seed: number): Generator<string> {
 }
 
 /** Without a network, and for everybody: each call comes from somebody else, so that nobody asks too often. */
-function openApp(store: Store, dataFolder: string, log: string[]): App {
+function openApp(store: Store, folder: string, log: string[]): App {
   const gate = new Gate({
     tokens: null,
     access: () => ({ name: newId(), role: 'admin' }),
@@ -63,6 +63,7 @@ function openApp(store: Store, dataFolder: string, log: string[]): App {
   })
   const settings = async () => makeSettings({}, null)
   const open = async () => store
+  const dataFolder = async () => folder
   return createApp({ gate, open, settings, dataFolder, log: (line) => log.push(line) })
 }
 

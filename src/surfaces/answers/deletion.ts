@@ -12,7 +12,7 @@ import {
 } from '../../runtime/command/folder.ts'
 import type { JudgedRun } from '../../runtime/judgement.ts'
 import type { Door } from '../../runtime/recovery.ts'
-import { deleteRun } from '../../runtime/steering.ts'
+import { deleteRun, refuseAdopted } from '../../runtime/steering.ts'
 import type { Store } from '../../store/store.ts'
 
 /** A run that is to be deleted, and what goes with it. */
@@ -47,6 +47,7 @@ export async function planDeletion(
   runs: readonly Run[],
   { base, withItems }: { readonly base: string; readonly withItems: boolean },
 ): Promise<Doomed[]> {
+  for (const run of runs) refuseAdopted(run, 'deleted: no row is ever taken from there')
   const items = withItems ? await itemsOf(store, runs) : new Map<RunId, number>()
   const doomed: Doomed[] = []
   for (const run of runs) {

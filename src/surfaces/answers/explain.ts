@@ -31,7 +31,7 @@ function isRun(found: Run | Target): found is Run {
 
 function relevant(settings: Settings, { run, target, outlook }: Explanation): PolicySetting[] {
   const names = new Set(outlook.policy.map((field) => optionOf(field)))
-  const all = settings.settingsOf(run.source, run.policy).filter(({ name }) => names.has(name))
+  const all = settings.settingsOf(run.source, run).filter(({ name }) => names.has(name))
   const ofGroup = all.filter(({ group }) => group !== null && group === target?.group)
   const said = new Set(ofGroup.map(({ name }) => name))
   return [...all.filter(({ group, name }) => group === null && !said.has(name)), ...ofGroup]

@@ -1,6 +1,6 @@
 import { Refused } from '../../model/errors.ts'
 import { shortId } from '../../model/id.ts'
-import { isLive, type Run } from '../../model/run.ts'
+import { isLive, sayRow, type Run } from '../../model/run.ts'
 import type { Door } from '../../runtime/recovery.ts'
 import * as steering from '../../runtime/steering.ts'
 import { plural } from '../cli/paper/words.ts'
@@ -54,7 +54,11 @@ export async function resume(
   if (targets > 0) said.push(`${plural(targets, 'failed or held target')} ${are} put back in line.`)
   if (dryRun) said.push(NOTHING_CHANGED)
   else if (run.status !== 'running') {
-    said.push('It goes on when its worker starts: `unstuck work MODULE`, or `begin` in your code.')
+    said.push(
+      run.adopted
+        ? `It is ${sayRow(run.adopted)}, and goes on when your own program takes it up.`
+        : 'It goes on when its worker starts: `unstuck work MODULE`, or `begin` in your code.',
+    )
   }
   if (reopened && !dryRun) said.push(`To end it again: \`unstuck cancel ${short}\``)
   // What failed is in line again, and nobody may say of a run that it failed: only a cancelled one can be made as it was.
@@ -120,7 +124,7 @@ export async function revert(
     ? [`${what}, which is ${before}, would be taken back${back}.`, NOTHING_CHANGED]
     : [
         `${what} is taken back: it is ${run.status}${back}.`,
-        'Nothing automatic ends it until a worker has had it again.',
+        `Nothing automatic ends it until ${run.adopted ? 'it has moved on' : 'a worker has had it again'}.`,
         ...(isLive(before) ? [] : [`To end it again: \`unstuck cancel ${short}\``]),
       ]
   const isRestorable = undid === 'cancel' && !dryRun

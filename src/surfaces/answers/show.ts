@@ -80,16 +80,16 @@ export async function runDetail(store: Store, run: Run, policyOf: PolicyOf) {
 }
 
 /** What one can type about it, as it is now. */
-function commandsFor({ id, status, counts: { targets } }: Run): string[] {
+function commandsFor({ id, status, adopted, counts: { targets } }: Run): string[] {
   const short = shortId(id)
   const live = isLive(status)
   return [
     `unstuck show ${short}`,
     `unstuck explain ${short}`,
     ...(live ? [`unstuck cancel ${short}`] : []),
-    ...(!live && status !== 'succeeded'
-      ? [`unstuck resume ${short}`, `unstuck retry ${short}`]
-      : []),
+    ...(!live && status !== 'succeeded' ? [`unstuck resume ${short}`] : []),
+    // No row is ever added to a table of the user's own.
+    ...(!live && status !== 'succeeded' && !adopted ? [`unstuck retry ${short}`] : []),
     ...(status === 'cancelled' || status === 'abandoned' ? [`unstuck revert ${short}`] : []),
     ...(targets.failed > 0 ? [`unstuck reset-failed ${short}`] : []),
     ...(targets.parked + targets.stuck > 0 ? [`unstuck unpark --run ${short}`] : []),

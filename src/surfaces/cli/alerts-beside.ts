@@ -21,7 +21,7 @@ export async function alertsBeside(
   const config = await settings()
   if (!config.alerts.areConfigured) return NOBODY
   const { makeAlerts } = await import('../make-alerts.ts')
-  const alerts = makeAlerts(() => database.open({ connections: 1 }), config, log, worker)
+  const alerts = makeAlerts(() => database.openAll({ connections: 1 }), config, log, worker)
   alerts.start()
   return alerts
 }

@@ -27,6 +27,12 @@ export const CATALOGUE: readonly Entry[] = [
     load: async () => (await import('./commands/init.ts')).init,
   },
   {
+    name: 'adopt',
+    summary: 'Find tables of runs in a database of your own, judge them dry, write the config.',
+    group: WORK,
+    load: async () => (await import('./commands/adopt.ts')).adopt,
+  },
+  {
     name: 'work',
     summary: "Work on a crawl's run together with every other process that does.",
     group: WORK,

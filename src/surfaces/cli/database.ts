@@ -1,3 +1,5 @@
+import { adopt } from '../../adopted/adopt.ts'
+import type { Mapping } from '../../adopted/mapping.ts'
 import { NotFound } from '../../model/errors.ts'
 import { redact } from '../../observe/redact.ts'
 import { isDatabaseThere } from '../../runtime/config-file.ts'
@@ -12,18 +14,31 @@ export type Database = {
   address(): Promise<string>
   /** The address as people may see it. */
   where(): Promise<string>
-  /** For commands that write: makes it where there is none. */
+  /** For commands that work: makes it where there is none. Knows nothing of users' own tables. */
   open(options?: OpenOptions): Promise<Store>
-  /** For commands that look: null where nothing ever ran, and nothing is made. */
+  /** The same with the rows of users' own tables, which are runs there. */
+  openAll(options?: OpenOptions): Promise<Store>
+  /** For commands that look: null where nothing ever ran and no table is adopted; then nothing is made. */
   openIfAny(): Promise<Store | null>
   /** For commands that look for something by name: refuses where nothing ever ran. */
   openExisting(): Promise<Store>
   close(): Promise<void>
 }
 
-export function makeDatabase(findAddress: () => Promise<Located>): Database {
+type Around = {
+  /** Tables of the user's own, by the config. */
+  readonly tables: () => Promise<readonly Mapping[]>
+  /** Hears what is wrong with them. */
+  readonly log: (line: string) => void
+}
+
+export function makeDatabase(
+  findAddress: () => Promise<Located>,
+  { tables, log }: Around,
+): Database {
   let located: Promise<Located> | undefined
   let store: Promise<Store> | undefined
+  let all: { readonly own: Store; readonly store: Store } | undefined
 
   const database: Database = {
     locate: () => (located ??= findAddress()),
@@ -40,7 +55,16 @@ export function makeDatabase(findAddress: () => Promise<Located>): Database {
         })
       return store
     },
-    openIfAny: async () => (isDatabaseThere(await database.address()) ? database.open() : null),
+    async openAll(options) {
+      const [own, adopted] = [await database.open(options), await tables()]
+      const address = await database.address()
+      if (all?.own !== own) all = { own, store: adopt(own, adopted, { address, log }) }
+      return all.store
+    },
+    async openIfAny() {
+      const isAny = isDatabaseThere(await database.address()) || (await tables()).length > 0
+      return isAny ? database.openAll() : null
+    },
     async openExisting() {
       const found = await database.openIfAny()
       if (found) return found
@@ -50,9 +74,10 @@ export function makeDatabase(findAddress: () => Promise<Located>): Database {
       )
     },
     async close() {
-      const open = store
-      store = undefined
-      await (await open)?.close()
+      const own = await store
+      const whole = all
+      store = all = undefined
+      await (whole?.store ?? own)?.close()
     },
   }
   return database

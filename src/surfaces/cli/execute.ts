@@ -21,13 +21,18 @@ export async function execute(
   const json = flags['json'] === true
   const cwd = process.cwd()
   const loadOnce = once(() => loadSettings(cwd))
-  const database = makeDatabase(() =>
-    findAddress({
-      flag: flags['db'] as string | undefined,
-      env: process.env['UNSTUCK_DB'],
-      configured: async () => (await loadOnce()).db,
-      folder: configFolder(cwd),
-    }),
+  const database = makeDatabase(
+    () =>
+      findAddress({
+        flag: flags['db'] as string | undefined,
+        env: process.env['UNSTUCK_DB'],
+        configured: async () => (await loadOnce()).db,
+        folder: configFolder(cwd),
+      }),
+    {
+      tables: async () => (await loadOnce()).adopted,
+      log: (line) => output.note(line),
+    },
   )
   const context: Context<any, any> = {
     args: readArguments(command, args),

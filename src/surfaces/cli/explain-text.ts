@@ -1,5 +1,5 @@
 import { shortId } from '../../model/id.ts'
-import { isLive } from '../../model/run.ts'
+import { isLive, sayRow } from '../../model/run.ts'
 import { inWords } from '../../model/time.ts'
 import type { Explanation } from '../../runtime/explain.ts'
 import type { PolicySetting } from '../policy-origin.ts'
@@ -52,6 +52,7 @@ function printRun(paper: Paper, { run, now }: Explanation): void {
     { text, ink },
     '.',
   )
+  if (run.adopted) paper.say(`It is ${sayRow(run.adopted)}.`)
   paper.say(
     `It is ${inWords(now - run.createdAt)} old: ${doneOfTotal(run)} done, ${plural(run.counts.pages, 'page')} saved, ` +
       `${plural(extracted, 'item')} extracted, ${skipped} skipped.`,
@@ -84,11 +85,13 @@ function printEvidence(paper: Paper, { run, target, owner, now }: Explanation): 
   if (owner) {
     const { evidence, reading, worker } = owner
     paper.say(`${capital(reading.because)}. That is called ${reading.sign}.`)
-    paper.say(
-      `Its lock is ${lockWords(evidence.presence)}; its beats are due every ${inWords(evidence.heartbeatMs)}, ` +
-        `and it counts as silent after ${inWords(evidence.leaseMs)}. It started ${ago(worker.startedAt, now)}.`,
-    )
-  } else if (isLive(run.status)) paper.say('Nobody works on it.')
+    if (evidence.who === undefined)
+      paper.say(
+        `Its lock is ${lockWords(evidence.presence)}; its beats are due every ${inWords(evidence.heartbeatMs)}, ` +
+          `and it counts as silent after ${inWords(evidence.leaseMs)}. It started ${ago(worker.startedAt, now)}.`,
+      )
+  } else if (isLive(run.status))
+    paper.say(run.adopted ? 'Nobody is known to work on it.' : 'Nobody works on it.')
   else paper.say(`${target ? 'Its run' : 'It'} ended ${endOf(run, now)}.`)
   const last = (target ?? run).lastActivityAt
   paper.say(`Something of it last changed ${ago(last, now)}.`)

@@ -5,7 +5,7 @@ import type { JudgedRun } from '../../runtime/judgement.ts'
 import type { Sorted } from '../answers/recovery.ts'
 import { revertibleRuns } from '../answers/undo.ts'
 import type { Paper } from './paper/paper.ts'
-import { age, ago, doneOfTotal, plural, runStatus } from './paper/words.ts'
+import { age, ago, doneOfTotal, plural, runStatus, sourceOf, whoCell } from './paper/words.ts'
 
 /** Every active run, then the verdicts: what would be done, or was. */
 export function printPlan(
@@ -52,11 +52,11 @@ function printActive(paper: Paper, active: readonly JudgedRun[], now: Millis): v
     ],
     active.map(({ run, owner, evidence }) => [
       shortId(run.id),
-      run.source,
+      sourceOf(run),
       runStatus(run.status),
       doneOfTotal(run),
       age(evidence.ageMs),
-      owner ? `${owner.worker.process.pid} on ${owner.worker.process.host}` : 'nobody',
+      owner ? whoCell(owner.evidence) : 'nobody',
       ago(owner ? now - owner.evidence.beatAgeMs : run.lastActivityAt, now),
     ]),
   )

@@ -1,5 +1,5 @@
 import { shortId } from '../../model/id.ts'
-import { isLive, type Run } from '../../model/run.ts'
+import { isLive, sayRow, type Run } from '../../model/run.ts'
 import { TARGET_STATUSES } from '../../model/target.ts'
 import { inWords, iso, type Millis } from '../../model/time.ts'
 import type { RunPage } from '../answers/show.ts'
@@ -26,7 +26,9 @@ export function printRun(paper: Paper, page: RunPage): void {
       ink: isStuck(health) ? 'bad' : 'dim',
     })
   }
-  if (isLive(run.status) && (health.state === 'orphaned' || run.status === 'interrupted')) {
+  if (run.adopted) {
+    if (run.status === 'interrupted') paper.say('It waits for your own program to take it up.')
+  } else if (isLive(run.status) && (health.state === 'orphaned' || run.status === 'interrupted')) {
     const [last] = page.executions
     const start = last
       ? `Start it again (\`unstuck run ${run.source} -- ${last.command.join(' ')}\`)`
@@ -52,6 +54,7 @@ function printFacts(paper: Paper, { run, now }: RunPage): void {
     `${ago(moment, now)} (${iso(moment).slice(0, 19).replace('T', ' ')} UTC)`
   const facts: [string, Cell][] = [
     ['id', run.id],
+    ...(run.adopted ? [['row', sayRow(run.adopted)] as [string, Cell]] : []),
     [
       'progress',
       `${bar(done, total)} ${doneOfTotal(run)} ${run.kind === 'crawl' ? 'targets' : 'done'}, ${percent(done, total)}`,

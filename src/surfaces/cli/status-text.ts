@@ -2,7 +2,7 @@ import { shortId } from '../../model/id.ts'
 import { runView } from '../view.ts'
 import { isStuck } from '../survey/health.ts'
 import type { Paper } from './paper/paper.ts'
-import { age, ago, bar, doneOfTotal, plural, runStatus } from './paper/words.ts'
+import { age, ago, bar, doneOfTotal, plural, runStatus, sourceOf } from './paper/words.ts'
 import type { Survey } from '../survey/survey.ts'
 
 /** Where nothing ever ran, the way to the first run is what matters. */
@@ -64,7 +64,7 @@ function printLive(paper: Paper, { live, now }: Survey): void {
       const { done, total, extracted } = runView(run)
       return [
         shortId(run.id),
-        run.source,
+        sourceOf(run),
         isStuck(health) ? { text: health.state, ink: 'bad' } : runStatus(run.status),
         doneOfTotal(run),
         bar(done, total),

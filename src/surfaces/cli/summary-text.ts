@@ -4,7 +4,7 @@ import type { Summed } from '../../runtime/cleaning.ts'
 import type { JudgedRun } from '../../runtime/judgement.ts'
 import { runView } from '../view.ts'
 import type { Paper } from './paper/paper.ts'
-import { age, ago, doneOfTotal, plural } from './paper/words.ts'
+import { age, ago, doneOfTotal, plural, sourceOf } from './paper/words.ts'
 
 /** Where nothing ever ran. */
 export const NOTHING_LIVE: Summed = { total: 0, active: [], resumable: [], dead: [] }
@@ -45,7 +45,7 @@ function printRuns(paper: Paper, title: string, runs: readonly JudgedRun[], now:
       const { run, evidence } = judged
       return [
         shortId(run.id),
-        run.source,
+        sourceOf(run),
         age(evidence.ageMs),
         doneOfTotal(run),
         String(runView(run).extracted),

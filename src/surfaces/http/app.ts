@@ -20,7 +20,7 @@ export type AppOptions = {
   /** Asked again after a failure: the database may be there by then. */
   readonly open: () => Promise<Store>
   readonly settings: () => Promise<Settings>
-  readonly dataFolder: string
+  readonly dataFolder: () => Promise<string>
   /** `/unstuck`, or nothing. */
   readonly basePath?: string
   /** Hears what went wrong inside, a line each. */
@@ -86,7 +86,8 @@ function makeGround(
   const make = async (): Promise<Ground> => {
     try {
       const { readOnly } = gate
-      return { settings: await settings(), store: await open(), dataFolder, readOnly, closing }
+      const [known, store, folder] = [await settings(), await open(), await dataFolder()]
+      return { settings: known, store, dataFolder: folder, readOnly, closing }
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error
       // A mistake in the config or the address is the server's own, whoever happens to call.

@@ -1,4 +1,4 @@
-import type { Millis } from '../../model/time.ts'
+import { inWords, type Millis } from '../../model/time.ts'
 import { isLost, type JudgedRun } from '../../runtime/judgement.ts'
 
 /**
@@ -20,16 +20,25 @@ export function healthOf(judged: JudgedRun, now: Millis): Health {
   return { ...stateOf(judged), sinceMs: now - judged.run.lastActivityAt }
 }
 
-function stateOf({ run, decision, owner }: JudgedRun): Omit<Health, 'sinceMs'> {
+function stateOf(judged: JudgedRun): Omit<Health, 'sinceMs'> {
+  const { run, decision, owner } = judged
   const { action, because } = decision
   if (action === 'abandon' || (action === 'fail' && !owner)) return { state: 'dead', because }
   if (run.status === 'queued')
     return { state: 'waiting', because: 'it is queued and waits for a worker' }
   if (run.status === 'interrupted') {
-    return { state: 'interrupted', because: 'it has work left and goes on when a worker starts' }
+    const starter = run.adopted ? 'your own program takes it up' : 'a worker starts'
+    return { state: 'interrupted', because: `it has work left and goes on when ${starter}` }
   }
+  if (!owner && run.adopted) return withoutKnownOwner(judged)
   if (!owner) return { state: 'orphaned', because: 'no worker of this source is left' }
   if (isLost(owner.reading)) return { state: 'orphaned', because: owner.reading.because }
   if (action !== 'leave' || owner.reading.sign === 'stalled') return { state: 'stalled', because }
   return { state: 'healthy', because }
+}
+
+/** Of a row that says nothing of who works on it one knows only whether it moves. */
+function withoutKnownOwner({ policy, evidence: { idleMs } }: JudgedRun): Omit<Health, 'sinceMs'> {
+  const because = `nobody is known to work on it, and it last changed ${inWords(idleMs)} ago`
+  return { state: idleMs > policy.abandonAfterMs ? 'orphaned' : 'healthy', because }
 }

@@ -5,7 +5,7 @@ import type { AuditEntry, Held } from '../../store/store.ts'
 import type { LetterGroup } from '../answers/dead-letters.ts'
 import { printExplanation } from '../cli/explain-text.ts'
 import type { Paper } from '../cli/paper/paper.ts'
-import { ago, plural, targetStatus, workerSign } from '../cli/paper/words.ts'
+import { ago, plural, targetStatus, whoWords, workerSign } from '../cli/paper/words.ts'
 import { printRun } from '../cli/run-text.ts'
 import { aboutOf, printDeed } from '../cli/trail-text.ts'
 import type { WorkerView } from '../view.ts'
@@ -36,7 +36,7 @@ function printWorker(
 ): void {
   paper.line(
     { text: `Worker ${shortId(worker.id)}`, ink: 'strong' },
-    ` of ${worker.source}, process ${worker.pid} on ${worker.host}: `,
+    ` of ${worker.source}, ${whoWords(worker)}: `,
     workerSign(worker.sign),
   )
   paper.say(`${worker.because}.`)

@@ -7,7 +7,7 @@ import type { LetterGroup } from '../answers/dead-letters.ts'
 import type { ListedRun } from '../answers/listed-run.ts'
 import type { Cell } from '../cli/paper/paper.ts'
 import type { Column, Span } from '../cli/paper/table.ts'
-import { ago, age, bar, runStatus, workerSign } from '../cli/paper/words.ts'
+import { ago, age, bar, runStatus, sourceOf, whoCell, workerSign } from '../cli/paper/words.ts'
 import type { WorkerView } from '../view.ts'
 import type { Look } from './look.ts'
 import type { Place, View } from './state.ts'
@@ -135,14 +135,14 @@ const RUNS: Listed<ListedRun> = {
     { name: 'age', compare: by(({ createdAt }) => createdAt) },
   ],
   row(run, now) {
-    const { id, source, status, health, done, total, pace } = run
+    const { id, status, health, done, total, pace } = run
     const plus = run.planned || run.kind === 'single' ? '' : '+'
     return {
       id,
       run: id,
       cells: [
         shortId(id),
-        source,
+        sourceOf(run),
         health !== null && STUCK.includes(health) ? { text: health, ink: 'bad' } : inShort(status),
         `${done}/${total}${plus}`,
         bar(done, total),
@@ -214,7 +214,7 @@ const WORKERS: Listed<WorkerView> = {
     cells: [
       shortId(worker.id),
       worker.source,
-      `${worker.pid} on ${worker.host}`,
+      whoCell(worker),
       workerSign(worker.sign),
       String(worker.targets),
       age(now - Date.parse(worker.startedAt)),

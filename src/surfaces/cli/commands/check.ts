@@ -1,5 +1,6 @@
 import { EXIT } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
+import { sayRow } from '../../../model/run.ts'
 import { checkSource } from '../../../model/source.ts'
 import { isLost } from '../../../runtime/judgement.ts'
 import { adviseStart, type Advice } from '../../../runtime/pre-start.ts'
@@ -8,7 +9,7 @@ import { defineCommand } from '../command.ts'
 import { doorOf } from '../door.ts'
 import { argument, option } from '../option.ts'
 import type { Paper } from '../paper/paper.ts'
-import { ago } from '../paper/words.ts'
+import { ago, whoWords } from '../paper/words.ts'
 
 export const check = defineCommand({
   name: 'check',
@@ -56,16 +57,18 @@ function print(paper: Paper, source: string, advice: Advice, now: number): void 
   paper.say({ text: action, ink }, `: ${MEANS[action]}`)
   paper.say(`${source}: ${because}.`)
   if (run) {
-    const { startedAt, createdAt, status } = run
+    const { startedAt, createdAt, status, adopted } = run
+    const row = adopted ? `, ${sayRow(adopted)},` : ''
     const since = startedAt === null ? '' : `, begun ${ago(startedAt, now)}`
     const where = target && target.page > 0 ? `, page ${target.page} is saved` : ''
-    paper.say(`Run ${shortId(run.id)} is ${status}, made ${ago(createdAt, now)}${since}${where}.`)
+    paper.say(
+      `Run ${shortId(run.id)}${row} is ${status}, made ${ago(createdAt, now)}${since}${where}.`,
+    )
   }
   if (owner) {
-    const { process, lastBeatAt } = owner.worker
     const held = isLost(owner.reading) ? 'Last held' : 'Held'
-    const beat = ago(lastBeatAt, now)
-    paper.say(`${held} by process ${process.pid} on ${process.host}, last sign of life ${beat}.`)
+    const beat = ago(owner.worker.lastBeatAt, now)
+    paper.say(`${held} by ${whoWords(owner.evidence)}, last sign of life ${beat}.`)
   }
   if (run && action !== 'start') {
     paper.say({ text: `More: \`unstuck explain ${shortId(run.id)}\``, ink: 'dim' })

@@ -10,7 +10,7 @@ import { HOUR_MS, noTerminal, operator, type Operator } from '../../../testing/o
 
 const JUDGED =
   'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner ' +
-  'resumable retryOf action because heldBy checkpoint evidence'
+  'resumable retryOf adopted action because heldBy checkpoint evidence'
 const VERDICT = 'run source target action because sign evidence from to applied'
 
 type Graves = { dead: RunId; alsoDead: RunId; resumable: RunId; live: RunId }
@@ -328,7 +328,7 @@ describe('summary', { concurrency: 2 }, () => {
     )
     assert.equal(
       Object.keys(data.active[0].heldBy).join(' '),
-      'worker host pid startedAt lastBeatAt sign because',
+      'worker host pid who startedAt lastBeatAt sign because',
     )
     assert.equal(Object.keys(data.resumable[0].checkpoint).join(' '), 'page pageTarget')
     assert.equal((await op.json(['summary', '--age', '30h'])).dead.length, 0)

@@ -80,7 +80,10 @@ async function chosen(
     if (!options.delete) return { summed, ended: [] }
     const { items, next } = await store.runs({ statuses: ['abandoned'], limit: DELETE_MAX })
     if (next !== null) output.note(`Note: of those cleaned before, the newest ${DELETE_MAX} only`)
-    return { summed, ended: items }
+    // Rows of tables of the user's own are marked, never deleted.
+    const isOwn = ({ adopted }: Run): boolean => adopted === undefined
+    const dead = summed.dead.filter(({ run }) => isOwn(run))
+    return { summed: { ...summed, dead }, ended: items.filter(isOwn) }
   }
   const named: Run[] = []
   for (const text of args.runs) named.push(await findRun(store, text))

@@ -17,8 +17,8 @@ const EVIL = 'Acme\x1b]52;c;aGk=\x07\u009b2J\u202Eevil\r\nline'
 const source = 'directory'
 const HOUR_MS = 3_600_000
 const RUN_FIELDS =
-  'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner resumable retryOf'
-const WORKER_FIELDS = 'id source host pid startedAt lastBeatAt sign because targets'
+  'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner resumable retryOf adopted'
+const WORKER_FIELDS = 'id source host pid who startedAt lastBeatAt sign because targets'
 
 let database: TestDatabase
 let store: Store

@@ -5,7 +5,7 @@ import { runView } from '../../view.ts'
 import { defineCommand } from '../command.ts'
 import { option } from '../option.ts'
 import type { Paper } from '../paper/paper.ts'
-import { ago, doneOfTotal, runStatus } from '../paper/words.ts'
+import { ago, doneOfTotal, runStatus, sourceOf } from '../paper/words.ts'
 
 export const runs = defineCommand({
   name: 'runs',
@@ -58,7 +58,7 @@ export function printRuns(
     ],
     items.map((run) => [
       shortId(run.id),
-      run.source,
+      sourceOf(run),
       runStatus(run.status),
       doneOfTotal(run),
       String(runView(run).extracted),

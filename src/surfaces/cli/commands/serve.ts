@@ -1,7 +1,9 @@
 import { EXIT, messageOf, UsageError } from '../../../model/errors.ts'
 import type { UnstuckEvent } from '../../../model/event.ts'
+import type { WorkerId } from '../../../model/id.ts'
 import { sentence } from '../../../observe/log.ts'
 import { safeJson } from '../../../observe/safe-text.ts'
+import { AdoptedAttendant } from '../../../runtime/adopted-attendant.ts'
 import { Attendant } from '../../../runtime/attendant.ts'
 import { dataFolder } from '../../../runtime/command/folder.ts'
 import { makeAlerts } from '../../make-alerts.ts'
@@ -52,22 +54,27 @@ export const serve = defineCommand({
     const settings = await context.settings()
     const db = await database.address()
     const { host = LOOPBACK, port, monitor, readOnly } = context.options
-    const open = () => database.open({ readOnly })
+    const open = () => database.openAll({ readOnly })
     const basePath = checkBasePath(context.options.basePath ?? '')
     const app = createApp({
       gate: await makeGate(context, basePath, log),
       open,
       settings: context.settings,
-      dataFolder: dataFolder(db, process.cwd()),
+      dataFolder: async () => dataFolder(db, process.cwd()),
       basePath,
       log,
     })
     const server = new HttpServer(app, { host, port })
     const url = `${await server.start()}${basePath}/`
-    const attendant = new Attendant(db, (event) => told(event, log))
-    const alerts = makeAlerts(open, settings, log, () => attendant.worker)
+    const emit = (event: UnstuckEvent): void => told(event, log)
+    const attendant = new Attendant(db, emit)
+    const worker = (): WorkerId | null => attendant.worker
+    const { adopted, policyOf } = settings
+    const policies = adopted.map(({ policy }) => policy)
+    const tables = new AdoptedAttendant({ open, policies, policyOf, emit, worker })
+    const alerts = makeAlerts(open, settings, log, worker)
     // Who only shows neither looks after anybody nor tells anybody: for both the database is written to.
-    const services: Service[] = readOnly ? [] : monitor ? [attendant, alerts] : [alerts]
+    const services: Service[] = readOnly ? [] : monitor ? [attendant, tables, alerts] : [alerts]
     const manager = new ServiceManager({ isWell: () => true, status: () => `serving ${url}`, log })
     try {
       await announce(context, url)

@@ -4,7 +4,7 @@ import type { WorkerView } from '../../view.ts'
 import { defineCommand } from '../command.ts'
 import { option } from '../option.ts'
 import type { Paper } from '../paper/paper.ts'
-import { age, ago, workerSign } from '../paper/words.ts'
+import { age, ago, whoCell, workerSign } from '../paper/words.ts'
 import { rollCall } from '../../survey/roll-call.ts'
 
 export const workers = defineCommand({
@@ -58,7 +58,7 @@ export function printWorkers(
     ],
     items.map((worker) => [
       shortId(worker.id),
-      `${worker.pid} on ${worker.host}`,
+      whoCell(worker),
       workerSign(worker.sign),
       String(worker.targets),
       age(now - Date.parse(worker.startedAt)),

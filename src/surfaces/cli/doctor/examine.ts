@@ -5,6 +5,7 @@ import type { EngineFacts, Inspection } from '../../../store/inspection.ts'
 import type { Store } from '../../../store/store.ts'
 import type { Database } from '../database.ts'
 import { rollCall } from '../../survey/roll-call.ts'
+import { adoptedFindings } from './adopted.ts'
 import {
   missingFinding,
   reachedFinding,
@@ -40,6 +41,9 @@ export async function examine(database: Database, cwd: string): Promise<Finding[
     configFinding(config),
     addressFinding(located, config),
     ...(address === null ? [] : await examineDatabase(database, address)),
+    ...(address === null || !('value' in config)
+      ? []
+      : await adoptedFindings(config.value.adopted, address)),
     ...(await examineDisks(address, cwd)),
     signalsFinding(readProcessTable()),
   ]

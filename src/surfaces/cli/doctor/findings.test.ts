@@ -190,7 +190,7 @@ const NOW = Date.parse('2026-11-16T04:12:03.250Z')
 function worker(given: Partial<WorkerView>, beatAgeMs = 60_000): WorkerView {
   const lastBeatAt = new Date(NOW - beatAgeMs).toISOString()
   const facts = { id: newId(), source: 's', host: 'h', pid: 1, startedAt: lastBeatAt, lastBeatAt }
-  return { ...facts, sign: 'present', because: 'its beats say so', targets: 1, ...given }
+  return { ...facts, who: null, sign: 'present', because: 'its beats say so', targets: 1, ...given }
 }
 
 test('a lost worker counts when it still holds something and had time to be recovered', () => {

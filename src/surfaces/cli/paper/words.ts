@@ -1,8 +1,8 @@
-import type { Run, RunStatus } from '../../../model/run.ts'
+import { sayRow, type Run, type RunStatus } from '../../../model/run.ts'
 import type { TargetStatus } from '../../../model/target.ts'
 import { inWords, type Millis } from '../../../model/time.ts'
-import type { Sign } from '../../../model/worker.ts'
-import { runView } from '../../view.ts'
+import type { Evidence, Sign } from '../../../model/worker.ts'
+import { runView, type RunView } from '../../view.ts'
 import type { Ink, Span } from './table.ts'
 
 const RUN_INK: Record<RunStatus, Ink> = {
@@ -43,6 +43,25 @@ const SIGN_INK: Record<Sign, Ink> = {
 
 export function workerSign(sign: Sign): Span {
   return { text: sign, ink: SIGN_INK[sign] }
+}
+
+type Somebody = Pick<Evidence, 'pid' | 'host'> & { readonly who?: string | null }
+
+/** `process 4711 on host-a`, or what a user's own table calls it. */
+export function whoWords(one: Somebody): string {
+  return one.who ?? `process ${whoCell(one)}`
+}
+
+/** The same where a heading says that it is a process. */
+export function whoCell({ who, pid, host }: Somebody): string {
+  return who ?? `${pid} on ${host}`
+}
+
+type Adopted = { readonly adopted?: RunView['adopted'] }
+
+/** `portal-a`, and of a user's own table which row: `portal-a (row 4711 of runs)`. */
+export function sourceOf({ source, adopted }: Pick<RunView, 'source'> & Adopted): string {
+  return adopted ? `${source} (${sayRow(adopted)})` : source
 }
 
 /** `1 run`, `2 runs`. */

@@ -31,6 +31,17 @@ test('a lock that cannot be seen is not called free, and no lock is said to be n
   assert.equal(session, 'Its database session has ended and freed its lock.')
 })
 
+test('of somebody who is known by a table alone, what that or alive() says', () => {
+  const row = { ...worker, presence: 'unknown', presenceKind: 'none', who: 'row 7 of jobs' }
+  assert.deepEqual(evidenceSentences(row), [
+    'Its last beat was 40 s old, and after 15 s it counts as silent.',
+  ])
+  assert.deepEqual(evidenceSentences({ ...row, neverBeat: true }), ['It has never beaten.'])
+  assert.deepEqual(evidenceSentences({ ...row, told: 'gone' }), [
+    'The config’s alive() says that it has ended.',
+  ])
+})
+
 test('a busy main thread is named, because it may explain the silence', () => {
   assert.equal(
     evidenceSentences({ ...worker, loopLagMs: 4_000 }).at(-1),

@@ -7,6 +7,7 @@ export function evidenceSentences(evidence: unknown): string[] {
 }
 
 function ofWorker(evidence: Record<string, unknown>): string[] {
+  if ('who' in evidence) return ofTable(evidence)
   const { presence, presenceKind, process, host, pid } = evidence
   const who = `Process ${text(pid)} on ${text(host)}`
   const looked = {
@@ -17,6 +18,15 @@ function ofWorker(evidence: Record<string, unknown>): string[] {
   return [lock(text(presenceKind), text(presence)), looked, beats(evidence), busy(evidence)].filter(
     (one) => one !== undefined,
   )
+}
+
+/** Of somebody who is known by a table of the user's own alone. */
+function ofTable(evidence: Record<string, unknown>): string[] {
+  const { told, neverBeat, beatAgeMs, leaseMs } = evidence
+  if (told === 'alive') return ['The config’s alive() says that it lives.']
+  if (told === 'gone') return ['The config’s alive() says that it has ended.']
+  const said = neverBeat === true ? 'It has never beaten.' : beats({ beatAgeMs, leaseMs })
+  return said === undefined ? [] : [said]
 }
 
 function lock(kind: string, presence: string): string | undefined {

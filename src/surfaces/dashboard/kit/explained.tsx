@@ -5,6 +5,7 @@ import { evidenceSentences } from './evidence.ts'
 import { Prose } from './prose.tsx'
 import { Pill, Status } from './status.tsx'
 import { lookOfAction } from './verdict-look.ts'
+import { Who } from './who.tsx'
 
 /** A verdict for people: the reason first, then the evidence, the settings it hangs on, and what comes next. */
 export function Explained({ explanation }: { explanation: Explanation }) {
@@ -17,8 +18,8 @@ export function Explained({ explanation }: { explanation: Explanation }) {
       </p>
       {heldBy && (
         <p>
-          <Status is={heldBy.sign} why={safe(heldBy.because)} /> {safe(heldBy.host)}, process{' '}
-          <span class="mono">{heldBy.pid}</span>, last beat <Age at={heldBy.lastBeatAt} />
+          <Status is={heldBy.sign} why={safe(heldBy.because)} /> <Who is={heldBy} />, last beat{' '}
+          <Age at={heldBy.lastBeatAt} />
         </p>
       )}
       {sentences.length > 0 && (

@@ -1,7 +1,7 @@
 import { LOOKS, type Tone } from '../model/status-look.ts'
 import { isStuck } from '../model/answer.ts'
 import { safe } from '../model/safe.ts'
-import { etaWords, number, shortId } from '../model/words.ts'
+import { etaWords, number, rowWords, shortId } from '../model/words.ts'
 import type { ListedRun } from '../shapes.ts'
 import { Link } from './link.tsx'
 import { Progress } from './progress.tsx'
@@ -16,6 +16,7 @@ export function RunName({ run }: { run: ListedRun }) {
         <bdi>{safe(run.source)}</bdi>
       </Link>
       <span class="faint mono">{shortId(run.id)}</span>
+      {run.adopted && <span class="faint small">{safe(rowWords(run.adopted))}</span>}
     </div>
   )
 }

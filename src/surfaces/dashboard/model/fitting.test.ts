@@ -7,9 +7,19 @@ const LIVE: readonly RunStatus[] = ['queued', 'running', 'interrupted']
 
 type Deed = { action: string; target?: string | null }
 
-function fit(status: RunStatus, { failed = 0, parked = 0, deeds = [] as Deed[] } = {}): string[] {
+const ROW = { table: 'jobs', key: '7' }
+
+function fit(
+  status: RunStatus,
+  {
+    failed = 0,
+    parked = 0,
+    deeds = [] as Deed[],
+    adopted = null as RunDetail['run']['adopted'],
+  } = {},
+): string[] {
   const detail = {
-    run: { status, health: LIVE.includes(status) ? 'healthy' : null },
+    run: { status, adopted, health: LIVE.includes(status) ? 'healthy' : null },
     counts: { failed, parked, stuck: 0 },
     audit: deeds.map(({ action, target = null }) => ({
       action,
@@ -29,6 +39,12 @@ test('a live run can be cancelled, an ended one goes on or goes away', () => {
     'unpark',
     'delete',
   ])
+})
+
+test('of a table of the user nothing is retried from nothing, and nothing deleted', () => {
+  assert.deepEqual(fit('running', { adopted: ROW }), ['cancel'])
+  assert.deepEqual(fit('failed', { adopted: ROW }), ['resume'])
+  assert.deepEqual(fit('succeeded', { adopted: ROW }), [])
 })
 
 test('what was done can be taken back once', () => {

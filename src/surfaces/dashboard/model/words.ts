@@ -57,3 +57,8 @@ export function percent(done: number, total: number): number {
   if (done >= total) return 100
   return done <= 0 ? 0 : Math.min(99, Math.max(1, Math.round((done / total) * 100)))
 }
+
+/** `row 4711 of courses`; a table of targets is one run as a whole. */
+export function rowWords({ table, key }: { readonly table: string; readonly key: string }): string {
+  return key === '' ? `the table ${table}` : `row ${key} of ${table}`
+}

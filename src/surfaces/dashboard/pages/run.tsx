@@ -36,14 +36,20 @@ export function RunPage({ id }: { id: string }) {
         <div class="run-main">
           <RunNumbers detail={detail} />
           <Groups detail={detail} />
-          <RunPace run={detail.run} />
-          <RunLog id={detail.run.id} />
+          {detail.run.adopted === null && (
+            <>
+              <RunPace run={detail.run} />
+              <RunLog id={detail.run.id} />
+            </>
+          )}
           <Targets detail={detail} />
         </div>
         <div class="run-side">
           <Why detail={detail} />
           <Timeline audit={detail.audit} executions={detail.executions} />
-          {detail.run.extracted > 0 && <ExportItems source={detail.run.source} />}
+          {detail.run.adopted === null && detail.run.extracted > 0 && (
+            <ExportItems source={detail.run.source} />
+          )}
           <Section title="In a terminal">
             <div class="pad stack">
               {detail.commands.map((command) => (

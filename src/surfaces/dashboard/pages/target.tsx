@@ -9,6 +9,7 @@ import { Facts, PageHead, Section } from '../kit/section.tsx'
 import { Empty, Failure, Loading } from '../kit/states.tsx'
 import { Status } from '../kit/status.tsx'
 import { OutsideLink, Text } from '../kit/text.tsx'
+import { Who } from '../kit/who.tsx'
 import { jsonText, safe } from '../model/safe.ts'
 import { number, shortId } from '../model/words.ts'
 import { useResource } from '../resource.ts'
@@ -67,7 +68,7 @@ function TargetHead({ target, run, detail }: { target: Target; run: Run; detail:
           <span class="mono">{shortId(target.id)}</span>
         </>
       }
-      actions={<TargetActions target={target} />}
+      actions={<TargetActions target={target} run={run} />}
     >
       <div class="row">
         <Status is={target.status} />
@@ -86,7 +87,7 @@ function TargetHead({ target, run, detail }: { target: Target; run: Run; detail:
   )
 }
 
-function TargetActions({ target }: { target: Target }) {
+function TargetActions({ target, run }: { target: Target; run: Run }) {
   const may = useMay('operator')
   if (!may) return null
   const { status } = target
@@ -107,7 +108,7 @@ function TargetActions({ target }: { target: Target }) {
           Park
         </Button>
       )}
-      {target.page > 0 && (
+      {target.page > 0 && run.adopted === null && (
         <Button icon="undo" onClick={() => act(rewindTarget(target))}>
           Rewind
         </Button>
@@ -175,8 +176,7 @@ function Claim({ target, explanation: { heldBy } }: { target: Target; explanatio
         ['Claimed', <Age at={target.claimedAt} />],
         ...(heldBy
           ? ([
-              ['Host', safe(heldBy.host)],
-              ['Process', <span class="mono">{heldBy.pid}</span>],
+              ['Who', <Who is={heldBy} />],
               ['Sign of life', <Status is={heldBy.sign} why={safe(heldBy.because)} />],
               ['Last beat', <Age at={heldBy.lastBeatAt} />],
             ] as const)

@@ -57,9 +57,9 @@ function WorkerList(props: {
   const { filters, clear } = props.state
   const q = filters.q.toLowerCase()
   const rows = props.of.filter(
-    ({ sign, source, host, pid, id }) =>
+    ({ sign, source, who, host, pid, id }) =>
       (filters.sign.length === 0 || filters.sign.includes(sign)) &&
-      `${source}\n${host}\n${pid}\n${id}`.toLowerCase().includes(q),
+      `${source}\n${who ?? pid}\n${host}\n${id}`.toLowerCase().includes(q),
   )
   if (props.of.length === 0) {
     return (
@@ -109,10 +109,10 @@ const COLUMNS: readonly Column<Worker>[] = [
   },
   {
     head: 'Process',
-    cell: ({ host, pid }) => (
+    cell: ({ who, host, pid }) => (
       <span class="mono small">
-        <Text value={host} />
-        <span class="faint"> · {pid}</span>
+        <Text value={who ?? host} />
+        {who === null && <span class="faint"> · {pid}</span>}
       </span>
     ),
   },

@@ -55,11 +55,14 @@ export const limit = v.optional(
   '50',
 )
 export const after = v.optional(v.pipe(v.string(), v.maxLength(200)))
-/** Of lists that go by id. PostgreSQL takes nothing else for one. */
+/** Of lists that go by id, and where tables of one's own are among them by a place in each. */
 export const afterId = v.optional(
   v.pipe(
     v.string(),
-    v.regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, 'is the `next` of the last answer'),
+    v.regex(
+      /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|adopted\.[\w-]{1,4000})$/,
+      'is the `next` of the last answer',
+    ),
   ),
 )
 /** Given once or several times: `?status=failed&status=parked`. */

@@ -34,6 +34,8 @@ export const run = v.object({
   owner: v.nullable(v.string()),
   resumable: v.boolean(),
   retryOf: v.nullable(v.string()),
+  /** The row of a table of one's own; `key` is empty where the whole table is the run. */
+  adopted: v.nullable(v.object({ table: v.string(), key: v.string() })),
 })
 
 /** How fast a run goes, from the samples of the last minutes; null while there is too little to tell. */
@@ -96,6 +98,7 @@ export const owner = v.object({
   worker: v.string(),
   host: v.string(),
   pid: count,
+  who: v.nullable(v.string()),
   startedAt: time,
   lastBeatAt: time,
   sign,
@@ -107,6 +110,7 @@ export const worker = v.object({
   source: v.string(),
   host: v.string(),
   pid: count,
+  who: v.nullable(v.string()),
   startedAt: time,
   lastBeatAt: time,
   sign,
@@ -161,7 +165,7 @@ export const setting = v.object({
   name: v.string(),
   group: v.nullable(v.string()),
   value: v.union([v.string(), v.number(), v.boolean(), v.null()]),
-  origin: v.picklist(['default', 'preset', 'crawl', 'config']),
+  origin: v.picklist(['default', 'preset', 'crawl', 'adopted', 'config']),
 })
 
 /** `explain --json` */

@@ -16,7 +16,7 @@ import { PageHead } from '../../kit/section.tsx'
 import { Status } from '../../kit/status.tsx'
 import { fitting } from '../../model/fitting.ts'
 import { safe } from '../../model/safe.ts'
-import { shortId } from '../../model/words.ts'
+import { rowWords, shortId } from '../../model/words.ts'
 import { useMay } from '../../session.ts'
 import type { RunDetail } from '../../shapes.ts'
 
@@ -46,6 +46,7 @@ export function RunHead({ detail }: { detail: RunDetail }) {
             ended <Age at={run.finishedAt} />
           </span>
         )}
+        {run.adopted && <span>{safe(rowWords(run.adopted))}</span>}
         {run.attempt > 1 && <span class="faint">attempt {run.attempt}</span>}
         {run.retryOf && (
           <span class="faint">

@@ -4,6 +4,7 @@ import { Progress } from '../../kit/progress.tsx'
 import { toneOf } from '../../kit/run-cells.tsx'
 import { Facts, Section } from '../../kit/section.tsx'
 import { Status } from '../../kit/status.tsx'
+import { Who } from '../../kit/who.tsx'
 import { safe } from '../../model/safe.ts'
 import { etaWords, number, shortId } from '../../model/words.ts'
 import type { RunDetail, TargetStatus } from '../../shapes.ts'
@@ -55,10 +56,12 @@ export function RunNumbers({ detail: { run, counts, heldBy } }: { detail: RunDet
               'Held by',
               heldBy ? (
                 <Link to="/workers">
-                  {safe(heldBy.host)} <span class="mono">{heldBy.pid}</span>
+                  <Who is={heldBy} />
                 </Link>
               ) : run.owner ? (
                 <span class="mono">{shortId(run.owner)}</span>
+              ) : run.adopted ? (
+                'nobody that is known'
               ) : (
                 'nobody'
               ),

@@ -9,6 +9,7 @@ const worker = (id: string, sign: Worker['sign'], source = 'shop', host = 'a'): 
   source,
   host,
   pid: 1,
+  who: null,
   because: '',
   targets: 0,
   startedAt: '2026-11-16T00:00:00.000Z',

@@ -1,0 +1,94 @@
+import type { PassedOver, Proposal } from '../../../adopted/proposal/propose.ts'
+import { ACTIONS, type Action } from '../../../model/verdict.ts'
+import type { Paper } from '../paper/paper.ts'
+import { plural } from '../paper/words.ts'
+import type { NoOutlook, Outlook } from './dry-run.ts'
+
+/** What of a proposal a person reads. */
+export type Shown = {
+  readonly proposal: Proposal
+  readonly name: string
+  /** The name that the config has for it already. */
+  readonly adopted: string | null
+  readonly outlook: Outlook | NoOutlook | null
+}
+
+export function printProposal(paper: Paper, { proposal, name, adopted, outlook }: Shown): void {
+  const { table, kind, signs, doubts, columns, words, notes } = proposal
+  const what = kind === 'runs' ? 'each row is a run' : 'each row is a target'
+  paper.heading(`${table}: ${what}`)
+  if (adopted !== null) paper.say(`Adopted already, as ${adopted}.`)
+  if (signs.length > 0) paper.say(`Why: ${signs.join(', ')}.`)
+  for (const doubt of doubts) paper.say({ text: 'Doubt: ', ink: 'warn' }, `${doubt}.`)
+  paper.table(
+    [{ head: 'COLUMN' }, { head: 'IS' }, { head: 'BECAUSE', flex: true }],
+    columns.map(({ field, column, because }) => [column, field, because]),
+  )
+  paper.blank()
+  paper.table(
+    [{ head: 'WORD' }, { head: 'MEANS' }, { head: 'BECAUSE', flex: true }],
+    words.map(({ word, meaning, because }) => [word, meaning, because]),
+  )
+  if (notes.length > 0) paper.blank()
+  for (const note of notes) paper.say('- ', note)
+  if (outlook) printOutlook(paper, name, outlook)
+}
+
+const DEEDS: Readonly<Record<Action, string>> = {
+  leave: 'left alone: at work, or in line',
+  wait: 'left alone: too young to judge without an owner',
+  alert: 'told to you, and left alone',
+  resume: 'put back in line, to go on',
+  replan: 'put back in line',
+  retry: 'failed',
+  park: 'set aside',
+  hold: 'held for you',
+  fail: 'failed; what was saved is kept',
+  abandon: 'dead: left alone until you say `unstuck clean`',
+  resumable: 'kept: there is something to go on from',
+}
+
+function printOutlook(paper: Paper, name: string, outlook: Outlook | NoOutlook): void {
+  paper.blank()
+  if ('trouble' in outlook) {
+    paper.say({ text: 'It cannot be judged yet: ', ink: 'warn' }, outlook.trouble)
+    return
+  }
+  const { live, actions, examples } = outlook
+  if (live === 0) return paper.say(`Now nothing of ${name} is live: there is nothing to judge.`)
+  paper.line({
+    text: `What \`unstuck recover\` would make of its ${plural(live, 'live row')} now`,
+    ink: 'strong',
+  })
+  for (const action of ACTIONS) {
+    const count = actions[action]
+    if (count !== undefined) paper.say(`- ${count} ${DEEDS[action]}`)
+  }
+  const shown = examples.filter(({ action }) => action !== 'leave')
+  for (const { row, source, action, because } of shown)
+    paper.say('- ', { text: action, ink: 'strong' }, ` row ${row} of ${source}: ${because}.`)
+}
+
+const PASSED_MAX = 12
+
+/** Unless it was asked for by name, a table without anything like a status is not worth a word. */
+export function printPassedOver(
+  paper: Paper,
+  passed: readonly PassedOver[],
+  isAsked: boolean,
+): void {
+  const told = passed.filter(({ isFar }) => isAsked || !isFar)
+  if (told.length === 0) return
+  paper.heading('Not taken for runs')
+  for (const { table, because } of told.slice(0, PASSED_MAX)) paper.say(`- ${table}: ${because}.`)
+  if (told.length > PASSED_MAX) paper.say(`- and ${told.length - PASSED_MAX} more; --json has all.`)
+}
+
+export function printDoubtful(paper: Paper, doubtful: readonly Proposal[]): void {
+  if (doubtful.length === 0) return
+  paper.heading('Perhaps')
+  for (const { table, signs, doubts } of doubtful)
+    paper.say(
+      `- ${table}: ${signs.join(', ')}; but ${doubts.join(', ')}. \`unstuck adopt --table ${table}\``,
+    )
+}

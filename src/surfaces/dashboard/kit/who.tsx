@@ -1,0 +1,13 @@
+import { safe } from '../model/safe.ts'
+
+type Somebody = { readonly who: string | null; readonly host: string; readonly pid: number }
+
+/** A process on a host, or what a table of the user's own calls it. */
+export function Who({ is: { who, host, pid } }: { is: Somebody }) {
+  if (who !== null) return <>{safe(who)}</>
+  return (
+    <>
+      {safe(host)}, process <span class="mono">{pid}</span>
+    </>
+  )
+}
