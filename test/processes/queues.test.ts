@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { crawlPortal } from '../../examples/queues/portal-job.ts'
+import { AlreadyRunning, open } from '../../src/index.ts'
+import { postgresEngine } from '../../src/testing/postgres-engine.ts'
+import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
+import { Stage, until } from './harness.ts'
+
+const example = (name: string) =>
+  fileURLToPath(new URL(`../../examples/queues/${name}`, import.meta.url))
+const noServer = process.env['UNSTUCK_TEST_PG'] ? false : 'no PostgreSQL was started'
+const noRedis = process.env['REDIS_URL'] ? false : 'REDIS_URL names no Redis'
+
+describe('a job that a queue delivers twice', { concurrency: 3 }, () => {
+  test('is done once, however many deliveries there are at the same moment', async () => {
+    await using database = await sqliteEngine.fresh()
+    await using one = await open({ db: database.url, signals: false })
+    await using other = await open({ db: database.url, signals: false })
+    const job = { portal: 'portal-a', pages: 3 }
+
+    /** As a queue does: an error is a delivery again, a moment later. */
+    const deliver = async (n: number): Promise<string> => {
+      try {
+        return await crawlPortal(n % 2 ? one : other, '4711', job)
+      } catch (error) {
+        assert.ok(error instanceof AlreadyRunning, String(error))
+        await new Promise((resolve) => setTimeout(resolve, 5 + n))
+        return deliver(n)
+      }
+    }
+    const answers = await Promise.all(Array.from({ length: 12 }, (_, n) => deliver(n)))
+
+    assert.deepEqual(answers.toSorted(), ['done', ...Array(11).fill('was done already')])
+    const store = await database.open()
+    const { items } = await store.runs({ source: 'portal-a/4711', limit: 50 })
+    assert.equal(items.filter(({ status }) => status === 'succeeded').length, 1)
+    assert.equal(
+      items.reduce((pages, { counts }) => pages + counts.pages, 0),
+      3,
+    )
+  })
+
+  test('goes on after its last page when pg-boss delivers it to another process', async (t) => {
+    if (noServer) return t.skip(noServer)
+    await using stage = await Stage.set(postgresEngine)
+    await story(stage, 'pg-boss.ts')
+  })
+
+  test('goes on after its last page when BullMQ delivers it to another process', async (t) => {
+    if (noRedis) return t.skip(noRedis)
+    await using stage = await Stage.set(sqliteEngine)
+    await story(stage, 'bullmq.ts')
+  })
+})
+
+/** A worker is killed in the middle of a job, another one takes it up and is stopped, a third one ends it. */
+async function story(stage: Stage, name: string): Promise<void> {
+  const env = { REDIS_URL: process.env['REDIS_URL'] ?? '' }
+  const sender = stage.start([example(name), 'portal-a'], { env })
+  assert.equal(await sender.end(), 0, sender.output)
+  const [, id] = /sent (\S+)/.exec(sender.output)!
+
+  const first = stage.start([example(name)], { env })
+  await first.says('page 4 saved')
+  first.signal('SIGKILL')
+  await first.end()
+
+  const second = stage.start([example(name)], { env })
+  await second.says(/goes on after page [4-9]\b/)
+  await second.says('page 12 saved')
+  second.signal('SIGTERM')
+  assert.equal(await second.end(), 0, second.output)
+  assert.doesNotMatch(second.output, /page 20 saved/)
+
+  const third = stage.start([example(name)], { env })
+  await third.says(`job ${id}: done`)
+  await until('the end of the run', async () => {
+    const run = await stage.run(`portal-a/${id}`)
+    return run.status === 'succeeded' && run
+  })
+  const { counts } = await stage.run(`portal-a/${id}`)
+  assert.deepEqual([counts.pages, counts.itemsNew, counts.itemsUpdated], [20, 60, 0])
+  third.signal('SIGTERM')
+  assert.equal(await third.end(), 0, third.output)
+}
