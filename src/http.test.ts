@@ -8,7 +8,7 @@ import { getRequestListener } from '@hono/node-server'
 import express from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
-import { createHandler, toNodeHandler, type Access, type Handler } from './http.ts'
+import { createHandler, toFastifyPlugin, toNodeHandler, type Access, type Handler } from './http.ts'
 import { open } from './runtime/open.ts'
 import { mountedStory } from './testing/mounted-story.ts'
 import { sqliteEngine, temporaryFolder } from './testing/sqlite-engine.ts'
@@ -64,9 +64,7 @@ test('it mounts in Express, before and after somebody else has read the bodies',
 test('it mounts in Fastify', async () => {
   await playAt(async (handler) => {
     const app = fastify()
-    const mounted = toNodeHandler(handler)
-    app.all('/ops/unstuck', mounted)
-    app.all('/ops/unstuck/*', mounted)
+    app.register(toFastifyPlugin(handler), { prefix: '/ops/unstuck' })
     await app.ready()
     return app.routing
   })

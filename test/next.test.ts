@@ -1,32 +1,156 @@
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { mountedStory } from '../src/testing/mounted-story.ts'
 import { sqliteEngine, temporaryFolder } from '../src/testing/sqlite-engine.ts'
+import { until } from './processes/harness.ts'
 
-/** `examples/next-dashboard` with the package as users get it, built and started by Next.js itself. */
+/** `examples/next` with the package as users get it, built and started by Next.js itself: once, it takes long. */
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const MODULES = join(ROOT, 'node_modules')
 const NEXT = join(MODULES, 'next', 'dist', 'bin', 'next')
 
-/** The quick way through a build: no page is drawn beforehand, and nothing made small. */
+/** The quick way through a build: no page is drawn beforehand, nothing made small, nothing kept for the next one. */
 const BUILD = ['build', '--experimental-build-mode', 'compile']
 const CONFIG = `
   import example from './example.config.js'
-  export default { ...example, turbopack: { root: '/' }, experimental: { turbopackMinify: false } }
+  const experimental = { turbopackMinify: false, turbopackFileSystemCacheForBuild: false }
+  export default { ...example, turbopack: { root: '/' }, experimental }
 `
+/** For the edge everything is built a second time, instrumentation.ts too. */
+const EDGE = `
+  export const runtime = 'edge'
+  export const GET = () =>
+    Response.json([typeof EdgeRuntime, globalThis[Symbol.for('unstuck.next')]?.isRegistered])
+`
+/** How long the database is held, and how soon every answer is there all the same, the first one too. */
+const HELD_MS = 1_500
+const PROMPT_MS = 3_000
+
+test('in an app of Next.js', { skip: !existsSync(NEXT) }, async (t) => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  using folder = temporaryFolder()
+  const app = folder.path
+  const path = join(app, 'app.db')
+  const env = {
+    ...process.env,
+    NEXT_TELEMETRY_DISABLED: '1',
+    UNSTUCK_DB: database.url,
+    APP_DB: `sqlite:${path}`,
+  }
+  setUp(app)
+  run(['seed.js'], app, env)
+  using table = new DatabaseSync(path, { timeout: 5_000 })
+  const row = (id: string) =>
+    table.prepare('SELECT * FROM qualification_runs WHERE "id" = ?').get(id)!
+  const [stuck, young] = [row('stuck'), row('young')]
+  run([NEXT, ...BUILD], app, env)
+  assert.deepEqual(row('stuck'), stuck)
+
+  table.exec('BEGIN EXCLUSIVE')
+  const server = spawn(process.execPath, [NEXT, 'start', '-p', '0', '-H', '127.0.0.1'], {
+    cwd: app,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = once(server, 'exit')
+  try {
+    const { url, said } = await listening(server)
+    const as = (role: string) => ({ headers: { 'x-role': role } })
+
+    await t.test('it answers while recovery waits for a database', async () => {
+      const heldUntil = performance.now() + HELD_MS
+      let slowestMs = 0
+      while (performance.now() < heldUntil) {
+        const asked = performance.now()
+        assert.equal((await fetch(`${url}/edge`)).status, 200)
+        slowestMs = Math.max(slowestMs, performance.now() - asked)
+        await sleep(50)
+      }
+      table.exec('COMMIT')
+      assert.ok(slowestMs < PROMPT_MS, `an answer took ${Math.round(slowestMs)} ms`)
+      assert.deepEqual(row('stuck'), stuck)
+    })
+
+    await t.test(
+      'a stuck run has failed after the start, with what it had; a young one is as it was',
+      async () => {
+        await until(`it has failed, in ${said()}`, () => row('stuck')['status'] === 'FAILED')
+        const { completedAt, errorMessage, ...rest } = row('stuck')
+        assert.ok(Math.abs(Number(completedAt) - Date.now()) < 60_000, String(completedAt))
+        assert.match(String(errorMessage), /./)
+        assert.deepEqual(
+          { ...rest, status: 'PROCESSING', completedAt: null, errorMessage: null },
+          { ...stuck },
+        )
+        assert.deepEqual(row('young'), young)
+        assert.match(
+          await (await fetch(url)).text(),
+          /stuck[^]*FAILED[^]*young|young[^]*stuck[^]*FAILED/,
+        )
+      },
+    )
+
+    await t.test('in the edge runtime nothing is started', async () => {
+      assert.deepEqual(await (await fetch(`${url}/edge`)).json(), ['string', false])
+    })
+
+    await t.test('the two recovery routes answer, and no other call is behind them', async () => {
+      const recovery = `${url}/api/recovery`
+      assert.equal((await fetch(recovery)).status, 401)
+      assert.equal((await fetch(recovery, { ...as('operator'), method: 'DELETE' })).status, 405)
+      const look = await fetch(`${recovery}?source=none`, as('viewer'))
+      assert.deepEqual([look.status, ((await look.json()) as any).deeds], [200, 0])
+
+      table.exec(`
+        INSERT INTO qualification_runs ("id", "status", "total", "createdAt")
+        VALUES ('late', 'pending', 1, ${Date.now() - 600_000})
+      `)
+      const act = (role: string, body: unknown) =>
+        fetch(recovery, {
+          method: 'POST',
+          headers: { 'x-role': role, 'content-type': 'application/json', origin: url },
+          body: JSON.stringify(body),
+        })
+      assert.equal((await act('viewer', {})).status, 403)
+      assert.equal((await act('operator', { sourze: 'x' })).status, 400)
+      assert.equal((await act('operator', { dryRun: true })).status, 200)
+      assert.equal((await act('operator', {})).status, 200)
+      assert.equal(row('late')['status'], 'FAILED')
+    })
+
+    await t.test('the dashboard and the API mount as route handlers', () =>
+      mountedStory(`${url}/unstuck`, store, 3),
+    )
+
+    await t.test('it ends with the server', async () => {
+      server.kill('SIGTERM')
+      assert.deepEqual(await ended, [143, null])
+      assert.deepEqual(row('young'), young)
+    })
+  } finally {
+    server.kill('SIGKILL')
+    await ended
+  }
+})
 
 function setUp(app: string): void {
-  const example = join(ROOT, 'examples', 'next-dashboard')
-  cpSync(join(example, 'app'), join(app, 'app'), { recursive: true })
-  cpSync(join(example, 'next.config.js'), join(app, 'example.config.js'))
+  cpSync(join(ROOT, 'examples', 'next'), app, {
+    recursive: true,
+    filter: (path) => !/[/\\](node_modules|\.next|app\.db)/.test(path.slice(ROOT.length)),
+  })
+  renameSync(join(app, 'next.config.js'), join(app, 'example.config.js'))
   writeFileSync(join(app, 'next.config.js'), CONFIG)
-  writeFileSync(join(app, 'package.json'), '{ "private": true, "type": "module" }')
+  mkdirSync(join(app, 'app', 'edge'))
+  writeFileSync(join(app, 'app', 'edge', 'route.js'), EDGE)
   const unstuck = join(app, 'node_modules', 'unstuck')
   mkdirSync(unstuck, { recursive: true })
   for (const name of ['next', 'react', 'react-dom'])
@@ -47,8 +171,7 @@ function setUp(app: string): void {
     cpSync(dashboard, join(unstuck, 'dist', 'dashboard'), { recursive: true })
 }
 
-function run(args: readonly string[], cwd: string): void {
-  const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' }
+function run(args: readonly string[], cwd: string, env = process.env): void {
   const { status, stdout, stderr } = spawnSync(process.execPath, args, {
     cwd,
     env,
@@ -57,30 +180,13 @@ function run(args: readonly string[], cwd: string): void {
   assert.equal(status, 0, `${stdout}${stderr}`)
 }
 
-test('it mounts as route handlers of Next.js', { skip: !existsSync(NEXT) }, async () => {
-  await using database = await sqliteEngine.fresh()
-  const store = await database.open()
-  using app = temporaryFolder()
-  setUp(app.path)
-  run([NEXT, ...BUILD], app.path)
-  const server = spawn(process.execPath, [NEXT, 'start', '-p', '0', '-H', '127.0.0.1'], {
-    cwd: app.path,
-    env: { ...process.env, NEXT_TELEMETRY_DISABLED: '1', UNSTUCK_DB: database.url },
-    stdio: ['ignore', 'pipe', 'inherit'],
+/** Where it listens, and what it has said so far. */
+async function listening(server: ChildProcess): Promise<{ url: string; said: () => string }> {
+  let said = ''
+  server.stdout!.setEncoding('utf8').on('data', (text: string) => (said += text))
+  const url = await until('it listens', () => {
+    if (server.exitCode !== null) throw new Error(`It has ended: ${said}`)
+    return /Ready in/.test(said) ? /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0] : null
   })
-  try {
-    let said = ''
-    let port: string | undefined
-    for await (const text of server.stdout.setEncoding('utf8')) {
-      said += text
-      port = /Ready in/.test(said) ? /http:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1] : undefined
-      if (port !== undefined) break
-    }
-    assert.ok(port, said)
-    await mountedStory(`http://127.0.0.1:${port}/unstuck`, store)
-  } finally {
-    const ended = once(server, 'exit')
-    server.kill('SIGKILL')
-    await ended
-  }
-})
+  return { url, said: () => said }
+}

@@ -45,23 +45,4 @@ describe('examples do what they say', { concurrency: 2 }, () => {
     assert.deepEqual([run.status, pages, itemsNew, itemsUpdated], ['succeeded', 60, 180, 0])
     await stage.assertNobodyLeft()
   })
-
-  test('server.ts listens at once, and recovers what a killed process left', async () => {
-    await using stage = await Stage.set(sqliteEngine)
-    const job = stage.start([example('own-code.ts')])
-    await job.says('page 3 saved')
-    job.signal('SIGKILL')
-    await job.end()
-
-    const server = stage.start([example('server.ts')], { env: { PORT: '0' } })
-    await server.says(/listening on \d+/)
-    await server.says('recovered: 1 verdicts')
-    assert.match(server.output, /\[unstuck\] run \w{8} of portal-a is running: 0\/1 done/)
-    assert.match(server.output, /\[unstuck\] recovery: target \w{8} of portal-a: resume — process/)
-    const [, port] = /listening on (\d+)/.exec(server.output)!
-    const stuck = await (await fetch(`http://127.0.0.1:${port}/stuck`)).json()
-    assert.deepEqual(stuck, { active: 0, resumable: 1, dead: 0 })
-    server.signal('SIGKILL')
-    await server.end()
-  })
 })

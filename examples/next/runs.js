@@ -1,0 +1,10 @@
+import { DatabaseSync } from 'node:sqlite'
+
+/** The app's own database. It knows nothing of Unstuck. */
+export const openDatabase = () =>
+  new DatabaseSync((process.env['APP_DB'] ?? 'sqlite:app.db').slice('sqlite:'.length))
+
+export function listRuns() {
+  using db = openDatabase()
+  return db.prepare('SELECT * FROM qualification_runs ORDER BY "createdAt" DESC LIMIT 50').all()
+}

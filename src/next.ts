@@ -1,0 +1,92 @@
+import type { Access, Handler, HandlerOptions } from './http.ts'
+import { checkBasePath } from './surfaces/http/base-path.ts'
+import { checkWhoMayCall } from './surfaces/http/who-may-call.ts'
+import type { LookAfterOptions } from './surfaces/look-after.ts'
+
+// Next.js also puts this file into what it builds for the edge, where Node's modules are not there. So whatever needs
+// them is imported behind a look at NEXT_RUNTIME, which Next.js replaces by its value and then leaves out.
+
+export type { Access, Role, Visitor } from './http.ts'
+export type RegisterOptions = LookAfterOptions
+
+export type RouteOptions = Omit<HandlerOptions, 'unstuck'>
+
+type Routes = Handler['routes']
+
+/**
+ * For `instrumentation.ts`: `export { register } from 'unstuck/next'`. Recovers what is dead when the server starts, and
+ * then looks after workers, runs and adopted tables for as long as it lives. Returns at once, never throws, starts once
+ * however often it is called; in the edge runtime and while the app is built it does nothing.
+ */
+export function register(options: RegisterOptions = {}): void {
+  if (process.env.NEXT_RUNTIME !== 'edge') {
+    if (process.env.NEXT_PHASE === 'phase-production-build' || ours.isRegistered) return
+    ours.isRegistered = true
+    void import('./surfaces/look-after.ts')
+      .then(({ lookAfter }) => lookAfter(options))
+      .catch((error: unknown) => {
+        process.stderr.write(`[unstuck] register() could not begin: ${String(error)}\n`)
+      })
+  }
+}
+
+/**
+ * The dashboard and the API, for `app/unstuck/[[...path]]/route.ts`:
+ * `export const { GET, HEAD, POST, DELETE } = unstuckRoutes({ basePath: '/unstuck', access })`.
+ */
+export function unstuckRoutes(options: RouteOptions): Routes {
+  checkWhoMayCall('unstuckRoutes', options)
+  checkBasePath(options.basePath ?? '')
+  const route = (request: Request): Promise<Response> => answer(options, request)
+  return { GET: route, HEAD: route, POST: route, DELETE: route }
+}
+
+/** What recovery would do, and doing it, and no other call: for `app/api/recovery/route.ts`, or any other path. */
+export function recoveryRoutes(
+  options: Omit<RouteOptions, 'basePath'>,
+): Pick<Routes, 'GET' | 'POST'> {
+  checkWhoMayCall('recoveryRoutes', options)
+  const route = (request: Request): Promise<Response> => {
+    const { search, origin } = new URL(request.url)
+    return answer(options, new Request(`${origin}/api/recovery${search}`, request), request)
+  }
+  return { GET: route, POST: route }
+}
+
+/** Survives that a module is loaded again after each change, as it is while an app is written. */
+type Ours = {
+  isRegistered: boolean
+  /** By their options: each holds a database open. */
+  readonly handlers: Map<string, Promise<Handler>>
+  /** Who calls, by the word of the route that the request came to. */
+  readonly access: WeakMap<Request, Access>
+}
+const OURS = Symbol.for('unstuck.next')
+const ours = ((globalThis as { [OURS]?: Ours })[OURS] ??= {
+  isRegistered: false,
+  handlers: new Map(),
+  access: new WeakMap(),
+})
+
+/** `came`: the request as it came, with what Next.js has put on it for those who say who may call. */
+async function answer(options: RouteOptions, request: Request, came = request): Promise<Response> {
+  if (process.env.NEXT_RUNTIME !== 'edge') {
+    const { access, log: _, ...rest } = options
+    if (access) ours.access.set(request, () => access(came))
+    const key = JSON.stringify([access !== undefined, rest], (_, value: unknown) =>
+      typeof value === 'function' ? String(value) : value,
+    )
+    let handler = ours.handlers.get(key)
+    if (!handler) {
+      handler = import('./http.ts').then(({ createHandler }) =>
+        createHandler({
+          ...options,
+          ...(access && { access: (asked) => ours.access.get(asked)?.(asked) }),
+        }),
+      )
+      ours.handlers.set(key, handler)
+    }
+    return (await handler).fetch(request)
+  }
+  throw new Error("Unstuck needs Node's runtime: leave out `export const runtime = 'edge'`.")
+}

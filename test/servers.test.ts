@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { sqliteEngine } from '../src/testing/sqlite-engine.ts'
+import { Stage } from './processes/harness.ts'
+
+const SERVERS = ['express', 'fastify', 'hono']
+const example = (name: string) => fileURLToPath(new URL(`../examples/${name}.ts`, import.meta.url))
+
+/** Begins a run in each database, and is killed in the middle of all. */
+const JOB = `
+  for (const db of process.env.DATABASES.split(' ')) {
+    const run = await (await open({ db })).begin('portal-a')
+    await run.checkpoint({ page: 1 })
+  }
+  mark('begun')
+  setInterval(() => {}, 1_000)
+`
+
+test('with Express, Fastify and Hono it is one line to recover at the start, and one for the rest', async () => {
+  await using stages = new AsyncDisposableStack()
+  const all: Stage[] = []
+  for (const _ of SERVERS) all.push(stages.use(await Stage.set(sqliteEngine)))
+  const [first] = all as [Stage]
+  const job = first.start([first.module('job.ts', JOB)], {
+    env: { DATABASES: all.map(({ database }) => database.url).join(' ') },
+  })
+  await first.marked('begun')
+  job.signal('SIGKILL')
+  await job.end()
+
+  await Promise.all(SERVERS.map((name, n) => play(name, all[n]!)))
+})
+
+async function play(name: string, stage: Stage): Promise<void> {
+  const server = stage.start([example(name)], { env: { PORT: '0' } })
+  await server.says(/listening on [^]*port: \d+/)
+  const url = `http://127.0.0.1:${/port: (\d+)/.exec(server.output)![1]}`
+  assert.equal(await (await fetch(url)).text(), 'hello\n')
+
+  await server.says(/\[unstuck\] recovery: target \w{8} of portal-a: resume — process/)
+  assert.equal((await stage.run('portal-a')).status, 'interrupted', name)
+
+  const recovery = `${url}/unstuck/api/recovery`
+  const headers = { 'x-role': 'operator', 'content-type': 'application/json', origin: url }
+  assert.equal((await fetch(recovery)).status, 401, name)
+  const look = (await (await fetch(recovery, { headers })).json()) as any
+  assert.equal(look.deeds, 0, name)
+  const done = await fetch(recovery, { method: 'POST', headers, body: `{"plan":"${look.plan}"}` })
+  assert.equal(done.status, 200, name)
+
+  const page = await fetch(`${url}/unstuck`)
+  assert.deepEqual(
+    [page.status, page.headers.get('content-type')],
+    [200, 'text/html; charset=utf-8'],
+  )
+}
