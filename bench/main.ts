@@ -1,6 +1,7 @@
-// npm run bench -- [checkpoint|scale|doors|http|pm2 …] [--engines sqlite,postgres]
+// npm run bench -- [checkpoint|scale|doors|http|pm2|crawlee …] [--engines sqlite,postgres]
 import { parseArgs } from 'node:util'
 import { benchCheckpoint } from './checkpoint.ts'
+import { benchCrawlee } from './crawlee.ts'
 import { benchDoors } from './doors.ts'
 import { benchHttp } from './http.ts'
 import { benchPm2 } from './pm2.ts'
@@ -17,6 +18,7 @@ const benches: Record<string, (engines: readonly string[]) => Promise<void>> = {
   doors: benchDoors,
   http: benchHttp,
   pm2: benchPm2,
+  crawlee: benchCrawlee,
 }
 for (const name of positionals.length > 0 ? positionals : Object.keys(benches)) {
   const bench = benches[name]

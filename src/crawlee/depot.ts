@@ -1,0 +1,181 @@
+import { hostname } from 'node:os'
+import process from 'node:process'
+import { EXIT, messageOf, UsageError } from '../model/errors.ts'
+import { newId, type Id, type WorkerId } from '../model/id.ts'
+import { DEFAULT_POLICY, makePolicy, type Policy, type PolicyOptions } from '../model/policy.ts'
+import { redact } from '../observe/redact.ts'
+import { safeText } from '../observe/safe-text.ts'
+import { databaseAddress } from '../runtime/config-file.ts'
+import { openStore } from '../store/open.ts'
+import type { Storage, Store } from '../store/store.ts'
+import { RequestBook } from './request-book.ts'
+import { StopSignals } from './stop-signals.ts'
+
+export type DepotOptions = {
+  /** `sqlite:PATH` or `postgres://…`; else UNSTUCK_DB, else the default. */
+  db?: string
+  /** For the runs of its queues. */
+  policy?: PolicyOptions
+  /** The key of an item: one that is pushed again replaces the one before, in its place. */
+  itemKey?: ItemKey
+  /** False: SIGTERM and SIGINT are none of its business. */
+  signals?: boolean
+  /** Hears what happens, a line each; else stderr does. */
+  log?: (line: string) => unknown
+}
+
+/** Undefined: this item has none, and each is its own. */
+export type ItemKey = (
+  item: Record<string, unknown>,
+  dataset: string,
+) => string | number | undefined
+
+/** A crawler that is at work in this process, as far as it can be asked to stop. */
+export type StoppableCrawler = { readonly running?: boolean; stop(reason?: string): void }
+
+/** What all storages of a process share: the database, the queues it works on, and what a signal does to them. */
+export class Depot {
+  readonly store: Store
+  readonly itemKey: ItemKey
+  readonly log: (line: string) => void
+  /** In whose name the books are kept: they are tidied up when it retires. */
+  #writer: WorkerId | null
+  readonly #db: string
+  readonly #policy: Policy
+  readonly #books = new Map<Id, RequestBook>()
+  readonly #alive = new Set<RequestBook>()
+  readonly #signals: StopSignals
+  readonly #hears: boolean
+  readonly #crawlers = new Set<StoppableCrawler>()
+
+  private constructor(
+    store: Store,
+    options: DepotOptions & { db: string; id: Id; settled: Policy; log: (line: string) => void },
+  ) {
+    this.store = store
+    this.log = options.log
+    this.itemKey = options.itemKey ?? (() => undefined)
+    this.#writer = options.id
+    this.#db = options.db
+    this.#policy = options.settled
+    this.#hears = options.signals !== false
+    this.#signals = new StopSignals({
+      stop: () => void this.#stop(),
+      handBack: () => this.#handBack(() => true),
+      log: this.log,
+    })
+    process.once('beforeExit', this.#onIdle)
+  }
+
+  static async open(options: DepotOptions): Promise<Depot> {
+    const { policy, mistakes } = makePolicy(options.policy, DEFAULT_POLICY)
+    if (mistakes.length > 0)
+      throw new UsageError(`crawleeStorage() cannot use this policy: ${mistakes.join('; ')}.`)
+    const [db, id, say] = [databaseAddress(options.db), newId(), options.log ?? toStderr]
+    // Addresses come from pages.
+    const log = (line: string): void => void say(safeText(redact(line)))
+    const store = await openStore(db, { writer: id })
+    for (const remark of store.remarks) log(remark)
+    return new Depot(store, { ...options, db, id, settled: policy, log })
+  }
+
+  get isStopping(): boolean {
+    return this.#signals.stoppedBy !== null
+  }
+
+  /** The requests of a queue: one book per queue and process, however many ask for it. */
+  book(queue: Storage): RequestBook {
+    const known = this.#books.get(queue.id)
+    if (known) return known
+    const book: RequestBook = new RequestBook(queue, {
+      store: this.store,
+      db: this.#db,
+      policy: this.#policy,
+      actor: `process ${process.pid} on ${hostname()}`,
+      nextWorker: () => this.#nextWorker(),
+      log: this.log,
+      isStopping: () => this.isStopping,
+      onLife: (isAlive) => this.#onLife(book, isAlive),
+    })
+    this.#books.set(queue.id, book)
+    return book
+  }
+
+  /** It is about to begin: a stop that has been asked for holds for it as well. */
+  begins(crawler: StoppableCrawler): void {
+    for (const one of this.#crawlers) if (!one.running) this.#crawlers.delete(one)
+    this.#crawlers.add(crawler)
+    if (this.isStopping) crawler.stop()
+  }
+
+  /** Hands back what nobody has begun, and ends the signs of life where nothing is in hand. Used again, it wakes up. */
+  async rest(): Promise<void> {
+    // Another crawler of this process is still at it: what was fetched ahead may be for that one.
+    if ([...this.#crawlers].filter(({ running }) => running).length > 1) return
+    const books = [...this.#books.values()]
+    await Promise.all(books.map((book) => book.worker.rest()))
+    if (this.isStopping && this.#alive.size === 0) await this.#sayWhatIsLeft()
+  }
+
+  async close(): Promise<void> {
+    process.off('beforeExit', this.#onIdle)
+    await this.#handBack(() => true)
+    await Promise.all([...this.#books.values()].map((book) => book.worker.rest()))
+    await this.store.close()
+  }
+
+  #nextWorker(): WorkerId {
+    const worker = this.#writer ?? newId()
+    this.#writer = null
+    return worker
+  }
+
+  #onLife(book: RequestBook, isAlive: boolean): void {
+    if (isAlive) this.#alive.add(book)
+    else this.#alive.delete(book)
+    if (!this.#hears) return
+    if (this.#alive.size === 0) this.#signals.ignore()
+    else if (isAlive && !this.isStopping) this.#signals.hear()
+  }
+
+  async #stop(): Promise<void> {
+    for (const crawler of this.#crawlers) if (crawler.running) crawler.stop()
+    await this.#handBack(({ isBegun }) => !isBegun)
+    if (this.#crawlers.size > 0) return
+    // No crawler can be asked to stop: when the pages in hand are done, there is nothing to wait for.
+    const isDone = (): boolean =>
+      [...this.#books.values()].every(({ worker }) => worker.inHand.length === 0)
+    const looking = setInterval(() => {
+      if (!isDone()) return
+      clearInterval(looking)
+      void this.rest().finally(() => process.exit())
+    }, 50)
+  }
+
+  async #handBack(which: (request: { isBegun: boolean }) => boolean): Promise<void> {
+    const workers = [...this.#books.values()].map(({ worker }) => worker)
+    await Promise.all(workers.map((worker) => worker.handBack(worker.inHand.filter(which)))).catch(
+      (error: unknown) => this.log(`could not hand back: ${messageOf(error)}`),
+    )
+  }
+
+  async #sayWhatIsLeft(): Promise<void> {
+    for (const book of this.#books.values()) {
+      const { pending } = await book.counts()
+      if (pending === 0) continue
+      const { name } = book.queue
+      const by = this.#signals.stoppedBy
+      this.log(`stopped by ${by}: ${pending} requests of ${name} are left. Start again to go on.`)
+      process.exitCode ||= EXIT.resumable
+    }
+  }
+
+  /** The program has nothing left to do and forgot to say goodbye. */
+  readonly #onIdle = (): void => {
+    void this.rest()
+  }
+}
+
+function toStderr(line: string): void {
+  process.stderr.write(`[unstuck] ${line}\n`)
+}

@@ -1,0 +1,36 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Claimed } from '../model/claim.ts'
+import type { Id } from '../model/id.ts'
+import type { Cursor } from '../model/target.ts'
+import type { DatasetEntry, Store } from '../store/store.ts'
+import { toRequest, type KeptRequest } from './request.ts'
+
+export type PushedEntry = DatasetEntry & { readonly dataset: Id }
+
+/** A request that this process has claimed, and what its handler has pushed so far. */
+export class InHand {
+  /** Where it is kept: only what goes there can be saved with it. */
+  readonly store: Store
+  readonly claimed: Claimed
+  readonly request: KeptRequest
+  /** Its handler has it: until then it was only fetched ahead. */
+  isBegun = false
+  /** `saved`: what is pushed from now on is on its own. `dropped`: whoever has it next pushes the same again. */
+  state: 'held' | 'saved' | 'dropped' = 'held'
+  at: Cursor
+  /** Saved together with the request's end, or not at all. */
+  readonly entries: PushedEntry[] = []
+
+  constructor(store: Store, claimed: Claimed) {
+    this.store = store
+    this.claimed = claimed
+    this.at = claimed
+    this.request = toRequest(claimed)
+  }
+}
+
+/** One call of a request's handler and what goes with it. Filled when it fetches its request. */
+export type Task = { request: InHand | null }
+
+/** Which request the code at hand works on. */
+export const currentTask = new AsyncLocalStorage<Task>()

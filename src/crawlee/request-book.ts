@@ -1,0 +1,222 @@
+import type { Outcome } from '../model/claim.ts'
+import { LeaseLost, PageRejected } from '../model/errors.ts'
+import { isLive, openTargets, totalTargets, type Run } from '../model/run.ts'
+import type { Target } from '../model/target.ts'
+import { makeCheckpoint } from '../runtime/page.ts'
+import { whenAvailable } from '../store/open.ts'
+import type { Storage } from '../store/store.ts'
+import type { InHand } from './in-hand.ts'
+import { QueueRun, type QueueRunOptions } from './queue-run.ts'
+import { QueueWorker, type QueueWorkerOptions } from './queue-worker.ts'
+import { asRequest, isHandled, keep, requestId, targetKey, toTarget } from './request.ts'
+import type { KeptRequest } from './request.ts'
+
+export type RequestBookOptions = QueueRunOptions &
+  Omit<QueueWorkerOptions, 'source' | 'onCancelled'> & {
+    /** No more is to be claimed here. */
+    readonly isStopping: () => boolean
+  }
+
+export type NewRequest = { readonly url: string; readonly uniqueKey: string }
+export type Added = {
+  readonly id: string
+  readonly uniqueKey: string
+  readonly wasThere: boolean
+  readonly wasHandled: boolean
+}
+export type RequestCounts = {
+  readonly total: number
+  readonly handled: number
+  readonly pending: number
+}
+
+type RetryAs = 'never' | 'next' | 'before all'
+
+/** From now. What is put before all that wait lies as far before 1970 as it is after: the later it comes, the further. */
+function retryInMs(as: RetryAs): number | null {
+  if (as === 'never') return null
+  return as === 'next' ? 0 : -2 * Date.now()
+}
+
+/** A queue of requests, which are targets of its run: claimed, fenced and recovered as any others. */
+export class RequestBook {
+  readonly queue: Storage
+  readonly worker: QueueWorker
+  readonly #options: RequestBookOptions
+  readonly #run: QueueRun
+
+  constructor(queue: Storage, options: RequestBookOptions) {
+    this.queue = queue
+    this.#options = options
+    this.#run = new QueueRun(queue, options)
+    this.worker = new QueueWorker({
+      ...options,
+      source: this.#run.source,
+      onCancelled: () => this.#run.cancelled(),
+    })
+  }
+
+  get source(): string {
+    return this.#run.source
+  }
+
+  /** The run that its requests are targets of; null before the first. */
+  run(): Promise<Run | null> {
+    return this.#run.look()
+  }
+
+  async counts(): Promise<RequestCounts> {
+    const run = await this.run()
+    if (!run) return { total: 0, handled: 0, pending: 0 }
+    const [total, pending] = [totalTargets(run.counts), openTargets(run.counts)]
+    return { total, handled: total - pending, pending }
+  }
+
+  /** In the order given; one whose key is there already stays as it is. */
+  async add(requests: readonly NewRequest[], forefront: boolean): Promise<Added[]> {
+    const keys = requests.map(({ uniqueKey }) => targetKey(uniqueKey))
+    const known = new Map((await this.#run.find(keys)).map((target) => [target.key, target]))
+    const fresh = requests.filter((_, n) => !known.has(keys[n]!)).map(keep)
+    if (fresh.length > 0) await this.#run.plan(fresh.map((one) => toTarget(one, forefront)))
+    const seen = new Set(known.keys())
+    return requests.map(({ uniqueKey }, n) => {
+      const [key, target] = [keys[n]!, known.get(keys[n]!)]
+      const wasThere = seen.has(key)
+      seen.add(key)
+      const wasHandled = target !== undefined && isHandled(target)
+      return { id: requestId(uniqueKey), uniqueKey, wasThere, wasHandled }
+    })
+  }
+
+  /** `left`: beyond what was claimed now there are requests that wait, or that somebody has in hand. */
+  async claim(limit: number): Promise<{ claimed: InHand[]; left: boolean }> {
+    if (this.#options.isStopping()) return { claimed: [], left: true }
+    const { claimed, asked } = await this.worker.claim(limit)
+    if (claimed.length > 0 && claimed.length === asked) return { claimed, left: true }
+    const run = await this.run()
+    if (!run || !isLive(run.status)) return { claimed, left: false }
+    const open = openTargets(run.counts)
+    if (open === 0) await whenAvailable(() => this.#options.store.settle(run.id))
+    return { claimed, left: open > claimed.length }
+  }
+
+  /** The one in hand with this id. */
+  inHand(id: string): InHand | undefined {
+    return this.worker.inHand.find(({ request }) => request.id === id)
+  }
+
+  /** By its unique key, whoever has it. */
+  async find(uniqueKey: string): Promise<Target | null> {
+    return (await this.#run.find([targetKey(uniqueKey)]))[0] ?? null
+  }
+
+  /** By its id, whoever has it. Reads the whole queue: for people, not for loops. */
+  async search(id: string): Promise<KeptRequest | null> {
+    for await (const request of this.#all()) if (request.id === id) return request
+    return null
+  }
+
+  /** Those that wait or are in hand, in no promised order. For people. */
+  async pending(limit: number): Promise<KeptRequest[]> {
+    const found: KeptRequest[] = []
+    for await (const request of this.#all(['planned', 'in_progress'])) {
+      if (found.length >= limit) break
+      found.push(request)
+    }
+    return found
+  }
+
+  /** Its end and all that it pushed, in one transaction. False: it is no longer ours, and nothing was saved. */
+  async handled(inHand: InHand, request: NewRequest): Promise<boolean> {
+    const { store } = this.#options
+    const entries = [...inHand.entries]
+    const saving = entries.length > 0 ? store.appending(inHand.claimed.run, entries) : undefined
+    const isSaved = await this.#save(inHand, request, true, saving)
+    if (!isSaved) return false
+    this.worker.end(inHand, 'saved')
+    // Pushed by what nobody waited for, while this was being saved.
+    for (const late of inHand.entries.slice(entries.length))
+      await whenAvailable(() => store.append(late.dataset, [late]))
+    return true
+  }
+
+  /** Its handler gave it up: what it pushed is dropped. */
+  giveUp(inHand: InHand, request: NewRequest, error: string): Promise<boolean> {
+    return this.#fail(inHand, request, error, 'never')
+  }
+
+  /** Back in line as it is now: what it pushed is dropped, and pushed again by the next try. */
+  putBack(
+    inHand: InHand,
+    request: NewRequest,
+    { error, forefront }: { error: string; forefront: boolean },
+  ): Promise<boolean> {
+    return this.#fail(inHand, request, error, forefront ? 'before all' : 'next')
+  }
+
+  async drop(): Promise<void> {
+    await this.#run.end('its queue was dropped')
+    await whenAvailable(() => this.#options.store.dropStorage(this.queue.id))
+  }
+
+  async #fail(
+    inHand: InHand,
+    request: NewRequest,
+    error: string,
+    again: RetryAs,
+  ): Promise<boolean> {
+    const { store } = this.#options
+    let [reason, retry] = [error, again]
+    try {
+      if (!(await this.#save(inHand, request, false))) return false
+    } catch (rejected) {
+      if (!(rejected instanceof PageRejected)) throw rejected
+      // It cannot be kept as it is now, so it cannot be tried again as it is now.
+      ;[reason, retry] = [rejected.message, 'never']
+    }
+    const failure = { ...inHand.claimed, error: reason, retryInMs: retryInMs(retry) }
+    const [outcome] = await whenAvailable(() => store.fail([failure]))
+    if (!this.#isOk(inHand, outcome!)) return false
+    this.worker.end(inHand, retry === 'never' ? 'saved' : 'dropped')
+    return true
+  }
+
+  async #save(
+    inHand: InHand,
+    request: NewRequest,
+    done: boolean,
+    saving?: ReturnType<QueueRunOptions['store']['appending']>,
+  ): Promise<boolean> {
+    const page = inHand.at.page + 1
+    const report = { page, cursor: keep(request), next: null, done }
+    const checkpoint = makeCheckpoint(inHand.claimed, inHand.at, report)
+    const { store } = this.#options
+    const [outcome] = await whenAvailable(() => store.checkpoint([checkpoint], saving))
+    if (!this.#isOk(inHand, outcome!)) return false
+    inHand.at = { ...inHand.at, page, seq: outcome.value }
+    return true
+  }
+
+  /** A lost claim is weather: what it had is dropped, and the crawl goes on. */
+  #isOk<T>(inHand: InHand, outcome: Outcome<T>): outcome is Extract<Outcome<T>, { ok: true }> {
+    if (outcome.ok) return true
+    if (!(outcome.error instanceof LeaseLost)) throw outcome.error
+    this.#options.log(`${inHand.request.url}: ${outcome.error.message}`)
+    this.worker.end(inHand, 'dropped')
+    return false
+  }
+
+  async *#all(statuses?: Target['status'][]): AsyncGenerator<KeptRequest> {
+    const run = await this.run()
+    if (!run) return
+    const { store } = this.#options
+    for (let after: string | undefined; ;) {
+      const page = await whenAvailable(() =>
+        store.targets(run.id, { statuses, after, limit: 1_000 }),
+      )
+      yield* page.items.map(asRequest)
+      if (page.next === null) return
+      after = page.next
+    }
+  }
+}

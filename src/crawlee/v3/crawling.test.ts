@@ -1,0 +1,375 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import {
+  BasicCrawler,
+  Configuration,
+  Dataset,
+  KeyValueStore,
+  log,
+  RequestQueue,
+  type BasicCrawlerOptions,
+} from '@crawlee/cheerio'
+import { createHandler } from '../../http.ts'
+import type { Run } from '../../model/run.ts'
+import { resetFailed } from '../../runtime/steering.ts'
+import type { Store } from '../../store/store.ts'
+import { isLong } from '../../testing/length.ts'
+import { postgresEngine } from '../../testing/postgres-engine.ts'
+import { sqliteEngine } from '../../testing/sqlite-engine.ts'
+import type { TestDatabase } from '../../testing/test-database.ts'
+import { crawleeStorage, type CrawleeStorage, type CrawleeStorageOptions } from './storage.ts'
+
+log.setLevel(log.LEVELS.OFF)
+
+for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
+  describe(`a crawl of Crawlee on ${engine.name}`, () => {
+    let database: TestDatabase
+    let store: Store
+    let said: string[] = []
+    before(async () => {
+      database = await engine.fresh()
+      store = await database.open()
+    })
+    after(() => database[Symbol.asyncDispose]())
+    beforeEach(() => (said = []))
+
+    const openStorage = (options: CrawleeStorageOptions = {}): Promise<CrawleeStorage> =>
+      crawleeStorage({ db: database.url, log: (line) => said.push(line), ...options })
+
+    /** A crawler as any other, on a queue and a dataset of its own. */
+    async function makeCrawler(
+      storage: CrawleeStorage,
+      name: string,
+      options: BasicCrawlerOptions,
+    ): Promise<{ crawler: BasicCrawler; dataset: Dataset; queue: RequestQueue }> {
+      const config = new Configuration({ storageClient: storage, purgeOnStart: false })
+      const queue = await RequestQueue.open(name, { config })
+      const dataset = await Dataset.open(name, { config })
+      const crawler = new BasicCrawler(
+        { requestQueue: queue, maxConcurrency: 5, ...options },
+        config,
+      )
+      return { crawler, dataset, queue }
+    }
+
+    const urls = (count: number): string[] =>
+      Array.from({ length: count }, (_, n) => `https://site.example/${n}`)
+
+    async function runOf(name: string): Promise<Run> {
+      const { items } = await store.runs({ source: `crawlee/${name}`, limit: 1 })
+      return items[0]!
+    }
+
+    test('what a handler pushes is saved once, with the try that succeeded', async () => {
+      await using storage = await openStorage()
+      const tries = new Map<string, number>()
+      const { crawler, dataset } = await makeCrawler(storage, 'tries', {
+        async requestHandler({ request }) {
+          const tried = (tries.get(request.url) ?? 0) + 1
+          tries.set(request.url, tried)
+          await dataset.pushData([
+            { url: request.url, part: 1 },
+            { url: request.url, part: 2 },
+          ])
+          if (tried < 2) throw new Error('not yet')
+        },
+      })
+      const { requestsFinished } = await crawler.run(urls(6))
+
+      assert.equal(requestsFinished, 6)
+      const { items } = await dataset.getData()
+      const seen = items.map(({ url, part }) => `${url} ${part}`)
+      assert.deepEqual(
+        seen.toSorted(),
+        urls(6).flatMap((url) => [`${url} 1`, `${url} 2`]),
+      )
+      const { status, counts } = await runOf('tries')
+      assert.deepEqual([status, counts.targets.done, counts.itemsNew], ['succeeded', 6, 12])
+    })
+
+    test('a request that was given up is a dead letter, handled for Crawlee, and gets new tries when it is reset', async () => {
+      await using storage = await openStorage()
+      let isBroken = true
+      const { crawler, dataset, queue } = await makeCrawler(storage, 'letters', {
+        maxRequestRetries: 1,
+        async requestHandler({ request }) {
+          await dataset.pushData({ url: request.url, retries: request.retryCount })
+          if (isBroken && request.url.endsWith('/1')) throw new Error('the site says no')
+        },
+        failedRequestHandler: ({ request }) => dataset.pushData({ gaveUp: request.url }),
+      })
+      const { requestsFailed } = await crawler.run(urls(3))
+      assert.equal(requestsFailed, 1)
+      assert.equal((await queue.getInfo())!.handledRequestCount, 3)
+      const { items } = await dataset.getData()
+      assert.deepEqual(
+        items.filter(({ gaveUp }) => gaveUp),
+        [{ gaveUp: urls(2)[1] }],
+      )
+      assert.equal(items.length, 3, 'nothing of the tries that failed')
+
+      const run = await runOf('letters')
+      const failed = await store.targets(run.id, { statuses: ['failed'], limit: 10 })
+      assert.match(failed.items[0]!.lastError!, /the site says no/)
+      assert.equal(run.status, 'failed')
+
+      isBroken = false
+      await resetFailed({ store, actor: 'a person' }, run.id, {})
+      const again = await makeCrawler(storage, 'letters', {
+        requestHandler: ({ request }) =>
+          dataset.pushData({ url: request.url, retries: request.retryCount }),
+      })
+      await again.crawler.run()
+      const { items: now } = await dataset.getData()
+      assert.deepEqual(now.at(-1), { url: urls(2)[1], retries: 0 })
+      assert.equal((await runOf('letters')).status, 'succeeded')
+    })
+
+    test('an item with a key that comes again takes the place of the one before', async () => {
+      await using storage = await openStorage({
+        itemKey: ({ sku }, dataset) => (dataset === 'keys' ? (sku as string) : undefined),
+      })
+      const { crawler, dataset } = await makeCrawler(storage, 'keys', {
+        maxConcurrency: 1,
+        requestHandler: ({ request }) =>
+          dataset.pushData({
+            sku: `s${Number(request.url.at(-1)) % 2}`,
+            by: request.url,
+          }),
+      })
+      await crawler.run(urls(3))
+
+      const { items } = await dataset.getData()
+      assert.deepEqual(items, [
+        { sku: 's0', by: urls(3)[2] },
+        { sku: 's1', by: urls(3)[1] },
+      ])
+      const { itemsNew, itemsUpdated } = (await runOf('keys')).counts
+      assert.deepEqual([itemsNew, itemsUpdated], [2, 1])
+    })
+
+    test('what was fetched ahead is handed back when a crawler ends before the queue does', async () => {
+      await using storage = await openStorage()
+      const { crawler } = await makeCrawler(storage, 'few', {
+        maxConcurrency: 1,
+        requestHandler: async ({ crawler }) => crawler.stop(),
+      })
+      await crawler.run(urls(9))
+
+      const { targets } = (await runOf('few')).counts
+      assert.deepEqual([targets.done, targets.planned, targets.in_progress], [1, 8, 0])
+      const waiting = await store.targets((await runOf('few')).id, {
+        statuses: ['planned'],
+        limit: 9,
+      })
+      assert.deepEqual([...new Set(waiting.items.map(({ crashes }) => crashes))], [0])
+      assert.equal((await store.workers()).length, 0)
+    })
+
+    test('a queue whose run has ended takes more, and hands out only what is new', async () => {
+      await using storage = await openStorage()
+      const seen: string[] = []
+      const options: BasicCrawlerOptions = {
+        requestHandler: async ({ request }) => void seen.push(request.url),
+      }
+      await (await makeCrawler(storage, 'more', options)).crawler.run(urls(2))
+      const first = await runOf('more')
+      assert.equal(first.status, 'succeeded')
+      await (await makeCrawler(storage, 'more', options)).crawler.run(urls(4))
+
+      assert.deepEqual(seen.toSorted(), urls(4))
+      const second = await runOf('more')
+      assert.deepEqual(
+        [second.id, second.status, second.counts.targets.done],
+        [first.id, 'succeeded', 4],
+      )
+    })
+
+    test('a run that a person cancels ends the crawler, and loses nothing that it had found', async () => {
+      await using storage = await openStorage({ policy: { heartbeat: '100ms', lease: '5s' } })
+      const cancelled = Promise.withResolvers<void>()
+      const { crawler } = await makeCrawler(storage, 'cancelled', {
+        maxConcurrency: 1,
+        async requestHandler({ addRequests }) {
+          const run = await runOf('cancelled')
+          const deed = { actor: 'a person', because: 'enough', evidence: null, only: {} }
+          await store.moveRun({ run: run.id, to: 'cancelled', action: 'cancel', ...deed })
+          while (!said.some((line) => line.includes('was ended'))) await new Promise(setImmediate)
+          cancelled.resolve()
+          await addRequests(['https://site.example/found'])
+        },
+      })
+      await crawler.run(urls(3))
+      await cancelled.promise
+
+      const { status, counts } = await runOf('cancelled')
+      assert.equal(status, 'cancelled')
+      assert.deepEqual(
+        [counts.targets.done, counts.targets.planned],
+        [0, 3],
+        'the page is to be done again',
+      )
+    })
+
+    test('a request that is taken from its handler is saved by who has it next, once, and the crawl goes on', async () => {
+      await using storage = await openStorage()
+      let taken = 0
+      const { crawler, dataset } = await makeCrawler(storage, 'taken', {
+        async requestHandler({ request }) {
+          await dataset.pushData({ url: request.url, by: taken })
+          if (!request.url.endsWith('/1') || taken++ > 0) return
+          const [target] = await store.targetsByKey((await runOf('taken')).id, [request.uniqueKey])
+          const { id, cursor } = target!
+          const deed = { actor: 'a person', because: 'try again' }
+          await store.rewind({ target: id, to: 0, next: null, cursor, ...deed })
+        },
+      })
+      await crawler.run(urls(3))
+
+      const { items } = await dataset.getData()
+      assert.deepEqual(items.map(({ url }) => url).toSorted(), urls(3))
+      assert.equal(items.find(({ url }) => url === urls(3)[1])!.by, 1, 'of the second')
+      assert.ok(said.some((line) => /is no longer ours/.test(line)))
+      const { status, counts } = await runOf('taken')
+      assert.deepEqual([status, counts.targets.done, counts.refused], ['succeeded', 3, 1])
+    })
+
+    test('what a handler pushes after it was given up for too slow is dropped: the next try has it', async () => {
+      await using storage = await openStorage()
+      const [second, pushed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      let tries = 0
+      const { crawler, dataset } = await makeCrawler(storage, 'late', {
+        requestHandlerTimeoutSecs: 0.2,
+        async requestHandler() {
+          if (tries++ === 0) {
+            await second.promise
+            await dataset.pushData({ by: 'the first' })
+            return pushed.resolve()
+          }
+          second.resolve()
+          await pushed.promise
+          await dataset.pushData({ by: 'the second' })
+        },
+      })
+      await crawler.run(urls(1))
+      assert.deepEqual((await dataset.getData()).items, [{ by: 'the second' }])
+    })
+
+    test('runs, progress and workers of it are seen through the API while it goes on', async () => {
+      await using storage = await openStorage()
+      const access = () => ({ name: 'a test', role: 'viewer' as const })
+      const handler = createHandler({ db: database.url, access })
+      const ask = async (path: string): Promise<{ items: Record<string, unknown>[] }> => {
+        const answer = await handler.fetch(new Request(`http://localhost/api/${path}`))
+        return (await answer.json()) as { items: Record<string, unknown>[] }
+      }
+      const seen: unknown[] = []
+      const { crawler, dataset } = await makeCrawler(storage, 'watched', {
+        maxConcurrency: 1,
+        async requestHandler({ request }) {
+          await dataset.pushData({ url: request.url })
+          if (!request.url.endsWith('/1')) return
+          const [run] = (await ask('runs?source=crawlee/watched')).items
+          const { items: workers } = await ask('workers')
+          const { status, done, total, extracted } = run!
+          seen.push(
+            { status, done, total, extracted },
+            workers.map(({ pid }) => pid),
+          )
+        },
+      })
+      await crawler.run(urls(3))
+      await handler.close()
+
+      assert.deepEqual(seen, [
+        { status: 'running', done: 1, total: 3, extracted: 1 },
+        [process.pid],
+      ])
+    })
+
+    test("what is not the storage's own is left as it is", async () => {
+      await using _storage = await openStorage()
+      const theirs = new Configuration({ persistStorage: false, purgeOnStart: false })
+      const queue = await RequestQueue.open('theirs', { config: theirs })
+      const crawler = new BasicCrawler(
+        { requestQueue: queue, requestHandler: async () => {} },
+        theirs,
+      )
+      const { addedRequests } = await queue.addRequestsBatched(urls(3), { batchSize: 2 })
+      assert.equal(addedRequests.length, 2, 'the third is on its way, as ever')
+      assert.equal((await crawler.run(urls(3))).requestsFinished, 3)
+      assert.equal((await store.runs({ source: 'crawlee/theirs', limit: 1 })).items.length, 0)
+    })
+
+    test('a start makes room for a new crawl only when the last one is finished, and keeps what it left', async () => {
+      const crawlDefault = async (
+        requestHandler: BasicCrawlerOptions['requestHandler'],
+        requests: string[],
+      ): Promise<{ seen: number; items: unknown[]; input: unknown }> => {
+        await using storage = await openStorage()
+        const config = new Configuration({ storageClient: storage })
+        const crawler = new BasicCrawler({ requestHandler, maxConcurrency: 1 }, config)
+        const { requestsFinished } = await crawler.run(requests)
+        const records = await KeyValueStore.open(null, { config })
+        const input = await records.getValue('INPUT')
+        await records.setValue('INPUT', { from: 'a person' })
+        await records.setValue('OUTPUT', { pages: requestsFinished })
+        return { seen: requestsFinished, items: (await crawler.getData()).items, input }
+      }
+      const once: BasicCrawlerOptions['requestHandler'] = async ({
+        request,
+        pushData,
+        crawler,
+      }) => {
+        await pushData({ url: request.url })
+        crawler.stop()
+      }
+      const page: BasicCrawlerOptions['requestHandler'] = ({ request, pushData }) =>
+        pushData({ url: request.url })
+
+      const first = await crawlDefault(once, urls(3))
+      assert.deepEqual([first.seen, first.input], [1, null])
+      const second = await crawlDefault(page, urls(3))
+      assert.ok(
+        said.some((line) => /goes on: 2 requests are left/.test(line)),
+        said.join('\n'),
+      )
+      assert.deepEqual(second.items.length, 3, 'the items of both')
+      assert.equal((await runOf('default')).status, 'succeeded')
+
+      const third = await crawlDefault(page, urls(2))
+      assert.deepEqual([third.seen, third.items.length], [2, 2], 'a new crawl')
+      assert.deepEqual(third.input, { from: 'a person' })
+      const { items: runs } = await store.runs({ source: 'crawlee/default', limit: 5 })
+      assert.deepEqual(
+        runs.map(({ counts }) => counts.targets.done),
+        [2, 3],
+      )
+      const kept = await store.storages('dataset', { offset: 0, limit: 50, desc: true })
+      const aside = kept.items.find(({ name }) => name.startsWith('default-'))!
+      assert.equal((await store.entries(aside.id, { offset: 0, limit: 9, desc: false })).total, 3)
+      const records = await store.storage('records', aside.name)
+      assert.ok(await store.hasRecord(records!.id, 'OUTPUT'))
+    })
+
+    test('many purges at once act as one', async () => {
+      await using storage = await openStorage()
+      const config = new Configuration({ storageClient: storage, purgeOnStart: false })
+      const crawler = new BasicCrawler(
+        { requestHandler: ({ pushData }) => pushData({ a: 1 }) },
+        config,
+      )
+      await crawler.run(['https://site.example/purge'])
+      const count = async (): Promise<number> =>
+        (await store.storages('dataset', { offset: 0, limit: 100, desc: false })).total
+      const before = await count()
+      const others = await Promise.all([openStorage(), openStorage(), openStorage()])
+      await Promise.all(others.map((one) => one.purge()))
+      await Promise.all(others.map((one) => one.purge()))
+      await Promise.all(others.map((one) => one.close()))
+
+      assert.equal(await count(), before, 'one was renamed, and none was made')
+      assert.equal(await store.storage('dataset', 'default'), null)
+    })
+  })
+}

@@ -1,0 +1,120 @@
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import process from 'node:process'
+import { pathToFileURL } from 'node:url'
+import { currentTask } from '../in-hand.ts'
+import type { StoppableCrawler } from '../depot.ts'
+
+/**
+ * Two things that Crawlee tells no storage: which request the code at hand works on, and that a batch of new requests is
+ * only half in. Its crawlers and queues are taught to, once per copy of Crawlee in the process; those on another storage
+ * are left as they are.
+ */
+export type CrawleeModules = { readonly core: unknown; readonly basic: unknown }
+
+type Method = (this: unknown, ...args: unknown[]) => Promise<unknown>
+type Crawler = StoppableCrawler & { readonly config: { getStorageClient(): unknown } }
+type Queue = { readonly client: unknown }
+
+/** Whose crawlers and queues these are. */
+export interface Owner {
+  /** Whether it is the storage of a crawler. */
+  isStorage(client: unknown): boolean
+  /** Whether it is one of its queues. */
+  isQueue(client: unknown): boolean
+  begins(crawler: StoppableCrawler): void
+}
+
+const owners = new Set<Owner>()
+const taught = new WeakSet<object>()
+
+/** From here on this storage hears of its crawlers. False: no copy of Crawlee was found. */
+export function hook(owner: Owner, given: CrawleeModules | undefined): boolean {
+  owners.add(owner)
+  const copies = given ? [given] : findCrawlee()
+  for (const { core, basic } of copies) {
+    teachCrawler(prototypeOf(basic, 'BasicCrawler'))
+    teachQueue(prototypeOf(core, 'RequestProvider'))
+  }
+  return copies.length > 0
+}
+
+export function unhook(owner: Owner): void {
+  owners.delete(owner)
+}
+
+function teachCrawler(crawler: Record<string, unknown> | null): void {
+  if (!crawler || taught.has(crawler)) return
+  taught.add(crawler)
+  const [init, runTask] = [crawler['_init'] as Method, crawler['_runTaskFunction'] as Method]
+  crawler['_init'] = async function (this: Crawler, ...args: unknown[]) {
+    await init.apply(this, args)
+    ownerOf(this)?.begins(this)
+  }
+  crawler['_runTaskFunction'] = function (this: Crawler, ...args: unknown[]) {
+    return currentTask.run({ request: null }, () => runTask.apply(this, args))
+  }
+}
+
+function ownerOf(crawler: Crawler): Owner | undefined {
+  const client = crawler.config.getStorageClient()
+  return [...owners].find((owner) => owner.isStorage(client))
+}
+
+/** Crawlee waits for the first thousand only, and pauses between the others: a kill would lose them. */
+function teachQueue(queue: Record<string, unknown> | null): void {
+  if (!queue || taught.has(queue)) return
+  taught.add(queue)
+  const addBatched = queue['addRequestsBatched'] as Method
+  queue['addRequestsBatched'] = function (this: Queue, requests: unknown, options: object = {}) {
+    const isOurs = [...owners].some((owner) => owner.isQueue(this.client))
+    const whole = { waitBetweenBatchesMillis: 0, ...options, waitForAllRequestsToBeAdded: true }
+    return addBatched.call(this, requests, isOurs ? whole : options)
+  }
+}
+
+function prototypeOf(module: unknown, name: string): Record<string, unknown> | null {
+  const found = (module as Record<string, { prototype?: object } | undefined> | null)?.[name]
+  return (found?.prototype as Record<string, unknown> | undefined) ?? null
+}
+
+/** The packages that bring them along. */
+const CARRIERS = [
+  'crawlee',
+  ...['cheerio', 'playwright', 'puppeteer', 'http', 'jsdom', 'linkedom', 'basic'].map(
+    (name) => `@crawlee/${name}`,
+  ),
+]
+
+/** The copies that are loaded, which is nearly always one; else what the program would load. */
+function findCrawlee(): CrawleeModules[] {
+  const require = createRequire(import.meta.url)
+  const loaded = Object.keys(require.cache).filter((path) =>
+    /[\\/]@crawlee[\\/]basic[\\/]index\.js$/.test(path),
+  )
+  const paths = loaded.length > 0 ? loaded : whatWouldBeLoaded()
+  return paths.flatMap((path) => {
+    try {
+      const from = createRequire(path)
+      return [{ basic: from(path) as unknown, core: from('@crawlee/core') as unknown }]
+    } catch {
+      return []
+    }
+  })
+}
+
+function whatWouldBeLoaded(): string[] {
+  const program = process.argv[1]
+  const places = [...(program ? [program] : []), join(process.cwd(), 'index.js')]
+  for (const place of places) {
+    for (const carrier of CARRIERS) {
+      try {
+        const path = createRequire(pathToFileURL(place)).resolve(carrier)
+        return [createRequire(path).resolve('@crawlee/basic')]
+      } catch {
+        // Not here.
+      }
+    }
+  }
+  return []
+}

@@ -1,0 +1,28 @@
+/** What Crawlee gets from lists: await it for the first page, or walk over all of it. */
+export type Listed<Page, Item> = Promise<Page> & AsyncIterable<Item>
+
+export function listed<Page, Item>(
+  first: Promise<Page>,
+  walk: () => AsyncIterator<Item>,
+): Listed<Page, Item> {
+  // Who walks hears of what goes wrong there.
+  first.catch(() => {})
+  return Object.assign(first, { [Symbol.asyncIterator]: walk })
+}
+
+/** The first page is asked for when somebody awaits it: who walks has no use for it. */
+export function listedLater<Page, Item>(
+  load: () => Promise<Page>,
+  walk: () => AsyncIterator<Item>,
+): Listed<Page, Item> {
+  let page: Promise<Page> | null = null
+  const first = (): Promise<Page> => (page ??= load())
+  return {
+    // oxlint-disable-next-line unicorn/no-thenable -- it is one on purpose
+    then: (kept, broken) => first().then(kept, broken),
+    catch: (broken) => first().catch(broken),
+    finally: (ended) => first().finally(ended),
+    [Symbol.toStringTag]: 'Promise',
+    [Symbol.asyncIterator]: walk,
+  } as Listed<Page, Item>
+}

@@ -1,0 +1,103 @@
+import { NotFound } from '../../model/errors.ts'
+import { newId } from '../../model/id.ts'
+import { whenAvailable } from '../../store/open.ts'
+import type { Storage, StorageKind, Store } from '../../store/store.ts'
+
+const WORDS: Record<StorageKind, string> = {
+  queue: 'request queue',
+  dataset: 'dataset',
+  records: 'key-value store',
+}
+
+/** One storage, by its id or its name, as Crawlee holds on to it. */
+export class StorageOf {
+  readonly #store: Store
+  readonly #kind: StorageKind
+  readonly #idOrName: string
+  #found: Storage | null = null
+
+  constructor(store: Store, kind: StorageKind, idOrName: string) {
+    this.#store = store
+    this.#kind = kind
+    this.#idOrName = idOrName
+  }
+
+  /** As it is now; null when it is gone. */
+  async look(): Promise<Storage | null> {
+    const { id } = this.#found ?? { id: this.#idOrName }
+    this.#found = await whenAvailable(() => this.#store.storage(this.#kind, id))
+    return this.#found
+  }
+
+  /** The same for those who need it, without asking every time. */
+  async get(): Promise<Storage> {
+    const found = this.#found ?? (await this.look())
+    if (found) return found
+    const word = WORDS[this.#kind]
+    throw new NotFound(`${word} ${this.#idOrName}`, 'Open it by its name, and it is made.')
+  }
+
+  async rename(name: string | undefined): Promise<Storage> {
+    const { id } = await this.get()
+    if (name !== undefined) await whenAvailable(() => this.#store.renameStorage(id, name))
+    return (await this.look()) ?? this.get()
+  }
+
+  async drop(): Promise<void> {
+    const found = await this.look()
+    this.#found = null
+    if (found) await whenAvailable(() => this.#store.dropStorage(found.id))
+  }
+}
+
+/** By its id or name, or new under this name; without one, under its own. */
+export async function storageNamed(
+  store: Store,
+  kind: StorageKind,
+  name: string = newId(),
+): Promise<Storage> {
+  const found = await whenAvailable(() => store.storage(kind, name))
+  return found ?? whenAvailable(() => store.makeStorage(kind, name))
+}
+
+/** Every one of a kind, in the shape of Crawlee's lists. */
+export async function listStorages<Info>(
+  store: Store,
+  kind: StorageKind,
+  toInfo: (storage: Storage) => Promise<Info>,
+): Promise<{
+  total: number
+  count: number
+  offset: number
+  limit: number
+  desc: boolean
+  items: Info[]
+}> {
+  const all: Storage[] = []
+  for (;;) {
+    const page = { offset: all.length, limit: 1_000, desc: false }
+    const { items } = await whenAvailable(() => store.storages(kind, page))
+    all.push(...items)
+    if (items.length < page.limit) break
+  }
+  const items = await Promise.all(all.map(toInfo))
+  const count = items.length
+  return { total: count, count, offset: 0, limit: count, desc: false, items }
+}
+
+/** What all kinds tell of themselves. */
+export function factsOf({ id, name, createdAt, modifiedAt, accessedAt }: Storage): {
+  id: string
+  name: string
+  createdAt: Date
+  modifiedAt: Date
+  accessedAt: Date
+} {
+  return {
+    id,
+    name,
+    createdAt: new Date(createdAt),
+    modifiedAt: new Date(modifiedAt),
+    accessedAt: new Date(accessedAt),
+  }
+}

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { isLong } from '../../src/testing/length.ts'
+import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
+import { Stage, until, type Program } from '../processes/harness.ts'
+import { startSite, type Site } from './site.ts'
+
+const CRAWLER = fileURLToPath(new URL('./crawler.ts', import.meta.url))
+
+/** Under a second on a quiet machine. Crawlee's own storage waits for minutes until the locks of the dead have run out. */
+const IDLE_MAX_MS = 15_000
+
+function crawl(stage: Stage, site: Site, env: NodeJS.ProcessEnv = {}): Program {
+  return stage.start([CRAWLER], { env: { SITE: site.url, ...env } })
+}
+
+async function fetched(site: Site, program: Program, count: number): Promise<void> {
+  const own = (): number => site.fetches.filter(({ pid }) => pid === program.pid).length
+  await until(`${count} fetches of\n${program.output}`, () => own() >= count)
+}
+
+describe("what Crawlee's own storage does not survive", { concurrency: 2 }, () => {
+  test('a crawl that is killed and stopped goes on at once each time, and ends with each item once', async (t) => {
+    await using stage = await Stage.set(sqliteEngine)
+    await using site = await startSite(80, () => 50)
+    const killed = crawl(stage, site)
+    await fetched(site, killed, 12)
+    killed.signal('SIGKILL')
+    await killed.end()
+
+    const stopped = crawl(stage, site)
+    await fetched(site, stopped, 8)
+    const [ready] = stage.marks('ready').filter(({ pid }) => pid === stopped.pid)
+    const idleMs = site.fetches.find(({ pid }) => pid === stopped.pid)!.at - ready!.at
+    t.diagnostic(`fetched again ${idleMs} ms after the restart`)
+    assert.ok(idleMs < IDLE_MAX_MS, `${idleMs} ms`)
+    assert.match(stopped.output, /run \w{8} of crawlee\/default goes on: \d+ requests are left/)
+    stopped.signal('SIGTERM')
+    assert.equal(await stopped.end(), 75, stopped.output)
+    assert.match(stopped.output, /stopped by SIGTERM: \d+ requests of default are left/)
+    const { counts, status } = await stage.run('crawlee/default')
+    assert.deepEqual([status, counts.targets.in_progress], ['interrupted', 0])
+
+    if (isLong) {
+      const interrupted = crawl(stage, site)
+      await fetched(site, interrupted, 8)
+      interrupted.signalGroup('SIGINT')
+      assert.equal(await interrupted.end(), 75, interrupted.output)
+    }
+
+    const last = crawl(stage, site)
+    assert.equal(await last.end(), 0, last.output)
+    const [store, run] = [await stage.store(), await stage.run('crawlee/default')]
+    assert.deepEqual([run.status, run.counts.targets.done], ['succeeded', site.pages.length])
+    const dataset = await store.storage('dataset', 'default')
+    const { items } = await store.entries(dataset!.id, { offset: 0, limit: 1_000, desc: false })
+    const urls = items.map((data) => (JSON.parse(data) as { url: string }).url)
+    assert.deepEqual(urls.toSorted(), [...site.pages, ...site.pages].sort())
+    const { items: targets } = await store.targets(run.id, { limit: 1_000 })
+    const crashes = targets.reduce((sum, { attempts }) => sum + attempts - 1, 0)
+    assert.ok(crashes <= 12, `only what the killed process had was begun again: ${crashes}`)
+  })
+
+  test('requests are in the queue when addRequests() says so, however many', async () => {
+    await using stage = await Stage.set(sqliteEngine)
+    await using site = await startSite(1)
+    const program = crawl(stage, site, { ADD: '3000', CONCURRENCY: '1' })
+    await stage.marked('added')
+    program.signal('SIGKILL')
+    await program.end()
+
+    const { counts } = await stage.run('crawlee/default')
+    const { planned, in_progress, done, failed } = counts.targets
+    assert.equal(planned + in_progress + done + failed, 3_001)
+  })
+
+  test('a second signal ends a crawler at once whose page hangs', async () => {
+    await using stage = await Stage.set(sqliteEngine)
+    await using site = await startSite(1, () => new Promise(() => {}))
+    const program = crawl(stage, site)
+    await fetched(site, program, 1)
+    program.signal('SIGTERM')
+    await program.says('finishing the pages in hand')
+    program.signal('SIGTERM')
+    assert.equal(await program.end(), 75)
+    assert.match(program.output, /SIGTERM again: ending now/)
+  })
+
+  test('the example is killed in the middle, and has each product once in the end', async () => {
+    await using stage = await Stage.set(sqliteEngine)
+    const example = fileURLToPath(new URL('../../examples/crawlee/crawl.ts', import.meta.url))
+    const env = { SHOP_PORT: String(20_000 + (process.pid % 20_000)) }
+    const first = stage.start([example], { env })
+    await first.says('handled /aisle/9')
+    first.signal('SIGKILL')
+    await first.end()
+    const second = stage.start([example], { env })
+    assert.equal(await second.end(), 0, second.output)
+    assert.match(second.output, /goes on: \d+ requests are left/)
+    assert.match(second.output, /^120 products$/m)
+  })
+})

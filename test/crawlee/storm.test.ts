@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { randomInt } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { isLong } from '../../src/testing/length.ts'
+import { assertBooksBalance } from '../../src/testing/assert-books.ts'
+import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
+import type { Engine } from '../../src/testing/test-database.ts'
+import { randomFrom } from '../crash/random.ts'
+import { ENGINES, Stage, until, type Program } from '../processes/harness.ts'
+import { startSite } from './site.ts'
+
+const CRAWLER = fileURLToPath(new URL('./crawler.ts', import.meta.url))
+
+const PAGES = 300
+const PROCESSES = 3
+const KILLS = isLong ? 12 : 2
+const LATENCY_MS = 60
+const CONCURRENCY = 5
+/** How long a start takes on a busy machine is not what is tried here: a kill comes after so many fetches. */
+const FETCHES_BETWEEN = [5, Math.floor(PAGES / (KILLS + 3))] as const
+
+async function storm(engine: Engine, seed: number): Promise<string> {
+  const random = randomFrom(seed)
+  await using stage = await Stage.set(engine)
+  await using site = await startSite(PAGES, () => LATENCY_MS)
+  // Who starts when the others are done finds nothing to do, instead of beginning a new crawl.
+  const env = { SITE: site.url, CONCURRENCY: String(CONCURRENCY), CRAWLEE_PURGE_ON_START: '0' }
+  const start = (): Program => stage.start([CRAWLER], { env })
+  const programs = Array.from({ length: PROCESSES }, start)
+
+  let kills = 0
+  for (; kills < KILLS; kills++) {
+    const victim = random.pick(programs.filter(({ isAlive }) => isAlive))
+    const enough = site.fetches.length + random.between(...FETCHES_BETWEEN)
+    const isAtWork = (): boolean => site.fetches.some(({ pid }) => pid === victim.pid)
+    const isOver = (): boolean => programs.every(({ isAlive }) => !isAlive)
+    await until('enough fetches', () => isOver() || (site.fetches.length >= enough && isAtWork()))
+    if (isOver()) break
+    victim.signal('SIGKILL')
+    programs.push(start())
+  }
+  for (const program of programs) {
+    const code = await program.end()
+    assert.ok(code === 0 || code === 'SIGKILL', `${code}\n${program.output}`)
+  }
+
+  const [store, run] = [await stage.store(), await stage.run('crawlee/default')]
+  assert.deepEqual([run.status, run.counts.targets.done], ['succeeded', PAGES])
+  await assertBooksBalance(store, run.id)
+  const dataset = await store.storage('dataset', 'default')
+  const { items } = await store.entries(dataset!.id, { offset: 0, limit: 10_000, desc: false })
+  const pushed = items.map((data) => JSON.parse(data) as { url: string; title?: string })
+  const each = (of: typeof pushed): string[] => of.map(({ url }) => url).toSorted()
+  const expected = [...site.pages].sort()
+  assert.deepEqual(each(pushed.filter(({ title }) => title !== undefined)), expected)
+  assert.deepEqual(each(pushed.filter(({ title }) => title === undefined)), expected)
+  assert.equal(run.counts.itemsNew, 2 * PAGES)
+  const fetched = new Set(site.fetches.map(({ page }) => page))
+  assert.equal(fetched.size, PAGES)
+  await stage.assertNobodyLeft()
+  const twice = site.fetches.length - PAGES
+  assert.ok(twice <= kills * CONCURRENCY, `only what was in hand is fetched again, not ${twice}`)
+  return `${kills} kills: ${PAGES} pages, ${items.length} items once each, ${twice} fetches again`
+}
+
+describe('a crawl of Crawlee in three processes that are killed -9 again and again', () => {
+  for (const engine of isLong ? ENGINES : [sqliteEngine]) {
+    test(`handles every page and saves each item exactly once, on ${engine.name}`, async (t) => {
+      const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31))
+      t.diagnostic(`SEED=${seed}`)
+      t.diagnostic(await storm(engine, seed))
+    })
+  }
+})
