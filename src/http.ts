@@ -163,8 +163,8 @@ function memoryOf(
   const locate = async (): Promise<string> => databaseAddress(db, (await settings()).db)
   const open = async (): Promise<Store> => {
     const address = await locate()
-    const { adopted } = await settings()
-    return adopt(await openStore(address, { readOnly }), adopted, { address, log })
+    const { adopted, policyOf } = await settings()
+    return adopt(await openStore(address, { readOnly }), adopted, { address, log, policyOf })
   }
   let store: Promise<Store> | undefined
   return {

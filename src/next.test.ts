@@ -40,6 +40,7 @@ const SERVER = `
   process.env.NEXT_PHASE = 'phase-production-server'
   assert.equal(one.register({ log: log('one') }), undefined)
   two.register({ log: log('two') })
+  two.register({ db: 'sqlite:another.db', log: log('other') })
   await once(process.stdin.resume(), 'end')
 `
 
@@ -81,7 +82,10 @@ test(
     }
     const lines = (await said).trimEnd().split('\n')
     assert.ok(lines.length > 1)
-    for (const line of lines) assert.match(line, /^one: /)
+    const others = lines.filter((line) => !line.startsWith('one: '))
+    assert.deepEqual(others, [
+      'other: register() was called again with another database: the first one counts.',
+    ])
   },
 )
 
@@ -135,7 +139,10 @@ test('recovery routes are recovery and nothing else, wherever they are', async (
 
 test('closed by default: without a word on who may call there are no routes', () => {
   for (const [name, make] of Object.entries({ unstuckRoutes, recoveryRoutes })) {
-    assert.throws(() => make({}), { code: 'E_USAGE', message: new RegExp(`^${name}\\(\\) needs`) })
+    for (const wrong of [undefined, {}, { access: 'everybody' }, { tokens: 5 }]) {
+      const message = new RegExp(`^${name}\\(\\) needs`)
+      assert.throws(() => make(wrong as never), { code: 'E_USAGE', message })
+    }
   }
   assert.throws(() => unstuckRoutes({ access: () => null, basePath: 'x' }), { code: 'E_USAGE' })
 })

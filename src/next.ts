@@ -20,12 +20,18 @@ type Routes = Handler['routes']
  */
 export function register(options: RegisterOptions = {}): void {
   if (process.env.NEXT_RUNTIME !== 'edge') {
-    if (process.env.NEXT_PHASE === 'phase-production-build' || ours.isRegistered) return
-    ours.isRegistered = true
+    if (process.env.NEXT_PHASE === 'phase-production-build') return
+    const { db = 'the database of the config' } = options
+    if (ours.registered !== null) {
+      if (ours.registered !== db)
+        tell(options, 'register() was called again with another database: the first one counts.')
+      return
+    }
+    ours.registered = db
     void import('./surfaces/look-after.ts')
       .then(({ lookAfter }) => lookAfter(options))
       .catch((error: unknown) => {
-        process.stderr.write(`[unstuck] register() could not begin: ${String(error)}\n`)
+        tell(options, `register() could not begin: ${String(error)}`)
       })
   }
 }
@@ -55,7 +61,8 @@ export function recoveryRoutes(
 
 /** Survives that a module is loaded again after each change, as it is while an app is written. */
 type Ours = {
-  isRegistered: boolean
+  /** For which database; null before. */
+  registered: string | null
   /** By their options: each holds a database open. */
   readonly handlers: Map<string, Promise<Handler>>
   /** Who calls, by the word of the route that the request came to. */
@@ -63,10 +70,16 @@ type Ours = {
 }
 const OURS = Symbol.for('unstuck.next')
 const ours = ((globalThis as { [OURS]?: Ours })[OURS] ??= {
-  isRegistered: false,
+  registered: null,
   handlers: new Map(),
   access: new WeakMap(),
 })
+
+/** Not the address itself: it may hold a password. */
+function tell({ log }: RegisterOptions, line: string): void {
+  if (log) void log(line)
+  else process.stderr.write(`[unstuck] ${line}\n`)
+}
 
 /** `came`: the request as it came, with what Next.js has put on it for those who say who may call. */
 async function answer(options: RouteOptions, request: Request, came = request): Promise<Response> {

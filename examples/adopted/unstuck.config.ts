@@ -26,6 +26,7 @@ export default defineConfig({
         active: 'running',
         succeeded: 'completed',
         failed: 'failed',
+        // cancelled: 'cancelled', // to end a row by hand: `unstuck cancel`
       },
       // If your runs leave checkpoint files: one with something in it can be gone on from.
       checkpoint: (row) => `checkpoints/${row['id']}.json`,

@@ -1,20 +1,16 @@
-import type { RunId } from '../model/id.ts'
-import { LIVE_STATUSES } from '../model/run.ts'
+import { shortId, type Id, type RunId } from '../model/id.ts'
+import { Refused } from '../model/errors.ts'
+import type { Policy } from '../model/policy.ts'
+import { LIVE_STATUSES, type Run } from '../model/run.ts'
 import type { Judgement, Store } from '../store/store.ts'
 import { isAdoptedId } from './ids.ts'
-import { settleLeft } from './runs/intents.ts'
+import { settleLeft, type Desk } from './runs/intents.ts'
 import type { Mapping } from './mapping.ts'
 import { Resumption } from './runs/resumption.ts'
 import { lastFailedRows, listRuns } from './runs/run-lists.ts'
-import { allSeen, AdoptedRows } from './runs/rows.ts'
-import { refuse, replanRows, revertRows, setRowsAside } from './runs/steering.ts'
-import {
-  countsByGroup,
-  countsByPage,
-  listDeadLetters,
-  listTargets,
-  targetsByKey,
-} from './runs/target-lists.ts'
+import { AdoptedRows } from './runs/rows.ts'
+import { replanRows, revertRows, setRowsAside } from './runs/steering.ts'
+import { countsByGroup, countsByPage, listDeadLetters, listTargets } from './runs/target-lists.ts'
 import { runTotals, targetTotals } from './runs/totals.ts'
 import { applyToRows, cancelRow, moveRow } from './runs/verdicts.ts'
 
@@ -23,6 +19,8 @@ export type AdoptOptions = {
   readonly address: string
   /** Hears what went wrong in a function of the user's, a line each. */
   readonly log?: (line: string) => void
+  /** What counts for a run now; left out: what its table says. */
+  readonly policyOf?: (run: Run) => Policy
 }
 
 /**
@@ -36,13 +34,17 @@ export function adopt(store: Store, mappings: readonly Mapping[], options: Adopt
   const rows = new AdoptedRows(store, mappings, {
     address: options.address,
     log,
-    whenOpened: (tables) => settleLeft(store, tables, log),
+    policyOf: options.policyOf,
+    whenOpened: (table) => settleLeft(desk, [table]),
   })
-  const desk = { store, rows, resumption }
+  const desk: Desk = { store, rows, resumption }
   return {
     ...store,
     get remarks() {
-      return [...store.remarks, ...rows.opened.flatMap(({ remarks }) => remarks)]
+      return [...store.remarks, ...rows.tables.remarks]
+    },
+    get away() {
+      return rows.tables.away
     },
     ...runVerbs(store, rows),
     ...targetVerbs(store, rows),
@@ -66,7 +68,7 @@ export function adopt(store: Store, mappings: readonly Mapping[], options: Adopt
     },
     async settle(run, lost) {
       if (run !== undefined) return isAdoptedId(run) ? [] : store.settle(run, lost)
-      await settleLeft(store, await rows.tables(), log)
+      await settleLeft(desk, await rows.tables.usable())
       const moved = [...rows.moved]
       rows.moved.clear()
       if (moved.length > 0) await store.forgetReopening(moved)
@@ -87,18 +89,23 @@ export function adopt(store: Store, mappings: readonly Mapping[], options: Adopt
       ]
     },
     retryRun: async (request) =>
-      isAdoptedId(request.run) ? refuse(desk, request.run, 'retried') : store.retryRun(request),
+      isAdoptedId(request.run) ? refuse(request.run, 'retried') : store.retryRun(request),
     rewind: async (request) =>
-      isAdoptedId(request.target) ? refuse(desk, request.target, 'rewound') : store.rewind(request),
+      isAdoptedId(request.target) ? refuse(request.target, 'rewound') : store.rewind(request),
     deleteRun: async (request) =>
-      isAdoptedId(request.run) ? refuse(desk, request.run, 'deleted') : store.deleteRun(request),
+      isAdoptedId(request.run) ? refuse(request.run, 'deleted') : store.deleteRun(request),
 
     async close() {
       await resumption.finish()
-      await rows.close()
+      await rows.tables.close()
       await store.close()
     },
   }
+}
+
+/** Nothing is added to the user's tables or taken from them. */
+function refuse(id: Id, what: string): never {
+  throw new Refused(`${shortId(id)} is in a table of your own: it cannot be ${what}.`)
 }
 
 type RunVerbs = Pick<
@@ -111,7 +118,7 @@ function runVerbs(store: Store, rows: AdoptedRows): RunVerbs {
     run: async (id) => (isAdoptedId(id) ? rows.run(id) : store.run(id)),
     runs: (filter) => listRuns(store, rows, filter),
     async runsEnding(suffix) {
-      return [...(await store.runsEnding(suffix)), ...(await rows.ending(suffix, 'run'))]
+      return endingIn(rows, suffix, 'run', await store.runsEnding(suffix))
     },
     async liveRun(source) {
       const own = await store.liveRun(source)
@@ -138,11 +145,22 @@ function runVerbs(store: Store, rows: AdoptedRows): RunVerbs {
   }
 }
 
+/** Our own, and those of the tables. What is found nowhere may be in one that is away. */
+async function endingIn(
+  rows: AdoptedRows,
+  suffix: string,
+  part: 'run' | 'target',
+  own: readonly Id[],
+): Promise<Id[]> {
+  const all = [...own, ...(await rows.where.ending(suffix, part))]
+  if (all.length === 0) rows.tables.refuseIfAway()
+  return all
+}
+
 type TargetVerbs = Pick<
   Store,
   | 'target'
   | 'targets'
-  | 'targetsByKey'
   | 'targetsEnding'
   | 'countsByGroup'
   | 'countsByPage'
@@ -159,10 +177,8 @@ function targetVerbs(store: Store, rows: AdoptedRows): TargetVerbs {
     },
     targets: async (run, filter) =>
       isAdoptedId(run) ? listTargets(rows, run, filter) : store.targets(run, filter),
-    targetsByKey: async (run, keys) =>
-      isAdoptedId(run) ? targetsByKey(rows, run, keys) : store.targetsByKey(run, keys),
     async targetsEnding(suffix) {
-      return [...(await store.targetsEnding(suffix)), ...(await rows.ending(suffix, 'target'))]
+      return endingIn(rows, suffix, 'target', await store.targetsEnding(suffix))
     },
     countsByGroup: async (run) =>
       isAdoptedId(run) ? countsByGroup(rows, run) : store.countsByGroup(run),
@@ -176,7 +192,7 @@ function targetVerbs(store: Store, rows: AdoptedRows): TargetVerbs {
 type WorkerVerbs = Pick<Store, 'workers' | 'worker' | 'retire' | 'heldBy' | 'holdings'>
 
 function workerVerbs(store: Store, rows: AdoptedRows): WorkerVerbs {
-  const held = async () => allSeen(await rows.look()).filter(({ witnessed }) => witnessed !== null)
+  const held = async () => [...(await rows.look()).held.values()]
   return {
     async workers() {
       const [own, theirs] = await Promise.all([store.workers(), held()])

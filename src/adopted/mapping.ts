@@ -90,5 +90,7 @@ export type Mapping = {
   /** Each a list, as written by the user. */
   readonly words: Readonly<Record<keyof AdoptedStatuses, readonly string[]>>
   readonly timeZone: string
+  /** The user named it; else it is assumed. */
+  readonly isZoneNamed: boolean
   readonly policy: Policy
 } & Pick<AdoptedOptions, 'checkpoint' | 'outputDir' | 'alive' | 'onResume'>

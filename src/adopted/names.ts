@@ -1,6 +1,8 @@
 /** Names of users' tables and columns: checked before any SQL is made of them, and quoted in it all the same. */
 
 const LENGTH_MAX = 63
+// With '-' and single spaces inside, which people's tables do have: they mean nothing within quotes, and none of them can
+// begin a comment or end a name.
 const NAME = /^[A-Za-z_][A-Za-z0-9_$]*(?:[- ][A-Za-z0-9_$]+)*$/
 
 /** What is wrong with a name, as the end of a sentence that begins with where it stands; null: nothing. */

@@ -48,6 +48,7 @@ test('a table is read as it was written, with what was left out', () => {
     db: null,
     columns: RUNS.columns,
     timeZone: 'UTC',
+    isZoneNamed: false,
     ...functions,
     onResume: undefined,
   })

@@ -111,6 +111,7 @@ export function readMapping(
     columns,
     words,
     timeZone: right.timeZone ?? 'UTC',
+    isZoneNamed: right.timeZone !== undefined,
     policy,
     checkpoint: right.checkpoint,
     outputDir: right.outputDir,

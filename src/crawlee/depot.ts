@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import process from 'node:process'
 import { EXIT, messageOf, UsageError } from '../model/errors.ts'
-import { newId, type Id, type WorkerId } from '../model/id.ts'
+import { newId, shortId, type Id, type WorkerId } from '../model/id.ts'
 import { DEFAULT_POLICY, makePolicy, type Policy, type PolicyOptions } from '../model/policy.ts'
 import { redact } from '../observe/redact.ts'
 import { safeText } from '../observe/safe-text.ts'
@@ -24,14 +24,19 @@ export type DepotOptions = {
   log?: (line: string) => unknown
 }
 
-/** Undefined: this item has none, and each is its own. */
+/** Undefined, null, NaN or an empty text: this item has none, and is its own. */
 export type ItemKey = (
   item: Record<string, unknown>,
   dataset: string,
-) => string | number | undefined
+) => string | number | null | undefined
 
 /** A crawler that is at work in this process, as far as it can be asked to stop. */
-export type StoppableCrawler = { readonly running?: boolean; stop(reason?: string): void }
+export type StoppableCrawler = {
+  readonly running?: boolean
+  /** The one that it works on, once it knows. */
+  readonly requestQueue?: { readonly id?: string }
+  stop(reason?: string): void
+}
 
 /** What all storages of a process share: the database, the queues it works on, and what a signal does to them. */
 export class Depot {
@@ -47,6 +52,8 @@ export class Depot {
   readonly #signals: StopSignals
   readonly #hears: boolean
   readonly #crawlers = new Set<StoppableCrawler>()
+  /** Of these, those that have not ended: in Crawlee one is running until its storage has come to rest. */
+  readonly #atWork = new Set<StoppableCrawler>()
 
   private constructor(
     store: Store,
@@ -95,6 +102,11 @@ export class Depot {
       nextWorker: () => this.#nextWorker(),
       log: this.log,
       isStopping: () => this.isStopping,
+      onEnded: ({ id }, left) => {
+        const short = shortId(id)
+        this.log(`run ${short} was ended with ${left} requests left: \`unstuck resume ${short}\``)
+        process.exitCode ||= EXIT.resumable
+      },
       onLife: (isAlive) => this.#onLife(book, isAlive),
     })
     this.#books.set(queue.id, book)
@@ -105,14 +117,24 @@ export class Depot {
   begins(crawler: StoppableCrawler): void {
     for (const one of this.#crawlers) if (!one.running) this.#crawlers.delete(one)
     this.#crawlers.add(crawler)
+    this.#atWork.add(crawler)
     if (this.isStopping) crawler.stop()
   }
 
-  /** Hands back what nobody has begun, and ends the signs of life where nothing is in hand. Used again, it wakes up. */
+  /** It has ended: its storage comes to rest next. */
+  ends(crawler: StoppableCrawler): void {
+    this.#atWork.delete(crawler)
+  }
+
+  /**
+   * Hands back what nobody has begun, and ends the signs of life where nothing is in hand: of the queues that no crawler
+   * of this process is at work on. Used again, they wake up.
+   */
   async rest(): Promise<void> {
-    // Another crawler of this process is still at it: what was fetched ahead may be for that one.
-    if ([...this.#crawlers].filter(({ running }) => running).length > 1) return
-    const books = [...this.#books.values()]
+    const inUse = [...this.#atWork].map(({ requestQueue }) => requestQueue?.id)
+    // One that does not say which queue is its own may be fetching ahead from any.
+    if (inUse.includes(undefined)) return
+    const books = [...this.#books.values()].filter(({ queue }) => !inUse.includes(queue.id))
     await Promise.all(books.map((book) => book.worker.rest()))
     if (this.isStopping && this.#alive.size === 0) await this.#sayWhatIsLeft()
   }
@@ -172,6 +194,7 @@ export class Depot {
 
   /** The program has nothing left to do and forgot to say goodbye. */
   readonly #onIdle = (): void => {
+    this.#atWork.clear()
     void this.rest()
   }
 }

@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Claimed } from '../model/claim.ts'
 import type { Id } from '../model/id.ts'
-import type { Cursor } from '../model/target.ts'
 import type { DatasetEntry, Store } from '../store/store.ts'
 import { toRequest, type KeptRequest } from './request.ts'
 
@@ -15,16 +14,16 @@ export class InHand {
   readonly request: KeptRequest
   /** Its handler has it: until then it was only fetched ahead. */
   isBegun = false
+  /** Its end is on its way to the database: a claim that is over there by now was ended, and not taken. */
+  isEnding = false
   /** `saved`: what is pushed from now on is on its own. `dropped`: whoever has it next pushes the same again. */
   state: 'held' | 'saved' | 'dropped' = 'held'
-  at: Cursor
   /** Saved together with the request's end, or not at all. */
   readonly entries: PushedEntry[] = []
 
   constructor(store: Store, claimed: Claimed) {
     this.store = store
     this.claimed = claimed
-    this.at = claimed
     this.request = toRequest(claimed)
   }
 }

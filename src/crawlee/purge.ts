@@ -1,6 +1,7 @@
 import { UsageError } from '../model/errors.ts'
 import { shortId } from '../model/id.ts'
-import { isLive, openTargets } from '../model/run.ts'
+import { isLive, openTargets, type Run } from '../model/run.ts'
+import { isCrawlee } from '../model/source.ts'
 import { iso } from '../model/time.ts'
 import { whenAvailable } from '../store/open.ts'
 import type { Storage, Store } from '../store/store.ts'
@@ -13,8 +14,8 @@ const INPUT = 'INPUT'
 const JUST_MADE_MS = 10_000
 
 /**
- * Makes room for a new crawl in the default storages, unless one is unfinished there: then it goes on. Nothing is
- * deleted: what the last crawl left is renamed, and its requests stay with its run. Every step names what it saw, and the
+ * Makes room for a new crawl in the default storages, unless one is unfinished: then it goes on. That may be one on a queue
+ * with a name, whose items are in the default dataset as well. Nothing is deleted: what the last crawl left is renamed, and its requests stay with its run. Every step names what it saw, and the
  * last one takes the queue away, so that it may be cut short anywhere and done by several at once.
  */
 export async function purgeDefaults(depot: Depot): Promise<void> {
@@ -23,9 +24,15 @@ export async function purgeDefaults(depot: Depot): Promise<void> {
   const records = await whenAvailable(() => store.storage('records', DEFAULT))
   const queue = await whenAvailable(() => store.storage('queue', DEFAULT))
   const run = queue && (await depot.book(queue).run())
-  const left = run && isLive(run.status) ? openTargets(run.counts) : 0
-  if (run && left > 0) {
-    log(`run ${shortId(run.id)} of ${run.source} goes on: ${left} requests are left`)
+  const unfinished = await unfinishedRuns(store)
+  for (const { id, source, counts } of unfinished)
+    log(`run ${shortId(id)} of ${source} goes on: ${openTargets(counts)} requests are left`)
+  if (unfinished.length > 0) {
+    const isOther = run !== null && unfinished.every(({ id }) => id !== run.id)
+    if (isOther)
+      log(
+        'until then the default storages stay as they are, and what was handled is not handled again',
+      )
     return
   }
   const now = await whenAvailable(() => store.now())
@@ -36,8 +43,7 @@ export async function purgeDefaults(depot: Depot): Promise<void> {
   if (dataset && (run || isOld(dataset)) && (await hasEntries(store, dataset)))
     await setAside(store, dataset, nameFor(dataset), log)
   if (records && (run || isOld(records)) && (await hasRecords(store, records))) {
-    await setAside(store, records, nameFor(records), log)
-    await carryInput(store, nameFor(records))
+    await carryInput(store, await setAside(store, records, nameFor(records), log))
   } else if (run) {
     // Cut short after the renaming, the last time.
     await carryInput(store, setAsideName(run.finishedAt ?? now, run.id))
@@ -50,25 +56,34 @@ export async function purgeDefaults(depot: Depot): Promise<void> {
   }
 }
 
+async function unfinishedRuns(store: Store): Promise<Run[]> {
+  const live = await whenAvailable(() => store.liveRuns())
+  return live.map(({ run }) => run).filter((run) => isCrawlee(run) && openTargets(run.counts) > 0)
+}
+
 function setAsideName(at: number, id: string): string {
   return `${DEFAULT}-${iso(at).slice(0, 10)}-${shortId(id)}`
 }
 
+/** Answers the name under which it is kept. */
 async function setAside(
   store: Store,
-  storage: Storage,
+  { id, kind }: Storage,
   name: string,
   log: (line: string) => void,
-): Promise<void> {
-  try {
-    await whenAvailable(() => store.renameStorage(storage.id, name))
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error
-    // The name is taken by what was there before this one.
-    await whenAvailable(() => store.renameStorage(storage.id, `${name}-${shortId(storage.id)}`))
+): Promise<string> {
+  const what = kind === 'dataset' ? 'items' : 'records'
+  // The name may be taken by what was there before this one.
+  for (const free of [name, `${name}-${shortId(id)}`]) {
+    try {
+      await whenAvailable(() => store.renameStorage(id, free))
+      log(`the ${what} of the last crawl are kept as ${free}`)
+      return free
+    } catch (error) {
+      if (!(error instanceof UsageError) || free !== name) throw error
+    }
   }
-  const what = storage.kind === 'dataset' ? 'items' : 'records'
-  log(`the ${what} of the last crawl are kept as ${name}`)
+  return name
 }
 
 async function hasEntries(store: Store, { id }: Storage): Promise<boolean> {

@@ -2,14 +2,14 @@ import { AlreadyRunning, Refused, UsageError } from '../model/errors.ts'
 import { newId, shortId, type RunId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
 import { isLive, type Run } from '../model/run.ts'
-import { checkSource } from '../model/source.ts'
+import { checkSource, CRAWLEE } from '../model/source.ts'
 import type { NewTarget, Target } from '../model/target.ts'
 import { whenAvailable } from '../store/open.ts'
 import type { Storage, Store } from '../store/store.ts'
 
 /** As which the runs of a queue are known. */
 export function sourceOf(queue: string): string {
-  const source = `crawlee/${queue}`
+  const source = `${CRAWLEE}${queue}`
   checkSource(source)
   return source
 }
@@ -23,6 +23,7 @@ export type QueueRunOptions = {
 
 /** A run that ends is opened again by the next request; of those who add and those who end, somebody may be faster. */
 const TRIES = 10
+const MORE = 'more requests came into its queue'
 
 /** The run whose targets are the requests of a queue. It is made by the first request, and remembers whose it is. */
 export class QueueRun {
@@ -33,7 +34,6 @@ export class QueueRun {
   #isPlanned = false
   /** This process has seen to it that it lives, with its policy. */
   #isTakenUp = false
-  /** A person ended it while this process worked on it. */
   #isCancelled = false
 
   constructor(queue: Storage, options: QueueRunOptions) {
@@ -75,9 +75,21 @@ export class QueueRun {
         const now = await this.look()
         if (!(error instanceof UsageError) || !now || isLive(now.status) || tries === TRIES)
           throw error
-        await this.#reopen(now)
+        await this.#reopen(now, MORE)
       }
     }
+  }
+
+  /** Requests wait for it: it lives afterwards, unless it was ended while this process worked on it. */
+  async wake(): Promise<void> {
+    if (this.#isCancelled) return
+    this.#isTakenUp = false
+    await this.#takeUp('its crawler was started again')
+  }
+
+  /** A person ended it while this process worked on it. */
+  get isCancelled(): boolean {
+    return this.#isCancelled
   }
 
   /** A person has ended it: what is found on the pages in hand would wait for nobody. */
@@ -105,11 +117,11 @@ export class QueueRun {
     )
   }
 
-  async #takeUp(): Promise<RunId> {
+  async #takeUp(because = MORE): Promise<RunId> {
     if (this.#isTakenUp && this.#id !== null) return this.#id
     const { store, policy } = this.#options
     const run = (await this.look()) ?? (await this.#begin())
-    if (!isLive(run.status)) await this.#reopen(run)
+    if (!isLive(run.status)) await this.#reopen(run, because)
     await whenAvailable(() => store.setPolicy(run.id, policy))
     this.#isTakenUp = true
     return run.id
@@ -132,7 +144,7 @@ export class QueueRun {
     return run
   }
 
-  async #reopen(run: Run): Promise<void> {
+  async #reopen(run: Run, because: string): Promise<void> {
     if (this.#isCancelled)
       throw new Refused(`Run ${shortId(run.id)} was ended by a person: it takes no more requests.`)
     const { store, actor } = this.#options
@@ -144,7 +156,7 @@ export class QueueRun {
         reopen: 'for-more',
         dryRun: false,
         actor,
-        because: 'more requests came into its queue',
+        because,
       }),
     )
   }

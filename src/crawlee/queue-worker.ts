@@ -26,6 +26,7 @@ export type QueueWorkerOptions = {
 
 /** So many at least are fetched ahead: Crawlee asks for more when one is left. */
 const AHEAD_MIN = 4
+const LOST_MAX = 10_000
 
 /**
  * This process as one that claims requests of a queue. Its signs of life begin with the first claim, and end when it
@@ -34,15 +35,26 @@ const AHEAD_MIN = 4
 export class QueueWorker {
   readonly #options: QueueWorkerOptions
   readonly #held = new Map<ClaimId, InHand>()
-  /** Requests, by id, that were taken from this process while it had them. */
+  /** Requests, by id, that were taken from this process while it had them: the last ones. */
   readonly #lost = new Set<string>()
   #worker: WorkerId = ''
   #life: Promise<SignsOfLife> | null = null
+  #timed: Store | null = null
   #claiming: Promise<unknown> = Promise.resolve()
   #fatal: UnstuckError | null = null
 
   constructor(options: QueueWorkerOptions) {
     this.#options = options
+  }
+
+  /** For claims and their ends: how long they wait for it is measured. */
+  get store(): Store {
+    return this.#timed ?? this.#options.store
+  }
+
+  /** It shows signs of life. */
+  get isAlive(): boolean {
+    return this.#life !== null
   }
 
   /** What this process has, by the order in which it came. */
@@ -69,7 +81,7 @@ export class QueueWorker {
   /** The claim is over, one way or another. */
   end(request: InHand, as: 'saved' | 'dropped'): void {
     request.state = as
-    if (as === 'dropped' && request.isBegun) this.#lost.add(request.request.id)
+    if (as === 'dropped' && request.isBegun) this.#remember(request.request.id)
     this.#held.delete(request.claimed.claimId)
     void this.#life?.then((life) => life.ended(request.claimed.claimId)).catch(() => {})
   }
@@ -88,9 +100,13 @@ export class QueueWorker {
   /** Untouched, claimable at once by anybody. */
   async handBack(requests: readonly InHand[]): Promise<void> {
     if (requests.length === 0) return
-    const { store } = this.#options
-    await whenAvailable(() => store.release(requests.map(({ claimed }) => claimed)))
-    for (const request of requests) this.end(request, 'dropped')
+    for (const request of requests) request.isEnding = true
+    try {
+      await whenAvailable(() => this.store.release(requests.map(({ claimed }) => claimed)))
+      for (const request of requests) this.end(request, 'dropped')
+    } finally {
+      for (const request of requests) request.isEnding = false
+    }
   }
 
   async #claim(limit: number): Promise<{ claimed: InHand[]; asked: number }> {
@@ -100,20 +116,20 @@ export class QueueWorker {
     const life = await (this.#life ??= this.#live())
     if (this.#fatal) throw this.#fatal
     if (isSuspectHere || asked <= 0 || !life.canClaim()) return { claimed: [], asked }
-    const { store, source } = this.#options
+    const { source } = this.#options
     const claimIds = Array.from({ length: asked }, () => newId())
     life.asking(claimIds)
     let claimed: Claimed[] = []
     try {
       const [worker, empty] = [this.#worker, this.#held.size === 0]
       claimed = await whenAvailable(() =>
-        store.claim({ worker, source, claimIds, empty, alone: false }),
+        this.store.claim({ worker, source, claimIds, empty, alone: false }),
       )
     } finally {
       const given = claimed.map(({ claimId }) => claimId)
       life.answered(claimIds, given)
     }
-    const requests = claimed.map((one) => new InHand(store, one))
+    const requests = claimed.map((one) => new InHand(this.#options.store, one))
     for (const request of requests) this.#held.set(request.claimed.claimId, request)
     return { claimed: requests, asked }
   }
@@ -138,13 +154,22 @@ export class QueueWorker {
       this.#life = null
       throw error
     }
+    this.#timed = life.timed(this.#options.store)
     onLife(true)
     return life
+  }
+
+  /** Asked about for as long as Crawlee may still have it in mind. */
+  #remember(id: string): void {
+    this.#lost.delete(id)
+    this.#lost.add(id)
+    if (this.#lost.size > LOST_MAX) this.#lost.delete(this.#lost.values().next().value!)
   }
 
   /** A beat found that somebody else has them. */
   #lose(claims: readonly ClaimId[]): void {
     for (const request of claims.flatMap((id) => this.#held.get(id) ?? [])) {
+      if (request.isEnding) continue
       this.#options.log(`${request.request.url} was taken back: what it pushed is dropped`)
       this.end(request, 'dropped')
     }

@@ -1,23 +1,25 @@
 import type { Outcome } from '../model/claim.ts'
-import { LeaseLost, PageRejected } from '../model/errors.ts'
+import { LeaseLost, messageOf, UsageError } from '../model/errors.ts'
 import { isLive, openTargets, totalTargets, type Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
 import { makeCheckpoint } from '../runtime/page.ts'
 import { whenAvailable } from '../store/open.ts'
 import type { Storage } from '../store/store.ts'
+import { endingOf, errorOf, type TriedRequest } from './ending.ts'
 import type { InHand } from './in-hand.ts'
 import { QueueRun, type QueueRunOptions } from './queue-run.ts'
 import { QueueWorker, type QueueWorkerOptions } from './queue-worker.ts'
 import { asRequest, isHandled, keep, requestId, targetKey, toTarget } from './request.ts'
-import type { KeptRequest } from './request.ts'
+import type { KeptRequest, NewRequest } from './request.ts'
 
 export type RequestBookOptions = QueueRunOptions &
   Omit<QueueWorkerOptions, 'source' | 'onCancelled'> & {
     /** No more is to be claimed here. */
     readonly isStopping: () => boolean
+    /** Nothing can be claimed, because its run was ended before this process began. Told once. */
+    readonly onEnded: (run: Run, left: number) => void
   }
 
-export type NewRequest = { readonly url: string; readonly uniqueKey: string }
 export type Added = {
   readonly id: string
   readonly uniqueKey: string
@@ -30,20 +32,13 @@ export type RequestCounts = {
   readonly pending: number
 }
 
-type RetryAs = 'never' | 'next' | 'before all'
-
-/** From now. What is put before all that wait lies as far before 1970 as it is after: the later it comes, the further. */
-function retryInMs(as: RetryAs): number | null {
-  if (as === 'never') return null
-  return as === 'next' ? 0 : -2 * Date.now()
-}
-
 /** A queue of requests, which are targets of its run: claimed, fenced and recovered as any others. */
 export class RequestBook {
   readonly queue: Storage
   readonly worker: QueueWorker
   readonly #options: RequestBookOptions
   readonly #run: QueueRun
+  #isEndTold = false
 
   constructor(queue: Storage, options: RequestBookOptions) {
     this.queue = queue
@@ -72,12 +67,17 @@ export class RequestBook {
     return { total, handled: total - pending, pending }
   }
 
-  /** In the order given; one whose key is there already stays as it is. */
+  /**
+   * In the order given; one whose key is there already stays as it is. A run that was ended with some of these left is
+   * taken up again: who adds them wants them done.
+   */
   async add(requests: readonly NewRequest[], forefront: boolean): Promise<Added[]> {
     const keys = requests.map(({ uniqueKey }) => targetKey(uniqueKey))
     const known = new Map((await this.#run.find(keys)).map((target) => [target.key, target]))
-    const fresh = requests.filter((_, n) => !known.has(keys[n]!)).map(keep)
+    const fresh = requests.filter((_, n) => !known.has(keys[n]!))
     if (fresh.length > 0) await this.#run.plan(fresh.map((one) => toTarget(one, forefront)))
+    else if (!this.worker.isAlive && known.values().some((target) => !isHandled(target)))
+      await this.#run.wake()
     const seen = new Set(known.keys())
     return requests.map(({ uniqueKey }, n) => {
       const [key, target] = [keys[n]!, known.get(keys[n]!)]
@@ -94,8 +94,11 @@ export class RequestBook {
     const { claimed, asked } = await this.worker.claim(limit)
     if (claimed.length > 0 && claimed.length === asked) return { claimed, left: true }
     const run = await this.run()
-    if (!run || !isLive(run.status)) return { claimed, left: false }
-    const open = openTargets(run.counts)
+    const open = run ? openTargets(run.counts) : 0
+    if (!run || !isLive(run.status)) {
+      if (run && open > 0) this.#tellEnd(run, open)
+      return { claimed, left: false }
+    }
     if (open === 0) await whenAvailable(() => this.#options.store.settle(run.id))
     return { claimed, left: open > claimed.length }
   }
@@ -126,32 +129,12 @@ export class RequestBook {
     return found
   }
 
-  /** Its end and all that it pushed, in one transaction. False: it is no longer ours, and nothing was saved. */
-  async handled(inHand: InHand, request: NewRequest): Promise<boolean> {
-    const { store } = this.#options
-    const entries = [...inHand.entries]
-    const saving = entries.length > 0 ? store.appending(inHand.claimed.run, entries) : undefined
-    const isSaved = await this.#save(inHand, request, true, saving)
-    if (!isSaved) return false
-    this.worker.end(inHand, 'saved')
-    // Pushed by what nobody waited for, while this was being saved.
-    for (const late of inHand.entries.slice(entries.length))
-      await whenAvailable(() => store.append(late.dataset, [late]))
-    return true
-  }
-
-  /** Its handler gave it up: what it pushed is dropped. */
-  giveUp(inHand: InHand, request: NewRequest, error: string): Promise<boolean> {
-    return this.#fail(inHand, request, error, 'never')
-  }
-
-  /** Back in line as it is now: what it pushed is dropped, and pushed again by the next try. */
-  putBack(
-    inHand: InHand,
-    request: NewRequest,
-    { error, forefront }: { error: string; forefront: boolean },
-  ): Promise<boolean> {
-    return this.#fail(inHand, request, error, forefront ? 'before all' : 'next')
+  /** The end of a try: handled, given up, or back in line. False: it is no longer ours, and nothing was saved. */
+  end(inHand: InHand, request: TriedRequest, forefront: boolean): Promise<boolean> {
+    const [ending, error] = [endingOf(request), errorOf(request)]
+    if (ending === 'handled') return this.#handled(inHand, request)
+    const retryInMs = ending === 'given up' ? null : 0
+    return this.#fail(inHand, request, { error, retryInMs, forefront })
   }
 
   async drop(): Promise<void> {
@@ -159,42 +142,65 @@ export class RequestBook {
     await whenAvailable(() => this.#options.store.dropStorage(this.queue.id))
   }
 
-  async #fail(
-    inHand: InHand,
-    request: NewRequest,
-    error: string,
-    again: RetryAs,
-  ): Promise<boolean> {
+  /** Its end and all that it pushed, in one transaction. */
+  async #handled(inHand: InHand, request: NewRequest): Promise<boolean> {
     const { store } = this.#options
-    let [reason, retry] = [error, again]
-    try {
-      if (!(await this.#save(inHand, request, false))) return false
-    } catch (rejected) {
-      if (!(rejected instanceof PageRejected)) throw rejected
-      // It cannot be kept as it is now, so it cannot be tried again as it is now.
-      ;[reason, retry] = [rejected.message, 'never']
-    }
-    const failure = { ...inHand.claimed, error: reason, retryInMs: retryInMs(retry) }
-    const [outcome] = await whenAvailable(() => store.fail([failure]))
-    if (!this.#isOk(inHand, outcome!)) return false
-    this.worker.end(inHand, retry === 'never' ? 'saved' : 'dropped')
+    const { claimed } = inHand
+    const entries = [...inHand.entries]
+    const saving = entries.length > 0 ? store.appending(claimed.run, entries) : undefined
+    const page = claimed.page + 1
+    const report = { page, cursor: keep(request), next: null, done: true }
+    const checkpoint = makeCheckpoint(claimed, claimed, report)
+    const isSaved = await this.#save(inHand, 'saved', () =>
+      this.worker.store.checkpoint([checkpoint], saving),
+    )
+    if (!isSaved) return false
+    // Pushed by what nobody waited for, while this was being saved.
+    for (const late of inHand.entries.slice(entries.length))
+      await whenAvailable(() => store.append(late.dataset, [late]))
     return true
   }
 
-  async #save(
+  /** As it is now: what it pushed is dropped, and pushed again by the next try if there is one. */
+  async #fail(
     inHand: InHand,
     request: NewRequest,
-    done: boolean,
-    saving?: ReturnType<QueueRunOptions['store']['appending']>,
+    how: { error: string; retryInMs: number | null; forefront: boolean },
   ): Promise<boolean> {
-    const page = inHand.at.page + 1
-    const report = { page, cursor: keep(request), next: null, done }
-    const checkpoint = makeCheckpoint(inHand.claimed, inHand.at, report)
-    const { store } = this.#options
-    const [outcome] = await whenAvailable(() => store.checkpoint([checkpoint], saving))
-    if (!this.#isOk(inHand, outcome!)) return false
-    inHand.at = { ...inHand.at, page, seq: outcome.value }
-    return true
+    const { claimed } = inHand
+    const fail = (failure: typeof how & { nextCursor?: unknown }): Promise<boolean> =>
+      this.#save(inHand, failure.retryInMs === null ? 'saved' : 'dropped', () =>
+        this.worker.store.fail([{ ...claimed, ...failure }]),
+      )
+    try {
+      return await fail({ ...how, nextCursor: keep(request) })
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error
+      // It cannot be kept as it is now, so it cannot be tried again as it is now.
+      return fail({ ...how, error: messageOf(error), retryInMs: null })
+    }
+  }
+
+  async #save<T>(
+    inHand: InHand,
+    as: 'saved' | 'dropped',
+    save: () => Promise<Outcome<T>[]>,
+  ): Promise<boolean> {
+    inHand.isEnding = true
+    try {
+      const [outcome] = await whenAvailable(save)
+      if (!this.#isOk(inHand, outcome!)) return false
+      this.worker.end(inHand, as)
+      return true
+    } finally {
+      inHand.isEnding = false
+    }
+  }
+
+  #tellEnd(run: Run, left: number): void {
+    if (this.#isEndTold || this.#run.isCancelled || this.worker.inHand.length > 0) return
+    this.#isEndTold = true
+    this.#options.onEnded(run, left)
   }
 
   /** A lost claim is weather: what it had is dropped, and the crawl goes on. */

@@ -2,8 +2,9 @@ import { hash } from 'node:crypto'
 import type { Claimed } from '../model/claim.ts'
 import type { NewTarget, Target } from '../model/target.ts'
 import { iso } from '../model/time.ts'
+import { escaped, escapedJson, unescaped, unescapedJson } from './escaped.ts'
 
-/** A request as Crawlee hands it over, and as it is kept: plain JSON, with whatever else Crawlee has in it. */
+/** A request as Crawlee hands it over: plain JSON, with whatever else Crawlee has in it. */
 export type KeptRequest = {
   readonly id: string
   readonly url: string
@@ -12,6 +13,9 @@ export type KeptRequest = {
   readonly handledAt?: string
   readonly [field: string]: unknown
 }
+
+/** One that is to be kept; whatever else is in it is kept as well. */
+export type NewRequest = { readonly url: string; readonly uniqueKey: string }
 
 const ID_LENGTH = 15
 /** What the store takes as a key of a target. */
@@ -24,43 +28,46 @@ export function requestId(uniqueKey: string): string {
 
 /** The key of its target: the unique key, or a digest of one that is too long to be a key. */
 export function targetKey(uniqueKey: string): string {
-  if (Buffer.byteLength(uniqueKey) <= KEY_BYTES_MAX) return uniqueKey
-  return `${uniqueKey.slice(0, 60)}… ${hash('sha256', uniqueKey, 'hex')}`
+  const key = escaped(uniqueKey)
+  if (Buffer.byteLength(key) <= KEY_BYTES_MAX) return key
+  return `${key.slice(0, 60).toWellFormed()}… ${hash('sha256', key, 'hex')}`
 }
 
-/** Plain data, as of now: Crawlee goes on changing its own object. */
-export function keep(request: { readonly uniqueKey: string; readonly url: string }): KeptRequest {
-  const id = requestId(request.uniqueKey)
-  return JSON.parse(JSON.stringify({ ...request, id })) as KeptRequest
+/** What is kept of it, in the cursor of its target: plain data, as of now. Crawlee goes on changing its own object. */
+export function keep(request: NewRequest): unknown {
+  return escapedJson({ ...request, id: requestId(request.uniqueKey) })
 }
 
-export function toTarget(request: KeptRequest, forefront: boolean): NewTarget {
-  const { uniqueKey, url } = request
-  return { key: targetKey(uniqueKey), url, cursor: request, ...(forefront && { forefront }) }
+export function toTarget(request: NewRequest, forefront: boolean): NewTarget {
+  const [key, url] = [targetKey(request.uniqueKey), escaped(request.url)]
+  return { key, url, cursor: keep(request), ...(forefront && { forefront }) }
 }
 
 /** What its next handler gets. One that had been given up and was put back in line by a person begins anew. */
 export function toRequest(claimed: Pick<Claimed, 'cursor' | 'key' | 'url'>): KeptRequest {
-  const kept = (claimed.cursor ?? {}) as Partial<KeptRequest>
+  const kept = read(claimed.cursor)
   const { handledAt, ...open } = kept
-  const uniqueKey = kept.uniqueKey ?? claimed.key
+  const uniqueKey = kept.uniqueKey ?? unescaped(claimed.key)
   return withoutNulls({
     ...open,
     ...(handledAt !== undefined && { retryCount: 0, errorMessages: [] }),
     id: requestId(uniqueKey),
     uniqueKey,
-    url: kept.url ?? claimed.url ?? '',
+    url: kept.url ?? unescaped(claimed.url ?? ''),
   })
 }
 
 /** A target that somebody asks about, as the request that it is. */
 export function asRequest(target: Target): KeptRequest {
-  const { handledAt: saidAt } = (target.cursor ?? {}) as Partial<KeptRequest>
+  const { handledAt: saidAt, retryCount, errorMessages } = read(target.cursor)
   const request = toRequest(target)
   if (!isHandled(target)) return request
   const handledAt = saidAt ?? iso(target.finishedAt ?? target.lastActivityAt)
-  const { retryCount, errorMessages } = (target.cursor ?? {}) as Partial<KeptRequest>
   return withoutNulls({ ...request, retryCount, errorMessages, handledAt })
+}
+
+function read(cursor: unknown): Partial<KeptRequest> {
+  return unescapedJson(cursor) ?? {}
 }
 
 /** For Crawlee: nothing will be done about it any more, whatever became of it. */

@@ -262,10 +262,13 @@ const anySnapshot: fc.Arbitrary<Snapshot> = fc.record({
 test('of a row in a table of the user no worker of ours is said to look after it', () => {
   for (const owner of ['present', 'gone', undefined] as const) {
     for (const status of ['running', 'interrupted', 'failed'] as const) {
-      for (const run of [{}, old, { hasProgress: true }]) {
+      for (const run of [{}, old, { hasProgress: true }, { reverted: true }]) {
         const seen = snapshot({ run: { ...run, status, isAdopted: true, kind: 'single' }, owner })
         const { changes } = outlook(seen, decide(seen, DEFAULT_POLICY, NOW), DEFAULT_POLICY, NOW)
-        assert.doesNotMatch(changes.join(), /[Aa]ny worker|A worker that starts|unstuck retry/)
+        assert.doesNotMatch(
+          changes.join(),
+          /[Aa]ny worker|A worker|a worker|workers lost|auto-cleaned|unstuck (retry|resume)/,
+        )
       }
     }
   }

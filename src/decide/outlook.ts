@@ -25,16 +25,18 @@ export function outlook(
   switch (action) {
     case 'leave':
       if (target && target.status !== 'in_progress') {
-        return { policy: [], changes: leftAside(target.status, isLive(run.status)) }
+        return { policy: [], changes: leftAside(target.status, run) }
       }
       if (!isLive(run.status))
         return { policy: [], changes: [run.isAdopted ? ENDED_ADOPTED : ENDED] }
-      return owner ? whileAlive(snapshot, policy, now) : { policy: [], changes: [REOPENED] }
+      return owner
+        ? whileAlive(snapshot, policy, now)
+        : { policy: [], changes: [run.isAdopted ? REOPENED_ADOPTED : REOPENED] }
     case 'alert':
       return {
         policy: ['maxSilenceMs', 'maxDurationMs', 'onStalled'],
         changes: [
-          'A saved page makes it well again, unless it is maxDuration that is over.',
+          `${run.isAdopted ? 'Anything that moves' : 'A saved page'} makes it well again, unless it is maxDuration that is over.`,
           policy.onStalled === 'alert'
             ? "With `onStalled: 'resume'` or `'fail'` in its policy it would be stopped by itself; as it is, people are told."
             : `Its targets that stand still for too long are stopped one by one: the policy says ${policy.onStalled}.`,
@@ -47,7 +49,11 @@ export function outlook(
         changes: [
           // Of a run that is not running nobody holds anything: there is nothing to take back.
           run.status === 'running' ? byItself : takenUp,
-          `After ${policy.maxCrashes} workers lost on a target alone, without a page in between, it is parked instead.`,
+          ...(run.isAdopted
+            ? []
+            : [
+                `After ${policy.maxCrashes} workers lost on a target alone, without a page in between, it is parked instead.`,
+              ]),
         ],
       }
     case 'retry':
@@ -63,7 +69,9 @@ export function outlook(
         policy: ['onCrash', 'maxRetries', 'onStalled', 'staleAfterMs', 'onStale'],
         changes: [
           byItself,
-          'What was saved is kept. `unstuck revert` takes it back, `unstuck resume` opens it again.',
+          run.isAdopted
+            ? 'What was saved is kept, and `unstuck revert` takes it back.'
+            : 'What was saved is kept. `unstuck revert` takes it back, `unstuck resume` opens it again.',
         ],
       }
     case 'park':
@@ -97,7 +105,7 @@ export function outlook(
             : 'A worker that starts may still take it up; a saved page would keep it for ever.',
           policy.autoClean
             ? `Its policy says autoClean: ${run.isAdopted ? '`unstuck serve`' : 'any worker that runs'} marks it within a minute.`
-            : '`unstuck clean` marks it as “Timeout – auto-cleaned”; nothing is deleted, and `unstuck revert` takes it back.',
+            : `\`unstuck clean\` ${run.isAdopted ? 'ends it in your table' : 'marks it as “Timeout – auto-cleaned”'}; nothing is deleted, and \`unstuck revert\` takes it back.`,
         ],
       }
     case 'resumable':
@@ -116,9 +124,10 @@ const BY_ITSELF = 'Any worker that runs does this within a second; `unstuck reco
 const BY_A_SERVER =
   '`unstuck serve` does this within a minute of its time; `unstuck recover` does it now.'
 const TAKEN_UP_BY_THEM = 'Your own program goes on with it, or takes it up.'
-const ENDED_ADOPTED = 'It has ended: only a person opens it again (`unstuck resume`).'
+const ENDED_ADOPTED = 'It has ended: only a person, or your own program, opens it again.'
 const ENDED = 'It has ended: only a person opens it again (`unstuck resume`, `unstuck retry`).'
 const REOPENED = 'Nothing automatic ends it until a worker has had it again.'
+const REOPENED_ADOPTED = 'Nothing automatic ends it until it has moved on.'
 
 /** What claims to be running without a known owner may stand still for so long; null: for as long as it likes. */
 function untilStale(run: Snapshot['run'], policy: Policy, now: Millis): number | null {
@@ -128,14 +137,20 @@ function untilStale(run: Snapshot['run'], policy: Policy, now: Millis): number |
 }
 
 /** A target that nobody has, by what it waits for. */
-function leftAside(status: Exclude<TargetStatus, 'in_progress'>, isRunLive: boolean): string[] {
+function leftAside(
+  status: Exclude<TargetStatus, 'in_progress'>,
+  { status: runStatus, isAdopted = false }: Snapshot['run'],
+): string[] {
+  const isRunLive = isLive(runStatus)
   const also = isRunLive ? '' : ' and opens its run again'
   switch (status) {
     case 'planned':
+      if (isAdopted) return ['Your own program takes it up when its turn comes.']
       return isRunLive
         ? ['A worker claims it when its turn comes.']
         : ['Its run has ended: `unstuck resume` opens it again, and this target with it.']
     case 'done':
+      if (isAdopted) return ['It is done.']
       return [`It is done. \`unstuck rewind\` has its pages fetched again${also}.`]
     case 'failed':
       return [`Nothing happens to it by itself: \`unstuck reset-failed\` tries it again${also}.`]

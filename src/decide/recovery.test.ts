@@ -193,6 +193,40 @@ const cases: [string, Case, Action, RegExp][] = [
     /nothing done, 2 times/,
   ],
   [
+    'the same, and it may not be tried again',
+    { owner: 'gone', run: single, policy: { maxRetries: 0 } },
+    'fail',
+    /^process ended unexpectedly with nothing done, once: /,
+  ],
+  [
+    'a row of a table of one’s own is silent, which proves nothing',
+    { owner: 'silent', run: { ...single, isAdopted: true }, policy: { maxRetries: 0 } },
+    'fail',
+    /^no sign of life with nothing done, once: /,
+  ],
+  [
+    'the same with progress, and nothing to put it back in line',
+    {
+      owner: 'silent',
+      run: { ...single, isAdopted: true, hasProgress: true },
+      policy: { onCrash: 'fail' },
+    },
+    'fail',
+    /^no sign of life: /,
+  ],
+  [
+    'a row has a checkpoint and no pages',
+    { owner: 'gone', run: { ...single, isAdopted: true }, target: { hasProgress: true } },
+    'resume',
+    /; goes on from its last checkpoint$/,
+  ],
+  [
+    'a row has brought something, and has no checkpoint',
+    { owner: 'gone', run: { ...single, isAdopted: true, hasProgress: true } },
+    'resume',
+    /; goes on with what it has$/,
+  ],
+  [
     'the same, with retries left by policy',
     { owner: 'gone', run: { ...single, retries: 1 }, policy: { maxRetries: 2 } },
     'retry',

@@ -89,6 +89,9 @@ function withOwnerPresent(
 }
 
 function withOwnerLost({ run, target }: Snapshot, owner: Reading, policy: Policy): Decision {
+  // Of whoever works on a user's own row silence proves nothing, and this goes into their table.
+  const isUnproven = run.isAdopted && owner.sign === 'silent'
+  const end = isUnproven ? 'no sign of life' : 'process ended unexpectedly'
   if (target && target.crashesAlone >= policy.maxCrashes) {
     return verdict(
       'park',
@@ -99,18 +102,23 @@ function withOwnerLost({ run, target }: Snapshot, owner: Reading, policy: Policy
   const isWhole = target === null && run.kind === 'crawl'
   if (hasSomething(run, target)) {
     if (policy.onCrash === 'resume' || isWhole) {
-      const from = target ? `after page ${target.page}` : 'from its last saved pages'
-      return verdict('resume', `${owner.because}; goes on ${from}`)
+      return verdict('resume', `${owner.because}; goes on ${fromWhere(target)}`)
     }
-    return verdict(policy.onCrash, `process ended unexpectedly: ${owner.because}`)
+    return verdict(policy.onCrash, `${end}: ${owner.because}`)
   }
   if (run.kind === 'crawl') return verdict('replan', `${owner.because}; no page was done yet`)
   return run.retries < policy.maxRetries
     ? verdict('retry', `${owner.because}; nothing was done yet`)
     : verdict(
         'fail',
-        `process ended unexpectedly with nothing done, ${run.retries + 1} times: ${owner.because}`,
+        `${end} with nothing done, ${run.retries === 0 ? 'once' : `${run.retries + 1} times`}: ${owner.because}`,
       )
+}
+
+function fromWhere(target: Snapshot['target']): string {
+  if (!target) return 'from its last saved pages'
+  if (target.page > 0) return `after page ${target.page}`
+  return target.hasProgress ? 'from its last checkpoint' : 'with what it has'
 }
 
 /** Of a target in a crawl its own pages count; a run with one target may also have said how far it is. */

@@ -13,6 +13,8 @@ const RUN = '00000000-0000-7000-8000-0000000000a1'
 const RETRY = '00000000-0000-7000-8000-0000000000b2'
 const NEWER = '00000000-0000-7000-8000-0000000000c3'
 
+const ROW = { table: 'jobs', key: '7', can: [] }
+
 function aRun(status: RunStatus, more: Partial<Run> = {}): Run {
   return {
     id: RUN,
@@ -264,6 +266,20 @@ const refusals: [string, Partial<RevertFacts> & { run: Run }, RegExp, boolean?][
     'it was taken back already',
     { run: aRun('interrupted'), trail: [reverted('cancelled')] },
     /^nothing was done to it since it was taken back$/,
+  ],
+  [
+    'recovery put a row of a table of one’s own back in line',
+    {
+      run: aRun('interrupted', { kind: 'single', adopted: ROW }),
+      trail: [onTarget('resume', 't', 'planned')],
+      targets: [aTarget('t', 'planned')],
+    },
+    /^recovery put it back in line.* What stood in its row before is in `unstuck history --json`$/,
+  ],
+  [
+    'a row failed by itself, and there is no word to put it back in line',
+    { run: aRun('failed', { kind: 'single', adopted: ROW }), trail: [] },
+    /^it failed by itself; nothing was done to it$/,
   ],
   [
     'recovery put its work back in line',

@@ -117,8 +117,9 @@ function nothingToTakeBack(run: Run, done: readonly Done[], isReverted: boolean)
   const last = done[0]
   if (!last) {
     const since = isReverted ? ' since it was taken back' : ''
+    const again = run.adopted?.can.includes('resume') === false ? '' : OPENS_AGAIN
     return run.status === 'succeeded' || run.status === 'failed'
-      ? `it ${run.status} by itself; nothing was done to it${since}. \`unstuck resume\` opens it again`
+      ? `it ${run.status} by itself; nothing was done to it${since}${again}`
       : `nothing was done to it${since}`
   }
   const retry = newRunOf(last)
@@ -126,14 +127,23 @@ function nothingToTakeBack(run: Run, done: readonly Done[], isReverted: boolean)
     return `it had ended before; what was done is its retry ${shortId(retry)}, which \`unstuck cancel ${shortId(retry)}\` ends`
   }
   if ((last.action === 'resume' || last.action === 'replan') && !opens(last)) {
-    return 'recovery put its work back in line, where it goes on from its cursor: nothing was taken from it'
+    return run.adopted
+      ? `recovery put it back in line, and it is your own program's again. ${STOOD_THERE}`
+      : 'recovery put its work back in line, where it goes on from its cursor: nothing was taken from it'
   }
   if (opens(last) && isLive(run.status)) {
     const id = shortId(run.id)
-    return `the last thing done to it was ${last.action}, which took nothing away; \`unstuck cancel ${id}\` would end it`
+    return run.adopted
+      ? `the last thing done to it was ${last.action}, which put it back in line. ${STOOD_THERE}`
+      : `the last thing done to it was ${last.action}, which took nothing away; \`unstuck cancel ${id}\` would end it`
   }
   return `the last thing done to it was ${last.action}, and it has moved on since`
 }
+
+const OPENS_AGAIN = '. `unstuck resume` opens it again'
+
+/** Owner, heartbeat and error of a row that goes back in line are cleared. */
+const STOOD_THERE = 'What stood in its row before is in `unstuck history --json`'
 
 function statusIn(value: unknown): string | null {
   return isRecord(value) && typeof value['status'] === 'string' ? value['status'] : null

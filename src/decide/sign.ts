@@ -42,6 +42,8 @@ export function readSign(evidence: Evidence, judge: Judge): Reading {
       because: `${who} lost its database session and missed two beats (${lastBeat})`,
     }
   }
+  if (evidence.told === 'unanswered' && beatAgeMs > leaseMs)
+    return { sign: 'unknown', because: `${who}: alive() gave no answer (${lastBeat})` }
   if (beatAgeMs > leaseMs) {
     return settled
       ? {

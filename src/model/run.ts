@@ -45,6 +45,16 @@ export type AdoptedRef = {
   readonly key: string
 }
 
+/** What a person can have done to rows of a table of their own, where it has the words for it. */
+export const ADOPTED_DEEDS = ['cancel', 'resume', 'park'] as const
+export type AdoptedDeed = (typeof ADOPTED_DEEDS)[number]
+
+/** A run that is such a row, or such a table. */
+export type AdoptedRun = AdoptedRef & {
+  /** Deeds that its table has words for, whatever the row is now: all others are refused. */
+  readonly can: readonly AdoptedDeed[]
+}
+
 /** `row 4711 of courses`; a table of targets is one run as a whole. */
 export function sayRow({ table, key }: AdoptedRef): string {
   return key === '' ? `the table ${table}` : `row ${key} of ${table}`
@@ -85,7 +95,14 @@ export type Run = {
   /** As given when the run was queued or last worked on, so that any process can judge it. */
   readonly policy: Policy
   /** Left out for a run of our own. */
-  readonly adopted?: AdoptedRef
+  readonly adopted?: AdoptedRun
+  /** Of a row in a user's own table: what stood there when it was read. */
+  readonly seal?: string
+}
+
+/** It is one row of a user's own table, and has no targets that anybody knows of. */
+export function isRow({ adopted, kind }: Pick<Run, 'adopted' | 'kind'>): boolean {
+  return adopted !== undefined && kind === 'single'
 }
 
 export function openTargets(counts: Counts): number {

@@ -1,5 +1,5 @@
 import { shortId, type RunId, type TargetId } from './id.ts'
-import type { RunStatus } from './run.ts'
+import { sayRow, type AdoptedRef, type Run, type RunStatus } from './run.ts'
 import type { TargetStatus } from './target.ts'
 import type { Evidence, Sign } from './worker.ts'
 
@@ -67,14 +67,25 @@ export type Verdict = Decision & {
   readonly to: string
   /** False in a dry run, and when the row was no longer what had been judged. */
   readonly applied: boolean
+  /** The row of a user's own table that the run is; left out for all else, and for targets in such a table. */
+  readonly row?: AdoptedRef
+}
+
+/** For a verdict about this run, or about its one target. */
+export function rowOf({ adopted, kind }: Pick<Run, 'adopted' | 'kind'>): Pick<Verdict, 'row'> {
+  return adopted && kind === 'single' ? { row: adopted } : {}
+}
+
+/** What a verdict is about: `target 91bc4f2a of shop`. A row of a user's own table is a run, whoever held it. */
+export function sayJudged({ target, source, run, row }: Verdict): string {
+  if (row) return `run ${shortId(run)} of ${source} (${sayRow(row)})`
+  return target ? `target ${shortId(target)} of ${source}` : `run ${shortId(run)} of ${source}`
 }
 
 /** A verdict as one line of a log. */
-export function sayVerdict({ target, source, run, action, because, applied }: Verdict): string {
-  const what = target
-    ? `target ${shortId(target)} of ${source}`
-    : `run ${shortId(run)} of ${source}`
+export function sayVerdict(verdict: Verdict): string {
+  const { action, because, applied } = verdict
   const isDeed = action in TARGET_AFTER || action in RUN_AFTER
   const state = isDeed && !applied ? `${action} (not applied)` : action
-  return `recovery: ${what}: ${state} — ${because}`
+  return `recovery: ${sayJudged(verdict)}: ${state} — ${because}`
 }

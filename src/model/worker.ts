@@ -56,8 +56,10 @@ export type Evidence = {
   readonly who?: string
   /** There is no beat in its row, and there never was. */
   readonly neverBeat?: boolean
-  /** What the user's own `alive` function says of it. */
-  readonly told?: 'alive' | 'gone'
+  /** What the user's own `alive` function says of it; `unanswered`: it failed, or took too long. */
+  readonly told?: 'alive' | 'gone' | 'unanswered'
+  /** Of a row in a user's own table: what stood there. A verdict on it holds for that and nothing newer. */
+  readonly seal?: string
 }
 
 /** `gone`: proven dead. `silent`: no beat for a lease. `stalled`: beats, but no progress. */

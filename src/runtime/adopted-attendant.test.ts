@@ -104,6 +104,24 @@ test('after a gap of its own it waits a lease before it calls anybody silent', a
   assert.equal(await look(2), 'PLANNED')
 })
 
+test('looks that take long are no gap: it judges silence all the same', async () => {
+  await using one = await stage()
+  let minutes = 0
+  const now = async (): Promise<number> => (await one.own.now()) + minutes * 60_000
+  const liveRuns: Store['liveRuns'] = () => {
+    minutes += 10
+    return one.store.liveRuns()
+  }
+  const attendant = one.attendant({ open: async () => ({ ...one.store, now, liveRuns }) })
+  await attendant.look()
+  await one.workAgain()
+
+  await attendant.look()
+
+  assert.ok(minutes >= 20)
+  assert.deepEqual(await one.statuses(), ['PLANNED', 'IN_PROGRESS'])
+})
+
 test('trouble that lasts is said once and never ends it; without tables it does nothing', async () => {
   const events: UnstuckEvent[] = []
   const enough = Promise.withResolvers<void>()

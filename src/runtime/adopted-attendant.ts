@@ -36,7 +36,7 @@ export class AdoptedAttendant {
   readonly #nobody = newId()
   #running: Promise<void> | null = null
   #monitor: { readonly store: Store; readonly monitor: Monitor } | null = null
-  /** By the store's clock. */
+  /** When the last one that came to its end did, by the store's clock: a look may take long, and is no gap. */
   #lastLookAt: Millis | null = null
   /** Start of the time without a gap; before the first gap there is no limit to it. */
   #steadySince: Millis = -Infinity
@@ -72,16 +72,17 @@ export class AdoptedAttendant {
     const store = await this.#options.open()
     const judge = this.#judgeAt(await store.now())
     const me = this.#options.worker?.() ?? this.#nobody
-    if (!(await store.takeTurn(me, 1.5 * this.#everyMs, 'adopted'))) return
-    await this.#monitorOf(store).look(judge)
-    this.#trouble = ''
+    if (await store.takeTurn(me, 1.5 * this.#everyMs, 'adopted')) {
+      await this.#monitorOf(store).look(judge)
+      this.#trouble = ''
+    }
+    this.#lastLookAt = await store.now()
   }
 
   /** After a gap of its own it cannot tell whether others were silent, or it was deaf. */
   #judgeAt(now: Millis): Judge {
     const isGap = this.#lastLookAt !== null && now - this.#lastLookAt > 2.5 * this.#everyMs
     if (isGap) this.#steadySince = now
-    this.#lastLookAt = now
     return { beatsInARow: Infinity, steadyForMs: now - this.#steadySince }
   }
 

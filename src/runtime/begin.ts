@@ -3,7 +3,7 @@ import { newId } from '../model/id.ts'
 import type { Run } from '../model/run.ts'
 import { inWords, iso } from '../model/time.ts'
 import { whenAvailable } from '../store/open.ts'
-import type { BeginRequest, Begun, RunMove } from '../store/store.ts'
+import type { BeginRequest, Begun, RunMove, Store } from '../store/store.ts'
 import { clearGuard } from './guarding.ts'
 import { isLost, judgeRun, type JudgedRun } from './judgement.ts'
 import { moveOf, recover, type Door } from './recovery.ts'
@@ -52,7 +52,7 @@ export async function beginRun(
 }
 
 /** Says no when a run of the source has succeeded: for work that is to be done once, however often it is asked for. */
-export async function refuseIfDone({ store }: Door, source: string): Promise<void> {
+export async function refuseIfDone(store: Store, source: string): Promise<void> {
   const [done] = (await store.runs({ source, statuses: ['succeeded'], limit: 1 })).items
   if (done) throw new AlreadyDone(source, done.id, iso(done.finishedAt ?? done.lastActivityAt))
 }

@@ -1,3 +1,4 @@
+import { sayEnding } from '../decide/cancelling.ts'
 import { readSign, STEADY, type Judge } from '../decide/sign.ts'
 import { NotFound, Refused } from '../model/errors.ts'
 import { newId, shortId, type RunId } from '../model/id.ts'
@@ -70,7 +71,7 @@ export async function clean(door: Door, id: RunId, ageMs?: number): Promise<Verd
   if (judged.decision.action !== 'abandon') {
     throw new Refused(
       `Run ${short} is not dead: ${judged.decision.because}. ` +
-        `Look with \`unstuck explain ${short}\`; \`unstuck cancel ${short}\` ends it whatever it is.`,
+        `Look with \`unstuck explain ${short}\`; ${sayEnding(run)}.`,
     )
   }
   return runVerdict(judged, await cleanOne(door, judged))

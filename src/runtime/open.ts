@@ -1,7 +1,6 @@
 import { hostname } from 'node:os'
 import { adopt } from '../adopted/adopt.ts'
 import type { AdoptedOptions, Mapping } from '../adopted/mapping.ts'
-import { readMapping } from '../adopted/read-mapping.ts'
 import { AlreadyDone, messageOf, NotFound, Stopping, UsageError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import { newId } from '../model/id.ts'
@@ -14,9 +13,10 @@ import type { Verdict } from '../model/verdict.ts'
 import { openStore } from '../store/open.ts'
 import type { AuditEntry, AuditFilter, BeginRequest, Store } from '../store/store.ts'
 import { VERSION } from '../version.ts'
+import { readAdopted } from './adopted-config.ts'
 import { toCheck, toSummary, type Check, type Summary } from './answers.ts'
 import { clean, cleanAll, sumUp } from './cleaning.ts'
-import { absoluteAddress, configFolder, databaseAddress } from './config-file.ts'
+import { configFolder, databaseAddress } from './config-file.ts'
 import { explainRun, explainTarget, type Explanation } from './explain.ts'
 import { caretaking } from './monitor.ts'
 import { adviseStart } from './pre-start.ts'
@@ -56,8 +56,8 @@ export async function open(options: OpenOptions = {}): Promise<Unstuck> {
   const { policy, mistakes } = makePolicy(options.policy, DEFAULT_POLICY)
   if (mistakes.length > 0)
     throw new UsageError(`open() cannot use this policy: ${mistakes.join('; ')}.`)
-  const tables = readTables(options.adopted)
   const db = databaseAddress(options.db)
+  const tables = readTables(options.adopted, db)
   const worker = newId()
   const own = await openStore(db, { writer: worker })
   const log = (message: string): void => options.onEvent?.({ type: 'store_trouble', message })
@@ -66,19 +66,15 @@ export async function open(options: OpenOptions = {}): Promise<Unstuck> {
 }
 
 /** All mistakes at once. */
-function readTables(adopted: OpenOptions['adopted']): Mapping[] {
+function readTables(adopted: OpenOptions['adopted'], own: string): Mapping[] {
   const mistakes: string[] = []
-  const tables = Object.entries(adopted ?? {}).map(([name, options]) =>
-    readMapping(name, options, DEFAULT_POLICY, mistakes),
-  )
+  const folder = configFolder(process.cwd())
+  const tables = readAdopted(adopted, DEFAULT_POLICY, { folder, own }, mistakes)
   if (mistakes.length > 0) {
     const list = mistakes.map((mistake) => `\n- ${mistake}`).join('')
     throw new UsageError(`open() cannot use these tables:${list}`)
   }
-  const folder = configFolder(process.cwd())
   return tables
-    .filter((table) => table !== null)
-    .map((table) => ({ ...table, db: table.db && absoluteAddress(table.db, folder) }))
 }
 
 type Settled = Omit<OpenOptions, 'policy' | 'adopted'> & { db: string; own: Store } & Pick<
@@ -115,7 +111,7 @@ export class Unstuck {
   async begin(source: string, { once = false }: { once?: boolean } = {}): Promise<RunHandle> {
     checkSource(source)
     if (this.#stoppedBy) throw new Stopping(this.#stoppedBy)
-    if (once) await refuseIfDone(this.#door, source)
+    if (once) await refuseIfDone(this.#options.own, source)
     const life = await this.#signsOfLife()
     const { worker, policy, own } = this.#options
     const store = life.timed(own)
@@ -135,7 +131,7 @@ export class Unstuck {
   /** Another may have done it between our look and our claim; from here on ours keeps the others out. */
   async #dropIfDone(handle: RunHandle): Promise<void> {
     try {
-      await refuseIfDone(this.#door, handle.source)
+      await refuseIfDone(this.#options.own, handle.source)
     } catch (error) {
       if (error instanceof AlreadyDone) await cancel(this.#door, handle.id, messageOf(error))
       await handle.release()

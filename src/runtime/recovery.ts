@@ -1,9 +1,9 @@
 import { readSign, STEADY, type Judge } from '../decide/sign.ts'
 import type { Id, WorkerId } from '../model/id.ts'
 import type { Run } from '../model/run.ts'
-import { RUN_AFTER, type Verdict } from '../model/verdict.ts'
+import { RUN_AFTER, rowOf, type Verdict } from '../model/verdict.ts'
 import type { Evidence } from '../model/worker.ts'
-import type { Held, RunMove, Store } from '../store/store.ts'
+import type { Held, RunMove, Store, Witnessed } from '../store/store.ts'
 import { REAL_CLOCK, type Clock } from './clock.ts'
 import { isLost, judgeRuns, storedPolicy, type JudgedRun, type PolicyOf } from './judgement.ts'
 import { isProven, sweep } from './sweep.ts'
@@ -46,8 +46,9 @@ export type Recovery = {
 export async function recover(door: Door, options: RecoverOptions = {}): Promise<Recovery> {
   const { store, policyOf = storedPolicy } = door
   const judge = options.judge ?? (await listen(store, options.clock))
-  const active = await lookAt(store, { judge, policyOf })
+  const { active, roll } = await lookAt(store, { judge, policyOf })
   const targets = await sweep(store, {
+    roll,
     judge,
     policyOf,
     actor: door.actor,
@@ -63,13 +64,13 @@ export async function recover(door: Door, options: RecoverOptions = {}): Promise
   return { active, verdicts: [...targets, ...runs] }
 }
 
-/** Every live run, judged as a whole. */
+/** Every live run, judged as a whole, and who is there. */
 async function lookAt(
   store: Store,
   { judge, policyOf }: { judge: Judge; policyOf: PolicyOf },
-): Promise<JudgedRun[]> {
+): Promise<{ active: JudgedRun[]; roll: Witnessed[] }> {
   const [live, roll, now] = await Promise.all([store.liveRuns(), store.workers(), store.now()])
-  return judgeRuns(live, roll, { now, judge, policyOf })
+  return { active: judgeRuns(live, roll, { now, judge, policyOf }), roll }
 }
 
 /**
@@ -150,10 +151,11 @@ export function moveOf({ actor }: Door, judged: JudgedRun): RunMove | undefined 
   const { run, decision, owner, evidence } = judged
   const to = RUN_AFTER[decision.action]
   if (to !== 'interrupted' && to !== 'failed' && to !== 'abandoned') return undefined
-  const { status, lastActivityAt } = run
+  const { status, lastActivityAt, seal } = run
   // Of a run that is worked on, the attempt that was judged; else all that was seen of it.
   const only = owner ? { status, resumes: run.resumes } : { status, lastActivityAt, unheld: true }
-  return { run: run.id, to, ...decision, evidence, actor, only }
+  const asSeen = seal === undefined ? only : { ...only, seal }
+  return { run: run.id, to, ...decision, evidence, actor, only: asSeen }
 }
 
 export function runVerdict(judged: JudgedRun, applied: boolean): Verdict {
@@ -163,6 +165,7 @@ export function runVerdict(judged: JudgedRun, applied: boolean): Verdict {
     run: run.id,
     source: run.source,
     target: null,
+    ...rowOf(run),
     sign: owner?.reading.sign ?? 'unknown',
     evidence,
     from: run.status,

@@ -1,7 +1,9 @@
+import { whyNotCancel } from '../decide/cancelling.ts'
 import { decideRevert, targetsToLookAt, type RevertDecision } from '../decide/revert.ts'
 import { AlreadyRunning, EXIT, NotFound, Refused, UsageError } from '../model/errors.ts'
 import { newId, shortId, type RunId, type TargetId } from '../model/id.ts'
 import { isLive, sayRow, type Run } from '../model/run.ts'
+import { isCrawlee } from '../model/source.ts'
 import type { Target } from '../model/target.ts'
 import type { Deleted, Replan, Replanned, SetAside, Store } from '../store/store.ts'
 import type { Door } from './recovery.ts'
@@ -10,6 +12,7 @@ import type { Door } from './recovery.ts'
 
 export async function cancel(door: Door, id: RunId, because?: string): Promise<Run> {
   const run = await theRun(door.store, id)
+  refuseCancel(run)
   const { actor } = door
   const moved = await door.store.moveRun({
     run: id,
@@ -22,6 +25,14 @@ export async function cancel(door: Door, id: RunId, because?: string): Promise<R
   })
   if (!moved) throw new Refused(`Run ${shortId(id)} has already ended: it is ${run.status}.`)
   return theRun(door.store, id)
+}
+
+/** Says no where `cancel` would, and does nothing else. */
+export function refuseCancel(run: Run): void {
+  if (!isLive(run.status))
+    throw new Refused(`Run ${shortId(run.id)} has already ended: it is ${run.status}.`)
+  const why = whyNotCancel(run)
+  if (why !== null) throw new Refused(why)
 }
 
 export type Resumed = Replanned & { readonly run: Run }
@@ -164,10 +175,17 @@ export type RewindOptions = {
 /** The one way a cursor goes back. What was saved stays saved; pages after `to` are fetched again. */
 export async function rewind(door: Door, id: TargetId, options: RewindOptions): Promise<Target> {
   const { store, actor } = door
-  const { to, next = null, cursor = null } = options
+  const { to, next = null } = options
   await refuseRewind(door, id, options)
+  const { cursor = await cursorAtStart(store, id) } = options
   await store.rewind({ target: id, to, next, cursor, actor, because: `rewound by ${actor}` })
   return theTarget(store, id)
+}
+
+/** None, but for a request of Crawlee's: it is in the cursor and not behind it. */
+async function cursorAtStart(store: Store, id: TargetId): Promise<unknown> {
+  const { run, cursor } = await theTarget(store, id)
+  return isCrawlee(await theRun(store, run)) ? cursor : null
 }
 
 /** Says no where `rewind` would, and does nothing else. */

@@ -2,13 +2,15 @@ import { decide } from '../decide/recovery.ts'
 import { readSign, withProgress, type Judge, type Reading } from '../decide/sign.ts'
 import { newId, type RunId, type TargetId, type WorkerId } from '../model/id.ts'
 import { policyOfGroup } from '../model/policy.ts'
-import { TARGET_AFTER, type Verdict } from '../model/verdict.ts'
+import { rowOf, TARGET_AFTER, type Verdict } from '../model/verdict.ts'
 import type { Evidence } from '../model/worker.ts'
 import type { Held, Judgement, Store, Witnessed } from '../store/store.ts'
 import { isLost, runSnapshot, storedPolicy, targetSnapshot, type PolicyOf } from './judgement.ts'
 
 export type SweepOptions = {
   readonly judge: Judge
+  /** Who is there; left out: it is looked at. */
+  readonly roll?: readonly Witnessed[]
   /** Who acts, for the audit trail. */
   readonly actor: string
   readonly policyOf?: PolicyOf
@@ -28,7 +30,7 @@ const FORGET_AFTER_MS = 3_600_000
 /** Looks at every worker that has not ended and takes back what the dead, the silent and (by policy) the stalled hold. */
 export async function sweep(store: Store, options: SweepOptions): Promise<Verdict[]> {
   const verdicts: Verdict[] = []
-  for (const witnessed of await store.workers()) {
+  for (const witnessed of options.roll ?? (await store.workers())) {
     const reading = readSign(witnessed.evidence, options.judge)
     const lost = isLost(reading)
     if (!lost && !(options.stalled && reading.sign === 'present')) continue
@@ -93,6 +95,7 @@ function toVerdict({ held, decision, sign, evidence }: Judgement, applied: boole
     run: run.id,
     source: run.source,
     target: target.id,
+    ...rowOf(run),
     sign,
     evidence,
     from: target.status,

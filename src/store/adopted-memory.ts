@@ -16,14 +16,17 @@ export interface AdoptedMemory {
   intend(intent: NewIntent): Promise<void>
   /**
    * What became of it. Done: it is in the trail, once, however often this is said, and the row is remembered. Not done:
-   * it is forgotten. True for the one call that settled it.
+   * it is forgotten. Unsure: it is in the trail, which says so. True for the one call that settled it.
    */
-  concludeIntent(intent: Id, isDone: boolean): Promise<boolean>
+  concludeIntent(intent: Id, isDone: boolean | 'unsure'): Promise<boolean>
   /** Those that nobody has settled for so long, oldest first. */
   openIntents(olderThanMs: number, limit: number): Promise<Intent[]>
   /** Nothing automatic is held off any more: it has an owner again, or has moved on. */
   forgetReopening(ids: readonly Id[]): Promise<void>
 }
+
+/** By its name in the config. */
+export type AwayTable = { readonly table: string; readonly because: string }
 
 export type RememberedRow = AdoptedRef & {
   /** Of the run, or of the target. */

@@ -31,3 +31,12 @@ export function toIntent({ id, at, row_id, name, key, entry, reopens }: IntentRe
     reopens: Boolean(reopens),
   }
 }
+
+/** As it goes into the trail. */
+export function concluded(
+  entry: NewIntent['entry'],
+  isDone: boolean | 'unsure',
+): NewIntent['entry'] {
+  if (isDone !== 'unsure') return entry
+  return { ...entry, after: { ...(entry.after as object | null), unsure: true } }
+}

@@ -23,6 +23,8 @@ export type RunMove = Deed & {
     readonly resumes?: number
     /** Nobody holds a target of it. */
     readonly unheld?: boolean
+    /** Of a row in a user's own table: it is what was judged, in every mapped column. */
+    readonly seal?: string
   }
 }
 

@@ -24,7 +24,7 @@ import type {
   SetAside,
 } from './deeds.ts'
 import type { FreeSource, HoldSource } from './guard-requests.ts'
-import type { AdoptedMemory } from './adopted-memory.ts'
+import type { AdoptedMemory, AwayTable } from './adopted-memory.ts'
 import type { Inspection } from './inspection.ts'
 import type { Listing, RunFilter, TargetFilter } from './listing.ts'
 import type { Storages } from './storages.ts'
@@ -49,6 +49,8 @@ export interface Store extends Watching, AdoptedMemory, Storages {
   readonly where: string
   /** What a person should know about it, in sentences. */
   readonly remarks: readonly string[]
+  /** Tables of users' own that cannot be read now: nothing that is in them is among what is answered. */
+  readonly away: readonly AwayTable[]
   /** The one clock that decides. */
   now(): Promise<Millis>
 
@@ -277,6 +279,10 @@ export type Failure = Claim & {
   readonly error: string
   /** From now; null: it gives up. */
   readonly retryInMs: number | null
+  /** In line again before everything else, and at once: the later it comes, the further in front. */
+  readonly forefront?: boolean
+  /** What its next worker finds as its cursor, any JSON. Null or left out: as it was. */
+  readonly nextCursor?: unknown
 }
 
 export interface HeldPresence {

@@ -7,9 +7,9 @@ import { closest } from '../model/closest.ts'
 import { messageOf, UsageError } from '../model/errors.ts'
 import { isObject } from '../model/fields.ts'
 import { DEFAULT_POLICY, makePolicy, type Policy, type PolicyOptions } from '../model/policy.ts'
-import type { Run } from '../model/run.ts'
+import type { AdoptedRef, Run } from '../model/run.ts'
+import { readAdopted } from '../runtime/adopted-config.ts'
 import { findConfig } from '../runtime/config-file.ts'
-import { readAdopted } from './adopted-config.ts'
 import {
   readAlerts,
   type AlertOptions,
@@ -83,7 +83,7 @@ export type Settings = {
   readonly adopted: readonly Mapping[]
 }
 
-type Judged = Pick<Run, 'policy' | 'adopted'>
+type Judged = Pick<Run, 'policy'> & { readonly adopted?: AdoptedRef }
 
 /** By the config that counts for a folder. `given`: what somebody's own code says, over and beside it. */
 export async function loadSettings(
@@ -137,7 +137,8 @@ export function makeSettings(config: unknown, path: string | null): Settings {
     mistakes.push(...made.mistakes.map((mistake) => named(mistake, source)))
     if (isRisky(made.policy)) warnings.push(risky(`policies[${JSON.stringify(source)}]`))
   }
-  const tables = readAdopted(adopted, base, path === null ? process.cwd() : dirname(path), mistakes)
+  const folder = path === null ? process.cwd() : dirname(path)
+  const tables = readAdopted(adopted, base, { folder, own: db }, mistakes)
   for (const { name } of tables.filter(({ policy }) => isRisky(policy))) {
     warnings.push(risky(`${placeOf(name)}.policy`))
   }

@@ -4,6 +4,7 @@ import { messageOf } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import type { WorkerId } from '../model/id.ts'
 import { sentence } from '../observe/log.ts'
+import { safeText } from '../observe/safe-text.ts'
 import { AdoptedAttendant } from '../runtime/adopted-attendant.ts'
 import { Attendant } from '../runtime/attendant.ts'
 import { REAL_CLOCK, type Clock } from '../runtime/clock.ts'
@@ -35,10 +36,11 @@ export async function lookAfter(options: LookAfterOptions = {}): Promise<void> {
       const text = sentence(event)
       if (text !== null) say(text)
     }
+    const { policyOf } = settings
     let store: Promise<Store> | undefined
     const open = (): Promise<Store> =>
       (store ??= openStore(address, { connections: 2 }).then(
-        (own) => adopt(own, settings.adopted, { address, log: say }),
+        (own) => adopt(own, settings.adopted, { address, log: say, policyOf }),
         (failure: unknown) => {
           // It may be there when it is asked for again.
           store = undefined
@@ -48,7 +50,6 @@ export async function lookAfter(options: LookAfterOptions = {}): Promise<void> {
     const attendant = new Attendant(address, emit, BESIDE)
     const worker = (): WorkerId | null => attendant.worker
     const policies = settings.adopted.map(({ policy }) => policy)
-    const { policyOf } = settings
     attendant.start()
     new AdoptedAttendant({ open, policies, policyOf, emit, worker, clock: BESIDE }).start()
     makeAlerts(open, settings, say, worker, BESIDE).start()
@@ -68,5 +69,5 @@ const BESIDE: Clock = {
 }
 
 function toStdout(line: string): void {
-  process.stdout.write(`[unstuck] ${line}\n`)
+  process.stdout.write(`[unstuck] ${safeText(line)}\n`)
 }

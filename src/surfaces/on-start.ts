@@ -6,11 +6,13 @@ import { shortId } from '../model/id.ts'
 import { doneOf, type Run } from '../model/run.ts'
 import { inWords, parseDuration, type Duration } from '../model/time.ts'
 import { sayVerdict, type Verdict } from '../model/verdict.ts'
+import { safeText } from '../observe/safe-text.ts'
 import { TIMER_MAX_MS } from '../runtime/clock.ts'
 import { databaseAddress, isDatabaseThere } from '../runtime/config-file.ts'
 import type { JudgedRun } from '../runtime/judgement.ts'
 import { recover } from '../runtime/recovery.ts'
 import { openStore } from '../store/open.ts'
+import type { Store } from '../store/store.ts'
 import { loadSettings, type Config } from './config.ts'
 
 export type RecoverOnStartOptions = {
@@ -43,7 +45,7 @@ const TIMEOUT_MS = 30_000
  * the folder that it starts in. Do not wait for it; it runs beside the start, ends by itself, and never throws.
  */
 export async function recoverOnStart(options: RecoverOnStartOptions = {}): Promise<StartReport> {
-  const log = harmless(options.log ?? ((line) => process.stdout.write(`[unstuck] ${line}\n`)))
+  const log = harmless(options.log ?? toStdout)
   const timeoutMs = parseDuration(options.timeout ?? TIMEOUT_MS) ?? TIMEOUT_MS
   // What was seen and done so far is told, however it ends.
   const seen: { active: Run[]; verdicts: Verdict[] } = { active: [], verdicts: [] }
@@ -70,10 +72,12 @@ async function recoverAt(
   const tables = settings.adopted
   if (tables.length === 0 && !isDatabaseThere(address))
     return log('nothing has run yet: there is nothing to recover')
-  const store = adopt(await openStore(address, { connections: 4 }), tables, { address, log })
+  const { policyOf } = settings
+  const own = await openStore(address, { connections: 4 })
+  const store = adopt(own, tables, { address, log, policyOf })
   try {
     const actor = `start of process ${process.pid} on ${hostname()}`
-    const door = { store, actor, policyOf: settings.policyOf }
+    const door = { store: whileInTime(store, over), actor, policyOf }
     const tell = (verdicts: readonly Verdict[]): void => {
       const news = verdicts.filter((verdict) => !seen.verdicts.some((one) => isSame(one, verdict)))
       for (const verdict of news) log(sayVerdict(verdict))
@@ -105,6 +109,25 @@ function hasHadItsGrace({ run, policy, evidence }: JudgedRun): boolean {
 /** The same word about the same thing; what was done is always news. */
 function isSame(a: Verdict, b: Verdict): boolean {
   return !b.applied && a.run === b.run && a.target === b.target && a.action === b.action
+}
+
+/** What is under way comes to its end; nothing is done to another run after that. */
+function whileInTime(store: Store, over: AbortSignal): Store {
+  return {
+    ...store,
+    async applyJudgements(judgements, actor) {
+      over.throwIfAborted()
+      return store.applyJudgements(judgements, actor)
+    },
+    async moveRun(move) {
+      over.throwIfAborted()
+      return store.moveRun(move)
+    },
+  }
+}
+
+function toStdout(line: string): void {
+  process.stdout.write(`[unstuck] ${safeText(line)}\n`)
 }
 
 /** A log that fails, now or later, must not stop a server. */

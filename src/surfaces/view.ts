@@ -3,7 +3,14 @@ import type { Execution } from '../model/execution.ts'
 import type { Guard } from '../model/guard.ts'
 import type { SavedItem } from '../model/item.ts'
 import { policyOfGroup } from '../model/policy.ts'
-import { doneOf, totalTargets, type AdoptedRef, type Counts, type Run } from '../model/run.ts'
+import {
+  doneOf,
+  totalTargets,
+  type AdoptedRef,
+  type Counts,
+  type AdoptedDeed,
+  type Run,
+} from '../model/run.ts'
 import type { Cursor, Target } from '../model/target.ts'
 import { iso, type Millis } from '../model/time.ts'
 import type { Verdict } from '../model/verdict.ts'
@@ -33,8 +40,8 @@ export type RunView = {
   resumable: boolean
   /** The run that this one follows from nothing. */
   retryOf: string | null
-  /** The row of a user's own table that it is; null for a run of our own. */
-  adopted: AdoptedRef | null
+  /** The row of a user's own table that it is, and what can be done to it; null for a run of our own. */
+  adopted: (AdoptedRef & { can: AdoptedDeed[] }) | null
 }
 
 export function runView(run: Run): RunView {
@@ -54,7 +61,7 @@ export function runView(run: Run): RunView {
     owner: run.owner,
     resumable: run.status === 'interrupted',
     retryOf: run.retryOf,
-    adopted: run.adopted ?? null,
+    adopted: run.adopted ? { ...run.adopted, can: [...run.adopted.can] } : null,
   }
 }
 

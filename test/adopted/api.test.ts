@@ -9,12 +9,19 @@ import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import type { Engine } from '../../src/testing/test-database.ts'
 import { minutesAgo } from '../../src/testing/users-project.ts'
-import { crawlRuns, fill, makeUsersTable, usersRows } from '../../src/testing/users-tables.ts'
+import {
+  crawlRuns,
+  fill,
+  makeUsersTable,
+  usersRows,
+  usersSql,
+} from '../../src/testing/users-tables.ts'
 
 type Site = AsyncDisposable & {
   readonly api: ApiCaller
   readonly store: Awaited<ReturnType<typeof openStore>>
   courses(): Promise<Record<string, any>[]>
+  rename(from: string, to: string): Promise<unknown>
 }
 
 const IDS = ['a', 'b', 'c'].map((digit) => `00000000-0000-4000-8000-00000000000${digit}`)
@@ -53,6 +60,7 @@ async function site(engine: Engine): Promise<Site> {
     api,
     store,
     courses: () => usersRows(url, crawlRuns),
+    rename: (from, to) => usersSql(url, `ALTER TABLE ${from} RENAME TO ${to}`),
     async [Symbol.asyncDispose]() {
       await api[Symbol.asyncDispose]()
       await store.close()
@@ -75,8 +83,9 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     assert.equal(rest.next, null)
     const [stale] = first.items.filter(({ adopted }: any) => adopted.key === IDS[0])
     const { run, commands } = await api.get(`/api/runs/${stale.id}`)
-    assert.deepEqual([run.adopted, run.health], [{ table: 'courses', key: IDS[0] }, 'dead'])
-    assert.ok(!commands.some((command: string) => command.includes('retry')))
+    const row = { table: 'courses', key: IDS[0], can: ['cancel'] }
+    assert.deepEqual([run.adopted, run.health], [row, 'dead'])
+    assert.ok(!commands.some((command: string) => /retry|resume/.test(command)))
 
     const { plan, deeds } = await api.get('/api/recovery')
     assert.deepEqual(await place.courses(), before, 'a preview changes nothing')
@@ -113,6 +122,11 @@ test('people are told of a dead row, and that it is over when it was cleaned', a
 
   await alerts.look()
   const [alert, ...more] = await store.openAlerts()
+  await place.rename('crawl_runs', 'elsewhere')
+  await alerts.look()
+  assert.equal((await store.openAlerts()).length, 1, 'what cannot be seen is not over')
+  await place.rename('elsewhere', 'crawl_runs')
+  while (store.away.length > 0) await store.liveRuns()
   await api.post('/api/clean')
   await alerts.look()
 

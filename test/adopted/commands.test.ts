@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { usersSql } from '../../src/testing/users-tables.ts'
 import { usersProject } from '../../src/testing/users-project.ts'
@@ -55,7 +57,10 @@ test('every command that looks or steers works on the rows of tables of the user
     [2, 0, [dead]],
   )
   assert.deepEqual([check.action, check.run.id], ['wait', young])
-  assert.deepEqual([shown.run.id, shown.run.adopted], [stale, { table: 'tenders', key: '1' }])
+  assert.deepEqual(
+    [shown.run.id, shown.run.adopted],
+    [stale, { table: 'tenders', key: '1', can: ['cancel', 'resume'] }],
+  )
   assert.deepEqual(
     planned.verdicts.map(({ run, action, applied }: any) => [run, action, applied]),
     [
@@ -102,10 +107,75 @@ test('every command that looks or steers works on the rows of tables of the user
   assert.equal(again.applied, 0, 'nothing automatic ends what a person took back')
 })
 
-test('doctor names a table that is not there, and words that nobody mapped', async () => {
+test('nothing is offered, nor said to come, that a table has no words for', async () => {
+  using project = await usersProject()
+  const config = join(project.folder, 'unstuck.config.ts')
+  const words = "statuses: { active: 'running', failed: 'failed' }"
+  const checkpoint = 'checkpoint: (row) => (row.id === 1 ? `at-${row.id}.json` : null)'
+  writeFileSync(
+    config,
+    readFileSync(config, 'utf8').replace(
+      '...tenderRuns.options.sqlite,',
+      `...tenderRuns.options.sqlite, policy: { onStale: 'keep' }, ${words}, ${checkpoint},`,
+    ),
+  )
+  writeFileSync(join(project.folder, 'at-1.json'), '{"page":3}')
+  const { folder: cwd } = project
+  const say = async (...args: string[]): Promise<string> => {
+    const { stdout, stderr } = await unstuck(args, { cwd, env: { COLUMNS: '200' } })
+    return `${stdout}${stderr}`
+  }
+  const { items } = JSON.parse(await say('runs', '--json'))
+  const kept = idOf(items, '1').slice(-8)
+  const dead = idOf(items, 'c-1').slice(-8)
+  const [dryRun, clean, check, summary, judged, explained, workers, shown] = await Promise.all([
+    say('cancel', kept, '--dry-run'),
+    say('clean', kept, '--auto'),
+    say('check', 'portal-b'),
+    say('summary'),
+    say('summary', '--json'),
+    say('explain', kept),
+    say('workers'),
+    say('config', 'show'),
+  ])
+  const { resumable, dead: deadOnes } = JSON.parse(judged)
+  assert.match(
+    dryRun,
+    /There is no word for what cancel makes of a run of tenders: map adopted\.tenders\.statuses\.cancelled/,
+  )
+  assert.match(clean, /to end it whatever it is, map adopted\.tenders\.statuses\.cancelled/)
+  assert.match(check, /^wait: Someone may be at it\.\nportal-b: nobody is known to work on it;/)
+  assert.match(summary, /Resumable: go on when your own program takes them up\n/)
+  assert.match(summary, new RegExp(`${kept}  portal-a \\(row 1 of tenders\\).* yes `))
+  assert.deepEqual(
+    [...resumable, ...deadOnes].map(({ checkpoint }: any) => checkpoint),
+    [{ page: 0, pageTarget: null }, null],
+  )
+  assert.match(explained, /There is a checkpoint or a file of its output/)
+  assert.match(workers, /^No worker runs, and no row of your tables tells who works on it\.\n/)
+  assert.match(shown, /\nTable tenders\n/)
+
+  assert.match(
+    await say('clean', '--auto'),
+    new RegExp(`${dead} of maths \\(row c-1 of courses\\) is marked as ended`),
+  )
+  assert.match(await say('revert', dead), /To end it again: `unstuck cancel/)
+  await usersSql(project.app, `UPDATE runs SET started_at = '2020-01-01 00:00:00' WHERE id = 2`)
+  const young = idOf(items, '2').slice(-8)
+  assert.match(await say('clean', young, '--auto'), /is marked as ended/)
+  const reverted = await say('revert', young)
+  assert.match(reverted, /To end it again by hand, map adopted\.tenders\.statuses\.cancelled/)
+  assert.doesNotMatch(reverted, /`unstuck cancel/)
+  assert.match(await say('explain', young), /Nothing automatic ends it until it has moved on\./)
+})
+
+test('doctor names a table that is not there, words that nobody mapped, and times that say nothing', async () => {
   using project = await usersProject()
   await usersSql(project.app, `UPDATE runs SET status = 'zombie' WHERE id = 3`)
   await usersSql(project.app, 'DROP TABLE crawl_runs')
+  const ahead = new Date(Date.now() + 3 * 3_600_000).toISOString()
+  await usersSql(project.app, `UPDATE runs SET started_at = '${ahead}' WHERE id = 1`)
+  await usersSql(project.app, `UPDATE runs SET started_at = 'gestern' WHERE id = 2`)
 
   const { code, stdout } = await unstuck(['doctor', '--json'], { cwd: project.folder })
   const found = JSON.parse(stdout).checks.filter(({ check }: any) => check === 'adopted')
@@ -117,5 +187,6 @@ test('doctor names a table that is not there, and words that nobody mapped', asy
   )
   assert.equal(found[0].found, 'tenders: runs is there, with 3 rows, 2 active.')
   assert.match(found[0].details.join('\n'), /"zombie"/)
+  assert.match(found[0].details.join('\n'), /No time .* active rows \(2\).*\n.*yet to come \(1\)/)
   assert.match(found[1].found, /crawl_runs/)
 })

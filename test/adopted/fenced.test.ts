@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import type { AdoptedOptions } from '../../src/adopted/mapping.ts'
 import { STEADY } from '../../src/decide/sign.ts'
+import { newId } from '../../src/model/id.ts'
+import type { Run } from '../../src/model/run.ts'
 import { recover, type Door } from '../../src/runtime/recovery.ts'
 import { sweep } from '../../src/runtime/sweep.ts'
 import { revert } from '../../src/runtime/steering.ts'
@@ -45,6 +48,12 @@ const stale = { staleAfterMs: 5 * 60_000, onStale: 'fail' as const }
 const old: Scene = {
   table: qualificationRuns,
   rows: [{ id: 'old', status: 'PROCESSING', total: 1, createdAt: ago(10) }],
+}
+
+/** A write of the user's own program, now. */
+function usersWrite(url: string, text: string): void {
+  using db = new DatabaseSync(url.replace('sqlite:', ''))
+  db.exec(text)
 }
 
 /** The store of somebody who is overtaken right before each write to the user's table. */
@@ -170,6 +179,210 @@ test('P2 a row that has moved since it was judged as a whole stays as it is', as
 
   assert.equal(moved, false)
   assert.equal((await stage.rows('qualification'))[0]!['status'], 'PROCESSING')
+})
+
+test('P2 a row that nobody is known to own is ended only as it was judged, in every mapped column', async () => {
+  await using stage = await setStage(sqliteEngine, { qualification: old }, stale)
+  let hasWritten = false
+  const policyOf = (run: Run) => {
+    // After the look, before any verdict is carried out: its age and its word stay the same.
+    if (!hasWritten) usersWrite(stage.url, `UPDATE qualification_runs SET completed = 1`)
+    hasWritten = true
+    return run.policy
+  }
+
+  const late = await recover({ ...stage.door, policyOf }, { judge: STEADY })
+
+  assert.deepEqual(
+    late.verdicts.map(({ action, applied }) => [action, applied]),
+    [['fail', false]],
+  )
+  assert.equal((await stage.rows('qualification'))[0]!['status'], 'PROCESSING')
+  const again = await recover(stage.door, { judge: STEADY })
+  assert.equal(again.verdicts[0]?.applied, true, 'as it is now it may be ended')
+})
+
+test('one look asks `alive` once, and a verdict holds for evidence that was copied', async () => {
+  const asked: unknown[] = []
+  await using stage = await setStage(sqliteEngine, {
+    work: {
+      table: workRuns,
+      rows: [
+        { id: 1, ...silent },
+        { id: 2, ...silent },
+      ],
+      options: { alive: (row) => void asked.push(row['id']) },
+    },
+  })
+  const { store } = stage
+  const copying: Store = {
+    ...store,
+    applyJudgements: (judgements, actor) =>
+      store.applyJudgements(structuredClone(judgements), actor),
+  }
+
+  const { verdicts } = await recover({ store: copying, actor: 'a copier' }, { judge: STEADY })
+
+  assert.deepEqual(
+    verdicts.map(({ applied }) => applied),
+    [true, true],
+  )
+  assert.deepEqual(asked.map(String).sort(), ['1', '2'])
+  const [entry] = await store.audit({ limit: 1 })
+  assert.equal('seal' in (entry!.evidence as object), false)
+})
+
+test('a row that the database refuses to change stops no other, is said once, and leaves no intent', async () => {
+  const guarded: UsersTable = {
+    ...workRuns,
+    ddl: {
+      ...workRuns.ddl,
+      sqlite: workRuns.ddl.sqlite.replace(/\)$/, `, CHECK (id NOT IN (2, 5) OR status = 'busy'))`),
+    },
+  }
+  await using stage = await setStage(
+    sqliteEngine,
+    {
+      work: {
+        table: guarded,
+        rows: [
+          ...[1, 2, 3].map((id) => ({ id, ...silent })),
+          // Nobody is known to have these.
+          ...[4, 5, 6].map((id) => ({ id, ...silent, beat: null, ended: ago(20) })),
+        ],
+      },
+    },
+    stale,
+  )
+  for (const _ of ['once', 'twice']) await recover(stage.door, { judge: STEADY })
+
+  const words = (await stage.rows('work')).map((row) => `${row['id']} ${row['status']}`)
+  assert.deepEqual(words.sort(), [
+    '1 waiting',
+    '2 busy',
+    '3 waiting',
+    '4 broken',
+    '5 busy',
+    '6 broken',
+  ])
+  assert.equal(stage.lines.length, 2)
+  assert.match(stage.lines.join('\n'), /row 2 of work: .*refused[^]*row 5 of work: .*refused/)
+  assert.deepEqual(await stage.store.openIntents(-60_000, 10), [])
+})
+
+const moments = {
+  'before it has written to the row': 'intend',
+  'after it has written to the row': 'concludeIntent',
+} as const
+for (const [moment, verb] of Object.entries(moments)) {
+  test(`P15 a deed of a process that stands still for longer than others wait, ${moment}, is in the trail once and started once`, async () => {
+    const resumed: unknown[] = []
+    await using stage = await setStage(sqliteEngine, {
+      work: {
+        table: workRuns,
+        rows: [{ id: 1, ...silent }],
+        options: { onResume: (row) => resumed.push(row['id']) },
+      },
+    })
+    const othersSettle = async (): Promise<void> => {
+      await stage.sql(`UPDATE adopted_intent SET at = at - 31000`)
+      await (await stage.another()).settle()
+    }
+    let hasStood = false
+    const standsStill = async (): Promise<void> => {
+      if (!hasStood) await othersSettle()
+      hasStood = true
+    }
+    const slow = (own: Store): Store => ({
+      ...own,
+      intend: async (intent) => {
+        await own.intend(intent)
+        if (verb === 'intend') await standsStill()
+      },
+      concludeIntent: async (id, isDone) => {
+        if (verb === 'concludeIntent') await standsStill()
+        return own.concludeIntent(id, isDone)
+      },
+    })
+    const store = await stage.another(slow)
+
+    const { verdicts } = await recover({ store, actor: 'the slow' }, { judge: STEADY })
+
+    assert.equal(verdicts[0]?.applied, true)
+    const entries = await store.audit({ limit: 5 })
+    assert.deepEqual(
+      entries.map(({ actor, action, after }) => [actor, action, after]),
+      [['the slow', 'resume', { status: 'planned', word: 'waiting' }]],
+    )
+    assert.deepEqual(resumed.map(String), ['1'])
+    assert.deepEqual(await store.openIntents(-60_000, 5), [])
+  })
+}
+
+test('P15 what the dead have done is told by the row: done whatever the case, not done, or entered as unsure', async () => {
+  const resumed: unknown[] = []
+  await using stage = await setStage(sqliteEngine, {
+    work: {
+      table: workRuns,
+      rows: [1, 2, 3, 4].map((id) => ({ id, ...silent })),
+      options: { onResume: (row) => resumed.push(row['id']) },
+    },
+  })
+  const dying = (own: Store): Store => ({
+    ...own,
+    concludeIntent: () => Promise.reject(new Error('killed')),
+  })
+  const store = await stage.another(dying)
+  for (let n = 1; n <= 4; n++)
+    await assert.rejects(recover({ store, actor: 'the dead' }, { judge: STEADY }), /killed/)
+  const beat = silent.beat.toISOString()
+  await stage.sql(`UPDATE work_runs SET status = 'WAITING' WHERE id = 1`)
+  await stage.sql(
+    `UPDATE work_runs SET status = 'busy', owner = 'host-1', beat = '${beat}' WHERE id = 2`,
+  )
+  await stage.sql(`UPDATE work_runs SET status = 'busy', owner = 'host-2' WHERE id = 3`)
+  await stage.sql(`DELETE FROM work_runs WHERE id = 4`)
+  await stage.sql(`UPDATE adopted_intent SET at = at - 31000`)
+
+  await stage.store.settle()
+
+  const entries = await stage.store.audit({ limit: 9 })
+  const told = entries.map(({ before, after }) => {
+    const [{ key }, { unsure = false }] = [before as { key: string }, after as { unsure?: boolean }]
+    return `${key} ${unsure ? 'unsure' : 'done'}`
+  })
+  assert.deepEqual(told.sort(), ['1 done', '3 unsure', '4 unsure'])
+  assert.deepEqual(resumed.map(String), ['1'], 'its maker had no time to')
+  assert.deepEqual(await stage.store.openIntents(-60_000, 5), [])
+})
+
+test('intents on tables that the config has no more hide no others, and end as unsure', async () => {
+  await using stage = await setStage(sqliteEngine, {
+    work: { table: workRuns, rows: [{ id: 1, ...silent }] },
+  })
+  const dying = (own: Store): Store => ({
+    ...own,
+    concludeIntent: () => Promise.reject(new Error('killed')),
+  })
+  const dead = await stage.another(dying)
+  await assert.rejects(recover({ store: dead, actor: 'the dead' }, { judge: STEADY }), /killed/)
+  const [intent] = await dead.openIntents(-60_000, 1)
+  const { at: _at, ...said } = intent!
+  for (let n = 0; n < 101; n++)
+    await dead.intend({ ...said, id: newId(), ref: { table: 'renamed', key: '1' } })
+  await stage.sql(`UPDATE adopted_intent SET at = at - 60000 - 60000 * (name = 'renamed')`)
+  const count = async () => (await dead.openIntents(-60_000, 500)).length
+
+  await stage.store.settle()
+  assert.deepEqual([await count(), (await dead.audit({ limit: 500 })).length], [101, 1])
+  await stage.sql(`UPDATE adopted_intent SET at = at - 3600000`)
+  await stage.store.settle()
+
+  assert.equal(await count(), 0)
+  const unsure = (await dead.audit({ limit: 500 })).filter(
+    ({ after }) => (after as { unsure?: boolean }).unsure,
+  )
+  assert.equal(unsure.length, 101)
 })
 
 test('a deed whose maker dies before it is in the trail is entered there by the next who looks, once', async () => {

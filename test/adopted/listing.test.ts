@@ -1,10 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { AdoptedOptions } from '../../src/adopted/mapping.ts'
 import { newId, isId, shortId } from '../../src/model/id.ts'
 import { DEFAULT_POLICY } from '../../src/model/policy.ts'
 import type { RunFilter } from '../../src/store/store.ts'
+import { isLong } from '../../src/testing/length.ts'
+import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
-import { crawlRuns, tenderRuns, ypTargets } from '../../src/testing/users-tables.ts'
+import {
+  crawlRuns,
+  tenderRuns,
+  ypTargets,
+  type UsersTable,
+} from '../../src/testing/users-tables.ts'
 import { ago, setStage } from './stage.ts'
 
 test('own runs and those of the tables are listed page by page, newest first, with no gap and no double', async () => {
@@ -96,6 +104,70 @@ test('own runs and those of the tables are listed page by page, newest first, wi
   )
   assert.equal((await store.liveRun('course 1'))?.adopted?.table, 'courses')
   assert.equal((await store.liveRun('own 1'))?.adopted, undefined)
+})
+
+/** Rows need not say what they crawl. */
+const sourceless: UsersTable = {
+  sql: { sqlite: 'jobs', postgres: 'jobs' },
+  ddl: {
+    sqlite: 'CREATE TABLE jobs (id TEXT PRIMARY KEY, site TEXT, state TEXT, began TEXT)',
+    postgres: 'CREATE TABLE jobs (id text PRIMARY KEY, site text, state text, began timestamptz)',
+  },
+  options: { sqlite: jobsOptions(), postgres: jobsOptions() },
+  sqliteTime: (at) => at.toISOString(),
+}
+
+function jobsOptions(): AdoptedOptions {
+  return {
+    table: 'jobs',
+    columns: { id: 'id', source: 'site', status: 'state', startedAt: 'began' },
+    statuses: { active: 'running', failed: 'failed' },
+  }
+}
+
+for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
+  test(`a run is found by its source as it is shown, be it the name of the table or what was made a name, ${engine.name}`, async () => {
+    await using stage = await setStage(engine, {
+      jobs: {
+        table: sourceless,
+        rows: [
+          { id: 'a', site: null, began: ago(1), state: 'running' },
+          { id: 'b', site: '', began: ago(2), state: 'failed' },
+          { id: 'c', site: 'x\ty\u202E', began: ago(3), state: 'running' },
+          { id: 'd', site: 'jobs', began: ago(4), state: 'failed' },
+        ],
+      },
+    })
+    const { store } = stage
+    const keys = async (filter: Partial<RunFilter>) =>
+      (await store.runs({ limit: 9, ...filter })).items.map(({ adopted }) => adopted?.key)
+
+    assert.deepEqual(await keys({ source: 'jobs' }), ['a', 'b', 'd'])
+    assert.deepEqual(await keys({ source: 'jobs', statuses: ['failed'] }), ['b', 'd'])
+    assert.deepEqual(await keys({ source: 'x y' }), ['c'])
+    assert.deepEqual(await keys({ source: 'x' }), [])
+    assert.equal((await store.liveRun('jobs'))?.adopted?.key, 'a')
+    assert.equal((await store.liveRun('x y'))?.adopted?.key, 'c')
+  })
+}
+
+test('a short id that is the end of two names both, whatever was seen of them before', async () => {
+  // Found by trying: these two keys have the same last eight digits under this name.
+  const [one, other] = [2316, 50940]
+  await using stage = await setStage(sqliteEngine, {
+    w: {
+      table: tenderRuns,
+      rows: [one, other].map((id) => ({ id, portal_name: 'p', status: 'running' })),
+    },
+  })
+  const { id } = await stage.run('w', one)
+  const fresh = await stage.another()
+  assert.equal((await fresh.run(id))?.adopted?.key, String(one))
+
+  const found = await fresh.runsEnding(shortId(id))
+
+  assert.equal(found.length, 2)
+  assert.deepEqual(await fresh.runsEnding(id), [id])
 })
 
 test('a row has the same ids always, and is found by them, and by their last digits, in a process that never saw it', async () => {

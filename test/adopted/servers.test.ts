@@ -21,8 +21,10 @@ test('serve looks after tables of the user by itself, and says what it did', asy
   const ended = once(child, 'close')
   try {
     await until('a failed row', async () => (await project.tenders())[0]!['status'] === 'failed')
-    await until('its word', () => /recovery: run \w{8} of portal-a: fail/.test(said))
-    assert.match(said, /ALERT: run \w{8} of maths: .*See: unstuck clean/)
+    await until('its word', () =>
+      /recovery: run \w{8} of portal-a .row 1 of tenders.: fail/.test(said),
+    )
+    await until('an alert', () => /ALERT: run \w{8} of maths: .*See: unstuck clean/.test(said))
     assert.deepEqual(await statusesIn(project), ['failed', 'running', 'completed'])
     assert.equal((await project.courses())[0]!['status'], 'running', 'that is for a person to say')
   } finally {

@@ -4,12 +4,15 @@ import { Configuration, log, PlaywrightCrawler } from '@crawlee/playwright'
 import { chromium as launcher } from 'playwright-core'
 import { crawleeStorage } from '../../src/crawlee.ts'
 import { chromium, noChromium } from '../../src/testing/chromium.ts'
+import { isLong } from '../../src/testing/length.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { startSite } from './site.ts'
 
 log.setLevel(log.LEVELS.OFF)
 
-test('a PlaywrightCrawler runs on it unchanged', { skip: noChromium }, async () => {
+const skip = noChromium || (isLong ? false : 'a browser of its own: part of `npm run proof`')
+
+test('a PlaywrightCrawler runs on it unchanged', { skip }, async () => {
   await using database = await sqliteEngine.empty()
   await using site = await startSite(4)
   await using storage = await crawleeStorage({ db: database.url, log: () => {} })

@@ -34,6 +34,7 @@ const COMMON: readonly Field[] = [
       /^last_(beat|seen|ping|alive)(_at)?$/,
       'pinged_at',
       'alive_at',
+      'lebenszeichen',
     ],
     because: 'beaten while somebody works on it',
   },
@@ -49,6 +50,8 @@ const COMMON: readonly Field[] = [
       'picked_at',
       /^(created|inserted|queued|enqueued|scheduled|added)_(at|on|time|ts)$/,
       'date_created',
+      /^(beginn|begonnen|gestartet|startzeit|debut|demarrage|inicio)(_(am|um|le|en|el))?$/,
+      /^(date_debut|fecha_inicio|erstellt_am|cree_le|creado_en)$/,
     ],
     strictly: { names: ['started', 'start', 'start_date', 'created'], types: SURE_TIMES },
     because: 'when it began',
@@ -60,6 +63,8 @@ const COMMON: readonly Field[] = [
       /^(run_|job_|crawl_|scrape_|task_)?(finished|finish|completed|ended|end|done|stopped)_(at|on|time|ts)$/,
       'date_done',
       'date_finished',
+      /^(ende|beendet|fertig|endzeit|fin|termine|terminado)(_(am|um|le|en|el))?$/,
+      /^(date_fin|fecha_fin)$/,
     ],
     strictly: { names: ['finished', 'completed', 'ended', 'end_date'], types: SURE_TIMES },
     because: 'when it ended; written when it is ended',
@@ -82,6 +87,7 @@ const COMMON: readonly Field[] = [
       'error_message',
       'last_error',
       /^(error_(text|msg|details?|reason)|fail(ure)?_(reason|message)|failure|exception|traceback)$/,
+      /^(fehler|fehlermeldung|fehlertext|erreur|message_erreur|mensaje_error)$/,
     ],
     because: 'why it failed; written when it is failed',
   },
@@ -103,6 +109,7 @@ const OF_RUNS: readonly Field[] = [
     types: LABELS,
     names: [
       /^(source|portal|site|spider|scraper|crawler|connector|feed|job|task|pipeline|workflow|dag)(_name|_key|_slug)?$/,
+      /^(quelle|fuente|origen)$/,
       /^(domain|website|queue|name|type|job_type|task_type|kind)$/,
     ],
     because: 'what it is a run of',
@@ -132,6 +139,7 @@ const OF_RUNS: readonly Field[] = [
     names: [
       /(^|_)(extracted|scraped|saved|inserted|imported|collected|exported)(_|$)/,
       /^(items|results|records|rows|documents|products|listings|pages)(_count|_found|_crawled|_fetched)?$/,
+      /^(gefunden|anzahl|treffer|trouves|encontrados)$/,
     ],
     because: 'what it brought: it is not dead by age alone',
   },
@@ -212,11 +220,15 @@ export function guessId(table: FoundTable): ColumnGuess | null {
   return named ? { field: 'id', column: named.name, because: 'named like one' } : null
 }
 
-/** What the other columns are, by their names and types; each is taken for one thing at most. */
+/**
+ * What the other columns are, by their names and types; each is taken for one thing at most. `asked`: where no name tells
+ * when it began, the first time in it does.
+ */
 export function guessColumns(
   table: FoundTable,
   kind: 'runs' | 'targets',
   taken: readonly string[],
+  asked = false,
 ): ColumnGuess[] {
   const free = new Map(
     usable(table)
@@ -230,8 +242,15 @@ export function guessColumns(
     free.delete(column.name)
     guesses.push({ field: field.field, column: column.name, because: because(field, column) })
   }
-  const source = kind === 'runs' && !guesses.some(({ field }) => field === 'source')
-  return source ? [...guesses, ...subjectOf([...free.values()])] : guesses
+  const has = (field: keyof AdoptedColumns): boolean => guesses.some((one) => one.field === field)
+  if (asked && !has('startedAt') && !has('heartbeatAt')) {
+    const time = [...free.values()].find(({ type }) => SURE_TIMES.some((one) => one === type))
+    const because = 'a guess: the first time in it'
+    if (time) guesses.push({ field: 'startedAt', column: time.name, because })
+  }
+  return kind === 'runs' && !has('source')
+    ? [...guesses, ...subjectOf([...free.values()])]
+    : guesses
 }
 
 function firstFitting(

@@ -2,7 +2,7 @@ import { Client } from 'pg'
 import { parseAddress } from '../../store/postgres/address.ts'
 import { codeOf, storeError } from '../../store/postgres/errors.ts'
 import { hangUp } from '../../store/postgres/patience.ts'
-import type { Finding } from './find-tables.ts'
+import type { Barred, Finding } from './find-tables.ts'
 import {
   WORD_LENGTH,
   WORDS_MAX,
@@ -13,7 +13,7 @@ import {
   type FoundWord,
 } from './found-table.ts'
 import { nameMistake, quoteName } from '../names.ts'
-import { mayHoldStatus } from './propose.ts'
+import { mayHoldStatus, mayHoldWords } from './status-column.ts'
 
 // Partitions are seen through their table. What may not be read cannot be judged.
 const COLUMNS = /* sql */ `
@@ -32,6 +32,17 @@ const COLUMNS = /* sql */ `
      AND has_schema_privilege(n.oid, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT')
      AND ($1::text IS NULL OR $1 IN (c.relname, n.nspname || '.' || c.relname))
    ORDER BY n.nspname, c.relname, a.attnum
+`
+
+const BARRED = /* sql */ `
+  SELECT n.nspname AS schema, c.relname AS table
+    FROM pg_class c
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+   WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', 'unstuck')
+     AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT'))
+     AND ($1::text IS NULL OR $1 IN (c.relname, n.nspname || '.' || c.relname))
+   ORDER BY n.nspname, c.relname
+   LIMIT 100
 `
 
 type Row = {
@@ -60,11 +71,13 @@ export async function findPostgresTables(text: string, only?: string): Promise<F
     await client.connect()
     await client.query('BEGIN READ ONLY')
     const { rows } = await client.query<Row>(COLUMNS, [only ?? null])
+    const barred = await client.query<Barred['tables'][number]>(BARRED, [only ?? null])
+    const asked = await client.query<{ login: string }>('SELECT current_user::text AS login')
     await client.query(`SET LOCAL statement_timeout = ${WORDS_MS}`)
     const tables: FoundTable[] = []
     for (const columns of Map.groupBy(rows, ({ schema, table }) => `${schema}.${table}`).values())
-      tables.push(await readTable(client, columns))
-    return { where, tables }
+      tables.push(await readTable(client, columns, only !== undefined))
+    return { where, tables, barred: { login: asked.rows[0]!.login, tables: barred.rows } }
   } catch (error) {
     throw storeError(error, where)
   } finally {
@@ -72,20 +85,25 @@ export async function findPostgresTables(text: string, only?: string): Promise<F
   }
 }
 
-async function readTable(client: Client, rows: readonly Row[]): Promise<FoundTable> {
+async function readTable(
+  client: Client,
+  rows: readonly Row[],
+  isWide: boolean,
+): Promise<FoundTable> {
   const { schema, table, visible } = rows[0]!
   const columns: FoundColumn[] = []
   for (const { name, type, is_enum, labels, is_key, checks } of rows) {
     const column = { name, type: is_enum ? ('enum' as const) : typeOf(type), isKey: is_key }
     const bare: FoundColumn = { ...column, allowed: null, words: null }
-    const isStatus =
-      [schema, table].every((one) => nameMistake(one) === null) && mayHoldStatus(bare)
-    if (!isStatus) {
+    const isStatus = mayHoldStatus(bare)
+    const isRead = isStatus || (isWide && mayHoldWords(bare))
+    if (!isRead || [schema, table].some((one) => nameMistake(one) !== null)) {
       columns.push(bare)
       continue
     }
     const checked = (checks ?? []).map((check) => wordsInCheck(check, name)).find((words) => words)
-    const words = await readWords(client, `${quoteName(schema)}.${quoteName(table)}`, name)
+    const from = `${quoteName(schema)}.${quoteName(table)}`
+    const words = await readWords(client, from, name, isStatus)
     columns.push({ ...column, allowed: labels ?? checked ?? null, words })
   }
   return { schema: visible ? null : schema, table, columns }
@@ -100,7 +118,13 @@ function typeOf(type: string): ColumnType {
   return type === 'uuid' || type === 'boolean' ? type : 'other'
 }
 
-async function readWords(client: Client, table: string, column: string): Promise<FoundWord[]> {
+/** `isWhole`: of all rows, if there is time. */
+async function readWords(
+  client: Client,
+  table: string,
+  column: string,
+  isWhole: boolean,
+): Promise<FoundWord[]> {
   const ask = async (from: string): Promise<FoundWord[]> => {
     const { rows } = await client.query<FoundWord>(/* sql */ `
       SELECT left(word, ${WORD_LENGTH}) AS word, count(*)::float8 AS count
@@ -111,7 +135,7 @@ async function readWords(client: Client, table: string, column: string): Promise
   }
   await client.query('SAVEPOINT words')
   try {
-    return await ask(table)
+    return await ask(isWhole ? table : `${table} LIMIT ${ROWS_MAX}`)
   } catch (error) {
     if (codeOf(error) !== CANCELLED) throw error
     await client.query('ROLLBACK TO SAVEPOINT words')

@@ -16,7 +16,7 @@ import {
   type FoundWord,
 } from './found-table.ts'
 import { quoteName, tableMistake } from '../names.ts'
-import { mayHoldStatus } from './propose.ts'
+import { mayHoldStatus, mayHoldWords } from './status-column.ts'
 
 const TABLES = /* sql */ `
   SELECT name, sql FROM sqlite_schema
@@ -30,6 +30,8 @@ const IS_THERE = /* sql */ `SELECT 1 FROM sqlite_schema WHERE type = 'table' AND
 const HAS_ROWID = /* sql */ `SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = :table`
 /** The newest of a table that is bigger: words change with the program that writes them. */
 const ROWS_MAX = 1_000_000
+/** Of a column that is not called like a status: whatever it is, it may be long. */
+const ROWS_OF_OTHERS_MAX = 100_000
 const BUSY_MS = 2_000
 
 /** Opens the file to read, and makes none. */
@@ -46,7 +48,7 @@ export function findSqliteTables(file: string, only?: string): Finding {
   try {
     const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS })
     try {
-      return { where: `sqlite:${path}`, tables: readTables(db, only) }
+      return { where: `sqlite:${path}`, tables: readTables(db, only), barred: null }
     } finally {
       db.close()
     }
@@ -58,9 +60,14 @@ export function findSqliteTables(file: string, only?: string): Finding {
 function readTables(db: DatabaseSync, only: string | undefined): FoundTable[] {
   const listed = db.prepare(TABLES).all({ only: only ?? null }) as { name: string; sql: string }[]
   const ours = new Set(isOurs(db) ? OWN_TABLES : [])
+  const isWide = only !== undefined
   return listed
     .filter(({ name }) => !ours.has(name))
-    .map(({ name, sql }) => ({ schema: null, table: name, columns: readColumns(db, name, sql) }))
+    .map(({ name, sql }) => ({
+      schema: null,
+      table: name,
+      columns: readColumns(db, { name, sql }, isWide),
+    }))
 }
 
 /** All of our first tables together are in no other program's file; one of them alone may be. */
@@ -70,14 +77,21 @@ function isOurs(db: DatabaseSync): boolean {
   )
 }
 
-function readColumns(db: DatabaseSync, table: string, sql: string): FoundColumn[] {
+function readColumns(
+  db: DatabaseSync,
+  { name: table, sql }: { name: string; sql: string },
+  isWide: boolean,
+): FoundColumn[] {
   const rows = db.prepare(COLUMNS).all({ table }) as { name: string; type: string; pk: number }[]
   const isSingle = rows.filter(({ pk }) => pk > 0).length === 1
   return rows.map(({ name, type, pk }) => {
     const column = { name, type: typeOf(type), isKey: pk > 0 && isSingle }
     const bare: FoundColumn = { ...column, allowed: null, words: null }
-    if (tableMistake(table) !== null || !mayHoldStatus(bare)) return bare
-    return { ...column, allowed: allowedIn(sql, name), words: readWords(db, table, name) }
+    const isStatus = mayHoldStatus(bare)
+    const isRead = isStatus || (isWide && mayHoldWords(bare))
+    if (tableMistake(table) !== null || !isRead) return bare
+    const words = readWords(db, table, name, isStatus ? ROWS_MAX : ROWS_OF_OTHERS_MAX)
+    return { ...column, allowed: allowedIn(sql, name), words }
   })
 }
 
@@ -102,12 +116,12 @@ function allowedIn(sql: string, column: string): string[] | null {
   return null
 }
 
-function readWords(db: DatabaseSync, table: string, column: string): FoundWord[] {
+function readWords(db: DatabaseSync, table: string, column: string, rowsMax: number): FoundWord[] {
   const name = quoteName(column)
   const newest = hasRowid(db, table) ? 'ORDER BY rowid DESC' : ''
   const rows = db.prepare(/* sql */ `
     SELECT substr(word, 1, ${WORD_LENGTH}) AS word, count(*) AS count
-      FROM (SELECT ${name} AS word FROM ${quoteName(table)} ${newest} LIMIT ${ROWS_MAX})
+      FROM (SELECT ${name} AS word FROM ${quoteName(table)} ${newest} LIMIT ${rowsMax})
      WHERE typeof(word) = 'text' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${WORDS_MAX + 1}
   `)
   return rows.all() as FoundWord[]

@@ -52,6 +52,9 @@ test('SQLite: every table is found with its columns, and the words of those that
     parts: ['a text', 'b number', 'job_state other late 1', 'n boolean', 'j json'],
   })
   assert.deepEqual(Object.keys(await found(url, 'JOBS')), ['jobs'])
+  // Of a table that was named, every word is read: its status may be called anything.
+  const parts = ['a text x 2', 'b number', 'job_state other late 1', 'n boolean', 'j json']
+  assert.deepEqual(await found(url, 'parts'), { parts })
   assert.deepEqual(await found(url, HOSTILE.slice(1)), {})
 })
 
@@ -90,6 +93,15 @@ test('PostgreSQL: the same, with enums, checks, partitions, schemas and rights',
     finder.username = `finder_${process.pid}`
     finder.password = 'f'
     assert.deepEqual(await found(finder.href), { runs: runs.slice(0, 2) })
+    const { barred } = await findTables(finder.href)
+    assert.deepEqual(barred, {
+      login: finder.username,
+      tables: [
+        { schema: 'crawl er', table: 'jobs' },
+        { schema: 'public', table: HOSTILE },
+      ],
+    })
+    assert.deepEqual((await findTables(url)).barred?.tables, [])
   } finally {
     await database.drop()
   }

@@ -7,9 +7,20 @@ export type Finding = {
   readonly where: string
   /** Less Unstuck's own, and those that may not be read. */
   readonly tables: readonly FoundTable[]
+  /** What is there, but not for this login; null: there are no logins. */
+  readonly barred: Barred | null
 }
 
-/** Tables of a database, each column that may hold a status with its words. `only`: looks at none but this. */
+export type Barred = {
+  readonly login: string
+  /** Of many the first. */
+  readonly tables: readonly { readonly schema: string; readonly table: string }[]
+}
+
+/**
+ * Tables of a database, each column that may hold a status with its words. `only`: looks at none but this, and at the
+ * words of all its columns.
+ */
 export async function findTables(address: string, only?: string): Promise<Finding> {
   if (/^postgres(ql)?:\/\//.test(address)) {
     const { findPostgresTables } = await import('./find-postgres-tables.ts')

@@ -386,6 +386,41 @@ const CASES: readonly Case[] = [
     },
   },
   {
+    what: 'German names and words, one of them with a space at its end',
+    table: found(
+      'abrufe',
+      {
+        nr: 'number key',
+        quelle: 'text',
+        zustand: 'text status',
+        beginn: 'number',
+        ende: 'number',
+        fehlermeldung: 'text',
+        lebenszeichen: 'number',
+      },
+      { fertig: 5, läuft: 2, wartet: 1, 'fehlgeschlagen ': 1, abgebrochen: 1 },
+    ),
+    gives: {
+      columns: {
+        id: 'nr',
+        source: 'quelle',
+        status: 'zustand',
+        startedAt: 'beginn',
+        heartbeatAt: 'lebenszeichen',
+        finishedAt: 'ende',
+        error: 'fehlermeldung',
+      },
+      statuses: {
+        active: 'läuft',
+        queued: 'wartet',
+        succeeded: 'fertig',
+        failed: 'fehlgeschlagen ',
+        cancelled: 'abgebrochen',
+      },
+      policy: { lease: '60m' },
+    },
+  },
+  {
     what: 'runs of which none is at work now',
     table: found(
       'etl_executions',
@@ -475,6 +510,80 @@ test('who names a table gets a mapping for it, with the doubt', () => {
   assert.equal(isSure, false)
   assert.equal(doubts.length, 2)
   assert.deepEqual(options.statuses, { active: 'processing', failed: 'failed' })
+})
+
+test('French, Spanish and short words mean what they say; look-alikes mean nothing', () => {
+  const statuses = (words: readonly string[]): unknown =>
+    proposed(
+      found(
+        'runs',
+        { ...KEPT, status: 'text status' },
+        Object.fromEntries(words.map((word) => [word, 2])),
+      ),
+    ).options.statuses
+  assert.deepEqual(statuses(['en cours', 'Terminé', 'ÉCHOUÉ']), {
+    active: 'en cours',
+    succeeded: 'Terminé',
+    failed: 'ÉCHOUÉ',
+  })
+  assert.deepEqual(statuses(['en curso', 'terminado', 'fallido']), {
+    active: 'en curso',
+    succeeded: 'terminado',
+    failed: 'fallido',
+  })
+  assert.deepEqual(statuses(['STARTED', 'OK', 'ERR']), {
+    active: 'STARTED',
+    succeeded: 'OK',
+    failed: 'ERR',
+  })
+  // A Cyrillic letter, and marks that no keyboard makes.
+  assert.deepEqual(statuses(['running', 'f\u0430iled', 'e\u0338rr']), {
+    active: 'running',
+    failed: 'failed',
+  })
+})
+
+test('who names a table gets something to edit, whatever its columns and words are called', () => {
+  const odd = found(
+    'vorgang',
+    { id: 'number key', titel: 'text', lage: 'text status', wann: 'moment' },
+    { rennt: 4, aus: 9 },
+  )
+  assert.match(passedOver(odd), /no column like a status/)
+  const { options, doubts, notes, isSure } = proposed(odd, { asked: true })
+  assert.deepEqual(options.columns, { id: 'id', status: 'lage', startedAt: 'wann' })
+  // Words that no row has: nothing is judged by a guess.
+  assert.deepEqual(options.statuses, { active: 'running', failed: 'failed' })
+  assert.match(notes.join('\n'), /"running" for active is a guess: .* one of "rennt", "aus"\?/)
+  assert.deepEqual([isSure, doubts], [false, ['little in it looks like work']])
+
+  const fixed = found('crawl_runs', { id: 'text key', state: 'enum status' }, ['auf', 'zu'])
+  const asked = proposed(fixed, { asked: true })
+  assert.deepEqual(asked.options.statuses, { active: 'running' })
+  assert.match(asked.doubts.join(), /no time to judge by/)
+})
+
+test('the column of the status can be named', () => {
+  const words = { running: 1, failed: 2 }
+  const table = found('runs', { ...KEPT, state: 'text', where_it_is: 'text status' }, words)
+  const named = proposed(table, { asked: true, status: 'Where_It_Is' })
+  assert.equal(named.options.columns.status, 'where_it_is')
+  for (const [status, because] of [
+    ['nowhere', /no column "nowhere" that can be used, only id, created_at, state, where_it_is/],
+    ['created_at', /created_at is not made of words/],
+  ] as const) {
+    const answer = propose(table, { asked: true, status })
+    assert.match((answer as PassedOver).because, because)
+  }
+})
+
+test('a word to cancel by is offered where any word may stand and none is there', () => {
+  const word = (columns: Record<string, string>, words: Words): string | null =>
+    proposed(found('runs', { ...KEPT, ...columns, finished_at: 'moment' }, words)).cancelWord
+  const open = { status: 'text status' }
+  assert.equal(word(open, { RUNNING: 1, FAILED: 1 }), 'CANCELLED')
+  assert.equal(word(open, { running: 1, aborted: 1 }), null)
+  assert.equal(word(open, ['running', 'failed']), null)
 })
 
 test('a table of runs is one of targets if somebody says so', () => {

@@ -1,13 +1,8 @@
 import { guessColumns, guessId, isMakingTime, usable, type ColumnGuess } from './column-guesses.ts'
-import {
-  plainName,
-  tableName,
-  WORDS_MAX,
-  type FoundColumn,
-  type FoundTable,
-} from './found-table.ts'
+import { plainName, tableName, type FoundColumn, type FoundTable } from './found-table.ts'
 import type { AdoptedColumns, AdoptedOptions, AdoptedStatuses, UserRow } from '../mapping.ts'
-import { nameMistake, tableMistake } from '../names.ts'
+import { tableMistake } from '../names.ts'
+import { isCalledStatus, knownWords, statusOf } from './status-column.ts'
 import { isPending, isSurelyWork, meaningOf, spelledLike, type Meaning } from './word-meanings.ts'
 import { signsAgainst, signsFor, whoseTable } from './work-signs.ts'
 
@@ -25,6 +20,8 @@ export type Proposal = {
   readonly notes: readonly string[]
   /** As it goes into a config. */
   readonly options: AdoptedOptions
+  /** How a word for what a person ended would be spelled, where none is there and any may be; null: one is, or none may. */
+  readonly cancelWord: string | null
   /** Columns with the path of a file, or of a folder: `options` has functions for them. */
   readonly paths: Paths
 }
@@ -50,26 +47,24 @@ export type PassedOver = {
 /** Beats of hand-made tables are slow, and nothing fences off a worker that was taken for dead. */
 const LEASE = '60m'
 
-/** Whether a column may hold the status, by its name and type: only then its words are worth a look. */
-export function mayHoldStatus({ name, type, isKey }: FoundColumn): boolean {
-  const isText = type === 'text' || type === 'enum' || type === 'other'
-  return isText && !isKey && nameMistake(name) === null && STATUS_NAME.test(plainName(name))
+export type Asked = {
+  readonly kind?: Proposal['kind'] | undefined
+  /** By name, so that doubt is said but does not decide: there is something to edit, if nothing better. */
+  readonly asked?: boolean | undefined
+  /** The column that is the status. */
+  readonly status?: string | undefined
 }
 
-const STATUS_NAME = /^(?!http|email|payment|marital|order_)([a-z0-9]+_)*(status|state|phase|stage)$/
-
-/** How this table could be adopted, or why not. `asked`: by name, so that doubt is said but does not decide. */
-export function propose(
-  table: FoundTable,
-  { kind: wanted, asked = false }: { kind?: 'runs' | 'targets' | undefined; asked?: boolean } = {},
-): Proposal | PassedOver {
+/** How this table could be adopted, or why not. */
+export function propose(table: FoundTable, how: Asked = {}): Proposal | PassedOver {
+  const { kind: wanted, asked = false } = how
   const name = tableName(table)
-  const hasStatus = table.columns.some(({ name }) => STATUS_NAME.test(plainName(name)))
+  const hasStatus = table.columns.some(isCalledStatus)
   const not = (because: string): PassedOver => ({ table: name, because, isFar: !hasStatus })
   if (tableMistake(name) !== null) return not('its name cannot be used: plain letters are needed')
   const whose = whoseTable(table)
   if (whose !== null && !asked) return not(`it is ${whose}'s own table, which looks after itself`)
-  const status = statusOf(table, wanted)
+  const status = statusOf(table, { kind: wanted ?? 'runs', asked, named: how.status })
   if ('because' in status) return not(status.because)
   const id = guessId(table)
   if (!id) return not('it has no primary key of one column')
@@ -78,15 +73,15 @@ export function propose(
   const guesses: ColumnGuess[] = [
     id,
     { field: 'status', column: status.column.name, because: 'its words' },
-    ...guessColumns(table, kind, [id.column, status.column.name]),
+    ...guessColumns(table, kind, [id.column, status.column.name], asked),
   ]
   const columns = guesses.toSorted((a, b) => FIELDS.indexOf(a.field) - FIELDS.indexOf(b.field))
-  const words = wordsOf(status.column, kind, columns)
+  const words = wordsOf(status.column, { kind, columns, asked })
   const lacking = whatLacks(kind, columns, words)
-  if (lacking !== null) return not(lacking)
+  if (lacking !== null && !asked) return not(lacking)
 
   const signs = signsFor(table, columns, words)
-  const doubts = signsAgainst(table, status.column)
+  const doubts = [...(lacking === null ? [] : [lacking]), ...signsAgainst(table, status.column)]
   const isSure = doubts.length === 0 && signs.length > 1 && signs.some(({ isStrong }) => isStrong)
   if (!isSure && !asked && signs.length < 2) return not('nothing else in it looks like work')
   const hasCheckpoint = columns.some(({ field }) => field === 'checkpoint')
@@ -104,8 +99,20 @@ export function propose(
     words,
     notes: notesOn(table, status.column, { kind, columns, words }),
     options: optionsOf(name, { kind, columns, words }, paths),
+    cancelWord: cancelWordFor(status.column, kind, words),
     paths,
   }
+}
+
+function cancelWordFor(
+  status: FoundColumn,
+  kind: Proposal['kind'],
+  words: readonly WordGuess[],
+): string | null {
+  const isThere = words.some(({ meaning }) => meaning === 'cancelled')
+  if (kind === 'targets' || isThere || status.allowed !== null) return null
+  const spelling = knownWords(status).map(({ word }) => word)
+  return spelledLike('cancelled', spelling)
 }
 
 /** What it is, when it was, who has it, how far it is. */
@@ -152,38 +159,6 @@ type Guesses = {
   readonly words: readonly WordGuess[]
 }
 
-/** The column whose words say that something is at work; or why there is none. */
-function statusOf(
-  table: FoundTable,
-  kind: Proposal['kind'] = 'runs',
-): { column: FoundColumn } | { because: string } {
-  const named = usable(table).filter((column) => STATUS_NAME.test(plainName(column.name)))
-  if (named.length === 0) return { because: 'it has no column like a status' }
-  const texts = named.filter(mayHoldStatus)
-  if (texts.length === 0) return { because: `its ${named[0]!.name} is not made of words` }
-  const active = (column: FoundColumn): number =>
-    knownWords(column).filter(({ word }) => meaningOf(word, kind)?.meaning === 'active').length
-  const [best] = texts
-    .filter(({ words }) => (words?.length ?? 0) <= WORDS_MAX)
-    .toSorted(
-      (a, b) => active(b) - active(a) || plainName(a.name).length - plainName(b.name).length,
-    )
-  if (!best) return { because: `its ${texts[0]!.name} has too many different words` }
-  if (active(best) > 0) return { column: best }
-  // A table where nobody is at work just now still shows by how its runs ended what it is.
-  const ended = knownWords(best).filter(({ word }) => meaningOf(word, kind) !== null)
-  const isOpen = best.allowed === null
-  if (isOpen && (ended.length > 1 || knownWords(best).length === 0)) return { column: best }
-  return { because: `no word in its ${best.name} says that something is at work` }
-}
-
-/** What stands in it, and what may. */
-function knownWords({ words, allowed }: FoundColumn): { word: string; count: number | null }[] {
-  const found = words ?? []
-  const more = (allowed ?? []).filter((word) => !found.some((one) => one.word === word))
-  return [...found, ...more.map((word) => ({ word, count: null }))]
-}
-
 /** A row with a page or a beat that somebody claims is one of many parts of a whole. */
 function kindOf(table: FoundTable, status: FoundColumn): Proposal['kind'] {
   const names = usable(table).map(({ name }) => plainName(name))
@@ -199,8 +174,11 @@ function kindOf(table: FoundTable, status: FoundColumn): Proposal['kind'] {
 
 function wordsOf(
   status: FoundColumn,
-  kind: Proposal['kind'],
-  columns: readonly ColumnGuess[],
+  {
+    kind,
+    columns,
+    asked,
+  }: { kind: Proposal['kind']; columns: readonly ColumnGuess[]; asked: boolean },
 ): WordGuess[] {
   const known = knownWords(status)
   const begins = columns.find(({ field }) => field === 'startedAt')
@@ -217,7 +195,9 @@ function wordsOf(
   const ordered = guesses.toSorted((a, b) => a.rank - b.rank).map(({ guess }) => guess)
   const spelling = known.map(({ word }) => word)
   const needed: readonly Meaning[] = kind === 'runs' ? ['active', 'failed'] : ['active', 'planned']
-  const guessed = status.allowed === null ? needed : []
+  // What a check forbids is not guessed, but for what no mapping can do without: no row has it, so it does nothing.
+  const must = asked ? needed.filter((meaning) => meaning !== 'failed') : []
+  const guessed = status.allowed === null ? needed : must
   const missing = guessed
     .filter((meaning) => !ordered.some((one) => one.meaning === meaning))
     .map((meaning): WordGuess => ({
@@ -261,20 +241,22 @@ function whatLacks(
 function notesOn(table: FoundTable, status: FoundColumn, guesses: Guesses): string[] {
   const { kind, columns, words } = guesses
   const notes: string[] = []
+  const left = knownWords(status).filter(({ word }) => !words.some((one) => one.word === word))
+  const list = left.slice(0, 5).map(({ word }) => JSON.stringify(word.slice(0, 60)))
+  const others = list.length > 0 ? `, or is it one of ${list.join(', ')}` : ''
   for (const { meaning, word } of words.filter(({ isGuess }) => isGuess))
-    notes.push(`${JSON.stringify(word)} for ${meaning} is a guess: is it what your program writes?`)
+    notes.push(
+      `${JSON.stringify(word)} for ${meaning} is a guess: is it what your program writes${others}?`,
+    )
   const pending = words.find(({ meaning, word }) => meaning === 'active' && isPending(word))
   if (pending)
     notes.push(
       `${JSON.stringify(pending.word)} counts as at work. If such a row waits for its turn, move the word to queued.`,
     )
-  const left = knownWords(status).filter(({ word }) => !words.some((one) => one.word === word))
-  if (left.length > 0) {
-    const list = left.slice(0, 5).map(({ word }) => JSON.stringify(word.slice(0, 60)))
+  if (left.length > 0)
     notes.push(
       `Rows that say ${list.join(', ')} count as ended. If they have not, name the word in statuses.`,
     )
-  }
   const times = columns.filter(({ field }) => field.endsWith('At')).map(({ column }) => column)
   if (table.columns.some(({ name, type }) => type === 'local' && times.includes(name)))
     notes.push('Its times have no zone and are read as UTC. If they are local, set timeZone.')

@@ -3,7 +3,7 @@ import type { AdoptedStatuses } from '../mapping.ts'
 export type Meaning = keyof AdoptedStatuses
 
 /**
- * What people call the states of their runs. Those that come first are the better choice where one of several has to be
+ * What people call the states of their runs, in English, German, French and Spanish, without accents. Those that come first are the better choice where one of several has to be
  * written. `paused` is in none: somebody did that on purpose, and nothing is to be done about it.
  */
 const MEANINGS = {
@@ -33,6 +33,20 @@ const MEANINGS = {
     'in_flight',
     'retrying',
     'active',
+    'lauft',
+    'laeuft',
+    'in_arbeit',
+    'in_bearbeitung',
+    'en_cours',
+    'en_traitement',
+    'en_curso',
+    'en_proceso',
+    'en_ejecucion',
+    'ejecutando',
+    'procesando',
+    'aktiv',
+    'actif',
+    'activo',
   ],
   queued: [
     'queued',
@@ -51,8 +65,18 @@ const MEANINGS = {
     'not_started',
     'available',
     'retry',
+    'wartet',
+    'wartend',
+    'in_warteschlange',
+    'eingereiht',
+    'geplant',
+    'en_attente',
+    'planifie',
+    'pendiente',
+    'en_espera',
+    'en_cola',
   ],
-  interrupted: ['interrupted', 'resumable'],
+  interrupted: ['interrupted', 'resumable', 'unterbrochen', 'interrompu', 'interrumpido'],
   succeeded: [
     'succeeded',
     'success',
@@ -64,8 +88,44 @@ const MEANINGS = {
     'processed',
     'ok',
     'passed',
+    'fertig',
+    'erledigt',
+    'abgeschlossen',
+    'beendet',
+    'erfolgreich',
+    'termine',
+    'terminee',
+    'reussi',
+    'reussie',
+    'fini',
+    'terminado',
+    'terminada',
+    'completado',
+    'completada',
+    'finalizado',
+    'exitoso',
   ],
-  failed: ['failed', 'failure', 'fail', 'error', 'errored', 'crashed', 'exception', 'dead'],
+  failed: [
+    'failed',
+    'failure',
+    'fail',
+    'error',
+    'errored',
+    'err',
+    'crashed',
+    'exception',
+    'dead',
+    'fehlgeschlagen',
+    'fehler',
+    'gescheitert',
+    'echoue',
+    'echouee',
+    'echec',
+    'erreur',
+    'fallido',
+    'fallida',
+    'fallo',
+  ],
   cancelled: [
     'cancelled',
     'canceled',
@@ -75,6 +135,13 @@ const MEANINGS = {
     'terminated',
     'revoked',
     'skipped',
+    'abgebrochen',
+    'gestoppt',
+    'annule',
+    'annulee',
+    'cancelado',
+    'cancelada',
+    'detenido',
   ],
   abandoned: [
     'abandoned',
@@ -86,6 +153,11 @@ const MEANINGS = {
     'expired',
     'stale',
     'orphaned',
+    'verwaist',
+    'abgelaufen',
+    'abandonne',
+    'abandonado',
+    'expirado',
   ],
   stuck: ['stuck', 'held', 'on_hold', 'blocked'],
   parked: ['parked', 'dead_letter', 'quarantined', 'set_aside', 'ignored'],
@@ -94,8 +166,25 @@ const MEANINGS = {
 /** Of a target, what waits is planned. */
 const OF_TARGETS: ReadonlySet<Meaning> = new Set(['stuck', 'parked'])
 
-/** Said of nothing but work; `active` or `pending` are said of customers and orders too. */
-const SURELY_WORK = new Set<string>(MEANINGS.active.slice(0, 13))
+/** Said of customers, orders and rooms too, so that nothing follows from them alone. */
+const SAID_OF_OTHERS: ReadonlySet<string> = new Set([
+  'started',
+  'starting',
+  'progress',
+  'ongoing',
+  'busy',
+  'claimed',
+  'locked',
+  'leased',
+  'reserved',
+  'in_flight',
+  'retrying',
+  'active',
+  'aktiv',
+  'actif',
+  'activo',
+])
+const SURELY_WORK = new Set<string>(MEANINGS.active.filter((word) => !SAID_OF_OTHERS.has(word)))
 
 /** What a word probably means, and how good a choice it is to be written; null: nobody knows. */
 export function meaningOf(
@@ -115,6 +204,7 @@ export function meaningOf(
   return null
 }
 
+/** Said of nothing but work. */
 export function isSurelyWork(word: string): boolean {
   return SURELY_WORK.has(plainWord(word))
 }
@@ -132,10 +222,13 @@ export function spelledLike(word: string, others: readonly string[]): string {
   return areCapitalised ? word[0]!.toUpperCase() + word.slice(1) : word
 }
 
-/** Only what is made of plain letters means anything: a look-alike does not. */
+/** Only what is made of letters as people type them means anything: a look-alike does not. */
 function plainWord(word: string): string {
-  if (!/^[a-z][a-z0-9 _.–-]{0,59}$/i.test(word)) return ''
-  return word
+  const typed = word.trim().normalize('NFC')
+  if (!/^[a-zà-ÿ][a-zà-ÿ0-9 _.–-]{0,59}$/i.test(typed)) return ''
+  return typed
+    .normalize('NFD')
+    .replaceAll(/\p{M}/gu, '')
     .replaceAll(/([a-z])([A-Z])/g, '$1_$2')
     .toLowerCase()
     .replaceAll(/[ _.–-]+/g, '_')

@@ -11,7 +11,7 @@ export type WorkSign = {
 }
 
 const WORK_NAME =
-  /(^|_)(runs?|jobs?|crawls?|crawl(er|ing)|scrapes?|scrap(er|ing)|tasks?|executions?|imports?|exports?|syncs?|batch(es)?|pipelines?|workflows?|ingestions?|backfills?|harvests?|builds?|deployments?|migrations?|targets?|processes)(_|$)/
+  /(^|_)(runs?|jobs?|crawls?|crawl(er|ing)|scrapes?|scrap(er|ing)|tasks?|executions?|imports?|exports?|syncs?|batch(es)?|pipelines?|workflows?|ingestions?|backfills?|harvests?|builds?|deployments?|migrations?|targets?|processes|laeufe|abrufe?|abfragen?|taches?|tareas?|ejecuciones)(_|$)/
 
 export function signsFor(
   table: FoundTable,

@@ -1,3 +1,4 @@
+import { setImmediate as breathe } from 'node:timers/promises'
 import { isLive, LIVE_STATUSES, type RunStatus } from '../../model/run.ts'
 import type { TargetStatus } from '../../model/target.ts'
 import type { Mapping } from '../mapping.ts'
@@ -25,6 +26,8 @@ export async function allRows(
     const page = await table.rows({ ...filter, ...after, limit: PAGE })
     all.push(...page)
     if (page.length < PAGE) return all
+    // SQLite answers without letting go of the thread.
+    await breathe()
   }
 }
 
@@ -39,6 +42,11 @@ export function isActive(mapping: Mapping, word: string): boolean {
   return mapping.kind === 'runs'
     ? runStatusOf(mapping, word) === 'running'
     : targetStatusOf(mapping, word) === 'in_progress'
+}
+
+/** Back in line: it waits to be taken up, and nobody has it. */
+export function isPutBack(mapping: Mapping, word: string): boolean {
+  return isOpen(mapping, word) && !isActive(mapping, word)
 }
 
 /** Every word in the table that counts as one of these. What nobody mapped has ended, so it is looked for only then. */

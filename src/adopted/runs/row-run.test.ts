@@ -109,6 +109,17 @@ test('a run without a beat has no known owner; a target without one counts from 
   assert.equal(signOf(mapping(), { heartbeatAt: NOW }, { told }), 'gone', 'alive() knows better')
 })
 
+test('what a person opened again has moved when anything of it is newer; of the day that it began on nobody can tell', () => {
+  const moved = (given: Partial<AdoptedRow>, at: number) =>
+    seeRun(table(mapping()), row(given), facts({ reopened: { at, word: null } })).hasMoved
+  const began = { startedAt: NOW - 30 * MINUTE }
+  assert.equal(moved(began, NOW - 20 * MINUTE), false)
+  assert.equal(moved(began, NOW - 40 * MINUTE), true)
+  const day = { startedAt: NOW + 600 * MINUTE, stamp: { at: '2027-01-15' } }
+  assert.equal(moved(day, NOW - 20 * MINUTE), false)
+  assert.equal(moved(day, NOW - 24 * 60 * MINUTE), true, 'it began on a later day')
+})
+
 test('what moves with the work is its activity; a beat counts only where nothing better is mapped', () => {
   const beats = { heartbeatAt: NOW, activityAt: NOW - 20 * MINUTE }
   const columns = { id: 'id', status: 's', heartbeatAt: 'b', activityAt: 'a' }
@@ -117,6 +128,47 @@ test('what moves with the work is its activity; a beat counts only where nothing
   assert.equal(last(mapping()), NOW)
   const told = { ...NOTHING_TOLD, filesAt: NOW - MINUTE }
   assert.equal(seeRun(table(mapping()), row(), facts({ told })).run.lastActivityAt, NOW - MINUTE)
+})
+
+test('a start or a sign of work that is newer than the beat is a sign of life; what lies ahead is none', () => {
+  const columns = { id: 'id', status: 's', startedAt: 'st', heartbeatAt: 'b', activityAt: 'a' }
+  const beat = { heartbeatAt: NOW - 120 * MINUTE }
+  const sign = (given: Partial<AdoptedRow>) => signOf(mapping({ columns }), { ...beat, ...given })
+  assert.equal(sign({}), 'silent')
+  assert.equal(sign({ startedAt: NOW - MINUTE }), 'present')
+  assert.equal(sign({ activityAt: NOW - MINUTE }), 'present')
+  assert.equal(sign({ startedAt: NOW + MINUTE }), 'present', 'a clock that is ahead')
+  assert.equal(sign({ startedAt: NOW + 600 * MINUTE }), 'silent', 'the end of the day')
+})
+
+test('whom alive() could not be asked about nobody knows, unless there is a fresh beat', () => {
+  const told = { ...NOTHING_TOLD, alive: 'unanswered' as const }
+  assert.equal(signOf(mapping(), {}, { told }), 'unknown')
+  assert.equal(signOf(mapping(), { heartbeatAt: NOW - 60 * MINUTE }, { told }), 'unknown')
+  assert.equal(signOf(mapping(), { heartbeatAt: NOW }, { told }), 'present')
+  assert.equal(signOf(targets(), { word: 'busy' }, { told }), 'unknown')
+})
+
+test('the lease is the one that the policy of its source says now', () => {
+  const beat = { heartbeatAt: NOW - 20 * MINUTE }
+  const policyOf: Facts['policyOf'] = ({ source, policy }) =>
+    source === 'jobs' ? { ...policy, leaseMs: 180 * MINUTE } : policy
+  assert.equal(signOf(mapping(), beat, { policyOf }), 'present')
+  const { policy } = seeRun(table(mapping()), row(beat), facts({ policyOf })).run
+  assert.equal(policy.maxSilenceMs, 180 * MINUTE, 'between two beats nothing more is known')
+  assert.equal(signOf(targets(), { word: 'busy', ...beat }, { policyOf }), 'present')
+  assert.equal(signOf(mapping(), { ...beat, source: 'other' }, { policyOf }), 'silent')
+})
+
+test('whatever a stranger wrote as id or owner, a sentence about the row is one line of bounded length', () => {
+  const hostile = {
+    key: 'x\n\u001b]52;c;aGk=\u0007\u2028',
+    owner: `h\u202e\u001b[2J${'y'.repeat(500)}`,
+  }
+  const { witnessed } = seeRun(table(mapping()), row({ ...hostile, heartbeatAt: NOW }), facts())
+  const { who, host } = witnessed!.evidence
+  assert.match(who!, /^row x \]52;c;aGk= of jobs \(h \[2Jy+…\)$/)
+  assert.ok(who!.length < 250 && host.length <= 100)
 })
 
 test('a row has ids of its own as a run, a target and a worker, the same in every process', () => {

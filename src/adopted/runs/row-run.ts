@@ -3,13 +3,14 @@ import { isLive, type Counts, type Run, type RunStatus } from '../../model/run.t
 import { sourceMistake } from '../../model/source.ts'
 import { TARGET_STATUSES, type Target, type TargetStatus } from '../../model/target.ts'
 import type { Millis } from '../../model/time.ts'
-import type { Evidence, Worker } from '../../model/worker.ts'
 import type { Witnessed } from '../../store/store.ts'
 import { adoptedId, WHOLE_TABLE } from '../ids.ts'
 import type { Mapping } from '../mapping.ts'
 import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
 import type { Told } from './user-functions.ts'
-import { runStatusOf, targetStatusOf } from './words.ts'
+import { inOneLine } from '../in-one-line.ts'
+import { witness } from './witness.ts'
+import { deedsOf, runStatusOf, targetStatusOf } from './words.ts'
 
 /** What is known of a row beside the row itself. */
 export type Facts = {
@@ -19,6 +20,8 @@ export type Facts = {
   readonly serverStartedAt: Millis | null
   readonly told: Told
   readonly reopened: Reopened | null
+  /** What counts for a run now; left out: what its table says. */
+  readonly policyOf?: ((run: Run) => Policy) | undefined
 }
 
 /** A person opened it again: when, and which word stood there then. */
@@ -43,18 +46,15 @@ export function seeRun(table: AdoptedTable, row: AdoptedRow, facts: Facts): Seen
   const { mapping } = table
   const { told } = facts
   const status = runStatusOf(mapping, row.word)
-  const hasMoved = movedSince(row, isLive(status), facts)
+  const hasMoved = movedSince(mapping, row, isLive(status), facts)
   const isReopened = facts.reopened !== null && !hasMoved
   const ids = idsOf(mapping, row)
-  const source = sourceOf(mapping, row)
-  const witnessed =
-    status === 'running' && !isReopened ? witness(mapping, row, { source, ...facts }) : null
-  const targetStatus = witnessed ? 'in_progress' : targetStatusOf(mapping, row.word)
+  const targetStatus = targetStatusOf(mapping, row.word)
   const hasCheckpoint = row.hasCheckpoint || told.hasCheckpointFile
   const createdAt = createdAtOf(row, facts.now)
-  const run: Run = {
+  const unheld: Run = {
     id: ids.run,
-    source,
+    source: sourceOf(mapping, row),
     kind: 'single',
     status,
     createdAt,
@@ -78,29 +78,44 @@ export function seeRun(table: AdoptedTable, row: AdoptedRow, facts: Facts): Seen
     input: null,
     // Whatever there is to go on from is a file as good as any.
     artifacts: Number(hasCheckpoint) + Number(told.hasOutput),
-    owner: witnessed?.worker.id ?? null,
-    policy: policyFor(mapping),
-    adopted: { table: mapping.name, key: row.key },
+    owner: null,
+    policy: policyFor(mapping, mapping.policy),
+    adopted: { table: mapping.name, key: row.key, can: deedsOf(mapping) },
   }
-  const target = toTarget(row, { ...run, hasCheckpoint, status: targetStatus, run: ids.run, ids })
+  const judged = byPolicyOfNow(unheld, mapping, facts)
+  const witnessed =
+    status === 'running' && !isReopened
+      ? witness(row, { mapping, run: judged, ids, ...facts })
+      : null
+  const run = { ...judged, owner: witnessed?.worker.id ?? null }
+  const target = {
+    ...toTarget(row, { ...run, hasCheckpoint, status: targetStatus, run: ids.run, ids }),
+    // What it brought is in the run's counts: only a checkpoint is one.
+    seq: Number(hasCheckpoint),
+  }
   return { table, row, now: facts.now, run, target, witnessed, hasMoved }
 }
 
+/** With the policy that its source has now. */
+function byPolicyOfNow(run: Run, mapping: Mapping, { policyOf }: Facts): Run {
+  return policyOf ? { ...run, policy: policyFor(mapping, policyOf(run)) } : run
+}
+
 /** A row of a table of targets, which is a part of the one run that the table is. */
-export function seeTarget(table: AdoptedTable, row: AdoptedRow, run: Run, facts: Facts): Seen {
+export function seeTarget(table: AdoptedTable, row: AdoptedRow, whole: Run, facts: Facts): Seen {
   const { mapping } = table
+  const run = byPolicyOfNow(whole, mapping, facts)
   const { told } = facts
   const status = targetStatusOf(mapping, row.word)
-  const hasMoved = movedSince(row, status === 'planned' || status === 'in_progress', facts)
+  const hasMoved = movedSince(mapping, row, status === 'planned' || status === 'in_progress', facts)
   const isReopened = facts.reopened !== null && !hasMoved
+  const ids = idsOf(mapping, row)
   const witnessed =
-    status === 'in_progress' && !isReopened
-      ? witness(mapping, row, { source: run.source, ...facts })
-      : null
+    status === 'in_progress' && !isReopened ? witness(row, { mapping, run, ids, ...facts }) : null
   const target = toTarget(row, {
     status,
     run: run.id,
-    ids: idsOf(mapping, row),
+    ids,
     source: row.target.key,
     owner: witnessed?.worker.id ?? null,
     hasCheckpoint: row.hasCheckpoint || told.hasCheckpointFile || told.hasOutput,
@@ -146,8 +161,8 @@ export function wholeTable(
     // A table is never dead, whatever its age: it is kept, as all that has something to go on from.
     artifacts: open > 0 ? 1 : 0,
     owner: null,
-    policy: policyFor(mapping),
-    adopted: { table: mapping.name, key: WHOLE_TABLE },
+    policy: policyFor(mapping, mapping.policy),
+    adopted: { table: mapping.name, key: WHOLE_TABLE, can: deedsOf(mapping) },
   }
 }
 
@@ -199,60 +214,7 @@ export function idsOf({ name }: Mapping, { key }: Pick<AdoptedRow, 'key'>) {
 export function sourceOf({ name }: Mapping, { source }: AdoptedRow): string {
   if (source === null || source === '') return name
   if (sourceMistake(source) === null) return source
-  return (
-    source
-      .toWellFormed()
-      .replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ')
-      .trim()
-      .slice(0, 200) || name
-  )
-}
-
-/** Who has it, as far as the row or `alive` tells; null when neither does. */
-function witness(
-  mapping: Mapping,
-  row: AdoptedRow,
-  { source, now, serverStartedAt, told }: Facts & { readonly source: string },
-): Witnessed | null {
-  const { alive } = told
-  const isTarget = mapping.kind === 'targets'
-  if (row.heartbeatAt === null && alive === null && !isTarget) return null
-  const { leaseMs } = mapping.policy
-  const host = row.owner ?? mapping.name
-  const lastBeatAt = row.heartbeatAt ?? (isTarget ? row.startedAt : null)
-  const evidence: Evidence = {
-    presence: 'unknown',
-    presenceKind: 'none',
-    process: 'unknown',
-    beatAgeMs:
-      lastBeatAt === null
-        ? Math.max(leaseMs + 1, now - (row.startedAt ?? now))
-        : // While its server was down nobody could beat: silence counts from when it was back.
-          Math.max(0, now - Math.max(lastBeatAt, serverStartedAt ?? 0)),
-    heartbeatMs: 0,
-    leaseMs,
-    loopLagMs: 0,
-    host,
-    pid: 0,
-    who: `row ${row.key} of ${mapping.name}${row.owner === null ? '' : ` (${row.owner})`}`,
-    ...(row.heartbeatAt === null && { neverBeat: true }),
-    ...(alive !== null && { told: alive ? 'alive' : 'gone' }),
-  }
-  const worker: Worker = {
-    id: idsOf(mapping, row).worker,
-    source,
-    process: { host, pid: 0, startTicks: null, bootId: null, pidNamespace: null },
-    presence: { kind: 'none' },
-    version: '',
-    heartbeatMs: 0,
-    leaseMs,
-    startedAt: row.startedAt ?? lastBeatAt ?? now,
-    lastBeatAt: lastBeatAt ?? row.startedAt ?? now,
-    beats: 0,
-    loopLagMs: 0,
-    endedAt: null,
-  }
-  return { worker, evidence }
+  return inOneLine(source, 200) || name
 }
 
 function toTarget(
@@ -305,18 +267,30 @@ function lastActivityOf({ columns }: Mapping, row: AdoptedRow, told?: Told): Mil
 }
 
 /** Where beats are all there is to see of the work, nothing more can be said of it between two of them. */
-function policyFor({ policy, columns }: Mapping): Policy {
+function policyFor({ columns }: Mapping, policy: Policy): Policy {
   if (columns.activityAt !== undefined) return policy
   return { ...policy, maxSilenceMs: Math.max(policy.maxSilenceMs, policy.leaseMs) }
 }
 
 /** It has an owner again, has ended, has another word, or anything of it is newer than its opening. */
-function movedSince(row: AdoptedRow, isOpen: boolean, { reopened, told }: Facts): boolean {
+function movedSince(
+  { columns }: Mapping,
+  row: AdoptedRow,
+  isOpen: boolean,
+  { reopened, told }: Facts,
+): boolean {
   if (reopened === null) return false
-  const newest = newestOf([row.startedAt, row.heartbeatAt, row.activityAt, told.filesAt])
+  const times = (['startedAt', 'heartbeatAt', 'activityAt'] as const).map((field) => {
+    // A day counts as its end, which is later than an opening on that day.
+    const isDay = /^\s*\d{4}-\d\d-\d\d\s*$/.test(String(row.stamp[columns[field] ?? '']))
+    return (row[field] ?? 0) - (isDay ? DAY_MS : 0)
+  })
+  const isNewer = Math.max(...times, told.filesAt ?? 0) > reopened.at
   const isOther = reopened.word !== null && reopened.word !== row.word
-  return !isOpen || isOther || told.alive === true || (newest ?? 0) > reopened.at
+  return !isOpen || isOther || told.alive === true || isNewer
 }
+
+const DAY_MS = 86_400_000
 
 function newestOf(times: readonly (Millis | null)[]): Millis | null {
   const known = times.filter((at) => at !== null)

@@ -1,56 +1,59 @@
+import { setImmediate as breathe } from 'node:timers/promises'
 import type { Id, RunId, WorkerId } from '../../model/id.ts'
-import type { AdoptedRef, Run } from '../../model/run.ts'
-import type { Evidence } from '../../model/worker.ts'
+import type { Run } from '../../model/run.ts'
 import type { Store } from '../../store/store.ts'
-import { adoptedId, isAdoptedId, WHOLE_TABLE, type Part } from '../ids.ts'
+import { adoptedId, WHOLE_TABLE } from '../ids.ts'
 import type { Mapping } from '../mapping.ts'
-import { openAdoptedTable } from '../table/open-table.ts'
 import { isActive, isOpen, liveRows } from './reading.ts'
-import { idsOf, seeRun, seeTarget, wholeTable, type Reopened, type Seen } from './row-run.ts'
+import {
+  idsOf,
+  seeRun,
+  seeTarget,
+  wholeTable,
+  type Facts,
+  type Reopened,
+  type Seen,
+} from './row-run.ts'
 import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
+import { sealOf } from './stamps.ts'
+import { Tables } from './tables.ts'
 import { askAll, NOTHING_TOLD } from './user-functions.ts'
+import { Whereabouts } from './whereabouts.ts'
 import { wordsOf } from './words.ts'
 
 /** All that is live at one moment. */
-export type Look = {
+export type AllLive = {
   /** Rows that are runs. */
   readonly runs: readonly Seen[]
   /** Tables that are one run each, and what of them is in progress. */
   readonly wholes: readonly { readonly run: Run; readonly active: readonly Seen[] }[]
+  /** Those of them that somebody is known to have, by that worker. */
+  readonly held: Map<WorkerId, Seen>
 }
-
-export type Found = { readonly table: AdoptedTable; readonly key: string }
 
 type Options = {
   readonly address: string
   readonly log: (line: string) => void
-  /** Once, before anything is read. */
-  readonly whenOpened: (tables: readonly AdoptedTable[]) => Promise<void>
+  /** Of each once, before anything is read from it. */
+  readonly whenOpened: (table: AdoptedTable) => Promise<void>
+  readonly policyOf: Facts['policyOf']
 }
 
-const KEYS_PAGE = 5_000
-const SHOWN_MAX = 50_000
 const LOOK_LASTS_MS = 10_000
 const WHOLE_LASTS_MS = 1_000
-const ENDING_MAX = 10
+const SAID_MAX = 1_000
+/** So many rows are seen in one go: then others have their turn. */
+const BREATH = 1_000
 
 /** The rows of users' own tables, seen as runs, targets and workers, and found again by the ids that they have as such. */
 export class AdoptedRows {
-  readonly #mappings: readonly Mapping[]
   readonly log: (line: string) => void
   readonly #store: Store
-  readonly #address: string
-  readonly #whenOpened: Options['whenOpened']
-  #tables: Promise<AdoptedTable[]> | null = null
-  /** The tables that are open, for those who cannot wait. */
-  opened: readonly AdoptedTable[] = []
-  #look: Promise<Look> | null = null
-  /** Where the rows are that were shown: those of late, and those before them. */
-  #shown = new Map<Id, AdoptedRef>()
-  #shownBefore = new Map<Id, AdoptedRef>()
-  /** What each piece of evidence was gathered from: what is done because of it is done to this and nothing newer. */
-  readonly #judged = new WeakMap<Evidence, Seen>()
-  #held: { readonly until: number; readonly seen: Map<WorkerId, Seen> } | null = null
+  readonly #policyOf: Facts['policyOf']
+  readonly tables: Tables
+  readonly where: Whereabouts
+  /** `isNow`: nothing has happened since it was begun. */
+  #lastLook: { readonly at: number; isNow: boolean; readonly all: Promise<AllLive> } | null = null
   readonly #wholes = new Map<AdoptedTable, { readonly until: number; readonly run: Promise<Run> }>()
   readonly #said = new Set<string>()
   /** Opened again by a person, and moved on since. */
@@ -58,40 +61,10 @@ export class AdoptedRows {
 
   constructor(store: Store, mappings: readonly Mapping[], options: Options) {
     this.#store = store
-    this.#mappings = mappings
-    this.#address = options.address
     this.log = options.log
-    this.#whenOpened = options.whenOpened
-  }
-
-  /** All of them, found and checked at the first call. What fails is tried again at the next. */
-  tables(): Promise<AdoptedTable[]> {
-    this.#tables ??= this.#open().catch((error: unknown) => {
-      this.#tables = null
-      throw error
-    })
-    return this.#tables
-  }
-
-  async #open(): Promise<AdoptedTable[]> {
-    const opened: AdoptedTable[] = []
-    try {
-      for (const mapping of this.#mappings)
-        opened.push(await openAdoptedTable(mapping, mapping.db ?? this.#address))
-    } catch (error) {
-      await Promise.allSettled(opened.map((table) => table.close()))
-      throw error
-    }
-    this.opened = opened
-    await this.#whenOpened(opened)
-    return opened
-  }
-
-  async close(): Promise<void> {
-    const tables = await this.#tables?.catch(() => [])
-    this.#tables = null
-    this.opened = []
-    await Promise.allSettled((tables ?? []).map((table) => table.close()))
+    this.#policyOf = options.policyOf
+    this.tables = new Tables(mappings, options)
+    this.where = new Whereabouts(store, this.tables)
   }
 
   /** These rows as everybody else sees them. Only of live ones more is asked than the row itself says. */
@@ -106,17 +79,36 @@ export class AdoptedRows {
     )
     const reopened = await this.#reopened(table, open)
     const run = mapping.kind === 'targets' ? (whole ?? (await this.#aboutWhole(table))) : null
-    return rows.map((row) => {
+    const all: Seen[] = []
+    for (const row of rows) {
+      if (all.length % BREATH === BREATH - 1) await breathe()
       const facts = {
         now,
         serverStartedAt,
         told: told.get(row.key) ?? NOTHING_TOLD,
         reopened: reopened.get(row.key) ?? null,
+        policyOf: this.#policyOf,
       }
-      const seen = run ? seeTarget(table, row, run, facts) : seeRun(table, row, facts)
+      const seen = sealed(run ? seeTarget(table, row, run, facts) : seeRun(table, row, facts))
       this.#remember(seen)
-      return seen
-    })
+      all.push(seen)
+    }
+    return all
+  }
+
+  /**
+   * The row with this id, if it still is what was judged. Nobody is asked about it again: the judgement is made. `whole`:
+   * the run that its table is.
+   */
+  async seeStill(id: Id, seal: string | undefined, whole?: Run): Promise<Seen | null> {
+    const found = await this.where.find(id)
+    if (!found || found.key === WHOLE_TABLE) return null
+    const { table, key } = found
+    const read = await this.tables.askOne(table, () => Promise.all([table.row(key), table.clock()]))
+    const [row, clock] = read ?? [null, null]
+    if (!row || !clock || sealOf(row) !== seal) return null
+    const facts = { ...clock, told: NOTHING_TOLD, reopened: null }
+    return whole ? seeTarget(table, row, whole, facts) : seeRun(table, row, facts)
   }
 
   /** Those that a person opened again, and the word that they were left with. */
@@ -153,7 +145,7 @@ export class AdoptedRows {
       newest ?? (await table.rows({ limit: 1 }))[0] ?? null,
       now,
     )
-    this.#show(run.id, { table: table.mapping.name, key: WHOLE_TABLE })
+    this.where.show(run.id, { table: table.mapping.name, key: WHOLE_TABLE })
     return run
   }
 
@@ -169,42 +161,36 @@ export class AdoptedRows {
   }
 
   /** All that is live now. Asked for twice in one breath, it is one look. */
-  look(): Promise<Look> {
-    if (this.#look) return this.#look
-    const look = this.#lookNow()
-    this.#look = look
+  look(): Promise<AllLive> {
+    if (this.#lastLook?.isNow) return this.#lastLook.all
+    const look = { at: performance.now(), isNow: true, all: this.#lookNow() }
+    this.#lastLook = look
     queueMicrotask(() => {
-      this.#look = null
+      look.isNow = false
     })
-    return look
+    return look.all
   }
 
-  async #lookNow(): Promise<Look> {
-    const tables = await this.tables()
-    const looks = await Promise.all(
-      tables.map(async (table) => {
-        if (table.mapping.kind === 'runs')
-          return { runs: await this.see(table, await liveRows(table)), wholes: [] }
-        const active = await liveRows(table)
-        const run = await this.whole(table, active)
-        return { runs: [], wholes: [{ run, active: await this.see(table, active, run) }] }
-      }),
-    )
-    const look = {
-      runs: looks.flatMap(({ runs }) => runs),
-      wholes: looks.flatMap(({ wholes }) => wholes),
-    }
-    const held = allSeen(look).filter(({ witnessed }) => witnessed !== null)
-    this.#held = {
-      until: performance.now() + LOOK_LASTS_MS,
-      seen: new Map(held.map((seen) => [seen.witnessed!.worker.id, seen])),
-    }
-    return look
+  async #lookNow(): Promise<AllLive> {
+    const looks = await this.tables.ask(async (table) => {
+      const rows = await liveRows(table)
+      if (table.mapping.kind === 'runs') return { runs: await this.see(table, rows), wholes: [] }
+      const run = await this.whole(table, rows)
+      return { runs: [], wholes: [{ run, active: await this.see(table, rows, run) }] }
+    })
+    const runs = looks.flatMap((one) => one.runs)
+    const wholes = looks.flatMap((one) => one.wholes)
+    const held = [...runs, ...wholes.flatMap(({ active }) => active)]
+      .filter(({ witnessed }) => witnessed !== null)
+      .map((seen) => [seen.witnessed!.worker.id, seen] as const)
+    return { runs, wholes, held: new Map(held) }
   }
 
   /** What a worker holds, as of the look in which it was seen: asked for once, it costs nothing more. */
   async heldBy(worker: WorkerId): Promise<Seen | null> {
-    const held = this.#held && performance.now() < this.#held.until ? this.#held.seen : null
+    const last = this.#lastLook
+    const isFresh = last !== null && performance.now() < last.at + LOOK_LASTS_MS
+    const held = isFresh ? (await last.all.catch(() => null))?.held : undefined
     const seen = held?.get(worker)
     held?.delete(worker)
     if (seen) return seen
@@ -212,14 +198,9 @@ export class AdoptedRows {
     return now?.witnessed ? now : null
   }
 
-  /** The row that this evidence is about, as it was when the evidence was gathered. */
-  judgedBy(evidence: Evidence): Seen | null {
-    return this.#judged.get(evidence) ?? null
-  }
-
   /** Whatever row has this id, as a run, a target or a worker; not for the run that a whole table is. */
   async seeId(id: Id): Promise<Seen | null> {
-    const found = await this.find(id)
+    const found = await this.where.find(id)
     const row = found && found.key !== WHOLE_TABLE ? await found.table.row(found.key) : null
     const [seen] = row ? await this.see(found!.table, [row]) : []
     return seen ?? null
@@ -227,100 +208,38 @@ export class AdoptedRows {
 
   /** A run by its id, be it a row or a whole table. */
   async run(id: RunId): Promise<Run | null> {
-    const found = await this.find(id)
+    const found = await this.where.find(id)
     if (found?.key === WHOLE_TABLE) return this.whole(found.table)
     const seen = found && (await this.seeId(id))
     return seen?.run.id === id ? seen.run : null
   }
 
-  /** Among the rows that were shown, then those that anything was ever done to, then all. */
-  async find(id: Id): Promise<Found | null> {
-    if (!isAdoptedId(id)) return null
-    const tables = await this.tables()
-    const at = ({ table: name, key }: AdoptedRef): Found | null => {
-      const table = tables.find(({ mapping }) => mapping.name === name)
-      return table ? { table, key } : null
-    }
-    const known = this.#whereShown(id) ?? (await this.#store.adoptedRows([id]))[0]
-    if (known) return at(known)
-    await this.#walk((one) => one === id, ['run', 'target', 'worker'], 1)
-    const walked = this.#whereShown(id)
-    return walked ? at(walked) : null
-  }
-
-  /** The ids of runs, or of targets, that end so. */
-  async ending(suffix: string, part: Part): Promise<Id[]> {
-    const fits = (id: Id): boolean => id.endsWith(suffix)
-    const remembered = await this.#store.adoptedEnding(suffix)
-    const shown = [...this.#shown.keys(), ...this.#shownBefore.keys()].filter(fits)
-    const known = new Set([...shown, ...remembered])
-    if (known.size === 0) for (const id of await this.#walk(fits, [part], ENDING_MAX)) known.add(id)
-    const ids: Id[] = []
-    for (const id of known) {
-      const found = await this.find(id)
-      if (found && adoptedId(found.table.mapping.name, found.key, part) === id) ids.push(id)
-    }
-    return ids
-  }
-
-  /** Looks at the ids of all rows there are. */
-  async #walk(fits: (id: Id) => boolean, parts: readonly Part[], max: number): Promise<Id[]> {
-    const ids: Id[] = []
-    for (const table of await this.tables()) {
-      const { name, kind } = table.mapping
-      const look = (key: string, of: readonly Part[]): void => {
-        for (const part of of) {
-          const id = adoptedId(name, key, part)
-          this.#show(id, { table: name, key })
-          if (fits(id)) ids.push(id)
-        }
-      }
-      const ofRows = parts.filter((part) => kind === 'runs' || part !== 'run')
-      if (kind === 'targets' && parts.includes('run')) look(WHOLE_TABLE, ['run'])
-      for (let after: string | null = null; ofRows.length > 0 && ids.length < max;) {
-        const keys: string[] = await table.keys(after, KEYS_PAGE)
-        for (const key of keys) look(key, ofRows)
-        if (keys.length < KEYS_PAGE) break
-        after = keys.at(-1)!
-      }
-    }
-    return ids
-  }
-
-  #remember(seen: Seen): void {
-    const { table, row, run, target, witnessed, hasMoved } = seen
+  #remember({ table, row, run, target, witnessed, hasMoved }: Seen): void {
     const { name, kind } = table.mapping
     const ref = { table: name, key: row.key }
-    if (kind === 'runs') this.#show(run.id, ref)
-    this.#show(target.id, ref)
-    if (witnessed) {
-      this.#show(witnessed.worker.id, ref)
-      this.#judged.set(witnessed.evidence, seen)
-    }
+    if (kind === 'runs') this.where.show(run.id, ref)
+    this.where.show(target.id, ref)
+    if (witnessed) this.where.show(witnessed.worker.id, ref)
     if (hasMoved) this.moved.add(kind === 'runs' ? run.id : target.id)
-  }
-
-  #show(id: Id, ref: AdoptedRef): void {
-    if (this.#shown.size === SHOWN_MAX) {
-      this.#shownBefore = this.#shown
-      this.#shown = new Map()
-    }
-    this.#shown.set(id, ref)
-  }
-
-  #whereShown(id: Id): AdoptedRef | undefined {
-    return this.#shown.get(id) ?? this.#shownBefore.get(id)
   }
 
   /** To the log, however often it is so. */
   sayOnce(line: string): void {
     if (this.#said.has(line)) return
+    if (this.#said.size === SAID_MAX) this.#said.clear()
     this.#said.add(line)
     this.log(line)
   }
 }
 
-/** Everything in it that may be held. */
-export function allSeen({ runs, wholes }: Look): Seen[] {
-  return [...runs, ...wholes.flatMap(({ active }) => active)]
+/** What is judged of it says what exactly was seen: what is done because of that is done to this and nothing newer. */
+function sealed(seen: Seen): Seen {
+  const { table, row, run, witnessed } = seen
+  if (!isOpen(table.mapping, row.word)) return seen
+  const seal = sealOf(row)
+  return {
+    ...seen,
+    run: table.mapping.kind === 'runs' ? { ...run, seal } : run,
+    witnessed: witnessed && { ...witnessed, evidence: { ...witnessed.evidence, seal } },
+  }
 }

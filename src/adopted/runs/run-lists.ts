@@ -8,7 +8,7 @@ import type { AdoptedRows } from './rows.ts'
 import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
 
 /** One of the lists that are merged, as far as it was read. */
-type Part = {
+type Strand = {
   /** Null: our own. */
   readonly table: AdoptedTable | null
   readonly entries: readonly Entry[]
@@ -29,20 +29,21 @@ export async function listRuns(
   rows: AdoptedRows,
   filter: RunFilter,
 ): Promise<Listing<Run>> {
-  const asked = (await rows.tables()).filter(({ mapping }) => isAsked(mapping, filter))
-  if (asked.length === 0) return store.runs(filter)
-  const from = readCursor(
-    filter.after,
-    asked.map(({ mapping }) => mapping.name),
-  )
-  const parts = await Promise.all([
-    ownPart(store, filter, from),
-    ...asked.map((table) => tablePart(rows, table, filter, from)),
+  const from = readCursor(filter.after, rows.tables.names)
+  const [own, theirs] = await Promise.all([
+    ownStrand(store, filter, from),
+    rows.tables.ask(
+      (table) => strandOf(rows, table, filter, from),
+      (mapping) => isAsked(mapping, filter),
+    ),
   ])
-  const { page, taken } = merge(parts, filter.limit)
+  const strands = [own, ...theirs]
+  const { page, taken } = merge(strands, filter.limit)
   const items = await toRuns(rows, page)
-  const isMore = parts.some(({ entries, isLonger }, at) => isLonger || taken[at]! < entries.length)
-  return { items, next: isMore ? writeCursor(reached(from, parts, taken)) : null }
+  const isMore = strands.some(
+    ({ entries, isLonger }, at) => isLonger || taken[at]! < entries.length,
+  )
+  return { items, next: isMore ? writeCursor(reached(from, strands, taken)) : null }
 }
 
 /** Whether any run of it can be meant at all. */
@@ -50,19 +51,19 @@ function isAsked(mapping: AdoptedTable['mapping'], { source }: RunFilter): boole
   return source === undefined || source === mapping.name || mapping.columns.source !== undefined
 }
 
-async function ownPart(store: Store, filter: RunFilter, { own }: Positions): Promise<Part> {
+async function ownStrand(store: Store, filter: RunFilter, { own }: Positions): Promise<Strand> {
   if (own === null) return { table: null, entries: [], isLonger: false }
   const { items, next } = await store.runs({ ...filter, after: own })
   const entries = items.map((run) => ({ createdAt: run.createdAt, run, position: run.id }))
   return { table: null, entries, isLonger: next !== null }
 }
 
-async function tablePart(
+async function strandOf(
   rows: AdoptedRows,
   table: AdoptedTable,
   filter: RunFilter,
   { tables }: Positions,
-): Promise<Part> {
+): Promise<Strand> {
   const { mapping } = table
   const none = { table, entries: [], isLonger: false }
   const after = tables[mapping.name]
@@ -83,10 +84,12 @@ async function tablePart(
     after,
     search,
     startedSince: createdSince,
-    ...(mapping.columns.source !== undefined && { source }),
+    ...(mapping.columns.source !== undefined && { source, orNoSource: source === mapping.name }),
   })
   const listed =
-    found.length === 0 && after === undefined ? await byShortId(rows, table, filter) : found
+    found.length > 0 || after !== undefined
+      ? found
+      : [...(await byShortId(rows, table, filter)), ...(await byShownSource(table, filter, words))]
   const { now } = await table.clock()
   const entries = listed.slice(0, limit).map((row) => ({
     createdAt: createdAtOf(row, now),
@@ -104,11 +107,23 @@ async function byShortId(
 ): Promise<AdoptedRow[]> {
   if (search === undefined || !/^[0-9a-f-]{8,36}$/i.test(search)) return []
   const found: AdoptedRow[] = []
-  for (const id of await rows.ending(search.toLowerCase(), 'run')) {
+  for (const id of await rows.where.ending(search.toLowerCase(), 'run')) {
     const seen = await rows.seeId(id)
     if (seen?.table === table && fits(seen.run, rest)) found.push(seen.row)
   }
   return found
+}
+
+/** A source that is no name is shown as one: it is looked for among the rows that were begun last. */
+async function byShownSource(
+  table: AdoptedTable,
+  { source, search, createdSince }: RunFilter,
+  words: readonly string[] | undefined,
+): Promise<AdoptedRow[]> {
+  const { mapping } = table
+  if (source === undefined || mapping.columns.source === undefined) return []
+  const rows = await table.rows({ words, search, startedSince: createdSince, limit: NEWEST })
+  return rows.filter((row) => row.source !== source && sourceOf(mapping, row) === source)
 }
 
 /** Without a question to the table. */
@@ -125,33 +140,35 @@ function fits(run: Run, { source, statuses, search, createdSince }: RunFilter): 
 type Taken = { readonly table: AdoptedTable | null; readonly entry: Entry }
 
 function merge(
-  parts: readonly Part[],
+  strands: readonly Strand[],
   limit: number,
 ): { page: readonly Taken[]; taken: readonly number[] } {
-  const taken = parts.map(() => 0)
+  const taken = strands.map(() => 0)
   const page: Taken[] = []
   while (page.length < limit) {
     let best = -1
-    for (const [at, { entries }] of parts.entries()) {
+    for (const [at, { entries }] of strands.entries()) {
       const head = entries[taken[at]!]
-      const first = best < 0 ? undefined : parts[best]!.entries[taken[best]!]
+      const first = best < 0 ? undefined : strands[best]!.entries[taken[best]!]
       if (head && (!first || head.createdAt > first.createdAt)) best = at
     }
     if (best < 0) break
-    page.push({ table: parts[best]!.table, entry: parts[best]!.entries[taken[best]!]! })
+    page.push({ table: strands[best]!.table, entry: strands[best]!.entries[taken[best]!]! })
     taken[best]!++
   }
   return { page, taken }
 }
 
 async function toRuns(rows: AdoptedRows, page: readonly Taken[]): Promise<Run[]> {
-  const seen = new Map<AdoptedRow, Run>()
+  const seen = new Map<Run | AdoptedRow, Run>()
   const byTable = Map.groupBy(page, ({ table }) => table)
   for (const [table, entries] of byTable) {
     const found = entries.map(({ entry }) => entry.run).filter((one) => isRow(one))
-    if (table) for (const one of await rows.see(table, found)) seen.set(one.row, one.run)
+    const shown = table && (await rows.tables.askOne(table, () => rows.see(table, found)))
+    for (const one of shown ?? []) seen.set(one.row, one.run)
   }
-  return page.map(({ entry: { run } }) => (isRow(run) ? seen.get(run)! : run))
+  // What its table cannot tell of any more is left out.
+  return page.flatMap(({ entry: { run } }) => (isRow(run) ? (seen.get(run) ?? []) : run))
 }
 
 function isRow(one: Run | AdoptedRow): one is AdoptedRow {
@@ -159,10 +176,10 @@ function isRow(one: Run | AdoptedRow): one is AdoptedRow {
 }
 
 /** Where each part stands after the page. */
-function reached(from: Positions, parts: readonly Part[], taken: readonly number[]): Positions {
+function reached(from: Positions, strands: readonly Strand[], taken: readonly number[]): Positions {
   let { own } = from
   const tables: Record<string, Position | null> = { ...from.tables }
-  for (const [at, { table, entries, isLonger }] of parts.entries()) {
+  for (const [at, { table, entries, isLonger }] of strands.entries()) {
     const last = entries[taken[at]! - 1]
     const isOver = taken[at] === entries.length && !isLonger
     if (!last && !isOver) continue
@@ -176,20 +193,15 @@ const NEWEST = 500
 
 /** The newest row of each source, where that one failed: of the rows that were begun last. */
 export async function lastFailedRows(rows: AdoptedRows): Promise<Run[]> {
-  const failed: Run[] = []
-  for (const table of await rows.tables()) {
-    if (table.mapping.kind === 'targets') {
-      const run = await rows.whole(table)
-      if (run.status === 'failed') failed.push(run)
-      continue
-    }
-    const newest = new Map<string, AdoptedRow>()
+  const newest = await rows.tables.ask(async (table) => {
+    if (table.mapping.kind === 'targets') return [await rows.whole(table)]
+    const bySource = new Map<string, AdoptedRow>()
     for (const row of await table.rows({ limit: NEWEST })) {
       const source = sourceOf(table.mapping, row)
-      if (!newest.has(source)) newest.set(source, row)
+      if (!bySource.has(source)) bySource.set(source, row)
     }
-    const seen = await rows.see(table, [...newest.values()])
-    failed.push(...seen.map(({ run }) => run).filter(({ status }) => status === 'failed'))
-  }
-  return failed
+    const seen = await rows.see(table, [...bySource.values()])
+    return seen.map(({ run }) => run)
+  })
+  return newest.flat().filter(({ status }) => status === 'failed')
 }

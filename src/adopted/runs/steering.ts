@@ -1,13 +1,15 @@
+import { sayEnding } from '../../decide/cancelling.ts'
 import { NotFound, Refused } from '../../model/errors.ts'
 import { shortId, type RunId, type TargetId } from '../../model/id.ts'
 import { isLive, sayRow, type AdoptedRef, type Run } from '../../model/run.ts'
 import type { TargetStatus } from '../../model/target.ts'
 import type { Deed, Replan, Replanned, Revert, SetAside } from '../../store/store.ts'
-import { carryOut, stampIn } from './intents.ts'
+import { carryOut, type Desk } from './intents.ts'
 import type { Mapping } from '../mapping.ts'
 import type { Seen } from './row-run.ts'
 import { allRows, wordsMeaning } from './reading.ts'
-import { changeFor, notMapped, type Desk } from './verdicts.ts'
+import { stampIn } from './stamps.ts'
+import { changeFor, notMapped } from './verdicts.ts'
 import { wordFor } from './words.ts'
 
 /** What people ask for, done to rows of their own tables. */
@@ -29,7 +31,7 @@ export async function replanRows(desk: Desk, request: Replan): Promise<Replanned
 }
 
 async function putBack(
-  { store, resumption }: Desk,
+  desk: Desk,
   seen: Seen,
   { action, actor, because }: Replan,
   word: string,
@@ -37,7 +39,7 @@ async function putBack(
   const { mapping } = seen.table
   const isRun = mapping.kind === 'runs'
   const { status } = seen.target
-  const changed = await carryOut(store, seen, {
+  return carryOut(desk, seen, {
     action,
     actor,
     because,
@@ -48,8 +50,6 @@ async function putBack(
     after: { targets: { planned: 1 } },
     reopens: true,
   })
-  if (changed) resumption.start(mapping, changed)
-  return changed !== null
 }
 
 /** The rows that fit. A row that is a run counts as its one target, if it has ended and did not succeed. */
@@ -99,12 +99,12 @@ export async function revertRows(desk: Desk, revert: Revert): Promise<boolean> {
 }
 
 async function restore(
-  { store }: Desk,
+  desk: Desk,
   seen: Seen,
   { undoes, actor, because, targets }: Revert,
   target: TargetId | null,
 ): Promise<boolean> {
-  const trail = await store.audit({
+  const trail = await desk.store.audit({
     run: seen.run.id,
     ...(target !== null && { target }),
     newestFirst: true,
@@ -113,7 +113,7 @@ async function restore(
   const undone = trail.find(({ action }) => action === undoes)
   const stamp = undone && stampIn(undone)
   if (!stamp) throw new Refused(`What stood in ${nameOf(seen)} before is not known.`)
-  const changed = await carryOut(store, seen, {
+  return carryOut(desk, seen, {
     action: 'revert',
     actor,
     because,
@@ -123,48 +123,34 @@ async function restore(
     after: { undoes, targets: targets.length },
     reopens: true,
   })
-  return changed !== null
 }
 
 /** Sets targets of a table aside. Answers those that were open. */
 export async function setRowsAside(
-  { store, rows }: Desk,
+  desk: Desk,
   targets: readonly TargetId[],
   { actor, because }: Deed,
 ): Promise<SetAside[]> {
   const done: SetAside[] = []
   for (const id of targets) {
-    const seen = await rows.seeId(id)
+    const seen = await desk.rows.seeId(id)
     if (!seen)
       throw new NotFound(`target ${id}`, '`unstuck show RUN` lists those that need a person.')
     const { mapping } = seen.table
     if (mapping.kind === 'runs') {
       throw new Refused(
-        `Target ${shortId(id)} is ${nameOf(seen)}, which is a run of its own: ` +
-          `\`unstuck cancel ${shortId(seen.run.id)}\` ends it.`,
+        `Target ${shortId(id)} is ${nameOf(seen)}, which is a run of its own: ${sayEnding(seen.run)}.`,
       )
     }
     const from: TargetStatus = seen.target.status
     if (from === 'done' || from === 'parked') continue
     const word = mapping.words.parked[0] ?? mapping.words.stuck[0]
     if (word === undefined) throw new Refused(`${notMapped(mapping, 'park', ['parked', 'stuck'])}.`)
-    const change = changeFor('park', word, because, seen.now)
+    const change = changeFor(mapping, 'park', { word, because, now: seen.now })
     const deed = { action: 'park', actor, because, evidence: null, target: id, change }
-    if (await carryOut(store, seen, deed)) done.push({ target: id, run: seen.run.id, from })
+    if (await carryOut(desk, seen, deed)) done.push({ target: id, run: seen.run.id, from })
   }
   return done
-}
-
-/** Nothing is added to the user's tables or taken from them. */
-export async function refuse({ rows }: Desk, id: RunId, what: string): Promise<never> {
-  const seen = await rows.seeId(id)
-  const name = seen ? nameOf(seen) : 'a table of your own'
-  const instead =
-    what === 'retried' ? ` \`unstuck resume ${shortId(id)}\` puts it back in line.` : ''
-  throw new Refused(
-    `${shortId(id)} is ${name}, which cannot be ${what}: nothing is added to your tables, ` +
-      `and nothing is deleted from them.${instead}`,
-  )
 }
 
 async function theRun({ rows }: Desk, id: RunId): Promise<Run> {
@@ -174,7 +160,7 @@ async function theRun({ rows }: Desk, id: RunId): Promise<Run> {
 }
 
 async function tableOf(rows: Desk['rows'], { table: name }: AdoptedRef) {
-  const table = (await rows.tables()).find(({ mapping }) => mapping.name === name)!
+  const table = (await rows.tables.usable()).find(({ mapping }) => mapping.name === name)!
   return { table, kind: table.mapping.kind }
 }
 

@@ -37,7 +37,7 @@ type Whole = { readonly table: AdoptedTable; readonly run: Run }
 
 /** The table that is this run; null when it is a row. */
 async function wholeOf(rows: AdoptedRows, id: RunId): Promise<Whole | null> {
-  const found = await rows.find(id)
+  const found = await rows.where.find(id)
   if (found?.table.mapping.kind !== 'targets') return null
   return { table: found.table, run: await rows.whole(found.table) }
 }
@@ -70,16 +70,6 @@ function fits(target: Target, { statuses, group, search, after }: TargetFilter):
 }
 
 /** Reads the table: for people, not for loops. */
-export async function targetsByKey(
-  rows: AdoptedRows,
-  run: RunId,
-  keys: readonly string[],
-): Promise<Target[]> {
-  const asked = new Set(keys)
-  const all = await allTargets(rows, run)
-  return all.filter(({ key }) => asked.has(key))
-}
-
 export async function countsByPage(
   rows: AdoptedRows,
   run: RunId,
@@ -120,7 +110,7 @@ export async function listDeadLetters(
   filter: DeadLetterFilter,
 ): Promise<Listing<DeadLetter>> {
   const { source, after, limit } = filter
-  const tables = (await rows.tables()).filter(
+  const tables = (await rows.tables.usable()).filter(
     ({ mapping }) =>
       mapping.kind === 'targets' && (source === undefined || source === mapping.name),
   )
@@ -135,12 +125,12 @@ export async function listDeadLetters(
   for (const table of tables) {
     const { name } = table.mapping
     if (positions.own !== null || items.length === limit) break
-    const page = await lettersIn(rows, table, positions.tables[name], {
-      ...filter,
-      limit: limit - items.length,
-    })
-    items.push(...page.items)
-    positions = { own: null, tables: { ...positions.tables, [name]: page.next } }
+    const rest = { ...filter, limit: limit - items.length }
+    const page = await rows.tables.askOne(table, () =>
+      lettersIn(rows, table, positions.tables[name], rest),
+    )
+    items.push(...(page?.items ?? []))
+    positions = { own: null, tables: { ...positions.tables, [name]: page?.next ?? null } }
   }
   const isOver = tables.every(({ mapping }) => positions.tables[mapping.name] === null)
   return { items, next: isOver ? null : writeCursor(positions) }

@@ -1,6 +1,7 @@
 import type { Counts, RunStatus } from '../../model/run.ts'
 import { TARGET_STATUSES } from '../../model/target.ts'
 import type { Store } from '../../store/store.ts'
+import type { Mapping } from '../mapping.ts'
 import { sumOf } from './row-run.ts'
 import type { AdoptedRows } from './rows.ts'
 import { runStatusOf } from './words.ts'
@@ -11,12 +12,15 @@ export async function runTotals(
   rows: AdoptedRows,
 ): Promise<Record<RunStatus, number>> {
   const totals = { ...(await store.runTotals()) }
-  for (const table of await rows.tables()) {
-    if (table.mapping.kind === 'targets') totals[(await rows.whole(table)).status]++
-    else
-      for (const { word, count } of await table.counts())
-        totals[runStatusOf(table.mapping, word)] += count
-  }
+  await rows.tables.ask(async (table) => {
+    if (table.mapping.kind === 'targets') {
+      const { status } = await rows.whole(table)
+      totals[status]++
+      return
+    }
+    for (const { word, count } of await table.counts())
+      totals[runStatusOf(table.mapping, word)] += count
+  })
   return totals
 }
 
@@ -24,10 +28,10 @@ export async function runTotals(
 export async function targetTotals(store: Store, rows: AdoptedRows): Promise<Counts> {
   const own = await store.targetTotals()
   const targets = { ...own.targets }
-  for (const table of await rows.tables()) {
-    if (table.mapping.kind !== 'targets') continue
+  const isOfTargets = ({ kind }: Mapping): boolean => kind === 'targets'
+  await rows.tables.ask(async (table) => {
     const sum = sumOf(table.mapping, await table.counts())
     for (const status of TARGET_STATUSES) targets[status] += sum[status] ?? 0
-  }
+  }, isOfTargets)
   return { ...own, targets }
 }

@@ -5,11 +5,13 @@ import { messageOf } from '../../model/errors.ts'
 import type { Millis } from '../../model/time.ts'
 import type { Mapping } from '../mapping.ts'
 import type { AdoptedRow } from '../table/table.ts'
+import { inOneLine } from '../in-one-line.ts'
 
 /** What the user's functions and files say of a row. */
 export type Told = {
-  /** Null: there is no `alive`, or it does not know. */
-  readonly alive: boolean | null
+  /** Null: there is no `alive`, or it does not know. Not the same as one that could not be asked. */
+  readonly alive: boolean | null | 'unanswered'
+  /** Or there may be one: it could not be looked at. */
   readonly hasCheckpointFile: boolean
   readonly hasOutput: boolean
   /** When one of these files was last written. */
@@ -29,7 +31,7 @@ const ALIVE_MS = 2_000
 const AT_ONCE = 8
 const FILES_MAX = 1_000
 
-/** Asks for each row what there is to ask, a few at a time. Whatever goes wrong is logged, and nothing is known then. */
+/** Asks for each row what there is to ask, a few at a time. What goes wrong is logged, and nothing is done because of it. */
 export async function askAll(
   mapping: Mapping,
   rows: readonly { readonly row: AdoptedRow; readonly isActive: boolean }[],
@@ -47,13 +49,16 @@ export async function askAll(
 }
 
 async function ask(mapping: Mapping, row: AdoptedRow, isActive: boolean, log: Log): Promise<Told> {
-  const about = `row ${row.key} of ${mapping.name}`
-  const quietly = async <T>(name: string, question: () => Promise<T> | T): Promise<T | null> => {
+  const about = `row ${inOneLine(row.key)} of ${mapping.name}`
+  const quietly = async <T>(
+    name: string,
+    question: () => Promise<T> | T,
+  ): Promise<T | 'unanswered'> => {
     try {
       return await question()
     } catch (error) {
       log(`${name}() of ${about}: ${messageOf(error)}`)
-      return null
+      return 'unanswered'
     }
   }
   const [alive, checkpoint, output] = await Promise.all([
@@ -61,7 +66,7 @@ async function ask(mapping: Mapping, row: AdoptedRow, isActive: boolean, log: Lo
     quietly('checkpoint', () => checkpointFile(mapping.checkpoint?.(row.user))),
     quietly('outputDir', () => newestFile(mapping.outputDir?.(row.user))),
   ])
-  const times = [checkpoint, output].filter((at) => at !== null)
+  const times = [checkpoint, output].filter((at) => typeof at === 'number')
   return {
     alive,
     hasCheckpointFile: checkpoint !== null,

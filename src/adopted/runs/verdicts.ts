@@ -4,22 +4,13 @@ import { shortId } from '../../model/id.ts'
 import { isLive, type RunStatus } from '../../model/run.ts'
 import type { Millis } from '../../model/time.ts'
 import { TARGET_AFTER, type Action } from '../../model/verdict.ts'
-import type { Judgement, RunMove, Store } from '../../store/store.ts'
-import { carryOut } from './intents.ts'
+import type { Judgement, RunMove } from '../../store/store.ts'
+import { carryOut, type Desk } from './intents.ts'
 import type { Mapping } from '../mapping.ts'
-import type { Resumption } from './resumption.ts'
+import { isPutBack } from './reading.ts'
 import type { Seen } from './row-run.ts'
-import type { AdoptedRows } from './rows.ts'
 import type { Change } from '../table/table.ts'
 import { wordFor } from './words.ts'
-
-/** What of a table can be written to, and by whom. */
-export type Desk = {
-  /** Our own, for the trail. */
-  readonly store: Store
-  readonly rows: AdoptedRows
-  readonly resumption: Resumption
-}
 
 const CANCEL_TRIES = 5
 
@@ -36,57 +27,61 @@ export async function applyToRows(
 
 async function applyToRow(
   desk: Desk,
-  { held, decision, evidence }: Judgement,
+  { held: { run, target }, decision, evidence }: Judgement,
   actor: string,
 ): Promise<boolean> {
-  const { store, rows, resumption } = desk
+  const { rows } = desk
   const { action, because } = decision
   if (TARGET_AFTER[action] === undefined) return false
-  const seen = rows.judgedBy(evidence)
-  if (!seen || seen.target.id !== held.target.id) return false
+  const whole = run.kind === 'crawl' ? run : undefined
+  const seen = await rows.seeStill(target.id, evidence.seal, whole)
+  if (!seen) return false
   const { mapping } = seen.table
   const found = wordFor(mapping, action)
   if ('missing' in found) {
     rows.sayOnce(notMapped(mapping, action, found.missing))
     return false
   }
-  const changed = await carryOut(store, seen, {
-    actor,
-    action,
-    because,
-    evidence,
-    target: seen.target.id,
-    change: changeFor(action, found.word, because, seen.now),
-    before: { worker: seen.target.worker, page: seen.target.page },
-  })
-  if (changed && isBackInLine(action)) resumption.start(mapping, changed)
-  return changed !== null
+  return carryOut(
+    desk,
+    { ...seen, run, target },
+    {
+      actor,
+      action,
+      because,
+      evidence: withoutSeal(evidence),
+      target: target.id,
+      change: changeFor(mapping, action, { word: found.word, because, now: seen.now }),
+      before: { worker: target.worker, page: target.page },
+      isAutomatic: true,
+    },
+  )
+}
+
+/** The trail has what stood there. */
+function withoutSeal({ seal: _seal, ...evidence }: Judgement['evidence']): unknown {
+  return evidence
 }
 
 /** Moves a row as it was judged as a whole, or as a person asked. */
 export async function moveRow(desk: Desk, move: RunMove): Promise<boolean> {
-  const { store, rows, resumption } = desk
-  const { run: id, actor, because, evidence, to, only } = move
-  const seen = await rows.seeId(id)
-  if (!seen) return refuseWhole(desk, move)
-  if (!isLive(seen.run.status) || !isStill(seen, only)) return false
+  const { rows } = desk
+  const { run: id, actor, action, because, evidence, to, only } = move
+  const isJudged = only.seal !== undefined
+  const seen = isJudged ? await rows.seeStill(id, only.seal) : await rows.seeId(id)
+  if (!seen) return isJudged ? false : refuseWhole(desk, move)
+  if (!isLive(seen.run.status) || (!isJudged && !isStill(seen, only))) return false
   const { mapping } = seen.table
   const found = wordFor(mapping, ACTION_TO[to])
+  const isPersons = to === 'cancelled'
   if ('missing' in found) {
-    if (to === 'cancelled') throw new Refused(`${notMapped(mapping, 'cancel', found.missing)}.`)
+    if (isPersons) throw new Refused(`${notMapped(mapping, 'cancel', found.missing)}.`)
     rows.sayOnce(notMapped(mapping, ACTION_TO[to], found.missing))
     return false
   }
-  const changed = await carryOut(store, seen, {
-    actor,
-    action: move.action,
-    because,
-    evidence,
-    target: null,
-    change: changeFor(ACTION_TO[to], found.word, because, seen.now),
-  })
-  if (changed && to === 'interrupted') resumption.start(mapping, changed)
-  return changed !== null
+  const change = changeFor(mapping, ACTION_TO[to], { word: found.word, because, now: seen.now })
+  const deed = { actor, action, because, evidence, change, target: null, isAutomatic: !isPersons }
+  return carryOut(desk, seen, deed)
 }
 
 /** A person's word counts whatever the row is by now, so it is said again when somebody was faster. */
@@ -113,7 +108,7 @@ async function refuseWhole({ rows }: Desk, { run: id, to }: RunMove): Promise<bo
   )
 }
 
-/** Whether it still is what was judged. Who is lost holds nothing. */
+/** Whether that is still so which had to be. Who is lost holds nothing. */
 function isStill({ run, witnessed }: Seen, only: RunMove['only']): boolean {
   const { status, lastActivityAt, resumes, unheld } = only
   const isHeld =
@@ -128,17 +123,12 @@ function isStill({ run, witnessed }: Seen, only: RunMove['only']): boolean {
 
 /** What is written with a word: what is back in line has no owner, what has ended says when and why. */
 export function changeFor(
+  mapping: Mapping,
   action: Action | 'cancel',
-  word: string,
-  because: string,
-  now: Millis,
+  { word, because, now }: { word: string; because: string; now: Millis },
 ): Change {
-  if (isBackInLine(action)) return { word, owner: null, heartbeatAt: null }
+  if (isPutBack(mapping, word)) return { word, owner: null, heartbeatAt: null }
   return action === 'hold' ? { word, error: because } : { word, finishedAt: now, error: because }
-}
-
-function isBackInLine(action: string): boolean {
-  return action === 'resume' || action === 'replan'
 }
 
 /** For the log and for people: what to write into the config. */

@@ -1,4 +1,4 @@
-import type { RunStatus } from '../../model/run.ts'
+import { ADOPTED_DEEDS, type AdoptedDeed, type RunStatus } from '../../model/run.ts'
 import type { TargetStatus } from '../../model/target.ts'
 import type { Action } from '../../model/verdict.ts'
 import type { AdoptedStatuses, Mapping } from '../mapping.ts'
@@ -6,37 +6,35 @@ import type { AdoptedStatuses, Mapping } from '../mapping.ts'
 type Meaning = keyof AdoptedStatuses
 
 /** What each of the user's words means for a row that is a run. */
-const AS_RUN: Readonly<Record<Meaning, RunStatus>> = {
+const AS_RUN = {
   active: 'running',
   queued: 'queued',
-  planned: 'queued',
   interrupted: 'interrupted',
   succeeded: 'succeeded',
   failed: 'failed',
-  stuck: 'failed',
-  parked: 'failed',
   cancelled: 'cancelled',
   abandoned: 'abandoned',
-}
+} as const satisfies Partial<Record<Meaning, RunStatus>>
 
-/** The same for a row that is a target. */
-const AS_TARGET: Readonly<Record<Meaning, TargetStatus>> = {
+/** The same for a row that is a target. Of one that was cancelled nothing is left to do, and nobody is to look at it. */
+const AS_TARGET = {
   active: 'in_progress',
-  queued: 'planned',
   planned: 'planned',
-  interrupted: 'planned',
   succeeded: 'done',
   failed: 'failed',
   stuck: 'stuck',
   parked: 'parked',
   cancelled: 'done',
   abandoned: 'failed',
-}
+} as const satisfies Partial<Record<Meaning, TargetStatus>>
 
-/** A run's one target, which no row of its own speaks of. */
+/**
+ * A run's one target, which no row of its own speaks of. Of a run that is running it is at work, whether or not it is
+ * known by whom; one that was cancelled or abandoned never got done, as in runs of our own.
+ */
 const TARGET_OF_RUN: Readonly<Record<RunStatus, TargetStatus>> = {
   queued: 'planned',
-  running: 'planned',
+  running: 'in_progress',
   interrupted: 'planned',
   succeeded: 'done',
   failed: 'failed',
@@ -45,14 +43,13 @@ const TARGET_OF_RUN: Readonly<Record<RunStatus, TargetStatus>> = {
 }
 
 export function runStatusOf(mapping: Mapping, word: string): RunStatus {
-  const meaning = meaningIn(mapping, word)
-  return meaning === null ? guessedEnd(word) : AS_RUN[meaning]
+  return meaningIn(AS_RUN, mapping, word) ?? guessedEnd(word)
 }
 
 export function targetStatusOf(mapping: Mapping, word: string): TargetStatus {
   if (mapping.kind === 'runs') return TARGET_OF_RUN[runStatusOf(mapping, word)]
-  const meaning = meaningIn(mapping, word)
-  if (meaning !== null) return AS_TARGET[meaning]
+  const status = meaningIn(AS_TARGET, mapping, word)
+  if (status !== null) return status
   const end = guessedEnd(word)
   return end === 'failed' || end === 'abandoned' ? 'failed' : 'done'
 }
@@ -62,15 +59,13 @@ export function wordsOf(
   mapping: Mapping,
   statuses: readonly (RunStatus | TargetStatus)[],
 ): string[] {
-  const means: Readonly<Record<Meaning, RunStatus | TargetStatus>> =
-    mapping.kind === 'runs' ? AS_RUN : AS_TARGET
-  return (Object.keys(means) as Meaning[])
-    .filter((meaning) => statuses.includes(means[meaning]))
-    .flatMap((meaning) => mapping.words[meaning])
+  return Object.entries(mapping.kind === 'runs' ? AS_RUN : AS_TARGET)
+    .filter(([, status]) => statuses.includes(status))
+    .flatMap(([meaning]) => mapping.words[meaning as Meaning])
 }
 
 export function isMapped(mapping: Mapping, word: string): boolean {
-  return meaningIn(mapping, word) !== null
+  return meaningIn(mapping.kind === 'runs' ? AS_RUN : AS_TARGET, mapping, word) !== null
 }
 
 /** Where a verdict leads: the first of these that the user has a word for. */
@@ -79,8 +74,8 @@ const RUN_WORDS: Readonly<Partial<Record<Action | 'cancel', readonly Meaning[]>>
   park: ['failed'],
   hold: ['failed'],
   retry: ['failed'],
-  resume: ['interrupted', 'queued', 'planned'],
-  replan: ['interrupted', 'queued', 'planned'],
+  resume: ['interrupted', 'queued'],
+  replan: ['interrupted', 'queued'],
   abandon: ['abandoned', 'failed'],
   cancel: ['cancelled'],
 }
@@ -102,12 +97,25 @@ export function wordFor(
   return word === undefined ? { missing: meanings } : { word }
 }
 
-function meaningIn({ words }: Mapping, word: string): Meaning | null {
+/** What people can have done to its rows. A row that is a run is never set aside; a whole table is never ended. */
+export function deedsOf(mapping: Mapping): AdoptedDeed[] {
+  const can = (action: Action | 'cancel'): boolean => 'word' in wordFor(mapping, action)
+  const { parked, stuck } = mapping.words
+  const canPark = mapping.kind === 'targets' && parked.length + stuck.length > 0
+  return ADOPTED_DEEDS.filter((deed) => (deed === 'park' ? canPark : can(deed)))
+}
+
+/** What the word is in one of the tables above. */
+function meaningIn<Status>(
+  means: Readonly<Partial<Record<Meaning, Status>>>,
+  { words }: Mapping,
+  word: string,
+): Status | null {
   const asked = word.toLowerCase()
-  const found = (Object.keys(words) as Meaning[]).find((meaning) =>
+  const found = (Object.keys(means) as Meaning[]).find((meaning) =>
     words[meaning].some((one) => one.toLowerCase() === asked),
   )
-  return found ?? null
+  return (found && means[found]) ?? null
 }
 
 /** What nobody mapped has ended, whatever it says: nothing is done to it. Its word only tells how. */

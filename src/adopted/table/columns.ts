@@ -30,6 +30,8 @@ export type CatalogueColumn = {
   readonly isGenerated: boolean
   /** Of an enum. */
   readonly labels: readonly string[] | null
+  /** Characters that it takes; null: as many as there are. */
+  readonly lengthMax: number | null
 }
 
 export const TIME_FIELDS = ['startedAt', 'finishedAt', 'heartbeatAt', 'activityAt'] as const
@@ -124,7 +126,7 @@ export function matchColumns<C extends CatalogueColumn>(
     }
     matched.set(field, column)
   }
-  mistakes.push(...labelMistakes(mapping, matched.get('status')?.labels ?? null))
+  mistakes.push(...wordMistakes(mapping, matched.get('status')))
   if (mistakes.length > 0) throw mappingError(mapping, `does not fit ${table}`, mistakes)
   return matched
 }
@@ -139,16 +141,23 @@ export function mappingError(
   )
 }
 
-/** A word that the enum does not have can neither stand there nor be written. */
-function labelMistakes({ words }: Mapping, labels: readonly string[] | null): string[] {
-  if (!labels) return []
+/** A word that the enum does not have, or that is too long, can neither stand there nor be written. */
+function wordMistakes({ words }: Mapping, column: CatalogueColumn | undefined): string[] {
+  const { name, labels = null, lengthMax = null } = column ?? {}
+  const mistakeOf = (word: string): string | null => {
+    if (labels && labelled(word, labels) === undefined) {
+      const near = closest(word, labels) ?? labels.join(', ')
+      return `is not one of the enum's words; there is ${near}.`
+    }
+    return lengthMax !== null && Array.from(word).length > lengthMax
+      ? `is longer than the ${lengthMax} characters that ${name} takes.`
+      : null
+  }
   return Object.entries(words).flatMap(([status, of]) =>
-    of
-      .filter((word) => labelled(word, labels) === undefined)
-      .map((word) => {
-        const near = closest(word, labels) ?? labels.join(', ')
-        return `statuses.${status}: ${word} is not one of the enum's words; there is ${near}.`
-      }),
+    of.flatMap((word) => {
+      const mistake = mistakeOf(word)
+      return mistake === null ? [] : [`statuses.${status}: ${word} ${mistake}`]
+    }),
   )
 }
 
@@ -160,20 +169,31 @@ export function labelled(word: string, labels: readonly string[]): string | unde
   )
 }
 
+/** More words than any status has: then it is none, and what is found of them must do. */
+const SPELLINGS_MAX = 10_000
+
 /**
- * The ways in which programs write a word. A list of them, rather than a comparison without regard to case, because an
- * index on the column helps to find these.
+ * These words as they stand there, in whatever case. A list of them, rather than a comparison without regard to case,
+ * because an index on the column helps to find these, and because databases differ in what they take for the same letter.
  */
-export function waysToWrite(words: readonly string[]): string[] {
-  const ways = words.flatMap((word) => {
-    const lower = word.toLowerCase()
-    return [
-      word,
-      lower,
-      word.toUpperCase(),
-      lower.replace(/\p{L}/u, (letter) => letter.toUpperCase()),
-      lower.replaceAll(/(?<!\p{L})\p{L}/gu, (letter) => letter.toUpperCase()),
-    ]
-  })
-  return [...new Set(ways)]
+export function spellingsOf(words: readonly string[], found: readonly string[]): string[] {
+  const meant = new Set(words.map((word) => word.toLowerCase()))
+  return [...new Set([...words, ...found.filter((word) => meant.has(word.toLowerCase()))])]
+}
+
+/**
+ * All that stands in a column, each once, as `word`. With an index on it from one to the next, which takes as many steps
+ * as there are words and not as there are rows.
+ */
+export function distinctWords(table: string, column: string, isIndexed: boolean): string {
+  if (!isIndexed)
+    return /* sql */ `SELECT DISTINCT ${column} AS word FROM ${table} LIMIT ${SPELLINGS_MAX}`
+  return /* sql */ `
+    WITH RECURSIVE spelled (word) AS (
+      SELECT min(${column}) FROM ${table}
+       UNION ALL
+      SELECT (SELECT min(${column}) FROM ${table} WHERE ${column} > spelled.word)
+        FROM spelled WHERE spelled.word IS NOT NULL
+    )
+    SELECT word FROM spelled WHERE word IS NOT NULL LIMIT ${SPELLINGS_MAX}`
 }

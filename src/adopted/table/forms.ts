@@ -8,8 +8,8 @@ const ISO = formOf('2000-01-01T00:00:00.000Z')!
 const DEFAULTS: Readonly<Record<Storage, Form>> = {
   text: ISO,
   either: ISO,
-  integer: formOf(946_684_800_000)!,
-  seconds: formOf(946_684_800)!,
+  integer: formOf(1_700_000_000_000)!,
+  seconds: formOf(1_700_000_000)!,
   number: { kind: 'epoch', unit: 's', digits: 3, isText: false },
 }
 

@@ -13,7 +13,7 @@ export type Form = EpochForm | TextForm
 
 type EpochForm = {
   readonly kind: 'epoch'
-  readonly unit: Unit
+  readonly unit: (typeof UNITS)[number]['unit']
   /** Digits after the point. */
   readonly digits: number
   readonly isText: boolean
@@ -29,18 +29,24 @@ type TextForm = {
   readonly zone: string
 }
 
-type Unit = 's' | 'ms' | 'us'
-
-/** From here up a number is of this unit: the year 5138 in the one below it, and 1973 in this one. */
-export const MS_FROM = 1e11
-export const US_FROM = 1e14
-export const US_TO = 1e17
+/**
+ * The numbers that are times of a unit: each from 2001 to 2286. Any other number is something else that people keep for
+ * a time (20261116, a Julian day), and taken for one it would be long ago.
+ */
+export const UNITS = [
+  { unit: 's', from: 1e9, to: 1e10, ms: 1_000 },
+  { unit: 'ms', from: 1e12, to: 1e13, ms: 1 },
+  { unit: 'us', from: 1e15, to: 1e16, ms: 0.001 },
+] as const
 
 const NUMBER = /^\s*\d{1,17}(?:\.(\d{1,20}))?\s*$/
 const TEXT =
   /^\s*(?!0000)(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?:([T ])([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?(\s?(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?)?\s*$/i
 
-/** The moment that stands there, or null: nothing, or nothing that is a time. Zero is how some write nothing. */
+/**
+ * The moment that stands there, or null: nothing, or nothing that is a time. A day without a time counts as its end, so
+ * that what began on it is never taken for older than it is.
+ */
 export function readMoment(value: RawTime | null, timeZone: string): Millis | null {
   if (value === null) return null
   if (typeof value !== 'string') return ofNumber(Number(value))
@@ -52,6 +58,7 @@ export function readMoment(value: RawTime | null, timeZone: string): Millis | nu
     [year, month, day, hour, minute, second].map((part) => Number(part ?? 0)),
     Number((fraction ?? '').padEnd(3, '0').slice(0, 3)),
   )
+  if (hour === undefined) return fromWall(wall + DAY_MS, timeZone) - 1
   return zone === undefined ? fromWall(wall, timeZone) : wall - offsetOf(zone)
 }
 
@@ -61,7 +68,7 @@ export function formOf(value: RawTime | null): Form | null {
   const text = String(value)
   const number = NUMBER.exec(text)
   if (number) {
-    const unit = unitOf(Number(value))
+    const { unit } = unitOf(Number(value))!
     return {
       kind: 'epoch',
       unit,
@@ -85,20 +92,19 @@ export function writeMoment(at: Millis, form: Form, timeZone: string): RawTime {
   return form.kind === 'epoch' ? writeEpoch(at, form) : writeText(at, form, timeZone)
 }
 
-const UNIT_MS: Readonly<Record<Unit, number>> = { s: 1_000, ms: 1, us: 0.001 }
-
-function unitOf(value: number): Unit {
-  return value < MS_FROM ? 's' : value < US_FROM ? 'ms' : 'us'
+function unitOf(value: number): (typeof UNITS)[number] | undefined {
+  return UNITS.find(({ from, to }) => value >= from && value < to)
 }
 
 function ofNumber(value: number): Millis | null {
-  if (!(value > 0 && value < US_TO)) return null
+  const { ms } = unitOf(value) ?? {}
   // By way of whole microseconds, so that the last digit of 1700000000.123 is not lost.
-  return Math.floor(Math.round(value * UNIT_MS[unitOf(value)] * 1_000) / 1_000)
+  return ms === undefined ? null : Math.floor(Math.round(value * ms * 1_000) / 1_000)
 }
 
 function writeEpoch(at: Millis, { unit, digits, isText }: EpochForm): RawTime {
-  const whole = BigInt(Math.floor(at / UNIT_MS[unit]))
+  const { ms } = UNITS.find((one) => one.unit === unit)!
+  const whole = BigInt(Math.floor(at / ms))
   if (digits === 0) return isText ? String(whole) : whole
   const fraction = unit === 's' ? String(modulo(at, 1_000)).padStart(3, '0') : ''
   const text = `${whole}.${fraction.padEnd(digits, '0').slice(0, digits)}`

@@ -144,6 +144,36 @@ test('postgres: columns of types that cannot mean it are refused, and words that
   assert.match(words, /statuses\.failed: FAILD is .* there is FAILED/)
 })
 
+test('postgres: a word that is longer than its column is refused, and not cut', async () => {
+  await using db = await postgresEngine.empty()
+  await db.raw(`CREATE TABLE jobs (id integer PRIMARY KEY, status varchar(8))`)
+  const statuses = { ...JOBS.statuses, abandoned: ['Timeout', 'Timeout - cleaned'] }
+  assert.match(
+    await mistake(db.url, { ...JOBS, statuses }),
+    /statuses\.abandoned: Timeout - cleaned is longer than the 8 characters that status takes\.$/,
+  )
+})
+
+test('postgres: times without a zone in a database that is not on UTC are remarked on, unless a zone is named', async () => {
+  await using db = await postgresEngine.empty()
+  const name = new URL(db.url).pathname.slice(1)
+  await db.raw(/* sql */ `
+    CREATE TABLE jobs (id integer PRIMARY KEY, status text, began timestamp, ended timestamptz);
+    ALTER DATABASE "${name}" SET timezone = 'America/New_York';
+  `)
+  const columns = { ...JOBS.columns, startedAt: 'began', finishedAt: 'ended' }
+  await using silent = await opened(db.url, { ...JOBS, columns })
+  assert.deepEqual(silent.table.remarks, [
+    'public.jobs: times in began have no zone and are taken for UTC, but the database is on America/New_York. ' +
+      "Write timeZone: 'America/New_York' if they are of that zone, or timeZone: 'UTC'.",
+  ])
+  await using said = await opened(db.url, { ...JOBS, columns, timeZone: 'UTC' })
+  await using zoned = await opened(db.url, { ...JOBS, columns: { ...columns, startedAt: 'ended' } })
+  await db.raw(`ALTER DATABASE "${name}" SET timezone = 'Etc/UTC'`)
+  await using utc = await opened(db.url, { ...JOBS, columns })
+  for (const { table } of [said, zoned, utc]) assert.deepEqual(table.remarks, [])
+})
+
 test('postgres: a login with SELECT and UPDATE on the mapped columns alone is enough, and no less is', async () => {
   await using db = await postgresEngine.empty()
   await makeUsersTable(db.url, crawlRuns)

@@ -7,10 +7,11 @@ import {
   type Field,
   mappingError,
   matchColumns,
+  TIME_FIELDS,
   writtenFields,
 } from './columns.ts'
 import type { Mapping } from '../mapping.ts'
-import { MANY_ROWS, noIndexRemark, notUniqueRemark } from './remarks.ts'
+import { MANY_ROWS, noIndexRemark, notUniqueRemark, zoneRemark } from './remarks.ts'
 
 // The server's own tables are nobody's runs, and neither are ours.
 const IS_THEIRS = /* sql */ `n.nspname NOT IN ('pg_catalog', 'information_schema', 'unstuck') AND n.nspname NOT LIKE 'pg\\_toast%'`
@@ -61,14 +62,20 @@ const COLUMNS = sql(
 const INDEXES = sql(
   'adopted:indexes',
   /* sql */ `
-  SELECT a.attname AS "column", i.indisunique AND i.indnkeyatts = 1 AND i.indpred IS NULL AS is_unique
+  SELECT a.attname AS "column", i.indisunique AND i.indnkeyatts = 1 AND i.indpred IS NULL AS is_unique,
+         m.amname = 'btree' AND i.indpred IS NULL AS is_ordered
     FROM pg_catalog.pg_index i
+    JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
+    JOIN pg_catalog.pg_am m ON m.oid = c.relam
     JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
    WHERE i.indrelid = $1::oid AND i.indisvalid
 `,
   'anew',
 )
 
+const ZONE = sql('adopted:zone', /* sql */ `SELECT current_setting('TimeZone') AS zone`, 'anew')
+
+type IndexRow = { column: string; is_unique: boolean; is_ordered: boolean }
 type TableRow = {
   oid: string
   kind: 'r' | 'p' | 'v' | 'f' | 'm'
@@ -78,7 +85,7 @@ type TableRow = {
   may_use: boolean
   is_updatable: boolean
 }
-type ColumnRow = Omit<CatalogueColumn, 'kind'> & {
+type ColumnRow = Omit<CatalogueColumn, 'kind' | 'lengthMax'> & {
   quoted: string
   cast_to: string
   base: string
@@ -96,8 +103,6 @@ export type PostgresColumn = CatalogueColumn & {
   readonly base: string
   readonly mayRead: boolean
   readonly mayWrite: boolean
-  /** Characters that it takes. */
-  readonly lengthMax: number | null
 }
 
 export type PostgresCatalogue = {
@@ -106,6 +111,8 @@ export type PostgresCatalogue = {
   readonly columns: ReadonlyMap<Field, PostgresColumn>
   /** All that may be read, for the user's functions. */
   readonly readable: readonly PostgresColumn[]
+  /** The words in it can be told from an index. */
+  readonly isStatusIndexed: boolean
   readonly remarks: readonly string[]
 }
 
@@ -118,11 +125,17 @@ export async function readPostgresCatalogue(
   const all = (await db.all<ColumnRow>(COLUMNS, [table.oid])).map(toColumn)
   const columns = matchColumns(mapping, table.quoted, all, (name, other) => name === other)
   checkRights(mapping, table, columns)
+  const indexes = await db.all<IndexRow>(INDEXES, [table.oid])
+  const status = columns.get('status')!
   return {
     table: table.quoted,
     columns,
     readable: all.filter(({ mayRead }) => mayRead),
-    remarks: await remarksOn(db, table, columns),
+    isStatusIndexed: indexes.some((one) => one.column === status.name && one.is_ordered),
+    remarks: [
+      ...(await remarksOn(db, table, columns, indexes)),
+      ...(mapping.isZoneNamed ? [] : await zoneRemarks(db, table, columns)),
+    ],
   }
 }
 
@@ -217,11 +230,11 @@ function checkRights(
 
 async function remarksOn(
   db: Database,
-  { oid, kind, quoted }: TableRow,
+  { kind, quoted }: TableRow,
   columns: ReadonlyMap<Field, PostgresColumn>,
+  indexes: readonly IndexRow[],
 ): Promise<string[]> {
   if (kind !== 'r' && kind !== 'p') return []
-  const indexes = await db.all<{ column: string; is_unique: boolean }>(INDEXES, [oid])
   const [id, status] = [columns.get('id')!, columns.get('status')!]
   const isUnique = indexes.some(({ column, is_unique }) => column === id.name && is_unique)
   const hasIndex = indexes.some(({ column }) => column === status.name)
@@ -229,6 +242,21 @@ async function remarksOn(
     ...(isUnique ? [] : [notUniqueRemark(quoted, id.quoted)]),
     ...(hasIndex || !(await isBig(db, quoted, id)) ? [] : [noIndexRemark(quoted, status.quoted)]),
   ]
+}
+
+/** What programs write into such columns is mostly what the server's clock shows, in the zone that it is set to. */
+async function zoneRemarks(
+  db: Database,
+  { quoted }: TableRow,
+  columns: ReadonlyMap<Field, PostgresColumn>,
+): Promise<string[]> {
+  const unzoned = TIME_FIELDS.flatMap((field) => columns.get(field) ?? [])
+    .filter(({ kind }) => kind === 'timestamp' || kind === 'date')
+    .map((column) => column.quoted)
+  if (unzoned.length === 0) return []
+  const [found] = await db.all<{ zone: string }>(ZONE)
+  const isUtc = /^(Etc\/)?(UTC|UCT|GMT|Zulu|Universal|Greenwich)$/i.test(found!.zone)
+  return isUtc ? [] : [zoneRemark(quoted, [...new Set(unzoned)], found!.zone)]
 }
 
 async function isBig(db: Database, table: string, { quoted }: PostgresColumn): Promise<boolean> {

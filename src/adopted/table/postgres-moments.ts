@@ -1,6 +1,6 @@
 import { ms } from '../../store/postgres/database.ts'
 import type { ColumnKind } from './columns.ts'
-import { MS_FROM, US_FROM, US_TO } from './moments.ts'
+import { UNITS } from './moments.ts'
 
 // Without groups that catch anything: the server takes a hundred times as long for those.
 const NUMBER = String.raw`^\d{1,17}(?:\.\d{1,20})?$`
@@ -16,7 +16,7 @@ export function momentIn(column: string, kind: ColumnKind, zone: () => string): 
     case 'timestamp':
       return finite(column, `${column} AT TIME ZONE ${zone()}`)
     case 'date':
-      return finite(column, `${column}::timestamp AT TIME ZONE ${zone()}`)
+      return `${finite(column, endOf(`${column}::timestamp`, zone()))} - 1`
     case 'text':
       return inText(column, zone())
     default:
@@ -29,13 +29,18 @@ function finite(column: string, time: string): string {
   return `CASE WHEN isfinite(${column}) THEN ${ms(`(${time})`)} END`
 }
 
+/** The end of a day is where the next one begins, but for a millisecond. */
+function endOf(day: string, zone: string): string {
+  return `(${day} + interval '1 day') AT TIME ZONE ${zone}`
+}
+
 /** Seconds, milliseconds or microseconds, by size. */
 function inNumber(value: string): string {
-  return /* sql */ `(
-    SELECT CASE WHEN n > 0 AND n < ${US_TO}
-                THEN floor(round(n * CASE WHEN n < ${MS_FROM} THEN 1e3 WHEN n < ${US_FROM} THEN 1 ELSE 1e-3 END * 1e3) / 1e3)
-           END
-      FROM (SELECT ${value} AS n) AS number)`
+  const units = UNITS.map(
+    ({ from, to, ms: each }) => /* sql */ `
+      WHEN n >= ${from} AND n < ${to} THEN floor(round(n * ${each} * 1e3) / 1e3)`,
+  )
+  return /* sql */ `(SELECT CASE ${units.join('')} END FROM (SELECT ${value} AS n) AS number)`
 }
 
 /**
@@ -60,6 +65,7 @@ function inText(column: string, zone: string): string {
   return /* sql */ `(
     SELECT CASE WHEN t ~ '${NUMBER}' THEN ${inNumber('t::float8')}
                 WHEN (t ~ '${TEXT}' AND left(t, 4) <> '0000') IS NOT TRUE THEN NULL
+                WHEN length(t) = 10 THEN ${ms(`(${endOf(wall, zone)})`)} - 1
                 WHEN z = '' THEN ${ms(`((${wall}) AT TIME ZONE ${zone})`)}
                 ELSE ${ms(`((${wall} - ${offset}) AT TIME ZONE 'UTC')`)} END
       FROM (SELECT t, ltrim(substr(t, 17), ':.0123456789') AS z

@@ -63,10 +63,11 @@ export class PostgresSql {
   }
 
   /** A status that is one of these, compared in its own type: an index on it is of use. */
-  isOneOf(ways: readonly string[], values: Values): string {
-    const { quoted, kind, castTo } = this.#catalogue.columns.get('status')!
-    const list = `${values.bind(ways.map(storable))}::text[]`
-    return `${quoted} = ANY (${kind === 'enum' ? `${list}::${castTo}[]` : list})`
+  isOneOf(spellings: readonly string[], values: Values): string {
+    const { quoted, kind, base, castTo } = this.#catalogue.columns.get('status')!
+    const list = `${values.bind(spellings.map(storable))}::text[]`
+    const isOwnType = kind === 'enum' || base === 'citext'
+    return `${quoted} = ANY (${isOwnType ? `${list}::${castTo}[]` : list})`
   }
 
   isId(key: string, values: Values, is: '=' | '<' | '>' = '='): string {
@@ -117,7 +118,7 @@ export class PostgresSql {
       return `${column.quoted} = ${this.#time(assignment.at, column, form, values)}`
     }
     const { kind, value } = assignment
-    const raw = kind === 'restored' || value === null ? value : fitted(String(value), column)
+    const raw = kind === 'restored' || value === null ? value : fitted(String(value), field, column)
     return `${column.quoted} = ${values.bind(raw)}::${column.castTo}`
   }
 
@@ -140,10 +141,11 @@ export class PostgresSql {
   }
 }
 
-/** As the column takes it. */
-function fitted(text: string, { kind, labels, lengthMax }: PostgresColumn): string {
+/** As the column takes it. What was said of an error may be cut, a word may not. */
+function fitted(text: string, field: Field, { kind, labels, lengthMax }: PostgresColumn): string {
   if (labels) return labelled(text, labels) ?? text
   const plain = storable(text)
   if (kind === 'json') return JSON.stringify(plain)
-  return lengthMax === null ? plain : Array.from(plain).slice(0, lengthMax).join('')
+  const isCut = field === 'error' && lengthMax !== null
+  return isCut ? Array.from(plain).slice(0, lengthMax).join('') : plain
 }

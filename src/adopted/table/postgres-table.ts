@@ -1,13 +1,14 @@
 import { messageOf, Refused, UsageError } from '../../model/errors.ts'
 import { containing } from '../../store/like.ts'
 import { parseAddress } from '../../store/postgres/address.ts'
-import { Database, ms, sql } from '../../store/postgres/database.ts'
+import { type Connection, Database, ms, sql } from '../../store/postgres/database.ts'
 import { codeOf } from '../../store/postgres/errors.ts'
 import { storable } from '../../store/postgres/storable.ts'
 import { assignments } from './assignments.ts'
-import { type Field, mappedFields, TIME_FIELDS, waysToWrite } from './columns.ts'
+import { distinctWords, type Field, mappedFields, spellingsOf, TIME_FIELDS } from './columns.ts'
 import { formFor, type Storage } from './forms.ts'
 import { type Cell, makeRow } from './make-row.ts'
+import { inOneLine } from '../in-one-line.ts'
 import type { Mapping } from '../mapping.ts'
 import type { Form } from './moments.ts'
 import {
@@ -20,6 +21,10 @@ import { PostgresSql, Values } from './postgres-sql.ts'
 import type { AdoptedRow, AdoptedTable, Change, RowFilter } from './table.ts'
 
 const CONNECTIONS = 2
+const LOCK_MS = 2_000
+const CHANGE_MS = 5_000
+// Less than a client waits for an answer: a change that was given up must not come through later.
+const LIMITS = `SET LOCAL lock_timeout = ${LOCK_MS}; SET LOCAL statement_timeout = ${CHANGE_MS}`
 const CLOCK = /* sql */ `
   SELECT ${ms('clock_timestamp()')} AS now, ${ms('pg_postmaster_start_time()')} AS "serverStartedAt"
 `
@@ -75,8 +80,10 @@ class PostgresTable implements AdoptedTable {
 
   async rows(filter: RowFilter): Promise<AdoptedRow[]> {
     const values = this.#values()
+    const spellings = filter.words && (await this.#spellings(filter.words))
     const text = /* sql */ `
-      SELECT ${this.#sql.columns(values)} FROM ${this.#sql.table} WHERE ${this.#filtered(filter, values)}
+      SELECT ${this.#sql.columns(values)} FROM ${this.#sql.table}
+       WHERE ${this.#filtered(filter, spellings, values)}
        ORDER BY ${this.#startedFirst()}${this.#sql.id.quoted} DESC
        LIMIT ${values.bind(filter.limit)}
     `
@@ -119,11 +126,18 @@ class PostgresTable implements AdoptedTable {
     const { table } = this.#sql
     const stillIs = this.#sql.stillIs(row, values)
     const columns = this.#sql.columns(values)
-    const text =
+    const [raw] =
       sets.length > 0
-        ? /* sql */ `UPDATE ${table} SET ${sets.join(', ')} WHERE ${stillIs} RETURNING ${columns}`
-        : /* sql */ `SELECT ${columns} FROM ${table} WHERE ${stillIs}`
-    const [raw] = await this.#ask<RawRow>('change', text, values)
+        ? await this.#write(
+            row,
+            /* sql */ `UPDATE ${table} SET ${sets.join(', ')} WHERE ${stillIs} RETURNING ${columns}`,
+            values,
+          )
+        : await this.#ask<RawRow>(
+            'still',
+            /* sql */ `SELECT ${columns} FROM ${table} WHERE ${stillIs}`,
+            values,
+          )
     return raw ? this.#toRow(raw) : null
   }
 
@@ -135,18 +149,19 @@ class PostgresTable implements AdoptedTable {
     return new Values(this.mapping.timeZone)
   }
 
-  #filtered(filter: RowFilter, values: Values): string {
-    const { words, notWords, source, group, search, startedSince, after } = filter
+  #filtered(filter: RowFilter, spellings: readonly string[] | undefined, values: Values): string {
+    const { source, group, search, startedSince, after } = filter
     const { id } = this.#sql
     const conditions = [`${id.quoted} IS NOT NULL`]
     const isText = (field: Field, text: string): string =>
       // What PostgreSQL cannot store stands nowhere.
       storable(text) === text ? `${this.#sql.text(field)} = ${values.bind(text)}` : 'false'
-    if (words) conditions.push(this.#sql.isOneOf(this.#ways(words), values))
-    if (notWords) {
-      conditions.push(`${this.#sql.isOneOf(this.#ways(notWords), values)} IS NOT TRUE`)
+    if (spellings) conditions.push(this.#sql.isOneOf(spellings, values))
+    if (source !== undefined) {
+      const column = this.#sql.text('source')
+      const orNone = filter.orNoSource ? ` OR ${column} IS NULL OR ${column} = ''` : ''
+      conditions.push(`(${isText('source', source)}${orNone})`)
     }
-    if (source !== undefined) conditions.push(isText('source', source))
     if (group !== undefined) conditions.push(isText('group', group))
     if (search !== undefined) conditions.push(this.#found(values.bind(containing(search))))
     if (startedSince !== undefined) {
@@ -162,11 +177,17 @@ class PostgresTable implements AdoptedTable {
     return this.mapping.columns.startedAt === undefined ? '' : '"m:startedAt" DESC NULLS LAST, '
   }
 
-  #ways(words: readonly string[]): string[] {
-    const { labels } = this.#catalogue.columns.get('status')!
-    if (!labels) return waysToWrite(words)
-    const lower = new Set(words.map((word) => word.toLowerCase()))
-    return labels.filter((label) => lower.has(label.toLowerCase()))
+  async #spellings(words: readonly string[]): Promise<string[]> {
+    const { quoted, labels } = this.#catalogue.columns.get('status')!
+    // An enum takes no text that is not one of its own.
+    if (labels) return spellingsOf(words, labels).filter((word) => labels.includes(word))
+    const { isStatusIndexed } = this.#catalogue
+    const text = distinctWords(this.#sql.table, quoted, isStatusIndexed)
+    const found = await this.#ask<{ word: string | null }>('words', text)
+    return spellingsOf(
+      words,
+      found.flatMap(({ word }) => word ?? []),
+    )
   }
 
   #found(pattern: string): string {
@@ -227,6 +248,22 @@ class PostgresTable implements AdoptedTable {
     return found
   }
 
+  /** In a transaction of its own, which ends in time whatever others hold. */
+  async #write(row: AdoptedRow, text: string, values: Values): Promise<RawRow[]> {
+    const update = sql('adopted:change', text, 'anew')
+    const work = async (connection: Connection): Promise<RawRow[]> => {
+      await connection.exec('adopted:limits', LIMITS)
+      return connection.all<RawRow>(update, values.all).catch((error: unknown) => {
+        throw tooLate(error, `Row ${inOneLine(row.key)} of ${this.mapping.name}`) ?? error
+      })
+    }
+    try {
+      return await this.#db.transaction('adopted:change', work)
+    } catch (error) {
+      throw explained(error)
+    }
+  }
+
   async #ask<Row>(name: string, text: string, values?: Values): Promise<Row[]> {
     try {
       return await this.#db.all<Row>(sql(`adopted:${name}`, text, 'anew'), values?.all)
@@ -261,6 +298,21 @@ function unquoted(json: Cell): Cell {
   return typeof value === 'string' ? value : json
 }
 
+/** Others go on meanwhile, so it is no trouble of the database. */
+function tooLate(error: unknown, row: string): Refused | null {
+  const said = `${row} is left as it is`
+  switch (codeOf(error)) {
+    case '55P03':
+      return new Refused(
+        `${said}: another transaction has held it for longer than ${LOCK_MS / 1_000} s.`,
+      )
+    case '57014':
+      return new Refused(`${said}: to change it took longer than ${CHANGE_MS / 1_000} s.`)
+    default:
+      return null
+  }
+}
+
 /** Rules of the user's own tables and triggers, and what has become of them since they were found. */
 function explained(error: unknown): unknown {
   const code = codeOf(error)
@@ -271,7 +323,7 @@ function explained(error: unknown): unknown {
   }
   if (/^(42703|42P01|42804|3F000)$/.test(code)) {
     return new UsageError(
-      `The table is no longer as it was found: ${messageOf(error)}. Check the mapping.`,
+      `The table is no longer as it was found: ${messageOf(error)}. Look with \`unstuck doctor\`.`,
       { cause: error },
     )
   }

@@ -10,6 +10,13 @@ export function noIndexRemark(table: string, status: string): string {
   )
 }
 
+export function zoneRemark(table: string, columns: readonly string[], zone: string): string {
+  return (
+    `${table}: times in ${columns.join(', ')} have no zone and are taken for UTC, but the database is on ${zone}. ` +
+    `Write timeZone: '${zone}' if they are of that zone, or timeZone: 'UTC'.`
+  )
+}
+
 export function notUniqueRemark(table: string, id: string): string {
   return `${table} has no unique index on ${id}: rows that share one are shown, but left as they are.`
 }

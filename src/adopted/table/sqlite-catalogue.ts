@@ -38,6 +38,8 @@ export type SqliteCatalogue = {
   readonly columns: ReadonlyMap<Field, SqliteColumn>
   /** All that there are, for the user's functions. */
   readonly all: readonly string[]
+  /** The words in it can be told from an index. */
+  readonly isStatusIndexed: boolean
   readonly remarks: readonly string[]
 }
 
@@ -55,19 +57,25 @@ export function readSqliteCatalogue(db: Connection, mapping: Mapping): SqliteCat
       `columns.id: ${id.name} is of type ${id.type}, and must be text or a number.`,
     ])
   }
+  const indexes = db.all<IndexRow>(INDEXES, { table: name })
+  const status = columns.get('status')!
   return {
     table: quoteName(name),
     columns,
+    isStatusIndexed: indexes.some((one) => one.column === status.name && one.is_partial === 0n),
     // Whoever names a column in a way that we would not put into SQL gets a row without it.
     all: rows.map((row) => row.name).filter((column) => nameMistake(column) === null),
-    remarks: remarksOn(db, name, rows, columns),
+    remarks: remarksOn(db, name, rows, columns, indexes),
   }
 }
 
 function findTable(db: Connection, mapping: Mapping): string {
   if (mapping.schema !== null && mapping.schema.toLowerCase() !== 'main') {
     throw mappingError(mapping, 'names a schema', [
-      `SQLite has none. Write table: '${mapping.table}'.`,
+      mapping.db === null
+        ? "it is looked for in Unstuck's own database, which is a SQLite file here, and SQLite has none. If it is in " +
+          'PostgreSQL, `db` of the config is not set: is the variable there that it comes from, as DATABASE_URL?'
+        : `SQLite has none. Write table: '${mapping.table}'.`,
     ])
   }
   const tables = db.all<{ name: string; type: string }>(TABLES)
@@ -97,6 +105,7 @@ function toColumn({ name, type, not_null, pk, hidden }: ColumnRow): SqliteColumn
     isNullable: not_null === 0n && pk === 0n,
     isGenerated: hidden !== 0n,
     labels: null,
+    lengthMax: null,
     affinity: affinityOf(type),
   }
 }
@@ -114,9 +123,9 @@ function remarksOn(
   name: string,
   rows: readonly ColumnRow[],
   columns: ReadonlyMap<Field, SqliteColumn>,
+  indexes: readonly IndexRow[],
 ): string[] {
   const [id, status] = [columns.get('id')!, columns.get('status')!]
-  const indexes = db.all<IndexRow>(INDEXES, { table: name })
   const keys = rows.filter(({ pk }) => pk > 0n)
   const isUnique =
     (keys.length === 1 && keys[0]!.name === id.name) ||

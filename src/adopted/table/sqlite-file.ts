@@ -87,7 +87,7 @@ export class UsersFile {
         )
       case ERROR:
         return new UsageError(
-          `The table is no longer as it was found, or a trigger of it fails: ${messageOf(error)}. Check the mapping.`,
+          `The table is no longer as it was found, or a trigger of it fails: ${messageOf(error)}. Look with \`unstuck doctor\`.`,
           options,
         )
       default:

@@ -74,13 +74,18 @@ export class SqliteSql {
     return /* sql */ `SELECT ${[...cells, ...user].join(', ')} FROM ${this.table}`
   }
 
+  /** The row of this id, if no other has one that looks like it: 1 and '1' are two in a column without a type. */
+  get isOnly(): string {
+    const { affinity } = this.#catalogue.columns.get('id')!
+    const id = this.column('id')
+    const isAlike =
+      affinity === 'none' ? `CAST(other.${id} AS TEXT) = CAST(:id AS TEXT)` : `other.${id} = :id`
+    return `${id} = :id AND (SELECT count(*) FROM ${this.table} AS other WHERE ${isAlike}) = 1`
+  }
+
   /** Nothing that was read of the row has changed since, and it is the only one of its id. */
   stillIs(row: AdoptedRow): { condition: string; values: Values } {
-    const id = this.column('id')
-    const conditions = [
-      `${id} = :id`,
-      `(SELECT count(*) FROM ${this.table} AS other WHERE other.${id} = :id) = 1`,
-    ]
+    const conditions = [this.isOnly]
     const values: Values = {}
     for (const [field, name] of mappedFields(this.#mapping)) {
       const was = bindable(row.stamp[name] ?? null)

@@ -1,9 +1,11 @@
+import { Refused } from '../../model/errors.ts'
 import { containing } from '../../store/like.ts'
 import { sql, type Connection, type Sql } from '../../store/sqlite/database.ts'
 import { type Assignment, assignments } from './assignments.ts'
-import { type Field, mappedFields, TIME_FIELDS, waysToWrite } from './columns.ts'
+import { distinctWords, type Field, mappedFields, spellingsOf, TIME_FIELDS } from './columns.ts'
 import { formFor, type Storage } from './forms.ts'
 import { type Cell, makeRow, saysSomething } from './make-row.ts'
+import { inOneLine } from '../in-one-line.ts'
 import type { Mapping } from '../mapping.ts'
 import { readMoment, writeMoment } from './moments.ts'
 import { type Affinity, readSqliteCatalogue, type SqliteCatalogue } from './sqlite-catalogue.ts'
@@ -65,7 +67,11 @@ class SqliteTable implements AdoptedTable {
        ORDER BY ${this.#sql.moment('startedAt')} DESC NULLS LAST, ${this.#sql.id} DESC LIMIT :limit
     `,
     )
-    return this.#db.read((db) => db.many<RawRow>(statement, values).map((raw) => this.#toRow(raw)!))
+    const { words } = filter
+    return this.#db.read((db) => {
+      const spellings = words && { spellings: JSON.stringify(this.#spellings(db, words)) }
+      return db.many<RawRow>(statement, { ...values, ...spellings }).map((raw) => this.#toRow(raw)!)
+    })
   }
 
   counts(): Promise<{ word: string; group: string | null; count: number }[]> {
@@ -115,13 +121,15 @@ class SqliteTable implements AdoptedTable {
       'adopted:changed',
       /* sql */ `${select} WHERE ${this.#sql.column('id')} = :id`,
     )
+    const only = this.#statement('adopted:only', /* sql */ `${select} WHERE ${this.#sql.isOnly}`)
     return this.#db.write((db) => {
       if (sets.length === 0) return this.#toRow(db.get<RawRow>(still, values))
       const written = [...assigned].map(([field, assignment]) => [
         `to_${field}`,
         this.#written(db, row, field, assignment),
       ])
-      if (db.run(update, { ...values, ...Object.fromEntries(written) }) === 0) return null
+      if (db.run(update, { ...values, ...Object.fromEntries(written) }) === 0)
+        return this.#passedOver(row, this.#toRow(db.get<RawRow>(only, { id: values['id']! })))
       // Read again, because what the user's triggers did to it is not in the answer to the update.
       return this.#toRow(db.get<RawRow>(again, { id: values['id']! }))
     })
@@ -129,6 +137,31 @@ class SqliteTable implements AdoptedTable {
 
   async close(): Promise<void> {
     this.#db.close()
+  }
+
+  /** Somebody was faster, or it never fits: what was not UTF-8 is not what it was when it is sent back. */
+  #passedOver({ key, stamp }: AdoptedRow, now: AdoptedRow | null): null {
+    const isSame =
+      now !== null && Object.keys(stamp).every((name) => now.stamp[name] === stamp[name])
+    if (!isSame) return null
+    throw new Refused(
+      `Row ${inOneLine(key)} of ${this.mapping.name} is left as it is: ` +
+        'text in a mapped column of it is not UTF-8, so nobody can tell whether it is still the same.',
+    )
+  }
+
+  #spellings(db: Connection, words: readonly string[]): string[] {
+    const { table, isStatusIndexed } = this.#catalogue
+    const status = this.#sql.column('status')
+    const statement = this.#statement(
+      'adopted:words',
+      distinctWords(table, status, isStatusIndexed),
+    )
+    const found = db.all<{ word: Cell }>(statement)
+    return spellingsOf(
+      words,
+      found.map(({ word }) => String(word)),
+    )
   }
 
   /** Prepared once per text: there are as many as there are combinations of filters in use. */
@@ -139,7 +172,7 @@ class SqliteTable implements AdoptedTable {
   }
 
   #filtered(filter: RowFilter): { conditions: string[]; values: Values } {
-    const { words, notWords, source, group, search, startedSince, after, limit } = filter
+    const { words, source, group, search, startedSince, after, limit } = filter
     const { id, isRow, found } = this.#sql
     const status = this.#sql.column('status')
     const at = this.#sql.moment('startedAt')
@@ -149,15 +182,12 @@ class SqliteTable implements AdoptedTable {
       conditions.push(condition)
       Object.assign(values, bound)
     }
-    if (words) {
-      const ways = JSON.stringify(waysToWrite(words))
-      where(`${status} IN (SELECT value FROM json_each(:ways))`, { ways })
+    if (words) where(`${status} IN (SELECT value FROM json_each(:spellings))`, {})
+    if (source !== undefined) {
+      const column = this.#sql.column('source')
+      const orNone = filter.orNoSource ? ` OR ${column} IS NULL OR ${column} = ''` : ''
+      where(`(${column} = :source${orNone})`, { source })
     }
-    if (notWords) {
-      const notWays = JSON.stringify(waysToWrite(notWords))
-      where(`coalesce(${status}, '') NOT IN (SELECT value FROM json_each(:notWays))`, { notWays })
-    }
-    if (source !== undefined) where(`${this.#sql.column('source')} = :source`, { source })
     if (group !== undefined) where(`${this.#sql.column('group')} = :group`, { group })
     if (search !== undefined) where(found, { search: containing(search) })
     if (startedSince !== undefined) where(`${at} >= :since`, { since: startedSince })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { Client } from 'pg'
 import { ENGINES, opened, openedUsersTable } from '../../testing/adopted-tables.ts'
 import { HOSTILE_TEXTS } from '../../testing/hostile-text.ts'
 import { isLong } from '../../testing/length.ts'
@@ -280,6 +281,67 @@ test('sqlite: while another program writes, this waits, and its journal stays th
   assert.equal((await reading)!.extracted, 5)
   const [mode] = await db.raw('PRAGMA journal_mode')
   assert.equal(mode!['journal_mode'], 'delete')
+})
+
+test('sqlite: text that is not UTF-8 cannot be compared, so its row is left alone, and that is said', async () => {
+  await using db = await sqliteEngine.empty()
+  await db.raw(/* sql */ `
+    CREATE TABLE jobs (id INTEGER PRIMARY KEY, status TEXT, updated_at TEXT, progress TEXT, note TEXT);
+    INSERT INTO jobs VALUES (1, 'running', CAST(x'e9e8' AS TEXT), NULL, NULL), (2, 'running', NULL, NULL, CAST(x'e9e8' AS TEXT));
+  `)
+  await using opening = await opened(db.url, JOBS)
+  const [two, one] = await opening.table.rows({ limit: 2 })
+  await assert.rejects(opening.table.change(one!, { word: 'failed' }), {
+    name: 'Refused',
+    message: /^Row 1 of tested is left as it is: .* not UTF-8/,
+  })
+  assert.equal((await opening.table.change(two!, { word: 'failed' }))?.word, 'failed')
+})
+
+test('sqlite: rows whose ids are alike as text are left alone, in a column that tells them apart', async () => {
+  await using db = await sqliteEngine.empty()
+  await db.raw(/* sql */ `
+    CREATE TABLE jobs (id UNIQUE, status TEXT, updated_at TEXT, progress TEXT);
+    INSERT INTO jobs (id, status) VALUES (1, 'running'), ('1', 'running'), (2, 'running'), ('x', 'running');
+  `)
+  await using opening = await opened(db.url, JOBS)
+  const changed = []
+  for (const row of await opening.table.rows({ limit: 4 }))
+    changed.push([row.stamp['id'], (await opening.table.change(row, { word: 'failed' }))?.word])
+  assert.deepEqual(
+    new Map(changed as [unknown, unknown][]),
+    new Map<unknown, unknown>([
+      ['x', 'failed'],
+      [2, 'failed'],
+      ['1', undefined],
+      [1, undefined],
+    ]),
+  )
+})
+
+test('postgres: a row that another transaction holds is refused in time, and nothing is written to it later', async () => {
+  await using db = await postgresEngine.empty()
+  await db.raw(/* sql */ `
+    CREATE TABLE jobs (id integer PRIMARY KEY, status text, updated_at text, progress text, note text);
+    INSERT INTO jobs VALUES (1, 'running'), (2, 'running');
+  `)
+  await using opening = await opened(db.url, JOBS)
+  const [two, one] = await opening.table.rows({ limit: 2 })
+  const other = new Client(db.url)
+  await other.connect()
+  try {
+    await other.query(`BEGIN; UPDATE jobs SET note = 'held' WHERE id = 1`)
+    await assert.rejects(opening.table.change(one!, { word: 'failed' }), {
+      name: 'Refused',
+      message: /^Row 1 of tested is left as it is: another transaction has held it/,
+    })
+    assert.equal((await opening.table.change(two!, { word: 'failed' }))?.word, 'failed')
+  } finally {
+    await other.query('COMMIT')
+    await other.end()
+  }
+  assert.equal((await opening.table.row('1'))!.word, 'running')
+  assert.equal((await opening.table.change(one!, { word: 'failed' }))?.word, 'failed')
 })
 
 test('postgres: values of any type are compared as they stand there, to the last digit', async () => {

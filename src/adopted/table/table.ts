@@ -20,7 +20,7 @@ export interface AdoptedTable {
   keys(after: string | null, limit: number): Promise<string[]>
   /**
    * Writes if every mapped column of the row still is as it was read; null when somebody was faster. Times are written
-   * in the form that the column has. Answers the row as it is then.
+   * in the form that the column has. Answers the row as it is then. `Refused`: this row cannot be written, now or at all.
    */
   change(row: AdoptedRow, change: Change): Promise<AdoptedRow | null>
   close(): Promise<void>
@@ -29,9 +29,9 @@ export interface AdoptedTable {
 export type RowFilter = {
   /** Any of these words, in any case; left out: all. */
   readonly words?: readonly string[] | undefined
-  /** Rows with none of these words, in any case: what nobody mapped. */
-  readonly notWords?: readonly string[] | undefined
   readonly source?: string | undefined
+  /** With `source`: rows that say nothing of theirs too. */
+  readonly orNoSource?: boolean | undefined
   readonly group?: string | undefined
   /** A part of its source (or, of a target, its key), its id or its error, in any case. */
   readonly search?: string | undefined

@@ -4,7 +4,6 @@ import {
   BasicCrawler,
   Configuration,
   Dataset,
-  KeyValueStore,
   log,
   RequestQueue,
   type BasicCrawlerOptions,
@@ -12,6 +11,7 @@ import {
 import { createHandler } from '../../http.ts'
 import type { Run } from '../../model/run.ts'
 import { resetFailed } from '../../runtime/steering.ts'
+import { rewind } from '../../surfaces/answers/target-deeds.ts'
 import type { Store } from '../../store/store.ts'
 import { isLong } from '../../testing/length.ts'
 import { postgresEngine } from '../../testing/postgres-engine.ts'
@@ -85,6 +85,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       )
       const { status, counts } = await runOf('tries')
       assert.deepEqual([status, counts.targets.done, counts.itemsNew], ['succeeded', 6, 12])
+      assert.equal(counts.pages, 6, 'a try that failed is no page')
     })
 
     test('a request that was given up is a dead letter, handled for Crawlee, and gets new tries when it is reset', async () => {
@@ -146,6 +147,70 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       ])
       const { itemsNew, itemsUpdated } = (await runOf('keys')).counts
       assert.deepEqual([itemsNew, itemsUpdated], [2, 1])
+    })
+
+    test('an item whose key says nothing is its own', async () => {
+      const keys = [null, '', Number.NaN, undefined, 0, 'a'.repeat(2_000), 'a\0b', '\ud83d']
+      await using storage = await openStorage({
+        itemKey: ({ n }, dataset) => (dataset === 'no-keys' ? keys[n as number] : undefined),
+      })
+      const items = keys.flatMap((_, n) => [{ n }, { n }])
+      const { crawler, dataset } = await makeCrawler(storage, 'no-keys', {
+        requestHandler: () => dataset.pushData(items),
+      })
+      await crawler.run(urls(1))
+      const { items: saved } = await dataset.getData()
+      assert.deepEqual(
+        saved.map(({ n }) => n as number),
+        [0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7],
+      )
+    })
+
+    test('a request that is done and is rewound is handled again as it was', async () => {
+      await using storage = await openStorage()
+      const seen: unknown[] = []
+      const options: BasicCrawlerOptions = {
+        requestHandler: async ({ request: { url, method, payload, userData } }) =>
+          void seen.push({ url, method, payload, from: userData['from'] }),
+      }
+      const [url] = urls(1)
+      const request = { url: url!, method: 'POST', payload: 'q=1', userData: { from: 'a list' } }
+      await (await makeCrawler(storage, 'rewound', options)).crawler.run([request as never])
+      const [target] = (await store.targets((await runOf('rewound')).id, { limit: 9 })).items
+      const { said: told } = await rewind({ store, actor: 'a person' }, target!, {
+        to: 0,
+        dryRun: false,
+      })
+      await (await makeCrawler(storage, 'rewound', options)).crawler.run()
+
+      const once = { url, method: 'POST', payload: 'q=1', from: 'a list' }
+      assert.deepEqual(seen, [once, once])
+      assert.match(told.join(' '), /updated if they have a key, else doubled/)
+    })
+
+    test('a crawler that ends hands back its queue while another is at work on its own', async () => {
+      await using storage = await openStorage()
+      const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const other = await makeCrawler(storage, 'other', {
+        maxConcurrency: 1,
+        async requestHandler() {
+          begun.resolve()
+          await ended.promise
+        },
+      })
+      const going = other.crawler.run(urls(6))
+      await begun.promise
+      const { crawler } = await makeCrawler(storage, 'early', {
+        maxConcurrency: 1,
+        requestHandler: async ({ crawler }) => crawler.stop(),
+      })
+      await crawler.run(urls(6))
+      const [early, its] = [(await runOf('early')).counts, (await runOf('other')).counts]
+      ended.resolve()
+
+      assert.deepEqual([early.targets.planned, early.targets.in_progress], [5, 0])
+      assert.ok(its.targets.in_progress > 1, 'what the other has fetched ahead stays with it')
+      assert.equal((await going).requestsFinished, 6)
     })
 
     test('what was fetched ahead is handed back when a crawler ends before the queue does', async () => {
@@ -299,77 +364,6 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       assert.equal(addedRequests.length, 2, 'the third is on its way, as ever')
       assert.equal((await crawler.run(urls(3))).requestsFinished, 3)
       assert.equal((await store.runs({ source: 'crawlee/theirs', limit: 1 })).items.length, 0)
-    })
-
-    test('a start makes room for a new crawl only when the last one is finished, and keeps what it left', async () => {
-      const crawlDefault = async (
-        requestHandler: BasicCrawlerOptions['requestHandler'],
-        requests: string[],
-      ): Promise<{ seen: number; items: unknown[]; input: unknown }> => {
-        await using storage = await openStorage()
-        const config = new Configuration({ storageClient: storage })
-        const crawler = new BasicCrawler({ requestHandler, maxConcurrency: 1 }, config)
-        const { requestsFinished } = await crawler.run(requests)
-        const records = await KeyValueStore.open(null, { config })
-        const input = await records.getValue('INPUT')
-        await records.setValue('INPUT', { from: 'a person' })
-        await records.setValue('OUTPUT', { pages: requestsFinished })
-        return { seen: requestsFinished, items: (await crawler.getData()).items, input }
-      }
-      const once: BasicCrawlerOptions['requestHandler'] = async ({
-        request,
-        pushData,
-        crawler,
-      }) => {
-        await pushData({ url: request.url })
-        crawler.stop()
-      }
-      const page: BasicCrawlerOptions['requestHandler'] = ({ request, pushData }) =>
-        pushData({ url: request.url })
-
-      const first = await crawlDefault(once, urls(3))
-      assert.deepEqual([first.seen, first.input], [1, null])
-      const second = await crawlDefault(page, urls(3))
-      assert.ok(
-        said.some((line) => /goes on: 2 requests are left/.test(line)),
-        said.join('\n'),
-      )
-      assert.deepEqual(second.items.length, 3, 'the items of both')
-      assert.equal((await runOf('default')).status, 'succeeded')
-
-      const third = await crawlDefault(page, urls(2))
-      assert.deepEqual([third.seen, third.items.length], [2, 2], 'a new crawl')
-      assert.deepEqual(third.input, { from: 'a person' })
-      const { items: runs } = await store.runs({ source: 'crawlee/default', limit: 5 })
-      assert.deepEqual(
-        runs.map(({ counts }) => counts.targets.done),
-        [2, 3],
-      )
-      const kept = await store.storages('dataset', { offset: 0, limit: 50, desc: true })
-      const aside = kept.items.find(({ name }) => name.startsWith('default-'))!
-      assert.equal((await store.entries(aside.id, { offset: 0, limit: 9, desc: false })).total, 3)
-      const records = await store.storage('records', aside.name)
-      assert.ok(await store.hasRecord(records!.id, 'OUTPUT'))
-    })
-
-    test('many purges at once act as one', async () => {
-      await using storage = await openStorage()
-      const config = new Configuration({ storageClient: storage, purgeOnStart: false })
-      const crawler = new BasicCrawler(
-        { requestHandler: ({ pushData }) => pushData({ a: 1 }) },
-        config,
-      )
-      await crawler.run(['https://site.example/purge'])
-      const count = async (): Promise<number> =>
-        (await store.storages('dataset', { offset: 0, limit: 100, desc: false })).total
-      const before = await count()
-      const others = await Promise.all([openStorage(), openStorage(), openStorage()])
-      await Promise.all(others.map((one) => one.purge()))
-      await Promise.all(others.map((one) => one.purge()))
-      await Promise.all(others.map((one) => one.close()))
-
-      assert.equal(await count(), before, 'one was renamed, and none was made')
-      assert.equal(await store.storage('dataset', 'default'), null)
     })
   })
 }

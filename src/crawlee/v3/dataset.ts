@@ -1,12 +1,12 @@
 import type * as crawlee from '@crawlee/types'
 import { UsageError } from '../../model/errors.ts'
-import { newId } from '../../model/id.ts'
 import { whenAvailable } from '../../store/open.ts'
-import type { DatasetEntry, Storage } from '../../store/store.ts'
+import type { Storage } from '../../store/store.ts'
 import type { Depot } from '../depot.ts'
-import { currentTask, type InHand } from '../in-hand.ts'
+import { push } from '../pushing.ts'
+import { storageNamed, StorageOf } from '../storage-of.ts'
 import { listed, type Listed } from './listing.ts'
-import { factsOf, listStorages, storageNamed, StorageOf } from './storage-of.ts'
+import { factsOf, listStorages } from './storage-info.ts'
 
 type Item = crawlee.Dictionary
 type Page<T> = crawlee.PaginatedList<T>
@@ -32,7 +32,7 @@ export class DatasetCollection implements crawlee.DatasetCollectionClient {
   }
 }
 
-/** Items in the order they came. What a request's handler pushes is saved with the request's end, or not at all. */
+/** Items in the order they came. */
 export class Dataset implements crawlee.DatasetClient {
   readonly #depot: Depot
   readonly #storage: StorageOf
@@ -73,32 +73,7 @@ export class Dataset implements crawlee.DatasetClient {
   }
 
   async pushItems(items: Item | Item[] | string | string[]): Promise<void> {
-    const { id, name } = await this.#storage.get()
-    const entries = readItems(items).map((item) => this.#toEntry(item, name))
-    const request = this.#request()
-    if (request?.state === 'held') {
-      request.entries.push(...entries.map((entry) => ({ ...entry, dataset: id })))
-    } else if (request?.state === 'dropped') {
-      this.#depot.log(
-        `${request.request.url} is not in hand any more: ${entries.length} items dropped`,
-      )
-    } else {
-      // With a key each, so that a call whose answer got lost can be made again.
-      const push = newId()
-      const sent = entries.map(({ key, data }, n) => ({ key: key ?? `push ${push} ${n}`, data }))
-      await whenAvailable(() => this.#depot.store.append(id, sent))
-    }
-  }
-
-  /** The request that is being handled, if it is kept where this is. */
-  #request(): InHand | null {
-    const request = currentTask.getStore()?.request ?? null
-    return request?.store === this.#depot.store ? request : null
-  }
-
-  #toEntry(item: Item, dataset: string): DatasetEntry {
-    const key = this.#depot.itemKey(item, dataset)
-    return { key: key === undefined ? null : String(key), data: JSON.stringify(item) }
+    await push(this.#depot, await this.#storage.get(), readItems(items))
   }
 
   async #page({ desc = false, limit = LIMIT_MAX, offset = 0 }: Options): Promise<Page<Item>> {

@@ -6,8 +6,8 @@ import { currentTask } from '../in-hand.ts'
 import type { StoppableCrawler } from '../depot.ts'
 
 /**
- * Two things that Crawlee tells no storage: which request the code at hand works on, and that a batch of new requests is
- * only half in. Its crawlers and queues are taught to, once per copy of Crawlee in the process; those on another storage
+ * What Crawlee tells no storage: which request the code at hand works on, which crawlers there are, and that a batch of new
+ * requests is only half in. Its crawlers and queues are taught to, once per copy of Crawlee in the process; those on another storage
  * are left as they are.
  */
 export type CrawleeModules = { readonly core: unknown; readonly basic: unknown }
@@ -23,36 +23,69 @@ export interface Owner {
   /** Whether it is one of its queues. */
   isQueue(client: unknown): boolean
   begins(crawler: StoppableCrawler): void
+  ends(crawler: StoppableCrawler): void
 }
 
 const owners = new Set<Owner>()
 const taught = new WeakSet<object>()
 
-/** From here on this storage hears of its crawlers. False: no copy of Crawlee was found. */
-export function hook(owner: Owner, given: CrawleeModules | undefined): boolean {
+/** What is wrapped, and where it is. */
+const METHODS = {
+  basic: { class: 'BasicCrawler', methods: ['_init', '_runTaskFunction', 'teardown'] },
+  core: { class: 'RequestProvider', methods: ['addRequestsBatched'] },
+} as const
+
+/** What these modules lack of what is wrapped, in words; null when nothing. */
+export function whatIsMissing(modules: unknown): string | null {
+  const given = (modules ?? {}) as Partial<CrawleeModules>
+  for (const [name, wanted] of Object.entries(METHODS)) {
+    const found = prototypeOf(given[name as keyof CrawleeModules], wanted.class)
+    const missing = found
+      ? wanted.methods.find((method) => typeof found[method] !== 'function')
+      : ''
+    if (missing !== undefined) return `${name}.${wanted.class}${missing && `.prototype.${missing}`}`
+  }
+  return null
+}
+
+/** From here on this storage hears of its crawlers. Answers why it does not, in words; null when it does. */
+export function hook(owner: Owner, given: CrawleeModules | undefined): string | null {
   owners.add(owner)
   const copies = given ? [given] : findCrawlee()
-  for (const { core, basic } of copies) {
-    teachCrawler(prototypeOf(basic, 'BasicCrawler'))
-    teachQueue(prototypeOf(core, 'RequestProvider'))
+  if (copies.length === 0) return 'no Crawlee was found to work with'
+  let trouble: string | null = null
+  for (const copy of copies) {
+    const missing = whatIsMissing(copy)
+    if (missing !== null) trouble = `the Crawlee that was found has no ${missing}`
+    else teach(copy)
   }
-  return copies.length > 0
+  return trouble
 }
 
 export function unhook(owner: Owner): void {
   owners.delete(owner)
 }
 
-function teachCrawler(crawler: Record<string, unknown> | null): void {
-  if (!crawler || taught.has(crawler)) return
+function teach({ core, basic }: CrawleeModules): void {
+  teachCrawler(prototypeOf(basic, METHODS.basic.class)!)
+  teachQueue(prototypeOf(core, METHODS.core.class)!)
+}
+
+function teachCrawler(crawler: Record<string, unknown>): void {
+  if (taught.has(crawler)) return
   taught.add(crawler)
   const [init, runTask] = [crawler['_init'] as Method, crawler['_runTaskFunction'] as Method]
+  const teardown = crawler['teardown'] as Method
   crawler['_init'] = async function (this: Crawler, ...args: unknown[]) {
     await init.apply(this, args)
     ownerOf(this)?.begins(this)
   }
   crawler['_runTaskFunction'] = function (this: Crawler, ...args: unknown[]) {
     return currentTask.run({ request: null }, () => runTask.apply(this, args))
+  }
+  crawler['teardown'] = function (this: Crawler, ...args: unknown[]) {
+    ownerOf(this)?.ends(this)
+    return teardown.apply(this, args)
   }
 }
 
@@ -62,8 +95,8 @@ function ownerOf(crawler: Crawler): Owner | undefined {
 }
 
 /** Crawlee waits for the first thousand only, and pauses between the others: a kill would lose them. */
-function teachQueue(queue: Record<string, unknown> | null): void {
-  if (!queue || taught.has(queue)) return
+function teachQueue(queue: Record<string, unknown>): void {
+  if (taught.has(queue)) return
   taught.add(queue)
   const addBatched = queue['addRequestsBatched'] as Method
   queue['addRequestsBatched'] = function (this: Queue, requests: unknown, options: object = {}) {

@@ -3,9 +3,10 @@ import type * as crawlee from '@crawlee/types'
 import { UsageError } from '../../model/errors.ts'
 import { whenAvailable } from '../../store/open.ts'
 import type { Depot } from '../depot.ts'
+import { storageNamed, StorageOf } from '../storage-of.ts'
 import { listed, listedLater, type Listed } from './listing.ts'
 import { fromBytes, toBytes } from './record-body.ts'
-import { factsOf, listStorages, storageNamed, StorageOf } from './storage-of.ts'
+import { factsOf, listStorages } from './storage-info.ts'
 
 type Options = crawlee.KeyValueStoreClientListOptions
 type KeyPage = crawlee.KeyValueStoreClientListData

@@ -4,14 +4,12 @@ import type { Storage } from '../../store/store.ts'
 import type { Depot } from '../depot.ts'
 import { currentTask, type InHand } from '../in-hand.ts'
 import { sourceOf } from '../queue-run.ts'
-import { requestId } from '../request.ts'
-import type { Added, NewRequest, RequestBook } from '../request-book.ts'
-import { factsOf, listStorages, storageNamed, StorageOf } from './storage-of.ts'
+import { requestId, type NewRequest } from '../request.ts'
+import type { Added, RequestBook } from '../request-book.ts'
+import { storageNamed, StorageOf } from '../storage-of.ts'
+import { factsOf, listStorages } from './storage-info.ts'
 
 type Head = crawlee.RequestQueueHeadItem
-
-/** Crawlee's word for a request whose handler failed, while it says what becomes of it. */
-const ERROR_HANDLER = 5
 
 export class RequestQueueCollection implements crawlee.RequestQueueCollectionClient {
   readonly #depot: Depot
@@ -122,15 +120,9 @@ export class RequestQueue implements crawlee.RequestQueueClient {
     requests: crawlee.RequestSchema[],
     { forefront = false }: crawlee.RequestOptions = {},
   ): Promise<crawlee.BatchAddRequestsResult> {
-    const book = await this.#book()
-    const given = requests.map(checked)
-    try {
-      const added = await book.add(given, forefront)
-      return { processedRequests: added.map(told), unprocessedRequests: [] }
-    } catch (error) {
-      if (!(error instanceof UsageError)) throw error
-      return addEach(book, given, forefront)
-    }
+    const added = await (await this.#book()).add(requests.map(checked), forefront)
+    // Crawlee asks again for ever for what is called unprocessed here: what cannot be kept is an error.
+    return { processedRequests: added.map(told), unprocessedRequests: [] }
   }
 
   async getRequest(id: string): Promise<crawlee.RequestOptions | undefined> {
@@ -150,7 +142,7 @@ export class RequestQueue implements crawlee.RequestQueueClient {
     if (request.id !== id) throw new UsageError('The id of a request comes from its unique key.')
     const inHand = this.#inHand(book, id)
     if (!inHand) return this.#notClaimed(book, request, forefront)
-    const isOurs = inHand.state === 'held' && (await end(book, inHand, request, forefront))
+    const isOurs = inHand.state === 'held' && (await book.end(inHand, request, forefront))
     return { requestId: id, wasAlreadyPresent: true, wasAlreadyHandled: !isOurs }
   }
 
@@ -184,38 +176,6 @@ export class RequestQueue implements crawlee.RequestQueueClient {
   }
 }
 
-function end(
-  book: RequestBook,
-  inHand: InHand,
-  request: crawlee.UpdateRequestSchema,
-  forefront: boolean,
-): Promise<boolean> {
-  const error = firstLine(request.errorMessages?.at(-1) ?? 'put back by the crawler')
-  if (!request.handledAt) return book.putBack(inHand, request, { error, forefront })
-  const { state } = (request.userData?.['__crawlee'] ?? {}) as { state?: number }
-  const isGivenUp = state === ERROR_HANDLER && (request.errorMessages?.length ?? 0) > 0
-  return isGivenUp ? book.giveUp(inHand, request, error) : book.handled(inHand, request)
-}
-
-/** One that cannot be kept must not keep out the others. */
-async function addEach(
-  book: RequestBook,
-  requests: readonly crawlee.RequestSchema[],
-  forefront: boolean,
-): Promise<crawlee.BatchAddRequestsResult> {
-  const result: crawlee.BatchAddRequestsResult = { processedRequests: [], unprocessedRequests: [] }
-  for (const request of requests) {
-    try {
-      result.processedRequests.push(...(await book.add([request], forefront)).map(told))
-    } catch (error) {
-      if (!(error instanceof UsageError)) throw error
-      const { uniqueKey, url, method } = request
-      result.unprocessedRequests.push({ uniqueKey, url, ...(method && { method }) })
-    }
-  }
-  return result
-}
-
 async function infoOf(depot: Depot, queue: Storage): Promise<crawlee.RequestQueueInfo> {
   const { total, handled, pending } = await depot.book(queue).counts()
   return {
@@ -245,8 +205,4 @@ function checked<T extends NewRequest>(request: T): T {
 
 function notInHand(id: string): UsageError {
   return new UsageError(`Request ${id} is not in hand here: it was handled, handed back, or taken.`)
-}
-
-function firstLine(text: string): string {
-  return text.split('\n', 1)[0]!
 }

@@ -1,8 +1,10 @@
 import type * as crawlee from '@crawlee/types'
+import { UsageError } from '../../model/errors.ts'
+import { fields } from '../../model/fields.ts'
 import { Depot, type DepotOptions, type StoppableCrawler } from '../depot.ts'
 import { purgeDefaults } from '../purge.ts'
 import { Dataset, DatasetCollection } from './dataset.ts'
-import { hook, unhook, type CrawleeModules } from './hooks.ts'
+import { hook, unhook, whatIsMissing, type CrawleeModules } from './hooks.ts'
 import { KeyValueStore, KeyValueStoreCollection } from './key-value-store.ts'
 import { RequestQueue, RequestQueueCollection } from './request-queue.ts'
 
@@ -11,8 +13,18 @@ export type CrawleeStorageOptions = DepotOptions & {
   crawlee?: CrawleeModules
 }
 
+const OPTIONS: Readonly<Record<keyof CrawleeStorageOptions, string>> = {
+  db: 'string',
+  policy: 'object',
+  itemKey: 'function',
+  signals: 'boolean',
+  log: 'function',
+  crawlee: 'object',
+}
+
 /** Storages for Crawlee 3 in SQLite or PostgreSQL: give it to `new Configuration({ storageClient })`. */
 export async function crawleeStorage(options: CrawleeStorageOptions = {}): Promise<CrawleeStorage> {
+  checkOptions(options)
   const { crawlee: modules, ...depot } = options
   return new CrawleeStorage(await Depot.open(depot), modules)
 }
@@ -24,9 +36,10 @@ export class CrawleeStorage implements crawlee.StorageClient {
 
   constructor(depot: Depot, modules: CrawleeModules | undefined) {
     this.#depot = depot
-    if (hook(this, modules)) return
+    const trouble = hook(this, modules)
+    if (trouble === null) return
     depot.log(
-      'no Crawlee was found to work with: items are saved when they are pushed, not together with their request. ' +
+      `${trouble}: items are saved when they are pushed, not together with their request. ` +
         'Give it as `crawlee: { core, basic }`.',
     )
   }
@@ -93,4 +106,26 @@ export class CrawleeStorage implements crawlee.StorageClient {
   begins(crawler: StoppableCrawler): void {
     this.#depot.begins(crawler)
   }
+
+  /** Used by the hooks. */
+  ends(crawler: StoppableCrawler): void {
+    this.#depot.ends(crawler)
+  }
+}
+
+/** A name that nobody knows would be left out without a word: without `db` it is another database. */
+function checkOptions(options: unknown): void {
+  const mistakes: string[] = []
+  const given = fields('crawleeStorage()', options, Object.keys(OPTIONS), mistakes)
+  for (const [name, type] of Object.entries(OPTIONS))
+    if (given[name] !== undefined && typeof given[name] !== type)
+      mistakes.push(`${name} must be a ${type}`)
+  if (given['db'] === '') mistakes.push('db must be an address')
+  const missing = given['crawlee'] === undefined ? null : whatIsMissing(given['crawlee'])
+  if (missing !== null)
+    mistakes.push(
+      `crawlee has no ${missing}: give { core: await import('@crawlee/core'), basic: await import('@crawlee/basic') }`,
+    )
+  if (mistakes.length > 0)
+    throw new UsageError(`These options cannot be used: ${mistakes.join('; ')}.`)
 }

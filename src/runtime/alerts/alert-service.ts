@@ -141,7 +141,8 @@ export class AlertService {
       // Of all that see it at once, one raises it, and tells.
       if (await store.raiseAlert({ ...written(one), owner: this.#owner })) this.#mine.add(one.cause)
     }
-    for (const alert of resolve) {
+    // What cannot be seen now is not over.
+    for (const alert of store.away.length === 0 ? resolve : []) {
       if (await store.resolveAlert(alert)) this.#mine.add(alert.cause)
     }
     if (this.#outlets.size === 0) return

@@ -56,7 +56,8 @@ async function parkedIn(
   }
   for (const run of [...live, ...(await store.lastFailed())]) look(run)
   for (const { rule, run: id } of open) {
-    if (rule !== 'parked' || id === null || parked.has(id)) continue
+    // Of one in a table that is away nothing can be said, and nothing is resolved meanwhile.
+    if (rule !== 'parked' || id === null || parked.has(id) || store.away.length > 0) continue
     const run = await store.run(id)
     if (run?.status !== 'failed') continue
     const [newest] = (await store.runs({ source: run.source, limit: 1 })).items

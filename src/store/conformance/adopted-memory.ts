@@ -87,6 +87,20 @@ export function adoptedMemoryTests(engine: Engine): void {
     assert.deepEqual(await store.openIntents(0, 5), [])
   })
 
+  test('what nobody can tell any more is in the trail as such, and its row is remembered', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const about = intent('1')
+    await store.intend(about)
+
+    assert.equal(await store.concludeIntent(about.id, 'unsure'), true)
+
+    const [entry] = await store.audit({ limit: 5 })
+    assert.deepEqual(entry?.after, { status: 'abandoned', unsure: true })
+    assert.equal((await store.adoptedRows([about.row])).length, 1)
+    assert.equal(await store.concludeIntent(about.id, true), false)
+  })
+
   test('intents that nobody has settled for long come oldest first, as they were said', async () => {
     await using db = await engine.fresh()
     const store = await db.open()

@@ -152,6 +152,39 @@ export function planningTests(engine: Engine): void {
     await assertBooksBalance(store, run)
   })
 
+  test('what failed goes before all that waits if it is to, with the cursor it is given, and no page is counted', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const run = await startCrawl(store, [
+      { key: 'a', cursor: 1 },
+      { key: 'b', cursor: 1 },
+      'c',
+      'd',
+    ])
+    const [a, b, c] = await claim(store, worker, 3)
+    const again = { error: 'again', retryInMs: 0, forefront: true }
+
+    allOk(await store.fail([{ ...a!, ...again, nextCursor: { tries: [1, 'ü'] } }]))
+    allOk(await store.fail([{ ...b!, ...again }]))
+    allOk(await store.fail([{ ...c!, error: 'no', retryInMs: null, nextCursor: 'the end' }]))
+    await store.plan(run, [{ key: 'e', forefront: true }])
+
+    const order = await claim(store, worker, 9)
+    assert.deepEqual(
+      order.map(({ key, cursor, page, seq }) => [key, cursor, page, seq]),
+      [
+        ['e', null, 0, 0],
+        ['b', 1, 0, 0],
+        ['a', { tries: [1, 'ü'] }, 0, 0],
+        ['d', null, 0, 0],
+      ],
+    )
+    const { cursor, status } = await targetOf(store, c!.target)
+    assert.deepEqual([cursor, status], ['the end', 'failed'])
+    await assertBooksBalance(store, run)
+  })
+
   test('what was put in front keeps its cursor when it is handed back, or its worker dies; its place it may lose', async () => {
     await using db = await engine.fresh()
     const store = await db.open()

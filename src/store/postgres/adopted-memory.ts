@@ -1,5 +1,6 @@
 import type { AdoptedMemory } from '../adopted-memory.ts'
 import {
+  concluded,
   toIntent,
   toRemembered,
   type IntentRecord,
@@ -81,7 +82,7 @@ export function adoptedMemoryVerbs(db: Database): AdoptedMemory {
         const [settled] = await connection.all<IntentRecord>(SETTLE, [id])
         if (!settled || !isDone) return settled !== undefined
         const { row, ref, entry, reopens } = toIntent(settled)
-        await record(connection, entry)
+        await record(connection, concluded(entry, isDone))
         await connection.all(REMEMBER, [row, ref.table, ref.key, reopens])
         return true
       }),

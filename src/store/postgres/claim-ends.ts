@@ -1,7 +1,9 @@
 import type { Claim, Outcome } from '../../model/claim.ts'
+import { messageOf, UsageError } from '../../model/errors.ts'
 import type { TargetStatus } from '../../model/target.ts'
 import type { Store } from '../store.ts'
 import { sql, type Database, type Sql } from './database.ts'
+import { isDataError } from './errors.ts'
 import { countRefused, isSameClaim, leaseLost, standings, type Standing } from './refusal.ts'
 import { storable } from './storable.ts'
 import { ADD_UP } from './tally.ts'
@@ -16,6 +18,8 @@ type Ending = {
   readonly error?: string
   /** When it is in line again; null: at once. */
   readonly retryInMs?: number | null
+  readonly forefront?: boolean | undefined
+  readonly cursor?: unknown
 }
 
 // The fence: who lost the claim matches no row and so changes nothing. The crash that was counted when the claim was
@@ -25,17 +29,21 @@ const END = /* sql */ `
   WITH ending AS MATERIALIZED (
     SELECT *, 'in_progress' AS held FROM json_to_recordset($2::json) AS e (
       n int, target uuid, epoch int, claim_id uuid, status text, untouched boolean, failed boolean,
-      error text, retry_in_ms float8)
+      error text, retry_in_ms float8, forefront boolean, cursor jsonb)
   ),
   ended AS (
     UPDATE unstuck.target t
        SET status = e.status,
            -- Handed back, it goes before everything else in line.
            ready_at = CASE WHEN e.untouched THEN 'epoch'
+                           -- As what is planned in front of all others.
+                           WHEN e.forefront THEN 'epoch'::timestamptz - interval '1 microsecond'
+                             * (round(date_part('epoch', statement_timestamp()) * 1e6) + e.n)
                            ELSE clock_timestamp() + e.retry_in_ms * interval '1 millisecond' END,
            finished_at = CASE WHEN e.status <> 'planned' THEN clock_timestamp() END,
            last_activity_at = CASE WHEN e.untouched THEN t.last_activity_at ELSE clock_timestamp() END,
            last_error = coalesce(e.error, t.last_error),
+           cursor = coalesce(e.cursor, t.cursor),
            attempts = greatest(t.attempts - e.untouched::int, 0),
            errors = CASE WHEN e.status = 'done' THEN 0 ELSE t.errors + e.failed::int END,
            crashes = CASE WHEN e.status = 'done' THEN 0 ELSE greatest(t.crashes - 1, 0) END,
@@ -129,12 +137,14 @@ export function claimEndVerbs(db: Database): ClaimEndVerbs {
       end(
         db,
         FAIL,
-        failures.map(({ error, retryInMs, ...claim }) => ({
+        failures.map(({ error, retryInMs, forefront, nextCursor: cursor, ...claim }) => ({
           claim,
           status: retryInMs === null ? 'failed' : 'planned',
           failed: true,
           error,
           retryInMs,
+          forefront,
+          cursor,
         })),
       ),
 
@@ -165,9 +175,9 @@ async function end(
   endings: readonly Ending[],
 ): Promise<Outcome<void>[]> {
   if (endings.length === 0) return []
-  const rows = await db.book<{ n: number }>(statement, [JSON.stringify(endings.map(toRow))])
-  const ended = new Set(rows.map((row) => row.n))
-  const late = endings.filter((_, n) => !ended.has(n))
+  const rows = await ended(db, statement, endings)
+  const done = new Set(rows.map((row) => row.n))
+  const late = endings.filter((_, n) => !done.has(n))
   if (late.length === 0) return endings.map(() => ({ ok: true, value: undefined }))
 
   const standing = await standings(
@@ -187,6 +197,22 @@ async function end(
   )
 }
 
+async function ended(
+  db: Database,
+  statement: Sql,
+  endings: readonly Ending[],
+): Promise<{ n: number }[]> {
+  try {
+    return await db.book<{ n: number }>(statement, [JSON.stringify(endings.map(toRow))])
+  } catch (error) {
+    if (!isDataError(error)) throw error
+    throw new UsageError(
+      `PostgreSQL cannot store this cursor: ${messageOf(error)}. Clean it, then try again.`,
+      { cause: error },
+    )
+  }
+}
+
 /** Asked again after an answer got lost. A verdict leaves the same state, but with its own reason. */
 function isAlready(stands: Standing, { claim, status, error }: Ending): boolean {
   const sameReason = error === undefined || stands.last_error === storable(error)
@@ -195,6 +221,7 @@ function isAlready(stands: Standing, { claim, status, error }: Ending): boolean 
 
 function toRow(ending: Ending, n: number): Record<string, unknown> {
   const { claim, status, untouched = false, failed = false, error, retryInMs } = ending
+  const { forefront = false, cursor } = ending
   const { target, epoch, claimId } = claim
   return {
     n,
@@ -206,5 +233,7 @@ function toRow(ending: Ending, n: number): Record<string, unknown> {
     failed,
     error: error === undefined ? null : storable(error),
     retry_in_ms: retryInMs ?? null,
+    forefront,
+    cursor: cursor ?? null,
   }
 }

@@ -47,6 +47,7 @@ export async function openPostgres(
     engine: 'postgres',
     where: address.where,
     remarks: pooled ? [POOLED] : [],
+    away: [],
     now: async () => (await db.all<{ now: number }>(NOW))[0]!.now,
     ...runVerbs(db),
     ...runListVerbs(db),

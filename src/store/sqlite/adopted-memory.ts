@@ -1,5 +1,6 @@
 import type { AdoptedMemory } from '../adopted-memory.ts'
 import {
+  concluded,
   toIntent,
   toRemembered,
   type IntentRecord,
@@ -74,7 +75,7 @@ export function adoptedMemoryVerbs(db: Database): AdoptedMemory {
         if (!settled || !isDone) return settled !== undefined
         const { row, ref, entry, reopens } = readIntent(settled)
         const now = Date.now()
-        record(tx, { ...entry, at: now })
+        record(tx, { ...concluded(entry, isDone), at: now })
         tx.run(REMEMBER, { row, ...ref, reopenedAt: reopens ? now : null })
         return true
       }),

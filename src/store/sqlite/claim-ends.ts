@@ -1,8 +1,10 @@
 import type { Claim, Outcome } from '../../model/claim.ts'
 import type { TargetStatus } from '../../model/target.ts'
+import { keepCursor } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Connection, type Database, type Params, type Sql } from './database.ts'
 import { isSameClaim, refuse, standing } from './refusal.ts'
+import { foremostOf } from './runs.ts'
 import { book } from './tally.ts'
 
 const FENCE = `WHERE id = :target AND epoch = :epoch AND claim_id = :claimId AND status = 'in_progress' RETURNING run_id, grp`
@@ -25,8 +27,8 @@ export const RELEASE = sql(
 const RETRY = sql(
   'fail:retry',
   /* sql */ `
-  UPDATE target SET status = 'planned', ready_at = :now + :retryInMs, errors = errors + 1,
-                    last_error = :error, last_activity_at = :now,
+  UPDATE target SET status = 'planned', ready_at = coalesce(:readyAt, :now + :retryInMs), errors = errors + 1,
+                    last_error = :error, last_activity_at = :now, cursor = coalesce(:cursor, cursor),
                     crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
   ${FENCE}
 `,
@@ -35,11 +37,12 @@ const GIVE_UP = sql(
   'fail:give-up',
   /* sql */ `
   UPDATE target SET status = 'failed', errors = errors + 1, last_error = :error,
-                    last_activity_at = :now, finished_at = :now,
+                    last_activity_at = :now, finished_at = :now, cursor = coalesce(:cursor, cursor),
                     crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
   ${FENCE}
 `,
 )
+const RUN_OF = sql('fail:run-of', `SELECT run_id FROM target WHERE id = :target`)
 const PARK = sql(
   'park',
   /* sql */ `
@@ -79,11 +82,11 @@ export function claimEndVerbs(db: Database): ClaimEndVerbs {
   const end = <T extends Claim>(
     name: string,
     claims: readonly T[],
-    how: (claim: T) => { statement: Sql; becomes: TargetStatus; params?: Params },
+    how: (claim: T, tx: Connection) => { statement: Sql; becomes: TargetStatus; params?: Params },
   ): Promise<Outcome<void>[]> =>
     db.write(name, (tx) =>
       claims.map((claim) => {
-        const { statement, becomes, params } = how(claim)
+        const { statement, becomes, params } = how(claim, tx)
         return endClaim(tx, claim, statement, becomes, params)
       }),
     )
@@ -108,11 +111,11 @@ export function claimEndVerbs(db: Database): ClaimEndVerbs {
     finish: (claims) => end('finish', claims, () => ({ statement: FINISH, becomes: 'done' })),
     release: (claims) => end('release', claims, () => ({ statement: RELEASE, becomes: 'planned' })),
     fail: (failures) =>
-      end('fail', failures, ({ error, retryInMs }) => {
-        const params: Params = retryInMs === null ? { error } : { error, retryInMs }
-        return retryInMs === null
-          ? { statement: GIVE_UP, becomes: 'failed', params }
-          : { statement: RETRY, becomes: 'planned', params }
+      end('fail', failures, ({ error, retryInMs, target, forefront, nextCursor }, tx) => {
+        const params = { error, cursor: keepCursor({ key: target, cursor: nextCursor }) }
+        if (retryInMs === null) return { statement: GIVE_UP, becomes: 'failed', params }
+        const readyAt = forefront ? beforeAll(tx, target) : null
+        return { statement: RETRY, becomes: 'planned', params: { ...params, retryInMs, readyAt } }
       }),
     park: (claims) =>
       end('park', claims, ({ reason }) => ({
@@ -129,6 +132,11 @@ export function claimEndVerbs(db: Database): ClaimEndVerbs {
         return done > before
       }),
   }
+}
+
+function beforeAll(tx: Connection, target: string): number | null {
+  const row = tx.get<{ run_id: string }>(RUN_OF, { target })
+  return row ? foremostOf(tx, row.run_id) - 1 : null
 }
 
 function fence({ target, epoch, claimId }: Claim): Params {

@@ -50,6 +50,7 @@ export async function openSqlite(file: string): Promise<Store> {
     engine: 'sqlite',
     where: path,
     remarks: [],
+    away: [],
     now: async () => Date.now(),
     ...runVerbs(db),
     ...runListVerbs(db),

@@ -200,7 +200,8 @@ export function insertTargets(
   return count
 }
 
-function foremostOf(tx: Connection, run: string): number {
+/** When the first in line became ready, at most 0: what is to go before it became so earlier. */
+export function foremostOf(tx: Connection, run: string): number {
   return tx.get<{ ready_at: number }>(FOREMOST, { run })?.ready_at ?? 0
 }
 

@@ -1,3 +1,4 @@
+import { sayEnding } from '../../decide/cancelling.ts'
 import { UsageError } from '../../model/errors.ts'
 import { shortId, type RunId } from '../../model/id.ts'
 import { isLive, type Run } from '../../model/run.ts'
@@ -39,13 +40,14 @@ export function onlyThese(summed: Summed, runs: readonly Run[], deletes: boolean
   return { summed: { total: dead.length, active: [], resumable: [], dead }, ended }
 }
 
-function refuseUnlessDead({ id, status }: Run, summed: Summed, deletes: boolean): void {
+function refuseUnlessDead(named: Run, summed: Summed, deletes: boolean): void {
+  const { id, status } = named
   const short = shortId(id)
   if (summed.dead.some(({ run }) => run.id === id) || (deletes && !isLive(status))) return
   if (!isLive(status)) throw new UsageError(`Run ${short} is ${status}: there is nothing to clean.`)
   const judged = [...summed.active, ...summed.resumable].find(({ run }) => run.id === id)
   throw new UsageError(
     `Run ${short} is not dead${judged ? `: ${judged.decision.because}` : ''}. ` +
-      `More: \`unstuck explain ${short}\`; \`unstuck cancel ${short}\` ends it whatever it is.`,
+      `More: \`unstuck explain ${short}\`; ${sayEnding(named)}.`,
   )
 }

@@ -1,6 +1,6 @@
-import { Refused } from '../../model/errors.ts'
+import { canCancel, cancelledIn } from '../../decide/cancelling.ts'
 import { shortId } from '../../model/id.ts'
-import { isLive, sayRow, type Run } from '../../model/run.ts'
+import { isLive, isRow, sayRow, type Run } from '../../model/run.ts'
 import type { Door } from '../../runtime/recovery.ts'
 import * as steering from '../../runtime/steering.ts'
 import { plural } from '../cli/paper/words.ts'
@@ -13,7 +13,7 @@ export type Asked = { readonly dryRun: boolean; readonly because?: string | unde
 
 export async function cancel(door: Door, run: Run, { dryRun, because }: Asked): Promise<Done> {
   const id = shortId(run.id)
-  if (!isLive(run.status)) throw new Refused(`Run ${id} has already ended: it is ${run.status}.`)
+  steering.refuseCancel(run)
   const held = run.counts.targets.in_progress
   const ended = dryRun ? run : await steering.cancel(door, run.id, because)
   const what = `Run ${id} of ${run.source}`
@@ -24,13 +24,27 @@ export async function cancel(door: Door, run: Run, { dryRun, because }: Asked): 
       dryRun
         ? `${what}, ${run.status}, would be cancelled; its data would be kept.`
         : `${what} is cancelled; its data is kept.`,
-      ...(held > 0 ? [`${plural(held, 'target')} in hand: work on it stops after the page.`] : []),
+      ...(run.adopted ? [STAYS_AT_WORK] : held > 0 ? [sayInHand(held)] : []),
       ...(dryRun ? [NOTHING_CHANGED] : []),
     ],
     dryRun,
     undo: dryRun ? null : undoByRevert([run.id]),
     command: `unstuck cancel ${id}`,
   }
+}
+
+/** Nothing of ours is between a user's own program and its table. */
+const STAYS_AT_WORK = 'A program of yours that works on it is not stopped by that.'
+
+function sayInHand(held: number): string {
+  return `${plural(held, 'target')} in hand: work on it stops after the page.`
+}
+
+/** `To end it again: …`, or what a row of a user's own table lacks for it. */
+function sayEndAgain(run: Run): string[] {
+  if (canCancel(run)) return [`To end it again: \`unstuck cancel ${shortId(run.id)}\``]
+  if (!isRow(run)) return []
+  return [`To end it again by hand, map ${cancelledIn(run.adopted!.table)} in the config.`]
 }
 
 export type Resumed = Done & { readonly run: Run; readonly reopened: boolean }
@@ -51,7 +65,8 @@ export async function resume(
         ? `${what}, which is ${before}, would be opened again.`
         : `${what} is ${run.status} again.`,
   ]
-  if (targets > 0) said.push(`${plural(targets, 'failed or held target')} ${are} put back in line.`)
+  if (targets > 0 && !isRow(run))
+    said.push(`${plural(targets, 'failed or held target')} ${are} put back in line.`)
   if (dryRun) said.push(NOTHING_CHANGED)
   else if (run.status !== 'running') {
     said.push(
@@ -60,9 +75,9 @@ export async function resume(
         : 'It goes on when its worker starts: `unstuck work MODULE`, or `begin` in your code.',
     )
   }
-  if (reopened && !dryRun) said.push(`To end it again: \`unstuck cancel ${short}\``)
+  if (reopened && !dryRun) said.push(...sayEndAgain(run))
   // What failed is in line again, and nobody may say of a run that it failed: only a cancelled one can be made as it was.
-  const isRestorable = reopened && before === 'cancelled' && targets === 0
+  const isRestorable = reopened && before === 'cancelled' && targets === 0 && canCancel(run)
   return {
     run,
     targets,
@@ -125,9 +140,9 @@ export async function revert(
     : [
         `${what} is taken back: it is ${run.status}${back}.`,
         `Nothing automatic ends it until ${run.adopted ? 'it has moved on' : 'a worker has had it again'}.`,
-        ...(isLive(before) ? [] : [`To end it again: \`unstuck cancel ${short}\``]),
+        ...(isLive(before) ? [] : sayEndAgain(run)),
       ]
-  const isRestorable = undid === 'cancel' && !dryRun
+  const isRestorable = undid === 'cancel' && !dryRun && canCancel(run)
   return {
     run,
     targets,

@@ -1,3 +1,4 @@
+import { canCancel } from '../../decide/cancelling.ts'
 import type { Execution } from '../../model/execution.ts'
 import { shortId } from '../../model/id.ts'
 import { isLive, type Counts, type Run } from '../../model/run.ts'
@@ -80,19 +81,23 @@ export async function runDetail(store: Store, run: Run, policyOf: PolicyOf) {
 }
 
 /** What one can type about it, as it is now. */
-function commandsFor({ id, status, adopted, counts: { targets } }: Run): string[] {
+function commandsFor(run: Run): string[] {
+  const { id, status, adopted, counts } = run
+  const { failed, parked, stuck } = counts.targets
   const short = shortId(id)
   const live = isLive(status)
+  const canGoOn = !live && status !== 'succeeded'
+  const canGoBack = !adopted || adopted.can.includes('resume')
   return [
     `unstuck show ${short}`,
     `unstuck explain ${short}`,
-    ...(live ? [`unstuck cancel ${short}`] : []),
-    ...(!live && status !== 'succeeded' ? [`unstuck resume ${short}`] : []),
+    ...(live && canCancel(run) ? [`unstuck cancel ${short}`] : []),
+    ...(canGoOn && canGoBack ? [`unstuck resume ${short}`] : []),
     // No row is ever added to a table of the user's own.
-    ...(!live && status !== 'succeeded' && !adopted ? [`unstuck retry ${short}`] : []),
+    ...(canGoOn && !adopted ? [`unstuck retry ${short}`] : []),
     ...(status === 'cancelled' || status === 'abandoned' ? [`unstuck revert ${short}`] : []),
-    ...(targets.failed > 0 ? [`unstuck reset-failed ${short}`] : []),
-    ...(targets.parked + targets.stuck > 0 ? [`unstuck unpark --run ${short}`] : []),
+    ...(failed > 0 && canGoBack ? [`unstuck reset-failed ${short}`] : []),
+    ...(parked + stuck > 0 && canGoBack ? [`unstuck unpark --run ${short}`] : []),
   ]
 }
 

@@ -1,11 +1,13 @@
+import { isAdoptedId } from '../../adopted/ids.ts'
 import { Refused, UsageError } from '../../model/errors.ts'
 import { shortId, type RunId } from '../../model/id.ts'
 import { isLive, type Run } from '../../model/run.ts'
+import { isCrawlee } from '../../model/source.ts'
 import type { Target } from '../../model/target.ts'
 import type { Door } from '../../runtime/recovery.ts'
 import * as steering from '../../runtime/steering.ts'
 import type { Replanned, Store } from '../../store/store.ts'
-import { plural, targetStatus } from '../cli/paper/words.ts'
+import { plural, targetStatus, whoTakesUp } from '../cli/paper/words.ts'
 import { NOTHING_CHANGED, type Done } from './done.ts'
 import { undoByPark, undoByUnpark } from './undo.ts'
 
@@ -20,6 +22,11 @@ export function sayBackInLine(
   const again = reopened ? `, which ${dryRun ? 'would be' : 'is'} open again` : ''
   const would = dryRun ? 'would be ' : ''
   return `${plural(targets, 'target')} ${would}back in line in run ${shortId(run)}${again}.`
+}
+
+/** `They go on when a worker starts.` */
+export function sayWhenTheyGoOn(runs: readonly RunId[]): string {
+  return `They go on when ${whoTakesUp(runs.map(isAdoptedId))}.`
 }
 
 export function isAside({ status }: Pick<Target, 'status'>): boolean {
@@ -91,6 +98,8 @@ async function ofThoseEnded(store: Store, live: readonly string[]): Promise<Run[
   return runs.filter(({ status }) => !isLive(status))
 }
 
+export const TO_SET_ASIDE = 'To set one aside: `unstuck park TARGET`.'
+
 /** Failed targets of one run: all of them, those that fit, or this one. */
 export async function resetFailed(
   door: Door,
@@ -101,7 +110,7 @@ export async function resetFailed(
   const said =
     replanned.targets === 0
       ? ['No failed target fits.']
-      : ['They go on when a worker starts. To set one aside: `unstuck park TARGET`.']
+      : [sayWhenTheyGoOn([run]), ...(isAdoptedId(run) ? [] : [TO_SET_ASIDE])]
   return backInLine(door.store, run, replanned, {
     said,
     dryRun: options.dryRun,
@@ -124,8 +133,7 @@ export async function unpark(
   const ids = targets?.map(({ id }) => id)
   const aside = targets?.filter(isAside) ?? (groups || dryRun ? [] : await asideIn(door.store, run))
   const replanned = await steering.unpark(door, run, { targets: ids, groups, dryRun })
-  const said =
-    replanned.targets === 0 ? ['Nothing is parked or held.'] : ['They go on when a worker starts.']
+  const said = replanned.targets === 0 ? ['Nothing is parked or held.'] : [sayWhenTheyGoOn([run])]
   const isWhole = aside.length === replanned.targets
   return backInLine(door.store, run, replanned, {
     said,
@@ -190,7 +198,8 @@ export async function rewind(
   if (to === before.page && next === undefined && cursor === undefined) {
     throw new UsageError(`Target ${short} stands at page ${to} already.`)
   }
-  const wasLive = isLive((await store.run(before.run))!.status)
+  const run = (await store.run(before.run))!
+  const wasLive = isLive(run.status)
   if (dryRun) await steering.refuseRewind(door, before.id, where)
   const target = dryRun ? before : await steering.rewind(door, before.id, where)
   const [is, isFetched] = dryRun ? ['would go', 'would be'] : ['is', 'is']
@@ -201,7 +210,11 @@ export async function rewind(
   if (before.status === 'in_progress')
     said.push(`Who works on it now ${dryRun ? 'would lose' : 'loses'} it.`)
   if (!wasLive) said.push(`Run ${shortId(before.run)} ${isFetched} open again.`)
-  said.push('What was saved stays; items that come again are updated, not doubled.')
+  said.push(
+    isCrawlee(run)
+      ? 'What was saved stays; items that come again are updated if they have a key, else doubled.'
+      : 'What was saved stays; items that come again are updated, not doubled.',
+  )
   if (dryRun) said.push(`${NOTHING_CHANGED} Once done it has no undo.`)
   return {
     run: await store.run(before.run),

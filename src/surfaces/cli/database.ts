@@ -1,11 +1,11 @@
 import { adopt } from '../../adopted/adopt.ts'
-import type { Mapping } from '../../adopted/mapping.ts'
 import { NotFound } from '../../model/errors.ts'
 import { redact } from '../../observe/redact.ts'
 import { isDatabaseThere } from '../../runtime/config-file.ts'
 import { openStore, type OpenOptions } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
 import type { Located } from '../address.ts'
+import type { Settings } from '../config.ts'
 
 /** The way to the store: opened when first asked for, closed by the frame when the command has ended. */
 export type Database = {
@@ -26,15 +26,15 @@ export type Database = {
 }
 
 type Around = {
-  /** Tables of the user's own, by the config. */
-  readonly tables: () => Promise<readonly Mapping[]>
+  /** Tables of the user's own, and by what their rows are judged. */
+  readonly settings: () => Promise<Pick<Settings, 'adopted' | 'policyOf'>>
   /** Hears what is wrong with them. */
   readonly log: (line: string) => void
 }
 
 export function makeDatabase(
   findAddress: () => Promise<Located>,
-  { tables, log }: Around,
+  { settings, log }: Around,
 ): Database {
   let located: Promise<Located> | undefined
   let store: Promise<Store> | undefined
@@ -56,13 +56,15 @@ export function makeDatabase(
       return store
     },
     async openAll(options) {
-      const [own, adopted] = [await database.open(options), await tables()]
+      const own = await database.open(options)
+      const { adopted, policyOf } = await settings()
       const address = await database.address()
-      if (all?.own !== own) all = { own, store: adopt(own, adopted, { address, log }) }
+      if (all?.own !== own) all = { own, store: adopt(own, adopted, { address, log, policyOf }) }
       return all.store
     },
     async openIfAny() {
-      const isAny = isDatabaseThere(await database.address()) || (await tables()).length > 0
+      const isAny =
+        isDatabaseThere(await database.address()) || (await settings()).adopted.length > 0
       return isAny ? database.openAll() : null
     },
     async openExisting() {

@@ -30,7 +30,7 @@ export async function execute(
         folder: configFolder(cwd),
       }),
     {
-      tables: async () => (await loadOnce()).adopted,
+      settings: loadOnce,
       log: (line) => output.note(line),
     },
   )

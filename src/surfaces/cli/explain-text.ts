@@ -1,5 +1,5 @@
 import { shortId } from '../../model/id.ts'
-import { isLive, sayRow } from '../../model/run.ts'
+import { isLive, isRow, sayRow } from '../../model/run.ts'
 import { inWords } from '../../model/time.ts'
 import type { Explanation } from '../../runtime/explain.ts'
 import type { PolicySetting } from '../policy-origin.ts'
@@ -18,7 +18,7 @@ export function printExplanation(
   explained: Explanation,
   { policy, preset }: Grounds,
 ): void {
-  const { target, decision, outlook, trail, now } = explained
+  const { run, target, decision, outlook, trail, now } = explained
   if (target) printTarget(paper, explained)
   else printRun(paper, explained)
 
@@ -37,7 +37,7 @@ export function printExplanation(
   }
   if (trail.length > 0) paper.heading('What was done so far, newest first')
   for (const entry of trail) {
-    const isOther = !target && entry.target !== null
+    const isOther = !target && entry.target !== null && !isRow(run)
     printDeed(paper, entry, now, isOther ? `target ${shortId(entry.target)}` : '')
   }
 }
@@ -53,10 +53,13 @@ function printRun(paper: Paper, { run, now }: Explanation): void {
     '.',
   )
   if (run.adopted) paper.say(`It is ${sayRow(run.adopted)}.`)
+  const pages = isRow(run) ? '' : ` ${plural(run.counts.pages, 'page')} saved,`
   paper.say(
-    `It is ${inWords(now - run.createdAt)} old: ${doneOfTotal(run)} done, ${plural(run.counts.pages, 'page')} saved, ` +
+    `It is ${inWords(now - run.createdAt)} old: ${doneOfTotal(run)} done,${pages} ` +
       `${plural(extracted, 'item')} extracted, ${skipped} skipped.`,
   )
+  if (isRow(run) && run.artifacts > 0)
+    paper.say('There is a checkpoint or a file of its output: something to go on from.')
   if (run.error !== null) paper.say({ text: `Error: ${run.error}`, ink: 'bad' })
   if (run.retryOf !== null)
     paper.say(`It follows run ${shortId(run.retryOf)} and began from nothing.`)

@@ -1,6 +1,6 @@
 import { shortId } from '../../model/id.ts'
 import type { Millis } from '../../model/time.ts'
-import type { Verdict } from '../../model/verdict.ts'
+import { sayJudged, type Verdict } from '../../model/verdict.ts'
 import type { JudgedRun } from '../../runtime/judgement.ts'
 import type { Sorted } from '../answers/recovery.ts'
 import { revertibleRuns } from '../answers/undo.ts'
@@ -68,12 +68,12 @@ function printVerdict(paper: Paper, verdict: Verdict, isLate = false): void {
   paper.say('- ', { text: action, ink: 'strong' }, ` ${what(verdict)}: ${because}${late}.`)
 }
 
-/** `target 91bc4f2a of shop (in progress → planned)`. */
-function what({ run, target, source, action, from, to }: Verdict): string {
-  const id = target === null ? `run ${shortId(run)}` : `target ${shortId(target)}`
+/** `target 91bc4f2a of shop (in progress → planned)`. What a user's own row becomes has a word of their own. */
+function what(verdict: Verdict): string {
+  const { action, from, to, row } = verdict
   const also = action === 'retry' ? ', and a new run is queued' : ''
-  const move = from === to ? '' : ` (${from.replace('_', ' ')} → ${to}${also})`
-  return `${id} of ${source}${move}`
+  const move = from === to || row ? '' : ` (${from.replace('_', ' ')} → ${to}${also})`
+  return `${sayJudged(verdict)}${move}`
 }
 
 function printUndo(paper: Paper, deeds: readonly Verdict[]): void {

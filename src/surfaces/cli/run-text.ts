@@ -1,5 +1,5 @@
 import { shortId } from '../../model/id.ts'
-import { isLive, sayRow, type Run } from '../../model/run.ts'
+import { isLive, isRow, sayRow, type Run } from '../../model/run.ts'
 import { TARGET_STATUSES } from '../../model/target.ts'
 import { inWords, iso, type Millis } from '../../model/time.ts'
 import type { RunPage } from '../answers/show.ts'
@@ -42,12 +42,12 @@ export function printRun(paper: Paper, page: RunPage): void {
     paper.heading('Groups')
     printGroups(paper, groups, GROUPS_MAX)
   }
-  if (trouble.length > 0) printTrouble(paper, page)
+  if (trouble.length > 0 && !isRow(run)) printTrouble(paper, page)
   if (page.executions.length > 0) printExecutions(paper, page)
   if (audit.length > 0) printAudit(paper, page)
 }
 
-function printFacts(paper: Paper, { run, now }: RunPage): void {
+function printFacts(paper: Paper, { run, judged, now }: RunPage): void {
   const { done, total, skipped, attempt } = runView(run)
   const { counts } = run
   const at = (moment: Millis): string =>
@@ -59,7 +59,7 @@ function printFacts(paper: Paper, { run, now }: RunPage): void {
       'progress',
       `${bar(done, total)} ${doneOfTotal(run)} ${run.kind === 'crawl' ? 'targets' : 'done'}, ${percent(done, total)}`,
     ],
-    ['pages', `${counts.pages}`],
+    ...(isRow(run) ? [] : [['pages', `${counts.pages}`] as [string, Cell]]),
     ['items', `${counts.itemsNew} new, ${counts.itemsUpdated} updated, ${skipped} skipped`],
     ['created', at(run.createdAt)],
   ]
@@ -69,7 +69,8 @@ function printFacts(paper: Paper, { run, now }: RunPage): void {
   else facts.push(['last sign', at(run.lastActivityAt)])
   if (run.finishedAt !== null && run.startedAt !== null)
     facts.push(['took', inWords(run.finishedAt - run.startedAt)])
-  if (run.owner !== null) facts.push(['owner', `worker ${shortId(run.owner)}`])
+  if (run.owner !== null)
+    facts.push(['owner', judged.owner?.evidence.who ?? `worker ${shortId(run.owner)}`])
   if (run.retryOf !== null) facts.push(['retry of', shortId(run.retryOf)])
   if (counts.refused > 0)
     facts.push(['refused', `${plural(counts.refused, 'late write')}, of claims that had moved on`])
@@ -129,10 +130,11 @@ function printExecutions(paper: Paper, { run, executions, now }: RunPage): void 
   paper.say({ text: `Its output: \`unstuck logs ${shortId(run.id)}\``, ink: 'dim' })
 }
 
-function printAudit(paper: Paper, { audit, now }: RunPage): void {
+function printAudit(paper: Paper, { run, audit, now }: RunPage): void {
   paper.heading('What was done about it')
   for (const { entry, key } of audit) {
-    const what = entry.target === null ? 'the run' : (key ?? `target ${shortId(entry.target)}`)
+    const what =
+      entry.target === null || isRow(run) ? 'the run' : (key ?? `target ${shortId(entry.target)}`)
     paper.say(
       { text: ago(entry.at, now), ink: 'dim' },
       `  ${entry.action} ${what}, by ${entry.actor}: ${entry.because}.`,

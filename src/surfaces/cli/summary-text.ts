@@ -4,7 +4,7 @@ import type { Summed } from '../../runtime/cleaning.ts'
 import type { JudgedRun } from '../../runtime/judgement.ts'
 import { runView } from '../view.ts'
 import type { Paper } from './paper/paper.ts'
-import { age, ago, doneOfTotal, plural, sourceOf } from './paper/words.ts'
+import { age, ago, doneOfTotal, plural, sourceOf, whoTakesUp } from './paper/words.ts'
 
 /** Where nothing ever ran. */
 export const NOTHING_LIVE: Summed = { total: 0, active: [], resumable: [], dead: [] }
@@ -24,8 +24,12 @@ export function printSummary(paper: Paper, summed: Summed, now: Millis): void {
     '.',
   )
   if (resumable.length > 0)
-    printRuns(paper, 'Resumable: go on when a worker starts', resumable, now)
+    printRuns(paper, `Resumable: go on when ${whoTakesUp(resumable.map(isRow))}`, resumable, now)
   if (dead.length > 0) printRuns(paper, 'Dead: nothing done, and time is over', dead, now)
+}
+
+function isRow({ run }: JudgedRun): boolean {
+  return run.adopted !== undefined
 }
 
 function printRuns(paper: Paper, title: string, runs: readonly JudgedRun[], now: Millis): void {
@@ -61,7 +65,9 @@ function printRuns(paper: Paper, title: string, runs: readonly JudgedRun[], now:
 }
 
 function checkpointOf({ run, target }: JudgedRun): string {
-  if (target) return target.page > 0 ? `page ${target.page}` : 'none'
+  if (target && target.page > 0) return `page ${target.page}`
+  // Of a row of a user's own table it is only known that there is one.
+  if (target) return target.seq > 0 ? 'yes' : 'none'
   return run.counts.pages > 0 ? plural(run.counts.pages, 'page') : 'none'
 }
 

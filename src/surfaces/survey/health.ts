@@ -24,8 +24,10 @@ function stateOf(judged: JudgedRun): Omit<Health, 'sinceMs'> {
   const { run, decision, owner } = judged
   const { action, because } = decision
   if (action === 'abandon' || (action === 'fail' && !owner)) return { state: 'dead', because }
-  if (run.status === 'queued')
-    return { state: 'waiting', because: 'it is queued and waits for a worker' }
+  if (run.status === 'queued') {
+    const starter = run.adopted ? 'your own program' : 'a worker'
+    return { state: 'waiting', because: `it is queued and waits for ${starter}` }
+  }
   if (run.status === 'interrupted') {
     const starter = run.adopted ? 'your own program takes it up' : 'a worker starts'
     return { state: 'interrupted', because: `it has work left and goes on when ${starter}` }

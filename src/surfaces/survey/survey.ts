@@ -1,11 +1,11 @@
 import { STEADY } from '../../decide/sign.ts'
 import type { Guard } from '../../model/guard.ts'
 import { shortId } from '../../model/id.ts'
-import type { Run } from '../../model/run.ts'
+import { isRow, type Run } from '../../model/run.ts'
 import type { Millis } from '../../model/time.ts'
 import type { Sign } from '../../model/worker.ts'
 import { judgeRuns, storedPolicy, type PolicyOf } from '../../runtime/judgement.ts'
-import type { Store } from '../../store/store.ts'
+import type { AwayTable, Store } from '../../store/store.ts'
 import { guardView, runView, type RunView } from '../view.ts'
 import { healthOf, isStuck, type Health, type HealthState } from './health.ts'
 import { age, plural } from '../cli/paper/words.ts'
@@ -60,7 +60,10 @@ export async function surveyStore(
   const guards = (await store.guards()).filter(({ worker, gaveUp }) => worker ?? gaveUp)
   const troubled = [...live.map(({ run }) => run), ...ended].filter((run) => trouble(run) !== null)
   const data: SurveyData = {
-    summary: summarise(live, troubled, guards.filter(({ gaveUp }) => gaveUp).length),
+    summary: sayUnseen(
+      store.away,
+      summarise(live, troubled, guards.filter(({ gaveUp }) => gaveUp).length),
+    ),
     runs: live.map(({ run, health: { state, because } }) => ({
       ...runView(run),
       health: state,
@@ -73,6 +76,7 @@ export async function surveyStore(
         .map(({ run, health }) => attention(run, health.state, health.because)),
       ...troubled.map((run) => attention(run, trouble(run)!, run.error)),
       ...guards.flatMap(givenUp),
+      ...store.away.map(unseen),
     ],
     commands: guards.map(guardView),
     latest: latest && runView(latest),
@@ -81,7 +85,10 @@ export async function surveyStore(
 }
 
 /** `2 targets failed, 1 parked`, or null when all is well with it. */
-function trouble({ status, counts: { targets } }: Run): string | null {
+function trouble(run: Run): string | null {
+  const { status, counts } = run
+  const { targets } = counts
+  if (isRow(run)) return status === 'failed' ? 'the run failed' : null
   const kinds = (['failed', 'parked', 'stuck'] as const).filter((kind) => targets[kind] > 0)
   if (kinds.length === 0) return status === 'failed' ? 'the run failed' : null
   const parts = kinds.map((kind, i) =>
@@ -95,6 +102,18 @@ function givenUp({ source, gaveUp }: Guard): Attention[] {
   if (!gaveUp) return []
   const command = `unstuck logs ${source}`
   return [{ run: null, source, what: 'gave up', because: gaveUp.because, command }]
+}
+
+/** What is in a table that cannot be read may be stuck, and nobody can tell. */
+function unseen({ table, because }: AwayTable): Attention {
+  const what = 'the table cannot be read'
+  return { run: null, source: table, what, because, command: 'unstuck doctor' }
+}
+
+function sayUnseen(away: readonly AwayTable[], summary: string): string {
+  if (away.length === 0) return summary
+  const names = away.map(({ table }) => table).join(', ')
+  return `Not all can be seen: ${names} cannot be read. Of the rest: ${summary}`
 }
 
 function attention(run: Run, what: string, because: string | null): Attention {
@@ -112,12 +131,16 @@ function summarise(live: Survey['live'], troubled: readonly Run[], givenUp: numb
   const states = countBy(live.map(({ health }) => health.state))
   const longest = Math.max(...stuck.map(({ health }) => health.sinceMs))
   const sum = (kind: 'failed' | 'parked' | 'stuck'): number =>
-    troubled.reduce((total, run) => total + run.counts.targets[kind], 0)
+    troubled.reduce((total, run) => total + (isRow(run) ? 0 : run.counts.targets[kind]), 0)
+  const rows = troubled.filter(isRow).length
+  const isAnyTheirs = live.some(({ run, health }) => health.state === 'waiting' && run.adopted)
   const parts = [
     states.healthy && `${plural(states.healthy, 'run')} healthy`,
-    states.waiting && `${plural(states.waiting, 'run')} waiting for a worker`,
+    states.waiting &&
+      `${plural(states.waiting, 'run')} waiting ${isAnyTheirs ? 'to be taken up' : 'for a worker'}`,
     states.interrupted && `${plural(states.interrupted, 'run')} interrupted, ready to go on`,
     stuck.length > 0 && `${plural(stuck.length, 'run')} stuck for ${age(longest)}`,
+    rows > 0 && `${plural(rows, 'run')} failed`,
     sum('failed') > 0 && `${plural(sum('failed'), 'target')} failed`,
     sum('parked') > 0 && `${plural(sum('parked'), 'target')} parked`,
     sum('stuck') > 0 && `${plural(sum('stuck'), 'target')} held`,

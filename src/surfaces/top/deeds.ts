@@ -36,7 +36,9 @@ export async function planDeed(door: Door, deed: Deed, signal: AbortSignal): Pro
       const summed = await sumUp(door)
       const now = await door.store.now()
       const { dead } = summed
-      const question = `Mark ${plural(dead.length, 'dead run')} as “Timeout – auto-cleaned”?`
+      const areRows = dead.every(({ run }) => run.adopted)
+      const mark = areRows ? 'with the words of their own tables' : 'as “Timeout – auto-cleaned”'
+      const question = `Mark ${plural(dead.length, 'dead run')} ${mark}?`
       return {
         deed,
         text: (paper) => printSummary(paper, summed, now),

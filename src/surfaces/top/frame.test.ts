@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { HOSTILE_TEXTS } from '../../testing/hostile-text.ts'
 import { lookAt, NOW, someRun, someRuns, someVerdict, someWorker } from '../../testing/top-look.ts'
+import type { Sorted } from '../answers/recovery.ts'
 import { widthOf } from '../cli/paper/width.ts'
 import { drawTop, type Size } from './frame.ts'
 import type { Look, Seen } from './look.ts'
@@ -58,6 +59,22 @@ describe('on 80 columns', () => {
       draw(at('recovery'), lookAt({ view: 'recovery', recovery }), size),
       golden(VERDICTS),
     )
+  })
+
+  test('a row of a table of the user is told by that, and its owner has no made-up id', () => {
+    const who = 'row a/2 of jobs (vm:78)'
+    const workers = [someWorker('c0ffee01', { who, source: 'import' })]
+    const listed = draw(at('workers'), lookAt({ view: 'workers', workers }))
+    assert.match(listed, /import +row a\/2 of jobs \(vm:78\)/)
+    assert.doesNotMatch(listed, /c0ffee01/)
+
+    const verdict = someVerdict('c2e09188', { source: 'import', action: 'fail', to: 'failed' })
+    const run = { id: verdict.run, adopted: { table: 'jobs', key: 'a/2', can: [] } }
+    const active = [{ run }] as unknown as Sorted['active']
+    const recovery = { active, deeds: [verdict], theirs: [] }
+    const drawn = draw(at('recovery'), lookAt({ view: 'recovery', recovery }))
+    assert.match(drawn, /fail +run \w{8} +import \(row a\/2 of jobs\)/)
+    assert.doesNotMatch(drawn, /target \w{8}|→/)
   })
 
   test('dead letters are told by their error', () => {

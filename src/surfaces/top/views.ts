@@ -1,5 +1,5 @@
 import { shortId, type RunId } from '../../model/id.ts'
-import { isLive, type RunStatus } from '../../model/run.ts'
+import { isLive, type AdoptedRef, type RunStatus } from '../../model/run.ts'
 import { inWords, type Millis } from '../../model/time.ts'
 import type { Verdict } from '../../model/verdict.ts'
 import type { AuditEntry } from '../../store/store.ts'
@@ -67,10 +67,16 @@ export function listOf({ seen, now }: Look, place: Place): List {
     case 'workers':
       return arrange(WORKERS, seen.workers, place, now)
     case 'recovery': {
-      const { deeds, theirs } = seen.recovery
+      const { active, deeds, theirs } = seen.recovery
+      const rows = new Map(active.map(({ run }) => [run.id, run.adopted]))
+      const judged = (verdict: Verdict, isTheirs: boolean): Judged => {
+        const row = rows.get(verdict.run)
+        // A whole table is told by its source, and its rows by their ids.
+        return { verdict, isTheirs, row: row && row.key !== '' ? row : null }
+      }
       const both = [
-        ...deeds.map((verdict) => ({ verdict, isTheirs: false })),
-        ...theirs.map((verdict) => ({ verdict, isTheirs: true })),
+        ...deeds.map((verdict) => judged(verdict, false)),
+        ...theirs.map((verdict) => judged(verdict, true)),
       ]
       return arrange(VERDICTS, both, place, now)
     }
@@ -200,7 +206,7 @@ const WORKERS: Listed<WorkerView> = {
     { head: 'UP', align: 'right', optional: 2 },
     { head: 'LAST BEAT', align: 'right' },
   ],
-  empty: 'No worker runs. Start one with `unstuck work crawl.ts`.',
+  empty: 'Nobody is known to be at work. `unstuck work crawl.ts` starts a worker.',
   orders: [
     { name: 'sign', compare: by(({ sign }) => SIGN_RANK.indexOf(sign)) },
     { name: 'last beat', compare: by(({ lastBeatAt }) => lastBeatAt) },
@@ -212,7 +218,8 @@ const WORKERS: Listed<WorkerView> = {
     id: worker.id,
     run: null,
     cells: [
-      shortId(worker.id),
+      // The id of who has a row of a table of the user's own is made up.
+      worker.who === null ? shortId(worker.id) : '',
       worker.source,
       whoCell(worker),
       workerSign(worker.sign),
@@ -224,7 +231,12 @@ const WORKERS: Listed<WorkerView> = {
   }),
 }
 
-type Judged = { readonly verdict: Verdict; readonly isTheirs: boolean }
+type Judged = {
+  readonly verdict: Verdict
+  readonly isTheirs: boolean
+  /** The row of a table of the user's own that the run is; null: it is none. */
+  readonly row: AdoptedRef | null
+}
 
 const VERDICTS: Listed<Judged> = {
   noun: ['verdict', 'verdicts'],
@@ -242,16 +254,17 @@ const VERDICTS: Listed<Judged> = {
     { name: 'source', compare: by(({ verdict }) => verdict.source) },
     { name: 'action', compare: by(({ verdict }) => verdict.action) },
   ],
-  row: ({ verdict, isTheirs }) => {
+  row: ({ verdict, isTheirs, row }) => {
     const { action, run, target, source, from, to, sign, because } = verdict
     return {
       id: target ?? run,
       run,
       cells: [
         { text: action, ink: isTheirs ? 'warn' : 'strong' },
-        target === null ? `run ${shortId(run)}` : `target ${shortId(target)}`,
-        source,
-        from === to ? '' : `${from.replace('_', ' ')} → ${to}`,
+        row === null && target !== null ? `target ${shortId(target)}` : `run ${shortId(run)}`,
+        sourceOf({ source, adopted: row }),
+        // Which word a row gets is its table's affair.
+        from === to || row !== null ? '' : `${from.replace('_', ' ')} → ${to}`,
         workerSign(sign),
         isTheirs ? (action === 'abandon' ? 'C' : '') : 'R',
       ],

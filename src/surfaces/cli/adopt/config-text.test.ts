@@ -29,12 +29,30 @@ test('what is written of a table means what was proposed', () => {
     policy: { lease: '60m' },
   }
   const paths = { checkpoint: 'checkpoint_path', outputDir: 'out dir' }
-  const text = blockText([{ name: 'my runs', options, paths, db: "'sqlite:app.db'" }])
+  const text = blockText([
+    { name: 'my runs', options, paths, db: "'sqlite:app.db'", cancelWord: null },
+  ])
   const { adopted } = runInThisContext(`({${text}})`) as { adopted: Record<string, AdoptedOptions> }
   const { checkpoint, outputDir, ...said } = adopted['my runs']!
   assert.deepEqual(JSON.parse(JSON.stringify(said)), { ...options, db: 'sqlite:app.db' })
   assert.equal(checkpoint!({ checkpoint_path: 'a/b.json' }), 'a/b.json')
   assert.equal(outputDir!({ 'out dir': null }), '')
+})
+
+test('a word to cancel by is offered, and changes nothing until it is turned on', () => {
+  const options: AdoptedOptions = {
+    table: 'runs',
+    columns: { id: 'id', status: 'status' },
+    statuses: { active: 'RUNNING' },
+  }
+  const paths = { checkpoint: null, outputDir: null }
+  const text = blockText([{ name: 'runs', options, paths, db: null, cancelWord: 'CANCELLED' }])
+  assert.match(
+    text,
+    /^ {8}\/\/ cancelled: 'CANCELLED', \/\/ to end a row by hand: `unstuck cancel`$/m,
+  )
+  const { adopted } = runInThisContext(`({${text}})`) as { adopted: Record<string, AdoptedOptions> }
+  assert.deepEqual(Object.keys(adopted['runs']!.statuses), ['active'])
 })
 
 const NOTHING = { configured: undefined, isReplaced: false }
@@ -53,15 +71,16 @@ test('a SQLite file is named as seen from the config, and Unstuck keeps one of i
   )
 })
 
-for (const [env, code, unset] of [
-  [{ DATABASE_URL: SERVER, UNSTUCK_DB: SERVER }, "process.env['DATABASE_URL']", null],
-  [{ APP_DB: SERVER, DATABASE_URL: 'postgres://other/app' }, "process.env['APP_DB']", null],
-  [{}, "process.env['DATABASE_URL']", 'DATABASE_URL'],
+for (const [env, name, isSet] of [
+  [{ DATABASE_URL: SERVER, UNSTUCK_DB: SERVER }, 'DATABASE_URL', true],
+  [{ APP_DB: SERVER, DATABASE_URL: 'postgres://other/app' }, 'APP_DB', true],
+  [{}, 'DATABASE_URL', false],
 ] as const) {
-  test(`a server is named by a variable of the environment: ${code}, with ${Object.keys(env).length} set`, () => {
+  test(`a server is named by a variable of the environment: ${name}, with ${Object.keys(env).length} set`, () => {
     using folder = temporaryFolder()
     const place = placeOf(SERVER, NOTHING, folder.path, env)
-    assert.deepEqual([place.ownDb, place.tablesDb, place.unset], [code, null, unset])
+    assert.deepEqual([place.ownDb, place.tablesDb], [`process.env['${name}']`, null])
+    assert.deepEqual(place.variable, { name, isSet })
   })
 }
 

@@ -9,6 +9,8 @@ export type Entry = {
   readonly paths: Paths
   /** Where the table is, as code; null: in Unstuck's own database. */
   readonly db: string | null
+  /** Offered as a word to be turned on; null: none is. */
+  readonly cancelWord: string | null
 }
 
 /** A whole config with these tables and nothing else. `db`: where Unstuck's own books are, as code. */
@@ -34,7 +36,7 @@ export function blockText(entries: readonly Entry[]): string {
   return ['  adopted: {', ...entries.flatMap(entryLines), '  },'].join('\n')
 }
 
-function entryLines({ name, options, paths, db }: Entry): string[] {
+function entryLines({ name, options, paths, db, cancelWord }: Entry): string[] {
   const { table, kind, columns, statuses, policy } = options
   const lines = [
     `table: ${literal(table)},`,
@@ -45,6 +47,9 @@ function entryLines({ name, options, paths, db }: Entry): string[] {
     '},',
     'statuses: {',
     ...Object.entries(statuses).map(([meaning, words]) => `  ${meaning}: ${wordsText(words)},`),
+    ...(cancelWord === null
+      ? []
+      : [`  // cancelled: ${literal(cancelWord)}, // to end a row by hand: \`unstuck cancel\``]),
     '},',
     ...pathLines(options, paths),
     ...(policy?.lease === undefined ? [] : leaseLines(policy.lease)),

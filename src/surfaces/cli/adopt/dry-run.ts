@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { adopt } from '../../../adopted/adopt.ts'
 import type { Mapping } from '../../../adopted/mapping.ts'
 import { STEADY } from '../../../decide/sign.ts'
-import { messageOf, UsageError } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
 import type { Action, Decision } from '../../../model/verdict.ts'
 import type { PolicyOf } from '../../../runtime/judgement.ts'
@@ -41,17 +40,16 @@ export async function outlookOn({ mapping, policyOf, log }: Dry): Promise<Outloo
   const folder = mkdtempSync(join(tmpdir(), 'unstuck-adopt-'))
   const address = `sqlite:${join(folder, 'unstuck.db')}`
   try {
-    const store = adopt(await openStore(address), [mapping], { address, log })
+    const store = adopt(await openStore(address), [mapping], { address, log, policyOf })
     try {
       const door = { store, actor: 'unstuck adopt', policyOf }
       const recovery = await recover(door, { dryRun: true, judge: STEADY })
+      const [away] = store.away
+      if (away) return { trouble: away.because }
       return mapping.kind === 'runs' ? ofRuns(recovery) : await ofTargets(recovery, store)
     } finally {
       await store.close()
     }
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error
-    return { trouble: messageOf(error) }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

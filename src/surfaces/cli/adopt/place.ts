@@ -16,8 +16,8 @@ export type Place = {
   readonly ownDb: string
   /** The database of the tables, as code; null: it is Unstuck's own. */
   readonly tablesDb: string | null
-  /** The variable of the environment that must lead there, if it does not yet. */
-  readonly unset: string | null
+  /** The variable of the environment that the config reads, and whether it leads there now; null: it reads none. */
+  readonly variable: { readonly name: string; readonly isSet: boolean } | null
 }
 
 /**
@@ -39,6 +39,7 @@ export function placeOf(
   const isKept = found !== null && !isReplaced
   const own = absoluteAddress(isKept ? (configured ?? DEFAULT_ADDRESS) : fresh, folder)
   const known = isServer ? variableOf(address, env) : null
+  const isNamed = isServer && !(isKept && own === address)
   const code = isServer
     ? `process.env[${literal(known ?? USUAL)}]`
     : literal(`sqlite:${seenFrom(folder, address.slice('sqlite:'.length))}`)
@@ -48,7 +49,7 @@ export function placeOf(
     own,
     ownDb: isServer ? code : literal(DEFAULT_ADDRESS),
     tablesDb: own === address ? null : code,
-    unset: isServer && known === null ? USUAL : null,
+    variable: isNamed ? { name: known ?? USUAL, isSet: known !== null } : null,
   }
 }
 

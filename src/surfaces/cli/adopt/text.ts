@@ -1,3 +1,4 @@
+import type { Barred } from '../../../adopted/proposal/find-tables.ts'
 import type { PassedOver, Proposal } from '../../../adopted/proposal/propose.ts'
 import { ACTIONS, type Action } from '../../../model/verdict.ts'
 import type { Paper } from '../paper/paper.ts'
@@ -71,17 +72,57 @@ function printOutlook(paper: Paper, name: string, outlook: Outlook | NoOutlook):
 
 const PASSED_MAX = 12
 
-/** Unless it was asked for by name, a table without anything like a status is not worth a word. */
+/** Unless it was asked for by name, a table without anything like a status gets its name said, and no more. */
 export function printPassedOver(
   paper: Paper,
   passed: readonly PassedOver[],
   isAsked: boolean,
 ): void {
   const told = passed.filter(({ isFar }) => isAsked || !isFar)
-  if (told.length === 0) return
+  const far = passed.filter((one) => !told.includes(one)).map(({ table }) => table)
+  if (passed.length === 0) return
   paper.heading('Not taken for runs')
   for (const { table, because } of told.slice(0, PASSED_MAX)) paper.say(`- ${table}: ${because}.`)
   if (told.length > PASSED_MAX) paper.say(`- and ${told.length - PASSED_MAX} more; --json has all.`)
+  if (far.length > 0)
+    paper.say(
+      `- without a column like a status: ${far.slice(0, PASSED_MAX).join(', ')}` +
+        `${far.length > PASSED_MAX ? ` and ${far.length - PASSED_MAX} more` : ''}. ` +
+        '`--table NAME` looks at one more closely, `--status COLUMN` says where its words are.',
+    )
+}
+
+/** What the login may not see is not judged: which right is missing, and what gives it. */
+export function printBarred(paper: Paper, { login, tables }: Barred, isAll: boolean): void {
+  if (tables.length === 0) return
+  paper.blank()
+  const names = tables.map(({ schema, table }) => `${schema}.${table}`)
+  const list = `${names.slice(0, PASSED_MAX).join(', ')}${names.length > PASSED_MAX ? ' …' : ''}`
+  paper.say(
+    { text: isAll ? 'May not be read: ' : 'May not be read, and was not looked at: ', ink: 'warn' },
+    `${list}. The login ${login} lacks the right. What gives it:`,
+  )
+  for (const grant of grantsFor({ login, tables: tables.slice(0, GRANTS_MAX) }))
+    paper.say(`  \`${grant}\``)
+}
+
+const GRANTS_MAX = 3
+
+/** The statements that let a login read these tables. */
+export function grantsFor({ login, tables }: Barred): string[] {
+  const schemas = [...new Set(tables.map(({ schema }) => schema))]
+  return [
+    ...schemas.map((schema) => `GRANT USAGE ON SCHEMA ${quoted(schema)} TO ${quoted(login)};`),
+    ...tables.map(
+      ({ schema, table }) =>
+        `GRANT SELECT ON ${quoted(schema)}.${quoted(table)} TO ${quoted(login)};`,
+    ),
+  ]
+}
+
+/** As an identifier that a person can paste; plain ones without the quotes. */
+function quoted(name: string): string {
+  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
 }
 
 export function printDoubtful(paper: Paper, doubtful: readonly Proposal[]): void {

@@ -191,6 +191,8 @@ test('PostgreSQL: the config names a variable and no password, and judges as was
     const { url } = database
     await fillTables(url)
     const before = await everything(url)
+    const shown = await unstuck(['adopt', '--db', url], { cwd })
+    assert.match(shown.stdout, /^ {2}Set DATABASE_URL to the address wherever Unstuck runs/m)
     const found = await adopt(['--db', url, '--write'], { cwd, env: { DATABASE_URL: url } })
     const tables = ['course_crawler.crawl_runs', 'qualification_runs', 'runs', 'yp_targets']
     assert.deepEqual(found.proposals.map(({ table }) => table).sort(), tables)
@@ -215,6 +217,20 @@ test('PostgreSQL: the config names a variable and no password, and judges as was
     const read = await adopt(['--db', reader.href, '--table', 'runs', '--name', 'other'], { cwd })
     assert.match(read.proposals[0]!.trouble ?? '', /GRANT/)
     assert.doesNotMatch(JSON.stringify(read), /:r@/)
+
+    await usersSql(url, `REVOKE ALL ON runs FROM reader_${process.pid}`)
+    const [nothing, named] = await Promise.all([
+      unstuck(['adopt', '--db', reader.href], { cwd }),
+      unstuck(['adopt', '--db', reader.href, '--table', 'runs'], { cwd }),
+    ])
+    assert.match(
+      nothing.stdout,
+      /^May not be read: .*public\.runs.*The login reader_\d+ lacks the right/m,
+    )
+    assert.match(nothing.stdout, /`GRANT USAGE ON SCHEMA course_crawler TO reader_\d+;`/)
+    assert.doesNotMatch(nothing.stdout, /No table looks like runs/)
+    assert.match(named.stderr, /may not read runs\. .* GRANT SELECT ON public\.runs TO reader_\d+;/)
+    assert.deepEqual([nothing.code, named.code], [3, 2])
   } finally {
     await database.drop()
   }
@@ -266,9 +282,20 @@ test('where there is nothing to adopt, it says so', async () => {
     [
       ['--db', url, '--write'],
       3,
-      /- users: nothing else in it looks like work\.\n\nNo table looks like runs/,
+      /- users: nothing else in it looks like work\.\n[^]*\n\nNo table looks like runs/,
     ],
-    [['--db', url, '--table', 'notes'], 3, /- notes: it has no column like a status\./],
+    [
+      ['--db', url],
+      3,
+      /- without a column like a status: notes\. `--table NAME` looks at one more closely/,
+    ],
+    [
+      ['--db', url, '--table', 'notes'],
+      3,
+      /- notes: it has no column like a status\.\n\n`--status COLUMN` says which/,
+    ],
+    [['--db', url, '--table', 'notes', '--status', 'text'], 0, /status: 'text',/],
+    [['--db', url, '--status', 'text'], 2, /--status is about one table: add --table/],
     [['--db', url, '--table', 'user'], 2, /There is no table "user" in .*Did you mean users\?/],
     [['--db', url, '--name', 'x'], 2, /--name is about one table: add --table/],
     [['--db', 'sqlite:other.db'], 2, /There is no database at sqlite:.*other\.db/],

@@ -10,7 +10,14 @@ import { loadSettings, type Settings } from '../../config.ts'
 import { blockText, configText, type Entry } from '../adopt/config-text.ts'
 import { outlookOn } from '../adopt/dry-run.ts'
 import { adoptedAs, nameFor, placeOf, type Place } from '../adopt/place.ts'
-import { printDoubtful, printPassedOver, printProposal, type Shown } from '../adopt/text.ts'
+import {
+  grantsFor,
+  printBarred,
+  printDoubtful,
+  printPassedOver,
+  printProposal,
+  type Shown,
+} from '../adopt/text.ts'
 import { defineCommand } from '../command.ts'
 import { isAgreed } from '../confirm.ts'
 import { option } from '../option.ts'
@@ -22,6 +29,7 @@ type Wanted = {
   readonly table: string | undefined
   readonly name: string | undefined
   readonly kind: 'runs' | 'targets' | undefined
+  readonly status: string | undefined
 }
 
 export const adopt = defineCommand({
@@ -35,18 +43,21 @@ export const adopt = defineCommand({
   options: {
     table: option.text('NAME', 'only this table, whatever speaks against it'),
     name: option.text('NAME', 'what the config calls it; default: as the table'),
+    status: option.text('COLUMN', 'the column with its status; default: as it looks'),
     kind: option.choice(['runs', 'targets'], 'what a row is; default: as it looks', undefined),
     write: option.flag('write the config, where there is none yet'),
     force: option.flag('write it, and replace one that is there already'),
   },
 
   async run({ options, database, output, json }) {
-    const { table, name, kind, force } = options
+    const { table, name, kind, status, force } = options
     const write = options.write || force
-    checkWanted({ table, name, kind })
+    checkWanted({ table, name, kind, status })
     const address = await database.address()
     const finding = await look(address, table)
-    const answers = finding.tables.map((one) => propose(one, { kind, asked: table !== undefined }))
+    const answers = finding.tables.map((one) =>
+      propose(one, { kind, status, asked: table !== undefined }),
+    )
     const proposals = answers.filter((one): one is Proposal => 'options' in one)
     const passed = answers.filter((one): one is PassedOver => !('options' in one))
     const settings = await loadSettings(process.cwd())
@@ -95,8 +106,9 @@ type Report = {
   readonly place: Place
 }
 
-function checkWanted({ table, name, kind }: Wanted): void {
-  const alone = [name !== undefined && '--name', kind !== undefined && '--kind'].find(Boolean)
+function checkWanted({ table, name, kind, status }: Wanted): void {
+  const about = { '--name': name, '--kind': kind, '--status': status }
+  const alone = Object.entries(about).find(([, value]) => value !== undefined)?.[0]
   if (alone && table === undefined)
     throw new UsageError(`${alone} is about one table: add --table.`)
   const mistake = name === undefined ? null : sourceMistake(name)
@@ -106,11 +118,16 @@ function checkWanted({ table, name, kind }: Wanted): void {
 async function look(address: string, table: string | undefined): Promise<Finding> {
   const finding = await findTables(address, table)
   if (table === undefined || finding.tables.length > 0) return finding
+  const { barred } = finding
+  if (barred && barred.tables.length > 0)
+    throw new UsageError(
+      `The login ${barred.login} may not read ${table}. What gives it the right: ${grantsFor(barred).join(' ')}`,
+    )
   const names = (await findTables(address)).tables.map(tableName)
   const hint = closest(table, names) ?? names.find((name) => name.endsWith(`.${table}`))
   const there = `There are ${names.slice(0, 10).join(', ')}${names.length > 10 ? ' …' : ''}.`
   throw new NotFound(
-    `table ${JSON.stringify(table)} in ${finding.where}, or it may not be read`,
+    `table ${JSON.stringify(table)} in ${finding.where}`,
     hint ? `Did you mean ${hint}?` : names.length > 0 ? there : 'There is none at all.',
   )
 }
@@ -181,6 +198,7 @@ function view({ finding, shown, doubtful, passed, entries, place }: Report, acti
       })),
     ],
     passedOver: passed.map(({ table, because }) => ({ table, because })),
+    unreadable: (finding.barred?.tables ?? []).map(tableName),
     config: {
       path: place.path,
       action,
@@ -218,18 +236,21 @@ function printReport(
   { finding, shown, doubtful, passed }: Report,
   isAsked: boolean,
 ): void {
-  const { where, tables } = finding
+  const { where, tables, barred } = finding
   paper.say(`${plural(tables.length, 'table')} in ${where}. Nothing there is changed.`)
   for (const one of shown) printProposal(paper, one)
   printDoubtful(paper, doubtful)
   printPassedOver(paper, passed, isAsked)
-  if (shown.length > 0) return
+  const isBarred = tables.length === 0 && barred !== null && barred.tables.length > 0
+  if (barred && !isAsked) printBarred(paper, barred, isBarred)
+  if (shown.length > 0 || isBarred) return
   paper.blank()
-  if (!isAsked)
-    paper.say(
-      'No table looks like runs: a status with a word for being at work, an id and a time make one. ' +
-        '`--table NAME` looks at one more closely.',
-    )
+  paper.say(
+    isAsked
+      ? '`--status COLUMN` says which of its columns has the words.'
+      : 'No table looks like runs: a status with a word for being at work, an id and a time make one. ' +
+          '`--table NAME` looks at one more closely.',
+  )
   paper.say('How one is mapped by hand: docs/adopted-tables.md.')
 }
 
@@ -262,10 +283,16 @@ function printOutcome(paper: Paper, { entries, shown, place }: Report, action: A
   if (action === 'written' || action === 'replaced')
     paper.say({ text: action, ink: 'good' }, ` ${place.path}`)
   paper.line({ text: 'Then', ink: 'strong' })
-  if (place.unset !== null)
-    paper.say(`  Set ${place.unset} to the address: with its password, it is not written down.`)
+  if (place.variable !== null) paper.say(`  ${variableWords(place.variable)}`)
   paper.say('  `npx unstuck recover --dry-run`')
   paper.say('  `npx unstuck serve`')
+}
+
+/** The config reads it whenever Unstuck runs, also from another terminal or on another day. */
+function variableWords({ name, isSet }: NonNullable<Place['variable']>): string {
+  return isSet
+    ? `Have ${name} set wherever Unstuck runs, as it is here: the config reads the address from it.`
+    : `Set ${name} to the address wherever Unstuck runs: with its password, it is not written down.`
 }
 
 function exitOf({ shown, entries }: Report, action: Action): number {

@@ -51,10 +51,23 @@ const MEANS: Record<Advice['action'], string> = {
   wait: 'Someone is at it.',
 }
 
+/** Nothing of ours starts, goes on with or ends a row of a user's own table when another begins. */
+const MEANS_OF_ROW: Record<Advice['action'], string> = {
+  start: 'Go ahead.',
+  resume: 'There is something to go on from; your own program takes it up.',
+  clean: 'A dead row is in the way: `unstuck recover` or `unstuck clean` ends it.',
+  wait: 'Someone may be at it.',
+}
+
+function meaning({ action, run, owner }: Advice): string {
+  const isKnown = action === 'wait' && owner !== null
+  return run?.adopted && !isKnown ? MEANS_OF_ROW[action] : MEANS[action]
+}
+
 function print(paper: Paper, source: string, advice: Advice, now: number): void {
   const { action, because, run, target, owner } = advice
   const ink = action === 'wait' ? 'warn' : 'good'
-  paper.say({ text: action, ink }, `: ${MEANS[action]}`)
+  paper.say({ text: action, ink }, `: ${meaning(advice)}`)
   paper.say(`${source}: ${because}.`)
   if (run) {
     const { startedAt, createdAt, status, adopted } = run

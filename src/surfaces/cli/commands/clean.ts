@@ -4,6 +4,7 @@ import type { Run } from '../../../model/run.ts'
 import type { Verdict } from '../../../model/verdict.ts'
 import { cleanAll, sumUp, type Summed } from '../../../runtime/cleaning.ts'
 import { dataFolder } from '../../../runtime/command/folder.ts'
+import type { JudgedRun } from '../../../runtime/judgement.ts'
 import type { Door } from '../../../runtime/recovery.ts'
 import type { Store } from '../../../store/store.ts'
 import { RISKY_CLEANING_MS } from '../../config.ts'
@@ -15,7 +16,7 @@ import { doorOf } from '../door.ts'
 import { findRun } from '../find-run.ts'
 import { argument, option } from '../option.ts'
 import type { Paper } from '../paper/paper.ts'
-import { plural } from '../paper/words.ts'
+import { plural, sourceOf } from '../paper/words.ts'
 import { NOTHING_LIVE, printSummary, riskyAge } from '../summary-text.ts'
 
 const args = { runs: argument.rest('these runs only; else every dead one') }
@@ -103,7 +104,7 @@ async function markThem(context: Clean, door: Door, summed: Summed): Promise<Ans
       await output.write(paper.toString())
       isShown = true
     }
-    const question = `Mark ${plural(dead.length, 'dead run')} as “Timeout – auto-cleaned”?`
+    const question = `Mark ${plural(dead.length, 'dead run')} as ${endOf(dead)}?`
     const yes = { yes: options.auto, elsewise: 'add --auto, or --dry-run to only look' }
     if (await isAgreed(output, question, yes)) cleaned = await cleanAll(door, dead)
   }
@@ -112,29 +113,37 @@ async function markThem(context: Clean, door: Door, summed: Summed): Promise<Ans
     data: cleaningView(summed, cleaned, options.dryRun),
     text: (paper) => {
       if (!isShown) printSummary(paper, summed, now)
-      if (dead.length > 0) printCleaned(paper, dead.length, cleaned, options.dryRun)
+      if (dead.length > 0) printCleaned(paper, dead, cleaned, options.dryRun)
     },
     exitCode: left > 0 ? EXIT.leftForAPerson : EXIT.done,
   }
 }
 
+const CLEANED = '“Timeout – auto-cleaned”'
+
+/** Rows of a user's own table get a word of their own. */
+function endOf(dead: readonly JudgedRun[]): string {
+  return dead.some(({ run }) => run.adopted) ? 'ended' : CLEANED
+}
+
 function printCleaned(
   paper: Paper,
-  dead: number,
+  dead: readonly JudgedRun[],
   cleaned: readonly Verdict[],
   dryRun: boolean,
 ): void {
   paper.blank()
   if (dryRun) {
-    const would = `Without --dry-run ${plural(dead, 'dead run')} would be marked`
-    paper.say(`Nothing was changed. ${would} as “Timeout – auto-cleaned”.`)
+    const would = `Without --dry-run ${plural(dead.length, 'dead run')} would be marked`
+    paper.say(`Nothing was changed. ${would} as ${endOf(dead)}.`)
   } else if (cleaned.length === 0) paper.say('Nothing was changed.')
-  for (const { run, source, applied } of cleaned) {
+  for (const { run, source, row, applied } of cleaned) {
     const id = shortId(run)
+    const what = `${id} of ${sourceOf({ source, adopted: row })}`
     paper.say(
       applied
-        ? `- ${id} of ${source} is marked as “Timeout – auto-cleaned”; its data is kept. Undo: \`unstuck revert ${id}\``
-        : `- ${id} of ${source} was left alone: it changed meanwhile.`,
+        ? `- ${what} is marked as ${row ? 'ended' : CLEANED}; its data is kept. Undo: \`unstuck revert ${id}\``
+        : `- ${what} was left alone: it changed meanwhile.`,
     )
   }
 }

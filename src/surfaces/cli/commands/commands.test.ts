@@ -210,6 +210,16 @@ test('items of an unknown source are a mistake, and of a source without any an e
   assert.deepEqual(await json(['items', 'waiting']), { items: [], next: null })
 })
 
+test('who looks for the items of a crawl of Crawlee hears where they are', async () => {
+  await using other = await sqliteEngine.fresh()
+  await startCrawl(await other.open(), 1, { source: 'crawlee/default' })
+  const cwd = dirname(other.url.slice('sqlite:'.length))
+  const args = ['items', 'crawlee/default', '--db', other.url]
+  const { stderr, stdout } = await unstuck(args, { cwd })
+  assert.match(stderr, /in the datasets of its crawler: `await crawler\.exportData/)
+  assert.equal(stdout, '')
+})
+
 test('no command lets scraped text act on the terminal', async () => {
   for (const args of [
     ['status'],

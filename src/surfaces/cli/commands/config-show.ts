@@ -1,6 +1,7 @@
 import { redact } from '../../../observe/redact.ts'
 import { alertsView } from '../../alert-view.ts'
 import { shownPolicies, type ShownPolicy } from '../../answers/config.ts'
+import type { Settings } from '../../config.ts'
 import { printAlerts } from '../alert-text.ts'
 import { defineCommand } from '../command.ts'
 import { argument, option } from '../option.ts'
@@ -31,7 +32,7 @@ export const configShow = defineCommand({
         )
         paper.say(`Database: ${db.address}, from ${db.origin}`)
         if (config.preset !== null) paper.say(`Preset: ${config.preset}`)
-        for (const shown of policies) print(paper, shown, config.preset)
+        for (const shown of policies) print(paper, shown, config)
         if (args.source === undefined && config.alerts.areConfigured)
           printAlerts(paper, alertsView(config))
         paper.blank()
@@ -44,8 +45,13 @@ export const configShow = defineCommand({
   },
 })
 
-function print(paper: Paper, { source, settings }: ShownPolicy, preset: string | null): void {
-  paper.heading(source === null ? 'Every source, unless said otherwise' : `Source ${source}`)
+function print(
+  paper: Paper,
+  { source, settings }: ShownPolicy,
+  { preset, adopted }: Pick<Settings, 'preset' | 'adopted'>,
+): void {
+  const what = adopted.some(({ name }) => name === source) ? 'Table' : 'Source'
+  paper.heading(source === null ? 'Every source, unless said otherwise' : `${what} ${source}`)
   if (settings.length === 0) return paper.say('Nothing of its own.')
   printSettings(paper, settings, preset)
 }

@@ -1,3 +1,4 @@
+import { isCrawlee } from '../../../model/source.ts'
 import { exportItems, hasItems, ITEM_FORMATS } from '../../answers/items.ts'
 import { defineCommand } from '../command.ts'
 import { argument, option } from '../option.ts'
@@ -18,9 +19,15 @@ export const items = defineCommand({
   async run({ args, options, json, database, output }) {
     const store = await database.openExisting()
     const format = json ? 'json' : options.format
-    if (!(await hasItems(store, args.source))) output.note(`${args.source} has saved no items yet.`)
+    if (!(await hasItems(store, args.source))) output.note(nothingThere(args.source))
     const { isTerminal } = output
     for await (const text of exportItems(store, args.source, { format, isTerminal }))
       await output.write(text)
   },
 })
+
+function nothingThere(source: string): string {
+  return isCrawlee({ source })
+    ? `What ${source} pushes is in the datasets of its crawler: \`await crawler.exportData('items.json')\`.`
+    : `${source} has saved no items yet.`
+}

@@ -1,8 +1,9 @@
+import { isAdoptedId } from '../../../adopted/ids.ts'
 import { UsageError } from '../../../model/errors.ts'
 import type { Run } from '../../../model/run.ts'
 import { resetFailed as resetFailedTargets } from '../../../runtime/steering.ts'
 import type { Store } from '../../../store/store.ts'
-import { sayBackInLine } from '../../answers/target-deeds.ts'
+import { sayBackInLine, sayWhenTheyGoOn, TO_SET_ASIDE } from '../../answers/target-deeds.ts'
 import { defineCommand } from '../command.ts'
 import { isAgreed } from '../confirm.ts'
 import { doorOf } from '../door.ts'
@@ -69,7 +70,11 @@ export const resetFailed = defineCommand({
         for (const { run, source, ...back } of items)
           paper.say(`- ${source}: ${sayBackInLine(run, back, !agreed)}`)
         if (!agreed) paper.say('Nothing was changed.')
-        else paper.say('They go on when a worker starts. To set one aside: `unstuck park TARGET`.')
+        else {
+          const ids = items.map(({ run }) => run)
+          const aside = ids.every(isAdoptedId) ? '' : ` ${TO_SET_ASIDE}`
+          paper.say(`${sayWhenTheyGoOn(ids)}${aside}`)
+        }
       },
     }
   },

@@ -2,7 +2,7 @@ import { UsageError } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
 import type { Target } from '../../../model/target.ts'
 import { unpark as unparkTargets } from '../../../runtime/steering.ts'
-import { isAside, sayBackInLine } from '../../answers/target-deeds.ts'
+import { isAside, sayBackInLine, sayWhenTheyGoOn } from '../../answers/target-deeds.ts'
 import { defineCommand } from '../command.ts'
 import { doorOf } from '../door.ts'
 import { findRun, findTargets } from '../find-run.ts'
@@ -50,7 +50,7 @@ export const unpark = defineCommand({
         for (const { run, ...back } of items.filter((one) => one.targets > 0))
           paper.say(sayBackInLine(run, back, dryRun))
         if (dryRun) return paper.say('Nothing was changed.')
-        paper.say('They go on when a worker starts.')
+        paper.say(sayWhenTheyGoOn(items.filter((one) => one.targets > 0).map(({ run }) => run)))
         const undo = named.filter(isAside).map(({ id }) => shortId(id))
         paper.say(`Undo: \`unstuck park ${undo.length > 0 ? undo.join(' ') : 'TARGET…'}\``)
       },

@@ -19,16 +19,17 @@ export const workers = defineCommand({
   },
   watch: true,
 
-  async run({ options, database }) {
+  async run({ options, database, settings }) {
     const store = await database.openIfAny()
     const now = store ? await store.now() : Date.now()
     const all = store ? await rollCall(store, now) : []
     const items = all.filter(
       ({ lastBeatAt }) => now - Date.parse(lastBeatAt) > (options.older ?? -Infinity),
     )
+    const adopts = (await settings()).adopted.length > 0
     return {
       data: { items, next: null },
-      text: (paper) => printWorkers(paper, items, all.length, now),
+      text: (paper) => printWorkers(paper, items, { total: all.length, now, adopts }),
     }
   },
 })
@@ -36,13 +37,14 @@ export const workers = defineCommand({
 export function printWorkers(
   paper: Paper,
   items: readonly WorkerView[],
-  total: number,
-  now: Millis,
+  { total, now, adopts }: { total: number; now: Millis; adopts: boolean },
 ): void {
   if (items.length === 0) {
     paper.say(
       total === 0
-        ? 'No worker runs. Start one with `unstuck work crawl.ts`.'
+        ? adopts
+          ? 'No worker runs, and no row of your tables tells who works on it.'
+          : 'No worker runs. Start one with `unstuck work crawl.ts`.'
         : 'No worker is that old.',
     )
     return

@@ -1,6 +1,9 @@
 import { openAdoptedTable } from '../../../adopted/table/open-table.ts'
 import type { Mapping } from '../../../adopted/mapping.ts'
+import type { AdoptedRow } from '../../../adopted/table/table.ts'
 import { isMapped, wordsOf } from '../../../adopted/runs/words.ts'
+import { UsageError } from '../../../model/errors.ts'
+import type { Millis } from '../../../model/time.ts'
 import { plural } from '../paper/words.ts'
 import { firstFew, fromError, ok, warning, type Finding } from './finding.ts'
 import { attempt } from './set-up.ts'
@@ -17,12 +20,7 @@ export async function adoptedFindings(
 
 async function examineTable(mapping: Mapping, address: string): Promise<Finding> {
   const looked = await attempt(() => lookAt(mapping, address))
-  if ('error' in looked) {
-    return fromError('adopted', looked.error, {
-      why: 'Nobody looks after its rows while it is so.',
-      mend: 'Correct `adopted` in the config, or give the login the rights it lacks; docs/adopted-tables.md.',
-    })
-  }
+  if ('error' in looked) return notOpened(mapping, looked.error)
   const { said, remarks } = looked.value
   if (remarks.length === 0) return ok('adopted', said)
   return warning('adopted', said, {
@@ -32,8 +30,21 @@ async function examineTable(mapping: Mapping, address: string): Promise<Finding>
   })
 }
 
+function notOpened({ name, db }: Mapping, error: unknown): Finding {
+  const entry = `adopted.${name}`
+  const found = fromError('adopted', error, {
+    why: 'Nobody looks after its rows while it is so.',
+    mend:
+      error instanceof UsageError
+        ? `Correct \`${entry}\` in the config, or give the login the rights it lacks; docs/adopted-tables.md.`
+        : `See that its database runs and lets this login in: \`${db === null ? 'db' : `${entry}.db`}\` in the config says where it is.`,
+  })
+  return found.found.startsWith(entry) ? found : { ...found, found: `${entry}: ${found.found}` }
+}
+
 async function lookAt(mapping: Mapping, address: string) {
-  const { name, table: tableName } = mapping
+  const { name } = mapping
+  const tableName = mapping.schema === null ? mapping.table : `${mapping.schema}.${mapping.table}`
   const table = await openAdoptedTable(mapping, mapping.db ?? address)
   try {
     const counts = await table.counts()
@@ -43,13 +54,45 @@ async function lookAt(mapping: Mapping, address: string) {
       counts.filter(({ word }) => !isMapped(mapping, word)).map(({ word }) => word),
     )
     const busy = sum(counts.filter(({ word }) => active.has(lower(word))))
+    const { now } = await table.clock()
+    const rows = await table.rows({ words: [...active], limit: LOOKED_AT_MAX })
     return {
       said: `${name}: ${tableName} is there, with ${plural(sum(counts), 'row')}, ${busy} active.`,
-      remarks: [...table.remarks, ...(unknown.size > 0 ? [unmapped([...unknown])] : [])],
+      remarks: [
+        ...table.remarks,
+        ...(unknown.size > 0 ? [unmapped([...unknown])] : []),
+        ...oddTimes(rows, now),
+      ],
     }
   } finally {
     await table.close()
   }
+}
+
+const LOOKED_AT_MAX = 500
+const AHEAD_MS = 5 * 60_000
+const HOUR_MS = 3_600_000
+
+/** Active rows whose age nobody can tell: by age they are never dead. */
+function oddTimes(rows: readonly AdoptedRow[], now: Millis): string[] {
+  const timesOf = ({ startedAt, heartbeatAt, activityAt }: AdoptedRow): Millis[] =>
+    [startedAt, heartbeatAt, activityAt].filter((at) => at !== null)
+  const keysOf = (some: readonly AdoptedRow[]): string =>
+    firstFew(some.map(({ key }) => key)).join(', ')
+  const without = rows.filter((row) => timesOf(row).length === 0)
+  // A day without a time counts as its end, which may be yet to come.
+  const isAhead = (at: Millis): boolean => at > now + AHEAD_MS && (at + 1) % HOUR_MS !== 0
+  const ahead = rows.filter((row) => timesOf(row).some(isAhead))
+  return [
+    ...(without.length > 0
+      ? [
+          `No time that can be read is known of active rows (${keysOf(without)}): they never get too old.`,
+        ]
+      : []),
+    ...(ahead.length > 0
+      ? [`Active rows have times that are yet to come (${keysOf(ahead)}): is \`timeZone\` right?`]
+      : []),
+  ]
 }
 
 function unmapped(words: readonly string[]): string {

@@ -205,6 +205,18 @@ test('a lost worker counts when it still holds something and had time to be reco
   assert.match(workersFinding([worker({ sign: 'gone' })], NOW).mend ?? '', /`unstuck recover`/)
 })
 
+test('owners of rows in tables of one’s own are not called workers', () => {
+  const row = worker({ who: 'row 7 of jobs' })
+  const lost = workersFinding([worker({ who: 'row 7 of jobs', sign: 'silent' })], NOW)
+  assert.match(
+    workersFinding([row], NOW).found,
+    /^No worker is at work, 1 row of your tables with a/,
+  )
+  assert.match(workersFinding([row, worker({})], NOW).found, /^1 worker at work, 1 row of/)
+  assert.equal(lost.found, '1 row of your tables whose owner is lost.')
+  assert.doesNotMatch(`${lost.why} ${lost.mend}`, /worker/)
+})
+
 const SOUND: Inspection = {
   durability: {},
   books: { checked: 3, leftOut: 0, wrong: [] },

@@ -41,7 +41,8 @@ function booksFinding({ books: { checked, leftOut, wrong } }: Inspection): Findi
 }
 
 function oneLiveRunFinding({ crowded }: Inspection): Finding {
-  if (crowded.length === 0) return ok('one-live-run', 'No source has two live runs.')
+  if (crowded.length === 0)
+    return ok('one-live-run', 'No source has two live runs of Unstuck’s own.')
   return problem(
     'one-live-run',
     `${plural(crowded.length, 'source')} with more than one live run.`,

@@ -9,30 +9,51 @@ const RECOVERY_MS = 5_000
 
 /** Whether somebody lost still holds something. */
 export function workersFinding(workers: readonly WorkerView[], now: Millis): Finding {
-  const present = workers.filter(({ sign }) => sign === 'present' || sign === 'stalled').length
+  const present = workers.filter(({ sign }) => sign === 'present' || sign === 'stalled')
   const lost = workers.filter(
     ({ sign, targets, lastBeatAt }) =>
       (sign === 'gone' || sign === 'silent') &&
       targets > 0 &&
       now - Date.parse(lastBeatAt) > RECOVERY_MS,
   )
+  const [atWork, rows] = [present.filter(isOwn).length, present.filter((one) => !isOwn(one)).length]
   if (lost.length === 0) {
-    const who = present === 0 ? 'No worker is at work' : `${plural(present, 'worker')} at work`
-    return ok('workers', `${who}, and no lost one holds anything.`)
+    const who = atWork === 0 ? 'No worker is at work' : `${plural(atWork, 'worker')} at work`
+    const also = rows === 0 ? '' : `, ${plural(rows, 'row')} of your tables with a living owner`
+    return ok('workers', `${who}${also}, and no lost one holds anything.`)
   }
   const targets = lost.reduce((sum, worker) => sum + worker.targets, 0)
-  const lostOnes = plural(lost.length, 'lost worker')
-  return warning('workers', `${lostOnes} still with ${plural(targets, 'target')} in hand.`, {
+  const areTheirs = !lost.some(isOwn)
+  const found = areTheirs
+    ? `${plural(lost.length, 'row')} of your tables whose owner is lost.`
+    : `${plural(lost.length, 'lost worker')} still with ${plural(targets, 'target')} in hand.`
+  return warning('workers', found, {
     details: firstFew(
       lost.map(
         ({ id, sign, because, targets }) =>
           `${shortId(id)} ${sign}, ${plural(targets, 'target')}: ${because}`,
       ),
     ),
+    ...(areTheirs ? OF_ROWS : ofWorkers(atWork)),
+  })
+}
+
+/** The others are owners of rows in tables of the user's own. */
+function isOwn({ who }: WorkerView): boolean {
+  return who === null
+}
+
+const OF_ROWS = {
+  why: '`unstuck serve` sees to such rows within a minute or so: it does not seem to run.',
+  mend: '`unstuck recover` sees to them now.',
+}
+
+function ofWorkers(atWork: number) {
+  return {
     why:
-      present === 0
+      atWork === 0
         ? 'Living workers take such targets back within a second or after the lease; there is none.'
         : 'Living workers should have taken these targets back: recovery does not seem to run.',
     mend: '`unstuck recover` takes them back now, and so does the next worker that starts.',
-  })
+  }
 }

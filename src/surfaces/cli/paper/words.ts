@@ -1,4 +1,4 @@
-import { sayRow, type Run, type RunStatus } from '../../../model/run.ts'
+import { sayRow, type AdoptedRef, type Run, type RunStatus } from '../../../model/run.ts'
 import type { TargetStatus } from '../../../model/target.ts'
 import { inWords, type Millis } from '../../../model/time.ts'
 import type { Evidence, Sign } from '../../../model/worker.ts'
@@ -57,11 +57,18 @@ export function whoCell({ who, pid, host }: Somebody): string {
   return who ?? `${pid} on ${host}`
 }
 
-type Adopted = { readonly adopted?: RunView['adopted'] }
+type Adopted = { readonly adopted?: AdoptedRef | null | undefined }
 
 /** `portal-a`, and of a user's own table which row: `portal-a (row 4711 of runs)`. */
 export function sourceOf({ source, adopted }: Pick<RunView, 'source'> & Adopted): string {
   return adopted ? `${source} (${sayRow(adopted)})` : source
+}
+
+/** When such go on: `a worker starts`, or for rows of a user's own tables, when their program does. */
+export function whoTakesUp(areAdopted: readonly boolean[]): string {
+  const program = 'your own program takes them up'
+  if (!areAdopted.includes(true)) return 'a worker starts'
+  return areAdopted.includes(false) ? `a worker starts, or ${program}` : program
 }
 
 /** `1 run`, `2 runs`. */

@@ -105,6 +105,40 @@ test('a preview of a cleaning has the dead on one side and the resumable, which 
   assert.equal(done.deeds[0]?.outcome, 'done')
 })
 
+test('a row of a table of the user is named, and leads to its run', () => {
+  const adopted = { table: 'jobs', key: 'a/2', can: [] }
+  const run = { id: RUN, source: 'shop', status: 'running', adopted } as unknown as JudgedRun
+  const { deeds } = accountOfRecovery(recovery([verdict({ action: 'fail' })], { active: [run] }))
+  assert.deepEqual(
+    [deeds[0]?.what, deeds[0]?.page, deeds[0]?.to],
+    ['row a/2 of jobs, shop', `/runs/${RUN}`, null],
+  )
+  const answer = {
+    total: 1,
+    active: [],
+    dead: [run],
+    cleaned: [],
+    dryRun: true,
+    resumable: [],
+    plan: '0123456789abcdef',
+    command: 'unstuck clean',
+    undo: null,
+  }
+  const { said, deeds: dead } = accountOfCleaning(answer)
+  assert.equal(
+    said,
+    '1 dead run would be marked with the word that its table has for it. Nothing is deleted.',
+  )
+  assert.deepEqual([dead[0]?.what, dead[0]?.from], ['row a/2 of jobs, shop', dead[0]?.to])
+  // A target of a whole table is still one.
+  const whole = { ...run, adopted: { ...adopted, key: '' } }
+  const [target] = accountOfRecovery(recovery([verdict()], { active: [whole] })).deeds
+  assert.equal(target?.what, 'target 91bc4f2a of shop')
+  const held = verdict({ evidence: { presence: 'unknown', who: 'row 3 of jobs (w-3)' } })
+  const [row] = accountOfRecovery(recovery([held], { active: [whole] })).deeds
+  assert.deepEqual([row?.what, row?.page], ['row 3 of jobs (w-3)', `/targets/${TARGET}`])
+})
+
 test('a deletion says what goes with it and offers no undo', () => {
   const answer = {
     run: RUN,

@@ -1,7 +1,8 @@
 import type { InferOutput } from 'valibot'
 import type * as answers from '../../http/schema/answers.ts'
 import type { Cleaning, Done, JudgedRun, Recovery, Undo, Verdict } from '../shapes.ts'
-import { counted, shortId } from '../model/words.ts'
+import { counted, rowWords, shortId } from '../model/words.ts'
+import { rowIn } from './evidence.ts'
 
 /** One thing that an action would do, or did. */
 export type Deed = {
@@ -44,6 +45,7 @@ export function accountOfRecovery(answer: Recovery): Account {
   const { verdicts, dryRun, deeds: count, applied } = answer
   // What it does comes first; the rest is a person's to decide.
   const [deeds, left] = [verdicts.slice(0, count), verdicts.slice(count)]
+  const rows = rowsIn(answer.active)
   return {
     isDone: !dryRun,
     plan: answer.plan,
@@ -53,8 +55,8 @@ export function accountOfRecovery(answer: Recovery): Account {
         ? 'There is nothing to recover.'
         : `${counted(count, 'thing')} would be done.`
       : `${counted(applied, 'thing')} ${applied === 1 ? 'was' : 'were'} done.${lateWords(count - applied)}`,
-    deeds: deeds.map((verdict) => deedOf(verdict, dryRun)),
-    left: left.map((one) => deedOf(one, true)),
+    deeds: deeds.map((verdict) => deedOf(verdict, dryRun, rows)),
+    left: left.map((one) => deedOf(one, true, rows)),
     cut: { deeds: count - deeds.length, left: answer.total - count - left.length },
     command: answer.command,
     undo: answer.undo,
@@ -66,6 +68,12 @@ export function accountOfCleaning(answer: Cleaning): Account {
   const applied = cleaned.filter((verdict) => verdict.applied).length
   const count = dryRun ? dead.length : applied
   const runs = counted(count, dryRun ? 'dead run' : 'run')
+  const rows = rowsIn([...answer.active, ...resumable, ...dead])
+  const marked = (dryRun ? dead.map(({ id }) => id) : cleaned.map(({ run }) => run)).every((id) =>
+    rows.has(id),
+  )
+    ? `marked${count === 1 ? '' : ', each'} with the word that its table has for it`
+    : 'marked as “Timeout – auto-cleaned”'
   return {
     isDone: !dryRun,
     plan,
@@ -73,9 +81,9 @@ export function accountOfCleaning(answer: Cleaning): Account {
     said: dryRun
       ? count === 0
         ? 'No run is dead.'
-        : `${runs} would be marked as “Timeout – auto-cleaned”. Nothing is deleted.`
-      : `${runs} ${count === 1 ? 'is' : 'are'} marked as “Timeout – auto-cleaned”.${lateWords(cleaned.length - applied)}`,
-    deeds: dryRun ? dead.map(deedOfDead) : cleaned.map((verdict) => deedOf(verdict, false)),
+        : `${runs} would be ${marked}. Nothing is deleted.`
+      : `${runs} ${count === 1 ? 'is' : 'are'} ${marked}.${lateWords(cleaned.length - applied)}`,
+    deeds: dryRun ? dead.map(deedOfDead) : cleaned.map((verdict) => deedOf(verdict, false, rows)),
     left: dryRun ? resumable.map(deedOfKept) : [],
     cut: NONE_CUT,
     command,
@@ -178,35 +186,55 @@ export function differenceOf(shown: Account, now: Account): string {
     : `It was about ${shown.count}, and is about ${now.count} now.`
 }
 
-function deedOf(verdict: Verdict, isPreview: boolean): Deed {
+type Rows = ReadonlyMap<string, NonNullable<JudgedRun['adopted']>>
+
+/** Runs that are rows of tables of the user's own; a whole table is told by its source. */
+function rowsIn(runs: readonly JudgedRun[]): Rows {
+  return new Map(
+    runs.flatMap(({ id, adopted }) => (adopted && adopted.key !== '' ? [[id, adopted]] : [])),
+  )
+}
+
+function deedOf(verdict: Verdict, isPreview: boolean, rows: Rows): Deed {
   const { run, source, target, action, because, evidence, from, to, applied } = verdict
+  const row = rows.get(run)
+  // A row that is a run has a target in the books only: the run is what people know.
+  const isOfRun = target === null || row !== undefined
   return {
     id: target ?? run,
     action,
-    what:
-      target === null
+    what: row
+      ? whatOf(source, row)
+      : isOfRun
         ? `run ${shortId(run)} of ${source}`
-        : `target ${shortId(target)} of ${source}`,
-    page: target === null ? `/runs/${run}` : `/targets/${target}`,
-    from,
-    to,
+        : (rowIn(evidence) ?? `target ${shortId(target)} of ${source}`),
+    page: isOfRun ? `/runs/${run}` : `/targets/${target}`,
+    ...(row ? NO_MOVE : { from, to }),
     because,
     evidence,
     outcome: isPreview ? 'planned' : applied ? 'done' : 'late',
   }
 }
 
-function deedOfDead(run: JudgedRun): Deed {
-  return { ...deedOfKept(run), action: 'abandon', to: 'abandoned' }
+/** Which word a row gets is its table's affair. */
+const NO_MOVE = { from: null, to: null }
+
+/** `row 7 of jobs, shop` */
+function whatOf(source: string, row: NonNullable<JudgedRun['adopted']>): string {
+  return source === row.table ? rowWords(row) : `${rowWords(row)}, ${source}`
 }
 
-function deedOfKept({ id, source, action, status, because, evidence }: JudgedRun): Deed {
+function deedOfDead(run: JudgedRun): Deed {
+  return { ...deedOfKept(run), action: 'abandon', ...(!run.adopted && { to: 'abandoned' }) }
+}
+
+function deedOfKept({ id, source, action, status, because, evidence, adopted }: JudgedRun): Deed {
   return {
     id,
     action,
     because,
     evidence,
-    what: `run ${shortId(id)} of ${source}`,
+    what: adopted ? whatOf(source, adopted) : `run ${shortId(id)} of ${source}`,
     page: `/runs/${id}`,
     from: status,
     to: status,

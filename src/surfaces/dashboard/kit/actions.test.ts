@@ -39,6 +39,23 @@ test('every action has words for people and a call of the API', () => {
   }
 })
 
+test('of a row of a table of the user nothing is said that only holds for workers', () => {
+  const adopted = { table: 'jobs', key: 'a/2' }
+  const row = { ...run, adopted }
+  const all = [
+    actions.cancelRun(row),
+    actions.resumeRun(row),
+    actions.revertRun(row),
+    actions.resetFailed(row),
+    actions.unparkRun(row),
+    actions.parkTargets([target], adopted),
+    actions.unparkTarget(target, adopted),
+    actions.resetTarget(target, adopted),
+  ]
+  for (const { about } of all) assert.doesNotMatch(about, /worker|handler|saved page/)
+  assert.equal(all[0]!.title, 'Cancel row a/2 of jobs')
+})
+
 test('only what cannot be taken back always asks for words', () => {
   const asking = ALL.filter(({ words }) => mustType(words, 1)).map(({ title }) => title)
   assert.deepEqual(asking, ['Delete the run of shop'])

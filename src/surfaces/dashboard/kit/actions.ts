@@ -1,5 +1,5 @@
 import type { Cleaning, Done, Recovery } from '../shapes.ts'
-import { counted, shortId } from '../model/words.ts'
+import { counted, rowWords, shortId } from '../model/words.ts'
 import {
   accountOfCleaning,
   accountOfDeletion,
@@ -60,7 +60,13 @@ export function bodyOf(
   }
 }
 
-type RunRef = { readonly id: string; readonly source: string }
+type RunRef = {
+  readonly id: string
+  readonly source: string
+  /** The row of a table of the user's own that it is. */
+  readonly adopted?: RowRef | null
+}
+type RowRef = { readonly table: string; readonly key: string }
 type TargetRef = { readonly id: string; readonly key: string }
 
 const DEFAULTS = {
@@ -73,6 +79,13 @@ const DEFAULTS = {
   sample: null,
   body: () => ({}),
 } as const
+
+const FROM_PAGES = ', each from its last saved page.'
+const OWN_PROGRAM = ', by the word that your table has for it. Your own program takes it up.'
+
+function nameOf({ source, adopted }: RunRef): string {
+  return adopted ? rowWords(adopted) : `the run of ${source}`
+}
 
 export function recover(
   which: {
@@ -109,7 +122,7 @@ export function clean(
     title: 'Clean dead runs',
     verb: 'Clean',
     about:
-      'Marks runs that nobody works on and that have nothing to go on from as “Timeout – auto-cleaned”. Nothing is deleted; each can be taken back.',
+      'Marks runs that nobody works on and that have nothing to go on from as “Timeout – auto-cleaned”, and rows of tables of your own with the word that those have for it. Nothing is deleted; each can be taken back.',
     isCounted: true,
     words: { text: 'clean', always: false },
     path: '/api/clean',
@@ -122,9 +135,11 @@ export function clean(
 export function cancelRun(run: RunRef): Action {
   return {
     ...onRun(run, 'cancel'),
-    title: `Cancel the run of ${run.source}`,
-    verb: 'Cancel the run',
-    about: 'Its workers stop at their next page. What is saved stays, and it can be taken back.',
+    title: `Cancel ${nameOf(run)}`,
+    verb: run.adopted ? 'Cancel it' : 'Cancel the run',
+    about: run.adopted
+      ? `Writes the word of ${run.adopted.table} for what was cancelled, if the row is still as it is now. Nothing stops the program that may be at work on it. It can be taken back.`
+      : 'Its workers stop at their next page. What is saved stays, and it can be taken back.',
     isGrave: true,
     takesReason: true,
   }
@@ -133,9 +148,11 @@ export function cancelRun(run: RunRef): Action {
 export function resumeRun(run: RunRef): Action {
   return {
     ...onRun(run, 'resume'),
-    title: `Resume the run of ${run.source}`,
+    title: `Resume ${nameOf(run)}`,
     verb: 'Resume',
-    about: 'Opens it again: what is not done goes on from its last saved page.',
+    about: run.adopted
+      ? `Puts it back in line, by the word that ${run.adopted.table} has for it. Your own program goes on with it.`
+      : 'Opens it again: what is not done goes on from its last saved page.',
     takesReason: true,
   }
 }
@@ -153,7 +170,7 @@ export function retryRun(run: RunRef): Action {
 export function revertRun(run: RunRef): Action {
   return {
     ...onRun(run, 'revert'),
-    title: `Undo the last thing done to the run of ${run.source}`,
+    title: `Undo the last thing done to ${nameOf(run)}`,
     verb: 'Undo',
     about: 'Takes back the last deed in its audit trail, where that is still possible.',
     takesReason: true,
@@ -168,7 +185,7 @@ export function resetFailed(
     ...onRun(run, 'reset-failed'),
     title: `Reset the failed targets of ${run.source}`,
     verb: 'Reset',
-    about: 'Failed targets go back in line, each from its last saved page.',
+    about: `Failed targets go back in line${run.adopted ? OWN_PROGRAM : FROM_PAGES}`,
     isCounted: true,
     sample: `/api/runs/${run.id}/targets?status=failed&limit=5`,
     body: () => ({ ...only }),
@@ -181,7 +198,7 @@ export function unparkRun(run: RunRef, only: { readonly groups?: readonly string
     ...onRun(run, 'unpark'),
     title: `Unpark targets of ${run.source}`,
     verb: 'Unpark',
-    about: 'Parked targets go back in line, each from its last saved page.',
+    about: `Parked targets go back in line${run.adopted ? OWN_PROGRAM : FROM_PAGES}`,
     isCounted: true,
     sample: `/api/runs/${run.id}/targets?status=parked&limit=5`,
     body: () => ({ ...only }),
@@ -206,14 +223,16 @@ export function deleteRun(run: RunRef): Action {
   }
 }
 
-export function parkTargets(targets: readonly TargetRef[]): Action {
+export function parkTargets(targets: readonly TargetRef[], adopted?: RowRef | null): Action {
   const ids = targets.map(({ id }) => id)
   return {
     ...DEFAULTS,
     title:
       targets.length === 1 ? `Park ${targets[0]!.key}` : `Park ${counted(ids.length, 'target')}`,
     verb: 'Park',
-    about: 'Sets aside: no worker takes it until somebody unparks it. It can be taken back.',
+    about: adopted
+      ? `Writes the word of ${adopted.table} for what is set aside. Nothing stops the program that may be at work on it. It can be taken back.`
+      : 'Sets aside: no worker takes it until somebody unparks it. It can be taken back.',
     isCounted: true,
     words: { text: 'park', always: false },
     takesReason: true,
@@ -223,21 +242,23 @@ export function parkTargets(targets: readonly TargetRef[]): Action {
   }
 }
 
-export function unparkTarget(target: TargetRef): Action {
+export function unparkTarget(target: TargetRef, adopted?: RowRef | null): Action {
   return {
     ...onTarget(target, 'unpark'),
     title: `Unpark ${target.key}`,
     verb: 'Unpark',
-    about: 'It goes back in line, from its last saved page.',
+    about: `It goes back in line${adopted ? OWN_PROGRAM : ', from its last saved page.'}`,
   }
 }
 
-export function resetTarget(target: TargetRef): Action {
+export function resetTarget(target: TargetRef, adopted?: RowRef | null): Action {
   return {
     ...onTarget(target, 'reset'),
     title: `Put ${target.key} back in line`,
     verb: 'Reset',
-    about: 'Its handler tries it again, from its last saved page.',
+    about: adopted
+      ? `It goes back in line${OWN_PROGRAM}`
+      : 'Its handler tries it again, from its last saved page.',
   }
 }
 

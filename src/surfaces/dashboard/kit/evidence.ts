@@ -6,6 +6,11 @@ export function evidenceSentences(evidence: unknown): string[] {
   return 'presence' in evidence ? ofWorker(evidence) : ofRun(evidence)
 }
 
+/** `row 7 of jobs (host1)`: what a table of the user's own calls who had it; null for a worker of our own. */
+export function rowIn(evidence: unknown): string | null {
+  return isRecord(evidence) && typeof evidence['who'] === 'string' ? evidence['who'] : null
+}
+
 function ofWorker(evidence: Record<string, unknown>): string[] {
   if ('who' in evidence) return ofTable(evidence)
   const { presence, presenceKind, process, host, pid } = evidence

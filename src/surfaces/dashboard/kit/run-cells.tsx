@@ -66,6 +66,13 @@ export function RunEta({ run: { pace } }: { run: ListedRun }) {
 
 /** A crawl has many workers and no owner. */
 export function RunOwner({ run }: { run: ListedRun }) {
+  // The id of who has a row is made up: its table knows the row, and perhaps a name.
+  if (run.owner !== null && run.adopted) {
+    const row = rowWords(run.adopted)
+    return (
+      <Link to={`/workers?q=${encodeURIComponent(row)}`}>{safe(`row ${run.adopted.key}`)}</Link>
+    )
+  }
   if (run.owner !== null) {
     return (
       <Link to="/workers" class="mono">
@@ -73,6 +80,7 @@ export function RunOwner({ run }: { run: ListedRun }) {
       </Link>
     )
   }
-  if (run.kind === 'single') return <span class="faint">nobody</span>
+  if (run.kind === 'single')
+    return <span class="faint">{run.adopted ? 'not known' : 'nobody'}</span>
   return <Link to={`/workers?q=${encodeURIComponent(run.source)}`}>workers</Link>
 }

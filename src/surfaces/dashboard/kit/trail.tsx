@@ -4,7 +4,7 @@ import type { AuditEntry } from '../shapes.ts'
 import { Age } from './age.tsx'
 import { changesOf, type Change } from './change.ts'
 import { CopyJson } from './copy.tsx'
-import { evidenceSentences } from './evidence.ts'
+import { evidenceSentences, rowIn } from './evidence.ts'
 import { Link } from './link.tsx'
 import { sentence } from './sentence.ts'
 import { Pill } from './status.tsx'
@@ -24,6 +24,7 @@ export function Trail({ of }: { of: readonly AuditEntry[] }) {
 
 function TrailRow({ entry }: { entry: AuditEntry }) {
   const { at, actor, action, source, run, target, because } = entry
+  const row = rowIn(entry.evidence)
   const { word, icon, tone } = lookOfAction(action)
   const isSaidOnce = because.endsWith(` by ${actor}`)
   return (
@@ -35,7 +36,11 @@ function TrailRow({ entry }: { entry: AuditEntry }) {
         <div class="deed-head">
           <Pill tone={tone} icon={icon} word={word} />
           <Link to={target === null ? `/runs/${run}` : `/targets/${target}`} class="deed-what">
-            {target === null ? `run ${shortId(run)}` : `target ${shortId(target)}`}
+            {row !== null ? (
+              <Text value={row} />
+            ) : (
+              `${target === null ? 'run' : 'target'} ${shortId(target ?? run)}`
+            )}
           </Link>
           <span>
             of <Text value={source} />

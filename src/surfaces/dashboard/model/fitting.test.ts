@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { RunDetail, RunStatus } from '../shapes.ts'
-import { fitting } from './fitting.ts'
+import type { RunDetail, RunStatus, Target } from '../shapes.ts'
+import { fitting, fittingTarget } from './fitting.ts'
 
 const LIVE: readonly RunStatus[] = ['queued', 'running', 'interrupted']
 
 type Deed = { action: string; target?: string | null }
 
-const ROW = { table: 'jobs', key: '7' }
+type Adopted = NonNullable<RunDetail['run']['adopted']>
+
+const ROW: Adopted = { table: 'jobs', key: '7', can: ['cancel', 'resume'] }
 
 function fit(
   status: RunStatus,
@@ -45,6 +47,32 @@ test('of a table of the user nothing is retried from nothing, and nothing delete
   assert.deepEqual(fit('running', { adopted: ROW }), ['cancel'])
   assert.deepEqual(fit('failed', { adopted: ROW }), ['resume'])
   assert.deepEqual(fit('succeeded', { adopted: ROW }), [])
+})
+
+test('of a table of the user nothing is offered that it has no word for', () => {
+  const mute: Adopted = { ...ROW, can: [] }
+  assert.deepEqual(fit('running', { adopted: mute }), [])
+  assert.deepEqual(fit('failed', { adopted: mute, failed: 1 }), [])
+  // A row has no targets of its own to be reset, a table of targets has.
+  assert.deepEqual(fit('failed', { adopted: ROW, failed: 1 }), ['resume'])
+  const table: Adopted = { table: 'jobs', key: '', can: ['resume', 'park'] }
+  const deeds = ['resume', 'resetFailed', 'unpark']
+  assert.deepEqual(fit('failed', { adopted: table, failed: 3, parked: 1 }), deeds)
+  assert.deepEqual(fit('running', { adopted: table }), [])
+})
+
+test('the same of its targets', () => {
+  const offers = (status: Target['status'], can: Adopted['can'] | null): string[] => {
+    const adopted = can && { ...ROW, key: '', can }
+    return Object.entries(fittingTarget({ status, page: 3 }, { adopted })).flatMap(([name, fits]) =>
+      fits ? [name] : [],
+    )
+  }
+  assert.deepEqual(offers('failed', null), ['reset', 'park', 'rewind'])
+  assert.deepEqual(offers('failed', ['resume', 'park']), ['reset', 'park'])
+  assert.deepEqual(offers('failed', []), [])
+  assert.deepEqual(offers('parked', ['park']), [])
+  assert.deepEqual(offers('stuck', ['resume']), ['unpark'])
 })
 
 test('what was done can be taken back once', () => {

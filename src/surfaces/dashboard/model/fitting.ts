@@ -1,4 +1,7 @@
-import type { RunDetail } from '../shapes.ts'
+import type { RunDetail, Target } from '../shapes.ts'
+
+type Adopted = Pick<RunDetail['run'], 'adopted'>
+type RowDeed = NonNullable<Adopted['adopted']>['can'][number]
 
 /** What `revert` takes back: what ended a run, or set targets aside. */
 const ENDS: readonly string[] = ['cancel', 'abandon', 'fail', 'retry']
@@ -9,18 +12,41 @@ export function fitting({ run, counts, audit }: Pick<RunDetail, 'run' | 'counts'
   // Only a live run has a health.
   const live = run.health !== null
   const canGoOn = !live && run.status !== 'succeeded'
-  // No row is ever added to a table of the user's own, or taken from it.
+  // No row is ever added to a table of the user's own, or taken from it; and only its own words are written there.
   const isOurs = run.adopted === null
+  const can = (deed: RowDeed): boolean => mayBeDone(run, deed)
   const done = audit.slice(audit.findLastIndex(({ action }) => action === 'revert') + 1)
   return {
-    cancel: live,
-    resume: canGoOn,
+    cancel: live && can('cancel'),
+    resume: canGoOn && can('resume'),
     retry: canGoOn && isOurs,
     revert: done.some(({ action, target }) =>
       target === null ? !live && ENDS.includes(action) : SETS_ASIDE.includes(action),
     ),
-    resetFailed: counts.failed > 0,
-    unpark: counts.parked + counts.stuck > 0,
+    // A row that is a run has no targets of its own: it is resumed.
+    resetFailed: counts.failed > 0 && can('resume') && !isRow(run),
+    unpark: counts.parked + counts.stuck > 0 && can('resume'),
     delete: !live && isOurs,
   }
+}
+
+/** The same for one target of a run. */
+export function fittingTarget({ status, page }: Pick<Target, 'status' | 'page'>, run: Adopted) {
+  const can = (deed: RowDeed): boolean => mayBeDone(run, deed)
+  const isOpen = status === 'planned' || status === 'in_progress' || status === 'failed'
+  return {
+    reset: status === 'failed' && can('resume'),
+    unpark: (status === 'parked' || status === 'stuck') && can('resume'),
+    park: isOpen && can('park'),
+    rewind: page > 0 && run.adopted === null,
+  }
+}
+
+/** Whether a run is a row of a table of the user's own: then it has no targets, whatever is counted for it. */
+export function isRow({ adopted }: Adopted): boolean {
+  return adopted !== null && adopted.key !== ''
+}
+
+function mayBeDone({ adopted }: Adopted, deed: RowDeed): boolean {
+  return adopted === null || adopted.can.includes(deed)
 }

@@ -97,8 +97,9 @@ export function Recovery() {
 }
 
 function headline(deeds: number, left: number): string {
-  const mine = deeds === 0 ? 'Nothing is stuck' : `${counted(deeds, 'thing')} would be done now`
-  return left === 0 ? `${mine}.` : `${mine}, and ${number(left)} left to you.`
+  if (deeds + left === 0) return 'Nothing is stuck.'
+  const mine = deeds === 0 ? 'Nothing' : counted(deeds, 'thing')
+  return `${mine} would be done now${left === 0 ? '' : `, and ${number(left)} left to you`}.`
 }
 
 function useOnDeeds(reload: () => void): void {

@@ -3,6 +3,7 @@ import { CopyCommand } from '../kit/copy.tsx'
 import { PageHead, Section } from '../kit/section.tsx'
 import { Empty, Failure, Loading } from '../kit/states.tsx'
 import { useLive } from '../live.ts'
+import { isRow } from '../model/fitting.ts'
 import { useResource } from '../resource.ts'
 import { navigate } from '../router.ts'
 import type { RunDetail } from '../shapes.ts'
@@ -42,7 +43,7 @@ export function RunPage({ id }: { id: string }) {
               <RunLog id={detail.run.id} />
             </>
           )}
-          <Targets detail={detail} />
+          {!isRow(detail.run) && <Targets detail={detail} />}
         </div>
         <div class="run-side">
           <Why detail={detail} />

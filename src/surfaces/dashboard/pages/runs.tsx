@@ -58,7 +58,7 @@ export function Runs() {
   return (
     <>
       <PageHead title={source === '' ? 'Runs' : `Runs of ${source}`}>
-        At most one live run per source; the newest come first.
+        The newest come first. Of Unstuck’s own, at most one per source is live.
       </PageHead>
       <div class="stack">
         <Filters label="Narrow the list of runs" fields={FIELDS} state={state} />

@@ -10,6 +10,7 @@ import { Empty, Failure, Loading } from '../kit/states.tsx'
 import { Status } from '../kit/status.tsx'
 import { OutsideLink, Text } from '../kit/text.tsx'
 import { Who } from '../kit/who.tsx'
+import { fittingTarget } from '../model/fitting.ts'
 import { jsonText, safe } from '../model/safe.ts'
 import { number, shortId } from '../model/words.ts'
 import { useResource } from '../resource.ts'
@@ -90,25 +91,26 @@ function TargetHead({ target, run, detail }: { target: Target; run: Run; detail:
 function TargetActions({ target, run }: { target: Target; run: Run }) {
   const may = useMay('operator')
   if (!may) return null
-  const { status } = target
+  const { adopted } = run
+  const fits = fittingTarget(target, run)
   return (
     <>
-      {status === 'failed' && (
-        <Button icon="again" kind="primary" onClick={() => act(resetTarget(target))}>
+      {fits.reset && (
+        <Button icon="again" kind="primary" onClick={() => act(resetTarget(target, adopted))}>
           Reset
         </Button>
       )}
-      {(status === 'parked' || status === 'stuck') && (
-        <Button icon="play" kind="primary" onClick={() => act(unparkTarget(target))}>
+      {fits.unpark && (
+        <Button icon="play" kind="primary" onClick={() => act(unparkTarget(target, adopted))}>
           Unpark
         </Button>
       )}
-      {(status === 'planned' || status === 'in_progress' || status === 'failed') && (
-        <Button icon="parked" onClick={() => act(parkTargets([target]))}>
+      {fits.park && (
+        <Button icon="parked" onClick={() => act(parkTargets([target], adopted))}>
           Park
         </Button>
       )}
-      {target.page > 0 && run.adopted === null && (
+      {fits.rewind && (
         <Button icon="undo" onClick={() => act(rewindTarget(target))}>
           Rewind
         </Button>

@@ -42,7 +42,7 @@ export function Workers() {
             >
               <WorkerList of={workers} state={state} />
             </Section>
-            <SignsExplained />
+            <SignsExplained hasRows={workers.some(({ who }) => who !== null)} />
           </>
         )}
       </Loaded>
@@ -92,12 +92,12 @@ const COLUMNS: readonly Column<Worker>[] = [
   {
     head: 'Worker',
     isTitle: true,
-    cell: ({ id, source }) => (
+    cell: ({ id, source, who }) => (
       <>
         <Link class="row-link" to={`/runs?status=live&source=${encodeURIComponent(source)}`}>
           {source === '' ? 'caretaker' : <Text value={source} />}
         </Link>
-        <div class="faint mono small">{shortId(id)}</div>
+        {who === null && <div class="faint mono small">{shortId(id)}</div>}
       </>
     ),
   },

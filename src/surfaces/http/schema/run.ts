@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { RUN_STATUSES } from '../../../model/run.ts'
+import { ADOPTED_DEEDS, RUN_STATUSES } from '../../../model/run.ts'
 import { TARGET_STATUSES } from '../../../model/target.ts'
 import { count, time, timeOrNull } from './common.ts'
 
@@ -35,7 +35,9 @@ export const run = v.object({
   resumable: v.boolean(),
   retryOf: v.nullable(v.string()),
   /** The row of a table of one's own; `key` is empty where the whole table is the run. */
-  adopted: v.nullable(v.object({ table: v.string(), key: v.string() })),
+  adopted: v.nullable(
+    v.object({ table: v.string(), key: v.string(), can: v.array(v.picklist(ADOPTED_DEEDS)) }),
+  ),
 })
 
 /** How fast a run goes, from the samples of the last minutes; null while there is too little to tell. */

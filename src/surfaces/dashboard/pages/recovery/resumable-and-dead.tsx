@@ -9,7 +9,7 @@ import { sentence } from '../../kit/sentence.ts'
 import { Empty } from '../../kit/states.tsx'
 import { Status } from '../../kit/status.tsx'
 import { Text } from '../../kit/text.tsx'
-import { counted, number, shortId } from '../../model/words.ts'
+import { counted, number, rowWords, shortId } from '../../model/words.ts'
 import { useMay } from '../../session.ts'
 import type { Cleaning, JudgedRun } from '../../shapes.ts'
 
@@ -47,7 +47,7 @@ export function ResumableAndDead({ of: { resumable, dead } }: { of: Cleaning }) 
 
 function Judged({ run, isDead = false }: { run: JudgedRun; isDead?: boolean }) {
   const may = useMay('operator')
-  const { id, source, status, because, done, total, checkpoint, lastActivityAt } = run
+  const { id, source, status, because, done, total, checkpoint, lastActivityAt, adopted } = run
   return (
     <li class="judged-run" data-row tabIndex={-1}>
       <div class="deed-head">
@@ -56,6 +56,11 @@ function Judged({ run, isDead = false }: { run: JudgedRun; isDead?: boolean }) {
           <Text value={source} />
         </Link>
         <span class="faint mono small">{shortId(id)}</span>
+        {adopted && (
+          <span class="faint small">
+            <Text value={rowWords(adopted)} />
+          </span>
+        )}
         {isDead && may && (
           <span class="judged-action">
             <Button size="small" icon="broom" onClick={() => act(clean({ runs: [id] }))}>
@@ -69,8 +74,7 @@ function Judged({ run, isDead = false }: { run: JudgedRun; isDead?: boolean }) {
       </p>
       <p class="faint small">
         {number(done)} of {number(total)} done
-        {checkpoint && `, saved up to page ${number(checkpoint.page)}`} · last change{' '}
-        <Age at={lastActivityAt} />
+        {checkpoint && `, ${savedWords(checkpoint.page)}`} · last change <Age at={lastActivityAt} />
       </p>
       <details class="deed-evidence">
         <summary>The evidence</summary>
@@ -80,4 +84,9 @@ function Judged({ run, isDead = false }: { run: JudgedRun; isDead?: boolean }) {
       </details>
     </li>
   )
+}
+
+/** What is saved without pages, such as a file, is a checkpoint too. */
+function savedWords(page: number): string {
+  return page > 0 ? `saved up to page ${number(page)}` : 'with a checkpoint'
 }

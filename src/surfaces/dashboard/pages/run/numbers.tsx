@@ -5,6 +5,7 @@ import { toneOf } from '../../kit/run-cells.tsx'
 import { Facts, Section } from '../../kit/section.tsx'
 import { Status } from '../../kit/status.tsx'
 import { Who } from '../../kit/who.tsx'
+import { isRow } from '../../model/fitting.ts'
 import { safe } from '../../model/safe.ts'
 import { etaWords, number, shortId } from '../../model/words.ts'
 import type { RunDetail, TargetStatus } from '../../shapes.ts'
@@ -34,16 +35,21 @@ export function RunNumbers({ detail: { run, counts, heldBy } }: { detail: RunDet
           isTotalKnown={run.planned}
           tone={toneOf(run)}
         />
-        <ul class="tally tally-flat">
-          {STATUSES.filter((status) => counts[status] > 0).map((status) => (
-            <li key={status}>
-              <span class="tally-count">
-                <CountLink count={counts[status]} to={`/runs/${run.id}?status=${status}#targets`} />
-              </span>
-              <Status is={status} />
-            </li>
-          ))}
-        </ul>
+        {!isRow(run) && (
+          <ul class="tally tally-flat">
+            {STATUSES.filter((status) => counts[status] > 0).map((status) => (
+              <li key={status}>
+                <span class="tally-count">
+                  <CountLink
+                    count={counts[status]}
+                    to={`/runs/${run.id}?status=${status}#targets`}
+                  />
+                </span>
+                <Status is={status} />
+              </li>
+            ))}
+          </ul>
+        )}
         <Facts
           of={[
             ['Pages', number(run.pages)],

@@ -25,8 +25,8 @@ const MEANINGS: readonly { readonly sign: Sign; readonly means: string }[] = [
   },
 ]
 
-/** The five words, for those who read them for the first time. */
-export function SignsExplained() {
+/** The five words, for those who read them for the first time. `hasRows`: some are known by tables of the user's own. */
+export function SignsExplained({ hasRows }: { hasRows: boolean }) {
   return (
     <Section title="What the signs mean">
       <dl class="signs">
@@ -39,6 +39,13 @@ export function SignsExplained() {
           </div>
         ))}
       </dl>
+      {hasRows && (
+        <p class="signs-rows">
+          Of who works on rows of tables of your own, those tables and the config’s alive() are all
+          that is known. Nothing refuses their late writes: a row is only written to while it is as
+          it was judged.
+        </p>
+      )}
     </Section>
   )
 }

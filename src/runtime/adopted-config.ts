@@ -3,13 +3,21 @@ import type { Mapping, UserRow } from '../adopted/mapping.ts'
 import { placeOf, readMapping } from '../adopted/read-mapping.ts'
 import { isObject } from '../model/fields.ts'
 import type { Policy } from '../model/policy.ts'
-import { absoluteAddress } from '../runtime/config-file.ts'
+import { absoluteAddress } from './config-file.ts'
 
-/** Reads `adopted` of the config and adds to `mistakes`. `folder`: where relative paths count from. */
+/** Where tables are that do not say it. */
+type Place = {
+  /** That relative paths count from. */
+  readonly folder: string
+  /** Unstuck's own database, as far as it is known. */
+  readonly own: string | undefined
+}
+
+/** Reads `adopted`, of the config or of `open`, and adds to `mistakes`. */
 export function readAdopted(
   adopted: unknown,
   base: Policy,
-  folder: string,
+  place: Place,
   mistakes: string[],
 ): Mapping[] {
   if (adopted === undefined) return []
@@ -20,16 +28,24 @@ export function readAdopted(
   const tables = Object.entries(adopted).flatMap(
     ([name, options]) => readMapping(name, options, base, mistakes) ?? [],
   )
-  const located = tables.map((table) => locate(table, folder))
+  const located = tables.map((table) => locate(table, place.folder))
   const seen = new Map<string, string>()
-  for (const { name, db, schema, table } of located) {
-    const which = JSON.stringify([db, schema, table])
+  for (const mapping of located) {
+    const which = whichTable(mapping, place)
     const other = seen.get(which)
     if (other !== undefined)
-      mistakes.push(`${placeOf(name)} is the same table as ${placeOf(other)}`)
-    seen.set(which, name)
+      mistakes.push(`${placeOf(mapping.name)} is the same table as ${placeOf(other)}`)
+    seen.set(which, mapping.name)
   }
   return located
+}
+
+/** In SQLite, names are the same in any case, and `main` is the file. */
+function whichTable({ db, schema, table }: Mapping, { folder, own }: Place): string {
+  const at = db ?? (own === undefined ? null : absoluteAddress(own, folder))
+  return at?.startsWith('sqlite:')
+    ? JSON.stringify([at, schema?.toLowerCase() === 'main' ? null : schema, table.toLowerCase()])
+    : JSON.stringify([at, schema, table])
 }
 
 /** Its files and its database are where the config is, whatever folder a command is called in. */

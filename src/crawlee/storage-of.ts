@@ -1,7 +1,7 @@
-import { NotFound } from '../../model/errors.ts'
-import { newId } from '../../model/id.ts'
-import { whenAvailable } from '../../store/open.ts'
-import type { Storage, StorageKind, Store } from '../../store/store.ts'
+import { NotFound } from '../model/errors.ts'
+import { newId } from '../model/id.ts'
+import { whenAvailable } from '../store/open.ts'
+import type { Storage, StorageKind, Store } from '../store/store.ts'
 
 const WORDS: Record<StorageKind, string> = {
   queue: 'request queue',
@@ -60,44 +60,13 @@ export async function storageNamed(
   return found ?? whenAvailable(() => store.makeStorage(kind, name))
 }
 
-/** Every one of a kind, in the shape of Crawlee's lists. */
-export async function listStorages<Info>(
-  store: Store,
-  kind: StorageKind,
-  toInfo: (storage: Storage) => Promise<Info>,
-): Promise<{
-  total: number
-  count: number
-  offset: number
-  limit: number
-  desc: boolean
-  items: Info[]
-}> {
+/** Every one of a kind. */
+export async function allStorages(store: Store, kind: StorageKind): Promise<Storage[]> {
   const all: Storage[] = []
   for (;;) {
     const page = { offset: all.length, limit: 1_000, desc: false }
     const { items } = await whenAvailable(() => store.storages(kind, page))
     all.push(...items)
-    if (items.length < page.limit) break
-  }
-  const items = await Promise.all(all.map(toInfo))
-  const count = items.length
-  return { total: count, count, offset: 0, limit: count, desc: false, items }
-}
-
-/** What all kinds tell of themselves. */
-export function factsOf({ id, name, createdAt, modifiedAt, accessedAt }: Storage): {
-  id: string
-  name: string
-  createdAt: Date
-  modifiedAt: Date
-  accessedAt: Date
-} {
-  return {
-    id,
-    name,
-    createdAt: new Date(createdAt),
-    modifiedAt: new Date(modifiedAt),
-    accessedAt: new Date(accessedAt),
+    if (items.length < page.limit) return all
   }
 }

@@ -1,0 +1,54 @@
+import { hash } from 'node:crypto'
+import type { AuditEntry } from '../../store/store.ts'
+import type { AdoptedColumns, Mapping } from '../mapping.ts'
+import type { AdoptedRow, Change } from '../table/table.ts'
+
+type Stamp = AdoptedRow['stamp']
+export type KeptStamp = Readonly<
+  Record<string, string | number | null | { readonly bigint: string }>
+>
+
+/** The trail is JSON, which has no large integers. */
+export function keepStamp(stamp: Stamp): KeptStamp {
+  return Object.fromEntries(
+    Object.entries(stamp).map(([name, value]) => [
+      name,
+      typeof value === 'bigint' ? { bigint: String(value) } : value,
+    ]),
+  )
+}
+
+/** The same for the same content of all mapped columns: goes with whatever is judged, however often it is copied. */
+export function sealOf({ stamp }: Pick<AdoptedRow, 'stamp'>): string {
+  return hash('sha256', JSON.stringify(keepStamp(stamp))).slice(0, 32)
+}
+
+/** What stood in the columns that the change writes. */
+export function stampBefore({ columns }: Mapping, row: AdoptedRow, change: Change): Stamp {
+  const fields: Readonly<Record<string, keyof AdoptedColumns>> = {
+    word: 'status',
+    finishedAt: 'finishedAt',
+    error: 'error',
+    owner: 'owner',
+    heartbeatAt: 'heartbeatAt',
+  }
+  const names = [
+    ...Object.keys(change).flatMap((field) => columns[fields[field]!] ?? []),
+    ...Object.keys(change.restore ?? {}),
+  ]
+  return Object.fromEntries(
+    names.filter((name) => name in row.stamp).map((name) => [name, row.stamp[name]!]),
+  )
+}
+
+/** What stood there before this entry's deed; null when it tells of none. */
+export function stampIn({ before }: Pick<AuditEntry, 'before'>): Stamp | null {
+  const { stamp } = (before ?? {}) as { stamp?: KeptStamp }
+  if (typeof stamp !== 'object' || stamp === null) return null
+  return Object.fromEntries(
+    Object.entries(stamp).map(([name, value]) => [
+      name,
+      typeof value === 'object' && value !== null ? BigInt(value.bigint) : value,
+    ]),
+  )
+}

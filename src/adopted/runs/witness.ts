@@ -1,0 +1,75 @@
+import type { Run } from '../../model/run.ts'
+import type { Millis } from '../../model/time.ts'
+import type { Evidence, Worker } from '../../model/worker.ts'
+import type { Witnessed } from '../../store/store.ts'
+import type { Mapping } from '../mapping.ts'
+import type { AdoptedRow } from '../table/table.ts'
+import { inOneLine } from '../in-one-line.ts'
+import type { Facts } from './row-run.ts'
+
+type Known = Facts & {
+  readonly mapping: Mapping
+  readonly run: Run
+  readonly ids: { readonly worker: string }
+}
+
+/** Who has it, as far as the row or `alive` tells; null when neither does. */
+export function witness(
+  row: AdoptedRow,
+  { mapping, run, ids, now, serverStartedAt, told }: Known,
+): Witnessed | null {
+  const { alive } = told
+  const isTarget = mapping.kind === 'targets'
+  if (row.heartbeatAt === null && alive === null && !isTarget) return null
+  const { leaseMs } = run.policy
+  const owner = row.owner === null ? null : inOneLine(row.owner)
+  const host = owner ?? mapping.name
+  const lastBeatAt = lastSignOf(row, now + leaseMs) ?? (isTarget ? row.startedAt : null)
+  const evidence: Evidence = {
+    presence: 'unknown',
+    presenceKind: 'none',
+    process: 'unknown',
+    beatAgeMs:
+      lastBeatAt === null
+        ? Math.max(leaseMs + 1, now - (row.startedAt ?? now))
+        : // While its server was down nobody could beat: silence counts from when it was back.
+          Math.max(0, now - Math.max(lastBeatAt, serverStartedAt ?? 0)),
+    heartbeatMs: 0,
+    leaseMs,
+    loopLagMs: 0,
+    host,
+    pid: 0,
+    who: `row ${inOneLine(row.key)} of ${mapping.name}${owner === null ? '' : ` (${owner})`}`,
+    ...(row.heartbeatAt === null && { neverBeat: true }),
+    ...(alive !== null && { told: toldOf(alive) }),
+  }
+  const worker: Worker = {
+    id: ids.worker,
+    source: run.source,
+    process: { host, pid: 0, startTicks: null, bootId: null, pidNamespace: null },
+    presence: { kind: 'none' },
+    version: '',
+    heartbeatMs: 0,
+    leaseMs,
+    startedAt: row.startedAt ?? lastBeatAt ?? now,
+    lastBeatAt: lastBeatAt ?? row.startedAt ?? now,
+    beats: 0,
+    loopLagMs: 0,
+    endedAt: null,
+  }
+  return { worker, evidence }
+}
+
+function toldOf(alive: boolean | 'unanswered'): Evidence['told'] {
+  return alive === 'unanswered' ? alive : alive ? 'alive' : 'gone'
+}
+
+/**
+ * Its last beat, or a start or sign of work that is newer: not everybody beats at the start. What lies ahead by more
+ * than clocks do is no sign, as the end of the day that it began on.
+ */
+function lastSignOf({ heartbeatAt, startedAt, activityAt }: AdoptedRow, to: Millis): Millis | null {
+  if (heartbeatAt === null) return null
+  const others = [startedAt, activityAt].filter((at) => at !== null).filter((at) => at <= to)
+  return Math.max(heartbeatAt, ...others)
+}

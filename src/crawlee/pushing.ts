@@ -1,0 +1,48 @@
+import { UsageError } from '../model/errors.ts'
+import { newId } from '../model/id.ts'
+import { boundedKey } from '../model/item.ts'
+import { whenAvailable } from '../store/open.ts'
+import type { DatasetEntry, Storage } from '../store/store.ts'
+import type { Depot } from './depot.ts'
+import { escaped } from './escaped.ts'
+import { currentTask, type InHand } from './in-hand.ts'
+
+export type PushedItem = Record<string, unknown>
+
+/** What a request's handler pushes is saved with the request's end, or not at all; everything else at once. */
+export async function push(
+  depot: Depot,
+  { id, name }: Storage,
+  items: readonly PushedItem[],
+): Promise<void> {
+  const entries = items.map((item): DatasetEntry => {
+    return { key: keyOf(depot.itemKey(item, name)), data: JSON.stringify(item) }
+  })
+  const request = requestAtHand(depot)
+  if (request?.state === 'held') {
+    request.entries.push(...entries.map((entry) => ({ ...entry, dataset: id })))
+  } else if (request?.state === 'dropped') {
+    depot.log(`${request.request.url} is not in hand any more: ${entries.length} items dropped`)
+  } else {
+    // With a key each, so that a call whose answer got lost can be made again.
+    const call = newId()
+    const sent = entries.map(({ key, data }, n) => ({ key: key ?? `push ${call} ${n}`, data }))
+    await whenAvailable(() => depot.store.append(id, sent))
+  }
+}
+
+/** The request that is being handled, if it is kept where this is. */
+function requestAtHand({ store }: Depot): InHand | null {
+  const request = currentTask.getStore()?.request ?? null
+  return request?.store === store ? request : null
+}
+
+/** One that says nothing is none: all items that lack it would become one. */
+function keyOf(key: unknown): string | null {
+  if (key === undefined || key === null || key === '' || Number.isNaN(key)) return null
+  if (typeof key !== 'string' && typeof key !== 'number')
+    throw new UsageError(
+      `itemKey() answers a text, a number, or undefined for no key, not ${typeof key}.`,
+    )
+  return boundedKey(escaped(String(key)))
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { STEADY } from '../../src/decide/sign.ts'
+import { newId, shortId } from '../../src/model/id.ts'
+import { DEFAULT_POLICY } from '../../src/model/policy.ts'
+import { recover } from '../../src/runtime/recovery.ts'
+import { surveyStore } from '../../src/surfaces/survey/survey.ts'
+import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
+import { qualificationRuns, tenderRuns } from '../../src/testing/users-tables.ts'
+import { ago, setStage } from './stage.ts'
+
+const AWAY = /adopted table tenders cannot be read/
+
+test('a table that is away takes nothing from our own runs and other tables, is seen by people, and is tried again', async () => {
+  await using stage = await setStage(
+    sqliteEngine,
+    {
+      qualification: {
+        table: qualificationRuns,
+        rows: [{ id: 'old', status: 'PROCESSING', total: 1, createdAt: ago(10) }],
+      },
+      tenders: { table: tenderRuns, rows: [{ portal_name: 'p', status: 'running' }] },
+    },
+    { staleAfterMs: 5 * 60_000, onStale: 'fail' },
+  )
+  const id = newId()
+  await stage.store.enqueue({ id, source: 'own', kind: 'crawl', policy: DEFAULT_POLICY })
+  const tender = await stage.run('tenders', 1)
+  await stage.sql('ALTER TABLE runs RENAME TO elsewhere')
+  // One that had found it, and one that never does.
+  for (const store of [stage.store, await stage.another()]) {
+    const sources = async () => (await store.liveRuns()).map(({ run }) => run.source).sort()
+    assert.deepEqual(await sources(), ['own', 'qualification'])
+    const { items, next } = await store.runs({ limit: 9 })
+    assert.deepEqual([items.length, next], [2, null])
+    assert.equal((await store.runTotals()).queued, 1)
+    await Promise.all([store.lastFailed(), store.workers(), store.holdings(), store.targetTotals()])
+    await store.deadLetters({ limit: 5 })
+    assert.equal(await store.liveRun('p'), null)
+    assert.deepEqual(await store.runsEnding(shortId(id)), [id])
+
+    await assert.rejects(store.run(tender.id), { code: 'E_DB_UNREACHABLE', message: AWAY })
+    await assert.rejects(store.runsEnding(shortId(tender.id)), { message: AWAY })
+    assert.match(store.remarks.join('\n'), AWAY)
+    const { data } = await surveyStore(store)
+    assert.match(data.summary, /^Not all can be seen: tenders cannot be read/)
+    assert.deepEqual(data.attention.map(({ source, command }) => [source, command]).at(-1), [
+      'tenders',
+      'unstuck doctor',
+    ])
+  }
+  const { verdicts } = await recover(stage.door, { judge: STEADY })
+  assert.deepEqual(
+    verdicts.map(({ source, applied }) => [source, applied]),
+    [['qualification', true]],
+  )
+  assert.equal(stage.lines.filter((line) => AWAY.test(line)).length, 2, 'each says it once')
+
+  await stage.sql('ALTER TABLE elsewhere RENAME TO runs')
+  let found = await stage.store.liveRuns()
+  for (const until = Date.now() + 5_000; found.length < 2 && Date.now() < until;)
+    found = await stage.store.liveRuns()
+  assert.deepEqual(found.map(({ run }) => run.source).sort(), ['own', 'p'])
+  assert.deepEqual(stage.store.away, [])
+  assert.equal((await stage.store.run(tender.id))?.source, 'p')
+})
