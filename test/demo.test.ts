@@ -11,6 +11,7 @@ import { isLong } from '../src/testing/length.ts'
 import { createDatabase } from '../src/testing/postgres.ts'
 
 const BIN = fileURLToPath(new URL('../bin/unstuck.js', import.meta.url))
+const skip = isLong ? false : 'it takes long: part of `npm run proof`'
 const SMALL = ['--targets', '5', '--workers', '3', '--kills', '2', '--seed', '7']
 
 test('the demo on SQLite: kills, a deploy and a zombie, and nothing lost or doubled', async () => {
@@ -20,7 +21,7 @@ test('the demo on SQLite: kills, a deploy and a zombie, and nothing lost or doub
 
 test(
   'the demo on PostgreSQL: kills, a deploy and a zombie, and nothing lost or doubled',
-  { skip: isLong ? false : 'it takes half a minute: part of `npm run proof`' },
+  { skip },
   async () => {
     using folder = temporaryFolder()
     const database = await createDatabase()
@@ -42,7 +43,7 @@ test('Ctrl-C ends the demo and leaves no process behind', async () => {
   assert.deepEqual(processesOf(folder.path), [])
 })
 
-test('a demo that is itself killed -9 leaves no process behind for long', async () => {
+test('a demo that is itself killed -9 leaves no process behind for long', { skip }, async () => {
   using folder = temporaryFolder()
   const demo = start(['demo', ...SMALL], folder.path)
   await untilWorking(folder.path)

@@ -16,7 +16,10 @@ const isLong = process.argv.includes('--long')
 const given = process.argv.slice(2).filter((argument) => argument !== '--long')
 /** Those with processes take long: they go first, and the short ones fill the gaps at the end. */
 const all = ['test/**/*.test.ts', 'src/**/*.test.ts'].flatMap((files) => globSync(files).sort())
-const files = given.length > 0 ? given : all
+/** Long stories about what stands beside the heart. They are part of `npm run proof`. */
+const PROOF = ['chaos', 'pm2', 'wrapped-storm'].map((name) => `test/processes/${name}.test.ts`)
+const usual = isLong ? all : all.filter((file) => !PROOF.includes(file))
+const files = given.length > 0 ? given : usual
 /** These hold a time that is promised, so nothing else runs beside them. */
 const ALONE = ['test/crash/storm.test.ts', 'test/processes/bounded-recovery.test.ts']
 

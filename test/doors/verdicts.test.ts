@@ -6,6 +6,7 @@ import type { Policy } from '../../src/model/policy.ts'
 import { thisProcess } from '../../src/store/host.ts'
 import type { Store } from '../../src/store/store.ts'
 import { beginOne, claimOne, hire, ok, save, startCrawl } from '../../src/testing/cast.ts'
+import { isLong } from '../../src/testing/length.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import type { TestDatabase } from '../../src/testing/test-database.ts'
@@ -16,7 +17,8 @@ import { unstuck } from '../../src/testing/unstuck-cli.ts'
  * become of the run and its target afterwards.
  */
 
-const ENGINES = process.env['UNSTUCK_TEST_PG'] ? [sqliteEngine, postgresEngine] : [sqliteEngine]
+/** Both engines in the long proof: what decides is the same function. */
+const ENGINES = isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const SOURCE = 'shop'

@@ -16,6 +16,7 @@ import type { PolicyOptions } from '../../src/model/policy.ts'
 import type { Run } from '../../src/model/run.ts'
 import type { Target } from '../../src/model/target.ts'
 import type { AuditEntry, Store } from '../../src/store/store.ts'
+import { isLong } from '../../src/testing/length.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import type { Engine, TestDatabase } from '../../src/testing/test-database.ts'
@@ -25,6 +26,9 @@ import type { Mark } from './props.ts'
 export const ENGINES: readonly Engine[] = process.env['UNSTUCK_TEST_PG']
   ? [sqliteEngine, postgresEngine]
   : [sqliteEngine]
+
+/** One of them in `npm test`, where the laws of the store and other stories hold the second to the same; both in the long proof. */
+export const SOME_ENGINES: readonly Engine[] = isLong ? ENGINES : ENGINES.slice(0, 1)
 
 export const CLI = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
 const INDEX = new URL('../../src/index.ts', import.meta.url).href

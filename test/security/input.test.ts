@@ -50,6 +50,9 @@ function* strings(count: number, seed: number): Generator<string> {
   }
 }
 
+/** On a busy machine it would fall silent meanwhile, and each look at recovery would first listen for it. */
+const PATIENT = { leaseMs: 3_600_000 }
+
 /** Without a network, and for everybody: each call comes from somebody else, so that nobody asks too often. */
 function openApp(store: Store, folder: string, log: string[]): App {
   const gate = new Gate({
@@ -76,7 +79,7 @@ for (const [engine, count] of [
     using folder = temporaryFolder()
     const store = await database.open()
     const run = await startCrawl(store, 2)
-    const { target } = await claimOne(store, await hire(store))
+    const { target } = await claimOne(store, await hire(store, PATIENT))
     const log: string[] = []
     const app = openApp(store, folder.path, log)
     const seed = Date.now() & 0xffffff
@@ -112,7 +115,7 @@ test('S12 nor does whatever stands in a body of any call, on the database that m
   using folder = temporaryFolder()
   const store = await database.open()
   const run = await startCrawl(store, 2)
-  const { target } = await claimOne(store, await hire(store))
+  const { target } = await claimOne(store, await hire(store, PATIENT))
   const log: string[] = []
   const app = openApp(store, folder.path, log)
   const ask = async (route: (typeof CHANGES)[number], body: object): Promise<void> => {

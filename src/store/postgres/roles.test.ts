@@ -88,7 +88,7 @@ test('S25 a login with no more than the rights of unstuck_worker does all that a
   assert.equal(outcome?.ok, true)
 
   const unused = Object.keys(store).filter((name) => !used.has(name))
-  assert.deepEqual(unused.sort(), ['close', 'engine', 'remarks', 'where'])
+  assert.deepEqual(unused.sort(), ['away', 'close', 'engine', 'remarks', 'where'])
 })
 
 test('S24 what was done can be neither changed nor deleted by a worker', async () => {
