@@ -7,8 +7,8 @@ import { nameMistake, quoteName, splitTable, tableMistake } from './names.ts'
 
 const words = (text: string): string[] => text.split(' ')
 
-const HONEST = words('id createdAt _hidden a STATUS extracted_total_tenders x1$2 select crawl-runs')
-HONEST.push('crawl runs', 'a b-c d', 'Table 1', 'x'.repeat(63))
+const HONEST = words('id createdAt _hidden a STATUS extracted_total_tenders x1$2 select')
+HONEST.push('x'.repeat(63))
 
 /** By their numbers, because one cannot see them, or cannot tell them from honest ones. */
 const UNSEEN = [
@@ -26,7 +26,7 @@ const BAD = [
   words(`" ' \` ; \\ ( ) [ ] { } < > % # @ ? ! & | = + * / : , ~ ^ "" -- /* */ .. $1;`),
   words('${id} {{id}} $(id) <%=id%> :name %s \\u0022 %22 &quot; \\x22 ";VACUUM;"'),
   ['"; DROP TABLE runs; --', "' OR '1'='1", '" UNION SELECT 1 --', 'U&"\\0022"'],
-  ['  ', ' -', '- ', '. ', ' .', '-.', '\r\n'],
+  [' ', '-', ' OR ', ' UNION SELECT ', ' -', '- ', '. ', ' .', '-.', '\r\n'],
 ].flat()
 
 const honest = fc.constantFrom(...HONEST)
@@ -34,14 +34,14 @@ const hostile = fc.oneof(
   fc.tuple(honest, fc.constantFrom(...BAD), honest).map((parts) => parts.join('')),
   fc.tuple(fc.constantFrom(...BAD), honest).map((parts) => parts.join('')),
   fc.tuple(honest, fc.constantFrom(...BAD)).map((parts) => parts.join('')),
-  fc.constantFrom(...HOSTILE_TEXTS.filter((text) => !/^[\w$]+(?:[- .][\w$]+)*$/.test(text))),
+  fc.constantFrom(...HOSTILE_TEXTS.filter((text) => !/^[\w$]+(?:[.][\w$]+)*$/.test(text))),
   fc.tuple(honest, honest, honest).map((parts) => parts.join('.')),
   fc.string({ unit: fc.constantFrom('a', 'B', '7', '_'), minLength: 64, maxLength: 300 }),
   fc.tuple(fc.constantFrom('0', '9', '$', '-', ' ', '.'), honest).map((parts) => parts.join('')),
   fc.tuple(honest, fc.constantFrom('-', ' ', '.')).map((parts) => parts.join('')),
   fc
     .string({ unit: 'binary', minLength: 1, maxLength: 80 })
-    .filter((text) => /[^\w$ .-]/.test(text)),
+    .filter((text) => /[^\w$.]/.test(text)),
 )
 
 test('S11 10,000 hostile names of tables and columns are refused', () => {

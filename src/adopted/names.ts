@@ -1,23 +1,19 @@
 /** Names of users' tables and columns: checked before any SQL is made of them, and quoted in it all the same. */
 
-const LENGTH_MAX = 63
-// With '-' and single spaces inside, which people's tables do have: they mean nothing within quotes, and none of them can
-// begin a comment or end a name.
-const NAME = /^[A-Za-z_][A-Za-z0-9_$]*(?:[- ][A-Za-z0-9_$]+)*$/
+const NAME = /^[A-Za-z_][A-Za-z0-9_$]{0,62}$/
 
 /** What is wrong with a name, as the end of a sentence that begins with where it stands; null: nothing. */
 export function nameMistake(text: unknown): string | null {
-  if (typeof text !== 'string' || text === '') return 'must be a name'
-  if (text.length > LENGTH_MAX) return `must be a name of at most ${LENGTH_MAX} characters`
-  return NAME.test(text)
-    ? null
-    : "must be a name of letters from a to z, digits, '_' and '$', with single spaces or '-' inside, " +
-        "that begins with a letter or '_'"
+  if (typeof text === 'string' && NAME.test(text)) return null
+  return (
+    "must be a name of letters from a to z, digits, '_' and '$', at most 63 of them, " +
+    "that begins with a letter or '_'"
+  )
 }
 
 /** The same for the name of a table, which may have one of a schema and a dot before it. */
 export function tableMistake(text: unknown): string | null {
-  if (typeof text !== 'string' || text === '') return 'must be a name'
+  if (typeof text !== 'string') return nameMistake(text)
   const { schema, table } = splitTable(text)
   const mistake = (schema === null ? null : nameMistake(schema)) ?? nameMistake(table)
   return mistake && `${mistake}; that of its schema and a dot may come before it`
