@@ -39,9 +39,7 @@ const hostile = fc.oneof(
   fc.string({ unit: fc.constantFrom('a', 'B', '7', '_'), minLength: 64, maxLength: 300 }),
   fc.tuple(fc.constantFrom('0', '9', '$', '-', ' ', '.'), honest).map((parts) => parts.join('')),
   fc.tuple(honest, fc.constantFrom('-', ' ', '.')).map((parts) => parts.join('')),
-  fc
-    .string({ unit: 'binary', minLength: 1, maxLength: 80 })
-    .filter((text) => /[^\w$.]/.test(text)),
+  fc.string({ unit: 'binary', minLength: 1, maxLength: 80 }).filter((text) => /[^\w$.]/.test(text)),
 )
 
 test('S11 10,000 hostile names of tables and columns are refused', () => {

@@ -1,7 +1,7 @@
 import { UsageError } from '../model/errors.ts'
 import { shortId } from '../model/id.ts'
 import { isLive, openTargets, type Run } from '../model/run.ts'
-import { isCrawlee } from '../model/source.ts'
+import { isCrawlee } from '../model/crawlee.ts'
 import { iso } from '../model/time.ts'
 import { whenAvailable } from '../store/open.ts'
 import type { Storage, Store } from '../store/store.ts'

@@ -16,10 +16,3 @@ export function sourceMistake(source: unknown): string | null {
 export function checkSource(source: string): void {
   if (sourceMistake(source)) throw new UsageError(`A source is ${RULE}.`)
 }
-
-/** How the sources of Crawlee's queues begin. Their targets are requests, which are kept in the cursor. */
-export const CRAWLEE = 'crawlee/'
-
-export function isCrawlee({ source }: { readonly source: string }): boolean {
-  return source.startsWith(CRAWLEE)
-}

@@ -3,7 +3,7 @@ import { decideRevert, targetsToLookAt, type RevertDecision } from '../decide/re
 import { AlreadyRunning, EXIT, NotFound, Refused, UsageError } from '../model/errors.ts'
 import { newId, shortId, type RunId, type TargetId } from '../model/id.ts'
 import { isLive, sayRow, type Run } from '../model/run.ts'
-import { isCrawlee } from '../model/source.ts'
+import { isCrawlee } from '../model/crawlee.ts'
 import type { Target } from '../model/target.ts'
 import type { Deleted, Replan, Replanned, SetAside, Store } from '../store/store.ts'
 import type { Door } from './recovery.ts'

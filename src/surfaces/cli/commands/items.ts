@@ -1,4 +1,4 @@
-import { isCrawlee } from '../../../model/source.ts'
+import { isCrawlee } from '../../../model/crawlee.ts'
 import { exportItems, hasItems, ITEM_FORMATS } from '../../answers/items.ts'
 import { defineCommand } from '../command.ts'
 import { argument, option } from '../option.ts'

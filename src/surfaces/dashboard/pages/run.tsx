@@ -1,3 +1,4 @@
+import { isCrawlee } from '../../../model/crawlee.ts'
 import { useDeeds } from '../kit/act.tsx'
 import { CopyCommand } from '../kit/copy.tsx'
 import { PageHead, Section } from '../kit/section.tsx'
@@ -40,7 +41,8 @@ export function RunPage({ id }: { id: string }) {
           {detail.run.adopted === null && (
             <>
               <RunPace run={detail.run} />
-              <RunLog id={detail.run.id} />
+              {/* A crawler of Crawlee's has a log of its own, and keeps no journal. */}
+              {!isCrawlee(detail.run) && <RunLog id={detail.run.id} />}
             </>
           )}
           {!isRow(detail.run) && <Targets detail={detail} />}
