@@ -117,6 +117,14 @@ test('what is no entry at all is said in few words', () => {
   assert.match(mistakesOf(RUNS, 'my\nruns').join(), /^adopted\["my\\nruns"\]: its name must be/)
 })
 
+test('a checkpoint has a column of its own', () => {
+  const columns = { id: 'id', status: 'status', done: 'page', checkpoint: 'page' }
+  assert.equal(
+    oneMistake({ columns }),
+    'adopted.courses.columns.checkpoint is the same column as done: it counts there already',
+  )
+})
+
 test('a word has one meaning, in any case', () => {
   const statuses = { active: ['Running', 'RUNNING'], failed: 'error', cancelled: ['x', 'running'] }
   assert.equal(

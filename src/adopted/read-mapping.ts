@@ -162,6 +162,11 @@ function readColumns(
     if (said[field] !== undefined && other)
       wrong.push(`${path}.${field} is the same column as ${other}`)
   }
+  const { checkpoint, ...others } = said
+  const shared = Object.entries(others).find(([, column]) => column === checkpoint)
+  // Of a checkpoint only a digest is kept, of the others what stands there.
+  if (checkpoint !== undefined && shared)
+    wrong.push(`${path}.checkpoint is the same column as ${shared[0]}: it counts there already`)
   return said as AdoptedColumns
 }
 

@@ -165,15 +165,16 @@ function whileAlive({ run, target }: Snapshot, policy: Policy, now: Millis): Out
   const left = policy.maxSilenceMs - idle
   const then =
     policy.onStalled === 'alert' ? 'people are told' : `the policy says ${policy.onStalled}`
+  const dies = run.isAdopted
+    ? `If it falls silent, that is known after ${inWords(policy.leaseMs)}.`
+    : `If its worker dies, that is known within a second on this host; if it falls silent, after ${inWords(policy.leaseMs)}.`
+  const stands =
+    left > 0
+      ? `If it saves nothing for another ${inWords(left)}, it is stalled, and ${then}.`
+      : `It has saved nothing for ${inWords(idle)}: ${then}.`
   return {
     policy: ['leaseMs', 'maxSilenceMs', 'maxDurationMs', 'onStalled'],
-    changes: [
-      run.isAdopted
-        ? `If it falls silent, that is known after ${inWords(policy.leaseMs)}.`
-        : `If its worker dies, that is known within a second on this host; if it falls silent, after ${inWords(policy.leaseMs)}.`,
-      left > 0
-        ? `If it saves nothing for another ${inWords(left)}, it is stalled, and ${then}.`
-        : `It has saved nothing for ${inWords(idle)}: ${then}.`,
-    ],
+    // Of a row in which nothing tells of the work nobody can say that it stands still.
+    changes: Number.isFinite(left) ? [dies, stands] : [dies],
   }
 }

@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { iso } from '../model/time.ts'
 import { DEFAULT_POLICY } from '../model/policy.ts'
 import { isLive, LIVE_STATUSES, RUN_STATUSES, type Run, type RunStatus } from '../model/run.ts'
 import { TARGET_STATUSES, type Target, type TargetStatus } from '../model/target.ts'
 import { RUN_MOVES, TARGET_MOVES } from '../model/transitions.ts'
 import { TARGET_AFTER } from '../model/verdict.ts'
-import { decideRevert, type Done, type RevertDecision, type RevertFacts } from './revert.ts'
+import {
+  decideRevert,
+  isAsLeft,
+  type Done,
+  type RevertDecision,
+  type RevertFacts,
+} from './revert.ts'
 
 const NOW = 1_800_000_000_000
 const RUN = '00000000-0000-7000-8000-0000000000a1'
@@ -444,4 +451,25 @@ always('nothing older than the last revert is taken back', (facts, decision) => 
   if (since === -1) return
   const trail = facts.trail.slice(0, since + 1)
   assert.deepEqual(decideRevert({ ...facts, trail }), decision)
+})
+
+test('what was written into a row is told from what its own program wrote since, however little a column holds', () => {
+  const at = Date.UTC(2026, 10, 17, 12, 30, 15, 678)
+  const after = { status: 'failed', wrote: { error: 'it is dead', finishedAt: iso(at) } }
+  const left = { error: 'it is dead', finishedAt: at }
+  const cases: [object, boolean][] = [
+    [{}, true],
+    [{ error: 'it is' }, true],
+    [{ error: 'it is dead   ' }, true],
+    [{ finishedAt: Math.floor(at / 1_000) * 1_000 }, true],
+    [{ finishedAt: Date.UTC(2026, 10, 18) - 1 }, true],
+    [{ error: 'HTTP 500' }, false],
+    [{ error: null }, false],
+    [{ error: '' }, false],
+    [{ finishedAt: at + 60_000 }, false],
+    [{ finishedAt: null }, false],
+  ]
+  for (const [now, expected] of cases)
+    assert.equal(isAsLeft({ after }, { ...left, ...now }), expected, JSON.stringify(now))
+  assert.equal(isAsLeft({ after: { status: 'failed' } }, { ...left, error: 'else' }), true)
 })

@@ -52,6 +52,8 @@ export function decideRevert({ run, trail, targets, otherLive }: RevertFacts): R
   const ending = isLive(run.status) ? undefined : endingIn(done, run)
   // What had been set aside before the run was ended was so already: it is no part of the ending.
   const aside = ending ? [] : done.filter((entry, at) => isStillAside(entry, at, done, targets))
+  if (ending && !isAsLeft(ending, run))
+    return refuse(`the last thing done to it was ${ending.action}, and ${WRITTEN_SINCE}`)
   if (!ending && aside.length === 0) return refuse(nothingToTakeBack(run, done, since !== -1))
 
   const retry = [ending, ...aside].map((entry) => newRunOf(entry)).find((id) => id !== null) ?? null
@@ -109,8 +111,31 @@ function isStillAside(
     !isBack &&
     target !== undefined &&
     target.status === statusIn(after) &&
-    target.status !== statusIn(before)
+    target.status !== statusIn(before) &&
+    isAsLeft({ after }, { error: target.lastError, finishedAt: target.finishedAt })
   )
+}
+
+const WRITTEN_SINCE = 'your own program has written to its row since'
+const SECOND_MS = 1_000
+const MINUTE_MS = 60_000
+
+/**
+ * What an entry says was written into a row of a user's own table still stands there. The column may hold less of it: the
+ * beginning of an error, a time to the second, or a day, which counts as its end.
+ */
+export function isAsLeft(
+  { after }: Pick<Done, 'after'>,
+  { error, finishedAt }: Pick<Run, 'error' | 'finishedAt'>,
+): boolean {
+  const wrote = isRecord(after) && isRecord(after['wrote']) ? after['wrote'] : {}
+  const said = wrote['error']
+  if (typeof said === 'string' && !(error && said.startsWith(error.trimEnd()))) return false
+  const at = wrote['finishedAt']
+  if (typeof at !== 'string') return true
+  if (finishedAt === null) return false
+  const isDay = (finishedAt + 1) % MINUTE_MS === 0
+  return isDay || Math.abs(finishedAt - Date.parse(at)) < SECOND_MS
 }
 
 function nothingToTakeBack(run: Run, done: readonly Done[], isReverted: boolean): string {

@@ -17,6 +17,7 @@ export type Reading = { readonly sign: Sign; readonly because: string }
 /** What the evidence says about a worker. Strongest first; the sentence names the one that was used. */
 export function readSign(evidence: Evidence, judge: Judge): Reading {
   const { presence, presenceKind, process, beatAgeMs, heartbeatMs, leaseMs } = evidence
+  const { serverUpMs = Infinity } = evidence
   const who = evidence.who ?? `process ${evidence.pid} on ${evidence.host}`
   const lastBeat = evidence.neverBeat ? 'no beat so far' : `last beat ${inWords(beatAgeMs)} ago`
 
@@ -44,6 +45,10 @@ export function readSign(evidence: Evidence, judge: Judge): Reading {
   }
   if (evidence.told === 'unanswered' && beatAgeMs > leaseMs)
     return { sign: 'unknown', because: `${who}: alive() gave no answer (${lastBeat})` }
+  if (beatAgeMs > leaseMs && serverUpMs <= leaseMs) {
+    const since = `its database started only ${inWords(serverUpMs)} ago`
+    return { sign: 'unknown', because: `${who}: ${lastBeat}, but ${since}` }
+  }
   if (beatAgeMs > leaseMs) {
     return settled
       ? {

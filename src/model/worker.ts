@@ -54,6 +54,8 @@ export type Evidence = {
   readonly pid: number
   /** In place of process and host, for one that is known by a user's own table alone. */
   readonly who?: string
+  /** Since the server of its own database started: nobody could beat there before. */
+  readonly serverUpMs?: number
   /** There is no beat in its row, and there never was. */
   readonly neverBeat?: boolean
   /** What the user's own `alive` function says of it; `unanswered`: it failed, or took too long. */

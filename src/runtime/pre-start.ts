@@ -1,3 +1,4 @@
+import { STEADY } from '../decide/sign.ts'
 import { decideStart, type StartAction } from '../decide/start.ts'
 import type { Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
@@ -7,11 +8,14 @@ import {
   hasProgress,
   isLost,
   judgeRun,
+  judgeRuns,
   storedPolicy,
   type JudgedRun,
   type Owner,
+  type PolicyOf,
 } from './judgement.ts'
 import type { Door } from './recovery.ts'
+import type { Store } from '../store/store.ts'
 
 /** The advice before a start, and the run it is about. */
 export type Advice = {
@@ -30,18 +34,32 @@ export async function adviseStart(
   source: string,
   ageMs?: number,
 ): Promise<Advice> {
-  const run = await store.liveRun(source)
+  const policies = withAge(policyOf, ageMs)
+  const run = await inTheWay(store, source, policies)
   const guard = await store.guard(source)
   const seen = guard && (await lookAtGuard(store, guard))
   const may = seen?.advice ?? null
   if (!run) {
     return { ...decideStart(null, null, may), run, target: null, owner: seen?.holder ?? null }
   }
-  const judged = await judgeRun(store, run, { policyOf: withAge(policyOf, ageMs) })
+  const judged = await judgeRun(store, run, { policyOf: policies })
   const { decision, owner, target } = judged
-  const isHeld = owner ? !isLost(owner.reading) : mayBeAtWork(judged)
-  const advice = decideStart({ hasProgress: hasProgress(run), isHeld }, decision, may)
+  const live = { hasProgress: hasProgress(run), isHeld: isHeld(judged) }
+  const advice = decideStart(live, decision, may)
   return { ...advice, run, target, owner }
+}
+
+/** The live run of a source. Rows of users' own tables may be several: then one that somebody is at, else the newest. */
+async function inTheWay(store: Store, source: string, policyOf: PolicyOf): Promise<Run | null> {
+  const newest = await store.liveRun(source)
+  if (!newest?.adopted) return newest
+  const [live, roll, now] = await Promise.all([store.liveRuns(), store.workers(), store.now()])
+  const same = live.filter(({ run }) => run.source === source)
+  return judgeRuns(same, roll, { now, judge: STEADY, policyOf }).find(isHeld)?.run ?? newest
+}
+
+function isHeld(judged: JudgedRun): boolean {
+  return judged.owner ? !isLost(judged.owner.reading) : mayBeAtWork(judged)
 }
 
 /** A row of a user's own table may have an owner that it does not tell of: while it is young, or moves, somebody may be at it. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readOrphan } from '../../src/decide/orphan.ts'
+import { iso } from '../../src/model/time.ts'
 import { clean, cleanAll, sumUp } from '../../src/runtime/cleaning.ts'
 import { explainRun, explainTarget } from '../../src/runtime/explain.ts'
 import { adviseStart } from '../../src/runtime/pre-start.ts'
@@ -106,8 +107,10 @@ for (const engine of BOTH) {
     assert.partialDeepStrictEqual(run.adopted, { table: 'courses', key: uuid(1) })
     const [entry] = await store.audit({ run: run.id, limit: 5 })
     assert.deepEqual([entry?.action, entry?.actor, entry?.source], ['abandon', 'a test', 'dead'])
-    assert.deepEqual(entry?.after, { status: 'abandoned', word: 'Timeout - Auto-cleaned' })
-    assert.equal(readOrphan(entry)?.reason, 'abandoned')
+    const { wrote, ...after } = entry!.after as { wrote: { error: string; finishedAt: string } }
+    assert.deepEqual(after, { status: 'abandoned', word: 'Timeout - Auto-cleaned' })
+    assert.deepEqual([wrote.error, wrote.finishedAt], [cleaned.because, iso(run.finishedAt!)])
+    assert.equal(readOrphan(entry!)?.reason, 'abandoned')
 
     const { undid } = await revert(door, run.id)
     assert.equal(undid, 'abandon')

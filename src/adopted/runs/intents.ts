@@ -8,7 +8,7 @@ import { isPutBack } from './reading.ts'
 import type { Resumption } from './resumption.ts'
 import type { Seen } from './row-run.ts'
 import type { AdoptedRows } from './rows.ts'
-import { keepStamp, stampBefore, stampIn } from './stamps.ts'
+import { keepStamp, stampBefore, stampIn, wroteOf } from './stamps.ts'
 import { runStatusOf, targetStatusOf } from './words.ts'
 
 /** What of a table can be written to, and by whom. */
@@ -131,6 +131,7 @@ function intentOf(
       status: isRun ? runStatusOf(mapping, word) : targetStatusOf(mapping, word),
       ...deed.after,
       word,
+      ...wroteOf(mapping, change),
     },
   }
   return { id, row: mapping.kind === 'runs' ? run.id : target.id, ref, entry, reopens }

@@ -266,10 +266,12 @@ function lastActivityOf({ columns }: Mapping, row: AdoptedRow, told?: Told): Mil
   return newestOf([row.startedAt, row.finishedAt, row.activityAt, beat, told?.filesAt ?? null])
 }
 
-/** Where beats are all there is to see of the work, nothing more can be said of it between two of them. */
-function policyFor({ columns }: Mapping, policy: Policy): Policy {
+/** Where beats are all there is to see of the work, nothing more can be said of it between two of them; where nothing is, nothing. */
+function policyFor({ columns, checkpoint, outputDir }: Mapping, policy: Policy): Policy {
   if (columns.activityAt !== undefined) return policy
-  return { ...policy, maxSilenceMs: Math.max(policy.maxSilenceMs, policy.leaseMs) }
+  const isSeen = columns.heartbeatAt !== undefined || checkpoint || outputDir
+  const maxSilenceMs = isSeen ? Math.max(policy.maxSilenceMs, policy.leaseMs) : Infinity
+  return { ...policy, maxSilenceMs }
 }
 
 /** It has an owner again, has ended, has another word, or anything of it is newer than its opening. */

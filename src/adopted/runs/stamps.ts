@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { iso } from '../../model/time.ts'
 import type { AuditEntry } from '../../store/store.ts'
 import type { AdoptedColumns, Mapping } from '../mapping.ts'
 import type { AdoptedRow, Change } from '../table/table.ts'
@@ -39,6 +40,19 @@ export function stampBefore({ columns }: Mapping, row: AdoptedRow, change: Chang
   return Object.fromEntries(
     names.filter((name) => name in row.stamp).map((name) => [name, row.stamp[name]!]),
   )
+}
+
+/** What people see of an ending, where there are columns for it: by this `revert` tells whether it still stands there. */
+export function wroteOf(
+  { columns }: Mapping,
+  { error, finishedAt }: Change,
+): { wrote?: { error?: string; finishedAt?: string } } {
+  const wrote = {
+    ...(columns.error !== undefined && typeof error === 'string' && { error }),
+    ...(columns.finishedAt !== undefined &&
+      typeof finishedAt === 'number' && { finishedAt: iso(finishedAt) }),
+  }
+  return Object.keys(wrote).length > 0 ? { wrote } : {}
 }
 
 /** What stood there before this entry's deed; null when it tells of none. */

@@ -1,4 +1,5 @@
 import { sayEnding } from '../../decide/cancelling.ts'
+import { isAsLeft } from '../../decide/revert.ts'
 import { NotFound, Refused } from '../../model/errors.ts'
 import { shortId, type RunId, type TargetId } from '../../model/id.ts'
 import { isLive, sayRow, type AdoptedRef, type Run } from '../../model/run.ts'
@@ -113,6 +114,7 @@ async function restore(
   const undone = trail.find(({ action }) => action === undoes)
   const stamp = undone && stampIn(undone)
   if (!stamp) throw new Refused(`What stood in ${nameOf(seen)} before is not known.`)
+  if (!isAsLeft(undone, seen.row)) return false
   return carryOut(desk, seen, {
     action: 'revert',
     actor,

@@ -19,12 +19,13 @@ export function witness(
   { mapping, run, ids, now, serverStartedAt, told }: Known,
 ): Witnessed | null {
   const { alive } = told
-  const isTarget = mapping.kind === 'targets'
-  if (row.heartbeatAt === null && alive === null && !isTarget) return null
+  // Whoever takes up a target where others beat is to beat as well.
+  const isToBeat = mapping.kind === 'targets' && mapping.columns.heartbeatAt !== undefined
+  if (row.heartbeatAt === null && alive === null && !isToBeat) return null
   const { leaseMs } = run.policy
   const owner = row.owner === null ? null : inOneLine(row.owner)
   const host = owner ?? mapping.name
-  const lastBeatAt = lastSignOf(row, now + leaseMs) ?? (isTarget ? row.startedAt : null)
+  const lastBeatAt = lastSignOf(row, now + leaseMs) ?? (isToBeat ? lastMoveOf(row) : null)
   const evidence: Evidence = {
     presence: 'unknown',
     presenceKind: 'none',
@@ -32,8 +33,7 @@ export function witness(
     beatAgeMs:
       lastBeatAt === null
         ? Math.max(leaseMs + 1, now - (row.startedAt ?? now))
-        : // While its server was down nobody could beat: silence counts from when it was back.
-          Math.max(0, now - Math.max(lastBeatAt, serverStartedAt ?? 0)),
+        : Math.max(0, now - lastBeatAt),
     heartbeatMs: 0,
     leaseMs,
     loopLagMs: 0,
@@ -41,6 +41,8 @@ export function witness(
     pid: 0,
     who: `row ${inOneLine(row.key)} of ${mapping.name}${owner === null ? '' : ` (${owner})`}`,
     ...(row.heartbeatAt === null && { neverBeat: true }),
+    ...(lastBeatAt !== null &&
+      serverStartedAt !== null && { serverUpMs: Math.max(0, now - serverStartedAt) }),
     ...(alive !== null && { told: toldOf(alive) }),
   }
   const worker: Worker = {
@@ -72,4 +74,11 @@ function lastSignOf({ heartbeatAt, startedAt, activityAt }: AdoptedRow, to: Mill
   if (heartbeatAt === null) return null
   const others = [startedAt, activityAt].filter((at) => at !== null).filter((at) => at <= to)
   return Math.max(heartbeatAt, ...others)
+}
+
+/** When a target was taken up, or last moved. */
+function lastMoveOf({ startedAt, activityAt }: AdoptedRow): Millis | null {
+  return startedAt === null || activityAt === null
+    ? (startedAt ?? activityAt)
+    : Math.max(startedAt, activityAt)
 }
