@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import type { Access } from './http.ts'
 import type * as Next from './next.ts'
 import { recoveryRoutes, unstuckRoutes } from './next.ts'
@@ -147,14 +149,18 @@ test('closed by default: without a word on who may call there are no routes', ()
   assert.throws(() => unstuckRoutes({ access: () => null, basePath: 'x' }), { code: 'E_USAGE' })
 })
 
-test('what needs Node says so in the edge runtime', async () => {
-  const { GET } = unstuckRoutes({ access: () => null })
-  process.env['NEXT_RUNTIME'] = 'edge'
-  try {
-    await assert.rejects(GET(new Request('http://localhost:3000/')), /leave out .*edge/)
-  } finally {
-    delete process.env['NEXT_RUNTIME']
-  }
+test('in what is built for the edge nothing of Node is imported, and what needs it says so', async () => {
+  const edge = fileURLToPath(new URL('./next-edge.ts', import.meta.url))
+  assert.doesNotMatch(stripTypeScriptTypes(readFileSync(edge, 'utf8')), /\bimport\b[^\n]*from/)
+  const path = new URL('../package.json', import.meta.url)
+  const { exports } = JSON.parse(readFileSync(path, 'utf8'))
+  assert.equal(exports['./next']['edge-light'], './dist/next-edge.js')
+  // The first condition that fits counts.
+  assert.deepEqual(Object.keys(exports['./next']), ['types', 'edge-light', 'default'])
+  const { register, ...makers } = await import('./next-edge.ts')
+  assert.equal(register(), undefined)
+  for (const make of Object.values(makers))
+    assert.throws(() => make({ access: () => null }), /leave out .*edge/)
 })
 
 async function closeAll(): Promise<void> {

@@ -3,8 +3,7 @@ import { checkBasePath } from './surfaces/http/base-path.ts'
 import { checkWhoMayCall } from './surfaces/http/who-may-call.ts'
 import type { LookAfterOptions } from './surfaces/look-after.ts'
 
-// Next.js also puts this file into what it builds for the edge, where Node's modules are not there. So whatever needs
-// them is imported behind a look at NEXT_RUNTIME, which Next.js replaces by its value and then leaves out.
+// In what Next.js builds for the edge `next-edge.ts` stands in its place.
 
 export type { Access, Role, Visitor } from './http.ts'
 export type RegisterOptions = LookAfterOptions
@@ -19,21 +18,20 @@ type Routes = Handler['routes']
  * however often it is called; in the edge runtime and while the app is built it does nothing.
  */
 export function register(options: RegisterOptions = {}): void {
-  if (process.env.NEXT_RUNTIME !== 'edge') {
-    if (process.env.NEXT_PHASE === 'phase-production-build') return
-    const { db = 'the database of the config' } = options
-    if (ours.registered !== null) {
-      if (ours.registered !== db)
-        tell(options, 'register() was called again with another database: the first one counts.')
-      return
-    }
-    ours.registered = db
-    void import('./surfaces/look-after.ts')
-      .then(({ lookAfter }) => lookAfter(options))
-      .catch((error: unknown) => {
-        tell(options, `register() could not begin: ${String(error)}`)
-      })
+  if (process.env.NEXT_RUNTIME === 'edge') return
+  if (process.env.NEXT_PHASE === 'phase-production-build') return
+  const { db = 'the database of the config' } = options
+  if (ours.registered !== null) {
+    if (ours.registered !== db)
+      tell(options, 'register() was called again with another database: the first one counts.')
+    return
   }
+  ours.registered = db
+  void import('./surfaces/look-after.ts')
+    .then(({ lookAfter }) => lookAfter(options))
+    .catch((error: unknown) => {
+      tell(options, `register() could not begin: ${String(error)}`)
+    })
 }
 
 /**
@@ -83,23 +81,20 @@ function tell({ log }: RegisterOptions, line: string): void {
 
 /** `came`: the request as it came, with what Next.js has put on it for those who say who may call. */
 async function answer(options: RouteOptions, request: Request, came = request): Promise<Response> {
-  if (process.env.NEXT_RUNTIME !== 'edge') {
-    const { access, log: _, ...rest } = options
-    if (access) ours.access.set(request, () => access(came))
-    const key = JSON.stringify([access !== undefined, rest], (_, value: unknown) =>
-      typeof value === 'function' ? String(value) : value,
+  const { access, log: _, ...rest } = options
+  if (access) ours.access.set(request, () => access(came))
+  const key = JSON.stringify([access !== undefined, rest], (_, value: unknown) =>
+    typeof value === 'function' ? String(value) : value,
+  )
+  let handler = ours.handlers.get(key)
+  if (!handler) {
+    handler = import('./http.ts').then(({ createHandler }) =>
+      createHandler({
+        ...options,
+        ...(access && { access: (asked) => ours.access.get(asked)?.(asked) }),
+      }),
     )
-    let handler = ours.handlers.get(key)
-    if (!handler) {
-      handler = import('./http.ts').then(({ createHandler }) =>
-        createHandler({
-          ...options,
-          ...(access && { access: (asked) => ours.access.get(asked)?.(asked) }),
-        }),
-      )
-      ours.handlers.set(key, handler)
-    }
-    return (await handler).fetch(request)
+    ours.handlers.set(key, handler)
   }
-  throw new Error("Unstuck needs Node's runtime: leave out `export const runtime = 'edge'`.")
+  return (await handler).fetch(request)
 }

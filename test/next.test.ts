@@ -1,12 +1,21 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { isLong } from '../src/testing/length.ts'
 import { mountedStory } from '../src/testing/mounted-story.ts'
 import { sqliteEngine, temporaryFolder } from '../src/testing/sqlite-engine.ts'
 import { until } from './processes/harness.ts'
@@ -141,6 +150,74 @@ test('in an app of Next.js', { skip: !existsSync(NEXT) }, async (t) => {
     await ended
   }
 })
+
+/** A middleware runs at the edge, and has instrumentation.ts built for it as well. */
+const MIDDLEWARE = `
+  import { NextResponse } from 'next/server'
+  export const middleware = () => NextResponse.next({ headers: { 'x-middleware': 'yes' } })
+`
+
+for (const [bundler, paths] of [
+  ['--turbopack', ['/', '/edge', '/unstuck/healthz']],
+  ['--webpack', ['/', '/unstuck/healthz']],
+] as const) {
+  test(
+    `while an app is written, with a middleware at the edge, ${bundler}`,
+    { skip: isLong ? false : 'two more builds: part of `npm run proof`' },
+    async () => {
+      await using database = await sqliteEngine.fresh()
+      using folder = temporaryFolder()
+      const app = folder.path
+      const env = {
+        ...process.env,
+        NEXT_TELEMETRY_DISABLED: '1',
+        UNSTUCK_DB: database.url,
+        APP_DB: `sqlite:${join(app, 'app.db')}`,
+      }
+      setUp(app)
+      writeFileSync(join(app, 'middleware.js'), MIDDLEWARE)
+      run(['seed.js'], app, env)
+      const server = spawn(process.execPath, [NEXT, 'dev', bundler, '-p', '0', '-H', '127.0.0.1'], {
+        cwd: app,
+        env,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      const ended = once(server, 'exit')
+      try {
+        const { url, said } = await listening(server)
+        const statuses = async (): Promise<number[]> => {
+          const found: number[] = []
+          for (const path of paths) found.push((await fetch(url + path)).status)
+          return found
+        }
+        assert.deepEqual(
+          await statuses(),
+          paths.map(() => 200),
+          said(),
+        )
+        assert.equal((await fetch(url)).headers.get('x-middleware'), 'yes')
+        await until('recovery has been at it', () => /recovery: run .* fail/.test(said()))
+        // instrumentation.ts is loaded again after this.
+        appendFileSync(join(app, 'instrumentation.ts'), '\n// changed\n')
+        appendFileSync(join(app, 'access.js'), '\n// changed\n')
+        await sleep(3_000)
+        assert.deepEqual(
+          await statuses(),
+          paths.map(() => 200),
+          said(),
+        )
+        assert.equal(
+          said().match(/run \w+ of \w+ is running: 0\/1 done, 10 min old/g)?.length,
+          1,
+          said(),
+        )
+      } finally {
+        server.kill('SIGTERM')
+        await ended
+      }
+    },
+  )
+}
 
 function setUp(app: string): void {
   cpSync(join(ROOT, 'examples', 'next'), app, {

@@ -5,6 +5,10 @@ export const openDatabase = () =>
   new DatabaseSync((process.env['APP_DB'] ?? 'sqlite:app.db').slice('sqlite:'.length))
 
 export function listRuns() {
-  using db = openDatabase()
-  return db.prepare('SELECT * FROM qualification_runs ORDER BY "createdAt" DESC LIMIT 50').all()
+  const db = openDatabase()
+  try {
+    return db.prepare('SELECT * FROM qualification_runs ORDER BY "createdAt" DESC LIMIT 50').all()
+  } finally {
+    db.close()
+  }
 }
