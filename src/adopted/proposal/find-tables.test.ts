@@ -65,10 +65,10 @@ test('PostgreSQL: the same, with enums, checks, partitions, schemas and rights',
     await usersSql(
       url,
       `
-      CREATE SCHEMA "crawl er";
+      CREATE SCHEMA "crawl$er";
       CREATE TYPE state AS ENUM ('queued', 'running');
-      CREATE TABLE "crawl er".jobs (id uuid PRIMARY KEY, state state, at timestamptz, done timestamp, n numeric(9, 2));
-      INSERT INTO "crawl er".jobs VALUES (gen_random_uuid(), 'running'), (gen_random_uuid(), 'running');
+      CREATE TABLE "crawl$er".jobs (id uuid PRIMARY KEY, state state, at timestamptz, done timestamp, n numeric(9, 2));
+      INSERT INTO "crawl$er".jobs VALUES (gen_random_uuid(), 'running'), (gen_random_uuid(), 'running');
       CREATE TABLE runs (id int, status varchar(9) CHECK (status IN ('running', 'done')), day date, j jsonb) PARTITION BY RANGE (id);
       CREATE TABLE runs_1 PARTITION OF runs FOR VALUES FROM (0) TO (9);
       INSERT INTO runs VALUES (1, 'done'), (2, NULL);
@@ -79,7 +79,7 @@ test('PostgreSQL: the same, with enums, checks, partitions, schemas and rights',
     const all = await found(url)
     const runs = ['id number', 'status text [running, done] done 1', 'day local', 'j json']
     assert.deepEqual(all['runs'], runs)
-    assert.deepEqual(all['crawl er.jobs'], [
+    assert.deepEqual(all['crawl$er.jobs'], [
       'id uuid key',
       'state enum [queued, running] running 2',
       'at moment',
@@ -87,7 +87,7 @@ test('PostgreSQL: the same, with enums, checks, partitions, schemas and rights',
       'n number',
     ])
     assert.equal(Object.keys(all).length, 3)
-    assert.deepEqual(Object.keys(await found(url, 'crawl er.jobs')), ['crawl er.jobs'])
+    assert.deepEqual(Object.keys(await found(url, 'crawl$er.jobs')), ['crawl$er.jobs'])
 
     const finder = new URL(url)
     finder.username = `finder_${process.pid}`
@@ -97,7 +97,7 @@ test('PostgreSQL: the same, with enums, checks, partitions, schemas and rights',
     assert.deepEqual(barred, {
       login: finder.username,
       tables: [
-        { schema: 'crawl er', table: 'jobs' },
+        { schema: 'crawl$er', table: 'jobs' },
         { schema: 'public', table: HOSTILE },
       ],
     })

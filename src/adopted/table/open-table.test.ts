@@ -104,22 +104,22 @@ test('sqlite: names are the same in any case, as they are to SQLite', async () =
 test('postgres: a table is found in its schema, however that is called, or where the search path leads', async () => {
   await using db = await postgresEngine.empty()
   await db.raw(/* sql */ `
-    CREATE SCHEMA "course-crawler";
-    CREATE TABLE "course-crawler"."Runs" ("ID" uuid PRIMARY KEY, "order" text);
-    INSERT INTO "course-crawler"."Runs" VALUES (gen_random_uuid(), 'running');
+    CREATE SCHEMA "Course$Crawler";
+    CREATE TABLE "Course$Crawler"."Runs" ("ID" uuid PRIMARY KEY, "order" text);
+    INSERT INTO "Course$Crawler"."Runs" VALUES (gen_random_uuid(), 'running');
     CREATE SCHEMA unstuck; CREATE TABLE unstuck.run (id uuid PRIMARY KEY, status text);
   `)
   const columns = { id: 'ID', status: 'order' }
-  await using opening = await opened(db.url, { ...JOBS, table: 'course-crawler.Runs', columns })
+  await using opening = await opened(db.url, { ...JOBS, table: 'Course$Crawler.Runs', columns })
   const [row] = await opening.table.rows({ words: ['RUNNING'], limit: 1 })
   assert.equal((await opening.table.change(row!, { word: 'failed' }))?.word, 'failed')
   assert.match(
     await mistake(db.url, { ...JOBS, table: 'Runs' }),
-    /did you mean course-crawler\.Runs/,
+    /did you mean Course\$Crawler\.Runs/,
   )
   assert.match(
-    await mistake(db.url, { ...JOBS, table: 'course_crawler.Runs' }),
-    /did you mean course-crawler\.Runs/,
+    await mistake(db.url, { ...JOBS, table: 'Course_Crawler.Runs' }),
+    /did you mean Course\$Crawler\.Runs/,
   )
   assert.match(await mistake(db.url, { ...JOBS, table: 'pg_catalog.pg_class' }), /no table/)
   assert.match(await mistake(db.url, { ...JOBS, table: 'unstuck.run' }), /no table/)

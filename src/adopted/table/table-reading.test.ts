@@ -203,8 +203,8 @@ for (const engine of ENGINES) {
     const big = engine.name === 'sqlite' ? 'INTEGER' : 'bigint'
     await db.raw(/* sql */ `
       CREATE TABLE "order" (
-        "user" ${big} PRIMARY KEY, "Select" varchar(20), "from where" text, "createdAt" text,
-        "a-b" text, "group" text
+        "user" ${big} PRIMARY KEY, "Select" varchar(20), "where" text, "createdAt" text,
+        "a$b" text, "group" text
       );
       INSERT INTO "order" VALUES
         (9007199254740993, 'running', 'x', '2026-11-16T12:00:00+01:00', ' 12 ', '7.5'),
@@ -216,9 +216,9 @@ for (const engine of ENGINES) {
       columns: {
         id: 'user',
         status: 'Select',
-        source: 'from where',
+        source: 'where',
         startedAt: 'createdAt',
-        extracted: 'a-b',
+        extracted: 'a$b',
         done: 'group',
       },
       statuses: STATUSES,
