@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { ENGINES } from '../../testing/adopted-tables.ts'
 import { createDatabase } from '../../testing/postgres.ts'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
 import { usersSql } from '../../testing/users-tables.ts'
@@ -57,6 +58,20 @@ test('SQLite: every table is found with its columns, and the words of those that
   assert.deepEqual(await found(url, 'parts'), { parts })
   assert.deepEqual(await found(url, HOSTILE.slice(1)), {})
 })
+
+for (const engine of ENGINES) {
+  test(`${engine.name}: only a check that lists words says which are allowed`, async () => {
+    await using db = await engine.empty()
+    await db.raw(/* sql */ `
+      CREATE TABLE lists (id int PRIMARY KEY, status text CHECK (status <> '') CHECK (status IN ('a', 'b')));
+      CREATE TABLE minds (id int PRIMARY KEY, status text CHECK (status <> ''));
+    `)
+    assert.deepEqual(await found(db.url), {
+      lists: ['id number key', 'status text [a, b]'],
+      minds: ['id number key', 'status text'],
+    })
+  })
+}
 
 test('PostgreSQL: the same, with enums, checks, partitions, schemas and rights', async () => {
   const database = await createDatabase()

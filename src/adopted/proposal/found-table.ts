@@ -51,14 +51,21 @@ export function tableName({ schema, table }: Pick<FoundTable, 'schema' | 'table'
   return schema === null ? table : `${schema}.${table}`
 }
 
-/** The words in a check such as `status IN ('running', 'done')`, if it is about this column and nothing else. */
+const QUOTED = /'(?:[^']|'')*'/g
+const CAST = /::\s*(?:character varying|[a-z_]+)(?:\(\d+\))?(?:\[\])?/gi
+const NAME = /"[^"]+"|`[^`]+`|\[\w+\]|[a-z_]\w*/gi
+
+/**
+ * The words in a check such as `status IN ('running', 'done')`, if it is about this column and nothing else, and lists
+ * them: one that says what may not stand there (`status <> ''`) allows any other.
+ */
 export function wordsInCheck(check: string, column: string): string[] | null {
-  const quoted = check.match(/'(?:[^']|'')*'/g)
+  const quoted = check.match(QUOTED)
   if (!quoted) return null
-  const names = check
-    .replaceAll(/'(?:[^']|'')*'/g, ' ')
-    .replaceAll(/::\s*(?:character varying|[a-z_]+)(?:\(\d+\))?(?:\[\])?/gi, ' ')
-    .match(/"[^"]+"|`[^`]+`|\[\w+\]|[a-z_]\w*/gi)
+  const rest = check.replaceAll(QUOTED, ' ').replaceAll(CAST, ' ')
+  if (!/^[\s()[\],=]*$/.test(rest.replaceAll(NAME, ' '))) return null
+  const names = rest
+    .match(NAME)
     ?.map((name) => name.replaceAll(/["`[\]]/g, ''))
     .filter((name) => !/^(check|in|any|array|or|is|null)$/i.test(name))
   if (!names?.every((name) => name.toLowerCase() === column.toLowerCase())) return null

@@ -636,7 +636,14 @@ for (const [check, words] of [
   ],
   [`CHECK ("Status" = 'a' OR "Status" = 'b')`, ['a', 'b']],
   [`CHECK (status <> '' AND other = 'x')`, null],
+  [`CHECK (status = 'a' OR status IS NULL)`, ['a']],
   [`CHECK (length(status) > 0)`, null],
+  [`CHECK (status <> '')`, null],
+  [`CHECK (((status)::text <> ''::text))`, null],
+  [`CHECK (status != 'gone')`, null],
+  [`CHECK (status ~ '^(a|b)$')`, null],
+  [`CHECK (status > 'a')`, null],
+  [`CHECK ((status IN ('gone')) = 0)`, null],
 ] as const) {
   test(`the words of ${check}: ${JSON.stringify(words)}`, () => {
     assert.deepEqual(wordsInCheck(check, 'status'), words)
