@@ -1,6 +1,7 @@
 import { Client } from 'pg'
+import { messageOf } from '../../model/errors.ts'
 import { parseAddress } from '../../store/postgres/address.ts'
-import { codeOf, storeError } from '../../store/postgres/errors.ts'
+import { codeOf, isTrouble, storeError } from '../../store/postgres/errors.ts'
 import { hangUp } from '../../store/postgres/patience.ts'
 import type { Barred, Finding } from './find-tables.ts'
 import {
@@ -59,8 +60,11 @@ type Row = {
 
 /** A look must not be a load: then a part of the rows has to do. */
 const WORDS_MS = 3_000
+const LOCK_MS = 1_000
+const LIMITS = `SET LOCAL statement_timeout = ${WORDS_MS}; SET LOCAL lock_timeout = ${LOCK_MS}`
 const ROWS_MAX = 100_000
 const CANCELLED = '57014'
+const LOCKED = '55P03'
 
 /** Reads in a transaction that cannot write. */
 export async function findPostgresTables(text: string, only?: string): Promise<Finding> {
@@ -73,7 +77,7 @@ export async function findPostgresTables(text: string, only?: string): Promise<F
     const { rows } = await client.query<Row>(COLUMNS, [only ?? null])
     const barred = await client.query<Barred['tables'][number]>(BARRED, [only ?? null])
     const asked = await client.query<{ login: string }>('SELECT current_user::text AS login')
-    await client.query(`SET LOCAL statement_timeout = ${WORDS_MS}`)
+    await client.query(LIMITS)
     const tables: FoundTable[] = []
     for (const columns of Map.groupBy(rows, ({ schema, table }) => `${schema}.${table}`).values())
       tables.push(await readTable(client, columns, only !== undefined))
@@ -92,21 +96,27 @@ async function readTable(
 ): Promise<FoundTable> {
   const { schema, table, visible } = rows[0]!
   const columns: FoundColumn[] = []
+  let unread: string | null = null
   for (const { name, type, is_enum, labels, is_key, checks } of rows) {
     const column = { name, type: is_enum ? ('enum' as const) : typeOf(type), isKey: is_key }
     const bare: FoundColumn = { ...column, allowed: null, words: null }
     const isStatus = mayHoldStatus(bare)
     const isRead = isStatus || (isWide && mayHoldWords(bare))
-    if (!isRead || [schema, table].some((one) => nameMistake(one) !== null)) {
+    if (!isRead || unread !== null || [schema, table].some((one) => nameMistake(one) !== null)) {
       columns.push(bare)
       continue
     }
     const checked = (checks ?? []).map((check) => wordsInCheck(check, name)).find((words) => words)
     const from = `${quoteName(schema)}.${quoteName(table)}`
     const words = await readWords(client, from, name, isStatus)
-    columns.push({ ...column, allowed: labels ?? checked ?? null, words })
+    if ('unread' in words) unread = words.unread
+    columns.push({
+      ...column,
+      allowed: labels ?? checked ?? null,
+      words: 'unread' in words ? null : words,
+    })
   }
-  return { schema: visible ? null : schema, table, columns }
+  return { schema: visible ? null : schema, table, columns, unread }
 }
 
 function typeOf(type: string): ColumnType {
@@ -118,14 +128,15 @@ function typeOf(type: string): ColumnType {
   return type === 'uuid' || type === 'boolean' ? type : 'other'
 }
 
-/** `isWhole`: of all rows, if there is time. */
+/** `isWhole`: of all rows, if there is time. Else why not: one table that cannot be read says nothing of the others. */
 async function readWords(
   client: Client,
   table: string,
   column: string,
   isWhole: boolean,
-): Promise<FoundWord[]> {
+): Promise<FoundWord[] | { unread: string }> {
   const ask = async (from: string): Promise<FoundWord[]> => {
+    await client.query('SAVEPOINT words')
     const { rows } = await client.query<FoundWord>(/* sql */ `
       SELECT left(word, ${WORD_LENGTH}) AS word, count(*)::float8 AS count
         FROM (SELECT ${quoteName(column)}::text AS word FROM ${from}) AS one
@@ -133,12 +144,30 @@ async function readWords(
     `)
     return rows
   }
-  await client.query('SAVEPOINT words')
+  const rollback = (): Promise<unknown> => client.query('ROLLBACK TO SAVEPOINT words')
+  const some = `${table} LIMIT ${ROWS_MAX}`
   try {
-    return await ask(isWhole ? table : `${table} LIMIT ${ROWS_MAX}`)
+    return await ask(isWhole ? table : some).catch(async (error: unknown) => {
+      if (codeOf(error) !== CANCELLED) throw error
+      await rollback()
+      return ask(some)
+    })
   } catch (error) {
-    if (codeOf(error) !== CANCELLED) throw error
-    await client.query('ROLLBACK TO SAVEPOINT words')
-    return await ask(`${table} LIMIT ${ROWS_MAX}`)
+    const unread = whyUnread(error)
+    if (unread === null) throw error
+    await rollback()
+    return { unread }
+  }
+}
+
+/** Null: it is not about this table. */
+function whyUnread(error: unknown): string | null {
+  switch (codeOf(error)) {
+    case LOCKED:
+      return 'another transaction holds it'
+    case CANCELLED:
+      return `to look at ${ROWS_MAX} of them took longer than ${WORDS_MS / 1_000} s`
+    default:
+      return isTrouble(error) ? null : messageOf(error)
   }
 }

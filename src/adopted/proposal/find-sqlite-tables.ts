@@ -67,6 +67,7 @@ function readTables(db: DatabaseSync, only: string | undefined): FoundTable[] {
       schema: null,
       table: name,
       columns: readColumns(db, { name, sql }, isWide),
+      unread: null,
     }))
 }
 

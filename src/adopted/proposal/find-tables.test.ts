@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { Client } from 'pg'
 import { ENGINES } from '../../testing/adopted-tables.ts'
+import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { createDatabase } from '../../testing/postgres.ts'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
 import { usersSql } from '../../testing/users-tables.ts'
 import { findTables } from './find-tables.ts'
 import type { FoundColumn } from './found-table.ts'
+import { propose } from './propose.ts'
 
 const HOSTILE = `a"b'; DROP TABLE jobs; --`
 const QUOTED = `"${HOSTILE.replaceAll('"', '""')}"`
@@ -119,5 +122,33 @@ test('PostgreSQL: the same, with enums, checks, partitions, schemas and rights',
     assert.deepEqual((await findTables(url)).barred?.tables, [])
   } finally {
     await database.drop()
+  }
+})
+
+test('PostgreSQL: a table whose rows cannot be read is said to be, and takes nothing from the others', async () => {
+  await using db = await postgresEngine.empty()
+  await db.raw(/* sql */ `
+    CREATE TABLE held (id int PRIMARY KEY, status text, state text, started_at timestamptz);
+    CREATE TABLE runs (id int PRIMARY KEY, status text, started_at timestamptz);
+    INSERT INTO runs VALUES (1, 'running', now());
+  `)
+  const other = new Client(db.url)
+  await other.connect()
+  try {
+    await other.query('BEGIN; LOCK TABLE held')
+    const { tables } = await findTables(db.url)
+    const because = tables.map((table) => [table.table, table.unread])
+    assert.deepEqual(because, [
+      ['held', 'another transaction holds it'],
+      ['runs', null],
+    ])
+    assert.deepEqual(propose(tables[0]!), {
+      table: 'held',
+      because: 'its rows could not be read: another transaction holds it',
+      isFar: false,
+    })
+    assert.deepEqual(tables[1]!.columns.map(said)[1], 'status text running 1')
+  } finally {
+    await other.end()
   }
 })

@@ -4,6 +4,8 @@ export type FoundTable = {
   readonly schema: string | null
   readonly table: string
   readonly columns: readonly FoundColumn[]
+  /** Why its rows could not be read; null: they were, where it mattered. */
+  readonly unread: string | null
 }
 
 export type FoundColumn = {

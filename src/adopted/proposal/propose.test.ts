@@ -16,6 +16,7 @@ function found(name: string, columns: Record<string, string>, status: Words = {}
   return {
     schema: schema ?? null,
     table,
+    unread: null,
     columns: Object.entries(columns).map(([name, said]) => {
       const [type, ...more] = said.split(' ') as [ColumnType, ...string[]]
       const isStatus = more.includes('status')

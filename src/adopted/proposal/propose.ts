@@ -62,6 +62,7 @@ export function propose(table: FoundTable, how: Asked = {}): Proposal | PassedOv
   const hasStatus = table.columns.some(isCalledStatus)
   const not = (because: string): PassedOver => ({ table: name, because, isFar: !hasStatus })
   if (tableMistake(name) !== null) return not('its name cannot be used: plain letters are needed')
+  if (table.unread !== null) return not(`its rows could not be read: ${table.unread}`)
   const whose = whoseTable(table)
   if (whose !== null && !asked) return not(`it is ${whose}'s own table, which looks after itself`)
   const status = statusOf(table, { kind: wanted ?? 'runs', asked, named: how.status })
