@@ -22,8 +22,15 @@ export function formFor(storage: Storage, column: readonly Cell[], row: readonly
 function firstForm(storage: Storage, cells: readonly Cell[]): Form | undefined {
   for (const cell of cells) {
     const form = formOf(cell)
-    // A number in a column for text becomes text; text has no place in one for numbers.
-    if (form && (form.kind === 'epoch' || storage === 'text' || storage === 'either')) return form
+    const fitting = form && fitted(form, storage)
+    if (fitting) return fitting
   }
   return undefined
+}
+
+/** As the column can hold it. A number in one for text becomes text; text has no place in one for numbers. */
+function fitted(form: Form, storage: Storage): Form | null {
+  if (storage === 'text' || storage === 'either') return form
+  if (form.kind !== 'epoch' || (storage === 'seconds' && form.unit !== 's')) return null
+  return storage === 'number' ? form : { ...form, digits: 0 }
 }

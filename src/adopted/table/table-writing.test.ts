@@ -373,6 +373,30 @@ test('postgres: values of any type are compared as they stand there, to the last
   assert.equal(await opening.table.change(moved, { word: 'running' }), null)
 })
 
+test('postgres: a time is written as a number that its column can hold, whatever the other times are', async () => {
+  await using db = await postgresEngine.empty()
+  const shapes = [
+    ['bigint', '1700000000000', 'integer'],
+    ['float8', '1700000000.25', 'integer'],
+    ['float8', '1700000000.25', 'bigint'],
+    ['text', "'1700000000.25'", 'bigint'],
+  ] as const
+  for (const [n, [began, at, ended]] of shapes.entries()) {
+    await db.raw(/* sql */ `
+      CREATE TABLE jobs_${n} (id integer PRIMARY KEY, status text, at ${began}, ended ${ended});
+      INSERT INTO jobs_${n} VALUES (1, 'running', ${at}, NULL);
+    `)
+    await using opening = await opened(db.url, {
+      table: `jobs_${n}`,
+      columns: { id: 'id', status: 'status', startedAt: 'at', finishedAt: 'ended' },
+      statuses: STATUSES,
+    })
+    const row = (await opening.table.row('1'))!
+    const after = await opening.table.change(row, { word: 'failed', finishedAt: NOW })
+    assert.deepEqual([after!.finishedAt, after!.stamp['ended']], [NOW, String(NOW / 1_000)])
+  }
+})
+
 /** Everything that the database has been told to have. */
 function schemaOf(url: string): Promise<Record<string, unknown>[]> {
   return usersSql(
