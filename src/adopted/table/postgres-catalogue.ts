@@ -38,22 +38,34 @@ const TABLES = sql(
 `,
   'anew',
 )
+// A domain may be over another: what counts is the type at the bottom, and what any of them says on the way there.
 const COLUMNS = sql(
   'adopted:columns',
   /* sql */ `
+  WITH RECURSIVE beneath AS (
+    SELECT a.attnum, t.oid, t.typbasetype, t.typtypmod, t.typnotnull
+      FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+     WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped
+     UNION ALL
+    SELECT beneath.attnum, t.oid, t.typbasetype, t.typtypmod, t.typnotnull
+      FROM beneath JOIN pg_catalog.pg_type t ON t.oid = beneath.typbasetype
+  ), domains AS (
+    SELECT attnum, max(typtypmod) AS typmod, bool_or(typnotnull) AS not_null FROM beneath GROUP BY attnum
+  )
   SELECT a.attname AS name, quote_ident(a.attname) AS quoted,
-         format_type(a.atttypid, a.atttypmod) AS type, format_type(a.atttypid, -1) AS cast_to,
-         coalesce(b.typname, t.typname) AS base,
-         NOT (a.attnotnull OR t.typnotnull) AS "isNullable", a.attgenerated <> '' AS "isGenerated",
+         format_type(a.atttypid, a.atttypmod) AS type, format_type(base.oid, -1) AS cast_to,
+         base.typname AS base,
+         NOT (a.attnotnull OR d.not_null) AS "isNullable", a.attgenerated <> '' AS "isGenerated",
          has_column_privilege(a.attrelid, a.attnum, 'SELECT') AS may_read,
          has_column_privilege(a.attrelid, a.attnum, 'UPDATE') AS may_write,
-         nullif(greatest(a.atttypmod, t.typtypmod), -1) - 4 AS length_max,
+         nullif(greatest(a.atttypmod, d.typmod), -1) - 4 AS length_max,
          (SELECT array_agg(e.enumlabel::text ORDER BY e.enumsortorder)
-            FROM pg_catalog.pg_enum e WHERE e.enumtypid = coalesce(b.oid, t.oid)) AS labels
+            FROM pg_catalog.pg_enum e WHERE e.enumtypid = base.oid) AS labels
     FROM pg_catalog.pg_attribute a
-    JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-    LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype
-   WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped
+    JOIN domains d ON d.attnum = a.attnum
+    JOIN beneath bottom ON bottom.attnum = a.attnum AND bottom.typbasetype = 0
+    JOIN pg_catalog.pg_type base ON base.oid = bottom.oid
+   WHERE a.attrelid = $1::oid
    ORDER BY a.attnum
 `,
   'anew',
@@ -97,9 +109,9 @@ type ColumnRow = Omit<CatalogueColumn, 'kind' | 'lengthMax'> & {
 export type PostgresColumn = CatalogueColumn & {
   /** As it stands in SQL. */
   readonly quoted: string
-  /** The type to cast to. */
+  /** The type to cast to, of a domain the one at its bottom: the server compares some only there. */
   readonly castTo: string
-  /** Its name within the server, of a domain that of the type beneath. */
+  /** Its name within the server. */
   readonly base: string
   readonly mayRead: boolean
   readonly mayWrite: boolean

@@ -67,7 +67,9 @@ export class PostgresSql {
     const { quoted, kind, base, castTo } = this.#catalogue.columns.get('status')!
     const list = `${values.bind(spellings.map(storable))}::text[]`
     const isOwnType = kind === 'enum' || base === 'citext'
-    return `${quoted} = ANY (${isOwnType ? `${list}::${castTo}[]` : list})`
+    return isOwnType
+      ? `${quoted}::${castTo} = ANY (${list}::${castTo}[])`
+      : `${quoted} = ANY (${list})`
   }
 
   isId(key: string, values: Values, is: '=' | '<' | '>' = '='): string {

@@ -397,6 +397,42 @@ test('postgres: a time is written as a number that its column can hold, whatever
   }
 })
 
+test('postgres: a domain is as good as the type beneath it, however deep that is', async () => {
+  await using db = await postgresEngine.empty()
+  await db.raw(/* sql */ `
+    CREATE TYPE state AS ENUM ('running', 'failed', 'waiting');
+    CREATE DOMAIN some_state AS state;
+    CREATE DOMAIN word AS varchar(7); CREATE DOMAIN good_word AS word NOT NULL; CREATE DOMAIN best_word AS good_word;
+    CREATE DOMAIN key AS uuid; CREATE DOMAIN best_key AS key; CREATE DOMAIN moment AS timestamptz;
+  `)
+  for (const type of ['some_state', 'best_word']) {
+    await db.raw(/* sql */ `
+      CREATE TABLE jobs_${type} (id best_key PRIMARY KEY, status ${type}, ended moment, error best_word);
+      INSERT INTO jobs_${type} VALUES ('${UUIDS[0]}', 'running', NULL, ''), ('${UUIDS[1]}', 'running', NULL, '');
+      CREATE INDEX ON jobs_${type} (status);
+    `)
+    const options: AdoptedOptions = {
+      table: `jobs_${type}`,
+      columns: { id: 'id', status: 'status', finishedAt: 'ended', error: 'error' },
+      statuses: STATUSES,
+    }
+    await using opening = await opened(db.url, options)
+    const { table } = opening
+    const [row, ...others] = await table.rows({ words: ['RUNNING'], limit: 5 })
+    const { key } = row!
+    assert.deepEqual([key, others.length], [UUIDS[1], 1])
+    assert.equal((await table.rows({ limit: 5, after: { startedAt: null, key } })).length, 1)
+    const change = { word: 'failed', finishedAt: NOW, error: 'too long for it' }
+    const after = (await table.change((await table.row(key))!, change))!
+    assert.deepEqual([after.word, after.finishedAt, after.error], ['failed', NOW, 'too lon'])
+    // It cannot be null, which the domain beneath says.
+    assert.equal((await table.change(after, { error: null }))?.error, 'too lon')
+    const [long, wrong] = ['at-work!', 'nothing']
+    const statuses = { active: type === 'best_word' ? long : wrong }
+    await assert.rejects(opened(db.url, { ...options, statuses }), /longer than the 7|enum's words/)
+  }
+})
+
 /** Everything that the database has been told to have. */
 function schemaOf(url: string): Promise<Record<string, unknown>[]> {
   return usersSql(
