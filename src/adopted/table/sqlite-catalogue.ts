@@ -103,7 +103,7 @@ function toColumn({ name, type, not_null, pk, hidden }: ColumnRow): SqliteColumn
     type: type || 'anything',
     kind: 'any',
     isNullable: not_null === 0n && pk === 0n,
-    isGenerated: hidden !== 0n,
+    isComputed: hidden !== 0n,
     labels: null,
     lengthMax: null,
     affinity: affinityOf(type),
