@@ -93,6 +93,7 @@ export class Tables {
     const { name } = mapping
     const away = this.#away.get(name)
     if (away && performance.now() < away.until) return null
+    await this.#dropIfStale(name)
     const opening = this.#opening.get(name) ?? this.#open(mapping)
     this.#opening.set(name, opening)
     try {
@@ -102,6 +103,15 @@ export class Tables {
       this.#miss(name, error)
       return null
     }
+  }
+
+  /** Somebody altered it: what was found of it then is forgotten. */
+  async #dropIfStale(name: string): Promise<void> {
+    const table = this.#opened.get(name)
+    if (!table?.isStale) return
+    this.#opened.delete(name)
+    this.#opening.delete(name)
+    await table.close().catch(() => {})
   }
 
   async #open(mapping: Mapping): Promise<AdoptedTable> {

@@ -18,6 +18,7 @@ import {
 } from './postgres-catalogue.ts'
 import { isKeyOf } from './postgres-keys.ts'
 import { PostgresSql, Values } from './postgres-sql.ts'
+import { tellsOfStale } from './stale.ts'
 import type { AdoptedRow, AdoptedTable, Change, RowFilter } from './table.ts'
 
 const CONNECTIONS = 2
@@ -49,6 +50,7 @@ export async function openPostgresTable(mapping: Mapping, address: string): Prom
 class PostgresTable implements AdoptedTable {
   readonly mapping: Mapping
   readonly remarks: readonly string[]
+  isStale = false
   readonly #db: Database
   readonly #catalogue: PostgresCatalogue
   readonly #sql: PostgresSql
@@ -260,7 +262,7 @@ class PostgresTable implements AdoptedTable {
     try {
       return await this.#db.transaction('adopted:change', work)
     } catch (error) {
-      throw explained(error)
+      throw this.#failed(error)
     }
   }
 
@@ -268,8 +270,14 @@ class PostgresTable implements AdoptedTable {
     try {
       return await this.#db.all<Row>(sql(`adopted:${name}`, text, 'anew'), values?.all)
     } catch (error) {
-      throw explained(error)
+      throw this.#failed(error)
     }
+  }
+
+  #failed(error: unknown): unknown {
+    const told = explained(error)
+    this.isStale ||= tellsOfStale(told)
+    return told
   }
 }
 

@@ -7,6 +7,7 @@ import { messageOf, Refused, StoreUnavailable, UsageError } from '../../model/er
 import { Connection } from '../../store/sqlite/database.ts'
 import { isBusy, sqliteCode, storeError } from '../../store/sqlite/errors.ts'
 import { fileError } from '../../store/sqlite/open.ts'
+import { tellsOfStale } from './stale.ts'
 
 const BUSY_MS = 5
 const PAUSE_MS = 10
@@ -22,6 +23,7 @@ export class UsersFile {
   readonly #path: string
   readonly #db: Connection
   #isClosed = false
+  isStale = false
 
   constructor(file: string, functions: Functions) {
     this.#path = resolve(file)
@@ -45,7 +47,7 @@ export class UsersFile {
       try {
         return work(this.#db)
       } catch (error) {
-        if (!isBusy(error)) throw this.#explained(error)
+        if (!isBusy(error)) throw this.#failed(error)
         if (performance.now() - askedAt > PATIENCE_MS) {
           throw new StoreUnavailable(
             `The database ${this.#path} has been locked by another process for ${PATIENCE_MS / 1000} s. ` +
@@ -76,6 +78,12 @@ export class UsersFile {
   close(): void {
     if (!this.#isClosed) this.#db.close()
     this.#isClosed = true
+  }
+
+  #failed(error: unknown): unknown {
+    const told = this.#explained(error)
+    this.isStale ||= tellsOfStale(told)
+    return told
   }
 
   #explained(error: unknown): unknown {

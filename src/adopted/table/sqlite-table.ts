@@ -45,6 +45,10 @@ class SqliteTable implements AdoptedTable {
     this.remarks = catalogue.remarks
   }
 
+  get isStale(): boolean {
+    return this.#db.isStale
+  }
+
   async clock(): Promise<{ now: number; serverStartedAt: null }> {
     return { now: Date.now(), serverStartedAt: null }
   }

@@ -9,6 +9,8 @@ export interface AdoptedTable {
   readonly mapping: Mapping
   /** What a person should know about it, in sentences: no index on the status, words that nobody mapped. */
   readonly remarks: readonly string[]
+  /** A statement failed as it does where the table is no longer what was found: it is to be opened anew. */
+  readonly isStale: boolean
   /** The clock of the database that it is in, and since when its server runs (null for SQLite). */
   clock(): Promise<{ now: Millis; serverStartedAt: Millis | null }>
   row(key: string): Promise<AdoptedRow | null>
