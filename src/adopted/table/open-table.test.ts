@@ -167,6 +167,36 @@ test('postgres: columns of types that cannot mean it are refused, and words that
   assert.match(words, /statuses\.failed: FAILD is .* there is FAILED/)
 })
 
+test('postgres: many tables of one database share a few connections, and the last that is closed ends them', async () => {
+  await using db = await postgresEngine.empty()
+  const names = Array.from({ length: 12 }, (_, n) => `jobs_${n}`)
+  for (const name of names) await db.raw(`CREATE TABLE ${name} (id int PRIMARY KEY, status text)`)
+  const connections = async (): Promise<number> => {
+    const [found] = await usersSql(
+      db.url,
+      /* sql */ `
+      SELECT count(*)::int AS n FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'unstuck'`,
+    )
+    return found!['n'] as number
+  }
+  const tables = await Promise.all(
+    names.map((table) => openAdoptedTable(mappingOf({ ...JOBS, table }), db.url)),
+  )
+  const askAll = (some: typeof tables) =>
+    Promise.all(some.flatMap((table) => [table.counts(), table.clock()]))
+  await askAll(tables)
+  const most = await connections()
+  assert.ok(most > 1 && most <= 5, `${most}`)
+
+  const [last, ...others] = tables
+  await Promise.all(others.flatMap((table) => [table.close(), table.close()]))
+  await askAll([last!])
+  await last!.close()
+  for (const until = Date.now() + 5_000; (await connections()) > 0;)
+    assert.ok(Date.now() < until, 'they are ended')
+})
+
 test('postgres: a word that is longer than its column is refused, and not cut', async () => {
   await using db = await postgresEngine.empty()
   await db.raw(`CREATE TABLE jobs (id integer PRIMARY KEY, status varchar(8))`)
@@ -185,16 +215,18 @@ test('postgres: times without a zone in a database that is not on UTC are remark
     ALTER DATABASE "${name}" SET timezone = 'America/New_York';
   `)
   const columns = { ...JOBS.columns, startedAt: 'began', finishedAt: 'ended' }
-  await using silent = await opened(db.url, { ...JOBS, columns })
-  assert.deepEqual(silent.table.remarks, [
+  const remarks = async (more: Partial<AdoptedOptions> = {}): Promise<readonly string[]> => {
+    await using opening = await opened(db.url, { ...JOBS, columns, ...more })
+    return opening.table.remarks
+  }
+  assert.deepEqual(await remarks(), [
     'public.jobs: times in began have no zone and are taken for UTC, but the database is on America/New_York. ' +
       "Write timeZone: 'America/New_York' if they are of that zone, or timeZone: 'UTC'.",
   ])
-  await using said = await opened(db.url, { ...JOBS, columns, timeZone: 'UTC' })
-  await using zoned = await opened(db.url, { ...JOBS, columns: { ...columns, startedAt: 'ended' } })
+  assert.deepEqual(await remarks({ timeZone: 'UTC' }), [])
+  assert.deepEqual(await remarks({ columns: { ...columns, startedAt: 'ended' } }), [])
   await db.raw(`ALTER DATABASE "${name}" SET timezone = 'Etc/UTC'`)
-  await using utc = await opened(db.url, { ...JOBS, columns })
-  for (const { table } of [said, zoned, utc]) assert.deepEqual(table.remarks, [])
+  assert.deepEqual(await remarks(), [])
 })
 
 test('postgres: a login with SELECT and UPDATE on the mapped columns alone is enough, and no less is', async () => {

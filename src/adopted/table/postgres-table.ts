@@ -1,7 +1,6 @@
 import { messageOf, Refused, UsageError } from '../../model/errors.ts'
 import { containing } from '../../store/like.ts'
-import { parseAddress } from '../../store/postgres/address.ts'
-import { type Connection, Database, ms, sql } from '../../store/postgres/database.ts'
+import { type Connection, ms, sql } from '../../store/postgres/database.ts'
 import { codeOf } from '../../store/postgres/errors.ts'
 import { storable } from '../../store/postgres/storable.ts'
 import { assignments } from './assignments.ts'
@@ -17,11 +16,11 @@ import {
   readPostgresCatalogue,
 } from './postgres-catalogue.ts'
 import { isKeyOf } from './postgres-keys.ts'
+import { type SharedPool, sharePool } from './postgres-pools.ts'
 import { PostgresSql, Values } from './postgres-sql.ts'
 import { tellsOfStale } from './stale.ts'
 import type { AdoptedRow, AdoptedTable, Change, RowFilter } from './table.ts'
 
-const CONNECTIONS = 2
 const LOCK_MS = 2_000
 const CHANGE_MS = 5_000
 // Less than a client waits for an answer: a change that was given up must not come through later.
@@ -32,17 +31,13 @@ const CLOCK = /* sql */ `
 
 type RawRow = Record<string, unknown>
 
-/** Opens a table of a PostgreSQL database. Nothing is set or prepared there, so a pooler in between is no matter. */
+/** Opens a table of a PostgreSQL database. */
 export async function openPostgresTable(mapping: Mapping, address: string): Promise<AdoptedTable> {
-  const db = new Database(parseAddress(address), {
-    writer: '',
-    connections: CONNECTIONS,
-    pooled: true,
-  })
+  const pool = sharePool(address)
   try {
-    return new PostgresTable(db, mapping, await readPostgresCatalogue(db, mapping))
+    return new PostgresTable(pool, mapping, await readPostgresCatalogue(pool.db, mapping))
   } catch (error) {
-    await db.close()
+    await pool.close()
     throw error
   }
 }
@@ -51,14 +46,14 @@ class PostgresTable implements AdoptedTable {
   readonly mapping: Mapping
   readonly remarks: readonly string[]
   isStale = false
-  readonly #db: Database
+  readonly #pool: SharedPool
   readonly #catalogue: PostgresCatalogue
   readonly #sql: PostgresSql
   /** Of each column that times are written to as text or numbers, a few that stood there. */
   readonly #samples = new Map<Field, Cell[]>()
 
-  constructor(db: Database, mapping: Mapping, catalogue: PostgresCatalogue) {
-    this.#db = db
+  constructor(pool: SharedPool, mapping: Mapping, catalogue: PostgresCatalogue) {
+    this.#pool = pool
     this.#catalogue = catalogue
     this.#sql = new PostgresSql(mapping, catalogue)
     this.mapping = mapping
@@ -144,7 +139,7 @@ class PostgresTable implements AdoptedTable {
   }
 
   close(): Promise<void> {
-    return this.#db.close()
+    return this.#pool.close()
   }
 
   #values(): Values {
@@ -260,7 +255,7 @@ class PostgresTable implements AdoptedTable {
       })
     }
     try {
-      return await this.#db.transaction('adopted:change', work)
+      return await this.#pool.db.transaction('adopted:change', work)
     } catch (error) {
       throw this.#failed(error)
     }
@@ -268,7 +263,7 @@ class PostgresTable implements AdoptedTable {
 
   async #ask<Row>(name: string, text: string, values?: Values): Promise<Row[]> {
     try {
-      return await this.#db.all<Row>(sql(`adopted:${name}`, text, 'anew'), values?.all)
+      return await this.#pool.db.all<Row>(sql(`adopted:${name}`, text, 'anew'), values?.all)
     } catch (error) {
       throw this.#failed(error)
     }
