@@ -3,7 +3,6 @@ import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { NotFound, UnusableStore } from '../../model/errors.ts'
 import { storeError } from '../../store/sqlite/errors.ts'
-import { OWN_TABLES } from '../../store/sqlite/migrate.ts'
 import { fileError } from '../../store/sqlite/open.ts'
 import type { Finding } from './find-tables.ts'
 import {
@@ -16,17 +15,17 @@ import {
   type FoundWord,
 } from './found-table.ts'
 import { quoteName, tableMistake } from '../names.ts'
+import { ownTables } from '../own-tables.ts'
 import { mayHoldStatus, mayHoldWords } from './status-column.ts'
 
 const TABLES = /* sql */ `
   SELECT name, sql FROM sqlite_schema
-   WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND (:only IS NULL OR name = :only COLLATE NOCASE)
+   WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
    ORDER BY name
 `
 const COLUMNS = /* sql */ `
   SELECT name, type, pk FROM pragma_table_xinfo(:table) WHERE hidden <> 1 ORDER BY cid
 `
-const IS_THERE = /* sql */ `SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = :name`
 const HAS_ROWID = /* sql */ `SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = :table`
 /** The newest of a table that is bigger: words change with the program that writes them. */
 const ROWS_MAX = 1_000_000
@@ -58,24 +57,18 @@ export function findSqliteTables(file: string, only?: string): Finding {
 }
 
 function readTables(db: DatabaseSync, only: string | undefined): FoundTable[] {
-  const listed = db.prepare(TABLES).all({ only: only ?? null }) as { name: string; sql: string }[]
-  const ours = new Set(isOurs(db) ? OWN_TABLES : [])
+  const listed = db.prepare(TABLES).all() as { name: string; sql: string }[]
+  const ours = ownTables(listed.map(({ name }) => name))
   const isWide = only !== undefined
   return listed
     .filter(({ name }) => !ours.has(name))
+    .filter(({ name }) => only === undefined || name.toLowerCase() === only.toLowerCase())
     .map(({ name, sql }) => ({
       schema: null,
       table: name,
       columns: readColumns(db, { name, sql }, isWide),
       unread: null,
     }))
-}
-
-/** All of our first tables together are in no other program's file; one of them alone may be. */
-function isOurs(db: DatabaseSync): boolean {
-  return ['migration', 'worker', 'target', 'tally', 'turn'].every(
-    (name) => db.prepare(IS_THERE).get({ name }) !== undefined,
-  )
 }
 
 function readColumns(

@@ -90,6 +90,17 @@ test('sqlite: a file that is not there is not made, and a schema is no part of a
   assert.match(await mistake(url, { ...JOBS, table: 'sqlite_schema' }), /no table sqlite_schema/)
 })
 
+test("sqlite: Unstuck's own tables are not the user's, though they may stand in one file", async () => {
+  await using db = await sqliteEngine.fresh()
+  await db.raw('CREATE TABLE jobs (id INTEGER PRIMARY KEY, status TEXT)')
+  assert.equal(await mistake(db.url, JOBS), 'nothing')
+  assert.match(await mistake(db.url, { ...JOBS, table: 'run' }), /there is no table run in/)
+  assert.match(await mistake(db.url, { ...JOBS, table: 'Target' }), /there is no table Target in/)
+  await using theirs = await sqliteEngine.empty()
+  await theirs.raw('CREATE TABLE run (id INTEGER PRIMARY KEY, status TEXT)')
+  assert.equal(await mistake(theirs.url, { ...JOBS, table: 'run' }), 'nothing')
+})
+
 test('sqlite: names are the same in any case, as they are to SQLite', async () => {
   await using db = await sqliteEngine.empty()
   await db.raw(

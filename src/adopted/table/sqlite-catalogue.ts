@@ -4,6 +4,7 @@ import { sql, type Connection } from '../../store/sqlite/database.ts'
 import { type CatalogueColumn, type Field, mappingError, matchColumns } from './columns.ts'
 import type { Mapping } from '../mapping.ts'
 import { nameMistake, quoteName } from '../names.ts'
+import { ownTables } from '../own-tables.ts'
 import { MANY_ROWS, noIndexRemark, notUniqueRemark } from './remarks.ts'
 
 const TABLES = sql(
@@ -78,7 +79,9 @@ function findTable(db: Connection, mapping: Mapping): string {
         : `SQLite has none. Write table: '${mapping.table}'.`,
     ])
   }
-  const tables = db.all<{ name: string; type: string }>(TABLES)
+  const all = db.all<{ name: string; type: string }>(TABLES)
+  const ours = ownTables(all.map(({ name }) => name))
+  const tables = all.filter(({ name }) => !ours.has(name))
   const found = tables.find(({ name }) => isSame(name, mapping.table))
   if (!found) {
     const near = closest(
