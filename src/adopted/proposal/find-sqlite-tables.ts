@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { NotFound, UnusableStore } from '../../model/errors.ts'
+import { NotFound, StoreReadOnly, UnusableStore } from '../../model/errors.ts'
 import { storeError } from '../../store/sqlite/errors.ts'
 import { fileError } from '../../store/sqlite/open.ts'
 import type { Finding } from './find-tables.ts'
@@ -52,8 +52,19 @@ export function findSqliteTables(file: string, only?: string): Finding {
       db.close()
     }
   } catch (error) {
-    throw fileError(error, path) ?? storeError(error, path)
+    throw fileError(error, path) ?? readError(storeError(error, path), path)
   }
+}
+
+/** Nothing is written here, so that what is said must not be about writing alone. */
+function readError(error: unknown, path: string): unknown {
+  if (!(error instanceof StoreReadOnly)) return error
+  return new UnusableStore(
+    `SQLite cannot read ${path} here: it is in WAL mode, in which it makes files beside it also to read, and it may not. ` +
+      'Look as somebody who may write to its folder, or copy the file, with those that end in -wal and -shm, and name ' +
+      'the copy with --db.',
+    { cause: error },
+  )
 }
 
 function readTables(db: DatabaseSync, only: string | undefined): FoundTable[] {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { chmodSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Client } from 'pg'
@@ -61,6 +62,33 @@ test('SQLite: every table is found with its columns, and the words of those that
   assert.deepEqual(await found(url, 'parts'), { parts })
   assert.deepEqual(await found(url, HOSTILE.slice(1)), {})
 })
+
+test(
+  'SQLite: what cannot be read without writing beside it is said to be so, with what to do',
+  { skip: process.platform === 'win32' && 'folders are not read-only there' },
+  async () => {
+    using folder = temporaryFolder()
+    const path = join(folder.path, 'app.db')
+    const url = `sqlite:${path}`
+    await usersSql(url, 'CREATE TABLE jobs (id INTEGER PRIMARY KEY); PRAGMA journal_mode = WAL')
+    assert.deepEqual(Object.keys(await found(url)), ['jobs'])
+    for (const name of ['app.db-shm', 'app.db-wal'])
+      rmSync(join(folder.path, name), { force: true })
+    chmodSync(folder.path, 0o555)
+    const isRoot = process.geteuid?.() === 0
+    // Who may do anything is kept from nothing.
+    if (isRoot) process.seteuid!(65_534)
+    try {
+      await assert.rejects(findTables(url), {
+        name: 'UnusableStore',
+        message: /^SQLite cannot read .*app\.db here: .* WAL .* copy .* --db/,
+      })
+    } finally {
+      if (isRoot) process.seteuid!(0)
+      chmodSync(folder.path, 0o700)
+    }
+  },
+)
 
 for (const engine of ENGINES) {
   test(`${engine.name}: only a check that lists words says which are allowed`, async () => {
