@@ -2,7 +2,7 @@ import type { Barred } from '../../../adopted/proposal/find-tables.ts'
 import type { PassedOver, Proposal } from '../../../adopted/proposal/propose.ts'
 import { ACTIONS, type Action } from '../../../model/verdict.ts'
 import type { Paper } from '../paper/paper.ts'
-import { plural } from '../paper/words.ts'
+import { plural, sourceOf } from '../paper/words.ts'
 import type { NoOutlook, Outlook } from './dry-run.ts'
 
 /** What of a proposal a person reads. */
@@ -32,7 +32,7 @@ export function printProposal(paper: Paper, { proposal, name, adopted, outlook }
   )
   if (notes.length > 0) paper.blank()
   for (const note of notes) paper.say('- ', note)
-  if (outlook) printOutlook(paper, name, outlook)
+  if (outlook) printOutlook(paper, { name, kind }, outlook)
 }
 
 const DEEDS: Readonly<Record<Action, string>> = {
@@ -49,7 +49,11 @@ const DEEDS: Readonly<Record<Action, string>> = {
   resumable: 'kept: there is something to go on from',
 }
 
-function printOutlook(paper: Paper, name: string, outlook: Outlook | NoOutlook): void {
+function printOutlook(
+  paper: Paper,
+  { name, kind }: Pick<Proposal, 'kind'> & Pick<Shown, 'name'>,
+  outlook: Outlook | NoOutlook,
+): void {
   paper.blank()
   if ('trouble' in outlook) {
     paper.say({ text: 'It cannot be judged yet: ', ink: 'warn' }, outlook.trouble)
@@ -66,8 +70,13 @@ function printOutlook(paper: Paper, name: string, outlook: Outlook | NoOutlook):
     if (count !== undefined) paper.say(`- ${count} ${DEEDS[action]}`)
   }
   const shown = examples.filter(({ action }) => action !== 'leave')
-  for (const { row, source, action, because } of shown)
-    paper.say('- ', { text: action, ink: 'strong' }, ` row ${row} of ${source}: ${because}.`)
+  for (const { row, source, action, because } of shown) {
+    const what =
+      kind === 'runs'
+        ? sourceOf({ source, adopted: { table: name, key: row } })
+        : `target ${row} of ${source}`
+    paper.say('- ', { text: action, ink: 'strong' }, ` ${what}: ${because}.`)
+  }
 }
 
 const PASSED_MAX = 12

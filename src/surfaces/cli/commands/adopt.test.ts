@@ -170,8 +170,9 @@ test('SQLite: tables of runs are found, judged and written down; the database st
   assert.match(written.stdout, /^written .*unstuck\.config\.ts$/m)
   assert.match(
     written.stdout,
-    /- abandon row 0{8}-.* of maths: nobody is known to work on it, 30 h old, no progress/,
+    /- abandon maths \(row 0{8}-.* of\s+crawl_runs\):\s+nobody is known to work on it, 30 h old, no progress/,
   )
+  assert.match(written.stdout, /- resume target ca\/la of yp_targets: /)
   assert.doesNotMatch(written.stdout, /(?!\n)\p{Cc}|\u202e/u)
   assert.deepEqual(await judgedByConfig({ cwd }), judgedNow(found))
 
@@ -257,7 +258,7 @@ test('a config that is there is left as it is, unless somebody says --force', as
     /^ {2}adopted: \{\n {4}runs: \{\n {6}table: 'runs',\n {6}db: 'sqlite:app\.db',$/m,
   )
   // By the preset of the config that is there.
-  assert.match(kept.stdout, /^- fail row 1 of ted: .*9 min/m)
+  assert.match(kept.stdout, /^- fail ted \(row 1 of runs\): .*9 min/m)
 
   const forced = await adopt(
     ['--db', url, '--table', 'runs', '--name', 'tenders', '--write', '--force'],
