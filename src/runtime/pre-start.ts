@@ -1,5 +1,6 @@
 import { STEADY } from '../decide/sign.ts'
 import { decideStart, type StartAction } from '../decide/start.ts'
+import { StoreUnavailable } from '../model/errors.ts'
 import type { Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
 import { withAge } from './cleaning.ts'
@@ -40,6 +41,7 @@ export async function adviseStart(
   const seen = guard && (await lookAtGuard(store, guard))
   const may = seen?.advice ?? null
   if (!run) {
+    await refuseIfUnseen(store, source)
     return { ...decideStart(null, null, may), run, target: null, owner: seen?.holder ?? null }
   }
   const judged = await judgeRun(store, run, { policyOf: policies })
@@ -56,6 +58,18 @@ async function inTheWay(store: Store, source: string, policyOf: PolicyOf): Promi
   const [live, roll, now] = await Promise.all([store.liveRuns(), store.workers(), store.now()])
   const same = live.filter(({ run }) => run.source === source)
   return judgeRuns(same, roll, { now, judge: STEADY, policyOf }).find(isHeld)?.run ?? newest
+}
+
+/** Nothing is live of it, as far as can be seen. In a table that cannot be read it may be: then nobody is told to go ahead. */
+async function refuseIfUnseen(store: Store, source: string): Promise<void> {
+  if (store.away.length === 0) return
+  const [last] = (await store.runs({ source, limit: 1 })).items
+  if (last && !last.adopted) return
+  const tables = store.away.map(({ table, because }) => `${table} (${because})`)
+  throw new StoreUnavailable(
+    `Whether ${source} is running cannot be told: its rows may be in a table that cannot be read, ${tables.join(', ')}. ` +
+      'Look with `unstuck doctor`.',
+  )
 }
 
 function isHeld(judged: JudgedRun): boolean {

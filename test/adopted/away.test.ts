@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { STEADY } from '../../src/decide/sign.ts'
 import { newId, shortId } from '../../src/model/id.ts'
 import { DEFAULT_POLICY } from '../../src/model/policy.ts'
+import { adviseStart } from '../../src/runtime/pre-start.ts'
 import { recover } from '../../src/runtime/recovery.ts'
 import type { Store } from '../../src/store/store.ts'
 import { surveyStore } from '../../src/surfaces/survey/survey.ts'
@@ -45,6 +46,11 @@ test('a table that is away takes nothing from our own runs and other tables, is 
 
     await assert.rejects(store.run(tender.id), { code: 'E_DB_UNREACHABLE', message: AWAY })
     await assert.rejects(store.runsEnding(shortId(tender.id)), { message: AWAY })
+    await assert.rejects(adviseStart({ store }, 'p'), {
+      code: 'E_DB_UNREACHABLE',
+      message: /Whether p is running cannot be told: .* tenders/,
+    })
+    assert.equal((await adviseStart({ store }, 'own')).run?.id, id)
     assert.match(store.remarks.join('\n'), AWAY)
     const { data } = await surveyStore(store)
     assert.match(data.summary, /^Not all can be seen: tenders cannot be read/)

@@ -6,16 +6,17 @@ import { age, ago, bar, doneOfTotal, plural, runStatus, sourceOf } from './paper
 import type { Survey } from '../survey/survey.ts'
 
 /** Where nothing ever ran, the way to the first run is what matters. */
-export function printFirstSteps(paper: Paper, where: string): void {
-  paper.say('Nothing has run yet.', { text: ` There is no database at ${where}.`, ink: 'dim' })
+export function printFirstSteps(paper: Paper, missing?: string): void {
+  const hint = missing === undefined ? '' : ` There is no database at ${missing}.`
+  paper.say('Nothing has run yet.', { text: hint, ink: 'dim' })
   paper.blank()
   paper.line('  unstuck demo           see it survive kill -9, on this machine')
   paper.line('  unstuck work crawl.ts  work on a crawl of your own')
 }
 
-export function printStatus(paper: Paper, survey: Survey, where: string): void {
+export function printStatus(paper: Paper, survey: Survey): void {
   const { data, live, latest, now } = survey
-  if (!latest) return printFirstSteps(paper, where)
+  if (!latest && data.attention.length === 0) return printFirstSteps(paper)
   const stuck = live.some(({ health }) => isStuck(health))
   paper.say({
     text: data.summary,
@@ -24,7 +25,7 @@ export function printStatus(paper: Paper, survey: Survey, where: string): void {
   if (live.length > 0) {
     paper.blank()
     printLive(paper, survey)
-  } else {
+  } else if (latest) {
     paper.line(
       'Last run: ',
       latest.source,

@@ -30,7 +30,7 @@ export const status = defineCommand({
     const survey = await surveyStore(store)
     return {
       data: survey.data,
-      text: (paper) => printStatus(paper, survey, store.where),
+      text: (paper) => printStatus(paper, survey),
       exitCode: survey.data.attention.length > 0 ? EXIT.leftForAPerson : EXIT.done,
     }
   },
