@@ -134,3 +134,12 @@ test('in a zone with clock changes too, but for the hour that comes twice', () =
   const summer = Date.UTC(2026, 9, 25, 0, 59, 59)
   assert.equal(writeMoment(summer, form, 'Europe/Berlin'), '2026-10-25 02:59:59.000')
 })
+
+test('the clocks of a zone are looked up for days and not for every row, which would take many seconds', (t) => {
+  const asked = t.mock.method(Intl.DateTimeFormat.prototype, 'formatToParts').mock
+  for (let n = 0; n < 10_000; n++) {
+    const wall = new Date(Date.UTC(2024, 0, 1) + n * 3_600_000).toISOString().slice(0, 19)
+    readMoment(wall, 'Europe/Berlin')
+  }
+  assert.ok(asked.callCount() < 1_000, `${asked.callCount()}`)
+})

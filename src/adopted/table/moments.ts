@@ -154,11 +154,35 @@ function fromWall(wall: number, timeZone: string): Millis {
   return wall - (fits(after) ? after : before)
 }
 
-const formats = new Map<string, Intl.DateTimeFormat>()
-
-/** How far the clocks of the zone are ahead of UTC. */
+/**
+ * How far the clocks of the zone are ahead of UTC. They are not changed twice within a day, so that mostly it is enough
+ * to know how it begins and ends: to ask for each time in a long list would take many seconds.
+ */
 function offsetAt(at: Millis, timeZone: string): number {
   if (timeZone === 'UTC') return 0
+  const day = Math.floor(at / DAY_MS)
+  const offset = offsetOnDay(day, timeZone)
+  return offset === offsetOnDay(day + 1, timeZone) ? offset : lookUpOffset(at, timeZone)
+}
+
+const DAYS_MAX = 20_000
+const offsets = new Map<string, number>()
+
+/** When it begins, in UTC. */
+function offsetOnDay(day: number, timeZone: string): number {
+  const key = `${day} ${timeZone}`
+  let offset = offsets.get(key)
+  if (offset === undefined) {
+    offset = lookUpOffset(day * DAY_MS, timeZone)
+    if (offsets.size === DAYS_MAX) offsets.clear()
+    offsets.set(key, offset)
+  }
+  return offset
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+function lookUpOffset(at: Millis, timeZone: string): number {
   let format = formats.get(timeZone)
   if (!format) {
     format = new Intl.DateTimeFormat('en-US', {
