@@ -150,6 +150,14 @@ for (const [what, text, expected] of [
   })
 }
 
+test('a config that Node does not read as a module is refused with what to call it', async () => {
+  using folder = temporaryFolder()
+  writeFileSync(join(folder.path, 'package.json'), '{ "type": "commonjs" }')
+  writeFileSync(join(folder.path, 'unstuck.config.ts'), 'export default {}')
+  const message = /"type": "module"\. Say it there, or name the file unstuck\.config\.mts\.$/
+  await assert.rejects(loadSettings(folder.path), { code: 'E_USAGE', message })
+})
+
 test('a run that was begun with settings which the config does not fit is judged by its own', () => {
   const settings = makeSettings({ policies: { p: { lease: '15s' } } }, 'unstuck.config.ts')
   const own = makePolicy({ heartbeat: '10s', lease: '30s' }).policy

@@ -107,14 +107,20 @@ function withGiven(
   }
 }
 
+const AS_IT_IS =
+  'Node runs it as it is: imports need their file extension, and enum, namespace and parameter properties are not there.'
+const NO_MODULE =
+  'Its package.json does not say "type": "module". Say it there, or name the file unstuck.config.mts.'
+
 async function load(path: string): Promise<unknown> {
   let module: { default?: unknown }
   try {
     module = await import(pathToFileURL(path).href)
   } catch (error) {
+    const said = messageOf(error)
+    const isNoModule = /outside a module|Unexpected token 'export'/.test(said)
     throw new UsageError(
-      `${path} could not be loaded: ${messageOf(error)}\n` +
-        'Node runs it as it is: imports need their file extension, and enum, namespace and parameter properties are not there.',
+      `${path} could not be loaded: ${said}\n${isNoModule ? NO_MODULE : AS_IT_IS}`,
       { cause: error },
     )
   }

@@ -4,6 +4,7 @@ import type { Mapping } from '../../../adopted/mapping.ts'
 import { splitTable } from '../../../adopted/names.ts'
 import { absoluteAddress, findConfig } from '../../../runtime/config-file.ts'
 import { DEFAULT_ADDRESS } from '../../address.ts'
+import { configNameFor } from '../package-type.ts'
 import { literal } from './config-text.ts'
 
 /** Where the config is or would be, and how databases are named in it. */
@@ -32,7 +33,7 @@ export function placeOf(
   env: NodeJS.ProcessEnv = process.env,
 ): Place {
   const found = findConfig(cwd)
-  const path = found ?? join(cwd, 'unstuck.config.ts')
+  const path = found ?? join(cwd, configNameFor(cwd))
   const folder = dirname(path)
   const isServer = !address.startsWith('sqlite:')
   const fresh = isServer ? address : DEFAULT_ADDRESS

@@ -2,6 +2,7 @@ import { basename, dirname, extname, relative } from 'node:path'
 import process from 'node:process'
 import { UsageError } from '../../../model/errors.ts'
 import { findConfig } from '../../../runtime/config-file.ts'
+import { configNameFor } from '../package-type.ts'
 import { defineCommand } from '../command.ts'
 import { adviceFor, type Advice } from '../init/advice.ts'
 import { gather, type Place } from '../init/gather.ts'
@@ -78,7 +79,7 @@ function putConfig(folder: string, how: How): Outcome {
     const about = isHere ? THERE : `${THERE}, and counts for this folder`
     return { path: relative(folder, found), action: 'kept', about }
   }
-  const path = isHere ? basename(found) : 'unstuck.config.ts'
+  const path = isHere ? basename(found) : configNameFor(folder)
   return put(folder, { path, text: STARTER_CONFIG, about: 'settings, explained' }, how)
 }
 

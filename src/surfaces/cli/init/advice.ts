@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { basename, extname } from 'node:path'
 import process from 'node:process'
-import { upwards, type Place } from './gather.ts'
+import { nearestPackage } from '../package-type.ts'
+import type { Place } from './gather.ts'
 import type { SupervisorName } from './supervisors.ts'
 
 /** What is missing for the files to work, in a sentence, with the commands that mend it. */
@@ -18,26 +18,18 @@ export function adviceFor(place: Place, wanted: readonly SupervisorName[]): Advi
 /** Node reads a .ts file as a module or not by the nearest package.json. It is the user's, so only they change it. */
 function packageAdvice({ facts: { folder, module } }: Place): Advice | null {
   if (/\.m[jt]s$/.test(module)) return null
-  const path = upwards(folder, 'package.json')
-  if (path === null) {
+  const found = nearestPackage(folder)
+  if (found === null) {
     return {
       note: `There is no package.json. ${module} needs one with "type": "module".`,
       commands: ['npm init -y', SET_TYPE],
     }
   }
-  if (typeIn(path) === 'module') return null
+  if (found.isModule) return null
   const other = `${basename(module, extname(module))}.mts`
   return {
-    note: `${path} has no "type": "module", which ${module} needs. If other code there is CommonJS, name this file ${other} instead.`,
+    note: `${found.path} has no "type": "module", which ${module} needs. If other code there is CommonJS, name this file ${other} instead.`,
     commands: [SET_TYPE],
-  }
-}
-
-function typeIn(path: string): unknown {
-  try {
-    return (JSON.parse(readFileSync(path, 'utf8')) as { type?: unknown } | null)?.type
-  } catch {
-    return undefined
   }
 }
 

@@ -197,7 +197,9 @@ test('what is missing is said, with the commands that mend it; package.json is l
     assert.deepEqual(next.slice(0, commands.length), commands)
     assert.equal(existsSync(join(cwd, 'package.json')), content !== null)
   }
-  assert.deepEqual((await init(cwd, '--module', 'crawl.mts', '--dry-run')).notes, [])
+  const inCommonJs = await init(cwd, '--module', 'crawl.mts', '--dry-run')
+  assert.deepEqual(inCommonJs.notes, [])
+  assert.ok('unstuck.config.mts' in actions(inCommonJs), 'one that Node reads as a module there')
 })
 
 test('where the package is not installed, that is said', async () => {
