@@ -11,7 +11,13 @@ import {
   writtenFields,
 } from './columns.ts'
 import type { Mapping } from '../mapping.ts'
-import { MANY_ROWS, noIndexRemark, notUniqueRemark, zoneRemark } from './remarks.ts'
+import {
+  MANY_ROWS,
+  noIndexRemark,
+  notWrittenRemark,
+  notUniqueRemark,
+  zoneRemark,
+} from './remarks.ts'
 
 // The server's own tables are nobody's runs, and neither are ours.
 const IS_THEIRS = /* sql */ `n.nspname NOT IN ('pg_catalog', 'information_schema', 'unstuck') AND n.nspname NOT LIKE 'pg\\_toast%'`
@@ -126,6 +132,8 @@ export type PostgresCatalogue = {
   readonly readable: readonly PostgresColumn[]
   /** The words in it can be told from an index. */
   readonly isStatusIndexed: boolean
+  /** What this login lacks to write to it; null: nothing. Whoever only looks needs no more than to read. */
+  readonly grant: string | null
   readonly remarks: readonly string[]
 }
 
@@ -137,7 +145,8 @@ export async function readPostgresCatalogue(
   const table = await findTable(db, mapping)
   const all = (await db.all<ColumnRow>(COLUMNS, [table.oid])).map(toColumn)
   const columns = matchColumns(mapping, table.quoted, all, (name, other) => name === other)
-  checkRights(mapping, table, columns)
+  checkReading(mapping, table, columns)
+  const grant = missingForWriting(mapping, table, columns)
   const indexes = await db.all<IndexRow>(INDEXES, [table.oid])
   const status = columns.get('status')!
   return {
@@ -145,7 +154,9 @@ export async function readPostgresCatalogue(
     columns,
     readable: all.filter(({ mayRead }) => mayRead),
     isStatusIndexed: indexes.some((one) => one.column === status.name && one.is_ordered),
+    grant,
     remarks: [
+      ...(grant === null ? [] : [notWrittenRemark(table.quoted, grant)]),
       ...(await remarksOn(db, table, columns, indexes)),
       ...(mapping.isZoneNamed ? [] : await zoneRemarks(db, table, columns)),
     ],
@@ -223,22 +234,29 @@ const KINDS: Readonly<Record<string, ColumnKind>> = {
   jsonb: 'json',
 }
 
-function checkRights(
-  mapping: Mapping,
-  { quoted, login }: TableRow,
-  columns: ReadonlyMap<Field, PostgresColumn>,
-): void {
-  const written = writtenFields(mapping)
-  const missing = (right: string, without: readonly PostgresColumn[]): string[] => {
-    const names = [...new Set(without.map((column) => column.quoted))].join(', ')
-    return names === '' ? [] : [`GRANT ${right} (${names}) ON ${quoted} TO ${login};`]
-  }
+type Columns = ReadonlyMap<Field, PostgresColumn>
+
+function checkReading(mapping: Mapping, table: TableRow, columns: Columns): void {
   const unread = [...columns.values()].filter(({ mayRead }) => !mayRead)
+  if (unread.length > 0)
+    throw mappingError(mapping, 'needs more rights', [grantOf('SELECT', table, unread)])
+}
+
+function missingForWriting(mapping: Mapping, table: TableRow, columns: Columns): string | null {
+  const written = writtenFields(mapping)
   const unwritten = [...columns]
     .filter(([field, { mayWrite }]) => written.includes(field) && !mayWrite)
     .map(([, column]) => column)
-  const grants = [...missing('SELECT', unread), ...missing('UPDATE', unwritten)]
-  if (grants.length > 0) throw mappingError(mapping, 'needs more rights', grants)
+  return unwritten.length > 0 ? grantOf('UPDATE', table, unwritten) : null
+}
+
+function grantOf(
+  right: 'SELECT' | 'UPDATE',
+  { quoted, login }: TableRow,
+  columns: readonly PostgresColumn[],
+): string {
+  const names = [...new Set(columns.map((column) => column.quoted))].join(', ')
+  return `GRANT ${right} (${names}) ON ${quoted} TO ${login};`
 }
 
 async function remarksOn(

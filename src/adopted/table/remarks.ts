@@ -20,3 +20,7 @@ export function zoneRemark(table: string, columns: readonly string[], zone: stri
 export function notUniqueRemark(table: string, id: string): string {
   return `${table} has no unique index on ${id}: rows that share one are shown, but left as they are.`
 }
+
+export function notWrittenRemark(table: string, grant: string): string {
+  return `${table} can be looked at, and nothing can be done to its rows: ${grant}`
+}

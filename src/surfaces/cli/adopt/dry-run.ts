@@ -19,6 +19,8 @@ export type Outlook = {
   readonly actions: Readonly<Partial<Record<Action, number>>>
   /** A few of them, those first with which something is to be done. */
   readonly examples: readonly JudgedRow[]
+  /** What a person should know about the table, in sentences: a right that is missing to do all this, an index. */
+  readonly remarks: readonly string[]
 }
 
 export type JudgedRow = Decision & { readonly row: string; readonly source: string }
@@ -46,7 +48,8 @@ export async function outlookOn({ mapping, policyOf, log }: Dry): Promise<Outloo
       const recovery = await recover(door, { dryRun: true, judge: STEADY })
       const [away] = store.away
       if (away) return { trouble: away.because }
-      return mapping.kind === 'runs' ? ofRuns(recovery) : await ofTargets(recovery, store)
+      const judged = mapping.kind === 'runs' ? ofRuns(recovery) : await ofTargets(recovery, store)
+      return { ...judged, remarks: store.remarks }
     } finally {
       await store.close()
     }
@@ -57,7 +60,9 @@ export async function outlookOn({ mapping, policyOf, log }: Dry): Promise<Outloo
 
 const EXAMPLES_MAX = 5
 
-function ofRuns({ active }: Recovery): Outlook {
+type Judged = Omit<Outlook, 'remarks'>
+
+function ofRuns({ active }: Recovery): Judged {
   const judged = active.map(({ run, decision }) => ({
     ...decision,
     row: run.adopted?.key ?? run.id,
@@ -75,7 +80,7 @@ function ofRuns({ active }: Recovery): Outlook {
 }
 
 /** The table as a whole is one run: its rows are told apart by the verdicts on targets. */
-async function ofTargets({ active, verdicts }: Recovery, store: Store): Promise<Outlook> {
+async function ofTargets({ active, verdicts }: Recovery, store: Store): Promise<Judged> {
   const live = active.reduce((sum, { run }) => sum + run.counts.targets.in_progress, 0)
   const judged = verdicts.filter(({ target }) => target !== null)
   const examples: JudgedRow[] = []

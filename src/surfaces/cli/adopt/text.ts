@@ -59,7 +59,8 @@ function printOutlook(
     paper.say({ text: 'It cannot be judged yet: ', ink: 'warn' }, outlook.trouble)
     return
   }
-  const { live, actions, examples } = outlook
+  const { live, actions, examples, remarks } = outlook
+  for (const remark of remarks) paper.say({ text: 'Mind: ', ink: 'warn' }, remark)
   if (live === 0) return paper.say(`Now nothing of ${name} is live: there is nothing to judge.`)
   paper.line({
     text: `What \`unstuck recover\` would make of its ${plural(live, 'live row')} now`,

@@ -28,7 +28,12 @@ type Answer = {
     kind: string
     sure: boolean
     adopted: boolean
-    outlook: { live: number; actions: Record<string, number>; examples: { row: string }[] } | null
+    outlook: {
+      live: number
+      actions: Record<string, number>
+      examples: { row: string }[]
+      remarks: string[]
+    } | null
     trouble: string | null
   }[]
   passedOver: { table: string; because: string }[]
@@ -216,7 +221,7 @@ test('PostgreSQL: the config names a variable and no password, and judges as was
     reader.username = `reader_${process.pid}`
     reader.password = 'r'
     const read = await adopt(['--db', reader.href, '--table', 'runs', '--name', 'other'], { cwd })
-    assert.match(read.proposals[0]!.trouble ?? '', /GRANT/)
+    assert.match(read.proposals[0]!.outlook!.remarks.join(), /GRANT UPDATE \(status/)
     assert.doesNotMatch(JSON.stringify(read), /:r@/)
 
     await usersSql(url, `REVOKE ALL ON runs FROM reader_${process.pid}`)
