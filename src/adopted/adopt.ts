@@ -4,11 +4,12 @@ import type { Policy } from '../model/policy.ts'
 import { LIVE_STATUSES, type Run } from '../model/run.ts'
 import type { Judgement, Store } from '../store/store.ts'
 import { isAdoptedId } from './ids.ts'
-import { settleLeft, type Desk } from './runs/intents.ts'
+import type { Desk } from './runs/intents.ts'
 import type { Mapping } from './mapping.ts'
 import { Resumption } from './runs/resumption.ts'
 import { lastFailedRows, listRuns } from './runs/run-lists.ts'
 import { AdoptedRows } from './runs/rows.ts'
+import { Settling } from './runs/settling.ts'
 import { replanRows, revertRows, setRowsAside } from './runs/steering.ts'
 import { countsByGroup, countsByPage, listDeadLetters, listTargets } from './runs/target-lists.ts'
 import { runTotals, targetTotals } from './runs/totals.ts'
@@ -35,9 +36,9 @@ export function adopt(store: Store, mappings: readonly Mapping[], options: Adopt
     address: options.address,
     log,
     policyOf: options.policyOf,
-    whenOpened: (table) => settleLeft(desk, [table]),
   })
   const desk: Desk = { store, rows, resumption }
+  const settling = new Settling(desk)
   return {
     ...store,
     get remarks() {
@@ -59,30 +60,45 @@ export function adopt(store: Store, mappings: readonly Mapping[], options: Adopt
         for (const [at, one] of all.entries()) done.set(one, applied[at] ?? false)
       }
       if (own.length > 0) note(own, await store.applyJudgements(own, actor))
-      note(theirs, await applyToRows(desk, theirs, actor))
+      if (theirs.length > 0) {
+        await settling.lately()
+        note(theirs, await applyToRows(desk, theirs, actor))
+      }
       return judgements.map((one) => done.get(one) ?? false)
     },
     async moveRun(move) {
       if (!isAdoptedId(move.run)) return store.moveRun(move)
+      await settling.lately()
       return move.to === 'cancelled' ? cancelRow(desk, move) : moveRow(desk, move)
     },
     async settle(run, lost) {
-      if (run !== undefined) return isAdoptedId(run) ? [] : store.settle(run, lost)
-      await settleLeft(desk, await rows.tables.usable())
+      if (run !== undefined && isAdoptedId(run)) {
+        await settling.lately()
+        return []
+      }
+      if (run !== undefined) return store.settle(run, lost)
+      await settling.now()
       const moved = [...rows.moved]
       rows.moved.clear()
       if (moved.length > 0) await store.forgetReopening(moved)
       return store.settle(run, lost)
     },
 
-    replan: async (request) =>
-      isAdoptedId(request.run) ? replanRows(desk, request) : store.replan(request),
-    revert: async (revert) =>
-      isAdoptedId(revert.run) ? revertRows(desk, revert) : store.revert(revert),
+    async replan(request) {
+      if (!isAdoptedId(request.run)) return store.replan(request)
+      if (!request.dryRun) await settling.lately()
+      return replanRows(desk, request)
+    },
+    async revert(revert) {
+      if (!isAdoptedId(revert.run)) return store.revert(revert)
+      await settling.lately()
+      return revertRows(desk, revert)
+    },
     async setAside({ targets, actor, because }) {
       const theirs = targets.filter(isAdoptedId)
       const own = targets.filter((id) => !isAdoptedId(id))
       const deed = { actor, because }
+      if (theirs.length > 0) await settling.lately()
       return [
         ...(own.length > 0 ? await store.setAside({ targets: own, ...deed }) : []),
         ...(await setRowsAside(desk, theirs, deed)),
@@ -207,7 +223,10 @@ function workerVerbs(store: Store, rows: AdoptedRows): WorkerVerbs {
     async heldBy(worker, after, limit) {
       if (!isAdoptedId(worker)) return store.heldBy(worker, after, limit)
       const seen = after === null ? await rows.heldBy(worker) : null
-      return seen ? [{ target: seen.target, run: seen.run, workerBeats: 0 }] : []
+      if (!seen) return []
+      const { table, row, target, run } = seen
+      const ref = { table: table.mapping.name, key: row.key }
+      return [{ target, run, workerBeats: 0, row: ref }]
     },
     async holdings() {
       const [own, theirs] = await Promise.all([store.holdings(), held()])

@@ -151,10 +151,10 @@ export function moveOf({ actor }: Door, judged: JudgedRun): RunMove | undefined 
   const { run, decision, owner, evidence } = judged
   const to = RUN_AFTER[decision.action]
   if (to !== 'interrupted' && to !== 'failed' && to !== 'abandoned') return undefined
-  const { status, lastActivityAt, seal } = run
+  const { status, lastActivityAt, adopted, seal } = run
   // Of a run that is worked on, the attempt that was judged; else all that was seen of it.
   const only = owner ? { status, resumes: run.resumes } : { status, lastActivityAt, unheld: true }
-  const asSeen = seal === undefined ? only : { ...only, seal }
+  const asSeen = adopted && seal !== undefined ? { ...only, row: { ...adopted, seal } } : only
   return { run: run.id, to, ...decision, evidence, actor, only: asSeen }
 }
 

@@ -92,6 +92,8 @@ export async function revert(
 ): Promise<Reverted> {
   const { store, actor } = door
   for (let tries = 1; ; tries++) {
+    // What a process that died has done to a row of a user's own is in the trail only then.
+    if (!dryRun && (await theRun(store, id)).adopted) await store.settle(id)
     const run = await theRun(store, id)
     const decision = await decideFor(store, run)
     if (decision.action === 'refuse') {

@@ -30,15 +30,30 @@ const FORGET_AFTER_MS = 3_600_000
 /** Looks at every worker that has not ended and takes back what the dead, the silent and (by policy) the stalled hold. */
 export async function sweep(store: Store, options: SweepOptions): Promise<Verdict[]> {
   const verdicts: Verdict[] = []
+  let judgements: Judgement[] = []
+  let over: WorkerId[] = []
+  const takeBack = async (): Promise<void> => {
+    const isDeed = !options.dryRun && judgements.length > 0
+    const applied = isDeed ? await store.applyJudgements(judgements, options.actor) : []
+    verdicts.push(...judgements.map((judgement, n) => toVerdict(judgement, applied[n] ?? false)))
+    for (const worker of over) await store.retire(worker)
+    judgements = []
+    over = []
+  }
   for (const witnessed of options.roll ?? (await store.workers())) {
     const reading = readSign(witnessed.evidence, options.judge)
     const lost = isLost(reading)
     if (!lost && !(options.stalled && reading.sign === 'present')) continue
     if (lost && witnessed.worker.id === options.self) continue
-    verdicts.push(...(await takeBack(store, witnessed, reading, options)))
+    for await (const some of judged(store, witnessed, reading, options)) {
+      judgements.push(...some)
+      // Of many who hold little, as in a user's own table, it is taken back together.
+      if (judgements.length >= BATCH) await takeBack()
+    }
     const isWhole = !options.dryRun && !options.only
-    if (lost && isWhole && isOver(witnessed.evidence)) await store.retire(witnessed.worker.id)
+    if (lost && isWhole && isOver(witnessed.evidence)) over.push(witnessed.worker.id)
   }
+  await takeBack()
   // Who lost it to a timeout lives, and will take it up again: that is no interruption.
   const touched = new Map<RunId, boolean>()
   for (const { run, applied, sign } of verdicts) {
@@ -48,24 +63,22 @@ export async function sweep(store: Store, options: SweepOptions): Promise<Verdic
   return verdicts
 }
 
-async function takeBack(
+/** What is to be done with what it holds. */
+async function* judged(
   store: Store,
   { worker, evidence }: Witnessed,
   owner: Reading,
   options: SweepOptions,
-): Promise<Verdict[]> {
-  const verdicts: Verdict[] = []
+): AsyncGenerator<Judgement[]> {
   const now = await store.now()
   let after: TargetId | null = null
   for (;;) {
     const batch: Held[] = await store.heldBy(worker.id, after, BATCH)
-    const judgements = batch
+    yield batch
       .filter((held) => options.only?.(held, evidence) ?? true)
       .map((held) => judge(held, owner, evidence, options.policyOf ?? storedPolicy, now))
       .filter(({ decision }) => decision.action !== 'leave')
-    const applied = options.dryRun ? [] : await store.applyJudgements(judgements, options.actor)
-    verdicts.push(...judgements.map((judgement, n) => toVerdict(judgement, applied[n] ?? false)))
-    if (batch.length < BATCH) return verdicts
+    if (batch.length < BATCH) return
     // Those that were left alone are passed over, so that they cannot hide the others.
     after = batch.at(-1)!.target.id
   }

@@ -10,15 +10,15 @@ export interface AdoptedMemory {
   /** Those whose id ends so. */
   adoptedEnding(suffix: string): Promise<Id[]>
   /**
-   * Something is about to be done to a row elsewhere. Written before it is done, because the two databases have no
+   * Something is about to be done to rows elsewhere. Written before it is done, because the two databases have no
    * transaction in common: whoever comes after a crash finds it and can see by the row what became of it.
    */
-  intend(intent: NewIntent): Promise<void>
+  intend(intents: readonly NewIntent[]): Promise<void>
   /**
-   * What became of it. Done: it is in the trail, once, however often this is said, and the row is remembered. Not done:
+   * What became of them. Done: it is in the trail, once, however often this is said, and the row is remembered. Not done:
    * it is forgotten. Unsure: it is in the trail, which says so. True for the one call that settled it.
    */
-  concludeIntent(intent: Id, isDone: boolean | 'unsure'): Promise<boolean>
+  concludeIntents(ends: readonly IntentEnd[]): Promise<boolean[]>
   /** Those that nobody has settled for so long, oldest first. */
   openIntents(olderThanMs: number, limit: number): Promise<Intent[]>
   /** Nothing automatic is held off any more: it has an owner again, or has moved on. */
@@ -46,3 +46,4 @@ export type NewIntent = {
   readonly reopens: boolean
 }
 export type Intent = NewIntent & { readonly at: Millis }
+export type IntentEnd = { readonly id: Id; readonly isDone: boolean | 'unsure' }

@@ -1,5 +1,5 @@
 import type { RunId, TargetId } from '../model/id.ts'
-import type { RunStatus } from '../model/run.ts'
+import type { AdoptedRef, RunStatus } from '../model/run.ts'
 import type { TargetStatus } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 
@@ -23,8 +23,8 @@ export type RunMove = Deed & {
     readonly resumes?: number
     /** Nobody holds a target of it. */
     readonly unheld?: boolean
-    /** Of a row in a user's own table: it is what was judged, in every mapped column. */
-    readonly seal?: string
+    /** A row in a user's own table: which, and that it is what was judged, in every mapped column. */
+    readonly row?: AdoptedRef & { readonly seal: string }
   }
 }
 

@@ -5,7 +5,7 @@ import type { Guard } from '../model/guard.ts'
 import type { ClaimId, RunId, TargetId, WorkerId } from '../model/id.ts'
 import type { SavedItem } from '../model/item.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Counts, Run, RunKind, RunStatus } from '../model/run.ts'
+import type { AdoptedRef, Counts, Run, RunKind, RunStatus } from '../model/run.ts'
 import type { NewTarget, Target } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Decision } from '../model/verdict.ts'
@@ -331,6 +331,8 @@ export type Held = {
   readonly run: Run
   /** As of this look: the judgement holds only while they do not move on. */
   readonly workerBeats: number
+  /** Where it is in a user's own table; left out for our own. */
+  readonly row?: AdoptedRef
 }
 
 export type Judgement = {

@@ -98,9 +98,9 @@ async function everyVerbOfAdoptedRows(store: Store): Promise<void> {
   const [id, row] = [newId(), newId()]
   const deed = { actor: 'a', action: 'abandon', source: SOURCE, run: row, target: null }
   const entry = { ...deed, because: 'b', evidence: null, before: {}, after: {} }
-  await store.intend({ id, row, ref: { table: 't', key: 'k' }, entry, reopens: true })
+  await store.intend([{ id, row, ref: { table: 't', key: 'k' }, entry, reopens: true }])
   await store.openIntents(0, 5)
-  await store.concludeIntent(id, true)
+  await store.concludeIntents([{ id, isDone: true }])
   await store.adoptedRows([row])
   await store.adoptedEnding(row.slice(-8))
   await store.forgetReopening([row])

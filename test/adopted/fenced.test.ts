@@ -2,9 +2,12 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import type { AdoptedOptions } from '../../src/adopted/mapping.ts'
+import { Whereabouts } from '../../src/adopted/runs/whereabouts.ts'
 import { STEADY } from '../../src/decide/sign.ts'
 import { newId } from '../../src/model/id.ts'
 import type { Run } from '../../src/model/run.ts'
+import { sumUp } from '../../src/runtime/cleaning.ts'
+import { explainRun } from '../../src/runtime/explain.ts'
 import { recover, type Door } from '../../src/runtime/recovery.ts'
 import { sweep } from '../../src/runtime/sweep.ts'
 import { revert } from '../../src/runtime/steering.ts'
@@ -12,8 +15,13 @@ import type { Store } from '../../src/store/store.ts'
 import { isLong } from '../../src/testing/length.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
-import { qualificationRuns, type UsersTable } from '../../src/testing/users-tables.ts'
-import { ago, setStage, type Scene } from './stage.ts'
+import {
+  fill,
+  qualificationRuns,
+  ypTargets,
+  type UsersTable,
+} from '../../src/testing/users-tables.ts'
+import { ago, setStage, type Scene, type Stage } from './stage.ts'
 
 /** One that beats. */
 const workRuns: UsersTable = {
@@ -61,9 +69,9 @@ const overtakenBy =
   (writer: () => Promise<unknown>) =>
   (own: Store): Store => ({
     ...own,
-    intend: async (intent) => {
+    intend: async (intents) => {
       await writer()
-      await own.intend(intent)
+      await own.intend(intents)
     },
   })
 
@@ -232,6 +240,35 @@ test('one look asks `alive` once, and a verdict holds for evidence that was copi
   assert.equal('seal' in (entry!.evidence as object), false)
 })
 
+test('P8 verdicts on any number of rows look for none of them: they go by what was judged', async (context) => {
+  const find = context.mock.method(Whereabouts.prototype, 'find')
+  await using stage = await setStage(
+    sqliteEngine,
+    {
+      work: {
+        table: workRuns,
+        rows: Array.from({ length: isLong ? 40_000 : 250 }, (_, id) => ({ id, ...silent })),
+      },
+      targets: {
+        table: ypTargets,
+        rows: ['a', 'b'].map((slug) => ({ slug, status: 'IN_PROGRESS', claimed_at: ago(90) })),
+      },
+      qualification: old,
+    },
+    stale,
+  )
+
+  const { verdicts } = await recover(stage.door, { judge: STEADY })
+
+  assert.deepEqual(
+    verdicts.filter(({ applied }) => !applied),
+    [],
+  )
+  const busy = (await stage.rows('work')).filter(({ status }) => status === 'busy')
+  assert.deepEqual([verdicts.length, busy.length], [(isLong ? 40_000 : 250) + 3, 0])
+  assert.equal(find.mock.callCount(), 0)
+})
+
 test('a row that the database refuses to change stops no other, is said once, and leaves no intent', async () => {
   const guarded: UsersTable = {
     ...workRuns,
@@ -272,7 +309,7 @@ test('a row that the database refuses to change stops no other, is said once, an
 
 const moments = {
   'before it has written to the row': 'intend',
-  'after it has written to the row': 'concludeIntent',
+  'after it has written to the row': 'concludeIntents',
 } as const
 for (const [moment, verb] of Object.entries(moments)) {
   test(`P15 a deed of a process that stands still for longer than others wait, ${moment}, is in the trail once and started once`, async () => {
@@ -295,13 +332,13 @@ for (const [moment, verb] of Object.entries(moments)) {
     }
     const slow = (own: Store): Store => ({
       ...own,
-      intend: async (intent) => {
-        await own.intend(intent)
+      intend: async (intents) => {
+        await own.intend(intents)
         if (verb === 'intend') await standsStill()
       },
-      concludeIntent: async (id, isDone) => {
-        if (verb === 'concludeIntent') await standsStill()
-        return own.concludeIntent(id, isDone)
+      concludeIntents: async (ends) => {
+        if (verb === 'concludeIntents') await standsStill()
+        return own.concludeIntents(ends)
       },
     })
     const store = await stage.another(slow)
@@ -330,11 +367,10 @@ test('P15 what the dead have done is told by the row: done whatever the case, no
   })
   const dying = (own: Store): Store => ({
     ...own,
-    concludeIntent: () => Promise.reject(new Error('killed')),
+    concludeIntents: () => Promise.reject(new Error('killed')),
   })
   const store = await stage.another(dying)
-  for (let n = 1; n <= 4; n++)
-    await assert.rejects(recover({ store, actor: 'the dead' }, { judge: STEADY }), /killed/)
+  await assert.rejects(recover({ store, actor: 'the dead' }, { judge: STEADY }), /killed/)
   const beat = silent.beat.toISOString()
   await stage.sql(`UPDATE work_runs SET status = 'WAITING' WHERE id = 1`)
   await stage.sql(
@@ -362,14 +398,14 @@ test('intents on tables that the config has no more hide no others, and end as u
   })
   const dying = (own: Store): Store => ({
     ...own,
-    concludeIntent: () => Promise.reject(new Error('killed')),
+    concludeIntents: () => Promise.reject(new Error('killed')),
   })
   const dead = await stage.another(dying)
   await assert.rejects(recover({ store: dead, actor: 'the dead' }, { judge: STEADY }), /killed/)
   const [intent] = await dead.openIntents(-60_000, 1)
   const { at: _at, ...said } = intent!
   for (let n = 0; n < 101; n++)
-    await dead.intend({ ...said, id: newId(), ref: { table: 'renamed', key: '1' } })
+    await dead.intend([{ ...said, id: newId(), ref: { table: 'renamed', key: '1' } }])
   await stage.sql(`UPDATE adopted_intent SET at = at - 60000 - 60000 * (name = 'renamed')`)
   const count = async () => (await dead.openIntents(-60_000, 500)).length
 
@@ -385,36 +421,29 @@ test('intents on tables that the config has no more hide no others, and end as u
   assert.equal(unsure.length, 101)
 })
 
-test('a deed whose maker dies before it is in the trail is entered there by the next who looks, once', async () => {
+test('a deed whose maker dies before it is in the trail is entered there by the next who recovers, once', async () => {
   await using stage = await setStage(
     sqliteEngine,
-    {
-      work: {
-        table: workRuns,
-        rows: [
-          { id: 1, ...silent },
-          { id: 2, ...silent },
-        ],
-      },
-    },
+    { work: { table: workRuns, rows: [{ id: 1, ...silent }] } },
     stale,
   )
-  let intents = 0
+  let times = 0
   const dying = (own: Store): Store => ({
     ...own,
-    // The second one dies before it has written anything to the user's table.
-    intend: async (intent) => {
-      await own.intend(intent)
-      if (++intents === 2) throw new Error('killed before')
+    // The second time before anything is written to the user's table.
+    intend: async (intents) => {
+      await own.intend(intents)
+      if (++times === 2) throw new Error('killed before')
     },
-    concludeIntent: async () => {
+    concludeIntents: async () => {
       throw new Error('killed after')
     },
   })
-  const store = await stage.another(dying)
-  for (const when of [/killed after/, /killed before/])
-    await assert.rejects(recover({ store, actor: 'the dead' }, { judge: STEADY }), when)
-  assert.equal((await store.openIntents(-60_000, 5)).length, 2)
+  const dead = { store: await stage.another(dying), actor: 'the dead' }
+  await assert.rejects(recover(dead, { judge: STEADY }), /killed after/)
+  await fill(stage.url, workRuns, [{ id: 2, ...silent }])
+  await assert.rejects(recover(dead, { judge: STEADY }), /killed before/)
+  assert.equal((await dead.store.openIntents(-60_000, 5)).length, 2)
   const words = (await stage.rows('work')).map((row) => row['status'])
   assert.deepEqual(words.sort(), ['busy', 'waiting'])
   assert.deepEqual(await stage.store.audit({ limit: 5 }), [])
@@ -423,7 +452,7 @@ test('a deed whose maker dies before it is in the trail is entered there by the 
   assert.deepEqual(await stage.store.audit({ limit: 5 }), [], 'it may be on its way still')
   await stage.sql(`UPDATE adopted_intent SET at = at - 31000`)
   const others = [await stage.another(), await stage.another(), await stage.another()]
-  await Promise.all(others.map((one) => one.runs({ limit: 5 })))
+  await Promise.all(others.map((one) => one.settle()))
 
   const entries = await stage.store.audit({ limit: 5 })
   assert.deepEqual(
@@ -431,6 +460,139 @@ test('a deed whose maker dies before it is in the trail is entered there by the 
     [['resume', 'the dead']],
   )
   assert.deepEqual(await stage.store.openIntents(-60_000, 5), [])
+})
+
+/** So that others take them for left. */
+async function age(stage: Stage): Promise<void> {
+  const [intents, earlier] = stage.url.startsWith('sqlite:')
+    ? ['adopted_intent', 'at - 31000']
+    : ['unstuck.adopted_intent', `at - interval '31 s'`]
+  await stage.sql(`UPDATE ${intents} SET at = ${earlier}`)
+}
+
+for (const engine of [sqliteEngine, postgresEngine]) {
+  test(`who only looks settles nothing of what the dead have begun, who recovers does, ${engine.name}`, async () => {
+    const resumed: unknown[] = []
+    await using stage = await setStage(engine, {
+      work: {
+        table: workRuns,
+        rows: [{ id: 1, ...silent }],
+        options: { onResume: (row) => resumed.push(row['id']) },
+      },
+    })
+    const dying = (own: Store): Store => ({
+      ...own,
+      concludeIntents: () => Promise.reject(new Error('killed')),
+    })
+    const dead = { store: await stage.another(dying), actor: 'the dead' }
+    await assert.rejects(recover(dead, { judge: STEADY }), /killed/)
+    await age(stage)
+    const store = await stage.another()
+    const door = { store, actor: 'a test' }
+
+    await recover(door, { judge: STEADY, dryRun: true })
+    const { items } = await store.runs({ limit: 5 })
+    await explainRun(door, items[0]!)
+    await sumUp(door)
+    assert.deepEqual([resumed, await store.audit({ limit: 5 })], [[], []])
+    assert.equal((await store.openIntents(0, 5)).length, 1)
+
+    await recover(door, { judge: STEADY })
+    assert.deepEqual(resumed.map(String), ['1'])
+    assert.equal((await store.audit({ limit: 5 })).length, 1)
+    assert.equal((await store.openIntents(0, 5)).length, 0)
+  })
+
+  test(`P15 whoever is killed in the middle of many rows, and is followed at once by another: each is in the trail once and started once, ${engine.name}`, async () => {
+    const resumed: unknown[] = []
+    await using stage = await setStage(engine, {
+      work: {
+        table: workRuns,
+        rows: [1, 2, 3, 4, 5].map((id) => ({ id, ...silent })),
+        options: { onResume: (row) => resumed.push(row['id']) },
+      },
+    })
+    const dying = (own: Store): Store => ({
+      ...own,
+      intend: async (intents) => {
+        await own.intend(intents)
+        // As it would have done itself.
+        await stage.sql(
+          `UPDATE work_runs SET status = 'waiting', owner = NULL, beat = NULL WHERE id < 3`,
+        )
+        throw new Error('killed')
+      },
+    })
+    const dead = { store: await stage.another(dying), actor: 'the dead' }
+    await assert.rejects(recover(dead, { judge: STEADY }), /killed/)
+
+    const { verdicts } = await recover(stage.door, { judge: STEADY })
+    assert.equal(verdicts.filter(({ applied }) => applied).length, 3)
+    await age(stage)
+    await stage.store.settle()
+
+    const entries = await stage.store.audit({ limit: 20 })
+    const told = entries.map(({ actor, before }) => `${(before as { key: string }).key} ${actor}`)
+    assert.deepEqual(told.sort(), ['1 the dead', '2 the dead', '3 a test', '4 a test', '5 a test'])
+    assert.deepEqual(resumed.map(String).sort(), ['1', '2', '3', '4', '5'])
+    assert.deepEqual(await stage.store.openIntents(-60_000, 5), [])
+  })
+}
+
+test('a person takes back what one who died has done: it is entered first, then taken back', async () => {
+  await using stage = await setStage(sqliteEngine, { qualification: old }, stale)
+  const dying = (own: Store): Store => ({
+    ...own,
+    concludeIntents: () => Promise.reject(new Error('killed')),
+  })
+  const dead = { store: await stage.another(dying), actor: 'the dead' }
+  await assert.rejects(recover(dead, { judge: STEADY }), /killed/)
+  await age(stage)
+  const { id, status } = await stage.run('qualification', 'old')
+  assert.equal(status, 'failed')
+
+  await revert({ store: await stage.another(), actor: 'a person' }, id)
+
+  const entries = await stage.store.audit({ limit: 5 })
+  assert.deepEqual(
+    entries.map(({ actor, action }) => `${actor} ${action}`),
+    ['the dead fail', 'a person revert'],
+  )
+  assert.equal((await stage.rows('qualification'))[0]!['status'], 'PROCESSING')
+})
+
+test('P2 what somebody is at just now is not settled for another who died before', async () => {
+  await using stage = await setStage(sqliteEngine, {
+    work: { table: workRuns, rows: [{ id: 1, ...silent }] },
+  })
+  const dying = (own: Store): Store => ({
+    ...own,
+    intend: async (intents) => {
+      await own.intend(intents)
+      throw new Error('killed')
+    },
+  })
+  const dead = { store: await stage.another(dying), actor: 'the dead' }
+  await assert.rejects(recover(dead, { judge: STEADY }), /killed/)
+  const slow = (own: Store): Store => ({
+    ...own,
+    concludeIntents: async (ends) => {
+      await stage.sql(`UPDATE adopted_intent SET at = at - 31000 WHERE id <> '${ends[0]!.id}'`)
+      await stage.store.settle()
+      return own.concludeIntents(ends)
+    },
+  })
+  const store = await stage.another(slow)
+
+  await recover({ store, actor: 'the slow' }, { judge: STEADY })
+  await stage.store.settle()
+
+  const entries = await store.audit({ limit: 5 })
+  assert.deepEqual(
+    entries.map(({ actor }) => actor),
+    ['the slow'],
+  )
+  assert.deepEqual(await store.openIntents(-60_000, 5), [])
 })
 
 test('what was taken back is left alone until its row has an owner again', async () => {

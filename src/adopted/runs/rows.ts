@@ -1,6 +1,6 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import type { Id, RunId, WorkerId } from '../../model/id.ts'
-import type { Run } from '../../model/run.ts'
+import type { AdoptedRef, Run } from '../../model/run.ts'
 import type { Store } from '../../store/store.ts'
 import { adoptedId, WHOLE_TABLE } from '../ids.ts'
 import type { Mapping } from '../mapping.ts'
@@ -34,8 +34,6 @@ export type AllLive = {
 type Options = {
   readonly address: string
   readonly log: (line: string) => void
-  /** Of each once, before anything is read from it. */
-  readonly whenOpened: (table: AdoptedTable) => Promise<void>
   readonly policyOf: Facts['policyOf']
 }
 
@@ -53,7 +51,7 @@ export class AdoptedRows {
   readonly tables: Tables
   readonly where: Whereabouts
   /** `isNow`: nothing has happened since it was begun. */
-  #lastLook: { readonly at: number; isNow: boolean; readonly all: Promise<AllLive> } | null = null
+  #lastLook: { at: number; isNow: boolean; readonly all: Promise<AllLive> } | null = null
   readonly #wholes = new Map<AdoptedTable, { readonly until: number; readonly run: Promise<Run> }>()
   readonly #said = new Set<string>()
   /** Opened again by a person, and moved on since. */
@@ -97,13 +95,16 @@ export class AdoptedRows {
   }
 
   /**
-   * The row with this id, if it still is what was judged. Nobody is asked about it again: the judgement is made. `whole`:
-   * the run that its table is.
+   * This row, if it still is what was judged. Nobody is asked about it again: the judgement is made. `whole`: the run
+   * that its table is.
    */
-  async seeStill(id: Id, seal: string | undefined, whole?: Run): Promise<Seen | null> {
-    const found = await this.where.find(id)
-    if (!found || found.key === WHOLE_TABLE) return null
-    const { table, key } = found
+  async seeStill(
+    { table: name, key }: AdoptedRef,
+    seal: string | undefined,
+    whole?: Run,
+  ): Promise<Seen | null> {
+    const table = (await this.tables.usable()).find(({ mapping }) => mapping.name === name)
+    if (!table) return null
     const read = await this.tables.askOne(table, () => Promise.all([table.row(key), table.clock()]))
     const [row, clock] = read ?? [null, null]
     if (!row || !clock || sealOf(row) !== seal) return null
@@ -193,7 +194,11 @@ export class AdoptedRows {
     const held = isFresh ? (await last.all.catch(() => null))?.held : undefined
     const seen = held?.get(worker)
     held?.delete(worker)
-    if (seen) return seen
+    if (seen && last) {
+      // Who goes through very many of them gets all from the one look, however long that takes.
+      last.at = performance.now()
+      return seen
+    }
     const now = await this.seeId(worker)
     return now?.witnessed ? now : null
   }

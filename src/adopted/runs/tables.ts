@@ -7,8 +7,6 @@ import type { AdoptedTable } from '../table/table.ts'
 type Options = {
   readonly address: string
   readonly log: (line: string) => void
-  /** Of each once, before anything is read from it. */
-  readonly whenOpened: (table: AdoptedTable) => Promise<void>
 }
 
 /** One that is away is not asked again for so long: a command asks many questions, and each may wait for an answer. */
@@ -115,11 +113,9 @@ export class Tables {
   }
 
   async #open(mapping: Mapping): Promise<AdoptedTable> {
-    const { address, whenOpened } = this.#options
-    const table = await openAdoptedTable(mapping, mapping.db ?? address)
+    const table = await openAdoptedTable(mapping, mapping.db ?? this.#options.address)
     this.#opened.set(mapping.name, table)
     this.#away.delete(mapping.name)
-    await whenOpened(table)
     return table
   }
 

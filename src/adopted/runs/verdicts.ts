@@ -5,7 +5,7 @@ import { isLive, type RunStatus } from '../../model/run.ts'
 import type { Millis } from '../../model/time.ts'
 import { TARGET_AFTER, type Action } from '../../model/verdict.ts'
 import type { Judgement, RunMove } from '../../store/store.ts'
-import { carryOut, type Desk } from './intents.ts'
+import { carryOut, carryOutAll, type Desk, type Task } from './intents.ts'
 import type { Mapping } from '../mapping.ts'
 import { isPutBack } from './reading.ts'
 import type { Seen } from './row-run.ts'
@@ -13,6 +13,8 @@ import type { Change } from '../table/table.ts'
 import { wordFor } from './words.ts'
 
 const CANCEL_TRIES = 5
+/** So many are done together: each takes a few transactions less, and whoever is killed leaves no more to look into. */
+const TOGETHER = 100
 
 /** Applies each to the row as it was judged. Answers which were applied by this call. */
 export async function applyToRows(
@@ -21,41 +23,55 @@ export async function applyToRows(
   actor: string,
 ): Promise<boolean[]> {
   const applied: boolean[] = []
-  for (const judgement of judgements) applied.push(await applyToRow(desk, judgement, actor))
+  for (let at = 0; at < judgements.length; at += TOGETHER)
+    applied.push(...(await applyTogether(desk, judgements.slice(at, at + TOGETHER), actor)))
   return applied
 }
 
-async function applyToRow(
+async function applyTogether(
   desk: Desk,
-  { held: { run, target }, decision, evidence }: Judgement,
+  judgements: readonly Judgement[],
   actor: string,
-): Promise<boolean> {
-  const { rows } = desk
+): Promise<boolean[]> {
+  const tasks: (Task | null)[] = []
+  for (const judgement of judgements) tasks.push(await taskOf(desk, judgement, actor))
+  const done = (
+    await carryOutAll(
+      desk,
+      tasks.filter((task) => task !== null),
+    )
+  ).values()
+  return tasks.map((task) => task !== null && done.next().value!)
+}
+
+/** Null: there is nothing to do, it is no longer what was judged, or there is no word for it. */
+async function taskOf(
+  { rows }: Desk,
+  { held: { run, target, row }, decision, evidence }: Judgement,
+  actor: string,
+): Promise<Task | null> {
   const { action, because } = decision
-  if (TARGET_AFTER[action] === undefined) return false
+  if (TARGET_AFTER[action] === undefined || !row) return null
   const whole = run.kind === 'crawl' ? run : undefined
-  const seen = await rows.seeStill(target.id, evidence.seal, whole)
-  if (!seen) return false
+  const seen = await rows.seeStill(row, evidence.seal, whole)
+  if (!seen) return null
   const { mapping } = seen.table
   const found = wordFor(mapping, action)
   if ('missing' in found) {
     rows.sayOnce(notMapped(mapping, action, found.missing))
-    return false
+    return null
   }
-  return carryOut(
-    desk,
-    { ...seen, run, target },
-    {
-      actor,
-      action,
-      because,
-      evidence: withoutSeal(evidence),
-      target: target.id,
-      change: changeFor(mapping, action, { word: found.word, because, now: seen.now }),
-      before: { worker: target.worker, page: target.page },
-      isAutomatic: true,
-    },
-  )
+  const deed = {
+    actor,
+    action,
+    because,
+    evidence: withoutSeal(evidence),
+    target: target.id,
+    change: changeFor(mapping, action, { word: found.word, because, now: seen.now }),
+    before: { worker: target.worker, page: target.page },
+    isAutomatic: true,
+  }
+  return { seen: { ...seen, run, target }, deed }
 }
 
 /** The trail has what stood there. */
@@ -67,8 +83,8 @@ function withoutSeal({ seal: _seal, ...evidence }: Judgement['evidence']): unkno
 export async function moveRow(desk: Desk, move: RunMove): Promise<boolean> {
   const { rows } = desk
   const { run: id, actor, action, because, evidence, to, only } = move
-  const isJudged = only.seal !== undefined
-  const seen = isJudged ? await rows.seeStill(id, only.seal) : await rows.seeId(id)
+  const isJudged = only.row !== undefined
+  const seen = await (only.row ? rows.seeStill(only.row, only.row.seal) : rows.seeId(id))
   if (!seen) return isJudged ? false : refuseWhole(desk, move)
   if (!isLive(seen.run.status) || (!isJudged && !isStill(seen, only))) return false
   const { mapping } = seen.table

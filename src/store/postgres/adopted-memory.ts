@@ -1,4 +1,5 @@
-import type { AdoptedMemory } from '../adopted-memory.ts'
+import type { Id } from '../../model/id.ts'
+import type { AdoptedMemory, Intent, IntentEnd } from '../adopted-memory.ts'
 import {
   concluded,
   toIntent,
@@ -6,8 +7,8 @@ import {
   type IntentRecord,
   type RememberedRecord,
 } from '../adopted-rows.ts'
-import { record } from './audit.ts'
-import { ms, sql, type Database } from './database.ts'
+import { recordAll } from './audit.ts'
+import { ms, sql, type Connection, type Database } from './database.ts'
 import { storable, storableJson } from './storable.ts'
 
 const REMEMBERED = sql(
@@ -29,7 +30,9 @@ const INTEND = sql(
   'adopted:intend',
   /* sql */ `
   INSERT INTO unstuck.adopted_intent (id, row_id, name, key, entry, reopens)
-  VALUES ($1, $2, $3, $4, $5, $6)
+  SELECT id, row_id, name, key, entry, reopens FROM json_to_recordset($1::json) AS i (
+    id uuid, row_id uuid, name text, key text, entry jsonb, reopens boolean)
+   ORDER BY id
   ON CONFLICT (id) DO NOTHING
 `,
 )
@@ -37,13 +40,15 @@ const COLUMNS = `id, ${ms('at')} AS at, row_id, name, key, entry, reopens`
 // Of all that settle it, one finds it.
 const SETTLE = sql(
   'adopted:settle',
-  `DELETE FROM unstuck.adopted_intent WHERE id = $1 RETURNING ${COLUMNS}`,
+  `DELETE FROM unstuck.adopted_intent WHERE id = ANY ($1::uuid[]) RETURNING ${COLUMNS}`,
 )
 const REMEMBER = sql(
   'adopted:remember',
   /* sql */ `
   INSERT INTO unstuck.adopted_row (id, name, key, reopened_at)
-  VALUES ($1, $2, $3, CASE WHEN $4::boolean THEN clock_timestamp() END)
+  SELECT id, name, key, CASE WHEN reopens THEN clock_timestamp() END
+    FROM json_to_recordset($1::json) AS r (id uuid, name text, key text, reopens boolean)
+   ORDER BY id
   ON CONFLICT (id) DO UPDATE SET reopened_at = excluded.reopened_at
 `,
 )
@@ -72,19 +77,19 @@ export function adoptedMemoryVerbs(db: Database): AdoptedMemory {
     adoptedEnding: async (suffix) =>
       (await db.all<{ id: string }>(ENDING, [storable(suffix.toLowerCase())])).map(({ id }) => id),
 
-    intend: async ({ id, row, ref, entry, reopens }) => {
-      const where = [storable(ref.table), storable(ref.key)]
-      await db.all(INTEND, [id, row, ...where, storableJson(entry), reopens])
+    intend: async (intents) => {
+      const rows = intents.map(({ id, row, ref, entry, reopens }) => {
+        return { id, row_id: row, name: ref.table, key: ref.key, entry, reopens }
+      })
+      await db.all(INTEND, [storableJson(rows)])
     },
 
-    concludeIntent: (id, isDone) =>
+    concludeIntents: (ends) =>
       db.transaction('adopted:conclude', async (connection) => {
-        const [settled] = await connection.all<IntentRecord>(SETTLE, [id])
-        if (!settled || !isDone) return settled !== undefined
-        const { row, ref, entry, reopens } = toIntent(settled)
-        await record(connection, concluded(entry, isDone))
-        await connection.all(REMEMBER, [row, ref.table, ref.key, reopens])
-        return true
+        const rows = await connection.all<IntentRecord>(SETTLE, [ends.map(({ id }) => id)])
+        const settled = new Map(rows.map((row) => [row.id, toIntent(row)]))
+        await enter(connection, ends, settled)
+        return ends.map(({ id }) => settled.has(id))
       }),
 
     openIntents: async (olderThanMs, limit) =>
@@ -92,4 +97,25 @@ export function adoptedMemoryVerbs(db: Database): AdoptedMemory {
 
     forgetReopening: async (ids) => void (await db.all(FORGET, [ids])),
   }
+}
+
+async function enter(
+  connection: Connection,
+  ends: readonly IntentEnd[],
+  settled: ReadonlyMap<Id, Intent>,
+): Promise<void> {
+  const done = ends.flatMap(({ id, isDone }) => {
+    const intent = settled.get(id)
+    return intent && isDone ? [{ ...intent, entry: concluded(intent.entry, isDone) }] : []
+  })
+  if (done.length === 0) return
+  await recordAll(
+    connection,
+    done.map(({ entry }) => entry),
+  )
+  // Of a row that is there twice the last word counts.
+  const rows = new Map(
+    done.map(({ row: id, ref: { table: name, key }, reopens }) => [id, { id, name, key, reopens }]),
+  )
+  await connection.all(REMEMBER, [storableJson([...rows.values()])])
 }

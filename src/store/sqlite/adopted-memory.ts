@@ -1,4 +1,4 @@
-import type { AdoptedMemory } from '../adopted-memory.ts'
+import type { AdoptedMemory, IntentEnd } from '../adopted-memory.ts'
 import {
   concluded,
   toIntent,
@@ -7,7 +7,7 @@ import {
   type RememberedRecord,
 } from '../adopted-rows.ts'
 import { record } from './audit.ts'
-import { sql, type Database } from './database.ts'
+import { sql, type Connection, type Database } from './database.ts'
 import { readJson } from './lists.ts'
 
 const REMEMBERED = sql(
@@ -63,22 +63,16 @@ export function adoptedMemoryVerbs(db: Database): AdoptedMemory {
         .read((tx) => tx.all<{ id: string }>(ENDING, { suffix: suffix.toLowerCase() }))
         .map(({ id }) => id),
 
-    intend: ({ id, row, ref, entry, reopens }) =>
+    intend: (intents) =>
       db.write('adopted:intend', (tx) => {
-        const said = { entry: JSON.stringify(entry), reopens: reopens ? 1 : 0 }
-        tx.run(INTEND, { id, row, ...ref, ...said, now: Date.now() })
+        for (const { id, row, ref, entry, reopens } of intents) {
+          const said = { entry: JSON.stringify(entry), reopens: reopens ? 1 : 0 }
+          tx.run(INTEND, { id, row, ...ref, ...said, now: Date.now() })
+        }
       }),
 
-    concludeIntent: (id, isDone) =>
-      db.write('adopted:conclude', (tx) => {
-        const settled = tx.get<IntentRecord>(SETTLE, { id })
-        if (!settled || !isDone) return settled !== undefined
-        const { row, ref, entry, reopens } = readIntent(settled)
-        const now = Date.now()
-        record(tx, { ...concluded(entry, isDone), at: now })
-        tx.run(REMEMBER, { row, ...ref, reopenedAt: reopens ? now : null })
-        return true
-      }),
+    concludeIntents: (ends) =>
+      db.write('adopted:conclude', (tx) => ends.map((end) => conclude(tx, end))),
 
     openIntents: async (olderThanMs, limit) =>
       db
@@ -88,6 +82,16 @@ export function adoptedMemoryVerbs(db: Database): AdoptedMemory {
     forgetReopening: (ids) =>
       db.write('adopted:forget', (tx) => void tx.run(FORGET, { ids: JSON.stringify(ids) })),
   }
+}
+
+function conclude(tx: Connection, { id, isDone }: IntentEnd): boolean {
+  const settled = tx.get<IntentRecord>(SETTLE, { id })
+  if (!settled || !isDone) return settled !== undefined
+  const { row, ref, entry, reopens } = readIntent(settled)
+  const now = Date.now()
+  record(tx, { ...concluded(entry, isDone), at: now })
+  tx.run(REMEMBER, { row, ...ref, reopenedAt: reopens ? now : null })
+  return true
 }
 
 function readIntent(row: IntentRecord): ReturnType<typeof toIntent> {

@@ -51,6 +51,8 @@ export const recover = defineCommand({
     const plan = sortOut(recovery)
     const isPending = asks && plan.deeds.length > 0
     let isDone = !dryRun && !asks
+    // Where there is nothing to agree to, what the dead have begun is brought to its end all the same.
+    if (asks && !isPending) await store.settle()
     if (isPending) {
       const paper = output.paper()
       printPlan(paper, plan, now)
