@@ -1,8 +1,8 @@
 import { shortId, type RunId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
-import type { AdoptedRef, RunStatus } from '../model/run.ts'
+import type { AdoptedRef, AdoptedRun, RunStatus } from '../model/run.ts'
 import { inWords, type Millis } from '../model/time.ts'
-import type { Decision } from '../model/verdict.ts'
+import { whyNot, type Decision } from '../model/verdict.ts'
 import type { AlertFacts } from './alert.ts'
 import type { Reading } from './sign.ts'
 
@@ -16,7 +16,7 @@ export type LiveLook = {
     readonly startedAt: Millis | null
     readonly resumedAt: Millis | null
     readonly lastActivityAt: Millis
-    readonly adopted?: AdoptedRef
+    readonly adopted?: AdoptedRef & Pick<AdoptedRun, 'cannot'>
   }
   readonly policy: Pick<
     Policy,
@@ -42,8 +42,11 @@ export function troubleOf(look: LiveLook, now: Millis): AlertFacts['runs'][numbe
     because: string,
     command = `unstuck explain ${short}`,
   ) => ({ run: run.id, source: run.source, what, because, command })
-  if (byAge.action === 'abandon')
+  if (byAge.action === 'abandon') {
+    const cannot = whyNot(run, byAge)
+    if (cannot !== null) return say('dead', `${byAge.because}. ${cannot}`)
     return policy.autoClean ? null : say('dead', byAge.because, `unstuck clean ${short}`)
+  }
   const idleMs = now - run.lastActivityAt
   if (run.status === 'interrupted') {
     if (idleMs <= policy.maxSilenceMs) return null
@@ -57,6 +60,8 @@ export function troubleOf(look: LiveLook, now: Millis): AlertFacts['runs'][numbe
         'silent',
         `nobody is known to work on it, and it stood still for ${inWords(idleMs)}`,
       )
+    const cannot = whyNot(run, decision)
+    if (cannot !== null) return say('silent', `${decision.because}. ${cannot}`)
     const because = owner?.because ?? 'no worker of this source is left'
     return say(
       'silent',

@@ -53,6 +53,8 @@ export type AdoptedDeed = (typeof ADOPTED_DEEDS)[number]
 export type AdoptedRun = AdoptedRef & {
   /** Deeds that its table has words for, whatever the row is now: all others are refused. */
   readonly can: readonly AdoptedDeed[]
+  /** Verdicts that its table has no word for, each with what to map; left out when there is none. */
+  readonly cannot?: Readonly<Record<string, string>>
 }
 
 /** `row 4711 of courses`; a table of targets is one run as a whole. */

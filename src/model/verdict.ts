@@ -1,5 +1,5 @@
 import { shortId, type RunId, type TargetId } from './id.ts'
-import { sayRow, type AdoptedRef, type Run, type RunStatus } from './run.ts'
+import { sayRow, type AdoptedRef, type AdoptedRun, type Run, type RunStatus } from './run.ts'
 import type { TargetStatus } from './target.ts'
 import type { Evidence, Sign } from './worker.ts'
 
@@ -67,6 +67,8 @@ export type Verdict = Decision & {
   readonly to: string
   /** False in a dry run, and when the row was no longer what had been judged. */
   readonly applied: boolean
+  /** Why nobody can apply it: a user's own table has no word for it. Left out when it can be. */
+  readonly cannot?: string
   /** The row of a user's own table that the run is; left out for all else, and for targets in such a table. */
   readonly row?: AdoptedRef
 }
@@ -74,6 +76,18 @@ export type Verdict = Decision & {
 /** For a verdict about this run, or about its one target. */
 export function rowOf({ adopted, kind }: Pick<Run, 'adopted' | 'kind'>): Pick<Verdict, 'row'> {
   return adopted && kind === 'single' ? { row: adopted } : {}
+}
+
+/** What a user's own table lacks for this verdict on its rows; null when nothing. */
+export function whyNot({ adopted }: OfTable, { action }: Pick<Decision, 'action'>): string | null {
+  return adopted?.cannot?.[action] ?? null
+}
+type OfTable = { readonly adopted?: Pick<AdoptedRun, 'cannot'> }
+
+/** The same as a part of the verdict. */
+export function cannotOf(run: OfTable, decision: Decision): Pick<Verdict, 'cannot'> {
+  const cannot = whyNot(run, decision)
+  return cannot === null ? {} : { cannot }
 }
 
 /** What a verdict is about: `target 91bc4f2a of shop`. A row of a user's own table is a run, whoever held it. */
@@ -84,8 +98,9 @@ export function sayJudged({ target, source, run, row }: Verdict): string {
 
 /** A verdict as one line of a log. */
 export function sayVerdict(verdict: Verdict): string {
-  const { action, because, applied } = verdict
+  const { action, because, applied, cannot } = verdict
   const isDeed = action in TARGET_AFTER || action in RUN_AFTER
   const state = isDeed && !applied ? `${action} (not applied)` : action
-  return `recovery: ${sayJudged(verdict)}: ${state} — ${because}`
+  const why = cannot === undefined ? because : `${because}. ${cannot}`
+  return `recovery: ${sayJudged(verdict)}: ${state} — ${why}`
 }

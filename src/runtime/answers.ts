@@ -11,6 +11,8 @@ import type { Advice } from './pre-start.ts'
 export type Check = {
   action: StartAction
   because: string
+  /** Why nobody can end the dead row that is in the way: its table has no word for it. */
+  cannot?: string
   run?: Run
   owner?: Owner
   /** Where a run with one target goes on. */
@@ -36,11 +38,12 @@ export type Summary = {
   dead: SummedRun[]
 }
 
-export function toCheck({ action, because, run, owner, target }: Advice): Check {
+export function toCheck({ action, because, cannot, run, owner, target }: Advice): Check {
   const cursor = target && target.seq > 0 ? cursorOf(target) : null
   return {
     action,
     because,
+    ...(cannot !== undefined && { cannot }),
     ...(run && { run }),
     ...(owner && { owner }),
     ...(cursor && { cursor }),

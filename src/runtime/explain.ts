@@ -5,7 +5,7 @@ import type { TargetId } from '../model/id.ts'
 import { policyOfGroup, type Policy } from '../model/policy.ts'
 import { isLive, type Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
-import type { Decision } from '../model/verdict.ts'
+import { whyNot, type Decision } from '../model/verdict.ts'
 import type { Millis } from '../model/time.ts'
 import type { AuditEntry, Store, Witnessed } from '../store/store.ts'
 import {
@@ -50,7 +50,7 @@ export async function explainRun(door: Door, run: Run): Promise<Explanation> {
     decision,
     owner,
     policy,
-    outlook: outlook(snapshot, decision, policy, now),
+    outlook: outlookOn(run, snapshot, decision, policy, now),
     trail,
     now,
   }
@@ -76,8 +76,15 @@ export async function explainTarget(door: Door, id: TargetId): Promise<Explanati
   }
   const decision = decide(snapshot, policy, now)
   const trail = await store.audit({ run: run.id, target: id, newestFirst: true, limit: TRAIL_MAX })
-  const seen = outlook(snapshot, decision, policy, now)
+  const seen = outlookOn(run, snapshot, decision, policy, now)
   return { run, target, decision, owner, policy, outlook: seen, trail, now }
+}
+
+/** What cannot be carried out for want of a word stays as it is until somebody maps one. */
+function outlookOn(run: Run, ...judged: Parameters<typeof outlook>): Outlook {
+  const seen = outlook(...judged)
+  const cannot = whyNot(run, judged[1])
+  return cannot === null ? seen : { ...seen, changes: [`${cannot}.`] }
 }
 
 /** Who has it now; a target also remembers who had it last. */

@@ -76,8 +76,9 @@ function causeOf({ run, target, action }: Verdict): string {
   return `${run} ${target} ${action}`
 }
 
-function alert({ run, target, source, because, action }: Verdict): Parameters<Emit>[0] {
-  const command =
-    action === 'abandon' ? 'unstuck clean' : `unstuck explain ${shortId(target ?? run)}`
+function alert(verdict: Verdict): Parameters<Emit>[0] {
+  const { run, target, source, because, action, cannot } = verdict
+  const isCleaned = action === 'abandon' && cannot === undefined
+  const command = isCleaned ? 'unstuck clean' : `unstuck explain ${shortId(target ?? run)}`
   return { type: 'alert', run, target, source, because, command }
 }

@@ -3,6 +3,7 @@ import { decideStart, type StartAction } from '../decide/start.ts'
 import { StoreUnavailable } from '../model/errors.ts'
 import type { Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
+import { cannotOf } from '../model/verdict.ts'
 import { withAge } from './cleaning.ts'
 import { lookAtGuard } from './guarding.ts'
 import {
@@ -22,6 +23,8 @@ import type { Store } from '../store/store.ts'
 export type Advice = {
   readonly action: StartAction
   readonly because: string
+  /** Why nobody can end the dead row that is in the way: its table has no word for it. Left out when one can. */
+  readonly cannot?: string
   readonly run: Run | null
   /** Where a run with one target would go on. */
   readonly target: Target | null
@@ -48,7 +51,8 @@ export async function adviseStart(
   const { decision, owner, target } = judged
   const live = { hasProgress: hasProgress(run), isHeld: isHeld(judged) }
   const advice = decideStart(live, decision, may)
-  return { ...advice, run, target, owner }
+  const cannot = advice.action === 'clean' ? cannotOf(run, decision) : {}
+  return { ...advice, ...cannot, run, target, owner }
 }
 
 /** The live run of a source. Rows of users' own tables may be several: then one that somebody is at, else the newest. */

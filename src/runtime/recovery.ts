@@ -1,7 +1,7 @@
 import { readSign, STEADY, type Judge } from '../decide/sign.ts'
 import type { Id, WorkerId } from '../model/id.ts'
 import type { Run } from '../model/run.ts'
-import { RUN_AFTER, rowOf, type Verdict } from '../model/verdict.ts'
+import { cannotOf, RUN_AFTER, rowOf, type Verdict } from '../model/verdict.ts'
 import type { Evidence } from '../model/worker.ts'
 import type { Held, RunMove, Store, Witnessed } from '../store/store.ts'
 import { REAL_CLOCK, type Clock } from './clock.ts'
@@ -166,6 +166,7 @@ export function runVerdict(judged: JudgedRun, applied: boolean): Verdict {
     source: run.source,
     target: null,
     ...rowOf(run),
+    ...cannotOf(run, decision),
     sign: owner?.reading.sign ?? 'unknown',
     evidence,
     from: run.status,

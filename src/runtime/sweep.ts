@@ -2,7 +2,7 @@ import { decide } from '../decide/recovery.ts'
 import { readSign, withProgress, type Judge, type Reading } from '../decide/sign.ts'
 import { newId, type RunId, type TargetId, type WorkerId } from '../model/id.ts'
 import { policyOfGroup } from '../model/policy.ts'
-import { rowOf, TARGET_AFTER, type Verdict } from '../model/verdict.ts'
+import { cannotOf, rowOf, TARGET_AFTER, type Verdict } from '../model/verdict.ts'
 import type { Evidence } from '../model/worker.ts'
 import type { Held, Judgement, Store, Witnessed } from '../store/store.ts'
 import { isLost, runSnapshot, storedPolicy, targetSnapshot, type PolicyOf } from './judgement.ts'
@@ -109,6 +109,7 @@ function toVerdict({ held, decision, sign, evidence }: Judgement, applied: boole
     source: run.source,
     target: target.id,
     ...rowOf(run),
+    ...cannotOf(run, decision),
     sign,
     evidence,
     from: target.status,

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Mapping, UserRow } from '../adopted/mapping.ts'
+import { adoptedRun } from '../adopted/runs/words.ts'
 import { addressMistake } from '../model/address.ts'
 import { DEFAULT_POLICY, makePolicy, type Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
@@ -179,9 +180,21 @@ const COURSES = {
 
 /** A run that is a row of the adopted table `courses`. */
 function rowOf(settings: Settings, source = 'courses'): Run {
-  const [{ policy, name }] = settings.adopted as [Mapping]
-  return { source, policy, adopted: { table: name, key: '7' } } as Run
+  const [table] = settings.adopted as [Mapping]
+  return { source, policy: table.policy, adopted: adoptedRun(table, '7') } as Run
 }
+
+test('a word of the config that a table has no word for does not count for its rows', () => {
+  const policies = { maths: { onCrash: 'resume', onStalled: 'resume', lease: '1m' } } as const
+  const judged = (courses: object) => {
+    const settings = makeSettings({ adopted: { courses }, policies }, null)
+    const { onCrash, onStalled, leaseMs } = settings.policyOf(rowOf(settings, 'maths'))
+    return [onCrash, onStalled, leaseMs]
+  }
+  assert.deepEqual(judged(COURSES), ['fail', 'alert', 60_000])
+  const statuses = { ...COURSES.statuses, queued: 'waiting' }
+  assert.deepEqual(judged({ ...COURSES, statuses }), ['resume', 'resume', 60_000])
+})
 
 test('the mistakes in adopted tables are told together with all others', () => {
   const adopted = {

@@ -1,13 +1,16 @@
 import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { WHOLE_TABLE } from '../adopted/ids.ts'
 import type { AdoptedOptions, Mapping } from '../adopted/mapping.ts'
 import { placeOf } from '../adopted/read-mapping.ts'
+import { adoptedRun } from '../adopted/runs/words.ts'
 import { addressMistake } from '../model/address.ts'
 import { closest } from '../model/closest.ts'
 import { messageOf, UsageError } from '../model/errors.ts'
 import { isObject } from '../model/fields.ts'
 import { DEFAULT_POLICY, makePolicy, type Policy, type PolicyOptions } from '../model/policy.ts'
-import type { AdoptedRef, Run } from '../model/run.ts'
+import type { AdoptedRun, Run } from '../model/run.ts'
+import { whyNot, type Action } from '../model/verdict.ts'
 import { readAdopted } from '../runtime/adopted-config.ts'
 import { findConfig } from '../runtime/config-file.ts'
 import {
@@ -83,7 +86,7 @@ export type Settings = {
   readonly adopted: readonly Mapping[]
 }
 
-type Judged = Pick<Run, 'policy'> & { readonly adopted?: AdoptedRef }
+type Judged = Pick<Run, 'policy' | 'adopted'>
 
 /** By the config that counts for a folder. `given`: what somebody's own code says, over and beside it. */
 export async function loadSettings(
@@ -168,7 +171,7 @@ export function makeSettings(config: unknown, path: string | null): Settings {
     const base = adopted ? kept : withPreset(kept, preset)
     const { policy, mistakes } = makePolicy(word(source), base)
     if (mistakes.length > 0) return base
-    return adopted ? { ...policy, maxRetries: 0 } : policy
+    return adopted ? asItsTableCan(policy, kept, adopted) : policy
   }
   return {
     path,
@@ -190,6 +193,18 @@ export function makeSettings(config: unknown, path: string | null): Settings {
   }
 }
 
+/** What its table has no word for does not count: then its own does, as if nothing had been said. */
+function asItsTableCan(policy: Policy, kept: Policy, adopted: AdoptedRun): Policy {
+  const can = (action: Action): boolean => whyNot({ adopted }, { action }) === null
+  const { onCrash, onStalled } = policy
+  return {
+    ...policy,
+    maxRetries: 0,
+    onCrash: can(onCrash) ? onCrash : kept.onCrash,
+    onStalled: can(onStalled) ? onStalled : kept.onStalled,
+  }
+}
+
 function isRisky({ abandonAfterMs }: Policy): boolean {
   return abandonAfterMs < RISKY_CLEANING_MS
 }
@@ -201,7 +216,7 @@ function risky(where: string): string {
 /** A source that is the name of an adopted table is that of its rows, unless they have sources of their own. */
 function ofTable(tables: readonly Mapping[], source: string): Judged | undefined {
   const table = tables.find(({ name }) => name === source)
-  return table && { policy: table.policy, adopted: { table: table.name, key: '' } }
+  return table && { policy: table.policy, adopted: adoptedRun(table, WHOLE_TABLE) }
 }
 
 /** With the preset of now where the defaults or another preset counted; where the crawl had a word, that stays. */

@@ -13,7 +13,7 @@ import {
 } from '../model/run.ts'
 import type { Cursor, Target } from '../model/target.ts'
 import { iso, type Millis } from '../model/time.ts'
-import type { Verdict } from '../model/verdict.ts'
+import { whyNot, type Verdict } from '../model/verdict.ts'
 import type { Sign } from '../model/worker.ts'
 import type { JudgedRun, Owner } from '../runtime/judgement.ts'
 import type { AuditEntry, Holding, Witnessed } from '../store/store.ts'
@@ -61,8 +61,12 @@ export function runView(run: Run): RunView {
     owner: run.owner,
     resumable: run.status === 'interrupted',
     retryOf: run.retryOf,
-    adopted: run.adopted ? { ...run.adopted, can: [...run.adopted.can] } : null,
+    adopted: adoptedView(run),
   }
+}
+
+function adoptedView({ adopted }: Run): RunView['adopted'] {
+  return adopted ? { table: adopted.table, key: adopted.key, can: [...adopted.can] } : null
 }
 
 export type CountsView = Record<keyof Counts['targets'], number> & {
@@ -171,6 +175,7 @@ export function judgedView({ run, target, decision, owner, evidence }: JudgedRun
     ...runView(run),
     action: decision.action,
     because: decision.because,
+    cannot: whyNot(run, decision),
     heldBy: owner && ownerView(owner),
     checkpoint:
       target && target.seq > 0 ? { page: target.page, pageTarget: target.pageTarget } : null,
@@ -185,7 +190,8 @@ export function checkpointView({ page, pageTarget, next, lastItemId, cursor }: C
 
 export function verdictView(verdict: Verdict) {
   const { run, source, target, action, because, sign, evidence, from, to, applied } = verdict
-  return { run, source, target, action, because, sign, evidence, from, to, applied }
+  const { cannot = null } = verdict
+  return { run, source, target, action, because, sign, evidence, from, to, applied, cannot }
 }
 
 export function itemView(item: SavedItem) {

@@ -169,6 +169,58 @@ test('nothing is offered, nor said to come, that a table has no words for', asyn
   assert.match(await say('explain', young), /Nothing automatic ends it until it has moved on\./)
 })
 
+test('a verdict that a table has no word for is told with that reason by every command, and never advised', async () => {
+  using project = await usersProject()
+  const config = join(project.folder, 'unstuck.config.ts')
+  const written = readFileSync(config, 'utf8')
+  writeFileSync(config, written.replaceAll('options.sqlite,', `options.sqlite, ${ONLY_ACTIVE},`))
+  const { folder: cwd } = project
+  const say = (...args: string[]) => unstuck(args, { cwd, env: { COLUMNS: '400' } })
+  const json = async (...args: string[]): Promise<any> =>
+    JSON.parse((await say(...args, '--json')).stdout)
+  const { items } = await json('runs')
+  const [stale, dead] = [idOf(items, '1').slice(-8), idOf(items, 'c-1').slice(-8)]
+  const tender = 'There is no word for what fail makes of a run of tenders'
+  const course =
+    'There is no word for what abandon makes of a run of courses: map adopted.courses.statuses.abandoned or adopted.courses.statuses.failed in the config'
+
+  const [cleaned, planned, recovered, explained, checked, examined] = await Promise.all([
+    say('clean', '--auto'),
+    say('clean', '--dry-run'),
+    say('recover', '--yes'),
+    say('explain', dead),
+    say('check', 'maths'),
+    say('doctor'),
+  ])
+  assert.equal(cleaned.code, 3)
+  assert.match(cleaned.stdout, new RegExp(`${dead} of maths .* was left alone\\. ${course}\\.`))
+  assert.match(planned.stdout, /Without --dry-run 0 dead runs would be marked/)
+  assert.equal(recovered.code, 3)
+  assert.match(recovered.stdout, new RegExp(`Left to you[^]*fail run ${stale} [^]*${tender}: map`))
+  assert.match(explained.stdout, new RegExp(`What would change it\n- ${course}\\.\n`))
+  assert.match(checked.stdout, new RegExp(`^clean: .* nothing here can end it\\. ${course}\\.`))
+  assert.equal(examined.code, 3)
+  assert.match(examined.stdout, new RegExp(`${tender}: map adopted\\.tenders\\.statuses\\.failed`))
+  const all = [cleaned, planned, recovered, explained, checked].map(({ stdout }) => stdout).join()
+  assert.doesNotMatch(all, /meanwhile|faster|`unstuck (clean|recover)`/)
+
+  const [clean, recover, explain, check] = [
+    await json('clean', '--auto'),
+    await json('recover', '--yes'),
+    await json('explain', dead),
+    await json('check', 'maths'),
+  ]
+  assert.deepEqual(
+    [clean.dead[0], clean.cleaned[0], explain.verdict, check].map(({ cannot }) => cannot),
+    [course, course, course, course],
+  )
+  assert.match(recover.verdicts[0].cannot, new RegExp(tender))
+  assert.deepEqual([recover.applied, clean.cleaned[0].applied], [0, false])
+})
+
+/** They end rows in other ways than by words. */
+const ONLY_ACTIVE = "statuses: { active: 'running' }"
+
 test('doctor names a table that is not there, words that nobody mapped, and times that say nothing', async () => {
   using project = await usersProject()
   await usersSql(project.app, `UPDATE runs SET status = 'zombie' WHERE id = 3`)

@@ -10,7 +10,7 @@ import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
 import type { Told } from './user-functions.ts'
 import { inOneLine } from '../in-one-line.ts'
 import { witness } from './witness.ts'
-import { deedsOf, runStatusOf, targetStatusOf } from './words.ts'
+import { adoptedRun, runStatusOf, targetStatusOf } from './words.ts'
 
 /** What is known of a row beside the row itself. */
 export type Facts = {
@@ -80,7 +80,7 @@ export function seeRun(table: AdoptedTable, row: AdoptedRow, facts: Facts): Seen
     artifacts: Number(hasCheckpoint) + Number(told.hasOutput),
     owner: null,
     policy: policyFor(mapping, mapping.policy),
-    adopted: { table: mapping.name, key: row.key, can: deedsOf(mapping) },
+    adopted: adoptedRun(mapping, row.key),
   }
   const judged = byPolicyOfNow(unheld, mapping, facts)
   const witnessed =
@@ -162,7 +162,7 @@ export function wholeTable(
     artifacts: open > 0 ? 1 : 0,
     owner: null,
     policy: policyFor(mapping, mapping.policy),
-    adopted: { table: mapping.name, key: WHOLE_TABLE, can: deedsOf(mapping) },
+    adopted: adoptedRun(mapping, WHOLE_TABLE),
   }
 }
 

@@ -10,8 +10,8 @@ import type { Mapping } from '../mapping.ts'
 import type { Seen } from './row-run.ts'
 import { allRows, wordsMeaning } from './reading.ts'
 import { stampIn } from './stamps.ts'
-import { changeFor, notMapped } from './verdicts.ts'
-import { wordFor } from './words.ts'
+import { changeFor } from './verdicts.ts'
+import { notMapped, wordFor } from './words.ts'
 
 /** What people ask for, done to rows of their own tables. */
 

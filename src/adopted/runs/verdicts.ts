@@ -10,7 +10,7 @@ import type { Mapping } from '../mapping.ts'
 import { isPutBack } from './reading.ts'
 import type { Seen } from './row-run.ts'
 import type { Change } from '../table/table.ts'
-import { wordFor } from './words.ts'
+import { notMapped, wordFor } from './words.ts'
 
 const CANCEL_TRIES = 5
 /** So many are done together: each takes a few transactions less, and whoever is killed leaves no more to look into. */
@@ -145,17 +145,4 @@ export function changeFor(
 ): Change {
   if (isPutBack(mapping, word)) return { word, owner: null, heartbeatAt: null }
   return action === 'hold' ? { word, error: because } : { word, finishedAt: now, error: because }
-}
-
-/** For the log and for people: what to write into the config. */
-export function notMapped(
-  { name, kind }: Mapping,
-  action: Action | 'cancel',
-  missing: readonly string[],
-): string {
-  const words = missing.map((meaning) => `adopted.${name}.statuses.${meaning}`).join(' or ')
-  const what = kind === 'runs' ? 'run' : 'target'
-  return words === ''
-    ? `The verdict ${action} means nothing for a ${what} of ${name}`
-    : `There is no word for what ${action} makes of a ${what} of ${name}: map ${words} in the config`
 }

@@ -1,4 +1,9 @@
-import { ADOPTED_DEEDS, type AdoptedDeed, type RunStatus } from '../../model/run.ts'
+import {
+  ADOPTED_DEEDS,
+  type AdoptedDeed,
+  type AdoptedRun,
+  type RunStatus,
+} from '../../model/run.ts'
 import type { TargetStatus } from '../../model/target.ts'
 import type { Action } from '../../model/verdict.ts'
 import type { AdoptedStatuses, Mapping } from '../mapping.ts'
@@ -97,8 +102,48 @@ export function wordFor(
   return word === undefined ? { missing: meanings } : { word }
 }
 
+/** For the log and for people: what to write into the config. */
+export function notMapped(
+  { name, kind }: Mapping,
+  action: Action | 'cancel',
+  missing: readonly string[],
+): string {
+  const words = missing.map((meaning) => `adopted.${name}.statuses.${meaning}`).join(' or ')
+  const what = kind === 'runs' ? 'run' : 'target'
+  return words === ''
+    ? `The verdict ${action} means nothing for a ${what} of ${name}`
+    : `There is no word for what ${action} makes of a ${what} of ${name}: map ${words} in the config`
+}
+
+/** Verdicts that cannot be carried out on its rows, each with what to map. */
+export function lackingIn(mapping: Mapping): Readonly<Record<string, string>> {
+  const actions = Object.keys(mapping.kind === 'runs' ? RUN_WORDS : TARGET_WORDS) as Action[]
+  return Object.fromEntries(
+    actions.flatMap((action) => {
+      const found = wordFor(mapping, action)
+      return 'missing' in found ? [[action, notMapped(mapping, action, found.missing)]] : []
+    }),
+  )
+}
+
+/** The row as a run, or the table (whose key is empty): whose it is, and what can become of it. */
+export function adoptedRun(mapping: Mapping, key: string): AdoptedRun {
+  const known = WITHOUT_KEY.get(mapping) ?? withoutKey(mapping)
+  WITHOUT_KEY.set(mapping, known)
+  return { ...known, key }
+}
+
+/** The same for each row of a table, of which there may be very many. */
+const WITHOUT_KEY = new WeakMap<Mapping, Omit<AdoptedRun, 'key'>>()
+
+function withoutKey(mapping: Mapping): Omit<AdoptedRun, 'key'> {
+  const cannot = lackingIn(mapping)
+  const isAny = Object.keys(cannot).length > 0
+  return { table: mapping.name, can: deedsOf(mapping), ...(isAny && { cannot }) }
+}
+
 /** What people can have done to its rows. A row that is a run is never set aside; a whole table is never ended. */
-export function deedsOf(mapping: Mapping): AdoptedDeed[] {
+function deedsOf(mapping: Mapping): AdoptedDeed[] {
   const can = (action: Action | 'cancel'): boolean => 'word' in wordFor(mapping, action)
   const { parked, stuck } = mapping.words
   const canPark = mapping.kind === 'targets' && parked.length + stuck.length > 0

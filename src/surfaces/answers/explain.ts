@@ -1,6 +1,7 @@
 import { optionOf } from '../../model/policy.ts'
 import type { Run } from '../../model/run.ts'
 import type { Target } from '../../model/target.ts'
+import { whyNot } from '../../model/verdict.ts'
 import { explainRun, explainTarget, type Explanation } from '../../runtime/explain.ts'
 import type { Door } from '../../runtime/recovery.ts'
 import type { Settings } from '../config.ts'
@@ -43,7 +44,11 @@ export function explanationView({ explained, policy }: Explained) {
   return {
     run: runView(run),
     target: target && targetView(target),
-    verdict: { action: decision.action, because: decision.because },
+    verdict: {
+      action: decision.action,
+      because: decision.because,
+      cannot: whyNot(run, decision),
+    },
     heldBy: owner && ownerView(owner),
     evidence: owner?.evidence ?? null,
     policy: [...policy],

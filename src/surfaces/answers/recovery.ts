@@ -18,10 +18,12 @@ export function sortOut({ active, verdicts }: Recovery): Sorted {
   const cleanedByThemselves = new Set(
     active.filter(({ policy }) => policy.autoClean).map(({ run }) => run.id),
   )
-  const isDeed = ({ action, run, target }: Verdict): boolean =>
-    action === 'abandon'
+  const isDeed = ({ action, run, target, cannot }: Verdict): boolean => {
+    if (cannot !== undefined) return false
+    return action === 'abandon'
       ? cleanedByThemselves.has(run)
       : (target === null ? RUN_AFTER : TARGET_AFTER)[action] !== undefined
+  }
   return {
     active,
     deeds: verdicts.filter(isDeed),

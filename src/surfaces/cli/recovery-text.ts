@@ -23,7 +23,7 @@ export function printPlan(
   if (theirs.length === 0) return
   paper.heading('Left to you')
   for (const verdict of theirs) printVerdict(paper, verdict)
-  if (theirs.some(({ action }) => action === 'abandon'))
+  if (theirs.some(({ action, cannot }) => action === 'abandon' && cannot === undefined))
     paper.say('`unstuck clean` marks what is dead.')
 }
 
@@ -63,9 +63,10 @@ function printActive(paper: Paper, active: readonly JudgedRun[], now: Millis): v
 }
 
 function printVerdict(paper: Paper, verdict: Verdict, isLate = false): void {
-  const { action, because } = verdict
+  const { action, because, cannot } = verdict
   const late = isLate ? ' (not applied)' : ''
-  paper.say('- ', { text: action, ink: 'strong' }, ` ${what(verdict)}: ${because}${late}.`)
+  const why = cannot === undefined ? '' : ` ${cannot}.`
+  paper.say('- ', { text: action, ink: 'strong' }, ` ${what(verdict)}: ${because}${late}.${why}`)
 }
 
 /** `target 91bc4f2a of shop (in progress → planned)`. What a user's own row becomes has a word of their own. */

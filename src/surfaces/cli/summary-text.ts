@@ -1,5 +1,6 @@
 import { shortId } from '../../model/id.ts'
 import { inWords, type Millis } from '../../model/time.ts'
+import { whyNot } from '../../model/verdict.ts'
 import type { Summed } from '../../runtime/cleaning.ts'
 import type { JudgedRun } from '../../runtime/judgement.ts'
 import { runView } from '../view.ts'
@@ -60,7 +61,9 @@ function printRuns(paper: Paper, title: string, runs: readonly JudgedRun[], now:
     }),
   )
   for (const { run, decision } of runs) {
-    paper.say({ text: `${shortId(run.id)}: ${decision.because}.`, ink: 'dim' })
+    const cannot = whyNot(run, decision)
+    const also = cannot === null ? '' : ` ${cannot}.`
+    paper.say({ text: `${shortId(run.id)}: ${decision.because}.${also}`, ink: 'dim' })
   }
 }
 

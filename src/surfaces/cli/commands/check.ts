@@ -59,7 +59,9 @@ const MEANS_OF_ROW: Record<Advice['action'], string> = {
   wait: 'Someone may be at it.',
 }
 
-function meaning({ action, run, owner }: Advice): string {
+function meaning({ action, cannot, run, owner }: Advice): string {
+  if (cannot !== undefined)
+    return `A dead row is in the way, and nothing here can end it. ${cannot}.`
   const isKnown = action === 'wait' && owner !== null
   return run?.adopted && !isKnown ? MEANS_OF_ROW[action] : MEANS[action]
 }

@@ -10,8 +10,8 @@ import { HOUR_MS, noTerminal, operator, type Operator } from '../../../testing/o
 
 const JUDGED =
   'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner ' +
-  'resumable retryOf adopted action because heldBy checkpoint evidence'
-const VERDICT = 'run source target action because sign evidence from to applied'
+  'resumable retryOf adopted action because cannot heldBy checkpoint evidence'
+const VERDICT = 'run source target action because sign evidence from to applied cannot'
 
 type Graves = { dead: RunId; alsoDead: RunId; resumable: RunId; live: RunId }
 

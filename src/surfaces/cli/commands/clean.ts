@@ -1,7 +1,7 @@
 import { EXIT, UsageError } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
 import type { Run } from '../../../model/run.ts'
-import type { Verdict } from '../../../model/verdict.ts'
+import { whyNot, type Verdict } from '../../../model/verdict.ts'
 import { cleanAll, sumUp, type Summed } from '../../../runtime/cleaning.ts'
 import { dataFolder } from '../../../runtime/command/folder.ts'
 import type { JudgedRun } from '../../../runtime/judgement.ts'
@@ -94,26 +94,29 @@ async function chosen(
 async function markThem(context: Clean, door: Door, summed: Summed): Promise<Answer> {
   const { options, output, json } = context
   const { dead } = summed
+  const able = dead.filter(({ run, decision }) => whyNot(run, decision) === null)
   const now = await door.store.now()
   let cleaned: Verdict[] = []
   let isShown = false
   if (dead.length > 0 && !options.dryRun) {
-    if (!options.auto && !json) {
+    if (able.length > 0 && !options.auto && !json) {
       const paper = output.paper()
       printSummary(paper, summed, now)
       await output.write(paper.toString())
       isShown = true
     }
-    const question = `Mark ${plural(dead.length, 'dead run')} as ${endOf(dead)}?`
+    const question = `Mark ${plural(able.length, 'dead run')} as ${endOf(able)}?`
     const yes = { yes: options.auto, elsewise: 'add --auto, or --dry-run to only look' }
-    if (await isAgreed(output, question, yes)) cleaned = await cleanAll(door, dead)
+    // Where none can be marked there is nothing to ask: each is told of with the reason.
+    if (able.length === 0 || (await isAgreed(output, question, yes)))
+      cleaned = await cleanAll(door, dead)
   }
   const left = dead.length - cleaned.filter(({ applied }) => applied).length
   return {
     data: cleaningView(summed, cleaned, options.dryRun),
     text: (paper) => {
       if (!isShown) printSummary(paper, summed, now)
-      if (dead.length > 0) printCleaned(paper, dead, cleaned, options.dryRun)
+      if (dead.length > 0) printCleaned(paper, able, cleaned, options.dryRun)
     },
     exitCode: left > 0 ? EXIT.leftForAPerson : EXIT.done,
   }
@@ -126,24 +129,27 @@ function endOf(dead: readonly JudgedRun[]): string {
   return dead.some(({ run }) => run.adopted) ? 'ended' : CLEANED
 }
 
+/** `able`: those that can be marked. */
 function printCleaned(
   paper: Paper,
-  dead: readonly JudgedRun[],
+  able: readonly JudgedRun[],
   cleaned: readonly Verdict[],
   dryRun: boolean,
 ): void {
   paper.blank()
   if (dryRun) {
-    const would = `Without --dry-run ${plural(dead.length, 'dead run')} would be marked`
-    paper.say(`Nothing was changed. ${would} as ${endOf(dead)}.`)
+    const would = `Without --dry-run ${plural(able.length, 'dead run')} would be marked`
+    paper.say(`Nothing was changed. ${would} as ${endOf(able)}.`)
   } else if (cleaned.length === 0) paper.say('Nothing was changed.')
-  for (const { run, source, row, applied } of cleaned) {
+  for (const { run, source, row, applied, cannot } of cleaned) {
     const id = shortId(run)
     const what = `${id} of ${sourceOf({ source, adopted: row })}`
     paper.say(
       applied
         ? `- ${what} is marked as ${row ? 'ended' : CLEANED}; its data is kept. Undo: \`unstuck revert ${id}\``
-        : `- ${what} was left alone: it changed meanwhile.`,
+        : cannot === undefined
+          ? `- ${what} was left alone: it changed meanwhile.`
+          : `- ${what} was left alone. ${cannot}.`,
     )
   }
 }

@@ -75,7 +75,7 @@ describe('recover', { concurrency: 2 }, () => {
     assert.equal(Object.keys(done).join(' '), 'active verdicts applied dryRun')
     assert.equal(
       Object.keys(done.verdicts[0]).join(' '),
-      'run source target action because sign evidence from to applied',
+      'run source target action because sign evidence from to applied cannot',
     )
     assert.deepEqual([planned.applied, planned.dryRun], [0, true])
     assert.deepEqual([done.applied, done.dryRun], [3, false])
@@ -223,7 +223,10 @@ describe('check', { concurrency: 2 }, () => {
     const actions = await Promise.all(
       (['new', 'left', 'dead', 'busy'] as const).map(async (source) => {
         const data = await op.json(['check', source], source === 'busy' ? 5 : 0)
-        assert.equal(Object.keys(data).join(' '), 'source action because run checkpoint heldBy')
+        assert.equal(
+          Object.keys(data).join(' '),
+          'source action because cannot run checkpoint heldBy',
+        )
         assert.equal(data.source, source)
         return [data.action, data.run?.source, data.checkpoint?.page, data.heldBy?.sign]
       }),

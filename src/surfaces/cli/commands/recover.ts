@@ -95,7 +95,8 @@ function heard(output: Output): Clock {
 }
 
 /** A person has to look at it. */
-function isLeft({ action, applied }: Verdict): boolean {
+function isLeft({ action, applied, cannot }: Verdict): boolean {
+  if (cannot !== undefined) return true
   return ['alert', 'park', 'hold', 'fail'].includes(action) || (action === 'abandon' && !applied)
 }
 

@@ -1,7 +1,7 @@
 import { openAdoptedTable } from '../../../adopted/table/open-table.ts'
 import type { Mapping } from '../../../adopted/mapping.ts'
 import type { AdoptedRow } from '../../../adopted/table/table.ts'
-import { isMapped, wordsOf } from '../../../adopted/runs/words.ts'
+import { isMapped, lackingIn, wordsOf } from '../../../adopted/runs/words.ts'
 import { UsageError } from '../../../model/errors.ts'
 import type { Millis } from '../../../model/time.ts'
 import { plural } from '../paper/words.ts'
@@ -25,7 +25,7 @@ async function examineTable(mapping: Mapping, address: string): Promise<Finding>
   if (remarks.length === 0) return ok('adopted', said)
   return warning('adopted', said, {
     details: remarks,
-    why: 'What is not understood is shown as ended and left alone, and a slow look costs your own program.',
+    why: 'What is not understood is shown as ended and left alone, what has no word is not done, and a slow look costs your own program.',
     mend: 'See to each of them; docs/adopted-tables.md.',
   })
 }
@@ -60,6 +60,7 @@ async function lookAt(mapping: Mapping, address: string) {
       said: `${name}: ${tableName} is there, with ${plural(sum(counts), 'row')}, ${busy} active.`,
       remarks: [
         ...table.remarks,
+        ...missingWords(mapping),
         ...(unknown.size > 0 ? [unmapped([...unknown])] : []),
         ...oddTimes(rows, now),
       ],
@@ -93,6 +94,16 @@ function oddTimes(rows: readonly AdoptedRow[], now: Millis): string[] {
       ? [`Active rows have times that are yet to come (${keysOf(ahead)}): is \`timeZone\` right?`]
       : []),
   ]
+}
+
+/** Verdicts that its policy leads to, and that it has no word for: such rows stay as they are for ever. */
+function missingWords(mapping: Mapping): string[] {
+  const { onCrash, onStalled, groups } = mapping.policy
+  const ofGroups = Object.values(groups ?? {}).flatMap((one) => [one.onCrash, one.onStalled])
+  const led = new Set<string | undefined>(['fail', onCrash, onStalled, ...ofGroups])
+  return Object.entries(lackingIn(mapping))
+    .filter(([action]) => led.has(action))
+    .map(([, sentence]) => `${sentence}.`)
 }
 
 function unmapped(words: readonly string[]): string {

@@ -196,7 +196,7 @@ function rowsIn(runs: readonly JudgedRun[]): Rows {
 }
 
 function deedOf(verdict: Verdict, isPreview: boolean, rows: Rows): Deed {
-  const { run, source, target, action, because, evidence, from, to, applied } = verdict
+  const { run, source, target, action, because, evidence, from, to, applied, cannot } = verdict
   const row = rows.get(run)
   // A row that is a run has a target in the books only: the run is what people know.
   const isOfRun = target === null || row !== undefined
@@ -210,7 +210,7 @@ function deedOf(verdict: Verdict, isPreview: boolean, rows: Rows): Deed {
         : (rowIn(evidence) ?? `target ${shortId(target)} of ${source}`),
     page: isOfRun ? `/runs/${run}` : `/targets/${target}`,
     ...(row ? NO_MOVE : { from, to }),
-    because,
+    because: withCannot(because, cannot),
     evidence,
     outcome: isPreview ? 'planned' : applied ? 'done' : 'late',
   }
@@ -228,11 +228,12 @@ function deedOfDead(run: JudgedRun): Deed {
   return { ...deedOfKept(run), action: 'abandon', ...(!run.adopted && { to: 'abandoned' }) }
 }
 
-function deedOfKept({ id, source, action, status, because, evidence, adopted }: JudgedRun): Deed {
+function deedOfKept(run: JudgedRun): Deed {
+  const { id, source, action, status, because, cannot, evidence, adopted } = run
   return {
     id,
     action,
-    because,
+    because: withCannot(because, cannot),
     evidence,
     what: adopted ? whatOf(source, adopted) : `run ${shortId(id)} of ${source}`,
     page: `/runs/${id}`,
@@ -240,6 +241,11 @@ function deedOfKept({ id, source, action, status, because, evidence, adopted }: 
     to: status,
     outcome: 'planned',
   }
+}
+
+/** The reason, and why it cannot be done to a row of a table of the user's own. */
+function withCannot(because: string, cannot: string | null): string {
+  return cannot === null ? because : `${because}. ${cannot}`
 }
 
 function lateWords(late: number): string {

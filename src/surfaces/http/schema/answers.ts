@@ -28,6 +28,7 @@ export const advice = v.object({
   source: v.string(),
   action: v.picklist(['start', 'resume', 'clean', 'wait']),
   because: v.string(),
+  cannot: v.nullable(v.string()),
   run: v.nullable(runs.run),
   checkpoint: v.nullable(
     v.object({

@@ -14,6 +14,7 @@ export const verdict = v.object({
   from: v.string(),
   to: v.string(),
   applied: v.boolean(),
+  cannot: v.nullable(v.string()),
 })
 
 /** A live run with its verdict. */
@@ -21,6 +22,7 @@ export const judgedRun = v.object({
   ...run.entries,
   action: v.picklist(ACTIONS),
   because: v.string(),
+  cannot: v.nullable(v.string()),
   heldBy: v.nullable(owner),
   checkpoint: v.nullable(v.object({ page: count, pageTarget: v.nullable(count) })),
   evidence: v.unknown(),

@@ -174,7 +174,11 @@ export const setting = v.object({
 export const explanation = v.object({
   run,
   target: v.nullable(target),
-  verdict: v.object({ action: v.string(), because: v.string() }),
+  verdict: v.object({
+    action: v.string(),
+    because: v.string(),
+    cannot: v.nullable(v.string()),
+  }),
   heldBy: v.nullable(owner),
   evidence: v.unknown(),
   policy: v.array(setting),
