@@ -4,6 +4,7 @@ import type { AdoptedRef, Run } from '../../model/run.ts'
 import type { Store } from '../../store/store.ts'
 import { adoptedId, WHOLE_TABLE } from '../ids.ts'
 import type { Mapping } from '../mapping.ts'
+import { Complaints } from './complaints.ts'
 import { isActive, isOpen, liveRows } from './reading.ts'
 import {
   idsOf,
@@ -54,12 +55,14 @@ export class AdoptedRows {
   #lastLook: { at: number; isNow: boolean; readonly all: Promise<AllLive> } | null = null
   readonly #wholes = new Map<AdoptedTable, { readonly until: number; readonly run: Promise<Run> }>()
   readonly #said = new Set<string>()
+  readonly #complaints: Complaints
   /** Opened again by a person, and moved on since. */
   readonly moved = new Set<Id>()
 
   constructor(store: Store, mappings: readonly Mapping[], options: Options) {
     this.#store = store
     this.log = options.log
+    this.#complaints = new Complaints(options.log)
     this.#policyOf = options.policyOf
     this.tables = new Tables(mappings, options)
     this.where = new Whereabouts(store, this.tables)
@@ -73,7 +76,7 @@ export class AdoptedRows {
     const open = rows.filter(({ word }) => isOpen(mapping, word))
     const asked = open.map((row) => ({ row, isActive: isActive(mapping, row.word) }))
     const told = new Map(
-      (await askAll(mapping, asked, this.log)).map((one, at) => [open[at]!.key, one]),
+      (await askAll(mapping, asked, this.#complaints)).map((one, at) => [open[at]!.key, one]),
     )
     const reopened = await this.#reopened(table, open)
     const run = mapping.kind === 'targets' ? (whole ?? (await this.#aboutWhole(table))) : null

@@ -1,11 +1,10 @@
 import type { Stats } from 'node:fs'
 import { opendir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { messageOf } from '../../model/errors.ts'
 import type { Millis } from '../../model/time.ts'
 import type { Mapping } from '../mapping.ts'
 import type { AdoptedRow } from '../table/table.ts'
-import { inOneLine } from '../in-one-line.ts'
+import type { Complaints, Trouble } from './complaints.ts'
 
 /** What the user's functions and files say of a row. */
 export type Told = {
@@ -25,66 +24,99 @@ export const NOTHING_TOLD: Told = {
   filesAt: null,
 }
 
-type Log = (line: string) => void
-
+/** For all rows together: however many of them hang, who looks waits no longer. */
 const ALIVE_MS = 2_000
-const AT_ONCE = 8
+const FILES_AT_ONCE = 8
 const FILES_MAX = 1_000
 
-/** Asks for each row what there is to ask, a few at a time. What goes wrong is logged, and nothing is done because of it. */
+/** Asks for each row what there is to ask. What goes wrong is complained of, and nothing is done because of it. */
 export async function askAll(
   mapping: Mapping,
   rows: readonly { readonly row: AdoptedRow; readonly isActive: boolean }[],
-  log: Log,
+  complaints: Complaints,
 ): Promise<Told[]> {
-  if (!mapping.alive && !mapping.checkpoint && !mapping.outputDir)
-    return rows.map(() => NOTHING_TOLD)
-  const told: Told[] = []
-  const waiting = rows.entries()
-  const askNext = async (): Promise<void> => {
-    for (const [at, { row, isActive }] of waiting) told[at] = await ask(mapping, row, isActive, log)
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, askNext))
-  return told
+  const { checkpoint, outputDir } = mapping
+  const active = rows.filter(({ isActive }) => isActive).map(({ row }) => row)
+  const all = rows.map(({ row }) => row)
+  const hear = (name: string) => (asked: readonly string[], troubles: readonly Trouble[]) =>
+    complaints.hear(mapping.name, name, asked, troubles)
+  const [alive, checkpoints, outputs] = await Promise.all([
+    askAlive(mapping, active, hear('alive')),
+    askEach(
+      checkpoint && ((row) => checkpointFile(checkpoint(row.user))),
+      all,
+      FILES_AT_ONCE,
+      hear('checkpoint'),
+    ),
+    askEach(
+      outputDir && ((row) => newestFile(outputDir(row.user))),
+      all,
+      FILES_AT_ONCE,
+      hear('outputDir'),
+    ),
+  ])
+  return all.map(({ key }) => {
+    const files = [checkpoints.get(key) ?? null, outputs.get(key) ?? null] as const
+    const times = files.filter((at) => typeof at === 'number')
+    return {
+      alive: alive.get(key) ?? null,
+      hasCheckpointFile: files[0] !== null,
+      hasOutput: files[1] !== null,
+      filesAt: times.length > 0 ? Math.max(...times) : null,
+    }
+  })
 }
 
-async function ask(mapping: Mapping, row: AdoptedRow, isActive: boolean, log: Log): Promise<Told> {
-  const about = `row ${inOneLine(row.key)} of ${mapping.name}`
-  const quietly = async <T>(
-    name: string,
-    question: () => Promise<T> | T,
-  ): Promise<T | 'unanswered'> => {
-    try {
-      return await question()
-    } catch (error) {
-      log(`${name}() of ${about}: ${messageOf(error)}`)
-      return 'unanswered'
+type Hear = (asked: readonly string[], troubles: readonly Trouble[]) => void
+type Answers<T> = ReadonlyMap<string, T | 'unanswered'>
+
+/** What a question about each row is answered with, by its key; so many are asked at once. */
+async function askEach<T>(
+  question: ((row: AdoptedRow) => Promise<T> | T) | undefined,
+  rows: readonly AdoptedRow[],
+  atOnce: number,
+  hear: Hear,
+): Promise<Answers<T>> {
+  const answers = new Map<string, T | 'unanswered'>()
+  if (!question || rows.length === 0) return answers
+  const troubles: Trouble[] = []
+  const waiting = rows.values()
+  const askNext = async (): Promise<void> => {
+    for (const row of waiting) {
+      try {
+        answers.set(row.key, await question(row))
+      } catch (error) {
+        answers.set(row.key, 'unanswered')
+        troubles.push({ key: row.key, error })
+      }
     }
   }
-  const [alive, checkpoint, output] = await Promise.all([
-    isActive ? quietly('alive', () => askAlive(mapping, row)) : null,
-    quietly('checkpoint', () => checkpointFile(mapping.checkpoint?.(row.user))),
-    quietly('outputDir', () => newestFile(mapping.outputDir?.(row.user))),
-  ])
-  const times = [checkpoint, output].filter((at) => typeof at === 'number')
-  return {
-    alive,
-    hasCheckpointFile: checkpoint !== null,
-    hasOutput: output !== null,
-    filesAt: times.length > 0 ? Math.max(...times) : null,
-  }
+  await Promise.all(Array.from({ length: Math.min(atOnce, rows.length) }, askNext))
+  hear([...answers.keys()], troubles)
+  return answers
 }
 
-async function askAlive({ alive }: Mapping, { user }: AdoptedRow): Promise<boolean | null> {
-  if (!alive) return null
+/** All side by side. Who was not heard in time is left alone, and may be the first to be asked next time. */
+async function askAlive(
+  { alive }: Mapping,
+  rows: readonly AdoptedRow[],
+  hear: Hear,
+): Promise<Answers<boolean | null>> {
+  if (!alive) return new Map()
   const late = Promise.withResolvers<never>()
+  late.promise.catch(() => {})
   const timer = setTimeout(
     () => late.reject(new Error(`no answer within ${ALIVE_MS / 1_000} s`)),
     ALIVE_MS,
   )
-  try {
+  const from = Math.floor(Math.random() * rows.length)
+  const order = [...rows.slice(from), ...rows.slice(0, from)]
+  const question = async ({ user }: AdoptedRow): Promise<boolean | null> => {
     const answer = await Promise.race([Promise.try(alive, user), late.promise])
     return typeof answer === 'boolean' ? answer : null
+  }
+  try {
+    return await askEach(question, order, Infinity, hear)
   } finally {
     clearTimeout(timer)
   }

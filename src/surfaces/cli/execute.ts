@@ -31,7 +31,7 @@ export async function execute(
       }),
     {
       settings: loadOnce,
-      log: (line) => output.note(line),
+      log: (line) => output.note(`[unstuck] ${line}`),
     },
   )
   const context: Context<any, any> = {
