@@ -23,8 +23,10 @@ export async function cancel(door: Door, id: RunId, because?: string): Promise<R
     actor,
     only: {},
   })
-  if (!moved) throw new Refused(`Run ${shortId(id)} has already ended: it is ${run.status}.`)
-  return theRun(door.store, id)
+  const now = await theRun(door.store, id)
+  if (moved) return now
+  refuseCancel(now)
+  throw new Refused(`Run ${shortId(id)} keeps changing: look at it and try again.`)
 }
 
 /** Says no where `cancel` would, and does nothing else. */

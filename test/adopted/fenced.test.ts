@@ -10,12 +10,13 @@ import { sumUp } from '../../src/runtime/cleaning.ts'
 import { explainRun } from '../../src/runtime/explain.ts'
 import { recover, type Door } from '../../src/runtime/recovery.ts'
 import { sweep } from '../../src/runtime/sweep.ts'
-import { revert } from '../../src/runtime/steering.ts'
+import { cancel, revert } from '../../src/runtime/steering.ts'
 import type { Store } from '../../src/store/store.ts'
 import { isLong } from '../../src/testing/length.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import {
+  engineOf,
   fill,
   qualificationRuns,
   ypTargets,
@@ -306,6 +307,44 @@ test('a row that the database refuses to change stops no other, is said once, an
   assert.match(stage.lines.join('\n'), /row 2 of work: .*refused[^]*row 5 of work: .*refused/)
   assert.deepEqual(await stage.store.openIntents(-60_000, 10), [])
 })
+
+/** The user's database takes a change to row 1, and does nothing. */
+const LETS_PASS = {
+  sqlite: [
+    `CREATE TRIGGER keep BEFORE UPDATE ON work_runs WHEN OLD.id = 1 BEGIN SELECT RAISE(IGNORE); END`,
+  ],
+  postgres: [
+    `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'`,
+    `CREATE TRIGGER keep BEFORE UPDATE ON work_runs FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`,
+  ],
+}
+for (const engine of [sqliteEngine, postgresEngine]) {
+  test(`a change that the user's database takes and does not make is told as such, and nobody is said to have been faster, ${engine.name}`, async () => {
+    const statuses = { ...beating().statuses, cancelled: 'stopped' }
+    await using stage = await setStage(engine, {
+      work: {
+        table: workRuns,
+        rows: [1, 2].map((id) => ({ id, ...silent })),
+        options: { statuses },
+      },
+    })
+    for (const text of LETS_PASS[engineOf(stage.url)]) await stage.sql(text)
+    const { id } = await stage.run('work', 1)
+
+    await assert.rejects(
+      cancel(stage.door, id),
+      /^Refused: Row 1 of work is as it was, although the database took the change: does a trigger/,
+    )
+    const { verdicts } = await recover(stage.door, { judge: STEADY })
+
+    assert.deepEqual(verdicts.map(({ applied }) => applied).sort(), [false, true])
+    assert.match(stage.lines.join('\n'), /^resume of row 1 of work: Row 1 of work is as it was/)
+    const words = (await stage.rows('work')).map(({ status }) => status)
+    assert.deepEqual(words.sort(), ['busy', 'waiting'])
+    assert.deepEqual(await stage.store.openIntents(-60_000, 5), [])
+    assert.equal((await stage.store.audit({ limit: 5 })).length, 1)
+  })
+}
 
 const moments = {
   'before it has written to the row': 'intend',

@@ -2,13 +2,14 @@ import { messageOf, Refused, UsageError } from '../../model/errors.ts'
 import { newId, type Id, type TargetId } from '../../model/id.ts'
 import { sayRow } from '../../model/run.ts'
 import type { AuditEntry, Deed, IntentEnd, NewIntent, Store } from '../../store/store.ts'
+import { inOneLine } from '../in-one-line.ts'
 import type { Mapping } from '../mapping.ts'
 import type { AdoptedRow, Change } from '../table/table.ts'
 import { isPutBack } from './reading.ts'
 import type { Resumption } from './resumption.ts'
 import type { Seen } from './row-run.ts'
 import type { AdoptedRows } from './rows.ts'
-import { keepStamp, stampBefore, wroteOf } from './stamps.ts'
+import { keepStamp, sealOf, stampBefore, wroteOf } from './stamps.ts'
 import { runStatusOf, targetStatusOf } from './words.ts'
 
 /** What of a table can be written to, and by whom. */
@@ -97,10 +98,22 @@ type Attempt = Task & {
 async function attempt(task: Task, intent: NewIntent): Promise<Attempt> {
   const { seen, deed } = task
   try {
-    return { ...task, intent, changed: await seen.table.change(seen.row, deed.change) }
+    const changed = await seen.table.change(seen.row, deed.change)
+    if (!changed) await refuseIfSame(seen)
+    return { ...task, intent, changed }
   } catch (error) {
     return { ...task, intent, changed: null, error }
   }
+}
+
+/** Nobody was faster where the row is as it was: then the table itself lets the change pass. */
+async function refuseIfSame({ table, row }: Task['seen']): Promise<void> {
+  const now = await table.row(row.key)
+  if (now === null || sealOf(now) !== sealOf(row)) return
+  throw new Refused(
+    `Row ${inOneLine(row.key)} of ${table.mapping.name} is as it was, although the database took the change: does a trigger or a rule of the table keep it so, ` +
+      'or is its id another row’s too?',
+  )
 }
 
 /** Of what was done, that it is in the trail and started; of what the database threw, who hears of it. */

@@ -132,8 +132,11 @@ class SqliteTable implements AdoptedTable {
         `to_${field}`,
         this.#written(db, row, field, assignment),
       ])
-      if (db.run(update, { ...values, ...Object.fromEntries(written) }) === 0)
+      if (db.run(update, { ...values, ...Object.fromEntries(written) }) === 0) {
+        // It fits, and a trigger let it pass.
+        if (db.get<RawRow>(still, values)) return null
         return this.#passedOver(row, this.#toRow(db.get<RawRow>(only, { id: values['id']! })))
+      }
       // Read again, because what the user's triggers did to it is not in the answer to the update.
       return this.#toRow(db.get<RawRow>(again, { id: values['id']! }))
     })

@@ -80,6 +80,8 @@ function what(verdict: Verdict): string {
 function printUndo(paper: Paper, deeds: readonly Verdict[]): void {
   for (const run of revertibleRuns(deeds)) paper.say(`Undo: \`unstuck revert ${shortId(run)}\``)
   const late = deeds.filter(({ applied }) => !applied)
-  if (late.length > 0)
-    paper.say(`${plural(late.length, 'verdict')} not applied: somebody was faster.`)
+  if (late.length === 0) return
+  const isTheirs = late.some(({ row, evidence }) => row !== undefined || 'who' in evidence)
+  const or = isTheirs ? ', or your database did not take it, as the log then says' : ''
+  paper.say(`${plural(late.length, 'verdict')} not applied: somebody was faster${or}.`)
 }
