@@ -3,7 +3,7 @@ import type { Id, WorkerId } from '../model/id.ts'
 import type { Run } from '../model/run.ts'
 import { cannotOf, RUN_AFTER, rowOf, type Verdict } from '../model/verdict.ts'
 import type { Evidence } from '../model/worker.ts'
-import type { Held, RunMove, Store, Witnessed } from '../store/store.ts'
+import type { AwayTable, Held, RunMove, Store, Witnessed } from '../store/store.ts'
 import { REAL_CLOCK, type Clock } from './clock.ts'
 import { isLost, judgeRuns, storedPolicy, type JudgedRun, type PolicyOf } from './judgement.ts'
 import { isProven, sweep } from './sweep.ts'
@@ -40,6 +40,8 @@ export type Recovery = {
   readonly active: JudgedRun[]
   /** What was decided about those that are not well; `applied` says whether it was done. */
   readonly verdicts: Verdict[]
+  /** Tables of users' own that could not be read: what is in them was neither judged nor recovered. */
+  readonly away: readonly AwayTable[]
 }
 
 /** Judges every live run and every claim, and does what the verdicts say, but for those that are left to a person. */
@@ -61,7 +63,7 @@ export async function recover(door: Door, options: RecoverOptions = {}): Promise
   const isChosen = typeof alsoRuns === 'function' ? alsoRuns : () => alsoRuns
   const runs = await applyToRuns(door, active.filter(isChosen), options)
   if (!options.dryRun) await store.settle()
-  return { active, verdicts: [...targets, ...runs] }
+  return { active, verdicts: [...targets, ...runs], away: store.away }
 }
 
 /** Every live run, judged as a whole, and who is there. */

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { adopt } from '../adopted/adopt.ts'
-import { messageOf } from '../model/errors.ts'
+import { messageOf, StoreUnavailable } from '../model/errors.ts'
 import { shortId } from '../model/id.ts'
 import { doneOf, type Run } from '../model/run.ts'
 import { inWords, parseDuration, type Duration } from '../model/time.ts'
@@ -88,16 +88,24 @@ async function recoverAt(
     if (first.active.length === 0) log('no run is active')
     seen.active.push(...first.active.map(({ run }) => run))
     tell(first.verdicts)
-    if (dryRun) return
+    if (dryRun) return refuseIfAway(store)
     // What has shown no sign at all may be about to: others start at the same moment.
     const graces = first.active
       .filter((one) => !one.owner && !hasHadItsGrace(one))
       .map(({ policy }) => policy.graceMs)
     await sleep(Math.max(0, ...graces), undefined, { ref: false, signal: over })
     tell((await recover(door)).verdicts)
+    refuseIfAway(store)
   } finally {
     await store.close()
   }
+}
+
+/** What can be seen is recovered all the same; of the rest nobody shall think that all is well. */
+function refuseIfAway({ away }: Store): void {
+  if (away.length === 0) return
+  const tables = away.map(({ table, because }) => `${table} cannot be read: ${because}`)
+  throw new StoreUnavailable(tables.join(' '))
 }
 
 /** A row whose owner nobody knows shows no sign when its process starts; it has been still for long enough already. */
@@ -115,6 +123,9 @@ function isSame(a: Verdict, b: Verdict): boolean {
 function whileInTime(store: Store, over: AbortSignal): Store {
   return {
     ...store,
+    get away() {
+      return store.away
+    },
     async applyJudgements(judgements, actor) {
       over.throwIfAborted()
       return store.applyJudgements(judgements, actor)

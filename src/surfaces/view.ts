@@ -13,8 +13,8 @@ import {
 } from '../model/run.ts'
 import type { Cursor, Target } from '../model/target.ts'
 import { iso, type Millis } from '../model/time.ts'
-import { whyNot, type Verdict } from '../model/verdict.ts'
-import type { Sign } from '../model/worker.ts'
+import { whyNot, type RunEvidence, type Verdict } from '../model/verdict.ts'
+import type { Evidence, Sign } from '../model/worker.ts'
 import type { JudgedRun, Owner } from '../runtime/judgement.ts'
 import type { AuditEntry, Holding, Witnessed } from '../store/store.ts'
 
@@ -179,7 +179,7 @@ export function judgedView({ run, target, decision, owner, evidence }: JudgedRun
     heldBy: owner && ownerView(owner),
     checkpoint:
       target && target.seq > 0 ? { page: target.page, pageTarget: target.pageTarget } : null,
-    evidence,
+    evidence: evidenceView(evidence),
   }
 }
 
@@ -189,9 +189,18 @@ export function checkpointView({ page, pageTarget, next, lastItemId, cursor }: C
 }
 
 export function verdictView(verdict: Verdict) {
-  const { run, source, target, action, because, sign, evidence, from, to, applied } = verdict
+  const { run, source, target, action, because, sign, from, to, applied } = verdict
   const { cannot = null } = verdict
+  const evidence = evidenceView(verdict.evidence)
   return { run, source, target, action, because, sign, evidence, from, to, applied, cannot }
+}
+
+/** By the seal a verdict is held to the row that was judged: it means nothing to people. */
+export function evidenceView(evidence: Evidence | RunEvidence) {
+  const { seal: _seal, ...known } = evidence as Evidence & RunEvidence
+  if (!known.owner) return known
+  const { seal: _ownersSeal, ...owner } = known.owner
+  return { ...known, owner }
 }
 
 export function itemView(item: SavedItem) {

@@ -59,7 +59,11 @@ test('a table that is away takes nothing from our own runs and other tables, is 
       'unstuck doctor',
     ])
   }
-  const { verdicts } = await recover(stage.door, { judge: STEADY })
+  const { verdicts, away } = await recover(stage.door, { judge: STEADY })
+  assert.deepEqual(
+    away.map(({ table }) => table),
+    ['tenders'],
+  )
   assert.deepEqual(
     verdicts.map(({ source, applied }) => [source, applied]),
     [['qualification', true]],

@@ -229,6 +229,15 @@ test('doctor names a table that is not there, words that nobody mapped, and time
   await usersSql(project.app, `UPDATE runs SET started_at = '${ahead}' WHERE id = 1`)
   await usersSql(project.app, `UPDATE runs SET started_at = 'gestern' WHERE id = 2`)
 
+  const [status, recovery] = await Promise.all([
+    unstuck(['status'], { cwd: project.folder }),
+    unstuck(['recover', '--dry-run', '--json'], { cwd: project.folder }),
+  ])
+  assert.match(status.stdout, /^Not all can be seen: courses cannot be read/)
+  assert.deepEqual([status.code, recovery.code], [3, 3])
+  assert.match(JSON.parse(recovery.stdout).away[0].because, /crawl_runs/)
+  assert.doesNotMatch(recovery.stdout, /"seal"/)
+
   const { code, stdout } = await unstuck(['doctor', '--json'], { cwd: project.folder })
   const found = JSON.parse(stdout).checks.filter(({ check }: any) => check === 'adopted')
 

@@ -6,7 +6,7 @@ import { explainRun, explainTarget, type Explanation } from '../../runtime/expla
 import type { Door } from '../../runtime/recovery.ts'
 import type { Settings } from '../config.ts'
 import type { PolicySetting } from '../policy-origin.ts'
-import { auditView, ownerView, runView, targetView } from '../view.ts'
+import { auditView, evidenceView, ownerView, runView, targetView } from '../view.ts'
 
 export type Explained = {
   readonly explained: Explanation
@@ -50,7 +50,7 @@ export function explanationView({ explained, policy }: Explained) {
       cannot: whyNot(run, decision),
     },
     heldBy: owner && ownerView(owner),
-    evidence: owner?.evidence ?? null,
+    evidence: owner ? evidenceView(owner.evidence) : null,
     policy: [...policy],
     changes: [...outlook.changes],
     trail: trail.map(auditView),

@@ -11,10 +11,11 @@ export type Sorted = {
   readonly deeds: readonly Verdict[]
   /** What is left to a person. */
   readonly theirs: readonly Verdict[]
+  readonly away: Recovery['away']
 }
 
 /** What is done, and what a person has to decide. */
-export function sortOut({ active, verdicts }: Recovery): Sorted {
+export function sortOut({ active, verdicts, away }: Recovery): Sorted {
   const cleanedByThemselves = new Set(
     active.filter(({ policy }) => policy.autoClean).map(({ run }) => run.id),
   )
@@ -28,15 +29,17 @@ export function sortOut({ active, verdicts }: Recovery): Sorted {
     active,
     deeds: verdicts.filter(isDeed),
     theirs: verdicts.filter((verdict) => !isDeed(verdict)),
+    away,
   }
 }
 
 /** What `recover` answers. */
-export function recoveryView({ active, verdicts }: Recovery, dryRun: boolean) {
+export function recoveryView({ active, verdicts, away }: Recovery, dryRun: boolean) {
   return {
     active: active.map(judgedView),
     verdicts: verdicts.map(verdictView),
     applied: verdicts.filter(({ applied }) => applied).length,
+    away: [...away],
     dryRun,
   }
 }
@@ -45,7 +48,7 @@ const ACTIVE_MAX = 200
 const VERDICTS_MAX = 500
 
 /** The same for those who look from afar: of however much there is the first, and how much there is. */
-export function boundedRecoveryView({ active, deeds, theirs }: Sorted, dryRun: boolean) {
+export function boundedRecoveryView({ active, deeds, theirs, away }: Sorted, dryRun: boolean) {
   const verdicts = [...deeds, ...theirs]
   return {
     active: active.slice(0, ACTIVE_MAX).map(judgedView),
@@ -53,6 +56,7 @@ export function boundedRecoveryView({ active, deeds, theirs }: Sorted, dryRun: b
     verdicts: verdicts.slice(0, VERDICTS_MAX).map(verdictView),
     total: verdicts.length,
     applied: verdicts.filter(({ applied }) => applied).length,
+    away: [...away],
     dryRun,
   }
 }

@@ -10,10 +10,12 @@ import { age, ago, doneOfTotal, plural, runStatus, sourceOf, whoCell } from './p
 /** Every active run, then the verdicts: what would be done, or was. */
 export function printPlan(
   paper: Paper,
-  { active, deeds, theirs }: Sorted,
+  { active, deeds, theirs, away }: Sorted,
   now: Millis,
   isDone = false,
 ): void {
+  for (const { table, because } of away)
+    paper.say({ text: `Not all can be seen: ${table} cannot be read. `, ink: 'warn' }, because)
   printActive(paper, active, now)
   paper.heading(isDone ? 'What was done' : 'What would be done')
   if (deeds.length === 0)

@@ -54,7 +54,7 @@ describe('on 80 columns', () => {
         source: 'tender-portal',
       }),
     ]
-    const recovery = { active: [], deeds, theirs }
+    const recovery = { active: [], deeds, theirs, away: [] }
     assert.equal(
       draw(at('recovery'), lookAt({ view: 'recovery', recovery }), size),
       golden(VERDICTS),
@@ -71,7 +71,7 @@ describe('on 80 columns', () => {
     const verdict = someVerdict('c2e09188', { source: 'import', action: 'fail', to: 'failed' })
     const run = { id: verdict.run, adopted: { table: 'jobs', key: 'a/2', can: [] } }
     const active = [{ run }] as unknown as Sorted['active']
-    const recovery = { active, deeds: [verdict], theirs: [] }
+    const recovery = { active, deeds: [verdict], theirs: [], away: [] }
     const drawn = draw(at('recovery'), lookAt({ view: 'recovery', recovery }))
     assert.match(drawn, /fail +run \w{8} +import \(row a\/2 of jobs\)/)
     assert.doesNotMatch(drawn, /target \w{8}|→/)

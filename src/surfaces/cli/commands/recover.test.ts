@@ -72,7 +72,7 @@ describe('recover', { concurrency: 2 }, () => {
 
     const done = await op.json(['recover'])
 
-    assert.equal(Object.keys(done).join(' '), 'active verdicts applied dryRun')
+    assert.equal(Object.keys(done).join(' '), 'active verdicts applied away dryRun')
     assert.equal(
       Object.keys(done.verdicts[0]).join(' '),
       'run source target action because sign evidence from to applied cannot',
@@ -206,6 +206,7 @@ describe('recover', { concurrency: 2 }, () => {
       active: [],
       verdicts: [],
       applied: 0,
+      away: [],
       dryRun: false,
     })
   })

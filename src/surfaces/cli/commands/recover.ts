@@ -34,7 +34,7 @@ export const recover = defineCommand({
     const { dryRun } = options
     const store = await database.openIfAny()
     if (!store) {
-      const data = { active: [], verdicts: [], applied: 0, dryRun }
+      const data = { active: [], verdicts: [], applied: 0, away: [], dryRun }
       return { data, text: (paper) => paper.say('Nothing has run yet: nothing to recover.') }
     }
     await remarkOnUnknown(store, options, output)
@@ -63,11 +63,11 @@ export const recover = defineCommand({
       if (await isAgreed(output, question, agreed)) {
         // It has just listened: there is no need to do so again.
         const { verdicts } = await recoverNow(door, { ...which, judge: STEADY })
-        recovery = { active: recovery.active, verdicts }
+        recovery = { ...recovery, verdicts }
         isDone = true
       }
     }
-    const { verdicts } = recovery
+    const { verdicts, away } = recovery
     return {
       data: recoveryView(recovery, dryRun),
       text: (paper) => {
@@ -78,7 +78,7 @@ export const recover = defineCommand({
           paper.say('Nothing was changed.')
         }
       },
-      exitCode: verdicts.some(isLeft) ? EXIT.leftForAPerson : EXIT.done,
+      exitCode: away.length > 0 || verdicts.some(isLeft) ? EXIT.leftForAPerson : EXIT.done,
     }
   },
 })

@@ -65,11 +65,7 @@ export const RECOVERY_ROUTES = [
       // It has just listened: there is no need to do so again.
       const only = new Set(deeds.map(({ run, target }) => target ?? run))
       const { verdicts } = await recover(door, { ...selection(body), judge: STEADY, only })
-      return recoveryAnswer(
-        body,
-        { active: seen.active, verdicts: [...verdicts, ...theirs] },
-        false,
-      )
+      return recoveryAnswer(body, { ...seen, verdicts: [...verdicts, ...theirs] }, false)
     },
   }),
 

@@ -57,6 +57,8 @@ export const recovery = v.object({
   /** How many verdicts there are. */
   total: count,
   applied: count,
+  /** Tables of one's own that could not be read: what is in them was neither judged nor recovered. */
+  away: v.array(v.object({ table: v.string(), because: v.string() })),
   dryRun: v.boolean(),
   plan: v.string(),
   /** How many of the verdicts would be, or were meant to be, carried out; the others are a person's to decide. */
