@@ -212,7 +212,7 @@ function workerVerbs(store: Store, rows: AdoptedRows): WorkerVerbs {
   return {
     async workers() {
       const [own, theirs] = await Promise.all([store.workers(), held()])
-      return [...own, ...theirs.map(({ witnessed }) => witnessed!)]
+      return [...own, ...theirs.map(({ witnessed, run }) => ({ ...witnessed!, run: run.id }))]
     },
     async worker(id) {
       if (!isAdoptedId(id)) return store.worker(id)

@@ -71,15 +71,13 @@ export function judgeRuns<T extends OnlyTarget>(
     reading: readSign(witnessed.evidence, look.judge),
   }))
   const byId = new Map(read.map((owner) => [owner.worker.id, owner]))
-  // A row of a user's table may be of the same source as a crawl of our own, and says nothing about it.
-  const bySource = Map.groupBy(read, ({ worker, evidence }) =>
-    kindOfSource(worker.source, evidence.who !== undefined),
-  )
+  // A row of a user's table may be of the same source as a crawl of our own, or as another table, and says nothing about it.
+  const byCrawl = Map.groupBy(read, ({ worker, run }) => run ?? worker.source)
   return live.map((one) => {
     const { run } = one
     const owner =
       run.kind === 'crawl'
-        ? bestOf(bySource.get(kindOfSource(run.source, run.adopted !== undefined)) ?? [])
+        ? bestOf(byCrawl.get(run.adopted ? run.id : run.source) ?? [])
         : (run.owner !== null && byId.get(run.owner)) || null
     return judgeOne(one, owner, look)
   })
@@ -112,10 +110,6 @@ export function targetSnapshot(target: OnlyTarget): NonNullable<Snapshot['target
 /** Not alive, as far as one can know. */
 export function isLost({ sign }: Pick<Reading, 'sign'>): boolean {
   return sign === 'gone' || sign === 'silent'
-}
-
-function kindOfSource(source: string, isAdopted: boolean): string {
-  return `${isAdopted ? 'adopted' : 'own'} ${source}`
 }
 
 function bestOf(owners: readonly Owner[]): Owner | null {

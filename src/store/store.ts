@@ -323,7 +323,12 @@ export type BeatAnswer = {
 /** What one process at a time does for all. */
 export type Turn = 'sweep' | 'monitor' | 'sample' | 'adopted' | `alerts ${string}`
 
-export type Witnessed = { readonly worker: Worker; readonly evidence: Evidence }
+export type Witnessed = {
+  readonly worker: Worker
+  readonly evidence: Evidence
+  /** Of a row in a user's own table: the run that it is, or is a part of. Left out for our own. */
+  readonly run?: RunId
+}
 
 /** A claimed target as recovery sees it. */
 export type Held = {

@@ -8,7 +8,7 @@ import { adviseStart } from '../../src/runtime/pre-start.ts'
 import { recover } from '../../src/runtime/recovery.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine, temporaryFolder } from '../../src/testing/sqlite-engine.ts'
-import { crawlRuns, tenderRuns } from '../../src/testing/users-tables.ts'
+import { crawlRuns, tenderRuns, ypTargets } from '../../src/testing/users-tables.ts'
 import { ago, setStage } from './stage.ts'
 
 const HOUR = 60
@@ -153,6 +153,27 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     assert.equal(stage.lines.length, 2)
   })
 }
+
+test('of a table of targets only who works on its own rows counts, whatever sources the rows of other tables have', async () => {
+  await using stage = await setStage(sqliteEngine, {
+    targets: {
+      table: ypTargets,
+      rows: [{ slug: 'a', status: 'IN_PROGRESS', claimed_by: 'theirs', claimed_at: ago(90) }],
+    },
+    tenders: {
+      table: tenderRuns,
+      rows: [{ portal_name: 'targets', status: 'running', started_at: ago(1) }],
+      options: { alive: () => true },
+    },
+  })
+
+  const { active } = await recover(stage.door, { judge: STEADY, dryRun: true })
+
+  const owners = active.map(({ run, owner }) => `${run.adopted?.table} ${owner?.reading.sign}`)
+  assert.deepEqual(owners.sort(), ['targets silent', 'tenders present'])
+  const whole = active.find(({ run }) => run.adopted?.table === 'targets')
+  assert.match(whole?.owner?.evidence.who ?? '', /^row 1 of targets/)
+})
 
 test('an onResume that fails is logged, and a verdict that the user has no word for is told of once', async () => {
   await using stage = await setStage(sqliteEngine, {
