@@ -330,13 +330,12 @@ export type Witnessed = {
   readonly run?: RunId
 }
 
-/** A claimed target as recovery sees it. */
+/** A claimed target as recovery sees it. `row`: where it is in a user's own table; left out for our own. */
 export type Held = {
   readonly target: Target
   readonly run: Run
   /** As of this look: the judgement holds only while they do not move on. */
   readonly workerBeats: number
-  /** Where it is in a user's own table; left out for our own. */
   readonly row?: AdoptedRef
 }
 
