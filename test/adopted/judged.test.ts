@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AdoptedOptions } from '../../src/adopted/mapping.ts'
 import { STEADY } from '../../src/decide/sign.ts'
+import { sumUp } from '../../src/runtime/cleaning.ts'
 import { adviseStart } from '../../src/runtime/pre-start.ts'
 import { recover } from '../../src/runtime/recovery.ts'
 import { cancel, revert } from '../../src/runtime/steering.ts'
@@ -105,6 +106,23 @@ test('whoever asks before a start hears of the row that somebody is at, not of a
   const { action, run } = await adviseStart(stage.door, 'a')
 
   assert.deepEqual([action, run?.adopted?.key], ['wait', '1'])
+})
+
+test('a run that has only skipped what it knew is not dead, however old', async () => {
+  await using stage = await setStage(sqliteEngine, {
+    courses: {
+      table: crawlRuns,
+      rows: [
+        { id: 'skipped', course_id: 'skipped', started_at: ago(30 * 60), skipped_total: 5 },
+        { id: 'nothing', course_id: 'nothing', started_at: ago(30 * 60), skipped_total: 0 },
+      ],
+    },
+  })
+
+  const { resumable, dead } = await sumUp(stage.door)
+
+  const sources = (runs: typeof dead) => runs.map(({ run }) => run.source)
+  assert.deepEqual([sources(resumable), sources(dead)], [['skipped'], ['nothing']])
 })
 
 test('a run of which nothing tells but alive() never stands still', async () => {
