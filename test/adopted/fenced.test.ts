@@ -76,7 +76,7 @@ const overtakenBy =
     },
   })
 
-const engines = isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]
+const engines = [sqliteEngine, postgresEngine]
 for (const engine of engines) {
   test(`P2 five who recover the rows of a table at once act as one: one word, one entry, one onResume, ${engine.name}`, async () => {
     const resumed: unknown[] = []

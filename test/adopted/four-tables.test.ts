@@ -15,7 +15,6 @@ import {
   revert,
   unpark,
 } from '../../src/runtime/steering.ts'
-import { isLong } from '../../src/testing/length.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import {
@@ -190,7 +189,7 @@ for (const engine of BOTH) {
   })
 }
 
-for (const engine of isLong ? BOTH : [sqliteEngine]) {
+for (const engine of BOTH) {
   test(`runs with numbers as ids: cancelled, resumed and taken back by a person, ${engine.name}`, async () => {
     const resumed: unknown[] = []
     await using stage = await setStage(engine, {

@@ -4,7 +4,6 @@ import type { AdoptedOptions } from '../../src/adopted/mapping.ts'
 import { newId, isId, shortId } from '../../src/model/id.ts'
 import { DEFAULT_POLICY } from '../../src/model/policy.ts'
 import type { RunFilter } from '../../src/store/store.ts'
-import { isLong } from '../../src/testing/length.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import {
@@ -125,7 +124,7 @@ function jobsOptions(): AdoptedOptions {
   }
 }
 
-for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
+for (const engine of [sqliteEngine, postgresEngine]) {
   test(`a run is found by its source as it is shown, be it the name of the table or what was made a name, ${engine.name}`, async () => {
     await using stage = await setStage(engine, {
       jobs: {

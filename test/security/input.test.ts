@@ -21,6 +21,8 @@ import { HOSTILE_TEXTS } from '../../src/testing/hostile-text.ts'
 import { httpStage } from '../../src/testing/http-stage.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine, temporaryFolder } from '../../src/testing/sqlite-engine.ts'
+import { tenderRuns, ypTargets } from '../../src/testing/users-tables.ts'
+import { setStage } from '../adopted/stage.ts'
 import { CHANGES, LOOKS, nameOf, parametersOf, pathOf } from './table-walk.ts'
 
 /** Bits that mean something to SQL, LIKE, paths, URLs, numbers, dates or JavaScript, and some that are no text at all. */
@@ -70,14 +72,23 @@ function openApp(store: Store, folder: string, log: string[]): App {
   return createApp({ gate, open, settings, dataFolder, log: (line) => log.push(line) })
 }
 
-for (const [engine, count] of [
-  [sqliteEngine, 500],
-  [postgresEngine, 100],
+/** Two tables of a user's own beside it: their statements are put together when they are asked for. */
+const TABLES = {
+  courses: { table: tenderRuns, rows: [{ portal_name: 'p', status: 'running' }] },
+  yp: { table: ypTargets, rows: [{ id: 1, slug: 'a', state: 'CA', status: 'IN_PROGRESS' }] },
+}
+
+for (const [engine, tables, count] of [
+  [sqliteEngine, {}, 500],
+  [postgresEngine, {}, 100],
+  [sqliteEngine, TABLES, 100],
+  [postgresEngine, TABLES, 40],
 ] as const) {
-  test(`S12 whatever stands in a parameter of any call, no statement is changed or breaks, ${engine.name}`, async () => {
-    await using database = await engine.fresh()
+  const beside = Object.keys(tables).length > 0 ? ", users' own tables beside" : ''
+  test(`S12 whatever stands in a parameter of any call, no statement is changed or breaks, ${engine.name}${beside}`, async () => {
+    await using stage = await setStage(engine, tables)
     using folder = temporaryFolder()
-    const store = await database.open()
+    const { store } = stage
     const run = await startCrawl(store, 2)
     const { target } = await claimOne(store, await hire(store, PATIENT))
     const log: string[] = []
@@ -107,6 +118,7 @@ for (const [engine, count] of [
     assert.ok(asked > count * 30, `${asked}`)
     assert.deepEqual(log, [])
     assert.equal((await store.run(run))?.status, 'running')
+    assert.deepEqual(store.away, [])
   })
 }
 
