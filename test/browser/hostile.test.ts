@@ -4,19 +4,11 @@ import { safe } from '../../src/surfaces/dashboard/model/safe.ts'
 import { allTargets } from '../../src/testing/cast.ts'
 import { noChromium } from '../../src/testing/chromium.ts'
 import { HOSTILE_TEXTS, PWNED } from '../../src/testing/hostile-text.ts'
-import { Browsing, type Tab } from './browser.ts'
+import { Browsing } from './browser.ts'
+import { assertHarmless, unfold } from './harmless.ts'
 import { everyPage, showSite, type ShownSite } from './pages.ts'
 
-/** What the dashboard has of its own; whatever else there is came out of somebody's text. */
-const FOREIGN = [
-  'iframe, object, embed, math, video, audio, style, marquee, textarea, form[action]',
-  'body script, script:not([src]), script[src*="://"], link[href*="evil"], base[href*="evil"]',
-  'meta[http-equiv], img, [onload], [onerror], [onfocus], [ontoggle], [onmouseover]',
-  '[style*="fixed"]',
-].join(', ')
 const SCRIPT = /^\s*javascript:/i
-/** Characters that a reader does not see, or that turn the text around them. */
-const UNSEEN = /\p{Cc}|[\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]/u
 
 describe('text that strangers wrote stays text', { skip: noChromium }, () => {
   let browsing: Browsing
@@ -102,21 +94,6 @@ describe('text that strangers wrote stays text', { skip: noChromium }, () => {
   })
 })
 
-async function assertHarmless({ page, troubles }: Tab, name: string): Promise<void> {
-  // Whatever is laid out of sight is on the page as well.
-  await page.locator('main details').evaluateAll(unfold)
-  assert.deepEqual(troubles, [], name)
-  assert.equal(await page.evaluate(`window.${PWNED}`), undefined, name)
-  assert.deepEqual(await page.locator(FOREIGN).evaluateAll(outlines), [], name)
-  for (const [href, rel] of await page.locator('a[href]').evaluateAll(links)) {
-    assert.match(href, /^https?:/, name)
-    const isOurs = new URL(href).origin === new URL(page.url()).origin
-    if (!isOurs) assert.equal(rel, 'noopener noreferrer', `${name}: ${href}`)
-  }
-  const seen = await page.locator('body').evaluate((body: any) => body.innerText as string)
-  assert.doesNotMatch(seen.replaceAll(/[\n\t]/g, ''), UNSEEN, name)
-}
-
 /** A target whose next page is a script, if one were to follow it. */
 async function scriptToCome({ stage, showcase }: ShownSite): Promise<string> {
   const runs = [showcase.runs.healthy, showcase.runs.orphaned, showcase.runs.stalled]
@@ -130,7 +107,3 @@ async function fingerprint({ stage }: ShownSite): Promise<string> {
   const { body } = await stage.call('GET', '/api/dead-letters')
   return body.groups[0].fingerprint
 }
-
-const unfold = (all: any[]): void => all.forEach((one) => (one.open = true))
-const outlines = (all: any[]): string[] => all.map((one) => one.outerHTML.slice(0, 200))
-const links = (all: any[]): [string, string][] => all.map((one) => [one.href, one.rel])
