@@ -9,7 +9,11 @@ import { currentTask, type InHand } from './in-hand.ts'
 
 export type PushedItem = Record<string, unknown>
 
-/** What a request's handler pushes is saved with the request's end, or not at all; everything else at once. */
+/**
+ * What a request's handler pushes is saved with the request's end, or not at all; everything else at once. When a try is
+ * over, what else comes from its context may be of another request, pushed by something that this one began: it is saved, since
+ * an item twice is better than none. While its handler still runs it is most likely its own, and dropped if it was taken.
+ */
 export async function push(
   depot: Depot,
   { id, name }: Storage,
@@ -20,8 +24,8 @@ export async function push(
   })
   const request = requestAtHand(depot)
   if (request?.state === 'held') {
-    request.entries.push(...entries.map((entry) => ({ ...entry, dataset: id })))
-  } else if (request?.state === 'dropped') {
+    for (const entry of entries) request.entries.push({ ...entry, dataset: id })
+  } else if (request && isLate(request)) {
     depot.log(`${request.request.url} is not in hand any more: ${entries.length} items dropped`)
   } else {
     // With a key each, so that a call whose answer got lost can be made again.
@@ -29,6 +33,11 @@ export async function push(
     const sent = entries.map(({ key, data }, n) => ({ key: key ?? `push ${call} ${n}`, data }))
     await whenAvailable(() => depot.store.append(id, sent))
   }
+}
+
+/** Whoever has it next pushes the same again. */
+function isLate({ state }: InHand): boolean {
+  return state === 'taken' || (state === 'over' && currentTask.getStore()?.isSure === true)
 }
 
 /** The request that is being handled, if it is kept where this is. */

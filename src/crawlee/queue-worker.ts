@@ -79,9 +79,9 @@ export class QueueWorker {
   }
 
   /** The claim is over, one way or another. */
-  end(request: InHand, as: 'saved' | 'dropped'): void {
+  end(request: InHand, as: 'saved' | 'taken' | 'over'): void {
     request.state = as
-    if (as === 'dropped' && request.isBegun) this.#remember(request.request.id)
+    if (as !== 'saved' && request.isBegun) this.#remember(request.request.id)
     this.#held.delete(request.claimed.claimId)
     void this.#life?.then((life) => life.ended(request.claimed.claimId)).catch(() => {})
   }
@@ -103,7 +103,7 @@ export class QueueWorker {
     for (const request of requests) request.isEnding = true
     try {
       await whenAvailable(() => this.store.release(requests.map(({ claimed }) => claimed)))
-      for (const request of requests) this.end(request, 'dropped')
+      for (const request of requests) this.end(request, 'taken')
     } finally {
       for (const request of requests) request.isEnding = false
     }
@@ -171,7 +171,7 @@ export class QueueWorker {
     for (const request of claims.flatMap((id) => this.#held.get(id) ?? [])) {
       if (request.isEnding) continue
       this.#options.log(`${request.request.url} was taken back: what it pushed is dropped`)
-      this.end(request, 'dropped')
+      this.end(request, 'taken')
     }
   }
 }

@@ -103,9 +103,9 @@ export class RequestBook {
     return { claimed, left: open > claimed.length }
   }
 
-  /** The one in hand with this id. */
+  /** The one in hand with this id: the newest, where one was taken and came back before anybody noticed. */
   inHand(id: string): InHand | undefined {
-    return this.worker.inHand.find(({ request }) => request.id === id)
+    return this.worker.inHand.findLast(({ request }) => request.id === id)
   }
 
   /** By its unique key, whoever has it. */
@@ -169,7 +169,7 @@ export class RequestBook {
   ): Promise<boolean> {
     const { claimed } = inHand
     const fail = (failure: typeof how & { nextCursor?: unknown }): Promise<boolean> =>
-      this.#save(inHand, failure.retryInMs === null ? 'saved' : 'dropped', () =>
+      this.#save(inHand, failure.retryInMs === null ? 'saved' : 'over', () =>
         this.worker.store.fail([{ ...claimed, ...failure }]),
       )
     try {
@@ -183,7 +183,7 @@ export class RequestBook {
 
   async #save<T>(
     inHand: InHand,
-    as: 'saved' | 'dropped',
+    as: 'saved' | 'over',
     save: () => Promise<Outcome<T>[]>,
   ): Promise<boolean> {
     inHand.isEnding = true
@@ -208,7 +208,7 @@ export class RequestBook {
     if (outcome.ok) return true
     if (!(outcome.error instanceof LeaseLost)) throw outcome.error
     this.#options.log(`${inHand.request.url}: ${outcome.error.message}`)
-    this.worker.end(inHand, 'dropped')
+    this.worker.end(inHand, 'over')
     return false
   }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import {
   BasicCrawler,
@@ -299,25 +300,114 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       assert.deepEqual([status, counts.targets.done, counts.refused], ['succeeded', 3, 1])
     })
 
+    test('a handler may push any number of items at once', async () => {
+      await using storage = await openStorage()
+      const { crawler, dataset } = await makeCrawler(storage, 'many', {
+        maxRequestRetries: 0,
+        requestHandler: () => dataset.pushData(Array.from({ length: 140_000 }, (_, n) => ({ n }))),
+      })
+      assert.equal((await crawler.run(urls(1))).requestsFinished, 1)
+      assert.equal((await dataset.getInfo())!.itemCount, 140_000)
+    })
+
     test('what a handler pushes after it was given up for too slow is dropped: the next try has it', async () => {
       await using storage = await openStorage()
       const [second, pushed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
       let tries = 0
       const { crawler, dataset } = await makeCrawler(storage, 'late', {
         requestHandlerTimeoutSecs: 0.2,
-        async requestHandler() {
+        async requestHandler({ pushData }) {
           if (tries++ === 0) {
             await second.promise
-            await dataset.pushData({ by: 'the first' })
+            await pushData({ by: 'the first' }, 'late')
             return pushed.resolve()
           }
           second.resolve()
           await pushed.promise
-          await dataset.pushData({ by: 'the second' })
+          await pushData({ by: 'the second' }, 'late')
         },
       })
       await crawler.run(urls(1))
       assert.deepEqual((await dataset.getData()).items, [{ by: 'the second' }])
+    })
+
+    test('what a handler pushes is its own, also when the job of another handler calls it', async () => {
+      await using storage = await openStorage()
+      // As p-queue and its like do: the job that ends begins the next one, in its own asynchronous context.
+      const jobs: (() => Promise<void>)[] = []
+      let isBusy = false
+      const next = (): void => {
+        const job = isBusy ? undefined : jobs.shift()
+        isBusy ||= job !== undefined
+        void job?.().finally(() => {
+          isBusy = false
+          next()
+        })
+      }
+      const inTurn = (job: () => Promise<void>): Promise<void> =>
+        new Promise((resolve, reject) => {
+          jobs.push(() => new Promise(setImmediate).then(job).then(resolve, reject))
+          next()
+        })
+      const { crawler, dataset } = await makeCrawler(storage, 'in-turn', {
+        minConcurrency: 5,
+        async requestHandler({ request, pushData }) {
+          await inTurn(() => pushData({ url: request.url }, 'in-turn'))
+          await new Promise(setImmediate)
+          if (Number(request.url.at(-1)) % 3 === 0 && request.retryCount === 0)
+            throw new Error('not yet')
+        },
+      })
+      await crawler.run(urls(10))
+
+      const { items } = await dataset.getData()
+      assert.deepEqual(items.map(({ url }) => url).toSorted(), urls(10))
+    })
+
+    test('what is pushed by something that a handler began and that outlives its try is saved at once', async () => {
+      await using storage = await openStorage()
+      const found: object[] = []
+      let flush: () => Promise<void> = async () => {}
+      const { crawler, dataset } = await makeCrawler(storage, 'outlives', {
+        maxConcurrency: 1,
+        async requestHandler({ request }) {
+          if (request.url.endsWith('/0') && request.retryCount === 0) {
+            flush = AsyncLocalStorage.bind(() => dataset.pushData(found.splice(0)))
+            throw new Error('not yet')
+          }
+          found.push({ url: request.url })
+          await flush()
+        },
+      })
+      await crawler.run(urls(3))
+
+      const { items } = await dataset.getData()
+      assert.deepEqual(items.map(({ url }) => url).toSorted(), urls(3))
+    })
+
+    test('what a handler pushes after its request was taken is dropped; what outlives it is saved', async () => {
+      await using storage = await openStorage({ policy: { heartbeat: '100ms', lease: '5s' } })
+      let tries = 0
+      let outlives: () => Promise<void> = async () => {}
+      const { crawler, dataset } = await makeCrawler(storage, 'gone', {
+        async requestHandler({ request }) {
+          const by = tries++
+          if (by > 0) return dataset.pushData({ by })
+          outlives = AsyncLocalStorage.bind(() => dataset.pushData({ by: 'later' }))
+          const [target] = await store.targetsByKey((await runOf('gone')).id, [request.uniqueKey])
+          const { id, cursor } = target!
+          const deed = { actor: 'a person', because: 'try again' }
+          await store.rewind({ target: id, to: 0, next: null, cursor, ...deed })
+          while (!said.some((line) => line.includes('was taken back')))
+            await new Promise(setImmediate)
+          await dataset.pushData({ by })
+        },
+      })
+      await crawler.run(urls(1))
+      await outlives()
+
+      assert.deepEqual((await dataset.getData()).items, [{ by: 1 }, { by: 'later' }])
+      assert.ok(said.some((line) => /is not in hand any more: 1 items dropped/.test(line)))
     })
 
     test('runs, progress and workers of it are seen through the API while it goes on', async () => {

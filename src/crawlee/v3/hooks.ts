@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import process from 'node:process'
 import { pathToFileURL } from 'node:url'
-import { currentTask } from '../in-hand.ts'
+import { boundToTask, currentTask } from '../in-hand.ts'
 import type { StoppableCrawler } from '../depot.ts'
 
 /**
@@ -31,7 +31,7 @@ const taught = new WeakSet<object>()
 
 /** What is wrapped, and where it is. */
 const METHODS = {
-  basic: { class: 'BasicCrawler', methods: ['_init', '_runTaskFunction', 'teardown'] },
+  basic: { class: 'BasicCrawler', methods: ['_init', '_runTaskFunction', 'pushData', 'teardown'] },
   core: { class: 'RequestProvider', methods: ['addRequestsBatched'] },
 } as const
 
@@ -83,10 +83,23 @@ function teachCrawler(crawler: Record<string, unknown>): void {
   crawler['_runTaskFunction'] = function (this: Crawler, ...args: unknown[]) {
     return currentTask.run({ request: null }, () => runTask.apply(this, args))
   }
+  crawler['pushData'] = boundPerTask(crawler['pushData'] as Method)
   crawler['teardown'] = function (this: Crawler, ...args: unknown[]) {
     ownerOf(this)?.ends(this)
     return teardown.apply(this, args)
   }
+}
+
+/**
+ * Crawlee binds it to the crawler once per request, for its handler. What that is called with belongs to the request, also when
+ * a queue of jobs, a timer or a browser calls it in the asynchronous context of another.
+ */
+function boundPerTask(method: Method): Method {
+  const plain: Method = function (...args) {
+    return method.apply(this, args)
+  }
+  const bind = (crawler: unknown): Method => boundToTask(method.bind(crawler))
+  return Object.assign(plain, { bind })
 }
 
 function ownerOf(crawler: Crawler): Owner | undefined {

@@ -143,6 +143,7 @@ export class RequestQueue implements crawlee.RequestQueueClient {
     const inHand = this.#inHand(book, id)
     if (!inHand) return this.#notClaimed(book, request, forefront)
     const isOurs = inHand.state === 'held' && (await book.end(inHand, request, forefront))
+    if (inHand.state === 'taken') inHand.state = 'over'
     return { requestId: id, wasAlreadyPresent: true, wasAlreadyHandled: !isOurs }
   }
 
