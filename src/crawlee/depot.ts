@@ -54,6 +54,8 @@ export class Depot {
   readonly #crawlers = new Set<StoppableCrawler>()
   /** Of these, those that have not ended: in Crawlee one is running until its storage has come to rest. */
   readonly #atWork = new Set<StoppableCrawler>()
+  /** Queues, by id, that a crawler has left because it had done as much as it was asked to: by what it was told so. */
+  readonly #atLimit = new Map<Id, string>()
 
   private constructor(
     store: Store,
@@ -121,9 +123,11 @@ export class Depot {
     if (this.isStopping) crawler.stop()
   }
 
-  /** It has ended: its storage comes to rest next. */
-  ends(crawler: StoppableCrawler): void {
+  /** It has ended: its storage comes to rest next. `limit`: the option that ended it, if its next start is to begin anew. */
+  ends(crawler: StoppableCrawler, limit: string | null = null): void {
     this.#atWork.delete(crawler)
+    const queue = crawler.requestQueue?.id
+    if (queue !== undefined && limit !== null) this.#atLimit.set(queue, limit)
   }
 
   /**
@@ -136,6 +140,7 @@ export class Depot {
     if (inUse.includes(undefined)) return
     const books = [...this.#books.values()].filter(({ queue }) => !inUse.includes(queue.id))
     await Promise.all(books.map((book) => book.worker.rest()))
+    for (const book of books) await this.#endAtLimit(book)
     if (this.isStopping && this.#alive.size === 0) await this.#sayWhatIsLeft()
   }
 
@@ -144,6 +149,13 @@ export class Depot {
     await this.#handBack(() => true)
     await Promise.all([...this.#books.values()].map((book) => book.worker.rest()))
     await this.store.close()
+  }
+
+  async #endAtLimit(book: RequestBook): Promise<void> {
+    const limit = this.#atLimit.get(book.queue.id)
+    if (limit === undefined) return
+    this.#atLimit.delete(book.queue.id)
+    await book.endAtLimit(limit)
   }
 
   #nextWorker(): WorkerId {

@@ -100,12 +100,12 @@ export class QueueRun {
     this.#isCancelled = true
   }
 
-  /** The queue is dropped: its run ends if it lives, and stays to be looked at. */
-  async end(because: string): Promise<void> {
+  /** What is left is not wanted: the run ends if it lives, and stays to be looked at. Answers whether it did. */
+  async end(because: string): Promise<boolean> {
     const run = await this.look()
-    if (!run || !isLive(run.status)) return
+    if (!run || !isLive(run.status)) return false
     const { store, actor } = this.#options
-    await whenAvailable(() =>
+    return whenAvailable(() =>
       store.moveRun({
         run: run.id,
         to: 'cancelled',

@@ -1,5 +1,6 @@
 import type { Outcome } from '../model/claim.ts'
 import { LeaseLost, messageOf, UsageError } from '../model/errors.ts'
+import { shortId } from '../model/id.ts'
 import { isLive, openTargets, totalTargets, type Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
 import { makeCheckpoint } from '../runtime/page.ts'
@@ -135,6 +136,15 @@ export class RequestBook {
     if (ending === 'handled') return this.#handled(inHand, request)
     const retryInMs = ending === 'given up' ? null : 0
     return this.#fail(inHand, request, { error, retryInMs, forefront })
+  }
+
+  /** A crawler has done as much as it was asked to. Others may be at work on the rest. */
+  async endAtLimit(limit: string): Promise<void> {
+    const run = await this.run()
+    if (!run || run.counts.targets.in_progress > 0) return
+    const [because, left] = [`${limit} was reached`, openTargets(run.counts)]
+    if (left > 0 && (await this.#run.end(because)))
+      this.#options.log(`run ${shortId(run.id)} is ended with ${left} requests left: ${because}`)
   }
 
   async drop(): Promise<void> {

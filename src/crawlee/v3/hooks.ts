@@ -4,6 +4,7 @@ import process from 'node:process'
 import { pathToFileURL } from 'node:url'
 import { boundToTask, currentTask } from '../in-hand.ts'
 import type { StoppableCrawler } from '../depot.ts'
+import { forgetCount, limitOf, type LimitedCrawler } from './limit.ts'
 
 /**
  * What Crawlee tells no storage: which request the code at hand works on, which crawlers there are, and that a batch of new
@@ -13,7 +14,8 @@ import type { StoppableCrawler } from '../depot.ts'
 export type CrawleeModules = { readonly core: unknown; readonly basic: unknown }
 
 type Method = (this: unknown, ...args: unknown[]) => Promise<unknown>
-type Crawler = StoppableCrawler & { readonly config: { getStorageClient(): unknown } }
+type Crawler = StoppableCrawler &
+  LimitedCrawler & { readonly config: { getStorageClient(): unknown } }
 type Queue = { readonly client: unknown }
 
 /** Whose crawlers and queues these are. */
@@ -23,7 +25,7 @@ export interface Owner {
   /** Whether it is one of its queues. */
   isQueue(client: unknown): boolean
   begins(crawler: StoppableCrawler): void
-  ends(crawler: StoppableCrawler): void
+  ends(crawler: StoppableCrawler, limit: string | null): void
 }
 
 const owners = new Set<Owner>()
@@ -84,9 +86,11 @@ function teachCrawler(crawler: Record<string, unknown>): void {
     return currentTask.run({ request: null }, () => runTask.apply(this, args))
   }
   crawler['pushData'] = boundPerTask(crawler['pushData'] as Method)
-  crawler['teardown'] = function (this: Crawler, ...args: unknown[]) {
-    ownerOf(this)?.ends(this)
-    return teardown.apply(this, args)
+  crawler['teardown'] = async function (this: Crawler, ...args: unknown[]) {
+    const owner = ownerOf(this)
+    owner?.ends(this, limitOf(this))
+    await teardown.apply(this, args)
+    if (owner) await forgetCount(this)
   }
 }
 

@@ -104,6 +104,55 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       assert.equal((await runOf('shop')).status, 'cancelled')
     })
 
+    /** A start of a program that handles so many requests and no more, though each page has two links. */
+    async function crawlSome(name: string | null, max: number): Promise<string[]> {
+      await using storage = await openStorage()
+      const config = new Configuration({ storageClient: storage })
+      const requestQueue = await RequestQueue.open(name, { config })
+      const seen: string[] = []
+      const requestHandler: BasicCrawlerOptions['requestHandler'] = async ({
+        request,
+        crawler,
+      }) => {
+        seen.push(request.url)
+        const links = ['a', 'b'].map((link) => `${request.url}/${link}`)
+        // As one may: Crawlee's own addRequests() would leave out what is beyond the limit.
+        await (await crawler.getRequestQueue()).addRequests(links.map((url) => ({ url })))
+      }
+      const limits = { maxConcurrency: 1, maxRequestsPerCrawl: max }
+      // Known by the same name at every start, as the first crawler of a process is.
+      const statisticsOptions = { id: 'first' }
+      const options = { requestQueue, requestHandler, statisticsOptions, ...limits }
+      await new BasicCrawler(options, config).run(urls(1))
+      return seen
+    }
+
+    test('a crawl that reached its maxRequestsPerCrawl is finished as asked: the next start begins anew', async () => {
+      const before = process.exitCode
+      const first = await crawlSome(null, 3)
+      const { id, status } = await runOf('default')
+      assert.deepEqual([first.length, status, process.exitCode], [3, 'cancelled', before])
+      const entry = (await store.audit({ run: id, limit: 9 })).at(-1)
+      assert.equal(entry!.because, 'maxRequestsPerCrawl was reached')
+      const told = `run ${shortId(id)} is ended with 4 requests left: maxRequestsPerCrawl was reached`
+      assert.deepEqual(
+        said.filter((line) => line.includes('maxRequestsPerCrawl')),
+        [told],
+      )
+
+      assert.deepEqual(await crawlSome(null, 3), first, 'from the first page')
+      assert.notEqual((await runOf('default')).id, id)
+    })
+
+    test('a queue with a name goes on after maxRequestsPerCrawl with what is left', async () => {
+      const first = await crawlSome('some', 3)
+      const second = await crawlSome('some', 3)
+      assert.deepEqual([first.length, second.length], [3, 3])
+      assert.equal(new Set([...first, ...second]).size, 6)
+      const { status, counts } = await runOf('some')
+      assert.deepEqual([status, counts.targets.done], ['interrupted', 6])
+    })
+
     test('what is set aside under a name that is taken is told by the name that it got', async () => {
       await using storage = await openStorage()
       const config = new Configuration({ storageClient: storage, purgeOnStart: false })

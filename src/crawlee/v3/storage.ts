@@ -108,8 +108,8 @@ export class CrawleeStorage implements crawlee.StorageClient {
   }
 
   /** Used by the hooks. */
-  ends(crawler: StoppableCrawler): void {
-    this.#depot.ends(crawler)
+  ends(crawler: StoppableCrawler, limit: string | null): void {
+    this.#depot.ends(crawler, limit)
   }
 }
 
