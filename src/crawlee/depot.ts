@@ -3,6 +3,7 @@ import process from 'node:process'
 import { EXIT, messageOf, UsageError } from '../model/errors.ts'
 import { newId, shortId, type Id, type WorkerId } from '../model/id.ts'
 import { DEFAULT_POLICY, makePolicy, type Policy, type PolicyOptions } from '../model/policy.ts'
+import { isLive, openTargets } from '../model/run.ts'
 import { redact } from '../observe/redact.ts'
 import { safeText } from '../observe/safe-text.ts'
 import { databaseAddress } from '../runtime/config-file.ts'
@@ -51,6 +52,7 @@ export class Depot {
   readonly #alive = new Set<RequestBook>()
   readonly #signals: StopSignals
   readonly #hears: boolean
+  #isLeftSaid = false
   readonly #crawlers = new Set<StoppableCrawler>()
   /** Of these, those that have not ended: in Crawlee one is running until its storage has come to rest. */
   readonly #atWork = new Set<StoppableCrawler>()
@@ -194,12 +196,16 @@ export class Depot {
   }
 
   async #sayWhatIsLeft(): Promise<void> {
+    if (this.#isLeftSaid) return
+    this.#isLeftSaid = true
+    const by = this.#signals.stoppedBy
     for (const book of this.#books.values()) {
-      const { pending } = await book.counts()
-      if (pending === 0) continue
+      const run = await book.run()
+      const left = run ? openTargets(run.counts) : 0
+      // One that was ended, as with a queue that was dropped, has nothing left that anybody wants.
+      if (!run || !isLive(run.status) || left === 0) continue
       const { name } = book.queue
-      const by = this.#signals.stoppedBy
-      this.log(`stopped by ${by}: ${pending} requests of ${name} are left. Start again to go on.`)
+      this.log(`stopped by ${by}: ${left} requests of ${name} are left. Start again to go on.`)
       process.exitCode ||= EXIT.resumable
     }
   }
