@@ -40,14 +40,11 @@ test('an end that a beat sees before its answer is here is no loss', async () =>
   const dataset = await store.makeStorage('dataset', 'slow')
   claimed[0]!.entries.push({ key: null, data: '{"a":1}', dataset: dataset.id })
 
-  const handledAt = new Date().toISOString()
-  const errorMessages = ['no']
-  const userData = { __crawlee: { state: 5 } }
   const [handled, again, givenUp, released] = claimed
   const ended = await Promise.all([
-    book.end(handled!, { ...requests[0]!, handledAt }, false),
-    book.end(again!, { ...requests[1]!, errorMessages }, false),
-    book.end(givenUp!, { ...requests[2]!, handledAt, errorMessages, userData }, false),
+    book.end(handled!, requests[0]!, { as: 'handled' }),
+    book.end(again!, requests[1]!, { as: 'put back', error: 'no', forefront: false }),
+    book.end(givenUp!, requests[2]!, { as: 'given up', error: 'no' }),
   ])
   await book.worker.handBack([released!])
   await book.worker.rest()

@@ -6,7 +6,7 @@ import type { Target } from '../model/target.ts'
 import { makeCheckpoint } from '../runtime/page.ts'
 import { whenAvailable } from '../store/open.ts'
 import type { Storage } from '../store/store.ts'
-import { endingOf, errorOf, type TriedRequest } from './ending.ts'
+import type { Ending } from './ending.ts'
 import type { InHand } from './in-hand.ts'
 import { QueueRun, type QueueRunOptions } from './queue-run.ts'
 import { QueueWorker, type QueueWorkerOptions } from './queue-worker.ts'
@@ -131,11 +131,14 @@ export class RequestBook {
   }
 
   /** The end of a try: handled, given up, or back in line. False: it is no longer ours, and nothing was saved. */
-  end(inHand: InHand, request: TriedRequest, forefront: boolean): Promise<boolean> {
-    const [ending, error] = [endingOf(request), errorOf(request)]
-    if (ending === 'handled') return this.#handled(inHand, request)
-    const retryInMs = ending === 'given up' ? null : 0
-    return this.#fail(inHand, request, { error, retryInMs, forefront })
+  end(inHand: InHand, request: NewRequest, ending: Ending): Promise<boolean> {
+    if (ending.as === 'handled') return this.#handled(inHand, request)
+    const { error } = ending
+    const how =
+      ending.as === 'put back'
+        ? { retryInMs: 0, forefront: ending.forefront }
+        : { retryInMs: null, forefront: false }
+    return this.#fail(inHand, request, { error, ...how })
   }
 
   /** A crawler has done as much as it was asked to. Others may be at work on the rest. */

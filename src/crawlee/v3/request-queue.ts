@@ -7,6 +7,7 @@ import { sourceOf } from '../queue-run.ts'
 import { requestId, type NewRequest } from '../request.ts'
 import type { Added, RequestBook } from '../request-book.ts'
 import { storageNamed, StorageOf } from '../storage-of.ts'
+import { endingOf } from './ending-of.ts'
 import { factsOf, listStorages } from './storage-info.ts'
 
 type Head = crawlee.RequestQueueHeadItem
@@ -142,7 +143,8 @@ export class RequestQueue implements crawlee.RequestQueueClient {
     if (request.id !== id) throw new UsageError('The id of a request comes from its unique key.')
     const inHand = this.#inHand(book, id)
     if (!inHand) return this.#notClaimed(book, request, forefront)
-    const isOurs = inHand.state === 'held' && (await book.end(inHand, request, forefront))
+    const ending = endingOf(request, forefront)
+    const isOurs = inHand.state === 'held' && (await book.end(inHand, request, ending))
     if (inHand.state === 'taken') inHand.state = 'over'
     return { requestId: id, wasAlreadyPresent: true, wasAlreadyHandled: !isOurs }
   }
