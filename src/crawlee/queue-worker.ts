@@ -37,6 +37,8 @@ export class QueueWorker {
   readonly #held = new Map<ClaimId, InHand>()
   /** Requests, by id, that were taken from this process while it had them: the last ones. */
   readonly #lost = new Set<string>()
+  /** Requests that were put in front of all others since the last claim. */
+  #inFront = 0
   #worker: WorkerId = ''
   #life: Promise<SignsOfLife> | null = null
   #timed: Store | null = null
@@ -69,13 +71,19 @@ export class QueueWorker {
 
   /**
    * Claims requests: no more ahead than are being worked on, so that a process that dies leaves few under suspicion, and
-   * does not sit on what others could do. One that took a process down is taken alone.
+   * does not sit on what others could do; but all that was put in front, since Crawlee would handle those that it has before
+   * it asks for the rest. One that took a process down is taken alone.
    */
   claim(limit: number): Promise<{ claimed: InHand[]; asked: number }> {
     // One after the other: whether the process is empty must be true.
     const next = this.#claiming.then(() => this.#claim(limit))
     this.#claiming = next.catch(() => {})
     return next
+  }
+
+  /** So many come before what was fetched ahead. */
+  expectInFront(count: number): void {
+    this.#inFront += count
   }
 
   /** The claim is over, one way or another. */
@@ -111,7 +119,7 @@ export class QueueWorker {
 
   async #claim(limit: number): Promise<{ claimed: InHand[]; asked: number }> {
     const begun = this.inHand.filter(({ isBegun }) => isBegun).length
-    const asked = Math.min(limit, Math.max(AHEAD_MIN, begun))
+    const asked = Math.min(limit, Math.max(AHEAD_MIN, begun, this.#inFront))
     const isSuspectHere = this.inHand.some(({ claimed }) => claimed.suspect)
     const life = await (this.#life ??= this.#live())
     if (this.#fatal) throw this.#fatal
@@ -119,6 +127,7 @@ export class QueueWorker {
     const { source } = this.#options
     const claimIds = Array.from({ length: asked }, () => newId())
     life.asking(claimIds)
+    this.#inFront = 0
     let claimed: Claimed[] = []
     try {
       const [worker, empty] = [this.#worker, this.#held.size === 0]

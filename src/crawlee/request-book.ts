@@ -76,8 +76,10 @@ export class RequestBook {
     const keys = requests.map(({ uniqueKey }) => targetKey(uniqueKey))
     const known = new Map((await this.#run.find(keys)).map((target) => [target.key, target]))
     const fresh = requests.filter((_, n) => !known.has(keys[n]!))
-    if (fresh.length > 0) await this.#run.plan(fresh.map((one) => toTarget(one, forefront)))
-    else if (!this.worker.isAlive && known.values().some((target) => !isHandled(target)))
+    if (fresh.length > 0) {
+      await this.#run.plan(fresh.map((one) => toTarget(one, forefront)))
+      if (forefront) this.worker.expectInFront(fresh.length)
+    } else if (!this.worker.isAlive && known.values().some((target) => !isHandled(target)))
       await this.#run.wake()
     const seen = new Set(known.keys())
     return requests.map(({ uniqueKey }, n) => {

@@ -410,6 +410,46 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       assert.ok(said.some((line) => /is not in hand any more: 1 items dropped/.test(line)))
     })
 
+    test('a request that is reclaimed without a crawler stays with who fetches it next', async () => {
+      await using storage = await openStorage()
+      const { queue } = await makeCrawler(storage, 'reclaimed', {})
+      await queue.addRequests(urls(1).map((url) => ({ url })))
+      const { client } = queue
+      const put = client.updateRequest.bind(client)
+      // Between the two calls that Crawlee makes of it, somebody is faster.
+      client.updateRequest = async (...args) => {
+        const answer = await put(...args)
+        await client.listAndLockHead({ limit: 1, lockSecs: 60 })
+        return answer
+      }
+      await queue.reclaimRequest((await queue.fetchNextRequest())!)
+      const { targets } = (await runOf('reclaimed')).counts
+      assert.deepEqual([targets.planned, targets.in_progress], [0, 1])
+    })
+
+    test('requests go to the front in the order of a stack, however many are added at once', async () => {
+      await using storage = await openStorage()
+      const seen: string[] = []
+      const { crawler } = await makeCrawler(storage, 'stack', {
+        maxConcurrency: 1,
+        async requestHandler({ request, crawler }) {
+          seen.push(new URL(request.url).pathname)
+          if (seen.at(-1)!.length > 3) return
+          const queue = await crawler.getRequestQueue()
+          const links = Array.from({ length: 7 }, (_, n) => ({ url: `${request.url}${n}` }))
+          await queue.addRequests(links, { forefront: true })
+        },
+      })
+      await crawler.run(['https://site.example/a'])
+      const isBelow = (path: string, of: string): boolean => path !== of && path.startsWith(of)
+      for (const path of seen) {
+        const below = seen.flatMap((one, n) => (isBelow(one, path) ? [n - seen.indexOf(path)] : []))
+        const next = below.map((_, n) => n + 1)
+        assert.deepEqual(below, next, `all that was found on ${path} comes right behind it`)
+      }
+      assert.equal(seen.length, 1 + 7 + 49)
+    })
+
     test('runs, progress and workers of it are seen through the API while it goes on', async () => {
       await using storage = await openStorage()
       const access = () => ({ name: 'a test', role: 'viewer' as const })

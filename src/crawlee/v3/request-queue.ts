@@ -36,6 +36,8 @@ export class RequestQueueCollection implements crawlee.RequestQueueCollectionCli
 export class RequestQueue implements crawlee.RequestQueueClient {
   readonly #depot: Depot
   readonly #storage: StorageOf
+  /** Requests, by id, that were put back, until Crawlee asks to unlock them as well. */
+  readonly #putBack = new Set<string>()
 
   constructor(depot: Depot, idOrName: string) {
     this.#depot = depot
@@ -101,7 +103,9 @@ export class RequestQueue implements crawlee.RequestQueueClient {
     return { lockExpiresAt: new Date(Date.now() + lockSecs * 1_000) }
   }
 
+  /** Crawlee puts a request back and unlocks it afterwards: by then it may be in other hands. */
   async deleteRequestLock(id: string): Promise<void> {
+    if (this.#putBack.delete(id)) throw notInHand(id)
     const book = await this.#book()
     const inHand = this.#inHand(book, id)
     if (inHand?.state !== 'held') throw notInHand(id)
@@ -144,6 +148,7 @@ export class RequestQueue implements crawlee.RequestQueueClient {
     const inHand = this.#inHand(book, id)
     if (!inHand) return this.#notClaimed(book, request, forefront)
     const ending = endingOf(request, forefront)
+    if (ending.as === 'put back') this.#putBack.add(id)
     const isOurs = inHand.state === 'held' && (await book.end(inHand, request, ending))
     if (inHand.state === 'taken') inHand.state = 'over'
     return { requestId: id, wasAlreadyPresent: true, wasAlreadyHandled: !isOurs }
