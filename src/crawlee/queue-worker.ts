@@ -10,6 +10,7 @@ import { whenAvailable } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { VERSION } from '../version.ts'
 import { InHand } from './in-hand.ts'
+import { Recent } from './recent.ts'
 
 export type QueueWorkerOptions = {
   readonly store: Store
@@ -26,6 +27,7 @@ export type QueueWorkerOptions = {
 
 /** So many at least are fetched ahead: Crawlee asks for more when one is left. */
 const AHEAD_MIN = 4
+/** Asked about for as long as Crawlee may still have them in mind. */
 const LOST_MAX = 10_000
 
 /**
@@ -36,7 +38,7 @@ export class QueueWorker {
   readonly #options: QueueWorkerOptions
   readonly #held = new Map<ClaimId, InHand>()
   /** Requests, by id, that were taken from this process while it had them: the last ones. */
-  readonly #lost = new Set<string>()
+  readonly #lost = new Recent<true>(LOST_MAX)
   /** Requests that were put in front of all others since the last claim. */
   #inFront = 0
   #worker: WorkerId = ''
@@ -66,7 +68,7 @@ export class QueueWorker {
 
   /** A request with this id was in hand here, and was taken back. */
   wasInHand(id: string): boolean {
-    return this.#lost.has(id)
+    return this.#lost.get(id) === true
   }
 
   /**
@@ -89,7 +91,7 @@ export class QueueWorker {
   /** The claim is over, one way or another. */
   end(request: InHand, as: 'saved' | 'taken' | 'over'): void {
     request.state = as
-    if (as !== 'saved' && request.isBegun) this.#remember(request.request.id)
+    if (as !== 'saved' && request.isBegun) this.#lost.set(request.request.id, true)
     this.#held.delete(request.claimed.claimId)
     void this.#life?.then((life) => life.ended(request.claimed.claimId)).catch(() => {})
   }
@@ -166,13 +168,6 @@ export class QueueWorker {
     this.#timed = life.timed(this.#options.store)
     onLife(true)
     return life
-  }
-
-  /** Asked about for as long as Crawlee may still have it in mind. */
-  #remember(id: string): void {
-    this.#lost.delete(id)
-    this.#lost.add(id)
-    if (this.#lost.size > LOST_MAX) this.#lost.delete(this.#lost.values().next().value!)
   }
 
   /** A beat found that somebody else has them. */

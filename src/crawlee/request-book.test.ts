@@ -4,7 +4,32 @@ import { newId } from '../model/id.ts'
 import { DEFAULT_POLICY } from '../model/policy.ts'
 import type { Store } from '../store/store.ts'
 import { sqliteEngine } from '../testing/sqlite-engine.ts'
+import type { InHand } from './in-hand.ts'
+import { requestId, type NewRequest } from './request.ts'
 import { RequestBook } from './request-book.ts'
+
+async function openBook(
+  store: Store,
+  db: string,
+  log: (line: string) => void = () => {},
+): Promise<RequestBook> {
+  return new RequestBook(await store.makeStorage('queue', 'books'), {
+    store,
+    db,
+    policy: { ...DEFAULT_POLICY, heartbeatMs: 100, leaseMs: 5_000 },
+    actor: 'a test',
+    nextWorker: newId,
+    log,
+    isStopping: () => false,
+    onEnded: () => {},
+    onLife: () => {},
+  })
+}
+
+function request(path: string): NewRequest {
+  const url = `https://a.example/${path}`
+  return { url, uniqueKey: url }
+}
 
 test('an end that a beat sees before its answer is here is no loss', async () => {
   await using database = await sqliteEngine.fresh()
@@ -21,19 +46,8 @@ test('an end that a beat sees before its answer is here is no loss', async () =>
     },
   })
   const verbs = { ...slow('checkpoint'), ...slow('fail'), ...slow('release') }
-  const book = new RequestBook(await store.makeStorage('queue', 'slow'), {
-    store: { ...store, ...verbs },
-    db: database.url,
-    policy: { ...DEFAULT_POLICY, heartbeatMs: 100, leaseMs: 5_000 },
-    actor: 'a test',
-    nextWorker: newId,
-    log: (line) => said.push(line),
-    isStopping: () => false,
-    onEnded: () => {},
-    onLife: () => {},
-  })
-  const urls = ['handled', 'again', 'given-up', 'released'].map((n) => `https://a.example/${n}`)
-  const requests = urls.map((url) => ({ url, uniqueKey: url }))
+  const book = await openBook({ ...store, ...verbs }, database.url, (line) => said.push(line))
+  const requests = ['handled', 'again', 'given-up', 'released'].map(request)
   await book.add(requests, false)
   const { claimed } = await book.claim(4)
   for (const one of claimed) one.isBegun = true
@@ -57,4 +71,36 @@ test('an end that a beat sees before its answer is here is no loss', async () =>
   const { total } = await store.entries(dataset.id, { offset: 0, limit: 1, desc: false })
   const { targets } = (await book.run())!.counts
   assert.deepEqual([total, targets.done, targets.planned, targets.failed], [1, 1, 2, 1])
+})
+
+test('what is pushed while the end of its request is being saved is saved behind it', async () => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  const dataset = await store.makeStorage('dataset', 'late')
+  const push = (request: InHand, data: string): unknown =>
+    request.entries.push({ key: null, data, dataset: dataset.id })
+  const checkpoint: Store['checkpoint'] = (...args) => {
+    push(claimed!, '"late"')
+    return store.checkpoint(...args)
+  }
+  const book = await openBook({ ...store, checkpoint }, database.url)
+  await book.add([request('late')], false)
+  const [claimed] = (await book.claim(1)).claimed
+  push(claimed!, '"in time"')
+  await book.end(claimed!, request('late'), { as: 'handled' })
+  await book.worker.rest()
+
+  const { items } = await store.entries(dataset.id, { offset: 0, limit: 9, desc: false })
+  assert.deepEqual(items, ['"in time"', '"late"'])
+})
+
+test('a request that this process has added is found by its id without reading the queue', async () => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  const targets = (): never => assert.fail('the whole queue')
+  const book = await openBook({ ...store, targets }, database.url)
+  await book.add([request('a'), request('b')], false)
+
+  const { url, uniqueKey } = request('b')
+  assert.equal((await book.search(requestId(uniqueKey)))?.url, url)
 })

@@ -10,6 +10,7 @@ import type { Ending } from './ending.ts'
 import type { InHand } from './in-hand.ts'
 import { QueueRun, type QueueRunOptions } from './queue-run.ts'
 import { QueueWorker, type QueueWorkerOptions } from './queue-worker.ts'
+import { Recent } from './recent.ts'
 import { asRequest, isHandled, keep, requestId, targetKey, toTarget } from './request.ts'
 import type { KeptRequest, NewRequest } from './request.ts'
 
@@ -33,12 +34,17 @@ export type RequestCounts = {
   readonly pending: number
 }
 
+/** Of so many a process knows the key by the id. */
+const ADDED_MAX = 10_000
+
 /** A queue of requests, which are targets of its run: claimed, fenced and recovered as any others. */
 export class RequestBook {
   readonly queue: Storage
   readonly worker: QueueWorker
   readonly #options: RequestBookOptions
   readonly #run: QueueRun
+  /** Unique keys by their ids, which are digests of them. */
+  readonly #added = new Recent<string>(ADDED_MAX)
   #isEndTold = false
 
   constructor(queue: Storage, options: RequestBookOptions) {
@@ -86,8 +92,10 @@ export class RequestBook {
       const [key, target] = [keys[n]!, known.get(keys[n]!)]
       const wasThere = seen.has(key)
       seen.add(key)
+      const id = requestId(uniqueKey)
+      this.#added.set(id, uniqueKey)
       const wasHandled = target !== undefined && isHandled(target)
-      return { id: requestId(uniqueKey), uniqueKey, wasThere, wasHandled }
+      return { id, uniqueKey, wasThere, wasHandled }
     })
   }
 
@@ -116,8 +124,11 @@ export class RequestBook {
     return (await this.#run.find([targetKey(uniqueKey)]))[0] ?? null
   }
 
-  /** By its id, whoever has it. Reads the whole queue: for people, not for loops. */
+  /** By its id, whoever has it. Of one that this process has not added of late, it reads the whole queue. */
   async search(id: string): Promise<KeptRequest | null> {
+    const uniqueKey = this.#added.get(id)
+    const target = uniqueKey === undefined ? null : await this.find(uniqueKey)
+    if (target) return asRequest(target)
     for await (const request of this.#all()) if (request.id === id) return request
     return null
   }

@@ -450,6 +450,25 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       assert.equal(seen.length, 1 + 7 + 49)
     })
 
+    test('a crawler waits for what others have in hand, since it may come back', async () => {
+      await using storage = await openStorage()
+      await using elsewhere = await openStorage()
+      const other = await makeCrawler(elsewhere, 'shared', {})
+      await other.queue.addRequests(urls(1).map((url) => ({ url })))
+      const held = await other.queue.fetchNextRequest()
+      const seen: string[] = []
+      const { crawler, queue } = await makeCrawler(storage, 'shared', {
+        requestHandler: async ({ request }) => void seen.push(request.url),
+      })
+      const going = crawler.run()
+      assert.equal(await queue.isFinished(), false)
+      await other.queue.reclaimRequest(held!)
+      await elsewhere.teardown()
+
+      assert.equal((await going).requestsFinished, 1)
+      assert.deepEqual(seen, urls(1))
+    })
+
     test('runs, progress and workers of it are seen through the API while it goes on', async () => {
       await using storage = await openStorage()
       const access = () => ({ name: 'a test', role: 'viewer' as const })

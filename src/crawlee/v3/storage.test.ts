@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { tmpdir } from 'node:os'
 import { test } from 'node:test'
+import { promisify } from 'node:util'
 import * as crawlee from '@crawlee/cheerio'
 import { UsageError } from '../../model/errors.ts'
 import { postgresEngine } from '../../testing/postgres-engine.ts'
@@ -45,6 +48,18 @@ test('modules that are given are worked with, and nothing is said', async () => 
     log: (line) => said.push(line),
   })
   assert.deepEqual(said, [])
+})
+
+test('where no Crawlee is found to work with, the log says what that means', async () => {
+  await using database = await sqliteEngine.empty()
+  const program = `
+    const { crawleeStorage } = await import('${new URL('./storage.ts', import.meta.url).href}')
+    const storage = await crawleeStorage({ db: '${database.url}' })
+    await storage.close()`
+  // Neither loaded nor to be found from here.
+  const args = ['--input-type=module', '--eval', program]
+  const { stderr } = await promisify(execFile)(process.execPath, args, { cwd: tmpdir() })
+  assert.match(stderr, /no Crawlee was found to work with: items are saved when they are pushed/)
 })
 
 /** PostgreSQL keeps neither a NUL nor half a character. */
