@@ -6,7 +6,7 @@ import { mark } from '../processes/props.ts'
 
 /** A crawler as people write them: it follows links and pushes two items a page. What goes wrong is up to the test. */
 
-const { SITE, CONCURRENCY = '5', POLICY = '{}', ADD = '0' } = process.env
+const { SITE, CONCURRENCY = '5', POLICY = '{}', ADD = '0', FATAL } = process.env
 log.setLevel(log.LEVELS.WARNING)
 
 const storage = await crawleeStorage({ policy: JSON.parse(POLICY) as PolicyOptions })
@@ -19,6 +19,10 @@ const crawler = new CheerioCrawler(
       (_, options) => void (options.headers = { ...options.headers, 'x-pid': String(process.pid) }),
     ],
     async requestHandler({ request, $, enqueueLinks, addRequests, pushData }) {
+      if (request.url === FATAL) {
+        mark('fatal')
+        process.kill(process.pid, 'SIGKILL')
+      }
       await pushData({ url: request.url, title: $('title').text() })
       await enqueueLinks()
       await pushData({ url: request.url, links: $('a').length })

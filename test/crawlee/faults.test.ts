@@ -75,6 +75,22 @@ describe("what Crawlee's own storage does not survive", { concurrency: 2 }, () =
     assert.equal(planned + in_progress + done + failed, 3_001)
   })
 
+  test('a page that takes its process down is tried alone, and parked after three times: all others are handled', async () => {
+    await using stage = await Stage.set(sqliteEngine)
+    await using site = await startSite(7, () => 20)
+    const env = { FATAL: site.pages[2]!, CONCURRENCY: '3' }
+    const ends: (number | string)[] = []
+    while (ends.at(-1) !== 0 && ends.length < 8) ends.push(await crawl(stage, site, env).end())
+
+    const times = stage.marks('fatal').length
+    assert.deepEqual(ends, [...Array.from({ length: times }, () => 'SIGKILL'), 0])
+    assert.ok(times >= 3 && times <= 4, `the first time others are under suspicion too: ${times}`)
+    const [store, { id, counts }] = [await stage.store(), await stage.run('crawlee/default')]
+    const { items: targets } = await store.targets(id, { limit: 10 })
+    const parked = targets.filter(({ status }) => status === 'parked').map(({ key }) => key)
+    assert.deepEqual([parked, counts.targets.done], [[site.pages[2]], 6])
+  })
+
   test('a second signal ends a crawler at once whose page hangs', async () => {
     await using stage = await Stage.set(sqliteEngine)
     await using site = await startSite(1, () => new Promise(() => {}))
