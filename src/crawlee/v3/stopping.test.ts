@@ -38,18 +38,20 @@ describe('a crawl of Crawlee that is stopped', () => {
 
   const left = (): string[] => said.filter((line) => line.includes('are left'))
 
-  test('says once what is left, and ends with 75', async () => {
-    await using storage = await openStorage()
-    const crawler = makeCrawler(storage, () => void process.emit('SIGTERM', 'SIGTERM'))
-    await crawler.run(urls(3))
-    // As when the program has nothing left to do.
-    await storage.teardown()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    test(`by ${signal} says once what is left, and ends with 75`, async () => {
+      await using storage = await openStorage()
+      const crawler = makeCrawler(storage, () => void process.emit(signal, signal))
+      await crawler.run(urls(3))
+      // As when the program has nothing left to do.
+      await storage.teardown()
 
-    assert.deepEqual(left(), [
-      'stopped by SIGTERM: 2 requests of default are left. Start again to go on.',
-    ])
-    assert.equal(process.exitCode, EXIT.resumable)
-  })
+      assert.deepEqual(left(), [
+        `stopped by ${signal}: 2 requests of default are left. Start again to go on.`,
+      ])
+      assert.equal(process.exitCode, EXIT.resumable)
+    })
+  }
 
   test('has nothing left of a queue that was dropped, whose run was ended', async () => {
     await using storage = await openStorage()
