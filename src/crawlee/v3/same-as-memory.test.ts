@@ -7,7 +7,6 @@ import { buffer } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
 import { Configuration } from '@crawlee/cheerio'
 import type { RequestQueueClient, RequestSchema, StorageClient } from '@crawlee/types'
-import { isLong } from '../../testing/length.ts'
 import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
 import type { TestDatabase } from '../../testing/test-database.ts'
@@ -294,7 +293,7 @@ const CASES: Record<string, Case> = {
   },
 }
 
-for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
+for (const engine of [sqliteEngine, postgresEngine]) {
   describe(`storages on ${engine.name} answer as Crawlee's own do`, () => {
     let database: TestDatabase
     let ours: CrawleeStorage

@@ -13,7 +13,6 @@ import { shortId } from '../../model/id.ts'
 import type { Run } from '../../model/run.ts'
 import { cancel } from '../../runtime/steering.ts'
 import type { Store } from '../../store/store.ts'
-import { isLong } from '../../testing/length.ts'
 import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
 import type { TestDatabase } from '../../testing/test-database.ts'
@@ -24,7 +23,7 @@ log.setLevel(log.LEVELS.OFF)
 const urls = (count: number): string[] =>
   Array.from({ length: count }, (_, n) => `https://site.example/${n}`)
 
-for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
+for (const engine of [sqliteEngine, postgresEngine]) {
   describe(`a crawl of Crawlee that is started again on ${engine.name}`, () => {
     let database: TestDatabase
     let store: Store
