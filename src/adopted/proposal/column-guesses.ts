@@ -137,7 +137,7 @@ const OF_RUNS: readonly Field[] = [
     field: 'extracted',
     types: NUMBERS,
     names: [
-      /(^|_)(extracted|scraped|saved|inserted|imported|collected|exported)(_|$)/,
+      /(^|_)(extracted|scraped|saved|inserted|imported|collected|exported|synced|fetched|downloaded)(_|$)/,
       /^(items|results|records|rows|documents|products|listings|pages)(_count|_found|_crawled|_fetched)?$/,
       /^(gefunden|anzahl|treffer|trouves|encontrados)$/,
     ],

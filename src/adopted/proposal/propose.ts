@@ -15,6 +15,8 @@ export type Proposal = {
   readonly signs: readonly string[]
   readonly doubts: readonly string[]
   readonly columns: readonly ColumnGuess[]
+  /** Those that nothing was made of. */
+  readonly unused: readonly string[]
   readonly words: readonly WordGuess[]
   /** What a person should look at before it is used. */
   readonly notes: readonly string[]
@@ -97,12 +99,21 @@ export function propose(table: FoundTable, how: Asked = {}): Proposal | PassedOv
     signs: signs.map(({ text }) => text),
     doubts: doubts.length > 0 || isSure ? doubts : ['little in it looks like work'],
     columns,
+    unused: unusedIn(table, columns, paths),
     words,
     notes: notesOn(table, status.column, { kind, columns, words }),
     options: optionsOf(name, { kind, columns, words }, paths),
     cancelWord: cancelWordFor(status.column, kind, words),
     paths,
   }
+}
+
+function unusedIn(table: FoundTable, columns: readonly ColumnGuess[], paths: Paths): string[] {
+  const used = new Set([
+    ...columns.map(({ column }) => column),
+    ...[paths.checkpoint, paths.outputDir],
+  ])
+  return table.columns.map(({ name }) => name).filter((name) => !used.has(name))
 }
 
 function cancelWordFor(
@@ -265,8 +276,12 @@ function notesOn(table: FoundTable, status: FoundColumn, guesses: Guesses): stri
     notes.push(
       `A beat older than ${LEASE} counts as a lost worker: set lease to several times yours.`,
     )
-  else if (kind === 'runs')
-    notes.push('It has no heartbeat: rows are judged by age, progress and checkpoint.')
+  else
+    notes.push(
+      kind === 'runs'
+        ? 'It has no heartbeat: rows are judged by age, progress and checkpoint.'
+        : 'It has no heartbeat: without `alive` in the config nothing is taken from anybody.',
+    )
   return notes
 }
 

@@ -15,7 +15,7 @@ export type Shown = {
 }
 
 export function printProposal(paper: Paper, { proposal, name, adopted, outlook }: Shown): void {
-  const { table, kind, signs, doubts, columns, words, notes } = proposal
+  const { table, kind, signs, doubts, columns, unused, words, notes } = proposal
   const what = kind === 'runs' ? 'each row is a run' : 'each row is a target'
   paper.heading(`${table}: ${what}`)
   if (adopted !== null) paper.say(`Adopted already, as ${adopted}.`)
@@ -25,6 +25,7 @@ export function printProposal(paper: Paper, { proposal, name, adopted, outlook }
     [{ head: 'COLUMN' }, { head: 'IS' }, { head: 'BECAUSE', flex: true }],
     columns.map(({ field, column, because }) => [column, field, because]),
   )
+  if (unused.length > 0) paper.say({ text: `Not used: ${listed(unused)}`, ink: 'dim' })
   paper.blank()
   paper.table(
     [{ head: 'WORD' }, { head: 'MEANS' }, { head: 'BECAUSE', flex: true }],
@@ -82,6 +83,11 @@ function printOutlook(
 
 const PASSED_MAX = 12
 
+function listed(names: readonly string[]): string {
+  const rest = names.length - PASSED_MAX
+  return names.slice(0, PASSED_MAX).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
+}
+
 /** Unless it was asked for by name, a table without anything like a status gets its name said, and no more. */
 export function printPassedOver(
   paper: Paper,
@@ -96,8 +102,7 @@ export function printPassedOver(
   if (told.length > PASSED_MAX) paper.say(`- and ${told.length - PASSED_MAX} more; --json has all.`)
   if (far.length > 0)
     paper.say(
-      `- without a column like a status: ${far.slice(0, PASSED_MAX).join(', ')}` +
-        `${far.length > PASSED_MAX ? ` and ${far.length - PASSED_MAX} more` : ''}. ` +
+      `- without a column like a status: ${listed(far)}. ` +
         '`--table NAME` looks at one more closely, `--status COLUMN` says where its words are.',
     )
 }

@@ -207,7 +207,8 @@ function view({ finding, shown, doubtful, passed, entries, place }: Report, acti
   }
 }
 
-function proposalView({ table, kind, isSure, signs, doubts, columns, words, notes }: Proposal) {
+function proposalView(proposal: Proposal) {
+  const { table, kind, isSure, signs, doubts, columns, unused, words, notes } = proposal
   return {
     table,
     kind,
@@ -215,6 +216,7 @@ function proposalView({ table, kind, isSure, signs, doubts, columns, words, note
     signs,
     doubts,
     columns,
+    unused,
     words: words.map(({ meaning, word, count, because }) => ({ meaning, word, count, because })),
     notes,
   }

@@ -24,6 +24,7 @@ const verdict = (change: Partial<Verdict> = {}): Verdict => ({
   from: 'in_progress',
   to: 'planned',
   applied: false,
+  cannot: null,
   ...change,
 })
 const recovery = (verdicts: Verdict[], change: Partial<Recovery> = {}): Recovery => ({
@@ -32,6 +33,7 @@ const recovery = (verdicts: Verdict[], change: Partial<Recovery> = {}): Recovery
   verdicts,
   total: verdicts.length,
   applied: verdicts.filter(({ applied }) => applied).length,
+  away: [],
   dryRun: true,
   plan: '0123456789abcdef',
   deeds: verdicts.filter(({ action }) => !['abandon', 'alert'].includes(action)).length,
