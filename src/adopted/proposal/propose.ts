@@ -109,10 +109,7 @@ export function propose(table: FoundTable, how: Asked = {}): Proposal | PassedOv
 }
 
 function unusedIn(table: FoundTable, columns: readonly ColumnGuess[], paths: Paths): string[] {
-  const used = new Set([
-    ...columns.map(({ column }) => column),
-    ...[paths.checkpoint, paths.outputDir],
-  ])
+  const used = new Set([...columns.map(({ column }) => column), paths.checkpoint, paths.outputDir])
   return table.columns.map(({ name }) => name).filter((name) => !used.has(name))
 }
 
