@@ -172,7 +172,9 @@ test('a guardian that is stopped for longer than its lease: its tree is ended by
   await until('the second copy', () => new Set(ticks(stage).map(({ copy }) => copy)).size === 2)
   second.signal('SIGTERM')
   await second.end()
-  assert.equal(await first.end(), 137, 'its command was killed')
+  // Whichever it hears of first: that its command was killed, or that its source is another's.
+  const code = await first.end()
+  assert.ok(code === 137 || code === 6, `it ended with ${code}`)
   await stage.assertNobodyLeft()
   assert.deepEqual(overlaps(ticks(stage)), [])
 })
