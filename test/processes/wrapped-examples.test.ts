@@ -491,7 +491,7 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
     const guardian = await guardianOf(program)
 
     // It wakes up when its next beat is due, and hears only afterwards that there is nothing left to beat for.
-    kill(guardian, 'SIGSTOP')
+    await stage.freeze({ pid: guardian })
     stage.open('finish')
     await stage.marked('finished')
     await sleep(1_100)
