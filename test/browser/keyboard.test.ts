@@ -35,7 +35,8 @@ describe('a hand that never leaves the keyboard', { skip: noChromium }, () => {
     await tab.go('/')
     await press(tab, 'g', 'r')
     await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor()
-    assert.equal(await focused(tab), 'Runs', 'the heading is read out')
+    // It is there a moment before it is focused, and read out.
+    await until('the heading', async () => (await focused(tab)) === 'Runs')
     await tab.settled()
 
     await press(tab, '/')
