@@ -267,6 +267,7 @@ test('postgres: a login that may read the mapped columns can look, with UPDATE o
     assert.match(looking.table.remarks.join(), grant)
     const seen = (await looking.table.row(id))!
     await assert.rejects(looking.table.change(seen, { word: 'failed' }), { message: grant })
+    assert.equal(looking.table.isStale, true, 'the right may be there with the next look')
 
     await db.raw(
       `GRANT UPDATE (status, finished_at, error) ON course_crawler.crawl_runs TO ${login}`,

@@ -115,7 +115,11 @@ class PostgresTable implements AdoptedTable {
 
   async change(row: AdoptedRow, change: Change): Promise<AdoptedRow | null> {
     const { grant } = this.#catalogue
-    if (grant !== null) throw new Refused(`The login may not write to ${this.#sql.table}: ${grant}`)
+    if (grant !== null) {
+      // Whoever reads this may give it: then the next look finds it.
+      this.isStale = true
+      throw new Refused(`The login may not write to ${this.#sql.table}: ${grant}`)
+    }
     const values = this.#values()
     const assigned = assignments(this.mapping, this.#catalogue.columns, change)
     const sets: string[] = []
