@@ -1,0 +1,41 @@
+import type { AdoptedOptions } from '../../src/adopted/mapping.ts'
+import { qualificationRuns, type UsersTable } from '../../src/testing/users-tables.ts'
+import { ago, type Scene } from './stage.ts'
+
+/** A table of runs that beat. */
+export const workRuns: UsersTable = {
+  sql: { sqlite: 'work_runs', postgres: 'work_runs' },
+  ddl: {
+    sqlite: `CREATE TABLE work_runs (id INTEGER PRIMARY KEY, status TEXT, owner TEXT, beat TEXT, ended TEXT, why TEXT, pages INTEGER)`,
+    postgres: `CREATE TABLE work_runs (id int PRIMARY KEY, status text, owner text, beat timestamptz, ended timestamptz, why text, pages int)`,
+  },
+  options: { sqlite: beating(), postgres: beating() },
+  sqliteTime: (at) => at.toISOString(),
+}
+
+export function beating(): AdoptedOptions {
+  return {
+    table: 'work_runs',
+    columns: {
+      id: 'id',
+      status: 'status',
+      owner: 'owner',
+      heartbeatAt: 'beat',
+      finishedAt: 'ended',
+      error: 'why',
+      done: 'pages',
+    },
+    statuses: { active: 'busy', queued: 'waiting', failed: 'broken', succeeded: 'fine' },
+    policy: { lease: '150ms', heartbeat: '50ms' },
+  }
+}
+
+/** A row whose owner has not beaten for long. */
+export const silent = { status: 'busy', owner: 'host-1', beat: ago(20), pages: 3 }
+
+/** By which a row that nobody is known to own is failed, and one that is. */
+export const stale = { staleAfterMs: 5 * 60_000, onStale: 'fail' as const }
+export const old: Scene = {
+  table: qualificationRuns,
+  rows: [{ id: 'old', status: 'PROCESSING', total: 1, createdAt: ago(10) }],
+}
