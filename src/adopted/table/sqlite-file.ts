@@ -69,7 +69,7 @@ export class UsersFile {
         db.exec('COMMIT', 'adopted:commit')
         return result
       } catch (error) {
-        rollback(db)
+        db.rollback('adopted:rollback')
         throw error
       }
     })
@@ -101,13 +101,5 @@ export class UsersFile {
       default:
         return storeError(error, this.#path)
     }
-  }
-}
-
-function rollback(db: Connection): void {
-  try {
-    db.exec('ROLLBACK', 'adopted:rollback')
-  } catch {
-    // An error such as a full disk has rolled back already.
   }
 }

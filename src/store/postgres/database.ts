@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ClientBase, Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg'
+import { messageOf } from '../../model/errors.ts'
 import { announce } from '../statement-channel.ts'
 import type { Address } from './address.ts'
-import { isContention, isTrouble, storeError } from './errors.ts'
+import { codeOf, isContention, isTrouble, storeError } from './errors.ts'
 import { waitAtMost } from './patience.ts'
 
 /** A statement and the name it is announced by. */
@@ -51,6 +52,8 @@ export class Connection implements Asks {
   readonly #prepares: boolean
   /** Set when it cannot be used again: the pool then drops it. */
   broken = false
+  /** Why the transaction of the user's statements can no longer be committed. */
+  failure: unknown
 
   constructor(client: ClientBase, writer: string, prepares: boolean) {
     this.writer = writer
@@ -82,8 +85,14 @@ export class Connection implements Asks {
 
   /** For the user's own statements inside a page's transaction. */
   async query(text: string, params: readonly unknown[]): Promise<Record<string, unknown>[]> {
-    const result = await this.#client.query(text, [...params])
-    return result.rows as Record<string, unknown>[]
+    try {
+      const result = await this.#client.query(text, [...params])
+      return result.rows as Record<string, unknown>[]
+    } catch (error) {
+      // What follows a failed statement fails because of that one.
+      if (codeOf(error) !== IN_FAILED_TRANSACTION || !this.failure) this.failure = error
+      throw this.failure
+    }
   }
 
   async #announced(name: string, query: QueryConfig): Promise<QueryResult> {
@@ -104,6 +113,13 @@ export const IDLE_MS = 15_000
 const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = ${IDLE_MS}`
 // P4: an acknowledged page survives a power loss, whatever the server's default is.
 const DURABLE = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`
+
+const IN_FAILED_TRANSACTION = '25P02'
+
+function notCommitted(cause: unknown): Error {
+  const why = cause === undefined ? '' : ` (${messageOf(cause)})`
+  return new Error(`A statement in the transaction failed${why}: nothing was saved.`, { cause })
+}
 
 function makeDurable(client: PoolClient, done: (error?: Error) => void): void {
   client.query(DURABLE, (error) => done(error))
@@ -159,9 +175,8 @@ export class Database implements Asks {
       try {
         const result = await work(connection)
         const did = await connection.exec(`${name}:commit`, 'COMMIT')
-        // A transaction in which a statement failed, and somebody looked away, ends like this without an error.
-        if (did !== 'COMMIT')
-          throw new Error('A statement in the transaction failed: nothing was saved.')
+        // COMMIT of a transaction in which a statement failed rolls back without an error.
+        if (did !== 'COMMIT') throw notCommitted(connection.failure)
         return result
       } catch (error) {
         if (!isTrouble(error)) await connection.rollback(name)

@@ -159,7 +159,19 @@ function turnedAway(
 }
 
 async function runInTransaction(tx: Connection, inTransaction: InTransaction): Promise<void> {
-  await inTransaction({ query: async (text, params = []) => tx.query(text, params) })
+  // SQLite rolls back the whole transaction on some errors. What runs after that would be committed without the page.
+  let endedBy: unknown
+  const query = async (text: string, params: readonly unknown[] = []) => {
+    if (endedBy !== undefined) throw endedBy
+    try {
+      return tx.query(text, params)
+    } catch (error) {
+      if (!tx.isInTransaction) endedBy = error
+      throw error
+    }
+  }
+  await inTransaction({ query })
+  if (endedBy !== undefined) throw endedBy
 }
 
 const TOO_BIG = 18

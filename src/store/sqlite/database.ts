@@ -70,6 +70,19 @@ export class Connection {
     return this.#db.prepare(text).all(...(params as SQLInputValue[]))
   }
 
+  /** Never throws, so that the error before it is the one that is reported. */
+  rollback(name = 'rollback'): void {
+    try {
+      this.frame(ROLLBACK, name)
+    } catch {
+      // An error such as a full disk has rolled back already.
+    }
+  }
+
+  get isInTransaction(): boolean {
+    return this.#db.isTransaction
+  }
+
   close(): void {
     this.#prepared.clear()
     if (this.#db.isOpen) this.#db.close()
@@ -159,9 +172,12 @@ export class Database {
     return this.read((db) => {
       db.exec('BEGIN', 'snapshot')
       try {
-        return work(db)
-      } finally {
+        const result = work(db)
         db.exec('COMMIT', 'snapshot:end')
+        return result
+      } catch (error) {
+        db.rollback()
+        throw error
       }
     })
   }
@@ -200,7 +216,7 @@ export class Database {
       this.writer.frame(COMMIT, `${job.name}:commit`)
       return result
     } catch (error) {
-      this.#rollback()
+      this.writer.rollback()
       throw error
     }
   }
@@ -223,14 +239,6 @@ export class Database {
         }
         await sleep((waitedMs > URGENT_AFTER_MS ? URGENT_MS : pauseMs) * (0.5 + Math.random()))
       }
-    }
-  }
-
-  #rollback(): void {
-    try {
-      this.writer.frame(ROLLBACK, 'rollback')
-    } catch {
-      // An error such as a full disk has rolled back already.
     }
   }
 }

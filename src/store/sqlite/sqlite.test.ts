@@ -77,6 +77,28 @@ test('who waits for the write lock does not block its event loop, and gets in wh
   assert.ok(longest < 300, `the event loop stood still for ${Math.round(longest)} ms`)
 })
 
+test('when a statement of the user makes SQLite roll back, the page fails with that error and no later statement runs', async () => {
+  await using db = await engine.fresh()
+  const store = await db.open()
+  await db.raw('CREATE TABLE ledger (page INTEGER UNIQUE)')
+  const run = await startCrawl(store, 1)
+  const claimed = await claimOne(store, await hire(store))
+  const insert = 'INSERT OR ROLLBACK INTO ledger VALUES (?)'
+
+  await assert.rejects(
+    store.checkpoint([page(claimed)], async (tx) => {
+      await tx.query(insert, [1])
+      await tx.query(insert, [1]).catch(() => {})
+      await tx.query(insert, [2]).catch(() => {})
+    }),
+    /UNIQUE constraint failed/,
+  )
+
+  assert.deepEqual(await db.raw('SELECT * FROM ledger'), [])
+  assert.equal((await targetOf(store, claimed.target)).seq, 0)
+  await assertBooksBalance(store, run)
+})
+
 test('sixteen writers on one file lose nothing', async () => {
   await using db = await engine.fresh()
   const store = await db.open()
