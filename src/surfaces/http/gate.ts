@@ -2,12 +2,14 @@ import {
   forbidden,
   HttpRefusal,
   misdirected,
+  notLocal,
   readOnly,
   tokenInAddress,
   tooManyRequests,
   unauthorized,
   wrongOrigin,
 } from './refusal.ts'
+import { isForwarded, lastOf, publicOrigin } from './forwarding.ts'
 import { RateLimit } from './rate-limit.ts'
 import { ROLES, type Caller, type Role } from './route.ts'
 import { openSession, sealSession, sessionCookie, sessionIn } from './session-cookie.ts'
@@ -71,8 +73,8 @@ export class Gate {
   async identify(request: Request, peer: Peer): Promise<Caller> {
     if (new URL(request.url).searchParams.has('token')) throw tokenInAddress()
     const caller = await this.#callerOf(request, peer)
-    if (!caller) throw unauthorized()
-    if (!isSentOnPurpose(request, caller)) checkOrigin(request, this.#hostOf(request))
+    if (!caller) throw this.#isOpenToLocal() && isForwarded(request) ? notLocal() : unauthorized()
+    if (!isSentOnPurpose(request, caller)) checkOrigin(request, this.#originOf(request))
     peer.trust?.()
     return caller
   }
@@ -99,10 +101,11 @@ export class Gate {
 
   /** A session for whoever has a token: the caller, and the cookie to set. */
   logIn(request: Request, peer: Peer, secret: string): { caller: Caller; cookie: string } {
-    checkOrigin(request, this.#hostOf(request))
+    checkOrigin(request, this.#originOf(request))
     const address = this.#addressOf(request, peer)
     // 256 bits cannot be guessed, so that nobody need be locked out of their own machine.
-    const tooMany = isLoopback(address ?? '') ? null : this.#logins.take(address ?? '')
+    const isLocal = isLoopback(address ?? '') && !isForwarded(request)
+    const tooMany = isLocal ? null : this.#logins.take(address ?? '')
     if (tooMany) throw tooManyRequests(tooMany.afterSeconds, 'attempts to log in')
     const token = this.#options.tokens?.find(secret)
     if (!token) throw wrongToken()
@@ -112,12 +115,12 @@ export class Gate {
 
   /** The cookie that ends a session. */
   logOut(request: Request): string {
-    checkOrigin(request, this.#hostOf(request))
+    checkOrigin(request, this.#originOf(request))
     return sessionCookie(null, this.#cookieOf(request))
   }
 
   async #callerOf(request: Request, peer: Peer): Promise<Caller | null> {
-    const { tokens, access, isPrivate } = this.#options
+    const { tokens, access } = this.#options
     const address = this.#addressOf(request, peer)
     const secret = BEARER.exec(request.headers.get('authorization') ?? '')?.[1]
     const byToken = secret === undefined ? null : tokens?.find(secret)
@@ -126,27 +129,31 @@ export class Gate {
     const bySession = session && tokens ? openSession(session, tokens.all()) : null
     if (bySession) return { name: bySession.name, role: bySession.role, address, by: 'cookie' }
     if (access) return asCaller(await access(request), address)
-    if (isPrivate && tokens?.isEmpty()) {
+    if (this.#isOpenToLocal() && !isForwarded(request)) {
       return { name: LOCAL_NAME, role: 'admin', address, by: 'local' }
     }
     return null
   }
 
+  /** Whether requests from this machine need no token. */
+  #isOpenToLocal(): boolean {
+    const { isPrivate, tokens, access } = this.#options
+    return isPrivate && !access && tokens?.isEmpty() === true
+  }
+
   #addressOf({ headers }: Request, peer: Peer): string | null {
-    const forwarded = this.#options.trustProxy ? last(headers.get('x-forwarded-for')) : null
+    const forwarded = this.#options.trustProxy ? lastOf(headers.get('x-forwarded-for')) : null
     return (forwarded ?? peer.address ?? null)?.replace(/^::ffff:/, '').slice(0, 64) ?? null
   }
 
-  #hostOf({ headers }: Request): string {
-    const forwarded = this.#options.trustProxy ? last(headers.get('x-forwarded-host')) : null
-    return forwarded ?? headers.get('host') ?? ''
+  #originOf(request: Request): URL | null {
+    return publicOrigin(request, this.#options.trustProxy)
   }
 
-  #cookieOf({ headers, url }: Request): { path: string; isSecure: boolean } {
-    const forwarded = this.#options.trustProxy ? last(headers.get('x-forwarded-proto')) : null
+  #cookieOf(request: Request): { path: string; isSecure: boolean } {
     return {
       path: this.#options.path,
-      isSecure: forwarded === 'https' || url.startsWith('https:'),
+      isSecure: this.#originOf(request)?.protocol === 'https:',
     }
   }
 }
@@ -173,9 +180,10 @@ function isSentOnPurpose({ headers }: Request, { by }: Caller): boolean {
 
 /**
  * A browser sends cookies along, and reaches this machine's own addresses, whoever wrote the page that it shows. Where
- * the request comes from, it says itself: in Sec-Fetch-Site, and in Origin, which older ones send with changes.
+ * the request comes from, it says itself: in Sec-Fetch-Site, and in Origin, which older ones send with changes. `own`: the
+ * origin under which browsers see this server.
  */
-function checkOrigin({ method, headers }: Request, host: string): void {
+function checkOrigin({ method, headers }: Request, own: URL | null): void {
   const site = headers.get('sec-fetch-site')
   const origin = headers.get('origin')
   const isOurs = site === 'same-origin' || site === 'none'
@@ -185,7 +193,7 @@ function checkOrigin({ method, headers }: Request, host: string): void {
     return
   }
   if (site !== null && !isOurs) throw wrongOrigin()
-  if (origin !== null && URL.parse(origin)?.host !== host.toLowerCase()) throw wrongOrigin()
+  if (origin !== null && origin.toLowerCase() !== own?.origin) throw wrongOrigin()
   if (site === null && origin === null) throw wrongOrigin()
 }
 
@@ -198,9 +206,4 @@ function asCaller(visitor: Visitor | null | undefined, address: string | null): 
 
 function isEnough(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed)
-}
-
-/** What the nearest proxy said; those before it may be anybody's word. */
-function last(list: string | null): string | null {
-  return list?.split(',').at(-1)?.trim().toLowerCase() || null
 }

@@ -33,6 +33,17 @@ export function unauthorized(): HttpRefusal {
   )
 }
 
+/** Only requests that no proxy passed on are local. */
+export function notLocal(): HttpRefusal {
+  return new HttpRefusal(
+    401,
+    'UNAUTHORIZED',
+    'This request came through a proxy, so it is not local and needs a token. Make one on the server with ' +
+      '`unstuck tokens add NAME --role operator`, then log in with it, or send the header "Authorization: Bearer TOKEN".',
+    { headers: { 'www-authenticate': 'Bearer' } },
+  )
+}
+
 /** A token in an address would stay in histories and logs. */
 export function tokenInAddress(): HttpRefusal {
   return new HttpRefusal(
@@ -64,8 +75,10 @@ export function wrongOrigin(): HttpRefusal {
   return new HttpRefusal(
     403,
     'WRONG_ORIGIN',
-    'Without a token of its own, this call must come from the dashboard itself. ' +
-      'A program sends the header "Authorization: Bearer TOKEN", or "Origin" with the address it calls.',
+    'Without a token of its own, this call must come from the dashboard itself: same scheme, host and port. ' +
+      'A program sends the header "Authorization: Bearer TOKEN", or "Origin" with the address it calls. ' +
+      'Behind a proxy that ends TLS, start the server with --trust-proxy (a handler: trustProxy) and let the proxy set ' +
+      'X-Forwarded-Proto and pass on Host with its port.',
   )
 }
 

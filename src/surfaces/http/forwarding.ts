@@ -1,0 +1,25 @@
+/** Proxies add these. No browser and no program on this machine has a reason to. */
+const FORWARDED = /^(forwarded|via|x-forwarded.*|.*-ip)$/
+
+/** Whether a proxy passed this request on: its sender is then elsewhere, whatever address the connection has. */
+export function isForwarded({ headers }: Request): boolean {
+  return [...headers.keys()].some((name) => FORWARDED.test(name))
+}
+
+/** What the nearest proxy sent in a list; the entries before it may come from the caller. */
+export function lastOf(list: string | null): string | null {
+  return list?.split(',').at(-1)?.trim().toLowerCase() || null
+}
+
+/**
+ * The origin under which browsers see this server. Scheme and host are those of the connection, or of a trusted proxy's
+ * `X-Forwarded-Proto` and `X-Forwarded-Host`. Null if they do not form an http(s) address.
+ */
+export function publicOrigin({ headers, url }: Request, trustProxy: boolean): URL | null {
+  const forwarded = (name: string): string | null =>
+    trustProxy ? lastOf(headers.get(`x-forwarded-${name}`)) : null
+  const connection = new URL(url)
+  const scheme = forwarded('proto') ?? connection.protocol.slice(0, -1)
+  const host = forwarded('host') ?? headers.get('host') ?? connection.host
+  return scheme === 'http' || scheme === 'https' ? URL.parse(`${scheme}://${host}/`) : null
+}
