@@ -1,4 +1,5 @@
 import type { Access, Handler, HandlerOptions } from './http.ts'
+import { messageOf } from './model/errors.ts'
 import { checkBasePath } from './surfaces/http/base-path.ts'
 import { checkWhoMayCall } from './surfaces/http/who-may-call.ts'
 import type { LookAfterOptions } from './surfaces/look-after.ts'
@@ -30,7 +31,7 @@ export function register(options: RegisterOptions = {}): void {
   void import('./surfaces/look-after.ts')
     .then(({ lookAfter }) => lookAfter(options))
     .catch((error: unknown) => {
-      tell(options, `register() could not begin: ${String(error)}`)
+      tell(options, `register() could not begin: ${messageOf(error)}`)
     })
 }
 

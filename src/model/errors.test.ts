@@ -11,11 +11,13 @@ import {
   PageRejected,
   RetryLater,
   SchemaTooNew,
+  stackOf,
   Stopping,
   StoreReadOnly,
   StoreUnavailable,
   UnstuckError,
   UnusableStore,
+  toError,
   UsageError,
 } from './errors.ts'
 
@@ -64,3 +66,38 @@ test('whatever was thrown has a message', () => {
   assert.equal(messageOf('x'), 'x')
   assert.equal(messageOf(undefined), 'undefined')
 })
+
+test('the message of anything thrown is read without throwing, and is bounded', () => {
+  const circle = new Error('a')
+  circle.cause = new Error('b', { cause: circle })
+  const hostile: unknown[] = [
+    circle,
+    Object.create(null),
+    Symbol('x'),
+    Object.assign(new Error(), { message: Symbol('x') }),
+    Object.assign(new Error(), { message: { toString: () => 1n } }),
+    Object.defineProperty(new Error(), 'message', { get: () => raise() }),
+    Object.defineProperty(new UsageError('x'), 'stack', { get: () => raise() }),
+    new Proxy(new Error('x'), { get: raise, getPrototypeOf: raise }),
+    { toString: raise },
+    { toString: null, [Symbol.toPrimitive]: raise },
+    () => raise(),
+    new Error('x'.repeat(10_000_000)),
+    'x'.repeat(10_000_000),
+    null,
+    undefined,
+  ]
+  for (const one of hostile) {
+    for (const text of [messageOf(one), stackOf(one), toError(one).message, toError(one).stack!]) {
+      assert.equal(typeof text, 'string')
+      assert.ok(Buffer.byteLength(text) <= 70_000)
+    }
+  }
+  const plain = new UsageError('plain')
+  assert.equal(toError(plain), plain)
+  assert.equal(messageOf(Object.assign(new Error(), { message: Symbol('x') })), 'Symbol(x)')
+})
+
+function raise(): never {
+  throw new Error('a getter threw')
+}

@@ -1,5 +1,7 @@
 import type { Claim } from './claim.ts'
 import { shortId } from './id.ts'
+import { LIMITS } from './limits.ts'
+import { cutText } from './text.ts'
 
 /** Exit codes that scripts can use. */
 export const EXIT = {
@@ -177,7 +179,39 @@ export class RetryLater extends UnstuckError {
   }
 }
 
-/** The message of anything that was thrown. */
+/** The message of anything thrown. Never throws itself, whatever its getters do, and returns no more than `LIMITS.message`. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  return textOf(() => (error instanceof Error ? error.message : error))
+}
+
+/** The same with where it was thrown, for a log. */
+export function stackOf(error: unknown): string {
+  return textOf(() => (error instanceof Error ? error.stack || error.message : error))
+}
+
+/** What the user's code threw, as an error whose class, code and message can be read without throwing. */
+export function toError(thrown: unknown): Error {
+  try {
+    if (thrown instanceof Error && isReadable(thrown)) return thrown
+  } catch {
+    // A getter or a proxy threw.
+  }
+  return new Error(messageOf(thrown))
+}
+
+function isReadable(error: Error & { code?: unknown }): boolean {
+  const { message, name, stack, code } = error
+  const isShort = (text: unknown): boolean =>
+    text === undefined || (typeof text === 'string' && text.length <= LIMITS.message)
+  return (
+    typeof message === 'string' && [message, name, stack].every(isShort) && typeof code !== 'symbol'
+  )
+}
+
+function textOf(read: () => unknown): string {
+  try {
+    return cutText(String(read()), LIMITS.message)
+  } catch {
+    return 'An error that cannot be read was thrown: reading its message threw too.'
+  }
 }

@@ -1,4 +1,4 @@
-import { UnstuckError } from '../model/errors.ts'
+import { messageOf, UnstuckError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import type { ClaimId } from '../model/id.ts'
 import type { WorkerStats } from '../model/latency.ts'
@@ -110,5 +110,5 @@ export async function serveCaretaker(options: ServiceOptions): Promise<Caretaker
 function toSend(error: unknown): SentError {
   const { code, exitCode } =
     error instanceof UnstuckError ? error : { code: 'E_UNEXPECTED', exitCode: 1 }
-  return { code, exitCode, message: error instanceof Error ? error.message : String(error) }
+  return { code, exitCode, message: messageOf(error) }
 }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { messageOf, UsageError } from '../model/errors.ts'
+import { messageOf, toError, UsageError } from '../model/errors.ts'
 import type { Crawl } from './crawl.ts'
 
 /** Imports a module whose default export is a crawl. */
@@ -15,7 +15,8 @@ export async function loadCrawl(module: string): Promise<Crawl> {
   let exported: { default?: unknown }
   try {
     exported = (await import(pathToFileURL(path).href)) as { default?: unknown }
-  } catch (error) {
+  } catch (thrown) {
+    const error = toError(thrown)
     if (error instanceof UsageError) throw error
     throw new UsageError(
       `${path} could not be loaded: ${messageOf(error)}\n` +

@@ -125,7 +125,21 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0
 }
 
+/** A short look at what may be anything. */
+const SHOWN = {
+  breakLength: Infinity,
+  depth: 2,
+  maxArrayLength: 20,
+  maxStringLength: 200,
+  customInspect: false,
+  getters: false,
+}
+
 function show(value: unknown): string {
-  const text = inspect(value, { breakLength: Infinity })
-  return text.length > 120 ? `${text.slice(0, 120)}…` : text
+  try {
+    const text = inspect(value, SHOWN)
+    return text.length > 120 ? `${text.slice(0, 120)}…` : text
+  } catch {
+    return 'something that cannot be read'
+  }
 }

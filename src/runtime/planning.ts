@@ -1,4 +1,4 @@
-import { messageOf, UnstuckError, UsageError } from '../model/errors.ts'
+import { messageOf, toError, UnstuckError, UsageError } from '../model/errors.ts'
 import type { RunId } from '../model/id.ts'
 import type { NewTarget } from '../model/target.ts'
 import type { Store } from '../store/store.ts'
@@ -53,7 +53,8 @@ export async function planRun(
   return added
 }
 
-function planningError(source: string, error: unknown): UnstuckError {
+function planningError(source: string, thrown: unknown): UnstuckError {
+  const error = toError(thrown)
   if (error instanceof UnstuckError && !(error instanceof UsageError)) return error
   const what =
     error instanceof UsageError

@@ -1,4 +1,4 @@
-import { UnstuckError } from '../model/errors.ts'
+import { messageOf, UnstuckError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import type { ClaimId } from '../model/id.ts'
 import type { Presence } from '../model/worker.ts'
@@ -159,8 +159,7 @@ const TOO_OLD = new UnstuckError(
 
 function unexpected(error: unknown): UnstuckError {
   if (error instanceof UnstuckError) return error
-  const reason = error instanceof Error ? error.message : String(error)
-  return new UnstuckError('E_UNEXPECTED', 1, `The heartbeat failed: ${reason}`, {
+  return new UnstuckError('E_UNEXPECTED', 1, `The heartbeat failed: ${messageOf(error)}`, {
     cause: error,
   })
 }

@@ -1,6 +1,6 @@
 import { decideRetry } from '../decide/retry.ts'
 import type { Claim, Claimed, Outcome } from '../model/claim.ts'
-import { LeaseLost, messageOf } from '../model/errors.ts'
+import { LeaseLost, messageOf, toError } from '../model/errors.ts'
 import type { Emit } from '../model/event.ts'
 import { policyOfGroup } from '../model/policy.ts'
 import type { Cursor } from '../model/target.ts'
@@ -42,7 +42,8 @@ export async function crawlTarget(journey: TargetJourney): Promise<void> {
       return
     }
     await handBack(journey, at)
-  } catch (error) {
+  } catch (thrown) {
+    const error = toError(thrown)
     if (journey.abort.aborted || error instanceof LeaseLost) await handBack(journey, at, error)
     else await giveIn(journey, at, error)
   }
@@ -122,7 +123,7 @@ async function end(call: () => Promise<Outcome<void>[]>): Promise<Outcome<void> 
     const [outcome] = await whenAvailable(call, AbortSignal.timeout(END_PATIENCE_MS))
     return outcome!
   } catch (error) {
-    return { ok: false, error: error instanceof Error ? error : new Error(String(error)) }
+    return { ok: false, error: toError(error) }
   }
 }
 

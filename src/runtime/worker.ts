@@ -1,4 +1,4 @@
-import { LeaseLost, Stopping, UnstuckError } from '../model/errors.ts'
+import { LeaseLost, messageOf, Stopping, toError, UnstuckError } from '../model/errors.ts'
 import type { Claimed } from '../model/claim.ts'
 import type { Emit } from '../model/event.ts'
 import { newId, shortId, type ClaimId, type RunId, type WorkerId } from '../model/id.ts'
@@ -331,11 +331,11 @@ export class CrawlWorker {
 }
 
 function reasonOf(signal: AbortSignal): string {
-  return signal.reason instanceof Error ? signal.reason.message : String(signal.reason)
+  return messageOf(signal.reason)
 }
 
-function toUnstuckError(error: unknown): UnstuckError {
+function toUnstuckError(thrown: unknown): UnstuckError {
+  const error = toError(thrown)
   if (error instanceof UnstuckError) return error
-  const message = error instanceof Error ? error.message : String(error)
-  return new UnstuckError('E_UNEXPECTED', 1, message, { cause: error })
+  return new UnstuckError('E_UNEXPECTED', 1, error.message, { cause: error })
 }

@@ -148,6 +148,47 @@ describe('bad input: what the crawl gives back', { concurrency: 3 }, () => {
   })
 
   for (const engine of SOME_ENGINES) {
+    test(`whatever page() throws fails its own target and no worker, ${engine.name}`, async () => {
+      await using stage = await Stage.set(engine)
+      const thrown: Record<string, string> = {
+        getters: `Object.defineProperties(new Error(), Object.fromEntries(['message', 'name', 'stack', 'code']
+          .map((name) => [name, { get() { throw new Error('no ' + name) } }])))`,
+        proxy: `new Proxy(new Error('x'), { get() { throw 1 }, getPrototypeOf() { throw 2 } })`,
+        bare: 'Object.create(null)',
+        symbol: `Object.assign(new Error('x'), { message: Symbol('no text') })`,
+        plainSymbol: `Symbol('thrown')`,
+        huge: `new Error('x'.repeat(100_000_000))`,
+        circle: `(() => { const a = new Error('a'), b = new Error('b', { cause: a }); a.cause = b; return a })()`,
+        toString: `{ toString() { throw new Error('again') } }`,
+        nothing: 'undefined',
+      }
+      const inTransaction = `{ next: null, inTransaction() { throw ${thrown['proxy']} } }`
+      const values = Object.entries(thrown).map(
+        ([key, value]) => `${key}: () => { throw ${value} }`,
+      )
+      const crawl = stage.crawl(`
+        *targets() { for (const key of [...${JSON.stringify(Object.keys(thrown))}, 'own', 'good']) yield { key } },
+        async page({ target }) {
+          return { ${values.join(', ')}, own: () => (${inTransaction}), good: () => ({ next: null }) }[target.key]()
+        },
+        policy: { retries: 0 },
+      `)
+      await assertRefused(stage, ['work', crawl, '--drain'], {
+        code: 3,
+        says: [/10 failed, 0 parked/],
+      })
+      const targets = await stage.targets()
+      assert.equal(targets.get('good')!.status, 'done')
+      for (const key of [...Object.keys(thrown), 'own']) {
+        const { status, lastError } = targets.get(key)!
+        assert.equal(status, 'failed', key)
+        assert.ok(lastError !== null && lastError.length <= 65_536, key)
+      }
+      assert.match(targets.get('getters')!.lastError!, /cannot be read/)
+      assert.match(targets.get('huge')!.lastError!, /cut; it had 100000000 characters/)
+      assert.match(targets.get('symbol')!.lastError!, /no text/)
+    })
+
     test(`targets() that yields nonsense ends with 2; mended, the same run is finished, ${engine.name}`, async () => {
       await using stage = await Stage.set(engine)
       const broken = CRAWL.replace('yield { key }', `yield key === 'b' ? { name: key } : { key }`)

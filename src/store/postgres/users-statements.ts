@@ -1,5 +1,5 @@
 import type { InTransaction, Transaction } from '../../model/checkpoint.ts'
-import { messageOf, UnstuckError, UsageError } from '../../model/errors.ts'
+import { messageOf, toError, UnstuckError, UsageError } from '../../model/errors.ts'
 import type { Address } from './address.ts'
 import { IDLE_MS, type Connection } from './database.ts'
 import { isContention, storeError } from './errors.ts'
@@ -45,7 +45,8 @@ export async function runInTransaction(
     writers.set(tx, connection.writer)
     await inTransaction(tx)
     checkPace(lastAskedAt)
-  } catch (error) {
+  } catch (thrown) {
+    const error = toError(thrown)
     // What comes of the store is the store's, also when it went through the user's hands.
     if (error instanceof UnstuckError || isContention(error)) throw error
     throw new UsersError(messageOf(error), { cause: error })

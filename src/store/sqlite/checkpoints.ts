@@ -1,6 +1,6 @@
 import type { Checkpoint, InTransaction } from '../../model/checkpoint.ts'
 import type { Outcome } from '../../model/claim.ts'
-import { PageBehind, PageRejected } from '../../model/errors.ts'
+import { PageBehind, PageRejected, toError } from '../../model/errors.ts'
 import type { Item } from '../../model/item.ts'
 import type { Store } from '../store.ts'
 import { sql, type Connection, type Database, type Positions, type Sql } from './database.ts'
@@ -170,7 +170,11 @@ async function runInTransaction(tx: Connection, inTransaction: InTransaction): P
       throw error
     }
   }
-  await inTransaction({ query })
+  try {
+    await inTransaction({ query })
+  } catch (thrown) {
+    throw toError(thrown)
+  }
   if (endedBy !== undefined) throw endedBy
 }
 

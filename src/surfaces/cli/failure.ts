@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { CommanderError } from 'commander'
-import { EXIT, messageOf, UnstuckError } from '../../model/errors.ts'
+import { EXIT, messageOf, stackOf, UnstuckError } from '../../model/errors.ts'
 import { redact } from '../../observe/redact.ts'
 import { safeJson } from '../../observe/safe-text.ts'
 import { coloured, columnsOf, type ColourChoice } from './output.ts'
@@ -19,7 +19,7 @@ type Failure = { readonly code: string; readonly exitCode: number; readonly mess
 /** Says on stderr what happened, why, and what to do; answers the exit code. Secrets never get this far. */
 export function reportFailure(error: unknown, style: FailureStyle): number {
   const { code, exitCode, message } = understand(error, style.help)
-  const stack = style.debug && error instanceof Error ? redact(error.stack ?? '') : null
+  const stack = style.debug && error instanceof Error ? redact(stackOf(error)) : null
   if (style.json) {
     const details = stack === null ? { code, message } : { code, message, stack }
     process.stderr.write(`${safeJson({ error: details })}\n`)

@@ -1,5 +1,5 @@
 import { Hono, type Context } from 'hono'
-import { messageOf, StoreUnavailable } from '../../model/errors.ts'
+import { messageOf, stackOf, StoreUnavailable } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
 import { redact } from '../../observe/redact.ts'
 import { safeText } from '../../observe/safe-text.ts'
@@ -125,9 +125,8 @@ function refusalOf(error: unknown, request: Request, log: (line: string) => void
   if (refusal) return refusal
   const id = newId()
   if (!request.signal.aborted) {
-    const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
     const { pathname } = new URL(request.url)
-    log(safeText(redact(`${request.method} ${pathname} (${id}): ${what}`)))
+    log(safeText(redact(`${request.method} ${pathname} (${id}): ${stackOf(error)}`)))
   }
   return unexpected(id)
 }

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { stackOf } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
 import { redact } from '../../observe/redact.ts'
 import { safeText } from '../../observe/safe-text.ts'
@@ -158,8 +159,8 @@ export class RunApi implements Endpoint {
   #unexpected(error: unknown, { method, url }: IncomingMessage, left: AbortSignal): Refusal {
     const id = newId()
     if (!isHangUp(error, left)) {
-      const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
-      this.#options.log?.(safeText(redact(`run API, ${method} ${url} (${id}): ${what}`)))
+      const what = `run API, ${method} ${url} (${id}): ${stackOf(error)}`
+      this.#options.log?.(safeText(redact(what)))
     }
     return unexpected(id)
   }

@@ -1,0 +1,24 @@
+const KB = 1_024
+
+/**
+ * What is stored and returned at most, in bytes of UTF-8. A reason is cut, with a note; what the user's code needs back
+ * unchanged is refused instead.
+ */
+export const LIMITS = {
+  /** The message of anything thrown, before it is redacted and cut for the store. */
+  message: 64 * KB,
+  /** Errors and reasons of targets, runs, commands, the audit trail and alerts: cut. */
+  error: 16 * KB,
+  /** Evidence of an audit entry, a command line, the body of an HTTP call that was carried out: replaced by a summary. */
+  evidence: 16 * KB,
+  /** What is kept of the body of an HTTP call that was refused. */
+  refusedBody: 1 * KB,
+  /** Of each long text in a list. */
+  listed: 1 * KB,
+  /** Refused. */
+  cursor: 256 * KB,
+  url: 8 * KB,
+  lastItemId: 1 * KB,
+  targetKey: 1_000,
+  group: 1_000,
+} as const
