@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync } from 'node:fs'
+import { globSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -34,9 +34,11 @@ try {
   process.exit(1)
 }
 
+/** A private folder: what lies in it is run. */
+const compileCache = mkdtempSync(join(tmpdir(), 'unstuck-compile-cache-'))
 const env = {
   // The tests start hundreds of processes: each takes what the one before compiled.
-  NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
+  NODE_COMPILE_CACHE: compileCache,
   ...process.env,
   ...(server && { UNSTUCK_TEST_PG: server.url, UNSTUCK_TEST_TEMPLATE: await makeTemplate(server) }),
   ...(isLong && { UNSTUCK_TESTS: 'long' }),
@@ -79,5 +81,6 @@ try {
   process.exitCode = stopped ? 1 : Math.max(...codes)
 } finally {
   await server?.remove()
+  rmSync(compileCache, { recursive: true, force: true })
 }
 process.exit()

