@@ -80,7 +80,7 @@ export function createHandler(options: HandlerOptions): Handler {
   })
   const fetch = (request: Request, env?: unknown): Promise<Response> =>
     app.fetch(request, peerIn(env))
-  const route: Route = (request) => fetch(request)
+  const route: Route = (request) => app.fetch(request, { hasWholePath: true })
   return {
     fetch,
     routes: { GET: route, HEAD: route, POST: route, DELETE: route },
@@ -176,8 +176,14 @@ function memoryOf(
 
 /** Hono on Node tells of the connection in its environment; our own adapter says it itself. */
 function peerIn(env: unknown): Peer {
-  const { address, incoming } = (env ?? {}) as Peer & { incoming?: IncomingMessage }
-  return { address: address ?? incoming?.socket?.remoteAddress ?? null }
+  const {
+    address,
+    incoming,
+    hasWholePath = false,
+  } = (env ?? {}) as Peer & {
+    incoming?: IncomingMessage
+  }
+  return { address: address ?? incoming?.socket?.remoteAddress ?? null, hasWholePath }
 }
 
 function toStderr(line: string): void {

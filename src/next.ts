@@ -97,5 +97,5 @@ async function answer(options: RouteOptions, request: Request, came = request): 
     )
     ours.handlers.set(key, handler)
   }
-  return (await handler).fetch(request)
+  return (await handler).routes.GET(request)
 }

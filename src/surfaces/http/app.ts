@@ -47,7 +47,7 @@ export function createApp(options: AppOptions): App {
     refusalOf: (error, request) => refusalOf(error, request, log),
     log: (line) => log(safeText(redact(line))),
   }
-  const hono = new Hono<{ Bindings: Peer }>({ getPath: ({ url }) => pathIn(url, basePath) })
+  const hono = new Hono<{ Bindings: Peer }>({ getPath: ({ url }) => pathBelow(url, basePath) })
   hono.get('/healthz', () => json({ ok: true }))
   hono.get('/readyz', () => isReady(frame.ground))
   hono.use('*', async ({ req }, next) => {
@@ -68,11 +68,14 @@ export function createApp(options: AppOptions): App {
   for (const [path, methods] of methodsByPath(routes)) hono.all(path, refuse(wrongMethod(methods)))
   hono.all('/api/*', refuse(unknownPath()))
   const assets = loadAssets(basePath)
-  hono.get('*', ({ req }) => assets(pathIn(req.url, basePath), req.raw))
+  hono.get('*', ({ req }) => assets(pathBelow(req.url, basePath), req.raw))
   hono.all('*', refuse(wrongMethod(['GET'])))
   hono.onError((error, { req }) => refused(frame.refusalOf(error, req.raw)))
   return {
-    fetch: async (request, peer = {}) => secure(await hono.fetch(request, peer)),
+    async fetch(request, peer = {}) {
+      const isReached = peer.hasWholePath !== true || isBelow(new URL(request.url), basePath)
+      return secure(isReached ? await hono.fetch(request, peer) : refused(unknownPath()))
+    },
     close: () => closing.abort(),
   }
 }
@@ -103,11 +106,15 @@ function makeGround(
   }
 }
 
+function isBelow({ pathname }: URL, basePath: string): boolean {
+  return pathname === basePath || pathname.startsWith(`${basePath}/`)
+}
+
 /** The path below the base path. Some servers that mount us have taken it off already. */
-function pathIn(url: string, basePath: string): string {
-  const { pathname } = new URL(url)
-  const isBelow = pathname === basePath || pathname.startsWith(`${basePath}/`)
-  return (isBelow ? pathname.slice(basePath.length) : pathname) || '/'
+function pathBelow(url: string, basePath: string): string {
+  const address = new URL(url)
+  const { pathname } = address
+  return (isBelow(address, basePath) ? pathname.slice(basePath.length) : pathname) || '/'
 }
 
 function methodsByPath(routes: readonly Route[]): Map<string, string[]> {

@@ -22,6 +22,8 @@ export type Peer = {
   readonly address?: string | null
   /** It has shown that it may call: its connection is not the first to go when there are too many. */
   readonly trust?: () => void
+  /** The path of the request is the one that was sent: no server around us took the base path off. */
+  readonly hasWholePath?: boolean
 }
 
 /** How a server of the user's own tells who is calling; null for nobody. */

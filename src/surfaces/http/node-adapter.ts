@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { discardRest } from '../wire/discard-rest.ts'
 import { refused } from './answer.ts'
 import type { Peer } from './gate.ts'
-import { wrongMethod } from './refusal.ts'
+import { unknownPath, wrongMethod, type HttpRefusal } from './refusal.ts'
 import { secure } from './security-headers.ts'
 
 type Fetch = (request: Request, peer: Peer) => Promise<Response>
@@ -21,8 +21,10 @@ export async function answerNode(
   const left = new AbortController()
   outgoing.once('close', () => left.abort())
   const request = toRequest(incoming, url ?? '/', body, left.signal)
-  const peer = { address: incoming.socket.remoteAddress ?? null, ...(trust && { trust }) }
-  const response = request ? await fetch(request, peer) : secure(refused(wrongMethod(['GET'])))
+  const address = incoming.socket.remoteAddress ?? null
+  const peer = { address, hasWholePath: true, ...(trust && { trust }) }
+  const response =
+    request instanceof Request ? await fetch(request, peer) : secure(refused(request))
   if (left.signal.aborted) {
     await response.body?.cancel().catch(() => {})
     return
@@ -33,15 +35,20 @@ export async function answerNode(
   if (!isRead) setTimeout(() => incoming.destroy(), LAST_ANSWER_MS).unref()
 }
 
+/** `.` and `..` between slashes, encoded or not, and backslashes: a URL would resolve them, and so leave the base path. */
+const RELATIVE = /\\|(^|\/)(\.|%2e){1,2}(\/|$)/i
+
 function toRequest(
   incoming: IncomingMessage,
   url: string,
   body: unknown,
   signal: AbortSignal,
-): Request | null {
+): Request | HttpRefusal {
   const method = incoming.method ?? 'GET'
+  const [path = '/', ...query] = url.replace(/^[a-z]+:\/\/[^/?]*/i, '').split('?')
   // No request of the web can have them.
-  if (/^(connect|trace|track)$/i.test(method)) return null
+  if (/^(connect|trace|track)$/i.test(method)) return wrongMethod(['GET'])
+  if (RELATIVE.test(path)) return unknownPath()
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(incoming.headersDistinct)) {
     for (const value of values) headers.append(name, value)
@@ -49,7 +56,6 @@ function toRequest(
   const isEncrypted = 'encrypted' in incoming.socket
   // The host is looked at by the gate, in the header; what it says must not become a part of the address.
   const address = new URL(`${isEncrypted ? 'https' : 'http'}://unstuck.invalid/`)
-  const [path = '/', ...query] = url.replace(/^[a-z]+:\/\/[^/?]*/i, '').split('?')
   address.pathname = path
   address.search = query.join('?')
   if (method === 'GET' || method === 'HEAD')
