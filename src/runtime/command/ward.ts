@@ -9,6 +9,7 @@ import { endTree } from './end-tree.ts'
 import type { CommandSpec, FromWard } from './guardian-messages.ts'
 import { LogFile } from './log-file.ts'
 import { CommandOutput } from './output.ts'
+import { startErrorCode } from './start-error.ts'
 import {
   cookieVariable,
   countOomKills,
@@ -167,7 +168,8 @@ export class Ward {
     // A message that could not be sent is an error here too.
     if (this.#child) return
     const { id } = this.#spec
-    this.#host.tell({ type: 'refused', id, code: error.code ?? 'UNKNOWN', text: error.message })
+    const code = startErrorCode(error, this.#spec)
+    this.#host.tell({ type: 'refused', id, code, text: error.message })
     this.#over.resolve()
   }
 
