@@ -22,3 +22,6 @@ export const LIMITS = {
   targetKey: 1_000,
   group: 1_000,
 } as const
+
+/** The largest value of PostgreSQL's integer; counts and page numbers are rejected above it on both engines. */
+export const INTEGER_MAX = 2 ** 31 - 1

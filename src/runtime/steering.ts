@@ -2,6 +2,7 @@ import { whyNotCancel } from '../decide/cancelling.ts'
 import { decideRevert, targetsToLookAt, type RevertDecision } from '../decide/revert.ts'
 import { AlreadyRunning, EXIT, NotFound, Refused, UsageError } from '../model/errors.ts'
 import { newId, shortId, type RunId, type TargetId } from '../model/id.ts'
+import { INTEGER_MAX } from '../model/limits.ts'
 import { isLive, sayRow, type Run } from '../model/run.ts'
 import { isCrawlee } from '../model/crawlee.ts'
 import type { Target } from '../model/target.ts'
@@ -138,12 +139,16 @@ export type ResetOptions = {
 }
 
 /** Failed targets of a run go on from their cursors. */
-export function resetFailed(
+export async function resetFailed(
   door: Door,
   run: RunId,
   options: ResetOptions = {},
 ): Promise<Replanned> {
   const { targets, groups, maxAttempts: attemptsMax, dryRun = false } = options
+  const isInRange =
+    Number.isInteger(attemptsMax) && attemptsMax! >= 1 && attemptsMax! <= INTEGER_MAX
+  if (attemptsMax !== undefined && !isInRange)
+    throw new UsageError(`maxAttempts is a whole number from 1 to ${INTEGER_MAX}.`)
   const chosen = { statuses: ['failed'], targets, groups, attemptsMax, dryRun } as const
   return door.store.replan(replanning(door, run, 'reset-failed', chosen))
 }

@@ -1,4 +1,5 @@
 import { closest } from '../../model/closest.ts'
+import { INTEGER_MAX } from '../../model/limits.ts'
 import { canonicalUrl } from '../../model/url.ts'
 import type { NewItem } from '../../model/item.ts'
 import type { RunCheckpoint } from '../../runtime/run-handle.ts'
@@ -12,36 +13,36 @@ type Field = {
 }
 type Fields = Readonly<Record<string, Field>>
 
-/** What PostgreSQL's integer holds. */
-const COUNT_MAX = 2 ** 31 - 1
-
 const isText = (value: unknown): boolean => typeof value === 'string'
 const isFilledText = (value: unknown): boolean => typeof value === 'string' && value !== ''
 const isCount = (value: unknown, from: number): boolean =>
-  Number.isInteger(value) && (value as number) >= from && (value as number) <= COUNT_MAX
+  Number.isInteger(value) && (value as number) >= from && (value as number) <= INTEGER_MAX
 const isAmount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
 const orNull =
   (fits: (value: unknown) => boolean) =>
   (value: unknown): boolean =>
     value === null || fits(value)
 
-const AMOUNT: Field = { rule: 'a whole number from 0', fits: isAmount }
+const AMOUNT: Field = {
+  rule: `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`,
+  fits: isAmount,
+}
 
 /** The fields of each body, as documented in docs/run-api.openapi.json. */
 export const FIELDS = {
   checkpoint: {
-    page: { rule: `a whole number from 1 to ${COUNT_MAX}`, fits: (value) => isCount(value, 1) },
+    page: { rule: `a whole number from 1 to ${INTEGER_MAX}`, fits: (value) => isCount(value, 1) },
     items: { rule: 'a list of items', fits: Array.isArray, isOptional: true },
     next: { rule: 'an address, or null', fits: orNull(isFilledText), isOptional: true },
     lastItemId: { rule: 'text, or null', fits: orNull(isText), isOptional: true },
     cursor: { rule: 'any JSON', fits: () => true, isOptional: true },
     skipped: {
-      rule: `a whole number from 0 to ${COUNT_MAX}`,
+      rule: `a whole number from 0 to ${INTEGER_MAX}`,
       fits: (value) => isCount(value, 0),
       isOptional: true,
     },
     pageTarget: {
-      rule: `a whole number from 0 to ${COUNT_MAX}, or null`,
+      rule: `a whole number from 0 to ${INTEGER_MAX}, or null`,
       fits: orNull((value) => isCount(value, 0)),
       isOptional: true,
     },

@@ -353,8 +353,16 @@ test('S23 every mistake in a body is named at once, unknown fields too, and noth
     ['/checkpoint', { page: 1, items: [{ key: 'a' }] }, /items\[0\]\.data is missing/],
     ['/checkpoint', { page: 1, next: '' }, /next must be an address, or null, not ""/],
     ['/checkpoint', { page: 1, items: Array(99).fill(1) }, /items\[19\].*; 79 more\.$/],
-    ['/progress', { done: -1 }, /done must be a whole number from 0, not -1; total is missing/],
-    ['/progress', { done: 0.5, total: 2 }, /done must be a whole number from 0, not 0.5/],
+    [
+      '/progress',
+      { done: -1 },
+      /done must be a whole number from 0 to 9007199254740991, not -1; total is missing/,
+    ],
+    [
+      '/progress',
+      { done: 0.5, total: 2 },
+      /done must be a whole number from 0 to 9007199254740991, not 0.5/,
+    ],
     ['/progress', { done: 1, total: 2, of: 3 }, /there is no "of"/],
     ['/heartbeat', { at: 1 }, /there is no "at"/],
     ['/finish', { error: 'x' }, /there is no "error"/],

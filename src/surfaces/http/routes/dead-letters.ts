@@ -13,7 +13,7 @@ import { inLine } from '../in-line.ts'
 import { planChanged } from '../refusal.ts'
 import { defineRoute } from '../route.ts'
 import { retriedLetters } from '../schema/answers.ts'
-import { afterId, limit, listOf, source } from '../schema/common.ts'
+import { afterId, limit, listOf, source, wholeNumber } from '../schema/common.ts'
 import * as overview from '../schema/overview.ts'
 import { plan } from '../schema/recovery.ts'
 import { target } from '../schema/run.ts'
@@ -63,8 +63,7 @@ export const DEAD_LETTER_ROUTES = [
       ),
       count: v.optional(
         v.pipe(
-          v.number(),
-          v.integer(),
+          wholeNumber(0),
           v.description('The `targets` of the dry run, where that is enough to go by'),
         ),
       ),

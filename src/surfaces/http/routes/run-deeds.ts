@@ -12,7 +12,7 @@ import { resetFailed, unpark } from '../../answers/target-deeds.ts'
 import { findRun, findTargets } from '../../cli/find-run.ts'
 import { defineRoute } from '../route.ts'
 import { deletion } from '../schema/answers.ts'
-import { because, fullId, id, text } from '../schema/common.ts'
+import { because, fullId, id, text, wholeNumber } from '../schema/common.ts'
 import { done } from '../schema/recovery.ts'
 
 const theRun = v.strictObject({ run: id })
@@ -43,7 +43,7 @@ export const RUN_DEED_ROUTES = [
     params: theRun,
     body: v.strictObject({
       groups,
-      maxAttempts: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1))),
+      maxAttempts: v.optional(wholeNumber(1)),
       dryRun,
     }),
     answer: done,

@@ -7,7 +7,7 @@ import { findTarget, findTargets } from '../../cli/find-run.ts'
 import { runView, targetView } from '../../view.ts'
 import { defineRoute } from '../route.ts'
 import { targetDetail } from '../schema/answers.ts'
-import { because, fullId } from '../schema/common.ts'
+import { because, fullId, wholeNumber } from '../schema/common.ts'
 import { done } from '../schema/recovery.ts'
 
 const theTarget = v.strictObject({ target: fullId })
@@ -94,7 +94,7 @@ export const TARGET_ROUTES = [
     role: 'operator',
     params: theTarget,
     body: v.strictObject({
-      to: v.pipe(v.number(), v.integer(), v.minValue(0)),
+      to: wholeNumber(0),
       next: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(8_000))),
       cursor: v.optional(v.unknown()),
       dryRun,

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { INTEGER_MAX } from '../../../model/limits.ts'
 import { parseDuration } from '../../../model/time.ts'
 import { sourceMistake } from '../../../model/source.ts'
 
@@ -43,6 +44,9 @@ export const text = v.pipe(
   v.check((words) => !words.includes('\0'), 'has a NUL in it'),
 )
 export const because = v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(500)))
+/** A number in a body, within the range of the database's integers. */
+export const wholeNumber = (from: number) =>
+  v.pipe(v.number(), v.integer(), v.minValue(from), v.maxValue(INTEGER_MAX))
 /** In a query everything is text. */
 export const limit = v.optional(
   v.pipe(
