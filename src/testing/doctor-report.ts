@@ -23,7 +23,7 @@ export type Report = {
 }
 
 /** These look at the machine that the tests run on, so their result is not known beforehand. */
-const OF_THIS_MACHINE = ['disk', 'signals', 'connections']
+const OF_THIS_MACHINE = ['disk', 'signals', 'processes', 'connections']
 
 export async function askDoctor(
   args: readonly string[],

@@ -115,9 +115,13 @@ export class Stage {
     return this.start([CLI, ...args], { ipc: true })
   }
 
-  /** `node …` */
-  start(args: readonly string[], how: { ipc?: boolean; env?: NodeJS.ProcessEnv } = {}): Program {
-    const child = spawn(process.execPath, args, {
+  /** `node …`; `under`: a program with its arguments that starts it in its own place. */
+  start(
+    args: readonly string[],
+    how: { ipc?: boolean; env?: NodeJS.ProcessEnv; under?: readonly string[] } = {},
+  ): Program {
+    const [file = '', ...words] = [...(how.under ?? []), process.execPath, ...args]
+    const child = spawn(file, words, {
       cwd: this.folder,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe', ...(how.ipc ? (['ipc'] as const) : [])],

@@ -149,6 +149,7 @@ class Cycle {
       this.#charge = this.#runner.guardian.run(this.#spec(execution, claim, session), {
         onMemory: (bytes) => this.#memory(bytes),
         onReady: () => this.#ready(),
+        onTracked: (tracking) => this.#runner.noteTracking(tracking),
         onExit: () => {
           this.#hasExited = true
         },

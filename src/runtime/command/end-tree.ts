@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import { cgroupsOf, isPopulated, killGroup, removeCgroups } from './cgroup.ts'
 import { findTree, SEES_TREES, signalAll, signalGroup, type Roots } from './tree.ts'
 
 export type EndTreeOptions = {
@@ -21,6 +22,14 @@ const STUBBORN_MS = 5_000
  * Answers how many had to be killed.
  */
 export async function endTree(roots: Roots, options: EndTreeOptions): Promise<number> {
+  try {
+    return await end(roots, options)
+  } finally {
+    removeCgroups(roots)
+  }
+}
+
+async function end(roots: Roots, options: EndTreeOptions): Promise<number> {
   const { killTimeoutMs, clock, hurry } = options
   if (killTimeoutMs > 0 && hurry?.aborted !== true) {
     if (isEmpty(roots)) return 0
@@ -45,6 +54,7 @@ async function kill(roots: Roots, { clock, onStubborn }: EndTreeOptions): Promis
   for (let pause = LOOK_FIRST_MS; ; pause = Math.min(2 * pause, LOOK_MAX_MS)) {
     if (roots.leader && !SEES_TREES) signalGroup(roots.leader, 'SIGKILL')
     const left = findTree(roots)
+    for (const group of cgroupsOf(roots)) killGroup(group)
     signalAll(left, 'SIGKILL')
     if (left.length === 0 && isEmpty(roots)) return killed.size
     for (const { pid } of left) killed.add(pid)
@@ -72,6 +82,6 @@ async function emptied(
 }
 
 function isEmpty(roots: Roots): boolean {
-  if (SEES_TREES) return findTree(roots).length === 0
+  if (SEES_TREES) return findTree(roots).length === 0 && !cgroupsOf(roots).some(isPopulated)
   return !roots.leader || !signalGroup(roots.leader, 0)
 }

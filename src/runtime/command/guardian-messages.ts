@@ -2,6 +2,7 @@ import type { Claim } from '../../model/claim.ts'
 import type { RunId } from '../../model/id.ts'
 import type { CaretakerOptions } from '../caretaker.ts'
 import type { FromCaretaker, ToCaretaker } from '../caretaker-service.ts'
+import type { Tracking } from './start-marked.ts'
 
 /** Everything the guardian must know to start a command, and to end it alone if it has to. */
 export type CommandSpec = {
@@ -44,6 +45,7 @@ export type FromGuardian = FromCaretaker | FromWard
 /** What is heard of a command. */
 export type FromWard =
   | { readonly type: 'refused'; readonly id: string; readonly code: string; readonly text: string }
+  | { readonly type: 'tracked'; readonly id: string; readonly tracking: Tracking }
   | { readonly type: 'ready'; readonly id: string }
   /** The command itself; what it started may still be there. */
   | { readonly type: 'exited'; readonly id: string }

@@ -12,6 +12,7 @@ import type {
   ToGuardian,
   WardEnd,
 } from './guardian-messages.ts'
+import type { Tracking } from './start-marked.ts'
 
 /** How a command is heard while it runs. */
 export type CommandHost = {
@@ -19,6 +20,8 @@ export type CommandHost = {
   /** It has ended by itself; what it left behind is being ended. */
   onExit(): void
   onReady(): void
+  /** It runs, and its processes are found in this way. */
+  onTracked(tracking: Tracking): void
   log(message: string): void
 }
 
@@ -126,6 +129,7 @@ export class Guardian {
   #hear(message: FromGuardian): void {
     switch (message.type) {
       case 'refused':
+      case 'tracked':
       case 'exited':
       case 'ready':
       case 'memory':
@@ -142,6 +146,8 @@ export class Guardian {
     if (!charge) return
     const { spec, host, over } = charge
     switch (message.type) {
+      case 'tracked':
+        return host.onTracked(message.tracking)
       case 'exited':
         return host.onExit()
       case 'ready':

@@ -13,6 +13,7 @@ import type { Endpoint } from './endpoint.ts'
 import type { CycleResult } from './settling.ts'
 import { Guardian } from './guardian.ts'
 import { OldOutput } from './old-output.ts'
+import { blindSpot, type Tracking } from './start-marked.ts'
 
 export type RunnerOptions = {
   readonly store: Store
@@ -48,6 +49,7 @@ export class CommandRunner {
   readonly #oldOutput: OldOutput | null
   #failure: UnstuckError | null = null
   #isClosed = false
+  #tracking: Tracking | null = null
 
   constructor(options: RunnerOptions) {
     this.options = options
@@ -77,6 +79,18 @@ export class CommandRunner {
   /** It failed for a reason that any other would fail for as well. */
   get isOutdated(): boolean {
     return this.#failure?.exitCode === EXIT.schema
+  }
+
+  /** How the processes of its commands are found; null before the first has started. */
+  get tracking(): Tracking | null {
+    return this.#tracking
+  }
+
+  /** Logs once what cannot be found. */
+  noteTracking(tracking: Tracking): void {
+    const gap = this.#tracking === null ? blindSpot(tracking) : null
+    this.#tracking = tracking
+    if (gap !== null) this.options.log(`${gap} (see \`unstuck doctor\`)`)
   }
 
   /** Resolves when the guardian is heard, and what was dead has been recovered. */

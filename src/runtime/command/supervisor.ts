@@ -10,6 +10,7 @@ import type { CycleResult } from './settling.ts'
 import { CurrentRunner } from './current-runner.ts'
 import { GuardianLost } from './guardian.ts'
 import type { CommandRunner, RunnerOptions } from './runner.ts'
+import type { Tracking } from './start-marked.ts'
 
 export type SupervisorOptions = {
   /** For looking, before there is a runner. */
@@ -30,6 +31,8 @@ export type Supervised = {
   readonly gaveUp: string | null
   /** Somebody else runs it, and that is fine (`skip`). */
   readonly skipped: string | null
+  /** How the processes of the command were found; null when none was started. */
+  readonly tracking: Tracking | null
 }
 
 const ASK_AGAIN_MS = 500
@@ -41,6 +44,7 @@ const NOTHING_DONE: Supervised = {
   last: null,
   gaveUp: null,
   skipped: null,
+  tracking: null,
 }
 
 /** Runs a source's command cycle by cycle, one copy at a time, and holds the source for its whole life. */
@@ -104,6 +108,7 @@ export class Supervisor {
         last,
         gaveUp,
         skipped: null,
+        tracking: this.#lastRunner?.tracking ?? null,
       })
       if (this.#lastRunner?.isOutdated) throw this.#lastRunner.failure!
       if (last.isLost) return done(EXIT.leaseLost)

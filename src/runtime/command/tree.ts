@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import process from 'node:process'
 import { readStat, type ProcessStat } from '../../store/host.ts'
+import { isInCgroup, type Marked } from './cgroup.ts'
+import { hasLimitMark } from './limit-mark.ts'
 
 /** A process, told from a later one with the same number by when it started. */
 export type Member = { readonly pid: number; readonly startTicks: number }
@@ -14,10 +16,7 @@ export function cookieVariable(cookie: string): string {
 }
 
 /** Where to look for a command's processes. */
-export type Roots = {
-  readonly cookie: string
-  /** Only this execution. Without it, every one of the source: only whoever holds the source's guard may look so. */
-  readonly execution?: string | undefined
+export type Roots = Marked & {
   /** The command itself, while it is known: it opened a session of its own. */
   readonly leader?: Member | undefined
   /** Seen in the tree before. Browsers overwrite their environment and leave the session, but not both unseen. */
@@ -27,14 +26,12 @@ export type Roots = {
 }
 
 /**
- * Every living process of a command: those that carry its cookie, those of its session, those seen before; and then
+ * Every living process of a command: those in its cgroup, those with one of its marks, those of its session, those seen before; and then
  * whatever descends from one of them, or is in a session that one of them has opened. Never oneself nor whoever started
  * one, whatever the environment says: who looks after a tree is not in it, and a person may have copied the cookie.
  */
 export function findTree(roots: Roots): Member[] {
   const all = allProcesses()
-  const { cookie, execution } = roots
-  const mark = `\0${cookieVariable(cookie)}=${execution === undefined ? '' : `${execution}\0`}`
   const known = new Map((roots.known ?? []).map(({ pid, startTicks }) => [pid, startTicks]))
   const members = new Set<number>()
   const sessions = new Set<number>()
@@ -42,7 +39,7 @@ export function findTree(roots: Roots): Member[] {
   const spared = new Set([...ancestors(process.pid, all), roots.spare])
   for (const [pid, stat] of all) {
     if (spared.has(pid)) continue
-    if (known.get(pid) === stat.startTicks || carries(pid, mark)) members.add(pid)
+    if (known.get(pid) === stat.startTicks || isMarked(pid, stat, roots)) members.add(pid)
   }
   for (let before = -1; before !== members.size;) {
     before = members.size
@@ -133,7 +130,15 @@ function allProcesses(): Map<number, ProcessStat> {
   return all
 }
 
-function carries(pid: number, mark: string): boolean {
+function isMarked(pid: number, { startTicks }: ProcessStat, roots: Roots): boolean {
+  if (isInCgroup(pid, roots)) return true
+  // What was there before the command cannot have inherited anything from it.
+  if (roots.leader && startTicks < roots.leader.startTicks) return false
+  return hasVariable(pid, roots) || hasLimitMark(pid, roots)
+}
+
+function hasVariable(pid: number, { cookie, execution }: Marked): boolean {
+  const mark = `\0${cookieVariable(cookie)}=${execution === undefined ? '' : `${execution}\0`}`
   const environ = tryRead(`/proc/${pid}/environ`)
   return environ !== null && `\0${environ}`.includes(mark)
 }

@@ -5,11 +5,13 @@ import process from 'node:process'
 import type { Claim } from '../../model/claim.ts'
 import { REAL_CLOCK } from '../clock.ts'
 import { readStat } from '../../store/host.ts'
+import { removeCgroups } from './cgroup.ts'
 import { endTree } from './end-tree.ts'
 import type { CommandSpec, FromWard } from './guardian-messages.ts'
 import { LogFile } from './log-file.ts'
 import { CommandOutput } from './output.ts'
 import { startErrorCode } from './start-error.ts'
+import { startMarked, type Tracking } from './start-marked.ts'
 import {
   cookieVariable,
   countOomKills,
@@ -47,6 +49,7 @@ export class Ward {
   #child: ChildProcess | null = null
   #output: CommandOutput | null = null
   #leader: Member | undefined
+  #tracking: Tracking = 'environment'
   #exit: { exitCode: number | null; signal: string | null } | null = null
   #ending: Promise<number> | null = null
   #looking: NodeJS.Timeout | undefined
@@ -97,6 +100,7 @@ export class Ward {
       this.#host.tell({ type: 'exited', id })
       void this.#finish()
     })
+    this.#host.tell({ type: 'tracked', id, tracking: this.#tracking })
     this.#looking = setInterval(() => this.#look(), LOOK_EVERY_MS)
     this.#folder = tryToWatch(outputDir, () => this.#firstFile())
   }
@@ -105,14 +109,17 @@ export class Ward {
     const { id, command, cwd, env, cookie, channel } = this.#spec
     const [file, ...args] = command
     try {
-      const child = spawn(file!, args, {
-        cwd,
-        // A session and a group of its own: it is ended as a whole, and Ctrl-C reaches only Unstuck.
-        detached: true,
-        env: { ...env, [cookieVariable(cookie)]: id },
-        stdio: ['ignore', 'pipe', 'pipe', ...(channel ? ['ipc' as const] : [])],
-      })
-      return child.once('error', (error) => this.#refused(error))
+      const { started, tracking } = startMarked({ cookie, execution: id }, () =>
+        spawn(file!, args, {
+          cwd,
+          // A session and a group of its own: it is ended as a whole, and Ctrl-C reaches only Unstuck.
+          detached: true,
+          env: { ...env, [cookieVariable(cookie)]: id },
+          stdio: ['ignore', 'pipe', 'pipe', ...(channel ? ['ipc' as const] : [])],
+        }),
+      )
+      this.#tracking = tracking
+      return started.once('error', (error) => this.#refused(error))
     } catch (error) {
       // Some reasons come this way, such as arguments that are too long.
       this.#refused(error as NodeJS.ErrnoException)
@@ -167,7 +174,8 @@ export class Ward {
   #refused(error: NodeJS.ErrnoException): void {
     // A message that could not be sent is an error here too.
     if (this.#child) return
-    const { id } = this.#spec
+    const { id, cookie } = this.#spec
+    removeCgroups({ cookie, execution: id })
     const code = startErrorCode(error, this.#spec)
     this.#host.tell({ type: 'refused', id, code, text: error.message })
     this.#over.resolve()

@@ -2,6 +2,7 @@ import type { Restarts } from '../../../decide/next-cycle.ts'
 import { EXIT, UsageError } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
 import { checkSource } from '../../../model/source.ts'
+import { blindSpot } from '../../../runtime/command/start-marked.ts'
 import { Supervisor, type Supervised } from '../../../runtime/command/supervisor.ts'
 import { alertsBeside } from '../alerts-beside.ts'
 import { defineCommand, type Answer, type Context } from '../command.ts'
@@ -135,13 +136,19 @@ function restartsOf(given: Run['options']): Restarts {
 }
 
 function report({ args, output }: Run, ended: Supervised): Answer {
-  const { last, exitCode, gaveUp, skipped } = ended
+  const { last, exitCode, gaveUp, skipped, tracking } = ended
   if (gaveUp !== null) output.note(`[unstuck] gave up on ${args.source}: ${gaveUp}`)
   if (skipped !== null) output.note(`[unstuck] skipped: ${skipped}`)
   if (last) {
     const go =
       exitCode === EXIT.resumable ? ' The next start goes on from its last checkpoint.' : ''
-    output.note(`[unstuck] run ${shortId(last.run)} of ${args.source}: ${last.because}.${go}`)
+    const seen =
+      tracking !== null && blindSpot(tracking) !== null
+        ? ' No process that Unstuck can see is left.'
+        : ''
+    output.note(
+      `[unstuck] run ${shortId(last.run)} of ${args.source}: ${last.because}.${go}${seen}`,
+    )
   }
   return {
     exitCode,
@@ -154,6 +161,7 @@ function report({ args, output }: Run, ended: Supervised): Answer {
       exitCode,
       gaveUp,
       skipped: skipped !== null,
+      tracking,
     },
   }
 }

@@ -18,6 +18,7 @@ import { obstacleTo, volumesOf } from './disks.ts'
 import { durabilityFinding } from './durability.ts'
 import type { Finding } from './finding.ts'
 import { readProcessTable } from './process-table.ts'
+import { probeTracking, trackingFinding } from './process-tracking.ts'
 import { promiseFindings } from './promises.ts'
 import { serverFindings } from './server.ts'
 import { addressFinding, attempt, configFinding, runtimeFinding } from './set-up.ts'
@@ -46,6 +47,7 @@ export async function examine(database: Database, cwd: string): Promise<Finding[
       : await adoptedFindings(config.value.adopted, address)),
     ...(await examineDisks(address, cwd)),
     signalsFinding(readProcessTable()),
+    trackingFinding(probeTracking()),
   ]
 }
 

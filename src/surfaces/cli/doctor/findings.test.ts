@@ -8,6 +8,7 @@ import { Paper } from '../paper/paper.ts'
 import { reachedFinding, schemaFinding, writableFinding } from './database.ts'
 import { durabilityFinding } from './durability.ts'
 import { exitCodeOf, fromError, note, ok, problem, warning, worst } from './finding.ts'
+import { trackingFinding } from './process-tracking.ts'
 import { promiseFindings } from './promises.ts'
 import { serverFindings } from './server.ts'
 import { runtimeFinding } from './set-up.ts'
@@ -44,6 +45,16 @@ const FILE: SqliteFacts = {
   bytes: 4096,
   walBytes: 0,
 }
+
+test('processes that cannot be found are a note with what helps, not a failure', () => {
+  assert.equal(trackingFinding('cgroup').result, 'ok')
+  assert.equal(trackingFinding('limit').result, 'ok')
+  const weak = trackingFinding('environment')
+  assert.equal(weak.result, 'note')
+  assert.match(weak.found, /cannot be found here/)
+  assert.match(weak.mend!, /prlimit.*Delegate=yes/)
+  assert.match(trackingFinding('group').found, /no \/proc/)
+})
 
 test('the exit code is 0, 3 for what a person should see, or that of what stood in the way', () => {
   const away = fromError('database', new StoreUnavailable('away'), advice)

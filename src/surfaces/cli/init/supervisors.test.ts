@@ -74,6 +74,7 @@ test('PM2: the program itself, in fork mode, with time to stop', () => {
 test('systemd: the main process is told first, and has time', () => {
   const unit = settingsOf(read('unstuck-example.service'))
   assert.equal(unit['KillMode'], 'mixed')
+  assert.equal(unit['Delegate'], 'yes', 'wrapped commands get cgroups of their own')
   assert.equal(unit['KillSignal'], 'SIGTERM')
   assert.ok(Number(unit['TimeoutStopSec']) * 1_000 >= LONGEST_STOP_MS + 5_000)
   assert.equal(unit['Type'], 'notify')

@@ -64,6 +64,9 @@ KillMode=mixed
 KillSignal=SIGTERM
 TimeoutStopSec=${KILL_AFTER_SECONDS}
 
+# A command of \`unstuck run\` gets a cgroup of its own below this unit's, so that no daemon of it is missed.
+Delegate=yes
+
 # Started again after a crash, but not after wrong usage (2), with something left for a person (3), or with a schema
 # that is too new (9). ${STOPPED_CODE} is a stop with work left: a good end.
 Restart=on-failure

@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto'
+import {
+  accessSync,
+  constants,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+
+const PROCESSES = 'cgroup.procs'
+
+/** A command's processes: those of one execution, or without it those of every execution of the source. */
+export type Marked = { readonly cookie: string; readonly execution?: string | undefined }
+
+/**
+ * The start of the name of a command's cgroup. It derives from the source's cookie, so that a later start finds the group
+ * of a copy whose guardian was killed; names are public, so the cookie itself is not in it.
+ */
+function groupPrefix({ cookie, execution = '' }: Marked): string {
+  const digest = createHash('sha256').update(cookie).digest('hex').slice(0, 16)
+  return `unstuck-${digest}-${execution}`
+}
+
+/**
+ * Calls `start` while this process is in a new cgroup below its own, so that what it starts is a member from its first
+ * instruction. Returns false, without calling it, where cgroup v2 is not mounted or not writable.
+ */
+export function startInCgroup(marked: Required<Marked>, start: () => void): boolean {
+  const own = ownCgroup()
+  if (own === null) return false
+  const group = join(own, groupPrefix(marked))
+  try {
+    // The way back must be open as well.
+    accessSync(join(own, PROCESSES), constants.W_OK)
+    mkdirSync(group)
+    move(group)
+  } catch {
+    removeGroup(group)
+    return false
+  }
+  try {
+    start()
+  } finally {
+    tryTo(() => move(own))
+  }
+  return true
+}
+
+/** Tests whether a process is in a cgroup of the command, or in one below it. Holds also for groups created elsewhere. */
+export function isInCgroup(pid: number | 'self', marked: Marked): boolean {
+  return tryRead(`/proc/${pid}/cgroup`)?.includes(`/${groupPrefix(marked)}`) === true
+}
+
+/** The command's groups below this process's own cgroup. */
+export function cgroupsOf(marked: Marked): string[] {
+  const own = ownCgroup()
+  if (own === null) return []
+  const prefix = groupPrefix(marked)
+  return subgroups(own)
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => join(own, name))
+}
+
+/** Tests whether a process is left in a group or below it: the kernel's own count, without a race. */
+export function isPopulated(group: string): boolean {
+  return /^populated 1$/m.test(tryRead(join(group, 'cgroup.events')) ?? '')
+}
+
+/** Kills every process of a group at once. Kernels before 5.14 cannot: there each is killed by its pid. */
+export function killGroup(group: string): void {
+  tryTo(() => write(join(group, 'cgroup.kill'), '1'))
+}
+
+/** Removes the command's groups below this process's own cgroup, but none that a process is left in. */
+export function removeCgroups(marked: Marked): void {
+  for (const group of cgroupsOf(marked)) removeGroup(group)
+}
+
+function removeGroup(group: string): void {
+  for (const name of subgroups(group)) removeGroup(join(group, name))
+  tryTo(() => rmdirSync(group))
+}
+
+/** The folder of this process's own cgroup; null where cgroup v2 is not mounted or shows another part of the tree. */
+function ownCgroup(): string | null {
+  const path = tryRead('/proc/self/cgroup')?.match(/^0::(\/.*)$/m)?.[1]
+  const mount = /^\S+ \S+ \S+ (\S+) (\S+) .* - cgroup2 /m.exec(
+    tryRead('/proc/self/mountinfo') ?? '',
+  )
+  if (path === undefined || !mount) return null
+  const [, root = '/', folder = ''] = mount
+  if (root === '/') return join(folder, path)
+  return path === root || path.startsWith(`${root}/`) ? join(folder, path.slice(root.length)) : null
+}
+
+function subgroups(group: string): string[] {
+  try {
+    const entries = readdirSync(group, { withFileTypes: true })
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+  } catch {
+    return []
+  }
+}
+
+/** Moves this process, with all its threads. */
+function move(group: string): void {
+  write(join(group, PROCESSES), '0')
+}
+
+/** Never creates the file: a folder that only looks like a cgroup is refused. */
+function write(path: string, text: string): void {
+  writeFileSync(path, text, { flag: 'r+' })
+}
+
+function tryTo(act: () => void): void {
+  try {
+    act()
+  } catch {
+    // The file or the group is gone, or the kernel does not allow it: what depends on it looks for itself.
+  }
+}
+
+function tryRead(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return null
+  }
+}
