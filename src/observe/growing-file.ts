@@ -35,6 +35,7 @@ export async function* grow(
   let file = first
   let position = start
   let isLastLook = false
+  let next: Successor | null = null
   try {
     while (!enough.aborted) {
       const { bytesRead, buffer } = await file.read(Buffer.alloc(BLOCK), 0, BLOCK, position)
@@ -43,16 +44,19 @@ export async function* grow(
         yield buffer.subarray(0, bytesRead)
         continue
       }
-      const next = await successor(path, file, position, open)
       if (next) {
         await file.close()
         file = next.file
         position = 0
         if (next.missed) onMissed?.()
+        next = null
         // Half a line of the old file must not run into the new one.
         yield Buffer.from('\n')
         continue
       }
+      next = await successor(path, file, position, open)
+      // What was appended between the read above and the rotation is still to be read.
+      if (next) continue
       if (isLastLook) return
       yield NOTHING
       isLastLook = (await isOver?.()) ?? false
@@ -60,6 +64,7 @@ export async function* grow(
     }
   } finally {
     await file.close()
+    await next?.file.close()
   }
 }
 
@@ -79,6 +84,8 @@ export async function placeOfLastLines(file: FileHandle, count: number): Promise
   }
   return 0
 }
+
+type Successor = { readonly file: FileHandle; readonly missed: boolean }
 
 type Generation = { readonly path: string; readonly ino: number }
 
@@ -100,7 +107,7 @@ async function successor(
   file: FileHandle,
   position: number,
   open: (path: string) => Promise<FileHandle>,
-): Promise<{ file: FileHandle; missed: boolean } | null> {
+): Promise<Successor | null> {
   const { ino } = await file.stat()
   const newest = await stat(path).catch(() => null)
   if (newest?.ino === ino) {
