@@ -9,6 +9,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
+import { assertTrusted } from '../trusted-path.ts'
 
 /** After a failed write, how long lines are only counted: a full disk must not cost each of them a system call. */
 const RETRY_AFTER_MS = 1_000
@@ -102,7 +103,9 @@ export class AppendFile {
   }
 
   #open(): number {
-    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
+    const folder = dirname(this.#path)
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    assertTrusted(this.#path, 'log', { within: dirname(folder) })
     const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants
     const fd = openSync(this.#path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
     try {

@@ -1,10 +1,24 @@
 import { existsSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { assertTrusted } from '../trusted-path.ts'
 
 const NAMES = ['unstuck.config.ts', 'unstuck.config.mts', 'unstuck.config.js', 'unstuck.config.mjs']
 
-/** The config that counts for a folder: in it, or in the nearest folder above. */
+/** The database where nothing names one. */
+export const DEFAULT_ADDRESS = 'sqlite:.unstuck/unstuck.db'
+
+/**
+ * The config that counts for a folder: in it, or in the nearest folder above. Throws when another user could have
+ * written it: it is code, and found without having been named.
+ */
 export function findConfig(from: string): string | null {
+  const path = nearestConfig(from)
+  if (path !== null) assertTrusted(path, 'config')
+  return path
+}
+
+/** The same, not checked: nothing in it may be used. */
+export function nearestConfig(from: string): string | null {
   for (let folder = resolve(from); ; folder = dirname(folder)) {
     const found = NAMES.map((name) => join(folder, name)).find((path) => existsSync(path))
     if (found) return found
@@ -27,8 +41,15 @@ export function absoluteAddress(address: string, folder: string): string {
 
 /** Where one's own code finds its database: as given, else UNSTUCK_DB, else the config's word, else the default. */
 export function databaseAddress(given: string | undefined, configured?: string): string {
-  const address = given || process.env['UNSTUCK_DB'] || configured || 'sqlite:.unstuck/unstuck.db'
-  return absoluteAddress(address, configFolder(process.cwd()))
+  const address = given || process.env['UNSTUCK_DB'] || configured
+  const folder = configFolder(process.cwd())
+  return address ? absoluteAddress(address, folder) : defaultAddress(folder)
+}
+
+/** Throws when another user could have made it: it was not named, only found. */
+export function defaultAddress(folder: string): string {
+  assertTrusted(join(folder, '.unstuck'), 'data folder')
+  return absoluteAddress(DEFAULT_ADDRESS, folder)
 }
 
 /** Whether anything can be at an address: a server is asked, a file is looked for. */

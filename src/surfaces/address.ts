@@ -1,8 +1,6 @@
 import { addressMistake } from '../model/address.ts'
 import { UsageError } from '../model/errors.ts'
-import { absoluteAddress } from '../runtime/config-file.ts'
-
-export const DEFAULT_ADDRESS = 'sqlite:.unstuck/unstuck.db'
+import { absoluteAddress, defaultAddress } from '../runtime/config-file.ts'
 
 type Question = {
   /** `--db` */
@@ -31,7 +29,8 @@ export async function findAddress({ flag, env, configured, folder }: Question): 
   if (flag !== undefined) return located(checked('--db', flag), '--db')
   if (env) return located(checked('UNSTUCK_DB', env), 'UNSTUCK_DB')
   const address = await configured()
-  return address === undefined ? located(DEFAULT_ADDRESS, 'default') : located(address, 'config')
+  if (address !== undefined) return located(address, 'config')
+  return { address: defaultAddress(folder), from: 'default' }
 }
 
 function checked(from: string, address: string): string {

@@ -46,7 +46,6 @@ test('S34 doctor --security names everything that is wrong with a set-up, and wh
       },
     }`,
   )
-  chmodSync(config, 0o666)
   const env = { UNSTUCK_ADMIN_TOKEN: 'short-canary', COPY: SLACK }
   const here = await ask(folder.path, env, '--db', `sqlite:${join(data, 'unstuck.db')}`)
   assert.equal(here.code, 3)
@@ -57,7 +56,6 @@ test('S34 doctor --security names everything that is wrong with a set-up, and wh
     for (const one of details) assert.ok(told.join('\n').includes(one), `${name}: ${one}`)
   }
   bad('files', 'unstuck.db (mode 0644)', 'one.jsonl (mode 0640)', 'tokens.json', '.unstuck (mode')
-  bad('config-file')
   bad('tokens')
   bad('admin-token')
   bad('written-secrets', 'db of ', 'channels.slack.url of ', 'channels.email.smtp of ')
@@ -68,6 +66,11 @@ test('S34 doctor --security names everything that is wrong with a set-up, and wh
   const far = await ask(folder.path, env, '--db', `postgres://me:${CANARY}@db.example/x`)
   assert.equal(far.found('database-tls').result, 'warning')
   assert.equal(far.found('flags').result, 'warning')
+
+  // A config that others can change is not read, so nothing that is in it can be examined.
+  chmodSync(config, 0o666)
+  const open = await ask(folder.path, env)
+  for (const name of ['config', 'config-file']) assert.equal(open.found(name).result, 'problem')
 })
 
 test('S34 doctor --security finds nothing where all is as it should be', async () => {

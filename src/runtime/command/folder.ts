@@ -3,6 +3,7 @@ import { realpath, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { UsageError } from '../../model/errors.ts'
 import { isId, type RunId } from '../../model/id.ts'
+import { assertTrusted } from '../../trusted-path.ts'
 
 /** Where a run's files are. */
 export type RunFolder = {
@@ -13,8 +14,18 @@ export type RunFolder = {
   readonly log: string
 }
 
-/** Where journals and the files of runs go: beside a database file, else in this project's own folder. */
+/**
+ * Where journals, tokens and the files of runs go: beside a database file, which was named or checked, else in this
+ * project's own folder. Throws when another user could have made that one.
+ */
 export function dataFolder(address: string, cwd: string): string {
+  const folder = dataFolderPath(address, cwd)
+  if (!address.startsWith('sqlite:')) assertTrusted(folder, 'data folder')
+  return folder
+}
+
+/** The same, not checked: nothing in it may be used. */
+export function dataFolderPath(address: string, cwd: string): string {
   const isFile = address.startsWith('sqlite:')
   return resolve(cwd, isFile ? dirname(address.slice('sqlite:'.length)) : '.unstuck')
 }
@@ -37,6 +48,7 @@ export function isLogOf(path: string, run: RunId): boolean {
 export function makeRunFolder(base: string, run: RunId): RunFolder {
   const places = runFolder(base, run)
   mkdirSync(places.outputDir, { recursive: true, mode: 0o700 })
+  assertTrusted(places.outputDir, 'output folder', { within: base })
   for (const path of [places.folder, places.outputDir]) {
     if (lstatSync(path).isDirectory()) continue
     throw new UsageError(

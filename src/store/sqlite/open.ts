@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UnusableStore } from '../../model/errors.ts'
+import { assertTrusted } from '../../trusted-path.ts'
 import type { Store } from '../store.ts'
 import { adoptedMemoryVerbs } from './adopted-memory.ts'
 import { alertVerbs } from './alerts.ts'
@@ -38,6 +39,7 @@ import { workerVerbs } from './workers.ts'
 /** Opens the database file, making it when it is not there. */
 export async function openSqlite(file: string): Promise<Store> {
   const path = resolve(file)
+  assertOwnFiles(path)
   const db = await openDatabase(path)
   try {
     await migrate(db)
@@ -79,6 +81,14 @@ export async function openSqlite(file: string): Promise<Store> {
     ...storageVerbs(db),
     ...inspectVerbs(db, lockFolder),
     close: () => db.close(),
+  }
+}
+
+/** Its folder was named, so the folder's owner is trusted, but no other user who can put a file there. */
+function assertOwnFiles(path: string): void {
+  const within = dirname(path)
+  for (const end of ['', '-wal', '-shm', '-journal', '-workers']) {
+    assertTrusted(`${path}${end}`, 'a file of the database', { within })
   }
 }
 

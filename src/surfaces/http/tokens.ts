@@ -13,6 +13,7 @@ import {
 import { dirname, join } from 'node:path'
 import * as v from 'valibot'
 import { messageOf, UsageError } from '../../model/errors.ts'
+import { assertTrusted } from '../../trusted-path.ts'
 import { ROLES, type Role } from './route.ts'
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/
@@ -69,10 +70,14 @@ export function removeToken(path: string, name: string): boolean {
   return found
 }
 
-/** Those in the file; none where there is no file. Refuses one that others can read, or that is not whole. */
+/**
+ * Those in the file; none where there is no file. Refuses one that others can read or could have written, or that is
+ * not whole.
+ */
 export function readTokens(path: string): Token[] {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (!stats) return []
+  assertTrusted(path, 'list of tokens')
   if (process.platform !== 'win32' && (stats.mode & OTHERS) !== 0) {
     throw new UsageError(`Others can read ${path}. Close it with \`chmod 600 ${path}\`.`)
   }

@@ -12,9 +12,10 @@ import {
 import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { messageOf, UsageError } from '../../model/errors.ts'
 import { bootId } from '../../store/host.ts'
+import { assertTrusted } from '../../trusted-path.ts'
 
 /** The shortest limit among the systems, with its closing zero: macOS. */
 const SOCKET_PATH_MAX = 103
@@ -48,6 +49,7 @@ async function listenElsewhere(server: Server, wanted: string): Promise<OwnSocke
   const folder = mkdtempSync(join(tmpdir(), 'unstuck-api-'))
   const leave = (): void => rmSync(folder, { recursive: true, force: true })
   try {
+    assertTrusted(folder, 'folder of a socket')
     const path = join(folder, newName())
     if (Buffer.byteLength(path) > SOCKET_PATH_MAX) {
       throw new UsageError(
@@ -91,8 +93,8 @@ function makePrivateFolder(folder: string): void {
       { cause: error },
     )
   }
-  const { mode, uid } = statSync(folder)
-  if ((mode & 0o077) === 0 && uid === process.getuid?.()) return
+  assertTrusted(folder, 'folder of a socket', { within: dirname(folder) })
+  if ((statSync(folder).mode & 0o077) === 0) return
   throw new UsageError(
     `Others can enter ${folder}, so a socket in it would not be private. ` +
       `Close it with \`chmod 700 ${folder}\`, or leave out --socket.`,

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { messageOf } from '../../../model/errors.ts'
-import { dataFolder } from '../../../runtime/command/folder.ts'
+import { dataFolderPath } from '../../../runtime/command/folder.ts'
 import type { Volume } from './storage.ts'
 
 /** The disks that the database and the journals are on: one entry for each, however many folders it holds. */
@@ -20,7 +20,7 @@ export function volumesOf(address: string | null, cwd: string): Volume[] {
 }
 
 function foldersOf(address: string | null, cwd: string): { holds: string; folder: string }[] {
-  const folder = dataFolder(address ?? '', cwd)
+  const folder = dataFolderPath(address ?? '', cwd)
   const journals = { holds: 'the journals', folder: join(folder, 'journal') }
   return address?.startsWith('sqlite:') ? [{ holds: 'the database', folder }, journals] : [journals]
 }

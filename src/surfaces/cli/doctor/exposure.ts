@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { dataFolder } from '../../../runtime/command/folder.ts'
+import { inOctal, TRUSTED_FOLDERS, whyUntrusted } from '../../../trusted-path.ts'
 import { plural } from '../paper/words.ts'
 import { tokensPath } from '../../http/tokens.ts'
 import { firstFew, note, ok, problem, type Finding } from './finding.ts'
@@ -11,12 +11,13 @@ export type Exposed = { readonly path: string; readonly mode: number }
 /** Of each folder with many files, as many as anybody will read about. */
 const ENTRIES_MAX = 10_000
 const OTHERS_READ = 0o044
-export const OTHERS_WRITE = 0o022
+const OTHERS_WRITE = 0o022
 const GROUP_WRITES = 0o020
 
-/** What was made for its owner alone, and is not so any more: database, locks, journals, tokens, what commands printed. */
-export function exposedFiles(address: string | null, cwd: string): Exposed[] {
-  const data = dataFolder(address ?? '', cwd)
+/** Every file and folder that Unstuck makes: database, locks, journals, tokens, what commands printed. */
+export type OwnFiles = { readonly files: readonly string[]; readonly folders: readonly string[] }
+
+export function listOwnFiles(address: string | null, data: string): OwnFiles {
   const database = address?.startsWith('sqlite:') ? address.slice('sqlite:'.length) : null
   const folders = [join(data, 'journal'), ...(database === null ? [] : [`${database}-workers`])]
   const runs = list(join(data, 'runs'))
@@ -26,13 +27,18 @@ export function exposedFiles(address: string | null, cwd: string): Exposed[] {
     ...folders.flatMap(list),
     ...runs.flatMap((run) => list(run).filter((path) => /\boutput\.log[^/]*$/.test(path))),
   ]
+  return { files, folders: [data, ...folders, ...runs] }
+}
+
+/** What was made for its owner alone, and is not so any more. */
+export function exposedFiles({ files, folders }: OwnFiles): Exposed[] {
   return [
     ...files.flatMap((path) => exposed(path, OTHERS_READ | OTHERS_WRITE)),
-    ...[data, ...folders, ...runs].flatMap((path) => exposed(path, OTHERS_WRITE)),
+    ...folders.flatMap((path) => exposed(path, OTHERS_WRITE)),
   ]
 }
 
-export function exposed(path: string, bits: number): Exposed[] {
+function exposed(path: string, bits: number): Exposed[] {
   const stats = lstatSync(path, { throwIfNoEntry: false })
   // A link has no rights of its own, and none of our files is one.
   if (!stats || stats.isSymbolicLink()) return []
@@ -56,8 +62,24 @@ export function filesFinding(found: readonly Exposed[], platform = process.platf
   })
 }
 
-export function inOctal(mode: number): string {
-  return mode.toString(8).padStart(4, '0')
+/** What another user made in a place where Unstuck would believe or write to it. A folder that was named is trusted. */
+export function ownersFinding(
+  { files, folders }: OwnFiles,
+  data: { readonly folder: string; readonly isNamed: boolean },
+): Finding {
+  const checked = [...folders, ...files].filter((path) => path !== data.folder || !data.isNamed)
+  const foreign = new Set(
+    checked.flatMap((path) => {
+      const isWithin = path !== data.folder && path !== tokensPath(data.folder)
+      return whyUntrusted(path, isWithin ? { within: data.folder } : {}) ?? []
+    }),
+  )
+  if (foreign.size === 0) return ok('owners', 'No other user can have put a file there.')
+  return problem('owners', 'Another user can have written what unstuck would go by.', {
+    details: firstFew([...foreign]),
+    why: 'Such files are not used: a token, a lock or a database of another user acts in your name.',
+    mend: `Change the owner or the mode, or name the folder in ${TRUSTED_FOLDERS} if you trust it.`,
+  })
 }
 
 function list(folder: string): string[] {

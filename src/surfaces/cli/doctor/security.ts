@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { messageOf } from '../../../model/errors.ts'
-import { dataFolder } from '../../../runtime/command/folder.ts'
+import { dataFolderPath } from '../../../runtime/command/folder.ts'
 import { isHandedOn } from '../../../runtime/command/environment.ts'
-import { findConfig } from '../../../runtime/config-file.ts'
+import { nearestConfig } from '../../../runtime/config-file.ts'
+import { TRUSTED_FOLDERS, whyUntrusted } from '../../../trusted-path.ts'
 import type { AlertSettings } from '../../alert-config.ts'
 import type { Located } from '../../address.ts'
 import { loadSettings, type Settings } from '../../config.ts'
@@ -12,7 +13,7 @@ import { isLongEnough } from '../../http/token-book.ts'
 import { readTokens, tokensPath } from '../../http/tokens.ts'
 import type { Database } from '../database.ts'
 import { plural } from '../paper/words.ts'
-import { exposed, exposedFiles, filesFinding, inOctal, OTHERS_WRITE } from './exposure.ts'
+import { exposedFiles, filesFinding, listOwnFiles, ownersFinding } from './exposure.ts'
 import { note, ok, problem, warning, type Finding } from './finding.ts'
 import { addressFinding, attempt, configFinding, type Attempt } from './set-up.ts'
 
@@ -24,15 +25,23 @@ export async function examineSecurity(database: Database, cwd: string): Promise<
   const alerts = 'value' in config ? config.value.alerts : null
   const secrets = secretsOf(config, alerts)
   const admin = process.env['UNSTUCK_ADMIN_TOKEN']
+  const data = dataFolderPath(address ?? '', cwd)
+  const own = listOwnFiles(address, data)
+  const isNamed =
+    'value' in located &&
+    located.value.from !== 'default' &&
+    located.value.address.startsWith('sqlite:')
   return [
     // Without them the rest is only half of it.
     ...('error' in config ? [configFinding(config)] : []),
     ...('error' in located ? [addressFinding(located, config)] : []),
-    filesFinding(exposedFiles(address, cwd)),
-    configFileFinding(findConfig(cwd)),
-    await tokensFinding(tokensPath(dataFolder(address ?? '', cwd)), admin),
+    filesFinding(exposedFiles(own)),
+    ownersFinding(own, { folder: data, isNamed }),
+    configFileFinding(nearestConfig(cwd)),
+    compileCacheFinding(process.env['NODE_COMPILE_CACHE']),
+    await tokensFinding(tokensPath(data), admin),
     adminTokenFinding(admin),
-    writtenSecretsFinding(findConfig(cwd), secrets),
+    writtenSecretsFinding(nearestConfig(cwd), secrets),
     ...('value' in located ? databaseFindings(located.value, process.env) : []),
     handedOnFinding(secrets, process.env),
     ...(alerts ? [channelsFinding(alerts)] : []),
@@ -61,13 +70,23 @@ function passwordIn(address: string): string | null {
   return written ?? URL.parse(address)?.searchParams.get('password') ?? null
 }
 
-/** A config is code: whoever can write it is us. */
+/** A config is code: a user who can write it acts as this one. */
 function configFileFinding(path: string | null): Finding {
-  const [open] = path === null ? [] : exposed(path, OTHERS_WRITE)
-  if (!open) return ok('config-file', 'Nobody but its owner can change the config.')
-  return problem('config-file', `${open.path} can be changed by others (${inOctal(open.mode)}).`, {
-    why: 'It is code, and runs with the rights of whoever calls unstuck.',
-    mend: `\`chmod go-w ${open.path}\``,
+  const why = path === null ? null : whyUntrusted(path)
+  if (why === null) return ok('config-file', 'Nobody but its owner can change the config.')
+  return problem('config-file', `${why}.`, {
+    why: `${path} is code, and would run with the rights of whoever calls unstuck. It is not used.`,
+    mend: `\`chmod go-w\` or \`chown\` for it and its folders, or ${TRUSTED_FOLDERS} if you trust them.`,
+  })
+}
+
+/** Set by the user, it counts for unstuck as for every Node program. */
+function compileCacheFinding(folder: string | undefined): Finding {
+  const why = folder ? whyUntrusted(folder) : null
+  if (why === null) return ok('compile-cache', 'No compile cache that others can write to.')
+  return problem('compile-cache', `NODE_COMPILE_CACHE: ${why}.`, {
+    why: 'Node runs what it finds there: another user can put code in.',
+    mend: 'Unset it, or name a folder that only you can write to.',
   })
 }
 
