@@ -149,7 +149,7 @@ export class QueueWorker {
     const { db, policy, source, log, nextWorker, onCancelled, onLife } = this.#options
     this.#worker = nextWorker()
     const caretaker = { worker: this.#worker, source, version: VERSION, ...caretaking(policy) }
-    const life = new SignsOfLife(threadSeat(db, caretaker), policy.leaseMs, {
+    const life = new SignsOfLife(threadSeat(db, caretaker), policy, {
       emit: (event) => {
         const said = sentence(event)
         if (said !== null) log(said)

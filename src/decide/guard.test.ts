@@ -58,10 +58,14 @@ test('a holder on this machine that was stopped for longer than its lease is end
   assert.equal(decideGuard(GUARD, holder({ beatAgeMs: 15_001 })).action, 'end-tree')
 })
 
-test('a living process that only lost its database session is not killed for it', () => {
-  const cut = { presenceKind: 'session', presence: 'free', beatAgeMs: 2_500 } as const
-  assert.equal(readSign({ ...ALIVE, ...cut }, STEADY).sign, 'gone')
-  assert.equal(decideGuard(GUARD, holder(cut)).action, 'wait')
+test('a living process that only lost its database session keeps its source until its lease is over', () => {
+  const cut = { presenceKind: 'session', presence: 'free' } as const
+  assert.equal(decideGuard(GUARD, holder({ ...cut, beatAgeMs: 14_000 })).action, 'refuse')
+  assert.equal(decideGuard(GUARD, holder({ ...cut, beatAgeMs: 15_001 })).action, 'end-tree')
+})
+
+test('a lock file that is free while its process is alive is no reason to kill it', () => {
+  assert.equal(decideGuard(GUARD, holder({ presence: 'free' })).action, 'wait')
 })
 
 test('on another machine nothing is proven: it waits lease and kill timeout, and says so', () => {

@@ -1,5 +1,5 @@
 import { inWords } from '../model/time.ts'
-import type { Evidence, Sign } from '../model/worker.ts'
+import { sessionGraceMs, type Evidence, type Sign } from '../model/worker.ts'
 
 /** What the judge knows of itself: who was cut off until now mistakes its own silence for that of others. */
 export type Judge = {
@@ -7,16 +7,22 @@ export type Judge = {
   readonly beatsInARow: number
   /** Since its last own gap, or since the server started if that is later; Infinity when neither happened. */
   readonly steadyForMs: number
+  /** Since it connected, or since its last own gap if that is later: only what it watched itself counts. */
+  readonly connectedForMs: number
 }
 
 /** A judge that has nothing to doubt: for one-off looks, and for tests. */
-export const STEADY: Judge = { beatsInARow: Infinity, steadyForMs: Infinity }
+export const STEADY: Judge = {
+  beatsInARow: Infinity,
+  steadyForMs: Infinity,
+  connectedForMs: Infinity,
+}
 
 export type Reading = { readonly sign: Sign; readonly because: string }
 
 /** What the evidence says about a worker. Strongest first; the sentence names the one that was used. */
 export function readSign(evidence: Evidence, judge: Judge): Reading {
-  const { presence, presenceKind, process, beatAgeMs, heartbeatMs, leaseMs } = evidence
+  const { presence, presenceKind, process, beatAgeMs, leaseMs } = evidence
   const { serverUpMs = Infinity } = evidence
   const who = evidence.who ?? `process ${evidence.pid} on ${evidence.host}`
   const lastBeat = evidence.neverBeat ? 'no beat so far' : `last beat ${inWords(beatAgeMs)} ago`
@@ -34,14 +40,9 @@ export function readSign(evidence: Evidence, judge: Judge): Reading {
   if (process === 'gone') {
     return { sign: 'gone', because: `${who} no longer exists (${lastBeat})` }
   }
-  // A living worker can lose this lock too (server restart, cut connection): it only shortens the wait,
-  // and only for a judge that was itself connected all the time.
   const settled = judge.steadyForMs >= leaseMs
-  if (presenceKind === 'session' && presence === 'free' && beatAgeMs > 2 * heartbeatMs && settled) {
-    return {
-      sign: 'gone',
-      because: `${who} lost its database session and missed two beats (${lastBeat})`,
-    }
+  if (isSessionLost(evidence) && settled && judge.connectedForMs >= sessionGraceMs(evidence)) {
+    return { sign: 'gone', because: `${who} lost its database session (${lastBeat})` }
   }
   if (evidence.told === 'unanswered' && beatAgeMs > leaseMs)
     return { sign: 'unknown', because: `${who}: alive() gave no answer (${lastBeat})` }
@@ -70,4 +71,31 @@ export function withProgress(reading: Reading, stillMs: number, maxSilenceMs: nu
     sign: 'stalled',
     because: `${reading.because}, but no progress for ${inWords(stillMs)}`,
   }
+}
+
+/**
+ * Returns true if the session lock is free and no heartbeat came for so long that this shortens the wait for the lease.
+ * A living worker loses its lock too (server restart, cut connection, no free connection slot), so the lock proves
+ * nothing about a process that the kernel shows as alive: there only the lease counts.
+ */
+function isSessionLost(evidence: Evidence): boolean {
+  const { presence, presenceKind, process, beatAgeMs } = evidence
+  const isFree = presenceKind === 'session' && presence === 'free'
+  return isFree && process === 'unknown' && beatAgeMs > sessionGraceMs(evidence)
+}
+
+/** The kernel shows that the process has ended: no heartbeat can come any more. */
+export function isProven({ process, presenceKind, presence }: Evidence): boolean {
+  return process === 'gone' || (presenceKind === 'file' && presence === 'free')
+}
+
+/**
+ * Returns how long a process that has just connected must watch before it may believe this evidence: it cannot tell a
+ * dead worker from an outage that just ended. Zero where nothing has to be believed.
+ */
+export function watchMs(evidence: Evidence): number {
+  const { sign } = readSign(evidence, STEADY)
+  if ((sign !== 'gone' && sign !== 'silent') || isProven(evidence)) return 0
+  const isBySession = sign === 'gone' && evidence.told === undefined
+  return isBySession ? sessionGraceMs(evidence) : 2 * evidence.heartbeatMs
 }

@@ -109,6 +109,15 @@ export class StoreUnavailable extends UnstuckError {
   }
 }
 
+/** A worker that could be taken for lost claims nothing: its own heartbeat has to be accepted first. */
+export class HeartbeatOverdue extends StoreUnavailable {
+  constructor(where: string) {
+    super(
+      `No heartbeat of this process has reached the database ${where} for a while: nothing is claimed before one has. Try again.`,
+    )
+  }
+}
+
 export class StoreReadOnly extends UnstuckError {
   constructor(where: string, options?: ErrorOptions) {
     super(

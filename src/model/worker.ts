@@ -64,5 +64,16 @@ export type Evidence = {
   readonly seal?: string
 }
 
+/**
+ * How long a worker may go without a heartbeat before a free session lock counts against it (5 s by default). It must
+ * not claim either after that, until a heartbeat was accepted.
+ */
+export function sessionGraceMs({
+  heartbeatMs,
+  leaseMs,
+}: Pick<Worker, 'heartbeatMs' | 'leaseMs'>): number {
+  return Math.max(leaseMs / 3, 3 * heartbeatMs)
+}
+
 /** `gone`: proven dead. `silent`: no beat for a lease. `stalled`: beats, but no progress. */
 export type Sign = 'present' | 'gone' | 'silent' | 'stalled' | 'unknown'

@@ -83,7 +83,8 @@ export class AdoptedAttendant {
   #judgeAt(now: Millis): Judge {
     const isGap = this.#lastLookAt !== null && now - this.#lastLookAt > 2.5 * this.#everyMs
     if (isGap) this.#steadySince = now
-    return { beatsInARow: Infinity, steadyForMs: now - this.#steadySince }
+    const steadyForMs = now - this.#steadySince
+    return { beatsInARow: Infinity, steadyForMs, connectedForMs: steadyForMs }
   }
 
   #monitorOf(store: Store): Monitor {

@@ -57,7 +57,7 @@ export class Attendant {
     const ended = Promise.withResolvers<void>()
     const worker = newId()
     const options = { worker, source: '', version: VERSION, ...caretaking(DEFAULT_POLICY) }
-    const life = new SignsOfLife(threadSeat(this.#db, options), DEFAULT_POLICY.leaseMs, {
+    const life = new SignsOfLife(threadSeat(this.#db, options), DEFAULT_POLICY, {
       emit: this.#emit,
       onLost: () => {},
       onCancelled: () => {},

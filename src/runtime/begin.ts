@@ -1,5 +1,7 @@
-import { AlreadyDone, AlreadyRunning } from '../model/errors.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AlreadyDone, AlreadyRunning, HeartbeatOverdue } from '../model/errors.ts'
 import { newId } from '../model/id.ts'
+import type { Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
 import { inWords, iso } from '../model/time.ts'
 import { whenAvailable } from '../store/open.ts'
@@ -33,13 +35,14 @@ export async function beginRun(
         const clean = await deadOne(door, claimant.source)
         return store.begin({ ...claimant, ...ids, clean })
       }
-      const begun = await (giveUp ? whenAvailable(ask, giveUp) : ask())
+      const begun = await (giveUp ? whenAvailable(ask, giveUp) : heard(ask, claimant.policy))
       if (begun.claimed) {
         life.answered([claimId], [claimId])
         return begun
       }
       if ('guard' in begun) {
-        await clearGuard(store, begun.guard, claimant.worker)
+        const { guard } = begun
+        await heard(() => clearGuard(store, guard, claimant.worker), claimant.policy)
         continue
       }
       const run = await store.run(begun.inTheWay)
@@ -48,6 +51,18 @@ export async function beginRun(
   } catch (error) {
     life.answered([claimId], [])
     throw error
+  }
+}
+
+/** Waits for the next heartbeat, for as long as a lease: the database may just be back. */
+async function heard<T>(call: () => Promise<T>, { heartbeatMs, leaseMs }: Policy): Promise<T> {
+  for (const giveUpAt = performance.now() + leaseMs; ;) {
+    try {
+      return await call()
+    } catch (error) {
+      if (!(error instanceof HeartbeatOverdue) || performance.now() > giveUpAt) throw error
+      await sleep(heartbeatMs / 4)
+    }
   }
 }
 

@@ -68,6 +68,8 @@ export class Caretaker {
   #lastBeatAt = 0
   /** Start of the time without a gap; before the first gap there is no limit to it. */
   #steadySince = -Infinity
+  /** Start of the time without a gap, from the first heartbeat that was accepted. */
+  #connectedSince = Infinity
   #serverUpMs = Infinity
   #troubleSince: number | null = null
 
@@ -193,7 +195,11 @@ export class Caretaker {
   #heard(answer: BeatAnswer, named: readonly ClaimId[], loopLagMs: number): void {
     const now = this.#clock.now()
     const { heartbeatMs } = this.#options
-    if (this.#lastBeatAt > 0 && now - this.#lastBeatAt > 2 * heartbeatMs) this.#steadySince = now
+    if (this.#lastBeatAt === 0) this.#connectedSince = now
+    else if (now - this.#lastBeatAt > 2 * heartbeatMs) {
+      this.#steadySince = now
+      this.#connectedSince = now
+    }
     if (this.#troubleSince !== null) {
       this.#host.emit({ type: 'store_back', afterMs: Math.round(now - this.#troubleSince) })
       this.#troubleSince = null
@@ -255,8 +261,12 @@ export class Caretaker {
   }
 
   #judge(): Judge {
-    const sinceGap = this.#clock.now() - this.#steadySince
-    return { beatsInARow: this.#beatsInARow, steadyForMs: Math.min(sinceGap, this.#serverUpMs) }
+    const now = this.#clock.now()
+    return {
+      beatsInARow: this.#beatsInARow,
+      steadyForMs: Math.min(now - this.#steadySince, this.#serverUpMs),
+      connectedForMs: now - this.#connectedSince,
+    }
   }
 
   #complaint = ''

@@ -1,5 +1,5 @@
 import { decideGuard, type GuardAdvice, type Holder } from '../decide/guard.ts'
-import { readSign, STEADY } from '../decide/sign.ts'
+import { isProven, readSign, STEADY } from '../decide/sign.ts'
 import { AlreadyRunning } from '../model/errors.ts'
 import type { Guard } from '../model/guard.ts'
 import type { WorkerId } from '../model/id.ts'
@@ -11,7 +11,6 @@ import { REAL_CLOCK, type Clock } from './clock.ts'
 import { endTree } from './command/end-tree.ts'
 import { signalAll } from './command/tree.ts'
 import { listen } from './recovery.ts'
-import { isProven } from './sweep.ts'
 
 /** A guard, whoever has it, and what that means for whoever wants it. */
 export type SeenGuard = {
@@ -20,24 +19,23 @@ export type SeenGuard = {
   readonly advice: GuardAdvice
 }
 
-/** Looks at who has it. Missing heartbeats are believed only after listening for two of them: an outage may just be over. */
+/** Looks at who has it. Missing heartbeats are believed only after watching for a while: an outage may just be over. */
 export async function lookAtGuard(store: Store, guard: Guard): Promise<SeenGuard> {
   let seen = await look(store, guard)
   const isTaken = seen.advice.action === 'end-tree' || seen.advice.action === 'take'
   if (seen.holder && isTaken && !isProven(seen.holder.evidence)) {
-    await listen(store)
-    seen = await look(store, guard)
+    seen = await look(store, guard, await listen(store))
   }
   return seen
 }
 
-async function look(store: Store, guard: Guard): Promise<SeenGuard> {
+async function look(store: Store, guard: Guard, judge = STEADY): Promise<SeenGuard> {
   const roll = guard.worker === null ? [] : await store.workers()
   const found = roll.find(({ worker }) => worker.id === guard.worker)
   const holder = found
     ? {
         ...found,
-        reading: readSign(found.evidence, STEADY),
+        reading: readSign(found.evidence, judge),
         isHere: isHere(found.worker.process),
       }
     : null

@@ -241,7 +241,7 @@ export class Unstuck {
   async #startLife(): Promise<SignsOfLife> {
     const { db, worker, policy, onEvent } = this.#options
     const caretaker = { worker, source: '', version: VERSION, ...caretaking(policy) }
-    const life = new SignsOfLife(threadSeat(db, caretaker), policy.leaseMs, {
+    const life = new SignsOfLife(threadSeat(db, caretaker), policy, {
       emit: (event) => onEvent?.(event),
       onLost: (claims) => claims.forEach((id) => this.#handles.get(id)?.lose()),
       onCancelled: (claims) =>

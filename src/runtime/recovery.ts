@@ -1,4 +1,4 @@
-import { readSign, STEADY, type Judge } from '../decide/sign.ts'
+import { STEADY, watchMs, type Judge } from '../decide/sign.ts'
 import type { Id, WorkerId } from '../model/id.ts'
 import type { Run } from '../model/run.ts'
 import { cannotOf, RUN_AFTER, rowOf, type Verdict } from '../model/verdict.ts'
@@ -6,7 +6,7 @@ import type { Evidence } from '../model/worker.ts'
 import type { AwayTable, Held, RunMove, Store, Witnessed } from '../store/store.ts'
 import { REAL_CLOCK, type Clock } from './clock.ts'
 import { isLost, judgeRuns, storedPolicy, type JudgedRun, type PolicyOf } from './judgement.ts'
-import { isProven, sweep } from './sweep.ts'
+import { sweep } from './sweep.ts'
 
 /** Through which anybody looks at runs and acts on them: a person, a server at its start, a monitor. */
 export type Door = {
@@ -76,16 +76,13 @@ async function lookAt(
 }
 
 /**
- * Who has only just come cannot tell silence from an outage that is just over, so it listens for two beats before it
- * believes missing heartbeats. What the kernel proves needs no wait.
+ * Watches the workers that seem lost until their missing heartbeats can be believed: a process that has just connected
+ * cannot tell a dead worker from an outage that just ended. What the kernel proves needs no wait.
  */
 export async function listen(store: Store, clock: Clock = REAL_CLOCK): Promise<Judge> {
-  const doubtful = (await store.workers()).filter(
-    ({ evidence }) => isLost(readSign(evidence, STEADY)) && !isProven(evidence),
-  )
-  const beat = Math.max(0, ...doubtful.map(({ worker }) => worker.heartbeatMs))
-  if (beat > 0) await clock.sleep(2 * beat + LISTEN_SLACK_MS)
-  return STEADY
+  const watched = Math.max(0, ...(await store.workers()).map(({ evidence }) => watchMs(evidence)))
+  if (watched > 0) await clock.sleep(watched + LISTEN_SLACK_MS)
+  return { ...STEADY, connectedForMs: watched }
 }
 
 const LISTEN_SLACK_MS = 200

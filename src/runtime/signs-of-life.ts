@@ -1,7 +1,7 @@
 import { messageOf, UnstuckError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import type { ClaimId } from '../model/id.ts'
-import type { Presence } from '../model/worker.ts'
+import { sessionGraceMs, type Presence, type Worker } from '../model/worker.ts'
 import type { Store } from '../store/store.ts'
 import type { FromCaretaker, ToCaretaker } from './caretaker-service.ts'
 import { Stopwatch } from './stopwatch.ts'
@@ -25,6 +25,8 @@ export interface CaretakerSeat {
   unref(): void
 }
 
+type Beating = Pick<Worker, 'heartbeatMs' | 'leaseMs'>
+
 const STATS_EVERY_MS = 10_000
 
 /** The worker's side of the caretaker: tells it what is claimed, and hears what was lost. */
@@ -33,7 +35,7 @@ export class SignsOfLife {
   readonly #seat: CaretakerSeat
   readonly #held = new Set<ClaimId>()
   readonly #asked = new Set<ClaimId>()
-  readonly #leaseMs: number
+  readonly #graceMs: number
   readonly #started = Promise.withResolvers<Presence>()
   readonly #stopped = Promise.withResolvers<void>()
   readonly #stopwatch = new Stopwatch(() => this.#measured())
@@ -42,10 +44,10 @@ export class SignsOfLife {
   #hasMeasured = false
   #isStopping = false
 
-  constructor(seat: CaretakerSeat, leaseMs: number, host: LifeHost) {
+  constructor(seat: CaretakerSeat, policy: Beating, host: LifeHost) {
     this.#host = host
     this.#seat = seat
-    this.#leaseMs = leaseMs
+    this.#graceMs = sessionGraceMs(policy)
     // Who waits for the start hears of it there; otherwise the host does.
     this.#started.promise.catch(() => {})
     seat.listen(
@@ -65,9 +67,9 @@ export class SignsOfLife {
     return presence
   }
 
-  /** Whoever cannot beat stops claiming: half a lease without one is too long. */
+  /** False while heartbeats do not get through: the worker could be taken for lost before its next one. */
   canClaim(): boolean {
-    return performance.now() - this.#lastBeatAt < this.#leaseMs / 2
+    return performance.now() - this.#lastBeatAt < this.#graceMs / 2
   }
 
   /** Named before the claim is asked for, so that no beat takes it for one whose answer got lost. */

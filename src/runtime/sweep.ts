@@ -1,5 +1,5 @@
 import { decide } from '../decide/recovery.ts'
-import { readSign, withProgress, type Judge, type Reading } from '../decide/sign.ts'
+import { isProven, readSign, withProgress, type Judge, type Reading } from '../decide/sign.ts'
 import { newId, type RunId, type TargetId, type WorkerId } from '../model/id.ts'
 import { policyOfGroup } from '../model/policy.ts'
 import { cannotOf, rowOf, TARGET_AFTER, type Verdict } from '../model/verdict.ts'
@@ -116,11 +116,6 @@ function toVerdict({ held, decision, sign, evidence }: Judgement, applied: boole
     to: TARGET_AFTER[decision.action] ?? target.status,
     applied,
   }
-}
-
-/** The kernel says so: nobody has to wait for a beat that may yet come. */
-export function isProven({ process, presenceKind, presence }: Evidence): boolean {
-  return process === 'gone' || (presenceKind === 'file' && presence === 'free')
 }
 
 /** Nothing that bears this identity can come back, or has not for so long that its row is only noise. */

@@ -114,7 +114,7 @@ export class CrawlWorker {
     const { db, emit } = this.#options
     const { source, policy } = this.#crawl
     const caretaker = { worker: this.id, source, version: VERSION, ...caretaking(policy) }
-    this.#life = new SignsOfLife(threadSeat(db, caretaker), policy.leaseMs, {
+    this.#life = new SignsOfLife(threadSeat(db, caretaker), policy, {
       emit,
       onLost: (claims) => this.#lose(claims),
       onCancelled: (claims) => this.#cancel(claims),

@@ -25,7 +25,8 @@ export async function hire(store: Store, worker: Partial<NewWorker> = {}): Promi
     process: thisProcess(),
     presence: { kind: 'none' },
     version: '0.0.0-test',
-    heartbeatMs: 1_000,
+    // No shorter: it claims without ever beating.
+    heartbeatMs: 5_000,
     leaseMs: 15_000,
     ...worker,
   })

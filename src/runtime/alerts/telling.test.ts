@@ -208,7 +208,8 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 test('a parked target is not forgotten because many runs failed after it', async () => {
   await using db = await sqliteEngine.fresh()
   const store = await db.open()
-  const worker = await hire(store, { source: 'a' })
+  // Long, because it claims a hundred times without ever beating.
+  const worker = await hire(store, { source: 'a', leaseMs: 3_600_000 })
   const run = await parkOne(store, 'rare')
   const one = alertService(store, [])
   await one.look()

@@ -68,7 +68,7 @@ export class Guardian {
   #heard: (message: FromCaretaker) => void = () => {}
   #isGone = false
 
-  constructor(db: string, caretaker: CaretakerOptions, leaseMs: number, host: LifeHost) {
+  constructor(db: string, caretaker: CaretakerOptions, host: LifeHost) {
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
     const guardian = fork(new URL(`./guardian-process.${extension}`, import.meta.url), {
       // Out of reach of what is sent to Unstuck's own group.
@@ -98,7 +98,7 @@ export class Guardian {
         ref: () => {},
         unref: () => {},
       },
-      leaseMs,
+      caretaker,
       host,
     )
     this.#tell({ type: 'begin', db, caretaker })

@@ -56,7 +56,7 @@ export class CommandRunner {
     const { db, worker, source, policy, emit, store, keepOutput: keep, log } = options
     this.#oldOutput = keep === null ? null : new OldOutput({ store, keep, log })
     const caretaker = { worker, source, version: VERSION, ...caretaking(policy) }
-    this.guardian = new Guardian(db, caretaker, policy.leaseMs, {
+    this.guardian = new Guardian(db, caretaker, {
       emit,
       onLost: (claims) => claims.forEach((id) => this.claims.get(id)?.onLost()),
       onCancelled: (claims) => claims.forEach((id) => this.claims.get(id)?.onCancelled()),

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { HeartbeatOverdue } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
+import { DEFAULT_POLICY } from '../../model/policy.ts'
 import {
   allOk,
   allTargets,
+  begin,
+  beginOne,
   bury,
   claim,
   claimOne,
@@ -173,9 +177,9 @@ export function claimingTests(engine: Engine): void {
 
     const early = await claimOne(store, worker)
     await db.later(59_000)
-    const stillEarly = await claimOne(store, worker)
+    const stillEarly = await claimOne(store, await hire(store))
     await db.later(1_500)
-    const due = await claimOne(store, worker)
+    const due = await claimOne(store, await hire(store))
 
     assert.notEqual(early.target, failed.target)
     assert.notEqual(stillEarly.target, failed.target)
@@ -183,6 +187,52 @@ export function claimingTests(engine: Engine): void {
     assert.equal(due.errors, 1)
     assert.equal(due.epoch, 2)
     assert.equal(due.suspect, false)
+  })
+
+  test('P9 a worker whose heartbeats do not get through claims nothing, until one is accepted', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store, { heartbeatMs: 10_000, leaseMs: 60_000 })
+    await startCrawl(store, 5)
+    await queueSingle(store, 'single')
+    const hold = { source: 'command', worker, killTimeoutMs: 1_000, cookie: 'c' }
+    await db.later(15_000)
+    const early = await claimOne(store, worker)
+    await db.later(16_000)
+
+    assert.deepEqual(await claim(store, worker, 2), [])
+    await assert.rejects(begin(store, worker, { source: 'single' }), HeartbeatOverdue)
+    await assert.rejects(begin(store, worker, { source: 'new' }), HeartbeatOverdue)
+    await assert.rejects(store.holdSource(hold), HeartbeatOverdue)
+    assert.equal((await store.liveRun('single'))?.status, 'queued')
+    assert.equal(await store.liveRun('new'), null)
+
+    await store.beat({ worker, claimIds: [early.claimId], loopLagMs: 0 })
+    assert.equal((await claim(store, worker, 2)).length, 2)
+    assert.equal((await beginOne(store, worker, { source: 'single' })).source, 'single')
+    assert.equal((await store.holdSource(hold)).worker, worker)
+  })
+
+  test('P12 an answer that got lost is given again, however long no heartbeat got through', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    await startCrawl(store, 1)
+    const claimIds = [newId()]
+    const claimed = await claim(store, worker, 1, { claimIds })
+    const request = {
+      source: 'single',
+      worker,
+      policy: DEFAULT_POLICY,
+      run: newId(),
+      target: newId(),
+      claimId: newId(),
+    }
+    const begun = await store.begin(request)
+    await db.later(60_000)
+
+    assert.deepEqual(await claim(store, worker, 1, { claimIds }), claimed)
+    assert.deepEqual(await store.begin(request), begun)
   })
 
   test('a retry that is alone in line waits for its time', async () => {

@@ -82,10 +82,10 @@ export function sampleTests(engine: Engine): void {
   test('a run that ended between two samples is taken once more, and then no longer', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
     const sampled = await startCrawl(store, 1)
     await store.takeSample()
     await db.later(MINUTE_MS)
+    const worker = await hire(store)
     await save(store, await claimOne(store, worker), { items: someItems(0, 2), done: true })
     const short = await beginOne(store, worker, { source: 'short' })
     await save(store, short, { items: someItems(0, 1), done: true })
@@ -116,7 +116,7 @@ export function sampleTests(engine: Engine): void {
     await db.later(MINUTE_MS)
     const deed = { actor: 'a person', because: 'mended', reopen: true, dryRun: false }
     await store.replan({ run, action: 'reset-failed', statuses: ['failed'], ...deed })
-    await save(store, await claimOne(store, worker), { done: true })
+    await save(store, await claimOne(store, await hire(store)), { done: true })
     await store.settle()
 
     await store.takeSample()

@@ -1,4 +1,4 @@
-import { UnusableStore } from '../../model/errors.ts'
+import { HeartbeatOverdue, UnusableStore } from '../../model/errors.ts'
 import type { Guard } from '../../model/guard.ts'
 import { toGuard, type GuardRow } from '../command-rows.ts'
 import { keepPolicy } from '../rows.ts'
@@ -6,6 +6,7 @@ import type { BeginRequest, Begun, Store } from '../store.ts'
 import { CLAIM_COLUMNS, TAKEN_UP, toClaimed, type ClaimedRow } from './claims.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { GUARD_COLUMNS } from './guards.ts'
+import { MAY_CLAIM } from './may-claim.ts'
 import { moveRun } from './run-moves.ts'
 import { LIVE } from './runs.ts'
 import { ADD_UP } from './tally.ts'
@@ -15,12 +16,12 @@ import { ADD_UP } from './tally.ts'
 const LOCK_WORKER = sql(
   'begin:worker',
   /* sql */ `
-  WITH me AS MATERIALIZED (SELECT id FROM unstuck.worker WHERE id = $1 FOR SHARE),
+  WITH me AS MATERIALIZED (SELECT id FROM unstuck.worker WHERE id = $1 AND ${MAY_CLAIM} FOR SHARE),
   other AS (
     SELECT ${GUARD_COLUMNS} FROM unstuck.guard g JOIN unstuck.worker w ON w.id = g.worker_id
      WHERE g.source = $2 AND g.worker_id <> $1 AND w.ended_at IS NULL
   )
-  SELECT known.me, other.* FROM (SELECT count(*)::int AS me FROM me) AS known LEFT JOIN other ON true
+  SELECT EXISTS (SELECT FROM me) AS may_claim, other.* FROM (SELECT) AS always LEFT JOIN other ON true
 `,
 )
 const LOOK = sql(
@@ -91,11 +92,12 @@ export function beginVerbs(db: Database): Pick<Store, 'begin'> {
   return {
     begin: (request) =>
       db.transaction('begin', async (connection) => {
-        const guard = await lockWorker(connection, request)
-        if (!guard && request.clean) await moveRun(connection, request.clean)
+        const asker = await lockWorker(connection, request)
+        if (!asker.guard && request.clean) await moveRun(connection, request.clean)
         // Who is overtaken by another one looks again at what that one made.
         for (let looks = 1; looks <= LOOKS_MAX; looks++) {
-          const begun = await tryToBegin(connection, request, guard)
+          const begun = await tryToBegin(connection, request, asker)
+          if (begun === 'overdue') throw new HeartbeatOverdue(db.address.where)
           if (begun) return begun
         }
         throw new UnusableStore(
@@ -105,20 +107,26 @@ export function beginVerbs(db: Database): Pick<Store, 'begin'> {
   }
 }
 
+type Asker = {
+  readonly mayClaim: boolean
+  /** Of somebody else who has not ended. */
+  readonly guard: Guard | null
+}
+
 async function lockWorker(
   connection: Connection,
   { worker, source }: BeginRequest,
-): Promise<Guard | null> {
-  type Row = GuardRow | { source: null }
+): Promise<Asker> {
+  type Row = { may_claim: boolean } & (GuardRow | { source: null })
   const [row] = await connection.all<Row>(LOCK_WORKER, [worker, source])
-  return row && row.source !== null ? toGuard(row) : null
+  return { mayClaim: row!.may_claim, guard: row!.source === null ? null : toGuard(row!) }
 }
 
 async function tryToBegin(
   connection: Connection,
   request: BeginRequest,
-  guard: Guard | null,
-): Promise<Begun | null> {
+  { mayClaim, guard }: Asker,
+): Promise<Begun | 'overdue' | null> {
   const { source, worker, claimId } = request
   const policy = keepPolicy(request.policy)
   const [live] = await connection.all<{
@@ -137,6 +145,7 @@ async function tryToBegin(
   if (live && (live.kind !== 'single' || live.status !== 'planned')) {
     return { claimed: null, inTheWay: live.run }
   }
+  if (!mayClaim) return 'overdue'
   if (!live) {
     const made = await connection.all(START, [request.run, source, policy])
     if (made.length === 0) return null

@@ -2,6 +2,7 @@ import type { Claimed } from '../../model/claim.ts'
 import type { ClaimId } from '../../model/id.ts'
 import type { ClaimRequest, Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
+import { MAY_CLAIM } from './may-claim.ts'
 import { LIVE } from './runs.ts'
 import { ADD_UP } from './tally.ts'
 
@@ -20,8 +21,8 @@ export const TAKEN_UP = /* sql */ `
 //
 // What the worker already holds under these ids is answered again: the answer of an earlier call got lost. The picks
 // walk an index in its order and skip what others are just claiming. The worker's row is written last, and only when
-// there is something to claim: it cannot be retired meanwhile, and the same call in another session, which this one
-// cannot see yet, takes nothing. A crash is counted here and struck off when the claim ends any other way.
+// there is something to claim: it cannot be retired meanwhile, its last heartbeat is recent, and the same call in another
+// session, which this one cannot see yet, takes nothing. A crash is counted here and struck off when the claim ends any other way.
 export const CLAIM = sql(
   'claim',
   /* sql */ `
@@ -58,7 +59,7 @@ export const CLAIM = sql(
   ),
   asker AS (
     UPDATE unstuck.worker SET asked = $4
-     WHERE id = $2 AND ended_at IS NULL AND NOT coalesce(asked && $4::uuid[], false)
+     WHERE id = $2 AND ${MAY_CLAIM} AND NOT coalesce(asked && $4::uuid[], false)
        AND (SELECT ids FROM picked) IS NOT NULL
     RETURNING id
   ),

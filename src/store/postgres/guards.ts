@@ -1,7 +1,9 @@
+import { HeartbeatOverdue } from '../../model/errors.ts'
 import type { Guard } from '../../model/guard.ts'
 import { toGuard, type GuardRow } from '../command-rows.ts'
 import type { HoldSource, Store } from '../store.ts'
 import { ms, sql, type Asks, type Connection, type Database } from './database.ts'
+import { MAY_CLAIM } from './may-claim.ts'
 import { storable } from './storable.ts'
 
 export const GUARD_COLUMNS = /* sql */ `
@@ -11,7 +13,12 @@ export const GUARD_COLUMNS = /* sql */ `
 `
 // Whoever locks workers and guards locks the workers first. A beat waits until the guard has changed hands, or
 // is seen.
-const LOCK_HOLDER = sql('guard:holder', `SELECT FROM unstuck.worker WHERE id = $1 FOR SHARE`)
+const LOCK_WORKERS = sql(
+  'guard:workers',
+  /* sql */ `
+  SELECT id, ${MAY_CLAIM} AS may_claim FROM unstuck.worker WHERE id = ANY ($1::uuid[]) ORDER BY id FOR SHARE
+`,
+)
 /** Makes the guard where there is none, and locks it: so the look at its holder that follows is younger than its hold. */
 const LOCK = sql(
   'guard:lock',
@@ -62,7 +69,12 @@ type GuardVerbs = Pick<Store, 'holdSource' | 'markEnding' | 'freeSource' | 'guar
 export function guardVerbs(db: Database): GuardVerbs {
   return {
     holdSource: (request) =>
-      db.transaction('guard:hold', (connection) => hold(connection, request)),
+      db.transaction('guard:hold', async (connection) => {
+        const { guard, mayClaim } = await hold(connection, request)
+        if (!mayClaim && guard.worker !== request.worker)
+          throw new HeartbeatOverdue(db.address.where)
+        return guard
+      }),
 
     markEnding: async (source, worker) => void (await db.all(MARK_ENDING, [source, worker])),
 
@@ -77,13 +89,19 @@ export function guardVerbs(db: Database): GuardVerbs {
   }
 }
 
-async function hold(connection: Connection, request: HoldSource): Promise<Guard> {
+async function hold(
+  connection: Connection,
+  request: HoldSource,
+): Promise<{ guard: Guard; mayClaim: boolean }> {
   const { source, worker, killTimeoutMs, cookie, instead } = request
-  if (instead) await connection.all(LOCK_HOLDER, [instead.worker])
+  type Row = { id: string; may_claim: boolean }
+  const both = instead ? [worker, instead.worker] : [worker]
+  const workers = await connection.all<Row>(LOCK_WORKERS, [both])
+  const mayClaim = workers.some((row) => row.id === worker && row.may_claim)
   await connection.all(LOCK, [source, killTimeoutMs, cookie])
   const { worker: insteadOf = null, beats = null } = instead ?? {}
-  await connection.all(TAKE, [source, worker, killTimeoutMs, insteadOf, beats])
-  return (await lookAt(connection, source))!
+  if (mayClaim) await connection.all(TAKE, [source, worker, killTimeoutMs, insteadOf, beats])
+  return { guard: (await lookAt(connection, source))!, mayClaim }
 }
 
 async function lookAt(db: Asks, source: string): Promise<Guard | null> {

@@ -1,8 +1,10 @@
+import { HeartbeatOverdue } from '../../model/errors.ts'
 import { keepPolicy } from '../rows.ts'
-import type { Begun, Store } from '../store.ts'
+import type { BeginRequest, Begun, Store } from '../store.ts'
 import { HELD, isTaken, TAKE, toClaimed, WAKE, type ClaimedRow } from './claims.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { heldByAnother } from './guards.ts'
+import { mayClaim } from './may-claim.ts'
 import { moveRun } from './run-moves.ts'
 import { insertTargets, LIVE, SET_POLICY } from './runs.ts'
 
@@ -23,10 +25,10 @@ const BEGIN = sql(
 )
 
 export function beginVerbs(db: Database): Pick<Store, 'begin'> {
-  return { begin: (request) => db.write('begin', (tx) => begin(tx, request)) }
+  return { begin: (request) => db.write('begin', (tx) => begin(tx, request, db.where)) }
 }
 
-function begin(tx: Connection, request: Parameters<Store['begin']>[0]): Begun {
+function begin(tx: Connection, request: BeginRequest, where: string): Begun {
   const { source, worker, claimId } = request
   const now = Date.now()
   const guard = heldByAnother(tx, source, worker)
@@ -47,6 +49,7 @@ function begin(tx: Connection, request: Parameters<Store['begin']>[0]): Begun {
   if (live && (live.kind !== 'single' || live.status !== 'planned')) {
     return { claimed: null, inTheWay: live.run }
   }
+  if (!mayClaim(tx, worker)) throw new HeartbeatOverdue(where)
   const run = live?.run ?? request.run
   if (!live) {
     tx.run(BEGIN, { run, source, policy: keepPolicy(request.policy), now })

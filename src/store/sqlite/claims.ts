@@ -1,6 +1,7 @@
 import type { Claimed } from '../../model/claim.ts'
 import type { ClaimRequest, Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
+import { mayClaim } from './may-claim.ts'
 import { LIVE } from './runs.ts'
 import { book } from './tally.ts'
 
@@ -8,7 +9,6 @@ const CLAIM_COLUMNS = /* sql */ `
   target.id, target.run_id, target.key, target.grp, target.url, target.epoch, target.claim_id, target.worker_id, target.seq, target.page, target.page_target,
   target.next_url, target.last_item_id, target.cursor, target.errors, target.crashes
 `
-const WORKS = sql('claim:worker', `SELECT 1 FROM worker WHERE id = :worker AND ended_at IS NULL`)
 const RUN = sql(
   'claim:run',
   `SELECT id, status, reopened_at FROM run WHERE source = :source AND kind = 'crawl' AND status IN ${LIVE}`,
@@ -104,7 +104,7 @@ function claim(tx: Connection, request: ClaimRequest): Claimed[] {
   const held = tx.all<ClaimedRow>(HELD, { worker, claimIds: JSON.stringify(claimIds) })
   if (held.length > 0) return held.map((row) => toClaimed(row, source))
   const run = tx.get<{ id: string; status: string; reopened_at: number | null }>(RUN, { source })
-  if (!run || !tx.get(WORKS, { worker })) return []
+  if (!run || !mayClaim(tx, worker)) return []
 
   const now = Date.now()
   const suspect = empty ? tx.all<{ id: string }>(SUSPECT, { run: run.id, now }) : []

@@ -1,6 +1,8 @@
+import { HeartbeatOverdue } from '../../model/errors.ts'
 import type { Guard } from '../../model/guard.ts'
 import { toGuard, type GuardRow } from '../command-rows.ts'
 import type { HoldSource, Store } from '../store.ts'
+import { mayClaim } from './may-claim.ts'
 import { sql, type Connection, type Database } from './database.ts'
 
 const MAKE = sql(
@@ -53,7 +55,7 @@ type GuardVerbs = Pick<Store, 'holdSource' | 'markEnding' | 'freeSource' | 'guar
 
 export function guardVerbs(db: Database): GuardVerbs {
   return {
-    holdSource: (request) => db.write('guard:hold', (tx) => hold(tx, request)),
+    holdSource: (request) => db.write('guard:hold', (tx) => hold(tx, request, db.where)),
 
     markEnding: (source, worker) =>
       db.write('guard:ending', (tx) => {
@@ -72,18 +74,22 @@ export function guardVerbs(db: Database): GuardVerbs {
   }
 }
 
-function hold(tx: Connection, request: HoldSource): Guard {
+function hold(tx: Connection, request: HoldSource, where: string): Guard {
   const { source, worker, killTimeoutMs, cookie, instead } = request
   tx.run(MAKE, { source, killTimeoutMs, cookie })
-  tx.run(TAKE, {
+  const isAllowed = mayClaim(tx, worker)
+  const taking = {
     source,
     worker,
     killTimeoutMs,
     now: Date.now(),
     insteadOf: instead?.worker ?? null,
     beats: instead?.beats ?? null,
-  })
-  return lookAt(tx, source)!
+  }
+  if (isAllowed) tx.run(TAKE, taking)
+  const guard = lookAt(tx, source)!
+  if (!isAllowed && guard.worker !== worker) throw new HeartbeatOverdue(where)
+  return guard
 }
 
 function lookAt(tx: Connection, source: string): Guard | null {

@@ -1,4 +1,3 @@
-import { STEADY } from '../../../decide/sign.ts'
 import { EXIT } from '../../../model/errors.ts'
 import { inWords } from '../../../model/time.ts'
 import type { Verdict } from '../../../model/verdict.ts'
@@ -61,8 +60,8 @@ export const recover = defineCommand({
       const question = count === 1 ? 'Do this?' : `Do these ${count} things?`
       const agreed = { yes: false, elsewise: 'add --yes, or --dry-run to only look' }
       if (await isAgreed(output, question, agreed)) {
-        // It has just listened: there is no need to do so again.
-        const { verdicts } = await recoverNow(door, { ...which, judge: STEADY })
+        // The answer may have taken a while: what is lost now is watched as before.
+        const { verdicts } = await recoverNow(door, { ...which, clock })
         recovery = { ...recovery, verdicts }
         isDone = true
       }

@@ -197,6 +197,7 @@ test('a live run says how fast it goes and how long it will take', async () => {
   const [young] = (await api.get('/api/runs?status=live')).items
   await store.takeSample()
   await database.later(4 * 60_000)
+  await store.beat({ worker, claimIds: [], loopLagMs: 0 })
   await work(8)
 
   const [old] = (await api.get('/api/runs?status=live')).items

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { postgresEngine } from '../../src/testing/postgres-engine.ts'
+import { ServerGate } from '../../src/testing/server-gate.ts'
+import type { Evidence } from '../../src/model/worker.ts'
+import { CLI, ENGINES, Stage, until, type Program } from './harness.ts'
+
+/** Two pages quickly, and a third that is in hand until the test opens the gate. */
+const CRAWL = `
+  *targets() { for (const key of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) yield { key } },
+  async page({ target, page }) {
+    mark('page ' + page, target.key, page)
+    if (page === 3) await opened('last page')
+    return { next: page < 3 ? 'next' : null, inTransaction: ledger(target.key, page) }
+  },
+  concurrency: 2,
+`
+const PAGES = 'abcdefgh'.split('').flatMap((key) => [1, 2, 3].map((page) => `${key}/${page}`))
+
+const POST = `curl -sf -H "Authorization: Bearer $UNSTUCK_TOKEN" -H 'content-type: application/json'`
+/** Saves a page when the test opens the gate, then ends its run. */
+const COMMAND =
+  `echo up; until [ -e "last page.gate" ]; do sleep 0.05; done; ` +
+  `${POST} "$UNSTUCK_URL/checkpoint" -d '{"page":1,"items":[{"key":"a","data":1}]}' && ${POST} "$UNSTUCK_URL/finish" -d '{}'`
+
+/** Counts how often a program has found its way back to the database. */
+function returns({ output }: Program): number {
+  return output.split('the database is back after').length - 1
+}
+
+/** What recovery did, and by which evidence. */
+async function recovered(stage: Stage): Promise<{ action: string; evidence: Evidence }[]> {
+  return (await stage.verdicts())
+    .map(({ action, evidence }) => ({ action, evidence: evidence as Evidence }))
+    .reverse()
+}
+
+describe(
+  'P9 connections of a living worker are cut while another stays connected',
+  { skip: !ENGINES.includes(postgresEngine) },
+  () => {
+    test('P9 for 2, 4 and 10 s on the same host: nothing is taken and each page is done once', async () => {
+      await using stage = await Stage.set(postgresEngine)
+      const gate = await ServerGate.to(stage.database.url)
+      const env = { UNSTUCK_DB: gate.address }
+      try {
+        const crawl = stage.crawl(CRAWL)
+        const cut = stage.start([CLI, 'work', crawl, '--drain'], { env })
+        const command = stage.start([CLI, 'run', 'portal', '--', 'bash', '-c', COMMAND], { env })
+        await command.says('] up')
+        await stage.marked('page 3', 2)
+        const connected = stage.unstuck('work', crawl, '--drain')
+        await stage.marked('page 3', 4)
+
+        for (const [n, gapMs] of [2_000, 4_000, 10_000].entries()) {
+          gate.shut()
+          const by = stage.unstuck('recover', '--yes', '--json')
+          await sleep(gapMs)
+          await gate.open()
+          await until('both are back', () => returns(cut) > n && returns(command) > n)
+          assert.equal(await by.end(), 0, by.output)
+          assert.deepEqual(
+            (JSON.parse(by.output) as { verdicts: unknown[] }).verdicts,
+            [],
+            `a person’s recover takes nothing in a gap of ${gapMs} ms`,
+          )
+        }
+        stage.open('last page')
+
+        for (const program of [cut, connected, command])
+          assert.equal(await program.end(), 0, program.output)
+        assert.deepEqual(await recovered(stage), [])
+        assert.deepEqual(await stage.ledger(), PAGES)
+        for (const { status, attempts, crashes } of (await stage.targets()).values())
+          assert.deepEqual([status, attempts, crashes], ['done', 1, 0])
+        const run = await stage.run('portal')
+        assert.deepEqual([run.status, run.resumes, run.counts.pages], ['succeeded', 0, 1])
+      } finally {
+        gate.shut()
+      }
+    })
+
+    test('P9 its sessions are ended and no connection slot is left for it: nothing is taken', async () => {
+      await using stage = await Stage.set(postgresEngine)
+      const role = `cut_${process.pid}_${Date.now()}`
+      await stage.database.raw(`CREATE ROLE ${role} LOGIN PASSWORD 'cut' IN ROLE postgres`)
+      const address = new URL(stage.database.url)
+      address.username = role
+      address.password = 'cut'
+      try {
+        const crawl = stage.crawl(CRAWL)
+        const env = { UNSTUCK_DB: address.href }
+        const cut = stage.start([CLI, 'work', crawl, '--drain'], { env })
+        await stage.marked('page 3', 2)
+        const connected = stage.unstuck('work', crawl, '--drain')
+        await stage.marked('page 3', 4)
+
+        await stage.database.raw(`ALTER ROLE ${role} CONNECTION LIMIT 0`)
+        await stage.database.raw(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${role}'`,
+        )
+        await cut.says('trouble with the database')
+        await sleep(4_000)
+        await stage.database.raw(`ALTER ROLE ${role} CONNECTION LIMIT -1`)
+        await until('it is back', () => returns(cut) > 0)
+        stage.open('last page')
+
+        for (const program of [cut, connected]) assert.equal(await program.end(), 0, program.output)
+        assert.deepEqual(await recovered(stage), [])
+        assert.deepEqual(await stage.ledger(), PAGES)
+      } finally {
+        await stage.database.raw(`DROP ROLE ${role}`)
+      }
+    })
+  },
+)
