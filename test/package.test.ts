@@ -54,6 +54,8 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
       'README.md',
       'LICENSE',
       'CHANGELOG.md',
+      'SECURITY.md',
+      'dist/sbom.cdx.json',
       'docs/errors.md',
       'bin/unstuck.js',
       'bin/check-runtime.js',
@@ -67,11 +69,27 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
     }
     const strays = files.filter(
       (file) =>
-        !/^package\/(package\.json|README\.md|LICENSE|CHANGELOG\.md|(bin|dist|docs)\/)/.test(
+        !/^package\/(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bin|dist|docs)\/)/.test(
           file,
         ) || /\.test\.|\/testing\/|\/conformance\/|(?<!\.d)\.ts$|\.db$/.test(file),
     )
     assert.deepEqual(strays, [])
+  })
+
+  test('S29 its bill of materials has all that it installs, and no address of a registry', async () => {
+    const text = ok(await run('tar', ['-xzOf', tarball, 'package/dist/sbom.cdx.json']))
+    const sbom = JSON.parse(text) as Sbom
+    assert.deepEqual([sbom.bomFormat, sbom.metadata.component.name], ['CycloneDX', 'unstuck'])
+    const there = new Set(sbom.components.map((component) => component['bom-ref']))
+    const { dependencies } = installed<{ dependencies: Record<string, string> }>()
+    for (const [name, version] of Object.entries(dependencies)) {
+      assert.ok(there.has(`${name}@${version}`), `${name} is missing`)
+    }
+    const needed = sbom.dependencies.flatMap(({ dependsOn }) => dependsOn)
+    assert.ok(needed.includes('pg-protocol@' + versionOf('pg-protocol')))
+    assert.deepEqual([...there].sort(), [...new Set(needed)].sort())
+    assert.ok(there.size <= 25 && !there.has(`typescript@${versionOf('typescript')}`))
+    assert.doesNotMatch(text, /registry|https?:(?!\/\/cyclonedx\.org\/)/)
   })
 
   test('runs nothing when it is installed', () => {
@@ -161,6 +179,18 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
     },
   )
 })
+
+type Sbom = {
+  bomFormat: string
+  metadata: { component: { name: string } }
+  components: { 'bom-ref': string }[]
+  dependencies: { dependsOn: string[] }[]
+}
+
+function versionOf(name: string): string {
+  const manifest = readFileSync(join(MODULES, name, 'package.json'), 'utf8')
+  return (JSON.parse(manifest) as { version: string }).version
+}
 
 const WRONG = `import { defineCrawl } from 'unstuck'
 

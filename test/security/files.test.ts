@@ -65,7 +65,7 @@ test('S29 what is installed with it is little, pinned, and runs nothing at its i
   for (const name of ['preinstall', 'install', 'postinstall', 'prepare']) {
     assert.equal(scripts[name], undefined, name)
   }
-  assert.deepEqual(files, ['bin', 'dist', 'docs', 'CHANGELOG.md'])
+  assert.deepEqual(files, ['bin', 'dist', 'docs', 'SECURITY.md', 'CHANGELOG.md'])
 
   const packages = Object.entries(read('package-lock.json').packages as Record<string, Package>)
   const installed = packages.filter(
