@@ -10,6 +10,8 @@ export type Site = {
   readonly items: ReadonlySet<string>
   /** Whether the process with this pid is waiting for a page now. */
   isFetching(pid: number): boolean
+  /** Answers the very last page, which is withheld until then: a crawl cannot end before. */
+  release(): void
   close(): Promise<void>
 }
 
@@ -22,12 +24,16 @@ const SLOW_MS = 1_500
 
 export async function startSite(targets: number): Promise<Site> {
   const fetching = new Map<number, number>()
+  const released = Promise.withResolvers<void>()
   let served = 0
   const server = createServer((request, response) => {
     const pid = Number(request.headers['x-pid'])
     fetching.set(pid, (fetching.get(pid) ?? 0) + 1)
+    const { target, page } = parse(request)
+    const isLast = target === targets - 1 && page === PAGES_PER_TARGET
     const timer = setTimeout(
-      () => answer(request, response),
+      () =>
+        void (isLast ? released.promise : Promise.resolve()).then(() => answer(request, response)),
       ++served % SLOW_EVERY === 0 ? SLOW_MS : LATENCY_MS,
     )
     response.once('close', () => {
@@ -49,6 +55,7 @@ export async function startSite(targets: number): Promise<Site> {
     pages: targets * PAGES_PER_TARGET,
     items,
     isFetching: (pid) => (fetching.get(pid) ?? 0) > 0,
+    release: () => released.resolve(),
     close: () =>
       new Promise((resolve) => {
         server.closeAllConnections()
@@ -57,10 +64,14 @@ export async function startSite(targets: number): Promise<Site> {
   }
 }
 
-function answer(request: IncomingMessage, response: ServerResponse): void {
+function parse(request: IncomingMessage): { target: number; page: number } {
   const { pathname, searchParams } = new URL(request.url!, 'http://site')
   const target = Number(pathname.slice('/t/'.length))
-  const page = Number(searchParams.get('page') ?? 1)
+  return { target, page: Number(searchParams.get('page') ?? 1) }
+}
+
+function answer(request: IncomingMessage, response: ServerResponse): void {
+  const { target, page } = parse(request)
   const next = page < PAGES_PER_TARGET ? `/t/${target}?page=${page + 1}` : null
   response.setHeader('content-type', 'application/json')
   response.end(JSON.stringify({ items: itemsOn(target, page), next }))

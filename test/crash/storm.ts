@@ -31,6 +31,8 @@ export type StormReport = {
   readonly recoveriesMs: number[]
   /** From each kill until its target could be claimed again. */
   readonly claimableMs: number[]
+  /** Why recovery took each target back. */
+  readonly reasons: string[]
   readonly ledger: { target: string; page: number }[]
   readonly items: Set<string>
 }
@@ -44,6 +46,8 @@ type SelfKill = (typeof SELF_KILLS)[number]
 const DOOMED_AT_ONCE = 2
 /** The kills here are not the targets' fault. */
 const POLICY = { ...DEFAULT_POLICY, maxCrashes: 1_000 }
+/** Ends a storm in which some phase cannot be hit: its test then fails and names the phase. */
+const MAX_STRIKES_PER_KILL = 3
 /** How many targets keep the storm going until its kills are used up. */
 const TARGETS_PER_KILL = 2.2
 
@@ -76,6 +80,7 @@ export async function crashStorm(db: TestDatabase, options: StormOptions): Promi
     kills: storm.counts,
     recoveriesMs: storm.recoveriesMs,
     claimableMs: storm.claimableMs,
+    reasons: storm.reasons,
     ledger,
     items: await allItems(store),
   }
@@ -94,6 +99,7 @@ class Storm {
   readonly counts: StormReport['kills'] = { claim: 0, fetch: 0, commit: 0, recovery: 0 }
   readonly recoveriesMs: number[] = []
   readonly claimableMs: number[] = []
+  readonly reasons: string[] = []
   readonly watches: Promise<void>[] = []
   readonly #world: World
   readonly #alive = new Set<ChildProcess>()
@@ -101,7 +107,8 @@ class Storm {
   readonly #takersKilledAt: number[] = []
   /** Those that will end by their own hand. */
   readonly #doomed = new Set<ChildProcess>()
-  #planned = 0
+  /** Those that were killed from outside. */
+  readonly #struck = new Set<ChildProcess>()
   #fates = 0
   #isOver = false
 
@@ -125,23 +132,26 @@ class Storm {
         // It outlived what was planned for it: the work was done first.
         return
       }
-      this.counts[fate ?? 'fetch']++
+      this.counts[this.#struck.has(child) ? 'fetch' : (fate ?? 'fetch')]++
       this.watches.push(this.#watchRecovery(child.pid!, killedAt))
     }
   }
 
-  /** Kills workers from outside, each in the middle of a page. */
+  /** Kills workers from outside, each in the middle of a page, until every phase has been hit. Then the crawl may end. */
   async strike(): Promise<void> {
-    const { site, random } = this.#world
-    while (!this.#isOver && this.#planned < this.#world.kills) {
+    const { site, random, kills } = this.#world
+    while (!this.#isOver && !this.#isEnough() && this.#struck.size < MAX_STRIKES_PER_KILL * kills) {
       await sleep(random.between(600, 1_500))
-      const fetching = [...this.#alive].filter(
-        (child) => !this.#doomed.has(child) && site.isFetching(child.pid!),
-      )
-      if (fetching.length === 0) continue
-      this.#planned++
-      random.pick(fetching).kill('SIGKILL')
+      const fetching = [...this.#alive].filter((child) => site.isFetching(child.pid!))
+      // A worker that waits for its own kill is spared while there is another.
+      const spared = fetching.filter((child) => !this.#doomed.has(child))
+      const candidates = spared.length > 0 ? spared : fetching
+      if (candidates.length === 0) continue
+      const child = random.pick(candidates)
+      this.#struck.add(child)
+      child.kill('SIGKILL')
     }
+    site.release()
   }
 
   end(): void {
@@ -149,11 +159,15 @@ class Storm {
     for (const child of this.#alive) child.kill('SIGKILL')
   }
 
-  /** Few at a time: who is killed together with all the others has nobody who could take up its work. */
+  #isEnough(): boolean {
+    const counts = Object.values(this.counts)
+    const total = counts.reduce((sum, count) => sum + count, 0)
+    return total >= this.#world.kills && counts.every((count) => count > 0)
+  }
+
+  /** Few at a time: a worker that is killed together with all the others leaves none that could take up its work. */
   #nextFate(): SelfKill | null {
-    const { kills } = this.#world
-    if (this.#planned >= kills || this.#doomed.size >= DOOMED_AT_ONCE) return null
-    this.#planned++
+    if (this.#isEnough() || this.#doomed.size >= DOOMED_AT_ONCE) return null
     // Each phase in its turn, so that none is left out by chance.
     return SELF_KILLS[this.#fates++ % SELF_KILLS.length]!
   }
@@ -198,6 +212,7 @@ class Storm {
           const judged = trail.find(({ at }) => at >= killedAt)
           const seenMs = judged ? judged.at - killedAt : null
           if (seenMs !== null) this.claimableMs.push(seenMs)
+          if (judged) this.reasons.push(judged.because)
           this.#world.say(
             `process ${pid} killed; ${target.key} taken back after ${seenMs} ms, taken up after ${takenAt - killedAt} ms` +
               (since.length > 0 ? ` (${tookMs} ms after the last kill of who was free)` : ''),
