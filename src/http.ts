@@ -1,5 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { adopt } from './adopted/adopt.ts'
+import {
+  ANYTHING,
+  checkOptions,
+  FLAG,
+  FUNCTION,
+  optional,
+  TEXT,
+  type Fields,
+} from './model/fields.ts'
 import { dataFolder } from './runtime/command/folder.ts'
 import { databaseAddress } from './runtime/config-file.ts'
 import type { Unstuck } from './runtime/open.ts'
@@ -40,6 +49,19 @@ export type HandlerOptions = {
   log?: (line: string) => unknown
 }
 
+const OPTIONS: Fields = {
+  db: optional(TEXT),
+  unstuck: optional(ANYTHING),
+  preset: optional(ANYTHING),
+  adopted: optional(ANYTHING),
+  basePath: optional(TEXT),
+  access: optional(FUNCTION),
+  tokens: optional(TEXT),
+  readOnly: optional(FLAG),
+  trustProxy: optional(FLAG),
+  log: optional(FUNCTION),
+}
+
 type Route = (request: Request) => Promise<Response>
 
 export type Handler = {
@@ -58,6 +80,7 @@ export type Handler = {
 export function createHandler(options: HandlerOptions): Handler {
   const { access, tokens, readOnly = false, trustProxy = false, log = toStderr } = options
   checkWhoMayCall('createHandler', options)
+  checkOptions('createHandler()', options, OPTIONS)
   const say = (line: string): void => void log(line)
   const basePath = checkBasePath(options.basePath ?? '')
   const settings = settingsOf(options)

@@ -1,9 +1,10 @@
-import type { Outcome } from '../model/claim.ts'
-import { LeaseLost, messageOf, UsageError } from '../model/errors.ts'
+import type { Checkpoint } from '../model/checkpoint.ts'
+import type { Claimed, Outcome } from '../model/claim.ts'
+import { LeaseLost, messageOf, PageRejected, UsageError } from '../model/errors.ts'
 import { shortId } from '../model/id.ts'
 import { isLive, openTargets, totalTargets, type Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
-import { makeCheckpoint } from '../runtime/page.ts'
+import { makeCheckpoint, type PageReport } from '../runtime/page.ts'
 import { whenAvailable } from '../store/open.ts'
 import type { Storage } from '../store/store.ts'
 import type { Ending } from './ending.ts'
@@ -175,8 +176,8 @@ export class RequestBook {
     const entries = [...inHand.entries]
     const saving = entries.length > 0 ? store.appending(claimed.run, entries) : undefined
     const page = claimed.page + 1
-    const report = { page, cursor: keep(request), next: null, done: true }
-    const checkpoint = makeCheckpoint(claimed, claimed, report)
+    const report = { page, next: null, done: true }
+    const checkpoint = this.#checkpoint(claimed, report, keep(request))
     const isSaved = await this.#save(inHand, 'saved', () =>
       this.worker.store.checkpoint([checkpoint], saving),
     )
@@ -185,6 +186,17 @@ export class RequestBook {
     for (const late of inHand.entries.slice(entries.length))
       await whenAvailable(() => store.append(late.dataset, [late]))
     return true
+  }
+
+  /** With the request as it is now, or as it was when it came, should it have grown too large since. */
+  #checkpoint(claimed: Claimed, report: PageReport, cursor: unknown): Checkpoint {
+    try {
+      return makeCheckpoint(claimed, claimed, { ...report, cursor })
+    } catch (error) {
+      if (!(error instanceof PageRejected)) throw error
+      this.#options.log(error.message)
+      return makeCheckpoint(claimed, claimed, report)
+    }
   }
 
   /** As it is now: what it pushed is dropped, and pushed again by the next try if there is one. */

@@ -19,6 +19,8 @@ export type Checkpoint = {
   readonly hash: string
   /** The last page: the target is finished in the same transaction. */
   readonly done: boolean
+  /** Characters in it that no database can store and that were replaced; left out: none. */
+  readonly replaced?: number
 }
 
 /** The page's transaction, for the user's own tables. `?` placeholders on SQLite, `$1` on PostgreSQL. */

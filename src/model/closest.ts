@@ -1,5 +1,9 @@
+const NAME_MAX = 100
+
 /** The known name a mistyped one was probably meant to be, or null. */
 export function closest(name: string, known: readonly string[]): string | null {
+  // The time grows with its length.
+  if (name.length > NAME_MAX) return null
   let best: string | null = null
   let bestDistance = 3
   for (const candidate of known) {

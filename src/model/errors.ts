@@ -182,7 +182,10 @@ export class Stopping extends UnstuckError {
 export class RetryLater extends UnstuckError {
   readonly afterMs: number
 
+  /** A time that is none, as of a Retry-After that could not be read: the usual pause. */
   constructor(afterMs: number, message = 'asked to come back later') {
+    if (typeof afterMs !== 'number' || typeof message !== 'string')
+      throw new UsageError('RetryLater takes a number of milliseconds, and a message in text.')
     super('E_RETRY_LATER', EXIT.failed, message)
     this.afterMs = afterMs
   }

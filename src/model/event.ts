@@ -17,6 +17,15 @@ export type UnstuckEvent =
       page: number
       items: number
     }
+  /** Characters that no database can store, NUL and lone surrogates, became U+FFFD. */
+  | {
+      type: 'text_replaced'
+      run: RunId
+      target: TargetId
+      key: string
+      page: number
+      count: number
+    }
   | { type: 'target_complete'; run: RunId; target: TargetId; key: string; page: number }
   | {
       type: 'target_error'

@@ -57,7 +57,15 @@ test('always: a key fits into an index, is text that any database keeps as it is
       const bounded = boundedKey(key)
       assert.ok(Buffer.byteLength(bounded) <= 1_000)
       assert.ok(bounded.isWellFormed())
+      assert.ok(!bounded.includes('\0'))
       assert.equal(boundedKey(bounded), bounded)
     }),
   )
+})
+
+test('keys that differ in what no database can store stay different', () => {
+  const keys = ['a\ud800', 'a\ud801', 'a\ufffd', 'a\0', 'a']
+  assert.equal(new Set(keys.map(boundedKey)).size, keys.length)
+  const urls = keys.map((key) => makeItem({ url: `https://a.example/${key}`, data: 1 })!.key)
+  assert.equal(new Set(urls).size, keys.length)
 })

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { RunId } from './id.ts'
 import type { Millis } from './time.ts'
+import { cleanJson, cleanText, countDirty, isClean } from './text.ts'
 import { URL_KEY_VERSION, canonicalUrl } from './url.ts'
 
 /** A record as a page hands it over: an address, or a key of the user's own, and any JSON. */
@@ -32,20 +33,38 @@ export type SavedItem = {
 const KEY_BYTES_MAX = 1_000
 
 export function boundedKey(text: string): string {
-  // Half a character is no text to a database: it would keep another key than the one it was given.
-  const key = text.toWellFormed()
-  if (Buffer.byteLength(key) <= KEY_BYTES_MAX) return key
-  return `${key.slice(0, 200).toWellFormed()}…sha256:${hash('sha256', key)}`
+  if (!isClean(text)) return withDigest(text, text)
+  return Buffer.byteLength(text) <= KEY_BYTES_MAX ? text : shortened(text, hash('sha256', text))
 }
 
-/** Null when it has neither a usable address nor a key. */
-export function makeItem(item: NewItem): Item | null {
-  const url = 'url' in item && typeof item.url === 'string' ? item.url : null
-  const data = JSON.stringify(item.data ?? null) ?? 'null'
-  if (typeof item.key === 'string' && item.key !== '') {
-    return { key: boundedKey(item.key), keyVersion: 0, url, data }
-  }
-  const canonical = url === null ? null : canonicalUrl(url)
-  if (canonical === null) return null
-  return { key: boundedKey(canonical), keyVersion: URL_KEY_VERSION, url, data }
+/** A key that no database can store is replaced in part: a digest of the original keeps it apart from others like it. */
+function withDigest(key: string, original: string): string {
+  // In UTF-8 every lone surrogate would be the same three bytes.
+  return shortened(cleanText(key), hash('sha256', Buffer.from(original, 'utf16le')))
+}
+
+function shortened(key: string, digest: string): string {
+  return `${key.slice(0, 200).toWellFormed()}…sha256:${digest}`
+}
+
+/** Null when it has neither a usable address nor a key. `onReplaced`: how many characters could not be stored. */
+export function makeItem(
+  item: NewItem,
+  onReplaced: (count: number) => void = () => {},
+): Item | null {
+  const address = 'url' in item && typeof item.url === 'string' ? item.url : null
+  const { json: data, replaced } = cleanJson(JSON.stringify(item.data ?? null) ?? 'null')
+  const url = address === null ? null : cleanText(address)
+  const made = (key: string, keyVersion: number): Item => ({ key, keyVersion, url, data })
+  const own = typeof item.key === 'string' ? item.key : ''
+  const dirty = replaced + countDirty(address ?? '') + countDirty(own)
+  if (dirty > 0) onReplaced(dirty)
+  if (own !== '') return made(boundedKey(own), 0)
+  const canonical = address === null ? null : canonicalUrl(address)
+  if (address === null || canonical === null) return null
+  // `URL` replaces lone surrogates without a word, and drops a NUL at the end.
+  return made(
+    isClean(address) ? boundedKey(canonical) : withDigest(canonical, address),
+    URL_KEY_VERSION,
+  )
 }

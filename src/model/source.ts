@@ -1,6 +1,6 @@
 import { UsageError } from './errors.ts'
 
-const RULE = 'a name of 1 to 200 characters without control characters'
+const RULE = 'a name of 1 to 200 characters without control characters or lone surrogates'
 
 /** Names are shown in terminals and logs, and typed by people. What is wrong with one, as the end of a sentence; null when nothing is. */
 export function sourceMistake(source: unknown): string | null {
@@ -8,7 +8,7 @@ export function sourceMistake(source: unknown): string | null {
     typeof source === 'string' &&
     source.length >= 1 &&
     source.length <= 200 &&
-    !/[\p{Cc}\p{Cf}]/u.test(source)
+    !/[\p{Cc}\p{Cf}\p{Cs}]/u.test(source)
   return isName ? null : `must be ${RULE}`
 }
 

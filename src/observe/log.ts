@@ -21,6 +21,8 @@ export function sentence(event: UnstuckEvent): string | null {
         event.retryInMs === null ? 'gave up' : `trying again in ${inWords(event.retryInMs)}`
       return `${event.key} page ${event.page}: ${event.error} — ${then}`
     }
+    case 'text_replaced':
+      return `${event.key} page ${event.page}: ${event.count} characters that cannot be stored (NUL, lone surrogates) were replaced by U+FFFD`
     case 'target_released':
       return `${event.key} handed back after page ${event.page}`
     case 'lease_lost':

@@ -3,6 +3,7 @@ import { adopt } from '../adopted/adopt.ts'
 import type { AdoptedOptions, Mapping } from '../adopted/mapping.ts'
 import { AlreadyDone, messageOf, NotFound, Stopping, UsageError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
+import { checkArgument, checkOptions, listOf, optional } from '../model/fields.ts'
 import { newId } from '../model/id.ts'
 import { DEFAULT_POLICY, makePolicy, type PolicyOptions } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
@@ -15,6 +16,18 @@ import type { AuditEntry, AuditFilter, BeginRequest, Store } from '../store/stor
 import { VERSION } from '../version.ts'
 import { readAdopted } from './adopted-config.ts'
 import { toCheck, toSummary, type Check, type Summary } from './answers.ts'
+import {
+  AGE,
+  BEGIN,
+  checkBecause,
+  checkRun,
+  HISTORY,
+  ID,
+  OPEN,
+  RECOVER,
+  RESET,
+  REWIND,
+} from './call-options.ts'
 import { clean, cleanAll, sumUp } from './cleaning.ts'
 import { configFolder, databaseAddress } from './config-file.ts'
 import { explainRun, explainTarget, type Explanation } from './explain.ts'
@@ -53,6 +66,7 @@ export type OpenOptions = {
 
 /** Opens Unstuck for use in one's own code. */
 export async function open(options: OpenOptions = {}): Promise<Unstuck> {
+  checkOptions('open()', options, OPEN)
   const { policy, mistakes } = makePolicy(options.policy, DEFAULT_POLICY)
   if (mistakes.length > 0)
     throw new UsageError(`open() cannot use this policy: ${mistakes.join('; ')}.`)
@@ -101,6 +115,8 @@ export class Unstuck {
 
   /** The pre-start check. It advises; `begin` decides, atomically. `age`: instead of the policy's `abandonAfter`. */
   async check(source: string, options: { age?: Duration } = {}): Promise<Check> {
+    checkSource(source)
+    checkOptions('check()', options, AGE)
     return toCheck(await adviseStart(this.#door, source, ageOf(options.age)))
   }
 
@@ -108,8 +124,10 @@ export class Unstuck {
    * Starts or resumes the source's run, atomically; throws `AlreadyRunning` when somebody lives and works on it. `once`:
    * throws `AlreadyDone` when a run of the source has succeeded, as for a job that a queue delivers twice.
    */
-  async begin(source: string, { once = false }: { once?: boolean } = {}): Promise<RunHandle> {
+  async begin(source: string, options: { once?: boolean } = {}): Promise<RunHandle> {
     checkSource(source)
+    checkOptions('begin()', options, BEGIN)
+    const { once = false } = options
     if (this.#stoppedBy) throw new Stopping(this.#stoppedBy)
     if (once) await refuseIfDone(this.#options.own, source)
     const life = await this.#signsOfLife()
@@ -117,11 +135,13 @@ export class Unstuck {
     const store = life.timed(own)
     const begun = await beginRun({ ...this.#door, store, life }, { source, worker, policy })
     const { claimId } = begun.claimed
-    const handle = new RunHandle(store, begun.claimed, begun.resumed, () => {
+    const onEnd = (): void => {
       life.ended(claimId)
       this.#handles.delete(claimId)
       if (this.#handles.size === 0) this.#ignoreSignals()
-    })
+    }
+    const { onEvent } = this.#options
+    const handle = new RunHandle(store, begun.claimed, begun.resumed, onEnd, onEvent)
     if (this.#handles.size === 0) this.#hearSignals()
     this.#handles.set(claimId, handle)
     if (once && !begun.resumed) await this.#dropIfDone(handle)
@@ -141,17 +161,21 @@ export class Unstuck {
 
   /** Judges every run and claim and recovers what is dead. With `dryRun` it only says what it would do. */
   async recover(options: RecoverOptions = {}): Promise<Verdict[]> {
+    checkOptions('recover()', options, RECOVER)
     const { worker } = this.#options
     return (await recover(this.#door, { ...options, self: worker })).verdicts
   }
 
   /** Every live run, by what can be said about it now. */
   async summary(options: { age?: Duration } = {}): Promise<Summary> {
+    checkOptions('summary()', options, AGE)
     return toSummary(await sumUp(this.#door, ageOf(options.age)))
   }
 
   /** Marks a dead run as abandoned, or all of them; refuses one that is not dead. Nothing is deleted. */
   async clean(run?: string, options: { age?: Duration } = {}): Promise<Verdict[]> {
+    checkArgument('clean()', 'run', run, optional(ID))
+    checkOptions('clean()', options, AGE)
     const age = ageOf(options.age)
     if (run !== undefined) return [await clean(this.#door, run, age)]
     return cleanAll(this.#door, (await sumUp(this.#door, age)).dead)
@@ -159,53 +183,68 @@ export class Unstuck {
 
   /** The verdict on a run or a target, what it hangs on, and what would change it. */
   async explain(id: string): Promise<Explanation> {
+    checkArgument('explain()', 'id', id, ID)
     const run = await this.store.run(id)
     const explained = run ? explainRun(this.#door, run) : explainTarget(this.#door, id)
     return (await explained) ?? notFound(id)
   }
 
   /** Ends a live run. Whoever works on it stops at the end of the page in hand. */
-  cancel(run: string, because?: string): Promise<Run> {
+  async cancel(run: string, because?: string): Promise<Run> {
+    checkRun('cancel()', run)
+    checkBecause('cancel()', because)
     return cancel(this.#door, run, because)
   }
 
   /** Opens an ended run again: the next worker goes on from its cursors. */
   async resume(run: string): Promise<Run> {
+    checkRun('resume()', run)
     return (await resume(this.#door, run)).run
   }
 
   /** A new run that follows this one from nothing. */
-  retry(run: string): Promise<Run> {
+  async retry(run: string): Promise<Run> {
+    checkRun('retry()', run)
     return retry(this.#door, run)
   }
 
   /** Takes back the last clean, cancel, fail or recovery of a run. */
   async revert(run: string): Promise<Run> {
+    checkRun('revert()', run)
     return (await revert(this.#door, run)).run
   }
 
   /** Failed targets of a run go on from their cursors. Answers how many. */
   async resetFailed(run: string, options: ResetOptions = {}): Promise<number> {
+    checkRun('resetFailed()', run)
+    checkOptions('resetFailed()', options, RESET)
     return (await resetFailed(this.#door, run, options)).targets
   }
 
   /** Sets targets aside. Answers how many were open. */
   async park(targets: readonly string[], because?: string): Promise<number> {
+    checkArgument('park()', 'targets', targets, listOf(ID))
+    checkBecause('park()', because)
     return (await park(this.#door, targets, because)).length
   }
 
   /** Parked and held targets of a run, or these of them, go on from their cursors. Answers how many. */
   async unpark(run: string, targets?: readonly string[]): Promise<number> {
+    checkRun('unpark()', run)
+    checkArgument('unpark()', 'targets', targets, optional(listOf(ID)))
     return (await unpark(this.#door, run, { targets })).targets
   }
 
   /** The one way a cursor goes back. */
-  rewind(target: string, options: RewindOptions): Promise<Target> {
+  async rewind(target: string, options: RewindOptions): Promise<Target> {
+    checkArgument('rewind()', 'target', target, ID)
+    checkOptions('rewind()', options, REWIND)
     return rewind(this.#door, target, options)
   }
 
   /** What was done, newest first: by whom, when, why, and what was before and after. */
-  history(filter: Partial<AuditFilter> = {}): Promise<AuditEntry[]> {
+  async history(filter: Partial<AuditFilter> = {}): Promise<AuditEntry[]> {
+    checkOptions('history()', filter, HISTORY)
     return this.store.audit({ newestFirst: true, limit: HISTORY_MAX, ...filter })
   }
 
@@ -281,10 +320,7 @@ export class Unstuck {
 
 function ageOf(age: Duration | undefined): number | undefined {
   if (age === undefined) return undefined
-  const ms = parseDuration(age)
-  if (ms === null)
-    throw new UsageError(`age must be a duration like 24h, not ${JSON.stringify(age)}.`)
-  return ms
+  return parseDuration(age) ?? undefined
 }
 
 function notFound(id: string): never {

@@ -2,9 +2,24 @@ import { hash } from 'node:crypto'
 import { inspect } from 'node:util'
 import type { Checkpoint } from '../model/checkpoint.ts'
 import type { Claimed } from '../model/claim.ts'
-import { messageOf, PageRejected } from '../model/errors.ts'
+import { messageOf, PageRejected, UsageError } from '../model/errors.ts'
+import {
+  count,
+  FUNCTION,
+  isObject,
+  mistakesIn,
+  optional,
+  orNull,
+  TEXT,
+  type Field,
+  type Fields,
+} from '../model/fields.ts'
 import { makeItem, type Item, type NewItem } from '../model/item.ts'
+import { LIMITS } from '../model/limits.ts'
 import type { Cursor } from '../model/target.ts'
+import { cleanJson, cleanText, countDirty, isClean } from '../model/text.ts'
+import type { PageResult } from './crawl.ts'
+import type { RunCheckpoint } from './run-handle.ts'
 
 /** Above this a page is a mistake: it would hold the database's lock for everyone. */
 const PAGE_BYTES_MAX = 64 * 1024 * 1024
@@ -23,56 +38,84 @@ export type PageReport = {
 
 /** Checks what a page handler returned; the mistakes are told together. */
 export function readPage(result: unknown, page: number): PageReport {
-  if (typeof result !== 'object' || result === null || Array.isArray(result)) {
+  if (!isObject(result)) {
     throw new PageRejected(
       `page() returned ${show(result)} for page ${page}. It must return { items, next }, with next: null after the last page.`,
     )
   }
-  const {
-    next,
-    items = [],
-    pageTarget,
-    skipped = 0,
-    lastItemId,
-    cursor,
-    inTransaction,
-  } = result as Record<string, unknown>
-  const mistakes: string[] = []
-  if (next !== null && (typeof next !== 'string' || next === '')) {
-    mistakes.push(`next must be an address, or null after the last page, not ${show(next)}`)
-  }
-  if (!Array.isArray(items)) mistakes.push(`items must be an array, not ${show(items)}`)
-  if (pageTarget !== undefined && !isCount(pageTarget))
-    mistakes.push(`pageTarget must be a whole number`)
-  if (!isCount(skipped)) mistakes.push(`skipped must be a whole number`)
-  if (lastItemId !== undefined && typeof lastItemId !== 'string')
-    mistakes.push(`lastItemId must be a text`)
-  if (inTransaction !== undefined && typeof inTransaction !== 'function')
-    mistakes.push(`inTransaction must be a function, not ${show(inTransaction)}`)
+  const mistakes = mistakesIn(result, RESULT, 'the result')
   if (mistakes.length > 0) {
     throw new PageRejected(
       `page() returned something unusable for page ${page}: ${mistakes.join('; ')}.`,
     )
   }
+  const { inTransaction: _, ...report } = result as unknown as PageResult
+  return { ...report, page, done: report.next === null }
+}
+
+/** Checks what `checkpoint()` was given. */
+export function readReport(report: unknown): RunCheckpoint {
+  const mistakes = mistakesIn(report, REPORT, 'the page')
+  if (mistakes.length > 0)
+    throw new UsageError(`checkpoint() saved nothing: ${mistakes.join('; ')}.`)
+  return report as RunCheckpoint
+}
+
+const NEXT = text('an address, or null after the last page', LIMITS.url, 1)
+const COMMON = {
+  items: optional({ rule: 'a list of items', fits: Array.isArray }),
+  pageTarget: optional(count(0)),
+  skipped: optional(count(0)),
+  lastItemId: optional(text('text', LIMITS.lastItemId)),
+  cursor: optional({
+    rule: 'any JSON',
+    fits: (value) => !/^(function|symbol)$/.test(typeof value),
+  }),
+} satisfies Fields
+const RESULT: Fields = {
+  next: { ...NEXT, fits: (value) => value === null || NEXT.fits(value) },
+  ...COMMON,
+  inTransaction: optional(FUNCTION),
+}
+const REPORT: Fields = {
+  page: count(1),
+  next: optional({ ...NEXT, fits: (value) => value === null || NEXT.fits(value) }),
+  ...COMMON,
+  // As `run` has them.
+  pageTarget: optional(orNull(count(0))),
+  lastItemId: optional(orNull(COMMON.lastItemId)),
+}
+const ITEM: Fields = {
+  url: optional(TEXT),
+  key: optional(TEXT),
+  data: optional({ rule: 'any JSON', fits: () => true }),
+}
+
+function text(rule: string, bytesMax: number, lengthMin = 0): Field {
   return {
-    page,
-    items: items as NewItem[],
-    next: next as string | null,
-    ...(pageTarget !== undefined && { pageTarget: pageTarget as number }),
-    ...(lastItemId !== undefined && { lastItemId: lastItemId as string }),
-    ...(cursor !== undefined && { cursor }),
-    skipped: skipped as number,
-    done: next === null,
+    rule: `${rule}, of ${bytesMax} bytes at most`,
+    fits: (value) =>
+      typeof value === 'string' &&
+      value.length >= lengthMin &&
+      Buffer.byteLength(value) <= bytesMax,
   }
 }
 
 /** A page ready to be committed behind the given cursor. */
 export function makeCheckpoint(claimed: Claimed, at: Cursor, report: PageReport): Checkpoint {
-  const items = (report.items ?? []).map((item, n) => readItem(item, n, report.page))
-  const { page, next = null, pageTarget, lastItemId, cursor, skipped = 0, done } = report
-  const head = asJson(`The cursor of page ${page}`, () =>
-    JSON.stringify([page, next, pageTarget, lastItemId, cursor, skipped, done]),
-  )
+  const { page, pageTarget, skipped = 0, done } = report
+  let replaced = 0
+  const onReplaced = (count: number): void => {
+    replaced += count
+  }
+  const items = (report.items ?? []).map((item, n) => readItem(item, n, page, onReplaced))
+  const cursor = readCursor(report.cursor, page, onReplaced)
+  const [next, lastItemId] = [report.next ?? null, report.lastItemId].map((text) => {
+    if (typeof text !== 'string' || isClean(text)) return text
+    onReplaced(countDirty(text))
+    return cleanText(text)
+  })
+  const head = JSON.stringify([page, next, pageTarget, lastItemId, cursor.json, skipped, done])
   const content = [head, ...items.map(({ key, url, data }) => `${key}\n${url}\n${data}`)].join('\n')
   if (Buffer.byteLength(content) > PAGE_BYTES_MAX) {
     throw new PageRejected(
@@ -86,22 +129,48 @@ export function makeCheckpoint(claimed: Claimed, at: Cursor, report: PageReport)
     source,
     expectedSeq: at.seq,
     page,
-    next,
+    next: next ?? null,
     pageTarget,
-    lastItemId,
-    cursor,
+    lastItemId: lastItemId ?? undefined,
+    cursor: cursor.value,
     skipped,
     items,
     done,
     hash: hash('sha256', content, 'base64url'),
+    replaced,
   }
 }
 
-function readItem(item: NewItem, n: number, page: number): Item {
-  const made =
-    typeof item === 'object' && item !== null
-      ? asJson(`Item ${n + 1} of page ${page}`, () => makeItem(item))
-      : null
+/** The crawl's own notes, as they are stored. */
+function readCursor(
+  value: unknown,
+  page: number,
+  onReplaced: (count: number) => void,
+): { value: unknown; json: string | null } {
+  if (value === undefined) return { value, json: null }
+  const text = asJson(`The cursor of page ${page}`, () => JSON.stringify(value) ?? 'null')
+  if (Buffer.byteLength(text) > LIMITS.cursor) {
+    throw new PageRejected(
+      `The cursor of page ${page} is larger than ${LIMITS.cursor / 1_024} KB. Save what is large as an item, and keep its key.`,
+    )
+  }
+  const { json, replaced } = cleanJson(text)
+  if (replaced === 0) return { value, json }
+  onReplaced(replaced)
+  return { value: JSON.parse(json), json }
+}
+
+function readItem(
+  item: NewItem,
+  n: number,
+  page: number,
+  onReplaced: (count: number) => void,
+): Item {
+  const [mistake] = isObject(item) ? mistakesIn(item, ITEM, 'the item') : []
+  if (mistake) throw new PageRejected(`Item ${n + 1} of page ${page} cannot be saved: ${mistake}.`)
+  const made = isObject(item)
+    ? asJson(`Item ${n + 1} of page ${page}`, () => makeItem(item, onReplaced))
+    : null
   if (made) return made
   throw new PageRejected(
     `Item ${n + 1} of page ${page} has neither an http(s) url nor a key: ${show(item)}. ` +
@@ -119,10 +188,6 @@ function asJson<T>(what: string, make: () => T): T {
       { cause: error },
     )
   }
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0
 }
 
 /** A short look at what may be anything. */

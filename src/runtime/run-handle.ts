@@ -1,12 +1,14 @@
 import type { InTransaction } from '../model/checkpoint.ts'
 import type { Claim, Claimed, Outcome } from '../model/claim.ts'
 import { LeaseLost, messageOf, Stopping, UsageError } from '../model/errors.ts'
+import type { Emit } from '../model/event.ts'
+import { AMOUNT, checkArgument, checkOptions, FLAG, FUNCTION, optional } from '../model/fields.ts'
 import type { NewItem } from '../model/item.ts'
 import { doneOf } from '../model/run.ts'
 import type { Cursor } from '../model/target.ts'
 import { whenAvailable } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
-import { makeCheckpoint } from './page.ts'
+import { makeCheckpoint, readReport } from './page.ts'
 
 export type RunCheckpoint = {
   page: number
@@ -30,18 +32,26 @@ export class RunHandle {
   /** Fires when waiting for the database is in vain: the run is somebody else's by now, or has ended here. */
   readonly #inVain = new AbortController()
   readonly #onEnd: () => void
+  readonly #emit: Emit
   #at: Cursor
   #isEnding = false
   #isOver = false
   #lost: LeaseLost | null = null
 
-  constructor(store: Store, claimed: Claimed, resumed: boolean, onEnd: () => void) {
+  constructor(
+    store: Store,
+    claimed: Claimed,
+    resumed: boolean,
+    onEnd: () => void,
+    emit: Emit = () => {},
+  ) {
     this.id = claimed.run
     this.source = claimed.source
     this.resumed = resumed
     this.#store = store
     this.#claimed = claimed
     this.#onEnd = onEnd
+    this.#emit = emit
     this.#at = claimed
   }
 
@@ -87,9 +97,8 @@ export class RunHandle {
    * The last page again, with the same content, is answered with its number and changes nothing, whoever saved it.
    */
   async checkpoint(report: RunCheckpoint, inTransaction?: InTransaction): Promise<number> {
-    if (!Number.isSafeInteger(report?.page) || report.page < 1) {
-      throw new UsageError('checkpoint() needs a page: a whole number from 1.')
-    }
+    readReport(report)
+    checkArgument('checkpoint()', 'inTransaction', inTransaction, optional(FUNCTION))
     // Sent again after its answer got lost, perhaps by the process before this one: then it follows what it followed.
     const seq = report.page === this.#at.page ? this.#at.seq - 1 : this.#at.seq
     const checkpoint = makeCheckpoint(
@@ -103,14 +112,18 @@ export class RunHandle {
       page: report.page,
       next: checkpoint.next,
       pageTarget: report.pageTarget ?? this.#at.pageTarget,
-      lastItemId: report.lastItemId ?? this.#at.lastItemId,
-      cursor: report.cursor === undefined ? this.#at.cursor : report.cursor,
+      lastItemId: checkpoint.lastItemId ?? this.#at.lastItemId,
+      cursor: checkpoint.cursor === undefined ? this.#at.cursor : checkpoint.cursor,
     }
+    const { run, target, key } = this.#claimed
+    const { page, replaced: count = 0 } = checkpoint
+    if (count > 0) this.#emit({ type: 'text_replaced', run, target, key, page, count })
     return this.#at.seq
   }
 
   /** How far it is, in its own units. */
   async progress(progress: { done: number; total: number }): Promise<void> {
+    checkOptions('progress()', progress, { done: AMOUNT, total: AMOUNT })
     this.#valueOf(await this.#patiently(() => this.#store.reportProgress(this.#claim(), progress)))
   }
 
@@ -128,7 +141,9 @@ export class RunHandle {
   }
 
   /** It could not go on. With `retry` it is back in line: the next `begin` goes on from the last checkpoint. */
-  async fail(error: unknown, { retry = false }: { retry?: boolean } = {}): Promise<void> {
+  async fail(error: unknown, options: { retry?: boolean } = {}): Promise<void> {
+    checkOptions('fail()', options, { retry: optional(FLAG) })
+    const { retry = false } = options
     this.#isEnding = true
     const failure = { ...this.#claim(), error: messageOf(error), retryInMs: retry ? 0 : null }
     const [outcome] = await this.#patiently(() => this.#store.fail([failure]))

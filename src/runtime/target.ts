@@ -74,6 +74,8 @@ async function crawlPage(
   )
   const seq = valueOf(saved!)
   emit({ type: 'page_complete', run, target, key, page, items: checkpoint.items.length })
+  const { replaced: count = 0 } = checkpoint
+  if (count > 0) emit({ type: 'text_replaced', run, target, key, page, count })
   journey.onProgress()
   const { next, done, pageTarget, lastItemId, cursor } = checkpoint
   return {

@@ -1,9 +1,9 @@
-import { messageOf, UsageError } from '../model/errors.ts'
+import { UsageError } from '../model/errors.ts'
 import { isId } from '../model/id.ts'
 import type { SavedItem } from '../model/item.ts'
 import { DEFAULT_POLICY, type Policy } from '../model/policy.ts'
 import type { Counts, Run, RunKind, RunStatus } from '../model/run.ts'
-import type { NewTarget, Target, TargetStatus } from '../model/target.ts'
+import type { Target, TargetStatus } from '../model/target.ts'
 import type { Presence, Worker } from '../model/worker.ts'
 import type { AuditEntry, Listing, LiveRun } from './store.ts'
 
@@ -311,39 +311,4 @@ export function toListing<Row, T extends { id: string }>(
 export function checkAfter({ after }: { readonly after?: string | undefined }): void {
   if (after !== undefined && !isId(after))
     throw new UsageError('This is not a place in a list: give `after` as the last answer gave it.')
-}
-
-const TARGET_KEY_BYTES_MAX = 1_000
-
-/** Refuses targets that no store could keep apart. */
-export function checkTargets(targets: readonly NewTarget[]): void {
-  for (const target of targets) {
-    if (typeof target?.key !== 'string' || target.key === '') {
-      throw new UsageError(
-        `targets() yielded ${show(target)}: each target needs a key, a text that is not empty.`,
-      )
-    }
-    if (Buffer.byteLength(target.key) > TARGET_KEY_BYTES_MAX) {
-      throw new UsageError(
-        `The target key ${target.key.slice(0, 60)}… is longer than ${TARGET_KEY_BYTES_MAX} bytes. Give it a shorter one.`,
-      )
-    }
-    keepCursor(target)
-  }
-}
-
-/** What a target's first worker finds, as text; null when that is nothing. Refuses what no JSON can say. */
-export function keepCursor({ key, cursor }: NewTarget): string | null {
-  if (cursor === undefined || cursor === null) return null
-  try {
-    const text = JSON.stringify(cursor) as string | undefined
-    if (text !== undefined) return text
-  } catch (cause) {
-    throw new UsageError(`The cursor of target ${key} is no JSON: ${messageOf(cause)}.`, { cause })
-  }
-  throw new UsageError(`The cursor of target ${key} is a ${typeof cursor}, which is no JSON.`)
-}
-
-function show(value: unknown): string {
-  return JSON.stringify(value) ?? String(value)
 }

@@ -25,8 +25,9 @@ export type LookAfterOptions = RecoverOnStartOptions & {
  * adopted tables and sends alerts for as long as the process lives. Never throws, and keeps no process from ending.
  */
 export async function lookAfter(options: LookAfterOptions = {}): Promise<void> {
-  const { db, preset, adopted, monitor = true, dryRun = false, log = toStdout } = options
-  const { error } = await recoverOnStart({ ...options, log })
+  const { monitor = true, ...atStart } = options
+  const { db, preset, adopted, dryRun = false, log = toStdout } = atStart
+  const { error } = await recoverOnStart({ ...atStart, log })
   if (!monitor || dryRun) return
   const say = (line: string): void => void Promise.try(() => log(line)).catch(() => {})
   try {

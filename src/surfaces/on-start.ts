@@ -2,6 +2,16 @@ import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { adopt } from '../adopted/adopt.ts'
 import { messageOf, StoreUnavailable } from '../model/errors.ts'
+import {
+  ANYTHING,
+  checkOptions,
+  DURATION,
+  FLAG,
+  FUNCTION,
+  optional,
+  TEXT,
+  type Fields,
+} from '../model/fields.ts'
 import { shortId } from '../model/id.ts'
 import { doneOf, type Run } from '../model/run.ts'
 import { inWords, parseDuration, type Duration } from '../model/time.ts'
@@ -40,17 +50,27 @@ export type StartReport = {
 
 const TIMEOUT_MS = 30_000
 
+const OPTIONS: Fields = {
+  db: optional(TEXT),
+  preset: optional(ANYTHING),
+  adopted: optional(ANYTHING),
+  timeout: optional(DURATION),
+  log: optional(FUNCTION),
+  dryRun: optional(FLAG),
+}
+
 /**
  * For any server, when it starts: recovers what is dead, and says what it saw and did, by the `unstuck.config.ts` of
  * the folder that it starts in. Do not wait for it; it runs beside the start, ends by itself, and never throws.
  */
 export async function recoverOnStart(options: RecoverOnStartOptions = {}): Promise<StartReport> {
-  const log = harmless(options.log ?? toStdout)
-  const timeoutMs = parseDuration(options.timeout ?? TIMEOUT_MS) ?? TIMEOUT_MS
+  const log = harmless(typeof options?.log === 'function' ? options.log : toStdout)
+  const timeoutMs = parseDuration(options?.timeout ?? TIMEOUT_MS) ?? TIMEOUT_MS
   // What was seen and done so far is told, however it ends.
   const seen: { active: Run[]; verdicts: Verdict[] } = { active: [], verdicts: [] }
   const over = new AbortController()
   try {
+    checkOptions('recoverOnStart()', options, OPTIONS)
     await withinTime(timeoutMs, recoverAt(options, log, seen, over.signal))
     return { ...seen, error: null }
   } catch (error) {

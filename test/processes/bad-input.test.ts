@@ -97,9 +97,12 @@ describe('bad input: what the crawl gives back', { concurrency: 3 }, () => {
       text: { result: `'<html>'`, says: /page\(\) returned '<html>' for page 1/ },
       noNext: {
         result: '{ items: [] }',
-        says: /next must be an address, or null after the last page/,
+        says: /next is missing: it must be an address, or null after the last page/,
       },
-      items: { result: '{ next: null, items: {} }', says: /items must be an array, not \{\}/ },
+      items: {
+        result: '{ next: null, items: {} }',
+        says: /items must be a list of items, not an object/,
+      },
       noKey: {
         result: '{ next: null, items: [{ data: 1 }] }',
         says: /Item 1 of page 1 has neither an http\(s\) url nor a key.*Give it \{ url, data \} or \{ key, data \}/,

@@ -251,7 +251,7 @@ describe("a run in one's own code: the rest of the contract", { concurrency: 3 }
     const run = await unstuck.begin('job')
     await assert.rejects(
       run.checkpoint({ page: 0 }),
-      /checkpoint\(\) needs a page: a whole number from 1/,
+      /checkpoint\(\) saved nothing: page must be a whole number from 1/,
     )
     await assert.rejects(
       run.checkpoint({ page: 1, items: [{ data: 1 } as never] }),

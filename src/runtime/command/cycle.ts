@@ -58,7 +58,8 @@ export async function runCycle(runner: CommandRunner, options: CycleOptions): Pr
   const claimant = { source, worker, policy }
   const begun = await beginRun({ store, actor, life }, claimant, options.stop)
   const { claimed, resumed } = begun
-  const handle = new RunHandle(store, claimed, resumed, () => life.ended(claimed.claimId))
+  const onEnd = (): void => life.ended(claimed.claimId)
+  const handle = new RunHandle(store, claimed, resumed, onEnd, runner.options.emit)
   const before = (await whenAvailable(() => store.run(claimed.run), options.stop))!
   const cycle = new Cycle(runner, options, handle, before)
   runner.claims.set(claimed.claimId, {

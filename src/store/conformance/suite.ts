@@ -7,6 +7,7 @@ import { checkpointTests } from './checkpoints.ts'
 import { claimingTests } from './claiming.ts'
 import { crashTests } from './crashes.ts'
 import { datasetTests } from './datasets.ts'
+import { dirtyTextTests } from './dirty-text.ts'
 import { executionTests } from './executions.ts'
 import { faultTests } from './faults.ts'
 import { fencingTests } from './fencing.ts'
@@ -47,6 +48,7 @@ export function conformance(engine: Engine): void {
     describe('pages sent again', () => repeatTests(engine))
     describe("the user's own rows", () => inTransactionTests(engine))
     describe('items', () => itemTests(engine))
+    describe('dirty text', () => dirtyTextTests(engine))
     describe('workers', () => workerTests(engine))
     describe('presence', () => presenceTests(engine))
     describe('guards', () => guardTests(engine))

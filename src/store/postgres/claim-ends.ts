@@ -1,6 +1,8 @@
 import type { Claim, Outcome } from '../../model/claim.ts'
 import { messageOf, UsageError } from '../../model/errors.ts'
 import type { TargetStatus } from '../../model/target.ts'
+import { cleanJson } from '../../model/text.ts'
+import { keepCursor } from '../new-targets.ts'
 import type { Store } from '../store.ts'
 import { sql, type Database, type Sql } from './database.ts'
 import { isDataError } from './errors.ts'
@@ -144,7 +146,7 @@ export function claimEndVerbs(db: Database): ClaimEndVerbs {
           error,
           retryInMs,
           forefront,
-          cursor,
+          cursor: keepCursor({ key: claim.target, cursor }) === null ? null : cursor,
         })),
       ),
 
@@ -203,7 +205,8 @@ async function ended(
   endings: readonly Ending[],
 ): Promise<{ n: number }[]> {
   try {
-    return await db.book<{ n: number }>(statement, [JSON.stringify(endings.map(toRow))])
+    const rows = cleanJson(JSON.stringify(endings.map(toRow))).json
+    return await db.book<{ n: number }>(statement, [rows])
   } catch (error) {
     if (!isDataError(error)) throw error
     throw new UsageError(

@@ -1,7 +1,8 @@
 import { messageOf, UsageError } from '../../model/errors.ts'
 import { newId, type RunId } from '../../model/id.ts'
 import type { NewTarget } from '../../model/target.ts'
-import { checkTargets } from '../rows.ts'
+import { cleanJson } from '../../model/text.ts'
+import { checkTargets } from '../new-targets.ts'
 import type { Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
 import { isDataError } from './errors.ts'
@@ -85,7 +86,7 @@ async function plan(db: Database, run: RunId, targets: readonly NewTarget[]): Pr
   try {
     const [answer] = await db.book<{ live: number; added: number }>(PLAN, [
       run,
-      JSON.stringify(rows),
+      cleanJson(JSON.stringify(rows)).json,
     ])
     if (answer!.live === 0) throw new UsageError(`Run ${run} has ended: it takes no more targets.`)
     return answer!.added

@@ -1,6 +1,6 @@
 import type { Claim, Outcome } from '../../model/claim.ts'
 import type { TargetStatus } from '../../model/target.ts'
-import { keepCursor } from '../rows.ts'
+import { keepCursor } from '../new-targets.ts'
 import type { Store } from '../store.ts'
 import { sql, type Connection, type Database, type Params, type Sql } from './database.ts'
 import { isSameClaim, refuse, standing } from './refusal.ts'

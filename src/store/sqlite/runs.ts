@@ -2,16 +2,10 @@ import { AlreadyRunning, NotFound, UsageError } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
 import type { Run, RunKind, RunStatus } from '../../model/run.ts'
 import type { NewTarget } from '../../model/target.ts'
+import { cleanText } from '../../model/text.ts'
 import { keepInput } from '../command-rows.ts'
-import {
-  checkTargets,
-  keepCursor,
-  keepPolicy,
-  toCounts,
-  toRun,
-  type RunRow,
-  type TallyRow,
-} from '../rows.ts'
+import { checkTargets, keepCursor } from '../new-targets.ts'
+import { keepPolicy, toCounts, toRun, type RunRow, type TallyRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { readJson } from './lists.ts'
@@ -134,7 +128,7 @@ export function runVerbs(db: Database): RunVerbs {
       })
     },
 
-    plan: (run, targets) => {
+    plan: async (run, targets) => {
       checkTargets(targets)
       return db.write('plan', (tx) => {
         if (!tx.get(IS_LIVE, { run }))
@@ -189,7 +183,8 @@ export function insertTargets(
   for (const [n, target] of targets.entries()) {
     const { key, group: grp = '', url = null } = target
     const [cursor, readyAt] = [keepCursor(target), target.forefront ? --foremost : null]
-    const row = { id: ids[n]!, run, key, grp, url, cursor, readyAt, now }
+    const place = url === null ? null : cleanText(url)
+    const row = { id: ids[n]!, run, key, grp, url: place, cursor, readyAt, now }
     if (tx.run(INSERT_TARGET, row) === 0) continue
     count++
     const change = added.get(grp)

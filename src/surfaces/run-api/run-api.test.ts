@@ -185,10 +185,12 @@ test('a page that the database cannot store is refused, and the run goes on', as
   await using stage = await RunApiStage.set(postgresEngine)
   const command = await stage.begin()
 
-  const nul = await command.post('/checkpoint', { page: 1, items: [{ key: 'a', data: 'a\0b' }] })
+  const large = await command.post('/checkpoint', { page: 1, cursor: 'x'.repeat(256 * 1_024) })
 
-  assertRefused(nul, 422, 'PAGE_REJECTED', /PostgreSQL cannot store the page/)
-  assert.deepEqual((await command.post('/checkpoint', { page: 1 })).body, { seq: 1 })
+  assertRefused(large, 422, 'PAGE_REJECTED', /The cursor of page 1 is larger than 256 KB/)
+  const nul = { page: 1, items: [{ key: 'a', data: 'a\0b' }], cursor: '\0' }
+  assert.deepEqual((await command.post('/checkpoint', nul)).body, { seq: 1 })
+  assert.equal((await command.get('/')).body['cursor'], '\ufffd')
 })
 
 test('pages sent all at once are saved one after the other, in the order they came', async () => {

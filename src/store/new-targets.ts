@@ -1,0 +1,78 @@
+import { messageOf, UsageError } from '../model/errors.ts'
+import { FLAG, mistakesIn, optional, showValue, TEXT, type Fields } from '../model/fields.ts'
+import { LIMITS } from '../model/limits.ts'
+import type { NewTarget } from '../model/target.ts'
+import { cleanJson, isClean } from '../model/text.ts'
+
+/** What `targets()` yielded, checked alike for both engines. */
+
+/** Refuses targets that no store could keep apart, or give back as they are. */
+export function checkTargets(targets: readonly NewTarget[]): void {
+  for (const target of targets) {
+    if (typeof target?.key !== 'string' || target.key === '') {
+      throw new UsageError(
+        `targets() yielded ${show(target)}: each target needs a key, a text that is not empty.`,
+      )
+    }
+    const mistakes = [
+      ...mistakesIn(target, TARGET, 'the target'),
+      ...nameMistakes('key', target.key, LIMITS.targetKey),
+      ...nameMistakes('group', target.group, LIMITS.group),
+    ]
+    if (typeof target.url === 'string' && Buffer.byteLength(target.url) > LIMITS.url)
+      mistakes.push(`url is longer than ${LIMITS.url} bytes`)
+    if (mistakes.length > 0) {
+      const key = showValue(target.key)
+      throw new UsageError(
+        `targets() yielded ${key}, which cannot be kept: ${mistakes.join('; ')}.`,
+      )
+    }
+    keepCursor(target)
+  }
+}
+
+const TARGET: Fields = {
+  key: TEXT,
+  group: optional(TEXT),
+  url: optional(TEXT),
+  cursor: optional({ rule: 'any JSON', fits: () => true }),
+  forefront: optional(FLAG),
+}
+
+/** Names are rejected and not cleaned: two of them must never become one. */
+function nameMistakes(name: string, value: unknown, bytesMax: number): string[] {
+  if (typeof value !== 'string') return []
+  return [
+    ...(isClean(value) ? [] : [`${name} has a NUL or a lone surrogate`]),
+    ...(Buffer.byteLength(value) > bytesMax ? [`${name} is longer than ${bytesMax} bytes`] : []),
+  ]
+}
+
+/** What a target's first worker finds, as text; null when that is nothing. Refuses what no JSON can say. */
+export function keepCursor({ key, cursor }: NewTarget): string | null {
+  if (cursor === undefined || cursor === null) return null
+  const text = asJson(key, cursor)
+  if (Buffer.byteLength(text) <= LIMITS.cursor) return cleanJson(text).json
+  throw new UsageError(
+    `The cursor of target ${showValue(key)} is larger than ${LIMITS.cursor / 1_024} KB. Keep it outside and give its place.`,
+  )
+}
+
+function asJson(key: string, cursor: unknown): string {
+  try {
+    const text = JSON.stringify(cursor) as string | undefined
+    if (text !== undefined) return text
+  } catch (cause) {
+    throw new UsageError(`The cursor of target ${key} is no JSON: ${messageOf(cause)}.`, { cause })
+  }
+  throw new UsageError(`The cursor of target ${key} is a ${typeof cursor}, which is no JSON.`)
+}
+
+function show(value: unknown): string {
+  try {
+    const text = JSON.stringify(value) ?? String(value)
+    return text.length > 120 ? `${text.slice(0, 120)}…` : text
+  } catch {
+    return showValue(value)
+  }
+}
