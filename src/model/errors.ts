@@ -147,6 +147,11 @@ export class UnusableStore extends UnstuckError {
   }
 }
 
+/** The database is lost to this process for good: waiting for it, or trying again, cannot help. Known by its code, which also survives the way from another thread. */
+export function isUnusable(error: unknown): boolean {
+  return error instanceof UnstuckError && error.code === 'E_DB_UNUSABLE'
+}
+
 /** Wrong flag, module, config or argument: the caller can mend it. */
 export class UsageError extends UnstuckError {
   constructor(message: string, options?: ErrorOptions) {
@@ -226,4 +231,11 @@ function textOf(read: () => unknown): string {
   } catch {
     return 'An error that cannot be read was thrown: reading its message threw too.'
   }
+}
+
+/** What was thrown, with a code. */
+export function toUnstuckError(thrown: unknown): UnstuckError {
+  const error = toError(thrown)
+  if (error instanceof UnstuckError) return error
+  return new UnstuckError('E_UNEXPECTED', EXIT.failed, error.message, { cause: error })
 }

@@ -1,4 +1,4 @@
-import { messageOf } from '../model/errors.ts'
+import { isUnusable, messageOf, type UnstuckError } from '../model/errors.ts'
 import type { Emit } from '../model/event.ts'
 import { newId, type WorkerId } from '../model/id.ts'
 import { DEFAULT_POLICY } from '../model/policy.ts'
@@ -15,6 +15,7 @@ const AGAIN_MAX_MS = 30_000
 export class Attendant {
   readonly #db: string
   readonly #emit: Emit
+  readonly #onUnusable: (error: UnstuckError) => void
   readonly #clock: Clock
   readonly #stopping = new AbortController()
   #running: Promise<void> | null = null
@@ -22,9 +23,16 @@ export class Attendant {
   #trouble = ''
   #againMs = AGAIN_MS
 
-  constructor(db: string, emit: Emit, clock: Clock = REAL_CLOCK) {
+  /** `onUnusable`: the database was lost under it, and nothing is tried again. */
+  constructor(
+    db: string,
+    emit: Emit,
+    clock: Clock = REAL_CLOCK,
+    onUnusable: (error: UnstuckError) => void = () => {},
+  ) {
     this.#db = db
     this.#emit = emit
+    this.#onUnusable = onUnusable
     this.#clock = clock
   }
 
@@ -46,14 +54,20 @@ export class Attendant {
   async #attend(): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
-      await this.#live().catch((error: unknown) => this.#complain(messageOf(error)))
+      const lost = await this.#live().catch((error: unknown) => {
+        this.#complain(messageOf(error))
+        return this.#worker !== null && isUnusable(error) ? (error as UnstuckError) : null
+      })
+      this.#worker = null
+      // Opened again it might be made anew, empty, in the place of the one that was lost.
+      if (lost) return this.#onUnusable(lost)
       await this.#clock.sleep(this.#againMs, signal)
       this.#againMs = Math.min(2 * this.#againMs, AGAIN_MAX_MS)
     }
   }
 
   /** One life of a caretaker: until it is asked to stop, or cannot go on. */
-  async #live(): Promise<void> {
+  async #live(): Promise<null> {
     const ended = Promise.withResolvers<void>()
     const worker = newId()
     const options = { worker, source: '', version: VERSION, ...caretaking(DEFAULT_POLICY) }
@@ -74,8 +88,8 @@ export class Attendant {
     signal.addEventListener('abort', end)
     try {
       await ended.promise
+      return null
     } finally {
-      this.#worker = null
       signal.removeEventListener('abort', end)
       await life.stop()
     }

@@ -1,5 +1,5 @@
 import type { Judge } from '../decide/sign.ts'
-import { messageOf, UnstuckError } from '../model/errors.ts'
+import { isUnusable, messageOf, UnstuckError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import { shortId, type ClaimId, type WorkerId } from '../model/id.ts'
 import type { WorkerStats } from '../model/latency.ts'
@@ -270,11 +270,13 @@ export class Caretaker {
   }
 
   #complaint = ''
+  #isOver = false
 
   /** An error in recovery is said, once, and stops nobody's work. */
   #complain(error: unknown): void {
     if (error instanceof UnstuckError && error.code === 'E_DB_UNREACHABLE')
       return this.#trouble(error)
+    if (isUnusable(error)) return this.#trouble(error)
     const message = `recovery: ${messageOf(error)}`
     if (message !== this.#complaint) this.#host.emit({ type: 'store_trouble', message })
     this.#complaint = message
@@ -288,6 +290,8 @@ export class Caretaker {
       this.#host.emit({ type: 'store_trouble', message: error.message })
       return
     }
+    if (this.#isOver) return
+    this.#isOver = true
     this.#host.emit({ type: 'store_trouble', message: messageOf(error) })
     this.#host.onFatal(error)
   }

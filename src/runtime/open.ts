@@ -1,7 +1,14 @@
 import { hostname } from 'node:os'
 import { adopt } from '../adopted/adopt.ts'
 import type { AdoptedOptions, Mapping } from '../adopted/mapping.ts'
-import { AlreadyDone, messageOf, NotFound, Stopping, UsageError } from '../model/errors.ts'
+import {
+  AlreadyDone,
+  isUnusable,
+  messageOf,
+  NotFound,
+  Stopping,
+  UsageError,
+} from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import { checkArgument, checkOptions, listOf, optional } from '../model/fields.ts'
 import { newId } from '../model/id.ts'
@@ -286,7 +293,10 @@ export class Unstuck {
       onCancelled: (claims) =>
         claims.forEach((id) => this.#handles.get(id)?.stop('the run was cancelled')),
       onRecovered: () => {},
-      onFatal: (error) => this.#handles.forEach((handle) => handle.stop(error.message)),
+      onFatal: (error) =>
+        this.#handles.forEach((handle) =>
+          isUnusable(error) ? handle.loseStore(error) : handle.stop(error.message),
+        ),
     })
     await life.started()
     process.once('beforeExit', this.#onIdle)

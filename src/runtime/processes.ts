@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { decideRestart } from '../decide/restart.ts'
-import { EXIT } from '../model/errors.ts'
+import { EXIT, isUnusable, messageOf } from '../model/errors.ts'
 import type { Clock } from './clock.ts'
 
 /** How the parent asks a worker process to stop. */
@@ -23,6 +23,10 @@ export type ProcessesOptions = {
   readonly log: (message: string) => void
   /** What one of them sends to its parent. */
   readonly onMessage?: (message: unknown) => void
+  /** Asked before one is started again. Rejects when another could not work either. */
+  readonly check: () => Promise<unknown>
+  /** Whether a message means that the one that sent it has begun to work. */
+  readonly isStart: (message: unknown) => boolean
 }
 
 /**
@@ -66,9 +70,11 @@ export class Processes {
     let quickEnds = 0
     while (!signal.aborted) {
       const startedAt = clock.now()
-      const { code, killedBy } = await this.#runOnce()
-      const decision = decideRestart({ code, uptimeMs: clock.now() - startedAt, quickEnds })
+      const { code, killedBy, hasStarted } = await this.#runOnce()
+      const uptimeMs = clock.now() - startedAt
+      const decision = decideRestart({ code, uptimeMs, quickEnds, hasStarted })
       if (decision.action === 'give-up') this.stop()
+      if (decision.action === 'restart') await this.#check()
       if (signal.aborted || decision.action !== 'restart') {
         this.#codes.push(code ?? EXIT.resumable)
         return
@@ -81,18 +87,33 @@ export class Processes {
     this.#codes.push(EXIT.resumable)
   }
 
-  #runOnce(): Promise<{ code: number | null; killedBy: string | null }> {
+  async #check(): Promise<void> {
+    try {
+      await this.#options.check()
+    } catch (error) {
+      if (!isUnusable(error)) return
+      this.#options.log(messageOf(error))
+      this.#codes.push(EXIT.unreachable)
+      this.stop()
+    }
+  }
+
+  #runOnce(): Promise<{ code: number | null; killedBy: string | null; hasStarted: boolean }> {
     const child = fork(this.#options.module, [...this.#options.args], {
       detached: true,
       env: { ...process.env, ...this.#options.env, [PARENT]: String(process.pid) },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
     this.#children.add(child)
-    child.on('message', (message) => this.#options.onMessage?.(message))
+    let hasStarted = false
+    child.on('message', (message) => {
+      hasStarted ||= this.#options.isStart(message)
+      this.#options.onMessage?.(message)
+    })
     return new Promise((resolve) => {
       const ended = (code: number | null, killedBy: string | null): void => {
         this.#children.delete(child)
-        resolve({ code, killedBy })
+        resolve({ code, killedBy, hasStarted })
       }
       child.once('exit', (code, signal) => ended(code, signal))
       child.once('error', (error) => {

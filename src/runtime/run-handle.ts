@@ -1,6 +1,6 @@
 import type { InTransaction } from '../model/checkpoint.ts'
 import type { Claim, Claimed, Outcome } from '../model/claim.ts'
-import { LeaseLost, messageOf, Stopping, UsageError } from '../model/errors.ts'
+import { LeaseLost, messageOf, Stopping, UsageError, type UnstuckError } from '../model/errors.ts'
 import type { Emit } from '../model/event.ts'
 import { AMOUNT, checkArgument, checkOptions, FLAG, FUNCTION, optional } from '../model/fields.ts'
 import type { NewItem } from '../model/item.ts'
@@ -87,7 +87,7 @@ export class RunHandle {
     return this.#lost
   }
 
-  /** Fires on SIGTERM and when the lease is lost. Hand it to `fetch`; look at it before each page. */
+  /** Fires on SIGTERM and when the lease or the database is lost. Hand it to `fetch`; look at it before each page. */
   get signal(): AbortSignal {
     return this.#abort.signal
   }
@@ -168,6 +168,12 @@ export class RunHandle {
   /** Used by Unstuck: the process is to stop. */
   stop(because: string): void {
     this.#abort.abort(new Stopping(because))
+  }
+
+  /** Used by Unstuck: nothing more can be saved, so waiting for the database is in vain as well. */
+  loseStore(error: UnstuckError): void {
+    this.#abort.abort(error)
+    this.#inVain.abort(error)
   }
 
   /** Used by Unstuck: a beat found that somebody else has it. While it is being ended, nobody need: the fence decides. */

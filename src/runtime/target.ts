@@ -1,6 +1,6 @@
 import { decideRetry } from '../decide/retry.ts'
 import type { Claim, Claimed, Outcome } from '../model/claim.ts'
-import { LeaseLost, messageOf, toError } from '../model/errors.ts'
+import { isUnusable, LeaseLost, messageOf, toError } from '../model/errors.ts'
 import type { Emit } from '../model/event.ts'
 import { policyOfGroup } from '../model/policy.ts'
 import type { Cursor } from '../model/target.ts'
@@ -44,6 +44,8 @@ export async function crawlTarget(journey: TargetJourney): Promise<void> {
     await handBack(journey, at)
   } catch (thrown) {
     const error = toError(thrown)
+    // Nothing can be handed back or counted as an error of the page: the whole worker ends.
+    if (isUnusable(error)) throw error
     if (journey.abort.aborted || error instanceof LeaseLost) await handBack(journey, at, error)
     else await giveIn(journey, at, error)
   }

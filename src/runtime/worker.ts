@@ -1,4 +1,11 @@
-import { LeaseLost, messageOf, Stopping, toError, UnstuckError } from '../model/errors.ts'
+import {
+  isUnusable,
+  LeaseLost,
+  messageOf,
+  Stopping,
+  toUnstuckError,
+  type UnstuckError,
+} from '../model/errors.ts'
 import type { Claimed } from '../model/claim.ts'
 import type { Emit } from '../model/event.ts'
 import { newId, shortId, type ClaimId, type RunId, type WorkerId } from '../model/id.ts'
@@ -298,9 +305,11 @@ export class CrawlWorker {
   #fail(error: UnstuckError): void {
     this.#error ??= error
     this.stop(error.message)
+    // What the pages in hand return could not be saved.
+    if (isUnusable(error)) this.#abortAll(error)
   }
 
-  #abortAll(reason: Stopping): void {
+  #abortAll(reason: UnstuckError): void {
     for (const slot of this.#slots.values()) slot.abort.abort(reason)
   }
 
@@ -332,10 +341,4 @@ export class CrawlWorker {
 
 function reasonOf(signal: AbortSignal): string {
   return messageOf(signal.reason)
-}
-
-function toUnstuckError(thrown: unknown): UnstuckError {
-  const error = toError(thrown)
-  if (error instanceof UnstuckError) return error
-  return new UnstuckError('E_UNEXPECTED', 1, error.message, { cause: error })
 }

@@ -71,7 +71,7 @@ export async function runCycle(runner: CommandRunner, options: CycleOptions): Pr
     },
     onCancelled: () => cycle.stop({ why: 'cancelled' }),
     onOrphaned: () => cycle.stop({ why: 'guardian-lost' }, true),
-    onOutdated: () => cycle.stop({ why: 'asked', by: 'a newer schema of the database' }),
+    onOutdated: (because) => cycle.stop({ why: 'asked', by: because }),
   })
   if (runner.failure) cycle.stop({ why: 'guardian-lost' }, true)
   try {

@@ -2,6 +2,7 @@ import { decideNextCycle, NO_TRAIL, type Restarts, type Trail } from '../../deci
 import {
   AlreadyRunning,
   EXIT,
+  isUnusable,
   messageOf,
   StoreUnavailable,
   UnstuckError,
@@ -221,7 +222,7 @@ export class ExecWorker {
 
 /** Every other run would fail for it as well. */
 function isOutdated(error: unknown): boolean {
-  return error instanceof UnstuckError && error.exitCode === EXIT.schema
+  return isUnusable(error) || (error instanceof UnstuckError && error.exitCode === EXIT.schema)
 }
 
 function raise(error: unknown): never {

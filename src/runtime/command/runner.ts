@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { EXIT, type UnstuckError } from '../../model/errors.ts'
+import { EXIT, isUnusable, type UnstuckError } from '../../model/errors.ts'
 import type { Emit } from '../../model/event.ts'
 import type { Guard } from '../../model/guard.ts'
 import type { ClaimId, WorkerId } from '../../model/id.ts'
@@ -37,8 +37,8 @@ export type ClaimHost = {
   onCancelled(): void
   /** The guardian died. */
   onOrphaned(): void
-  /** The database has moved on beyond this program: it is to end politely. */
-  onOutdated(): void
+  /** This program can no longer use the database: it is to end politely. */
+  onOutdated(because: string): void
 }
 
 /** Runs commands for sources, each in the guardian's care. One process, one guardian, any number of commands at once. */
@@ -64,7 +64,7 @@ export class CommandRunner {
       onFatal: (error) => {
         this.#failure = error
         for (const host of this.claims.values()) {
-          if (this.isOutdated) host.onOutdated()
+          if (this.isOutdated) host.onOutdated(error.message)
           else host.onOrphaned()
         }
       },
@@ -78,7 +78,7 @@ export class CommandRunner {
 
   /** It failed for a reason that any other would fail for as well. */
   get isOutdated(): boolean {
-    return this.#failure?.exitCode === EXIT.schema
+    return this.#failure?.exitCode === EXIT.schema || isUnusable(this.#failure)
   }
 
   /** How the processes of its commands are found; null before the first has started. */

@@ -37,7 +37,7 @@ export type Supervised = {
 
 const ASK_AGAIN_MS = 500
 const SAY_AGAIN_MS = 60_000
-const SLEEP_MAX_MS = 60_000
+const SLEEP_MAX_MS = 5_000
 
 const NOTHING_DONE: Supervised = {
   exitCode: EXIT.resumable,
@@ -215,11 +215,16 @@ export class Supervisor {
     await this.#runner.stop()
   }
 
-  /** By the clock on the wall too: a machine that was asleep, or whose clock was set, still wakes up in time. */
+  /**
+   * By the clock on the wall too: a machine that was asleep, or whose clock was set, still wakes up in time. Cut short
+   * when the database is lost meanwhile.
+   */
   async #sleep(ms: number): Promise<void> {
     const [until, at] = [REAL_CLOCK.now() + ms, Date.now() + ms]
     const left = (): number => Math.min(until - REAL_CLOCK.now(), at - Date.now())
-    while (left() > 0 && !this.#stopping.signal.aborted) {
+    const isOver = (): boolean =>
+      this.#stopping.signal.aborted || this.#lastRunner?.isOutdated === true
+    while (left() > 0 && !isOver()) {
       await REAL_CLOCK.sleep(Math.min(left(), SLEEP_MAX_MS), this.#stopping.signal)
     }
   }

@@ -4,15 +4,18 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
 import { Connection, Database, sql } from './database.ts'
+import { fileId, OpenFiles } from './open-files.ts'
 
 const COUNT = sql('count', 'SELECT count(*) AS n FROM one')
 const ADD = sql('add', 'INSERT INTO one VALUES (1)')
 
 function openDatabase(folder: string): Database {
-  const connect = (): Connection => new Connection(new DatabaseSync(join(folder, 'test.db')))
+  const path = join(folder, 'test.db')
+  const connect = (): Connection => new Connection(new DatabaseSync(path))
   const writer = connect()
+  writer.exec('PRAGMA journal_mode = WAL')
   writer.exec('CREATE TABLE one (n INTEGER UNIQUE)')
-  return new Database('test.db', writer, connect())
+  return new Database('test.db', writer, connect(), OpenFiles.of(path, fileId(path))!)
 }
 
 test('a snapshot throws the error of its reads, also when SQLite has already ended the transaction', async () => {

@@ -3,6 +3,7 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { StoreUnavailable } from '../../model/errors.ts'
 import { announce } from '../statement-channel.ts'
 import { isBusy, storeError } from './errors.ts'
+import type { OpenFiles } from './open-files.ts'
 
 /** A statement and the name it is announced by. */
 export type Sql = { readonly name: string; readonly text: string }
@@ -141,14 +142,16 @@ export class Database {
   readonly where: string
   readonly reader: Connection
   readonly writer: Connection
+  readonly #files: OpenFiles
   readonly #queue: Job[] = []
   #pumping = false
   #yieldedAt = 0
 
-  constructor(where: string, writer: Connection, reader: Connection) {
+  constructor(where: string, writer: Connection, reader: Connection, files: OpenFiles) {
     this.where = where
     this.writer = writer
     this.reader = reader
+    this.#files = files
   }
 
   /** Runs `work` in a transaction: all of it, or nothing. What it throws is thrown here, after a rollback. */
@@ -161,7 +164,9 @@ export class Database {
 
   read<T>(work: (db: Connection) => T): T {
     try {
-      return work(this.reader)
+      const result = work(this.reader)
+      this.#files.assertInPlace()
+      return result
     } catch (error) {
       throw storeError(error, this.where)
     }
@@ -192,7 +197,10 @@ export class Database {
     this.#pumping = true
     for (let job = this.#queue.shift(); job; job = this.#queue.shift()) {
       try {
-        job.resolve((await this.#transact(job)) as never)
+        const result = await this.#transact(job)
+        // Only now: a commit into a file that has lost its name must not be reported as saved.
+        this.#files.assertInPlace()
+        job.resolve(result as never)
       } catch (error) {
         job.reject(storeError(error, this.where))
       }

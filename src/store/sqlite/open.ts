@@ -1,7 +1,8 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { UnusableStore } from '../../model/errors.ts'
 import { assertTrusted } from '../../trusted-path.ts'
 import type { Store } from '../store.ts'
@@ -21,6 +22,7 @@ import { listVerbs } from './lists.ts'
 import { liveRunVerbs } from './live-runs.ts'
 import { migrate } from './migrate.ts'
 import { networkFileSystem } from './network-drive.ts'
+import { fileId, OpenFiles } from './open-files.ts'
 import { operationVerbs } from './operations.ts'
 import { presenceVerbs } from './presence.ts'
 import { recoveryVerbs } from './recovery.ts'
@@ -103,21 +105,60 @@ async function openDatabase(path: string): Promise<Database> {
           'Put the database on a local disk, or use PostgreSQL for workers on many machines.',
       )
     }
-    // Made here first, so that the database and its -wal file are for their owner's eyes only.
-    closeSync(openSync(path, 'a', 0o600))
+    create(path)
+    return await openFiles(path)
+  } catch (error) {
+    throw fileError(error, path) ?? storeError(error, path)
+  }
+}
+
+/** Made here first, so that the database and its -wal file are for their owner's eyes only. */
+function create(path: string): void {
+  // SQLite would delete the -wal file of a database that it finds empty, and with it the newest pages.
+  const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
+  if (walBytes > 0 && fileId(path) === null) {
+    throw new UnusableStore(
+      `The database file ${path} is missing, but its -wal file, which holds the newest pages, is there. Put the file ` +
+        `back beside it; or, to begin with an empty database, delete ${path}-wal first.`,
+    )
+  }
+  try {
+    // Never opened when it is there: closing it would drop the locks that another thread of this process has on it.
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+}
+
+const OPEN_TRIES = 5
+
+async function openFiles(path: string): Promise<Database> {
+  for (let tries = 1; ; tries++) {
+    const id = fileId(path)
     const writer = await connect(path)
     const reader = await connect(path)
     reader.exec('PRAGMA query_only = ON')
-    return new Database(path, writer, reader)
-  } catch (error) {
-    throw fileError(error, path) ?? storeError(error, path)
+    const files = OpenFiles.of(path, id)
+    if (files) return new Database(path, writer, reader, files)
+    // Replaced in this very moment.
+    reader.close()
+    writer.close()
+    if (tries === OPEN_TRIES) {
+      throw new UnusableStore(
+        `The database file ${path} is replaced by another one again and again while it is opened. ` +
+          'Find the program that does it, and start again.',
+      )
+    }
   }
 }
 
 const CONNECT_TRIES = 200
 
 async function connect(path: string): Promise<Connection> {
-  const db = new DatabaseSync(path, { timeout: 0 })
+  // Opened only if it is there: one that was deleted a moment ago is not made anew, empty.
+  const existing = pathToFileURL(path)
+  existing.search = 'mode=rw'
+  const db = new DatabaseSync(existing, { timeout: 0 })
   for (let tries = 1; ; tries++) {
     try {
       db.exec('PRAGMA journal_mode = WAL')

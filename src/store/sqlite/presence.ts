@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { WorkerId } from '../../model/id.ts'
@@ -6,6 +6,7 @@ import type { Evidence, Presence, ProcessIdentity } from '../../model/worker.ts'
 import { bootId, thisProcess } from '../host.ts'
 import type { HeldPresence, Store } from '../store.ts'
 import { isBusy } from './errors.ts'
+import { fileId } from './open-files.ts'
 
 /**
  * A worker's lock file: a small SQLite database held in an exclusive transaction. The kernel frees it when the
@@ -24,7 +25,7 @@ function holdPresence(folder: string, worker: WorkerId): HeldPresence {
   lock.exec('PRAGMA journal_mode = MEMORY')
   lock.exec('BEGIN EXCLUSIVE')
   // From here on nothing in this process may open the file: closing any descriptor of it would drop the lock.
-  const presence: Presence = { kind: 'file', path: lockName(worker), inode: inodeOf(path)! }
+  const presence: Presence = { kind: 'file', path: lockName(worker), inode: fileId(path)! }
   return {
     presence,
     release: async () => {
@@ -45,7 +46,7 @@ export function probePresence(
   if (holder.bootId !== bootId()) return 'unknown'
   if (isThisProcess(holder)) return 'held'
   const path = join(folder, presence.path)
-  if (inodeOf(path) !== presence.inode) return 'unknown'
+  if (fileId(path) !== presence.inode) return 'unknown'
   let lock: DatabaseSync | undefined
   try {
     lock = new DatabaseSync(path, { readOnly: true, timeout: 0 })
@@ -80,9 +81,4 @@ function lockPath(folder: string, worker: WorkerId): string {
 
 function lockName(worker: WorkerId): string {
   return `${worker}.lock`
-}
-
-function inodeOf(path: string): string | null {
-  const stat = statSync(path, { bigint: true, throwIfNoEntry: false })
-  return stat ? `${stat.dev}:${stat.ino}` : null
 }

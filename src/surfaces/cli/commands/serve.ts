@@ -1,8 +1,9 @@
-import { EXIT, messageOf, UsageError } from '../../../model/errors.ts'
+import { EXIT, isUnusable, messageOf, UsageError } from '../../../model/errors.ts'
 import type { UnstuckEvent } from '../../../model/event.ts'
 import type { WorkerId } from '../../../model/id.ts'
 import { sentence } from '../../../observe/log.ts'
 import { safeJson } from '../../../observe/safe-text.ts'
+import { REAL_CLOCK } from '../../../runtime/clock.ts'
 import { AdoptedAttendant } from '../../../runtime/adopted-attendant.ts'
 import { Attendant } from '../../../runtime/attendant.ts'
 import { dataFolder } from '../../../runtime/command/folder.ts'
@@ -14,6 +15,7 @@ import { hostCheck, isLoopback } from '../../http/host-check.ts'
 import { HttpServer } from '../../http/server.ts'
 import { TokenBook } from '../../http/token-book.ts'
 import { readTokens, tokensPath } from '../../http/tokens.ts'
+import type { Store } from '../../../store/store.ts'
 import { defineCommand, type Context } from '../command.ts'
 import { option } from '../option.ts'
 import { ServiceManager } from '../sd-notify.ts'
@@ -34,6 +36,7 @@ type Service = { start(): void; stop(): Promise<void> }
 
 const LOOPBACK = '127.0.0.1'
 const STOP_DEADLINE_MS = 10_000
+const WATCH_MS = 2_000
 
 export const serve = defineCommand({
   name: 'serve',
@@ -67,7 +70,8 @@ export const serve = defineCommand({
     const server = new HttpServer(app, { host, port })
     const url = `${await server.start()}${basePath}/`
     const emit = (event: UnstuckEvent): void => told(event, log)
-    const attendant = new Attendant(db, emit)
+    const lost = Promise.withResolvers<never>()
+    const attendant = new Attendant(db, emit, REAL_CLOCK, lost.reject)
     const worker = (): WorkerId | null => attendant.worker
     const { adopted, policyOf } = settings
     const policies = adopted.map(({ policy }) => policy)
@@ -75,21 +79,39 @@ export const serve = defineCommand({
     const alerts = makeAlerts(open, settings, log, worker)
     // Who only shows neither looks after anybody nor tells anybody: for both the database is written to.
     const services: Service[] = readOnly ? [] : monitor ? [attendant, tables, alerts] : [alerts]
+    let watch: NodeJS.Timeout | undefined
     const manager = new ServiceManager({ isWell: () => true, status: () => `serving ${url}`, log })
     try {
       await announce(context, url)
       manager.ready()
       await open().catch((error: unknown) => log(messageOf(error)))
       for (const service of services) service.start()
-      await stopped
+      watch = watchStore(open, lost.reject)
+      await Promise.race([stopped, lost.promise])
       manager.stopping()
     } finally {
+      clearInterval(watch)
       await Promise.all([server, ...services].map((service) => service.stop()))
       await manager.close()
     }
     return EXIT.done
   },
 })
+
+/** Calls `onLost` when a database that was open cannot be used any more. */
+function watchStore(open: () => Promise<Store>, onLost: (error: unknown) => void): NodeJS.Timeout {
+  let wasThere = false
+  const look = async (): Promise<void> => {
+    const store = await open()
+    wasThere = true
+    await store.guard('')
+  }
+  return setInterval(() => {
+    void look().catch((error: unknown) => {
+      if (wasThere && isUnusable(error)) onLost(error)
+    })
+  }, WATCH_MS)
+}
 
 /** S1: whoever is not on this machine shows a token, so one must be there before anybody can come. */
 async function makeGate(

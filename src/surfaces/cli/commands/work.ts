@@ -191,6 +191,8 @@ async function workInProcesses(context: Work, crawl: Crawl): Promise<Ended> {
     env: { UNSTUCK_DB: await context.database.address() },
     clock: REAL_CLOCK,
     log: (text) => line.log(text),
+    check: () => store.liveRun(crawl.source),
+    isStart: (message) => message === READY,
     onMessage: (message) => {
       if (message === READY) manager.ready()
       if (message === ALIVE) heardAt = performance.now()
