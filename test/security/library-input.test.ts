@@ -132,7 +132,10 @@ test('S40 options of open, createHandler, recoverOnStart and RetryLater are chec
   await assert.rejects(open({ dbb: 'sqlite:x' } as never), /open\(\).*did you mean db\?/)
   await assert.rejects(open({ signals: 'no' } as never), /signals must be true or false/)
   const access = (): null => null
-  assert.throws(() => createHandler({ access, readonly: 'yes' } as never), /did you mean readOnly\?/)
+  assert.throws(
+    () => createHandler({ access, readonly: 'yes' } as never),
+    /did you mean readOnly\?/,
+  )
   const { error } = await recoverOnStart({ dryrun: true, log: () => {} } as never)
   assert.match(error!, /there is no "dryrun"; did you mean dryRun\?/)
   assert.throws(() => new RetryLater('5s' as never), /number of milliseconds/)

@@ -5,6 +5,7 @@ import { Connection, ms, sql, type Sql } from './database.ts'
 import { isTrouble, storeError } from './errors.ts'
 import { foundVersion, pendingAfter, SCHEMA_VERSION } from './migrate.ts'
 import { hangUp } from './patience.ts'
+import { refuseOldServer, SERVER_VERSION, type ServerVersion } from './server-version.ts'
 import { isPooled } from './survey.ts'
 
 const SAMPLE = sql(
@@ -17,7 +18,8 @@ const SAMPLE = sql(
          pg_is_in_recovery() AS in_recovery,
          current_setting('synchronous_commit', true) AS synchronous_commit,
          current_setting('fsync', true) AS fsync,
-         current_setting('full_page_writes', true) AS full_page_writes
+         current_setting('full_page_writes', true) AS full_page_writes,
+         ${SERVER_VERSION}
 `,
 )
 const RIGHTS = sql(
@@ -44,7 +46,7 @@ const CONNECTIONS = sql(
 )
 const SIZE = sql('look:size', `SELECT pg_database_size(current_database())::float8 AS bytes`)
 
-type SampleRow = {
+type SampleRow = ServerVersion & {
   pid: number
   now: number
   server_version: string
@@ -94,6 +96,7 @@ export async function lookAtPostgres(text: string): Promise<Look> {
 async function lookAtServer(client: Client, connection: Connection): Promise<PostgresFacts> {
   const samples: Sample[] = []
   for (let n = 0; n < SAMPLES; n++) samples.push(await takeSample(connection))
+  refuseOldServer(samples[0]!.row)
   // The quickest is the one that the network falsified least.
   const { row, roundTripMs, clockAheadMs } = samples.reduce((best, sample) =>
     sample.roundTripMs < best.roundTripMs ? sample : best,

@@ -29,6 +29,7 @@ import {
   SOURCE,
   startCrawl,
 } from '../../testing/cast.ts'
+import { genericPlan } from '../../testing/generic-plan.ts'
 import { createDatabase, startServer } from '../../testing/postgres.ts'
 import { DEFAULT_POLICY } from '../../model/policy.ts'
 import type { StatementMoment } from '../statement-channel.ts'
@@ -645,8 +646,8 @@ describe('plans', () => {
   }
 
   async function explain(url: string, statement: { text: string }): Promise<Plan[]> {
-    const [row] = await ask(url, `EXPLAIN (GENERIC_PLAN, FORMAT JSON) ${statement.text}`)
-    return nodes((row!['QUERY PLAN'] as [{ Plan: Plan }])[0].Plan)
+    const [plan] = await genericPlan(url, statement.text, 'json')
+    return nodes((plan as [{ Plan: Plan }])[0].Plan)
   }
 
   async function setUpMany(): Promise<Disposables> {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { genericPlan } from '../../testing/generic-plan.ts'
 import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { NEWEST_FIRST, OLDEST_FIRST } from './datasets.ts'
 import type { Sql } from './database.ts'
@@ -22,8 +23,7 @@ test('entries, keys of records and targets by key are found by their indexes', a
   `)
   await db.raw('VACUUM ANALYZE')
   const planOf = async (statement: Sql): Promise<string> => {
-    const lines = await db.raw(`EXPLAIN (GENERIC_PLAN, COSTS OFF) ${statement.text}`)
-    const plan = lines.map((line) => String(line['QUERY PLAN'])).join('\n')
+    const plan = (await genericPlan(db.url, statement.text)).join('\n')
     assert.doesNotMatch(plan, /Seq Scan/, statement.name)
     return plan
   }

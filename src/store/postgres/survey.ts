@@ -5,13 +5,15 @@ import { Connection, sql } from './database.ts'
 import { storeError } from './errors.ts'
 import { migrate, SCHEMA_VERSION, version } from './migrate.ts'
 import { hangUp } from './patience.ts'
+import { refuseOldServer, SERVER_VERSION, type ServerVersion } from './server-version.ts'
 
 const LOOK = sql(
   'open:look',
   /* sql */ `
   SELECT pg_backend_pid() AS pid,
          current_setting('transaction_read_only') = 'on' AS read_only,
-         current_setting('synchronous_commit') = 'off' AS is_lossy
+         current_setting('synchronous_commit') = 'off' AS is_lossy,
+         ${SERVER_VERSION}
 `,
 )
 const MAY_WRITE = sql(
@@ -19,7 +21,7 @@ const MAY_WRITE = sql(
   `SELECT has_table_privilege('unstuck.target', 'UPDATE') AS may_write`,
 )
 
-type Look = { pid: number; read_only: boolean; is_lossy: boolean }
+type Look = ServerVersion & { pid: number; read_only: boolean; is_lossy: boolean }
 
 /** Checks that the server can be used, brings the schema up to date unless it is only read, and tells whether a pooler stands between. */
 export async function survey(address: Address, readOnly: boolean): Promise<{ pooled: boolean }> {
@@ -29,6 +31,7 @@ export async function survey(address: Address, readOnly: boolean): Promise<{ poo
     await client.connect()
     const connection = new Connection(client, '', false)
     const first = await look(connection)
+    refuseOldServer(first)
     const second = await look(connection)
     const pooled = isPooled(client, [first.pid, second.pid])
     if (readOnly) {
