@@ -41,6 +41,22 @@ export function processState(other: ProcessIdentity): Evidence['process'] {
   }
 }
 
+/** What this machine shows of its processes. `own` is the pid namespace of a container, `host` that of the machine. */
+export type HostFacts = {
+  readonly platform: NodeJS.Platform
+  /** Null without a /proc that can be read: then no process is ever proven gone by it. */
+  readonly namespace: 'host' | 'own' | null
+}
+
+/** The kernel gives the first pid namespace of a machine this number, and no other. */
+const HOST_NAMESPACE = 'pid:[4026531836]'
+
+export function lookAtHost(): HostFacts {
+  const { platform, pid } = process
+  if (!isHere(thisProcess()) || !readStat(pid)) return { platform, namespace: null }
+  return { platform, namespace: pidNamespace() === HOST_NAMESPACE ? 'host' : 'own' }
+}
+
 let boot: string | null | undefined
 
 export function bootId(): string | null {

@@ -1,5 +1,6 @@
 import process from 'node:process'
 import { loadSettings } from '../../config.ts'
+import { lookAtHost } from '../../../store/host.ts'
 import { lookAtDatabase } from '../../../store/open.ts'
 import type { EngineFacts, Inspection } from '../../../store/inspection.ts'
 import type { Store } from '../../../store/store.ts'
@@ -17,6 +18,7 @@ import {
 import { obstacleTo, volumesOf } from './disks.ts'
 import { durabilityFinding } from './durability.ts'
 import type { Finding } from './finding.ts'
+import { platformFinding } from './platform.ts'
 import { readProcessTable } from './process-table.ts'
 import { probeTracking, trackingFinding } from './process-tracking.ts'
 import { promiseFindings } from './promises.ts'
@@ -46,6 +48,7 @@ export async function examine(database: Database, cwd: string): Promise<Finding[
       ? []
       : await adoptedFindings(config.value.adopted, address)),
     ...(await examineDisks(address, cwd)),
+    platformFinding(lookAtHost(), address),
     signalsFinding(readProcessTable()),
     trackingFinding(probeTracking()),
   ]
