@@ -58,7 +58,9 @@ GRANT SELECT ON ALL TABLES IN SCHEMA unstuck TO unstuck_worker, unstuck_viewer;
 
 GRANT INSERT, UPDATE, DELETE ON unstuck.run, unstuck.target, unstuck.item, unstuck.tally TO unstuck_worker;
 GRANT INSERT, UPDATE, DELETE ON unstuck.storage, unstuck.dataset_entry, unstuck.record TO unstuck_worker;
-GRANT INSERT, UPDATE ON unstuck.worker, unstuck.turn, unstuck.guard, unstuck.execution, unstuck.alert, unstuck.telling TO unstuck_worker;
+-- Rows of workers that have ended and alerts that are resolved are removed after a time.
+GRANT INSERT, UPDATE, DELETE ON unstuck.worker, unstuck.alert, unstuck.telling TO unstuck_worker;
+GRANT INSERT, UPDATE ON unstuck.turn, unstuck.guard, unstuck.execution TO unstuck_worker;
 GRANT INSERT, UPDATE ON unstuck.adopted_row TO unstuck_worker;
 GRANT INSERT, DELETE ON unstuck.sample, unstuck.adopted_intent TO unstuck_worker;
 -- Append-only: no UPDATE, no DELETE, no TRUNCATE.

@@ -9,6 +9,10 @@ const KEEP_MS = 8 * 24 * 60 * MINUTE_MS
 const PRUNE_EVERY = 60
 /** Who has been taken for dead may come back within the hour, with all that it has measured. */
 const FOLD_AFTER_MS = 60 * MINUTE_MS
+/** How long the row of an ended worker is kept, and how many of them at most. */
+const KEEP_WORKERS_MS = 24 * 60 * MINUTE_MS
+const KEEP_WORKERS = 1_000
+const KEEP_ALERTS_MS = 30 * 24 * 60 * MINUTE_MS
 
 /**
  * Has the store write down once a minute how far each run is, on the minute, for whoever wants to see a pace. Of all
@@ -43,5 +47,11 @@ export class Sampler {
     const now = await this.#store.now()
     await this.#store.pruneSamples(now - KEEP_MS)
     await this.#store.foldWorkerStats(now - FOLD_AFTER_MS)
+    await this.#store.removeEndedWorkers({
+      endedBefore: now - KEEP_WORKERS_MS,
+      settledBefore: now - FOLD_AFTER_MS,
+      keepNewest: KEEP_WORKERS,
+    })
+    await this.#store.removeResolvedAlerts(now - KEEP_ALERTS_MS)
   }
 }

@@ -118,6 +118,18 @@ export function toHolding(row: HoldingRow): Holding {
 /** Workers whose stats are added up at once: a short transaction each. */
 export const FOLDED_AT_ONCE = 1_000
 
+/** Rows that are removed at once: other writers wait no longer than for a page. */
+export const REMOVED_AT_ONCE = 500
+
+/** Removes batch after batch until one is not full. Returns how many were removed in all. */
+export async function untilShort(remove: () => Promise<number>): Promise<number> {
+  for (let total = 0; ;) {
+    const count = await remove()
+    total += count
+    if (count < REMOVED_AT_ONCE) return total
+  }
+}
+
 /** One of them keeps the sum of all. */
 export function foldStats(rows: readonly { id: string; stats: unknown }[]): {
   keeper: string

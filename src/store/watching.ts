@@ -82,6 +82,20 @@ export interface Watching {
   /** Adds up the stats of workers that ended before this time. What is of another kind is forgotten. */
   foldWorkerStats(endedBefore: Millis): Promise<void>
 
+  // — Retention —
+
+  /**
+   * Removes the rows of workers that ended before `endedBefore`, and of those that ended before `settledBefore` all but the
+   * newest `keepNewest` of all ended ones. Keeps a row that a claim or a guard refers to, or that has stats. Returns how many.
+   */
+  removeEndedWorkers(bounds: {
+    endedBefore: Millis
+    settledBefore: Millis
+    keepNewest: number
+  }): Promise<number>
+  /** Removes alerts that were resolved before this time, and who was notified of them. Returns how many. */
+  removeResolvedAlerts(resolvedBefore: Millis): Promise<number>
+
   /** What the workers that have not ended hold now, put together by worker, run and group. */
   holdings(): Promise<Holding[]>
 }

@@ -200,6 +200,8 @@ export async function everyWholeLook(store: Store): Promise<void> {
   await store.targetTotals()
   await store.workerStats()
   await store.foldWorkerStats(1)
+  await store.removeEndedWorkers({ endedBefore: 1, settledBefore: 1, keepNewest: 1 })
+  await store.removeResolvedAlerts(1)
   await store.guards()
   await store.targetsEnding('00000000')
   await store.inspect()

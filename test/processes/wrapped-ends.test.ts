@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { newId } from '../../src/model/id.ts'
+import { openJournal } from '../../src/observe/journal.ts'
 import type { Execution } from '../../src/model/execution.ts'
 import type { Run } from '../../src/model/run.ts'
 import { CLI, ENGINES, SOME_ENGINES, kill, Stage, until, type Program } from './harness.ts'
@@ -342,3 +344,19 @@ for (const engine of SOME_ENGINES) {
     await stage.assertNobodyLeft()
   })
 }
+
+test('a journal that nobody has written to for a week goes when the next command starts', async () => {
+  await using stage = await Stage.set(sqlite!)
+  const folder = join(dirname(stage.database.url.slice('sqlite:'.length)), 'journal')
+  const [old, fresh] = [newId(), newId()].map((id) => ({ id, path: join(folder, `${id}.jsonl`) }))
+  for (const { id, path } of [old!, fresh!]) {
+    openJournal(path, id)({ type: 'heartbeat', claims: 0, loopLagMs: 0 })
+  }
+  const then = Date.now() / 1_000 - 8 * 24 * 3_600
+  utimesSync(old!.path, then, then)
+  const program = stage.unstuck('run', 'portal', ...bash('sleep 60'))
+  await until('it is gone', () => !existsSync(old!.path))
+  assert.equal(existsSync(fresh!.path), true)
+  program.signal('SIGTERM')
+  await program.end()
+})

@@ -23,6 +23,7 @@ import { presenceTests } from './presence.ts'
 import { recoveryTests } from './recovery.ts'
 import { repeatTests } from './repeats.ts'
 import { replanTests } from './replanning.ts'
+import { retentionTests } from './retention.ts'
 import { sampleTests } from './samples.ts'
 import { settleTests } from './settle.ts'
 import { storageTests } from './storages.ts'
@@ -62,6 +63,7 @@ export function conformance(engine: Engine): void {
     describe('books', () => booksTests(engine))
     describe('watching', () => watchingTests(engine))
     describe('samples', () => sampleTests(engine))
+    describe('retention', () => retentionTests(engine))
     describe('alerts and operations', () => alertTests(engine))
     describe('rows in tables that are not ours', () => adoptedMemoryTests(engine))
     describe('storages', () => storageTests(engine))

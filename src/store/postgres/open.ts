@@ -23,6 +23,7 @@ import { revertVerbs } from './revert.ts'
 import { runListVerbs } from './run-lists.ts'
 import { runMoveVerbs } from './run-moves.ts'
 import { runVerbs } from './runs.ts'
+import { retentionVerbs } from './retention.ts'
 import { sampleVerbs } from './samples.ts'
 import { settleVerbs } from './settle.ts'
 import { survey } from './survey.ts'
@@ -72,6 +73,7 @@ export async function openPostgres(
     ...totalVerbs(db),
     ...deadLetterVerbs(db),
     ...sampleVerbs(db),
+    ...retentionVerbs(db),
     ...alertVerbs(db),
     ...operationVerbs(db),
     ...adoptedMemoryVerbs(db),

@@ -112,7 +112,8 @@ test('S25 a worker has no rights on the schema and on the version of it', async 
     'UPDATE unstuck.migration SET lowest = 99',
     'DELETE FROM unstuck.migration',
     'DROP SCHEMA unstuck CASCADE',
-    'DELETE FROM unstuck.worker',
+    'DELETE FROM unstuck.guard',
+    'DELETE FROM unstuck.execution',
   ]) {
     await assert.rejects(ask(url, text), DENIED, text)
   }

@@ -135,7 +135,7 @@ export function workerVerbs(db: Database): WorkerVerbs {
       const { known, held, cancelled, server_started_at: serverStartedAt, now, lowest } = answer!
       if (!known) {
         throw new UnusableStore(
-          `The database ${db.address.where} does not know this worker: it was replaced or restored while the worker ran. Start again.`,
+          `The database ${db.address.where} does not know this worker: it was replaced or restored while the worker ran, or the worker was taken for dead for so long that it was forgotten. Start again.`,
         )
       }
       return { held, cancelled, serverStartedAt, now, tooOld: lowest > SCHEMA_VERSION }

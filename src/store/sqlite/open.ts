@@ -31,6 +31,7 @@ import { revertVerbs } from './revert.ts'
 import { runListVerbs } from './run-lists.ts'
 import { runMoveVerbs } from './run-moves.ts'
 import { runVerbs } from './runs.ts'
+import { retentionVerbs } from './retention.ts'
 import { sampleVerbs } from './samples.ts'
 import { settleVerbs } from './settle.ts'
 import { storageVerbs } from './storages.ts'
@@ -77,6 +78,7 @@ export async function openSqlite(file: string): Promise<Store> {
     ...totalVerbs(db),
     ...deadLetterVerbs(db),
     ...sampleVerbs(db),
+    ...retentionVerbs(db),
     ...alertVerbs(db),
     ...operationVerbs(db),
     ...adoptedMemoryVerbs(db),

@@ -129,7 +129,7 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
         })
         if (!row) {
           throw new UnusableStore(
-            `The database ${db.where} does not know this worker: it was replaced or restored while the worker ran. Start again.`,
+            `The database ${db.where} does not know this worker: it was replaced or restored while the worker ran, or the worker was taken for dead for so long that it was forgotten. Start again.`,
           )
         }
         const named = JSON.stringify(claimIds)

@@ -6,6 +6,7 @@ import { sentence } from '../../observe/log.ts'
 import type { CycleOptions } from '../../runtime/command/cycle.ts'
 import { dataFolder } from '../../runtime/command/folder.ts'
 import type { RunnerOptions } from '../../runtime/command/runner.ts'
+import { removeOldJournalsHourly } from '../../runtime/old-journals.ts'
 import { openStore } from '../../store/open.ts'
 import { alertSecrets } from '../alert-view.ts'
 import { RunApi } from '../run-api/run-api.ts'
@@ -41,6 +42,8 @@ export async function setUpCommands(
   const base = dataFolder(db, process.cwd())
   const endpoint = new RunApi({ log, ...(options.socket && { socketFolder: join(base, 'api') }) })
   const { alerts } = await context.settings()
+  const journals = join(base, 'journal')
+  removeOldJournalsHourly(journals, () => database.open())
   let current: WorkerId | null = null
   return {
     endpoint,
@@ -49,7 +52,7 @@ export async function setUpCommands(
     runner: async () => {
       const worker = newId()
       current = worker
-      const journal = openJournal(join(base, 'journal', `${worker}.jsonl`), worker)
+      const journal = openJournal(join(journals, `${worker}.jsonl`), worker)
       return {
         store: await openStore(db, { writer: worker }),
         db,

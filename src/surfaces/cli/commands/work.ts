@@ -9,6 +9,7 @@ import { REAL_CLOCK } from '../../../runtime/clock.ts'
 import { dataFolder } from '../../../runtime/command/folder.ts'
 import type { Crawl } from '../../../runtime/crawl.ts'
 import { loadCrawl } from '../../../runtime/load-crawl.ts'
+import { removeOldJournalsHourly } from '../../../runtime/old-journals.ts'
 import { isWorkerProcess, Processes } from '../../../runtime/processes.ts'
 import { ensureRun } from '../../../runtime/run-start.ts'
 import { onStopSignals } from '../../../runtime/shutdown.ts'
@@ -112,7 +113,9 @@ async function workHere(context: Work, crawl: Crawl): Promise<Ended> {
     context.output,
     isChild ? `[${shortId(id)}] ` : '',
   )
-  const journal = openJournal(join(await journalFolder(context), `${id}.jsonl`), id)
+  const journals = await journalFolder(context)
+  const journal = openJournal(join(journals, `${id}.jsonl`), id)
+  removeOldJournalsHourly(journals, () => context.database.open())
   const manager = new ServiceManager({
     isWell: () => worker.isHeard,
     status: () => line.brief,
