@@ -62,7 +62,7 @@ GRANT INSERT, UPDATE, DELETE ON unstuck.storage, unstuck.dataset_entry, unstuck.
 GRANT INSERT, UPDATE, DELETE ON unstuck.worker, unstuck.alert, unstuck.telling TO unstuck_worker;
 GRANT INSERT, UPDATE ON unstuck.turn, unstuck.guard, unstuck.execution TO unstuck_worker;
 GRANT INSERT, UPDATE ON unstuck.adopted_row TO unstuck_worker;
-GRANT INSERT, DELETE ON unstuck.sample, unstuck.adopted_intent TO unstuck_worker;
+GRANT INSERT, DELETE ON unstuck.sample, unstuck.adopted_intent, unstuck.http_session TO unstuck_worker;
 -- Append-only: no UPDATE, no DELETE, no TRUNCATE.
 GRANT INSERT ON unstuck.audit, unstuck.operation TO unstuck_worker;
 

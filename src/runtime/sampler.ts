@@ -53,5 +53,6 @@ export class Sampler {
       keepNewest: KEEP_WORKERS,
     })
     await this.#store.removeResolvedAlerts(now - KEEP_ALERTS_MS)
+    await this.#store.pruneSessions()
   }
 }

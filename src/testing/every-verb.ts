@@ -92,6 +92,10 @@ async function everyLook(store: Store, run: string): Promise<void> {
   const asked = { actor: 'a', address: null, call: 'POST /', selection: {}, plan: null }
   await store.recordOperation({ ...asked, status: 200, result: 'r' })
   await store.operations({ limit: 5 })
+  await store.createSession({ id: 'i', token: 't', tokenMark: 'm', lastsMs: 1_000 })
+  await store.session('i')
+  await store.deleteSession('i')
+  await store.pruneSessions()
 }
 
 async function everyVerbOfAdoptedRows(store: Store): Promise<void> {

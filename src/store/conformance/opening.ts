@@ -42,7 +42,9 @@ export function openingTests(engine: Engine): void {
     for (const text of [
       ...['sample', 'alert', 'telling', 'operation'].map((name) => `DROP TABLE ${db.table(name)}`),
       ...['adopted_row', 'adopted_intent'].map((name) => `DROP TABLE ${db.table(name)}`),
-      ...['dataset_entry', 'record', 'storage'].map((name) => `DROP TABLE ${db.table(name)}`),
+      ...['dataset_entry', 'record', 'storage', 'http_session'].map(
+        (name) => `DROP TABLE ${db.table(name)}`,
+      ),
       ...['run_listed', 'run_by_age', 'run_by_end', 'target_troubled'].map(
         (name) => `DROP INDEX ${db.table(name)}`,
       ),

@@ -25,6 +25,7 @@ import { repeatTests } from './repeats.ts'
 import { replanTests } from './replanning.ts'
 import { retentionTests } from './retention.ts'
 import { sampleTests } from './samples.ts'
+import { sessionTests } from './sessions.ts'
 import { settleTests } from './settle.ts'
 import { storageTests } from './storages.ts'
 import { runMoveTests } from './run-moves.ts'
@@ -65,6 +66,7 @@ export function conformance(engine: Engine): void {
     describe('samples', () => sampleTests(engine))
     describe('retention', () => retentionTests(engine))
     describe('alerts and operations', () => alertTests(engine))
+    describe('sessions', () => sessionTests(engine))
     describe('rows in tables that are not ours', () => adoptedMemoryTests(engine))
     describe('storages', () => storageTests(engine))
     describe('datasets', () => datasetTests(engine))

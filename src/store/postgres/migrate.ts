@@ -7,6 +7,7 @@ import { commands } from './migrations/003-commands.ts'
 import { watching } from './migrations/004-watching.ts'
 import { adopted } from './migrations/005-adopted.ts'
 import { storages } from './migrations/006-storages.ts'
+import { httpSessions } from './migrations/007-http-sessions.ts'
 
 const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = [
   { name: 'heart', text: heart },
@@ -15,6 +16,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = 
   { name: 'watching', text: watching },
   { name: 'adopted', text: adopted },
   { name: 'storages', text: storages },
+  { name: 'http-sessions', text: httpSessions },
 ]
 
 const HAS_SCHEMA = sql(

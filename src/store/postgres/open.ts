@@ -25,6 +25,7 @@ import { runMoveVerbs } from './run-moves.ts'
 import { runVerbs } from './runs.ts'
 import { retentionVerbs } from './retention.ts'
 import { sampleVerbs } from './samples.ts'
+import { sessionVerbs } from './sessions.ts'
 import { settleVerbs } from './settle.ts'
 import { survey } from './survey.ts'
 import { storageVerbs } from './storages.ts'
@@ -76,6 +77,7 @@ export async function openPostgres(
     ...retentionVerbs(db),
     ...alertVerbs(db),
     ...operationVerbs(db),
+    ...sessionVerbs(db),
     ...adoptedMemoryVerbs(db),
     ...storageVerbs(db),
     ...inspectVerbs(db),

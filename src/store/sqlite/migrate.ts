@@ -6,6 +6,7 @@ import { commands } from './migrations/003-commands.ts'
 import { watching } from './migrations/004-watching.ts'
 import { adopted } from './migrations/005-adopted.ts'
 import { storages } from './migrations/006-storages.ts'
+import { httpSessions } from './migrations/007-http-sessions.ts'
 
 const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = [
   { name: 'heart', text: heart },
@@ -14,6 +15,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = 
   { name: 'watching', text: watching },
   { name: 'adopted', text: adopted },
   { name: 'storages', text: storages },
+  { name: 'http-sessions', text: httpSessions },
 ]
 
 const CREATE_MIGRATION = /* sql */ `

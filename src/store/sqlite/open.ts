@@ -33,6 +33,7 @@ import { runMoveVerbs } from './run-moves.ts'
 import { runVerbs } from './runs.ts'
 import { retentionVerbs } from './retention.ts'
 import { sampleVerbs } from './samples.ts'
+import { sessionVerbs } from './sessions.ts'
 import { settleVerbs } from './settle.ts'
 import { storageVerbs } from './storages.ts'
 import { totalVerbs } from './totals.ts'
@@ -81,6 +82,7 @@ export async function openSqlite(file: string): Promise<Store> {
     ...retentionVerbs(db),
     ...alertVerbs(db),
     ...operationVerbs(db),
+    ...sessionVerbs(db),
     ...adoptedMemoryVerbs(db),
     ...storageVerbs(db),
     ...inspectVerbs(db, lockFolder),
