@@ -17,7 +17,7 @@ import type { Store } from './store/store.ts'
 import { loadSettings, type Config, type Settings } from './surfaces/config.ts'
 import { createApp } from './surfaces/http/app.ts'
 import { checkBasePath } from './surfaces/http/base-path.ts'
-import { Gate, type Access, type Peer } from './surfaces/http/gate.ts'
+import type { Access, Peer } from './surfaces/http/gate.ts'
 import { answerNode } from './surfaces/http/node-adapter.ts'
 import { TokenBook } from './surfaces/http/token-book.ts'
 import { checkWhoMayCall } from './surfaces/http/who-may-call.ts'
@@ -86,7 +86,7 @@ export function createHandler(options: HandlerOptions): Handler {
   const settings = settingsOf(options)
   const memory = memoryOf(options, settings, say)
   const app = createApp({
-    gate: new Gate({
+    gate: {
       tokens: tokens === undefined ? null : new TokenBook(tokens, undefined, say),
       access,
       isPrivate: false,
@@ -94,7 +94,7 @@ export function createHandler(options: HandlerOptions): Handler {
       trustProxy,
       readOnly,
       path: basePath || '/',
-    }),
+    },
     open: memory.open,
     settings,
     dataFolder: memory.folder,

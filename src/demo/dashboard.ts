@@ -1,6 +1,5 @@
 import { makeSettings } from '../surfaces/config.ts'
 import { createApp } from '../surfaces/http/app.ts'
-import { Gate } from '../surfaces/http/gate.ts'
 import { hostCheck } from '../surfaces/http/host-check.ts'
 import { HttpServer } from '../surfaces/http/server.ts'
 import { TokenBook } from '../surfaces/http/token-book.ts'
@@ -13,14 +12,14 @@ export async function openDashboard(
   store: Store,
   dataFolder: string,
 ): Promise<{ url: string; close(): Promise<void> }> {
-  const gate = new Gate({
+  const gate = {
     tokens: new TokenBook(null, undefined, () => {}),
     isPrivate: true,
     isKnownHost: hostCheck(HOST, []),
     trustProxy: false,
     readOnly: false,
     path: '/',
-  })
+  }
   const settings = makeSettings({}, null)
   const app = createApp({
     gate,

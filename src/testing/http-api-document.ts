@@ -72,7 +72,13 @@ export function describeApi(): Json {
     components: {
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer', description: 'From `unstuck tokens add`' },
-        session: { type: 'apiKey', in: 'cookie', name: 'unstuck_session' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'unstuck-4600',
+          description:
+            'From `POST /api/login`. The port is the one that browsers see; over TLS and without a base path the name begins with `__Host-`.',
+        },
       },
       schemas: {
         ...Object.fromEntries(

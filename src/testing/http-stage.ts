@@ -1,6 +1,6 @@
 import { makeSettings } from '../surfaces/config.ts'
 import { createApp, type AppOptions } from '../surfaces/http/app.ts'
-import { Gate, type GateOptions } from '../surfaces/http/gate.ts'
+import type { GateOptions } from '../surfaces/http/gate.ts'
 import { hostCheck } from '../surfaces/http/host-check.ts'
 import type { Role } from '../surfaces/http/route.ts'
 import { HttpServer, type ServerOptions } from '../surfaces/http/server.ts'
@@ -14,6 +14,8 @@ export type StageOptions = {
   readonly engine?: Engine
   /** False: there is none, so that everybody is local. */
   readonly tokens?: false
+  /** The file of another server's tokens, instead of its own. */
+  readonly tokensAt?: string
   readonly gate?: Partial<GateOptions>
   readonly app?: Partial<AppOptions>
   readonly limits?: ServerOptions['limits']
@@ -46,12 +48,12 @@ export async function httpStage(options: StageOptions = {}): Promise<HttpStage> 
   const store = await database.open()
   const folder = temporaryFolder()
   const log: string[] = []
-  const path = tokensPath(folder.path)
-  const make = (role: Role): string =>
-    options.tokens === false ? '' : addToken(path, `the-${role}`, role)
+  const path = options.tokensAt ?? tokensPath(folder.path)
+  const hasOwn = options.tokens !== false && options.tokensAt === undefined
+  const make = (role: Role): string => (!hasOwn ? '' : addToken(path, `the-${role}`, role))
   const tokens = { viewer: make('viewer'), operator: make('operator'), admin: make('admin') }
   const app = createApp({
-    gate: new Gate({
+    gate: {
       tokens: new TokenBook(path, undefined, (line) => log.push(line)),
       isPrivate: true,
       isKnownHost: hostCheck('127.0.0.1', []),
@@ -59,7 +61,7 @@ export async function httpStage(options: StageOptions = {}): Promise<HttpStage> 
       readOnly: false,
       path: options.app?.basePath || '/',
       ...options.gate,
-    }),
+    },
     open: async () => store,
     settings: async () => makeSettings({}, null),
     dataFolder: async () => folder.path,

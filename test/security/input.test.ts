@@ -12,9 +12,9 @@ import type { Store } from '../../src/store/store.ts'
 import { csvLine } from '../../src/surfaces/cli/csv.ts'
 import { makeSettings } from '../../src/surfaces/config.ts'
 import { createApp, type App } from '../../src/surfaces/http/app.ts'
-import { Gate } from '../../src/surfaces/http/gate.ts'
+import type { GateOptions } from '../../src/surfaces/http/gate.ts'
 import { hostCheck } from '../../src/surfaces/http/host-check.ts'
-import { openSession, sessionIn } from '../../src/surfaces/http/session-cookie.ts'
+import { sessionIn } from '../../src/surfaces/http/session-cookie.ts'
 import { isJsonType } from '../../src/surfaces/wire/json-bytes.ts'
 import { claimOne, hire, startCrawl } from '../../src/testing/cast.ts'
 import { HOSTILE_TEXTS } from '../../src/testing/hostile-text.ts'
@@ -57,7 +57,7 @@ const PATIENT = { leaseMs: 3_600_000 }
 
 /** Without a network, and for everybody: each call comes from somebody else, so that nobody asks too often. */
 function openApp(store: Store, folder: string, log: string[]): App {
-  const gate = new Gate({
+  const gate: GateOptions = {
     tokens: null,
     access: () => ({ name: newId(), role: 'admin' }),
     isPrivate: false,
@@ -65,7 +65,7 @@ function openApp(store: Store, folder: string, log: string[]): App {
     trustProxy: false,
     readOnly: false,
     path: '/',
-  })
+  }
   const settings = async () => makeSettings({}, null)
   const open = async () => store
   const dataFolder = async () => folder
@@ -219,8 +219,7 @@ test('S22 no pattern takes longer than its text, whatever is in it', () => {
     sourceMistake,
     isJsonType,
     isKnown,
-    sessionIn: (text) => sessionIn(text),
-    openSession: (text) => openSession(text, []),
+    sessionIn: (text) => sessionIn(text, { origin: null, path: '/' }),
     url: (text) => {
       try {
         return canonicalUrl(text)

@@ -5,7 +5,7 @@ import { newId } from '../../src/model/id.ts'
 import { open } from '../../src/runtime/open.ts'
 import { makeSettings } from '../../src/surfaces/config.ts'
 import { createApp } from '../../src/surfaces/http/app.ts'
-import { Gate } from '../../src/surfaces/http/gate.ts'
+import type { GateOptions } from '../../src/surfaces/http/gate.ts'
 import type { Route } from '../../src/surfaces/http/route.ts'
 import { ALL_ROUTES } from '../../src/surfaces/http/table.ts'
 import { claimOne, hire, startCrawl } from '../../src/testing/cast.ts'
@@ -50,7 +50,7 @@ function cursors(): string[] {
 
 /** Each call has a name of its own, so that no limit ends the walk. */
 function openApp(options: Pick<Parameters<typeof createApp>[0], 'open' | 'dataFolder' | 'log'>) {
-  const gate = new Gate({
+  const gate: GateOptions = {
     tokens: null,
     access: () => ({ name: newId(), role: 'admin' }),
     isPrivate: false,
@@ -58,7 +58,7 @@ function openApp(options: Pick<Parameters<typeof createApp>[0], 'open' | 'dataFo
     trustProxy: false,
     readOnly: false,
     path: '/',
-  })
+  }
   return createApp({ ...options, gate, settings: async () => makeSettings({}, null) })
 }
 

@@ -49,7 +49,7 @@ test('S3 S7 no call is open without a token: none at all, a wrong one, one in th
     {},
     { authorization: `Bearer ${admin}x` },
     { authorization: `Bearer ${admin.slice(1)}` },
-    { cookie: `unstuck_session=${admin}` },
+    { cookie: `unstuck-${new URL(stage.url).port}=${admin}` },
     { 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': 'localhost' },
   ]
   for (const route of ALL_ROUTES) {

@@ -9,14 +9,15 @@ import { json, refused } from './answer.ts'
 import { loadAssets } from './assets.ts'
 import { callRoute, type Frame } from './call-route.ts'
 import { isReady, logIn, logOut } from './doorstep.ts'
-import type { Gate, Peer } from './gate.ts'
+import { Gate, type GateOptions, type Peer } from './gate.ts'
 import { refusalFor, unexpected, unknownPath, wrongMethod, type HttpRefusal } from './refusal.ts'
 import type { Ground, Route } from './route.ts'
 import { secure } from './security-headers.ts'
+import { MemorySessions, SessionBook } from './sessions.ts'
 import { ALL_ROUTES } from './table.ts'
 
 export type AppOptions = {
-  readonly gate: Gate
+  readonly gate: GateOptions
   /** Asked again after a failure: the database may be there by then. */
   readonly open: () => Promise<Store>
   readonly settings: () => Promise<Settings>
@@ -39,11 +40,14 @@ export type App = {
 type Visitor = Context<{ Bindings: Peer }>
 
 export function createApp(options: AppOptions): App {
-  const { gate, basePath = '', log = () => {}, routes = ALL_ROUTES } = options
+  const { basePath = '', log = () => {}, routes = ALL_ROUTES } = options
   const closing = new AbortController()
+  const ground = makeGround(options, closing.signal)
+  const memory = options.gate.readOnly ? new MemorySessions() : null
+  const gate = new Gate(options.gate, new SessionBook(async () => memory ?? (await ground()).store))
   const frame: Frame = {
     gate,
-    ground: makeGround(options, closing.signal),
+    ground,
     refusalOf: (error, request) => refusalOf(error, request, log),
     log: (line) => log(safeText(redact(line))),
   }
@@ -82,13 +86,12 @@ export function createApp(options: AppOptions): App {
 
 /** Made once, when the database first answers. */
 function makeGround(
-  { gate, open, settings, dataFolder }: AppOptions,
+  { gate: { readOnly }, open, settings, dataFolder }: AppOptions,
   closing: AbortSignal,
 ): () => Promise<Ground> {
   let ground: Promise<Ground> | undefined
   const make = async (): Promise<Ground> => {
     try {
-      const { readOnly } = gate
       const [known, store, folder] = [await settings(), await open(), await dataFolder()]
       return { settings: known, store, dataFolder: folder, readOnly, closing }
     } catch (error) {

@@ -67,10 +67,11 @@ async function change(frame: Frame, route: Route, visit: Visit, caller: Caller):
 async function handle(
   frame: Frame,
   route: Route,
-  { request, peer, params }: Visit,
+  visit: Visit,
   caller: Caller,
   body: unknown,
 ): Promise<unknown> {
+  const { request, params } = visit
   const given = {
     params: readParams(route, params),
     query: readQuery(route, new URL(request.url).searchParams),
@@ -84,7 +85,7 @@ async function handle(
     door: { store: ground.store, actor: actorOf(caller), policyOf: ground.settings.policyOf },
     signal: request.signal,
     lastEventId: request.headers.get('last-event-id') ?? undefined,
-    isAllowed: () => frame.gate.isStillAllowed(request, peer, route.role),
+    isAllowed: () => frame.gate.isStillAllowed(visit, caller, route.role),
   })
 }
 

@@ -19,13 +19,13 @@ export async function logIn(
   peer: Peer,
 ): Promise<Response> {
   const { token } = readBody(loginBody, await readJson(request)) as v.InferOutput<typeof loginBody>
-  const { caller, cookie } = gate.logIn(request, peer, token)
+  const { caller, cookie } = await gate.logIn(request, peer, token)
   return json(await sessionOf(caller, await ground()), 200, { 'set-cookie': cookie })
 }
 
 export async function logOut(gate: Gate, request: Request): Promise<Response> {
   readBody(undefined, await readJson(request))
-  return json({}, 200, { 'set-cookie': gate.logOut(request) })
+  return json({}, 200, { 'set-cookie': await gate.logOut(request) })
 }
 
 const PATIENCE_MS = 2_000

@@ -1,4 +1,7 @@
+import { StoreUnavailable } from '../../model/errors.ts'
 import {
+  accessFailed,
+  accessTimedOut,
   forbidden,
   HttpRefusal,
   misdirected,
@@ -12,10 +15,12 @@ import {
 import { isForwarded, lastOf, publicOrigin } from './forwarding.ts'
 import { RateLimit } from './rate-limit.ts'
 import { ROLES, type Caller, type Role } from './route.ts'
-import { openSession, sealSession, sessionCookie, sessionIn } from './session-cookie.ts'
+import { sessionCookie, sessionIn, type CookieScope } from './session-cookie.ts'
+import type { SessionBook } from './sessions.ts'
 import type { TokenBook } from './token-book.ts'
 import { isLoopback } from './host-check.ts'
 import { LOCAL_NAME } from './tokens.ts'
+import { within } from './within.ts'
 
 /** What the server around a request knows of whoever sent it. */
 export type Peer = {
@@ -35,6 +40,8 @@ export type Visitor = { readonly name: string; readonly role: Role }
 export type GateOptions = {
   readonly tokens: TokenBook | null
   readonly access?: Access | undefined
+  /** For tests, which cannot wait that long. */
+  readonly accessTimeoutMs?: number
   /** Only this machine reaches it, by its own names: then everybody may do everything until there is a token. */
   readonly isPrivate: boolean
   /** Null: the server around us has seen to it. */
@@ -47,6 +54,9 @@ export type GateOptions = {
 }
 
 const MINUTE_MS = 60_000
+const ACCESS_TIMEOUT_MS = 10_000
+/** A stream is checked every 3 s and must end within 5 s of its right. */
+const RECHECK_MS = 1_000
 const LOGINS_MAX = 5
 const CHANGES_MAX = 60
 const NAME_MAX = 200
@@ -55,11 +65,13 @@ const BEARER = /^Bearer +([\x21-\x7e]{1,512})$/i
 /** The one gate that everything passes: dashboard, API, streams, metrics. Closed unless something opens it. */
 export class Gate {
   readonly #options: GateOptions
+  readonly #sessions: SessionBook
   readonly #logins = new RateLimit(LOGINS_MAX, MINUTE_MS)
   readonly #changes = new RateLimit(CHANGES_MAX, MINUTE_MS)
 
-  constructor(options: GateOptions) {
+  constructor(options: GateOptions, sessions: SessionBook) {
     this.#options = options
+    this.#sessions = sessions
   }
 
   get readOnly(): boolean {
@@ -95,30 +107,52 @@ export class Gate {
     if (this.#options.readOnly) throw readOnly()
   }
 
-  /** Whether who was let in would be let in now. */
-  async isStillAllowed(request: Request, peer: Peer, needed: Role): Promise<boolean> {
-    const caller = await this.#callerOf(request, peer)
-    return caller !== null && isEnough(caller.role, needed)
+  /** Returns whether a caller that was let in would be let in now. Bounded in time. */
+  async isStillAllowed(
+    { request, peer }: { readonly request: Request; readonly peer: Peer },
+    caller: Caller,
+    needed: Role,
+  ): Promise<boolean> {
+    try {
+      const slow = (): Error => new StoreUnavailable('The check took too long.')
+      const found = await within(RECHECK_MS, this.#callerOf(request, peer), slow)
+      return found !== null && isEnough(found.role, needed)
+    } catch (error) {
+      // While the database is away nothing is read from it either; only the token can be checked.
+      if (caller.by !== 'cookie' || !(error instanceof StoreUnavailable)) return false
+      const tokens = this.#options.tokens?.all() ?? []
+      return tokens.some(({ name, role }) => name === caller.name && isEnough(role, needed))
+    }
   }
 
-  /** A session for whoever has a token: the caller, and the cookie to set. */
-  logIn(request: Request, peer: Peer, secret: string): { caller: Caller; cookie: string } {
+  /** Starts a session for the holder of a token. Returns the caller, and the cookie to set. */
+  async logIn(
+    request: Request,
+    peer: Peer,
+    secret: string,
+  ): Promise<{ caller: Caller; cookie: string }> {
     checkOrigin(request, this.#originOf(request))
     const address = this.#addressOf(request, peer)
     // 256 bits cannot be guessed, so that nobody need be locked out of their own machine.
     const isLocal = isLoopback(address ?? '') && !isForwarded(request)
-    const tooMany = isLocal ? null : this.#logins.take(address ?? '')
-    if (tooMany) throw tooManyRequests(tooMany.afterSeconds, 'attempts to log in')
     const token = this.#options.tokens?.find(secret)
+    const tooMany =
+      (isLocal ? null : this.#logins.take(address ?? '')) ??
+      (token ? this.#changes.take(`cookie ${token.name}`) : null)
+    if (tooMany) throw tooManyRequests(tooMany.afterSeconds, 'attempts to log in')
     if (!token) throw wrongToken()
-    const cookie = sessionCookie(sealSession(token), this.#cookieOf(request))
+    const before = this.#sessionIn(request)
+    if (before !== null) await this.#sessions.end(before)
+    const cookie = sessionCookie(await this.#sessions.create(token), this.#scopeOf(request))
     return { caller: { name: token.name, role: token.role, address, by: 'cookie' }, cookie }
   }
 
-  /** The cookie that ends a session. */
-  logOut(request: Request): string {
+  /** Ends the session. Returns the cookie to set. */
+  async logOut(request: Request): Promise<string> {
     checkOrigin(request, this.#originOf(request))
-    return sessionCookie(null, this.#cookieOf(request))
+    const session = this.#sessionIn(request)
+    if (session !== null) await this.#sessions.end(session)
+    return sessionCookie(null, this.#scopeOf(request))
   }
 
   async #callerOf(request: Request, peer: Peer): Promise<Caller | null> {
@@ -127,14 +161,26 @@ export class Gate {
     const secret = BEARER.exec(request.headers.get('authorization') ?? '')?.[1]
     const byToken = secret === undefined ? null : tokens?.find(secret)
     if (byToken) return { name: byToken.name, role: byToken.role, address, by: 'token' }
-    const session = sessionIn(request.headers.get('cookie'))
-    const bySession = session && tokens ? openSession(session, tokens.all()) : null
+    const session = tokens ? this.#sessionIn(request) : null
+    const bySession =
+      session === null ? null : await this.#sessions.find(session, () => tokens!.all())
     if (bySession) return { name: bySession.name, role: bySession.role, address, by: 'cookie' }
-    if (access) return asCaller(await access(request), address)
+    if (access) return asCaller(await this.#ask(access, request), address)
     if (this.#isOpenToLocal() && !isForwarded(request)) {
       return { name: LOCAL_NAME, role: 'admin', address, by: 'local' }
     }
     return null
+  }
+
+  /** Calls the user's function, which may throw, or never return. */
+  async #ask(access: Access, request: Request): Promise<Visitor | null | undefined> {
+    const ms = this.#options.accessTimeoutMs ?? ACCESS_TIMEOUT_MS
+    const late = accessTimedOut(ms)
+    try {
+      return await within(ms, Promise.try(access, request), () => late)
+    } catch (error) {
+      throw error === late ? late : accessFailed(error)
+    }
   }
 
   /** Whether requests from this machine need no token. */
@@ -152,11 +198,12 @@ export class Gate {
     return publicOrigin(request, this.#options.trustProxy)
   }
 
-  #cookieOf(request: Request): { path: string; isSecure: boolean } {
-    return {
-      path: this.#options.path,
-      isSecure: this.#originOf(request)?.protocol === 'https:',
-    }
+  #scopeOf(request: Request): CookieScope {
+    return { origin: this.#originOf(request), path: this.#options.path }
+  }
+
+  #sessionIn(request: Request): string | null {
+    return sessionIn(request.headers.get('cookie'), this.#scopeOf(request))
   }
 }
 

@@ -13,9 +13,13 @@ export class HttpRefusal extends Error {
     status: number,
     code: string,
     message: string,
-    { headers = {}, more = {} }: Partial<Pick<HttpRefusal, 'headers' | 'more'>> = {},
+    {
+      headers = {},
+      more = {},
+      cause,
+    }: Partial<Pick<HttpRefusal, 'headers' | 'more' | 'cause'>> = {},
   ) {
-    super(message)
+    super(message, { cause })
     this.name = 'HttpRefusal'
     this.status = status
     this.code = code
@@ -79,6 +83,26 @@ export function wrongOrigin(): HttpRefusal {
       'A program sends the header "Authorization: Bearer TOKEN", or "Origin" with the address it calls. ' +
       'Behind a proxy that ends TLS, start the server with --trust-proxy (a handler: trustProxy) and let the proxy set ' +
       'X-Forwarded-Proto and pass on Host with its port.',
+  )
+}
+
+/** The `access` function of the server around us did not return. */
+export function accessTimedOut(ms: number): HttpRefusal {
+  return new HttpRefusal(
+    503,
+    'ACCESS_TIMED_OUT',
+    `The server could not find out who is calling: its access function did not return within ${ms / 1_000} s. Nothing was done; try again.`,
+    { headers: { 'retry-after': '2' } },
+  )
+}
+
+/** The `access` function of the server around us threw. */
+export function accessFailed(cause: unknown): HttpRefusal {
+  return new HttpRefusal(
+    503,
+    'ACCESS_FAILED',
+    'The server could not find out who is calling: its access function failed, and its log has the reason. Nothing was done; try again.',
+    { headers: { 'retry-after': '2' }, cause },
   )
 }
 

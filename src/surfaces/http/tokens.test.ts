@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
 import { unstuck } from '../../testing/unstuck-cli.ts'
-import { openSession, sealSession } from './session-cookie.ts'
 import { TokenBook } from './token-book.ts'
 import { addToken, readTokens, removeToken } from './tokens.ts'
 
@@ -87,16 +86,6 @@ test('the token of the environment is an administrator, and must be long', () =>
   assert.deepEqual([book.find(secret)?.role, book.isEmpty()], ['admin', false])
   assert.throws(() => new TokenBook(null, 'short', silent), /UNSTUCK_ADMIN_TOKEN is shorter/)
   assert.ok(new TokenBook(null, '', silent).isEmpty())
-})
-
-test('a session is over after a day', () => {
-  const token = { name: 'maria', role: 'viewer', hash: hash('sha256', 'x'), createdAt: '' } as const
-  const now = 1_800_000_000_000
-  const sealed = sealSession(token, now)
-  const day = 24 * 3_600_000
-  assert.equal(openSession(sealed, [token], now + day - 1_000), token)
-  assert.equal(openSession(sealed, [token], now + day), null)
-  assert.equal(openSession(sealed, [{ ...token, hash: hash('sha256', 'y') }], now), null)
 })
 
 test('the command line makes, lists and takes away tokens, and never shows one again', async () => {

@@ -10,7 +10,7 @@ import { dataFolder } from '../../../runtime/command/folder.ts'
 import { makeAlerts } from '../../make-alerts.ts'
 import { createApp } from '../../http/app.ts'
 import { checkBasePath } from '../../http/base-path.ts'
-import { Gate } from '../../http/gate.ts'
+import type { GateOptions } from '../../http/gate.ts'
 import { hostCheck, isLoopback } from '../../http/host-check.ts'
 import { HttpServer } from '../../http/server.ts'
 import { TokenBook } from '../../http/token-book.ts'
@@ -118,7 +118,7 @@ async function makeGate(
   context: Serve,
   basePath: string,
   log: (line: string) => void,
-): Promise<Gate> {
+): Promise<GateOptions> {
   const { host = LOOPBACK, allowHost, readOnly, trustProxy } = context.options
   const path = tokensPath(dataFolder(await context.database.address(), process.cwd()))
   const tokens = new TokenBook(path, process.env['UNSTUCK_ADMIN_TOKEN'], log)
@@ -131,14 +131,14 @@ async function makeGate(
         'Make one first: unstuck tokens add NAME --role operator. In a container, set UNSTUCK_ADMIN_TOKEN.',
     )
   }
-  return new Gate({
+  return {
     tokens,
     isPrivate,
     isKnownHost: hostCheck(host, allowHost),
     trustProxy,
     readOnly,
     path: basePath || '/',
-  })
+  }
 }
 
 function reason({ host = LOOPBACK, trustProxy }: Serve['options']): string {

@@ -208,9 +208,12 @@ class Hub {
   /** Beside the looking, which may wait long for a database: whose right has ended is cut off within seconds. */
   async #check(): Promise<void> {
     if (++this.#checked % CHECKS_PER_BEAT === 0) this.#tellAll(BEAT)
-    for (const { stream, isAllowed } of this.#listeners) {
-      if (!(await isAllowed().catch(() => false))) stream.close()
-    }
+    // All at once: one that is slow to check must not keep the others open.
+    await Promise.all(
+      [...this.#listeners].map(async ({ stream, isAllowed }) => {
+        if (!(await isAllowed().catch(() => false))) stream.close()
+      }),
+    )
   }
 }
 

@@ -1,0 +1,12 @@
+/** Rejects with `late()` if the promise has not settled in time. */
+export async function within<T>(ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
+  const { promise: timeout, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(late()), ms)
+  // What comes after that is of no use to the caller.
+  promise.catch(() => {})
+  try {
+    return await Promise.race([promise, timeout])
+  } finally {
+    clearTimeout(timer)
+  }
+}
