@@ -54,10 +54,31 @@ describe('who comes sees what is for them', { skip: noChromium }, () => {
     await page.waitForURL('/runs?status=failed')
     await page.getByRole('link', { name: site.showcase.sources.flights }).first().waitFor()
     assert.equal(await page.evaluate('document.cookie + localStorage.length'), '0')
+    const copy = await page.context().cookies()
     await page.getByRole('button', { name: 'Log out' }).click()
     await page.waitForURL(/\/login/)
+    assert.deepEqual(await page.context().cookies(), [])
+    // A copy of the cookie is of no use after that.
+    await page.context().addCookies(copy)
     await page.goto('/runs')
     await page.waitForURL(/\/login/)
+  })
+
+  test('two servers on one host have a session each', async () => {
+    await using first = await door({})
+    await using second = await door({})
+    await using tab = await browsing.visit(first.url)
+    const { page } = tab
+    for (const { url, tokens } of [first, second]) {
+      await page.goto(`${url}/login`)
+      await logIn(tab, tokens.operator)
+      await page.waitForURL(`${url}/`)
+    }
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.waitForURL(/\/login/)
+    await page.goto(`${first.url}/workers`)
+    await page.getByRole('button', { name: 'Log out' }).waitFor()
+    assert.equal(new URL(page.url()).pathname, '/workers')
   })
 
   test('an operator acts and does not delete; an admin does both', async () => {
