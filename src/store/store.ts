@@ -27,7 +27,6 @@ import type { FreeSource, HoldSource } from './guard-requests.ts'
 import type { AdoptedMemory, AwayTable } from './adopted-memory.ts'
 import type { Inspection } from './inspection.ts'
 import type { Listing, RunFilter, TargetFilter } from './listing.ts'
-import type { Sessions } from './sessions.ts'
 import type { Storages } from './storages.ts'
 import type { Watching } from './watching.ts'
 
@@ -35,7 +34,6 @@ export type * from './deeds.ts'
 export type * from './guard-requests.ts'
 export type * from './listing.ts'
 export type * from './adopted-memory.ts'
-export type * from './sessions.ts'
 export type * from './storages.ts'
 export type * from './watching.ts'
 
@@ -45,7 +43,7 @@ export type * from './watching.ts'
  * Writes take batches and answer for each member: one fenced page does not spoil the others. A verb that
  * throws `StoreUnavailable` may be called again with the same arguments: nothing is done twice.
  */
-export interface Store extends Watching, AdoptedMemory, Storages, Sessions {
+export interface Store extends Watching, AdoptedMemory, Storages {
   readonly engine: 'sqlite' | 'postgres'
   /** Where it is, without secrets. */
   readonly where: string

@@ -7,9 +7,12 @@ import type { Sample } from '../model/sample.ts'
 import type { TroubledStatus } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Listing } from './listing.ts'
+import type { Sessions } from './sessions.ts'
+
+export type * from './sessions.ts'
 
 /** What those who look on ask of the store: the whole at a glance, how it went over time, what people were told and did. */
-export interface Watching {
+export interface Watching extends Sessions {
   // — All of it —
 
   /** All runs there are, by status. */
