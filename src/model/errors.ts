@@ -147,6 +147,24 @@ export class UnusableStore extends UnstuckError {
   }
 }
 
+/** The worker's own row is gone, and with it perhaps everything else. */
+export function unknownWorker(where: string): UnusableStore {
+  return new UnusableStore(
+    `The database ${where} does not know this worker any more: its tables were emptied, it was replaced or restored while the ` +
+      'worker ran, or the worker was taken for dead for so long that it was forgotten. Stop every process that uses it, restore a backup if something is missing, and start again.',
+  )
+}
+
+/** Our tables themselves are gone. */
+export function missingTables(where: string, cause: unknown): UnusableStore {
+  return new UnusableStore(
+    `The tables of Unstuck in ${where} are gone (${messageOf(cause)}): they were dropped, or the database was replaced or ` +
+      'restored while this process ran. Stop every process that uses it, restore a backup, and start again. ' +
+      'A start on a database without them begins from nothing.',
+    { cause },
+  )
+}
+
 /** The database is lost to this process for good: waiting for it, or trying again, cannot help. Known by its code, which also survives the way from another thread. */
 export function isUnusable(error: unknown): boolean {
   return error instanceof UnstuckError && error.code === 'E_DB_UNUSABLE'

@@ -5,11 +5,18 @@ import type { Clock } from './clock.ts'
 
 /** How the parent asks a worker process to stop. */
 export const STOP_MESSAGE = 'unstuck:stop'
+const STARTED_MESSAGE = 'unstuck:started'
 const PARENT = 'UNSTUCK_PARENT'
 
 /** Whether this is one of them. A channel alone is no sign of it: process managers hold one too. */
 export function isWorkerProcess(): boolean {
   return process.env[PARENT] === String(process.ppid)
+}
+
+/** Tells the parent, if there is one, that this worker process has begun to work. */
+export function reportStarted(): void {
+  if (isWorkerProcess() && process.connected)
+    process.send!(STARTED_MESSAGE, undefined, {}, () => {})
 }
 
 export type ProcessesOptions = {
@@ -25,8 +32,6 @@ export type ProcessesOptions = {
   readonly onMessage?: (message: unknown) => void
   /** Asked before one is started again. Rejects when another could not work either. */
   readonly check: () => Promise<unknown>
-  /** Whether a message means that the one that sent it has begun to work. */
-  readonly isStart: (message: unknown) => boolean
 }
 
 /**
@@ -107,7 +112,7 @@ export class Processes {
     this.#children.add(child)
     let hasStarted = false
     child.on('message', (message) => {
-      hasStarted ||= this.#options.isStart(message)
+      hasStarted ||= message === STARTED_MESSAGE
       this.#options.onMessage?.(message)
     })
     return new Promise((resolve) => {

@@ -19,6 +19,7 @@ import { abortable } from './abortable.ts'
 import { REAL_CLOCK, TIMER_MAX_MS, type Clock } from './clock.ts'
 import type { Crawl } from './crawl.ts'
 import { caretaking } from './monitor.ts'
+import { assertKnown } from './known-worker.ts'
 import { planRun } from './planning.ts'
 import { ensureRun } from './run-start.ts'
 import { SignsOfLife } from './signs-of-life.ts'
@@ -238,7 +239,10 @@ export class CrawlWorker {
       () => this.#store.liveRun(this.#crawl.source),
       this.#stopping.signal,
     )
-    if (!live) return this.#options.drain
+    if (!live) {
+      if (this.#options.drain) await assertKnown(this.#store, this.id, this.#stopping.signal)
+      return this.#options.drain
+    }
     if (live.plannedAt === null) {
       this.#plan(live.id)
       return false
@@ -304,7 +308,7 @@ export class CrawlWorker {
 
   #fail(error: UnstuckError): void {
     this.#error ??= error
-    this.stop(error.message)
+    this.stop(error.message.replace(/\.$/, ''))
     // What the pages in hand return could not be saved.
     if (isUnusable(error)) this.#abortAll(error)
   }

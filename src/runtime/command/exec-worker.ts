@@ -101,6 +101,7 @@ export class ExecWorker {
       }
       await Promise.all(this.#atWork.values())
       if (this.#error !== null) throw this.#error
+      if (!this.#stopping.signal.aborted) await (await this.#runner.get()).assertKnown()
       const isStopped = this.#stopping.signal.aborted && (await this.#mine()).length > 0
       return { succeeded: this.#succeeded, failed: this.#failed, isStopped }
     } finally {

@@ -7,6 +7,7 @@ import type { Policy } from '../../model/policy.ts'
 import type { Store } from '../../store/store.ts'
 import { VERSION } from '../../version.ts'
 import { takeSource, type SeenGuard } from '../guarding.ts'
+import { assertKnown } from '../known-worker.ts'
 import { caretaking } from '../monitor.ts'
 import { runCycle, type CycleOptions } from './cycle.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -132,6 +133,11 @@ export class CommandRunner {
     const isFree = !stop.aborted && !result.isLost && !this.#failure
     if (isFree) await this.#oldOutput?.remove(base, source, stop)
     return result
+  }
+
+  /** Throws when the database has lost its row. */
+  assertKnown(): Promise<void> {
+    return assertKnown(this.options.store, this.options.worker)
   }
 
   async free(source: string, gaveUp?: string): Promise<void> {

@@ -111,7 +111,10 @@ export class Supervisor {
         tracking: this.#lastRunner?.tracking ?? null,
       })
       if (this.#lastRunner?.isOutdated) throw this.#lastRunner.failure!
-      if (last.isLost) return done(EXIT.leaseLost)
+      if (last.isLost) {
+        if (this.#lastRunner) await this.#lastRunner.assertKnown()
+        return done(EXIT.leaseLost)
+      }
       if (last.isStopped) return done(last.exitCode)
       const next = decideNextCycle(restarts, last.end, this.#trail, Date.now(), untilTick())
       if (next.action === 'end') return done(last.exitCode)

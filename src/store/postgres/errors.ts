@@ -1,5 +1,6 @@
 import {
   messageOf,
+  missingTables,
   StoreReadOnly,
   StoreUnavailable,
   UnstuckError,
@@ -56,6 +57,11 @@ export function isTrouble(error: unknown): boolean {
   return TROUBLE_MESSAGES.test(messageOf(error))
 }
 
+/** A table of ours, or its schema, is not there. The message names it in any language; a table of the user's is their matter. */
+function isMissingTable(error: unknown): boolean {
+  return /^(42P01|3F000)$/.test(codeOf(error)) && /\bunstuck\b/.test(messageOf(error))
+}
+
 /** PostgreSQL's error as advice. What is not about the store comes back as it is. */
 export function storeError(error: unknown, where: string): unknown {
   if (error instanceof UnstuckError) return error
@@ -75,6 +81,7 @@ export function storeError(error: unknown, where: string): unknown {
     case '42501':
       return new StoreReadOnly(where, options)
   }
+  if (isMissingTable(error)) return missingTables(where, error)
   if (isTrouble(error)) {
     return new StoreUnavailable(
       `The database ${where} does not answer: ${reason(error)}. ` +

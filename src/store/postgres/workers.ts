@@ -1,4 +1,4 @@
-import { UnusableStore } from '../../model/errors.ts'
+import { unknownWorker } from '../../model/errors.ts'
 import { processState } from '../host.ts'
 import { toWorker, type WorkerRow } from '../rows.ts'
 import type { Store, Witnessed } from '../store.ts'
@@ -134,9 +134,7 @@ export function workerVerbs(db: Database): WorkerVerbs {
       const [answer] = await db.book<BeatRow>(BEAT, [worker, loopLagMs, claimIds, measured])
       const { known, held, cancelled, server_started_at: serverStartedAt, now, lowest } = answer!
       if (!known) {
-        throw new UnusableStore(
-          `The database ${db.address.where} does not know this worker: it was replaced or restored while the worker ran, or the worker was taken for dead for so long that it was forgotten. Start again.`,
-        )
+        throw unknownWorker(db.address.where)
       }
       return { held, cancelled, serverStartedAt, now, tooOld: lowest > SCHEMA_VERSION }
     },

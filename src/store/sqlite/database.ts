@@ -1,8 +1,8 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
-import { StoreUnavailable } from '../../model/errors.ts'
+import { messageOf, StoreUnavailable } from '../../model/errors.ts'
 import { announce } from '../statement-channel.ts'
-import { isBusy, storeError } from './errors.ts'
+import { isBusy, isMissingTable, MissingTable, storeError } from './errors.ts'
 import type { OpenFiles } from './open-files.ts'
 
 /** A statement and the name it is announced by. */
@@ -92,7 +92,7 @@ export class Connection {
   #prepare(statement: Sql): StatementSync {
     let prepared = this.#prepared.get(statement)
     if (!prepared) {
-      prepared = this.#db.prepare(statement.text)
+      prepared = ours(() => this.#db.prepare(statement.text))
       this.#prepared.set(statement, prepared)
     }
     return prepared
@@ -100,9 +100,17 @@ export class Connection {
 
   #announced<T>(name: string, act: () => T): T {
     announce(name, 'before')
-    const result = act()
+    const result = ours(act)
     announce(name, 'after')
     return result
+  }
+}
+
+function ours<T>(act: () => T): T {
+  try {
+    return act()
+  } catch (error) {
+    throw isMissingTable(error) ? new MissingTable(messageOf(error), { cause: error }) : error
   }
 }
 

@@ -1,5 +1,12 @@
-import { StoreReadOnly, StoreUnavailable, UnstuckError, UnusableStore } from '../../model/errors.ts'
+import {
+  missingTables,
+  StoreReadOnly,
+  StoreUnavailable,
+  UnstuckError,
+  UnusableStore,
+} from '../../model/errors.ts'
 
+const ERROR = 1
 const BUSY = 5
 const LOCKED = 6
 const READONLY = 8
@@ -19,9 +26,17 @@ export function isBusy(error: unknown): boolean {
   return code === BUSY || code === LOCKED
 }
 
+/** A statement of ours found no table. Those of the user are no matter of ours, so they are told apart where they are run. */
+export class MissingTable extends Error {}
+
+export function isMissingTable(error: unknown): boolean {
+  return sqliteCode(error) === ERROR && /^no such table/.test((error as Error).message)
+}
+
 /** SQLite's error as advice. What is not SQLite's comes back as it is. */
 export function storeError(error: unknown, where: string): unknown {
   if (error instanceof UnstuckError) return error
+  if (error instanceof MissingTable) return missingTables(where, error)
   const options = { cause: error }
   switch (sqliteCode(error)) {
     case BUSY:

@@ -1,4 +1,4 @@
-import { UnusableStore } from '../../model/errors.ts'
+import { unknownWorker } from '../../model/errors.ts'
 import type { Policy } from '../../model/policy.ts'
 import type { Presence, Worker } from '../../model/worker.ts'
 import { bootId, processState, uptimeMs } from '../host.ts'
@@ -128,9 +128,7 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
           uptime: uptimeMs(),
         })
         if (!row) {
-          throw new UnusableStore(
-            `The database ${db.where} does not know this worker: it was replaced or restored while the worker ran, or the worker was taken for dead for so long that it was forgotten. Start again.`,
-          )
+          throw unknownWorker(db.where)
         }
         const named = JSON.stringify(claimIds)
         releaseUnnamed(tx, worker, named, now - row.lease_ms)

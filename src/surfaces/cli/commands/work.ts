@@ -10,7 +10,7 @@ import { dataFolder } from '../../../runtime/command/folder.ts'
 import type { Crawl } from '../../../runtime/crawl.ts'
 import { loadCrawl } from '../../../runtime/load-crawl.ts'
 import { removeOldJournalsHourly } from '../../../runtime/old-journals.ts'
-import { isWorkerProcess, Processes } from '../../../runtime/processes.ts'
+import { isWorkerProcess, Processes, reportStarted } from '../../../runtime/processes.ts'
 import { ensureRun } from '../../../runtime/run-start.ts'
 import { onStopSignals } from '../../../runtime/shutdown.ts'
 import { CrawlWorker } from '../../../runtime/worker.ts'
@@ -130,7 +130,10 @@ async function workHere(context: Work, crawl: Crawl): Promise<Ended> {
     log: (message) => line.log(message),
     emit: (event) => {
       journal(event)
-      if (event.type === 'worker_start') manager.ready()
+      if (event.type === 'worker_start') {
+        manager.ready()
+        reportStarted()
+      }
       const text = sentence(event)
       if (text !== null) line.log(text)
     },
@@ -195,7 +198,6 @@ async function workInProcesses(context: Work, crawl: Crawl): Promise<Ended> {
     clock: REAL_CLOCK,
     log: (text) => line.log(text),
     check: () => store.liveRun(crawl.source),
-    isStart: (message) => message === READY,
     onMessage: (message) => {
       if (message === READY) manager.ready()
       if (message === ALIVE) heardAt = performance.now()
