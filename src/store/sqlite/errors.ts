@@ -1,4 +1,5 @@
 import {
+  messageOf,
   missingTables,
   StoreReadOnly,
   StoreUnavailable,
@@ -30,7 +31,7 @@ export function isBusy(error: unknown): boolean {
 export class MissingTable extends Error {}
 
 export function isMissingTable(error: unknown): boolean {
-  return sqliteCode(error) === ERROR && /^no such table/.test((error as Error).message)
+  return sqliteCode(error) === ERROR && messageOf(error).startsWith('no such table')
 }
 
 /** SQLite's error as advice. What is not SQLite's comes back as it is. */
