@@ -1,5 +1,5 @@
 import { inShort } from '../model/time.ts'
-import { redact } from '../observe/redact.ts'
+import { redact } from '../model/redact.ts'
 import type { Trial } from './trial.ts'
 
 export const TIMEOUT_MS = 600_000

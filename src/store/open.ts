@@ -1,4 +1,6 @@
 import { StoreUnavailable, UsageError } from '../model/errors.ts'
+import { isSecretVariable, keepSecrets, passwordsIn } from '../model/redact.ts'
+import { cleanInput } from './clean-input.ts'
 import type { Look } from './inspection.ts'
 import type { Store } from './store.ts'
 
@@ -13,6 +15,11 @@ export type OpenOptions = {
 
 /** Opens the store at an address, bringing its schema up to date. Engines are loaded only when asked for. */
 export async function openStore(address: string, options: OpenOptions = {}): Promise<Store> {
+  keepOwnSecrets(address)
+  return cleanInput(await openEngine(address, options))
+}
+
+async function openEngine(address: string, options: OpenOptions): Promise<Store> {
   if (/^postgres(ql)?:\/\//.test(address)) {
     const { openPostgres } = await import('./postgres/open.ts')
     return openPostgres(address, options)
@@ -26,6 +33,7 @@ export async function openStore(address: string, options: OpenOptions = {}): Pro
 
 /** Looks at a database without making, migrating or changing anything. */
 export async function lookAtDatabase(address: string): Promise<Look> {
+  keepOwnSecrets(address)
   if (/^postgres(ql)?:\/\//.test(address)) {
     const { lookAtPostgres } = await import('./postgres/look.ts')
     return lookAtPostgres(address)
@@ -35,6 +43,14 @@ export async function lookAtDatabase(address: string): Promise<Look> {
     return lookAtSqlite(address.slice('sqlite:'.length))
   }
   throw unknownAddress()
+}
+
+/** The password of the database, and what the environment holds for Unstuck alone. */
+function keepOwnSecrets(address: string): void {
+  const { UNSTUCK_DB: db = '', PGPASSWORD: password = '' } = process.env
+  const named = Object.entries(process.env).filter(([name]) => isSecretVariable(name))
+  keepSecrets([...passwordsIn(address), ...passwordsIn(db), password])
+  keepSecrets(named.map(([, value]) => value ?? ''))
 }
 
 function unknownAddress(): UsageError {

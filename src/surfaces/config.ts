@@ -8,6 +8,7 @@ import { addressMistake } from '../model/address.ts'
 import { closest } from '../model/closest.ts'
 import { messageOf, UsageError } from '../model/errors.ts'
 import { isObject } from '../model/fields.ts'
+import { keepSecrets, passwordsIn } from '../model/redact.ts'
 import { DEFAULT_POLICY, makePolicy, type Policy, type PolicyOptions } from '../model/policy.ts'
 import type { AdoptedRun, Run } from '../model/run.ts'
 import { whyNot, type Action } from '../model/verdict.ts'
@@ -19,6 +20,7 @@ import {
   type AlertSettings,
   type ChannelOptions,
 } from './alert-config.ts'
+import { alertSecrets } from './alert-view.ts'
 import { traceSettings, type PolicySetting } from './policy-origin.ts'
 
 /** `unstuck.config.ts`, as users write it. */
@@ -155,6 +157,7 @@ export function makeSettings(config: unknown, path: string | null): Settings {
     const list = mistakes.map((mistake) => `\n- ${mistake}`).join('')
     throw new UsageError(`${path ?? 'What was given'} needs mending:${list}`)
   }
+  keepSecrets([...passwordsIn(db ?? ''), ...alertSecrets(alerts)])
   const word = (source: string): PolicyOptions | undefined =>
     Object.hasOwn(policies ?? {}, source) ? policies?.[source] : undefined
   const make = (source: string, options: PolicyOptions | undefined, on: Policy): Policy => {

@@ -5,6 +5,7 @@ import { isLive, type RunStatus } from '../../model/run.ts'
 import type { Millis } from '../../model/time.ts'
 import { TARGET_AFTER, type Action } from '../../model/verdict.ts'
 import type { Judgement, RunMove } from '../../store/store.ts'
+import { storedText } from '../../store/stored-text.ts'
 import { carryOut, carryOutAll, type Desk, type Task } from './intents.ts'
 import type { Mapping } from '../mapping.ts'
 import { isPutBack } from './reading.ts'
@@ -144,5 +145,6 @@ export function changeFor(
   { word, because, now }: { word: string; because: string; now: Millis },
 ): Change {
   if (isPutBack(mapping, word)) return { word, owner: null, heartbeatAt: null }
-  return action === 'hold' ? { word, error: because } : { word, finishedAt: now, error: because }
+  const error = storedText(because)
+  return action === 'hold' ? { word, error } : { word, finishedAt: now, error }
 }

@@ -1,4 +1,5 @@
 import { UsageError } from '../../model/errors.ts'
+import { keepSecrets, passwordsIn } from '../../model/redact.ts'
 import type { Mapping } from '../mapping.ts'
 import type { AdoptedTable } from './table.ts'
 
@@ -7,6 +8,7 @@ import type { AdoptedTable } from './table.ts'
  * there, is not of a type that can be used, or may not be read or written.
  */
 export async function openAdoptedTable(mapping: Mapping, address: string): Promise<AdoptedTable> {
+  keepSecrets(passwordsIn(address))
   if (/^postgres(ql)?:\/\//.test(address)) {
     const { openPostgresTable } = await import('./postgres-table.ts')
     return openPostgresTable(mapping, address)

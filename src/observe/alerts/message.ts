@@ -1,6 +1,6 @@
 import type { Alert } from '../../model/alert.ts'
 import { shortId } from '../../model/id.ts'
-import { redact } from '../redact.ts'
+import { redact } from '../../model/redact.ts'
 import { safeText } from '../safe-text.ts'
 
 /** What people are told about one alert. */

@@ -5,7 +5,7 @@ import { messageOf } from '../../model/errors.ts'
 import { newId, shortId, type RunId } from '../../model/id.ts'
 import type { Policy } from '../../model/policy.ts'
 import type { Run } from '../../model/run.ts'
-import { redact } from '../../observe/redact.ts'
+import { redactArguments } from '../../model/redact.ts'
 import { whenAvailable } from '../../store/open.ts'
 import { beginRun } from '../begin.ts'
 import { REAL_CLOCK, TIMER_MAX_MS } from '../clock.ts'
@@ -131,7 +131,7 @@ class Cycle {
     const onStop = (): void => this.stop({ why: 'asked', by: messageOf(stop.reason) })
     const onHurry = (): void => this.#charge?.end(true)
     try {
-      this.#note(`attempt ${this.#before.resumes + 1}: ${command.join(' ')}`)
+      this.#note(`attempt ${this.#before.resumes + 1}: ${redactArguments(command).join(' ')}`)
       await whenAvailable(
         async () =>
           store.startExecution({
@@ -139,7 +139,7 @@ class Cycle {
             run: id,
             worker,
             host: hostname(),
-            command: command.map((part) => redact(part)),
+            command,
             outputDir,
             log,
             startedAt: await store.now(),

@@ -1,3 +1,5 @@
+import { isSecretVariable } from '../../model/redact.ts'
+
 /** What a run's command finds in its environment. */
 export type RunVariables = {
   readonly runId: string
@@ -28,11 +30,10 @@ const OURS = [
   'WATCHDOG_USEC',
   'WATCHDOG_PID',
 ]
-const SECRET = /^UNSTUCK_.*(TOKEN|SECRET|PASSWORD|WEBHOOK|SMTP)/
 
 /** Whether a variable of this name reaches the commands that Unstuck starts. */
 export function isHandedOn(name: string): boolean {
-  return !OURS.includes(name) && !SECRET.test(name)
+  return !OURS.includes(name) && !isSecretVariable(name)
 }
 
 /** The user's environment, less Unstuck's own secrets, with what the run has to offer. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { redactor } from '../../observe/redact.ts'
+import { redactor } from '../../model/redact.ts'
 import { CUT_MARK, LINE_MAX, LineSplitter } from './line-splitter.ts'
 
 /** The lines of a text that comes in these chunks. */

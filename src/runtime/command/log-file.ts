@@ -1,5 +1,5 @@
 import { AppendFile } from '../../observe/append-file.ts'
-import { redact } from '../../observe/redact.ts'
+import { redact } from '../../model/redact.ts'
 import { safeText } from '../../observe/safe-text.ts'
 
 const MAX_BYTES = 10_000_000

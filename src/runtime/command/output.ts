@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import { shortId, type RunId } from '../../model/id.ts'
-import { redactor } from '../../observe/redact.ts'
+import { redactor } from '../../model/redact.ts'
 import { safeText } from '../../observe/safe-text.ts'
 import { REAL_CLOCK } from '../clock.ts'
 import { LineSplitter } from './line-splitter.ts'

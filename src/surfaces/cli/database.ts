@@ -1,6 +1,6 @@
 import { adopt } from '../../adopted/adopt.ts'
 import { NotFound } from '../../model/errors.ts'
-import { redact } from '../../observe/redact.ts'
+import { redact } from '../../model/redact.ts'
 import { isDatabaseThere } from '../../runtime/config-file.ts'
 import { openStore, type OpenOptions } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'

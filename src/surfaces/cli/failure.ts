@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { CommanderError } from 'commander'
 import { EXIT, messageOf, stackOf, UnstuckError } from '../../model/errors.ts'
-import { redact } from '../../observe/redact.ts'
+import { redact } from '../../model/redact.ts'
 import { safeJson } from '../../observe/safe-text.ts'
 import { coloured, columnsOf, type ColourChoice } from './output.ts'
 import { Paper } from './paper/paper.ts'

@@ -1,7 +1,7 @@
 import { Hono, type Context } from 'hono'
 import { messageOf, stackOf, StoreUnavailable } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
-import { redact } from '../../observe/redact.ts'
+import { redact } from '../../model/redact.ts'
 import { safeText } from '../../observe/safe-text.ts'
 import type { Store } from '../../store/store.ts'
 import type { Settings } from '../config.ts'

@@ -1,5 +1,5 @@
 import { StoreUnavailable, UnstuckError } from '../../model/errors.ts'
-import { redact } from '../../observe/redact.ts'
+import { redact } from '../../model/redact.ts'
 
 /** A call that is not done. Status and code for the program, a sentence for the person. */
 export class HttpRefusal extends Error {

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { stackOf } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
-import { redact } from '../../observe/redact.ts'
+import { keepSecrets, redact } from '../../model/redact.ts'
 import { safeText } from '../../observe/safe-text.ts'
 import type { Admission, Endpoint, RunHooks } from '../../runtime/command/endpoint.ts'
 import type { RunHandle } from '../../runtime/run-handle.ts'
@@ -97,6 +97,7 @@ export class RunApi implements Endpoint {
   admit(handle: RunHandle, hooks: RunHooks): Admission {
     if (!this.#server.listening) throw new Error('admit() comes after start() and before stop()')
     const token = newToken()
+    const forget = keepSecrets([token])
     const run = new AdmittedRun(handle, hooks, hashOf(token), this.#limits.calls)
     this.#runs.get(handle.id)?.dismiss()
     this.#runs.set(handle.id, run)
@@ -107,6 +108,7 @@ export class RunApi implements Endpoint {
       ...(socket !== undefined && { socket }),
       dismiss: () => {
         run.dismiss()
+        forget()
         if (this.#runs.get(handle.id) === run) this.#runs.delete(handle.id)
       },
     }

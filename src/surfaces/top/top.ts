@@ -1,5 +1,5 @@
 import { messageOf, StoreUnavailable, UnstuckError } from '../../model/errors.ts'
-import { redact } from '../../observe/redact.ts'
+import { redact } from '../../model/redact.ts'
 import { carryOut, planDeed } from './deeds.ts'
 import { drawTop } from './frame.ts'
 import type { Key } from './keys.ts'

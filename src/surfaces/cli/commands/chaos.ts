@@ -14,7 +14,7 @@ import {
 import { SIGNALS } from '../../../chaos/schedule.ts'
 import type { Trial } from '../../../chaos/trial.ts'
 import { EXIT, UsageError } from '../../../model/errors.ts'
-import { redact } from '../../../observe/redact.ts'
+import { redact } from '../../../model/redact.ts'
 import { TIMER_MAX_MS } from '../../../runtime/clock.ts'
 import { defineCommand, type Context } from '../command.ts'
 import { argument, option } from '../option.ts'

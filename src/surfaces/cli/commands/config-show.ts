@@ -1,4 +1,4 @@
-import { redact } from '../../../observe/redact.ts'
+import { redact } from '../../../model/redact.ts'
 import { alertsView } from '../../alert-view.ts'
 import { shownPolicies, type ShownPolicy } from '../../answers/config.ts'
 import type { Settings } from '../../config.ts'

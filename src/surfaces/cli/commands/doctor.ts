@@ -1,5 +1,5 @@
 import process from 'node:process'
-import { redact } from '../../../observe/redact.ts'
+import { redact } from '../../../model/redact.ts'
 import { defineCommand } from '../command.ts'
 import { examine } from '../doctor/examine.ts'
 import { exitCodeOf, worst, type Finding } from '../doctor/finding.ts'

@@ -1,5 +1,5 @@
 import { EXIT } from '../../../model/errors.ts'
-import { redact } from '../../../observe/redact.ts'
+import { redact } from '../../../model/redact.ts'
 import type { Located } from '../../address.ts'
 import type { Settings } from '../../config.ts'
 import { fromError, note, ok, problem, warning, type Finding } from './finding.ts'

@@ -1,6 +1,6 @@
 import { messageOf, StoreUnavailable, UnstuckError } from '../../../model/errors.ts'
 import { iso } from '../../../model/time.ts'
-import { redact } from '../../../observe/redact.ts'
+import { redact } from '../../../model/redact.ts'
 import { safeJson } from '../../../observe/safe-text.ts'
 import { REAL_CLOCK } from '../../../runtime/clock.ts'
 import { badRequest, tooManyRequests } from '../refusal.ts'

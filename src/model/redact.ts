@@ -1,0 +1,163 @@
+/**
+ * Removes secrets from text that is about to be stored, logged or shown: values that were registered with `keepSecrets`,
+ * credentials in addresses, and what stands behind a name like password or token.
+ */
+export function redact(text: string): string {
+  let left = text
+  for (const value of known) if (left.includes(value)) left = left.replaceAll(value, MARK)
+  if (left.includes('://')) left = withoutCredentials(left)
+  return NAMED.test(left) ? withoutNamed(left) : left
+}
+
+function withoutCredentials(text: string): string {
+  // Most addresses name nobody: a log is full of them, and they cost no more than this look.
+  return text.includes('@') ? text.replace(WORD, withoutName) : text
+}
+
+function withoutNamed(text: string): string {
+  return text
+    .replace(ASSIGNED, `$1${MARK}`)
+    .replace(FLAG, `$1${MARK}`)
+    .replace(IN_JSON, `$1${MARK}`)
+    .replace(BEARER, `$1${MARK}`)
+    .replace(AUTHORIZATION, `$1${MARK}`)
+}
+
+/** The arguments of a command, for people: also where name and value are two arguments, or `-pVALUE` is one. */
+export function redactArguments(command: readonly string[]): string[] {
+  const program = command[0]?.split(/[\\/]/).at(-1) ?? ''
+  return command.map((part, n) => {
+    const before = command[n - 1] ?? ''
+    if (SECRET_FLAG.test(before) && !part.startsWith('-')) return MARK
+    if (n > 0 && P_IS_PASSWORD.test(program)) {
+      if (before === '-p' && program === 'sshpass') return MARK
+      if (/^-p./.test(part)) return `-p${MARK}`
+    }
+    if (/^(-u|--user)$/.test(before) && part.includes(':')) return MARK
+    return redact(part)
+  })
+}
+
+const MARK = '***'
+const NAME = '(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key)'
+// One look at most texts is enough.
+const NAMED = new RegExp(`${NAME}|bearer|authorization`, 'i')
+// Everything that repeats before a name is bounded, so that the time grows with the text whatever is in it.
+const ASSIGNED = new RegExp(`(${NAME}=)[^&\\s'"\`\\\\,;]+`, 'gi')
+const FLAG = new RegExp(`(--[\\w-]{0,40}?${NAME}\\s{1,4})(?!-)[^\\s'"\`\\\\]+`, 'gi')
+const IN_JSON = new RegExp(`(${NAME}\\\\{0,3}"\\s{0,2}:\\s{0,2}\\\\{0,3}")[^"\\\\]+`, 'gi')
+const BEARER = /(\bBearer )[\w.~+/=-]{8,}/g
+const AUTHORIZATION =
+  /(\bauthorization["'\\]{0,3}\s?[:=]\s?["'\\]{0,3}(?:basic|bearer|token) )[\w.~+/=-]{4,}/gi
+/** The value under this name, or what is left of it. */
+export function redactNamed(name: string, text: string): string {
+  return SECRET_NAME.test(name) ? MARK : redact(text)
+}
+
+const SECRET_NAME = new RegExp(`${NAME}$`, 'i')
+const SECRET_FLAG = new RegExp(`^--?[\\w-]{0,60}${NAME}$`, 'i')
+const P_IS_PASSWORD = /^(mysql\w*|mariadb[\w-]*|sshpass)$/
+
+/** Whether a variable of this name is meant for Unstuck alone, by its value. */
+export function isSecretVariable(name: string): boolean {
+  return /^UNSTUCK_.*(TOKEN|SECRET|PASSWORD|WEBHOOK|SMTP)/.test(name)
+}
+
+/** Those that this process knows, the longest first: one may be a part of another. */
+let known: readonly string[] = []
+const kept = new Map<string, number>()
+
+/** From now on these values are removed from every text that passes `redact`. Returns the function that ends it. */
+export function keepSecrets(secrets: readonly string[]): () => void {
+  const values = valuesOf(secrets)
+  for (const value of values) kept.set(value, (kept.get(value) ?? 0) + 1)
+  known = longestFirst([...kept.keys()])
+  let isOver = false
+  return () => {
+    if (isOver) return
+    isOver = true
+    for (const value of values) {
+      const count = kept.get(value)! - 1
+      if (count > 0) kept.set(value, count)
+      else kept.delete(value)
+    }
+    known = longestFirst([...kept.keys()])
+  }
+}
+
+/** Up to the last @ of a word and no further: so the time grows with the text, whatever is in it. */
+function withoutName(word: string): string {
+  const end = word.lastIndexOf('@') + 1
+  if (end === 0 || !word.includes('://')) return word
+  const start = word
+    .slice(0, end)
+    .replace(DATABASE_ADDRESS, '$1***@')
+    .replace(ANY_ADDRESS, '$1***@')
+  return start + word.slice(end)
+}
+
+const WORD = /[^\s'"`]+/g
+// A password may hold any character, even an unescaped @ or /: here everything up to the last @ goes.
+const DATABASE_ADDRESS =
+  /((?:postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?):\/\/)[^\s'"`]*@/gi
+const ANY_ADDRESS = /([a-z][a-z0-9+.-]{0,31}:\/\/)[^\s/?#@:'"`]*:[^\s/?#@'"`]*@/gi
+/** Shorter ones are no secrets, and would black out half of a text. */
+const SECRET_MIN = 4
+
+/** Not even as a password: they stand in our own commands and addresses. */
+const OWN_WORDS = ['postgres', 'postgresql', 'sqlite', 'unstuck', 'localhost']
+
+/** As `redact`, and these very values too, wherever they stand: tokens, passwords, addresses with a password in them. */
+export function redactor(secrets: readonly string[]): (text: string) => string {
+  const values = longestFirst(valuesOf(secrets))
+  return (text) => {
+    let left = text
+    for (const value of values) if (left.includes(value)) left = left.replaceAll(value, MARK)
+    return redact(left)
+  }
+}
+
+function longestFirst(values: readonly string[]): string[] {
+  return values.toSorted((a, b) => b.length - a.length)
+}
+
+function valuesOf(secrets: readonly string[]): string[] {
+  return [...new Set(secrets.flatMap(formsOf))].filter(
+    (value) => value.length >= SECRET_MIN && !OWN_WORDS.includes(value),
+  )
+}
+
+/** As it is, as it stands in an address, and what in it is secret by itself. */
+function formsOf(secret: string): string[] {
+  return [secret, ...passwordsIn(secret), ...secretPath(secret)].flatMap((value) => [
+    value,
+    encodeURIComponent(value.toWellFormed()),
+    decoded(value),
+  ])
+}
+
+/** The path of a webhook is its secret. */
+function secretPath(address: string): string[] {
+  const url = /^https?:/.test(address) ? URL.parse(address) : null
+  return url && url.pathname.length > PATH_MIN ? [url.pathname] : []
+}
+
+const PATH_MIN = 12
+
+/** Of the address of a database or a mail server; none where there is no password in it. */
+export function passwordsIn(address: string): string[] {
+  // As an address should be written, and as people write one whose password holds a slash or an @.
+  const written = /^[a-z][a-z0-9+.-]*:\/\/[^:@]*:(.*)@/i.exec(address)?.[1]
+  const url = URL.parse(address)
+  return [written, url?.password, url?.searchParams.get('password')].filter(
+    (value) => value !== undefined && value !== null,
+  )
+}
+
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value)
+  } catch {
+    return value
+  }
+}
