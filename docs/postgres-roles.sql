@@ -56,7 +56,7 @@ GRANT USAGE ON SCHEMA unstuck TO unstuck_worker, unstuck_viewer;
 
 GRANT SELECT ON ALL TABLES IN SCHEMA unstuck TO unstuck_worker, unstuck_viewer;
 
-GRANT INSERT, UPDATE, DELETE ON unstuck.run, unstuck.target, unstuck.item, unstuck.tally TO unstuck_worker;
+GRANT INSERT, UPDATE, DELETE ON unstuck.run, unstuck.target, unstuck.item, unstuck.tally, unstuck.lost_claim TO unstuck_worker;
 GRANT INSERT, UPDATE, DELETE ON unstuck.storage, unstuck.dataset_entry, unstuck.record TO unstuck_worker;
 -- Rows of workers that have ended and alerts that are resolved are removed after a time.
 GRANT INSERT, UPDATE, DELETE ON unstuck.worker, unstuck.alert, unstuck.telling TO unstuck_worker;

@@ -174,6 +174,19 @@ export class Caretaker {
       throw error
     }
     this.#heard(answer, held, loopLagMs)
+    await this.#unpark(answer.unpark)
+  }
+
+  /** Puts targets back that were parked because this worker seemed lost. */
+  async #unpark(parked: BeatAnswer['unpark']): Promise<void> {
+    const actor = `worker ${shortId(this.#options.worker)}`
+    const because = 'it was parked for a crash that was none: its worker sends heartbeats again'
+    const how = { action: 'unpark', statuses: ['parked'], reopen: false, dryRun: false } as const
+    for (const { run, target } of parked) {
+      await this.#store
+        .replan({ run, targets: [target], actor, because, ...how })
+        .catch((error: unknown) => this.#complain(error))
+    }
   }
 
   #sign(stats: WorkerStats | undefined): Beat {

@@ -1,5 +1,5 @@
 import { sayEnding } from '../decide/cancelling.ts'
-import { readSign, STEADY, type Judge } from '../decide/sign.ts'
+import { isProven, readSign, STEADY, type Judge } from '../decide/sign.ts'
 import { NotFound, Refused } from '../model/errors.ts'
 import { newId, shortId, type RunId } from '../model/id.ts'
 import { isLive } from '../model/run.ts'
@@ -97,7 +97,14 @@ async function letGo({ store, actor }: Door, { run }: JudgedRun, judge: Judge): 
     const decision = { action: 'replan', because } as const
     const judgements = (await store.heldBy(worker.id, null, HELD_MAX))
       .filter((held) => held.run.id === run.id)
-      .map((held) => ({ held, decision, sign: reading.sign, evidence, newRun: newId() }))
+      .map((held) => ({
+        held,
+        decision,
+        sign: reading.sign,
+        evidence,
+        provisional: !isProven(evidence),
+        newRun: newId(),
+      }))
     await store.applyJudgements(judgements, actor)
   }
 }

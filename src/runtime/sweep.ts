@@ -98,7 +98,15 @@ function judge(
   const { sign } = withProgress(owner, now - target.lastActivityAt, policy.maxSilenceMs)
   // What is taken from the living is taken for a timeout, be it of the target or of its run.
   const isTimeout = sign === 'present' && decision.action !== 'leave'
-  return { held, decision, sign: isTimeout ? 'stalled' : sign, evidence, newRun: newId() }
+  const provisional = isLost(owner) && !isProven(evidence)
+  return {
+    held,
+    decision,
+    sign: isTimeout ? 'stalled' : sign,
+    evidence,
+    provisional,
+    newRun: newId(),
+  }
 }
 
 function toVerdict({ held, decision, sign, evidence }: Judgement, applied: boolean): Verdict {

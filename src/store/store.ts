@@ -24,6 +24,7 @@ import type {
   SetAside,
 } from './deeds.ts'
 import type { FreeSource, HoldSource } from './guard-requests.ts'
+import type { Beat, BeatAnswer } from './heartbeat.ts'
 import type { AdoptedMemory, AwayTable } from './adopted-memory.ts'
 import type { Inspection } from './inspection.ts'
 import type { Listing, RunFilter, TargetFilter } from './listing.ts'
@@ -32,6 +33,7 @@ import type { Watching } from './watching.ts'
 
 export type * from './deeds.ts'
 export type * from './guard-requests.ts'
+export type * from './heartbeat.ts'
 export type * from './listing.ts'
 export type * from './adopted-memory.ts'
 export type * from './storages.ts'
@@ -145,7 +147,8 @@ export interface Store extends Watching, AdoptedMemory, Storages {
   register(worker: NewWorker): Promise<void>
   /**
    * The worker lives and holds these claims. Claims in its name that it does not name and that are older than
-   * its lease are released (their answer got lost). Answers which of the named ones are still its own.
+   * its lease are released (their answer got lost). Crashes that recovery counted because the worker seemed lost are
+   * struck off. Answers which of the named ones are still its own.
    */
   beat(beat: Beat): Promise<BeatAnswer>
   /** The worker has ended. One that still holds a target or a guard stays: those are to be taken from it first. */
@@ -300,26 +303,6 @@ export type NewWorker = {
   readonly leaseMs: number
 }
 
-export type Beat = {
-  readonly worker: WorkerId
-  readonly claimIds: readonly ClaimId[]
-  readonly loopLagMs: number
-  /** What the worker has measured since it began, any JSON; kept when it has ended. Left out: as it was. */
-  readonly stats?: unknown
-}
-
-export type BeatAnswer = {
-  /** Of the named claims, those that are still this worker's. */
-  readonly held: readonly ClaimId[]
-  /** Of these, those whose run was cancelled: stop at the page's end. */
-  readonly cancelled: readonly ClaimId[]
-  /** When the database server started; null for an engine without one. */
-  readonly serverStartedAt: Millis | null
-  readonly now: Millis
-  /** The schema has moved on beyond this program: drain and end. */
-  readonly tooOld: boolean
-}
-
 /** What one process at a time does for all. */
 export type Turn = 'sweep' | 'monitor' | 'sample' | 'adopted' | `alerts ${string}`
 
@@ -344,6 +327,8 @@ export type Judgement = {
   readonly decision: Decision
   readonly sign: Sign
   readonly evidence: Evidence
+  /** The worker is not proven dead: the crash is struck off if it sends a heartbeat again. */
+  readonly provisional?: boolean
   /** The id of the new run where the decision is `retry`. */
   readonly newRun: RunId
 }

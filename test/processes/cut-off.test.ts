@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { ServerGate } from '../../src/testing/server-gate.ts'
 import type { Evidence } from '../../src/model/worker.ts'
-import { CLI, ENGINES, Stage, until, type Program } from './harness.ts'
+import { CLI, ENGINES, kill, Stage, until, type Program } from './harness.ts'
 
 /** Two pages quickly, and a third that is in hand until the test opens the gate. */
 const CRAWL = `
@@ -112,6 +113,96 @@ describe(
       } finally {
         await stage.database.raw(`DROP ROLE ${role}`)
       }
+    })
+  },
+)
+
+/** In a pid namespace of its own, as a container has one: its process cannot be seen from any other. */
+const ELSEWHERE = 'unshare --user --map-root-user --pid --fork --kill-child --mount-proc'.split(' ')
+const canUnshare = spawnSync(ELSEWHERE[0]!, [...ELSEWHERE.slice(1), 'true']).status === 0
+
+const HEARTBEAT_MS = 400
+const LEASE_MS = 9_000
+/** What a free session lock needs in silence beside it: a third of the lease, which is more than three heartbeats. */
+const GRACE_MS = 3_000
+const GAPS = 3
+
+/** One page that lasts; the worker is alone with it, so each crash counts towards parking. */
+const HELD = `
+  *targets() { yield { key: 'a' } },
+  async page({ target, page }) {
+    mark('page', target.key, page)
+    await opened('last page')
+    return { next: null, inTransaction: ledger(target.key, page) }
+  },
+  concurrency: 1,
+  policy: { heartbeat: ${HEARTBEAT_MS}, lease: ${LEASE_MS}, maxCrashes: ${GAPS} },
+`
+
+/** A worker with nothing to do of its own: it only watches the others. */
+async function watcher(stage: Stage): Promise<Program> {
+  const path = stage.module(
+    'idle.ts',
+    `export default defineCrawl({ source: 'idle', *targets() {}, async page() { return { next: null } } })`,
+  )
+  const program = stage.unstuck('work', path)
+  await program.says('working on idle')
+  return program
+}
+
+describe(
+  'P8 P9 a worker in another pid namespace',
+  { skip: !ENGINES.includes(postgresEngine) || !canUnshare },
+  () => {
+    test('P9 cut off for longer than the bound, three times: taken after it, no crash counted, claimed again, not parked', async () => {
+      await using stage = await Stage.set(postgresEngine)
+      const gate = await ServerGate.to(stage.database.url)
+      try {
+        await watcher(stage)
+        const crawl = stage.crawl(HELD)
+        const env = { UNSTUCK_DB: gate.address }
+        const cut = stage.start([CLI, 'work', crawl, '--drain'], { env, under: ELSEWHERE })
+        await stage.marked('page')
+
+        for (let n = 1; n <= GAPS; n++) {
+          gate.shut()
+          await until('it is taken', async () => (await recovered(stage)).length === n)
+          const { crashes, status } = await stage.target('a')
+          assert.deepEqual([status, crashes], ['planned', 1], 'its crash counts until it returns')
+          await gate.open()
+          await stage.marked('page', n + 1)
+        }
+        stage.open('last page')
+
+        assert.equal(await cut.end(), 0, cut.output)
+        for (const { action, evidence } of await recovered(stage)) {
+          const { presence, process: seen, beatAgeMs } = evidence
+          assert.deepEqual([action, presence, seen], ['replan', 'free', 'unknown'])
+          assert.ok(beatAgeMs > GRACE_MS && beatAgeMs < LEASE_MS, `taken after ${beatAgeMs} ms`)
+        }
+        const { status, attempts } = await stage.target('a')
+        assert.deepEqual([status, attempts], ['done', GAPS + 1])
+        assert.deepEqual(await stage.ledger(), ['a/1'])
+      } finally {
+        gate.shut()
+      }
+    })
+
+    test('P8 killed -9 with its connection: claimable after the bound, long before its lease', async (t) => {
+      await using stage = await Stage.set(postgresEngine)
+      await watcher(stage)
+      const worker = stage.start([CLI, 'work', stage.crawl(HELD)], { under: ELSEWHERE })
+      await stage.marked('page')
+      const killedAt = performance.now()
+      // What unshare has started dies with it.
+      kill(worker.pid, 'SIGKILL')
+      await until('it is taken', async () => (await recovered(stage)).length === 1)
+
+      t.diagnostic(`claimable after ${Math.round(performance.now() - killedAt)} ms`)
+      const [taken] = await recovered(stage)
+      const { presence, process: seen, beatAgeMs } = taken!.evidence
+      assert.deepEqual([taken!.action, presence, seen], ['replan', 'free', 'unknown'])
+      assert.ok(beatAgeMs > GRACE_MS && beatAgeMs < LEASE_MS, `taken after ${beatAgeMs} ms`)
     })
   },
 )

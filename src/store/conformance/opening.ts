@@ -42,13 +42,14 @@ export function openingTests(engine: Engine): void {
     for (const text of [
       ...['sample', 'alert', 'telling', 'operation'].map((name) => `DROP TABLE ${db.table(name)}`),
       ...['adopted_row', 'adopted_intent'].map((name) => `DROP TABLE ${db.table(name)}`),
-      ...['dataset_entry', 'record', 'storage', 'http_session'].map(
+      ...['dataset_entry', 'record', 'storage', 'http_session', 'lost_claim'].map(
         (name) => `DROP TABLE ${db.table(name)}`,
       ),
       ...['run_listed', 'run_by_age', 'run_by_end', 'target_troubled'].map(
         (name) => `DROP INDEX ${db.table(name)}`,
       ),
       `ALTER TABLE ${db.table('worker')} DROP COLUMN stats`,
+      `ALTER TABLE ${db.table('target')} DROP COLUMN crashes_since_epoch`,
       `DELETE FROM ${db.table('migration')} WHERE number >= 4`,
     ]) {
       await db.raw(text)

@@ -6,6 +6,7 @@ import { booksTests } from './books.ts'
 import { checkpointTests } from './checkpoints.ts'
 import { claimingTests } from './claiming.ts'
 import { crashTests } from './crashes.ts'
+import { lostClaimTests } from './lost-claims.ts'
 import { datasetTests } from './datasets.ts'
 import { dirtyTextTests } from './dirty-text.ts'
 import { executionTests } from './executions.ts'
@@ -45,6 +46,7 @@ export function conformance(engine: Engine): void {
     describe('listing', () => listingTests(engine))
     describe('claiming', () => claimingTests(engine))
     describe('crashes', () => crashTests(engine))
+    describe('lost claims', () => lostClaimTests(engine))
     describe('fencing', () => fencingTests(engine))
     describe('checkpoints', () => checkpointTests(engine))
     describe('pages sent again', () => repeatTests(engine))

@@ -33,7 +33,8 @@ export const CHECKPOINT = sql(
            cursor       = CASE WHEN p.cursor IS NULL THEN t.cursor ELSE p.cursor -> 0 END,
            status       = CASE WHEN p.done THEN 'done' ELSE t.status END,
            finished_at  = CASE WHEN p.done THEN clock_timestamp() END,
-           last_activity_at = clock_timestamp(), crashes = 0, crashes_alone = 0, errors = 0
+           last_activity_at = clock_timestamp(), crashes = 0, crashes_alone = 0,
+           crashes_since_epoch = t.epoch, errors = 0
       FROM page p
      WHERE t.id = p.target AND t.epoch = p.epoch AND t.claim_id = p.claim_id
        AND t.status = p.held AND t.seq = p.expected_seq AND t.page < p.page

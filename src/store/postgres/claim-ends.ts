@@ -79,7 +79,8 @@ const ACTIVE = (isProgress: string): string => /* sql */ `
   held AS (
     UPDATE unstuck.target
        SET last_activity_at = clock_timestamp(), errors = coalesce(struck, errors),
-           crashes = coalesce(struck, crashes), crashes_alone = coalesce(struck, crashes_alone)
+           crashes = coalesce(struck, crashes), crashes_alone = coalesce(struck, crashes_alone),
+           crashes_since_epoch = CASE WHEN struck = 0 THEN epoch ELSE crashes_since_epoch END
       FROM fence
      WHERE id = $2 AND epoch = $3 AND claim_id = $4 AND status = fence.held
     RETURNING run_id, grp

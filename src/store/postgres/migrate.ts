@@ -8,6 +8,7 @@ import { watching } from './migrations/004-watching.ts'
 import { adopted } from './migrations/005-adopted.ts'
 import { storages } from './migrations/006-storages.ts'
 import { httpSessions } from './migrations/007-http-sessions.ts'
+import { lostClaims } from './migrations/008-lost-claims.ts'
 
 const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = [
   { name: 'heart', text: heart },
@@ -17,6 +18,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = 
   { name: 'adopted', text: adopted },
   { name: 'storages', text: storages },
   { name: 'http-sessions', text: httpSessions },
+  { name: 'lost-claims', text: lostClaims },
 ]
 
 const HAS_SCHEMA = sql(

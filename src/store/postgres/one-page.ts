@@ -29,7 +29,8 @@ export const ONE_PAGE = sql(
            cursor       = CASE WHEN $12::jsonb IS NULL THEN cursor ELSE $12::jsonb -> 0 END,
            status       = CASE WHEN $13 THEN 'done' ELSE status END,
            finished_at  = CASE WHEN $13 THEN clock_timestamp() END,
-           last_activity_at = clock_timestamp(), crashes = 0, crashes_alone = 0, errors = 0
+           last_activity_at = clock_timestamp(), crashes = 0, crashes_alone = 0,
+           crashes_since_epoch = epoch, errors = 0
      WHERE id = $2 AND epoch = $3 AND claim_id = $4 AND seq = $5 AND page < $6 AND status = $7
     RETURNING run_id, grp, seq
   ),

@@ -20,7 +20,7 @@ const HELD_BY = sql(
 `,
 )
 // Recovery is fenced too: it acts only on what it judged, and only while the worker's silence lasts. The crash that was
-// counted when the claim was made stays counted; but a timeout, where the worker lives and its target stands still, is an
+// counted when the claim was made stays counted, and is remembered where its worker may yet come back; but a timeout, where the worker lives and its target stands still, is an
 // error and no crash. Rows that somebody is just changing are no longer what was judged.
 const TAKE_BACK = sql(
   'recover:apply',
@@ -28,10 +28,10 @@ const TAKE_BACK = sql(
   WITH judged AS MATERIALIZED (
     SELECT *, 'in_progress' AS held FROM json_to_recordset($2::json) AS j (
       n int, target uuid, epoch int, claim_id uuid, seq int, worker uuid, beats int, status text,
-      because text, timed_out boolean, last_activity_at float8)
+      because text, timed_out boolean, provisional boolean, last_activity_at float8)
   ),
   unchanged AS (
-    SELECT t.id, j.n, j.status, j.because, j.timed_out::int AS timeouts
+    SELECT t.id, j.n, j.status, j.because, j.timed_out::int AS timeouts, j.provisional, j.worker
       FROM unstuck.target t JOIN judged j ON j.target = t.id
      WHERE t.epoch = j.epoch AND t.claim_id = j.claim_id AND t.seq = j.seq AND t.status = j.held
        AND (NOT j.timed_out OR ${ms('t.last_activity_at')} = j.last_activity_at)
@@ -49,7 +49,13 @@ const TAKE_BACK = sql(
            crashes_alone = greatest(t.crashes_alone - u.timeouts * t.alone::int, 0)
       FROM unchanged u
      WHERE t.id = u.id
-    RETURNING u.n, t.run_id, t.grp, t.status
+    RETURNING u.n, t.run_id, t.grp, t.status, t.id, t.epoch, t.alone, t.crashes, u.provisional, u.worker
+  ),
+  remembered AS (
+    INSERT INTO unstuck.lost_claim (worker_id, target_id, epoch, alone, parked)
+    SELECT worker, id, epoch, alone, status = 'parked' FROM taken WHERE provisional AND crashes > 0
+    ON CONFLICT (worker_id, target_id) DO UPDATE
+       SET epoch = excluded.epoch, alone = excluded.alone, parked = excluded.parked
   ),
   booked AS (
     INSERT INTO unstuck.tally (run_id, grp, writer, in_progress, planned, failed, stuck, parked)
@@ -136,7 +142,7 @@ async function followed(
   return newRun
 }
 
-function toRow({ n, held, status, decision, sign }: Pending): Record<string, unknown> {
+function toRow({ n, held, status, decision, sign, provisional }: Pending): Record<string, unknown> {
   const { target, workerBeats } = held
   return {
     n,
@@ -149,6 +155,7 @@ function toRow({ n, held, status, decision, sign }: Pending): Record<string, unk
     status,
     because: decision.because,
     timed_out: sign === 'stalled',
+    provisional: provisional ?? false,
     last_activity_at: target.lastActivityAt,
   }
 }

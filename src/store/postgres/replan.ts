@@ -41,7 +41,8 @@ const REPLAN_NAMED = sql(
   moved AS (
     UPDATE unstuck.target t
        SET status = 'planned', ready_at = CASE WHEN t.seq > 0 THEN 'epoch'::timestamptz END,
-           claim_id = NULL, errors = 0, crashes = 0, crashes_alone = 0, finished_at = NULL
+           claim_id = NULL, errors = 0, crashes = 0, crashes_alone = 0,
+           crashes_since_epoch = t.epoch, finished_at = NULL
       FROM (SELECT id, status AS was FROM named WHERE ${CHOSEN(2)} AND status = ANY ($5::text[])) AS chosen
      WHERE t.id = chosen.id
     RETURNING t.run_id, t.grp, t.status, chosen.was
@@ -62,7 +63,8 @@ const REPLAN = sql(
   moved AS (
     UPDATE unstuck.target t
        SET status = 'planned', ready_at = CASE WHEN t.seq > 0 THEN 'epoch'::timestamptz END,
-           claim_id = NULL, errors = 0, crashes = 0, crashes_alone = 0, finished_at = NULL
+           claim_id = NULL, errors = 0, crashes = 0, crashes_alone = 0,
+           crashes_since_epoch = t.epoch, finished_at = NULL
       FROM chosen
      WHERE t.id = chosen.id
     RETURNING t.run_id, t.grp, t.status, chosen.was
@@ -152,7 +154,7 @@ const REWIND = sql(
     UPDATE unstuck.target
        SET status = 'planned', epoch = epoch + 1, claim_id = NULL, page = $4, next_url = $5,
            cursor = $6, last_item_id = NULL, page_hash = NULL, ready_at = 'epoch',
-           errors = 0, crashes = 0, crashes_alone = 0, finished_at = NULL
+           errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch, finished_at = NULL
      WHERE id = $2
     RETURNING run_id, grp, status, $3::text AS was
   )

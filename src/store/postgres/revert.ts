@@ -37,7 +37,7 @@ const RESTORE = sql(
     UPDATE unstuck.target t
        SET status = 'planned', epoch = t.epoch + 1, claim_id = NULL,
            ready_at = CASE WHEN t.seq > 0 THEN 'epoch'::timestamptz END,
-           errors = 0, crashes = 0, crashes_alone = 0, finished_at = NULL
+           errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = t.epoch, finished_at = NULL
       FROM aside
      WHERE t.id = aside.id
     RETURNING t.run_id, t.grp, t.status, aside.was

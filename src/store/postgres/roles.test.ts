@@ -161,7 +161,8 @@ test('S25 unstuck_migrate can bring an older schema up to date, and the file can
   await db.raw(/* sql */ `
     DROP TABLE unstuck.sample, unstuck.alert, unstuck.telling, unstuck.operation;
     DROP TABLE unstuck.adopted_row, unstuck.adopted_intent;
-    DROP TABLE unstuck.storage, unstuck.dataset_entry, unstuck.record, unstuck.http_session;
+    DROP TABLE unstuck.storage, unstuck.dataset_entry, unstuck.record, unstuck.http_session, unstuck.lost_claim;
+    ALTER TABLE unstuck.target DROP COLUMN crashes_since_epoch;
     DROP INDEX unstuck.run_listed, unstuck.run_by_age, unstuck.run_by_end, unstuck.target_troubled;
     ALTER TABLE unstuck.worker DROP COLUMN stats;
     DELETE FROM unstuck.migration WHERE number >= 4

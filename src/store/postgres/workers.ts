@@ -1,7 +1,7 @@
 import { unknownWorker } from '../../model/errors.ts'
 import { processState } from '../host.ts'
 import { toWorker, type WorkerRow } from '../rows.ts'
-import type { Store, Witnessed } from '../store.ts'
+import type { BeatAnswer, Store, Witnessed } from '../store.ts'
 import { toHolding, type HoldingRow } from '../watching-rows.ts'
 import { ms, sql, type Database } from './database.ts'
 import { SCHEMA_VERSION } from './migrate.ts'
@@ -50,6 +50,23 @@ const BEAT = sql(
     SELECT run_id, grp, $1, -count(*), count(*) FROM let_go GROUP BY run_id, grp ORDER BY run_id, grp
     ${ADD_UP}
   ),
+  -- Crashes that were none, as this heartbeat shows. Where a target is locked, the next heartbeat strikes it off.
+  lost AS MATERIALIZED (
+    SELECT t.id, t.run_id, l.epoch, l.alone,
+           l.parked AND t.status = 'parked' AND l.epoch > t.crashes_since_epoch AS unpark
+      FROM unstuck.lost_claim l JOIN unstuck.target t ON t.id = l.target_id
+     WHERE l.worker_id = $2 FOR UPDATE OF t SKIP LOCKED
+  ),
+  forgotten AS (
+    DELETE FROM unstuck.lost_claim l USING lost WHERE l.worker_id = $2 AND l.target_id = lost.id
+  ),
+  struck_off AS (
+    UPDATE unstuck.target t
+       SET crashes = greatest(t.crashes - 1, 0),
+           crashes_alone = greatest(t.crashes_alone - lost.alone::int, 0)
+      FROM lost
+     WHERE t.id = lost.id AND lost.epoch > t.crashes_since_epoch
+  ),
   held AS (
     SELECT t.claim_id::text, r.status NOT IN ${LIVE} AS cancelled
       FROM unstuck.target t JOIN unstuck.run r ON r.id = t.run_id
@@ -58,6 +75,7 @@ const BEAT = sql(
   SELECT EXISTS (SELECT FROM me) AS known,
          ARRAY (SELECT claim_id FROM held) AS held,
          ARRAY (SELECT claim_id FROM held WHERE cancelled) AS cancelled,
+         (SELECT json_agg(json_build_object('run', run_id, 'target', id)) FROM lost WHERE unpark) AS unpark,
          ${ms('pg_postmaster_start_time()')} AS server_started_at,
          ${ms('clock_timestamp()')} AS now,
          (SELECT max(lowest) FROM unstuck.migration) AS lowest
@@ -69,6 +87,9 @@ const RETIRE = sql(
   /* sql */ `
   WITH planning AS (
     UPDATE unstuck.run SET planner = NULL WHERE planner = $1 AND status IN ${LIVE}
+  ),
+  forgotten AS (
+    DELETE FROM unstuck.lost_claim WHERE worker_id = $1
   )
   UPDATE unstuck.worker SET ended_at = coalesce(ended_at, clock_timestamp())
    WHERE id = $1
@@ -136,7 +157,8 @@ export function workerVerbs(db: Database): WorkerVerbs {
       if (!known) {
         throw unknownWorker(db.address.where)
       }
-      return { held, cancelled, serverStartedAt, now, tooOld: lowest > SCHEMA_VERSION }
+      const tooOld = lowest > SCHEMA_VERSION
+      return { held, cancelled, serverStartedAt, now, tooOld, unpark: answer!.unpark ?? [] }
     },
 
     retire: (worker) =>
@@ -162,6 +184,7 @@ type BeatRow = {
   known: boolean
   held: string[]
   cancelled: string[]
+  unpark: BeatAnswer['unpark'] | null
   server_started_at: number
   now: number
   lowest: number

@@ -28,12 +28,9 @@ const ADVANCE = (name: string, also: string, where: string): Sql =>
   )
 // Apart, because SQLite writes every index again that a column of the SET list is in, changed or not: most pages need none.
 const NEXT_PAGE = ADVANCE('next-page', '', 'AND crashes = 0')
-const FIRST_PAGE = ADVANCE('first-page', ', crashes = 0, crashes_alone = 0', '')
-const LAST_PAGE = ADVANCE(
-  'last-page',
-  `, crashes = 0, crashes_alone = 0, status = 'done', finished_at = ?11`,
-  '',
-)
+const NO_CRASHES = ', crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch'
+const FIRST_PAGE = ADVANCE('first-page', NO_CRASHES, '')
+const LAST_PAGE = ADVANCE('last-page', `${NO_CRASHES}, status = 'done', finished_at = ?11`, '')
 
 // Most items are new, so that is tried first and costs one statement.
 const ADD_ITEM = sql(

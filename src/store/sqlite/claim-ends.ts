@@ -60,7 +60,10 @@ const ACTIVE = sql(
 )
 const STRIKE_OFF = sql(
   'active:strike-off',
-  `UPDATE target SET errors = 0, crashes = 0, crashes_alone = 0 WHERE id = :target`,
+  /* sql */ `
+  UPDATE target SET errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch
+   WHERE id = :target
+`,
 )
 const RUN_DONE = sql('progress:done', `SELECT progress_done AS done FROM run WHERE id = :run`)
 const RUN_PROGRESS = sql(

@@ -7,6 +7,7 @@ import { watching } from './migrations/004-watching.ts'
 import { adopted } from './migrations/005-adopted.ts'
 import { storages } from './migrations/006-storages.ts'
 import { httpSessions } from './migrations/007-http-sessions.ts'
+import { lostClaims } from './migrations/008-lost-claims.ts'
 
 const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = [
   { name: 'heart', text: heart },
@@ -16,6 +17,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = 
   { name: 'adopted', text: adopted },
   { name: 'storages', text: storages },
   { name: 'http-sessions', text: httpSessions },
+  { name: 'lost-claims', text: lostClaims },
 ]
 
 const CREATE_MIGRATION = /* sql */ `

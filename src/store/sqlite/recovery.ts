@@ -28,7 +28,14 @@ const TAKE_BACK = sql(
      AND seq = :seq
      AND (NOT :timedOut OR last_activity_at = :lastActivityAt)
      AND (:timedOut OR EXISTS (SELECT 1 FROM worker WHERE id = :worker AND beats = :beats))
-  RETURNING run_id, grp
+  RETURNING run_id, grp, crashes
+`,
+)
+const REMEMBER = sql(
+  'recover:remember',
+  /* sql */ `
+  INSERT OR REPLACE INTO lost_claim (worker_id, target_id, epoch, alone, parked)
+  SELECT :worker, id, epoch, alone, status = 'parked' FROM target WHERE id = :target
 `,
 )
 const FAIL_RUN = sql(
@@ -62,7 +69,7 @@ export function recoveryVerbs(db: Database): Pick<Store, 'heldBy' | 'applyJudgem
 
 function apply(
   tx: Connection,
-  { held, decision, sign, evidence, newRun }: Judgement,
+  { held, decision, sign, evidence, newRun, provisional }: Judgement,
   actor: string,
 ): boolean {
   const { target, run, workerBeats } = held
@@ -70,7 +77,7 @@ function apply(
   const status = TARGET_AFTER[action]
   if (!status) return false
   const now = Date.now()
-  const taken = tx.get<{ run_id: string; grp: string }>(TAKE_BACK, {
+  const taken = tx.get<{ run_id: string; grp: string; crashes: number }>(TAKE_BACK, {
     target: target.id,
     epoch: target.epoch,
     claimId: target.claimId,
@@ -85,6 +92,9 @@ function apply(
   })
   if (!taken) return false
 
+  // Its worker may yet come back.
+  if (provisional && taken.crashes > 0)
+    tx.run(REMEMBER, { worker: target.worker, target: target.id })
   book(tx, taken.run_id, taken.grp, { in_progress: -1, [status]: 1 }, now)
   // One that was cancelled meanwhile is not tried again.
   const isRetried = action === 'retry' && tx.run(FAIL_RUN, { run: run.id, because, now }) > 0

@@ -34,7 +34,8 @@ const REPLAN = sql(
   'replan',
   /* sql */ `
   UPDATE target SET status = 'planned', ready_at = CASE WHEN seq > 0 THEN 0 END, claim_id = NULL,
-                    errors = 0, crashes = 0, crashes_alone = 0, finished_at = NULL
+                    errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
+                    finished_at = NULL
    WHERE ${FITTING}
 `,
 )
@@ -42,7 +43,8 @@ export const REPLAN_NAMED = sql(
   'replan:named',
   /* sql */ `
   UPDATE target SET status = 'planned', ready_at = CASE WHEN seq > 0 THEN 0 END, claim_id = NULL,
-                    errors = 0, crashes = 0, crashes_alone = 0, finished_at = NULL
+                    errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
+                    finished_at = NULL
    WHERE ${NAMED}
 `,
 )
@@ -88,7 +90,8 @@ const REWIND = sql(
   /* sql */ `
   UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, page = :to,
                     next_url = :next, cursor = :cursor, last_item_id = NULL, page_hash = NULL, ready_at = 0,
-                    errors = 0, crashes = 0, crashes_alone = 0, finished_at = NULL
+                    errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
+                    finished_at = NULL
    WHERE id = :id
 `,
 )

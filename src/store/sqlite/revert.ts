@@ -30,7 +30,8 @@ const RESTORE = sql(
   'revert:target',
   /* sql */ `
   UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, ready_at = CASE WHEN seq > 0 THEN 0 END,
-                    errors = 0, crashes = 0, crashes_alone = 0, finished_at = NULL
+                    errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
+                    finished_at = NULL
    WHERE id = :id AND status = :status AND seq = :seq
   RETURNING grp
 `,

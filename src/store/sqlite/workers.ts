@@ -58,6 +58,22 @@ const HOLDS = sql(
    LIMIT 1
 `,
 )
+const LOST = sql(
+  'beat:lost',
+  /* sql */ `
+  SELECT t.id AS target, t.run_id AS run, l.alone, l.parked AND t.status = 'parked' AS unpark
+    FROM lost_claim l JOIN target t ON t.id = l.target_id
+   WHERE l.worker_id = :worker AND l.epoch > t.crashes_since_epoch
+`,
+)
+const FORGET = sql('beat:forget', `DELETE FROM lost_claim WHERE worker_id = :worker`)
+const STRIKE_OFF = sql(
+  'beat:strike-off',
+  /* sql */ `
+  UPDATE target SET crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - :alone, 0)
+   WHERE id = :target
+`,
+)
 const RETIRE = sql(
   'worker:retire',
   `UPDATE worker SET ended_at = :now WHERE id = :worker AND ended_at IS NULL`,
@@ -132,6 +148,7 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
         }
         const named = JSON.stringify(claimIds)
         releaseUnnamed(tx, worker, named, now - row.lease_ms)
+        const unpark = strikeOffLost(tx, worker)
         const held = tx.all<{ claim_id: string; cancelled: number }>(STILL_HELD, {
           worker,
           claimIds: named,
@@ -139,6 +156,7 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
         return {
           held: held.map((claim) => claim.claim_id),
           cancelled: held.filter((claim) => claim.cancelled).map((claim) => claim.claim_id),
+          unpark,
           serverStartedAt: null,
           now,
           tooOld: isTooOld(tx),
@@ -148,6 +166,7 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
     retire: async (worker) => {
       const ended = await db.write('worker:retire', (tx) => {
         tx.run(DROP_PLANNING, { worker })
+        tx.run(FORGET, { worker })
         if (tx.get(HOLDS, { worker })) return false
         tx.run(RETIRE, { worker, now: Date.now() })
         return true
@@ -223,6 +242,15 @@ function isGone(row: SqliteWorkerRow | undefined, lockFolder: string): boolean {
     processState(process) === 'gone' ||
     probePresence(lockFolder, readWorker(row).presence, process) === 'free'
   )
+}
+
+/** Strikes off crashes that were none, as this heartbeat shows. Returns the targets that were parked for one. */
+function strikeOffLost(tx: Connection, worker: string): BeatAnswer['unpark'] {
+  type Row = { target: string; run: string; alone: number; unpark: number }
+  const lost = tx.all<Row>(LOST, { worker })
+  for (const { target, alone } of lost) tx.run(STRIKE_OFF, { target, alone })
+  tx.run(FORGET, { worker })
+  return lost.filter(({ unpark }) => unpark).map(({ run, target }) => ({ run, target }))
 }
 
 function releaseUnnamed(tx: Connection, worker: string, claimIds: string, before: number): void {
