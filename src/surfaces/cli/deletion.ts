@@ -7,6 +7,7 @@ import { deleteDoomed, planDeletion, type Deletion, type Doomed } from '../answe
 import type { Answer } from './command.ts'
 import { isTyped } from './confirm.ts'
 import type { Output } from './output.ts'
+import { printFirst, ROWS_MAX } from './paper/long-lists.ts'
 import type { Paper } from './paper/paper.ts'
 import { plural, runStatus } from './paper/words.ts'
 
@@ -56,12 +57,14 @@ export async function deleteRuns(
     text: (paper) => {
       if (!asks) printPlan(paper, doomed, withItems)
       if (asks && !isMeant) paper.say('Those were not the words.')
-      for (const { run, source, targets, items, folders } of deleted) {
+      const printDeleted = ({ run, source, targets, items, folders }: Gone): void => {
         const parts = [plural(targets, 'target'), plural(items, 'item'), ...folders.map(asFiles)]
         paper.say(`- Deleted ${shortId(run)} of ${source}: ${parts.join(', ')}.`)
       }
-      for (const { id, source } of left)
+      printFirst(paper, deleted, printDeleted, '`unstuck history` lists them', ROWS_MAX)
+      const printKept = ({ id, source }: Deletion['left'][number]): void =>
         paper.say(`- ${shortId(id)} of ${source} was left alone: it changed meanwhile.`)
+      printFirst(paper, left, printKept, '`unstuck runs` lists them', ROWS_MAX)
       if (doomed.length > 0 && deleted.length === 0) paper.say('Nothing was deleted.')
     },
     exitCode: asks && !isMeant ? EXIT.failed : isAllGone ? EXIT.done : EXIT.leftForAPerson,
@@ -73,7 +76,7 @@ function printPlan(paper: Paper, doomed: readonly Doomed[], withItems: boolean):
     return paper.say('Nothing to delete: no run is dead, and none was cleaned.')
   const stays = withItems ? '' : ' Their items stay.'
   paper.say(`To be deleted for good: ${plural(doomed.length, 'run')}.${stays}`)
-  for (const { run, targets, items, folders } of doomed) {
+  const print = ({ run, targets, items, folders }: Doomed): void => {
     const parts = [plural(targets, 'target'), plural(run.counts.pages, 'page')]
     if (withItems) parts.push(plural(items, 'item'))
     parts.push(...folders.map(asFiles))
@@ -81,7 +84,10 @@ function printPlan(paper: Paper, doomed: readonly Doomed[], withItems: boolean):
       `- ${shortId(run.id)} of ${run.source}, ${runStatus(run.status).text}: ${parts.join(', ')}`,
     )
   }
+  printFirst(paper, doomed, print, '`--dry-run --json` names them', ROWS_MAX)
 }
+
+type Gone = Deletion['deleted'][number]
 
 function asFiles(folder: string): string {
   return `its files in ${folder}`

@@ -1,11 +1,13 @@
-import { shortId } from '../../model/id.ts'
+import { shortId, type RunId } from '../../model/id.ts'
 import type { Millis } from '../../model/time.ts'
 import { sayJudged, type Verdict } from '../../model/verdict.ts'
 import type { JudgedRun } from '../../runtime/judgement.ts'
 import type { Sorted } from '../answers/recovery.ts'
 import { revertibleRuns } from '../answers/undo.ts'
+import { LINES_MAX, printFirst, printLeftOut, ROWS_MAX } from './paper/long-lists.ts'
 import type { Paper } from './paper/paper.ts'
 import { age, ago, doneOfTotal, plural, runStatus, sourceOf, whoCell } from './paper/words.ts'
+import { groupVerdicts } from './verdict-groups.ts'
 
 /** Every active run, then the verdicts: what would be done, or was. */
 export function printPlan(
@@ -20,11 +22,11 @@ export function printPlan(
   paper.heading(isDone ? 'What was done' : 'What would be done')
   if (deeds.length === 0)
     paper.say(theirs.length > 0 ? 'Nothing by itself.' : 'Nothing to recover.')
-  for (const verdict of deeds) printVerdict(paper, verdict, isDone && !verdict.applied)
+  printVerdicts(paper, deeds, isDone)
   if (isDone) printUndo(paper, deeds)
   if (theirs.length === 0) return
   paper.heading('Left to you')
-  for (const verdict of theirs) printVerdict(paper, verdict)
+  printVerdicts(paper, theirs)
   if (theirs.some(({ action, cannot }) => action === 'abandon' && cannot === undefined))
     paper.say('`unstuck clean` marks what is dead.')
 }
@@ -35,7 +37,7 @@ export function printDone(paper: Paper, { deeds }: Sorted): void {
   paper.blank()
   if (done.length === 0) paper.say('Nothing was changed.')
   else paper.line({ text: 'What was done', ink: 'strong' })
-  for (const verdict of done) paper.say(`- ${verdict.action} ${what(verdict)}.`)
+  printVerdicts(paper, done, true)
   printUndo(paper, deeds)
 }
 
@@ -52,35 +54,74 @@ function printActive(paper: Paper, active: readonly JudgedRun[], now: Millis): v
       { head: 'OWNER', flex: true, optional: 3 },
       { head: 'LAST SIGN', align: 'right', optional: 1 },
     ],
-    active.map(({ run, owner, evidence }) => [
-      shortId(run.id),
-      sourceOf(run),
-      runStatus(run.status),
-      doneOfTotal(run),
-      age(evidence.ageMs),
-      owner ? whoCell(owner.evidence) : 'nobody',
-      ago(owner ? now - owner.evidence.beatAgeMs : run.lastActivityAt, now),
-    ]),
+    active
+      .slice(0, ROWS_MAX)
+      .map(({ run, owner, evidence }) => [
+        shortId(run.id),
+        sourceOf(run),
+        runStatus(run.status),
+        doneOfTotal(run),
+        age(evidence.ageMs),
+        owner ? whoCell(owner.evidence) : 'nobody',
+        ago(owner ? now - owner.evidence.beatAgeMs : run.lastActivityAt, now),
+      ]),
   )
+  printLeftOut(paper, active.length - ROWS_MAX, '`unstuck runs` lists them')
+}
+
+const EXAMPLES = 3
+
+/** One line for each, or where they are many one for each group of them. */
+function printVerdicts(paper: Paper, verdicts: readonly Verdict[], isDone = false): void {
+  const isLate = ({ applied }: Verdict): boolean => isDone && !applied
+  if (verdicts.length <= LINES_MAX) {
+    for (const verdict of verdicts) printVerdict(paper, verdict, isLate(verdict))
+    return
+  }
+  const groups = groupVerdicts(verdicts)
+  for (const { first, all } of groups.slice(0, LINES_MAX)) {
+    if (all.length === 1) printVerdict(paper, first, isLate(first))
+    else printGroup(paper, first, all, isLate(first))
+  }
+  const left = groups.slice(LINES_MAX).reduce((sum, { all }) => sum + all.length, 0)
+  const where = isDone ? '`unstuck history`' : '`--json`'
+  printLeftOut(paper, left, `${where} has each of the ${verdicts.length}`)
+}
+
+function printGroup(paper: Paper, first: Verdict, all: readonly Verdict[], isLate: boolean): void {
+  const { action, source, target, row } = first
+  const many = plural(all.length, target === null || row ? 'run' : 'target')
+  const ids = all
+    .slice(0, EXAMPLES)
+    .map(({ target, run, row }) => shortId(row ? run : (target ?? run)))
+  paper.say(
+    '- ',
+    { text: action, ink: 'strong' },
+    ` ${many} of ${source}${moveOf(first)}${reasonOf(first, isLate)}`,
+  )
+  paper.say({ text: `  For example ${ids.join(', ')}.`, ink: 'dim' })
 }
 
 function printVerdict(paper: Paper, verdict: Verdict, isLate = false): void {
-  const { action, because, cannot } = verdict
-  const late = isLate ? ' (not applied)' : ''
-  const why = cannot === undefined ? '' : ` ${cannot}.`
-  paper.say('- ', { text: action, ink: 'strong' }, ` ${what(verdict)}: ${because}${late}.${why}`)
+  const text = ` ${sayJudged(verdict)}${moveOf(verdict)}${reasonOf(verdict, isLate)}`
+  paper.say('- ', { text: verdict.action, ink: 'strong' }, text)
 }
 
-/** `target 91bc4f2a of shop (in progress → planned)`. What a user's own row becomes has a word of their own. */
-function what(verdict: Verdict): string {
-  const { action, from, to, row } = verdict
+function reasonOf({ because, cannot }: Verdict, isLate: boolean): string {
+  const late = isLate ? ' (not applied)' : ''
+  const why = cannot === undefined ? '' : ` ${cannot}.`
+  return `: ${because}${late}.${why}`
+}
+
+/** ` (in progress → planned)`. What a user's own row becomes has a word of their own. */
+function moveOf({ action, from, to, row }: Verdict): string {
   const also = action === 'retry' ? ', and a new run is queued' : ''
-  const move = from === to || row ? '' : ` (${from.replace('_', ' ')} → ${to}${also})`
-  return `${sayJudged(verdict)}${move}`
+  return from === to || row ? '' : ` (${from.replace('_', ' ')} → ${to}${also})`
 }
 
 function printUndo(paper: Paper, deeds: readonly Verdict[]): void {
-  for (const run of revertibleRuns(deeds)) paper.say(`Undo: \`unstuck revert ${shortId(run)}\``)
+  const undo = (run: RunId): void => paper.say(`Undo: \`unstuck revert ${shortId(run)}\``)
+  printFirst(paper, revertibleRuns(deeds), undo, '`unstuck history` lists what can be undone')
   const late = deeds.filter(({ applied }) => !applied)
   if (late.length === 0) return
   const isTheirs = late.some(({ row, evidence }) => row !== undefined || 'who' in evidence)

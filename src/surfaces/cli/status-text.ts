@@ -1,6 +1,7 @@
 import { shortId } from '../../model/id.ts'
 import { runView } from '../view.ts'
 import { isStuck } from '../survey/health.ts'
+import { printFirst, printLeftOut, ROWS_MAX } from './paper/long-lists.ts'
 import type { Paper } from './paper/paper.ts'
 import { age, ago, bar, doneOfTotal, plural, runStatus, sourceOf } from './paper/words.ts'
 import type { Survey } from '../survey/survey.ts'
@@ -41,14 +42,19 @@ export function printStatus(paper: Paper, survey: Survey): void {
   const waiting = data.commands.filter(
     ({ source, worker }) => worker !== null && !live.some(({ run }) => run.source === source),
   )
-  for (const { source, endingSince } of waiting) {
+  const print = ({ source, endingSince }: (typeof waiting)[number]): void => {
     const how = endingSince === null ? 'between two runs' : 'its command is being ended'
     paper.line(`Wrapped: ${source}, ${how}`)
   }
+  printFirst(paper, waiting, print, '`--json` has all')
   if (data.attention.length > 0) printAttention(paper, survey)
 }
 
 function printLive(paper: Paper, { live, now }: Survey): void {
+  const isCut = live.length > ROWS_MAX
+  // Where not all are shown, what is stuck comes first.
+  const place = ({ health }: (typeof live)[number]): number => (isCut && isStuck(health) ? 0 : 1)
+  const shown = live.toSorted((a, b) => place(a) - place(b))
   paper.table(
     [
       { head: 'RUN' },
@@ -61,7 +67,7 @@ function printLive(paper: Paper, { live, now }: Survey): void {
       { head: 'AGE', align: 'right', optional: 4 },
       { head: 'LAST SIGN', align: 'right', optional: 1 },
     ],
-    live.map(({ run, health }) => {
+    shown.slice(0, ROWS_MAX).map(({ run, health }) => {
       const { done, total, extracted } = runView(run)
       return [
         shortId(run.id),
@@ -76,6 +82,7 @@ function printLive(paper: Paper, { live, now }: Survey): void {
       ]
     }),
   )
+  printLeftOut(paper, live.length - ROWS_MAX, '`unstuck runs` lists them')
 }
 
 function workersLine(counts: Survey['data']['workers']): string {
@@ -85,8 +92,9 @@ function workersLine(counts: Survey['data']['workers']): string {
 
 function printAttention(paper: Paper, { data }: Survey): void {
   paper.heading(`Left for a person: ${plural(data.attention.length, 'thing')}`)
-  for (const { source, what, because, command } of data.attention) {
+  const print = ({ source, what, because, command }: (typeof data.attention)[number]): void => {
     const why = because ? `; ${because.replace(/\.$/, '')}` : ''
     paper.say('- ', { text: source, ink: 'strong' }, `: ${what}${why}. See \`${command}\`.`)
   }
+  printFirst(paper, data.attention, print, '`--json` has all')
 }

@@ -4,6 +4,7 @@ import { whyNot } from '../../model/verdict.ts'
 import type { Summed } from '../../runtime/cleaning.ts'
 import type { JudgedRun } from '../../runtime/judgement.ts'
 import { runView } from '../view.ts'
+import { printLeftOut, ROWS_MAX } from './paper/long-lists.ts'
 import type { Paper } from './paper/paper.ts'
 import { age, ago, doneOfTotal, plural, sourceOf, whoTakesUp } from './paper/words.ts'
 
@@ -33,7 +34,8 @@ function isRow({ run }: JudgedRun): boolean {
   return run.adopted !== undefined
 }
 
-function printRuns(paper: Paper, title: string, runs: readonly JudgedRun[], now: Millis): void {
+function printRuns(paper: Paper, title: string, all: readonly JudgedRun[], now: Millis): void {
+  const runs = all.slice(0, ROWS_MAX)
   paper.heading(title)
   paper.table(
     [
@@ -65,6 +67,7 @@ function printRuns(paper: Paper, title: string, runs: readonly JudgedRun[], now:
     const also = cannot === null ? '' : ` ${cannot}.`
     paper.say({ text: `${shortId(run.id)}: ${decision.because}.${also}`, ink: 'dim' })
   }
+  printLeftOut(paper, all.length - ROWS_MAX, '`--json` has all')
 }
 
 function checkpointOf({ run, target }: JudgedRun): string {

@@ -4,6 +4,7 @@ import { shortId } from '../../../model/id.ts'
 import type { Millis } from '../../../model/time.ts'
 import { alertView } from '../../answers/overview.ts'
 import { defineCommand } from '../command.ts'
+import { printFirst, ROWS_MAX } from '../paper/long-lists.ts'
 import type { Paper } from '../paper/paper.ts'
 import { ago } from '../paper/words.ts'
 
@@ -35,14 +36,17 @@ function printOpen(paper: Paper, open: readonly Alert[], now: Millis): void {
       { head: 'SINCE', align: 'right' },
       { head: 'TOLD', align: 'right' },
     ],
-    open.map(({ rule, source, run, since, lastSentAt }) => [
-      rule,
-      source ?? 'several',
-      run === null ? '' : shortId(run),
-      ago(since, now),
-      lastSentAt === null ? 'nobody' : ago(lastSentAt, now),
-    ]),
+    open
+      .slice(0, ROWS_MAX)
+      .map(({ rule, source, run, since, lastSentAt }) => [
+        rule,
+        source ?? 'several',
+        run === null ? '' : shortId(run),
+        ago(since, now),
+        lastSentAt === null ? 'nobody' : ago(lastSentAt, now),
+      ]),
   )
   paper.blank()
-  for (const { because, command } of open) paper.say(`- ${because}: \`${command}\``)
+  const print = ({ because, command }: Alert): void => paper.say(`- ${because}: \`${command}\``)
+  printFirst(paper, open, print, '`--json` has all', ROWS_MAX)
 }

@@ -15,6 +15,7 @@ import { deleteRuns } from '../deletion.ts'
 import { doorOf } from '../door.ts'
 import { findRun } from '../find-run.ts'
 import { argument, option } from '../option.ts'
+import { LINES_MAX } from '../paper/long-lists.ts'
 import type { Paper } from '../paper/paper.ts'
 import { plural, sourceOf } from '../paper/words.ts'
 import { NOTHING_LIVE, printSummary, riskyAge } from '../summary-text.ts'
@@ -141,7 +142,9 @@ function printCleaned(
     const would = `Without --dry-run ${plural(able.length, 'dead run')} would be marked`
     paper.say(`Nothing was changed. ${would} as ${endOf(able)}.`)
   } else if (cleaned.length === 0) paper.say('Nothing was changed.')
-  for (const { run, source, row, applied, cannot } of cleaned) {
+  // What was not marked comes first: a person may have to look at it.
+  const sorted = cleaned.toSorted((a, b) => Number(a.applied) - Number(b.applied))
+  for (const { run, source, row, applied, cannot } of sorted.slice(0, LINES_MAX)) {
     const id = shortId(run)
     const what = `${id} of ${sourceOf({ source, adopted: row })}`
     paper.say(
@@ -152,4 +155,9 @@ function printCleaned(
           : `- ${what} was left alone. ${cannot}.`,
     )
   }
+  const rest = sorted.slice(LINES_MAX)
+  const marked = rest.filter(({ applied }) => applied).length
+  const kept = rest.length - marked
+  if (marked > 0) paper.say(`… and ${marked} more are marked; \`unstuck history\` lists them.`)
+  if (kept > 0) paper.say(`… and ${kept} more were left alone; \`--json\` has all.`)
 }

@@ -10,6 +10,7 @@ import { doorOf } from '../door.ts'
 import { findRun } from '../find-run.ts'
 import { unknownGroups } from '../known-groups.ts'
 import { argument, option } from '../option.ts'
+import { printFirst } from '../paper/long-lists.ts'
 import { plural } from '../paper/words.ts'
 
 type Reset = { run: string; source: string; targets: number; reopened: boolean }
@@ -67,8 +68,14 @@ export const resetFailed = defineCommand({
           return paper.say(
             'No failed target fits. `unstuck status` says what is left for a person.',
           )
-        for (const { run, source, ...back } of items)
+        const print = ({ run, source, ...back }: Reset): void =>
           paper.say(`- ${source}: ${sayBackInLine(run, back, !agreed)}`)
+        printFirst(
+          paper,
+          items,
+          print,
+          `${plural(sum(items), 'target')} in all, \`--json\` has each run`,
+        )
         if (!agreed) paper.say('Nothing was changed.')
         else {
           const ids = items.map(({ run }) => run)
