@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
 
 /** What of the house style a machine can check. */
@@ -118,6 +118,7 @@ test('nothing is put into a page as markup', () => {
 /** Words, names and characters are the same everywhere; none of these files knows of anything but JavaScript. */
 const SHARED_WITH_BROWSERS = [
   'src/model/crawlee.ts',
+  'src/model/shell-command.ts',
   'src/model/time.ts',
   'src/observe/safe-text.ts',
 ]
@@ -132,6 +133,25 @@ test('the dashboard calls the HTTP API and knows nothing else but its types', ()
     }
   }
   for (const file of SHARED_WITH_BROWSERS) assert.doesNotMatch(read(file), /^import (?!type\b)/m)
+})
+
+test('a command that is shown with more than an id in it is made by unstuckCommand', () => {
+  const names = globSync('src/surfaces/cli/commands/*.ts', { cwd: ROOT })
+    .map((file) => basename(file, '.ts').split('-')[0]!)
+    .join('|')
+  const shown = new RegExp(
+    `\\bunstuck (?:${names})(?:[- ][a-z]+)*(?: --[a-z-]+)?[ =]\\$\\{(.+?)\\}`,
+    'g',
+  )
+  for (const file of product) {
+    for (const [, value] of read(file).matchAll(shown)) {
+      assert.match(
+        value!,
+        /^(shortId\(.*|typedWord\(.*|withoutSpecifiers\(.*|short|id|[A-Z_]+)$/,
+        file,
+      )
+    }
+  }
 })
 
 test('nothing is left to be done later in a comment', () => {

@@ -2,6 +2,7 @@ import { OWNER_GONE_MS, type Alert } from '../model/alert.ts'
 import type { AlertKind, AlertRule, ChannelName } from '../model/alert-rule.ts'
 import { shortId, type RunId } from '../model/id.ts'
 import { inShort, inWords, type Millis } from '../model/time.ts'
+import { unstuckCommand } from '../model/shell-command.ts'
 
 /** What is the case now, as far as rules ask for it. */
 export type AlertFacts = {
@@ -101,7 +102,11 @@ export function findAlerts(facts: AlertFacts, rules: readonly AlertRule[], now: 
     ...facts.runs.map(({ what, ...run }) => finding(what, run.run, run)),
     ...facts.parked.map(parkedTargets),
     ...facts.gaveUp.map(({ source, at, because }) =>
-      finding('gave-up', `${source} ${at}`, { source, because, command: `unstuck logs ${source}` }),
+      finding('gave-up', `${source} ${at}`, {
+        source,
+        because,
+        command: unstuckCommand('logs', [source]),
+      }),
     ),
   ]
   const found = rules.flatMap((rule): Found[] => {
@@ -137,7 +142,7 @@ function parkedTargets({ run, source, targets, error }: AlertFacts['parked'][num
   const count =
     targets === 1 ? 'one target is parked' : `${targets} targets are parked, one of them`
   const because = `${count}: ${error ?? 'why is not known'}`
-  const command = `unstuck unpark --run ${shortId(run)}`
+  const command = unstuckCommand('unpark', [], { run: shortId(run) })
   return finding('parked', run, { run, source, because, command })
 }
 
@@ -152,7 +157,7 @@ function manyOrphans(rule: OrphansRule, orphans: AlertFacts['orphans'], now: Mil
     `runs lost a worker ${counted.length} times within ${inWords(withinMs)}, ` +
     `more than ${moreThan} times: ${sources.slice(0, SOURCES_SHOWN).join(', ')}` +
     (sources.length > SOURCES_SHOWN ? ` and ${sources.length - SOURCES_SHOWN} more` : '')
-  const command = `unstuck history --since ${inShort(withinMs)}`
+  const command = unstuckCommand('history', [], { since: inShort(withinMs) })
   const source = sources.length === 1 ? sources[0]! : null
   return [{ cause: orphansCause(rule), rule: 'orphans', source, run: null, because, command }]
 }

@@ -3,6 +3,7 @@ import type { Policy } from '../model/policy.ts'
 import type { AdoptedRef, AdoptedRun, RunStatus } from '../model/run.ts'
 import { inWords, type Millis } from '../model/time.ts'
 import { whyNot, type Decision } from '../model/verdict.ts'
+import { unstuckCommand } from '../model/shell-command.ts'
 import type { AlertFacts } from './alert.ts'
 import type { Reading } from './sign.ts'
 
@@ -40,12 +41,12 @@ export function troubleOf(look: LiveLook, now: Millis): AlertFacts['runs'][numbe
   const say = (
     what: 'dead' | 'silent' | 'overrun',
     because: string,
-    command = `unstuck explain ${short}`,
+    command = unstuckCommand('explain', [short]),
   ) => ({ run: run.id, source: run.source, what, because, command })
   if (byAge.action === 'abandon') {
     const cannot = whyNot(run, byAge)
     if (cannot !== null) return say('dead', `${byAge.because}. ${cannot}`)
-    return policy.autoClean ? null : say('dead', byAge.because, `unstuck clean ${short}`)
+    return policy.autoClean ? null : say('dead', byAge.because, unstuckCommand('clean', [short]))
   }
   const idleMs = now - run.lastActivityAt
   if (run.status === 'interrupted') {

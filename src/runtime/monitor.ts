@@ -4,6 +4,7 @@ import { shortId, type WorkerId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
 import type { Verdict } from '../model/verdict.ts'
+import { unstuckCommand } from '../model/shell-command.ts'
 import { recover, type Door } from './recovery.ts'
 
 const EVERY_MS = 60_000
@@ -79,6 +80,6 @@ function causeOf({ run, target, action }: Verdict): string {
 function alert(verdict: Verdict): Parameters<Emit>[0] {
   const { run, target, source, because, action, cannot } = verdict
   const isCleaned = action === 'abandon' && cannot === undefined
-  const command = isCleaned ? 'unstuck clean' : `unstuck explain ${shortId(target ?? run)}`
+  const command = isCleaned ? 'unstuck clean' : unstuckCommand('explain', [shortId(target ?? run)])
   return { type: 'alert', run, target, source, because, command }
 }

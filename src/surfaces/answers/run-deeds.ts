@@ -1,6 +1,7 @@
 import { canCancel, cancelledIn } from '../../decide/cancelling.ts'
 import { shortId } from '../../model/id.ts'
 import { isLive, isRow, sayRow, type Run } from '../../model/run.ts'
+import { unstuckCommand } from '../../model/shell-command.ts'
 import type { Door } from '../../runtime/recovery.ts'
 import * as steering from '../../runtime/steering.ts'
 import { plural } from '../cli/paper/words.ts'
@@ -29,7 +30,7 @@ export async function cancel(door: Door, run: Run, { dryRun, because }: Asked): 
     ],
     dryRun,
     undo: dryRun ? null : undoByRevert([run.id]),
-    command: `unstuck cancel ${id}`,
+    command: unstuckCommand('cancel', [id], { because }),
   }
 }
 
@@ -85,7 +86,7 @@ export async function resume(
     said,
     dryRun,
     undo: isRestorable && !dryRun ? undoByCancel(id, 'Cancel it again') : null,
-    command: `unstuck resume ${short}`,
+    command: unstuckCommand('resume', [short], { because }),
   }
 }
 
@@ -97,7 +98,7 @@ export type Retried = Done & {
 export async function retry(door: Door, old: Run, { dryRun, because }: Asked): Promise<Retried> {
   const id = shortId(old.id)
   const wasLive = isLive(old.status)
-  const command = `unstuck retry ${id}`
+  const command = unstuckCommand('retry', [id], { because })
   if (dryRun) {
     await steering.refuseRetry(door, old)
     const said = [`A new run of ${old.source} would be queued, to follow ${id} from nothing.`]
@@ -150,6 +151,6 @@ export async function revert(
     said,
     dryRun,
     undo: isRestorable ? undoByCancel(id, 'Cancel it again') : null,
-    command: `unstuck revert ${short}`,
+    command: unstuckCommand('revert', [short], { because }),
   }
 }

@@ -4,6 +4,7 @@ import { shortId } from '../../model/id.ts'
 import { isLive, type Counts, type Run } from '../../model/run.ts'
 import type { Target } from '../../model/target.ts'
 import type { Millis } from '../../model/time.ts'
+import { unstuckCommand } from '../../model/shell-command.ts'
 import { judgeRun, type JudgedRun, type PolicyOf } from '../../runtime/judgement.ts'
 import type { AuditEntry, Store } from '../../store/store.ts'
 import { healthOf, type Health } from '../survey/health.ts'
@@ -89,15 +90,17 @@ function commandsFor(run: Run): string[] {
   const canGoOn = !live && status !== 'succeeded'
   const canGoBack = !adopted || adopted.can.includes('resume')
   return [
-    `unstuck show ${short}`,
-    `unstuck explain ${short}`,
-    ...(live && canCancel(run) ? [`unstuck cancel ${short}`] : []),
-    ...(canGoOn && canGoBack ? [`unstuck resume ${short}`] : []),
+    unstuckCommand('show', [short]),
+    unstuckCommand('explain', [short]),
+    ...(live && canCancel(run) ? [unstuckCommand('cancel', [short])] : []),
+    ...(canGoOn && canGoBack ? [unstuckCommand('resume', [short])] : []),
     // No row is ever added to a table of the user's own.
-    ...(canGoOn && !adopted ? [`unstuck retry ${short}`] : []),
-    ...(status === 'cancelled' || status === 'abandoned' ? [`unstuck revert ${short}`] : []),
-    ...(failed > 0 && canGoBack ? [`unstuck reset-failed ${short}`] : []),
-    ...(parked + stuck > 0 && canGoBack ? [`unstuck unpark --run ${short}`] : []),
+    ...(canGoOn && !adopted ? [unstuckCommand('retry', [short])] : []),
+    ...(status === 'cancelled' || status === 'abandoned'
+      ? [unstuckCommand('revert', [short])]
+      : []),
+    ...(failed > 0 && canGoBack ? [unstuckCommand('reset-failed', [short])] : []),
+    ...(parked + stuck > 0 && canGoBack ? [unstuckCommand('unpark', [], { run: short })] : []),
   ]
 }
 

@@ -4,6 +4,7 @@ import { shortId, type RunId } from '../../model/id.ts'
 import { isLive, type Run } from '../../model/run.ts'
 import { isCrawlee } from '../../model/crawlee.ts'
 import type { Target } from '../../model/target.ts'
+import { unstuckCommand } from '../../model/shell-command.ts'
 import type { Door } from '../../runtime/recovery.ts'
 import * as steering from '../../runtime/steering.ts'
 import type { Replanned, Store } from '../../store/store.ts'
@@ -72,7 +73,11 @@ export async function park(
     said,
     dryRun,
     undo: !dryRun && wereOpen(parked) ? undoByUnpark(parked) : null,
-    command: `unstuck park ${targets.map(({ id }) => shortId(id)).join(' ')}`,
+    command: unstuckCommand(
+      'park',
+      targets.map(({ id }) => shortId(id)),
+      { because },
+    ),
   }
 }
 
@@ -115,7 +120,12 @@ export async function resetFailed(
     said,
     dryRun: options.dryRun,
     undo: null,
-    command: `unstuck reset-failed ${shortId(run)}`,
+    command: unstuckCommand('reset-failed', [shortId(run)], {
+      yes: true,
+      target: options.targets?.map(shortId),
+      group: options.groups,
+      maxAttempts: options.maxAttempts,
+    }),
   })
 }
 
@@ -139,10 +149,22 @@ export async function unpark(
     said,
     dryRun,
     undo: !dryRun && isWhole ? undoByPark(aside) : null,
-    command: ids
-      ? `unstuck unpark ${ids.map(shortId).join(' ')}`
-      : `unstuck unpark --run ${shortId(run)}`,
+    command: unparkCommand(run, chosen),
   })
+}
+
+/** Named targets of some groups are those of them that are in the groups: the command line takes one or the other. */
+function unparkCommand(
+  run: RunId,
+  { targets, groups }: Pick<Parameters<typeof unpark>[2], 'targets' | 'groups'>,
+): string {
+  if (!targets) return unstuckCommand('unpark', [], { run: shortId(run), group: groups })
+  const meant = targets.filter(({ group }) => !groups || (group !== null && groups.includes(group)))
+  if (meant.length === 0) return ''
+  return unstuckCommand(
+    'unpark',
+    meant.map(({ id }) => shortId(id)),
+  )
 }
 
 const ASIDE_MAX = 500
@@ -224,6 +246,10 @@ export async function rewind(
     said,
     dryRun,
     undo: null,
-    command: `unstuck rewind ${short} --to ${to}`,
+    command: unstuckCommand('rewind', [short], {
+      to,
+      next,
+      cursor: cursor === undefined ? undefined : JSON.stringify(cursor),
+    }),
   }
 }

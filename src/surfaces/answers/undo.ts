@@ -1,6 +1,7 @@
 import { shortId, type RunId } from '../../model/id.ts'
 import type { Target } from '../../model/target.ts'
 import type { Verdict } from '../../model/verdict.ts'
+import { unstuckCommand } from '../../model/shell-command.ts'
 
 /** How to take back what was just done: calls of the API, one after the other, and the same on the command line. */
 export type Undo = {
@@ -24,7 +25,7 @@ export function undoByRevert(runs: readonly RunId[]): Undo | null {
   return {
     label: runs.length === 1 ? 'Take it back' : `Take back all ${runs.length}`,
     calls: runs.map((run) => call(`/api/runs/${run}/revert`)),
-    command: runs.map((run) => `unstuck revert ${shortId(run)}`).join(' && '),
+    command: runs.map((run) => unstuckCommand('revert', [shortId(run)])).join(' && '),
   }
 }
 
@@ -32,7 +33,7 @@ export function undoByCancel(run: RunId, label: string): Undo {
   return {
     label,
     calls: [call(`/api/runs/${run}/cancel`)],
-    command: `unstuck cancel ${shortId(run)}`,
+    command: unstuckCommand('cancel', [shortId(run)]),
   }
 }
 
@@ -45,7 +46,10 @@ export function undoByUnpark(targets: readonly Pick<Target, 'id' | 'run'>[]): Un
     calls: [...byRun].map(([run, all]) =>
       call(`/api/runs/${run}/unpark`, { targets: all.map(({ id }) => id) }),
     ),
-    command: `unstuck unpark ${targets.map(({ id }) => shortId(id)).join(' ')}`,
+    command: unstuckCommand(
+      'unpark',
+      targets.map(({ id }) => shortId(id)),
+    ),
   }
 }
 
@@ -63,16 +67,20 @@ export function undoByPark(
   if (targets.length === 0 || targets.length > TARGETS_MAX || !isParked) return null
   const errors = new Set(targets.map(({ lastError }) => lastError))
   const [because] = errors.size === 1 ? errors : []
-  const fits = because && because.length <= BECAUSE_MAX
+  const reason = because && because.length <= BECAUSE_MAX ? { because } : {}
   return {
     label: 'Park again',
     calls: [
       call('/api/targets/park', {
         targets: targets.map(({ id }) => id),
-        ...(fits && { because }),
+        ...reason,
       }),
     ],
-    command: `unstuck park ${targets.map(({ id }) => shortId(id)).join(' ')}`,
+    command: unstuckCommand(
+      'park',
+      targets.map(({ id }) => shortId(id)),
+      reason,
+    ),
   }
 }
 

@@ -2,6 +2,7 @@ import { shortId } from '../../model/id.ts'
 import { isLive, isRow, sayRow, type Run } from '../../model/run.ts'
 import { TARGET_STATUSES } from '../../model/target.ts'
 import { inWords, iso, type Millis } from '../../model/time.ts'
+import { runCommand } from '../../model/shell-command.ts'
 import type { RunPage } from '../answers/show.ts'
 import { runView } from '../view.ts'
 import { printGroups } from './groups-text.ts'
@@ -31,7 +32,7 @@ export function printRun(paper: Paper, page: RunPage): void {
   } else if (isLive(run.status) && (health.state === 'orphaned' || run.status === 'interrupted')) {
     const [last] = page.executions
     const start = last
-      ? `Start it again (\`unstuck run ${run.source} -- ${last.command.join(' ')}\`)`
+      ? `Start it again (\`${runCommand(run.source, last.command)}\`)`
       : 'Start its worker again (`unstuck work MODULE`)'
     paper.say(`${start}: it goes on after the last saved page.`)
   }

@@ -13,6 +13,7 @@ import {
 import { dirname, join } from 'node:path'
 import * as v from 'valibot'
 import { messageOf, UsageError } from '../../model/errors.ts'
+import { unstuckCommand } from '../../model/shell-command.ts'
 import { assertTrusted } from '../../trusted-path.ts'
 import { ROLES, type Role } from './route.ts'
 
@@ -50,7 +51,7 @@ export function addToken(path: string, name: string, role: Role): string {
   changeTokens(path, (tokens) => {
     if (tokens.some((one) => one.name === name)) {
       throw new UsageError(
-        `There is a token ${name} already. Take it away first: unstuck tokens remove ${name}`,
+        `There is a token ${name} already. Take it away first: ${unstuckCommand('tokens remove', [name])}`,
       )
     }
     const createdAt = new Date().toISOString()

@@ -4,6 +4,7 @@ import { shortId } from '../../model/id.ts'
 import { isRow, type Run } from '../../model/run.ts'
 import type { Millis } from '../../model/time.ts'
 import type { Sign } from '../../model/worker.ts'
+import { unstuckCommand } from '../../model/shell-command.ts'
 import { judgeRuns, storedPolicy, type PolicyOf } from '../../runtime/judgement.ts'
 import type { AwayTable, Store } from '../../store/store.ts'
 import { guardView, runView, type RunView } from '../view.ts'
@@ -100,7 +101,7 @@ function trouble(run: Run): string | null {
 /** Its supervisor will not start it again by itself. */
 function givenUp({ source, gaveUp }: Guard): Attention[] {
   if (!gaveUp) return []
-  const command = `unstuck logs ${source}`
+  const command = unstuckCommand('logs', [source])
   return [{ run: null, source, what: 'gave up', because: gaveUp.because, command }]
 }
 
@@ -122,7 +123,7 @@ function attention(run: Run, what: string, because: string | null): Attention {
     source: run.source,
     what,
     because,
-    command: `unstuck show ${shortId(run.id)}`,
+    command: unstuckCommand('show', [shortId(run.id)]),
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Barred } from '../../../adopted/proposal/find-tables.ts'
 import type { PassedOver, Proposal } from '../../../adopted/proposal/propose.ts'
 import { ACTIONS, type Action } from '../../../model/verdict.ts'
+import { unstuckCommand } from '../../../model/shell-command.ts'
 import type { Paper } from '../paper/paper.ts'
 import { plural, sourceOf } from '../paper/words.ts'
 import type { NoOutlook, Outlook } from './dry-run.ts'
@@ -145,6 +146,6 @@ export function printDoubtful(paper: Paper, doubtful: readonly Proposal[]): void
   paper.heading('Perhaps')
   for (const { table, signs, doubts } of doubtful)
     paper.say(
-      `- ${table}: ${signs.join(', ')}; but ${doubts.join(', ')}. \`unstuck adopt --table ${table}\``,
+      `- ${table}: ${signs.join(', ')}; but ${doubts.join(', ')}. \`${unstuckCommand('adopt', [], { table })}\``,
     )
 }

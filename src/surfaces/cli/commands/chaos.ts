@@ -15,6 +15,7 @@ import { SIGNALS } from '../../../chaos/schedule.ts'
 import type { Trial } from '../../../chaos/trial.ts'
 import { EXIT, UsageError } from '../../../model/errors.ts'
 import { redact } from '../../../model/redact.ts'
+import { shellWord, unstuckCommand } from '../../../model/shell-command.ts'
 import { TIMER_MAX_MS } from '../../../runtime/clock.ts'
 import { defineCommand, type Context } from '../command.ts'
 import { argument, option } from '../option.ts'
@@ -188,9 +189,9 @@ function nextCommands({ folder, places }: Kept): [command: string, shows: string
   const databases = places.flatMap(({ phase, address }): [string, string][] => {
     if (address === null) return []
     const shows = phase === 'kills' ? 'its runs with kills' : 'its runs in the reference'
-    return [[`npx unstuck runs --db ${redact(address)}`, shows]]
+    return [[`npx ${unstuckCommand('runs', [], { db: redact(address) })}`, shows]]
   })
-  return [[`less ${log}`, 'what the command said'], ...databases.reverse()]
+  return [[`less ${shellWord(log)}`, 'what the command said'], ...databases.reverse()]
 }
 
 function whatIsLeft({ folder, databases }: Kept): string {

@@ -12,6 +12,7 @@ import { printReport } from '../../../demo/report-text.ts'
 import { EXIT } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
 import { redact } from '../../../model/redact.ts'
+import { shellWord, unstuckCommand } from '../../../model/shell-command.ts'
 import { configFolder } from '../../../runtime/config-file.ts'
 import { defineCommand, type Context } from '../command.ts'
 import { option } from '../option.ts'
@@ -113,11 +114,11 @@ function onInterrupt(): AbortSignal {
 
 function nextCommands({ run, source, folder }: DemoEnd, db: string): [string, string][] {
   return [
-    [`export UNSTUCK_DB=${db}`, ''],
+    [`export UNSTUCK_DB=${shellWord(db)}`, ''],
     ['npx unstuck serve', 'the dashboard'],
     [`npx unstuck show ${shortId(run)}`, 'the run, and what recovery did'],
-    [`npx unstuck items ${source}`, 'what was saved'],
-    [`less ${join(shorter(folder), 'workers.log')}`, 'what the workers said'],
+    [`npx ${unstuckCommand('items', [source])}`, 'what was saved'],
+    [`less ${shellWord(join(shorter(folder), 'workers.log'))}`, 'what the workers said'],
   ]
 }
 

@@ -1,5 +1,6 @@
 import { UsageError } from '../../../model/errors.ts'
 import { inWords } from '../../../model/time.ts'
+import { unstuckCommand } from '../../../model/shell-command.ts'
 import { compressJournal } from '../../../observe/journal-compress.ts'
 import { defineCommand } from '../command.ts'
 import { statJournal } from '../journal-file.ts'
@@ -33,7 +34,7 @@ export const journalCompress = defineCommand({
       data: { path, bytesBefore: before, bytesAfter: after },
       text: (paper) =>
         paper.say(
-          `${path}: ${after} bytes, from ${before}. Read it with \`unstuck journal read ${path}\`.`,
+          `${path}: ${after} bytes, from ${before}. Read it with \`${unstuckCommand('journal read', [path])}\`.`,
         ),
     }
   },

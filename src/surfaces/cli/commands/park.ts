@@ -1,5 +1,6 @@
 import { UsageError } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
+import { unstuckCommand } from '../../../model/shell-command.ts'
 import { park as parkTargets, sayEnded, wereOpen } from '../../answers/target-deeds.ts'
 import { targetView } from '../../view.ts'
 import { defineCommand } from '../command.ts'
@@ -45,7 +46,8 @@ export const park = defineCommand({
         if (dryRun || parked.length === 0) paper.say('Nothing was changed.')
         else {
           const word = wereOpen(parked) ? 'Undo' : 'To put them back in line'
-          paper.say(`${word}: \`unstuck unpark ${parked.map(({ id }) => shortId(id)).join(' ')}\``)
+          const ids = parked.map(({ id }) => shortId(id))
+          paper.say(`${word}: \`${unstuckCommand('unpark', ids)}\``)
         }
       },
     }

@@ -7,7 +7,7 @@ import { sayBackInLine, sayWhenTheyGoOn, TO_SET_ASIDE } from '../../answers/targ
 import { defineCommand } from '../command.ts'
 import { isAgreed } from '../confirm.ts'
 import { doorOf } from '../door.ts'
-import { findRun } from '../find-run.ts'
+import { findRun, findTargets } from '../find-run.ts'
 import { unknownGroups } from '../known-groups.ts'
 import { argument, option } from '../option.ts'
 import { printFirst } from '../paper/long-lists.ts'
@@ -26,6 +26,7 @@ export const resetFailed = defineCommand({
   args: { run: argument.optional('the run; without it the newest run of each source') },
   options: {
     source: option.text('SOURCE', 'only the newest run of this source'),
+    target: option.texts('TARGET', 'of a run: only these, by their last 8 digits or full ids'),
     group: option.texts('GROUP', 'only targets of these groups'),
     maxAttempts: option.count('N', 'only targets that were tried at most so often', undefined),
     dryRun: option.flag('only say what would be done'),
@@ -35,6 +36,8 @@ export const resetFailed = defineCommand({
   async run({ args, options, database, settings, output }) {
     if (args.run !== undefined && options.source !== undefined)
       throw new UsageError('Give either a run or --source SOURCE.')
+    if (options.target.length > 0 && args.run === undefined)
+      throw new UsageError('--target goes with a run: unstuck reset-failed RUN --target TARGET.')
     const store = await database.openExisting()
     const door = await doorOf(store, settings)
     const runs =
@@ -43,7 +46,9 @@ export const resetFailed = defineCommand({
         : [await findRun(store, args.run)]
     const remark = await unknownGroups(store, runs, options.group)
     if (remark && runs.length > 0) output.note(remark)
+    const named = await findTargets(store, options.target)
     const chosen = {
+      targets: named.length > 0 ? named.map(({ id }) => id) : undefined,
       maxAttempts: options.maxAttempts,
       groups: options.group.length > 0 ? options.group : undefined,
     }

@@ -10,12 +10,16 @@ export const resume = defineCommand({
   summary: 'Open an ended run again: it goes on from its last saved pages when a worker starts.',
   examples: ['unstuck resume 4f2a91bc', 'unstuck resume 4f2a91bc --dry-run'],
   args: { run: argument.required('the run: its last 8 digits, or its full id') },
-  options: { dryRun: option.flag('only say what would be done') },
+  options: {
+    because: option.text('TEXT', 'why, for the audit trail'),
+    dryRun: option.flag('only say what would be done'),
+  },
 
   async run({ args, options, database, settings }) {
     const store = await database.openExisting()
     const found = await findRun(store, args.run)
-    const done = await resumeRun(await doorOf(store, settings), found, options)
+    const asked = { dryRun: options.dryRun, because: options.because || undefined }
+    const done = await resumeRun(await doorOf(store, settings), found, asked)
     const { run, targets, reopened, dryRun } = done
     return {
       data: { run: runView(run), targets, reopened, dryRun },

@@ -10,12 +10,16 @@ export const retry = defineCommand({
   summary: 'Queue a new run that follows this one from nothing. What was saved stays saved.',
   examples: ['unstuck retry 4f2a91bc'],
   args: { run: argument.required('the run: its last 8 digits, or its full id') },
-  options: { dryRun: option.flag('only say what would be done') },
+  options: {
+    because: option.text('TEXT', 'why, for the audit trail'),
+    dryRun: option.flag('only say what would be done'),
+  },
 
   async run({ args, options, database, settings }) {
     const store = await database.openExisting()
     const old = await findRun(store, args.run)
-    const { next, said, undo, dryRun } = await retryRun(await doorOf(store, settings), old, options)
+    const asked = { dryRun: options.dryRun, because: options.because || undefined }
+    const { next, said, undo, dryRun } = await retryRun(await doorOf(store, settings), old, asked)
     return {
       data: { retryOf: old.id, run: next && runView(next), dryRun },
       text: (paper) => {

@@ -10,12 +10,16 @@ export const revert = defineCommand({
   summary: 'Take back the last clean, cancel, fail or recovery of a run.',
   examples: ['unstuck revert 4f2a91bc --dry-run', 'unstuck revert 4f2a91bc'],
   args: { run: argument.required('the run: its last 8 digits, or its full id') },
-  options: { dryRun: option.flag('only say what would be done') },
+  options: {
+    because: option.text('TEXT', 'why, for the audit trail'),
+    dryRun: option.flag('only say what would be done'),
+  },
 
   async run({ args, options, database, settings }) {
     const store = await database.openExisting()
     const found = await findRun(store, args.run)
-    const done = await revertRun(await doorOf(store, settings), found, options)
+    const asked = { dryRun: options.dryRun, because: options.because || undefined }
+    const done = await revertRun(await doorOf(store, settings), found, asked)
     const { run, undid, targets, dryRun } = done
     return {
       data: { run: runView(run), undid, targets, dryRun },

@@ -2,6 +2,7 @@ import type { Restarts } from '../../../decide/next-cycle.ts'
 import { EXIT, UsageError } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
 import { checkSource } from '../../../model/source.ts'
+import { runCommand } from '../../../model/shell-command.ts'
 import { blindSpot } from '../../../runtime/command/start-marked.ts'
 import { Supervisor, type Supervised } from '../../../runtime/command/supervisor.ts'
 import { alertsBeside } from '../alerts-beside.ts'
@@ -63,7 +64,7 @@ export const run = defineCommand({
     checkSource(source)
     if (command.length === 0) {
       throw new UsageError(
-        `What is to be run? Write the command after two dashes: unstuck run ${source} -- python scraper.py`,
+        `What is to be run? Write the command after two dashes: ${runCommand(source, ['python', 'scraper.py'])}`,
       )
     }
     if (context.options.cron !== undefined && context.options.interval !== undefined)

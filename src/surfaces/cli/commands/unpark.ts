@@ -1,8 +1,14 @@
 import { UsageError } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
+import { unstuckCommand } from '../../../model/shell-command.ts'
 import type { Target } from '../../../model/target.ts'
 import { unpark as unparkTargets } from '../../../runtime/steering.ts'
-import { isAside, sayBackInLine, sayWhenTheyGoOn } from '../../answers/target-deeds.ts'
+import {
+  isAside,
+  sayBackInLine,
+  sayWhenTheyGoOn,
+  TO_SET_ASIDE,
+} from '../../answers/target-deeds.ts'
 import { defineCommand } from '../command.ts'
 import { doorOf } from '../door.ts'
 import { findRun, findTargets } from '../find-run.ts'
@@ -52,7 +58,7 @@ export const unpark = defineCommand({
         if (dryRun) return paper.say('Nothing was changed.')
         paper.say(sayWhenTheyGoOn(items.filter((one) => one.targets > 0).map(({ run }) => run)))
         const undo = named.filter(isAside).map(({ id }) => shortId(id))
-        paper.say(`Undo: \`unstuck park ${undo.length > 0 ? undo.join(' ') : 'TARGET…'}\``)
+        paper.say(undo.length > 0 ? `Undo: \`${unstuckCommand('park', undo)}\`` : TO_SET_ASIDE)
       },
     }
   },

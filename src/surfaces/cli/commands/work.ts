@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { EXIT, UsageError } from '../../../model/errors.ts'
 import { newId, shortId } from '../../../model/id.ts'
 import { STOP_DEADLINE_MS } from '../../../model/policy.ts'
+import { unstuckCommand } from '../../../model/shell-command.ts'
 import { openJournal } from '../../../observe/journal.ts'
 import { sentence } from '../../../observe/log.ts'
 import { REAL_CLOCK } from '../../../runtime/clock.ts'
@@ -248,7 +249,7 @@ async function summarise(context: Work, crawl: Crawl, ended: Ended): Promise<num
   const isLeft = latest !== undefined && latest.finishedAt === null
   if (isLeft) {
     context.output.note(
-      `Run ${shortId(latest.id)} has work left. Go on with: unstuck work ${context.args.module}`,
+      `Run ${shortId(latest.id)} has work left. Go on with: ${unstuckCommand('work', [context.args.module])}`,
     )
     return context.options.drain ? EXIT.resumable : EXIT.done
   }

@@ -1,5 +1,5 @@
 import type { Facts, Supervisor } from './facts.ts'
-import { shellWord } from './words.ts'
+import { shellWord } from '../../../model/shell-command.ts'
 
 const PATH = 'unstuck.cron'
 

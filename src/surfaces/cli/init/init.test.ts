@@ -5,12 +5,13 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { DEFAULT_POLICY, makePolicy } from '../../../model/policy.ts'
+import { shellWord } from '../../../model/shell-command.ts'
 import { emptyProject } from '../../../testing/empty-project.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { unstuck } from '../../../testing/unstuck-cli.ts'
 import { withUnstuckIgnored } from './gitignore.ts'
 import { STARTER_CONFIG } from './starter-config.ts'
-import { plainName, shellWord, typedWord } from './words.ts'
+import { plainName, typedWord } from './words.ts'
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 const STARTER = ['unstuck.config.ts', 'crawl.ts', '.gitignore']

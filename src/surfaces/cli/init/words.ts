@@ -1,9 +1,5 @@
 import process from 'node:process'
-
-/** One word for a POSIX shell, whatever is in it. */
-export function shellWord(text: string): string {
-  return /^[\w@+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
-}
+import { shellWord } from '../../../model/shell-command.ts'
 
 /** One word for the shell a person types into. In Windows' names there are no quotes to escape. */
 export function typedWord(text: string, platform: NodeJS.Platform = process.platform): string {

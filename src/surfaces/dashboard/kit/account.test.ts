@@ -149,6 +149,7 @@ test('a deletion says what goes with it and offers no undo', () => {
     items: 1,
     folders: [],
     failures: ['A folder stayed.'],
+    command: 'unstuck clean 4f2a91bc --delete',
   }
   const { said, undo } = accountOfDeletion({ ...answer, dryRun: true })
   assert.equal(said, 'Run 4f2a91bc of shop with 3 targets and 1 item would be deleted for good.')

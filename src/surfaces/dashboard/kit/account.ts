@@ -111,7 +111,7 @@ export function accountOfDone(answer: Done, about: 'run' | 'targets'): Account {
 export type Deletion = InferOutput<typeof answers.deletion>
 
 export function accountOfDeletion(answer: Deletion): Account {
-  const { run, source, targets, items, failures, dryRun } = answer
+  const { run, source, targets, items, failures, dryRun, command } = answer
   const what = `Run ${shortId(run)} of ${source} with ${counted(targets, 'target')} and ${counted(items, 'item')}`
   return {
     isDone: !dryRun,
@@ -123,7 +123,7 @@ export function accountOfDeletion(answer: Deletion): Account {
     deeds: [],
     left: [],
     cut: NONE_CUT,
-    command: `unstuck clean --delete ${shortId(run)}`,
+    command,
     undo: null,
   }
 }

@@ -7,7 +7,7 @@ import { useMay } from '../session.ts'
 import { isAgreed, nextStage, type Stage } from './action-stage.ts'
 import { ActionFields, Agreement } from './action-fields.tsx'
 import { BlindView, PreviewView, ResultView } from './action-views.tsx'
-import { bodyOf, type Action, type Input } from './actions.ts'
+import { bodyOf, commandOf, type Action, type Input } from './actions.ts'
 import { Button } from './button.tsx'
 import { curlOf, type ApiCall } from '../model/curl.ts'
 import { CopyButton, CopyCommand } from './copy.tsx'
@@ -126,7 +126,10 @@ export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
         </div>
         <footer class="dialog-foot">
           {shown && (
-            <Copies command={shown.command} call={{ ...action, path: apiUrl(action.path), body }} />
+            <Copies
+              command={commandOf(shown, because)}
+              call={{ ...action, path: apiUrl(action.path), body }}
+            />
           )}
           <div class="dialog-buttons">
             <Button onClick={() => dialog.current?.close()}>

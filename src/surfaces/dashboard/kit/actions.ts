@@ -1,3 +1,4 @@
+import { shellWord } from '../../../model/shell-command.ts'
 import type { Cleaning, Done, Recovery } from '../shapes.ts'
 import { counted, rowWords, shortId } from '../model/words.ts'
 import {
@@ -58,6 +59,14 @@ export function bodyOf(
     ...(shown.plan !== null && { plan: shown.plan }),
     ...(because.trim() !== '' && { because: because.trim() }),
   }
+}
+
+/** The command that does what was shown, with the reason that was typed since. */
+export function commandOf({ command }: Pick<Account, 'command'>, because: string): string {
+  const reason = because.trim()
+  return command === '' || reason === ''
+    ? command
+    : `${command} ${shellWord(`--because=${reason}`)}`
 }
 
 type RunRef = {

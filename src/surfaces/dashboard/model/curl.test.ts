@@ -27,6 +27,6 @@ test('a call can be made again from a shell, whatever is in it', () => {
 test('the token is named and never told', () => {
   assert.equal(
     curlOf({ method: 'GET', path: '/api/recovery' }, ORIGIN),
-    `curl -sS -H "Authorization: Bearer $UNSTUCK_TOKEN" '${ORIGIN}/api/recovery'`,
+    `curl -sS -H "Authorization: Bearer $UNSTUCK_TOKEN" ${ORIGIN}/api/recovery`,
   )
 })

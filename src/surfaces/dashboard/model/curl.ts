@@ -1,3 +1,5 @@
+import { shellWord } from '../../../model/shell-command.ts'
+
 /** A call as the dashboard makes it. `path` is absolute on the server, base path and all. */
 export type ApiCall = {
   readonly method: 'GET' | 'POST' | 'DELETE'
@@ -13,16 +15,11 @@ export function curlOf({ method, path, body }: ApiCall, origin: string): string 
   if (method !== 'GET') {
     parts.push(
       '-H',
-      quoted('Content-Type: application/json'),
+      shellWord('Content-Type: application/json'),
       '-d',
-      quoted(JSON.stringify(body ?? {})),
+      shellWord(JSON.stringify(body ?? {})),
     )
   }
-  parts.push(quoted(origin + path))
+  parts.push(shellWord(origin + path))
   return parts.join(' ')
-}
-
-/** For a POSIX shell: nothing within single quotes means anything but the quote itself. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
 }

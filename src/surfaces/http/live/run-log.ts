@@ -5,6 +5,7 @@ import type { InferOutput } from 'valibot'
 import { UsageError } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
 import type { Run } from '../../../model/run.ts'
+import { unstuckCommand } from '../../../model/shell-command.ts'
 import type { JournalEntry } from '../../../observe/journal-reader.ts'
 import { searchJournals } from '../../../observe/journal-search.ts'
 import { redact } from '../../../model/redact.ts'
@@ -73,7 +74,7 @@ async function realFolder(base: string, ...parts: string[]): Promise<string | nu
 
 async function whyNothing({ store }: Place, run: Run): Promise<string> {
   const [newest] = await store.executions(run.id, 1)
-  const command = `unstuck logs ${shortId(run.id)}`
+  const command = unstuckCommand('logs', [shortId(run.id)])
   if (newest && newest.host !== hostname()) {
     return `It was kept on ${newest.host}: call \`${command}\` there.`
   }

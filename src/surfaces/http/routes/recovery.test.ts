@@ -91,7 +91,7 @@ describe('recovery', { concurrency: 2 }, () => {
     const one = await api.post('/api/recovery', { sources: ['a'] })
 
     assert.deepEqual([none.applied, one.applied], [0, 1])
-    assert.equal(one.command, 'unstuck recover --yes --source a')
+    assert.equal(one.command, 'unstuck recover --yes --source=a')
     assert.deepEqual(
       [await statuses(api, a), await statuses(api, b)],
       [
@@ -100,7 +100,7 @@ describe('recovery', { concurrency: 2 }, () => {
       ],
     )
     const group = await api.get("/api/recovery?group=it's&group=CA&timeout=5m")
-    assert.equal(group.command, "unstuck recover --yes --timeout 5m --group 'it'\\''s' CA")
+    assert.equal(group.command, "unstuck recover --yes --timeout=5m '--group=it'\\''s' --group=CA")
   })
 
   test('of many orphans the first are shown and all are counted, and all are done', async () => {

@@ -8,9 +8,9 @@ import { cleaningView, onlyThese } from '../../answers/cleaning.ts'
 import { boundedRecoveryView, planOf, sortOut } from '../../answers/recovery.ts'
 import { revertibleRuns, undoByRevert } from '../../answers/undo.ts'
 import { findRun } from '../../cli/find-run.ts'
-import { shellWord } from '../../cli/init/words.ts'
 import { shortId } from '../../../model/id.ts'
 import type { Verdict } from '../../../model/verdict.ts'
+import { unstuckCommand } from '../../../model/shell-command.ts'
 import { inLine } from '../in-line.ts'
 import { planChanged } from '../refusal.ts'
 import { defineRoute } from '../route.ts'
@@ -141,11 +141,7 @@ function recoveryAnswer(which: Which, seen: Recovery, dryRun: boolean) {
     ...boundedRecoveryView(sorted, dryRun),
     plan: planOf(deeds),
     deeds: deeds.length,
-    command: typed('unstuck recover --yes', [
-      ['--timeout', timeout === undefined ? [] : [timeout]],
-      ['--source', sources],
-      ['--group', groups],
-    ]),
+    command: unstuckCommand('recover', [], { yes: true, timeout, source: sources, group: groups }),
     undo: dryRun ? null : undoByRevert(revertibleRuns(deeds)),
   }
 }
@@ -163,14 +159,7 @@ function cleaningAnswer(
   return {
     ...cleaningView(summed, cleaned, dryRun),
     plan: planOf(wanted),
-    command: typed(['unstuck clean', ...runs.map(shortId), '--auto'].join(' '), [
-      ['--age', age === undefined ? [] : [age]],
-    ]),
+    command: unstuckCommand('clean', runs.map(shortId), { auto: true, age }),
     undo: dryRun ? null : undoByRevert(revertibleRuns(cleaned)),
   }
-}
-
-function typed(start: string, flags: readonly (readonly [string, readonly string[]])[]): string {
-  const given = flags.filter(([, values]) => values.length > 0)
-  return [start, ...given.flatMap(([flag, values]) => [flag, ...values.map(shellWord)])].join(' ')
 }

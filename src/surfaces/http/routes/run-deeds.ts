@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { Refused, UsageError } from '../../../model/errors.ts'
 import { shortId } from '../../../model/id.ts'
+import { unstuckCommand } from '../../../model/shell-command.ts'
 import type { Run } from '../../../model/run.ts'
 import { sumUp } from '../../../runtime/cleaning.ts'
 import type { Door } from '../../../runtime/recovery.ts'
@@ -95,10 +96,11 @@ export const RUN_DEED_ROUTES = [
       const run = await findRun(door.store, params.run)
       const chosen = onlyThese(await sumUp(door), [run], true)
       const doomed = await planDeletion(door.store, [run], { base, withItems })
+      const command = unstuckCommand('clean', [shortId(run.id)], { delete: true, withItems })
       const [{ targets, items, folders }] = doomed as [(typeof doomed)[number]]
       if (dryRun) {
         const plan = { run: run.id, source: run.source, targets, items, folders: [...folders] }
-        return { ...plan, failures: [], dryRun }
+        return { ...plan, failures: [], dryRun, command }
       }
       const words = `delete ${shortId(run.id)}`
       if (body.confirm !== words) {
@@ -110,7 +112,7 @@ export const RUN_DEED_ROUTES = [
       if (!gone) {
         throw new Refused(`Run ${shortId(run.id)} changed meanwhile: it was left alone.`)
       }
-      return { ...gone, failures, dryRun }
+      return { ...gone, failures, dryRun, command }
     },
   }),
 ]

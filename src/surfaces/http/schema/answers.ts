@@ -75,6 +75,8 @@ export const deletion = v.object({
   /** What could not be removed, in sentences. */
   failures: v.array(v.string()),
   dryRun: v.boolean(),
+  /** The same on the command line. */
+  command: v.string(),
 })
 
 /** Dead letters that are back in line, or would be. */

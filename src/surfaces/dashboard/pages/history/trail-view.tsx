@@ -15,6 +15,7 @@ import { lookOfAction } from '../../kit/verdict-look.ts'
 import { useLiveEvents } from '../../live.ts'
 import { safe } from '../../model/safe.ts'
 import { counted, number, shortId } from '../../model/words.ts'
+import { unstuckCommand } from '../../../../model/shell-command.ts'
 import { useList, useResource } from '../../resource.ts'
 import { apiUrl } from '../../router.ts'
 import type { AuditEntry } from '../../shapes.ts'
@@ -168,12 +169,7 @@ function queryOf(filters: Chosen): string {
 }
 
 function commandOf({ source, since }: Chosen): string {
-  const quoted = /^[\w.-]+$/.test(source) ? source : `'${source.replaceAll("'", `'\\''`)}'`
-  return [
-    'unstuck history',
-    source === '' ? '' : ` --source ${quoted}`,
-    since === '' ? '' : ` --since ${since}`,
-  ].join('')
+  return unstuckCommand('history', [], { source: source || undefined, since: since || undefined })
 }
 
 function fieldsFor(all: HistoryAnswer | undefined, { source, action }: Chosen) {
