@@ -11,6 +11,7 @@ import { callRoute, type Frame } from './call-route.ts'
 import { isReady, logIn, logOut } from './doorstep.ts'
 import { Gate, type GateOptions, type Peer } from './gate.ts'
 import { refusalFor, unexpected, unknownPath, wrongMethod, type HttpRefusal } from './refusal.ts'
+import { RefusalLog } from './refusal-log.ts'
 import type { Ground, Route } from './route.ts'
 import { secure } from './security-headers.ts'
 import { MemorySessions, SessionBook } from './sessions.ts'
@@ -42,14 +43,17 @@ type Visitor = Context<{ Bindings: Peer }>
 export function createApp(options: AppOptions): App {
   const { basePath = '', log = () => {}, routes = ALL_ROUTES } = options
   const closing = new AbortController()
-  const ground = makeGround(options, closing.signal)
+  const say = (line: string): void => log(safeText(redact(line)))
+  const refusals = new RefusalLog(say)
+  const ground = makeGround(options, refusals, closing.signal)
   const memory = options.gate.readOnly ? new MemorySessions() : null
   const gate = new Gate(options.gate, new SessionBook(async () => memory ?? (await ground()).store))
   const frame: Frame = {
     gate,
     ground,
     refusalOf: (error, request) => refusalOf(error, request, log),
-    log: (line) => log(safeText(redact(line))),
+    refusals,
+    log: say,
   }
   const hono = new Hono<{ Bindings: Peer }>({ getPath: ({ url }) => pathBelow(url, basePath) })
   hono.get('/healthz', () => json({ ok: true }))
@@ -74,7 +78,11 @@ export function createApp(options: AppOptions): App {
   const assets = loadAssets(basePath)
   hono.get('*', ({ req }) => assets(pathBelow(req.url, basePath), req.raw))
   hono.all('*', refuse(wrongMethod(['GET'])))
-  hono.onError((error, { req }) => refused(frame.refusalOf(error, req.raw)))
+  hono.onError((error, { req, env }) => {
+    const refusal = frame.refusalOf(error, req.raw)
+    refusals.add(req.raw, gate.addressOf(req.raw, env), refusal)
+    return refused(refusal)
+  })
   return {
     async fetch(request, peer = {}) {
       const isReached = peer.hasWholePath !== true || isBelow(new URL(request.url), basePath)
@@ -87,13 +95,14 @@ export function createApp(options: AppOptions): App {
 /** Made once, when the database first answers. */
 function makeGround(
   { gate: { readOnly }, open, settings, dataFolder }: AppOptions,
+  refusals: RefusalLog,
   closing: AbortSignal,
 ): () => Promise<Ground> {
   let ground: Promise<Ground> | undefined
   const make = async (): Promise<Ground> => {
     try {
       const [known, store, folder] = [await settings(), await open(), await dataFolder()]
-      return { settings: known, store, dataFolder: folder, readOnly, closing }
+      return { settings: known, store, dataFolder: folder, readOnly, refusals, closing }
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error
       // A mistake in the config or the address is the server's own, whoever happens to call.

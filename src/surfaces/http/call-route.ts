@@ -2,6 +2,7 @@ import { messageOf, StoreReadOnly, StoreUnavailable } from '../../model/errors.t
 import { json } from './answer.ts'
 import { Unrecorded, type Gate, type Peer } from './gate.ts'
 import { actorOf, isDryRun, operationOf, resultOf } from './operations.ts'
+import type { RefusalLog } from './refusal-log.ts'
 import type { HttpRefusal } from './refusal.ts'
 import type { Caller, Ground, Route } from './route.ts'
 import { readBody, readJson, readParams, readQuery } from './validate.ts'
@@ -13,6 +14,7 @@ export type Frame = {
   readonly ground: () => Promise<Ground>
   /** How the caller hears of an error; what they need not know goes to the log. */
   readonly refusalOf: (error: unknown, request: Request) => HttpRefusal
+  readonly refusals: RefusalLog
   readonly log: (line: string) => void
 }
 

@@ -12,15 +12,24 @@ export const loginBody = v.strictObject({
   token: v.pipe(v.string(), v.minLength(1), v.maxLength(512)),
 })
 
-/** A session for a browser: the token itself is not kept there. */
+/** Starts a session for a browser: the token itself is not kept there. */
 export async function logIn(
-  { gate, ground }: Pick<Frame, 'gate' | 'ground'>,
+  { gate, ground, refusals }: Pick<Frame, 'gate' | 'ground' | 'refusals'>,
   request: Request,
   peer: Peer,
 ): Promise<Response> {
-  const { token } = readBody(loginBody, await readJson(request)) as v.InferOutput<typeof loginBody>
-  const { caller, cookie } = await gate.logIn(request, peer, token)
-  return json(await sessionOf(caller, await ground()), 200, { 'set-cookie': cookie })
+  try {
+    const { token } = readBody(loginBody, await readJson(request)) as v.InferOutput<
+      typeof loginBody
+    >
+    const { caller, cookie } = await gate.logIn(request, peer, token)
+    const session = await sessionOf(caller, await ground())
+    refusals.countLogin()
+    return json(session, 200, { 'set-cookie': cookie })
+  } catch (error) {
+    refusals.countLogin(error)
+    throw error
+  }
 }
 
 export async function logOut(gate: Gate, request: Request): Promise<Response> {

@@ -246,8 +246,9 @@ test('a list of tokens that cannot be read lets nobody in', async () => {
   await using stage = await httpStage({ ...routes, tokens: false })
   writeFileSync(tokensPath(stage.folder), '{"tokens": [', { mode: 0o600 })
   assert.equal((await stage.call('GET', '/api/look/a')).status, 401)
-  assert.equal(stage.log.length, 1)
+  assert.equal(stage.log.length, 2)
   assert.match(stage.log[0]!, /is not a list of tokens/)
+  assert.match(stage.log[1]!, /^Refused GET \/api\/look\/a/)
 })
 
 test('what is not private has no local user', async () => {

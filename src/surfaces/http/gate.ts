@@ -132,7 +132,7 @@ export class Gate {
     secret: string,
   ): Promise<{ caller: Caller; cookie: string }> {
     checkOrigin(request, this.#originOf(request))
-    const address = this.#addressOf(request, peer)
+    const address = this.addressOf(request, peer)
     // 256 bits cannot be guessed, so that nobody need be locked out of their own machine.
     const isLocal = isLoopback(address ?? '') && !isForwarded(request)
     const token = this.#options.tokens?.find(secret)
@@ -157,7 +157,7 @@ export class Gate {
 
   async #callerOf(request: Request, peer: Peer): Promise<Caller | null> {
     const { tokens, access } = this.#options
-    const address = this.#addressOf(request, peer)
+    const address = this.addressOf(request, peer)
     const secret = BEARER.exec(request.headers.get('authorization') ?? '')?.[1]
     const byToken = secret === undefined ? null : tokens?.find(secret)
     if (byToken) return { name: byToken.name, role: byToken.role, address, by: 'token' }
@@ -189,7 +189,8 @@ export class Gate {
     return isPrivate && !access && tokens?.isEmpty() === true
   }
 
-  #addressOf({ headers }: Request, peer: Peer): string | null {
+  /** Where a request comes from: the connection, or what a trusted proxy forwards. */
+  addressOf({ headers }: Request, peer: Peer): string | null {
     const forwarded = this.#options.trustProxy ? lastOf(headers.get('x-forwarded-for')) : null
     return (forwarded ?? peer.address ?? null)?.replace(/^::ffff:/, '').slice(0, 64) ?? null
   }

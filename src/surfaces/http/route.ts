@@ -2,6 +2,7 @@ import type { BaseIssue, BaseSchema, InferOutput } from 'valibot'
 import type { Door } from '../../runtime/recovery.ts'
 import type { Store } from '../../store/store.ts'
 import type { Settings } from '../config.ts'
+import type { RefusalLog } from './refusal-log.ts'
 
 /** `viewer` looks, `operator` acts and can take it back, `admin` also does what cannot be taken back. */
 export const ROLES = ['viewer', 'operator', 'admin'] as const
@@ -28,6 +29,7 @@ export type Ground = {
   readonly dataFolder: string
   /** Nothing may be changed. */
   readonly readOnly: boolean
+  readonly refusals: RefusalLog
   /** Fires when the server ends: streams end with it. */
   readonly closing: AbortSignal
 }

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { newId } from '../../../model/id.ts'
 import { claimOne, hire, save, someItems, SOURCE, startCrawl } from '../../../testing/cast.ts'
@@ -13,6 +14,7 @@ import { ServerGate } from '../../../testing/server-gate.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { cliCall, unstuck } from '../../../testing/unstuck-cli.ts'
 import { ALL_ROUTES } from '../../http/table.ts'
+import { addToken, tokensPath } from '../../http/tokens.ts'
 
 const ROLES = readFileSync(new URL('../../../../docs/postgres-roles.sql', import.meta.url), 'utf8')
 
@@ -167,6 +169,8 @@ test('without its database it stays up and says so, and goes on when it is back'
   assert.doesNotMatch(server.said(), /@/)
 })
 
+const JSON_OF_ITS_OWN = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' }
+
 test('S25 read-only it looks after nobody, and a login that may only read is enough', async () => {
   await using database = await postgresEngine.fresh()
   // Roles are of the whole server: these have names of their own.
@@ -202,8 +206,20 @@ test('S25 read-only it looks after nobody, and a login that may only read is eno
     [hired],
   )
   assert.deepEqual((await store.operations({ limit: 5 })).items, [])
+  // Sessions work although they cannot be written.
+  const token = addToken(tokensPath(join(folder.path, '.unstuck')), 'maria', 'viewer')
+  const ask = (path: string, init: RequestInit = {}) =>
+    fetch(`${server.url}api/${path}`, { ...init, headers: { ...JSON_OF_ITS_OWN, ...init.headers } })
+  const login = await ask('login', { method: 'POST', body: JSON.stringify({ token }) })
+  const cookie = login.headers.getSetCookie()[0]!.split(';')[0]!
+  const session = async () => (await ask('session', { headers: { cookie } })).status
+  assert.equal(await session(), 200)
+  await ask('logout', { method: 'POST', body: '{}', headers: { cookie } })
+  assert.equal(await session(), 401)
   assert.equal(await server.end(), 0)
-  assert.deepEqual(server.said().match(/\[unstuck\].*/g)?.length, 2, server.said())
+  const said = server.said().match(/\[unstuck\].*/g) ?? []
+  assert.equal(said.filter((line) => !line.includes('] Refused ')).length, 2, server.said())
+  assert.equal(said.length, 4, server.said())
   const all = Object.values(roles).join(', ')
   await database.raw(`DROP OWNED BY ${all} CASCADE; DROP ROLE ${all}`)
 })

@@ -25,6 +25,8 @@ import { parsePrometheus, type TextMetric } from '../../../testing/prometheus-te
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 import { VERSION } from '../../../version.ts'
 import { FigureKeeper } from './figures.ts'
+import { HTTP_METRICS } from './http-metrics.ts'
+import { RefusalLog } from '../refusal-log.ts'
 import type { Ground } from '../route.ts'
 import { registerMetrics, scrape as answer } from './metrics.ts'
 
@@ -186,10 +188,11 @@ test('what went wrong at the first scrape is tried again by the next', async () 
   await using database = await sqliteEngine.fresh()
   const store = await database.open()
   const closing = new AbortController()
-  const ground = { store, settings: null, closing: closing.signal } as unknown as Ground
+  const refusals = new RefusalLog(() => {})
+  const ground = { store, settings: null, refusals, closing: closing.signal } as unknown as Ground
   await assert.rejects(answer(ground), TypeError)
-  const settings = { policyOf: storedPolicy } as Ground['settings']
-  assert.equal((await answer({ ...ground, settings })).status, 200)
+  Object.assign(ground, { settings: { policyOf: storedPolicy } })
+  assert.equal((await answer(ground)).status, 200)
   closing.abort()
 })
 
@@ -232,5 +235,8 @@ test('a registry of one’s own has them beside its own', async () => {
 test('every metric is in docs/metrics.md, and nothing else', () => {
   const docs = readFileSync(new URL('../../../../docs/metrics.md', import.meta.url), 'utf8')
   const told = new Set([...docs.matchAll(/^\| `(unstuck_\w+)`/gm)].map(([, name]) => name))
-  assert.deepEqual(told, new Set([UP, BUILD_INFO, ...METRICS.map(({ name }) => name)]))
+  assert.deepEqual(
+    told,
+    new Set([UP, BUILD_INFO, ...[...METRICS, ...HTTP_METRICS].map(({ name }) => name)]),
+  )
 })

@@ -5,6 +5,7 @@ import type { Store } from '../../../store/store.ts'
 import { VERSION } from '../../../version.ts'
 import type { Ground } from '../route.ts'
 import { FigureKeeper } from './figures.ts'
+import { registerHttpMetrics } from './http-metrics.ts'
 
 /** Enters Unstuck's metrics into a registry of one's own. Answers how to end what was begun for them. */
 export async function registerMetrics(
@@ -17,24 +18,25 @@ export async function registerMetrics(
   return () => keeper.stop()
 }
 
-const registries = new WeakMap<Store, Promise<Registry>>()
+const registries = new WeakMap<Ground, Promise<Registry>>()
 
 /** Everything in the words of Prometheus. Nothing is loaded or counted before the first who asks. */
 export async function scrape(ground: Ground): Promise<Response> {
-  const made = registries.get(ground.store) ?? makeRegistry(ground)
-  registries.set(ground.store, made)
+  const made = registries.get(ground) ?? makeRegistry(ground)
+  registries.set(ground, made)
   // What went wrong is forgotten: the next who asks tries again.
-  made.catch(() => registries.delete(ground.store))
+  made.catch(() => registries.delete(ground))
   const registry = await made
   return new Response(await registry.metrics(), {
     headers: { 'content-type': registry.contentType, 'cache-control': 'no-store' },
   })
 }
 
-async function makeRegistry({ store, settings, closing }: Ground): Promise<Registry> {
+async function makeRegistry({ store, settings, refusals, closing }: Ground): Promise<Registry> {
   const { default: client } = await import('prom-client')
   const registry = new client.Registry()
   const stop = await registerMetrics(registry, { store, policyOf: settings.policyOf })
+  await registerHttpMetrics(registry, refusals)
   closing.addEventListener('abort', stop, { once: true })
   return registry
 }
