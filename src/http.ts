@@ -183,7 +183,7 @@ function memoryOf(
     const folder = dataFolder(address, process.cwd())
     return { open: async () => store, close: async () => {}, folder: async () => folder }
   }
-  const locate = async (): Promise<string> => databaseAddress(db, (await settings()).db)
+  const locate = async (): Promise<string> => databaseAddress(db, await settings())
   const open = async (): Promise<Store> => {
     const address = await locate()
     const { adopted, policyOf } = await settings()

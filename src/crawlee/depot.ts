@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import process from 'node:process'
+import { CONNECTIONS_MISTAKE, isConnections } from '../model/address.ts'
 import { EXIT, messageOf, UsageError } from '../model/errors.ts'
 import { newId, shortId, type Id, type WorkerId } from '../model/id.ts'
 import { DEFAULT_POLICY, makePolicy, type Policy, type PolicyOptions } from '../model/policy.ts'
@@ -15,6 +16,8 @@ import { StopSignals } from './stop-signals.ts'
 export type DepotOptions = {
   /** `sqlite:PATH` or `postgres://…`; else UNSTUCK_DB, else the default. */
   db?: string
+  /** PostgreSQL connections for the storages, 2 by default. The heartbeat has two more. */
+  connections?: number
   /** For the runs of its queues. */
   policy?: PolicyOptions
   /** The key of an item: one that is pushed again replaces the one before, in its place. */
@@ -82,7 +85,11 @@ export class Depot {
     const { policy, mistakes } = makePolicy(options.policy, DEFAULT_POLICY)
     if (mistakes.length > 0)
       throw new UsageError(`crawleeStorage() cannot use this policy: ${mistakes.join('; ')}.`)
-    const [db, id, say] = [databaseAddress(options.db), newId(), options.log ?? toStderr]
+    const { connections } = options
+    if (connections !== undefined && !isConnections(connections))
+      throw new UsageError(`crawleeStorage(): connections ${CONNECTIONS_MISTAKE}.`)
+    const db = databaseAddress(options.db, { connections })
+    const [id, say] = [newId(), options.log ?? toStderr]
     // Addresses come from pages.
     const log = (line: string): void => void say(safeText(redact(line)))
     const store = await openStore(db, { writer: id })

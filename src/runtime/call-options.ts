@@ -1,3 +1,4 @@
+import { CONNECTIONS_MAX } from '../model/address.ts'
 import {
   AMOUNT,
   ANYTHING,
@@ -26,6 +27,7 @@ const TEXTS = optional(listOf(TEXT))
 
 export const OPEN: Fields = {
   db: optional(TEXT),
+  connections: optional(count(1, CONNECTIONS_MAX)),
   policy: optional(ANYTHING),
   adopted: optional(ANYTHING),
   onEvent: optional(FUNCTION),

@@ -56,7 +56,8 @@ export async function serveCaretaker(options: ServiceOptions): Promise<Caretaker
   const { tell } = options
   const fatal = (error: unknown): void => tell({ type: 'fatal', error: toSend(error) })
   const { worker } = options.caretaker
-  const store = await openStore(options.db, { writer: worker, connections: 2 }).catch(fatal)
+  // To recover others; its own heartbeats have a connection of their own.
+  const store = await openStore(options.db, { writer: worker, connections: 1 }).catch(fatal)
   if (!store) return null
   let claims: { held: ClaimId[]; asked: ClaimId[] } = { held: [], asked: [] }
   let stats: WorkerStats | undefined

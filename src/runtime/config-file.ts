@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { withConnections } from '../model/address.ts'
 import { assertTrusted } from '../trusted-path.ts'
 
 const NAMES = ['unstuck.config.ts', 'unstuck.config.mts', 'unstuck.config.js', 'unstuck.config.mjs']
@@ -40,10 +41,14 @@ export function absoluteAddress(address: string, folder: string): string {
 }
 
 /** Where one's own code finds its database: as given, else UNSTUCK_DB, else the config's word, else the default. */
-export function databaseAddress(given: string | undefined, configured?: string): string {
-  const address = given || process.env['UNSTUCK_DB'] || configured
+export function databaseAddress(
+  given: string | undefined,
+  configured: { readonly db?: string | undefined; readonly connections?: number | undefined } = {},
+): string {
+  const address = given || process.env['UNSTUCK_DB'] || configured.db
   const folder = configFolder(process.cwd())
-  return address ? absoluteAddress(address, folder) : defaultAddress(folder)
+  if (!address) return defaultAddress(folder)
+  return withConnections(absoluteAddress(address, folder), configured.connections)
 }
 
 /** Throws when another user could have made it: it was not named, only found. */

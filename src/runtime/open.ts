@@ -61,6 +61,8 @@ import {
 export type OpenOptions = {
   /** `sqlite:PATH` or `postgres://…`. */
   db?: string
+  /** PostgreSQL connections for work, 2 by default. The heartbeat has two more. */
+  connections?: number
   /** For the runs begun here. */
   policy?: PolicyOptions
   /** Tables of your own, by a name for each: their rows are runs here, to look at and to recover. */
@@ -77,7 +79,7 @@ export async function open(options: OpenOptions = {}): Promise<Unstuck> {
   const { policy, mistakes } = makePolicy(options.policy, DEFAULT_POLICY)
   if (mistakes.length > 0)
     throw new UsageError(`open() cannot use this policy: ${mistakes.join('; ')}.`)
-  const db = databaseAddress(options.db)
+  const db = databaseAddress(options.db, { connections: options.connections })
   const tables = readTables(options.adopted, db)
   const worker = newId()
   const own = await openStore(db, { writer: worker })

@@ -66,7 +66,8 @@ export class CrawlWorker {
   readonly #stopping = new AbortController()
   readonly #slots = new Map<ClaimId, Slot>()
   readonly #running = new Set<Promise<void>>()
-  #store!: Store
+  /** Once it has started. */
+  store!: Store
   #life!: SignsOfLife
   #planning: Promise<void> | null = null
   #error: UnstuckError | null = null
@@ -93,7 +94,7 @@ export class CrawlWorker {
     try {
       await this.#crawl.setup()
       if (this.#options.start && !this.#stopping.signal.aborted)
-        await ensureRun(this.#store, this.#crawl, this.#options.emit, this.id)
+        await ensureRun(this.store, this.#crawl, this.#options.emit, this.id)
       await this.#work()
     } catch (error) {
       // Cut short by the stop that was asked for: not a failure.
@@ -133,9 +134,9 @@ export class CrawlWorker {
     const opening = openStore(db, { writer: this.id })
     try {
       const [presence] = await Promise.all([this.#life.started(), opening])
-      this.#store = this.#life.timed(await opening)
+      this.store = this.#life.timed(await opening)
       emit({ type: 'worker_start', source, pid: process.pid, presence: presence.kind })
-      for (const remark of this.#store.remarks) this.#options.log(remark)
+      for (const remark of this.store.remarks) this.#options.log(remark)
     } catch (error) {
       await this.#life.stop()
       await opening.then((store) => store.close()).catch(() => {})
@@ -160,11 +161,11 @@ export class CrawlWorker {
   /** The log begins with what the worker found: recovery's verdicts are said already. */
   async #sayWhatIsThere(): Promise<void> {
     const { source } = this.#crawl
-    const live = await whenAvailable(() => this.#store.liveRun(source), this.#stopping.signal)
+    const live = await whenAvailable(() => this.store.liveRun(source), this.#stopping.signal)
     if (!live) return
     const { id, status, counts, createdAt } = live
     const left = `${openTargets(counts)} of ${totalTargets(counts)} targets are left`
-    const now = await whenAvailable(() => this.#store.now(), this.#stopping.signal)
+    const now = await whenAvailable(() => this.store.now(), this.#stopping.signal)
     this.#options.log(
       `run ${shortId(id)} of ${source} is ${status}: ${left}, ${inWords(now - createdAt)} old`,
     )
@@ -180,7 +181,7 @@ export class CrawlWorker {
     try {
       claimed = await whenAvailable(
         () =>
-          this.#store.claim({
+          this.store.claim({
             worker: this.id,
             source: this.#crawl.source,
             claimIds,
@@ -205,7 +206,7 @@ export class CrawlWorker {
     this.#slots.set(claimed.claimId, slot)
     if (claimed.suspect) this.#suspect = claimed.claimId
     const journey = crawlTarget({
-      store: this.#store,
+      store: this.store,
       crawl: this.#crawl,
       clock: this.#clock,
       claimed,
@@ -236,18 +237,18 @@ export class CrawlWorker {
   /** Nothing could be claimed and nothing is in hand: plan, end the run, or see whether there is one at all. */
   async #isNothingLeft(): Promise<boolean> {
     const live = await whenAvailable(
-      () => this.#store.liveRun(this.#crawl.source),
+      () => this.store.liveRun(this.#crawl.source),
       this.#stopping.signal,
     )
     if (!live) {
-      if (this.#options.drain) await assertKnown(this.#store, this.id, this.#stopping.signal)
+      if (this.#options.drain) await assertKnown(this.store, this.id, this.#stopping.signal)
       return this.#options.drain
     }
     if (live.plannedAt === null) {
       this.#plan(live.id)
       return false
     }
-    const settled = await whenAvailable(() => this.#store.settle(live.id), this.#stopping.signal)
+    const settled = await whenAvailable(() => this.store.settle(live.id), this.#stopping.signal)
     for (const { run, status } of settled) {
       if (!isLive(status)) this.#options.emit({ type: 'run_end', run, status })
       this.#wakeUp()
@@ -259,9 +260,9 @@ export class CrawlWorker {
   #plan(run: RunId): void {
     const { signal } = this.#stopping
     this.#planning ??= (async () => {
-      if (!(await whenAvailable(() => this.#store.takePlanning(run, this.id), signal))) return
+      if (!(await whenAvailable(() => this.store.takePlanning(run, this.id), signal))) return
       const targets = await abortable(signal, () =>
-        planRun(this.#store, this.#crawl, run, signal, () => this.#wakeUp()),
+        planRun(this.store, this.#crawl, run, signal, () => this.#wakeUp()),
       )
       this.#options.emit({ type: 'run_planned', run, targets })
     })()
@@ -296,7 +297,7 @@ export class CrawlWorker {
     for (const slot of claims.flatMap((id) => this.#slots.get(id) ?? [])) {
       const { claimed, abort } = slot
       // Who took it wrote down why.
-      void this.#store
+      void this.store
         .target(claimed.target)
         .then((target) => target?.lastError ?? null)
         .catch(() => null)
@@ -327,7 +328,7 @@ export class CrawlWorker {
       this.#options.log(`teardown failed: ${toUnstuckError(error).message}`)
     }
     await this.#life.stop()
-    await this.#store.close()
+    await this.store.close()
     const { signal } = this.#stopping
     const reason = signal.aborted ? reasonOf(signal) : 'nothing is left to do'
     this.#options.emit({ type: 'worker_stop', reason })

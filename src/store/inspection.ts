@@ -50,8 +50,18 @@ export type PostgresFacts = {
   readonly fsync: string | null
   readonly fullPageWrites: string | null
   /** Whichever is nearer to its end: the server's connections, or this database's. Null where it is not told. */
-  readonly connections: { readonly max: number; readonly used: number } | null
+  readonly connections: ConnectionFacts | null
+  /** Connections that a worker process opens from this address, at most. */
+  readonly perWorker: number
   readonly bytes: number | null
+}
+
+export type ConnectionFacts = {
+  /** For logins without special rights. */
+  readonly max: number
+  readonly used: number
+  /** Those of `used` that are connections of Unstuck, as far as this login sees. */
+  readonly own: number
 }
 
 /** What the data shows of the promises. Lists are cut after the first hundred. */

@@ -1,4 +1,4 @@
-import { addressMistake } from '../model/address.ts'
+import { addressMistake, withConnections } from '../model/address.ts'
 import { UsageError } from '../model/errors.ts'
 import { absoluteAddress, defaultAddress } from '../runtime/config-file.ts'
 
@@ -9,6 +9,8 @@ type Question = {
   readonly env: string | undefined
   /** The config's word; asked only when nothing else was said. */
   readonly configured: () => Promise<string | undefined>
+  /** PostgreSQL: the config's `connections`. */
+  readonly connections?: () => Promise<number | undefined>
   /** Where relative paths count from: the config's folder, so that cron and a shell elsewhere share one guard. */
   readonly folder: string
 }
@@ -21,16 +23,19 @@ export type Located = {
 }
 
 /** `--db`, else UNSTUCK_DB, else the config, else the default. */
-export async function findAddress({ flag, env, configured, folder }: Question): Promise<Located> {
-  const located = (address: string, from: Located['from']): Located => ({
-    address: absoluteAddress(address, folder),
-    from,
-  })
-  if (flag !== undefined) return located(checked('--db', flag), '--db')
-  if (env) return located(checked('UNSTUCK_DB', env), 'UNSTUCK_DB')
+export async function findAddress(question: Question): Promise<Located> {
+  const { address, from } = await choose(question)
+  const connections = address.startsWith('sqlite:') ? undefined : await question.connections?.()
+  return { address: withConnections(absoluteAddress(address, question.folder), connections), from }
+}
+
+async function choose({ flag, env, configured, folder }: Question): Promise<Located> {
+  if (flag !== undefined) return { address: checked('--db', flag), from: '--db' }
+  if (env) return { address: checked('UNSTUCK_DB', env), from: 'UNSTUCK_DB' }
   const address = await configured()
-  if (address !== undefined) return located(address, 'config')
-  return { address: defaultAddress(folder), from: 'default' }
+  return address === undefined
+    ? { address: defaultAddress(folder), from: 'default' }
+    : { address, from: 'config' }
 }
 
 function checked(from: string, address: string): string {

@@ -4,7 +4,7 @@ import { WHOLE_TABLE } from '../adopted/ids.ts'
 import type { AdoptedOptions, Mapping } from '../adopted/mapping.ts'
 import { placeOf } from '../adopted/read-mapping.ts'
 import { adoptedRun } from '../adopted/runs/words.ts'
-import { addressMistake } from '../model/address.ts'
+import { addressMistake, CONNECTIONS_MISTAKE, isConnections } from '../model/address.ts'
 import { closest } from '../model/closest.ts'
 import { messageOf, UsageError } from '../model/errors.ts'
 import { isObject } from '../model/fields.ts'
@@ -27,6 +27,8 @@ import { traceSettings, type PolicySetting } from './policy-origin.ts'
 export type Config = {
   /** `sqlite:PATH` (from this file's folder) or `postgres://…`. */
   db?: string | undefined
+  /** PostgreSQL connections for the work of each process, 2 by default. Its heartbeat has two more. */
+  connections?: number | undefined
   /** How old a run without a known owner may get before it is failed: 5, 15 or 30 minutes. */
   preset?: Preset | undefined
   /** By source. */
@@ -51,6 +53,7 @@ const PRESETS = {
 
 const KEYS = [
   'db',
+  'connections',
   'preset',
   'policies',
   'url',
@@ -71,6 +74,7 @@ export type Settings = {
   /** Null: no config was found. */
   readonly path: string | null
   readonly db: string | undefined
+  readonly connections: number | undefined
   /** Correct, but probably not meant. */
   readonly warnings: readonly string[]
   /** Defaults, then the preset, then what the crawl itself asks for, then the config's word on this source. */
@@ -141,7 +145,11 @@ async function load(path: string): Promise<unknown> {
 export function makeSettings(config: unknown, path: string | null): Settings {
   const mistakes: string[] = []
   const warnings: string[] = []
-  const { db, preset, policies, url, alerts, adopted } = readShape(config, mistakes, warnings)
+  const { db, connections, preset, policies, url, alerts, adopted } = readShape(
+    config,
+    mistakes,
+    warnings,
+  )
   const base: Policy = { ...DEFAULT_POLICY, ...(preset && PRESETS[preset]) }
   for (const [source, options] of Object.entries(policies ?? {})) {
     const made = makePolicy(options, base)
@@ -179,6 +187,7 @@ export function makeSettings(config: unknown, path: string | null): Settings {
   return {
     path,
     db,
+    connections,
     warnings,
     sources: [...new Set([...Object.keys(policies ?? {}), ...tables.map(({ name }) => name)])],
     preset: preset ?? null,
@@ -244,7 +253,7 @@ function together(first: PolicyOptions = {}, then: PolicyOptions = {}): PolicyOp
   return { ...first, ...then, groups }
 }
 
-type Shape = Pick<Config, 'db' | 'preset' | 'policies'> &
+type Shape = Pick<Config, 'db' | 'connections' | 'preset' | 'policies'> &
   Pick<Settings, 'url' | 'alerts'> & { readonly adopted: unknown }
 
 function readShape(given: unknown, mistakes: string[], warnings: string[]): Shape {
@@ -257,10 +266,14 @@ function readShape(given: unknown, mistakes: string[], warnings: string[]): Shap
       `there is no ${JSON.stringify(key)}${hint ? `; did you mean ${hint}?` : `; there are ${KEYS.join(', ')}`}`,
     )
   }
-  const { db, preset, policies, url, alerts, channels, adopted } = config
+  const { db, connections, preset, policies, url, alerts, channels, adopted } = config
   if (db !== undefined && typeof db !== 'string') mistakes.push('db must be text, or left out')
   const addressWrong = typeof db === 'string' ? addressMistake(db) : null
   if (addressWrong !== null) mistakes.push(`db ${addressWrong}`)
+  const connectionsRight = isConnections(connections)
+  if (connections !== undefined && !connectionsRight) {
+    mistakes.push(`connections ${CONNECTIONS_MISTAKE}`)
+  }
   const presetRight = typeof preset === 'string' && Object.hasOwn(PRESETS, preset)
   if (preset !== undefined && !presetRight) {
     mistakes.push(`preset must be one of ${Object.keys(PRESETS).join(', ')}`)
@@ -275,6 +288,7 @@ function readShape(given: unknown, mistakes: string[], warnings: string[]): Shap
   }
   return {
     db: typeof db === 'string' ? db : undefined,
+    connections: connectionsRight ? connections : undefined,
     preset: presetRight ? (preset as Preset) : undefined,
     policies: isObject(policies) ? (policies as Config['policies']) : undefined,
     url: urlRight ? page.origin + page.pathname : null,

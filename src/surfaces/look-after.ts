@@ -32,7 +32,7 @@ export async function lookAfter(options: LookAfterOptions = {}): Promise<void> {
   const say = (line: string): void => void Promise.try(() => log(line)).catch(() => {})
   try {
     const settings = await loadSettings(process.cwd(), { preset, adopted })
-    const address = databaseAddress(db, settings.db)
+    const address = databaseAddress(db, settings)
     const emit = (event: UnstuckEvent): void => {
       const text = sentence(event)
       if (text !== null) say(text)
@@ -40,7 +40,7 @@ export async function lookAfter(options: LookAfterOptions = {}): Promise<void> {
     const { policyOf } = settings
     let store: Promise<Store> | undefined
     const open = (): Promise<Store> =>
-      (store ??= openStore(address, { connections: 2 }).then(
+      (store ??= openStore(address, { connections: 1 }).then(
         (own) => adopt(own, settings.adopted, { address, log: say, policyOf }),
         (failure: unknown) => {
           // It may be there when it is asked for again.

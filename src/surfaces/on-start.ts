@@ -88,12 +88,12 @@ async function recoverAt(
   over: AbortSignal,
 ): Promise<void> {
   const settings = await loadSettings(process.cwd(), { preset, adopted })
-  const address = databaseAddress(db, settings.db)
+  const address = databaseAddress(db, settings)
   const tables = settings.adopted
   if (tables.length === 0 && !isDatabaseThere(address))
     return log('nothing has run yet: there is nothing to recover')
   const { policyOf } = settings
-  const own = await openStore(address, { connections: 4 })
+  const own = await openStore(address)
   const store = adopt(own, tables, { address, log, policyOf })
   try {
     const actor = `start of process ${process.pid} on ${hostname()}`

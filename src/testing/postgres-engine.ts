@@ -53,7 +53,7 @@ async function database(template?: string): Promise<TestDatabase> {
   return {
     url,
     open: async () => {
-      const store = await openStore(url, { connections: 4 })
+      const store = await openStore(url)
       stores.push(store)
       return store
     },

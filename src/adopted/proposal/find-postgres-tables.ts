@@ -1,6 +1,7 @@
-import { Client } from 'pg'
+import type { Client } from 'pg'
 import { messageOf } from '../../model/errors.ts'
 import { parseAddress } from '../../store/postgres/address.ts'
+import { connectTo } from '../../store/postgres/connect.ts'
 import { codeOf, isTrouble, storeError } from '../../store/postgres/errors.ts'
 import { hangUp } from '../../store/postgres/patience.ts'
 import type { Barred, Finding } from './find-tables.ts'
@@ -68,11 +69,11 @@ const LOCKED = '55P03'
 
 /** Reads in a transaction that cannot write. */
 export async function findPostgresTables(text: string, only?: string): Promise<Finding> {
-  const { config, where } = parseAddress(text)
-  const client = new Client(config)
-  client.on('error', () => {})
+  const address = parseAddress(text)
+  const { where } = address
+  let client: Client | undefined
   try {
-    await client.connect()
+    client = await connectTo(address, address.hosts.length === 1 ? 'any' : 'primary')
     await client.query('BEGIN READ ONLY')
     const { rows } = await client.query<Row>(COLUMNS, [only ?? null])
     const barred = await client.query<Barred['tables'][number]>(BARRED, [only ?? null])
@@ -85,7 +86,7 @@ export async function findPostgresTables(text: string, only?: string): Promise<F
   } catch (error) {
     throw storeError(error, where)
   } finally {
-    await hangUp(client)
+    if (client) await hangUp(client)
   }
 }
 

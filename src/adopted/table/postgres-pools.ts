@@ -2,7 +2,7 @@ import { parseAddress } from '../../store/postgres/address.ts'
 import { Database } from '../../store/postgres/database.ts'
 
 /** Of one process to one database of the user's, however many of its tables are adopted. */
-const CONNECTIONS = 5
+const CONNECTIONS = 2
 
 export type SharedPool = { readonly db: Database; readonly close: () => Promise<void> }
 
@@ -28,9 +28,7 @@ export function sharePool(address: string): SharedPool {
 
 /** Nothing is set or prepared on them, so a pooler in between is no matter. */
 function connect(address: string): Database {
-  return new Database(parseAddress(address), {
-    writer: '',
-    connections: CONNECTIONS,
-    pooled: true,
-  })
+  const parsed = parseAddress(address)
+  const connections = parsed.connections ?? CONNECTIONS
+  return new Database(parsed, { writer: '', connections, pooled: true, accepts: 'primary' })
 }

@@ -15,6 +15,7 @@ export type CrawleeStorageOptions = DepotOptions & {
 
 const OPTIONS: Readonly<Record<keyof CrawleeStorageOptions, string>> = {
   db: 'string',
+  connections: 'number',
   policy: 'object',
   itemKey: 'function',
   signals: 'boolean',

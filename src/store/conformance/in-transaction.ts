@@ -4,6 +4,7 @@ import { PageBehind } from '../../model/errors.ts'
 import {
   allOk,
   assertLeaseLost,
+  claim,
   claimOne,
   hire,
   ok,
@@ -15,6 +16,7 @@ import {
 } from '../../testing/cast.ts'
 import { assertBooksBalance } from '../../testing/assert-books.ts'
 import type { Engine } from '../../testing/test-database.ts'
+import type { Store } from '../store.ts'
 
 export function inTransactionTests(engine: Engine): void {
   const insertLedger = `INSERT INTO ledger (page) VALUES (${engine.placeholder(1)})`
@@ -66,6 +68,34 @@ export function inTransactionTests(engine: Engine): void {
     await assertBooksBalance(store, run)
     allOk(await store.checkpoint([first], (tx) => tx.query(insertLedger, [1])))
     assert.equal((await db.raw('SELECT * FROM ledger')).length, 1)
+  })
+
+  test("a write that the user's function asks of the store is refused, instead of waiting for itself", async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    await startCrawl(store, 2)
+    const worker = await hire(store)
+    const [claimed, other] = await claim(store, worker, 2)
+    const later: Promise<unknown>[] = []
+
+    for (const write of [
+      () => store.checkpoint([page(other!)]),
+      () => store.checkpoint([page(other!)], () => {}),
+      () => store.finish([claimed!]),
+      () => startCrawl(store, 1, { source: 'another' }),
+    ]) {
+      await assert.rejects(store.checkpoint([page(claimed!)], write), /Use only tx\.query/)
+    }
+    const end = Promise.withResolvers<void>()
+    allOk(
+      await store.checkpoint([page(claimed!)], async () => {
+        assert.equal((await store.target(other!.target))!.seq, 0)
+        later.push(end.promise.then(() => store.checkpoint([page(other!)])))
+      }),
+    )
+    end.resolve()
+
+    allOk((await Promise.all(later))[0] as Awaited<ReturnType<Store['checkpoint']>>)
   })
 
   test("P5 the user's function does not run for a page that is in already, is behind, or was refused", async () => {

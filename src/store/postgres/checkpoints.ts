@@ -2,12 +2,14 @@ import type { Checkpoint, InTransaction } from '../../model/checkpoint.ts'
 import type { Outcome } from '../../model/claim.ts'
 import { messageOf, PageBehind, PageRejected } from '../../model/errors.ts'
 import type { Store } from '../store.ts'
-import { sql, type Asks, type Database } from './database.ts'
+import { refuseInUserFunction } from '../user-function.ts'
+import { sql, type Asks, type Connection, type Database } from './database.ts'
 import { isDataError } from './errors.ts'
 import { itemJson, saveOnePage, SEEN_AGAIN } from './one-page.ts'
+import { PageBatches } from './page-batches.ts'
 import { countRefused, isSameClaim, leaseLost, standings } from './refusal.ts'
 import { ADD_UP } from './tally.ts'
-import { runInTransaction, UsersError } from './users-statements.ts'
+import { ownFunctions, runInTransaction, UsersError } from './users-statements.ts'
 
 // $1 writer, $2 pages, $3 their items. One statement, so one round trip and one transaction.
 //
@@ -79,13 +81,20 @@ type Numbered = { readonly n: number; readonly page: Checkpoint }
 type Settled = { readonly n: number; readonly outcome: Outcome<number> }
 
 export function checkpointVerbs(db: Database): Pick<Store, 'checkpoint'> {
+  const saveAll: Store['checkpoint'] = async (pages, inTransaction) => {
+    const outcomes: Outcome<number>[] = []
+    for (const round of rounds(pages)) {
+      for (const { n, outcome } of await save(db, round, inTransaction)) outcomes[n] = outcome
+    }
+    return outcomes
+  }
+  const batches = new PageBatches(db.connections, saveAll)
   return {
     checkpoint: async (pages, inTransaction) => {
-      const outcomes: Outcome<number>[] = []
-      for (const round of rounds(pages)) {
-        for (const { n, outcome } of await save(db, round, inTransaction)) outcomes[n] = outcome
-      }
-      return outcomes
+      const [page] = pages
+      if (!page || pages.length > 1 || inTransaction) return saveAll(pages, inTransaction)
+      refuseInUserFunction(db)
+      return [await batches.add(page)]
     },
   }
 }
@@ -148,11 +157,14 @@ function advanceWith(
   pages: readonly Numbered[],
   inTransaction: InTransaction,
 ): Promise<Map<number, number>> {
-  return db.transaction('checkpoint', async (connection) => {
+  const work = async (connection: Connection): Promise<Map<number, number>> => {
     const saved = await advance(connection, pages)
-    if (saved.size > 0) await runInTransaction(connection, inTransaction, db.address)
+    if (saved.size > 0) await runInTransaction(db, connection, inTransaction)
     return saved
-  })
+  }
+  return ownFunctions.has(inTransaction)
+    ? db.transaction('checkpoint', work)
+    : db.userTransaction('checkpoint', work)
 }
 
 async function turnedAway(db: Database, late: readonly Numbered[]): Promise<Settled[]> {

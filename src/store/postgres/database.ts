@@ -1,10 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ClientBase, Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg'
-import { messageOf } from '../../model/errors.ts'
+import { callbackify } from 'node:util'
+import {
+  Client,
+  type ClientBase,
+  Pool,
+  type PoolClient,
+  type QueryConfig,
+  type QueryResult,
+} from 'pg'
+import { messageOf, StoreUnavailable } from '../../model/errors.ts'
 import { announce } from '../statement-channel.ts'
+import { refuseInUserFunction } from '../user-function.ts'
 import type { Address } from './address.ts'
-import { codeOf, isContention, isTrouble, storeError } from './errors.ts'
+import { connectTo, currentHost, refuseStandby, tryHosts, type Accepts } from './connect.ts'
+import { codeOf, isContention, isPoolBusy, isTrouble, storeError } from './errors.ts'
 import { waitAtMost } from './patience.ts'
+import { Turns } from './turns.ts'
 
 /** A statement and the name it is announced by. */
 export type Sql = {
@@ -121,9 +132,10 @@ function notCommitted(cause: unknown): Error {
   return new Error(`A statement in the transaction failed${why}: nothing was saved.`, { cause })
 }
 
-function makeDurable(client: PoolClient, done: (error?: Error) => void): void {
-  client.query(DURABLE, (error) => done(error))
-}
+/** For the work of a process. */
+export const CONNECTIONS_DEFAULT = 2
+/** On the thread beside it, or in the guardian: one for heartbeats, and one to recover others. */
+export const HEARTBEAT_CONNECTIONS = 2
 
 export type DatabaseOptions = {
   /** Whose name the books are kept under. */
@@ -131,25 +143,39 @@ export type DatabaseOptions = {
   readonly connections: number
   /** Behind a pooler a connection has no state of its own: nothing is prepared or set on it. */
   readonly pooled: boolean
+  readonly accepts: Accepts
 }
 
 /** The pool. Connections are opened when needed; each has a number, its lane, and keeps books of its own. */
 export class Database implements Asks {
   readonly address: Address
   readonly pooled: boolean
+  readonly writer: string
+  /** At most. */
+  readonly connections: number
+  /** Where heartbeats go: a connection of their own, so that they wait for nothing else. */
+  heartbeats: Asks = this
   readonly #pool: Pool
-  readonly #writer: string
+  readonly #accepts: Accepts
   readonly #lanes = new Map<ClientBase, number>()
+  readonly #userTurns: Turns
 
-  constructor(address: Address, { writer, connections, pooled }: DatabaseOptions) {
+  constructor(address: Address, { writer, connections, pooled, accepts }: DatabaseOptions) {
     this.address = address
     this.pooled = pooled
-    this.#writer = writer
+    this.writer = writer
+    this.connections = connections
+    this.#accepts = accepts
+    // What the user does in a page's transaction may take long: one connection is left for everything else.
+    this.#userTurns = new Turns(Math.max(1, connections - 1))
+    const { connectionTimeoutMillis } = address.hosts[0].config
     this.#pool = new Pool({
-      ...address.config,
+      connectionTimeoutMillis,
       max: connections,
       allowExitOnIdle: true,
-      ...(pooled ? {} : { verify: makeDurable }),
+      Client: clientOf(address),
+      verify: (client: PoolClient, done: (error?: Error) => void) =>
+        callbackify(() => this.#setUp(client))(done),
     })
     // Without listeners a server restart would end the process. The pool replaces what broke.
     this.#pool.on('error', () => {})
@@ -160,16 +186,36 @@ export class Database implements Asks {
     this.#pool.on('remove', (client) => this.#lanes.delete(client))
   }
 
+  /** For every new connection, before it is used. */
+  async #setUp(client: ClientBase): Promise<void> {
+    await refuseStandby(client, this.#accepts)
+    await this.#makeDurable(client)
+  }
+
+  async #makeDurable(client: ClientBase): Promise<void> {
+    if (!this.pooled) await client.query(DURABLE)
+  }
+
+  /** A connection of its own, outside of the pool. */
+  connect(setUp: (client: Client) => Promise<void>): Promise<Client> {
+    return connectTo(this.address, this.#accepts, async (client) => {
+      await this.#makeDurable(client)
+      await setUp(client)
+    })
+  }
+
   all<Row>(statement: Sql, values: readonly unknown[] = []): Promise<Row[]> {
     return this.#patiently((connection) => connection.all<Row>(statement, values))
   }
 
-  book<Row>(statement: Sql, values: readonly unknown[] = []): Promise<Row[]> {
+  async book<Row>(statement: Sql, values: readonly unknown[] = []): Promise<Row[]> {
+    refuseInUserFunction(this)
     return this.#patiently((connection) => connection.book<Row>(statement, values))
   }
 
   /** Runs `work` in a transaction: all of it, or nothing. What it throws is thrown here, after a rollback. */
-  transaction<T>(name: string, work: (connection: Connection) => Promise<T>): Promise<T> {
+  async transaction<T>(name: string, work: (connection: Connection) => Promise<T>): Promise<T> {
+    refuseInUserFunction(this)
     return this.#patiently(async (connection) => {
       await connection.exec(`${name}:begin`, BEGIN)
       try {
@@ -185,28 +231,24 @@ export class Database implements Asks {
     })
   }
 
+  /** The same for one in which a function of the user's runs. */
+  userTransaction<T>(name: string, work: (connection: Connection) => Promise<T>): Promise<T> {
+    return this.#userTurns.take(() => this.transaction(name, work))
+  }
+
   /** Waits for what is under way, but not for a server that no longer answers. */
   async close(): Promise<void> {
     if (this.#pool.ending) return
     await waitAtMost(CLOSE_MS, this.#pool.end())
   }
 
-  async #patiently<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#once(work)
-      } catch (error) {
-        if (!isContention(error) || attempt === CONTENTION_TRIES) {
-          throw storeError(error, this.address.where)
-        }
-        await sleep(CONTENTION_PAUSE_MS * attempt * Math.random())
-      }
-    }
+  #patiently<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    return patiently(this.address, () => this.#once(work))
   }
 
   async #once<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
-    const client = await this.#pool.connect()
-    const writer = `${this.#writer}/${this.#lanes.get(client) ?? 0}`
+    const client = await tryHosts(this.address, () => this.#pool.connect()).catch(this.#explain)
+    const writer = `${this.writer}/${this.#lanes.get(client) ?? 0}`
     const connection = new Connection(client, writer, !this.pooled)
     try {
       return await work(connection)
@@ -218,8 +260,39 @@ export class Database implements Asks {
     }
   }
 
+  readonly #explain = (error: unknown): never => {
+    if (!isPoolBusy(error)) throw error
+    const max = this.connections
+    throw new StoreUnavailable(
+      `This process has ${max === 1 ? 'one connection' : `${max} connections`} to ${this.address.where}, and none came free in time. ` +
+        'It is tried again. With `connections` in the config it has more.',
+      { cause: error },
+    )
+  }
+
   #freeLane(): number {
     const taken = new Set(this.#lanes.values())
     for (let lane = 0; ; lane++) if (!taken.has(lane)) return lane
+  }
+}
+
+/** Repeats what lost against another transaction. */
+export async function patiently<T>({ where }: Address, work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isContention(error) || attempt === CONTENTION_TRIES) throw storeError(error, where)
+      await sleep(CONTENTION_PAUSE_MS * attempt * Math.random())
+    }
+  }
+}
+
+/** The pool makes each of its connections with this: to the host that serves now. */
+function clientOf(address: Address): new () => Client {
+  return class extends Client {
+    constructor() {
+      super(currentHost(address).config)
+    }
   }
 }

@@ -1,10 +1,11 @@
+import type { InTransaction } from '../../model/checkpoint.ts'
 import { messageOf, UsageError } from '../../model/errors.ts'
 import { noSuchStorage, readEntries, TOUCHED_MS, type Entry } from '../storage-rows.ts'
 import type { Storages } from '../storages.ts'
 import { sql, type Database, type Sql } from './database.ts'
 import { codeOf, isDataError } from './errors.ts'
 import { ADD_UP } from './tally.ts'
-import { writerOf } from './users-statements.ts'
+import { ownFunctions, writerOf } from './users-statements.ts'
 
 /** What is in these storages has changed. Marked now and then, by one at a time: nobody waits for it until a page is in. */
 export const MODIFY = (ids: string): string => /* sql */ `
@@ -77,7 +78,7 @@ export function datasetVerbs(db: Database): Pick<Storages, 'append' | 'appending
 
     appending: (run, entries, group = null) => {
       const kept = batches(readEntries(entries))
-      return async (tx) => {
+      const append: InTransaction = async (tx) => {
         try {
           for (const batch of kept) {
             const values = [writerOf(tx), run, group ?? '', ...columns(batch)]
@@ -90,6 +91,8 @@ export function datasetVerbs(db: Database): Pick<Storages, 'append' | 'appending
           )
         }
       }
+      ownFunctions.add(append)
+      return append
     },
 
     entries: async (dataset, { offset, limit, desc }) => {

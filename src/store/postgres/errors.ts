@@ -62,6 +62,11 @@ function isMissingTable(error: unknown): boolean {
   return /^(42P01|3F000)$/.test(codeOf(error)) && /\bunstuck\b/.test(messageOf(error))
 }
 
+/** All connections of the pool are in use, and none came free in time. */
+export function isPoolBusy(error: unknown): boolean {
+  return messageOf(error) === 'timeout exceeded when trying to connect'
+}
+
 /** PostgreSQL's error as advice. What is not about the store comes back as it is. */
 export function storeError(error: unknown, where: string): unknown {
   if (error instanceof UnstuckError) return error
@@ -75,7 +80,7 @@ export function storeError(error: unknown, where: string): unknown {
     case '28P01':
     case '28000':
       return new UnusableStore(
-        `The server refused the login to ${where}: ${reason(error)}. Check user and password in the address.`,
+        `The server refused the login to ${where}: ${reasonOf(error)}. Check user and password in the address.`,
         options,
       )
     case '42501':
@@ -84,21 +89,22 @@ export function storeError(error: unknown, where: string): unknown {
   if (isMissingTable(error)) return missingTables(where, error)
   if (isTrouble(error)) {
     return new StoreUnavailable(
-      `The database ${where} does not answer: ${reason(error)}. ` +
+      `The database ${where} does not answer: ${reasonOf(error)}. ` +
         'Check that the server runs and can be reached from here; work goes on by itself when it is back.',
       options,
     )
   }
   if (isContention(error)) {
     return new StoreUnavailable(
-      `The database ${where} is too busy: ${reason(error)}, again and again. Work is tried again by itself.`,
+      `The database ${where} is too busy: ${reasonOf(error)}, again and again. Work is tried again by itself.`,
       options,
     )
   }
   return error
 }
 
-function reason(error: unknown): string {
+/** What went wrong, in a few words. */
+export function reasonOf(error: unknown): string {
   // Node gathers the failures of several addresses of one host in an error without a message.
   return messageOf(error) || codeOf(error) || 'no reason given'
 }

@@ -1,7 +1,15 @@
-import { Client } from 'pg'
-import type { Look, PostgresFacts } from '../inspection.ts'
-import { parseAddress } from './address.ts'
-import { Connection, ms, sql, type Sql } from './database.ts'
+import type { Client } from 'pg'
+import type { ConnectionFacts, Look, PostgresFacts } from '../inspection.ts'
+import { type Address, parseAddress } from './address.ts'
+import { connectTo } from './connect.ts'
+import {
+  Connection,
+  CONNECTIONS_DEFAULT,
+  HEARTBEAT_CONNECTIONS,
+  ms,
+  sql,
+  type Sql,
+} from './database.ts'
 import { isTrouble, storeError } from './errors.ts'
 import { foundVersion, pendingAfter, SCHEMA_VERSION } from './migrate.ts'
 import { hangUp } from './patience.ts'
@@ -38,8 +46,10 @@ const CONNECTIONS = sql(
            - coalesce(current_setting('superuser_reserved_connections', true)::int, 0)
            - coalesce(current_setting('reserved_connections', true)::int, 0) AS server_max,
          (SELECT sum(numbackends)::int FROM pg_stat_database) AS server_used,
-         d.datconnlimit AS own_max,
-         s.numbackends AS own_used
+         d.datconnlimit AS database_max,
+         s.numbackends AS database_used,
+         (SELECT count(*)::int FROM pg_stat_activity
+           WHERE datname = current_database() AND application_name = 'unstuck') AS own
     FROM pg_database d JOIN pg_stat_database s ON s.datid = d.oid
    WHERE d.datname = current_database()
 `,
@@ -59,8 +69,9 @@ type SampleRow = ServerVersion & {
 type ConnectionsRow = {
   server_max: number
   server_used: number
-  own_max: number
-  own_used: number
+  database_max: number
+  database_used: number
+  own: number
 }
 type Sample = {
   readonly row: SampleRow
@@ -73,10 +84,9 @@ const SAMPLES = 3
 /** Looks at the server and our schema without making, migrating or changing anything. */
 export async function lookAtPostgres(text: string): Promise<Look> {
   const address = parseAddress(text)
-  const client = new Client(address.config)
-  client.on('error', () => {})
+  let client: Client | undefined
   try {
-    await client.connect()
+    client = await connectTo(address, address.hosts.length === 1 ? 'any' : 'primary')
     const connection = new Connection(client, '', false)
     const number = await foundVersion(connection)
     return {
@@ -84,16 +94,20 @@ export async function lookAtPostgres(text: string): Promise<Look> {
       version: number,
       known: SCHEMA_VERSION,
       pending: pendingAfter(number),
-      engine: await lookAtServer(client, connection),
+      engine: await lookAtServer(address, client, connection),
     }
   } catch (error) {
     throw storeError(error, address.where)
   } finally {
-    await hangUp(client)
+    if (client) await hangUp(client)
   }
 }
 
-async function lookAtServer(client: Client, connection: Connection): Promise<PostgresFacts> {
+async function lookAtServer(
+  address: Address,
+  client: Client,
+  connection: Connection,
+): Promise<PostgresFacts> {
   const samples: Sample[] = []
   for (let n = 0; n < SAMPLES; n++) samples.push(await takeSample(connection))
   refuseOldServer(samples[0]!.row)
@@ -118,6 +132,7 @@ async function lookAtServer(client: Client, connection: Connection): Promise<Pos
     fsync: row.fsync,
     fullPageWrites: row.full_page_writes,
     connections: connections && nearerToItsEnd(connections),
+    perWorker: (address.connections ?? CONNECTIONS_DEFAULT) + HEARTBEAT_CONNECTIONS,
     bytes: size?.bytes ?? null,
   }
 }
@@ -140,8 +155,9 @@ async function ifTold<Row>(connection: Connection, statement: Sql): Promise<Row 
   }
 }
 
-function nearerToItsEnd(row: ConnectionsRow): { max: number; used: number } {
-  const server = { max: row.server_max, used: row.server_used }
-  const own = { max: row.own_max, used: row.own_used }
-  return own.max >= 0 && own.max - own.used < server.max - server.used ? own : server
+function nearerToItsEnd({ own, ...row }: ConnectionsRow): ConnectionFacts {
+  const server = { max: row.server_max, used: row.server_used, own }
+  const database = { max: row.database_max, used: row.database_used, own }
+  const isDatabase = database.max >= 0 && database.max - database.used < server.max - server.used
+  return isDatabase ? database : server
 }

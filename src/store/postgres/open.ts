@@ -8,7 +8,7 @@ import { beginVerbs } from './begin.ts'
 import { checkpointVerbs } from './checkpoints.ts'
 import { claimEndVerbs } from './claim-ends.ts'
 import { claimVerbs } from './claims.ts'
-import { Database, ms, sql } from './database.ts'
+import { CONNECTIONS_DEFAULT, Database, ms, sql } from './database.ts'
 import { executionVerbs } from './executions.ts'
 import { guardVerbs } from './guards.ts'
 import { inspectVerbs } from './inspect.ts'
@@ -34,17 +34,21 @@ import { deadLetterVerbs } from './dead-letters.ts'
 import { turnVerbs } from './turn.ts'
 import { workerVerbs } from './workers.ts'
 
-const CONNECTIONS = 10
 const NOW = sql('now', `SELECT ${ms('clock_timestamp()')} AS now`)
 
 /** Opens the database at an address, bringing its schema up to date. */
 export async function openPostgres(
   text: string,
-  { writer = '', connections = CONNECTIONS, readOnly = false }: OpenOptions = {},
+  { writer = '', connections, readOnly = false }: OpenOptions = {},
 ): Promise<Store> {
   const address = parseAddress(text)
   const { pooled } = await survey(address, readOnly)
-  const db = new Database(address, { writer, connections, pooled })
+  const db = new Database(address, {
+    writer,
+    connections: connections ?? address.connections ?? CONNECTIONS_DEFAULT,
+    pooled,
+    accepts: readOnly ? 'any' : 'writable',
+  })
   return {
     engine: 'postgres',
     where: address.where,

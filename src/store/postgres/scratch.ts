@@ -1,7 +1,9 @@
-import { Client } from 'pg'
-import { UnusableStore, UsageError } from '../../model/errors.ts'
-import { parseAddress } from './address.ts'
+import type { Client, QueryConfig } from 'pg'
+import { UnusableStore } from '../../model/errors.ts'
+import { parseAddress, withDatabase } from './address.ts'
+import { connectTo } from './connect.ts'
 import { codeOf, storeError } from './errors.ts'
+import { hangUp } from './patience.ts'
 
 /** A database that holds nothing of anybody: made for a trial, and gone after it. */
 export type Scratch = {
@@ -19,7 +21,7 @@ const NOT_PERMITTED = '42501'
 /** Makes an empty database beside the one at the address, on the same server and with the same login. */
 export async function createScratch(server: string, name: string): Promise<Scratch> {
   if (!NAME.test(name)) throw new Error(`${name} is no name for a scratch database`)
-  const address = beside(server, name)
+  const address = withDatabase(server, name)
   await ask(server, `CREATE DATABASE ${name}`)
   return {
     name,
@@ -29,31 +31,17 @@ export async function createScratch(server: string, name: string): Promise<Scrat
   }
 }
 
-function beside(server: string, name: string): string {
-  const { where } = parseAddress(server)
-  if (!URL.canParse(server)) {
-    throw new UsageError(
-      `The address of ${where} cannot be changed into that of another database on the same server. ` +
-        'Write it as postgres://user:password@host:5432/database, with special characters escaped.',
-    )
-  }
-  const url = new URL(server)
-  url.pathname = `/${name}`
-  return url.href
-}
-
 async function ask(server: string, statement: string): Promise<void> {
-  const { config, where } = parseAddress(server)
-  const client = new Client({ ...config, query_timeout: PATIENCE_MS })
-  // The end of a server must not be the end of the process.
-  client.on('error', () => {})
+  const address = parseAddress(server)
+  const { where } = address
+  let client: Client | undefined
   try {
-    await client.connect()
-    await client.query(statement)
+    client = await connectTo(address, 'writable')
+    await client.query({ text: statement, query_timeout: PATIENCE_MS } as QueryConfig)
   } catch (error) {
     throw codeOf(error) === NOT_PERMITTED ? notPermitted(where, error) : storeError(error, where)
   } finally {
-    await client.end().catch(() => {})
+    if (client) await hangUp(client)
   }
 }
 

@@ -1,6 +1,7 @@
-import { Client } from 'pg'
+import type { Client } from 'pg'
 import { StoreReadOnly, UnusableStore } from '../../model/errors.ts'
 import type { Address } from './address.ts'
+import { connectTo, type Accepts } from './connect.ts'
 import { Connection, sql } from './database.ts'
 import { storeError } from './errors.ts'
 import { migrate, SCHEMA_VERSION, version } from './migrate.ts'
@@ -25,10 +26,9 @@ type Look = ServerVersion & { pid: number; read_only: boolean; is_lossy: boolean
 
 /** Checks that the server can be used, brings the schema up to date unless it is only read, and tells whether a pooler stands between. */
 export async function survey(address: Address, readOnly: boolean): Promise<{ pooled: boolean }> {
-  const client = new Client(address.config)
-  client.on('error', () => {})
+  let client: Client | undefined
   try {
-    await client.connect()
+    client = await connectTo(address, acceptable(address, readOnly))
     const connection = new Connection(client, '', false)
     const first = await look(connection)
     refuseOldServer(first)
@@ -52,8 +52,13 @@ export async function survey(address: Address, readOnly: boolean): Promise<{ poo
   } catch (error) {
     throw storeError(error, address.where)
   } finally {
-    await hangUp(client)
+    if (client) await hangUp(client)
   }
+}
+
+/** The one server of an address is refused for good where it takes no writes; of many, another may be promoted soon. */
+function acceptable({ hosts }: Address, readOnly: boolean): Accepts {
+  return readOnly || hosts.length === 1 ? 'any' : 'writable'
 }
 
 /** A session of our own has one server process, and it is the one that greeted us. */

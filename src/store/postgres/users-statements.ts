@@ -1,7 +1,7 @@
 import type { InTransaction, Transaction } from '../../model/checkpoint.ts'
 import { messageOf, toError, UnstuckError, UsageError } from '../../model/errors.ts'
-import type { Address } from './address.ts'
-import { IDLE_MS, type Connection } from './database.ts'
+import { callUserFunction } from '../user-function.ts'
+import { IDLE_MS, type Connection, type Database } from './database.ts'
 import { isContention, storeError } from './errors.ts'
 
 /** Keeps what the user's function threw apart from what the store throws: it is not for the store to interpret. */
@@ -16,11 +16,14 @@ export function writerOf(tx: Transaction): string {
 
 const writers = new WeakMap<Transaction, string>()
 
+/** Functions of this program that join a page's transaction: they are quick, and hold no connection for long. */
+export const ownFunctions = new WeakSet<InTransaction>()
+
 /** Runs the user's own statements in a page's transaction. */
 export async function runInTransaction(
+  db: Database,
   connection: Connection,
   inTransaction: InTransaction,
-  address: Address,
 ): Promise<void> {
   let isOver = false
   let lastAskedAt = performance.now()
@@ -34,7 +37,7 @@ export async function runInTransaction(
     try {
       return await connection.query(text, params)
     } catch (error) {
-      throw storeError(error, address.where)
+      throw storeError(error, db.address.where)
     } finally {
       lastAskedAt = performance.now()
     }
@@ -43,7 +46,7 @@ export async function runInTransaction(
   try {
     const tx = { query }
     writers.set(tx, connection.writer)
-    await inTransaction(tx)
+    await callUserFunction(db, () => inTransaction(tx))
     checkPace(lastAskedAt)
   } catch (thrown) {
     const error = toError(thrown)

@@ -152,7 +152,12 @@ export function workerVerbs(db: Database): WorkerVerbs {
 
     beat: async ({ worker, claimIds, loopLagMs, stats }) => {
       const measured = stats === undefined ? null : JSON.stringify(stats)
-      const [answer] = await db.book<BeatRow>(BEAT, [worker, loopLagMs, claimIds, measured])
+      const [answer] = await db.heartbeats.book<BeatRow>(BEAT, [
+        worker,
+        loopLagMs,
+        claimIds,
+        measured,
+      ])
       const { known, held, cancelled, server_started_at: serverStartedAt, now, lowest } = answer!
       if (!known) {
         throw unknownWorker(db.address.where)

@@ -3,6 +3,7 @@ import type { Outcome } from '../../model/claim.ts'
 import { PageBehind, PageRejected, toError } from '../../model/errors.ts'
 import type { Item } from '../../model/item.ts'
 import type { Store } from '../store.ts'
+import { callUserFunction } from '../user-function.ts'
 import { sql, type Connection, type Database, type Positions, type Sql } from './database.ts'
 import { sqliteCode } from './errors.ts'
 import { isSameClaim, refuse, standing } from './refusal.ts'
@@ -71,7 +72,7 @@ export function checkpointVerbs(db: Database): Pick<Store, 'checkpoint'> {
       const outcomes = pages.map((page) => savePage(tx, page))
       const [only] = outcomes
       if (!inTransaction || !only?.outcome.ok || only.wasIn) return outcomes.map((o) => o.outcome)
-      return runInTransaction(tx, inTransaction).then(() => [only.outcome])
+      return runInTransaction(db, tx, inTransaction).then(() => [only.outcome])
     })
 
   const checkpoint: Store['checkpoint'] = async (pages, inTransaction) => {
@@ -155,7 +156,11 @@ function turnedAway(
   return { outcome: { ok: false, error: refuse(tx, claim, row) }, wasIn: false }
 }
 
-async function runInTransaction(tx: Connection, inTransaction: InTransaction): Promise<void> {
+async function runInTransaction(
+  db: Database,
+  tx: Connection,
+  inTransaction: InTransaction,
+): Promise<void> {
   // SQLite rolls back the whole transaction on some errors. What runs after that would be committed without the page.
   let endedBy: unknown
   const query = async (text: string, params: readonly unknown[] = []) => {
@@ -168,7 +173,7 @@ async function runInTransaction(tx: Connection, inTransaction: InTransaction): P
     }
   }
   try {
-    await inTransaction({ query })
+    await callUserFunction(db, () => inTransaction({ query }))
   } catch (thrown) {
     throw toError(thrown)
   }

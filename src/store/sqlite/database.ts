@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { messageOf, StoreUnavailable } from '../../model/errors.ts'
 import { announce } from '../statement-channel.ts'
+import { refuseInUserFunction } from '../user-function.ts'
 import { isBusy, isMissingTable, MissingTable, storeError } from './errors.ts'
 import type { OpenFiles } from './open-files.ts'
 
@@ -163,7 +164,8 @@ export class Database {
   }
 
   /** Runs `work` in a transaction: all of it, or nothing. What it throws is thrown here, after a rollback. */
-  write<T>(name: string, work: (db: Connection) => T | Promise<T>): Promise<T> {
+  async write<T>(name: string, work: (db: Connection) => T | Promise<T>): Promise<T> {
+    refuseInUserFunction(this)
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ name, work: () => work(this.writer), resolve, reject })
       if (!this.#pumping) void this.#pump()

@@ -54,7 +54,8 @@ export async function setUpCommands(
       current = worker
       const journal = openJournal(join(journals, `${worker}.jsonl`), worker)
       return {
-        store: await openStore(db, { writer: worker }),
+        // With the one of the supervisor and the two of the guardian: four.
+        store: await openStore(db, { writer: worker, connections: 1 }),
         db,
         worker,
         source,

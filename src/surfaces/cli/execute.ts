@@ -27,6 +27,12 @@ export async function execute(
         flag: flags['db'] as string | undefined,
         env: process.env['UNSTUCK_DB'],
         configured: async () => (await loadOnce()).db,
+        // With an address of its own, a command works without the config.
+        connections: () =>
+          loadOnce().then(
+            ({ connections }) => connections,
+            () => undefined,
+          ),
         folder: configFolder(cwd),
       }),
     {

@@ -42,7 +42,7 @@ export async function workOnCommands(request: ExecRequest): Promise<Answer> {
     log,
   })
   const worker = new ExecWorker({
-    store: await request.database.open(),
+    store: await request.database.open({ connections: 1 }),
     runner,
     cycle: { ...cycle, command, maxDurationMs: options.maxDuration ?? null },
     policyFor: (source) => settings.policyFor(source),

@@ -86,7 +86,7 @@ async function supervise(context: Run): Promise<Supervised> {
     log,
   })
   const supervisor = new Supervisor({
-    store: await database.open(),
+    store: await database.open({ connections: 1 }),
     runner,
     cycle: {
       ...cycle,

@@ -109,7 +109,8 @@ async function workHere(context: Work, crawl: Crawl): Promise<Ended> {
   const isChild = isWorkerProcess()
   const { stopDeadline: deadlineMs = STOP_DEADLINE_MS } = context.options
   const line = new LiveLine(
-    () => context.database.open(),
+    // It shares the connections of the worker.
+    async () => worker.store,
     crawl.source,
     context.output,
     isChild ? `[${shortId(id)}] ` : '',
@@ -172,8 +173,8 @@ const HEARD_MS = 5_000
 /** The parent: begins the run, keeps the processes alive, and shows how far they are. */
 async function workInProcesses(context: Work, crawl: Crawl): Promise<Ended> {
   const { workers, drain, start, concurrency, stopDeadline } = context.options
+  const store = await context.database.open({ connections: 1 })
   const line = new LiveLine(() => context.database.open(), crawl.source, context.output, '')
-  const store = await context.database.open()
   if (start) await ensureRun(store, crawl, (event) => line.log(sentence(event) ?? event.type))
   let heardAt = -Infinity
   const manager = new ServiceManager({
@@ -244,7 +245,7 @@ async function journalFolder(context: Work): Promise<string> {
 async function summarise(context: Work, crawl: Crawl, ended: Ended): Promise<number> {
   if (ended.code !== EXIT.done) return ended.code
   if (isWorkerProcess()) return ended.stopped ? EXIT.resumable : EXIT.done
-  const store = await context.database.open()
+  const store = await context.database.open({ connections: 1 })
   const [latest] = (await store.runs({ source: crawl.source, limit: 1 })).items
   const isLeft = latest !== undefined && latest.finishedAt === null
   if (isLeft) {

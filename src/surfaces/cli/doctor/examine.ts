@@ -32,7 +32,7 @@ import {
   sizeFinding,
   unseenDiskFinding,
 } from './storage.ts'
-import { workersFinding } from './workers.ts'
+import { isAtWork, workersFinding } from './workers.ts'
 
 /** Gathers the facts and has each judged. What fails is a finding too: the other checks go on. */
 export async function examine(database: Database, cwd: string): Promise<Finding[]> {
@@ -74,19 +74,27 @@ async function examineDatabase(database: Database, address: string): Promise<Fin
     writableFinding(where, engine),
     schemaFinding(look),
     durabilityFinding(engine, seen?.inspection.durability ?? null),
-    ...(engine.name === 'sqlite' ? [fileSystemFinding(engine)] : serverFindings(engine)),
+    ...(engine.name === 'sqlite'
+      ? [fileSystemFinding(engine)]
+      : serverFindings(engine, seen?.atWork ?? 0)),
     sizeFinding(engine),
     ...(inside && 'error' in inside ? [refusedFinding(inside.error)] : []),
     ...(seen ? insideFindings(engine, seen) : []),
   ]
 }
 
-type Inside = { readonly inspection: Inspection; readonly workers: Finding }
+type Inside = {
+  readonly inspection: Inspection
+  readonly workers: Finding
+  readonly atWork: number
+}
 
 async function examineStore(store: Store): Promise<Inside> {
   const inspection = await store.inspect()
   const now = await store.now()
-  return { inspection, workers: workersFinding(await rollCall(store, now), now) }
+  const workers = await rollCall(store, now)
+  const atWork = workers.filter(isAtWork).length
+  return { inspection, workers: workersFinding(workers, now), atWork }
 }
 
 function insideFindings(engine: EngineFacts, { inspection, workers }: Inside): Finding[] {

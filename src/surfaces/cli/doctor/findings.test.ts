@@ -32,7 +32,8 @@ const SERVER: PostgresFacts = {
   synchronousCommit: 'on',
   fsync: 'on',
   fullPageWrites: 'on',
-  connections: { max: 97, used: 12 },
+  connections: { max: 97, used: 12, own: 0 },
+  perWorker: 4,
   bytes: 8 * MB,
 }
 const FILE: SqliteFacts = {
@@ -131,17 +132,30 @@ for (const [facts, check, result] of [
   [{ clockAheadMs: -2_001 }, 'clock', 'warning'],
   [{ clockAheadMs: 2_001, roundTripMs: 800 }, 'clock', 'ok'],
   [{ pooled: true }, 'pooler', 'note'],
-  [{ connections: { max: 100, used: 75 } }, 'connections', 'ok'],
-  [{ connections: { max: 100, used: 80 } }, 'connections', 'note'],
-  [{ connections: { max: 100, used: 88 } }, 'connections', 'warning'],
-  [{ connections: { max: 5, used: 9 } }, 'connections', 'warning'],
+  [{ connections: { max: 100, used: 75, own: 40 } }, 'connections', 'ok'],
+  [{ connections: { max: 100, used: 80, own: 0 } }, 'connections', 'note'],
+  [{ connections: { max: 100, used: 97, own: 60 } }, 'connections', 'warning'],
+  [{ connections: { max: 5, used: 9, own: 9 } }, 'connections', 'warning'],
   [{ connections: null }, 'connections', 'ok'],
 ] as const) {
   test(`a server with ${JSON.stringify(facts)}: ${check} ${result}`, () => {
-    const findings = serverFindings({ ...SERVER, ...facts })
+    const findings = serverFindings({ ...SERVER, ...facts }, 0)
     assert.equal(findings.find((finding) => finding.check === check)?.result, result)
   })
 }
+
+test('workers whose connections would not fit beside those of other programs are a warning', () => {
+  const look = (used: number, own: number, workers: number) =>
+    serverFindings({ ...SERVER, connections: { max: 97, used, own } }, workers).find(
+      ({ check }) => check === 'connections',
+    )!
+  // Ten workers, of which some rest: 60 connections of others, 15 of theirs.
+  const short = look(75, 15, 10)
+  assert.equal(short.result, 'warning')
+  assert.match(short.found, /10 workers at work may need 40 .* other programs leave 37 of 97/)
+  assert.match(short.mend!, /max_connections/)
+  assert.equal(look(72, 15, 10).result, 'ok')
+})
 
 test('who cannot write ends with 7 and is told why', () => {
   assert.equal(writableFinding('x', SERVER).result, 'ok')

@@ -1,10 +1,11 @@
 import { inWords } from '../../../model/time.ts'
 import type { PostgresFacts } from '../../../store/inspection.ts'
+import { plural } from '../paper/words.ts'
 import { note, ok, warning, type Finding } from './finding.ts'
 
 /** What only a database server has: a way to it, room for sessions, and a clock of its own. */
-export function serverFindings(engine: PostgresFacts): Finding[] {
-  return [poolerFinding(engine), connectionsFinding(engine), clockFinding(engine)]
+export function serverFindings(engine: PostgresFacts, workers: number): Finding[] {
+  return [poolerFinding(engine), connectionsFinding(engine, workers), clockFinding(engine)]
 }
 
 function poolerFinding({ pooled }: PostgresFacts): Finding {
@@ -15,20 +16,25 @@ function poolerFinding({ pooled }: PostgresFacts): Finding {
   })
 }
 
-/** A worker process has ten connections, its heartbeat two, its presence one. */
-const PER_WORKER = 13
 const SCARCE = 0.25
 
-function connectionsFinding({ connections }: PostgresFacts): Finding {
-  if (!connections) return ok('connections', 'The server does not tell how many are left.')
-  const { max, used } = connections
+/** `workers`: how many are at work now. They may have closed connections that they need again soon. */
+function connectionsFinding({ connections, perWorker }: PostgresFacts, workers: number): Finding {
+  if (!connections) return ok('connections', 'The server does not report how many are left.')
+  const { max, used, own } = connections
   const free = Math.max(0, max - used)
-  const found = `${free} of ${max} connections are free.`
+  const more = Math.floor(free / perWorker)
+  const found = `${free} of ${max} connections are free: enough for ${plural(more, 'more worker process', 'more worker processes')}.`
   const advice = {
-    why: `A worker process takes up to ${PER_WORKER}. Who finds none waits and tries again, and looks silent if that lasts.`,
-    mend: 'Raise max_connections or the limit of the database, close what nobody needs, or use fewer workers.',
+    why: `A worker process opens up to ${perWorker}. One that gets none waits and tries again, and looks silent if that lasts.`,
+    mend: 'Use fewer workers, close connections that are not needed, raise max_connections or the limit of the database, or put a pooler in between.',
   }
-  if (free < PER_WORKER) return warning('connections', found, advice)
+  const [need, left] = [workers * perWorker, Math.max(0, max - used + own)]
+  if (need > left) {
+    const short = `${plural(workers, 'worker')} at work may need ${need} connections, and other programs leave ${left} of ${max}.`
+    return warning('connections', short, advice)
+  }
+  if (free < perWorker) return warning('connections', found, advice)
   return free < max * SCARCE ? note('connections', found, advice) : ok('connections', found)
 }
 

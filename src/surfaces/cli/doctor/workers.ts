@@ -9,14 +9,15 @@ const RECOVERY_MS = 5_000
 
 /** Whether somebody lost still holds something. */
 export function workersFinding(workers: readonly WorkerView[], now: Millis): Finding {
-  const present = workers.filter(({ sign }) => sign === 'present' || sign === 'stalled')
+  const present = workers.filter(isPresent)
   const lost = workers.filter(
     ({ sign, targets, lastBeatAt }) =>
       (sign === 'gone' || sign === 'silent') &&
       targets > 0 &&
       now - Date.parse(lastBeatAt) > RECOVERY_MS,
   )
-  const [atWork, rows] = [present.filter(isOwn).length, present.filter((one) => !isOwn(one)).length]
+  const atWork = present.filter(isOwn).length
+  const rows = present.length - atWork
   if (lost.length === 0) {
     const who = atWork === 0 ? 'No worker is at work' : `${plural(atWork, 'worker')} at work`
     const also = rows === 0 ? '' : `, ${plural(rows, 'row')} of your tables with a living owner`
@@ -36,6 +37,14 @@ export function workersFinding(workers: readonly WorkerView[], now: Millis): Fin
     ),
     ...(areTheirs ? OF_ROWS : ofWorkers(atWork)),
   })
+}
+
+export function isAtWork(worker: WorkerView): boolean {
+  return isPresent(worker) && isOwn(worker)
+}
+
+function isPresent({ sign }: WorkerView): boolean {
+  return sign === 'present' || sign === 'stalled'
 }
 
 /** The others are owners of rows in tables of the user's own. */
