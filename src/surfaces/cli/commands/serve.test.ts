@@ -208,13 +208,13 @@ test('S25 read-only it looks after nobody, and a login that may only read is eno
   assert.deepEqual((await store.operations({ limit: 5 })).items, [])
   // Sessions work although they cannot be written.
   const token = addToken(tokensPath(join(folder.path, '.unstuck')), 'maria', 'viewer')
-  const ask = (path: string, init: RequestInit = {}) =>
-    fetch(`${server.url}api/${path}`, { ...init, headers: { ...JSON_OF_ITS_OWN, ...init.headers } })
+  const ask = (path: string, init: { method?: string; body?: string }, more: object = {}) =>
+    fetch(`${server.url}api/${path}`, { ...init, headers: { ...JSON_OF_ITS_OWN, ...more } })
   const login = await ask('login', { method: 'POST', body: JSON.stringify({ token }) })
   const cookie = login.headers.getSetCookie()[0]!.split(';')[0]!
-  const session = async () => (await ask('session', { headers: { cookie } })).status
+  const session = async () => (await ask('session', {}, { cookie })).status
   assert.equal(await session(), 200)
-  await ask('logout', { method: 'POST', body: '{}', headers: { cookie } })
+  await ask('logout', { method: 'POST', body: '{}' }, { cookie })
   assert.equal(await session(), 401)
   assert.equal(await server.end(), 0)
   const said = server.said().match(/\[unstuck\].*/g) ?? []
