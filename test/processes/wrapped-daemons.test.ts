@@ -159,6 +159,20 @@ for (const { name, under, skip, tracking } of [
       assert.deepEqual(overlaps(ticks(set.stage)), [])
     },
   )
+
+  test(
+    `${name}: the guardian alone killed -9, the daemon ends with the command`,
+    { skip },
+    async () => {
+      await using set = await DaemonStage.set(under)
+      const program = set.run('stays')
+      await program.says('daemon is up')
+      kill(await guardianOf(program), 'SIGKILL')
+      await program.end()
+      assert.equal(set.daemons().length, 1)
+      assert.deepEqual(set.living(), [])
+    },
+  )
 }
 
 test('where a daemon cannot be found, the output states it at the start and claims nothing at the end', async (t) => {
