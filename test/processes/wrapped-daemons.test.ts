@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { newId } from '../../src/model/id.ts'
 import { cgroupsOf, removeCgroups, startInCgroup } from '../../src/runtime/command/cgroup.ts'
 import { startWithLimitMark } from '../../src/runtime/command/limit-mark.ts'
 import { CLI, ENGINES, kill, Stage, until, type Program } from './harness.ts'
@@ -201,3 +202,20 @@ function skipped(t: TestContext): boolean {
   if (WITHOUT_CGROUP === null) t.skip('cgroups cannot be hidden from a program here')
   return WITHOUT_CGROUP === null
 }
+
+test(
+  'empty cgroups that a kill -9 left are removed by any later command',
+  { skip: noCgroup },
+  () => {
+    const [old, fresh] = ['old', 'fresh'].map((execution) => ({ cookie: newId(), execution }))
+    for (const marked of [old!, fresh!]) startInCgroup(marked, () => {})
+    const then = Date.now() / 1_000 - 120
+    for (const group of cgroupsOf(old!)) utimesSync(group, then, then)
+
+    removeCgroups({ cookie: 'another' })
+
+    assert.deepEqual(cgroupsOf(old!), [])
+    assert.equal(cgroupsOf(fresh!).length, 1, 'its command may be just starting')
+    removeCgroups(fresh!)
+  },
+)

@@ -6,6 +6,7 @@ import {
   readdirSync,
   readFileSync,
   rmdirSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -74,9 +75,28 @@ export function killGroup(group: string): void {
   tryTo(() => write(join(group, 'cgroup.kill'), '1'))
 }
 
-/** Removes the command's groups below this process's own cgroup, but none that a process is left in. */
+/**
+ * Removes the command's groups below this process's own cgroup, but none that a process is left in. Also removes empty
+ * groups of other commands: those of a source that is never started again after a kill -9 would stay for good.
+ */
 export function removeCgroups(marked: Marked): void {
   for (const group of cgroupsOf(marked)) removeGroup(group)
+  const own = ownCgroup()
+  if (own === null) return
+  for (const name of subgroups(own).filter((name) => GROUP.test(name))) {
+    const group = join(own, name)
+    if (isOld(group) && !isPopulated(group)) removeGroup(group)
+  }
+}
+
+/** The name of a group that Unstuck has created. */
+const GROUP = /^unstuck-[0-9a-f]{16}-/
+/** A younger group may be empty because its command is just being started. */
+const STARTING_MS = 60_000
+
+function isOld(group: string): boolean {
+  const created = statSync(group, { throwIfNoEntry: false })?.mtimeMs ?? Infinity
+  return Date.now() - created > STARTING_MS
 }
 
 function removeGroup(group: string): void {
