@@ -16,10 +16,11 @@ type Case = {
   run?: Partial<Snapshot['run']>
   target?: Partial<NonNullable<Snapshot['target']>> | null
   owner?: Sign | null
+  mayStillRun?: boolean
   policy?: Partial<Policy>
 }
 
-function snapshot({ run = {}, target = {}, owner = null }: Case): Snapshot {
+function snapshot({ run = {}, target = {}, owner = null, mayStillRun = false }: Case): Snapshot {
   return {
     run: {
       status: 'running',
@@ -44,6 +45,7 @@ function snapshot({ run = {}, target = {}, owner = null }: Case): Snapshot {
       ...target,
     },
     owner: owner && { sign: owner, because: `the owner is ${owner}` },
+    mayStillRun,
   }
 }
 
@@ -54,6 +56,24 @@ const idle = { lastActivityAt: NOW - HOUR }
 /** The table of product.md, "How a verdict is made", row by row. */
 const cases: [string, Case, Action, RegExp][] = [
   ['owner present, progressing', { owner: 'present' }, 'leave', /present/],
+  [
+    'a silent owner that holds the source of its command, nothing done',
+    { owner: 'silent', run: single, mayStillRun: true },
+    'resume',
+    /its command may still run/,
+  ],
+  [
+    'the same after all retries',
+    { owner: 'silent', run: { ...single, retries: 9 }, mayStillRun: true },
+    'resume',
+    /its command may still run/,
+  ],
+  [
+    'the same, but it took down its workers too often',
+    { owner: 'silent', run: single, target: { crashesAlone: 3 }, mayStillRun: true },
+    'park',
+    /took down 3 workers/,
+  ],
   ['owner unknown', { owner: 'unknown', target: page7 }, 'leave', /unknown/],
   [
     'owner present, no progress beyond maxSilence',

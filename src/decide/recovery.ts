@@ -37,6 +37,8 @@ export type Snapshot = {
   } | null
   /** Null when nobody is known to have it. */
   readonly owner: Reading | null
+  /** The owner is not proven dead and holds the source's guard: its command may still run, and no other copy can start. */
+  readonly mayStillRun?: boolean
 }
 
 /** The one judgement behind every door. Reads only its arguments. */
@@ -88,7 +90,8 @@ function withOwnerPresent(
   return verdict(policy.onStalled, why)
 }
 
-function withOwnerLost({ run, target }: Snapshot, owner: Reading, policy: Policy): Decision {
+function withOwnerLost(snapshot: Snapshot, owner: Reading, policy: Policy): Decision {
+  const { run, target, mayStillRun = false } = snapshot
   // Of whoever works on a user's own row silence proves nothing, and this goes into their table.
   const isUnproven = run.isAdopted && owner.sign === 'silent'
   const end = isUnproven ? 'no sign of life' : 'process ended unexpectedly'
@@ -107,6 +110,8 @@ function withOwnerLost({ run, target }: Snapshot, owner: Reading, policy: Policy
     return verdict(policy.onCrash, `${end}: ${owner.because}`)
   }
   if (run.kind === 'crawl') return verdict('replan', `${owner.because}; no page was done yet`)
+  // The same run, so that a command that lives can go on with it.
+  if (mayStillRun) return verdict('resume', `${owner.because}; its command may still run`)
   return run.retries < policy.maxRetries
     ? verdict('retry', `${owner.because}; nothing was done yet`)
     : verdict(

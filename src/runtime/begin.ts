@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Claimed } from '../model/claim.ts'
 import { AlreadyDone, AlreadyRunning, HeartbeatOverdue } from '../model/errors.ts'
-import { newId } from '../model/id.ts'
+import { newId, type RunId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
 import { inWords, iso } from '../model/time.ts'
@@ -51,6 +52,29 @@ export async function beginRun(
   } catch (error) {
     life.answered([claimId], [])
     throw error
+  }
+}
+
+/**
+ * Claims a run again that recovery took from this worker while it was silent. Returns null when another has the run or
+ * its source by now, or the run has ended.
+ */
+export async function claimAgain(
+  { store, life }: { readonly store: Store; readonly life: SignsOfLife },
+  claimant: Claimant,
+  run: RunId,
+  giveUp: AbortSignal,
+): Promise<Claimed | null> {
+  const claimId = newId()
+  const ids = { run: newId(), target: newId(), claimId, only: run }
+  life.asking([claimId])
+  let claimed: Claimed | null = null
+  try {
+    const begun = await whenAvailable(() => store.begin({ ...claimant, ...ids }), giveUp)
+    claimed = begun.claimed
+    return claimed
+  } finally {
+    life.answered([claimId], claimed ? [claimId] : [])
   }
 }
 

@@ -27,7 +27,8 @@ export class RunHandle {
   /** Earlier work is being taken up. */
   readonly resumed: boolean
   readonly #store: Store
-  readonly #claimed: Claimed
+  readonly #claimAgain: () => Promise<boolean>
+  #claimed: Claimed
   readonly #abort = new AbortController()
   /** Fires when waiting for the database is in vain: the run is somebody else's by now, or has ended here. */
   readonly #inVain = new AbortController()
@@ -44,6 +45,7 @@ export class RunHandle {
     resumed: boolean,
     onEnd: () => void,
     emit: Emit = () => {},
+    claimAgain = async (): Promise<boolean> => false,
   ) {
     this.id = claimed.run
     this.source = claimed.source
@@ -51,6 +53,7 @@ export class RunHandle {
     this.#store = store
     this.#claimed = claimed
     this.#onEnd = onEnd
+    this.#claimAgain = claimAgain
     this.#emit = emit
     this.#at = claimed
   }
@@ -82,6 +85,12 @@ export class RunHandle {
     return this.#isOver
   }
 
+  /** The claim it writes with. */
+  get claim(): Claim {
+    const { target, epoch, claimId, worker } = this.#claimed
+    return { target, epoch, claimId, worker }
+  }
+
   /** Why it is no longer ours; null while it is. */
   get lost(): LeaseLost | null {
     return this.#lost
@@ -99,16 +108,13 @@ export class RunHandle {
   async checkpoint(report: RunCheckpoint, inTransaction?: InTransaction): Promise<number> {
     readReport(report)
     checkArgument('checkpoint()', 'inTransaction', inTransaction, optional(FUNCTION))
-    // Sent again after its answer got lost, perhaps by the process before this one: then it follows what it followed.
-    const seq = report.page === this.#at.page ? this.#at.seq - 1 : this.#at.seq
-    const checkpoint = makeCheckpoint(
-      this.#claimed,
-      { ...this.#at, seq },
-      { ...report, done: false },
-    )
-    const [saved] = await this.#patiently(() => this.#store.checkpoint([checkpoint], inTransaction))
+    let checkpoint = this.#makeCheckpoint(report)
+    const saved = await this.#write(async () => {
+      checkpoint = this.#makeCheckpoint(report)
+      return (await this.#store.checkpoint([checkpoint], inTransaction))[0]!
+    })
     this.#at = {
-      seq: this.#valueOf(saved!),
+      seq: this.#valueOf(saved),
       page: report.page,
       next: checkpoint.next,
       pageTarget: report.pageTarget ?? this.#at.pageTarget,
@@ -121,23 +127,28 @@ export class RunHandle {
     return this.#at.seq
   }
 
+  #makeCheckpoint(report: RunCheckpoint): ReturnType<typeof makeCheckpoint> {
+    // Sent again after its answer got lost, perhaps by the process before this one: then it follows what it followed.
+    const seq = report.page === this.#at.page ? this.#at.seq - 1 : this.#at.seq
+    return makeCheckpoint(this.#claimed, { ...this.#at, seq }, { ...report, done: false })
+  }
+
   /** How far it is, in its own units. */
   async progress(progress: { done: number; total: number }): Promise<void> {
     checkOptions('progress()', progress, { done: AMOUNT, total: AMOUNT })
-    this.#valueOf(await this.#patiently(() => this.#store.reportProgress(this.#claim(), progress)))
+    this.#valueOf(await this.#write(() => this.#store.reportProgress(this.claim, progress)))
   }
 
   /** How far it said it is, perhaps before it was resumed; else 0 of 1. */
   async progressSoFar(): Promise<{ done: number; total: number }> {
     const run = await whenAvailable(() => this.#store.run(this.id), this.#inVain.signal)
-    if (!run) throw new LeaseLost(this.#claim(), 'its run was deleted')
+    if (!run) throw new LeaseLost(this.claim, 'its run was deleted')
     return doneOf(run)
   }
 
   async succeed(): Promise<void> {
     this.#isEnding = true
-    const [outcome] = await this.#patiently(() => this.#store.finish([this.#claim()]))
-    await this.#end(outcome!)
+    await this.#end(await this.#write(async () => (await this.#store.finish([this.claim]))[0]!))
   }
 
   /** It could not go on. With `retry` it is back in line: the next `begin` goes on from the last checkpoint. */
@@ -145,9 +156,10 @@ export class RunHandle {
     checkOptions('fail()', options, { retry: optional(FLAG) })
     const { retry = false } = options
     this.#isEnding = true
-    const failure = { ...this.#claim(), error: messageOf(error), retryInMs: retry ? 0 : null }
-    const [outcome] = await this.#patiently(() => this.#store.fail([failure]))
-    await this.#end(outcome!)
+    const failure = { error: messageOf(error), retryInMs: retry ? 0 : null }
+    const failed = async (): Promise<Outcome<void>> =>
+      (await this.#store.fail([{ ...this.claim, ...failure }]))[0]!
+    await this.#end(await this.#write(failed))
   }
 
   /** Hands it back unfinished: the next `begin` goes on from the last checkpoint. */
@@ -155,7 +167,7 @@ export class RunHandle {
     if (this.#isOver) return
     this.#isEnding = true
     this.#inVain.abort(this.#ended)
-    const [outcome] = await this.#store.release([this.#claim()])
+    const [outcome] = await this.#store.release([this.claim])
     // Somebody else has it already: nothing is left to hand back.
     await this.#end(outcome!.ok ? outcome! : { ok: true, value: undefined })
   }
@@ -176,10 +188,16 @@ export class RunHandle {
     this.#inVain.abort(error)
   }
 
+  /** Used by Unstuck: it was claimed again, and goes on from where it stands now. */
+  takeUp(claimed: Claimed): void {
+    this.#claimed = claimed
+    this.#at = claimed
+  }
+
   /** Used by Unstuck: a beat found that somebody else has it. While it is being ended, nobody need: the fence decides. */
   lose(): void {
     if (this.#isEnding) return
-    this.#drop(new LeaseLost(this.#claim(), 'it was taken back while this process was silent'))
+    this.#drop(new LeaseLost(this.claim, 'it was taken back while this process was silent'))
   }
 
   async #end(outcome: Outcome<void>): Promise<void> {
@@ -196,6 +214,13 @@ export class RunHandle {
     return whenAvailable(call, this.#inVain.signal)
   }
 
+  /** A write that is refused because the claim was lost is sent once more if the run could be claimed again. */
+  async #write<T>(call: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
+    const outcome = await this.#patiently(call)
+    const isLost = !outcome.ok && outcome.error instanceof LeaseLost
+    return isLost && (await this.#claimAgain()) ? this.#patiently(call) : outcome
+  }
+
   get #ended(): UsageError {
     return new UsageError(`Run ${this.id} has already ended here.`)
   }
@@ -210,10 +235,5 @@ export class RunHandle {
     if (outcome.ok) return outcome.value
     if (outcome.error instanceof LeaseLost) this.#drop(outcome.error)
     throw outcome.error
-  }
-
-  #claim(): Claim {
-    const { target, epoch, claimId, worker } = this.#claimed
-    return { target, epoch, claimId, worker }
   }
 }

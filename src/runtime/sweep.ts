@@ -1,9 +1,11 @@
+import { decideGuard, type GuardAdvice } from '../decide/guard.ts'
 import { decide } from '../decide/recovery.ts'
 import { isProven, readSign, withProgress, type Judge, type Reading } from '../decide/sign.ts'
 import { newId, type RunId, type TargetId, type WorkerId } from '../model/id.ts'
 import { policyOfGroup } from '../model/policy.ts'
 import { cannotOf, rowOf, TARGET_AFTER, type Verdict } from '../model/verdict.ts'
 import type { Evidence } from '../model/worker.ts'
+import { isHere } from '../store/host.ts'
 import type { Held, Judgement, Store, Witnessed } from '../store/store.ts'
 import { isLost, runSnapshot, storedPolicy, targetSnapshot, type PolicyOf } from './judgement.ts'
 
@@ -74,9 +76,20 @@ async function* judged(
   let after: TargetId | null = null
   for (;;) {
     const batch: Held[] = await store.heldBy(worker.id, after, BATCH)
+    const mayGuard = isLost(owner) && batch.some(({ run }) => run.kind === 'single' && !run.adopted)
+    const guarded = mayGuard ? await guardedBy(store, { worker, evidence }, owner) : NO_GUARDS
     yield batch
       .filter((held) => options.only?.(held, evidence) ?? true)
-      .map((held) => judge(held, owner, evidence, options.policyOf ?? storedPolicy, now))
+      .filter(({ run }) => guarded.get(run.source)?.action !== 'wait')
+      .map((held) => {
+        const policyOf = options.policyOf ?? storedPolicy
+        return judge(held, owner, {
+          evidence,
+          policyOf,
+          now,
+          mayStillRun: guarded.has(held.run.source),
+        })
+      })
       .filter(({ decision }) => decision.action !== 'leave')
     if (batch.length < BATCH) return
     // Those that were left alone are passed over, so that they cannot hide the others.
@@ -84,16 +97,35 @@ async function* judged(
   }
 }
 
-function judge(
-  held: Held,
-  owner: Reading,
-  evidence: Evidence,
-  policyOf: PolicyOf,
-  now: number,
-): Judgement {
+const NO_GUARDS: ReadonlyMap<string, GuardAdvice> = new Map()
+
+/**
+ * The sources whose guard a lost worker holds that is not proven dead. Its runs of these are taken from it only when the
+ * guard could be, and no sooner: no other copy can start before that, and its command may still run.
+ */
+async function guardedBy(
+  store: Store,
+  { worker, evidence }: Witnessed,
+  reading: Reading,
+): Promise<ReadonlyMap<string, GuardAdvice>> {
+  if (isProven(evidence)) return NO_GUARDS
+  const holder = { reading, evidence, isHere: isHere(worker.process) }
+  const guards = (await store.guards()).filter((guard) => guard.worker === worker.id)
+  return new Map(guards.map((guard) => [guard.source, decideGuard(guard, holder)]))
+}
+
+type Look = {
+  readonly evidence: Evidence
+  readonly policyOf: PolicyOf
+  readonly now: number
+  readonly mayStillRun: boolean
+}
+
+function judge(held: Held, owner: Reading, look: Look): Judgement {
+  const { evidence, policyOf, now, mayStillRun } = look
   const { run, target } = held
   const policy = policyOfGroup(policyOf(run), target.group)
-  const snapshot = { run: runSnapshot(run), target: targetSnapshot(target), owner }
+  const snapshot = { run: runSnapshot(run), target: targetSnapshot(target), owner, mayStillRun }
   const decision = decide(snapshot, policy, now)
   const { sign } = withProgress(owner, now - target.lastActivityAt, policy.maxSilenceMs)
   // What is taken from the living is taken for a timeout, be it of the target or of its run.

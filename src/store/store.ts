@@ -259,6 +259,8 @@ export type BeginRequest = {
   readonly run: RunId
   readonly target: TargetId
   readonly claimId: ClaimId
+  /** Only this run, if it still is the source's live one: none is started. */
+  readonly only?: RunId
   /** A live run of the source that was judged dead: it is abandoned in the same step, if it still is what was judged. */
   readonly clean?: RunMove | undefined
 }

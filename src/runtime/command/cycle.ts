@@ -1,13 +1,12 @@
 import { hostname } from 'node:os'
 import { readEnding, type StopReason } from '../../decide/ending.ts'
-import type { Claim } from '../../model/claim.ts'
 import { messageOf } from '../../model/errors.ts'
 import { newId, shortId, type RunId } from '../../model/id.ts'
 import type { Policy } from '../../model/policy.ts'
 import type { Run } from '../../model/run.ts'
 import { redactArguments } from '../../model/redact.ts'
 import { whenAvailable } from '../../store/open.ts'
-import { beginRun } from '../begin.ts'
+import { beginRun, claimAgain } from '../begin.ts'
 import { REAL_CLOCK, TIMER_MAX_MS } from '../clock.ts'
 import { RunHandle } from '../run-handle.ts'
 import { commandEnvironment } from './environment.ts'
@@ -16,7 +15,7 @@ import { CommandRefused, type Charge } from './guardian.ts'
 import type { CommandSpec } from './guardian-messages.ts'
 import { LogFile } from './log-file.ts'
 import type { Admission } from './endpoint.ts'
-import type { CommandRunner } from './runner.ts'
+import type { ClaimHost, CommandRunner } from './runner.ts'
 import { NEVER_STARTED, recordEnd, settle, unlessHurried, type CycleResult } from './settling.ts'
 
 /** What one cycle of a command is to be. */
@@ -58,36 +57,28 @@ export async function runCycle(runner: CommandRunner, options: CycleOptions): Pr
   const claimant = { source, worker, policy }
   const begun = await beginRun({ store, actor, life }, claimant, options.stop)
   const { claimed, resumed } = begun
-  const onEnd = (): void => life.ended(claimed.claimId)
-  const handle = new RunHandle(store, claimed, resumed, onEnd, runner.options.emit)
+  const onEnd = (): void => life.ended(handle.claim.claimId)
+  const handle: RunHandle = new RunHandle(store, claimed, resumed, onEnd, runner.options.emit, () =>
+    cycle.claimAgain(),
+  )
   const before = (await whenAvailable(() => store.run(claimed.run), options.stop))!
   const cycle = new Cycle(runner, options, handle, before)
-  runner.claims.set(claimed.claimId, {
-    onLost: () => {
-      // The command has ended its run itself, and the beat that misses it was already under way.
-      if (handle.isOver) return
-      handle.lose()
-      cycle.stop({ why: 'lease-lost' }, true)
-    },
-    onCancelled: () => cycle.stop({ why: 'cancelled' }),
-    onOrphaned: () => cycle.stop({ why: 'guardian-lost' }, true),
-    onOutdated: (because) => cycle.stop({ why: 'asked', by: because }),
-  })
+  runner.claims.set(claimed.claimId, cycle)
   if (runner.failure) cycle.stop({ why: 'guardian-lost' }, true)
   try {
     log(`run ${shortId(before.id)} of ${source} ${resumed ? 'goes on' : 'starts'}`)
-    return await cycle.run(claimed)
+    return await cycle.run()
   } catch (error) {
     // Nothing of it runs: what was begun is handed back, so that it is not taken for a crash.
     await handle.release().catch(() => {})
     throw error
   } finally {
-    runner.claims.delete(claimed.claimId)
-    life.ended(claimed.claimId)
+    runner.claims.delete(handle.claim.claimId)
+    life.ended(handle.claim.claimId)
   }
 }
 
-class Cycle {
+class Cycle implements ClaimHost {
   readonly #runner: CommandRunner
   readonly #options: CycleOptions
   readonly #handle: RunHandle
@@ -98,6 +89,7 @@ class Cycle {
   #said: 'finished' | 'failed' | 'again' | null = null
   #isReady = false
   #hasExited = false
+  #claiming: Promise<boolean> | null = null
 
   constructor(runner: CommandRunner, options: CycleOptions, handle: RunHandle, before: Run) {
     this.#runner = runner
@@ -113,7 +105,58 @@ class Cycle {
     this.#charge?.end(now)
   }
 
-  async run(claim: Claim): Promise<CycleResult> {
+  onLost(): void {
+    // The command has ended its run itself, and the beat that misses it was already under way.
+    if (!this.#handle.isOver) void this.claimAgain()
+  }
+
+  onCancelled(): void {
+    this.stop({ why: 'cancelled' })
+  }
+
+  onOrphaned(): void {
+    this.stop({ why: 'guardian-lost' }, true)
+  }
+
+  onOutdated(because: string): void {
+    this.stop({ why: 'asked', by: because })
+  }
+
+  /**
+   * The claim was lost. Returns true if the run could be claimed again, because no other copy has taken it or its source:
+   * the command goes on. Otherwise the command is ended.
+   */
+  claimAgain(): Promise<boolean> {
+    this.#claiming ??= this.#tryToClaim().finally(() => (this.#claiming = null))
+    return this.#claiming
+  }
+
+  async #tryToClaim(): Promise<boolean> {
+    const { options, guardian, claims } = this.#runner
+    const { source, policy, stop } = this.#options
+    const { claimId: lost } = this.#handle.claim
+    const claimant = { source, worker: options.worker, policy }
+    const door = { store: options.store, life: guardian.life }
+    const asked = this.#stop ? null : claimAgain(door, claimant, this.#handle.id, stop)
+    const claimed = await asked?.catch(() => null)
+    if (this.#handle.isOver) return false
+    if (!claimed) {
+      this.#handle.lose()
+      this.stop({ why: 'lease-lost' }, true)
+      return false
+    }
+    claims.delete(lost)
+    guardian.life.ended(lost)
+    this.#handle.takeUp(claimed)
+    claims.set(claimed.claimId, this)
+    this.#charge?.claimed(this.#handle.claim)
+    options.log(
+      `run ${shortId(claimed.run)} was taken from this process while it was silent, and is claimed again`,
+    )
+    return true
+  }
+
+  async run(): Promise<CycleResult> {
     const { store, endpoint, worker } = this.#runner.options
     const { command, base, stop, hurry } = this.#options
     const { id } = this.#handle
@@ -147,7 +190,7 @@ class Cycle {
           }),
         stop,
       )
-      this.#charge = this.#runner.guardian.run(this.#spec(execution, claim, session), {
+      this.#charge = this.#runner.guardian.run(this.#spec(execution, session), {
         onMemory: (bytes) => this.#memory(bytes),
         onReady: () => this.#ready(),
         onTracked: (tracking) => this.#runner.noteTracking(tracking),
@@ -170,7 +213,7 @@ class Cycle {
       this.#note(`ended: ${ending.because}`)
       const settling = {
         handle: this.#handle,
-        claim,
+        claim: this.#handle.claim,
         before: this.#before,
         execution,
         ending,
@@ -191,11 +234,7 @@ class Cycle {
     }
   }
 
-  #spec(
-    execution: string,
-    { target, epoch, claimId, worker }: Claim,
-    session: Admission,
-  ): CommandSpec {
+  #spec(execution: string, session: Admission): CommandSpec {
     const options = this.#options
     const { outputDir, log } = runFolder(options.base, this.#handle.id)
     const { url, token, socket = null } = session
@@ -212,7 +251,7 @@ class Cycle {
     return {
       id: execution,
       run: this.#handle.id,
-      claim: { target, epoch, claimId, worker },
+      claim: this.#handle.claim,
       command: options.command,
       cwd: options.cwd,
       env,

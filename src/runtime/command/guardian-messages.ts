@@ -39,6 +39,8 @@ export type ToGuardian =
   | { readonly type: 'end'; readonly id: string; readonly now: boolean }
   /** Its run has ended before it did: there is nothing more to note. */
   | { readonly type: 'settled'; readonly id: string }
+  /** Its run was claimed again: activity is noted in the name of this claim. */
+  | { readonly type: 'claimed'; readonly id: string; readonly claim: Claim }
 
 export type FromGuardian = FromCaretaker | FromWard
 

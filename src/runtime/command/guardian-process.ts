@@ -31,6 +31,8 @@ process.on('message', (message: ToGuardian) => {
       return wards.get(message.id)?.end(message.now)
     case 'settled':
       return wards.get(message.id)?.settled()
+    case 'claimed':
+      return wards.get(message.id)?.claimed(message.claim)
     case 'claims':
     case 'stats':
     case 'stop':

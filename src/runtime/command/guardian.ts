@@ -1,4 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process'
+import type { Claim } from '../../model/claim.ts'
 import { EXIT, UnstuckError } from '../../model/errors.ts'
 import type { CaretakerOptions } from '../caretaker.ts'
 import type { FromCaretaker } from '../caretaker-service.ts'
@@ -32,6 +33,8 @@ export type Charge = {
   end(now: boolean): void
   /** Its run has ended before it did. */
   settled(): void
+  /** Its run was claimed again. */
+  claimed(claim: Claim): void
 }
 
 /** The program is not there, or may not be executed. */
@@ -117,6 +120,7 @@ export class Guardian {
       over: over.promise,
       end: (now) => this.#tell({ type: 'end', id: spec.id, now }),
       settled: () => this.#tell({ type: 'settled', id: spec.id }),
+      claimed: (claim) => this.#tell({ type: 'claimed', id: spec.id, claim }),
     }
   }
 

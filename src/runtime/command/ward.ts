@@ -47,6 +47,7 @@ export class Ward {
   readonly #over = Promise.withResolvers<void>()
   readonly #known = new Map<number, Member>()
   #child: ChildProcess | null = null
+  #claim: Claim
   #output: CommandOutput | null = null
   #leader: Member | undefined
   #tracking: Tracking = 'environment'
@@ -65,6 +66,7 @@ export class Ward {
 
   constructor(spec: CommandSpec, host: WardHost) {
     this.#spec = spec
+    this.#claim = spec.claim
     this.#host = host
     this.#log = new LogFile(spec.log, { maxBytes: spec.logBytes })
   }
@@ -133,6 +135,11 @@ export class Ward {
     if (this.#child) void this.#endTree()
   }
 
+  /** Its run was claimed again. */
+  claimed(claim: Claim): void {
+    this.#claim = claim
+  }
+
   /** Its run has ended before it did: a late note would only be refused. */
   settled(): void {
     this.#isSettled = true
@@ -162,9 +169,10 @@ export class Ward {
     this.#folder?.close()
     await this.#output?.finish(OUTPUT_GRACE_MS)
     this.#log.close()
-    const { id, outputDir, claim } = this.#spec
+    const { id, outputDir } = this.#spec
     const artifacts = await countFiles(outputDir)
-    if (artifacts !== this.#artifacts && !this.#isSettled) await this.#host.touch(claim, artifacts)
+    if (artifacts !== this.#artifacts && !this.#isSettled)
+      await this.#host.touch(this.#claim, artifacts)
     const oomKills = countOomKills() - this.#oomBefore
     const peakMemory = this.#peakMemory
     this.#host.tell({ type: 'over', id, ...this.#exit!, oomKills, artifacts, peakMemory, killed })
@@ -220,7 +228,7 @@ export class Ward {
   #touch(now: number): void {
     this.#isActive = false
     this.#touchedAt = now
-    if (!this.#isSettled) void this.#host.touch(this.#spec.claim, this.#artifacts)
+    if (!this.#isSettled) void this.#host.touch(this.#claim, this.#artifacts)
   }
 
   #remember(): void {

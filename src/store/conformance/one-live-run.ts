@@ -234,6 +234,25 @@ export function oneLiveRunTests(engine: Engine): void {
     assert.equal((await store.liveRun(SOURCE))?.id, second.run)
   })
 
+  test('P9 a run that was taken can be begun again by name; no other is started or taken in its place', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [worker, other] = [await hire(store), await hire(store)]
+    const first = await beginOne(store, worker)
+    await bury(store, worker)
+    const only = first.run
+
+    const again = await store.begin({ ...beginRequest(worker), only })
+    assert.deepEqual([again.claimed?.run, again.claimed?.epoch], [only, 2])
+    await bury(store, worker)
+    const theirs = await beginOne(store, other)
+    assert.equal(inTheWay(await store.begin({ ...beginRequest(worker), only })), only)
+    ok((await store.finish([theirs]))[0]!)
+    await store.settle()
+    assert.equal((await store.begin({ ...beginRequest(worker), only })).claimed, null)
+    assert.equal(await store.liveRun(SOURCE), null, 'none is started')
+  })
+
   test('a run with one target says how far it is', async () => {
     await using db = await engine.fresh()
     const store = await db.open()

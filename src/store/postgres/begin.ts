@@ -142,6 +142,9 @@ async function tryToBegin(
     return begun(held!, source)
   }
   if (guard) return { claimed: null, guard }
+  const { only } = request
+  if (only !== undefined && live?.run !== only)
+    return { claimed: null, inTheWay: live?.run ?? only }
   if (live && (live.kind !== 'single' || live.status !== 'planned')) {
     return { claimed: null, inTheWay: live.run }
   }

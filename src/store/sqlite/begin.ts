@@ -46,6 +46,9 @@ function begin(tx: Connection, request: BeginRequest, where: string): Begun {
     return begun(row!, source)
   }
   if (guard) return { claimed: null, guard }
+  const { only } = request
+  if (only !== undefined && live?.run !== only)
+    return { claimed: null, inTheWay: live?.run ?? only }
   if (live && (live.kind !== 'single' || live.status !== 'planned')) {
     return { claimed: null, inTheWay: live.run }
   }
