@@ -188,6 +188,36 @@ describe(
       }
     })
 
+    test('P9 a wrapped command that is cut off beyond its lease keeps its run while its source cannot be taken', async () => {
+      await using stage = await Stage.set(postgresEngine)
+      const gate = await ServerGate.to(stage.database.url)
+      try {
+        await watcher(stage)
+        stage.config({ portal: { heartbeat: HEARTBEAT_MS, lease: 3 * HEARTBEAT_MS } })
+        const args = [CLI, 'run', 'portal', '--', 'bash', '-c', COMMAND]
+        const env = { UNSTUCK_DB: gate.address }
+        const command = stage.start(args, { env, under: ELSEWHERE })
+        await command.says('] up')
+        gate.shut()
+        const store = await stage.store()
+        await until('it is silent for three leases', async () =>
+          (await store.workers()).some(
+            ({ worker, evidence }) =>
+              worker.source === 'portal' && evidence.beatAgeMs > 9 * HEARTBEAT_MS,
+          ),
+        )
+        await gate.open()
+        stage.open('last page')
+
+        assert.equal(await command.end(), 0, command.output)
+        assert.deepEqual(await recovered(stage), [])
+        const run = await stage.run('portal')
+        assert.deepEqual([run.status, run.resumes, run.counts.pages], ['succeeded', 0, 1])
+      } finally {
+        gate.shut()
+      }
+    })
+
     test('P8 killed -9 with its connection: claimable after the bound, long before its lease', async (t) => {
       await using stage = await Stage.set(postgresEngine)
       await watcher(stage)
