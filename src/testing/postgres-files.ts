@@ -68,7 +68,7 @@ function idOf(which: string, name: string): number {
   }
 }
 
-function giveTo({ uid, gid }: ServerUser, folder: string): void {
+export function giveTo({ uid, gid }: ServerUser, folder: string): void {
   lchownSync(folder, uid, gid)
   for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     lchownSync(join(folder, path), uid, gid)

@@ -1,21 +1,24 @@
 import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chownSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, chownSync, cpSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import process from 'node:process'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { newId, shortId } from '../model/id.ts'
-import { makeServerFiles, type ServerFiles } from './postgres-files.ts'
+import { giveTo, makeServerFiles, type ServerFiles } from './postgres-files.ts'
 
 /** A PostgreSQL server of the tests' own, which they may stop and start as they like. */
 export type TestServer = {
   readonly url: string
+  readonly folder: string
   start(): Promise<void>
   /** Ends its sessions and stops, in good order. */
   stop(): Promise<void>
+  /** Ends it in the middle of everything. Returns when it has ended. */
+  crash(): void
   /** Stops it for good and removes its files. */
   remove(): Promise<void>
 }
@@ -25,12 +28,15 @@ const SETTINGS = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max
 export type ServerOptions = {
   /** Files in memory: for tests that make hundreds of databases and never cut the power. */
   readonly inMemory?: boolean
+  /** It follows this server, asynchronously, until it is promoted. That one is stopped for a moment to copy its files. */
+  readonly standbyOf?: TestServer
 }
 
 /** Starts a server in a temporary folder on a free port. It syncs to disk, as a real one does. */
-export async function startServer({ inMemory = false }: ServerOptions = {}): Promise<TestServer> {
+export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+  const { inMemory = false, standbyOf: primary } = options
   const files = makeServerFiles(inMemory)
-  const password = randomBytes(16).toString('hex')
+  const password = primary ? new URL(primary.url).password : randomBytes(16).toString('hex')
   let server: ChildProcess | null = null
   const start = async (): Promise<void> => {
     server = await launch(files, port)
@@ -47,7 +53,7 @@ export async function startServer({ inMemory = false }: ServerOptions = {}): Pro
     removeFiles()
   })
   try {
-    await createCluster(files, password)
+    await (primary ? copyCluster(files, primary) : createCluster(files, password))
     await start()
   } catch (error) {
     removeFiles()
@@ -55,8 +61,10 @@ export async function startServer({ inMemory = false }: ServerOptions = {}): Pro
   }
   return {
     url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+    folder: files.folder,
     start,
     stop,
+    crash: () => stopAtOnce(files),
     remove: async () => {
       await stop()
       removeFiles()
@@ -76,6 +84,20 @@ async function createCluster({ folder, bin, user }: ServerFiles, password: strin
   await promisify(execFile)(join(bin, 'initdb'), args, { cwd: folder, ...user })
 }
 
+/** As `pg_basebackup -R` would do. */
+async function copyCluster({ folder, user }: ServerFiles, primary: TestServer): Promise<void> {
+  const data = join(folder, 'data')
+  await primary.stop()
+  cpSync(join(primary.folder, 'data'), data, { recursive: true })
+  await primary.start()
+  const { hostname, port, username, password } = new URL(primary.url)
+  const from = `host=${hostname} port=${port} user=${username} password=${password}`
+  appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${from}'\n`)
+  writeFileSync(join(data, 'standby.signal'), '')
+  chmodSync(data, 0o700)
+  if (user) giveTo(user, data)
+}
+
 const LOG_LENGTH_MAX = 2_000
 
 /** Resolves when it accepts connections. */
@@ -93,7 +115,7 @@ async function launch({ folder, bin, user }: ServerFiles, port: number): Promise
     server.once('exit', () => reject(new Error(`PostgreSQL did not start: ${log}`)))
     server.stderr.setEncoding('utf8').on('data', (text: string) => {
       log = (log + text).slice(-LOG_LENGTH_MAX)
-      if (log.includes('ready to accept connections')) resolve()
+      if (/ready to accept (read-only )?connections/.test(log)) resolve()
     })
   })
   return server

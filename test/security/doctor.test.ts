@@ -66,6 +66,8 @@ test('S34 doctor --security names everything that is wrong with a set-up, and wh
   const far = await ask(folder.path, env, '--db', `postgres://me:${CANARY}@db.example/x`)
   assert.equal(far.found('database-tls').result, 'warning')
   assert.equal(far.found('flags').result, 'warning')
+  const both = await ask(folder.path, env, '--db', `postgres://me:${CANARY}@127.0.0.1,db.example/x`)
+  assert.equal(both.found('database-tls').result, 'warning')
 
   // A config that others can change is not read, so nothing that is in it can be examined.
   chmodSync(config, 0o666)

@@ -143,11 +143,22 @@ function databaseFindings({ address, from }: Located, env: NodeJS.ProcessEnv): F
   return [tlsFinding(address, env), flagFinding(from === '--db' && passwordIn(address) !== null)]
 }
 
+/** An address may name several. */
+function hostsOf(address: string, env: NodeJS.ProcessEnv): string[] {
+  const names = /^[a-z]+:\/\/(?:[^/?#]*@)?([^/?#@]*)/.exec(address)?.[1] ?? ''
+  return names.split(',').map((name) => {
+    const host = name.replace(/:\d*$/, '').replace(/^\[|\]$/g, '')
+    return host || env['PGHOST'] || 'localhost'
+  })
+}
+
 function tlsFinding(address: string, env: NodeJS.ProcessEnv): Finding {
-  const host = URL.parse(address)?.hostname.replace(/^\[|\]$/g, '') || env['PGHOST'] || 'localhost'
-  if (isLoopback(host) || host.startsWith('/') || host.startsWith('%2F'))
+  const isHere = (host: string): boolean =>
+    isLoopback(host) || host.startsWith('/') || host.startsWith('%2F')
+  if (hostsOf(address, env).every(isHere))
     return ok('database-tls', 'The database is on this machine.')
-  const mode = URL.parse(address)?.searchParams.get('sslmode') ?? env['PGSSLMODE'] ?? null
+  const parameters = new URLSearchParams(address.slice(address.indexOf('?') + 1))
+  const mode = parameters.get('sslmode') ?? env['PGSSLMODE'] ?? null
   if (mode === 'verify-full')
     return ok('database-tls', 'The way to the database is TLS, with a certificate that is checked.')
   const found =
