@@ -232,7 +232,9 @@ export class Database implements Asks {
   }
 
   /** The same for one in which a function of the user's runs. */
-  userTransaction<T>(name: string, work: (connection: Connection) => Promise<T>): Promise<T> {
+  async userTransaction<T>(name: string, work: (connection: Connection) => Promise<T>): Promise<T> {
+    // Before it waits for its turn, which its caller may hold.
+    refuseInUserFunction(this)
     return this.#userTurns.take(() => this.transaction(name, work))
   }
 
