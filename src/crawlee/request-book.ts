@@ -256,7 +256,7 @@ export class RequestBook {
     const { store } = this.#options
     for (let after: string | undefined; ;) {
       const page = await whenAvailable(() =>
-        store.targets(run.id, { statuses, after, limit: 1_000 }),
+        store.targets(run.id, { statuses, after, limit: 200, whole: true }),
       )
       yield* page.items.map(asRequest)
       if (page.next === null) return

@@ -7,13 +7,15 @@ const KB = 1_024
 export const LIMITS = {
   /** The message of anything thrown, before it is redacted and cut for the store. */
   message: 64 * KB,
-  /** Errors and reasons of targets, runs, commands, the audit trail and alerts: cut. */
+  /** Errors of targets and ends of commands: cut. */
   error: 16 * KB,
+  /** Reasons in the audit trail, alerts and what came of HTTP calls: cut. Lists return them whole. */
+  reason: 2 * KB,
   /** Evidence of an audit entry, a command line, the body of an HTTP call that was carried out: replaced by a summary. */
-  evidence: 16 * KB,
+  evidence: 8 * KB,
   /** What is kept of the body of an HTTP call that was refused. */
   refusedBody: 1 * KB,
-  /** Of each long text in a list. */
+  /** Characters of each long text in a list. */
   listed: 1 * KB,
   /** Refused. */
   cursor: 256 * KB,

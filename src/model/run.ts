@@ -88,6 +88,8 @@ export type Run = {
   readonly retries: number
   readonly retryOf: RunId | null
   readonly error: string | null
+  /** In a list: its error or input is longer than what is here. */
+  readonly cut?: true
   /** What the command of a queued run was given; null when nothing was. */
   readonly input: unknown
   /** Files in the output directory of a wrapped command. One is progress. */

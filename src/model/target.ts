@@ -64,4 +64,6 @@ export type Target = Cursor & {
   readonly lastActivityAt: Millis
   readonly lastError: string | null
   readonly finishedAt: Millis | null
+  /** In a list: its error, cursor or next address is longer than what is here. */
+  readonly cut?: true
 }

@@ -136,7 +136,8 @@ export async function judgeRun(
   options: Partial<Look> & { readonly self?: WorkerId } = {},
 ): Promise<JudgedRun<Target>> {
   const { judge = STEADY, policyOf = storedPolicy, forgetLost = false, self } = options
-  const [target] = run.kind === 'single' ? (await store.targets(run.id, { limit: 1 })).items : []
+  const [target] =
+    run.kind === 'single' ? (await store.targets(run.id, { limit: 1, whole: true })).items : []
   const judged = { run, target: target ? await asJudged(store, target) : null }
   const look = { now: await store.now(), judge, policyOf, forgetLost }
   const roll = (await store.workers()).filter(({ worker }) => worker.id !== self)

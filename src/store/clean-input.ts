@@ -23,7 +23,7 @@ export function cleanInput(store: Store): Store {
       store.applyJudgements(
         judgements.map((one) => ({
           ...one,
-          decision: { ...one.decision, because: storedText(one.decision.because) },
+          decision: { ...one.decision, because: storedText(one.decision.because, LIMITS.reason) },
           evidence: storedJson(one.evidence) as typeof one.evidence,
         })),
         name(actor),
@@ -45,7 +45,7 @@ export function cleanInput(store: Store): Store {
     freeSource: (request) =>
       store.freeSource({
         ...request,
-        ...(request.gaveUp !== undefined && { gaveUp: storedText(request.gaveUp) }),
+        ...(request.gaveUp !== undefined && { gaveUp: storedText(request.gaveUp, LIMITS.reason) }),
       }),
     startExecution: (execution) =>
       store.startExecution({ ...execution, command: cleanCommand(execution.command) }),
@@ -53,8 +53,8 @@ export function cleanInput(store: Store): Store {
     raiseAlert: (alert) =>
       store.raiseAlert({
         ...alert,
-        because: storedText(alert.because),
-        command: storedText(alert.command),
+        because: storedText(alert.because, LIMITS.reason),
+        command: storedText(alert.command, LIMITS.reason),
       }),
     recordOperation: (operation) =>
       store.recordOperation({
@@ -67,7 +67,7 @@ export function cleanInput(store: Store): Store {
           operation.selection,
           operation.status < 400 ? LIMITS.evidence : LIMITS.refusedBody,
         ),
-        result: storedText(operation.result),
+        result: storedText(operation.result, LIMITS.reason),
       }),
     intend: (intents) => store.intend(intents.map(cleanIntent)),
   }
@@ -82,7 +82,7 @@ export function cleanInput(store: Store): Store {
 }
 
 function cleanDeed<T extends Deed>(deed: T): T {
-  return { ...deed, actor: name(deed.actor), because: storedText(deed.because) }
+  return { ...deed, actor: name(deed.actor), because: storedText(deed.because, LIMITS.reason) }
 }
 
 function cleanMove(move: RunMove): RunMove {

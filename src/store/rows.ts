@@ -79,6 +79,7 @@ export type RunFactsRow = {
   input: unknown
   artifacts: number | null
   owner: string | null
+  cut?: number | boolean
 }
 
 export function toRun(row: RunRow): Run {
@@ -111,6 +112,7 @@ function toRunWith(row: RunFactsRow, books: BooksRow): Run {
     artifacts: row.artifacts ?? 0,
     owner: row.owner,
     policy: row.policy === null ? DEFAULT_POLICY : readPolicy(row.policy),
+    ...(row.cut && { cut: true }),
   }
 }
 
@@ -179,6 +181,7 @@ export type TargetRow = {
   last_activity_at: number
   last_error: string | null
   finished_at: number | null
+  cut?: number | boolean
 }
 
 /** A target as its judge sees it: a crash was counted when the claim was made, and its worker may be dead. */
@@ -208,6 +211,7 @@ export function toHeldTarget(row: TargetRow): Target {
     lastActivityAt: row.last_activity_at,
     lastError: row.last_error,
     finishedAt: row.finished_at,
+    ...(row.cut && { cut: true }),
   }
 }
 

@@ -42,6 +42,8 @@ export type RunView = {
   retryOf: string | null
   /** The row of a user's own table that it is, and what can be done to it; null for a run of our own. */
   adopted: (AdoptedRef & { can: AdoptedDeed[] }) | null
+  /** In a list: its error is longer than what is here. */
+  cut?: true
 }
 
 export function runView(run: Run): RunView {
@@ -62,6 +64,7 @@ export function runView(run: Run): RunView {
     resumable: run.status === 'interrupted',
     retryOf: run.retryOf,
     adopted: adoptedView(run),
+    ...(run.cut && { cut: true as const }),
   }
 }
 
@@ -105,6 +108,7 @@ export function targetView(target: Target) {
     lastActivityAt: iso(target.lastActivityAt),
     lastError: target.lastError,
     finishedAt: isoOrNull(target.finishedAt),
+    ...(target.cut && { cut: true as const }),
   }
 }
 

@@ -1,3 +1,4 @@
+import { LIMITS } from '../../model/limits.ts'
 import { TROUBLED_STATUSES } from '../../model/target.ts'
 import { checkAfter, toListing } from '../rows.ts'
 import type { DeadLetter, Store } from '../store.ts'
@@ -7,7 +8,7 @@ import { BEFORE_ALL } from './lists.ts'
 export const DEAD_LETTERS = sql(
   'dead-letters',
   /* sql */ `
-  SELECT t.id, t.key, t.run_id AS run, r.source, t.status, coalesce(t.last_error, '') AS error,
+  SELECT t.id, t.key, t.run_id AS run, r.source, t.status, left(coalesce(t.last_error, ''), ${LIMITS.listed}) AS error,
          ${ms('coalesce(t.finished_at, t.last_activity_at)')} AS at
     FROM unstuck.target t JOIN unstuck.run r ON r.id = t.run_id
    WHERE t.id > $1 AND t.status IN ('failed', 'stuck', 'parked') AND t.status = ANY ($3::text[])

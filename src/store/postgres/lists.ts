@@ -1,23 +1,31 @@
+import { LIMITS } from '../../model/limits.ts'
 import { TARGET_STATUSES } from '../../model/target.ts'
 import { containing } from '../like.ts'
 import { checkAfter, toItem, toListing, toTarget, type ItemRow, type TargetRow } from '../rows.ts'
 import type { Store } from '../store.ts'
-import { ms, sql, type Database } from './database.ts'
+import { ms, sql, type Database, type Sql } from './database.ts'
 import { storable } from './storable.ts'
 
-export const TARGET_COLUMNS = /* sql */ `
+const COLUMNS = (texts: string): string => /* sql */ `
   t.id, t.run_id, t.key, t.grp, t.url, t.status, t.epoch, t.claim_id, t.worker_id, t.alone, t.seq, t.page,
-  t.page_target, t.next_url, t.last_item_id, t.cursor, t.attempts, t.errors, t.crashes, t.crashes_alone,
-  t.last_error, ${ms('t.claimed_at')} AS claimed_at, ${ms('t.last_activity_at')} AS last_activity_at,
+  t.page_target, t.last_item_id, t.attempts, t.errors, t.crashes, t.crashes_alone, ${texts}, ${ms('t.claimed_at')} AS claimed_at, ${ms('t.last_activity_at')} AS last_activity_at,
   ${ms('t.finished_at')} AS finished_at
 `
+export const TARGET_COLUMNS = COLUMNS('t.next_url, t.cursor, t.last_error')
+const N = LIMITS.listed
+// What is long is cut by the database: a page of the list weighs the same whatever is in it.
+const LISTED = COLUMNS(/* sql */ `
+  left(t.next_url, ${N}) AS next_url, left(t.last_error, ${N}) AS last_error,
+  CASE WHEN length(t.cursor::text) > ${N} THEN to_jsonb(left(t.cursor::text, ${N})) ELSE t.cursor END AS cursor,
+  greatest(length(t.cursor::text), length(t.last_error), length(t.next_url), 0) > ${N} AS cut`)
 const TARGET = sql('target', `SELECT ${TARGET_COLUMNS} FROM unstuck.target t WHERE t.id = $1`)
 
 // One walk along the index per status, merged: a page of the list costs the same however long the list is.
-const TARGETS = sql(
-  'targets',
-  /* sql */ `
-  SELECT ${TARGET_COLUMNS}
+const TARGETS = (name: string, columns: string): Sql =>
+  sql(
+    name,
+    /* sql */ `
+  SELECT ${columns}
     FROM unnest($2::text[]) AS asked (status)
    CROSS JOIN LATERAL (
      SELECT * FROM unstuck.target
@@ -27,7 +35,9 @@ const TARGETS = sql(
    ) AS t
    ORDER BY t.id LIMIT $5
 `,
-)
+  )
+const CUT = TARGETS('targets', LISTED)
+const WHOLE = TARGETS('targets:whole', TARGET_COLUMNS)
 export const BY_KEY = sql(
   'targets:by-key',
   `SELECT ${TARGET_COLUMNS} FROM unstuck.target t WHERE t.run_id = $1 AND t.key = ANY ($2::text[])`,
@@ -63,12 +73,13 @@ export function listVerbs(
       const [row] = await db.all<TargetRow>(TARGET, [id])
       return row ? toTarget(row) : null
     },
-    targets: async (run, { statuses, group = null, search, after, limit }) => {
+    targets: async (run, { statuses, group = null, search, after, limit, whole }) => {
       checkAfter({ after })
       const asked = [...new Set(statuses?.length ? statuses : TARGET_STATUSES)]
       const part = search === undefined ? null : containing(search)
       const from = after ?? BEFORE_ALL
-      const rows = await db.all<TargetRow>(TARGETS, [run, asked, group, from, limit + 1, part])
+      const values = [run, asked, group, from, limit + 1, part]
+      const rows = await db.all<TargetRow>(whole ? WHOLE : CUT, values)
       return toListing(rows, limit, toTarget)
     },
     targetsByKey: async (run, keys) => {

@@ -3,7 +3,7 @@ import { checkAfter, toListing, toRun, type RunRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { LAST_FAILED_MAX } from '../watching-rows.ts'
 import { moment, sql, type Database } from './database.ts'
-import { BOOKS, RUN_COLUMNS } from './runs.ts'
+import { BOOKS, LISTED_COLUMNS } from './runs.ts'
 
 // $1 source, $2 after, $3 limit, $4 since, $5 the least id of that time, $6 a part of the source, $7 the end of the id.
 const FITS = /* sql */ `
@@ -14,7 +14,7 @@ const FITS = /* sql */ `
 const RUNS = sql(
   'runs',
   /* sql */ `
-  SELECT ${RUN_COLUMNS} FROM unstuck.run r ${BOOKS}
+  SELECT ${LISTED_COLUMNS} FROM unstuck.run r ${BOOKS}
    WHERE r.id IN (SELECT id FROM unstuck.run WHERE ${FITS} ORDER BY id DESC LIMIT $3)
    ORDER BY r.id DESC
 `,
@@ -24,7 +24,7 @@ const RUNS = sql(
 export const RUNS_IN = sql(
   'runs:in',
   /* sql */ `
-  SELECT ${RUN_COLUMNS} FROM unstuck.run r ${BOOKS}
+  SELECT ${LISTED_COLUMNS} FROM unstuck.run r ${BOOKS}
    WHERE r.id IN (
      SELECT found.id
        FROM unnest($8::text[]) AS asked (status)
@@ -65,7 +65,7 @@ export const LAST_FAILED = sql(
      WHERE newest.status = 'failed'
      ORDER BY newest.id DESC LIMIT $1
   )
-  SELECT ${RUN_COLUMNS} FROM unstuck.run r ${BOOKS}
+  SELECT ${LISTED_COLUMNS} FROM unstuck.run r ${BOOKS}
    WHERE r.id IN (SELECT id FROM last)
    ORDER BY r.id DESC
 `,

@@ -1,5 +1,6 @@
 import { AlreadyRunning, messageOf, NotFound, UsageError } from '../../model/errors.ts'
 import { newId, type RunId } from '../../model/id.ts'
+import { LIMITS } from '../../model/limits.ts'
 import type { RunKind, RunStatus } from '../../model/run.ts'
 import { keepInput } from '../command-rows.ts'
 import { keepPolicy, toCounts, toRun, type RunRow, type TallyRow } from '../rows.ts'
@@ -11,9 +12,9 @@ import { ADD_UP, SUMS } from './tally.ts'
 export const LIVE = `('queued', 'running', 'interrupted')`
 
 /** A run with its books. `owner` is the worker of a run with one target. */
-export const RUN_COLUMNS = /* sql */ `
+const COLUMNS = (texts: string): string => /* sql */ `
   r.id, r.source, r.kind, r.status, r.policy, r.progress_done, r.progress_total,
-  r.resumes, r.retries, r.retry_of, r.error, r.input, r.artifacts,
+  r.resumes, r.retries, r.retry_of, ${texts}, r.artifacts,
   ${ms('r.created_at')} AS created_at, ${ms('r.started_at')} AS started_at,
   ${ms('r.resumed_at')} AS resumed_at, ${ms('r.reopened_at')} AS reopened_at,
   ${ms('r.planned_at')} AS planned_at, ${ms('r.finished_at')} AS finished_at,
@@ -22,6 +23,12 @@ export const RUN_COLUMNS = /* sql */ `
   END AS owner,
   books.*
 `
+const RUN_COLUMNS = COLUMNS('r.error, r.input')
+/** What is long is cut by the database; of a large input nothing is left. */
+export const LISTED_COLUMNS = COLUMNS(/* sql */ `
+  left(r.error, ${LIMITS.listed}) AS error,
+  CASE WHEN length(r.input::text) <= ${LIMITS.listed} THEN r.input END AS input,
+  greatest(length(r.error), length(r.input::text), 0) > ${LIMITS.listed} AS cut`)
 export const BOOKS = /* sql */ `
   CROSS JOIN LATERAL (
     SELECT ${SUMS}, ${ms('max(t.last_activity_at)')} AS last_activity_at

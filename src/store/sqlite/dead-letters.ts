@@ -1,3 +1,4 @@
+import { LIMITS } from '../../model/limits.ts'
 import { TROUBLED_STATUSES } from '../../model/target.ts'
 import { checkAfter, toListing } from '../rows.ts'
 import type { DeadLetter, Store } from '../store.ts'
@@ -6,7 +7,7 @@ import { sql, type Database } from './database.ts'
 const DEAD_LETTERS = sql(
   'dead-letters',
   /* sql */ `
-  SELECT t.id, t.key, t.run_id AS run, r.source, t.status, coalesce(t.last_error, '') AS error,
+  SELECT t.id, t.key, t.run_id AS run, r.source, t.status, substr(coalesce(t.last_error, ''), 1, ${LIMITS.listed}) AS error,
          coalesce(t.finished_at, t.last_activity_at) AS at
     FROM target t INDEXED BY target_troubled CROSS JOIN run r ON r.id = t.run_id
    WHERE t.id > :after AND t.status IN ('failed', 'stuck', 'parked')

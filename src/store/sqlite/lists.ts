@@ -1,3 +1,4 @@
+import { LIMITS } from '../../model/limits.ts'
 import { TARGET_STATUSES } from '../../model/target.ts'
 import { containing } from '../like.ts'
 import {
@@ -10,18 +11,29 @@ import {
   type TargetRow,
 } from '../rows.ts'
 import type { Store } from '../store.ts'
-import { sql, type Database } from './database.ts'
+import { sql, type Database, type Sql } from './database.ts'
 
 const TARGET = sql('target', `SELECT * FROM target WHERE id = :id`)
-const TARGETS = sql(
-  'targets',
-  /* sql */ `
-  SELECT * FROM target
+const N = LIMITS.listed
+// What is long is cut by the database: a page of the list weighs the same whatever is in it.
+const LISTED = /* sql */ `
+  id, run_id, key, grp, url, status, epoch, claim_id, worker_id, claimed_at, alone, seq, page, page_target,
+  substr(next_url, 1, ${N}) AS next_url, last_item_id, substr(cursor, 1, ${N}) AS cursor, attempts, errors,
+  crashes, crashes_alone, last_activity_at, substr(last_error, 1, ${N}) AS last_error, finished_at,
+  max(coalesce(length(cursor), 0), coalesce(length(last_error), 0), coalesce(length(next_url), 0)) > ${N} AS cut
+`
+const TARGETS = (name: string, columns: string): Sql =>
+  sql(
+    name,
+    /* sql */ `
+  SELECT ${columns} FROM target
    WHERE run_id = :run AND status = :status AND id > :after AND (:group IS NULL OR grp = :group)
      AND (:part IS NULL OR key LIKE :part ESCAPE '\\' OR last_error LIKE :part ESCAPE '\\')
    ORDER BY id LIMIT :limit
 `,
-)
+  )
+const CUT = TARGETS('targets', LISTED)
+const WHOLE = TARGETS('targets:whole', '*')
 export const BY_KEY = sql(
   'targets:by-key',
   `SELECT * FROM target WHERE run_id = :run AND key IN (SELECT value FROM json_each(:keys))`,
@@ -53,14 +65,16 @@ export function listVerbs(
       return row ? readTarget(row) : null
     },
 
-    targets: async (run, { statuses, group = null, search, after, limit }) => {
+    targets: async (run, { statuses, group = null, search, after, limit, whole }) => {
       checkAfter({ after })
       const part = search === undefined ? null : containing(search)
       const page = { run, group, part, after: after ?? '', limit: limit + 1 }
       // One walk along the index per status, merged: a page of the list costs the same however long the list is.
       const asked = new Set(statuses?.length ? statuses : TARGET_STATUSES)
       const rows = db.snapshot((tx) =>
-        [...asked].flatMap((status) => tx.all<SqliteTargetRow>(TARGETS, { ...page, status })),
+        [...asked].flatMap((status) =>
+          tx.all<SqliteTargetRow>(whole ? WHOLE : CUT, { ...page, status }),
+        ),
       )
       return toListing(
         rows.sort((a, b) => (a.id < b.id ? -1 : 1)),

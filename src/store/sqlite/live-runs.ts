@@ -1,3 +1,4 @@
+import { LIMITS } from '../../model/limits.ts'
 import { TARGET_STATUSES } from '../../model/target.ts'
 import { toLiveRun, type BooksRow, type LiveRunRow, type TallyRow } from '../rows.ts'
 import type { Store } from '../store.ts'
@@ -13,7 +14,7 @@ export const LIVE_RUNS = sql(
   /* sql */ `
   SELECT r.id, r.source, r.kind, r.status, nullif(r.policy, '{}') AS policy, r.created_at, r.started_at,
          r.resumed_at, r.reopened_at, r.planned_at, NULL AS finished_at, r.progress_done, r.progress_total,
-         r.resumes, r.retries, r.retry_of, NULL AS error, r.input, r.artifacts,
+         r.resumes, r.retries, r.retry_of, NULL AS error, iif(length(r.input) <= ${LIMITS.listed}, r.input, NULL) AS input, r.artifacts,
          b.planned, b.in_progress, b.done, b.failed, b.stuck, b.parked, b.pages, b.items_new, b.items_updated,
          b.items_unchanged, b.skipped, b.refused, b.last_activity_at,
          t.status AS target_status, CASE t.status WHEN 'in_progress' THEN t.worker_id END AS owner,

@@ -4,7 +4,7 @@ import { checkAfter, toListing } from '../rows.ts'
 import { LAST_FAILED_MAX } from '../watching-rows.ts'
 import type { RunFilter, Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
-import { readRun, RUN_COLUMNS, type SqliteRunRow } from './runs.ts'
+import { LISTED_COLUMNS, readRun, type SqliteRunRow } from './runs.ts'
 
 const IDS = (name: string, index: string, where: string) =>
   sql(
@@ -34,7 +34,7 @@ const LEAST_SINCE = sql(
 const BY_ID = sql(
   'runs:by-id',
   /* sql */ `
-  SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN tally t ON t.run_id = r.id
+  SELECT ${LISTED_COLUMNS} FROM run r LEFT JOIN tally t ON t.run_id = r.id
    WHERE r.id IN (SELECT value FROM json_each(:ids)) GROUP BY r.id ORDER BY r.id DESC
 `,
 )

@@ -1,5 +1,6 @@
 import { AlreadyRunning, NotFound, UsageError } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
+import { LIMITS } from '../../model/limits.ts'
 import type { Run, RunKind, RunStatus } from '../../model/run.ts'
 import type { NewTarget } from '../../model/target.ts'
 import { cleanText } from '../../model/text.ts'
@@ -14,15 +15,20 @@ import { book, SUMS, type Change } from './tally.ts'
 export const LIVE = `('queued', 'running', 'interrupted')`
 
 /** A run with its books. `owner` is the worker of a run with one target. */
-export const RUN_COLUMNS = /* sql */ `
+const COLUMNS = (texts: string): string => /* sql */ `
   r.id, r.source, r.kind, r.status, r.policy, r.created_at, r.started_at, r.resumed_at, r.reopened_at, r.planned_at,
-  r.finished_at, r.progress_done, r.progress_total, r.resumes, r.retries, r.retry_of, r.error, r.input,
+  r.finished_at, r.progress_done, r.progress_total, r.resumes, r.retries, r.retry_of, ${texts},
   r.artifacts,
   CASE r.kind WHEN 'single' THEN
     (SELECT worker_id FROM target WHERE run_id = r.id AND status = 'in_progress')
   END AS owner,
   ${SUMS}
 `
+const RUN_COLUMNS = COLUMNS('r.error, r.input')
+/** What is long is cut by the database; of a large input nothing is left. */
+export const LISTED_COLUMNS = COLUMNS(/* sql */ `
+  substr(r.error, 1, ${LIMITS.listed}) AS error, iif(length(r.input) <= ${LIMITS.listed}, r.input, NULL) AS input,
+  max(coalesce(length(r.error), 0), coalesce(length(r.input), 0)) > ${LIMITS.listed} AS cut`)
 export const RUN = sql(
   'run',
   `SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN tally t ON t.run_id = r.id WHERE r.id = :id GROUP BY r.id`,

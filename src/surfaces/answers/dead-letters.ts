@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { fingerprintOf } from '../../decide/fingerprint.ts'
+import { LIMITS } from '../../model/limits.ts'
 import type { RunId } from '../../model/id.ts'
 import { TROUBLED_STATUSES, type Target, type TroubledStatus } from '../../model/target.ts'
 import { iso } from '../../model/time.ts'
@@ -146,9 +147,28 @@ export async function listDeadLetters(
     if (ids.length > limit) break
   }
   const shown = ids.slice(0, limit)
-  const targets = await Promise.all(shown.map((id) => store.target(id)))
+  const items: Target[] = []
+  for (const id of shown) {
+    const target = await store.target(id)
+    if (target) items.push(cutTarget(target))
+  }
   return {
-    items: targets.filter((target) => target !== null),
+    items,
     next: ids.length > limit ? shown.at(-1)! : null,
+  }
+}
+
+/** As the lists of the store have them: one at a time is read whole. */
+function cutTarget(target: Target): Target {
+  const N = LIMITS.listed
+  const cursor = JSON.stringify(target.cursor ?? null)
+  const { lastError, next } = target
+  if (Math.max(cursor.length, lastError?.length ?? 0, next?.length ?? 0) <= N) return target
+  return {
+    ...target,
+    cursor: cursor.length > N ? cursor.slice(0, N).toWellFormed() : target.cursor,
+    lastError: lastError && lastError.slice(0, N).toWellFormed(),
+    next: next && next.slice(0, N).toWellFormed(),
+    cut: true,
   }
 }

@@ -8,6 +8,8 @@ import { itemView } from '../view.ts'
 
 /** A batch is all that is in memory, however many items there are and however slow their reader. */
 const BATCH = 200
+const FIRST_BATCH = 20
+const PART_MAX = 1_000_000
 const CSV_FIELDS = ['key', 'url', 'firstSeenAt', 'lastSeenAt', 'version', 'data'] as const
 
 export const ITEM_FORMATS = ['jsonl', 'csv', 'json'] as const
@@ -31,10 +33,16 @@ export async function* exportItems(
   const makeLine = format.line(isTerminal)
   let count = 0
   let text = format.head
-  for await (const batch of batches(store, source, after ?? null)) {
+  for (let [last, size] = [after ?? null, FIRST_BATCH]; ;) {
+    const batch: SavedItem[] = await store.items(source, last, size)
     for (const item of batch) text += (count++ === 0 ? '' : format.between) + makeLine(item)
-    yield text
+    const { length } = text
+    if (text !== '') yield text
     text = ''
+    if (batch.length < size) break
+    last = batch.at(-1)!.key
+    // Items may be large: then fewer are read at once.
+    size = length > PART_MAX ? Math.max(1, size >> 2) : Math.min(BATCH, size * 2)
   }
   yield text + (count === 0 ? '' : format.last) + format.tail
 }
@@ -73,19 +81,6 @@ const FORMATS: Record<ItemFormat, Format> = {
     last: '',
     tail: '',
   },
-}
-
-async function* batches(
-  store: Store,
-  source: string,
-  from: string | null,
-): AsyncGenerator<SavedItem[]> {
-  for (let after = from; ;) {
-    const batch: SavedItem[] = await store.items(source, after, BATCH)
-    if (batch.length > 0) yield batch
-    if (batch.length < BATCH) return
-    after = batch.at(-1)!.key
-  }
 }
 
 /** Whether any item is there. False is right for a source that saved nothing yet; one that never was is refused. */

@@ -38,6 +38,8 @@ export const run = v.object({
   adopted: v.nullable(
     v.object({ table: v.string(), key: v.string(), can: v.array(v.picklist(ADOPTED_DEEDS)) }),
   ),
+  /** In a list: its error is longer than what is here. */
+  cut: v.optional(v.literal(true)),
 })
 
 /** How fast a run goes, from the samples of the last minutes; null while there is too little to tell. */
@@ -94,6 +96,8 @@ export const target = v.object({
   lastActivityAt: time,
   lastError: v.nullable(v.string()),
   finishedAt: timeOrNull,
+  /** In a list: its error, cursor or next address is longer than what is here. */
+  cut: v.optional(v.literal(true)),
 })
 
 export const owner = v.object({
