@@ -151,5 +151,9 @@ export const HELD_MAX = 1_000
 export async function asJudged(store: Store, target: Target): Promise<Target> {
   if (target.status !== 'in_progress' || target.worker === null) return target
   const held = await store.heldBy(target.worker, null, HELD_MAX)
-  return held.find((one) => one.target.id === target.id)?.target ?? target
+  const found = held.find((one) => one.target.id === target.id)?.target
+  if (!found || found.seq !== target.seq) return target
+  // What a judge does not need is cut there.
+  const { cut: _, ...judged } = found
+  return { ...judged, next: target.next, cursor: target.cursor, lastError: target.lastError }
 }

@@ -183,7 +183,7 @@ export interface Store extends Watching, AdoptedMemory, Storages {
    * at once, as is one that lasts longer than the asker's would.
    */
   takeTurn(worker: WorkerId, forMs: number, name?: Turn): Promise<boolean>
-  /** What a worker holds, by target id, from after the given one. */
+  /** What a worker holds, by target id, from after the given one; long texts are cut, as in a list. */
   heldBy(worker: WorkerId, after: TargetId | null, limit: number): Promise<Held[]>
   /**
    * Applies each judgement if the target still is what was judged (claim, checkpoint, and its worker's beats), with its

@@ -11,10 +11,10 @@ const COLUMNS = (texts: string): string => /* sql */ `
   t.page_target, t.last_item_id, t.attempts, t.errors, t.crashes, t.crashes_alone, ${texts}, ${ms('t.claimed_at')} AS claimed_at, ${ms('t.last_activity_at')} AS last_activity_at,
   ${ms('t.finished_at')} AS finished_at
 `
-export const TARGET_COLUMNS = COLUMNS('t.next_url, t.cursor, t.last_error')
+const TARGET_COLUMNS = COLUMNS('t.next_url, t.cursor, t.last_error')
 const N = LIMITS.listed
 // What is long is cut by the database: a page of the list weighs the same whatever is in it.
-const LISTED = COLUMNS(/* sql */ `
+export const LISTED = COLUMNS(/* sql */ `
   left(t.next_url, ${N}) AS next_url, left(t.last_error, ${N}) AS last_error,
   CASE WHEN length(t.cursor::text) > ${N} THEN to_jsonb(left(t.cursor::text, ${N})) ELSE t.cursor END AS cursor,
   greatest(length(t.cursor::text), length(t.last_error), length(t.next_url), 0) > ${N} AS cut`)

@@ -4,7 +4,7 @@ import { toHeldTarget, toRun, type RunRow, type TargetRow } from '../rows.ts'
 import type { Judgement, Store } from '../store.ts'
 import { recordAll, type NewEntry } from './audit.ts'
 import { ms, sql, type Connection, type Database } from './database.ts'
-import { BEFORE_ALL, TARGET_COLUMNS } from './lists.ts'
+import { BEFORE_ALL, LISTED } from './lists.ts'
 import { follow } from './run-moves.ts'
 import { LIVE, RUNS_BY_ID } from './runs.ts'
 import { storable, storableJson } from './storable.ts'
@@ -13,7 +13,7 @@ import { ADD_UP } from './tally.ts'
 const HELD_BY = sql(
   'recover:held',
   /* sql */ `
-  SELECT ${TARGET_COLUMNS}, w.beats AS worker_beats
+  SELECT ${LISTED}, w.beats AS worker_beats
     FROM unstuck.target t JOIN unstuck.worker w ON w.id = t.worker_id
    WHERE t.worker_id = $1 AND t.status = 'in_progress' AND t.id > $2
    ORDER BY t.id LIMIT $3

@@ -16,7 +16,7 @@ import { sql, type Database, type Sql } from './database.ts'
 const TARGET = sql('target', `SELECT * FROM target WHERE id = :id`)
 const N = LIMITS.listed
 // What is long is cut by the database: a page of the list weighs the same whatever is in it.
-const LISTED = /* sql */ `
+export const LISTED = /* sql */ `
   id, run_id, key, grp, url, status, epoch, claim_id, worker_id, claimed_at, alone, seq, page, page_target,
   substr(next_url, 1, ${N}) AS next_url, last_item_id, substr(cursor, 1, ${N}) AS cursor, attempts, errors,
   crashes, crashes_alone, last_activity_at, substr(last_error, 1, ${N}) AS last_error, finished_at,

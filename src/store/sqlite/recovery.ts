@@ -4,14 +4,15 @@ import { record } from './audit.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { addOnlyTarget, insertRetry, LIVE, readRun, RUN, type SqliteRunRow } from './runs.ts'
 import { book } from './tally.ts'
-import { readHeldTarget, type SqliteTargetRow } from './lists.ts'
+import { LISTED, readHeldTarget, type SqliteTargetRow } from './lists.ts'
 
 const HELD_BY = sql(
   'recover:held',
   /* sql */ `
-  SELECT t.*, w.beats AS worker_beats FROM target t JOIN worker w ON w.id = t.worker_id
-   WHERE t.worker_id = :worker AND t.status = 'in_progress' AND t.id > :after
-   ORDER BY t.id LIMIT :limit
+  SELECT ${LISTED}, (SELECT beats FROM worker w WHERE w.id = worker_id) AS worker_beats FROM target
+   WHERE worker_id = :worker AND status = 'in_progress' AND id > :after
+     AND EXISTS (SELECT 1 FROM worker w WHERE w.id = :worker)
+   ORDER BY id LIMIT :limit
 `,
 )
 // Recovery is fenced too: it acts only on what it judged, and only while the worker's silence lasts. What was begun goes
