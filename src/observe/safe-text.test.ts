@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { redact, redactor } from '../model/redact.ts'
+import { cpuMs } from '../testing/cpu-time.ts'
 import { safeJson, safeText } from './safe-text.ts'
 
 const HOSTILE = [
@@ -103,7 +104,5 @@ test('a hostile text takes no longer than its length', () => {
     `x://a:${'@'.repeat(50_000)}`,
     `${'a'.repeat(50_000)}://@`,
   ]
-  const began = performance.now()
-  for (const text of texts) redact(text)
-  assert.ok(performance.now() - began < 1_000)
+  assert.ok(cpuMs(() => texts.forEach((text) => redact(text))) < 1_000)
 })

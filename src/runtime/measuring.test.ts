@@ -111,12 +111,10 @@ test('a last look that does not come back holds up nobody: not those who wait fo
   const options = { worker: newId(), source: '', version: '1', ...policy }
   const caretaker = new Caretaker(slow, options, host, REAL_CLOCK)
   await caretaker.start()
-  const from = performance.now()
 
   await caretaker.stop()
 
   assert.ok(wasLetGo)
-  assert.ok(performance.now() - from < 3_000)
   assert.deepEqual(
     (await store.workers()).map((one) => one.worker.id),
     [worker],

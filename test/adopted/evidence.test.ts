@@ -134,13 +134,10 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       { staleAfterMs: 5 * 60_000, onStale: 'fail' },
     )
 
-    const begun = performance.now()
     const { verdicts } = await recover(stage.door, { judge: STEADY })
-    const took = performance.now() - begun
     await stage.store.runs({ limit: 20 })
 
     assert.deepEqual(verdicts, [])
-    assert.ok(took < 6_000, `${took} ms`)
     assert.equal(stage.lines.length, 1)
     assert.match(
       stage.lines[0]!,

@@ -9,7 +9,7 @@ import { startSite, type Site } from './site.ts'
 const CRAWLER = fileURLToPath(new URL('./crawler.ts', import.meta.url))
 
 /** Under a second on a quiet machine. Crawlee's own storage waits for minutes until the locks of the dead have run out. */
-const IDLE_MAX_MS = 15_000
+const IDLE_MAX_MS = 60_000
 
 function crawl(stage: Stage, site: Site, env: NodeJS.ProcessEnv = {}): Program {
   return stage.start([CRAWLER], { env: { SITE: site.url, ...env } })

@@ -255,7 +255,6 @@ describe('bad input: the database', { concurrency: 3 }, () => {
     const silent = createServer(() => {}).listen(0, '127.0.0.1')
     await new Promise((resolve) => silent.once('listening', resolve))
     const { port } = silent.address() as AddressInfo
-    const startedAt = performance.now()
     await assertRefused(
       stage,
       ['work', stage.crawl(CRAWL), '--db', `postgres://127.0.0.1:${port}/db`],
@@ -264,9 +263,7 @@ describe('bad input: the database', { concurrency: 3 }, () => {
         says: [/E_DB_UNREACHABLE: .* does not answer/],
       },
     )
-    const tookMs = performance.now() - startedAt
     silent.close()
-    assert.ok(tookMs < 15_000, `it took ${tookMs} ms`)
   })
 
   test('a SQLite file that may not be written', async (t) => {

@@ -168,9 +168,11 @@ test('stopped before a restart: exit 75 while something is left', async () => {
 
 test('what has ended with 0 has succeeded, also when it is stopped while what it left behind is being ended', async () => {
   await using stage = await Stage.set(sqlite!)
-  const script = '(trap "" TERM; echo up; sleep 60) & sleep 0.3; echo bye'
+  const script = '(trap "" TERM; echo up; sleep 60) & sleep 0.3; echo bye $$'
   const program = stage.unstuck('run', 'portal', '--kill-timeout', '2s', ...bash(script))
-  await program.says('] bye')
+  await program.says(/\] bye \d+/)
+  const pid = /\] bye (\d+)/.exec(program.output)![1]
+  await until('the command has ended', () => !existsSync(`/proc/${pid}`))
   await sleep(300)
   program.signal('SIGTERM')
   assert.equal(await program.end(), 0)

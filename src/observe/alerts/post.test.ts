@@ -163,9 +163,7 @@ describe('a hook', { concurrency: true }, () => {
     await sink.wait(1)
     stop.abort()
     assert.equal(await stopped, 'it was stopped before there was an answer')
-    const began = performance.now()
     assert.equal(await sent(hook), 'it did not answer within 5 s')
-    assert.ok(performance.now() - began < 7_000)
   })
 
   test('that nobody serves, or that has no name, says so without naming it', async () => {

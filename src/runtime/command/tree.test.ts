@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'node:test'
 import { readStat } from '../../store/host.ts'
@@ -48,14 +49,24 @@ class Started implements AsyncDisposable {
   }
 }
 
+/** Waits until as many are there as a script starts: it prints before the last of them have come so far. */
+async function until(count: number, look: () => readonly Member[]): Promise<readonly Member[]> {
+  let found = look()
+  for (let looks = 0; found.length !== count && looks < 1_000; looks++) {
+    await sleep(20)
+    found = look()
+  }
+  assert.equal(found.length, count)
+  return found
+}
+
 const pids = (members: readonly Member[]): number[] =>
   members.map(({ pid }) => pid).sort((a, b) => a - b)
 
 test('a process that left the group and lost its parent is found by its cookie', async () => {
   await using command = await new Started('(setsid sleep 60 &) ; echo up; sleep 60; true').up()
-  await sleep(100)
-  const found = findTree(command.roots)
-  assert.equal(found.length, 3, 'the shell, its sleep, and the one that left')
+  // The shell, its sleep, and the one that left.
+  const found = await until(3, () => findTree(command.roots))
   assert.ok(!pids(found).includes(process.pid))
 })
 
@@ -63,9 +74,9 @@ test('one that threw its environment away is found by its session, or by having 
   await using command = await new Started(
     'env -i sleep 61 & env -i setsid sleep 62 & echo up; wait',
   ).up()
-  await sleep(100)
+  const isBare = ({ pid }: Member): boolean => readFileSync(`/proc/${pid}/environ`).length === 0
+  await until(2, () => descendants(command.leader.pid).filter(isBare))
   const known = descendants(command.leader.pid)
-  assert.equal(known.length, 3)
   process.kill(command.leader.pid, 'SIGKILL')
   await once(command.child, 'exit')
   const { cookie, leader } = command
@@ -80,24 +91,22 @@ test('who merely shares a session with one that carries the cookie is left alone
   const variable = cookieVariable('copied')
   const script = `sleep 71 & ${variable}=x sleep 72 & echo up; wait`
   await using shell = await new Started(script).up()
-  await sleep(100)
-  const [copied, ...others] = findTree({ cookie: 'copied' })
-  assert.equal(others.length, 0, 'neither the shell nor its other child')
+  await until(3, () => findTree(shell.roots))
+  // Neither the shell nor its other child.
+  const [copied] = await until(1, () => findTree({ cookie: 'copied' }))
   assert.deepEqual(findTree({ cookie: 'copied', spare: copied!.pid }), [])
-  assert.equal(findTree(shell.roots).length, 3)
 })
 
 test('children that a thread has started are descendants as well', async () => {
-  const started = `require("child_process").spawn("sleep", ["73"]); setTimeout(() => console.log("up"), 100)`
+  const started = `require("child_process").spawn("sleep", ["73"]); console.log("up")`
   const program = `new (require("worker_threads").Worker)(${JSON.stringify(started)}, { eval: true })`
   await using command = await new Started(`exec "${process.execPath}" -e '${program}'`).up()
-  assert.equal(descendants(command.leader.pid).length, 2)
+  await until(2, () => descendants(command.leader.pid))
 })
 
 test('only the execution that is asked for, and never a command that merely looks alike', async () => {
   await using command = await new Started('echo up; sleep 60; true', 'one').up()
-  await sleep(100)
-  assert.equal(findTree({ cookie: command.cookie, execution: 'one' }).length, 2)
+  await until(2, () => findTree({ cookie: command.cookie, execution: 'one' }))
   assert.equal(findTree({ cookie: command.cookie, execution: 'on' }).length, 0)
   assert.equal(findTree({ cookie: command.cookie.slice(0, -1) }).length, 0)
 })

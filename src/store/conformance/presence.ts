@@ -26,7 +26,7 @@ export function presenceTests(engine: Engine): void {
     })
   })
 
-  test('a worker killed with -9 is proven gone within a second', async () => {
+  test('a worker killed with -9 is proven gone', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     await using other = await otherProcess(db.url)
@@ -46,7 +46,7 @@ export function presenceTests(engine: Engine): void {
       const { evidence } = await witness(store, worker)
       return evidence.presence === 'free' && evidence.process === 'gone'
     }
-    assert.ok(await within(1_000, lost), 'its lock is still held')
+    assert.ok(await soon(lost), 'its lock is still held')
     assert.equal((await store.heldBy(worker, null, 10)).length, 1)
   })
 
@@ -114,9 +114,7 @@ export function presenceTests(engine: Engine): void {
     await held.release()
     await held.release()
 
-    assert.ok(
-      await within(1_000, async () => (await witness(store, worker)).evidence.presence !== 'held'),
-    )
+    assert.ok(await soon(async () => (await witness(store, worker)).evidence.presence !== 'held'))
   })
 }
 
@@ -142,8 +140,11 @@ async function witness(store: Store, worker: string): Promise<Witnessed> {
   return witnessed
 }
 
-async function within(ms: number, look: () => Promise<boolean>): Promise<boolean> {
-  for (const until = performance.now() + ms; performance.now() < until; await sleep(10)) {
+/** How soon exactly is held by tests that run alone: test/processes/bounded-recovery.test.ts. */
+const PATIENCE_MS = 30_000
+
+async function soon(look: () => Promise<boolean>): Promise<boolean> {
+  for (const until = performance.now() + PATIENCE_MS; performance.now() < until; await sleep(10)) {
     if (await look()) return true
   }
   return look()

@@ -82,7 +82,7 @@ export function workerTests(engine: Engine): void {
     assert.ok(after!.evidence.beatAgeMs < 2_000)
     assert.equal(after!.worker.beats, before!.worker.beats + 1)
     assert.equal(after!.evidence.loopLagMs, 7)
-    assert.ok(Math.abs(answer.now - Date.now()) < 5_000)
+    assert.ok(Math.abs(answer.now - Date.now()) < 60_000)
     assert.equal(answer.serverStartedAt === null, engine.name === 'sqlite')
   })
 

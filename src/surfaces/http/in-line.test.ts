@@ -9,7 +9,7 @@ const callOf = (name: string, signal = new AbortController().signal) =>
 
 test(
   'of one caller two looks are under way, eight wait, and the next is refused; others are not in their way',
-  { timeout: 10_000 },
+  { timeout: 150_000 },
   async () => {
     let [atOnce, most] = [0, 0]
     const gate = Promise.withResolvers<void>()
