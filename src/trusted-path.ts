@@ -91,15 +91,16 @@ function sudoUser(me: number): number[] {
 function isVouchedFor(path: string): boolean {
   const folders = (process.env[TRUSTED_FOLDERS] ?? '').split(delimiter).filter(Boolean)
   const real = realPathOf(resolve(path))
-  return folders.some((folder) => `${real}${sep}`.startsWith(withEnd(realPathOf(resolve(folder)))))
+  return folders.some((folder) => isWithin(real, realPathOf(resolve(folder))))
 }
 
-function withEnd(folder: string): string {
-  return folder.endsWith(sep) ? folder : `${folder}${sep}`
+/** Whether a path is this folder, or in it. Both are absolute and without links. */
+export function isWithin(path: string, folder: string): boolean {
+  return `${path}${sep}`.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`)
 }
 
 /** Where links lead; of what is not there yet, as far as there is something. */
-function realPathOf(path: string): string {
+export function realPathOf(path: string): string {
   try {
     return realpathSync(path)
   } catch {

@@ -17,6 +17,8 @@ export type AdoptedOptions = {
   checkpoint?: ((row: UserRow) => string | null | undefined) | undefined
   /** A file in this folder is progress. */
   outputDir?: ((row: UserRow) => string | null | undefined) | undefined
+  /** The folder that these files and folders are in; left out: that of the config. What leads out of it is not read. */
+  filesIn?: string | undefined
   /** Whether somebody works on it; anything but true and false: it is not known. */
   alive?: ((row: UserRow) => unknown) | undefined
   /** Starts it again, after its row was put back in line. */
@@ -93,4 +95,4 @@ export type Mapping = {
   /** The user named it; else it is assumed. */
   readonly isZoneNamed: boolean
   readonly policy: Policy
-} & Pick<AdoptedOptions, 'checkpoint' | 'outputDir' | 'alive' | 'onResume'>
+} & Pick<AdoptedOptions, 'checkpoint' | 'outputDir' | 'filesIn' | 'alive' | 'onResume'>

@@ -46,6 +46,7 @@ test('a table is read as it was written, with what was left out', () => {
     schema: 'course_crawler',
     table: 'crawl_runs',
     db: null,
+    filesIn: undefined,
     columns: RUNS.columns,
     timeZone: 'UTC',
     isZoneNamed: false,

@@ -15,6 +15,7 @@ const OPTIONS: readonly (keyof AdoptedOptions)[] = [
   'columns',
   'statuses',
   ...FUNCTIONS,
+  'filesIn',
   'policy',
   'timeZone',
 ]
@@ -90,6 +91,9 @@ export function readMapping(
     const isRight = given[option] === undefined || typeof given[option] === 'function'
     if (!isRight) say(`.${option} must be a function of the row`)
   }
+  const { filesIn } = given
+  if (filesIn !== undefined && (typeof filesIn !== 'string' || filesIn === ''))
+    say('.filesIn must be the path of a folder, or left out')
   // A mistyped kind is not blamed on everything else too.
   const isTargets = typeof kind === 'string' && closest(kind, KINDS) === 'targets'
   const known = isTargets ? 'targets' : 'runs'
@@ -115,6 +119,7 @@ export function readMapping(
     policy,
     checkpoint: right.checkpoint,
     outputDir: right.outputDir,
+    filesIn: right.filesIn,
     alive: right.alive,
     onResume: right.onResume,
   }

@@ -3,6 +3,7 @@ import type { Mapping, UserRow } from '../adopted/mapping.ts'
 import { placeOf, readMapping } from '../adopted/read-mapping.ts'
 import { isObject } from '../model/fields.ts'
 import type { Policy } from '../model/policy.ts'
+import { isWithin, realPathOf } from '../trusted-path.ts'
 import { absoluteAddress } from './config-file.ts'
 
 /** Where tables are that do not say it. */
@@ -51,11 +52,13 @@ function whichTable({ db, schema, table }: Mapping, { folder, own }: Place): str
 /** Its files and its database are where the config is, whatever folder a command is called in. */
 function locate(mapping: Mapping, folder: string): Mapping {
   const { db, checkpoint, outputDir } = mapping
+  const filesIn = resolve(folder, mapping.filesIn ?? '.')
   return {
     ...mapping,
     db: db === null ? null : absoluteAddress(db, folder),
-    checkpoint: checkpoint && inFolder(checkpoint, folder),
-    outputDir: outputDir && inFolder(outputDir, folder),
+    filesIn,
+    checkpoint: checkpoint && inFolder(checkpoint, filesIn),
+    outputDir: outputDir && inFolder(outputDir, filesIn),
   }
 }
 
@@ -64,6 +67,15 @@ type PathOf = (row: UserRow) => string | null | undefined
 function inFolder(pathOf: PathOf, folder: string): PathOf {
   return (row) => {
     const path = pathOf(row)
-    return typeof path === 'string' && path !== '' ? resolve(folder, path) : path
+    return typeof path === 'string' && path !== '' ? pathWithin(folder, path) : path
   }
+}
+
+/** Where a path leads. Throws when that is outside the folder: a row's own text may be part of it. */
+function pathWithin(folder: string, path: string): string {
+  const real = realPathOf(resolve(folder, path))
+  if (isWithin(real, realPathOf(folder))) return real
+  throw new Error(
+    `${path} is not read: it leads out of ${folder}. If your files are elsewhere, name their folder with filesIn`,
+  )
 }

@@ -263,13 +263,19 @@ test('the files and the database of a table are where the config is', () => {
     ...COURSES,
     db: 'sqlite:data/app.db',
     checkpoint: (row: UserRow) => (row['id'] === 7 ? 'checkpoints/7.json' : null),
-    outputDir: () => '/out',
+    outputDir: ({ to = 'out' }: UserRow) => String(to),
   }
   const [table] = makeSettings({ adopted: { elsewhere } }, '/app/unstuck.config.ts').adopted
   assert.equal(table!.db, 'sqlite:/app/data/app.db')
   assert.equal(table!.checkpoint!({ id: 7 }), '/app/checkpoints/7.json')
   assert.equal(table!.checkpoint!({ id: 8 }), null)
-  assert.equal(table!.outputDir!({}), '/out')
+  assert.equal(table!.outputDir!({}), '/app/out')
+  for (const to of ['/out', '../out', 'a/../../out'])
+    assert.throws(() => table!.outputDir!({ to }), /leads out of \/app\. .* filesIn/)
+  const files = { ...elsewhere, filesIn: '/out' }
+  const [named] = makeSettings({ adopted: { files } }, '/app/unstuck.config.ts').adopted
+  assert.equal(named!.outputDir!({ to: '/out/of/7' }), '/out/of/7')
+  assert.equal(named!.checkpoint!({ id: 7 }), '/out/checkpoints/7.json')
 })
 
 test('cleaning the rows of a table after less than twelve hours gets a warning', () => {

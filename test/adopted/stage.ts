@@ -1,8 +1,8 @@
 import { adopt } from '../../src/adopted/adopt.ts'
 import type { AdoptedOptions, Mapping } from '../../src/adopted/mapping.ts'
-import { readMapping } from '../../src/adopted/read-mapping.ts'
 import { DEFAULT_POLICY, type Policy } from '../../src/model/policy.ts'
 import type { Run } from '../../src/model/run.ts'
+import { readAdopted } from '../../src/runtime/adopted-config.ts'
 import type { Door } from '../../src/runtime/recovery.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -56,14 +56,14 @@ export async function setStage(
   const database = await engine.fresh()
   const { url } = database
   const mistakes: string[] = []
-  const mappings: Mapping[] = []
+  const adopted: Record<string, AdoptedOptions> = {}
   for (const [name, { table, rows = [], options = {} }] of Object.entries(scenes)) {
     await makeUsersTable(url, table)
     await fill(url, table, rows)
-    const said = { ...table.options[engineOf(url)], ...options }
-    const mapping = readMapping(name, said, { ...DEFAULT_POLICY, ...base }, mistakes)
-    if (mapping) mappings.push(mapping)
+    adopted[name] = { ...table.options[engineOf(url)], ...options }
   }
+  const place = { folder: '/', own: url }
+  const mappings = readAdopted(adopted, { ...DEFAULT_POLICY, ...base }, place, mistakes)
   if (mistakes.length > 0) throw new Error(mistakes.join('\n'))
   const lines: string[] = []
   const stores: Store[] = []

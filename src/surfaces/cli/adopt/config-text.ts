@@ -67,9 +67,15 @@ function pathLines({ kind, columns }: AdoptedOptions, { checkpoint, outputDir }:
   return [
     ...(checkpoint === null ? [] : [`checkpoint: ${from(checkpoint)},`]),
     ...(outputDir === null ? [] : [`outputDir: ${from(outputDir)},`]),
+    ...(checkpoint === null && outputDir === null ? [] : FILES_HINT),
     ...(hasCheckpoint || kind === 'targets' ? [] : hint),
   ]
 }
+
+const FILES_HINT = [
+  '// Paths that lead out of this folder are not read. If your files are elsewhere:',
+  "// filesIn: '/data/crawls',",
+]
 
 function leaseLines(lease: string | number): string[] {
   return [
