@@ -1,8 +1,9 @@
 import { closeSync, mkdirSync, openSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { WorkerId } from '../../model/id.ts'
 import type { Evidence, Presence, ProcessIdentity } from '../../model/worker.ts'
+import { assertTrusted } from '../../trusted-path.ts'
 import { bootId, thisProcess } from '../host.ts'
 import type { HeldPresence, Store } from '../store.ts'
 import { isBusy } from './errors.ts'
@@ -18,6 +19,7 @@ export function presenceVerbs(folder: string): Pick<Store, 'holdPresence'> {
 
 function holdPresence(folder: string, worker: WorkerId): HeldPresence {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
+  assertTrusted(folder, 'lock folder', { within: dirname(folder) })
   const path = lockPath(folder, worker)
   closeSync(openSync(path, 'a', 0o600))
   const lock = new DatabaseSync(path, { timeout: 0 })
