@@ -80,6 +80,12 @@ test("only the store speaks SQL, and what reads and writes users' own tables", (
   }
 })
 
+test('the SQLite store takes the time from its own clock, except for times of files', () => {
+  const mayAsk = /\/(clock|database|inspect)\.ts$/
+  const store = product.filter((file) => file.startsWith('src/store/sqlite/') && !mayAsk.test(file))
+  for (const file of store) assert.doesNotMatch(read(file), /Date\.now\(/, file)
+})
+
 test('no file is longer than 350 lines', () => {
   for (const file of sources.filter((file) => !file.endsWith('.test.ts'))) {
     const lines = read(file).split('\n').length

@@ -31,7 +31,7 @@ export type CycleEnd = {
 
 /** What is remembered from cycle to cycle. */
 export type Trail = {
-  /** When it was started again after a failure without progress. */
+  /** When it was started again after a failure without progress, on a clock that cannot be set. */
   readonly restarts: readonly Millis[]
   /** Failures in a row that came right after the start. */
   readonly quickEnds: number

@@ -112,11 +112,10 @@ async function clearTheWay(door: Door, run: Run, tries: number, self: string): P
     await recover(door, { self })
     return
   }
-  throw new AlreadyRunning(run.source, run.id, describeOwner(run, judged))
+  throw new AlreadyRunning(run.source, run.id, describeOwner(run, judged, await door.store.now()))
 }
 
-function describeOwner(run: Run, { owner, decision }: JudgedRun): string {
-  if (!owner)
-    return `${run.status}, last sign of life ${inWords(Date.now() - run.lastActivityAt)} ago`
+function describeOwner(run: Run, { owner, decision }: JudgedRun, now: number): string {
+  if (!owner) return `${run.status}, last sign of life ${inWords(now - run.lastActivityAt)} ago`
   return `since ${iso(run.startedAt ?? run.createdAt)}, ${decision.because}`
 }

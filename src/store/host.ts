@@ -1,5 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs'
-import { hostname } from 'node:os'
+import { hostname, uptime } from 'node:os'
 import process from 'node:process'
 import type { Evidence, ProcessIdentity } from '../model/worker.ts'
 
@@ -68,6 +68,37 @@ export function bootId(): string | null {
 /** Milliseconds on a clock that no one can set: it runs from boot, and is the same in all processes of this host. */
 export function uptimeMs(): number {
   return Number(process.hrtime.bigint() / 1_000_000n)
+}
+
+/** How much further the machine's uptime may be than our clock before it counts as suspended time. */
+const SUSPENDED_MIN_MS = 1_000
+const MEASURE_EVERY_MS = 1_000
+let suspendedMs = 0
+let measuredAt = -Infinity
+
+/** The same clock with the time that the machine was suspended, which the system keeps in hundredths of a second. */
+export function bootMs(): number {
+  const now = uptimeMs()
+  if (now - measuredAt >= MEASURE_EVERY_MS) {
+    measuredAt = now
+    const gap = uptime() * 1_000 - now
+    // A process that was held up between the two looks has measured that instead.
+    const isSound = uptimeMs() - now < SUSPENDED_MIN_MS / 10
+    if (isSound && gap - suspendedMs >= SUSPENDED_MIN_MS) suspendedMs = Math.round(gap)
+  }
+  return now + suspendedMs
+}
+
+/** Which clock `bootMs` reads: processes of one boot and time namespace have the same. Null: the system does not say. */
+export function clockId(): string | null {
+  const boot = bootId()
+  return boot === null ? null : `${boot} ${timeNamespace()}`
+}
+
+let timeNs: string | undefined
+
+function timeNamespace(): string {
+  return (timeNs ??= tryRead(() => readlinkSync('/proc/self/ns/time')) ?? '')
 }
 
 let namespace: string | null | undefined

@@ -205,7 +205,7 @@ export class ExecWorker {
       return undefined
     }
     const trail = this.#tried.get(run)?.trail ?? NO_TRAIL
-    const next = decideNextCycle(this.#options.restarts, end, trail, Date.now(), null)
+    const next = decideNextCycle(this.#options.restarts, end, trail, REAL_CLOCK.now(), null)
     if (next.action === 'start') {
       this.#options.log(`${said}; it is taken up again in ${inWords(next.inMs)}`)
       this.#tried.set(run, { trail: next.trail, notBefore: REAL_CLOCK.now() + next.inMs })

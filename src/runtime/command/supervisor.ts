@@ -116,7 +116,7 @@ export class Supervisor {
         return done(EXIT.leaseLost)
       }
       if (last.isStopped) return done(last.exitCode)
-      const next = decideNextCycle(restarts, last.end, this.#trail, Date.now(), untilTick())
+      const next = decideNextCycle(restarts, last.end, this.#trail, REAL_CLOCK.now(), untilTick())
       if (next.action === 'end') return done(last.exitCode)
       if (next.action === 'give-up') {
         return done(last.exitCode || EXIT.failed, `${next.because}; last: ${last.because}`)
@@ -188,7 +188,7 @@ export class Supervisor {
     const isEnding = seen.guard.endingSince !== null
     const willBeFree = seen.advice.action === 'wait'
     if (this.#options.ifRunning !== 'wait' && !isEnding && !willBeFree) throw alreadyRunning(seen)
-    await this.#wait(describeBusy(seen, Date.now()))
+    await this.#wait(describeBusy(seen, await this.#options.store.now()))
     this.#stopping.signal.throwIfAborted()
   }
 

@@ -45,6 +45,7 @@ export function openingTests(engine: Engine): void {
       ...['dataset_entry', 'record', 'storage', 'http_session', 'lost_claim'].map(
         (name) => `DROP TABLE ${db.table(name)}`,
       ),
+      `DROP TABLE IF EXISTS ${db.table('clock')}`,
       ...['run_listed', 'run_by_age', 'run_by_end', 'target_troubled'].map(
         (name) => `DROP INDEX ${db.table(name)}`,
       ),

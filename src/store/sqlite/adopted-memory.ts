@@ -67,7 +67,7 @@ export function adoptedMemoryVerbs(db: Database): AdoptedMemory {
       db.write('adopted:intend', (tx) => {
         for (const { id, row, ref, entry, reopens } of intents) {
           const said = { entry: JSON.stringify(entry), reopens: reopens ? 1 : 0 }
-          tx.run(INTEND, { id, row, ...ref, ...said, now: Date.now() })
+          tx.run(INTEND, { id, row, ...ref, ...said, now: tx.now() })
         }
       }),
 
@@ -76,7 +76,7 @@ export function adoptedMemoryVerbs(db: Database): AdoptedMemory {
 
     openIntents: async (olderThanMs, limit) =>
       db
-        .read((tx) => tx.all<IntentRecord>(OPEN, { until: Date.now() - olderThanMs, limit }))
+        .read((tx) => tx.all<IntentRecord>(OPEN, { until: tx.now() - olderThanMs, limit }))
         .map(readIntent),
 
     forgetReopening: (ids) =>
@@ -88,7 +88,7 @@ function conclude(tx: Connection, { id, isDone }: IntentEnd): boolean {
   const settled = tx.get<IntentRecord>(SETTLE, { id })
   if (!settled || !isDone) return settled !== undefined
   const { row, ref, entry, reopens } = readIntent(settled)
-  const now = Date.now()
+  const now = tx.now()
   record(tx, { ...concluded(entry, isDone), at: now })
   tx.run(REMEMBER, { row, ...ref, reopenedAt: reopens ? now : null })
   return true

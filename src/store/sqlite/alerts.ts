@@ -71,7 +71,7 @@ export function alertVerbs(db: Database): AlertVerbs {
       db.read((tx) => tx.all<AlertRow>(RESOLVED, { limit })).map(toAlert),
     raiseAlert: ({ cause, owner, rule, source, run, because, command }) =>
       db.write('alert:raise', (tx) => {
-        const now = Date.now()
+        const now = tx.now()
         const seen = { cause, owner, because, now }
         if (tx.run(STILL_OPEN, { ...seen, gone: now - OWNER_GONE_MS }) > 0) return false
         tx.run(RAISE, { ...seen, rule, source, run, command })
@@ -79,13 +79,13 @@ export function alertVerbs(db: Database): AlertVerbs {
       }),
     markTold: ({ causes, destination, event }) =>
       db.write('alert:told', (tx) => {
-        const told = { causes: JSON.stringify(causes), destination, now: Date.now() }
+        const told = { causes: JSON.stringify(causes), destination, now: tx.now() }
         tx.run(event === 'sent' ? SENT : ENDED, told)
       }),
     resolveAlert: ({ cause, owner, lastSeenAt }) =>
       db.write('alert:resolve', (tx) => {
         const believed = { cause, owner, lastSeenAt }
-        return tx.run(RESOLVE, { ...believed, now: Date.now() }) > 0
+        return tx.run(RESOLVE, { ...believed, now: tx.now() }) > 0
       }),
   }
 }

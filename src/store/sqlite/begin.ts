@@ -30,7 +30,7 @@ export function beginVerbs(db: Database): Pick<Store, 'begin'> {
 
 function begin(tx: Connection, request: BeginRequest, where: string): Begun {
   const { source, worker, claimId } = request
-  const now = Date.now()
+  const now = tx.now()
   const guard = heldByAnother(tx, source, worker)
   if (!guard && request.clean) moveRun(tx, request.clean)
   const live = tx.get<{

@@ -94,7 +94,7 @@ export function checkpointVerbs(db: Database): Pick<Store, 'checkpoint'> {
 }
 
 function savePage(tx: Connection, page: Checkpoint): { outcome: Outcome<number>; wasIn: boolean } {
-  const now = Date.now()
+  const now = tx.now()
   const row = advance(tx, page, now)
   if (!row) return turnedAway(tx, page)
 

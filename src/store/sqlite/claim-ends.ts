@@ -101,7 +101,7 @@ export function claimEndVerbs(db: Database): ClaimEndVerbs {
     isProgress: (tx: Connection, run: string) => boolean,
   ): Promise<Outcome<void>> =>
     db.write(name, (tx) => {
-      const now = Date.now()
+      const now = tx.now()
       const row = tx.get<{ run_id: string; grp: string }>(ACTIVE, { ...fence(claim), now })
       if (!row) return { ok: false, error: refuse(tx, claim, standing(tx, claim)) }
       book(tx, row.run_id, row.grp, {}, now)
@@ -153,7 +153,7 @@ export function endClaim(
   becomes: TargetStatus,
   params: Params = {},
 ): Outcome<void> {
-  const now = Date.now()
+  const now = tx.now()
   const row = tx.get<{ run_id: string; grp: string }>(statement, {
     ...fence(claim),
     now,

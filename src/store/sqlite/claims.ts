@@ -89,7 +89,7 @@ export function claimVerbs(db: Database): Pick<Store, 'claim'> {
 function isAnythingToClaim(tx: Connection, request: ClaimRequest): boolean {
   const run = tx.get<{ id: string }>(RUN, { source: request.source })
   if (!run) return false
-  const now = Date.now()
+  const now = tx.now()
   const { worker, claimIds } = request
   return Boolean(
     tx.get(FRESH, { run: run.id, limit: 1 }) ||
@@ -106,7 +106,7 @@ function claim(tx: Connection, request: ClaimRequest): Claimed[] {
   const run = tx.get<{ id: string; status: string; reopened_at: number | null }>(RUN, { source })
   if (!run || !mayClaim(tx, worker)) return []
 
-  const now = Date.now()
+  const now = tx.now()
   const suspect = empty ? tx.all<{ id: string }>(SUSPECT, { run: run.id, now }) : []
   const picked = suspect.length > 0 ? suspect : pick(tx, run.id, claimIds.length, now)
   const counted = alone || suspect.length > 0 ? 1 : 0

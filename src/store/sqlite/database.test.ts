@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
+import { HOST_CLOCK, StoreClock } from './clock.ts'
 import { Connection, Database, sql } from './database.ts'
 import { fileId, OpenFiles } from './open-files.ts'
 
@@ -15,7 +16,13 @@ function openDatabase(folder: string): Database {
   const writer = connect()
   writer.exec('PRAGMA journal_mode = WAL')
   writer.exec('CREATE TABLE one (n INTEGER UNIQUE)')
-  return new Database('test.db', writer, connect(), OpenFiles.of(path, fileId(path))!)
+  const files = OpenFiles.of(path, fileId(path))!
+  return new Database('test.db', {
+    writer,
+    reader: connect(),
+    files,
+    clock: new StoreClock(HOST_CLOCK),
+  })
 }
 
 test('a snapshot throws the error of its reads, also when SQLite has already ended the transaction', async () => {

@@ -4,6 +4,7 @@ import { messageOf, StoreUnavailable } from '../../model/errors.ts'
 import { announce } from '../statement-channel.ts'
 import { refuseInUserFunction } from '../user-function.ts'
 import { isBusy, isMissingTable, MissingTable, storeError } from './errors.ts'
+import type { StoreClock } from './clock.ts'
 import type { OpenFiles } from './open-files.ts'
 
 /** A statement and the name it is announced by. */
@@ -19,15 +20,28 @@ export function sql(name: string, text: string): Sql {
 /** One connection with its statements prepared once. */
 export class Connection {
   readonly #db: DatabaseSync
+  readonly #clock: StoreClock | undefined
   readonly #prepared = new Map<Sql, StatementSync>()
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, clock?: StoreClock) {
     this.#db = db
+    this.#clock = clock
+  }
+
+  /** The time, as all processes that use the database have it. */
+  now(): number {
+    return this.#clock?.now() ?? Date.now()
   }
 
   get<Row>(statement: Sql, params: Params | Positions = {}): Row | undefined {
     const prepared = this.#prepare(statement)
     return this.#announced(statement.name, () => prepared.get(...bound(params))) as Row | undefined
+  }
+
+  /** The same without being announced, for what goes before every transaction. */
+  peek<Row>(statement: Sql, params: Params): Row | undefined {
+    const prepared = this.#prepare(statement)
+    return ours(() => prepared.get(params)) as Row | undefined
   }
 
   all<Row>(statement: Sql, params: Params = {}): Row[] {
@@ -143,6 +157,13 @@ const PATIENCE_MS = 10_000
 /** How long this process writes before its other work has a turn. */
 const YIELD_MS = 2
 
+export type Opened = {
+  readonly writer: Connection
+  readonly reader: Connection
+  readonly clock: StoreClock
+  readonly files: OpenFiles
+}
+
 /**
  * The database file. All writes of this process go through one queue, each in a `BEGIN IMMEDIATE` of its own, so that
  * no other work of the process can slip into a transaction. Reads have their own connection.
@@ -151,16 +172,29 @@ export class Database {
   readonly where: string
   readonly reader: Connection
   readonly writer: Connection
+  readonly clock: StoreClock
   readonly #files: OpenFiles
   readonly #queue: Job[] = []
   #pumping = false
   #yieldedAt = 0
 
-  constructor(where: string, writer: Connection, reader: Connection, files: OpenFiles) {
+  constructor(where: string, { writer, reader, clock, files }: Opened) {
     this.where = where
     this.writer = writer
     this.reader = reader
+    this.clock = clock
     this.#files = files
+  }
+
+  /** To be called once, when the schema is up to date. */
+  async startClock(): Promise<void> {
+    if (!this.read((db) => this.clock.isOff(db))) return
+    // Who only wants to read must not fail for it: the next heartbeat sees to it.
+    await this.write('clock', (db) => this.clock.adjust(db)).catch(() => {})
+  }
+
+  now(): number {
+    return this.read((db) => db.now())
   }
 
   /** Runs `work` in a transaction: all of it, or nothing. What it throws is thrown here, after a rollback. */
@@ -174,6 +208,7 @@ export class Database {
 
   read<T>(work: (db: Connection) => T): T {
     try {
+      if (this.clock.isStale) this.clock.load(this.reader)
       const result = work(this.reader)
       this.#files.assertInPlace()
       return result
@@ -229,6 +264,7 @@ export class Database {
   async #transact(job: Job): Promise<unknown> {
     await this.#begin(job.name)
     try {
+      if (this.clock.isStarted) this.clock.load(this.writer)
       const pending = job.work()
       const result = pending instanceof Promise ? await pending : pending
       this.writer.frame(COMMIT, `${job.name}:commit`)

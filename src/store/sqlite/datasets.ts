@@ -52,7 +52,7 @@ export function datasetVerbs(db: Database): Pick<Storages, 'append' | 'appending
       return () => {
         if (kept.length === 0) return
         // The one writer there is: it is in the page's transaction while this runs.
-        book(db.writer, run, group ?? '', save(db.writer, kept), Date.now())
+        book(db.writer, run, group ?? '', save(db.writer, kept), db.writer.now())
       }
     },
 
@@ -72,7 +72,7 @@ function save(
   entries: readonly Entry[],
 ): { items_new: number; items_updated: number } {
   const counts = { items_new: 0, items_updated: 0 }
-  const now = Date.now()
+  const now = tx.now()
   for (const id of new Set(entries.map(({ dataset }) => dataset))) {
     if (tx.run(MODIFY, { id, now }) === 0) throw noSuchStorage(id)
   }

@@ -59,13 +59,13 @@ export function guardVerbs(db: Database): GuardVerbs {
 
     markEnding: (source, worker) =>
       db.write('guard:ending', (tx) => {
-        tx.run(MARK_ENDING, { source, worker, now: Date.now() })
+        tx.run(MARK_ENDING, { source, worker, now: tx.now() })
       }),
 
     freeSource: ({ source, worker, beats = null, gaveUp = null }) =>
       db.write(
         'guard:free',
-        (tx) => tx.run(FREE, { source, worker, beats, gaveUp, now: Date.now() }) === 1,
+        (tx) => tx.run(FREE, { source, worker, beats, gaveUp, now: tx.now() }) === 1,
       ),
 
     guards: async () => db.read((tx) => tx.all<GuardRow>(GUARDS)).map(toGuard),
@@ -82,7 +82,7 @@ function hold(tx: Connection, request: HoldSource, where: string): Guard {
     source,
     worker,
     killTimeoutMs,
-    now: Date.now(),
+    now: tx.now(),
     insteadOf: instead?.worker ?? null,
     beats: instead?.beats ?? null,
   }

@@ -8,6 +8,7 @@ import { adopted } from './migrations/005-adopted.ts'
 import { storages } from './migrations/006-storages.ts'
 import { httpSessions } from './migrations/007-http-sessions.ts'
 import { lostClaims } from './migrations/008-lost-claims.ts'
+import { clock } from './migrations/009-clock.ts'
 
 const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = [
   { name: 'heart', text: heart },
@@ -18,6 +19,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = 
   { name: 'storages', text: storages },
   { name: 'http-sessions', text: httpSessions },
   { name: 'lost-claims', text: lostClaims },
+  { name: 'clock', text: clock },
 ]
 
 const CREATE_MIGRATION = /* sql */ `
@@ -59,7 +61,7 @@ export async function migrate(db: Database): Promise<void> {
       if (number > SCHEMA_VERSION) refuse(tx)
       if (number === SCHEMA_VERSION) return
       tx.exec(MIGRATIONS[number]!.text)
-      tx.run(RECORD, { number: number + 1, now: Date.now() })
+      tx.run(RECORD, { number: number + 1, now: tx.now() })
     })
   }
 }

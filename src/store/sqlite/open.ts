@@ -13,6 +13,7 @@ import { beginVerbs } from './begin.ts'
 import { checkpointVerbs } from './checkpoints.ts'
 import { claimEndVerbs } from './claim-ends.ts'
 import { claimVerbs } from './claims.ts'
+import { HOST_CLOCK, StoreClock, type HostClock } from './clock.ts'
 import { Connection, Database } from './database.ts'
 import { isBusy, storeError } from './errors.ts'
 import { executionVerbs } from './executions.ts'
@@ -41,12 +42,13 @@ import { deadLetterVerbs } from './dead-letters.ts'
 import { workerVerbs } from './workers.ts'
 
 /** Opens the database file, making it when it is not there. */
-export async function openSqlite(file: string): Promise<Store> {
+export async function openSqlite(file: string, host: HostClock = HOST_CLOCK): Promise<Store> {
   const path = resolve(file)
   assertOwnFiles(path)
-  const db = await openDatabase(path)
+  const db = await openDatabase(path, host)
   try {
     await migrate(db)
+    await db.startClock()
   } catch (error) {
     await db.close()
     throw storeError(error, path)
@@ -57,7 +59,7 @@ export async function openSqlite(file: string): Promise<Store> {
     where: path,
     remarks: [],
     away: [],
-    now: async () => Date.now(),
+    now: async () => db.now(),
     ...runVerbs(db),
     ...runListVerbs(db),
     ...liveRunVerbs(db),
@@ -98,7 +100,7 @@ function assertOwnFiles(path: string): void {
   }
 }
 
-async function openDatabase(path: string): Promise<Database> {
+async function openDatabase(path: string, host: HostClock): Promise<Database> {
   try {
     const folder = dirname(path)
     mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -110,7 +112,7 @@ async function openDatabase(path: string): Promise<Database> {
       )
     }
     create(path)
-    return await openFiles(path)
+    return await openFiles(path, new StoreClock(host))
   } catch (error) {
     throw fileError(error, path) ?? storeError(error, path)
   }
@@ -136,14 +138,14 @@ function create(path: string): void {
 
 const OPEN_TRIES = 5
 
-async function openFiles(path: string): Promise<Database> {
+async function openFiles(path: string, clock: StoreClock): Promise<Database> {
   for (let tries = 1; ; tries++) {
     const id = fileId(path)
-    const writer = await connect(path)
-    const reader = await connect(path)
+    const writer = await connect(path, clock)
+    const reader = await connect(path, clock)
     reader.exec('PRAGMA query_only = ON')
     const files = OpenFiles.of(path, id)
-    if (files) return new Database(path, writer, reader, files)
+    if (files) return new Database(path, { writer, reader, clock, files })
     // Replaced in this very moment.
     reader.close()
     writer.close()
@@ -158,7 +160,7 @@ async function openFiles(path: string): Promise<Database> {
 
 const CONNECT_TRIES = 200
 
-async function connect(path: string): Promise<Connection> {
+async function connect(path: string, clock: StoreClock): Promise<Connection> {
   // Opened only if it is there: one that was deleted a moment ago is not made anew, empty.
   const existing = pathToFileURL(path)
   existing.search = 'mode=rw'
@@ -169,7 +171,7 @@ async function connect(path: string): Promise<Connection> {
       db.exec('PRAGMA synchronous = FULL')
       db.exec('PRAGMA cache_size = -16000')
       assertDurable(db, path)
-      return new Connection(db)
+      return new Connection(db, clock)
     } catch (error) {
       // The first to open a file after a crash repairs it; the others come back in a moment.
       if (!isBusy(error) || tries === CONNECT_TRIES) {

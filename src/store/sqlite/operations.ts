@@ -22,7 +22,7 @@ export function operationVerbs(db: Database): Pick<Store, 'recordOperation' | 'o
       db.write('operation', (tx) => {
         const asked = JSON.stringify(selection ?? null)
         const row = { actor, address, call, selection: asked, plan, status, result }
-        tx.run(RECORD, { ...row, now: Date.now() })
+        tx.run(RECORD, { ...row, now: tx.now() })
       }),
     operations: async ({ after = Number.MAX_SAFE_INTEGER, limit }) => {
       const rows = db.read((tx) => tx.all<Operation>(LIST, { after, limit: limit + 1 }))

@@ -53,7 +53,7 @@ export function recordVerbs(
       checkLabel('The key', key)
       checkLabel('The content type', contentType)
       await db.write('record:set', (tx) => {
-        if (tx.run(MODIFY, { id: storage, now: Date.now() }) === 0) throw noSuchStorage(storage)
+        if (tx.run(MODIFY, { id: storage, now: tx.now() }) === 0) throw noSuchStorage(storage)
         tx.run(SET, { storage, key, value, contentType })
       })
     },
@@ -62,7 +62,7 @@ export function recordVerbs(
       if (!canBeKept(key)) return
       await db.write('record:delete', (tx) => {
         if (tx.run(DELETE, { storage, key }) === 1) {
-          tx.run(MODIFY, { id: storage, now: Date.now() })
+          tx.run(MODIFY, { id: storage, now: tx.now() })
         }
       })
     },

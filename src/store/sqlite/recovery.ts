@@ -77,7 +77,7 @@ function apply(
   const { action, because } = decision
   const status = TARGET_AFTER[action]
   if (!status) return false
-  const now = Date.now()
+  const now = tx.now()
   const taken = tx.get<{ run_id: string; grp: string; crashes: number }>(TAKE_BACK, {
     target: target.id,
     epoch: target.epoch,

@@ -37,7 +37,7 @@ export function isSameClaim(row: Standing, claim: Claim): boolean {
 /** Enters a refused write into the books and says why it was refused. */
 export function refuse(tx: Connection, claim: Claim, row: Standing | undefined): LeaseLost {
   if (!row) return new LeaseLost(claim, 'there is no such target')
-  book(tx, row.run_id, row.grp, { refused: 1 }, Date.now())
+  book(tx, row.run_id, row.grp, { refused: 1 }, tx.now())
   if (row.status === 'in_progress') {
     return new LeaseLost(claim, `worker ${shortId(row.worker_id!)} has it now (epoch ${row.epoch})`)
   }

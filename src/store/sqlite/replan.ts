@@ -113,7 +113,7 @@ export function replanVerbs(db: Database): Pick<Store, 'replan' | 'setAside' | '
         for (const id of targets) {
           const { run_id: run, grp, status: from } = standing(tx, id)
           if (from === 'done' || from === 'parked') continue
-          const now = Date.now()
+          const now = tx.now()
           tx.run(SET_ASIDE, { id, because, now })
           book(tx, run, grp, { [from]: -1, parked: 1 }, now)
           const { source } = standingOfRun(tx, run)
@@ -132,7 +132,7 @@ export function replanVerbs(db: Database): Pick<Store, 'replan' | 'setAside' | '
           throw new UsageError(`Target ${shortId(id)} stands at page ${page}: it can only go back.`)
         const { source, status: runStatus } = standingOfRun(tx, run)
         refuseOtherLive(tx, source, run)
-        const now = Date.now()
+        const now = tx.now()
         tx.run(REWIND, { id, to, next, cursor: cursor === null ? null : JSON.stringify(cursor) })
         book(tx, run, grp, status === 'planned' ? {} : { [status]: -1, planned: 1 }, now)
         if (!isLive(runStatus)) reopen(tx, run, now)
@@ -198,7 +198,7 @@ function opens(tx: Connection, { run, reopen }: Replan, targets: number): boolea
 
 function replan(tx: Connection, request: Replan): Replanned {
   const { run, action, actor, because } = request
-  const now = Date.now()
+  const now = tx.now()
   const { source, status, rows, targets, reopened } = lookAt(tx, request)
   if (targets === 0 && !reopened) return { targets, reopened }
   tx.run(request.targets ? REPLAN_NAMED : REPLAN, chosen(request))

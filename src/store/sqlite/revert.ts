@@ -66,7 +66,7 @@ export function revertVerbs(db: Database): Pick<Store, 'revert' | 'deleteRun'> {
         const targets = tx.run(DELETE_TARGETS, { run })
         tx.run(DELETE_TALLY, { run })
         tx.run(DELETE_RUN, { run })
-        const deed = { at: Date.now(), actor, action: 'delete', because, evidence: null }
+        const deed = { at: tx.now(), actor, action: 'delete', because, evidence: null }
         const before = { status, targets, items }
         record(tx, { ...deed, source, run, target: null, before, after: { status: 'deleted' } })
         return { targets, items }
@@ -76,7 +76,7 @@ export function revertVerbs(db: Database): Pick<Store, 'revert' | 'deleteRun'> {
 
 function revert(tx: Connection, asked: Revert): boolean {
   const { run, from, to, targets, cancel, undoes, actor, because } = asked
-  const now = Date.now()
+  const now = tx.now()
   const { source, kind, status: stands } = standingOfRun(tx, run)
   // All that may speak against it comes before the first write.
   if (stands !== from || tx.get(OTHER_LIVE, { source, run, cancel })) return false

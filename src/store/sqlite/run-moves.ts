@@ -49,7 +49,7 @@ export function runMoveVerbs(db: Database): Pick<Store, 'moveRun' | 'retryRun'> 
         const { source, kind, status } = standingOfRun(tx, run)
         if (lookAtRun(tx, newRun)) return // asked again
         refuseOtherLive(tx, source, run)
-        const now = Date.now()
+        const now = tx.now()
         if (
           isLive(status) &&
           !move(tx, { run, to: 'failed', because, only: { unheld: true } }, now)
@@ -69,7 +69,7 @@ export function runMoveVerbs(db: Database): Pick<Store, 'moveRun' | 'retryRun'> 
 /** The same inside a transaction of its caller. */
 export function moveRun(tx: Connection, asked: RunMove): boolean {
   const { run, to, actor, action, because, evidence } = asked
-  const now = Date.now()
+  const now = tx.now()
   const stands = lookAtRun(tx, run)
   if (!stands || !move(tx, asked, now)) return false
   const { source, status } = stands

@@ -119,7 +119,7 @@ export function runVerbs(db: Database): RunVerbs {
         const live = tx.get<{ id: string; status: string }>(WHO_LIVES, { source })
         if (live?.id === id) return // asked again
         if (live) throw new AlreadyRunning(source, live.id, `which is ${live.status}`)
-        const now = Date.now()
+        const now = tx.now()
         tx.run(INSERT, {
           id,
           source,
@@ -148,7 +148,7 @@ export function runVerbs(db: Database): RunVerbs {
 
     finishPlanning: (run) =>
       db.write('plan:finish', (tx) => {
-        tx.run(FINISH_PLANNING, { run, now: Date.now() })
+        tx.run(FINISH_PLANNING, { run, now: tx.now() })
       }),
 
     setPolicy: (run, policy) =>
@@ -180,7 +180,7 @@ export function insertTargets(
   run: string,
   targets: readonly (NewTarget & { readonly id?: string })[],
 ): number {
-  const now = Date.now()
+  const now = tx.now()
   const added = new Map<string, Required<Pick<Change, 'planned'>>>()
   // Ids made in one millisecond are in no order; sorted, they keep the order of planning, which is that of claiming.
   const ids = targets.map(({ id }) => id ?? newId()).sort()
@@ -248,7 +248,7 @@ export function insertRetry(
     source: of.source,
     kind: 'single',
     policy: keepPolicy(of.policy),
-    now: Date.now(),
+    now: tx.now(),
     retries: of.retries + 1,
     retryOf: of.id,
     input: keepInput(of.source, of.input),

@@ -105,12 +105,12 @@ export function sampleVerbs(db: Database): SampleVerbs {
   return {
     takeSample: async ({ unlessWithinMs } = {}) => {
       if (unlessWithinMs !== undefined) {
-        const after = Date.now() - unlessWithinMs
+        const after = db.now() - unlessWithinMs
         const others = db.read((tx) => tx.get<{ left: number }>(IS_LEFT_TO_OTHERS, { after }))
         if (others!.left === 1) return
       }
       await db.write('sample', (tx) => {
-        const now = Date.now()
+        const now = tx.now()
         const minute = minuteOf(now)
         tx.run(FORGET_MINUTE, { minute })
         const recently = minute - LAST_STRETCH_MS

@@ -23,13 +23,13 @@ export function sessionVerbs(db: Database): Sessions {
   return {
     createSession: ({ id, token, tokenMark, lastsMs }) =>
       db.write('session', (tx) => {
-        tx.run(CREATE, { id, token, tokenMark, lastsMs, now: Date.now() })
+        tx.run(CREATE, { id, token, tokenMark, lastsMs, now: tx.now() })
       }),
     session: async (id) => {
-      const row = db.read((tx) => tx.get<Session>(FIND, { id, now: Date.now() }))
+      const row = db.read((tx) => tx.get<Session>(FIND, { id, now: tx.now() }))
       return row ? { ...row } : null
     },
     deleteSession: (id) => db.write('session', (tx) => tx.run(DELETE, { id }) > 0),
-    pruneSessions: () => db.write('session', (tx) => tx.run(PRUNE, { now: Date.now() })),
+    pruneSessions: () => db.write('session', (tx) => tx.run(PRUNE, { now: tx.now() })),
   }
 }

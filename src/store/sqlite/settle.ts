@@ -60,7 +60,7 @@ export function settleVerbs(db: Database): Pick<Store, 'settle'> {
       if (!db.read((tx) => tx.get(UNSETTLED, { ...only, ...living }))) return []
       return db.write('settle', (tx) =>
         [
-          ...tx.all<Settled>(END, { ...only, now: Date.now() }),
+          ...tx.all<Settled>(END, { ...only, now: tx.now() }),
           ...tx.all<Settled>(INTERRUPT, { ...only, ...living }),
         ].map(({ run, status }) => ({ run, status })),
       )

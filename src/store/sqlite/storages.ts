@@ -60,7 +60,7 @@ export function storageVerbs(db: Database): Storages {
       const row = db.read((tx) => tx.get<StorageRow>(FIND, { kind, idOrName }))
       if (!row) return null
       // Who looks often must not fight for the write lock.
-      const now = Date.now()
+      const now = db.now()
       if (now - row.accessed_at < TOUCHED_MS) return toStorage(row)
       await db.write('storage:access', (tx) => tx.run(ACCESS, { id: row.id, now }))
       return toStorage({ ...row, accessed_at: now })
@@ -68,7 +68,7 @@ export function storageVerbs(db: Database): Storages {
 
     makeStorage: async (kind, name) => {
       checkLabel('The name', name)
-      const made = { id: newId(), kind, name, now: Date.now() }
+      const made = { id: newId(), kind, name, now: db.now() }
       return toStorage(await db.write('storage:make', (tx) => tx.get<StorageRow>(MAKE, made)!))
     },
 
@@ -84,7 +84,7 @@ export function storageVerbs(db: Database): Storages {
       checkLabel('The name', name)
       return db.write('storage:rename', (tx) => {
         if (tx.get(NAMESAKE, { id, name })) throw new UsageError(`The name ${name} is taken.`)
-        return tx.run(RENAME, { id, name, now: Date.now() }) === 1
+        return tx.run(RENAME, { id, name, now: tx.now() }) === 1
       })
     },
 

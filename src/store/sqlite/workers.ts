@@ -128,14 +128,15 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
           leaseMs,
           ...process,
           presence: JSON.stringify(presence),
-          now: Date.now(),
+          now: tx.now(),
           uptime: uptimeMs(),
         })
       }),
 
     beat: ({ worker, claimIds, loopLagMs, stats }) =>
       db.write('beat', (tx) => {
-        const now = Date.now()
+        db.clock.adjust(tx)
+        const now = tx.now()
         const row = tx.get<{ lease_ms: number }>(BEAT, {
           worker,
           loopLagMs,
@@ -168,7 +169,7 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
         tx.run(DROP_PLANNING, { worker })
         tx.run(FORGET, { worker })
         if (tx.get(HOLDS, { worker })) return false
-        tx.run(RETIRE, { worker, now: Date.now() })
+        tx.run(RETIRE, { worker, now: tx.now() })
         return true
       })
       if (ended) removeLock(lockFolder, worker)
@@ -180,7 +181,9 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
     },
 
     workers: async () =>
-      db.read((tx) => tx.all<SqliteWorkerRow>(WORKERS)).map((row) => witness(row, lockFolder)),
+      db
+        .read((tx) => tx.all<SqliteWorkerRow>(WORKERS))
+        .map((row) => witness(row, lockFolder, db.now())),
 
     holdings: async () =>
       db
@@ -215,7 +218,7 @@ function readWorker(row: SqliteWorkerRow): Worker {
   return toWorker({ ...row, presence: JSON.parse(row.presence) as Presence })
 }
 
-function witness(row: SqliteWorkerRow, lockFolder: string): Witnessed {
+function witness(row: SqliteWorkerRow, lockFolder: string, now: number): Witnessed {
   const worker = readWorker(row)
   const sameBoot = worker.process.bootId === bootId()
   const byUptime = uptimeMs() - row.beat_uptime
@@ -225,7 +228,7 @@ function witness(row: SqliteWorkerRow, lockFolder: string): Witnessed {
       presence: probePresence(lockFolder, worker.presence, worker.process),
       presenceKind: worker.presence.kind,
       process: processState(worker.process),
-      beatAgeMs: sameBoot && byUptime >= 0 ? byUptime : Math.max(0, Date.now() - worker.lastBeatAt),
+      beatAgeMs: sameBoot && byUptime >= 0 ? byUptime : Math.max(0, now - worker.lastBeatAt),
       heartbeatMs: worker.heartbeatMs,
       leaseMs: worker.leaseMs,
       loopLagMs: worker.loopLagMs,
