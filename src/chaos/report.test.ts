@@ -22,6 +22,7 @@ const inspection: Inspection = {
   badClaims: [],
   endless: [],
   leftoverLocks: [],
+  blockedWal: null,
 }
 const kill = { signal: 'SIGKILL', moment: 'work', afterMs: 900, pages: 4, processes: 1 } as const
 const DEEDS: Deeds = {

@@ -217,6 +217,10 @@ export class Caretaker {
       this.#host.emit({ type: 'store_back', afterMs: Math.round(now - this.#troubleSince) })
       this.#troubleSince = null
     }
+    if (answer.warning !== undefined && !this.#isWarned) {
+      this.#host.emit({ type: 'store_trouble', message: answer.warning })
+    }
+    this.#isWarned = answer.warning !== undefined
     const lastJournalSlot = Math.floor(this.#lastBeatAt / JOURNAL_BEAT_EVERY_MS)
     this.#lastBeatAt = now
     this.#beatsInARow++
@@ -284,6 +288,7 @@ export class Caretaker {
 
   #complaint = ''
   #isOver = false
+  #isWarned = false
 
   /** An error in recovery is said, once, and stops nobody's work. */
   #complain(error: unknown): void {

@@ -21,4 +21,6 @@ export type BeatAnswer = {
   readonly now: Millis
   /** The schema has moved on beyond this program: drain and end. */
   readonly tooOld: boolean
+  /** What is wrong with the database although it works; left out while nothing is. */
+  readonly warning?: string
 }

@@ -77,6 +77,15 @@ export type Inspection = {
   readonly endless: readonly { readonly run: RunId; readonly source: string }[]
   /** Lock files that no worker needs any more. Only SQLite has any. */
   readonly leftoverLocks: readonly LeftoverLock[]
+  /** A -wal file that only grows; null while it does not. Only SQLite has one. */
+  readonly blockedWal: BlockedWal | null
+}
+
+export type BlockedWal = {
+  readonly bytes: number
+  /** In the file, and of these those that cannot be copied back into the database. */
+  readonly pages: number
+  readonly left: number
 }
 
 export type Books = {

@@ -41,6 +41,7 @@ export function inspectionTests(engine: Engine): void {
         badClaims: [],
         endless: [],
         leftoverLocks: [],
+        blockedWal: null,
       })
     }
   })

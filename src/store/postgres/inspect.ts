@@ -78,6 +78,7 @@ export function inspectVerbs(db: Database): Pick<Store, 'inspect'> {
         badClaims: await db.all<BadClaim>(BAD_CLAIMS, [LISTED_MAX]),
         endless: endlessRuns(runs),
         leftoverLocks: [],
+        blockedWal: null,
       }
     },
   }

@@ -20,6 +20,7 @@ import { sql, type Database } from './database.ts'
 import { probePresence } from './presence.ts'
 import { LIVE } from './runs.ts'
 import { SUMS } from './tally.ts'
+import { blockedWal } from './wal.ts'
 
 const JOURNAL_MODE = sql('inspect:journal', 'PRAGMA journal_mode')
 const SYNCHRONOUS = sql('inspect:synchronous', 'PRAGMA synchronous')
@@ -93,6 +94,7 @@ export function inspectVerbs(db: Database, lockFolder: string): Pick<Store, 'ins
         ),
         endless: endlessRuns(runs),
         leftoverLocks: leftoverLocks(db, lockFolder),
+        blockedWal: blockedWal(db),
       }
     },
   }

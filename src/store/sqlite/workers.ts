@@ -10,6 +10,7 @@ import { sql, type Connection, type Database } from './database.ts'
 import { isTooOld } from './migrate.ts'
 import { probePresence, removeLock } from './presence.ts'
 import { LIVE } from './runs.ts'
+import { watchWal } from './wal.ts'
 
 const REGISTER = sql(
   'worker:register',
@@ -116,6 +117,8 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
   const find = (id: string): SqliteWorkerRow | undefined =>
     db.read((tx) => tx.get<SqliteWorkerRow>(WORKER, { id }))
 
+  const walWarning = watchWal(db)
+
   return {
     register: (worker) =>
       db.write('worker:register', (tx) => {
@@ -133,8 +136,8 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
         })
       }),
 
-    beat: ({ worker, claimIds, loopLagMs, stats }) =>
-      db.write('beat', (tx) => {
+    beat: async ({ worker, claimIds, loopLagMs, stats }) => {
+      const answer = await db.write('beat', (tx) => {
         db.clock.adjust(tx)
         const now = tx.now()
         const row = tx.get<{ lease_ms: number }>(BEAT, {
@@ -144,9 +147,7 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
           now,
           uptime: uptimeMs(),
         })
-        if (!row) {
-          throw unknownWorker(db.where)
-        }
+        if (!row) throw unknownWorker(db.where)
         const named = JSON.stringify(claimIds)
         releaseUnnamed(tx, worker, named, now - row.lease_ms)
         const unpark = strikeOffLost(tx, worker)
@@ -162,7 +163,10 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
           now,
           tooOld: isTooOld(tx),
         } satisfies BeatAnswer
-      }),
+      })
+      const warning = walWarning()
+      return warning === null ? answer : { ...answer, warning }
+    },
 
     retire: async (worker) => {
       const ended = await db.write('worker:retire', (tx) => {

@@ -180,15 +180,15 @@ describe('a file', () => {
     said.assertOnly('durability')
   })
 
-  test('whose -wal has grown beyond measure is told', async () => {
+  test('with a big -wal file that is copied back is well', async () => {
     await using db = await sqliteEngine.fresh()
     truncateSync(`${db.url.slice('sqlite:'.length)}-wal`, 300_000_000)
 
     const said = await examine(db)
 
-    assert.equal(said.code, 3)
+    assert.equal(said.code, 0)
     assert.match(said.found('size').found, /its -wal file 300 MB\.$/)
-    said.assertOnly('size')
+    assert.equal(said.found('wal').result, 'ok')
   })
 
   test('with lock files left behind is told which, and they stay', async () => {

@@ -30,6 +30,7 @@ import {
   fileSystemFinding,
   lockFilesFinding,
   sizeFinding,
+  walFinding,
   unseenDiskFinding,
 } from './storage.ts'
 import { isAtWork, workersFinding } from './workers.ts'
@@ -98,6 +99,9 @@ async function examineStore(store: Store): Promise<Inside> {
 }
 
 function insideFindings(engine: EngineFacts, { inspection, workers }: Inside): Finding[] {
-  const locks = engine.name === 'sqlite' ? [lockFilesFinding(inspection.leftoverLocks)] : []
-  return [...locks, ...promiseFindings(inspection), workers]
+  const files =
+    engine.name === 'sqlite'
+      ? [lockFilesFinding(inspection.leftoverLocks), walFinding(engine, inspection.blockedWal)]
+      : []
+  return [...files, ...promiseFindings(inspection), workers]
 }

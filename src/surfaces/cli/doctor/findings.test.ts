@@ -12,7 +12,7 @@ import { trackingFinding } from './process-tracking.ts'
 import { promiseFindings } from './promises.ts'
 import { serverFindings } from './server.ts'
 import { runtimeFinding } from './set-up.ts'
-import { diskFinding, fileSystemFinding, inBytes, sizeFinding } from './storage.ts'
+import { diskFinding, fileSystemFinding, inBytes, sizeFinding, walFinding } from './storage.ts'
 import { printFindings, summarise } from './text.ts'
 import { workersFinding } from './workers.ts'
 
@@ -184,9 +184,12 @@ test('a network file system ends with 7', () => {
   assert.equal(exitCodeOf([fileSystemFinding({ ...FILE, network: 'NFS' })]), 7)
 })
 
-test('a -wal file that grew beyond measure is told', () => {
-  assert.equal(sizeFinding(FILE).result, 'ok')
-  assert.equal(sizeFinding({ ...FILE, walBytes: 101 * MB }).result, 'warning')
+test('a -wal file that cannot be copied back is a warning, a big one that can be is not', () => {
+  assert.equal(sizeFinding({ ...FILE, walBytes: 101 * MB }).result, 'ok')
+  assert.equal(walFinding(FILE, null).result, 'ok')
+  const blocked = walFinding(FILE, { bytes: 40 * MB, pages: 9_000, left: 8_500 })
+  assert.equal(blocked.result, 'warning')
+  assert.match(blocked.found, /40 MB: 8500 of its 9000 pages/)
   assert.equal(sizeFinding({ ...SERVER, bytes: null }).result, 'ok')
 })
 
@@ -249,6 +252,7 @@ const SOUND: Inspection = {
   badClaims: [],
   endless: [],
   leftoverLocks: [],
+  blockedWal: null,
 }
 
 test('a long list of faults is cut, and says how much is missing', () => {

@@ -1,5 +1,10 @@
 import { EXIT, messageOf } from '../../../model/errors.ts'
-import type { EngineFacts, LeftoverLock, SqliteFacts } from '../../../store/inspection.ts'
+import type {
+  BlockedWal,
+  EngineFacts,
+  LeftoverLock,
+  SqliteFacts,
+} from '../../../store/inspection.ts'
 import { plural } from '../paper/words.ts'
 import { firstFew, note, ok, problem, warning, type Finding } from './finding.ts'
 
@@ -24,18 +29,26 @@ export function fileSystemFinding({ network }: SqliteFacts): Finding {
   })
 }
 
-/** The library copies it back after a few megabytes, whenever nobody reads. */
-const WAL_MAX = 100 * MB
-
 export function sizeFinding(engine: EngineFacts): Finding {
   if (engine.bytes === null) return ok('size', 'The server does not tell how big the database is.')
   if (engine.name === 'postgres') return ok('size', `The database has ${inBytes(engine.bytes)}.`)
-  const found = `The database has ${inBytes(engine.bytes)}, its -wal file ${inBytes(engine.walBytes)}.`
-  if (engine.walBytes <= WAL_MAX) return ok('size', found)
-  return warning('size', found, {
-    why: 'It grows for as long as somebody keeps a read transaction open, and slows everybody down.',
-    mend: `Close database browsers and backups that are still open: \`lsof ${engine.path}\` names them.`,
-  })
+  return ok(
+    'size',
+    `The database has ${inBytes(engine.bytes)}, its -wal file ${inBytes(engine.walBytes)}.`,
+  )
+}
+
+export function walFinding({ path }: SqliteFacts, blocked: BlockedWal | null): Finding {
+  if (!blocked) return ok('wal', 'The -wal file is copied back into the database.')
+  const { bytes, pages, left } = blocked
+  return warning(
+    'wal',
+    `The -wal file has ${inBytes(bytes)}: ${left} of its ${pages} pages cannot be copied back.`,
+    {
+      why: 'Another program keeps a read transaction open. Until it ends the file only grows, and every read gets slower.',
+      mend: `Close database browsers, scripts and backups that are still open: \`fuser -v ${path}\` names them.`,
+    },
+  )
 }
 
 /** A disk that the database or the journals are on. */
