@@ -120,7 +120,7 @@ test('recovery routes are recovery and nothing else, wherever they are', async (
     const look = await GET(new Request(origin + path, { headers: { ...headers, host: 'x' } }))
     const answer = (await look.json()) as any
     assert.deepEqual([look.status, answer.deeds, answer.dryRun], [200, 0, true], path)
-    assert.equal(answer.command.includes('--source a'), path.includes('source'))
+    assert.equal(answer.command.includes('--source=a'), path.includes('source'))
   }
   assert.deepEqual(came, ['/api/recovery', '/anything/at', '/api/runs'])
   const act = (given: Record<string, string>, body: unknown) =>
