@@ -146,6 +146,8 @@ export class Scene {
   async claim(hand: Hand): Promise<void> {
     const { worker, source, claims, slots } = hand
     if (claims.length >= slots) return
+    // A worker whose heartbeats do not get through claims nothing, and time may have been moved since its last one.
+    await this.beat(hand)
     const request = { source, empty: claims.length === 0 }
     claims.push(...(await claim(this.store, worker, slots - claims.length, request)))
   }
