@@ -21,7 +21,8 @@ describe('everybody can use the dashboard', { skip: noChromium }, () => {
   let browsing: Browsing
   let site: ShownSite
   before(async () => {
-    ;[browsing, site] = await Promise.all([Browsing.start(), showSite()])
+    site = await showSite()
+    browsing = await Browsing.start()
   })
   after(async () => {
     await browsing?.[Symbol.asyncDispose]()

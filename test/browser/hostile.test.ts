@@ -14,7 +14,8 @@ describe('text that strangers wrote stays text', { skip: noChromium }, () => {
   let browsing: Browsing
   let site: ShownSite
   before(async () => {
-    ;[browsing, site] = await Promise.all([Browsing.start(), showSite({ hostile: true })])
+    site = await showSite({ hostile: true })
+    browsing = await Browsing.start()
   })
   after(async () => {
     await browsing?.[Symbol.asyncDispose]()

@@ -22,7 +22,8 @@ describe('a hand that never leaves the keyboard', { skip: noChromium }, () => {
   let browsing: Browsing
   let site: ShownSite
   before(async () => {
-    ;[browsing, site] = await Promise.all([Browsing.start(), showSite()])
+    site = await showSite()
+    browsing = await Browsing.start()
   })
   after(async () => {
     await browsing?.[Symbol.asyncDispose]()

@@ -13,7 +13,8 @@ describe('who comes sees what is for them', { skip: noChromium }, () => {
   let browsing: Browsing
   let site: ShownSite
   before(async () => {
-    ;[browsing, site] = await Promise.all([Browsing.start(), showSite()])
+    site = await showSite()
+    browsing = await Browsing.start()
   })
   after(async () => {
     await browsing?.[Symbol.asyncDispose]()
