@@ -37,7 +37,8 @@ before(async () => {
   await claim(store, lost, 1, { source })
   await bury(store, lost)
   await store.retire(lost)
-  const worker = await hire(store, { source })
+  // It sends no heartbeats: its lease outlasts the tests of this file on any machine.
+  const worker = await hire(store, { source, leaseMs: HOUR_MS })
   for (let n = 0; n < 8; n++) {
     const claimed = await claimOne(store, worker, { source, empty: true })
     const items = [
