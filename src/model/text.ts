@@ -35,13 +35,16 @@ export function cleanJson(json: string): { readonly json: string; readonly repla
 
 const ESCAPE = /\\(?:(u0000|ud[89a-f][0-9a-f]{2})|[^])/g
 
-/** Cuts a text to so many bytes of UTF-8, and notes at its end that it did. */
+const CUT_NOTE = /… \(cut; it had (\d+) characters\)$/
+
+/** Cuts a text to so many bytes of UTF-8, and notes at its end how long it was at first, also when it is cut again. */
 export function cutText(text: string, bytesMax: number): string {
   // No character takes more than three bytes per unit.
   if (text.length * 3 <= bytesMax) return text
   const isLong = text.length > bytesMax || Buffer.byteLength(text) > bytesMax
   if (!isLong) return text
-  const note = `… (cut; it had ${text.length} characters)`
+  const length = CUT_NOTE.exec(text)?.[1] ?? text.length
+  const note = `… (cut; it had ${length} characters)`
   const kept = Buffer.from(text.slice(0, bytesMax)).subarray(0, bytesMax - Buffer.byteLength(note))
   // The cut may go through a character.
   return `${kept.toString().replace(/\ufffd+$/, '')}${note}`
