@@ -3,7 +3,7 @@ import type { Claimed } from '../model/claim.ts'
 import type { RunId, WorkerId } from '../model/id.ts'
 import { newId } from '../model/id.ts'
 import type { NewItem } from '../model/item.ts'
-import type { Policy } from '../model/policy.ts'
+import { DEFAULT_POLICY, type Policy } from '../model/policy.ts'
 import { sourceMistake } from '../model/source.ts'
 import type { NewTarget } from '../model/target.ts'
 import { thisProcess } from '../store/host.ts'
@@ -119,6 +119,8 @@ export class Scene {
         ...(where === 'far' && { bootId: 'another' }),
       },
       version: '0.4.0',
+      // As workers have it: recovery waits for two heartbeats before it believes a silence.
+      heartbeatMs: DEFAULT_POLICY.heartbeatMs,
     })
     const hand: Hand = {
       worker: id,
