@@ -74,6 +74,8 @@ test(
     assert.deepEqual(Object.keys(await found(url)), ['jobs'])
     for (const name of ['app.db-shm', 'app.db-wal'])
       rmSync(join(folder.path, name), { force: true })
+    // Readable by all, whatever the umask.
+    chmodSync(path, 0o644)
     chmodSync(folder.path, 0o555)
     const isRoot = process.geteuid?.() === 0
     // Who may do anything is kept from nothing.
