@@ -39,9 +39,10 @@ const EDGE = `
   export const GET = () =>
     Response.json([typeof EdgeRuntime, globalThis[Symbol.for('unstuck.next')]?.registered])
 `
-/** How long the database is held, and how soon every answer is there all the same, the first one too. */
+/** How long the database is held at least. */
 const HELD_MS = 1_500
-const PROMPT_MS = 6_000
+/** Ends a test whose answer would never come. */
+const ANSWER_MS = 30_000
 
 test('in an app of Next.js', { skip: !existsSync(NEXT) }, async (t) => {
   await using database = await sqliteEngine.fresh()
@@ -77,15 +78,13 @@ test('in an app of Next.js', { skip: !existsSync(NEXT) }, async (t) => {
 
     await t.test('it answers while recovery waits for a database', async () => {
       const heldUntil = performance.now() + HELD_MS
-      let slowestMs = 0
+      // The lock is held until all answers are there: none can have waited for it.
       while (performance.now() < heldUntil) {
-        const asked = performance.now()
-        assert.equal((await fetch(`${url}/edge`)).status, 200)
-        slowestMs = Math.max(slowestMs, performance.now() - asked)
+        const signal = AbortSignal.timeout(ANSWER_MS)
+        assert.equal((await fetch(`${url}/edge`, { signal })).status, 200)
         await sleep(50)
       }
       table.exec('COMMIT')
-      assert.ok(slowestMs < PROMPT_MS, `an answer took ${Math.round(slowestMs)} ms`)
       assert.deepEqual(row('stuck'), stuck)
     })
 
