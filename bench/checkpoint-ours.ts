@@ -1,4 +1,4 @@
-import { openStore } from '../src/store/open.ts'
+import { openStore } from '../src/core/store/open.ts'
 import type { Prepare } from './contender.ts'
 import { hired } from './crew.ts'
 import { pageOf } from './page.ts'

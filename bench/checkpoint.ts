@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { openStore } from '../src/store/open.ts'
+import { openStore } from '../src/core/store/open.ts'
 import { ours } from './checkpoint-ours.ts'
 import { raw } from './checkpoint-raw.ts'
 import { warmedUp, type Prepare } from './contender.ts'

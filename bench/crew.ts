@@ -1,8 +1,8 @@
-import { newId } from '../src/model/id.ts'
-import type { Claimed } from '../src/model/claim.ts'
-import { DEFAULT_POLICY } from '../src/model/policy.ts'
-import { thisProcess } from '../src/store/host.ts'
-import type { Store } from '../src/store/store.ts'
+import { newId } from '../src/core/model/id.ts'
+import type { Claimed } from '../src/core/model/claim.ts'
+import { DEFAULT_POLICY } from '../src/core/model/policy.ts'
+import { thisProcess } from '../src/core/host/identity.ts'
+import type { Store } from '../src/core/store/store.ts'
 
 export const SOURCE = 'bench'
 const PLAN_BATCH = 1_000

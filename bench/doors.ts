@@ -1,12 +1,20 @@
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
-import { sumUp } from '../src/runtime/cleaning.ts'
-import { adviseStart } from '../src/runtime/pre-start.ts'
-import { openStore } from '../src/store/open.ts'
-import * as postgres from '../src/store/postgres/live-runs.ts'
-import * as sqlite from '../src/store/sqlite/live-runs.ts'
-import type { Store } from '../src/store/store.ts'
-import { beginOne, claim, hire, ok, queueSingle, save, startCrawl } from '../src/testing/cast.ts'
+import { sumUp } from '../src/core/recovery/clean.ts'
+import { adviseStart } from '../src/core/recovery/advise-start.ts'
+import { openStore } from '../src/core/store/open.ts'
+import * as postgres from '../src/core/store/postgres/live-runs.ts'
+import * as sqlite from '../src/core/store/sqlite/live-runs.ts'
+import type { Store } from '../src/core/store/store.ts'
+import {
+  beginOne,
+  claim,
+  hire,
+  ok,
+  queueSingle,
+  save,
+  startCrawl,
+} from '../src/testing/fixtures.ts'
 import { benchEngines, type BenchEngine } from './databases.ts'
 import { FINISHED, fillWithEnded, settled } from './fill.ts'
 import { median, print } from './figures.ts'

@@ -1,6 +1,6 @@
-import type { Claimed } from '../src/model/claim.ts'
-import type { Checkpoint } from '../src/model/checkpoint.ts'
-import { makeCheckpoint } from '../src/runtime/page.ts'
+import type { Claimed } from '../src/core/model/claim.ts'
+import type { Checkpoint } from '../src/core/model/checkpoint.ts'
+import { makeCheckpoint } from '../src/core/worker/page.ts'
 
 export const ITEMS = 10
 

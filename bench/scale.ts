@@ -1,4 +1,4 @@
-import { openStore } from '../src/store/open.ts'
+import { openStore } from '../src/core/store/open.ts'
 import { hired, planned } from './crew.ts'
 import { benchEngines, type BenchEngine } from './databases.ts'
 import { median, print } from './figures.ts'

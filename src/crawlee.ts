@@ -1,3 +1,3 @@
-export { crawleeStorage } from './crawlee/v3/storage.ts'
-export type { CrawleeStorage, CrawleeStorageOptions } from './crawlee/v3/storage.ts'
-export type { ItemKey } from './crawlee/depot.ts'
+export { crawleeStorage } from './features/crawlee/v3/storage.ts'
+export type { CrawleeStorage, CrawleeStorageOptions } from './features/crawlee/v3/storage.ts'
+export type { ItemKey } from './features/crawlee/session.ts'

@@ -9,8 +9,8 @@ import express from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
 import { createHandler, toFastifyPlugin, toNodeHandler, type Access, type Handler } from './http.ts'
-import { open } from './runtime/open.ts'
-import { mountedStory } from './testing/mounted-story.ts'
+import { open } from './interfaces/library/open.ts'
+import { mountedStory } from './testing/mounted-scenario.ts'
 import { sqliteEngine, temporaryFolder } from './testing/sqlite-engine.ts'
 
 /** As a server of one's own would tell it from its sessions. */

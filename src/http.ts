@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { adopt } from './adopted/adopt.ts'
+import { adopt } from './features/adopted/adopt.ts'
 import {
   ANYTHING,
   checkOptions,
@@ -8,23 +8,23 @@ import {
   optional,
   TEXT,
   type Fields,
-} from './model/fields.ts'
-import { dataFolder } from './runtime/command/folder.ts'
-import { databaseAddress } from './runtime/config-file.ts'
-import type { Unstuck } from './runtime/open.ts'
-import { openStore } from './store/open.ts'
-import type { Store } from './store/store.ts'
-import { loadSettings, type Config, type Settings } from './surfaces/config.ts'
-import { createApp } from './surfaces/http/app.ts'
-import { checkBasePath } from './surfaces/http/base-path.ts'
-import type { Access, Peer } from './surfaces/http/gate.ts'
-import { answerNode } from './surfaces/http/node-adapter.ts'
-import { TokenBook } from './surfaces/http/token-book.ts'
-import { checkWhoMayCall } from './surfaces/http/who-may-call.ts'
+} from './core/model/fields.ts'
+import { dataFolder } from './lib/files/data-folder.ts'
+import { databaseAddress } from './app/config-file.ts'
+import type { Unstuck } from './interfaces/library/open.ts'
+import { openStore } from './core/store/open.ts'
+import type { Store } from './core/store/store.ts'
+import { loadSettings, type Config, type Settings } from './app/config.ts'
+import { createApp } from './interfaces/http/app.ts'
+import { checkBasePath } from './interfaces/http/base-path.ts'
+import type { Access, Peer } from './interfaces/http/auth.ts'
+import { answerNode } from './interfaces/http/node-adapter.ts'
+import { TokenBook } from './interfaces/http/token-file.ts'
+import { checkWhoMayCall } from './interfaces/http/required-access.ts'
 
-export type { Access, Visitor } from './surfaces/http/gate.ts'
-export { registerMetrics } from './surfaces/http/live/metrics.ts'
-export type { Role } from './surfaces/http/route.ts'
+export type { Access, Visitor } from './interfaces/http/auth.ts'
+export { registerMetrics } from './interfaces/http/live/metrics.ts'
+export type { Role } from './interfaces/http/route.ts'
 
 export type HandlerOptions = {
   /** `sqlite:PATH` or `postgres://…`; else UNSTUCK_DB, else that of `unstuck.config.ts`, else the default. */

@@ -1,8 +1,8 @@
 import type { Access, Handler, HandlerOptions } from './http.ts'
-import { messageOf } from './model/errors.ts'
-import { checkBasePath } from './surfaces/http/base-path.ts'
-import { checkWhoMayCall } from './surfaces/http/who-may-call.ts'
-import type { LookAfterOptions } from './surfaces/look-after.ts'
+import { messageOf } from './core/model/errors.ts'
+import { checkBasePath } from './interfaces/http/base-path.ts'
+import { checkWhoMayCall } from './interfaces/http/required-access.ts'
+import type { LookAfterOptions } from './app/start-background-recovery.ts'
 
 // In what Next.js builds for the edge `next-edge.ts` stands in its place.
 
@@ -28,7 +28,7 @@ export function register(options: RegisterOptions = {}): void {
     return
   }
   ours.registered = db
-  void import('./surfaces/look-after.ts')
+  void import('./app/start-background-recovery.ts')
     .then(({ lookAfter }) => lookAfter(options))
     .catch((error: unknown) => {
       tell(options, `register() could not begin: ${messageOf(error)}`)

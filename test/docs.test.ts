@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { DEFAULT_POLICY } from '../src/model/policy.ts'
-import { parseDuration } from '../src/model/time.ts'
-import { RUN_MOVES, TARGET_MOVES } from '../src/model/transitions.ts'
-import { CATALOGUE } from '../src/surfaces/cli/catalogue.ts'
+import { DEFAULT_POLICY } from '../src/core/model/policy.ts'
+import { parseDuration } from '../src/core/model/time.ts'
+import { RUN_MOVES, TARGET_MOVES } from '../src/core/model/transitions.ts'
+import { CATALOGUE } from '../src/interfaces/cli/catalogue.ts'
 
 /** The documentation says what is there: what of it a machine can check. */
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { BUILD_INFO, METRICS, UP } from '../src/observe/metrics.ts'
+import { BUILD_INFO, METRICS, UP } from '../src/features/metrics/prometheus.ts'
 
 /** examples/monitoring: what it names is there, and what it holds can be read. */
 

@@ -16,7 +16,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { isLong } from '../src/testing/length.ts'
-import { mountedStory } from '../src/testing/mounted-story.ts'
+import { mountedStory } from '../src/testing/mounted-scenario.ts'
 import { sqliteEngine, temporaryFolder } from '../src/testing/sqlite-engine.ts'
 import { until } from './processes/harness.ts'
 

@@ -61,8 +61,8 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
       'bin/check-runtime.js',
       'dist/index.js',
       'dist/index.d.ts',
-      'dist/runtime/caretaker-thread.js',
-      'dist/runtime/command/guardian-process.js',
+      'dist/core/heartbeat/thread.js',
+      'dist/features/commands/watchdog-process.js',
       'docs/run-api.openapi.json',
     ]) {
       assert.ok(files.includes(`package/${file}`), `${file} is missing`)

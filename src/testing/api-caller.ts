@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import * as v from 'valibot'
-import type { WorkerId } from '../model/id.ts'
-import { ROUTES } from '../surfaces/http/routes/routes.ts'
-import { thisProcess } from '../store/host.ts'
-import { hire } from './cast.ts'
-import { httpStage, type HttpStage, type StageOptions } from './http-stage.ts'
+import type { WorkerId } from '../core/model/id.ts'
+import { ROUTES } from '../interfaces/http/routes/routes.ts'
+import { thisProcess } from '../core/host/identity.ts'
+import { hire } from './fixtures.ts'
+import { httpStage, type HttpStage, type StageOptions } from './http-context.ts'
 import { unstuck } from './unstuck-cli.ts'
 
 /** Somebody who may do everything, at the API and beside it at a command line, over the same database. */

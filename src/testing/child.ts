@@ -1,8 +1,8 @@
 import process from 'node:process'
-import { messageOf } from '../model/errors.ts'
-import { openStore } from '../store/open.ts'
-import { thisProcess } from '../store/host.ts'
-import type { HeldPresence, Store } from '../store/store.ts'
+import { messageOf } from '../core/model/errors.ts'
+import { openStore } from '../core/store/open.ts'
+import { thisProcess } from '../core/host/identity.ts'
+import type { HeldPresence, Store } from '../core/store/store.ts'
 import type { Answer, Question } from './other-process.ts'
 
 /** The other side of `otherProcess`: does with its stores what it is asked. */

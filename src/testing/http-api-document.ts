@@ -1,13 +1,13 @@
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { toJsonSchema, toJsonSchemaDefs, type OverrideSchemaContext } from '@valibot/to-json-schema'
-import { loginBody } from '../surfaces/http/doorstep.ts'
-import type { Route, Schema } from '../surfaces/http/route.ts'
-import * as answers from '../surfaces/http/schema/answers.ts'
-import * as overviews from '../surfaces/http/schema/overview.ts'
-import * as recoveries from '../surfaces/http/schema/recovery.ts'
-import * as runs from '../surfaces/http/schema/run.ts'
-import { ALL_ROUTES } from '../surfaces/http/table.ts'
+import { loginBody } from '../interfaces/http/login.ts'
+import type { Route, Schema } from '../interfaces/http/route.ts'
+import * as answers from '../presenters/schema/results.ts'
+import * as overviews from '../presenters/schema/overview.ts'
+import * as recoveries from '../presenters/schema/recovery.ts'
+import * as runs from '../presenters/schema/run.ts'
+import { ALL_ROUTES } from '../interfaces/http/route-table.ts'
 
 /** The OpenAPI document of the HTTP API, from the schemas that validate it: `node src/testing/http-api-document.ts` writes it. */
 

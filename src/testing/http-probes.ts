@@ -1,7 +1,13 @@
 import * as v from 'valibot'
-import { AlreadyRunning, NotFound, Refused, StoreUnavailable, UsageError } from '../model/errors.ts'
-import { planChanged } from '../surfaces/http/refusal.ts'
-import { defineRoute, type Route } from '../surfaces/http/route.ts'
+import {
+  AlreadyRunning,
+  NotFound,
+  Refused,
+  StoreUnavailable,
+  UsageError,
+} from '../core/model/errors.ts'
+import { planChanged } from '../interfaces/http/http-error.ts'
+import { defineRoute, type Route } from '../interfaces/http/route.ts'
 
 const FALLS: Readonly<Record<string, () => Error>> = {
   missing: () => new NotFound('run 1', '`unstuck runs` lists them.'),

@@ -1,4 +1,4 @@
-import { RUN_MOVES, TARGET_MOVES } from '../model/transitions.ts'
+import { RUN_MOVES, TARGET_MOVES } from '../core/model/transitions.ts'
 
 /**
  * Triggers that hold a test database to the published tables of moves, whatever the code above does: a change of

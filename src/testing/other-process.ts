@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import type { Presence } from '../model/worker.ts'
-import type { Store } from '../store/store.ts'
+import type { Presence } from '../core/model/worker.ts'
+import type { Store } from '../core/store/store.ts'
 
 /** What the child is asked, and what it answers. */
 export type Question = { id: number; store: number; verb: string; args: unknown[] }

@@ -1,6 +1,6 @@
 import pg from 'pg'
-import { openStore } from '../store/open.ts'
-import type { Store } from '../store/store.ts'
+import { openStore } from '../core/store/open.ts'
+import type { Store } from '../core/store/store.ts'
 import { POSTGRES_LEGAL_MOVES } from './legal-moves.ts'
 import { createDatabase } from './postgres.ts'
 import { disposeAll, type Engine, type TestDatabase } from './test-database.ts'

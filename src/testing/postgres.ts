@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
-import { newId, shortId } from '../model/id.ts'
+import { newId, shortId } from '../core/model/id.ts'
 import { giveTo, makeServerFiles, type ServerFiles } from './postgres-files.ts'
 
 /** A PostgreSQL server of the tests' own, which they may stop and start as they like. */

@@ -1,5 +1,5 @@
-import { openStore } from '../store/open.ts'
-import { claim, hire, save, startCrawl } from './cast.ts'
+import { openStore } from '../core/store/open.ts'
+import { claim, hire, save, startCrawl } from './fixtures.ts'
 
 /** Commits pages of a source of its own as fast as it can for a while, and says how many it got in. */
 

@@ -1,9 +1,9 @@
-import { STEADY } from '../decide/sign.ts'
-import { newId, shortId, type RunId, type TargetId } from '../model/id.ts'
-import { clean } from '../runtime/cleaning.ts'
-import { recover } from '../runtime/recovery.ts'
-import { cancel, revert } from '../runtime/steering.ts'
-import { beginOne } from './cast.ts'
+import { STEADY } from '../core/decide/liveness.ts'
+import { newId, shortId, type RunId, type TargetId } from '../core/model/id.ts'
+import { clean } from '../core/recovery/clean.ts'
+import { recover } from '../core/recovery/recover.ts'
+import { cancel, revert } from '../core/recovery/operator-actions.ts'
+import { beginOne } from './fixtures.ts'
 import type { Hand, Scene } from './showcase-scene.ts'
 
 const MINUTE_MS = 60_000

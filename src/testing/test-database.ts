@@ -1,4 +1,4 @@
-import type { Store } from '../store/store.ts'
+import type { Store } from '../core/store/store.ts'
 
 /** How the tests get databases of an engine, and reach behind its back. */
 export type Engine = {

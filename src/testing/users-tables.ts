@@ -1,6 +1,6 @@
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import pg from 'pg'
-import type { AdoptedOptions } from '../adopted/mapping.ts'
+import type { AdoptedOptions } from '../features/adopted/mapping.ts'
 
 /** Tables as people have made them by hand, in both engines: what Unstuck is to work on as they are. */
 

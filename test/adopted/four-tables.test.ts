@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readOrphan } from '../../src/decide/orphan.ts'
-import { iso } from '../../src/model/time.ts'
-import { clean, cleanAll, sumUp } from '../../src/runtime/cleaning.ts'
-import { explainRun, explainTarget } from '../../src/runtime/explain.ts'
-import { adviseStart } from '../../src/runtime/pre-start.ts'
-import { recover } from '../../src/runtime/recovery.ts'
+import { readOrphan } from '../../src/features/metrics/orphan.ts'
+import { iso } from '../../src/core/model/time.ts'
+import { clean, cleanAll, sumUp } from '../../src/core/recovery/clean.ts'
+import { explainRun, explainTarget } from '../../src/presenters/explanation.ts'
+import { adviseStart } from '../../src/core/recovery/advise-start.ts'
+import { recover } from '../../src/core/recovery/recover.ts'
 import {
   cancel,
   park,
@@ -14,7 +14,7 @@ import {
   retry,
   revert,
   unpark,
-} from '../../src/runtime/steering.ts'
+} from '../../src/core/recovery/operator-actions.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import {

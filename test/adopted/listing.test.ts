@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AdoptedOptions } from '../../src/adopted/mapping.ts'
-import { newId, isId, shortId } from '../../src/model/id.ts'
-import { DEFAULT_POLICY } from '../../src/model/policy.ts'
-import type { RunFilter } from '../../src/store/store.ts'
+import type { AdoptedOptions } from '../../src/features/adopted/mapping.ts'
+import { newId, isId, shortId } from '../../src/core/model/id.ts'
+import { DEFAULT_POLICY } from '../../src/core/model/policy.ts'
+import type { RunFilter } from '../../src/core/store/store.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import {

@@ -1,4 +1,4 @@
-import type { AdoptedOptions } from '../../src/adopted/mapping.ts'
+import type { AdoptedOptions } from '../../src/features/adopted/mapping.ts'
 import { qualificationRuns, type UsersTable } from '../../src/testing/users-tables.ts'
 import { ago, type Scene } from './stage.ts'
 

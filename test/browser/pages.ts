@@ -1,4 +1,4 @@
-import { httpStage, type HttpStage, type StageOptions } from '../../src/testing/http-stage.ts'
+import { httpStage, type HttpStage, type StageOptions } from '../../src/testing/http-context.ts'
 import { fillShowcase, type Showcase } from '../../src/testing/showcase.ts'
 
 /** The dashboard over something of everything. */

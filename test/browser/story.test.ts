@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { shortId } from '../../src/model/id.ts'
+import { shortId } from '../../src/core/model/id.ts'
 import { noChromium } from '../../src/testing/chromium.ts'
 import { isLong } from '../../src/testing/length.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'

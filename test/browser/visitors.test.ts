@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { noChromium } from '../../src/testing/chromium.ts'
-import { httpStage, type HttpStage, type StageOptions } from '../../src/testing/http-stage.ts'
+import { httpStage, type HttpStage, type StageOptions } from '../../src/testing/http-context.ts'
 import { Browsing, type Tab } from './browser.ts'
 import { showSite, type ShownSite } from './pages.ts'
 

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { STEADY } from '../../src/decide/sign.ts'
-import { newId, type WorkerId } from '../../src/model/id.ts'
-import type { Presence, ProcessIdentity } from '../../src/model/worker.ts'
-import { makeCheckpoint } from '../../src/runtime/page.ts'
-import { sweep } from '../../src/runtime/sweep.ts'
-import { thisProcess } from '../../src/store/host.ts'
-import type { Store } from '../../src/store/store.ts'
+import { STEADY } from '../../src/core/decide/liveness.ts'
+import { newId, type WorkerId } from '../../src/core/model/id.ts'
+import type { Presence, ProcessIdentity } from '../../src/core/model/worker.ts'
+import { makeCheckpoint } from '../../src/core/worker/page.ts'
+import { sweep } from '../../src/core/recovery/sweep.ts'
+import { thisProcess } from '../../src/core/host/identity.ts'
+import type { Store } from '../../src/core/store/store.ts'
 
 export const PAGES = 2
 

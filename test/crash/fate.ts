@@ -1,7 +1,7 @@
 // Loaded into worker processes before anything else (--import): ends the process by SIGKILL at the n-th statement of a
 // phase, before it, on its way, or after it.
 import { subscribe } from 'node:diagnostics_channel'
-import type { StatementMoment } from '../../src/store/statement-channel.ts'
+import type { StatementMoment } from '../../src/core/store/statement-channel.ts'
 
 /** Which statements make which phase. */
 const PHASES: Readonly<Record<string, RegExp>> = {

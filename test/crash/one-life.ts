@@ -1,9 +1,9 @@
 // A worker's whole day against the store, one verb after the other: recover, claim, checkpoint, finish. Killed by its own
 // hand, with SIGKILL, at the n-th moment of a statement. Arguments: database address, source, n.
 import { subscribe } from 'node:diagnostics_channel'
-import { newId } from '../../src/model/id.ts'
-import { openStore } from '../../src/store/open.ts'
-import type { StatementMoment } from '../../src/store/statement-channel.ts'
+import { newId } from '../../src/core/model/id.ts'
+import { openStore } from '../../src/core/store/open.ts'
+import type { StatementMoment } from '../../src/core/store/statement-channel.ts'
 import { liveADay, registerLiving } from './day.ts'
 
 const [, , db, source, nth] = process.argv

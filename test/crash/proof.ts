@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { openTargets, totalTargets } from '../../src/model/run.ts'
+import { openTargets, totalTargets } from '../../src/core/model/run.ts'
 import type { StormReport } from './storm.ts'
 
 /** Holds what the database says after a storm against the site's own truth. */

@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
-import { ServerGate } from '../../src/testing/server-gate.ts'
-import type { Evidence } from '../../src/model/worker.ts'
+import { ServerGate } from '../../src/testing/server-switch.ts'
+import type { Evidence } from '../../src/core/model/worker.ts'
 import { CLI, ENGINES, kill, Stage, until, type Program } from './harness.ts'
 
 /** Two pages quickly, and a third that is in hand until the test opens the gate. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { signEveryMs } from '../../src/surfaces/cli/sd-notify.ts'
+import { signEveryMs } from '../../src/interfaces/cli/sd-notify.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { Program, SHORT_LEASE, Stage, until } from './harness.ts'
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PROBES } from '../../src/testing/http-probes.ts'
 import { EventReader } from '../../src/testing/event-reader.ts'
-import { httpStage } from '../../src/testing/http-stage.ts'
-import type { Access } from '../../src/surfaces/http/gate.ts'
+import { httpStage } from '../../src/testing/http-context.ts'
+import type { Access } from '../../src/interfaces/http/auth.ts'
 
 const NEVER = new Promise<never>(() => {})
 

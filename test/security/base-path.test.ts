@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { createHandler, toNodeHandler } from '../../src/http.ts'
 import { PROBES } from '../../src/testing/http-probes.ts'
-import { httpStage } from '../../src/testing/http-stage.ts'
+import { httpStage } from '../../src/testing/http-context.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 
 const BASE = '/ops/unstuck'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newId } from '../../src/model/id.ts'
+import { newId } from '../../src/core/model/id.ts'
 import { open, recoverOnStart, RetryLater, UnstuckError } from '../../src/index.ts'
 import { createHandler } from '../../src/http.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { test } from 'node:test'
-import { addToken, tokensPath } from '../../src/surfaces/http/tokens.ts'
+import { addToken, tokensPath } from '../../src/interfaces/http/tokens.ts'
 import { PROBES } from '../../src/testing/http-probes.ts'
-import { httpStage, type HttpStage } from '../../src/testing/http-stage.ts'
+import { httpStage, type HttpStage } from '../../src/testing/http-context.ts'
 
 const probes = { app: { routes: PROBES } }
 

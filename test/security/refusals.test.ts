@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { test } from 'node:test'
-import { LOGIN_RESULTS, REFUSED_CODES } from '../../src/surfaces/http/refusal-log.ts'
-import { removeToken, tokensPath } from '../../src/surfaces/http/tokens.ts'
-import { httpStage, type HttpStage } from '../../src/testing/http-stage.ts'
+import { LOGIN_RESULTS, REFUSED_CODES } from '../../src/interfaces/http/error-log.ts'
+import { removeToken, tokensPath } from '../../src/interfaces/http/tokens.ts'
+import { httpStage, type HttpStage } from '../../src/testing/http-context.ts'
 import { parsePrometheus } from '../../src/testing/prometheus-text.ts'
-import { ALL_ROUTES } from '../../src/surfaces/http/table.ts'
+import { ALL_ROUTES } from '../../src/interfaces/http/route-table.ts'
 import { CHANGES, nameOf, pathOf } from './table-walk.ts'
 
 const OWN = { 'sec-fetch-site': 'same-origin' }

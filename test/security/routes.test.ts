@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { test } from 'node:test'
-import type { Store } from '../../src/store/store.ts'
-import { removeToken, tokensPath } from '../../src/surfaces/http/tokens.ts'
-import { ALL_ROUTES } from '../../src/surfaces/http/table.ts'
-import { claimOne, hire, startCrawl } from '../../src/testing/cast.ts'
+import type { Store } from '../../src/core/store/store.ts'
+import { removeToken, tokensPath } from '../../src/interfaces/http/tokens.ts'
+import { ALL_ROUTES } from '../../src/interfaces/http/route-table.ts'
+import { claimOne, hire, startCrawl } from '../../src/testing/fixtures.ts'
 import { EventReader } from '../../src/testing/event-reader.ts'
-import { httpStage, type HttpStage } from '../../src/testing/http-stage.ts'
+import { httpStage, type HttpStage } from '../../src/testing/http-context.ts'
 import { CHANGES, LOOKS, nameOf, pathOf } from './table-walk.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }

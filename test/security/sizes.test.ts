@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { LIMITS } from '../../src/model/limits.ts'
-import { allOk, claim, hire, startCrawl } from '../../src/testing/cast.ts'
-import { httpStage, type HttpStage } from '../../src/testing/http-stage.ts'
+import { LIMITS } from '../../src/core/model/limits.ts'
+import { allOk, claim, hire, startCrawl } from '../../src/testing/fixtures.ts'
+import { httpStage, type HttpStage } from '../../src/testing/http-context.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 

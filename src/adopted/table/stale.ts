@@ -1,6 +1,0 @@
-import { Refused, StoreUnavailable } from '../../model/errors.ts'
-
-/** Whether a failure may come of what the catalogue said once: one that is away, or says no, is what it was. */
-export function tellsOfStale(error: unknown): boolean {
-  return !(error instanceof StoreUnavailable || error instanceof Refused)
-}

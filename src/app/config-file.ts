@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { withConnections } from '../core/model/address.ts'
+import { assertTrusted } from '../core/host/trusted-path.ts'
+
+const NAMES = ['unstuck.config.ts', 'unstuck.config.mts', 'unstuck.config.js', 'unstuck.config.mjs']
+
+/** The database where nothing names one. */
+export const DEFAULT_ADDRESS = 'sqlite:.unstuck/unstuck.db'
+
+/**
+ * The config that counts for a folder: in it, or in the nearest folder above. Throws when another user could have
+ * written it: it is code, and found without having been named.
+ */
+export function findConfig(from: string): string | null {
+  const path = nearestConfig(from)
+  if (path !== null) assertTrusted(path, 'config')
+  return path
+}
+
+/** The same, not checked: nothing in it may be used. */
+export function nearestConfig(from: string): string | null {
+  for (let folder = resolve(from); ; folder = dirname(folder)) {
+    const found = NAMES.map((name) => join(folder, name)).find((path) => existsSync(path))
+    if (found) return found
+    if (folder === dirname(folder)) return null
+  }
+}
+
+/** The folder that relative database paths count from. */
+export function configFolder(cwd: string): string {
+  const path = findConfig(cwd)
+  return path === null ? cwd : dirname(path)
+}
+
+/** An address whose path, if it has one, is absolute: so that cron and a shell elsewhere share one guard. */
+export function absoluteAddress(address: string, folder: string): string {
+  if (!address.startsWith('sqlite:')) return address
+  const path = address.slice('sqlite:'.length)
+  return isAbsolute(path) ? address : `sqlite:${join(folder, path)}`
+}
+
+/** Where one's own code finds its database: as given, else UNSTUCK_DB, else the config's word, else the default. */
+export function databaseAddress(
+  given: string | undefined,
+  configured: { readonly db?: string | undefined; readonly connections?: number | undefined } = {},
+): string {
+  const address = given || process.env['UNSTUCK_DB'] || configured.db
+  const folder = configFolder(process.cwd())
+  if (!address) return defaultAddress(folder)
+  return withConnections(absoluteAddress(address, folder), configured.connections)
+}
+
+/** Throws when another user could have made it: it was not named, only found. */
+export function defaultAddress(folder: string): string {
+  assertTrusted(join(folder, '.unstuck'), 'data folder')
+  return absoluteAddress(DEFAULT_ADDRESS, folder)
+}
+
+/** Whether anything can be at an address: a server is asked, a file is looked for. */
+export function isDatabaseThere(address: string): boolean {
+  return !address.startsWith('sqlite:') || existsSync(address.slice('sqlite:'.length))
+}

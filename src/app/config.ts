@@ -1,0 +1,307 @@
+import { dirname } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { WHOLE_TABLE } from '../features/adopted/ids.ts'
+import type { AdoptedOptions, Mapping } from '../features/adopted/mapping.ts'
+import { placeOf } from '../features/adopted/read-mapping.ts'
+import { adoptedRun } from '../features/adopted/runs/status-mapping.ts'
+import { addressMistake, CONNECTIONS_MISTAKE, isConnections } from '../core/model/address.ts'
+import { closest } from '../core/model/closest.ts'
+import { messageOf, UsageError } from '../core/model/errors.ts'
+import { isObject } from '../core/model/fields.ts'
+import { keepSecrets, passwordsIn } from '../core/model/redact.ts'
+import {
+  DEFAULT_POLICY,
+  makePolicy,
+  type Policy,
+  type PolicyOptions,
+} from '../core/model/policy.ts'
+import type { AdoptedRun, Run } from '../core/model/run.ts'
+import { whyNot, type Action } from '../core/model/verdict.ts'
+import { readAdopted } from '../features/adopted/config.ts'
+import { findConfig } from './config-file.ts'
+import {
+  readAlerts,
+  type AlertOptions,
+  type AlertSettings,
+  type ChannelOptions,
+} from '../features/alerts/config.ts'
+import { alertSecrets } from '../features/alerts/view.ts'
+import { traceSettings, type PolicySetting } from './policy-origin.ts'
+
+/** `unstuck.config.ts`, as users write it. */
+export type Config = {
+  /** `sqlite:PATH` (from this file's folder) or `postgres://…`. */
+  db?: string | undefined
+  /** PostgreSQL connections for the work of each process, 2 by default. Its heartbeat has two more. */
+  connections?: number | undefined
+  /** How old a run without a known owner may get before it is failed: 5, 15 or 30 minutes. */
+  preset?: Preset | undefined
+  /** By source. */
+  policies?: Readonly<Record<string, PolicyOptions>> | undefined
+  /** Where people reach the dashboard: alerts link to it. */
+  url?: string | undefined
+  /** When people are told, and how. */
+  alerts?: readonly AlertOptions[] | undefined
+  /** How people are told. */
+  channels?: ChannelOptions | undefined
+  /** Tables of the user's own, by a name for each. */
+  adopted?: Readonly<Record<string, AdoptedOptions>> | undefined
+}
+
+type Preset = keyof typeof PRESETS
+
+const PRESETS = {
+  development: { staleAfterMs: 5 * 60_000, onStale: 'fail' },
+  staging: { staleAfterMs: 15 * 60_000, onStale: 'fail' },
+  production: { staleAfterMs: 30 * 60_000, onStale: 'fail' },
+} as const satisfies Record<string, Partial<Policy>>
+
+const KEYS = [
+  'db',
+  'connections',
+  'preset',
+  'policies',
+  'url',
+  'alerts',
+  'channels',
+  'adopted',
+] as const satisfies (keyof Config)[]
+/** Slow honest runs are older than people think. */
+export const RISKY_CLEANING_MS = 12 * 3_600_000
+
+/** Types for `unstuck.config.ts`; what is written is what is used. */
+export function defineConfig(config: Config): Config {
+  return config
+}
+
+/** A config that was found correct, or the defaults where there is none. */
+export type Settings = {
+  /** Null: no config was found. */
+  readonly path: string | null
+  readonly db: string | undefined
+  readonly connections: number | undefined
+  /** Correct, but probably not meant. */
+  readonly warnings: readonly string[]
+  /** Defaults, then the preset, then what the crawl itself asks for, then the config's word on this source. */
+  policyFor(source: string, own?: PolicyOptions): Policy
+  /** What counts for a run now: what was kept with it, and the config's word on top, which may be newer. */
+  readonly policyOf: (run: Run) => Policy
+  /** The same setting by setting, each with where it comes from. Without a run: for one that starts now. */
+  settingsOf(source: string, run?: Judged): PolicySetting[]
+  /** Sources that the config has a word on. */
+  readonly sources: readonly string[]
+  readonly preset: string | null
+  readonly url: string | null
+  readonly alerts: AlertSettings
+  /** Tables of the user's own. */
+  readonly adopted: readonly Mapping[]
+}
+
+type Judged = Pick<Run, 'policy' | 'adopted'>
+
+/** By the config that counts for a folder. `given`: what somebody's own code says, over and beside it. */
+export async function loadSettings(
+  cwd: string,
+  given: Pick<Config, 'preset' | 'adopted'> = {},
+): Promise<Settings> {
+  const path = findConfig(cwd)
+  const config = path === null ? {} : await load(path)
+  return makeSettings(isObject(config) ? withGiven(config, given) : config, path)
+}
+
+function withGiven(
+  config: Record<string, unknown>,
+  { preset, adopted }: Pick<Config, 'preset' | 'adopted'>,
+): Record<string, unknown> {
+  const beside = isObject(config['adopted']) ? config['adopted'] : {}
+  return {
+    ...config,
+    ...(preset !== undefined && { preset }),
+    ...(adopted !== undefined && { adopted: { ...beside, ...adopted } }),
+  }
+}
+
+const AS_IT_IS =
+  'Node runs it as it is: imports need their file extension, and enum, namespace and parameter properties are not there.'
+const NO_MODULE =
+  'Its package.json does not say "type": "module". Say it there, or name the file unstuck.config.mts.'
+
+async function load(path: string): Promise<unknown> {
+  let module: { default?: unknown }
+  try {
+    module = await import(pathToFileURL(path).href)
+  } catch (error) {
+    const said = messageOf(error)
+    const isNoModule = /outside a module|Unexpected token 'export'/.test(said)
+    throw new UsageError(
+      `${path} could not be loaded: ${said}\n${isNoModule ? NO_MODULE : AS_IT_IS}`,
+      { cause: error },
+    )
+  }
+  if (module.default === undefined) {
+    throw new UsageError(
+      `${path} has no default export. Write \`export default defineConfig({ … })\`.`,
+    )
+  }
+  return module.default
+}
+
+/** Checks everything and names all mistakes at once. */
+export function makeSettings(config: unknown, path: string | null): Settings {
+  const mistakes: string[] = []
+  const warnings: string[] = []
+  const { db, connections, preset, policies, url, alerts, adopted } = readShape(
+    config,
+    mistakes,
+    warnings,
+  )
+  const base: Policy = { ...DEFAULT_POLICY, ...(preset && PRESETS[preset]) }
+  for (const [source, options] of Object.entries(policies ?? {})) {
+    const made = makePolicy(options, base)
+    mistakes.push(...made.mistakes.map((mistake) => named(mistake, source)))
+    if (isRisky(made.policy)) warnings.push(risky(`policies[${JSON.stringify(source)}]`))
+  }
+  const folder = path === null ? process.cwd() : dirname(path)
+  const tables = readAdopted(adopted, base, { folder, own: db }, mistakes)
+  for (const { name } of tables.filter(({ policy }) => isRisky(policy))) {
+    warnings.push(risky(`${placeOf(name)}.policy`))
+  }
+  if (mistakes.length > 0) {
+    const list = mistakes.map((mistake) => `\n- ${mistake}`).join('')
+    throw new UsageError(`${path ?? 'What was given'} needs mending:${list}`)
+  }
+  keepSecrets([...passwordsIn(db ?? ''), ...alertSecrets(alerts)])
+  const word = (source: string): PolicyOptions | undefined =>
+    Object.hasOwn(policies ?? {}, source) ? policies?.[source] : undefined
+  const make = (source: string, options: PolicyOptions | undefined, on: Policy): Policy => {
+    const { policy, mistakes } = makePolicy(options, on)
+    if (mistakes.length > 0)
+      throw new UsageError(`The policy of ${source}: ${mistakes.join('; ')}.`)
+    return policy
+  }
+  const policyFor: Settings['policyFor'] = (source, own) =>
+    make(source, together(own, word(source)), base)
+  // Judging must not fail for a run that was begun with settings which the config's word does not fit: then its own count.
+  const onTop = (source: string, { policy: kept, adopted }: Judged): Policy => {
+    // That of a table was made just now, with the preset in it; and nothing is ever tried again from nothing there.
+    const base = adopted ? kept : withPreset(kept, preset)
+    const { policy, mistakes } = makePolicy(word(source), base)
+    if (mistakes.length > 0) return base
+    return adopted ? asItsTableCan(policy, kept, adopted) : policy
+  }
+  return {
+    path,
+    db,
+    connections,
+    warnings,
+    sources: [...new Set([...Object.keys(policies ?? {}), ...tables.map(({ name }) => name)])],
+    preset: preset ?? null,
+    url,
+    alerts,
+    adopted: tables,
+    policyFor,
+    policyOf: (run) => onTop(run.source, run),
+    settingsOf: (source, run = ofTable(tables, source)) =>
+      traceSettings(run ? onTop(source, run) : policyFor(source), {
+        said: word(source) ?? {},
+        presets: preset ? PRESETS[preset] : {},
+        own: run?.adopted ? 'adopted' : 'crawl',
+      }),
+  }
+}
+
+/** What its table has no word for does not count: then its own does, as if nothing had been said. */
+function asItsTableCan(policy: Policy, kept: Policy, adopted: AdoptedRun): Policy {
+  const can = (action: Action): boolean => whyNot({ adopted }, { action }) === null
+  const { onCrash, onStalled } = policy
+  return {
+    ...policy,
+    maxRetries: 0,
+    onCrash: can(onCrash) ? onCrash : kept.onCrash,
+    onStalled: can(onStalled) ? onStalled : kept.onStalled,
+  }
+}
+
+function isRisky({ abandonAfterMs }: Policy): boolean {
+  return abandonAfterMs < RISKY_CLEANING_MS
+}
+
+function risky(where: string): string {
+  return `${where}.abandonAfter is below 12 h: a slow honest run may look dead.`
+}
+
+/** A source that is the name of an adopted table is that of its rows, unless they have sources of their own. */
+function ofTable(tables: readonly Mapping[], source: string): Judged | undefined {
+  const table = tables.find(({ name }) => name === source)
+  return table && { policy: table.policy, adopted: adoptedRun(table, WHOLE_TABLE) }
+}
+
+/** With the preset of now where the defaults or another preset counted; where the crawl had a word, that stays. */
+function withPreset(kept: Policy, preset: Preset | undefined): Policy {
+  if (!preset) return kept
+  const isKept = ([field, value]: [string, unknown]): boolean =>
+    kept[field as keyof Policy] === value
+  const { staleAfterMs, onStale } = DEFAULT_POLICY
+  const isNobodys = [{ staleAfterMs, onStale }, ...Object.values(PRESETS)].some((one) =>
+    Object.entries(one).every(isKept),
+  )
+  return isNobodys ? { ...kept, ...PRESETS[preset] } : kept
+}
+
+/** What is said last counts, in groups too. */
+function together(first: PolicyOptions = {}, then: PolicyOptions = {}): PolicyOptions {
+  if (!first.groups || !then.groups) return { ...first, ...then }
+  const groups = { ...first.groups }
+  for (const [group, options] of Object.entries(then.groups)) {
+    groups[group] = { ...groups[group], ...options }
+  }
+  return { ...first, ...then, groups }
+}
+
+type Shape = Pick<Config, 'db' | 'connections' | 'preset' | 'policies'> &
+  Pick<Settings, 'url' | 'alerts'> & { readonly adopted: unknown }
+
+function readShape(given: unknown, mistakes: string[], warnings: string[]): Shape {
+  if (!isObject(given)) mistakes.push('the default export must be an object')
+  const config = isObject(given) ? given : {}
+  for (const key of Object.keys(config)) {
+    if ((KEYS as string[]).includes(key)) continue
+    const hint = closest(key, KEYS)
+    mistakes.push(
+      `there is no ${JSON.stringify(key)}${hint ? `; did you mean ${hint}?` : `; there are ${KEYS.join(', ')}`}`,
+    )
+  }
+  const { db, connections, preset, policies, url, alerts, channels, adopted } = config
+  if (db !== undefined && typeof db !== 'string') mistakes.push('db must be text, or left out')
+  const addressWrong = typeof db === 'string' ? addressMistake(db) : null
+  if (addressWrong !== null) mistakes.push(`db ${addressWrong}`)
+  const connectionsRight = isConnections(connections)
+  if (connections !== undefined && !connectionsRight) {
+    mistakes.push(`connections ${CONNECTIONS_MISTAKE}`)
+  }
+  const presetRight = typeof preset === 'string' && Object.hasOwn(PRESETS, preset)
+  if (preset !== undefined && !presetRight) {
+    mistakes.push(`preset must be one of ${Object.keys(PRESETS).join(', ')}`)
+  }
+  if (policies !== undefined && !isObject(policies)) {
+    mistakes.push('policies must be an object, by source')
+  }
+  const page = typeof url === 'string' ? URL.parse(url) : null
+  const urlRight = page !== null && /^https?:$/.test(page.protocol) && page.username === ''
+  if (url !== undefined && url !== '' && !urlRight) {
+    mistakes.push('url must be where people reach the dashboard, as in https://unstuck.example.com')
+  }
+  return {
+    db: typeof db === 'string' ? db : undefined,
+    connections: connectionsRight ? connections : undefined,
+    preset: presetRight ? (preset as Preset) : undefined,
+    policies: isObject(policies) ? (policies as Config['policies']) : undefined,
+    url: urlRight ? page.origin + page.pathname : null,
+    alerts: readAlerts(alerts, channels, mistakes, warnings),
+    adopted,
+  }
+}
+
+function named(mistake: string, source: string): string {
+  return mistake.replace(/^policy/, () => `policies[${JSON.stringify(source)}]`)
+}

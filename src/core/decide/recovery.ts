@@ -1,0 +1,163 @@
+import type { Policy } from '../model/policy.ts'
+import { isLive, type RunKind, type RunStatus } from '../model/run.ts'
+import type { TargetStatus } from '../model/target.ts'
+import { inWords, type Millis } from '../model/time.ts'
+import type { Action, Decision } from '../model/verdict.ts'
+import { withProgress, type Reading } from './liveness.ts'
+
+/** All that is known of a run, or of one target in it, at the moment of judgement. */
+export type Snapshot = {
+  readonly run: {
+    readonly status: RunStatus
+    readonly kind: RunKind
+    readonly createdAt: Millis
+    readonly startedAt: Millis | null
+    /** When it was last taken up again. */
+    readonly resumedAt: Millis | null
+    readonly lastActivityAt: Millis
+    readonly retries: number
+    /** All targets are in and none is open: it only has to be settled, which whoever finished the last one is about to do. */
+    readonly isComplete: boolean
+    /** Anything extracted, skipped or checkpointed, or a file in its output directory. */
+    readonly hasProgress: boolean
+    /** A person took back an earlier verdict: nothing automatic touches it until it has an owner again. */
+    readonly reverted: boolean
+    /** It is a row of a user's own table: nobody but recovery looks after it. */
+    readonly isAdopted?: boolean
+  }
+  /** Null when the run as a whole is judged. */
+  readonly target: {
+    readonly status: TargetStatus
+    readonly page: number
+    readonly hasProgress: boolean
+    readonly crashesAlone: number
+    /** Errors and timeouts since its last page. */
+    readonly errors: number
+    readonly lastActivityAt: Millis
+  } | null
+  /** Null when nobody is known to have it. */
+  readonly owner: Reading | null
+  /** The owner is not proven dead and holds the source's guard: its command may still run, and no other copy can start. */
+  readonly mayStillRun?: boolean
+}
+
+/** The one judgement behind every door. Reads only its arguments. */
+export function decide(snapshot: Snapshot, policy: Policy, now: Millis): Decision {
+  const { run, target, owner } = snapshot
+  if (!isLive(run.status)) return verdict('leave', `the run is ${run.status}`)
+  if (run.isComplete)
+    return verdict('leave', 'its targets have all ended; it is about to be settled')
+  if (target && target.status !== 'in_progress')
+    return verdict('leave', `the target is ${target.status}`)
+  if (!owner) return withoutOwner(snapshot, policy, now)
+  const { lastActivityAt } = target ?? run
+  const reading = withProgress(owner, now - lastActivityAt, policy.maxSilenceMs)
+  switch (reading.sign) {
+    case 'unknown':
+      return verdict('leave', reading.because)
+    case 'present':
+    case 'stalled':
+      return withOwnerPresent(snapshot, reading, policy, now)
+    case 'gone':
+    case 'silent':
+      return withOwnerLost(snapshot, reading, policy)
+  }
+}
+
+function withOwnerPresent(
+  snapshot: Snapshot,
+  owner: Reading,
+  policy: Policy,
+  now: Millis,
+): Decision {
+  const { run, target } = snapshot
+  const ranFor = now - (run.resumedAt ?? run.startedAt ?? run.createdAt)
+  // A crawl overruns as a whole; its targets are stopped with it, not one by one.
+  const isWhole = target === null || run.kind === 'single'
+  const isAtWork = isWhole && run.status === 'running'
+  if (isAtWork && policy.maxDurationMs !== null && ranFor > policy.maxDurationMs) {
+    const limit = inWords(policy.maxDurationMs)
+    const why = `timeout: running for ${inWords(ranFor)}, longer than maxDuration ${limit}`
+    return verdict(policy.onStalled, why)
+  }
+  if (owner.sign === 'present') return verdict('leave', owner.because)
+  const why = `timeout: ${owner.because}`
+  // A crawl that stands still does so because its targets do: each of them is judged by itself.
+  if (target === null && run.kind === 'crawl') return verdict('alert', why)
+  if (policy.onStalled === 'resume' && (target?.errors ?? 0) >= policy.retries) {
+    return verdict('fail', `${why}, again after ${target?.errors ?? 0} errors or timeouts`)
+  }
+  return verdict(policy.onStalled, why)
+}
+
+function withOwnerLost(snapshot: Snapshot, owner: Reading, policy: Policy): Decision {
+  const { run, target, mayStillRun = false } = snapshot
+  // Of whoever works on a user's own row silence proves nothing, and this goes into their table.
+  const isUnproven = run.isAdopted && owner.sign === 'silent'
+  const end = isUnproven ? 'no sign of life' : 'process ended unexpectedly'
+  if (target && target.crashesAlone >= policy.maxCrashes) {
+    return verdict(
+      'park',
+      `it took down ${target.crashesAlone} workers that held nothing else; ${owner.because}`,
+    )
+  }
+  // A crawl goes on whatever becomes of single targets: those are judged by themselves.
+  const isWhole = target === null && run.kind === 'crawl'
+  if (hasSomething(run, target)) {
+    if (policy.onCrash === 'resume' || isWhole) {
+      return verdict('resume', `${owner.because}; goes on ${fromWhere(target)}`)
+    }
+    return verdict(policy.onCrash, `${end}: ${owner.because}`)
+  }
+  if (run.kind === 'crawl') return verdict('replan', `${owner.because}; no page was done yet`)
+  // The same run, so that a command that lives can go on with it.
+  if (mayStillRun) return verdict('resume', `${owner.because}; its command may still run`)
+  return run.retries < policy.maxRetries
+    ? verdict('retry', `${owner.because}; nothing was done yet`)
+    : verdict(
+        'fail',
+        `${end} with nothing done, ${run.retries === 0 ? 'once' : `${run.retries + 1} times`}: ${owner.because}`,
+      )
+}
+
+function fromWhere(target: Snapshot['target']): string {
+  if (!target) return 'from its last saved pages'
+  if (target.page > 0) return `after page ${target.page}`
+  return target.hasProgress ? 'from its last checkpoint' : 'with what it has'
+}
+
+/** Of a target in a crawl its own pages count; a run with one target may also have said how far it is. */
+function hasSomething(run: Snapshot['run'], target: Snapshot['target']): boolean {
+  if (target && run.kind === 'crawl') return target.hasProgress
+  return run.hasProgress || (target?.hasProgress ?? false)
+}
+
+function withoutOwner({ run }: Snapshot, policy: Policy, now: Millis): Decision {
+  const age = now - run.createdAt
+  const idle = now - run.lastActivityAt
+  // Of a row in a user's own table it is only known that nothing tells of an owner.
+  const nobody =
+    run.isAdopted && run.status === 'running'
+      ? 'nobody is known to work on it'
+      : 'nobody works on it'
+  if (run.reverted) return verdict('leave', 'a person opened it again, and nobody has had it since')
+  // Only what claims to be running can be stale: of a queued or interrupted run it is known that nobody has it.
+  const isStale =
+    run.status === 'running' && policy.staleAfterMs !== null && idle > policy.staleAfterMs
+  if (isStale && policy.onStale === 'fail') {
+    const limit = inWords(policy.staleAfterMs)
+    return verdict('fail', `no known owner for ${inWords(idle)}, longer than staleAfter ${limit}`)
+  }
+  if (run.hasProgress) return verdict('resumable', `${nobody}, but it has progress: kept`)
+  if (age <= policy.abandonAfterMs) {
+    return verdict(
+      'wait',
+      `${nobody}; ${inWords(age)} old, dead after ${inWords(policy.abandonAfterMs)}`,
+    )
+  }
+  return verdict('abandon', `${nobody}, ${inWords(age)} old, no progress and no checkpoint`)
+}
+
+function verdict(action: Action, because: string): Decision {
+  return { action, because }
+}

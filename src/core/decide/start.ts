@@ -1,0 +1,42 @@
+import type { Decision } from '../model/verdict.ts'
+import type { GuardAdvice } from './source-lock.ts'
+
+/** The advice before a start: `start` (nothing live) · `resume` · `clean` (a dead one first) · `wait` (someone is at it). */
+export type StartAction = 'start' | 'resume' | 'clean' | 'wait'
+export type StartAdvice = { readonly action: StartAction; readonly because: string }
+
+/** What the source's live run, if any, means for whoever wants to start. `judged`: what recovery would do with it. `guard`: whether a copy of its command may start. */
+export function decideStart(
+  live: {
+    readonly hasProgress: boolean
+    /** Somebody has it: alive, or not proven dead. */
+    readonly isHeld: boolean
+  } | null,
+  judged: Decision | null,
+  guard: GuardAdvice | null = null,
+): StartAdvice {
+  if (guard && (guard.action === 'refuse' || guard.action === 'wait'))
+    return { action: 'wait', because: `a command of it is wrapped: ${guard.because}` }
+  if (!live || !judged) return { action: 'start', because: 'no run of it is live' }
+  const { action, because } = judged
+  if (live.isHeld) return { action: 'wait', because }
+  switch (action) {
+    case 'abandon':
+      return { action: 'clean', because }
+    case 'fail':
+    case 'hold':
+    case 'park':
+      return { action: 'clean', because }
+    case 'retry':
+    case 'replan':
+      return { action: 'start', because }
+    case 'resume':
+    case 'resumable':
+      return { action: 'resume', because }
+    case 'wait':
+      return live.hasProgress ? { action: 'resume', because } : { action: 'start', because }
+    case 'leave':
+    case 'alert':
+      return { action: 'resume', because }
+  }
+}

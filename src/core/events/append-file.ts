@@ -1,0 +1,166 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  writeSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { assertTrusted } from '../host/trusted-path.ts'
+
+/** After a failed write, how long lines are only counted: a full disk must not cost each of them a system call. */
+const RETRY_AFTER_MS = 1_000
+const LINE_FEED = 0x0a
+
+export type AppendOptions = {
+  /** The line, with its line feed, that tells how many were lost before it. */
+  readonly remark: (lost: number) => string
+  /** A file that would grow beyond it becomes `PATH.1`, and a new one is begun. Without it there is one file for ever. */
+  readonly maxBytes?: number
+  /** How many older files are kept, at least one. */
+  readonly keep?: number
+  readonly retryAfterMs?: number
+}
+
+/**
+ * A file of lines for people, which only grows. What was taken is with the kernel when the call returns, so a kill of
+ * this process loses none of it. Nothing here ever throws: lines that cannot be written are counted, and the count is
+ * written when it works again.
+ */
+export class AppendFile {
+  readonly #path: string
+  readonly #remark: AppendOptions['remark']
+  readonly #maxBytes: number
+  readonly #keep: number
+  readonly #retryAfterMs: number
+  #fd: number | null = null
+  #size = 0
+  #lost = 0
+  #retryAt = 0
+
+  constructor(path: string, options: AppendOptions) {
+    this.#path = path
+    this.#remark = options.remark
+    this.#maxBytes = options.maxBytes ?? Infinity
+    this.#keep = options.keep ?? 1
+    this.#retryAfterMs = options.retryAfterMs ?? RETRY_AFTER_MS
+  }
+
+  /** Whole lines, each with its line feed. */
+  append(lines: string): void {
+    const bytes = Buffer.from(lines)
+    const isTime = performance.now() >= this.#retryAt
+    const taken = isTime && this.#tellLost() ? this.#write(bytes) : 0
+    if (taken < bytes.length) this.lose(countLines(bytes.subarray(taken)))
+  }
+
+  /** Lines that will not come: they are told of with the next one that is written. */
+  lose(lines: number): void {
+    this.#lost += lines
+  }
+
+  /** The next line opens it again. */
+  close(): void {
+    try {
+      if (this.#fd !== null) closeSync(this.#fd)
+    } catch {
+      // There is nothing left to do about it.
+    }
+    this.#fd = null
+  }
+
+  #tellLost(): boolean {
+    if (this.#lost === 0) return true
+    const remark = Buffer.from(this.#remark(this.#lost))
+    if (this.#write(remark) < remark.length) return false
+    this.#lost = 0
+    return true
+  }
+
+  /** Answers how many bytes were taken. */
+  #write(bytes: Buffer): number {
+    let taken = 0
+    try {
+      while (taken < bytes.length) {
+        this.#fd ??= this.#open()
+        const part = this.#fitting(bytes.subarray(taken))
+        if (part.length === 0) {
+          this.#rotate()
+          continue
+        }
+        const written = writeSync(this.#fd, part)
+        this.#size += written
+        taken += written
+      }
+    } catch {
+      this.close()
+      this.#retryAt = performance.now() + this.#retryAfterMs
+    }
+    return taken
+  }
+
+  #open(): number {
+    const folder = dirname(this.#path)
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    assertTrusted(this.#path, 'log', { within: dirname(folder) })
+    const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants
+    const fd = openSync(this.#path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
+    try {
+      const stat = fstatSync(fd)
+      // A pipe without a reader would hold up whoever writes.
+      if (!stat.isFile()) throw new Error(`${this.#path} is no file`)
+      this.#size = stat.size
+      if (endsInsideLine(fd, stat.size)) this.#size += writeSync(fd, '\n')
+      return fd
+    } catch (error) {
+      closeSync(fd)
+      throw error
+    }
+  }
+
+  /** As many whole lines as the file has room for. A line longer than a whole file gets one to itself. */
+  #fitting(bytes: Buffer): Buffer {
+    const room = this.#maxBytes - this.#size
+    if (bytes.length <= room) return bytes
+    const end = room > 0 ? bytes.lastIndexOf(LINE_FEED, room - 1) + 1 : 0
+    return bytes.subarray(0, end > 0 || this.#size > 0 ? end : bytes.indexOf(LINE_FEED) + 1)
+  }
+
+  #rotate(): void {
+    this.close()
+    for (let n = this.#keep - 1; n >= 1; n--) {
+      renameIfThere(olderFile(this.#path, n), olderFile(this.#path, n + 1))
+    }
+    renameIfThere(this.#path, olderFile(this.#path, 1))
+  }
+}
+
+/** What a file is called after it was full: 1 is the youngest of the old ones. */
+export function olderFile(path: string, n: number): string {
+  return `${path}.${n}`
+}
+
+function renameIfThere(from: string, to: string): void {
+  try {
+    renameSync(from, to)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}
+
+/** A process killed in the middle of a write, or a disk that took only a part, leaves half a line behind. */
+function endsInsideLine(fd: number, size: number): boolean {
+  if (size === 0) return false
+  const last = Buffer.alloc(1)
+  readSync(fd, last, 0, 1, size - 1)
+  return last[0] !== LINE_FEED
+}
+
+function countLines(bytes: Buffer): number {
+  let count = 0
+  for (let at = -1; (at = bytes.indexOf(LINE_FEED, at + 1)) !== -1;) count++
+  return count
+}

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { appendFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { zstdCompressSync } from 'node:zlib'
+import * as fc from 'fast-check'
+import type { UnstuckEvent } from '../model/event.ts'
+import { temporaryFolder } from '../../testing/sqlite-engine.ts'
+import { LINE_BYTES_MAX, openJournal } from './journal.ts'
+import { nothingSkipped, readJournal, type JournalEntry } from '../../features/journal/reader.ts'
+import { followJournal, startOfLastLines } from '../../features/journal/tail.ts'
+
+const STOP: UnstuckEvent = { type: 'worker_stop', reason: 'the test is over' }
+
+function beat(claims: number): UnstuckEvent {
+  return { type: 'heartbeat', claims, loopLagMs: 0 }
+}
+
+async function toArray(entries: AsyncIterable<JournalEntry>): Promise<JournalEntry[]> {
+  const all: JournalEntry[] = []
+  for await (const entry of entries) all.push(entry)
+  return all
+}
+
+async function readAll(path: string): Promise<{ entries: JournalEntry[]; skipped: object }> {
+  const skipped = nothingSkipped()
+  return { entries: await toArray(readJournal(path, skipped)), skipped }
+}
+
+test('an event is one line of JSON with its time and worker, for its owner only', async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'journals', 'w.jsonl')
+  openJournal(path, 'w')(STOP)
+  const { entries } = await readAll(path)
+  assert.equal(entries.length, 1)
+  const { time, ...rest } = entries[0]!
+  assert.match(String(time), /^\d{4}-\d\d-\d\dT.*Z$/)
+  assert.deepEqual(rest, { worker: 'w', ...STOP })
+  assert.equal(statSync(path).mode & 0o777, 0o600)
+  assert.equal(statSync(dirname(path)).mode & 0o777, 0o700)
+})
+
+test('what cannot be written is counted, and told when it works again', async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'away', 'w.jsonl')
+  // A file stands where the folder should be: every attempt to open the journal fails.
+  writeFileSync(dirname(path), '')
+  const journal = openJournal(path, 'w', { retryAfterMs: 20 })
+  for (let n = 0; n < 5; n++) journal(beat(n))
+  rmSync(dirname(path))
+  await sleep(30)
+  journal(STOP)
+  const { entries } = await readAll(path)
+  assert.deepEqual(
+    entries.map(({ type, lost }) => [type, lost]),
+    [
+      ['journal_gap', 5],
+      ['worker_stop', undefined],
+    ],
+  )
+})
+
+test('an event that is no JSON is lost, and stops nothing', async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'w.jsonl')
+  const journal = openJournal(path, 'w', { retryAfterMs: 0 })
+  journal({ ...STOP, reason: 1n as unknown as string })
+  journal(STOP)
+  assert.deepEqual(
+    (await readAll(path)).entries.map(({ type }) => type),
+    ['journal_gap', 'worker_stop'],
+  )
+})
+
+test('a line left unfinished by a kill does not swallow the next one', async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'w.jsonl')
+  openJournal(path, 'w')(beat(1))
+  appendFileSync(path, '{"type":"heartb')
+  openJournal(path, 'w')(STOP)
+  const { entries, skipped } = await readAll(path)
+  assert.deepEqual(
+    entries.map(({ type }) => type),
+    ['heartbeat', 'worker_stop'],
+  )
+  assert.deepEqual(skipped, { garbage: 1, tooLong: 0, cut: 0 })
+})
+
+test('an event too long for a line is written as a remark', async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'w.jsonl')
+  openJournal(path, 'w')({ ...STOP, reason: 'x'.repeat(LINE_BYTES_MAX) })
+  const { entries, skipped } = await readAll(path)
+  assert.equal(entries[0]?.type, 'worker_stop')
+  assert.deepEqual(skipped, nothingSkipped())
+})
+
+test('passwords do not get into the journal', () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'w.jsonl')
+  openJournal(path, 'w')({ type: 'store_trouble', message: 'postgres://me:hunter2@db/x is away' })
+  assert.doesNotMatch(readFileSync(path, 'utf8'), /hunter2/)
+})
+
+test('a journal cut at any byte still reads all its complete lines', async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'w.jsonl')
+  const texts = fc.array(fc.string({ unit: 'binary' }), { minLength: 1, maxLength: 8 })
+  await fc.assert(
+    fc.asyncProperty(texts, fc.nat(), async (reasons, at) => {
+      rmSync(path, { force: true })
+      const journal = openJournal(path, 'w')
+      for (const reason of reasons) journal({ ...STOP, reason })
+      const whole = readFileSync(path)
+      const cut = whole.subarray(0, at % (whole.length + 1))
+      writeFileSync(path, cut)
+      const complete = cut.toString('latin1').split('\n').length - 1
+      const { entries } = await readAll(path)
+      // A line that lacks nothing but its line feed is read too.
+      assert.ok(entries.length === complete || entries.length === complete + 1)
+      const read = entries.map(({ reason }) => reason)
+      assert.deepEqual(
+        read,
+        reasons.slice(0, read.length).map((text) => text.toWellFormed()),
+      )
+    }),
+  )
+})
+
+test('a compressed journal cut at any byte reads what it can, and never throws', async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'w.jsonl.zst')
+  const plain = Array.from({ length: 50 }, (_, n) => `${JSON.stringify({ type: 'x', n })}\n`).join(
+    '',
+  )
+  const whole = zstdCompressSync(plain)
+  for (let at = 0; at <= whole.length; at += 3) {
+    writeFileSync(path, whole.subarray(0, at))
+    const { entries } = await readAll(path)
+    entries.forEach(({ n }, i) => assert.equal(n, i))
+  }
+  writeFileSync(path, whole)
+  assert.equal((await readAll(path)).entries.length, 50)
+})
+
+test('garbage is counted and read past', async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'w.jsonl')
+  const long = `{"type":"${'x'.repeat(LINE_BYTES_MAX)}"}`
+  writeFileSync(path, `nonsense\n[1]\nnull\n\n{"type":"a"}\n${long}\n{"type":"b"}\n\xff\xfe\n{"typ`)
+  const { entries, skipped } = await readAll(path)
+  assert.deepEqual(entries, [{ type: 'a' }, { type: 'b' }])
+  assert.deepEqual(skipped, { garbage: 4, tooLong: 1, cut: 1 })
+})
+
+test('bytes of any kind never make the reader throw', async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'w.jsonl')
+  await fc.assert(
+    fc.asyncProperty(fc.uint8Array({ maxLength: 400 }), async (bytes) => {
+      writeFileSync(path, bytes)
+      await readAll(path)
+    }),
+  )
+})
+
+function longLine(n: number): string {
+  return `${JSON.stringify({ n, fill: 'x'.repeat(1_000) })}\n`
+}
+
+test('the last lines are found from the end', async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'w.jsonl')
+  writeFileSync(path, Array.from({ length: 300 }, (_, n) => longLine(n)).join(''))
+  for (const count of [1, 2, 100, 299, 300, 301]) {
+    const start = await startOfLastLines(path, count)
+    const entries = await toArray(readJournal(path, nothingSkipped(), start))
+    assert.equal(entries.length, Math.min(300, count))
+    assert.equal(entries.at(-1)?.['n'], 299)
+  }
+  appendFileSync(path, '{"n":300')
+  assert.equal(await startOfLastLines(path, 1), statSync(path).size - '{"n":300'.length)
+})
+
+test(
+  'a followed journal tells new events, also when the file was replaced',
+  { timeout: 150_000 },
+  async () => {
+    using folder = temporaryFolder()
+    const path = join(folder.path, 'j', 'w.jsonl')
+    mkdirSync(dirname(path))
+    writeFileSync(path, '{"n":1}\n{"n":')
+    const enough = new AbortController()
+    const entries = followJournal(path, 0, enough.signal)
+    const next = async (): Promise<unknown> => (await entries.next()).value?.['n']
+    assert.equal(await next(), 1)
+    appendFileSync(path, '2}\n')
+    assert.equal(await next(), 2)
+    writeFileSync(path, '{"n":3}\n')
+    assert.equal(await next(), 3)
+    enough.abort()
+    assert.equal((await entries.next()).done, true)
+  },
+)

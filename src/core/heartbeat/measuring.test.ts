@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newId } from '../model/id.ts'
+import { readStats, type Latency } from '../model/latency.ts'
+import { DEFAULT_POLICY } from '../model/policy.ts'
+import type { Store } from '../store/store.ts'
+import { claimOne, hire, save, someItems, startCrawl } from '../../testing/fixtures.ts'
+import { postgresEngine } from '../../testing/postgres-engine.ts'
+import { sqliteEngine } from '../../testing/sqlite-engine.ts'
+import { Caretaker } from './service.ts'
+import { REAL_CLOCK } from '../host/clock.ts'
+import { caretaking } from '../recovery/monitor.ts'
+import { open } from '../../interfaces/library/open.ts'
+import { Sampler } from './sampler.ts'
+import { Stopwatch } from './latency-recorder.ts'
+
+const total = ({ counts }: Latency): number => counts.reduce((sum, n) => sum + n, 0)
+
+for (const engine of [sqliteEngine, postgresEngine]) {
+  test(`${engine.name}: what a process measured is in its row when it has ended, and its runs were sampled`, async () => {
+    await using database = await engine.fresh()
+    const store = await database.open()
+    const unstuck = await open({ db: database.url, signals: false })
+    const run = await unstuck.begin('own')
+    for (let page = 1; page <= 5; page++)
+      await run.checkpoint({ page, items: someItems(page * 10, 2) })
+    await run.succeed()
+    await unstuck.close()
+    const all = (await store.workerStats()).map(readStats)
+    assert.equal(all.length, 1)
+    assert.equal(total(all[0]!.checkpoint), 5)
+    assert.equal(total(all[0]!.claim), 1)
+    assert.ok(all[0]!.checkpoint.seconds > 0)
+    const now = await store.now()
+    const samples = await store.samples({ since: now - 3_600_000, until: now + 1 })
+    assert.deepEqual(
+      samples.map(({ run, pages, items }) => ({ run, pages, items })),
+      [{ run: run.id, pages: 5, items: 10 }],
+    )
+  })
+
+  test(`${engine.name}: of several processes one samples`, async () => {
+    await using database = await engine.fresh()
+    const store = await database.open()
+    const workers = [await hire(store), await hire(store)]
+    await startCrawl(store, 3)
+    await save(store, await claimOne(store, workers[0]!))
+    let taken = 0
+    const counted = {
+      ...store,
+      takeSample: () => {
+        taken++
+        return store.takeSample()
+      },
+    }
+    for (let n = 0; n < 3; n++) {
+      for (const worker of workers) await new Sampler(counted, worker, REAL_CLOCK).take()
+    }
+    assert.equal(taken, 3)
+    const now = await store.now()
+    const samples = await store.samples({ since: now - 120_000, until: now + 1 })
+    assert.ok(samples.length >= 1)
+    assert.equal(samples.at(-1)!.pages, 1)
+  })
+
+  test(`${engine.name}: the process that samples deletes expired sessions`, async () => {
+    await using database = await engine.fresh()
+    const store = await database.open()
+    const session = { id: 'a', token: 'maria', tokenMark: 'b', lastsMs: 1_000 }
+    await store.createSession(session)
+    await store.createSession({ ...session, id: 'c', lastsMs: 3_600_000 })
+    await database.later(60_000)
+
+    await new Sampler(store, await hire(store), REAL_CLOCK).take()
+
+    const left = await database.raw(`SELECT id FROM ${database.table('http_session')}`)
+    assert.deepEqual(
+      left.map(({ id }) => id),
+      ['c'],
+    )
+  })
+}
+
+test('a last look that does not come back holds up nobody: not those who wait for the presence, nor the stop', async () => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  const worker = await hire(store)
+  let isLetGo = false
+  let wasLetGo = false
+  const slow: Store = {
+    ...store,
+    holdPresence: async (id) => {
+      const held = await store.holdPresence(id)
+      return { ...held, release: () => held.release().finally(() => (isLetGo = true)) }
+    },
+    takeSample: () => {
+      wasLetGo = isLetGo
+      return new Promise(() => {})
+    },
+  }
+  const policy = { ...caretaking(DEFAULT_POLICY), graceMs: 60_000 }
+  const host = {
+    claims: () => ({ held: [], asked: [] }),
+    loopLagMs: () => 0,
+    takeStats: () => undefined,
+    emit: () => {},
+    onBeat: () => {},
+    onRecovered: () => {},
+    onFatal: assert.fail,
+  }
+  const options = { worker: newId(), source: '', version: '1', ...policy }
+  const caretaker = new Caretaker(slow, options, host, REAL_CLOCK)
+  await caretaker.start()
+
+  await caretaker.stop()
+
+  assert.ok(wasLetGo)
+  assert.deepEqual(
+    (await store.workers()).map((one) => one.worker.id),
+    [worker],
+  )
+})
+
+test('a call that failed is not counted', async () => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  const stopwatch = new Stopwatch(() => {})
+  const failing = stopwatch.on({ ...store, claim: () => Promise.reject(new Error('away')) })
+  await assert.rejects(
+    failing.claim({ worker: newId(), source: 's', claimIds: [], empty: true, alone: false }),
+  )
+  assert.equal(total(stopwatch.stats.claim), 0)
+})

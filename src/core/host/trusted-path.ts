@@ -1,0 +1,109 @@
+import { lstatSync, realpathSync, statSync, type Stats } from 'node:fs'
+import { basename, delimiter, dirname, join, resolve, sep } from 'node:path'
+import process from 'node:process'
+import { UsageError } from '../model/errors.ts'
+
+/** Folders whose owners and modes are not checked: the user vouches for them, as with git's safe.directory. */
+export const TRUSTED_FOLDERS = 'UNSTUCK_TRUSTED_FOLDERS'
+const STICKY = 0o1000
+const OTHERS_WRITE = 0o002
+const GROUP_WRITES = 0o020
+
+type Trust = {
+  /** A folder that the user named. Only what is below it is checked, and its owner and group are trusted too. */
+  readonly within?: string
+}
+
+/**
+ * Returns why another user could have written this file or folder, or null if only this user and root could.
+ * Checks it and every folder above, also behind links. What is not there is not checked. Always null on Windows.
+ */
+export function whyUntrusted(path: string, { within }: Trust = {}): string | null {
+  const me = process.geteuid?.()
+  if (me === undefined || isVouchedFor(path)) return null
+  const named = within === undefined ? undefined : statSync(within, { throwIfNoEntry: false })
+  const trusted = {
+    users: new Set([0, me, ...sudoUser(me), ...(named ? [named.uid] : [])]),
+    groups: new Set([me, ...(named ? [named.gid] : [])]),
+  }
+  const whole = resolve(path)
+  const ends = within === undefined ? [] : [resolve(within), realPathOf(resolve(within))]
+  for (const start of new Set([whole, realPathOf(whole)])) {
+    for (let entry = start; !ends.includes(entry); entry = dirname(entry)) {
+      const why = whyForeign(entry, { ...trusted, isAbove: entry !== start })
+      if (why !== null) return why
+      if (entry === dirname(entry)) break
+    }
+  }
+  return null
+}
+
+/** Throws unless only this user and root could have written it. `what`: what it would be used as. */
+export function assertTrusted(path: string, what: string, trust: Trust = {}): void {
+  const why = whyUntrusted(path, trust)
+  if (why === null) return
+  throw new UsageError(
+    `${path} is not used as ${what}: ${why}. ` +
+      `Change its owner or mode, or run this as its owner; if you trust it, name the folder in ${TRUSTED_FOLDERS}.`,
+  )
+}
+
+type Check = {
+  readonly users: ReadonlySet<number>
+  readonly groups: ReadonlySet<number>
+  readonly isAbove: boolean
+}
+
+function whyForeign(entry: string, { users, groups, isAbove }: Check): string | null {
+  const stats = statsOf(entry)
+  if (!stats) return null
+  const { uid, gid, mode } = stats
+  if (!users.has(uid)) return `${entry} belongs to another user (uid ${uid})`
+  // A link has no mode of its own. In a sticky folder such as /tmp only the owner can replace an entry.
+  if (stats.isSymbolicLink() || (isAbove && (mode & STICKY) !== 0)) return null
+  // By convention a group with the number of its user has no other member.
+  const isOwnGroup = gid === uid || groups.has(gid)
+  const writers = OTHERS_WRITE | (isOwnGroup ? 0 : GROUP_WRITES)
+  if ((mode & writers) === 0) return null
+  return `${entry} can be changed by other users (mode ${inOctal(mode)})`
+}
+
+/** Null also where it cannot be looked at: then it cannot be read either. */
+function statsOf(entry: string): Stats | null {
+  try {
+    return lstatSync(entry)
+  } catch {
+    return null
+  }
+}
+
+/** The rights in a mode, as `chmod` takes them. */
+export function inOctal(mode: number): string {
+  return (mode & 0o7777).toString(8).padStart(4, '0')
+}
+
+/** Root by sudo acts for the user who called it. */
+function sudoUser(me: number): number[] {
+  const uid = Number(process.env['SUDO_UID'] || Number.NaN)
+  return me === 0 && Number.isInteger(uid) ? [uid] : []
+}
+
+function isVouchedFor(path: string): boolean {
+  const folders = (process.env[TRUSTED_FOLDERS] ?? '').split(delimiter).filter(Boolean)
+  const real = realPathOf(resolve(path))
+  return folders.some((folder) => isWithin(real, realPathOf(resolve(folder))))
+}
+
+/** Whether a path is this folder, or in it. Both are absolute and without links. */
+export function isWithin(path: string, folder: string): boolean {
+  return `${path}${sep}`.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`)
+}
+
+/** Where links lead; of what is not there yet, as far as there is something. */
+export function realPathOf(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return path === dirname(path) ? path : join(realPathOf(dirname(path)), basename(path))
+  }
+}

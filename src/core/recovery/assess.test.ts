@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { allOk, beginOne, hire, ok } from '../../testing/fixtures.ts'
+import { sqliteEngine } from '../../testing/sqlite-engine.ts'
+import { judgeRun } from './assess.ts'
+
+const TWO_DAYS_MS = 48 * 3_600_000
+
+for (const [artifacts, action, hasProgress] of [
+  [0, 'abandon', false],
+  [1, 'resumable', true],
+] as const) {
+  test(`an old run that nobody works on, with ${artifacts} files of its command: ${action}`, async () => {
+    await using db = await sqliteEngine.fresh()
+    const store = await db.open()
+    const claimed = await beginOne(store, await hire(store))
+    ok(await store.touch(claimed, artifacts))
+    allOk(await store.release([claimed]))
+    await store.settle()
+    await db.later(TWO_DAYS_MS)
+
+    const { decision, evidence } = await judgeRun(store, (await store.run(claimed.run))!)
+
+    assert.equal(decision.action, action)
+    assert.equal(evidence.hasProgress, hasProgress)
+  })
+}
+
+test('an old run whose target has just been finished is not taken for dead before it is settled', async () => {
+  await using db = await sqliteEngine.fresh()
+  const store = await db.open()
+  const claimed = await beginOne(store, await hire(store))
+  await db.later(TWO_DAYS_MS)
+  allOk(await store.finish([claimed]))
+
+  const run = (await store.run(claimed.run))!
+  assert.equal(run.status, 'running')
+  assert.equal((await judgeRun(store, run, { forgetLost: true })).decision.action, 'leave')
+})

@@ -1,0 +1,111 @@
+import { LIMITS } from '../model/limits.ts'
+import { redactArguments } from '../model/redact.ts'
+import { cleanText } from '../model/text.ts'
+import type { NewIntent } from './adopted-memory.ts'
+import type { Deed, RunMove } from './operator-requests.ts'
+import { keepCursor } from './new-targets.ts'
+import type { Store } from './store.ts'
+import { storedJson, storedText } from './stored-text.ts'
+
+/**
+ * The store, with every reason, error and body cleaned before an engine gets it: whatever a user's code threw or a caller
+ * sent, no secret of ours is stored, and nothing without a limit. Items, cursors and inputs are the user's and stay.
+ */
+export function cleanInput(store: Store): Store {
+  const cleaned: Partial<Store> = {
+    fail: (failures) =>
+      store.fail(failures.map((one) => ({ ...one, error: storedText(one.error) }))),
+    park: (claims) => store.park(claims.map((one) => ({ ...one, reason: storedText(one.reason) }))),
+    begin: (request) =>
+      store.begin({ ...request, ...(request.clean && { clean: cleanMove(request.clean) }) }),
+    moveRun: (move) => store.moveRun(cleanMove(move)),
+    applyJudgements: (judgements, actor) =>
+      store.applyJudgements(
+        judgements.map((one) => ({
+          ...one,
+          decision: { ...one.decision, because: storedText(one.decision.because, LIMITS.reason) },
+          evidence: storedJson(one.evidence) as typeof one.evidence,
+        })),
+        name(actor),
+      ),
+    replan: (request) => store.replan(cleanDeed(request)),
+    retryRun: (request) => store.retryRun(cleanDeed(request)),
+    revert: (request) => store.revert(cleanDeed(request)),
+    setAside: (request) => store.setAside(cleanDeed(request)),
+    deleteRun: (request) => store.deleteRun(cleanDeed(request)),
+    async rewind(request) {
+      const { target: key, cursor, next } = request
+      const json = keepCursor({ key, cursor })
+      return store.rewind({
+        ...cleanDeed(request),
+        next: next === null ? null : cleanText(next),
+        cursor: json === null ? null : JSON.parse(json),
+      })
+    },
+    freeSource: (request) =>
+      store.freeSource({
+        ...request,
+        ...(request.gaveUp !== undefined && { gaveUp: storedText(request.gaveUp, LIMITS.reason) }),
+      }),
+    startExecution: (execution) =>
+      store.startExecution({ ...execution, command: cleanCommand(execution.command) }),
+    endExecution: (id, end) => store.endExecution(id, { ...end, because: storedText(end.because) }),
+    raiseAlert: (alert) =>
+      store.raiseAlert({
+        ...alert,
+        because: storedText(alert.because, LIMITS.reason),
+        command: storedText(alert.command, LIMITS.reason),
+      }),
+    recordOperation: (operation) =>
+      store.recordOperation({
+        ...operation,
+        actor: name(operation.actor),
+        address: operation.address === null ? null : name(operation.address),
+        call: name(operation.call),
+        plan: operation.plan === null ? null : name(operation.plan),
+        selection: storedJson(
+          operation.selection,
+          operation.status < 400 ? LIMITS.evidence : LIMITS.refusedBody,
+        ),
+        result: storedText(operation.result, LIMITS.reason),
+      }),
+    intend: (intents) => store.intend(intents.map(cleanIntent)),
+  }
+  // As they are, getters too: some answer anew each time.
+  return Object.defineProperties(
+    {},
+    {
+      ...Object.getOwnPropertyDescriptors(store),
+      ...Object.getOwnPropertyDescriptors(cleaned),
+    },
+  ) as Store
+}
+
+function cleanDeed<T extends Deed>(deed: T): T {
+  return { ...deed, actor: name(deed.actor), because: storedText(deed.because, LIMITS.reason) }
+}
+
+function cleanMove(move: RunMove): RunMove {
+  return { ...cleanDeed(move), evidence: storedJson(move.evidence) }
+}
+
+function cleanIntent(intent: NewIntent): NewIntent {
+  const { entry } = intent
+  return { ...intent, entry: { ...cleanDeed(entry), evidence: storedJson(entry.evidence) } }
+}
+
+/** Who it was, from where, which call. */
+function name(text: string): string {
+  return storedText(text, LIMITS.listed)
+}
+
+const ARGUMENTS_MAX = 100
+
+/** The program and its first arguments; a command line may hold megabytes. */
+function cleanCommand(command: readonly string[]): string[] {
+  const parts = redactArguments(command.slice(0, ARGUMENTS_MAX))
+  const bytesMax = Math.floor(LIMITS.evidence / Math.max(1, parts.length))
+  const kept = parts.map((part) => storedText(part, Math.max(bytesMax, LIMITS.refusedBody / 8)))
+  const left = command.length - kept.length
+  return left > 0 ? [...kept, `… (cut; ${left} more arguments)`] : kept
+}

@@ -1,0 +1,103 @@
+import { messageOf, UsageError } from '../model/errors.ts'
+import type { Execution } from '../model/execution.ts'
+import type { Guard } from '../model/source-lock.ts'
+
+/** Row → model for what a wrapped command leaves in the store, as in `rows.ts`. */
+
+const INPUT_BYTES_MAX = 256 * 1024
+
+/** What a run's command is given, as text; null when that is nothing. Refuses what no JSON can say. */
+export function keepInput(source: string, input: unknown): string | null {
+  if (input === undefined || input === null) return null
+  const text = asJson(source, input)
+  if (Buffer.byteLength(text) > INPUT_BYTES_MAX) {
+    throw new UsageError(
+      `The input for ${source} is larger than ${INPUT_BYTES_MAX / 1024} KB. Keep it in a file and give its path.`,
+    )
+  }
+  return text
+}
+
+function asJson(source: string, input: unknown): string {
+  try {
+    const text = JSON.stringify(input) as string | undefined
+    if (text !== undefined) return text
+  } catch (error) {
+    throw new UsageError(
+      `The input for ${source} is no JSON: ${firstLine(messageOf(error))}. Give plain data: texts, numbers, lists, objects.`,
+      { cause: error },
+    )
+  }
+  throw new UsageError(
+    `The input for ${source} is a ${typeof input}, which is no JSON. Give plain data: texts, numbers, lists, objects.`,
+  )
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0]!
+}
+
+export type GuardRow = {
+  source: string
+  worker_id: string | null
+  since: number | null
+  kill_timeout_ms: number
+  ending_since: number | null
+  cookie: string
+  gave_up_at: number | null
+  gave_up_because: string | null
+}
+
+export function toGuard(row: GuardRow): Guard {
+  return {
+    source: row.source,
+    worker: row.worker_id,
+    since: row.since,
+    killTimeoutMs: row.kill_timeout_ms,
+    endingSince: row.ending_since,
+    cookie: row.cookie,
+    gaveUp:
+      row.gave_up_at === null ? null : { at: row.gave_up_at, because: row.gave_up_because ?? '' },
+  }
+}
+
+export type ExecutionRow = {
+  id: string
+  run_id: string
+  worker_id: string
+  host: string
+  command: readonly string[]
+  output_dir: string
+  log: string
+  started_at: number
+  ended_at: number | null
+  exit_code: number | null
+  signal: string | null
+  because: string | null
+  artifacts: number | null
+  peak_memory: number | null
+}
+
+export function toExecution(row: ExecutionRow): Execution {
+  return {
+    id: row.id,
+    run: row.run_id,
+    worker: row.worker_id,
+    host: row.host,
+    command: row.command,
+    outputDir: row.output_dir,
+    log: row.log,
+    startedAt: row.started_at,
+    end:
+      row.ended_at === null
+        ? null
+        : {
+            at: row.ended_at,
+            exitCode: row.exit_code,
+            signal: row.signal,
+            because: row.because ?? '',
+            artifacts: row.artifacts ?? 0,
+            peakMemory: row.peak_memory,
+          },
+  }
+}

@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newId, type Id } from '../../model/id.ts'
+import { startCrawl } from '../../../testing/fixtures.ts'
+import type { Engine } from '../../../testing/test-database.ts'
+import type { IntentEnd, NewIntent, Store } from '../store.ts'
+
+/** Something about to be done to the row `key` of an adopted table. */
+function intent(key: string, given: Partial<NewIntent> = {}): NewIntent {
+  const row = given.row ?? newId()
+  return {
+    id: newId(),
+    row,
+    ref: { table: 'courses', key },
+    entry: {
+      actor: 'alice',
+      action: 'abandon',
+      source: 'courses',
+      run: row,
+      target: null,
+      because: 'nothing done in 2 days',
+      evidence: { ageMs: 5, owner: null },
+      before: { status: 'running' },
+      after: { status: 'abandoned' },
+    },
+    reopens: false,
+    ...given,
+  }
+}
+
+async function conclude(store: Store, id: Id, isDone: IntentEnd['isDone']): Promise<boolean> {
+  return (await store.concludeIntents([{ id, isDone }]))[0]!
+}
+
+export function adoptedMemoryTests(engine: Engine): void {
+  test('P15 what was done to a row elsewhere stands in the trail as what is done to our own runs', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const own = await startCrawl(store, 1)
+    const deed = { actor: 'alice', action: 'abandon', because: 'nothing done in 2 days' }
+    const evidence = { ageMs: 5, owner: null }
+    await store.moveRun({ ...deed, run: own, to: 'abandoned', evidence, only: {} })
+    const [likeThis] = await store.audit({ run: own, limit: 5 })
+
+    const about = intent('17')
+    await store.intend([
+      { ...about, entry: { ...about.entry, source: 'shop', before: { status: 'queued' } } },
+    ])
+    assert.deepEqual(await store.audit({ run: about.row, limit: 5 }), [], 'not before it is done')
+    assert.equal(await conclude(store, about.id, true), true)
+
+    const [entry, ...others] = await store.audit({ run: about.row, limit: 5 })
+    assert.deepEqual(others, [])
+    const { id, at } = entry!
+    assert.deepEqual(entry, { ...likeThis, run: about.row, id, at })
+    assert.ok(id > likeThis!.id && at >= likeThis!.at)
+    assert.deepEqual(await store.adoptedRows([newId(), about.row, own]), [
+      { id: about.row, table: 'courses', key: '17', reopenedAt: null },
+    ])
+  })
+
+  test('P2 of ten who settle an intent at once one does, and it is in the trail once', async () => {
+    await using db = await engine.fresh()
+    const stores = await Promise.all(Array.from({ length: 10 }, () => db.open()))
+    const [store] = stores
+    const about = intent('1')
+    await store!.intend([about])
+    await store!.intend([{ ...about, reopens: true }])
+
+    const settled = await Promise.all(stores.map((one) => conclude(one, about.id, true)))
+
+    assert.equal(settled.filter(Boolean).length, 1)
+    assert.equal((await store!.audit({ limit: 20 })).length, 1)
+    assert.equal((await store!.adoptedRows([about.row]))[0]!.reopenedAt, null, 'as first said')
+    assert.equal(await conclude(store!, about.id, false), false)
+    assert.equal(await conclude(store!, newId(), true), false)
+  })
+
+  test('P2 what became of many is answered for each, and each that was done is in the trail in its turn', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [done, notDone, unsure, settled] = ['1', '2', '3', '4'].map((key) => intent(key))
+    const all = [done!, notDone!, unsure!, settled!]
+    await store.intend(all)
+    await conclude(store, settled!.id, false)
+
+    const answers = await store.concludeIntents([
+      { id: unsure!.id, isDone: 'unsure' },
+      { id: settled!.id, isDone: true },
+      { id: done!.id, isDone: true },
+      { id: notDone!.id, isDone: false },
+    ])
+
+    assert.deepEqual(answers, [true, false, true, true])
+    const entries = await store.audit({ limit: 5 })
+    assert.deepEqual(
+      entries.map(({ run }) => run),
+      [unsure!.row, done!.row],
+    )
+    assert.equal((await store.adoptedRows(all.map(({ row }) => row))).length, 2)
+    assert.deepEqual(await store.openIntents(0, 5), [])
+  })
+
+  test('what was not done is forgotten', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const about = intent('1')
+    await store.intend([about])
+
+    assert.equal(await conclude(store, about.id, false), true)
+
+    assert.equal(await conclude(store, about.id, true), false)
+    assert.deepEqual(await store.audit({ limit: 5 }), [])
+    assert.deepEqual(await store.adoptedRows([about.row]), [])
+    assert.deepEqual(await store.openIntents(0, 5), [])
+  })
+
+  test('what nobody can tell any more is in the trail as such, and its row is remembered', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const about = intent('1')
+    await store.intend([about])
+
+    assert.equal(await conclude(store, about.id, 'unsure'), true)
+
+    const [entry] = await store.audit({ limit: 5 })
+    assert.deepEqual(entry?.after, { status: 'abandoned', unsure: true })
+    assert.equal((await store.adoptedRows([about.row])).length, 1)
+    assert.equal(await conclude(store, about.id, true), false)
+  })
+
+  test('intents that nobody has settled for long come oldest first, as they were said', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [first, second, young] = [intent('1'), intent('2', { reopens: true }), intent('3')]
+    await store.intend([first])
+    await db.later(20_000)
+    await store.intend([second])
+    await db.later(30_000)
+    await store.intend([young])
+
+    const open = await store.openIntents(30_000, 5)
+
+    assert.deepEqual(
+      open.map(({ at: _at, ...said }) => said),
+      [first, second],
+    )
+    const now = await store.now()
+    const ages = open.map(({ at }) => Math.round((now - at) / 10_000))
+    assert.deepEqual(ages, [5, 3])
+    assert.deepEqual(
+      (await store.openIntents(0, 1)).map(({ id }) => id),
+      [first.id],
+    )
+  })
+
+  test('a row that a person opened again is known as such until it has moved on', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const row = newId()
+    const reopenedAt = async () => (await store.adoptedRows([row]))[0]?.reopenedAt
+    const concludeAs = async (reopens: boolean) => {
+      const about = intent('1', { row, reopens })
+      await store.intend([about])
+      await conclude(store, about.id, true)
+    }
+
+    await concludeAs(true)
+    assert.ok(Math.abs((await reopenedAt())! - (await store.now())) < 60_000)
+    await store.forgetReopening([newId(), row])
+    assert.equal(await reopenedAt(), null)
+    await concludeAs(true)
+    await concludeAs(false)
+    assert.equal(await reopenedAt(), null, 'something else was done to it')
+    assert.equal((await store.audit({ run: row, limit: 5 })).length, 3)
+  })
+
+  test('rows are found by the end of their id, and by nothing that only looks like it', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [one, two] = [intent('1'), intent('2')]
+    for (const about of [one, two]) {
+      await store.intend([about])
+      await conclude(store, about.id, true)
+    }
+
+    assert.deepEqual(await store.adoptedEnding(one.row.slice(-8)), [one.row])
+    assert.deepEqual(await store.adoptedEnding(two.row.slice(-12).toUpperCase()), [two.row])
+    assert.deepEqual(await store.adoptedEnding(two.row), [two.row])
+    for (const odd of ['', '%'.repeat(8), '_'.repeat(8), `%${one.row.slice(-8)}`, 'a\0'])
+      assert.deepEqual(await store.adoptedEnding(odd), [])
+  })
+
+  test("no text of a user's row is too odd to be kept", async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const odd = 'a\0b \ud83d "; DROP'
+    const plain = intent(odd)
+    const about = { ...plain, entry: { ...plain.entry, because: odd, before: { [odd]: odd } } }
+
+    await store.intend([about])
+    assert.equal((await store.openIntents(0, 5)).length, 1)
+    assert.equal(await conclude(store, about.id, true), true)
+
+    assert.match((await store.audit({ limit: 1 }))[0]!.because, /^a.?b .*DROP$/su)
+    assert.equal((await store.adoptedRows([about.row])).length, 1)
+  })
+}

@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Claimed } from '../../model/claim.ts'
+import {
+  allOk,
+  beginOne,
+  bury,
+  claim,
+  claimOne,
+  hire,
+  ok,
+  page,
+  save,
+  startCrawl,
+  targetOf,
+} from '../../../testing/fixtures.ts'
+import type { Engine } from '../../../testing/test-database.ts'
+import type { Store } from '../store.ts'
+
+export function crashTests(engine: Engine): void {
+  test('P11 crashes are counted at claim time: who judges sees the crash, who looks at a worker at work does not', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    await startCrawl(store, 1)
+    const claimed = await claimOne(store, worker, { alone: true })
+
+    const [held] = await store.heldBy(worker, null, 10)
+    const shown = await targetOf(store, claimed.target)
+
+    assert.equal(held?.target.crashes, 1)
+    assert.equal(held?.target.crashesAlone, 1)
+    assert.equal(shown.crashes, 0)
+    assert.equal(shown.crashesAlone, 0)
+    await bury(store, worker)
+    const dead = await targetOf(store, claimed.target)
+    assert.equal(dead.crashes, 1)
+    assert.equal(dead.crashesAlone, 1)
+    assert.equal(dead.errors, 0, 'a crash is not an error')
+  })
+
+  const cleanEnds: Record<string, (store: Store, claim: Claimed) => Promise<unknown>> = {
+    'handed back': async (store, claim) => allOk(await store.release([claim])),
+    'failed, to be tried again': async (store, claim) =>
+      allOk(await store.fail([{ ...claim, error: 'x', retryInMs: 0 }])),
+    'failed for good': async (store, claim) =>
+      allOk(await store.fail([{ ...claim, error: 'x', retryInMs: null }])),
+    finished: async (store, claim) => allOk(await store.finish([claim])),
+    'finished with its last page': async (store, claim) =>
+      allOk(await store.checkpoint([page(claim, { done: true })])),
+    'set aside': async (store, claim) => allOk(await store.park([{ ...claim, reason: 'x' }])),
+  }
+  for (const [how, end] of Object.entries(cleanEnds)) {
+    test(`P11 a claim that was ${how} is no crash`, async () => {
+      await using db = await engine.fresh()
+      const store = await db.open()
+      await startCrawl(store, 1)
+      const claimed = await claimOne(store, await hire(store), { alone: true })
+
+      await end(store, claimed)
+
+      const target = await targetOf(store, claimed.target)
+      assert.equal(target.crashes, 0)
+      assert.equal(target.crashesAlone, 0)
+    })
+  }
+
+  test('P11 a clean stop costs nothing: attempts, errors and crashes are as before the claim', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const dead = await hire(store)
+    await startCrawl(store, 1)
+    const first = await claimOne(store, dead, { alone: true })
+    await bury(store, dead)
+    const before = await targetOf(store, first.target)
+
+    const again = await claimOne(store, await hire(store), { empty: true })
+    allOk(await store.release([again]))
+
+    const after = await targetOf(store, first.target)
+    for (const field of ['attempts', 'errors', 'crashes', 'crashesAlone', 'page', 'seq'] as const) {
+      assert.equal(after[field], before[field], field)
+    }
+  })
+
+  test('P11 of a command, more files or more reported as done is progress; the same again is not', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const crashesAfter = async (act: (claimed: Claimed) => Promise<unknown>): Promise<number> => {
+      const dead = await hire(store)
+      const claimed = await beginOne(store, dead)
+      await act(claimed)
+      await bury(store, dead)
+      return (await targetOf(store, claimed.target)).crashesAlone
+    }
+
+    assert.equal(await crashesAfter((claimed) => store.touch(claimed, 1)), 0)
+    assert.equal(await crashesAfter((claimed) => store.touch(claimed, 1)), 1)
+    assert.equal(await crashesAfter((claimed) => store.touch(claimed, 2)), 0)
+    const report = (done: number) => (claimed: Claimed) =>
+      store.reportProgress(claimed, { done, total: 9 })
+    assert.equal(await crashesAfter(report(0)), 1)
+    assert.equal(await crashesAfter(report(3)), 0)
+    assert.equal(await crashesAfter(report(3)), 1)
+  })
+
+  test('P11 progress strikes off crashes and errors; attempts stay', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    await startCrawl(store, 1)
+    for (let n = 0; n < 2; n++) {
+      const dead = await hire(store)
+      await claimOne(store, dead, { empty: true })
+      await bury(store, dead)
+    }
+    const failed = await claimOne(store, await hire(store), { empty: true })
+    allOk(await store.fail([{ ...failed, error: 'HTTP 500', retryInMs: 0 }]))
+    const before = await targetOf(store, failed.target)
+    assert.deepEqual([before.crashes, before.errors, before.attempts], [2, 1, 3])
+
+    const worker = await hire(store)
+    await save(store, await claimOne(store, worker, { empty: true }))
+
+    const [held] = await store.heldBy(worker, null, 1)
+    assert.deepEqual(
+      [held?.target.crashes, held?.target.crashesAlone, held?.target.errors, held?.target.attempts],
+      [0, 0, 0, 4],
+    )
+    await bury(store, worker)
+    assert.equal((await targetOf(store, failed.target)).crashes, 0, 'a crash after a page')
+  })
+
+  test('P11 only crashes of a target claimed alone count towards parking', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const dead = await hire(store)
+    await startCrawl(store, 3)
+    const together = await claim(store, dead, 3, { empty: true })
+    await bury(store, dead)
+
+    for (const { target: id } of together) {
+      const target = await targetOf(store, id)
+      assert.equal(target.crashes, 1)
+      assert.equal(target.crashesAlone, 0)
+    }
+  })
+
+  test('P11 after a crash a target is claimed alone, by an empty process only', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [dead, busy, empty] = [await hire(store), await hire(store), await hire(store)]
+    await startCrawl(store, 4)
+    const [suspect] = await claim(store, dead, 1)
+    await bury(store, dead)
+
+    const besideOthers = await claim(store, busy, 2)
+    const alone = await claim(store, empty, 10, { empty: true })
+
+    assert.equal(besideOthers.length, 2)
+    assert.ok(besideOthers.every((claim) => claim.target !== suspect!.target && !claim.suspect))
+    assert.deepEqual(
+      alone.map((claim) => claim.target),
+      [suspect!.target],
+    )
+    assert.equal(alone[0]!.suspect, true)
+    const [held] = await store.heldBy(empty, null, 10)
+    assert.equal(held?.target.crashesAlone, 1, 'the claim counts as made alone')
+    assert.equal((await claim(store, busy, 10)).length, 1, 'the rest go on meanwhile')
+  })
+
+  test('P11 a poisonous target is told from its neighbours: three crashes alone for it, none for them', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await startCrawl(store, 4)
+    const first = await hire(store)
+    const [poison, ...innocent] = await claim(store, first, 4, { empty: true })
+    await bury(store, first)
+
+    for (let left = 40; left > 0; left--) {
+      const worker = await hire(store)
+      const claimed = await claim(store, worker, 4, { empty: true })
+      if (claimed.length === 0) break
+      const poisoned = claimed.some((claim) => claim.target === poison!.target)
+      if (!poisoned) {
+        allOk(await store.finish(claimed))
+      } else {
+        const [held] = await store.heldBy(worker, null, 1)
+        await bury(store, worker, held!.target.crashesAlone >= 3 ? 'park' : 'resume')
+      }
+    }
+
+    const parked = await targetOf(store, poison!.target)
+    assert.equal(parked.status, 'parked')
+    assert.equal(parked.crashesAlone, 3)
+    for (const { target } of innocent) {
+      assert.equal((await targetOf(store, target)).status, 'done')
+    }
+    assert.deepEqual(await store.settle(run), [{ run, status: 'failed' }])
+  })
+
+  test('a target that took a worker down waits for its retry too', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [dead, worker] = [await hire(store), await hire(store)]
+    await startCrawl(store, 1)
+    await claimOne(store, dead)
+    await bury(store, dead)
+    const suspect = await claimOne(store, worker, { empty: true })
+    allOk(await store.fail([{ ...suspect, error: 'HTTP 503', retryInMs: 10_000 }]))
+
+    assert.deepEqual(await claim(store, worker, 1, { empty: true }), [])
+    await db.later(10_500)
+
+    const again = await claimOne(store, worker, { empty: true })
+    assert.equal(again.suspect, true)
+    assert.equal(again.errors, 1)
+  })
+
+  test('errors in a row are counted and told to the next holder', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    await startCrawl(store, 1)
+    for (let errors = 0; errors < 3; errors++) {
+      const claimed = await claimOne(store, worker)
+      assert.equal(claimed.errors, errors)
+      allOk(await store.fail([{ ...claimed, error: `HTTP 50${errors}`, retryInMs: 0 }]))
+    }
+
+    const claimed = await claimOne(store, worker)
+    const target = await targetOf(store, claimed.target)
+    assert.equal(target.errors, 3)
+    assert.equal(target.lastError, 'HTTP 502')
+    assert.equal(target.attempts, 4)
+  })
+
+  test('P11 a run with one target counts its crashes as alone', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    let target = ''
+    for (let crashes = 1; crashes <= 3; crashes++) {
+      const dead = await hire(store)
+      const claimed = await beginOne(store, dead)
+      target = claimed.target
+      const [held] = await store.heldBy(dead, null, 1)
+      assert.equal(held?.target.crashesAlone, crashes)
+      await bury(store, dead)
+    }
+    assert.equal((await targetOf(store, target)).crashesAlone, 3)
+    const worker = await hire(store)
+    ok((await store.finish([await beginOne(store, worker)]))[0]!)
+    assert.equal((await targetOf(store, target)).crashes, 0)
+  })
+}

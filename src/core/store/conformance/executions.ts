@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { UsageError } from '../../model/errors.ts'
+import type { Execution, ExecutionEnd } from '../../model/execution.ts'
+import { newId, type RunId } from '../../model/id.ts'
+import { DEFAULT_POLICY } from '../../model/policy.ts'
+import {
+  allOk,
+  assertLeaseLost,
+  begin,
+  beginOne,
+  bury,
+  hire,
+  ok,
+  queueSingle,
+  SOURCE,
+  targetOf,
+} from '../../../testing/fixtures.ts'
+import type { Engine } from '../../../testing/test-database.ts'
+import type { Store } from '../store.ts'
+
+/** What a wrapped command leaves behind: its lives, its signs of activity, and what it was given. */
+export function executionTests(engine: Engine): void {
+  test("the lives of a run's command are listed newest first, as they were told", async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [run, other] = [await queueSingle(store), await queueSingle(store, 'another')]
+    const [first, second, third] = [newId(), newId(), newId()]
+      .sort()
+      .map((id) => ({ ...anExecution(run), id })) as [Execution, Execution, Execution]
+    for (const execution of [second, first, anExecution(other), third]) {
+      await store.startExecution(execution)
+    }
+
+    await store.endExecution(second.id, END)
+
+    assert.deepEqual(await store.executions(run, 10), [third, { ...second, end: END }, first])
+    assert.deepEqual(await store.executions(run, 1), [third])
+    assert.deepEqual(await store.executions(newId(), 10), [])
+  })
+
+  test('a start that is told twice is one, and does not undo its end', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await queueSingle(store)
+    const execution = anExecution(run)
+
+    await store.startExecution(execution)
+    await store.endExecution(execution.id, END)
+    await store.startExecution({ ...execution, log: 'another' })
+
+    assert.deepEqual(await store.executions(run, 10), [{ ...execution, end: END }])
+  })
+
+  test('a command ends once: what is told of its end later does not count', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await queueSingle(store)
+    const execution = anExecution(run)
+    const killed = { ...END, exitCode: null, signal: 'SIGKILL', peakMemory: null, artifacts: 0 }
+    await store.startExecution(execution)
+
+    await store.endExecution(execution.id, killed)
+    await store.endExecution(execution.id, END)
+    await store.endExecution(newId(), END)
+
+    assert.deepEqual(await store.executions(run, 10), [{ ...execution, end: killed }])
+  })
+
+  test('one that never started is told together with its end', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await queueSingle(store)
+    const end = { ...END, exitCode: 127, because: 'there is no such command' }
+    const execution = { ...anExecution(run), end }
+
+    await store.startExecution(execution)
+
+    assert.deepEqual(await store.executions(run, 10), [execution])
+  })
+
+  test('what a command is called or ended by may be any text', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await queueSingle(store)
+    const command = ['sh', '-c', `echo "it's" {$HOME}, \\ ü 🦊`, '']
+    const execution = { ...anExecution(run), command, log: `/tmp/a "b"/ü.log` }
+    await store.startExecution(execution)
+
+    await store.endExecution(execution.id, { ...END, because: 'half a NUL \0 and \ud83d' })
+
+    const [told] = await store.executions(run, 1)
+    assert.deepEqual([told!.command, told!.log], [command, execution.log])
+    assert.match(told!.end!.because, /^half a NUL/)
+  })
+
+  test('a run that is deleted takes its executions along, and no others', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const claimed = await beginOne(store, await hire(store))
+    const other = await queueSingle(store, 'another')
+    await store.startExecution(anExecution(claimed.run))
+    await store.startExecution(anExecution(other))
+    allOk(await store.finish([claimed]))
+    await store.settle()
+
+    await store.deleteRun({
+      run: claimed.run,
+      withItems: false,
+      actor: 'the tests',
+      because: 'asked',
+    })
+
+    const left = await db.raw(`SELECT run_id FROM ${db.table('execution')}`)
+    assert.deepEqual(
+      left.map((row) => row['run_id']),
+      [other],
+    )
+  })
+
+  test('a sign of activity moves its target and its run, and costs nothing else', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const claimed = await beginOne(store, await hire(store))
+    for (const act of [
+      () => store.touch(claimed, 0),
+      () => store.reportProgress(claimed, { done: 0, total: 9 }),
+    ]) {
+      await db.later(60_000)
+      const [run, target] = [await store.run(claimed.run), await targetOf(store, claimed.target)]
+
+      ok(await act())
+
+      const now = await store.now()
+      const after = (await store.run(claimed.run))!
+      assert.ok(now - run!.lastActivityAt >= 60_000)
+      assert.ok(now - after.lastActivityAt < 30_000)
+      const { lastActivityAt, ...rest } = await targetOf(store, claimed.target)
+      assert.ok(now - lastActivityAt < 30_000)
+      assert.deepEqual({ ...rest, lastActivityAt: target.lastActivityAt }, target)
+      assert.deepEqual(after.counts, run!.counts)
+    }
+  })
+
+  test('the files of a command are counted up, never down, and wherever its run is shown', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const claimed = await beginOne(store, await hire(store))
+    const shown = async () => [
+      (await store.run(claimed.run))!.artifacts,
+      (await store.liveRun(SOURCE))!.artifacts,
+      (await store.runs({ limit: 1 })).items[0]!.artifacts,
+      (await store.liveRuns())[0]!.run.artifacts,
+      (await store.heldBy(claimed.worker, null, 1))[0]!.run.artifacts,
+    ]
+    assert.deepEqual(await shown(), [0, 0, 0, 0, 0])
+
+    for (const [artifacts, counted] of [
+      [0, 0],
+      [3, 3],
+      [2, 3],
+      [4, 4],
+    ] as const) {
+      ok(await store.touch(claimed, artifacts))
+      assert.deepEqual(await shown(), Array(5).fill(counted))
+    }
+  })
+
+  test('P1 who lost its claim cannot touch the run, and is told so by type', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [late, next] = [await hire(store), await hire(store)]
+    const lost = await beginOne(store, late)
+    await bury(store, late)
+    const current = await beginOne(store, next)
+    ok(await store.touch(current, 1))
+    const before = (await store.run(current.run))!
+
+    assertLeaseLost(await store.touch(lost, 9))
+
+    const { refused } = (await store.run(current.run))!.counts
+    assert.equal(refused, before.counts.refused + 1)
+    assert.equal((await store.run(current.run))!.artifacts, 1)
+    ok(await store.touch(current, 2))
+  })
+
+  test('a run keeps what its command is to be given, and whoever begins it finds it', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const input = { city: 'Zürich', pages: [1, 2.5, null], deep: { '': true } }
+    const id = await queueWith(store, input)
+
+    const begun = await begin(store, worker)
+
+    assert.equal(begun.claimed?.run, id)
+    assert.deepEqual((await store.run(id))!.input, input)
+    assert.deepEqual((await store.liveRun(SOURCE))!.input, input)
+    assert.deepEqual((await store.runs({ limit: 1 })).items[0]!.input, input)
+    assert.deepEqual((await store.liveRuns())[0]!.run.input, input)
+    const bare = await beginOne(store, worker, { source: 'nothing given' })
+    assert.equal((await store.run(bare.run))!.input, null)
+  })
+
+  test('a run that is tried again is given the same, whoever asks for it', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const input = ['again', 0, 'NUL \0']
+    await queueWith(store, input)
+    await begin(store, worker)
+
+    await bury(store, worker, 'retry')
+    const byVerdict = (await store.liveRun(SOURCE))!
+    const newRun = newId()
+    await store.retryRun({ run: byVerdict.id, newRun, actor: 'the tests', because: 'asked' })
+
+    assert.notEqual(byVerdict.retryOf, null)
+    assert.deepEqual(byVerdict.input, input)
+    assert.deepEqual((await store.run(newRun))!.input, input)
+  })
+
+  test('any JSON can be given, also texts that a column would not take', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    for (const input of [0, false, '', [], {}, 'NUL \0', 'half \ud83d', `it's "quoted" \\u0000`]) {
+      const id = await queueWith(store, input, newId())
+      assert.deepEqual((await store.run(id))!.input, input)
+    }
+    for (const nothing of [null, undefined]) {
+      const id = await queueWith(store, nothing, newId())
+      assert.equal((await store.run(id))!.input, null)
+    }
+  })
+
+  test('what is no JSON, or too much of it, is refused with advice, and nothing is queued', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const circle: unknown[] = []
+    circle.push(circle)
+
+    for (const input of [circle, 10n, () => 1, Symbol('s'), 'x'.repeat(300_000)]) {
+      await assert.rejects(queueWith(store, input), (error) => {
+        assert.ok(error instanceof UsageError, String(error))
+        assert.match(error.message, /^The input for shop is .*\. (Give|Keep) /)
+        return true
+      })
+    }
+
+    assert.equal(await store.liveRun(SOURCE), null)
+  })
+}
+
+const END: ExecutionEnd = {
+  at: 1_800_000_123_456,
+  exitCode: 3,
+  signal: null,
+  because: 'it ended by itself',
+  artifacts: 12,
+  peakMemory: 5_000_000_000,
+}
+
+function anExecution(run: RunId): Execution {
+  return {
+    id: newId(),
+    run,
+    worker: newId(),
+    host: 'box',
+    command: ['python', 'run.py'],
+    outputDir: '/srv/out',
+    log: '/srv/out/log',
+    startedAt: 1_800_000_000_001,
+    end: null,
+  }
+}
+
+async function queueWith(store: Store, input: unknown, source = SOURCE): Promise<RunId> {
+  const id = newId()
+  await store.enqueue({ id, source, kind: 'single', policy: DEFAULT_POLICY, input })
+  return id
+}

@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newId } from '../../model/id.ts'
+import {
+  allOk,
+  allTargets,
+  beginOne,
+  claim,
+  hire,
+  page,
+  SOURCE,
+  startCrawl,
+} from '../../../testing/fixtures.ts'
+import type { Engine, TestDatabase } from '../../../testing/test-database.ts'
+import { lookAtDatabase } from '../open.ts'
+
+export function inspectionTests(engine: Engine): void {
+  test('P14 a sound database shows nothing, before, during and after a run', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    assert.deepEqual((await store.inspect()).books, { checked: 0, leftOut: 0, wrong: [] })
+
+    const worker = await hire(store)
+    await startCrawl(store, ['a', { key: 'b', group: 'TX' }, 'c', 'd'])
+    const [a, b, c] = await claim(store, worker, 3)
+    await store.checkpoint([page(a!, { done: true })])
+    allOk(await store.park([{ ...b!, reason: 'x' }]))
+    await beginOne(store, worker, { source: 'single' })
+    const during = await store.inspect()
+
+    allOk(await store.finish([c!]))
+    allOk(await store.finish(await claim(store, worker, 1)))
+    await store.settle()
+    const after = await store.inspect()
+
+    for (const seen of [during, after]) {
+      const { durability: _, ...rest } = seen
+      assert.deepEqual(rest, {
+        books: { checked: 2, leftOut: 0, wrong: [] },
+        crowded: [],
+        badClaims: [],
+        endless: [],
+        leftoverLocks: [],
+        blockedWal: null,
+      })
+    }
+  })
+
+  test('P4 the connections of a store are set so that an acknowledged page survives a power cut', async () => {
+    await using db = await engine.fresh()
+    const { durability } = await (await db.open()).inspect()
+
+    assert.deepEqual(
+      durability,
+      engine.name === 'sqlite'
+        ? { journal_mode: 'wal', synchronous: 'full' }
+        : { synchronous_commit: 'on' },
+    )
+  })
+
+  test('P14 books that do not balance are named by run and status', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await startCrawl(store, 5)
+    await startCrawl(store, 2, { source: 'sound' })
+    await db.raw(
+      `UPDATE ${db.table('tally')} SET planned = planned - 2, done = done + 1 WHERE run_id = '${run}'`,
+    )
+
+    const { books } = await store.inspect()
+
+    const wrong = { run, source: SOURCE }
+    assert.deepEqual(books, {
+      checked: 2,
+      leftOut: 0,
+      wrong: [
+        { ...wrong, status: 'planned', booked: 3, counted: 5 },
+        { ...wrong, status: 'done', booked: 1, counted: 0 },
+      ],
+    })
+  })
+
+  test('P14 a target that vanished, or a run without books, is noticed', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [fewer, bookless] = [
+      await startCrawl(store, 3),
+      await startCrawl(store, 1, { source: 'bookless' }),
+    ]
+    const [target] = await allTargets(store, fewer)
+    await db.raw(`DELETE FROM ${db.table('target')} WHERE id = '${target!.id}'`)
+    await db.raw(`DELETE FROM ${db.table('tally')} WHERE run_id = '${bookless}'`)
+
+    const { wrong } = (await store.inspect()).books
+
+    assert.deepEqual(
+      wrong.map(({ run, booked, counted }) => [run, booked, counted]),
+      [
+        [bookless, 0, 1],
+        [fewer, 3, 2],
+      ],
+    )
+  })
+
+  test('P14 books balance in every inspection while the run is worked on', async () => {
+    await using db = await engine.fresh()
+    const [store, other] = [await db.open(), await db.open()]
+    const worker = await hire(store)
+    await startCrawl(store, 200)
+    let working = true
+    const look = async (): Promise<number> => {
+      let looks = 0
+      for (; working || looks === 0; looks++) {
+        assert.deepEqual((await other.inspect()).books.wrong, [])
+      }
+      return looks
+    }
+
+    const looking = look()
+    for (;;) {
+      const claims = await claim(store, worker, 5)
+      if (claims.length === 0) break
+      allOk(await store.checkpoint(claims.map((claim) => page(claim, { done: true }))))
+    }
+    working = false
+
+    assert.ok((await looking) > 1)
+  })
+
+  test('a run too large to be counted in a look is left out, and said so', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await startCrawl(store, 1)
+    await startCrawl(store, 1, { source: 'small' })
+    await db.raw(`UPDATE ${db.table('tally')} SET planned = 9000000 WHERE run_id = '${run}'`)
+
+    assert.deepEqual((await store.inspect()).books, { checked: 1, leftOut: 1, wrong: [] })
+  })
+
+  test('P10 two live runs of one source are found when the guard is gone', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await startCrawl(store, 1)
+    await startCrawl(store, 1, { source: 'alone' })
+    const second = newId()
+    await db.raw(`DROP INDEX ${db.table('run_live')}`)
+    await copyRun(db, run, second)
+
+    assert.deepEqual((await store.inspect()).crowded, [{ source: SOURCE, runs: [run, second] }])
+  })
+
+  test('P1 claims that nobody can be held to are found, with what is wrong with each', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [ended, unknown, honest] = [await hire(store), await hire(store), await hire(store)]
+    const run = await startCrawl(store, 5)
+    const [a] = await claim(store, ended, 1)
+    const [b] = await claim(store, unknown, 1)
+    const [c] = await claim(store, honest, 2)
+    const now = engine.name === 'sqlite' ? '1' : 'now()'
+    const [target, worker] = [db.table('target'), db.table('worker')]
+    await db.raw(`UPDATE ${worker} SET ended_at = ${now} WHERE id = '${ended}'`)
+    await db.raw(`DELETE FROM ${worker} WHERE id = '${unknown}'`)
+    // The tests' own guard forbids what is to be shown here.
+    await db.raw(`DROP TRIGGER target_never_back${engine.name === 'sqlite' ? '' : ` ON ${target}`}`)
+    await db.raw(`UPDATE ${target} SET epoch = 0 WHERE id = '${c!.target}'`)
+
+    const { badClaims } = await store.inspect()
+
+    assert.deepEqual(
+      new Set(badClaims),
+      new Set([
+        { target: a!.target, run, source: SOURCE, worker: ended, fault: 'worker-ended' },
+        { target: b!.target, run, source: SOURCE, worker: unknown, fault: 'worker-unknown' },
+        { target: c!.target, run, source: SOURCE, worker: honest, fault: 'no-epoch' },
+      ]),
+    )
+  })
+
+  test("claims of a run that has ended are nobody's trouble", async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const run = await startCrawl(store, 1)
+    await claim(store, worker, 1)
+    const now = engine.name === 'sqlite' ? '1' : 'now()'
+    await db.raw(
+      `UPDATE ${db.table('run')} SET status = 'cancelled', finished_at = ${now} WHERE id = '${run}'`,
+    )
+    await db.raw(`DELETE FROM ${db.table('worker')}`)
+
+    assert.deepEqual((await store.inspect()).badClaims, [])
+  })
+
+  test('P7 a run that ended at no time is found', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await startCrawl(store, 1)
+    await db.raw(`UPDATE ${db.table('run')} SET status = 'cancelled' WHERE id = '${run}'`)
+
+    assert.deepEqual((await store.inspect()).endless, [{ run, source: SOURCE }])
+  })
+
+  test('a look from outside tells the version and what is pending, and changes nothing', async () => {
+    await using db = await engine.empty()
+    const before = await lookAtDatabase(db.url)
+    assert.equal(before.version, 0)
+    assert.equal(before.pending.length, before.known)
+    const again = await lookAtDatabase(db.url)
+    assert.equal(again.engine === null, before.engine === null, 'the first look made something')
+
+    await (await db.open()).close()
+    const current = await lookAtDatabase(db.url)
+    assert.equal(current.engine?.name, engine.name)
+    assert.equal(current.version, current.known)
+    assert.deepEqual(current.pending, [])
+    assert.doesNotMatch(current.where, /password|unstuck:/)
+
+    await db.raw(`DELETE FROM ${db.table('migration')} WHERE number = ${current.known}`)
+    const older = await lookAtDatabase(db.url)
+    assert.equal(older.version, current.known - 1)
+    assert.equal(older.pending.length, 1)
+    assert.match(older.pending[0]!, /^[a-z][a-z-]*$/)
+
+    const now = engine.name === 'sqlite' ? '0' : 'now()'
+    await db.raw(
+      `INSERT INTO ${db.table('migration')} (number, lowest, applied_at) VALUES (999, 999, ${now})`,
+    )
+    const newer = await lookAtDatabase(db.url)
+    assert.deepEqual([newer.version, newer.pending], [999, []])
+  })
+}
+
+async function copyRun(db: TestDatabase, run: string, id: string): Promise<void> {
+  await db.raw(
+    `INSERT INTO ${db.table('run')} (id, source, kind, status, policy, created_at)
+     SELECT '${id}', source, kind, status, policy, created_at FROM ${db.table('run')} WHERE id = '${run}'`,
+  )
+}

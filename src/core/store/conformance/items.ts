@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Checkpoint } from '../../model/checkpoint.ts'
+import { PageRejected } from '../../model/errors.ts'
+import type { NewItem, SavedItem } from '../../model/item.ts'
+import {
+  allOk,
+  assertLeaseLost,
+  claim,
+  claimOne,
+  hire,
+  ok,
+  page,
+  save,
+  someItems,
+  SOURCE,
+  startCrawl,
+  targetOf,
+} from '../../../testing/fixtures.ts'
+import { assertBooksBalance } from '../../../testing/assert-counters.ts'
+import type { Engine } from '../../../testing/test-database.ts'
+import type { Store } from '../store.ts'
+
+export function itemTests(engine: Engine): void {
+  test('an item is new, then unchanged, then updated; its version grows with its data only', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await startCrawl(store, 1)
+    let claimed = await claimOne(store, await hire(store))
+    const see = async (data: unknown): Promise<SavedItem> => {
+      await db.later(1_000)
+      claimed = await save(store, claimed, { items: [{ key: 'acme', data }] })
+      return (await store.items(SOURCE, null, 10))[0]!
+    }
+
+    const first = await see({ price: 1 })
+    const same = await see({ price: 1 })
+    const changed = await see({ price: 2 })
+
+    assert.deepEqual([first.version, same.version, changed.version], [1, 1, 2])
+    assert.deepEqual(changed.data, { price: 2 })
+    assert.ok(same.lastSeenAt - same.firstSeenAt >= 900)
+    assert.ok(same.lastSeenAt - same.changedAt >= 900)
+    assert.ok(changed.changedAt - changed.firstSeenAt >= 1_900)
+    assert.equal(changed.lastSeenAt, changed.changedAt)
+    assert.partialDeepStrictEqual((await store.run(run))?.counts, {
+      itemsNew: 1,
+      itemsUnchanged: 1,
+      itemsUpdated: 1,
+    })
+  })
+
+  test('an item seen by a later run is updated there, and belongs to that run', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    await startCrawl(store, 1)
+    await save(store, await claimOne(store, worker), { items: someItems(0, 2, 1), done: true })
+    await store.settle()
+    const second = await startCrawl(store, 1)
+
+    await save(store, await claimOne(store, worker), { items: someItems(1, 2, 2), done: true })
+
+    assert.partialDeepStrictEqual((await store.run(second))?.counts, {
+      itemsNew: 1,
+      itemsUpdated: 1,
+      itemsUnchanged: 0,
+    })
+    const items = await store.items(SOURCE, null, 10)
+    assert.deepEqual(
+      items.map((item) => [item.data, item.version, item.run === second]),
+      [
+        [1, 1, false],
+        [2, 2, true],
+        [2, 1, true],
+      ],
+    )
+  })
+
+  test('the same item on two pages of a batch is one row', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await startCrawl(store, 3)
+    const claims = await claim(store, await hire(store), 3)
+
+    allOk(
+      await store.checkpoint(
+        claims.map((claim) => page(claim, { items: [{ key: 'acme', data: { same: true } }] })),
+      ),
+    )
+
+    const items = await store.items(SOURCE, null, 10)
+    assert.equal(items.length, 1)
+    assert.equal(items[0]?.version, 1)
+    assert.partialDeepStrictEqual((await store.run(run))?.counts, {
+      itemsNew: 1,
+      itemsUpdated: 0,
+      itemsUnchanged: 2,
+    })
+  })
+
+  test('the same item with other data on the next page of a batch is updated', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await startCrawl(store, 2)
+    const claims = await claim(store, await hire(store), 2)
+
+    allOk(
+      await store.checkpoint(
+        claims.map((claim, n) => page(claim, { items: [{ key: 'acme', data: n }] })),
+      ),
+    )
+
+    const [item, ...more] = await store.items(SOURCE, null, 10)
+    assert.equal(more.length, 0)
+    assert.equal(item?.data, 1)
+    assert.partialDeepStrictEqual((await store.run(run))?.counts, { itemsNew: 1, pages: 2 })
+  })
+
+  test('the same item twice on one page is one row, and the last one counts', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await startCrawl(store, 1)
+    const claimed = await claimOne(store, await hire(store))
+    const first: NewItem[] = [
+      { key: 'acme', data: 'first' },
+      { key: 'other', data: 0 },
+      { key: 'acme', data: 'last' },
+    ]
+
+    const next = await save(store, claimed, { items: first })
+    const [item, ...more] = await store.items(SOURCE, null, 10)
+    assert.equal(item?.data, 'last')
+    assert.equal(more.length, 1)
+    assert.equal((await store.run(run))?.counts.itemsNew, 2)
+
+    await save(store, next, {
+      items: [
+        { key: 'acme', data: 'last' },
+        { key: 'acme', data: 'newer' },
+      ],
+    })
+    assert.equal((await store.items(SOURCE, null, 1))[0]?.data, 'newer')
+    assert.equal((await store.run(run))?.counts.itemsUpdated, 1, 'it did change')
+  })
+
+  test('P5 pages with the same items in opposite orders, saved at once, all get in and leave one row each', async () => {
+    await using db = await engine.fresh()
+    const stores = await Promise.all(Array.from({ length: 6 }, () => db.open()))
+    const store = stores[0]!
+    const run = await startCrawl(store, 60)
+    const claims = await claim(store, await hire(store), 60)
+    const items = someItems(0, 30)
+
+    const outcomes = await Promise.all(
+      stores.flatMap((store, s) =>
+        Array.from({ length: 5 }, (_, n) => {
+          const pair = claims.slice((s * 5 + n) * 2, (s * 5 + n) * 2 + 2)
+          const order = (s + n) % 2 ? items : items.toReversed()
+          return store.checkpoint(pair.map((claim) => page(claim, { items: order })))
+        }),
+      ),
+    )
+
+    allOk(outcomes.flat())
+    assert.equal((await store.items(SOURCE, null, 100)).length, 30)
+    assert.partialDeepStrictEqual((await store.run(run))?.counts, {
+      pages: 60,
+      itemsNew: 30,
+      itemsUpdated: 0,
+      itemsUnchanged: 59 * 30,
+    })
+    await assertBooksBalance(store, run)
+  })
+
+  test('one fenced page in a batch leaves its own items out, and no others', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    await startCrawl(store, 3)
+    const claims = await claim(store, await hire(store), 3)
+
+    const outcomes = await store.checkpoint(
+      claims.map((claim, n) =>
+        page(n === 1 ? { ...claim, epoch: 7 } : claim, { items: someItems(n, 1) }),
+      ),
+    )
+
+    assert.equal(outcomes[0]?.ok && outcomes[2]?.ok, true)
+    assertLeaseLost(outcomes[1])
+    assert.deepEqual(
+      (await store.items(SOURCE, null, 10)).map((item) => item.key),
+      ['item-0', 'item-2'],
+    )
+  })
+
+  test('a page whose data the engine cannot keep fails alone', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await startCrawl(store, 4)
+    const claims = await claim(store, await hire(store), 4)
+    const pages = claims.map((claim, n) => {
+      const fine = page(claim, { items: [{ key: `item-${n}`, data: 'fine' }] })
+      return n === 2 ? withNul(fine) : fine
+    })
+
+    const outcomes = await store.checkpoint(pages)
+
+    assert.deepEqual(
+      outcomes.map((outcome) => outcome.ok),
+      [true, true, !engine.refusesNul, true],
+    )
+    if (engine.refusesNul) {
+      assert.ok(!outcomes[2]!.ok && outcomes[2]!.error instanceof PageRejected)
+      assert.equal((await targetOf(store, claims[2]!.target)).seq, 0)
+    }
+    await assertBooksBalance(store, run)
+  })
+
+  test('a page that is refused alone is refused by type, and its target can go on', async () => {
+    if (!engine.refusesNul) return
+    await using db = await engine.fresh()
+    const store = await db.open()
+    await startCrawl(store, 1)
+    const claimed = await claimOne(store, await hire(store))
+
+    const [outcome] = await store.checkpoint([
+      withNul(page(claimed, { items: [{ key: 'a', data: 'b' }] })),
+    ])
+
+    assert.ok(!outcome!.ok && outcome!.error instanceof PageRejected)
+    await save(store, claimed, { items: [{ key: 'a', data: 'b' }] })
+  })
+
+  test('items come by key, page by page, whatever characters their keys have', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    await startCrawl(store, 1)
+    const keys = ['B', 'a', 'ä', 'Z', 'z', '10', '9', "o'clock", '%', '_', '日本', '😀', 'a b', '-']
+    await save(store, await claimOne(store, await hire(store)), {
+      items: keys.map((key) => ({ key, data: key })),
+    })
+
+    const read = await itemsByPages(store, 4)
+
+    assert.deepEqual(
+      read.map((item) => item.key),
+      keys.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
+    )
+    for (const item of read) assert.equal(item.data, item.key)
+  })
+
+  test('data of any JSON comes back as it was', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    await startCrawl(store, 1)
+    const values = [
+      null,
+      0,
+      -1.5,
+      '',
+      'ü\n"\\',
+      [],
+      {},
+      [1, [2, { a: null }]],
+      'x'.repeat(1_000_000),
+    ]
+
+    await save(store, await claimOne(store, await hire(store)), {
+      items: values.map((data, n) => ({ key: `k${n}`, data })),
+    })
+
+    const read = await store.items(SOURCE, null, 100)
+    assert.deepEqual(
+      read.map((item) => item.data),
+      values,
+    )
+  })
+
+  test('sources keep their items apart', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    for (const source of ['one', 'two']) {
+      const worker = await hire(store, { source })
+      await startCrawl(store, 1, { source })
+      const claimed = await claimOne(store, worker, { source })
+      ok((await store.checkpoint([page(claimed, { items: [{ key: 'same', data: source }] })]))[0]!)
+    }
+
+    assert.equal((await store.items('one', null, 10))[0]?.data, 'one')
+    assert.equal((await store.items('two', null, 10))[0]?.data, 'two')
+  })
+}
+
+async function itemsByPages(store: Store, limit: number): Promise<SavedItem[]> {
+  const all: SavedItem[] = []
+  for (;;) {
+    const read = await store.items(SOURCE, all.at(-1)?.key ?? null, limit)
+    all.push(...read)
+    if (read.length < limit) return all
+  }
+}
+
+/** Past the function that replaces what no database can store. */
+function withNul(page: Checkpoint): Checkpoint {
+  return { ...page, items: page.items.map((item) => ({ ...item, data: '"a\\u0000b"' })) }
+}

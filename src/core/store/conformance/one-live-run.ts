@@ -1,0 +1,286 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { AlreadyRunning } from '../../model/errors.ts'
+import { newId } from '../../model/id.ts'
+import { DEFAULT_POLICY } from '../../model/policy.ts'
+import {
+  allOk,
+  allTargets,
+  begin,
+  beginOne,
+  bury,
+  hire,
+  ok,
+  save,
+  SOURCE,
+  startCrawl,
+  targetOf,
+} from '../../../testing/fixtures.ts'
+import { assertBooksBalance } from '../../../testing/assert-counters.ts'
+import { otherProcesses } from '../../../testing/other-process.ts'
+import type { Engine } from '../../../testing/test-database.ts'
+import type { Begun, BeginRequest, NewRun } from '../store.ts'
+
+export function oneLiveRunTests(engine: Engine): void {
+  test('P10 one live run per source: of fifty begins at once, in many processes, one wins', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    // It does not beat here, and fifty at once may take long.
+    const worker = await hire(store, { leaseMs: 600_000 })
+    await using processes = await otherProcesses(db.url, 4, 5)
+    const here = await Promise.all(Array.from({ length: 10 }, () => db.open()))
+
+    const begun = await Promise.all([
+      ...here.map((store) => store.begin(beginRequest(worker))),
+      ...processes.all.flatMap((other) =>
+        Array.from({ length: 10 }, (_, n) => other.call(n % 5, 'begin', beginRequest(worker))),
+      ),
+    ])
+
+    assert.equal(begun.length, 50)
+    const [winner, ...more] = begun.filter((answer) => answer.claimed !== null)
+    assert.ok(winner?.claimed)
+    assert.equal(more.length, 0)
+    for (const answer of begun) {
+      assert.equal(answer.claimed ? answer.claimed.run : inTheWay(answer), winner.claimed.run)
+    }
+    const { items: runs } = await store.runs({ source: SOURCE, limit: 100 })
+    assert.equal(runs.length, 1)
+    assert.equal((await allTargets(store, winner.claimed.run)).length, 1)
+  })
+
+  test('P10 one live run per source: of many enqueues at once one wins, the others are refused by type', async () => {
+    await using db = await engine.fresh()
+    const stores = await Promise.all(Array.from({ length: 12 }, () => db.open()))
+
+    const outcomes = await Promise.allSettled(stores.map((store) => store.enqueue(newRun())))
+
+    const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
+    assert.equal(refused.length, 11)
+    for (const { reason } of refused) assert.ok(reason instanceof AlreadyRunning, String(reason))
+    assert.equal((await stores[0]!.runs({ limit: 100 })).items.length, 1)
+  })
+
+  test('P10 one live run per source: the database itself refuses a second one, whatever a program forgets', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const first = await beginOne(store, worker)
+    allOk(await store.fail([{ ...first, error: 'x', retryInMs: null }]))
+    await store.settle()
+    await beginOne(store, worker)
+
+    await assert.rejects(
+      db.raw(`UPDATE ${db.table('run')} SET status = 'queued' WHERE id = '${first.run}'`),
+      /unique/i,
+    )
+  })
+
+  test('P10 the guard heals: when its holder is taken for dead, one of many begins takes the run up', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [dead, next] = [await hire(store), await hire(store)]
+    const first = await save(store, await beginOne(store, dead), { items: [{ key: 'a', data: 1 }] })
+    assert.equal((await begin(store, next)).claimed, null)
+
+    await bury(store, dead)
+    await store.settle()
+    const stores = await Promise.all(Array.from({ length: 10 }, () => db.open()))
+    const begun = await Promise.all(stores.map((store) => begin(store, next)))
+
+    const winners = begun.filter((answer) => answer.claimed !== null)
+    assert.equal(winners.length, 1)
+    const { claimed, resumed } = winners[0] as Begun & { claimed: object; resumed: boolean }
+    assert.equal(claimed.run, first.run)
+    assert.equal(claimed.page, 1)
+    assert.equal(claimed.epoch, first.epoch + 1)
+    assert.equal(resumed, true)
+    assert.equal((await store.run(first.run))?.resumes, 1)
+  })
+
+  test('a live run refuses the next one and names itself', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await startCrawl(store, 1)
+
+    await assert.rejects(store.enqueue(newRun()), (error) => {
+      assert.ok(error instanceof AlreadyRunning)
+      assert.equal(error.run, run)
+      assert.equal(error.source, SOURCE)
+      return true
+    })
+    await store.enqueue(newRun('another source'))
+  })
+
+  test('enqueue asked again is the same run', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = newRun()
+
+    await store.enqueue(run)
+    await store.enqueue(run)
+
+    const live = await store.liveRun(SOURCE)
+    assert.equal(live?.id, run.id)
+    assert.equal(live?.status, 'queued')
+  })
+
+  test('begin makes the run and the target it was given ids for, and claims it', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const request = beginRequest(worker)
+
+    const begun = await store.begin(request)
+
+    assert.ok(begun.claimed)
+    assert.equal(begun.resumed, false)
+    assert.equal(begun.claimed.run, request.run)
+    assert.equal(begun.claimed.target, request.target)
+    assert.equal(begun.claimed.claimId, request.claimId)
+    assert.equal(begun.claimed.worker, worker)
+    const run = await store.run(request.run)
+    assert.equal(run?.status, 'running')
+    assert.equal(run?.kind, 'single')
+    assert.equal(run?.owner, worker)
+    assert.ok(run?.plannedAt && run.startedAt)
+  })
+
+  test('begin asked again answers the same claim, and makes nothing new', async () => {
+    await using db = await engine.fresh()
+    const [one, other] = [await db.open(), await db.open()]
+    const worker = await hire(one)
+    const request = beginRequest(worker)
+
+    const first = await one.begin(request)
+    const again = await other.begin(request)
+
+    assert.deepEqual(again, first)
+    assert.equal((await targetOf(one, request.target)).epoch, 1)
+  })
+
+  test('begin asked again of a run that it took up still says that it did', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [dead, next] = [await hire(store), await hire(store)]
+    await beginOne(store, dead)
+    await bury(store, dead)
+    const request = beginRequest(next)
+
+    const first = await store.begin(request)
+    const again = await store.begin(request)
+
+    assert.equal(first.claimed && first.resumed, true)
+    assert.deepEqual(again, first)
+  })
+
+  test('P12 begin and enqueue asked twice at the same moment make one run', async () => {
+    await using db = await engine.fresh()
+    const stores = await Promise.all(Array.from({ length: 4 }, () => db.open()))
+    const store = stores[0]!
+    const worker = await hire(store)
+
+    for (let round = 1; round <= 8; round++) {
+      const request = { ...beginRequest(worker), source: `begun ${round}` }
+      const begun = await Promise.all(stores.map((store) => store.begin(request)))
+      for (const answer of begun) assert.deepEqual(answer, begun[0], `round ${round}`)
+      assert.equal(begun[0]?.claimed?.epoch, 1)
+
+      const run = newRun(`queued ${round}`)
+      await Promise.all(stores.map((store) => store.enqueue(run)))
+      assert.equal((await store.liveRun(run.source))?.id, run.id)
+    }
+  })
+
+  test('begin does not touch a live crawl of the source', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await startCrawl(store, 2)
+
+    const begun = await begin(store, await hire(store))
+
+    assert.deepEqual(begun, { claimed: null, inTheWay: run })
+    assert.equal((await store.run(run))?.counts.targets.planned, 2)
+  })
+
+  test('begin takes up a run that was queued for the source', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const { id: run, ...queued } = newRun()
+    await store.enqueue({ id: run, ...queued, kind: 'single' })
+    // Its one target came with it: a process that dies here leaves nothing half done.
+    assert.equal((await store.run(run))?.counts.targets.planned, 1)
+    assert.ok((await store.run(run))?.plannedAt)
+
+    const begun = await begin(store, await hire(store))
+
+    assert.equal(begun.claimed?.run, run)
+    assert.equal(begun.claimed?.key, SOURCE)
+    assert.equal(begun.claimed && begun.resumed, false)
+    await assertBooksBalance(store, run)
+  })
+
+  test('when a run has ended the source is free again', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const first = await beginOne(store, worker)
+    allOk(await store.finish([first]))
+    await store.settle(first.run)
+
+    const second = await beginOne(store, worker)
+
+    assert.notEqual(second.run, first.run)
+    assert.equal(second.epoch, 1)
+    assert.equal((await store.liveRun(SOURCE))?.id, second.run)
+  })
+
+  test('P9 a run that was taken can be begun again by name; no other is started or taken in its place', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [worker, other] = [await hire(store), await hire(store)]
+    const first = await beginOne(store, worker)
+    await bury(store, worker)
+    const only = first.run
+
+    const again = await store.begin({ ...beginRequest(worker), only })
+    assert.deepEqual([again.claimed?.run, again.claimed?.epoch], [only, 2])
+    await bury(store, worker)
+    const theirs = await beginOne(store, other)
+    assert.equal(inTheWay(await store.begin({ ...beginRequest(worker), only })), only)
+    ok((await store.finish([theirs]))[0]!)
+    await store.settle()
+    assert.equal((await store.begin({ ...beginRequest(worker), only })).claimed, null)
+    assert.equal(await store.liveRun(SOURCE), null, 'none is started')
+  })
+
+  test('a run with one target says how far it is', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const claim = await beginOne(store, await hire(store))
+    assert.equal((await store.run(claim.run))?.progress, null)
+
+    ok(await store.reportProgress(claim, { done: 3, total: 8 }))
+
+    assert.deepEqual((await store.run(claim.run))?.progress, { done: 3, total: 8 })
+  })
+}
+
+function beginRequest(worker: string): BeginRequest {
+  return {
+    source: SOURCE,
+    worker,
+    policy: DEFAULT_POLICY,
+    run: newId(),
+    target: newId(),
+    claimId: newId(),
+  }
+}
+
+function newRun(source = SOURCE): NewRun {
+  return { id: newId(), source, kind: 'crawl', policy: DEFAULT_POLICY }
+}
+
+function inTheWay(begun: Begun): string | null {
+  return 'inTheWay' in begun ? begun.inTheWay : null
+}

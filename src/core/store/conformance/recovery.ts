@@ -1,0 +1,301 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newId } from '../../model/id.ts'
+import type { TargetStatus } from '../../model/target.ts'
+import type { Action } from '../../model/verdict.ts'
+import {
+  allOk,
+  allTargets,
+  begin,
+  beginOne,
+  bury,
+  claim,
+  claimOne,
+  EVIDENCE,
+  hire,
+  judge,
+  save,
+  SOURCE,
+  startCrawl,
+  targetOf,
+} from '../../../testing/fixtures.ts'
+import { assertBooksBalance } from '../../../testing/assert-counters.ts'
+import type { Engine } from '../../../testing/test-database.ts'
+
+export function recoveryTests(engine: Engine): void {
+  test('P2 recovery is fenced too: of ten recoverers with the same judgement one acts, and writes one audit row', async () => {
+    await using db = await engine.fresh()
+    const stores = await Promise.all(Array.from({ length: 10 }, () => db.open()))
+    const store = stores[0]!
+    const dead = await hire(store)
+    const run = await startCrawl(store, 5)
+    const claims = await claim(store, dead, 5)
+    const judgements = await Promise.all(stores.map((store) => judge(store, dead)))
+
+    const applied = await Promise.all(
+      stores.map((store, n) => store.applyJudgements(judgements[n]!, `recoverer ${n}`)),
+    )
+
+    for (const [n, { target }] of judgements[0]!.map(({ held }) => held).entries()) {
+      const who = applied.filter((answers) => answers[n]).length
+      assert.equal(who, 1, `target ${target.key} was recovered ${who} times`)
+    }
+    const audit = await store.audit({ run, limit: 100 })
+    assert.equal(audit.length, 5)
+    assert.equal(new Set(audit.map((entry) => entry.target)).size, 5)
+    for (const { target: id } of claims) {
+      const target = await targetOf(store, id)
+      assert.equal(target.status, 'planned')
+      assert.equal(target.epoch, 1)
+    }
+    await assertBooksBalance(store, run)
+  })
+
+  test('P2 recovery is fenced too: a judgement of old does not touch the next owner', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [dead, next] = [await hire(store), await hire(store)]
+    await startCrawl(store, 1)
+    await claimOne(store, dead)
+    const judgement = await judge(store, dead)
+    await store.applyJudgements(judgement, 'first')
+    const current = await claimOne(store, next, { empty: true })
+
+    assert.deepEqual(await store.applyJudgements(judgement, 'second'), [false])
+
+    assert.equal((await targetOf(store, current.target)).worker, next)
+    assert.equal((await store.audit({ limit: 10 })).length, 1)
+    await save(store, current)
+  })
+
+  test('P9 no false recovery: who has beaten since the judgement is not taken from', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    await startCrawl(store, 1)
+    const claimed = await claimOne(store, worker)
+    const judgement = await judge(store, worker)
+
+    await store.beat({ worker, claimIds: [claimed.claimId], loopLagMs: 0 })
+
+    assert.deepEqual(await store.applyJudgements(judgement, 'the tests'), [false])
+    assert.equal((await targetOf(store, claimed.target)).status, 'in_progress')
+    assert.deepEqual(await store.audit({ limit: 10 }), [])
+    await save(store, claimed)
+  })
+
+  test('P9 no false recovery: a page saved since the judgement calls it off', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    await startCrawl(store, 1)
+    const claimed = await claimOne(store, worker)
+    const judgement = await judge(store, worker)
+
+    const after = await save(store, claimed)
+
+    assert.deepEqual(await store.applyJudgements(judgement, 'the tests'), [false])
+    await save(store, after)
+  })
+
+  test('P2 recovery is fenced too: a claim that was released and made again since is another claim', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    await startCrawl(store, 1)
+    const claimed = await claimOne(store, worker)
+    const judgement = await judge(store, worker)
+    allOk(await store.release([claimed]))
+    const again = await claimOne(store, worker)
+
+    assert.deepEqual(await store.applyJudgements(judgement, 'the tests'), [false])
+
+    assert.equal((await targetOf(store, again.target)).claimId, again.claimId)
+  })
+
+  test('P9 a beat and a judgement at the same moment: either the worker keeps its claim, or it is told', async () => {
+    await using db = await engine.fresh()
+    const [theirs, ours] = [await db.open(), await db.open()]
+    const run = await startCrawl(theirs, 30)
+    for (let round = 0; round < 15; round++) {
+      const worker = await hire(theirs)
+      const claimed = await claimOne(theirs, worker)
+      const judgement = await judge(ours, worker)
+      const beat = { worker, claimIds: [claimed.claimId], loopLagMs: 0 }
+
+      const [answer, [taken]] = await Promise.all([
+        theirs.beat(beat),
+        ours.applyJudgements(judgement, 'the tests'),
+      ])
+
+      const told = await theirs.beat(beat)
+      assert.equal(told.held.length, taken ? 0 : 1, `round ${round}`)
+      if (taken && answer.held.length === 1) {
+        assert.ok((await theirs.worker(worker))!.beats > judgement[0]!.held.workerBeats)
+      }
+      if (!taken) allOk(await theirs.finish([claimed]))
+    }
+    await assertBooksBalance(theirs, run)
+  })
+
+  const becomes: Partial<Record<Action, TargetStatus>> = {
+    resume: 'planned',
+    replan: 'planned',
+    park: 'parked',
+    hold: 'stuck',
+    fail: 'failed',
+  }
+  for (const [action, status] of Object.entries(becomes)) {
+    test(`P7 the verdict ${action} makes a target ${status}, and tells why`, async () => {
+      await using db = await engine.fresh()
+      const store = await db.open()
+      const dead = await hire(store)
+      const run = await startCrawl(store, 2)
+      const claimed = await save(store, await claimOne(store, dead))
+      const [judgement] = await judge(store, dead, action as Action)
+
+      assert.deepEqual(await store.applyJudgements([judgement!], 'night watch'), [true])
+
+      const target = await targetOf(store, claimed.target)
+      assert.equal(target.status, status)
+      assert.equal(target.page, 1, 'saved pages are kept')
+      assert.equal(target.lastError, judgement!.decision.because)
+      const [entry] = await store.audit({ run, limit: 10 })
+      assert.partialDeepStrictEqual(entry, {
+        actor: 'night watch',
+        action,
+        source: SOURCE,
+        run,
+        target: claimed.target,
+        because: judgement!.decision.because,
+        evidence: EVIDENCE,
+        before: { status: 'in_progress', epoch: 1, worker: dead, page: 1 },
+        after: { status },
+      })
+      assert.ok(Math.abs(entry!.at - Date.now()) < 60_000)
+      await assertBooksBalance(store, run)
+    })
+  }
+
+  test('verdicts that leave a target alone change nothing and are not in the audit trail', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    await startCrawl(store, 1)
+    const claimed = await claimOne(store, worker)
+
+    for (const action of ['leave', 'alert', 'wait', 'resumable'] as const) {
+      assert.deepEqual(await bury(store, worker, action), [false], action)
+    }
+
+    assert.equal((await targetOf(store, claimed.target)).status, 'in_progress')
+    assert.deepEqual(await store.audit({ limit: 10 }), [])
+  })
+
+  test('one judgement that no longer holds does not spoil the others', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const run = await startCrawl(store, 3)
+    const claims = await claim(store, worker, 3)
+    const judgements = await judge(store, worker)
+    const saved = judgements[1]!.held.target.id
+    await save(
+      store,
+      claims.find((claim) => claim.target === saved)!,
+    )
+
+    assert.deepEqual(await store.applyJudgements(judgements, 'the tests'), [true, false, true])
+
+    await assertBooksBalance(store, run)
+  })
+
+  test('P2 the verdict retry fails the run and queues its successor in one step, once for any number of recoverers', async () => {
+    await using db = await engine.fresh()
+    const stores = await Promise.all(Array.from({ length: 6 }, () => db.open()))
+    const store = stores[0]!
+    const [dead, next] = [await hire(store), await hire(store)]
+    const old = await beginOne(store, dead, { policy: { maxRetries: 4 } })
+    const judgements = await Promise.all(stores.map((store) => judge(store, dead, 'retry')))
+
+    const applied = await Promise.all(
+      stores.map((store, n) => store.applyJudgements(judgements[n]!, 'the tests')),
+    )
+
+    assert.equal(applied.flat().filter(Boolean).length, 1)
+    const winner = judgements[applied.findIndex(([yes]) => yes)]![0]!
+    const { items: runs } = await store.runs({ source: SOURCE, limit: 10 })
+    assert.equal(runs.length, 2)
+    const failed = await store.run(old.run)
+    assert.equal(failed?.status, 'failed')
+    assert.equal(failed?.error, winner.decision.because)
+    assert.ok(failed?.finishedAt)
+    const queued = await store.run(winner.newRun)
+    assert.partialDeepStrictEqual(queued, {
+      status: 'queued',
+      kind: 'single',
+      retryOf: old.run,
+      retries: 1,
+      policy: { maxRetries: 4 },
+    })
+    assert.ok(queued?.plannedAt)
+    assert.equal((await allTargets(store, winner.newRun)).length, 1)
+    assert.equal((await targetOf(store, old.target)).status, 'failed')
+    await assertBooksBalance(store, old.run)
+    await assertBooksBalance(store, winner.newRun)
+    assert.deepEqual((await store.audit({ limit: 10 }))[0]?.after, {
+      status: 'failed',
+      newRun: winner.newRun,
+    })
+    const begun = await begin(store, next)
+    assert.equal(begun.claimed?.run, winner.newRun)
+    assert.equal(begun.claimed && begun.resumed, false)
+  })
+
+  test('what a worker holds is listed by target, page by page, with its run and its beats', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [worker, other] = [await hire(store), await hire(store)]
+    const run = await startCrawl(store, 9)
+    await claim(store, other, 2)
+    const claims = await claim(store, worker, 5)
+    await store.beat({ worker, claimIds: claims.map((claim) => claim.claimId), loopLagMs: 0 })
+
+    const first = await store.heldBy(worker, null, 3)
+    const rest = await store.heldBy(worker, first.at(-1)!.target.id, 3)
+
+    const ids = [...first, ...rest].map((held) => held.target.id)
+    assert.deepEqual(ids, claims.map((claim) => claim.target).sort())
+    for (const held of first) {
+      assert.equal(held.run.id, run)
+      assert.equal(held.workerBeats, 1)
+      assert.equal(held.target.worker, worker)
+    }
+    assert.deepEqual(await store.heldBy(newId(), null, 3), [])
+  })
+
+  test('the audit trail is read in order, by run and from after an entry', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const runs: string[] = []
+    for (const source of ['one', 'two']) {
+      const dead = await hire(store, { source })
+      runs.push(await startCrawl(store, 2, { source }))
+      await claim(store, dead, 2, { source })
+      await bury(store, dead)
+    }
+
+    const all = await store.audit({ limit: 10 })
+    assert.equal(all.length, 4)
+    assert.deepEqual(
+      all.map((entry) => entry.id),
+      all.map((entry) => entry.id).toSorted((a, b) => a - b),
+    )
+    assert.equal((await store.audit({ run: runs[1]!, limit: 10 })).length, 2)
+    const after = await store.audit({ after: all[1]!.id, limit: 1 })
+    assert.deepEqual(
+      after.map((entry) => entry.id),
+      [all[2]!.id],
+    )
+  })
+}

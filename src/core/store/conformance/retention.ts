@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { count, noStats, sumStats } from '../../model/latency.ts'
+import type { WorkerId } from '../../model/id.ts'
+import { assertBooksBalance } from '../../../testing/assert-counters.ts'
+import { claimOne, hire, save, startCrawl } from '../../../testing/fixtures.ts'
+import type { Engine } from '../../../testing/test-database.ts'
+import { openStore } from '../open.ts'
+import type { Store } from '../store.ts'
+
+export function retentionTests(engine: Engine): void {
+  test('P14 many ended workers: their rows are removed, the books, totals and measurements stay', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await startCrawl(store, 60)
+    const ended: WorkerId[] = []
+    for (let n = 0; n < 40; n++) {
+      // On PostgreSQL each worker counts in rows of its own.
+      const worker = await hire(store)
+      await using theirs = await ownStore(db.url, worker)
+      await save(theirs.store, await claimOne(theirs.store, worker), { done: true })
+      const stats = noStats()
+      count(stats.checkpoint, 1)
+      await theirs.store.beat({ worker, claimIds: [], loopLagMs: 0, stats })
+      await theirs.store.retire(worker)
+      ended.push(worker)
+    }
+    const alive = await hire(store)
+    const before = await figures(store, run)
+    const now = await store.now()
+
+    await store.foldWorkerStats(now + 60_000)
+    const removed = await store.removeEndedWorkers(beforeNow(now))
+
+    assert.equal(removed, 39, 'one row keeps the sum of what they have measured')
+    assert.equal((await known(store, ended)).length, 1)
+    assert.notEqual(await store.worker(alive), null)
+    assert.equal(await store.removeEndedWorkers(beforeNow(now)), 0)
+    assert.deepEqual(await figures(store, run), before)
+    await assertBooksBalance(store, run)
+    assert.deepEqual(
+      (await store.workers()).map(({ worker }) => worker.id),
+      [alive],
+    )
+  })
+
+  test('a row stays while a claim or a guard refers to it', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [claimant, guardian, idle] = [await hire(store), await hire(store), await hire(store)]
+    const run = await startCrawl(store, 1)
+    await claimOne(store, claimant)
+    await store.holdSource({ source: 'x', worker: guardian, killTimeoutMs: 1, cookie: 'c' })
+    await store.moveRun({
+      run,
+      to: 'cancelled',
+      action: 'cancel',
+      actor: 'a',
+      because: 'b',
+      evidence: null,
+      only: {},
+    })
+    for (const worker of [claimant, guardian, idle]) await store.retire(worker)
+    const now = await store.now()
+
+    await store.removeEndedWorkers(beforeNow(now))
+
+    assert.deepEqual(await known(store, [claimant, guardian, idle]), [claimant, guardian])
+  })
+
+  test('of recently ended workers the newest are kept, and all that ended a moment ago', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const ended: WorkerId[] = []
+    for (let n = 0; n < 6; n++) {
+      const worker = await hire(store)
+      await store.retire(worker)
+      ended.push(worker)
+    }
+    const now = await store.now()
+    const bounds = { endedBefore: now - 60_000, settledBefore: now - 60_000, keepNewest: 2 }
+
+    assert.equal(await store.removeEndedWorkers(bounds), 0, 'they ended a moment ago')
+    const settled = { ...bounds, settledBefore: now + 60_000 }
+    assert.equal(await store.removeEndedWorkers(settled), 4)
+    assert.deepEqual(await known(store, ended), ended.slice(-2))
+  })
+
+  test('a removed worker that beats again is refused, and nothing is changed', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    await store.retire(worker)
+    await store.removeEndedWorkers(beforeNow(await store.now()))
+
+    await assert.rejects(store.beat({ worker, claimIds: [], loopLagMs: 0 }), /does not know/)
+    assert.equal(await store.worker(worker), null)
+  })
+
+  test('resolved alerts are removed with who was notified of them; open ones stay', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const alert = { owner: 'o', rule: 'r', source: null, run: null, because: 'b', command: 'c' }
+    for (const cause of ['over', 'open']) {
+      await store.raiseAlert({ ...alert, cause })
+      await store.markTold({ causes: [cause], destination: 'd', event: 'sent' })
+    }
+    const now = await store.now()
+    await store.resolveAlert({ cause: 'over', owner: 'o', lastSeenAt: now + 60_000 })
+
+    assert.equal(await store.removeResolvedAlerts(now - 60_000), 0)
+    assert.equal(await store.removeResolvedAlerts(now + 60_000), 1)
+
+    assert.deepEqual(await store.recentAlerts(10), [])
+    const [open] = await store.openAlerts()
+    assert.ok(open?.told['d'], 'who was notified of the open one')
+    await store.raiseAlert({ ...alert, cause: 'over' })
+    const again = (await store.openAlerts()).find(({ cause }) => cause === 'over')
+    assert.deepEqual(again?.told, {})
+  })
+}
+
+async function ownStore(url: string, writer: WorkerId) {
+  const store = await openStore(url, { writer })
+  return { store, [Symbol.asyncDispose]: () => store.close() }
+}
+
+const beforeNow = (now: number) => ({
+  endedBefore: now + 60_000,
+  settledBefore: now + 60_000,
+  keepNewest: 0,
+})
+
+async function known(store: Store, workers: readonly WorkerId[]): Promise<WorkerId[]> {
+  const rows = await Promise.all(workers.map((id) => store.worker(id)))
+  return workers.filter((_, n) => rows[n] !== null)
+}
+
+async function figures(store: Store, run: string) {
+  return {
+    run: (await store.run(run))?.counts,
+    totals: await store.targetTotals(),
+    stats: sumStats(await store.workerStats()),
+  }
+}

@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newId } from '../../model/id.ts'
+import type { Sample } from '../../model/sample.ts'
+import {
+  allOk,
+  beginOne,
+  bury,
+  claim,
+  claimOne,
+  hire,
+  ok,
+  save,
+  someItems,
+  SOURCE,
+  startCrawl,
+} from '../../../testing/fixtures.ts'
+import type { Engine, TestDatabase } from '../../../testing/test-database.ts'
+import type { SampleFilter, Store } from '../store.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+export function sampleTests(engine: Engine): void {
+  test('samples tell how far each live run was, in the order of time', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await startCrawl(store, 3)
+    const other = await startCrawl(store, 1, { source: 'other' })
+    const [one, two] = await claim(store, await hire(store), 2)
+    const told: [number, number, number][] = []
+    const look = async (): Promise<void> => {
+      await store.takeSample()
+      const { counts } = (await store.run(run))!
+      told.push([counts.pages, counts.itemsNew + counts.itemsUpdated, counts.targets.done])
+      await db.later(MINUTE_MS)
+    }
+
+    await look()
+    const next = await save(store, one!, { items: someItems(0, 3) })
+    await look()
+    await save(store, next, { items: someItems(2, 2, { changed: true }), done: true })
+    await save(store, two!)
+    await look()
+
+    assert.deepEqual(told, [
+      [0, 0, 0],
+      [1, 3, 0],
+      [3, 5, 1],
+    ])
+    assert.deepEqual(counts(await since(store, { run })), told)
+    assert.deepEqual(await since(store, { source: SOURCE }), await since(store, { run }))
+    assert.deepEqual(counts(await since(store, { run: other })), Array(3).fill([0, 0, 0]))
+    const all = await since(store, {})
+    assert.equal(all.length, 6)
+    assert.deepEqual(
+      all.map(({ at }) => at),
+      all.map(({ at }) => at).sort((a, b) => a - b),
+    )
+    assert.deepEqual(await since(store, { run: newId() }), [])
+  })
+
+  test('of a minute a run has one sample, the latest, however many take it at once', async () => {
+    await using db = await engine.fresh()
+    const stores = await Promise.all(Array.from({ length: 4 }, () => db.open()))
+    const [store] = stores as [Store]
+    await startCrawl(store, 1)
+    const claimed = await claimOne(store, await hire(store))
+    const before = await store.now()
+    await Promise.all(stores.map((store) => store.takeSample()))
+    await save(store, claimed)
+
+    await Promise.all(stores.map((store) => store.takeSample()))
+
+    const samples = await since(store, {})
+    // The minute may have ended between the two looks.
+    const minutes = minuteOf(await store.now()) - minuteOf(before) + 1
+    assert.ok(samples.length <= minutes, `${samples.length} samples in ${minutes} minutes`)
+    assert.equal(samples.at(-1)!.pages, 1)
+  })
+
+  test('a run that ended between two samples is taken once more, and then no longer', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const sampled = await startCrawl(store, 1)
+    await store.takeSample()
+    await db.later(MINUTE_MS)
+    const worker = await hire(store)
+    await save(store, await claimOne(store, worker), { items: someItems(0, 2), done: true })
+    const short = await beginOne(store, worker, { source: 'short' })
+    await save(store, short, { items: someItems(0, 1), done: true })
+    const idle = await startCrawl(store, 0, { source: 'idle' })
+    await store.settle()
+    for (let n = 0; n < 3; n++) {
+      await store.takeSample()
+      await db.later(MINUTE_MS)
+    }
+
+    assert.deepEqual(counts(await since(store, { run: sampled })), [
+      [0, 0, 0],
+      [1, 2, 1],
+    ])
+    assert.deepEqual(counts(await since(store, { run: short.run })), [[1, 1, 1]])
+    assert.deepEqual(await since(store, { run: idle }), [], 'there is nothing to tell of it')
+  })
+
+  test('a run that was opened again and ended again is taken again', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const run = await startCrawl(store, 1)
+    const claimed = await save(store, await claimOne(store, worker))
+    allOk(await store.fail([{ ...claimed, error: 'x', retryInMs: null }]))
+    await store.settle()
+    await store.takeSample()
+    await db.later(MINUTE_MS)
+    const deed = { actor: 'a person', because: 'mended', reopen: true, dryRun: false }
+    await store.replan({ run, action: 'reset-failed', statuses: ['failed'], ...deed })
+    await save(store, await claimOne(store, await hire(store)), { done: true })
+    await store.settle()
+
+    await store.takeSample()
+
+    assert.deepEqual(counts(await since(store, { run })), [
+      [1, 0, 0],
+      [2, 0, 1],
+    ])
+  })
+
+  test('of a run with one target a sample has the progress that it reported', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const claimed = await beginOne(store, await hire(store))
+    ok(await store.reportProgress(claimed, { done: 40, total: 100 }))
+
+    await store.takeSample()
+
+    assert.deepEqual(counts(await since(store, {})), [[0, 0, 40]])
+  })
+
+  test('a long look has the samples of every so many minutes, and the last of each run', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const now = minuteOf(await store.now()) * MINUTE_MS
+    const hour = Math.floor(now / HOUR_MS) * HOUR_MS - HOUR_MS
+    const [long, short] = [newId(), newId()]
+    const at = (minutes: number) => hour + minutes * MINUTE_MS + 1_234
+    await insert(db, engine, [
+      ...[-60, -1, 0, 1, 30, 59, 60, 61].map((n) => ({ run: long, at: at(n), ended: false })),
+      { run: long, at: at(95), ended: true },
+      { run: short, at: at(10), ended: false },
+      { run: short, at: at(11), ended: true },
+    ])
+    const minutes = async (filter: Partial<SampleFilter>): Promise<number[]> => {
+      const range = { since: hour - HOUR_MS, until: hour + 2 * HOUR_MS }
+      const samples = await store.samples({ ...range, ...filter })
+      return samples.map(({ at }) => Math.floor((at - hour) / MINUTE_MS))
+    }
+
+    assert.deepEqual(await minutes({ everyMinutes: 60 }), [-60, 0, 11, 60, 95])
+    assert.deepEqual(await minutes({ everyMinutes: 30, run: long }), [-60, 0, 30, 60, 95])
+    const ofSource = await minutes({ everyMinutes: 60, source: SOURCE, since: hour })
+    assert.deepEqual(ofSource, [0, 11, 60, 95])
+    assert.equal((await minutes({ everyMinutes: 1 })).length, 11)
+    assert.deepEqual(await minutes({ since: at(30), until: at(60) }), [30, 59, 60])
+  })
+
+  test('a run that stands still is written down once an hour, and the oldest at every look', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const now = await store.now()
+    const stands = async (source: string, from: number, to: number, pages = 0) => {
+      const run = await startCrawl(store, 1, { source })
+      const minutes = Array.from({ length: to - from + 1 }, (_, n) => from + n)
+      const sample = (ago: number) => ({ run, at: now - ago * MINUTE_MS, ended: false, pages })
+      await insert(db, engine, minutes.map(sample))
+      return run
+    }
+    const oldest = await stands('oldest', 1, 45)
+    const still = await stands('still', 1, 45)
+    const stillShort = await stands('short', 1, 29)
+    const lastHour = await stands('hour', 62, 90)
+    const moved = await stands('moved', 1, 45, 7)
+    const back = await stands('back', 31, 45)
+    await insert(db, engine, [{ run: back, at: now - MINUTE_MS, ended: false, pages: 7 }])
+
+    await store.takeSample()
+
+    const looked = await store.samples({ since: now, until: 8e15 })
+    const at = Math.floor(looked[0]!.at / HOUR_MS) * HOUR_MS
+    const isNewHour = at > now - MINUTE_MS
+    assert.deepEqual(
+      looked.map(({ run }) => run).sort(),
+      [oldest, ...(isNewHour ? [still] : []), stillShort, lastHour, moved, back].sort(),
+    )
+  })
+
+  test('somebody who need not look leaves it to others who have looked just now, unless nobody is left', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    await startCrawl(store, 1)
+    const claimed = await claimOne(store, worker)
+    const pages = async (): Promise<number> => (await since(store, {})).at(-1)?.pages ?? -1
+    const look = () => store.takeSample({ unlessWithinMs: 10_000 })
+
+    await look()
+    assert.equal(await pages(), 0, 'nobody has looked before')
+    const next = await save(store, claimed)
+    await look()
+    assert.equal(await pages(), 0)
+    await db.later(10_000)
+    await look()
+    assert.equal(await pages(), 1)
+    await save(store, next, { done: true })
+    await store.retire(worker)
+    await look()
+    assert.equal(await pages(), 2)
+  })
+
+  test('samples from before a time are forgotten, however many, and no others', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const now = await store.now()
+    const ages = Array.from({ length: 4_100 }, (_, n) => ({
+      run: newId(),
+      at: now - n * MINUTE_MS,
+      ended: false,
+    }))
+    await insert(db, engine, ages)
+
+    assert.equal(await store.pruneSamples(now - 10 * MINUTE_MS), 4_100 - 11)
+
+    assert.equal((await store.samples({ since: 0, until: now })).length, 11)
+    assert.equal(await store.pruneSamples(now - 10 * MINUTE_MS), 0)
+  })
+
+  test('recoveries are counted per step, of all, of a run and of a source', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = await startCrawl(store, 5)
+    await startCrawl(store, 1, { source: 'other' })
+    const die = async (count: number, source = SOURCE): Promise<void> => {
+      const worker = await hire(store, { source })
+      await claim(store, worker, count, { source })
+      await bury(store, worker)
+    }
+    await die(3)
+    await db.later(2 * HOUR_MS)
+    await die(1)
+    await die(1, 'other')
+    const cancel = { to: 'cancelled', action: 'cancel', evidence: null, only: {} } as const
+    await store.moveRun({ run, ...cancel, actor: 'a person', because: 'not recovery' })
+    const from = (await store.now()) - 3 * HOUR_MS
+    const perHour = (filter: { run?: string; source?: string }) =>
+      store.recoveriesPerStep({ since: from, stepMs: HOUR_MS, ...filter })
+
+    const [first, last] = [from, from + 2 * HOUR_MS]
+    assert.deepEqual(await perHour({}), [
+      { at: first, count: 3 },
+      { at: last, count: 2 },
+    ])
+    assert.deepEqual(await perHour({ run }), [
+      { at: first, count: 3 },
+      { at: last, count: 1 },
+    ])
+    assert.deepEqual(await perHour({ source: 'other' }), [{ at: last, count: 1 }])
+    assert.deepEqual(await store.recoveriesPerStep({ since: last, stepMs: HOUR_MS, run }), [
+      { at: last, count: 1 },
+    ])
+  })
+}
+
+function since(store: Store, filter: Partial<SampleFilter>): Promise<Sample[]> {
+  return store.samples({ since: 0, until: 8e15, ...filter })
+}
+
+function counts(samples: readonly Sample[]): [number, number, number][] {
+  return samples.map(({ pages, items, done }) => [pages, items, done])
+}
+
+function minuteOf(at: number): number {
+  return Math.floor(at / MINUTE_MS)
+}
+
+/** Samples of days that no test can wait for. */
+async function insert(
+  db: TestDatabase,
+  engine: Engine,
+  samples: readonly { run: string; at: number; ended: boolean; pages?: number }[],
+): Promise<void> {
+  const isSqlite = engine.name === 'sqlite'
+  const rows = samples.map(({ run, at, ended, pages = 1 }) => {
+    const when = isSqlite ? at : `to_timestamp(${at / 1_000})`
+    return `(${when}, '${run}', '${SOURCE}', ${pages}, ${pages}, ${pages}, ${isSqlite ? Number(ended) : ended})`
+  })
+  await db.raw(`INSERT INTO ${db.table('sample')} VALUES ${rows.join(', ')}`)
+}

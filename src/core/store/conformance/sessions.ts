@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Engine } from '../../../testing/test-database.ts'
+
+const DAY_MS = 24 * 3_600_000
+const ID = 'a'.repeat(64)
+const SESSION = { id: ID, token: 'maria', tokenMark: 'b'.repeat(64), lastsMs: DAY_MS }
+
+export function sessionTests(engine: Engine): void {
+  test('a session is seen by every server on the database until it is deleted on one', async () => {
+    await using db = await engine.fresh()
+    const [one, other] = [await db.open(), await db.open()]
+    const now = await one.now()
+
+    await one.createSession(SESSION)
+
+    const found = await other.session(ID)
+    assert.deepEqual([found?.id, found?.token, found?.tokenMark], [ID, 'maria', SESSION.tokenMark])
+    assert.ok(found!.createdAt >= now - 1 && found!.createdAt <= (await one.now()))
+    // PostgreSQL keeps microseconds, and each time is cut to milliseconds on its own.
+    assert.ok(Math.abs(found!.expiresAt - found!.createdAt - DAY_MS) <= 5)
+    assert.equal(await other.deleteSession(ID), true)
+    assert.equal(await one.session(ID), null)
+    assert.equal(await one.deleteSession(ID), false)
+  })
+
+  test('a session that is created again stays as it is', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    await store.createSession(SESSION)
+    await store.createSession({ ...SESSION, token: 'eve' })
+    assert.equal((await store.session(ID))?.token, 'maria')
+  })
+
+  test('a session ends when it expires, and only expired ones are pruned', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const later = { ...SESSION, id: 'c'.repeat(64), lastsMs: 3 * DAY_MS }
+    await store.createSession(SESSION)
+    await store.createSession(later)
+    assert.equal(await store.pruneSessions(), 0)
+    await db.later(DAY_MS)
+    assert.equal(await store.session(ID), null)
+    assert.equal(await store.pruneSessions(), 1)
+    assert.equal(await store.pruneSessions(), 0)
+    assert.equal((await store.session(later.id))?.token, 'maria')
+  })
+}

@@ -1,0 +1,78 @@
+import { describe } from 'node:test'
+import type { Engine } from '../../../testing/test-database.ts'
+import { adoptedMemoryTests } from './adopted-memory.ts'
+import { alertTests } from './alerts.ts'
+import { booksTests } from './books.ts'
+import { checkpointTests } from './checkpoints.ts'
+import { claimingTests } from './claiming.ts'
+import { crashTests } from './crashes.ts'
+import { lostClaimTests } from './lost-claims.ts'
+import { datasetTests } from './datasets.ts'
+import { dirtyTextTests } from './dirty-text.ts'
+import { executionTests } from './executions.ts'
+import { faultTests } from './faults.ts'
+import { fencingTests } from './fencing.ts'
+import { guardTests } from './guards.ts'
+import { inTransactionTests } from './in-transaction.ts'
+import { inspectionTests } from './inspection.ts'
+import { itemTests } from './items.ts'
+import { listingTests } from './listing.ts'
+import { oneLiveRunTests } from './one-live-run.ts'
+import { openingTests } from './opening.ts'
+import { planningTests } from './planning.ts'
+import { presenceTests } from './presence.ts'
+import { recoveryTests } from './recovery.ts'
+import { repeatTests } from './repeats.ts'
+import { replanTests } from './replanning.ts'
+import { retentionTests } from './retention.ts'
+import { sampleTests } from './samples.ts'
+import { sessionTests } from './sessions.ts'
+import { settleTests } from './settle.ts'
+import { storageTests } from './storages.ts'
+import { runMoveTests } from './run-moves.ts'
+import { trailTests } from './trail.ts'
+import { turnTests } from './turn.ts'
+import { undoingTests } from './undoing.ts'
+import { watchingTests } from './watching.ts'
+import { workerTests } from './workers.ts'
+
+/** What every engine must keep. An engine's own test file calls this and adds what is its alone. */
+export function conformance(engine: Engine): void {
+  describe(`${engine.name} keeps the store's laws`, () => {
+    describe('opening', () => openingTests(engine))
+    describe('one live run', () => oneLiveRunTests(engine))
+    describe('planning', () => planningTests(engine))
+    describe('settling', () => settleTests(engine))
+    describe('listing', () => listingTests(engine))
+    describe('claiming', () => claimingTests(engine))
+    describe('crashes', () => crashTests(engine))
+    describe('lost claims', () => lostClaimTests(engine))
+    describe('fencing', () => fencingTests(engine))
+    describe('checkpoints', () => checkpointTests(engine))
+    describe('pages sent again', () => repeatTests(engine))
+    describe("the user's own rows", () => inTransactionTests(engine))
+    describe('items', () => itemTests(engine))
+    describe('dirty text', () => dirtyTextTests(engine))
+    describe('workers', () => workerTests(engine))
+    describe('presence', () => presenceTests(engine))
+    describe('guards', () => guardTests(engine))
+    describe('wrapped commands', () => executionTests(engine))
+    describe('recovery', () => recoveryTests(engine))
+    describe('what is done to runs', () => runMoveTests(engine))
+    describe('the trail, and what is left', () => trailTests(engine))
+    describe('what is done to targets', () => replanTests(engine))
+    describe('undoing', () => undoingTests(engine))
+    describe('turns', () => turnTests(engine))
+    describe('books', () => booksTests(engine))
+    describe('watching', () => watchingTests(engine))
+    describe('samples', () => sampleTests(engine))
+    describe('retention', () => retentionTests(engine))
+    describe('alerts and operations', () => alertTests(engine))
+    describe('sessions', () => sessionTests(engine))
+    describe('rows in tables that are not ours', () => adoptedMemoryTests(engine))
+    describe('storages', () => storageTests(engine))
+    describe('datasets', () => datasetTests(engine))
+    describe('inspection', () => inspectionTests(engine))
+    describe('faults', () => faultTests(engine))
+  })
+}

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newId } from '../../model/id.ts'
+import {
+  allOk,
+  beginOne,
+  bury,
+  claim,
+  claimOne,
+  hire,
+  save,
+  startCrawl,
+  targetOf,
+} from '../../../testing/fixtures.ts'
+import { assertBooksBalance } from '../../../testing/assert-counters.ts'
+import type { Engine } from '../../../testing/test-database.ts'
+
+export function workerTests(engine: Engine): void {
+  const beat = (worker: string, claimIds: string[] = []) => ({ worker, claimIds, loopLagMs: 7 })
+
+  test('a worker is known by its process, not by a name', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const process = {
+      host: 'box',
+      pid: 7,
+      startTicks: 123_456_789,
+      bootId: newId(),
+      pidNamespace: 'pid:[4026531836]',
+    }
+
+    const id = await hire(store, { process, leaseMs: 3_000, heartbeatMs: 500 })
+
+    assert.partialDeepStrictEqual(await store.worker(id), {
+      id,
+      source: 'shop',
+      process,
+      presence: { kind: 'none' },
+      version: '0.0.0-test',
+      heartbeatMs: 500,
+      leaseMs: 3_000,
+      beats: 0,
+      endedAt: null,
+    })
+  })
+
+  test('a worker may know nothing of its process', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const process = { host: 'mac', pid: 7, startTicks: null, bootId: null, pidNamespace: null }
+
+    const id = await hire(store, { process })
+
+    assert.deepEqual((await store.worker(id))?.process, process)
+    assert.equal((await store.workers())[0]?.evidence.process, 'unknown')
+  })
+
+  test('registering again changes nothing', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const id = await hire(store)
+    await store.beat(beat(id))
+
+    await hire(store, { id })
+
+    assert.equal((await store.worker(id))?.beats, 1)
+    assert.equal((await store.workers()).length, 1)
+  })
+
+  test('a beat is counted, says the time and keeps the lag it was told', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    await db.later(5_000)
+    const [before] = await store.workers()
+
+    const answer = await store.beat(beat(worker))
+
+    const [after] = await store.workers()
+    assert.ok(before!.evidence.beatAgeMs >= 5_000)
+    assert.ok(before!.evidence.beatAgeMs < 10_000)
+    assert.ok(after!.evidence.beatAgeMs < 2_000)
+    assert.equal(after!.worker.beats, before!.worker.beats + 1)
+    assert.equal(after!.evidence.loopLagMs, 7)
+    assert.ok(Math.abs(answer.now - Date.now()) < 60_000)
+    assert.equal(answer.serverStartedAt === null, engine.name === 'sqlite')
+  })
+
+  test('a beat answers which of the named claims are still held, and no others', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    await startCrawl(store, 4)
+    const [a, b, c, d] = await claim(store, worker, 4)
+    allOk(await store.finish([a!]))
+    allOk(await store.release([b!]))
+    const ids = [a!, b!, c!].map((claim) => claim.claimId)
+
+    const answer = await store.beat(beat(worker, [...ids, newId()]))
+
+    assert.deepEqual(answer.held, [c!.claimId])
+    assert.deepEqual(answer.cancelled, [])
+    assert.equal(
+      (await targetOf(store, d!.target)).status,
+      'in_progress',
+      'its answer is on its way',
+    )
+  })
+
+  test('P1 a beat does not answer for claims of others', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [mine, theirs] = [await hire(store), await hire(store)]
+    await startCrawl(store, 2)
+    const other = await claimOne(store, theirs)
+
+    assert.deepEqual((await store.beat(beat(mine, [other.claimId]))).held, [])
+    assert.equal((await targetOf(store, other.target)).worker, theirs)
+  })
+
+  test('a beat tells which claims are in a run that has been ended', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const run = await startCrawl(store, 2)
+    const [a] = await claim(store, worker, 1)
+    await db.raw(`UPDATE ${db.table('run')} SET status = 'cancelled' WHERE id = '${run}'`)
+
+    const answer = await store.beat(beat(worker, [a!.claimId]))
+
+    assert.deepEqual(answer.held, [a!.claimId])
+    assert.deepEqual(answer.cancelled, [a!.claimId])
+  })
+
+  test('a claim the worker does not know of is released after a lease, at no cost', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const run = await startCrawl(store, 2)
+    const [known, lost] = await claim(store, worker, 2)
+    const named = beat(worker, [known!.claimId])
+
+    await db.later(14_000)
+    await store.beat(named)
+    assert.equal(
+      (await targetOf(store, lost!.target)).status,
+      'in_progress',
+      'younger than a lease',
+    )
+    await db.later(2_000)
+    const answer = await store.beat(named)
+
+    assert.deepEqual(answer.held, [known!.claimId], 'what is named stays, however old')
+    const target = await targetOf(store, lost!.target)
+    assert.equal(target.status, 'planned')
+    assert.equal(target.crashes, 0)
+    assert.equal(target.attempts, 0)
+    assert.equal((await claimOne(store, await hire(store))).target, lost!.target)
+    await assertBooksBalance(store, run)
+  })
+
+  test('the beat of an unknown worker is refused with advice', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+
+    await assert.rejects(store.beat(beat(newId())), { code: 'E_DB_UNUSABLE' })
+  })
+
+  test('a retired worker is not listed, keeps its record, and comes back with a beat', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+
+    await store.retire(worker)
+    await store.retire(worker)
+    assert.deepEqual(await store.workers(), [])
+    assert.ok((await store.worker(worker))?.endedAt)
+    await store.beat(beat(worker))
+
+    assert.equal((await store.worker(worker))?.endedAt, null)
+    assert.equal((await store.workers()).length, 1)
+  })
+
+  test('a worker that still holds something is not retired: it would never be recovered', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    await startCrawl(store, 1)
+    const claimed = await claimOne(store, worker)
+
+    await store.retire(worker)
+    assert.equal((await store.workers()).length, 1)
+    allOk(await store.release([claimed]))
+    await store.retire(worker)
+
+    assert.deepEqual(await store.workers(), [])
+  })
+
+  test('P14 the books stay balanced when workers retire', async () => {
+    await using db = await engine.fresh()
+    const stores = await Promise.all(Array.from({ length: 3 }, () => db.open()))
+    const workers = await Promise.all(stores.map((store) => hire(store)))
+    const run = await startCrawl(stores[0]!, 6)
+    await Promise.all(
+      stores.map(async (store, n) => {
+        for (const claimed of await claim(store, workers[n]!, 2)) {
+          await save(store, claimed, { done: true, skipped: 1, items: [{ key: `${n}`, data: n }] })
+        }
+      }),
+    )
+    const before = (await stores[0]!.run(run))!.counts
+
+    await Promise.all(stores.map((store, n) => store.retire(workers[n]!)))
+
+    assert.deepEqual((await stores[0]!.run(run))!.counts, before)
+    assert.equal(before.skipped, 6)
+    await assertBooksBalance(stores[0]!, run)
+  })
+
+  test('what a worker held is shown with the run only while it is held', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const claimed = await beginOne(store, worker)
+    assert.equal((await store.run(claimed.run))?.owner, worker)
+
+    await bury(store, worker)
+
+    assert.equal((await store.run(claimed.run))?.owner, null)
+    assert.equal((await targetOf(store, claimed.target)).worker, null)
+  })
+}

@@ -1,0 +1,143 @@
+import type { Alert } from '../model/alert.ts'
+import { sumStats } from '../model/latency.ts'
+import type { Operation } from '../model/operation.ts'
+import type { Policy } from '../model/policy.ts'
+import { RUN_STATUSES, type RunStatus } from '../model/run.ts'
+import type { Sample } from '../model/sample.ts'
+import { ACTIONS, RUN_AFTER, TARGET_AFTER } from '../model/verdict.ts'
+import { readPolicy } from './rows.ts'
+import type { Holding, SampleFilter } from './reads.ts'
+
+/** Row → model for those who look on, as in `rows.ts`. */
+
+/** A status without a run is there too, with 0. */
+export function toRunTotals(
+  rows: readonly { status: RunStatus; count: number }[],
+): Record<RunStatus, number> {
+  const none = RUN_STATUSES.map((status) => [status, 0])
+  const found = rows.map(({ status, count }) => [status, count])
+  return Object.fromEntries([...none, ...found]) as Record<RunStatus, number>
+}
+
+/** How many of the runs that failed last are worth a look at once. */
+export const LAST_FAILED_MAX = 500
+
+export type SampleRow = Omit<Sample, 'run'> & { run_id: string }
+
+export function toSample({ at, run_id, source, pages, items, done }: SampleRow): Sample {
+  return { at, run: run_id, source, pages, items, done }
+}
+
+const MINUTE_MS = 60_000
+/** How long before this minute a run may have ended to be sampled once more. */
+export const LAST_STRETCH_MS = 10 * MINUTE_MS
+
+/**
+ * After so long without a move a run counts as still. A long look asks for minutes at most this far apart, or on the hour:
+ * whichever it asks for, a run that is not there has not moved since the one before.
+ */
+export const STILL_MS = 30 * MINUTE_MS
+
+export function minuteOf(at: number): number {
+  return Math.floor(at / MINUTE_MS) * MINUTE_MS
+}
+
+export function hourOf(at: number): number {
+  return Math.floor(at / (60 * MINUTE_MS)) * 60 * MINUTE_MS
+}
+
+/** Where the minutes begin that a long look asks for; null when it asks for all. */
+export function someMinutes({ since, until, everyMinutes = 1 }: SampleFilter): number[] | null {
+  if (everyMinutes <= 1) return null
+  const step = everyMinutes * MINUTE_MS
+  const first = Math.ceil(since / step) * step
+  const count = Math.max(0, Math.floor((until - first) / step) + 1)
+  return Array.from({ length: count }, (_, n) => first + n * step)
+}
+
+/** Of the actions that the trail knows, those by which recovery changes something. */
+export const RECOVERIES = ACTIONS.filter((action) => action in TARGET_AFTER || action in RUN_AFTER)
+
+export type AlertRow = Pick<
+  Alert,
+  'cause' | 'owner' | 'rule' | 'source' | 'because' | 'command' | 'since'
+> & {
+  run_id: string | null
+  last_seen_at: number
+  resolved_at: number | null
+  /** SQLite has it as text. */
+  told: Alert['told'] | string
+}
+
+export function toAlert(row: AlertRow): Alert {
+  const told = typeof row.told === 'string' ? (JSON.parse(row.told) as Alert['told']) : row.told
+  const times = Object.values(told).flatMap(({ sentAt }) => sentAt ?? [])
+  return {
+    cause: row.cause,
+    owner: row.owner,
+    rule: row.rule,
+    source: row.source,
+    run: row.run_id,
+    because: row.because,
+    command: row.command,
+    since: row.since,
+    lastSeenAt: row.last_seen_at,
+    lastSentAt: times.length === 0 ? null : Math.max(...times),
+    told,
+    resolvedAt: row.resolved_at,
+  }
+}
+
+/** Rows are read one beyond the limit to know whether there is more. */
+export function toOperations(
+  rows: readonly Operation[],
+  limit: number,
+): { items: Operation[]; next: number | null } {
+  const items = rows.slice(0, limit)
+  return { items, next: rows.length > limit ? items.at(-1)!.id : null }
+}
+
+export type HoldingRow = {
+  worker_id: string
+  grp: string
+  policy: Partial<Policy> | null
+  targets: number
+  last_activity_at: number
+}
+
+export function toHolding(row: HoldingRow): Holding {
+  return {
+    worker: row.worker_id,
+    group: row.grp === '' ? null : row.grp,
+    policy: readPolicy(row.policy ?? {}),
+    targets: row.targets,
+    lastActivityAt: row.last_activity_at,
+  }
+}
+
+/** Workers whose stats are added up at once: a short transaction each. */
+export const FOLDED_AT_ONCE = 1_000
+
+/** Rows that are removed at once: other writers wait no longer than for a page. */
+export const REMOVED_AT_ONCE = 500
+
+/** Removes batch after batch until one is not full. Returns how many were removed in all. */
+export async function untilShort(remove: () => Promise<number>): Promise<number> {
+  for (let total = 0; ;) {
+    const count = await remove()
+    total += count
+    if (count < REMOVED_AT_ONCE) return total
+  }
+}
+
+/** One of them keeps the sum of all. */
+export function foldStats(rows: readonly { id: string; stats: unknown }[]): {
+  keeper: string
+  sum: string
+  others: string[]
+} | null {
+  const [keeper, ...others] = rows
+  if (!keeper || others.length === 0) return null
+  const sum = JSON.stringify(sumStats(rows.map(({ stats }) => stats)))
+  return { keeper: keeper.id, sum, others: others.map(({ id }) => id) }
+}

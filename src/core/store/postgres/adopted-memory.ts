@@ -1,0 +1,121 @@
+import type { Id } from '../../model/id.ts'
+import type { AdoptedMemory, Intent, IntentEnd } from '../adopted-memory.ts'
+import {
+  concluded,
+  toIntent,
+  toRemembered,
+  type IntentRecord,
+  type RememberedRecord,
+} from '../adopted-rows.ts'
+import { recordAll } from './audit.ts'
+import { ms, sql, type Connection, type Database } from './database.ts'
+import { storable, storableJson } from './strip-nul.ts'
+
+const REMEMBERED = sql(
+  'adopted:rows',
+  /* sql */ `
+  SELECT id, name, key, ${ms('reopened_at')} AS reopened_at FROM unstuck.adopted_row
+   WHERE id = ANY ($1::uuid[]) ORDER BY id
+`,
+)
+const ENDING = sql(
+  'adopted:ending',
+  /* sql */ `
+  SELECT id FROM unstuck.adopted_row
+   WHERE right(id::text, 8) = right($1, 8) AND right(id::text, length($1)) = $1
+   ORDER BY id LIMIT 10
+`,
+)
+const INTEND = sql(
+  'adopted:intend',
+  /* sql */ `
+  INSERT INTO unstuck.adopted_intent (id, row_id, name, key, entry, reopens)
+  SELECT id, row_id, name, key, entry, reopens FROM json_to_recordset($1::json) AS i (
+    id uuid, row_id uuid, name text, key text, entry jsonb, reopens boolean)
+   ORDER BY id
+  ON CONFLICT (id) DO NOTHING
+`,
+)
+const COLUMNS = `id, ${ms('at')} AS at, row_id, name, key, entry, reopens`
+// Of all that settle it, one finds it.
+const SETTLE = sql(
+  'adopted:settle',
+  `DELETE FROM unstuck.adopted_intent WHERE id = ANY ($1::uuid[]) RETURNING ${COLUMNS}`,
+)
+const REMEMBER = sql(
+  'adopted:remember',
+  /* sql */ `
+  INSERT INTO unstuck.adopted_row (id, name, key, reopened_at)
+  SELECT id, name, key, CASE WHEN reopens THEN clock_timestamp() END
+    FROM json_to_recordset($1::json) AS r (id uuid, name text, key text, reopens boolean)
+   ORDER BY id
+  ON CONFLICT (id) DO UPDATE SET reopened_at = excluded.reopened_at
+`,
+)
+// Ordered by the column, not by what is answered of it: so the index is walked.
+const OPEN = sql(
+  'adopted:open',
+  /* sql */ `
+  SELECT ${COLUMNS} FROM unstuck.adopted_intent
+   WHERE adopted_intent.at <= clock_timestamp() - $1 * interval '1 millisecond'
+   ORDER BY adopted_intent.at, id LIMIT $2
+`,
+)
+const FORGET = sql(
+  'adopted:forget',
+  /* sql */ `
+  UPDATE unstuck.adopted_row SET reopened_at = NULL
+   WHERE id = ANY ($1::uuid[]) AND reopened_at IS NOT NULL
+`,
+)
+
+export function adoptedMemoryVerbs(db: Database): AdoptedMemory {
+  return {
+    adoptedRows: async (ids) =>
+      (await db.all<RememberedRecord>(REMEMBERED, [ids])).map(toRemembered),
+
+    adoptedEnding: async (suffix) =>
+      (await db.all<{ id: string }>(ENDING, [storable(suffix.toLowerCase())])).map(({ id }) => id),
+
+    intend: async (intents) => {
+      const rows = intents.map(({ id, row, ref, entry, reopens }) => {
+        return { id, row_id: row, name: ref.table, key: ref.key, entry, reopens }
+      })
+      await db.all(INTEND, [storableJson(rows)])
+    },
+
+    concludeIntents: (ends) =>
+      db.transaction('adopted:conclude', async (connection) => {
+        const rows = await connection.all<IntentRecord>(SETTLE, [ends.map(({ id }) => id)])
+        const settled = new Map(rows.map((row) => [row.id, toIntent(row)]))
+        await enter(connection, ends, settled)
+        return ends.map(({ id }) => settled.has(id))
+      }),
+
+    openIntents: async (olderThanMs, limit) =>
+      (await db.all<IntentRecord>(OPEN, [olderThanMs, limit])).map(toIntent),
+
+    forgetReopening: async (ids) => void (await db.all(FORGET, [ids])),
+  }
+}
+
+async function enter(
+  connection: Connection,
+  ends: readonly IntentEnd[],
+  settled: ReadonlyMap<Id, Intent>,
+): Promise<void> {
+  const done = ends.flatMap(({ id, isDone }) => {
+    const intent = settled.get(id)
+    return intent && isDone ? [{ ...intent, entry: concluded(intent.entry, isDone) }] : []
+  })
+  if (done.length === 0) return
+  await recordAll(
+    connection,
+    done.map(({ entry }) => entry),
+  )
+  // Of a row that is there twice the last word counts.
+  const rows = new Map(
+    done.map(({ row: id, ref: { table: name, key }, reopens }) => [id, { id, name, key, reopens }]),
+  )
+  await connection.all(REMEMBER, [storableJson([...rows.values()])])
+}

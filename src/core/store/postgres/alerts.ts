@@ -1,0 +1,100 @@
+import { OWNER_GONE_MS } from '../../model/alert.ts'
+import type { Store } from '../store.ts'
+import { toAlert, type AlertRow } from '../list-rows.ts'
+import { moment, ms, sql, type Database } from './database.ts'
+import { storable } from './strip-nul.ts'
+
+const COLUMNS = /* sql */ `
+  cause, owner, rule, source, run_id, because, command, ${ms('since')} AS since,
+  ${ms('last_seen_at')} AS last_seen_at, ${ms('resolved_at')} AS resolved_at,
+  (SELECT coalesce(jsonb_object_agg(t.destination, jsonb_build_object(
+            'sentAt', ${ms('t.sent_at')}, 'endedAt', ${ms('t.ended_at')})), '{}')
+     FROM unstuck.telling t WHERE t.cause = alert.cause) AS told
+`
+const OPEN = sql(
+  'alerts:open',
+  `SELECT ${COLUMNS} FROM unstuck.alert WHERE resolved_at IS NULL ORDER BY alert.since, cause`,
+)
+const RESOLVED = sql(
+  'alerts:resolved',
+  /* sql */ `
+  SELECT ${COLUMNS} FROM unstuck.alert WHERE resolved_at IS NOT NULL ORDER BY alert.resolved_at DESC LIMIT $1
+`,
+)
+const STILL_OPEN = sql(
+  'alert:still',
+  /* sql */ `
+  UPDATE unstuck.alert
+     SET because = $2, last_seen_at = clock_timestamp(),
+         owner = CASE WHEN last_seen_at <= clock_timestamp() - $4 * interval '1 millisecond' THEN $3 ELSE owner END
+   WHERE cause = $1 AND resolved_at IS NULL
+  RETURNING cause
+`,
+)
+// Of all that raise it at once, one gets a row back.
+const RAISE = sql(
+  'alert:raise',
+  /* sql */ `
+  INSERT INTO unstuck.alert (cause, owner, rule, source, run_id, because, command)
+  VALUES ($1, $2, $3, $4, $5, $6, $7)
+  ON CONFLICT (cause) DO UPDATE SET
+    owner = excluded.owner, rule = excluded.rule, source = excluded.source, run_id = excluded.run_id,
+    because = excluded.because, command = excluded.command, since = excluded.since,
+    last_seen_at = excluded.last_seen_at, resolved_at = NULL
+   WHERE alert.resolved_at IS NOT NULL
+  RETURNING cause
+`,
+)
+const SENT = sql(
+  'alert:sent',
+  /* sql */ `
+  INSERT INTO unstuck.telling (cause, destination, sent_at)
+  SELECT cause, $2, clock_timestamp() FROM unnest($1::text[]) AS cause
+  ON CONFLICT (cause, destination) DO UPDATE SET sent_at = excluded.sent_at
+`,
+)
+const ENDED = sql(
+  'alert:ended',
+  /* sql */ `
+  INSERT INTO unstuck.telling (cause, destination, ended_at)
+  SELECT cause, $2, clock_timestamp() FROM unnest($1::text[]) AS cause
+  ON CONFLICT (cause, destination) DO UPDATE SET ended_at = excluded.ended_at
+`,
+)
+// Times are read in whole milliseconds, rounded down.
+const RESOLVE = sql(
+  'alert:resolve',
+  /* sql */ `
+  UPDATE unstuck.alert SET resolved_at = clock_timestamp()
+   WHERE cause = $1 AND resolved_at IS NULL AND owner = $2 AND last_seen_at < ${moment('$3')} + interval '1 millisecond'
+  RETURNING cause
+`,
+)
+
+type AlertVerbs = Pick<
+  Store,
+  'openAlerts' | 'recentAlerts' | 'raiseAlert' | 'markTold' | 'resolveAlert'
+>
+
+export function alertVerbs(db: Database): AlertVerbs {
+  return {
+    openAlerts: async () => (await db.all<AlertRow>(OPEN)).map(toAlert),
+    recentAlerts: async (limit) => (await db.all<AlertRow>(RESOLVED, [limit])).map(toAlert),
+    raiseAlert: async (alert) => {
+      const { owner, rule, source, run } = alert
+      const [cause, because] = [storable(alert.cause), storable(alert.because)]
+      const stillOpen = await db.all(STILL_OPEN, [cause, because, owner, OWNER_GONE_MS])
+      if (stillOpen.length > 0) return false
+      const command = storable(alert.command)
+      const raised = await db.all(RAISE, [cause, owner, rule, source, run, because, command])
+      return raised.length > 0
+    },
+    // In one order for all, so that two that mark the same ones do not wait for each other.
+    markTold: async ({ causes, destination, event }) => {
+      const told = [...new Set(causes.map(storable))].sort()
+      await db.all(event === 'sent' ? SENT : ENDED, [told, destination])
+    },
+    resolveAlert: async ({ cause, owner, lastSeenAt }) =>
+      (await db.all(RESOLVE, [storable(cause), owner, lastSeenAt])).length > 0,
+  }
+}

@@ -1,0 +1,164 @@
+import { HeartbeatOverdue, UnusableStore } from '../../model/errors.ts'
+import type { Guard } from '../../model/source-lock.ts'
+import { toGuard, type GuardRow } from '../command-rows.ts'
+import { keepPolicy } from '../rows.ts'
+import type { BeginRequest, Begun, Store } from '../store.ts'
+import { CLAIM_COLUMNS, TAKEN_UP, toClaimed, type ClaimedRow } from './claims.ts'
+import { sql, type Connection, type Database } from './database.ts'
+import { GUARD_COLUMNS } from './source-locks.ts'
+import { MAY_CLAIM } from './may-claim.ts'
+import { moveRun } from './run-moves.ts'
+import { LIVE } from './runs.ts'
+import { ADD_UP } from './counters.ts'
+
+// Its worker cannot be retired between this claim and its commit. With it, the guard that somebody else holds who has
+// not ended.
+const LOCK_WORKER = sql(
+  'begin:worker',
+  /* sql */ `
+  WITH me AS MATERIALIZED (SELECT id FROM unstuck.worker WHERE id = $1 AND ${MAY_CLAIM} FOR SHARE),
+  other AS (
+    SELECT ${GUARD_COLUMNS} FROM unstuck.guard g JOIN unstuck.worker w ON w.id = g.worker_id
+     WHERE g.source = $2 AND g.worker_id <> $1 AND w.ended_at IS NULL
+  )
+  SELECT EXISTS (SELECT FROM me) AS may_claim, other.* FROM (SELECT) AS always LEFT JOIN other ON true
+`,
+)
+const LOOK = sql(
+  'begin:live',
+  /* sql */ `
+  SELECT r.id AS run, r.kind, t.id AS target, t.status, t.claim_id
+    FROM unstuck.run r LEFT JOIN unstuck.target t ON t.run_id = r.id AND r.kind = 'single'
+   WHERE r.source = $1 AND r.status IN ${LIVE}
+   LIMIT 1
+`,
+)
+const START = sql(
+  'begin:insert',
+  /* sql */ `
+  INSERT INTO unstuck.run (id, source, kind, status, policy, planned_at)
+  VALUES ($1, $2, 'single', 'queued', $3, clock_timestamp())
+  ON CONFLICT DO NOTHING
+  RETURNING id
+`,
+)
+const ADD_TARGET = sql(
+  'begin:target',
+  /* sql */ `
+  WITH booked AS (
+    INSERT INTO unstuck.tally (run_id, grp, writer, planned) VALUES ($3, '', $1, 1)
+    ${ADD_UP}
+  )
+  INSERT INTO unstuck.target (id, run_id, key) VALUES ($2, $3, $4)
+`,
+)
+// The run first, then its target: as everybody who moves a run does. One that has ended since the look is not begun.
+// Its owner holds nothing else, so a crash counts as one made alone.
+const TAKE = sql(
+  'begin:take',
+  /* sql */ `
+  WITH live AS MATERIALIZED (
+    SELECT id FROM unstuck.run WHERE id = $5 AND status IN ${LIVE} FOR UPDATE
+  ),
+  claimed AS (
+    UPDATE unstuck.target t
+       SET status = 'in_progress', epoch = epoch + 1, claim_id = $3, worker_id = $4,
+           claimed_at = clock_timestamp(), last_activity_at = clock_timestamp(), ready_at = NULL,
+           alone = true, attempts = attempts + 1, crashes = crashes + 1,
+           crashes_alone = crashes_alone + 1
+      FROM live
+     WHERE t.id = $2 AND t.run_id = live.id AND t.status = 'planned'
+    RETURNING ${CLAIM_COLUMNS}
+  ),
+  woken AS (
+    UPDATE unstuck.run
+       SET status = 'running', policy = $6, started_at = coalesce(started_at, clock_timestamp()),
+           ${TAKEN_UP}
+     WHERE id = (SELECT run_id FROM claimed)
+  ),
+  booked AS (
+    INSERT INTO unstuck.tally (run_id, grp, writer, planned, in_progress)
+    SELECT run_id, grp, $1, -1, 1 FROM claimed
+    ${ADD_UP}
+  )
+  TABLE claimed
+`,
+)
+const HELD = sql('begin:held', `SELECT ${CLAIM_COLUMNS} FROM unstuck.target t WHERE t.id = $1`)
+
+const LOOKS_MAX = 20
+
+export function beginVerbs(db: Database): Pick<Store, 'begin'> {
+  return {
+    begin: (request) =>
+      db.transaction('begin', async (connection) => {
+        const asker = await lockWorker(connection, request)
+        if (!asker.guard && request.clean) await moveRun(connection, request.clean)
+        // Who is overtaken by another one looks again at what that one made.
+        for (let looks = 1; looks <= LOOKS_MAX; looks++) {
+          const begun = await tryToBegin(connection, request, asker)
+          if (begun === 'overdue') throw new HeartbeatOverdue(db.address.where)
+          if (begun) return begun
+        }
+        throw new UnusableStore(
+          `The runs of ${request.source} change too fast to begin one. Try again.`,
+        )
+      }),
+  }
+}
+
+type Asker = {
+  readonly mayClaim: boolean
+  /** Of somebody else who has not ended. */
+  readonly guard: Guard | null
+}
+
+async function lockWorker(
+  connection: Connection,
+  { worker, source }: BeginRequest,
+): Promise<Asker> {
+  type Row = { may_claim: boolean } & (GuardRow | { source: null })
+  const [row] = await connection.all<Row>(LOCK_WORKER, [worker, source])
+  return { mayClaim: row!.may_claim, guard: row!.source === null ? null : toGuard(row!) }
+}
+
+async function tryToBegin(
+  connection: Connection,
+  request: BeginRequest,
+  { mayClaim, guard }: Asker,
+): Promise<Begun | 'overdue' | null> {
+  const { source, worker, claimId } = request
+  const policy = keepPolicy(request.policy)
+  const [live] = await connection.all<{
+    run: string
+    kind: string
+    target: string | null
+    status: string | null
+    claim_id: string | null
+  }>(LOOK, [source])
+
+  if (live?.status === 'in_progress' && live.claim_id === claimId) {
+    const [held] = await connection.all<ClaimedRow>(HELD, [live.target])
+    return begun(held!, source)
+  }
+  if (guard) return { claimed: null, guard }
+  const { only } = request
+  if (only !== undefined && live?.run !== only)
+    return { claimed: null, inTheWay: live?.run ?? only }
+  if (live && (live.kind !== 'single' || live.status !== 'planned')) {
+    return { claimed: null, inTheWay: live.run }
+  }
+  if (!mayClaim) return 'overdue'
+  if (!live) {
+    const made = await connection.all(START, [request.run, source, policy])
+    if (made.length === 0) return null
+    await connection.book(ADD_TARGET, [request.target, request.run, source])
+  }
+  const { run, target } = live ?? request
+  const [taken] = await connection.book<ClaimedRow>(TAKE, [target, claimId, worker, run, policy])
+  return taken ? begun(taken, source) : null
+}
+
+function begun(row: ClaimedRow, source: string): Begun {
+  return { claimed: toClaimed(row, source), resumed: row.epoch > 1 }
+}

@@ -1,0 +1,243 @@
+import type { Claim, Outcome } from '../../model/claim.ts'
+import { messageOf, UsageError } from '../../model/errors.ts'
+import type { TargetStatus } from '../../model/target.ts'
+import { cleanJson } from '../../model/text.ts'
+import { keepCursor } from '../new-targets.ts'
+import type { Store } from '../store.ts'
+import { sql, type Database, type Sql } from './database.ts'
+import { isDataError } from './errors.ts'
+import { countRefused, isSameClaim, leaseLost, standings, type Standing } from './refusal.ts'
+import { storable } from './strip-nul.ts'
+import { ADD_UP } from './counters.ts'
+
+/** How a claim ends: what its target becomes, and what is written beside it. */
+type Ending = {
+  readonly claim: Claim
+  readonly status: TargetStatus
+  /** Handed back untouched: the attempt does not count. */
+  readonly untouched?: boolean
+  readonly failed?: boolean
+  readonly error?: string
+  /** When it is in line again; null: at once. */
+  readonly retryInMs?: number | null
+  readonly forefront?: boolean | undefined
+  readonly cursor?: unknown
+}
+
+// The fence: who lost the claim matches no row and so changes nothing. The crash that was counted when the claim was
+// made is struck off. `held` stands for a literal that would lead the planner to read the index of all claims instead
+// of looking up one target.
+const END = /* sql */ `
+  WITH ending AS MATERIALIZED (
+    SELECT *, 'in_progress' AS held FROM json_to_recordset($2::json) AS e (
+      n int, target uuid, epoch int, claim_id uuid, status text, untouched boolean, failed boolean,
+      error text, retry_in_ms float8, forefront boolean, cursor jsonb)
+  ),
+  ended AS (
+    UPDATE unstuck.target t
+       SET status = e.status,
+           -- Handed back, it goes before everything else in line.
+           ready_at = CASE WHEN e.untouched THEN 'epoch'
+                           -- As what is planned in front of all others.
+                           WHEN e.forefront THEN 'epoch'::timestamptz - interval '1 microsecond'
+                             * (round(date_part('epoch', statement_timestamp()) * 1e6) + e.n)
+                           ELSE clock_timestamp() + e.retry_in_ms * interval '1 millisecond' END,
+           finished_at = CASE WHEN e.status <> 'planned' THEN clock_timestamp() END,
+           last_activity_at = CASE WHEN e.untouched THEN t.last_activity_at ELSE clock_timestamp() END,
+           last_error = coalesce(e.error, t.last_error),
+           cursor = coalesce(e.cursor, t.cursor),
+           attempts = greatest(t.attempts - e.untouched::int, 0),
+           errors = CASE WHEN e.status = 'done' THEN 0 ELSE t.errors + e.failed::int END,
+           crashes = CASE WHEN e.status = 'done' THEN 0 ELSE greatest(t.crashes - 1, 0) END,
+           crashes_alone = CASE WHEN e.status = 'done' THEN 0
+                                ELSE greatest(t.crashes_alone - t.alone::int, 0) END
+      FROM ending e
+     WHERE t.id = e.target AND t.epoch = e.epoch AND t.claim_id = e.claim_id AND t.status = e.held
+    RETURNING e.n, t.run_id, t.grp, t.status
+  ),
+  booked AS (
+    INSERT INTO unstuck.tally (run_id, grp, writer, in_progress, planned, done, failed, parked)
+    SELECT run_id, grp, $1, -count(*),
+           count(*) FILTER (WHERE status = 'planned'), count(*) FILTER (WHERE status = 'done'),
+           count(*) FILTER (WHERE status = 'failed'), count(*) FILTER (WHERE status = 'parked')
+      FROM ended GROUP BY run_id, grp ORDER BY run_id, grp
+    ${ADD_UP}
+  )
+  SELECT n FROM ended
+`
+const FINISH = sql('finish', END)
+const FAIL = sql('fail', END)
+const RELEASE = sql('release', END)
+const PARK = sql('park', END)
+
+// The run first, then its target: as everybody who moves a run does. Progress strikes off errors and crashes.
+const ACTIVE = (isProgress: string): string => /* sql */ `
+  WITH fence AS MATERIALIZED (
+    SELECT 'in_progress' AS held, CASE WHEN ${isProgress} THEN 0 END AS struck FROM unstuck.run
+     WHERE id = (SELECT run_id FROM unstuck.target WHERE id = $2) FOR NO KEY UPDATE
+  ),
+  held AS (
+    UPDATE unstuck.target
+       SET last_activity_at = clock_timestamp(), errors = coalesce(struck, errors),
+           crashes = coalesce(struck, crashes), crashes_alone = coalesce(struck, crashes_alone),
+           crashes_since_epoch = CASE WHEN struck = 0 THEN epoch ELSE crashes_since_epoch END
+      FROM fence
+     WHERE id = $2 AND epoch = $3 AND claim_id = $4 AND status = fence.held
+    RETURNING run_id, grp
+  ),
+  booked AS (
+    INSERT INTO unstuck.tally (run_id, grp, writer) SELECT run_id, grp, $1 FROM held
+    ${ADD_UP}
+  )
+`
+const PROGRESS = sql(
+  'progress',
+  /* sql */ `
+  ${ACTIVE('coalesce(progress_done, 0) < $5')}
+  UPDATE unstuck.run r SET progress_done = $5, progress_total = $6
+    FROM held WHERE r.id = held.run_id
+  RETURNING r.id
+`,
+)
+const TOUCH = sql(
+  'touch',
+  /* sql */ `
+  ${ACTIVE('artifacts < $5')},
+  grown AS (
+    UPDATE unstuck.run r SET artifacts = $5 FROM held
+     WHERE r.id = held.run_id AND r.artifacts < $5
+  )
+  SELECT run_id FROM held
+`,
+)
+
+type ClaimEndVerbs = Pick<
+  Store,
+  'finish' | 'fail' | 'release' | 'park' | 'touch' | 'reportProgress'
+>
+
+export function claimEndVerbs(db: Database): ClaimEndVerbs {
+  return {
+    finish: (claims) =>
+      end(
+        db,
+        FINISH,
+        claims.map((claim) => ({ claim, status: 'done' })),
+      ),
+    release: (claims) =>
+      end(
+        db,
+        RELEASE,
+        claims.map((claim) => ({ claim, status: 'planned', untouched: true })),
+      ),
+    park: (claims) =>
+      end(
+        db,
+        PARK,
+        claims.map((claim) => ({ claim, status: 'parked', error: claim.reason })),
+      ),
+    fail: (failures) =>
+      end(
+        db,
+        FAIL,
+        failures.map(({ error, retryInMs, forefront, nextCursor: cursor, ...claim }) => ({
+          claim,
+          status: retryInMs === null ? 'failed' : 'planned',
+          failed: true,
+          error,
+          retryInMs,
+          forefront,
+          cursor: keepCursor({ key: claim.target, cursor }) === null ? null : cursor,
+        })),
+      ),
+
+    touch: (claim, artifacts) => note(db, TOUCH, claim, [artifacts]),
+    reportProgress: (claim, { done, total }) => note(db, PROGRESS, claim, [done, total]),
+  }
+}
+
+/** A sign of activity of one that still holds its claim, and what comes with it. */
+async function note(
+  db: Database,
+  statement: Sql,
+  claim: Claim,
+  values: readonly number[],
+): Promise<Outcome<void>> {
+  const { target, epoch, claimId } = claim
+  const rows = await db.book(statement, [target, epoch, claimId, ...values])
+  if (rows.length > 0) return { ok: true, value: undefined }
+  const standing = (await standings(db, [claim])).get(target)
+  await countRefused(db, [claim])
+  return { ok: false, error: leaseLost(claim, standing) }
+}
+
+/** Ends claims that still hold, and answers for each of them apart. */
+async function end(
+  db: Database,
+  statement: Sql,
+  endings: readonly Ending[],
+): Promise<Outcome<void>[]> {
+  if (endings.length === 0) return []
+  const rows = await ended(db, statement, endings)
+  const done = new Set(rows.map((row) => row.n))
+  const late = endings.filter((_, n) => !done.has(n))
+  if (late.length === 0) return endings.map(() => ({ ok: true, value: undefined }))
+
+  const standing = await standings(
+    db,
+    late.map((ending) => ending.claim),
+  )
+  const isAsItShouldBe = (ending: Ending): boolean => {
+    const stands = standing.get(ending.claim.target)
+    return stands !== undefined && isAlready(stands, ending)
+  }
+  const refused = late.filter((ending) => !isAsItShouldBe(ending)).map((ending) => ending.claim)
+  await countRefused(db, refused)
+  return endings.map(({ claim }) =>
+    refused.includes(claim)
+      ? { ok: false, error: leaseLost(claim, standing.get(claim.target)) }
+      : { ok: true, value: undefined },
+  )
+}
+
+async function ended(
+  db: Database,
+  statement: Sql,
+  endings: readonly Ending[],
+): Promise<{ n: number }[]> {
+  try {
+    const rows = cleanJson(JSON.stringify(endings.map(toRow))).json
+    return await db.book<{ n: number }>(statement, [rows])
+  } catch (error) {
+    if (!isDataError(error)) throw error
+    throw new UsageError(
+      `PostgreSQL cannot store this cursor: ${messageOf(error)}. Clean it, then try again.`,
+      { cause: error },
+    )
+  }
+}
+
+/** Asked again after an answer got lost. A verdict leaves the same state, but with its own reason. */
+function isAlready(stands: Standing, { claim, status, error }: Ending): boolean {
+  const sameReason = error === undefined || stands.last_error === storable(error)
+  return isSameClaim(stands, claim) && stands.status === status && sameReason
+}
+
+function toRow(ending: Ending, n: number): Record<string, unknown> {
+  const { claim, status, untouched = false, failed = false, error, retryInMs } = ending
+  const { forefront = false, cursor } = ending
+  const { target, epoch, claimId } = claim
+  return {
+    n,
+    target,
+    epoch,
+    claim_id: claimId,
+    status,
+    untouched,
+    failed,
+    error: error === undefined ? null : storable(error),
+    retry_in_ms: retryInMs ?? null,
+    forefront,
+    cursor: cursor ?? null,
+  }
+}

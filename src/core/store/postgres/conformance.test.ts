@@ -1,0 +1,4 @@
+import { postgresEngine } from '../../../testing/postgres-engine.ts'
+import { conformance } from '../conformance/suite.ts'
+
+conformance(postgresEngine)

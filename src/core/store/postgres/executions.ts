@@ -1,0 +1,57 @@
+import type { ExecutionEnd } from '../../model/execution.ts'
+import { toExecution, type ExecutionRow } from '../command-rows.ts'
+import type { Store } from '../store.ts'
+import { moment, ms, sql, type Database } from './database.ts'
+import { storable, storableJson } from './strip-nul.ts'
+
+const START = sql(
+  'execution:start',
+  /* sql */ `
+  INSERT INTO unstuck.execution (id, run_id, worker_id, host, command, output_dir, log, started_at,
+                                 ended_at, exit_code, signal, because, artifacts, peak_memory)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, ${moment('$8')}, ${moment('$9')}, $10, $11, $12, $13, $14)
+  ON CONFLICT (id) DO NOTHING
+`,
+)
+// What ended has ended once: a second report does not change how.
+const END = sql(
+  'execution:end',
+  /* sql */ `
+  UPDATE unstuck.execution
+     SET ended_at = ${moment('$2')}, exit_code = $3, signal = $4, because = $5, artifacts = $6,
+         peak_memory = $7
+   WHERE id = $1 AND ended_at IS NULL
+`,
+)
+const LIST = sql(
+  'executions',
+  /* sql */ `
+  SELECT id, run_id, worker_id, host, command, output_dir, log, exit_code, signal, because, artifacts,
+         peak_memory, ${ms('started_at')} AS started_at, ${ms('ended_at')} AS ended_at
+    FROM unstuck.execution WHERE run_id = $1 ORDER BY id DESC LIMIT $2
+`,
+)
+
+export function executionVerbs(
+  db: Database,
+): Pick<Store, 'startExecution' | 'endExecution' | 'executions'> {
+  return {
+    startExecution: async ({ id, run, worker, host, command, outputDir, log, startedAt, end }) => {
+      const words = storableJson(command)
+      const places = [storable(outputDir), storable(log)]
+      const values = [id, run, worker, host, words, ...places, startedAt, ...endValues(end)]
+      await db.all(START, values)
+    },
+
+    endExecution: async (id, end) => void (await db.all(END, [id, ...endValues(end)])),
+
+    executions: async (run, limit) =>
+      (await db.all<ExecutionRow>(LIST, [run, limit])).map(toExecution),
+  }
+}
+
+function endValues(end: ExecutionEnd | null): unknown[] {
+  if (end === null) return [null, null, null, null, null, null]
+  const { at, exitCode, signal, because, artifacts, peakMemory } = end
+  return [at, exitCode, signal, storable(because), artifacts, peakMemory]
+}

@@ -1,0 +1,66 @@
+import type { ProcessIdentity } from '../../model/worker.ts'
+import { processState } from '../../host/identity.ts'
+import type { Store } from '../store.ts'
+import { ms, sql, type Database } from './database.ts'
+
+const LOOK = sql(
+  'turn',
+  /* sql */ `
+  SELECT t.worker_id AS holder, ${ms('t.until - clock_timestamp()')} AS left_ms,
+         w.ended_at IS NULL AS works, w.host, w.pid, w.start_ticks::float8 AS start_ticks, w.boot_id,
+         w.pid_namespace
+    FROM unstuck.turn t LEFT JOIN unstuck.worker w ON w.id = t.worker_id
+   WHERE t.name = $1
+`,
+)
+// A compare-and-set: of all that saw the turn come free, one gets it.
+const TAKE = sql(
+  'turn:take',
+  /* sql */ `
+  INSERT INTO unstuck.turn (name, worker_id, until)
+  VALUES ($4, $1, clock_timestamp() + $2 * interval '1 millisecond')
+  ON CONFLICT (name) DO UPDATE SET worker_id = excluded.worker_id, until = excluded.until
+   WHERE turn.worker_id = excluded.worker_id OR turn.worker_id = $3 OR turn.until < clock_timestamp()
+  RETURNING worker_id
+`,
+)
+
+type Turn = {
+  holder: string
+  left_ms: number
+  works: boolean | null
+  host: string | null
+  pid: number
+  start_ticks: number | null
+  boot_id: string | null
+  pid_namespace: string | null
+}
+
+export function turnVerbs(db: Database): Pick<Store, 'takeTurn'> {
+  return {
+    takeTurn: async (worker, forMs, name = 'sweep') => {
+      const [turn] = await db.all<Turn>(LOOK, [name])
+      const running = turn !== undefined && turn.left_ms > 0
+      if (running && turn.holder === worker && turn.left_ms > forMs / 2) return true
+      // Who would come round sooner takes over from who comes seldom.
+      const isFree = turn !== undefined && (turn.left_ms > forMs || isGone(turn))
+      const gone = isFree ? turn.holder : null
+      if (running && turn.holder !== worker && gone === null) return false
+      return (await db.all(TAKE, [worker, forMs, gone, name])).length > 0
+    },
+  }
+}
+
+/** Proven by the kernel of this host, or its worker has ended. */
+function isGone(turn: Turn): boolean {
+  const { works, host, pid, start_ticks: startTicks, boot_id: bootId } = turn
+  if (host === null || !works) return true
+  const process: ProcessIdentity = {
+    host,
+    pid,
+    startTicks,
+    bootId,
+    pidNamespace: turn.pid_namespace,
+  }
+  return processState(process) === 'gone'
+}

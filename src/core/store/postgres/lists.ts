@@ -1,0 +1,96 @@
+import { LIMITS } from '../../model/limits.ts'
+import { TARGET_STATUSES } from '../../model/target.ts'
+import { containing } from '../like.ts'
+import { checkAfter, toItem, toListing, toTarget, type ItemRow, type TargetRow } from '../rows.ts'
+import type { Store } from '../store.ts'
+import { ms, sql, type Database, type Sql } from './database.ts'
+import { storable } from './strip-nul.ts'
+
+const COLUMNS = (texts: string): string => /* sql */ `
+  t.id, t.run_id, t.key, t.grp, t.url, t.status, t.epoch, t.claim_id, t.worker_id, t.alone, t.seq, t.page,
+  t.page_target, t.last_item_id, t.attempts, t.errors, t.crashes, t.crashes_alone, ${texts}, ${ms('t.claimed_at')} AS claimed_at, ${ms('t.last_activity_at')} AS last_activity_at,
+  ${ms('t.finished_at')} AS finished_at
+`
+const TARGET_COLUMNS = COLUMNS('t.next_url, t.cursor, t.last_error')
+const N = LIMITS.listed
+// What is long is cut by the database: a page of the list weighs the same whatever is in it.
+export const LISTED = COLUMNS(/* sql */ `
+  left(t.next_url, ${N}) AS next_url, left(t.last_error, ${N}) AS last_error,
+  CASE WHEN length(t.cursor::text) > ${N} THEN to_jsonb(left(t.cursor::text, ${N})) ELSE t.cursor END AS cursor,
+  greatest(length(t.cursor::text), length(t.last_error), length(t.next_url), 0) > ${N} AS cut`)
+const TARGET = sql('target', `SELECT ${TARGET_COLUMNS} FROM unstuck.target t WHERE t.id = $1`)
+
+// One walk along the index per status, merged: a page of the list costs the same however long the list is.
+const TARGETS = (name: string, columns: string): Sql =>
+  sql(
+    name,
+    /* sql */ `
+  SELECT ${columns}
+    FROM unnest($2::text[]) AS asked (status)
+   CROSS JOIN LATERAL (
+     SELECT * FROM unstuck.target
+      WHERE run_id = $1 AND status = asked.status AND id > $4 AND ($3::text IS NULL OR grp = $3)
+        AND ($6::text IS NULL OR key ILIKE $6 OR last_error ILIKE $6)
+      ORDER BY id LIMIT $5
+   ) AS t
+   ORDER BY t.id LIMIT $5
+`,
+  )
+const CUT = TARGETS('targets', LISTED)
+const WHOLE = TARGETS('targets:whole', TARGET_COLUMNS)
+export const BY_KEY = sql(
+  'targets:by-key',
+  `SELECT ${TARGET_COLUMNS} FROM unstuck.target t WHERE t.run_id = $1 AND t.key = ANY ($2::text[])`,
+)
+const ENDING = sql(
+  'targets:ending',
+  `SELECT id FROM unstuck.target WHERE right(id::text, length($1)) = $1 LIMIT 3`,
+)
+const ITEMS = sql(
+  'items',
+  /* sql */ `
+  SELECT key, coalesce(url, CASE WHEN key_version > 0 THEN key END) AS url, data, version, run_id,
+         ${ms('first_seen_at')} AS first_seen_at,
+         ${ms('last_seen_at')} AS last_seen_at, ${ms('changed_at')} AS changed_at
+    FROM unstuck.item WHERE source = $1 AND key > $2 ORDER BY key LIMIT $3
+`,
+)
+
+const ITEMS_BY_RUN = sql(
+  'items:by-run',
+  `SELECT run_id AS run, count(*)::int AS items FROM unstuck.item WHERE source = $1 GROUP BY run_id`,
+)
+
+/** Sorts before every id. */
+export const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
+
+/** What is in the store, for people: targets and items. */
+export function listVerbs(
+  db: Database,
+): Pick<Store, 'target' | 'targets' | 'targetsByKey' | 'targetsEnding' | 'items' | 'itemsByRun'> {
+  return {
+    target: async (id) => {
+      const [row] = await db.all<TargetRow>(TARGET, [id])
+      return row ? toTarget(row) : null
+    },
+    targets: async (run, { statuses, group = null, search, after, limit, whole }) => {
+      checkAfter({ after })
+      const asked = [...new Set(statuses?.length ? statuses : TARGET_STATUSES)]
+      const part = search === undefined ? null : containing(search)
+      const from = after ?? BEFORE_ALL
+      const values = [run, asked, group, from, limit + 1, part]
+      const rows = await db.all<TargetRow>(whole ? WHOLE : CUT, values)
+      return toListing(rows, limit, toTarget)
+    },
+    targetsByKey: async (run, keys) => {
+      // One that PostgreSQL cannot keep is not there.
+      const asked = keys.filter((key) => key === storable(key))
+      return (await db.all<TargetRow>(BY_KEY, [run, asked])).map(toTarget)
+    },
+    targetsEnding: async (suffix) =>
+      (await db.all<{ id: string }>(ENDING, [suffix.toLowerCase()])).map((row) => row.id),
+    items: async (source, after, limit) =>
+      (await db.all<ItemRow>(ITEMS, [source, after ?? '', limit])).map(toItem),
+    itemsByRun: (source) => db.all(ITEMS_BY_RUN, [source]),
+  }
+}

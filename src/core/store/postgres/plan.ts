@@ -1,0 +1,100 @@
+import { messageOf, UsageError } from '../../model/errors.ts'
+import { newId, type RunId } from '../../model/id.ts'
+import type { NewTarget } from '../../model/target.ts'
+import { cleanJson } from '../../model/text.ts'
+import { checkTargets } from '../new-targets.ts'
+import type { Store } from '../store.ts'
+import { sql, type Database } from './database.ts'
+import { isDataError } from './errors.ts'
+import { LIVE } from './runs.ts'
+import { ADD_UP } from './counters.ts'
+
+// The run's row is locked, so that it cannot end between this look and this commit. Targets go in sorted by key: two
+// planners of the same list wait for each other instead of locking each other out. What is put in front of all others
+// waits since before 1970, the longer ago the later it came: what was begun before waits since 1970.
+const PLAN = sql(
+  'plan',
+  /* sql */ `
+  WITH live AS MATERIALIZED (
+    SELECT id FROM unstuck.run WHERE id = $2 AND status IN ${LIVE} FOR SHARE
+  ),
+  added AS (
+    INSERT INTO unstuck.target (id, run_id, key, grp, url, cursor, ready_at)
+    SELECT p.id, live.id, p.key, coalesce(p.grp, ''), p.url, p.cursor,
+           CASE WHEN p.forefront THEN 'epoch'::timestamptz - interval '1 microsecond'
+             * (round(date_part('epoch', statement_timestamp()) * 1e6) + p.n) END
+      FROM live, json_to_recordset($3::json) AS p (
+             n int, id uuid, key text COLLATE "C", grp text, url text, cursor jsonb, forefront boolean)
+     ORDER BY p.key, p.id
+    ON CONFLICT (run_id, key) DO NOTHING
+    RETURNING run_id, grp
+  ),
+  booked AS (
+    INSERT INTO unstuck.tally (run_id, grp, writer, planned)
+    SELECT run_id, grp, $1, count(*) FROM added GROUP BY run_id, grp ORDER BY run_id, grp
+    ${ADD_UP}
+  )
+  SELECT (SELECT count(*) FROM live)::int AS live, (SELECT count(*) FROM added)::int AS added
+`,
+)
+const TAKE_PLANNING = sql(
+  'plan:take',
+  /* sql */ `
+  UPDATE unstuck.run r SET planner = $2
+   WHERE id = $1 AND planned_at IS NULL AND status IN ${LIVE}
+     AND (planner IS NULL OR planner = $2
+          OR NOT EXISTS (SELECT FROM unstuck.worker w WHERE w.id = r.planner AND w.ended_at IS NULL))
+  RETURNING id
+`,
+)
+const FINISH_PLANNING = sql(
+  'plan:finish',
+  /* sql */ `
+  UPDATE unstuck.run SET planned_at = coalesce(planned_at, clock_timestamp()), planner = NULL WHERE id = $1
+`,
+)
+
+const BATCH = 5_000
+
+export function planVerbs(db: Database): Pick<Store, 'plan' | 'takePlanning' | 'finishPlanning'> {
+  return {
+    plan: async (run, targets) => {
+      checkTargets(targets)
+      let added = 0
+      for (let at = 0; at < targets.length; at += BATCH) {
+        added += await plan(db, run, targets.slice(at, at + BATCH))
+      }
+      return added
+    },
+    takePlanning: async (run, worker) => (await db.all(TAKE_PLANNING, [run, worker])).length > 0,
+    finishPlanning: async (run) => void (await db.all(FINISH_PLANNING, [run])),
+  }
+}
+
+async function plan(db: Database, run: RunId, targets: readonly NewTarget[]): Promise<number> {
+  // Ids made in the same millisecond are in no order; sorted, they keep the order in which the targets came.
+  const ids = targets.map(newId).sort()
+  const rows = targets.map(({ key, group: grp, url, cursor, forefront = false }, n) => ({
+    n,
+    id: ids[n],
+    key,
+    grp,
+    url,
+    cursor,
+    forefront,
+  }))
+  try {
+    const [answer] = await db.book<{ live: number; added: number }>(PLAN, [
+      run,
+      cleanJson(JSON.stringify(rows)).json,
+    ])
+    if (answer!.live === 0) throw new UsageError(`Run ${run} has ended: it takes no more targets.`)
+    return answer!.added
+  } catch (error) {
+    if (!isDataError(error)) throw error
+    throw new UsageError(
+      `targets() yielded something that PostgreSQL cannot store: ${messageOf(error)}. Clean its keys, addresses and cursors.`,
+      { cause: error },
+    )
+  }
+}

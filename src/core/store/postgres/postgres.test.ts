@@ -1,0 +1,739 @@
+import assert from 'node:assert/strict'
+import { createServer, connect, type AddressInfo, type Socket } from 'node:net'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
+import { startPooler } from '../../../../test/pooler.ts'
+import {
+  PageRejected,
+  StoreReadOnly,
+  StoreUnavailable,
+  UnusableStore,
+  UsageError,
+} from '../../model/errors.ts'
+import { newId } from '../../model/id.ts'
+import {
+  allOk,
+  begin,
+  bury,
+  claim,
+  claimOne,
+  hire,
+  judge,
+  ok,
+  page,
+  queueSingle,
+  save,
+  someItems,
+  SOURCE,
+  startCrawl,
+} from '../../../testing/fixtures.ts'
+import { genericPlan } from '../../../testing/generic-plan.ts'
+import { createDatabase, startServer } from '../../../testing/postgres.ts'
+import { DEFAULT_POLICY } from '../../model/policy.ts'
+import type { StatementMoment } from '../statement-channel.ts'
+import type { Store } from '../store.ts'
+import { BACKWARD, FORWARD } from './audit.ts'
+import { CHECKPOINT } from './checkpoints.ts'
+import { CLAIM } from './claims.ts'
+import { LIVE_BOOKS, LIVE_RUNS } from './live-runs.ts'
+import { SCHEMA_VERSION } from './migrate.ts'
+import { openPostgres } from './open.ts'
+
+type Disposables = { readonly stack: AsyncDisposableStack; readonly url: string }
+
+/** A database, and a stack that takes it down last. */
+async function setUp(): Promise<Disposables> {
+  const stack = new AsyncDisposableStack()
+  const { url, drop } = await createDatabase()
+  stack.defer(drop)
+  return { stack, url }
+}
+
+async function openOn(stack: AsyncDisposableStack, url: string): Promise<Store> {
+  const store = await openPostgres(url, { connections: 4 })
+  stack.defer(() => store.close())
+  return store
+}
+
+async function ask(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query<Record<string, unknown>>(text)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+describe('behind a transaction-mode pooler', () => {
+  test('it is noticed and said, and everything works without a session', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const pooler = stack.use(await startPooler(url))
+    const store = await openOn(stack, pooler.url)
+    assert.match(store.remarks.join(), /pooler/)
+
+    const { presence } = await store.holdPresence(newId())
+    assert.deepEqual(presence, { kind: 'none' })
+    const worker = await hire(store, { presence })
+    const [witnessed] = await store.workers()
+    assert.equal(witnessed!.evidence.presence, 'unknown')
+
+    const run = await startCrawl(store, 12)
+    // More often than a plan is prepared, on more connections than one.
+    for (let round = 0; round < 12; round++) {
+      const claims = await claim(store, worker, 4)
+      const saved = await Promise.all(
+        claims.map((c) => save(store, c, { items: someItems(round, 3) })),
+      )
+      allOk(await (round % 2 === 0 ? store.release(saved) : store.finish(saved)))
+      await store.beat({ worker, claimIds: [], loopLagMs: 0 })
+    }
+    const begun = await begin(store, worker, { source: 'single' })
+    assert.ok(begun.claimed)
+    await bury(store, worker)
+    await store.retire(worker)
+
+    const settled = new Map((await store.settle()).map(({ run, status }) => [run, status]))
+    assert.equal(settled.get(run), 'succeeded')
+    assert.equal(settled.get(begun.claimed.run), 'interrupted')
+  })
+
+  test('a direct connection is not taken for one', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const store = await openOn(stack, url)
+    assert.deepEqual(store.remarks, [])
+  })
+
+  test('a server that may lose what it acknowledged is refused', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const name = new URL(url).pathname.slice(1)
+    await ask(url, `ALTER DATABASE ${name} SET synchronous_commit = off`)
+    const pooler = stack.use(await startPooler(url))
+    await assert.rejects(openPostgres(pooler.url), UnusableStore)
+  })
+})
+
+test('synchronous_commit is turned on where the server has it off', async () => {
+  const { stack, url } = await setUp()
+  await using _ = stack
+  await ask(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET synchronous_commit = off`)
+  const store = await openOn(stack, url)
+  const worker = await hire(store)
+  await startCrawl(store, 1)
+  let setting: unknown
+  const [outcome] = await store.checkpoint([page(await claimOne(store, worker))], async (tx) => {
+    ;[setting] = await tx.query('SHOW synchronous_commit')
+  })
+  ok(outcome!)
+  assert.deepEqual(setting, { synchronous_commit: 'on' })
+})
+
+/** Passes bytes between client and server, until told to lose the next answer or to fall silent. */
+async function startProxy(
+  stack: AsyncDisposableStack,
+  server: string,
+): Promise<{ url: string; loseNextAnswer(): void; fallSilent(): void }> {
+  const target = new URL(server)
+  const sockets = new Set<Socket>()
+  let mode: 'pass' | 'lose' | 'silent' = 'pass'
+  const listener = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname)
+    for (const socket of [client, upstream]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        client.destroy()
+        upstream.destroy()
+      })
+    }
+    client.on('data', (bytes) => mode !== 'silent' && upstream.write(bytes))
+    upstream.on('data', (bytes) => {
+      if (mode === 'pass') client.write(bytes)
+      if (mode !== 'lose') return
+      mode = 'pass'
+      client.destroy()
+    })
+  })
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
+  stack.defer(() => {
+    for (const socket of sockets) socket.destroy()
+    return new Promise<void>((resolve) => listener.close(() => resolve()))
+  })
+  const url = new URL(server)
+  url.port = String((listener.address() as AddressInfo).port)
+  return {
+    url: url.href,
+    loseNextAnswer: () => (mode = 'lose'),
+    fallSilent: () => (mode = 'silent'),
+  }
+}
+
+/** Runs `act` when the statement is about to be sent, once. */
+function before(name: string, act: () => void): Disposable {
+  const listen = (message: unknown): void => {
+    const moment = message as StatementMoment
+    if (moment.name !== name || moment.moment !== 'before') return
+    unsubscribe('unstuck:statement', listen)
+    act()
+  }
+  subscribe('unstuck:statement', listen)
+  return { [Symbol.dispose]: () => void unsubscribe('unstuck:statement', listen) }
+}
+
+describe('an answer that got lost', () => {
+  type Scene = { store: Store; lose<T>(statement: string, call: () => Promise<T>): Promise<T> }
+
+  /** The call fails because its answer is lost after the server did its part; then it is made again. */
+  async function scene(stack: AsyncDisposableStack, url: string): Promise<Scene> {
+    const proxy = await startProxy(stack, url)
+    const store = await openOn(stack, proxy.url)
+    return {
+      store,
+      lose: async (statement, call) => {
+        using _ = before(statement, proxy.loseNextAnswer)
+        await assert.rejects(call(), StoreUnavailable, `${statement} was answered`)
+        return call()
+      },
+    }
+  }
+
+  test('of a page: it is in once', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const { store, lose } = await scene(stack, url)
+    const worker = await hire(store)
+    const run = await startCrawl(store, 1)
+    const next = page(await claimOne(store, worker), { items: someItems(0, 3) })
+
+    const [outcome] = await lose('checkpoint:page', () => store.checkpoint([next]))
+
+    assert.equal(ok(outcome!), 1)
+    const { counts } = (await store.run(run))!
+    assert.deepEqual([counts.pages, counts.itemsNew, counts.refused], [1, 3, 0])
+  })
+
+  test('of a COMMIT with the user’s own tables: they are written once', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const { store, lose } = await scene(stack, url)
+    await ask(url, 'CREATE TABLE ledger (page int)')
+    const worker = await hire(store)
+    await startCrawl(store, 1)
+    const next = page(await claimOne(store, worker))
+
+    const [outcome] = await lose('checkpoint:commit', () =>
+      store.checkpoint([next], (tx) => tx.query('INSERT INTO ledger VALUES ($1)', [next.page])),
+    )
+
+    assert.equal(ok(outcome!), 1)
+    assert.deepEqual(await ask(url, 'SELECT * FROM ledger'), [{ page: 1 }])
+  })
+
+  test('of claims, their ends, and new runs: nothing is done twice', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const { store, lose } = await scene(stack, url)
+    const worker = await hire(store)
+    const run = newId()
+    await lose('enqueue', () =>
+      store.enqueue({ id: run, source: SOURCE, kind: 'crawl', policy: DEFAULT_POLICY }),
+    )
+    await lose('plan', () => store.plan(run, [{ key: 'a' }, { key: 'b' }, { key: 'c' }]))
+    await store.finishPlanning(run)
+
+    const claimIds = [newId(), newId(), newId()]
+    const request = { worker, source: SOURCE, claimIds, empty: true, alone: false }
+    const claims = await lose('claim', () => store.claim(request))
+    assert.deepEqual(
+      claims.map((c) => c.claimId),
+      claimIds,
+    )
+    assert.deepEqual(
+      claims.map((c) => c.epoch),
+      [1, 1, 1],
+    )
+
+    allOk(await lose('finish', () => store.finish([claims[0]!])))
+    allOk(await lose('release', () => store.release([claims[1]!])))
+    const failure = { ...claims[2]!, error: 'no', retryInMs: null }
+    allOk(await lose('fail', () => store.fail([failure])))
+    const { targets, refused } = (await store.run(run))!.counts
+    assert.deepEqual([targets.done, targets.planned, targets.failed, refused], [1, 1, 1, 0])
+
+    const request2 = {
+      source: 'single',
+      worker,
+      policy: DEFAULT_POLICY,
+      run: newId(),
+      target: newId(),
+      claimId: newId(),
+    }
+    const begun = await lose('begin:commit', () => store.begin(request2))
+    assert.equal(begun.claimed?.claimId, request2.claimId)
+    assert.equal(begun.claimed.epoch, 1)
+  })
+
+  test('of a retry: one run follows', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const { store, lose } = await scene(stack, url)
+    const run = await startCrawl(store, 1)
+    const newRun = newId()
+
+    await lose('retry:commit', () =>
+      store.retryRun({ run, newRun, actor: 'alice', because: 'again' }),
+    )
+
+    assert.equal((await store.liveRun(SOURCE))?.id, newRun)
+    assert.equal((await store.audit({ limit: 10 })).length, 1)
+  })
+
+  test('of a recovery: it is applied and audited once', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const { store, lose } = await scene(stack, url)
+    const worker = await hire(store)
+    await startCrawl(store, 1)
+    await claimOne(store, worker)
+    const judgements = await judge(store, worker)
+
+    await lose('recover:commit', () => store.applyJudgements(judgements, 'the tests'))
+
+    assert.equal((await store.audit({ limit: 10 })).length, 1)
+  })
+})
+
+describe('at the very moment that somebody else commits', () => {
+  /** Holds this open in a transaction of its own for as long as somebody waits for it. */
+  async function meanwhile<T>(
+    stack: AsyncDisposableStack,
+    url: string,
+    statements: string,
+    call: () => Promise<T>,
+  ): Promise<T> {
+    const other = new Client({ connectionString: url })
+    await other.connect()
+    stack.defer(() => other.end())
+    await other.query(`BEGIN; ${statements}`)
+    const answer = call()
+    const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
+    for (let tries = 0; (await ask(url, waiting)).length === 0; tries++) {
+      assert.ok(tries < 3_000, 'nobody waited')
+      await sleep(10)
+    }
+    await other.query('COMMIT')
+    return answer
+  }
+
+  const claimed = (run: string): string => /* sql */ `
+    UPDATE unstuck.run SET status = 'running' WHERE id = '${run}';
+    UPDATE unstuck.target SET status = 'in_progress' WHERE run_id = '${run}'
+  `
+
+  test('a run that is claimed from is not taken for one that nobody holds', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const store = await openOn(stack, url)
+    const run = await startCrawl(store, 1)
+    const asked = { run, to: 'abandoned', action: 'abandon', evidence: null } as const
+    const deed = { actor: 'alice', because: 'dead' }
+
+    const moved = await meanwhile(stack, url, claimed(run), () =>
+      store.moveRun({ ...asked, ...deed, only: { unheld: true } }),
+    )
+
+    assert.equal(moved, false)
+    assert.equal((await store.run(run))!.status, 'running')
+  })
+
+  test('a run that is cancelled is not begun: a new one is', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const store = await openOn(stack, url)
+    const worker = await hire(store)
+    const run = await queueSingle(store)
+    const cancelled = `UPDATE unstuck.run SET status = 'cancelled' WHERE id = '${run}'`
+
+    const begun = await meanwhile(stack, url, cancelled, () => begin(store, worker))
+
+    assert.ok(begun.claimed)
+    assert.notEqual(begun.claimed.run, run)
+    assert.equal((await store.run(run))!.status, 'cancelled')
+  })
+
+  const hold = { source: SOURCE, killTimeoutMs: 30_000, cookie: 'c' }
+
+  test('P10 a guard that a worker takes who has only just registered is not taken from it', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const store = await openOn(stack, url)
+    const [old, holder] = [await hire(store), newId()]
+    const taken = /* sql */ `
+      INSERT INTO unstuck.worker (id, source, host, pid, presence, version, heartbeat_ms, lease_ms)
+      SELECT '${holder}', source, host, pid, presence, version, heartbeat_ms, lease_ms FROM unstuck.worker;
+      UPDATE unstuck.guard SET worker_id = '${holder}' WHERE source = '${SOURCE}'
+    `
+    await store.holdSource({ ...hold, worker: old })
+    await store.freeSource({ source: SOURCE, worker: old })
+
+    const guard = await meanwhile(stack, url, taken, () =>
+      store.holdSource({ ...hold, worker: old }),
+    )
+
+    assert.equal(guard.worker, holder)
+  })
+
+  test('P9 a holder that beats keeps its guard, whoever is about to take it or to free it', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const store = await openOn(stack, url)
+    const [holder, other] = [await hire(store), await hire(store)]
+    const guard = await store.holdSource({ ...hold, worker: holder })
+    const beat = `UPDATE unstuck.worker SET beats = beats + 1 WHERE id = '${holder}'`
+
+    const instead = { worker: holder, beats: 0 }
+    const seen = await meanwhile(stack, url, beat, () =>
+      store.holdSource({ ...hold, worker: other, instead }),
+    )
+    const freed = await meanwhile(stack, url, beat, () =>
+      store.freeSource({ source: SOURCE, worker: holder, beats: 1 }),
+    )
+
+    assert.deepEqual(seen, guard)
+    assert.equal(freed, false)
+    assert.deepEqual(await store.guard(SOURCE), guard)
+  })
+
+  test('a worker that is being retired is not claimed for in between', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const store = await openOn(stack, url)
+    const worker = await hire(store)
+    const retiring = `SELECT FROM unstuck.worker WHERE id = '${worker}' FOR UPDATE`
+
+    const begun = await meanwhile(stack, url, retiring, () => begin(store, worker))
+
+    assert.ok(begun.claimed, 'it waited, as it should')
+  })
+})
+
+test('a run with more targets and items than fit into one statement is put back and deleted whole', async () => {
+  const { stack, url } = await setUp()
+  await using _ = stack
+  const store = await openOn(stack, url)
+  const run = await startCrawl(store, 1)
+  await ask(
+    url,
+    /* sql */ `
+    INSERT INTO unstuck.target (id, run_id, key, grp, status)
+    SELECT gen_random_uuid(), '${run}', 'many-' || n, 'g' || n % 3, 'failed' FROM generate_series(1, 25000) n;
+    INSERT INTO unstuck.tally (run_id, grp, writer, failed)
+    SELECT run_id, grp, '', count(*) FROM unstuck.target WHERE status = 'failed' GROUP BY run_id, grp;
+    INSERT INTO unstuck.item (source, key, key_version, data, changed_in, run_id)
+    SELECT '${SOURCE}', 'many-' || n, 0, '{}', '', CASE WHEN n % 2 = 0 THEN '${run}'::uuid ELSE gen_random_uuid() END
+      FROM generate_series(1, 25000) n
+  `,
+  )
+  const deed = { actor: 'alice', because: 'again' }
+  const asked = { run, action: 'reset-failed', statuses: ['failed'], reopen: false } as const
+
+  const again = await store.replan({ ...asked, dryRun: false, ...deed })
+
+  assert.deepEqual(again, { targets: 25_000, reopened: false })
+  const { planned, failed } = (await store.run(run))!.counts.targets
+  assert.deepEqual([planned, failed], [25_001, 0])
+  const end = { run, to: 'cancelled', action: 'cancel', evidence: null, only: {} } as const
+  await store.moveRun({ ...end, ...deed })
+  assert.deepEqual(await store.deleteRun({ run, withItems: true, ...deed }), {
+    targets: 25_001,
+    items: 12_500,
+  })
+  assert.deepEqual(await ask(url, 'SELECT count(*)::int FROM unstuck.item'), [{ count: 12_500 }])
+})
+
+test('a reason with a NUL or half a character in it is kept without', async () => {
+  const { stack, url } = await setUp()
+  await using _ = stack
+  const store = await openOn(stack, url)
+  const run = await startCrawl(store, 2)
+  const [target] = (await store.targets(run, { limit: 1 })).items
+  const deed = { actor: 'al\0ice', because: 'a\0b \ud83d' }
+
+  await store.setAside({ targets: [target!.id], ...deed })
+  const move = { run, to: 'cancelled', action: 'cancel', only: {} } as const
+  await store.moveRun({ ...move, evidence: { host: 'h\0' }, ...deed })
+
+  assert.equal((await store.run(run))!.error, 'ab \ufffd')
+  assert.equal((await store.target(target!.id))!.lastError, 'ab \ufffd')
+  for (const { actor, because } of await store.audit({ run, limit: 5 })) {
+    assert.deepEqual([actor, because], ['alice', 'ab \ufffd'])
+  }
+  const rewind = { target: target!.id, to: 0, next: null, actor: 'alice', because: 'again' }
+  await assert.rejects(store.rewind({ ...rewind, cursor: 'a\0b' }), UsageError)
+})
+
+describe('a server in trouble', () => {
+  test('one that accepts and never answers is given up within seconds', async () => {
+    await using stack = new AsyncDisposableStack()
+    const mute = createServer((socket) => socket.on('error', () => {}))
+    await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
+    stack.defer(() => void mute.close())
+    const { port } = mute.address() as AddressInfo
+
+    await assert.rejects(openPostgres(`postgres://me:secret@127.0.0.1:${port}/db`), (error) => {
+      assert.ok(error instanceof StoreUnavailable)
+      assert.match(error.message, new RegExp(`127\\.0\\.0\\.1:${port}/db`))
+      assert.doesNotMatch(error.message, /secret/)
+      return true
+    })
+  })
+
+  test('one that falls silent under an open connection is given up too', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const proxy = await startProxy(stack, url)
+    const store = await openOn(stack, `${proxy.url}?query_timeout=2000`)
+    await store.now()
+    proxy.fallSilent()
+    await assert.rejects(store.now(), StoreUnavailable)
+  })
+
+  test('a restart is survived: calls fail meanwhile, then go on, and the presence is taken again', async () => {
+    await using stack = new AsyncDisposableStack()
+    const server = await startServer()
+    stack.defer(() => server.remove())
+    const store = await openOn(stack, server.url)
+    const held = await store.holdPresence(newId())
+    stack.defer(() => held.release())
+    const worker = await hire(store, { presence: held.presence })
+    const presence = async (): Promise<string> => (await store.workers())[0]!.evidence.presence
+    assert.equal(await presence(), 'held')
+
+    const stoppedAt = await store.now()
+    await server.stop()
+    await assert.rejects(store.beat({ worker, claimIds: [], loopLagMs: 0 }), StoreUnavailable)
+    await server.start()
+
+    const answer = await store.beat({ worker, claimIds: [], loopLagMs: 0 })
+    assert.ok(answer.serverStartedAt! >= stoppedAt)
+    for (let tries = 0; (await presence()) !== 'held'; tries++) {
+      assert.ok(tries < 1_000, 'the lock was not taken again')
+      await sleep(50)
+    }
+  })
+
+  test('an unknown database and a wrong password say what to do', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const nowhere = new URL(url)
+    nowhere.pathname = 'no_such_database'
+    await assert.rejects(openPostgres(nowhere.href), (error) => {
+      assert.ok(error instanceof UnusableStore)
+      assert.match(error.message, /createdb/)
+      return true
+    })
+    const stranger = new URL(url)
+    stranger.password = 'wrong'
+    await assert.rejects(openPostgres(stranger.href), UnusableStore)
+  })
+
+  test('one that can only be read is refused', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    await openOn(stack, url)
+    await ask(
+      url,
+      `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on`,
+    )
+    await assert.rejects(openPostgres(url), StoreReadOnly)
+  })
+
+  test('a user without the right to create opens a schema that is up to date, and no other', async () => {
+    const { stack, url } = await setUp()
+    await using _ = stack
+    const role = `role_${newId().slice(-8)}`
+    await ask(url, `CREATE ROLE ${role} LOGIN PASSWORD 'x'`)
+    stack.defer(() => ask(url, `DROP OWNED BY ${role}; DROP ROLE ${role}`).then(() => {}))
+    const theirs = new URL(url)
+    theirs.username = role
+    theirs.password = 'x'
+    await assert.rejects(openPostgres(theirs.href), StoreReadOnly)
+
+    await openOn(stack, url)
+    await assert.rejects(openPostgres(theirs.href), StoreReadOnly)
+    await ask(
+      url,
+      `GRANT USAGE ON SCHEMA unstuck TO ${role}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA unstuck TO ${role}`,
+    )
+    const store = await openOn(stack, theirs.href)
+    await startCrawl(store, 1)
+  })
+})
+
+test('twenty that open an empty database at once all find it ready', async () => {
+  const { stack, url } = await setUp()
+  await using _ = stack
+  const stores = await Promise.all(Array.from({ length: 20 }, () => openOn(stack, url)))
+  await Promise.all(stores.map((store) => store.now()))
+  const applied = await ask(url, 'SELECT number FROM unstuck.migration ORDER BY number')
+  assert.deepEqual(
+    applied,
+    Array.from({ length: SCHEMA_VERSION }, (_, n) => ({ number: n + 1 })),
+  )
+})
+
+test('a statement that failed inside the user’s function undoes the page, even when nobody looked', async () => {
+  const { stack, url } = await setUp()
+  await using _ = stack
+  const store = await openOn(stack, url)
+  const worker = await hire(store)
+  await startCrawl(store, 1)
+  const next = page(await claimOne(store, worker), { items: someItems(0, 1) })
+
+  await assert.rejects(
+    store.checkpoint([next], (tx) => tx.query('SELECT 1/0').catch(() => {})),
+    /division by zero.*nothing was saved/i,
+  )
+  await assert.rejects(
+    store.checkpoint([next], async (tx) => {
+      await tx.query('SELECT 1/0').catch(() => {})
+      await tx.query('SELECT 1')
+    }),
+    /division by zero/,
+  )
+
+  assert.deepEqual(await store.items(SOURCE, null, 10), [])
+  assert.equal(ok((await store.checkpoint([next]))[0]!), 1)
+})
+
+test('text that PostgreSQL cannot store rejects its page alone', async () => {
+  const { stack, url } = await setUp()
+  await using _ = stack
+  const store = await openOn(stack, url)
+  const worker = await hire(store)
+  await startCrawl(store, 4)
+  const claims = await claim(store, worker, 4)
+  const data = ['fine', 'a\0b', 'half \ud83d', 'fine too']
+
+  const outcomes = await store.checkpoint(
+    claims.map((c, n) => {
+      const made = page(c, { items: [{ key: `item-${n}`, data: null }] })
+      // Past what replaces such text.
+      return { ...made, items: [{ ...made.items[0]!, data: JSON.stringify(data[n]) }] }
+    }),
+  )
+
+  assert.deepEqual(
+    outcomes.map((outcome) => outcome.ok),
+    [true, false, false, true],
+  )
+  for (const outcome of outcomes) assert.ok(outcome.ok || outcome.error instanceof PageRejected)
+})
+
+describe('plans', () => {
+  type Plan = {
+    'Node Type': string
+    'Relation Name'?: string
+    'Index Name'?: string
+    Plans?: Plan[]
+  }
+
+  function nodes(plan: Plan): Plan[] {
+    return [plan, ...(plan.Plans ?? []).flatMap(nodes)]
+  }
+
+  async function explain(url: string, statement: { text: string }): Promise<Plan[]> {
+    const [plan] = await genericPlan(url, statement.text, 'json')
+    return nodes((plan as [{ Plan: Plan }])[0].Plan)
+  }
+
+  async function setUpMany(): Promise<Disposables> {
+    const { stack, url } = await setUp()
+    const store = await openOn(stack, url)
+    const run = await startCrawl(store, 1)
+    await ask(
+      url,
+      /* sql */ `
+      INSERT INTO unstuck.target (id, run_id, key, ready_at, crashes)
+      SELECT gen_random_uuid(), '${run}', 'many-' || n,
+             CASE WHEN n % 3 = 0 THEN now() + n * interval '1 s' END, (n % 100 = 0)::int
+        FROM generate_series(1, 20000) n;
+      INSERT INTO unstuck.item (source, key, key_version, data, changed_in, run_id)
+      SELECT '${SOURCE}', 'many-' || n, 0, '{}', '', '${run}' FROM generate_series(1, 20000) n;
+      ANALYZE unstuck.target, unstuck.item, unstuck.run
+    `,
+    )
+    return { stack, url }
+  }
+
+  test('claiming walks the indexes in their order: no table is read, nothing is sorted but the answer', async () => {
+    const { stack, url } = await setUpMany()
+    await using _ = stack
+    const plan = await explain(url, CLAIM)
+    assert.deepEqual(
+      plan.filter((node) => node['Node Type'] === 'Seq Scan' && node['Relation Name'] === 'target'),
+      [],
+    )
+    const indexes = plan.map((node) => node['Index Name'])
+    assert.equal(indexes.filter((name) => name === 'target_ready').length, 2)
+    assert.equal(indexes.filter((name) => name === 'target_suspect').length, 1)
+    const picks = plan.filter((node) => node['Node Type'] === 'LockRows')
+    assert.deepEqual(
+      picks.flatMap(nodes).filter((node) => node['Node Type'] === 'Sort'),
+      [],
+    )
+  })
+
+  test('a checkpoint finds its target and its items by key', async () => {
+    const { stack, url } = await setUpMany()
+    await using _ = stack
+    const plan = await explain(url, CHECKPOINT)
+    const read = plan.filter((node) => node['Node Type'] === 'Seq Scan')
+    assert.deepEqual(read, [])
+    assert.ok(plan.some((node) => node['Index Name'] === 'target_pkey'))
+  })
+
+  test('live runs are found by their index, whatever has ended before', async () => {
+    const { stack, url } = await setUpMany()
+    await using _ = stack
+    await ask(
+      url,
+      /* sql */ `
+      INSERT INTO unstuck.run (id, source, kind, status, policy)
+      SELECT gen_random_uuid(), 'old-' || n, 'single', 'succeeded', '{}' FROM generate_series(1, 20000) n;
+      INSERT INTO unstuck.tally (run_id, grp, writer) SELECT id, '', '' FROM unstuck.run;
+      ANALYZE unstuck.run, unstuck.tally
+    `,
+    )
+    for (const statement of [LIVE_RUNS, LIVE_BOOKS]) {
+      const plan = await explain(url, statement)
+      assert.deepEqual(
+        plan.filter((node) => node['Node Type'] === 'Seq Scan'),
+        [],
+      )
+    }
+  })
+
+  test('the trail is read along its index, in either direction', async () => {
+    const { stack, url } = await setUpMany()
+    await using _ = stack
+    await ask(
+      url,
+      /* sql */ `
+      INSERT INTO unstuck.audit (actor, action, source, run_id, because, evidence, before, after)
+      SELECT '', '', '', gen_random_uuid(), '', '{}', '{}', '{}' FROM generate_series(1, 20000) n;
+      ANALYZE unstuck.audit
+    `,
+    )
+    for (const statement of [FORWARD, BACKWARD]) {
+      const types = (await explain(url, statement)).map((node) => node['Node Type'])
+      assert.deepEqual(types, ['Limit', 'Index Scan'], statement.name)
+    }
+  })
+})

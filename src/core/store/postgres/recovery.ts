@@ -1,0 +1,180 @@
+import type { RunId } from '../../model/id.ts'
+import { TARGET_AFTER } from '../../model/verdict.ts'
+import { toHeldTarget, toRun, type RunRow, type TargetRow } from '../rows.ts'
+import type { Judgement, Store } from '../store.ts'
+import { recordAll, type NewEntry } from './audit.ts'
+import { ms, sql, type Connection, type Database } from './database.ts'
+import { BEFORE_ALL, LISTED } from './lists.ts'
+import { follow } from './run-moves.ts'
+import { LIVE, RUNS_BY_ID } from './runs.ts'
+import { storable, storableJson } from './strip-nul.ts'
+import { ADD_UP } from './counters.ts'
+
+const HELD_BY = sql(
+  'recover:held',
+  /* sql */ `
+  SELECT ${LISTED}, w.beats AS worker_beats
+    FROM unstuck.target t JOIN unstuck.worker w ON w.id = t.worker_id
+   WHERE t.worker_id = $1 AND t.status = 'in_progress' AND t.id > $2
+   ORDER BY t.id LIMIT $3
+`,
+)
+// Recovery is fenced too: it acts only on what it judged, and only while the worker's silence lasts. The crash that was
+// counted when the claim was made stays counted, and is remembered where its worker may yet come back; but a timeout, where the worker lives and its target stands still, is an
+// error and no crash. Rows that somebody is just changing are no longer what was judged.
+const TAKE_BACK = sql(
+  'recover:apply',
+  /* sql */ `
+  WITH judged AS MATERIALIZED (
+    SELECT *, 'in_progress' AS held FROM json_to_recordset($2::json) AS j (
+      n int, target uuid, epoch int, claim_id uuid, seq int, worker uuid, beats int, status text,
+      because text, timed_out boolean, provisional boolean, last_activity_at float8)
+  ),
+  unchanged AS (
+    SELECT t.id, j.n, j.status, j.because, j.timed_out::int AS timeouts, j.provisional, j.worker
+      FROM unstuck.target t JOIN judged j ON j.target = t.id
+     WHERE t.epoch = j.epoch AND t.claim_id = j.claim_id AND t.seq = j.seq AND t.status = j.held
+       AND (NOT j.timed_out OR ${ms('t.last_activity_at')} = j.last_activity_at)
+       AND (j.timed_out OR EXISTS (
+             SELECT FROM unstuck.worker w WHERE w.id = j.worker AND w.beats = j.beats))
+       FOR UPDATE OF t SKIP LOCKED
+  ),
+  taken AS (
+    UPDATE unstuck.target t
+       SET status = u.status, claim_id = NULL, last_error = u.because,
+           -- What was begun goes before everything else in line.
+           ready_at = CASE WHEN u.status = 'planned' THEN 'epoch'::timestamptz END,
+           finished_at = CASE WHEN u.status IN ('failed', 'parked') THEN clock_timestamp() END,
+           errors = t.errors + u.timeouts, crashes = greatest(t.crashes - u.timeouts, 0),
+           crashes_alone = greatest(t.crashes_alone - u.timeouts * t.alone::int, 0)
+      FROM unchanged u
+     WHERE t.id = u.id
+    RETURNING u.n, t.run_id, t.grp, t.status, t.id, t.epoch, t.alone, t.crashes, u.provisional, u.worker
+  ),
+  remembered AS (
+    INSERT INTO unstuck.lost_claim (worker_id, target_id, epoch, alone, parked)
+    SELECT worker, id, epoch, alone, status = 'parked' FROM taken WHERE provisional AND crashes > 0
+    ON CONFLICT (worker_id, target_id) DO UPDATE
+       SET epoch = excluded.epoch, alone = excluded.alone, parked = excluded.parked
+  ),
+  booked AS (
+    INSERT INTO unstuck.tally (run_id, grp, writer, in_progress, planned, failed, stuck, parked)
+    SELECT run_id, grp, $1, -count(*),
+           count(*) FILTER (WHERE status = 'planned'), count(*) FILTER (WHERE status = 'failed'),
+           count(*) FILTER (WHERE status = 'stuck'), count(*) FILTER (WHERE status = 'parked')
+      FROM taken GROUP BY run_id, grp ORDER BY run_id, grp
+    ${ADD_UP}
+  )
+  SELECT n FROM taken
+`,
+)
+// The old run leaves the live ones before the new one joins them: a source has at most one.
+const FAIL_RUN = sql(
+  'recover:fail-run',
+  /* sql */ `
+  UPDATE unstuck.run SET status = 'failed', error = $2, finished_at = clock_timestamp()
+   WHERE id = $1 AND status IN ${LIVE}
+  RETURNING id
+`,
+)
+export function recoveryVerbs(db: Database): Pick<Store, 'heldBy' | 'applyJudgements'> {
+  return {
+    heldBy: async (worker, after, limit) => {
+      type Row = TargetRow & { worker_beats: number }
+      const rows = await db.all<Row>(HELD_BY, [worker, after ?? BEFORE_ALL, limit])
+      if (rows.length === 0) return []
+      const ids = [...new Set(rows.map((row) => row.run_id))]
+      const runs = (await db.all<RunRow>(RUNS_BY_ID, [ids])).map(toRun)
+      const byId = new Map(runs.map((run) => [run.id, run]))
+      return rows.map((row) => ({
+        target: toHeldTarget(row),
+        run: byId.get(row.run_id)!,
+        workerBeats: row.worker_beats,
+      }))
+    },
+
+    applyJudgements: async (judgements, actor) => {
+      const pending = judgements.flatMap((judgement, n) => toPending(judgement, n))
+      if (pending.length === 0) return judgements.map(() => false)
+      const applied = await db.transaction('recover', (connection) =>
+        apply(connection, pending, actor),
+      )
+      return judgements.map((_, n) => applied.has(n))
+    },
+  }
+}
+
+/** A judgement that asks for a change, with what the change is. */
+type Pending = Judgement & { readonly n: number; readonly status: string }
+
+function toPending(judgement: Judgement, n: number): Pending[] {
+  const status = TARGET_AFTER[judgement.decision.action]
+  return status ? [{ ...judgement, n, status }] : []
+}
+
+async function apply(
+  connection: Connection,
+  pending: readonly Pending[],
+  actor: string,
+): Promise<Set<number>> {
+  const taken = await connection.book<{ n: number }>(TAKE_BACK, [storableJson(pending.map(toRow))])
+  const applied = new Set(taken.map((row) => row.n))
+  const entries: NewEntry[] = []
+  for (const judgement of pending) {
+    if (!applied.has(judgement.n)) continue
+    const newRun = await followed(connection, judgement)
+    entries.push(toEntry(judgement, newRun, actor))
+  }
+  await recordAll(connection, entries)
+  return applied
+}
+
+/** The run that follows by a verdict of `retry`; null where there is none, or where it has ended in another way meanwhile. */
+async function followed(
+  connection: Connection,
+  { held, decision, newRun }: Judgement,
+): Promise<RunId | null> {
+  if (decision.action !== 'retry') return null
+  const run = held.run.id
+  const failed = await connection.all(FAIL_RUN, [run, storable(decision.because)])
+  if (failed.length === 0) return null
+  await follow(connection, { run, newRun, counts: true })
+  return newRun
+}
+
+function toRow({ n, held, status, decision, sign, provisional }: Pending): Record<string, unknown> {
+  const { target, workerBeats } = held
+  return {
+    n,
+    target: target.id,
+    epoch: target.epoch,
+    claim_id: target.claimId,
+    seq: target.seq,
+    worker: target.worker,
+    beats: workerBeats,
+    status,
+    because: decision.because,
+    timed_out: sign === 'stalled',
+    provisional: provisional ?? false,
+    last_activity_at: target.lastActivityAt,
+  }
+}
+
+function toEntry(
+  { held, status, decision, evidence }: Pending,
+  newRun: RunId | null,
+  actor: string,
+): NewEntry {
+  const { run, target } = held
+  const { epoch, worker, page } = target
+  return {
+    actor,
+    ...decision,
+    source: run.source,
+    run: run.id,
+    target: target.id,
+    evidence,
+    before: { status: target.status, epoch, worker, page },
+    after: { status, ...(newRun !== null && { newRun }) },
+  }
+}

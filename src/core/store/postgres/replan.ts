@@ -1,0 +1,337 @@
+import { messageOf, NotFound, UsageError } from '../../model/errors.ts'
+import { shortId, type RunId, type TargetId } from '../../model/id.ts'
+import { isLive, type RunStatus } from '../../model/run.ts'
+import type { TargetStatus } from '../../model/target.ts'
+import type { Replan, Replanned, Rewind, SetAside, Store } from '../store.ts'
+import { record, recordAll } from './audit.ts'
+import { sql, walkIndexes, type Asks, type Connection, type Database } from './database.ts'
+import { isDataError } from './errors.ts'
+import { BEFORE_ALL } from './lists.ts'
+import { lockRun, refuseOtherLive, standingOfRun } from './runs.ts'
+import { storable } from './strip-nul.ts'
+import { BOOK_MOVED } from './counters.ts'
+
+/** The targets that are meant, whatever their status. The values of `chosen` stand from the given number on. */
+const CHOSEN = (n: number) => /* sql */ `
+  run_id = $${n} AND ($${n + 1}::text[] IS NULL OR grp = ANY ($${n + 1}))
+    AND ($${n + 2}::int IS NULL OR attempts <= $${n + 2})
+`
+const COUNT = sql(
+  'replan:count',
+  `SELECT count(*)::int AS count FROM unstuck.target WHERE ${CHOSEN(1)} AND status = ANY ($4::text[])`,
+  'anew',
+)
+/** Of these the ones that fit. Found by their ids alone, so that a few cost a few. */
+const COUNT_NAMED = sql(
+  'replan:count-named',
+  /* sql */ `
+  WITH named AS MATERIALIZED (
+    SELECT run_id, grp, attempts, status FROM unstuck.target WHERE id = ANY ($5::uuid[])
+  )
+  SELECT count(*)::int AS count FROM named WHERE ${CHOSEN(1)} AND status = ANY ($4::text[])
+`,
+)
+const REPLAN_NAMED = sql(
+  'replan:named',
+  /* sql */ `
+  WITH named AS MATERIALIZED (
+    SELECT id, run_id, grp, attempts, status FROM unstuck.target WHERE id = ANY ($6::uuid[])
+     ORDER BY id FOR UPDATE
+  ),
+  moved AS (
+    UPDATE unstuck.target t
+       SET status = 'planned', ready_at = CASE WHEN t.seq > 0 THEN 'epoch'::timestamptz END,
+           claim_id = NULL, errors = 0, crashes = 0, crashes_alone = 0,
+           crashes_since_epoch = t.epoch, finished_at = NULL
+      FROM (SELECT id, status AS was FROM named WHERE ${CHOSEN(2)} AND status = ANY ($5::text[])) AS chosen
+     WHERE t.id = chosen.id
+    RETURNING t.run_id, t.grp, t.status, chosen.was
+  ),
+  booked AS (${BOOK_MOVED})
+  SELECT was AS status, count(*)::int AS count FROM moved GROUP BY was
+`,
+)
+// A person says that it is worth another try: what counted against it is forgotten, but for the attempts. $5 is the status,
+// $6 the id to go on after: a statement takes no more than a batch, as a server has only so long to answer.
+const REPLAN = sql(
+  'replan',
+  /* sql */ `
+  WITH chosen AS MATERIALIZED (
+    SELECT id, status AS was FROM unstuck.target WHERE ${CHOSEN(2)} AND status = $5 AND id > $6
+     ORDER BY id LIMIT $7 FOR UPDATE
+  ),
+  moved AS (
+    UPDATE unstuck.target t
+       SET status = 'planned', ready_at = CASE WHEN t.seq > 0 THEN 'epoch'::timestamptz END,
+           claim_id = NULL, errors = 0, crashes = 0, crashes_alone = 0,
+           crashes_since_epoch = t.epoch, finished_at = NULL
+      FROM chosen
+     WHERE t.id = chosen.id
+    RETURNING t.run_id, t.grp, t.status, chosen.was
+  ),
+  booked AS (${BOOK_MOVED})
+  SELECT (SELECT count(*) FROM moved)::int AS count, id AS last FROM chosen ORDER BY id DESC LIMIT 1
+`,
+  'anew',
+)
+const HAS_OPEN = sql(
+  'replan:open',
+  `SELECT FROM unstuck.target WHERE run_id = $1 AND status IN ('planned', 'in_progress') LIMIT 1`,
+)
+const REOPEN = sql(
+  'replan:reopen',
+  /* sql */ `
+  UPDATE unstuck.run
+     SET status = CASE WHEN started_at IS NULL THEN 'queued' ELSE 'interrupted' END,
+         finished_at = NULL, error = NULL, reopened_at = clock_timestamp()
+   WHERE id = $1
+  RETURNING status
+`,
+)
+/** Whoever held them when the run ended is fenced off, wherever it is now. */
+const FENCE_OFF = sql(
+  'reopen:fence',
+  /* sql */ `
+  WITH open AS MATERIALIZED (
+    SELECT id, status AS was, (status = 'in_progress')::int AS held FROM unstuck.target
+     WHERE run_id = $2 AND status = ANY ($3::text[])
+     ORDER BY id FOR UPDATE
+  ),
+  moved AS (
+    UPDATE unstuck.target t
+       SET status = 'planned', epoch = t.epoch + 1, claim_id = NULL,
+           ready_at = CASE WHEN open.held = 1 THEN 'epoch' ELSE t.ready_at END,
+           crashes = greatest(t.crashes - open.held, 0),
+           crashes_alone = greatest(t.crashes_alone - open.held * t.alone::int, 0)
+      FROM open
+     WHERE t.id = open.id
+    RETURNING t.run_id, t.grp, t.status, open.was
+  )
+  ${BOOK_MOVED}
+`,
+)
+const UNKNOWN = sql(
+  'set-aside:unknown',
+  /* sql */ `
+  SELECT asked.id FROM unnest($1::uuid[]) AS asked (id)
+   WHERE NOT EXISTS (SELECT FROM unstuck.target t WHERE t.id = asked.id) LIMIT 1
+`,
+)
+// Nothing is asked of the runs, so they are not locked.
+const SET_ASIDE = sql(
+  'set-aside',
+  /* sql */ `
+  WITH chosen AS MATERIALIZED (
+    SELECT id, status AS was, (status = 'in_progress')::int AS held FROM unstuck.target
+     WHERE id = ANY ($2::uuid[]) AND status NOT IN ('done', 'parked')
+     ORDER BY id FOR UPDATE
+  ),
+  moved AS (
+    UPDATE unstuck.target t
+       SET status = 'parked', claim_id = NULL, last_error = $3, finished_at = clock_timestamp(),
+           epoch = t.epoch + chosen.held,
+           crashes = greatest(t.crashes - chosen.held, 0),
+           crashes_alone = greatest(t.crashes_alone - chosen.held * t.alone::int, 0)
+      FROM chosen
+     WHERE t.id = chosen.id
+    RETURNING t.id, t.run_id, t.grp, t.status, chosen.was
+  ),
+  booked AS (${BOOK_MOVED})
+  SELECT m.id AS target, m.run_id AS run, m.was AS "from", r.source
+    FROM moved m JOIN unstuck.run r ON r.id = m.run_id
+   ORDER BY array_position($2::uuid[], m.id)
+`,
+)
+const RUN_OF = sql('rewind:run', `SELECT run_id AS run FROM unstuck.target WHERE id = $1`)
+const LOCK_TARGET = sql(
+  'rewind:lock',
+  `SELECT status, page FROM unstuck.target WHERE id = $1 FOR UPDATE`,
+)
+const REWIND = sql(
+  'rewind',
+  /* sql */ `
+  WITH moved AS (
+    UPDATE unstuck.target
+       SET status = 'planned', epoch = epoch + 1, claim_id = NULL, page = $4, next_url = $5,
+           cursor = $6, last_item_id = NULL, page_hash = NULL, ready_at = 'epoch',
+           errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch, finished_at = NULL
+     WHERE id = $2
+    RETURNING run_id, grp, status, $3::text AS was
+  )
+  ${BOOK_MOVED}
+`,
+)
+
+/** What people do to targets. */
+export function replanVerbs(db: Database): Pick<Store, 'replan' | 'setAside' | 'rewind'> {
+  return {
+    replan: (request) =>
+      request.dryRun
+        ? count(db, request)
+        : db.transaction('replan', (connection) => replan(connection, request)),
+
+    setAside: ({ targets, actor, because }) =>
+      db.transaction('set-aside', async (connection) => {
+        const [unknown] = await connection.all<{ id: TargetId }>(UNKNOWN, [targets])
+        if (unknown) throw noTarget(unknown.id)
+        type Row = SetAside & { source: string }
+        const rows = await connection.book<Row>(SET_ASIDE, [targets, storable(because)])
+        const deed = { actor, action: 'park', because, evidence: null, after: { status: 'parked' } }
+        const entries = rows.map(({ target, run, from, source }) => {
+          return { ...deed, source, run, target, before: { status: from } }
+        })
+        await recordAll(connection, entries)
+        return rows.map(({ target, run, from }) => ({ target, run, from }))
+      }),
+
+    rewind: async (request) => {
+      try {
+        await db.transaction('rewind', (connection) => rewind(connection, request))
+      } catch (error) {
+        if (!isDataError(error)) throw error
+        throw new UsageError(
+          `PostgreSQL cannot store where to go back to: ${messageOf(error)}. Clean the address or the cursor.`,
+          { cause: error },
+        )
+      }
+    },
+  }
+}
+
+function noTarget(id: TargetId): NotFound {
+  return new NotFound(`target ${id}`, '`unstuck show RUN` lists those that need a person.')
+}
+
+function chosen({ run, groups, attemptsMax }: Replan): unknown[] {
+  return [run, groups ?? null, attemptsMax ?? null]
+}
+
+async function count(db: Asks, request: Replan): Promise<Replanned> {
+  const { source, status, planned } = await standingOfRun(db, request.run)
+  await refuseOtherLive(db, source, request.run)
+  const values = [...chosen(request), request.statuses]
+  const [row] = await (request.targets
+    ? db.all<{ count: number }>(COUNT_NAMED, [...values, request.targets])
+    : db.all<{ count: number }>(COUNT, values))
+  const targets = row!.count
+  return { targets, reopened: await reopens(db, request, { status, planned, targets }) }
+}
+
+/** Whether a run that has ended has something to live for again. */
+async function reopens(
+  db: Asks,
+  { run, reopen }: Replan,
+  { status, planned, targets }: { status: RunStatus; planned: boolean; targets: number },
+): Promise<boolean> {
+  if (isLive(status)) return false
+  if (targets > 0 || reopen === 'for-more') return true
+  return reopen && (!planned || (await db.all(HAS_OPEN, [run])).length > 0)
+}
+
+async function replan(connection: Connection, request: Replan): Promise<Replanned> {
+  const { run, action, actor, because } = request
+  const { source, status, planned } = await lockRun(connection, run)
+  await refuseOtherLive(connection, source, run)
+  await walkIndexes(connection, 'replan')
+  const counts = await (request.targets
+    ? putBackThese(connection, request, request.targets)
+    : putBack(connection, request))
+  const targets = Object.values(counts).reduce((sum, count) => sum + count, 0)
+  const reopened = await reopens(connection, request, { status, planned, targets })
+  if (targets === 0 && !reopened) return { targets, reopened }
+  await record(connection, {
+    actor,
+    action,
+    because,
+    evidence: null,
+    source,
+    run,
+    target: request.targets?.length === 1 ? request.targets[0]! : null,
+    before: { status, targets: counts },
+    after: {
+      status: reopened ? await reopenRun(connection, run) : status,
+      targets: { planned: targets },
+    },
+  })
+  return { targets, reopened }
+}
+
+const BATCH = 10_000
+
+/** How many there were of each status. */
+type ByStatus = Partial<Record<TargetStatus, number>>
+
+async function putBackThese(
+  connection: Connection,
+  request: Replan,
+  targets: readonly TargetId[],
+): Promise<ByStatus> {
+  const counts: ByStatus = {}
+  for (let n = 0; n < targets.length; n += BATCH) {
+    const values = [...chosen(request), request.statuses, targets.slice(n, n + BATCH)]
+    type Row = { status: TargetStatus; count: number }
+    for (const { status, count } of await connection.book<Row>(REPLAN_NAMED, values))
+      counts[status] = (counts[status] ?? 0) + count
+  }
+  return counts
+}
+
+async function putBack(connection: Connection, request: Replan): Promise<ByStatus> {
+  const counts: ByStatus = {}
+  for (const status of request.statuses) {
+    let after: TargetId | null = BEFORE_ALL
+    while (after !== null) {
+      const values: unknown[] = [...chosen(request), status, after, BATCH]
+      const [row] = await connection.book<{ count: number; last: TargetId }>(REPLAN, values)
+      if (row) counts[status] = (counts[status] ?? 0) + row.count
+      after = row?.last ?? null
+    }
+  }
+  return counts
+}
+
+/** An ended run lives again. Answers what it is now. */
+async function reopenRun(connection: Connection, run: RunId): Promise<RunStatus> {
+  await fenceOff(connection, run, ['in_progress'])
+  const [row] = await connection.all<{ status: RunStatus }>(REOPEN, [run])
+  return row!.status
+}
+
+/** Targets that somebody held when their run ended are back in line: nobody else would ever look for them. */
+export async function fenceOff(
+  connection: Connection,
+  run: RunId,
+  statuses: readonly TargetStatus[],
+): Promise<void> {
+  await walkIndexes(connection, 'reopen')
+  await connection.book(FENCE_OFF, [run, statuses])
+}
+
+async function rewind(connection: Connection, request: Rewind): Promise<void> {
+  const { target: id, to, next, cursor, actor, because } = request
+  const [found] = await connection.all<{ run: RunId }>(RUN_OF, [id])
+  if (!found) throw noTarget(id)
+  const { run } = found
+  const { source, status: runStatus } = await lockRun(connection, run)
+  type Row = { status: TargetStatus; page: number }
+  const [row] = await connection.all<Row>(LOCK_TARGET, [id])
+  if (!row) throw noTarget(id)
+  const { status, page } = row
+  if (to > page)
+    throw new UsageError(`Target ${shortId(id)} stands at page ${page}: it can only go back.`)
+  await refuseOtherLive(connection, source, run)
+  const json = cursor === null ? null : JSON.stringify(cursor)
+  await connection.book(REWIND, [id, status, to, next, json])
+  if (!isLive(runStatus)) await reopenRun(connection, run)
+  await record(connection, {
+    actor,
+    action: 'rewind',
+    because,
+    evidence: null,
+    source,
+    run,
+    target: id,
+    before: { status, page },
+    after: { status: 'planned', page: to },
+  })
+}

@@ -1,0 +1,65 @@
+import type { Store } from '../store.ts'
+import { REMOVED_AT_ONCE, untilShort } from '../list-rows.ts'
+import { moment, sql, type Database } from './database.ts'
+import { foldTally } from './counters.ts'
+
+/** A statement that was under way when its worker was retired may have counted after the fold. */
+const UNFOLDED = sql(
+  'worker:unfolded',
+  /* sql */ `
+  SELECT w.id::text FROM unstuck.worker w
+   WHERE w.ended_at < ${moment('$1')}
+     AND EXISTS (SELECT FROM unstuck.tally t WHERE t.writer >= w.id || '/' AND t.writer < w.id || '0')
+`,
+)
+// $1 ended before, $2 settled before, $3 how many of the newest are kept, $4 how many at once. Rows with stats stay: they
+// are the sum of what all ended workers have measured. So do rows that something refers to, and one that just beats again.
+const REMOVE_WORKERS = sql(
+  'worker:remove',
+  /* sql */ `
+  WITH old AS (
+    SELECT w.id FROM unstuck.worker w
+     WHERE (w.ended_at < ${moment('$1')}
+            OR w.ended_at < ${moment('$2')} AND w.id IN (
+              SELECT id FROM unstuck.worker WHERE ended_at IS NOT NULL
+               ORDER BY ended_at DESC, id DESC OFFSET $3))
+       AND w.stats IS NULL
+       AND NOT EXISTS (SELECT FROM unstuck.target t WHERE t.worker_id = w.id AND t.status = 'in_progress')
+       AND NOT EXISTS (SELECT FROM unstuck.guard g WHERE g.worker_id = w.id)
+     LIMIT $4 FOR UPDATE SKIP LOCKED
+  ),
+  gone AS (DELETE FROM unstuck.worker w USING old WHERE w.id = old.id RETURNING 1)
+  SELECT count(*)::int AS count FROM gone
+`,
+)
+const REMOVE_ALERTS = sql(
+  'alert:remove',
+  /* sql */ `
+  WITH old AS (
+    SELECT cause FROM unstuck.alert WHERE resolved_at < ${moment('$1')}
+     ORDER BY resolved_at LIMIT $2 FOR UPDATE SKIP LOCKED
+  ),
+  gone AS (DELETE FROM unstuck.alert a USING old WHERE a.cause = old.cause RETURNING 1),
+  told AS (DELETE FROM unstuck.telling t USING old WHERE t.cause = old.cause)
+  SELECT count(*)::int AS count FROM gone
+`,
+)
+
+type RetentionVerbs = Pick<Store, 'removeEndedWorkers' | 'removeResolvedAlerts'>
+
+export function retentionVerbs(db: Database): RetentionVerbs {
+  const removed = async (statement: typeof REMOVE_WORKERS, values: unknown[]): Promise<number> =>
+    (await db.all<{ count: number }>(statement, [...values, REMOVED_AT_ONCE]))[0]!.count
+
+  return {
+    removeEndedWorkers: async ({ endedBefore, settledBefore, keepNewest }) => {
+      for (const { id } of await db.all<{ id: string }>(UNFOLDED, [settledBefore])) {
+        await db.transaction('worker:fold', (connection) => foldTally(connection, id))
+      }
+      return untilShort(() => removed(REMOVE_WORKERS, [endedBefore, settledBefore, keepNewest]))
+    },
+
+    removeResolvedAlerts: (resolvedBefore) =>
+      untilShort(() => removed(REMOVE_ALERTS, [resolvedBefore])),
+  }
+}

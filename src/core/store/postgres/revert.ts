@@ -1,0 +1,165 @@
+import { UsageError } from '../../model/errors.ts'
+import { shortId } from '../../model/id.ts'
+import { isLive } from '../../model/run.ts'
+import type { TargetStatus } from '../../model/target.ts'
+import type { Revert, Store } from '../store.ts'
+import { record } from './audit.ts'
+import { sql, walkIndexes, type Connection, type Database, type Sql } from './database.ts'
+import { fenceOff } from './replan.ts'
+import { lockRun, lockRuns, otherLive } from './runs.ts'
+import { BOOK_MOVED } from './counters.ts'
+
+const CANCEL_RETRY = sql(
+  'revert:retry',
+  /* sql */ `
+  UPDATE unstuck.run SET status = 'cancelled', error = $2, finished_at = clock_timestamp()
+   WHERE id = $1
+`,
+)
+const COME_BACK = sql(
+  'revert:run',
+  /* sql */ `
+  UPDATE unstuck.run
+     SET status = $2, finished_at = NULL, error = NULL, reopened_at = clock_timestamp()
+   WHERE id = $1
+`,
+)
+const RESTORE = sql(
+  'revert:targets',
+  /* sql */ `
+  WITH aside AS MATERIALIZED (
+    SELECT t.id, t.status AS was
+      FROM json_to_recordset($2::json) AS a (id uuid, status text, seq int)
+      JOIN unstuck.target t ON t.id = a.id AND t.status = a.status AND t.seq = a.seq
+     ORDER BY t.id FOR UPDATE OF t
+  ),
+  moved AS (
+    UPDATE unstuck.target t
+       SET status = 'planned', epoch = t.epoch + 1, claim_id = NULL,
+           ready_at = CASE WHEN t.seq > 0 THEN 'epoch'::timestamptz END,
+           errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = t.epoch, finished_at = NULL
+      FROM aside
+     WHERE t.id = aside.id
+    RETURNING t.run_id, t.grp, t.status, aside.was
+  )
+  ${BOOK_MOVED}
+`,
+)
+
+// Batch by batch, along the index: a server has only so long to answer. $1 and $2 are what and from where on, $3 how many are
+// looked at. Of the items, those that another run has saved since are that one's, and stay; they are met in the order of
+// their keys, as pages are saved.
+const DELETE_TARGETS = sql(
+  'delete:targets',
+  /* sql */ `
+  WITH edge AS MATERIALIZED (
+    SELECT max(key) AS key FROM (
+      SELECT key FROM unstuck.target WHERE run_id = $1 AND key > $2 ORDER BY key LIMIT $3) AS batch
+  ),
+  gone AS (
+    DELETE FROM unstuck.target t USING edge
+     WHERE t.run_id = $1 AND t.key > $2 AND t.key <= edge.key
+    RETURNING 1
+  )
+  SELECT (SELECT count(*) FROM gone)::int AS count, key AS last FROM edge
+`,
+)
+const DELETE_ITEMS = sql(
+  'delete:items',
+  /* sql */ `
+  WITH edge AS MATERIALIZED (
+    SELECT max(key) AS key FROM (
+      SELECT key FROM unstuck.item WHERE source = $1 AND key > $2 ORDER BY key LIMIT $3) AS batch
+  ),
+  gone AS (
+    DELETE FROM unstuck.item i USING edge
+     WHERE i.source = $1 AND i.key > $2 AND i.key <= edge.key AND i.run_id = $4
+    RETURNING 1
+  )
+  SELECT (SELECT count(*) FROM gone)::int AS count, key AS last FROM edge
+`,
+)
+const DELETE_TALLY = sql('delete:tally', `DELETE FROM unstuck.tally WHERE run_id = $1`)
+const DELETE_RUN = sql('delete:run', `DELETE FROM unstuck.run WHERE id = $1`)
+
+/** Taking back what was done, and the one thing that cannot be taken back. */
+export function revertVerbs(db: Database): Pick<Store, 'revert' | 'deleteRun'> {
+  return {
+    revert: (asked) => db.transaction('revert', (connection) => revert(connection, asked)),
+
+    deleteRun: ({ run, withItems, actor, because }) =>
+      db.transaction('delete', async (connection) => {
+        const { source, status } = await lockRun(connection, run)
+        if (isLive(status)) {
+          throw new UsageError(
+            `Run ${shortId(run)} is ${status}: only what has ended can be deleted.`,
+          )
+        }
+        await walkIndexes(connection, 'delete')
+        const items = withItems ? await deleteAll(connection, DELETE_ITEMS, source, run) : 0
+        const targets = await deleteAll(connection, DELETE_TARGETS, run)
+        // Twice: a worker that retires at this moment moves rows, and the first waits for it.
+        await connection.all(DELETE_TALLY, [run])
+        await connection.all(DELETE_TALLY, [run])
+        await connection.all(DELETE_RUN, [run])
+        const deed = { actor, action: 'delete', because, evidence: null, source, run, target: null }
+        const [before, after] = [{ status, targets, items }, { status: 'deleted' }]
+        await record(connection, { ...deed, before, after })
+        return { targets, items }
+      }),
+  }
+}
+
+const BATCH = 10_000
+
+/** Deletes along the keys of one run or source, batch by batch. Answers how many are gone. */
+async function deleteAll(
+  connection: Connection,
+  statement: Sql,
+  of: string,
+  ...values: string[]
+): Promise<number> {
+  let gone = 0
+  let after: string | null = ''
+  while (after !== null) {
+    type Row = { count: number; last: string | null }
+    const [row]: Row[] = await connection.all<Row>(statement, [of, after, BATCH, ...values])
+    gone += row!.count
+    after = row!.last
+  }
+  return gone
+}
+
+async function revert(connection: Connection, asked: Revert): Promise<boolean> {
+  const { run, from, to, targets, cancel, undoes, actor, because } = asked
+  const [own, retry] = await lockRuns(connection, cancel === null ? [run] : [run, cancel])
+  const { source, kind, status } = own!
+  if (status !== from) return false
+  if (retry && (retry.status !== 'queued' || retry.started)) return false
+  const other = await otherLive(connection, source, run)
+  if (other && other.id !== cancel) return false
+
+  const deed = { actor, evidence: null, source, target: null }
+  if (cancel !== null) {
+    const why = `the run it follows, ${shortId(run)}, was taken back`
+    await connection.all(CANCEL_RETRY, [cancel, why])
+    const [before, after] = [{ status: 'queued' }, { status: 'cancelled' }]
+    await record(connection, {
+      ...deed,
+      action: 'cancel',
+      because: why,
+      run: cancel,
+      before,
+      after,
+    })
+  }
+  await connection.all(COME_BACK, [run, to])
+  if (!isLive(from)) {
+    const open: TargetStatus[] = kind === 'single' ? ['in_progress', 'planned'] : ['in_progress']
+    await fenceOff(connection, run, open)
+  }
+  if (targets.length > 0) await connection.book(RESTORE, [JSON.stringify(targets)])
+  const [before, after] = [{ status: from }, { status: to, undoes, targets: targets.length }]
+  await record(connection, { ...deed, action: 'revert', because, run, before, after })
+  return true
+}

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { after, before, test } from 'node:test'
+import { Client } from 'pg'
+import { StoreReadOnly, UnusableStore } from '../../model/errors.ts'
+import { newId } from '../../model/id.ts'
+import {
+  claimOne,
+  hire,
+  page,
+  save,
+  someItems,
+  SOURCE,
+  startCrawl,
+} from '../../../testing/fixtures.ts'
+import { everyVerb, everyWholeLook } from '../../../testing/every-method.ts'
+import { postgresEngine } from '../../../testing/postgres-engine.ts'
+import type { TestDatabase } from '../../../testing/test-database.ts'
+import { openStore, type OpenOptions } from '../open.ts'
+import type { Store } from '../store.ts'
+
+const ROLES = readFileSync(new URL('../../../../docs/postgres-roles.sql', import.meta.url), 'utf8')
+const GROUPS = ['unstuck_migrate', 'unstuck_worker', 'unstuck_viewer'] as const
+type Group = (typeof GROUPS)[number]
+
+const ending = newId().slice(-8)
+const login = (group: Group): string => `${group}_${ending}`
+
+/** A database with the roles of the docs, whose stores are opened by a login of one of them. */
+async function withRoles(group: Group, options: OpenOptions = {}): Promise<TestDatabase> {
+  const db = await postgresEngine.fresh()
+  await db.raw(ROLES)
+  const stores: Store[] = []
+  return {
+    ...db,
+    open: async () => {
+      const store = await openStore(as(db.url, group), { connections: 4, ...options })
+      stores.push(store)
+      return store
+    },
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(stores.map((store) => store.close()))
+      await db[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function as(url: string, group: Group): string {
+  const theirs = new URL(url)
+  theirs.username = login(group)
+  theirs.password = 'x'
+  return theirs.href
+}
+
+async function ask(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query<Record<string, unknown>>(text)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+const server = (): string => process.env['UNSTUCK_TEST_PG']!
+const DENIED = { code: '42501' }
+
+before(async () => {
+  await using db = await postgresEngine.fresh()
+  await db.raw(ROLES)
+  for (const group of GROUPS) {
+    await ask(server(), `CREATE ROLE ${login(group)} LOGIN PASSWORD 'x' IN ROLE ${group}`)
+    // Whatever the path is, it must not matter.
+    await ask(server(), `ALTER ROLE ${login(group)} SET search_path = ''`)
+  }
+})
+after(() => ask(server(), `DROP ROLE ${[...GROUPS.map(login), ...GROUPS].join(', ')}`))
+
+test('S25 a login with no more than the rights of unstuck_worker does all that a worker and a person do', async () => {
+  await using db = await withRoles('unstuck_worker')
+  const used = new Set<string>()
+  const store = new Proxy(await db.open(), {
+    get: (target, verb: keyof Store) => {
+      used.add(verb)
+      return target[verb]
+    },
+  })
+
+  const presence = await store.holdPresence(newId())
+  await everyVerb(store)
+  await everyWholeLook(store)
+  await presence.release()
+  await startCrawl(store, 1, { source: 'last' })
+  const claimed = await claimOne(store, await hire(store), { source: 'last' })
+  const [outcome] = await store.checkpoint([page(claimed)], (tx) => tx.query('SELECT 1'))
+  assert.equal(outcome?.ok, true)
+
+  const unused = Object.keys(store).filter((name) => !used.has(name))
+  assert.deepEqual(unused.sort(), ['away', 'close', 'engine', 'remarks', 'where'])
+})
+
+test('S24 what was done can be neither changed nor deleted by a worker', async () => {
+  await using db = await withRoles('unstuck_worker')
+  const url = as(db.url, 'unstuck_worker')
+  for (const table of ['unstuck.audit', 'unstuck.operation']) {
+    const column = table === 'unstuck.audit' ? 'because' : 'result'
+    await assert.rejects(ask(url, `UPDATE ${table} SET ${column} = ''`), DENIED)
+    await assert.rejects(ask(url, `DELETE FROM ${table}`), DENIED)
+    await assert.rejects(ask(url, `TRUNCATE ${table}`), DENIED)
+    await assert.rejects(ask(url, `DROP TABLE ${table}`), DENIED)
+    await assert.rejects(ask(url, `ALTER TABLE ${table} ADD COLUMN x int`), DENIED)
+  }
+})
+
+test('S25 a worker has no rights on the schema and on the version of it', async () => {
+  await using db = await withRoles('unstuck_worker')
+  const url = as(db.url, 'unstuck_worker')
+  for (const text of [
+    'CREATE TABLE unstuck.mine ()',
+    'UPDATE unstuck.migration SET lowest = 99',
+    'DELETE FROM unstuck.migration',
+    'DROP SCHEMA unstuck CASCADE',
+    'DELETE FROM unstuck.guard',
+    'DELETE FROM unstuck.execution',
+  ]) {
+    await assert.rejects(ask(url, text), DENIED, text)
+  }
+})
+
+test('S25 a viewer reads everything and writes nothing', async () => {
+  await using db = await withRoles('unstuck_viewer', { readOnly: true })
+  const owner = await openStore(db.url)
+  const run = await startCrawl(owner, 3)
+  await save(owner, await claimOne(owner, await hire(owner)), { items: someItems(0, 2) })
+  await owner.close()
+  const store = await db.open()
+
+  assert.equal((await store.run(run))?.counts.pages, 1)
+  assert.equal((await store.runTotals()).running, 1)
+  assert.equal((await store.targets(run, { limit: 5 })).items.length, 3)
+  assert.equal((await store.items(SOURCE, null, 5)).length, 2)
+  assert.equal((await store.workers()).length, 1)
+  assert.equal((await store.liveRuns()).length, 1)
+  await store.inspect()
+  await assert.rejects(startCrawl(store, 1, { source: 'other' }), StoreReadOnly)
+  await assert.rejects(store.takeSample(), StoreReadOnly)
+  const tables = await db.raw(`SELECT tablename FROM pg_tables WHERE schemaname = 'unstuck'`)
+  assert.ok(tables.length >= 12)
+  for (const { tablename } of tables) {
+    const url = as(db.url, 'unstuck_viewer')
+    await assert.rejects(ask(url, `DELETE FROM unstuck.${String(tablename)}`), DENIED)
+  }
+})
+
+test('a viewer is told who has to bring the schema up to date; without being told that it only looks on it is refused', async () => {
+  await using db = await withRoles('unstuck_viewer')
+  await assert.rejects(db.open(), StoreReadOnly)
+  await db.raw(`DELETE FROM unstuck.migration WHERE number > 1`)
+  const theirs = as(db.url, 'unstuck_viewer')
+  await assert.rejects(openStore(theirs, { readOnly: true }), (error) => {
+    assert.ok(error instanceof UnusableStore)
+    assert.match(error.message, /unstuck migrate/)
+    return true
+  })
+})
+
+test('S25 unstuck_migrate can bring an older schema up to date, and the file can be run again', async () => {
+  await using db = await withRoles('unstuck_migrate')
+  await db.raw(/* sql */ `
+    DROP TABLE unstuck.sample, unstuck.alert, unstuck.telling, unstuck.operation;
+    DROP TABLE unstuck.adopted_row, unstuck.adopted_intent;
+    DROP TABLE unstuck.storage, unstuck.dataset_entry, unstuck.record, unstuck.http_session, unstuck.lost_claim;
+    ALTER TABLE unstuck.target DROP COLUMN crashes_since_epoch;
+    DROP INDEX unstuck.run_listed, unstuck.run_by_age, unstuck.run_by_end, unstuck.target_troubled;
+    ALTER TABLE unstuck.worker DROP COLUMN stats;
+    DELETE FROM unstuck.migration WHERE number >= 4
+  `)
+
+  await db.open()
+  await db.raw(ROLES)
+
+  const store = await openStore(as(db.url, 'unstuck_worker'))
+  await startCrawl(store, 1)
+  await store.takeSample()
+  await store.close()
+})

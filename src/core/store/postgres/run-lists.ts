@@ -1,0 +1,112 @@
+import { containing, endingWith } from '../like.ts'
+import { checkAfter, toListing, toRun, type RunRow } from '../rows.ts'
+import type { Store } from '../store.ts'
+import { LAST_FAILED_MAX } from '../list-rows.ts'
+import { moment, sql, type Database } from './database.ts'
+import { BOOKS, LISTED_COLUMNS } from './runs.ts'
+
+// $1 source, $2 after, $3 limit, $4 since, $5 the least id of that time, $6 a part of the source, $7 the end of the id.
+const FITS = /* sql */ `
+  ($1::text IS NULL OR source = $1) AND ($2::uuid IS NULL OR id < $2)
+  AND ($4::float8 IS NULL OR created_at >= ${moment('$4')}) AND ($5::uuid IS NULL OR id >= $5)
+  AND ($6::text IS NULL OR source ILIKE $6 OR id::text LIKE $7)
+`
+const RUNS = sql(
+  'runs',
+  /* sql */ `
+  SELECT ${LISTED_COLUMNS} FROM unstuck.run r ${BOOKS}
+   WHERE r.id IN (SELECT id FROM unstuck.run WHERE ${FITS} ORDER BY id DESC LIMIT $3)
+   ORDER BY r.id DESC
+`,
+  'anew',
+)
+// One walk along the index per status, merged: a page of the list costs the same however long the list is.
+export const RUNS_IN = sql(
+  'runs:in',
+  /* sql */ `
+  SELECT ${LISTED_COLUMNS} FROM unstuck.run r ${BOOKS}
+   WHERE r.id IN (
+     SELECT found.id
+       FROM unnest($8::text[]) AS asked (status)
+      CROSS JOIN LATERAL (
+        SELECT id FROM unstuck.run WHERE status = asked.status AND ${FITS} ORDER BY id DESC LIMIT $3
+      ) AS found
+      ORDER BY found.id DESC LIMIT $3)
+   ORDER BY r.id DESC
+`,
+  'anew',
+)
+// Ids are made by other clocks than this time is from; nothing younger has a lesser id than this one.
+const LEAST_SINCE = sql(
+  'runs:since',
+  /* sql */ `
+  SELECT min(id::text COLLATE "C") AS id FROM unstuck.run WHERE created_at >= ${moment('$1')}
+`,
+  'anew',
+)
+// From one source that ever failed to the next along the index, and to the newest run of each.
+export const LAST_FAILED = sql(
+  'runs:last-failed',
+  /* sql */ `
+  WITH RECURSIVE failing (source) AS (
+    (SELECT source FROM unstuck.run WHERE status = 'failed' ORDER BY source LIMIT 1)
+     UNION ALL
+    SELECT next.source
+      FROM failing f
+     CROSS JOIN LATERAL (
+       SELECT source FROM unstuck.run WHERE status = 'failed' AND source > f.source ORDER BY source LIMIT 1
+     ) AS next
+  ), last AS (
+    SELECT newest.id
+      FROM failing f
+     CROSS JOIN LATERAL (
+       SELECT id, status FROM unstuck.run WHERE source = f.source ORDER BY id DESC LIMIT 1
+     ) AS newest
+     WHERE newest.status = 'failed'
+     ORDER BY newest.id DESC LIMIT $1
+  )
+  SELECT ${LISTED_COLUMNS} FROM unstuck.run r ${BOOKS}
+   WHERE r.id IN (SELECT id FROM last)
+   ORDER BY r.id DESC
+`,
+)
+const ENDING = sql(
+  'runs:ending',
+  /* sql */ `
+  SELECT id FROM unstuck.run
+   WHERE right(id::text, 8) = right($1, 8) AND right(id::text, length($1)) = $1
+   ORDER BY id DESC LIMIT 10
+`,
+)
+
+export function runListVerbs(db: Database): Pick<Store, 'runs' | 'runsEnding' | 'lastFailed'> {
+  return {
+    lastFailed: async () => (await db.all<RunRow>(LAST_FAILED, [LAST_FAILED_MAX])).map(toRun),
+
+    runs: async ({ source = null, statuses, search, createdSince, after, limit }) => {
+      checkAfter({ after })
+      const least = createdSince === undefined ? undefined : await leastSince(db, createdSince)
+      if (least === null) return { items: [], next: null }
+      const part = search === undefined ? [null, null] : [containing(search), endingWith(search)]
+      const values = [
+        source,
+        after ?? null,
+        limit + 1,
+        createdSince ?? null,
+        least ?? null,
+        ...part,
+      ]
+      const rows = statuses?.length
+        ? await db.all<RunRow>(RUNS_IN, [...values, [...new Set(statuses)]])
+        : await db.all<RunRow>(RUNS, values)
+      return toListing(rows, limit, toRun)
+    },
+
+    runsEnding: async (suffix) =>
+      (await db.all<{ id: string }>(ENDING, [suffix.toLowerCase()])).map((row) => row.id),
+  }
+}
+
+async function leastSince(db: Database, createdSince: number): Promise<string | null> {
+  return (await db.all<{ id: string | null }>(LEAST_SINCE, [createdSince]))[0]!.id
+}

@@ -1,0 +1,129 @@
+import { AlreadyRunning } from '../../model/errors.ts'
+import { newId, type RunId } from '../../model/id.ts'
+import { isLive } from '../../model/run.ts'
+import type { RunMove, Store } from '../store.ts'
+import { record } from './audit.ts'
+import { ms, sql, walkIndexes, type Connection, type Database } from './database.ts'
+import { LIVE, lockRun, lockRunIfAny, refuseOtherLive } from './runs.ts'
+import { storable } from './strip-nul.ts'
+import { ADD_UP, BOOK_MOVED } from './counters.ts'
+
+// Asked under the run's lock, by a look that is younger than it: who claimed from a run that was queued or interrupted
+// is seen, or waits. Who claims from a running one at this very moment is not; it hears of the move with its next beat.
+const MOVE = sql(
+  'move',
+  /* sql */ `
+  UPDATE unstuck.run r
+     SET status = $2::text,
+         error = CASE WHEN $2 <> 'interrupted' THEN $3 END,
+         finished_at = CASE WHEN $2 <> 'interrupted' THEN clock_timestamp() END
+   WHERE r.id = $1 AND r.status IN ${LIVE} AND ($2 <> 'interrupted' OR r.status = 'running')
+     AND ($4::text IS NULL OR r.status = $4)
+     AND ($5::float8 IS NULL OR $5 = coalesce(
+           (SELECT ${ms('max(t.last_activity_at)')} FROM unstuck.tally t WHERE t.run_id = r.id),
+           ${ms('r.created_at')}))
+     AND ($7::int IS NULL OR r.resumes = $7)
+     AND (NOT $6::boolean OR NOT EXISTS (
+           SELECT FROM unstuck.target t WHERE t.run_id = r.id AND t.status = 'in_progress'))
+  RETURNING r.id
+`,
+)
+/** Their holders find the claim gone. A timeout is not a crash. */
+const HAND_BACK = sql(
+  'move:hand-back',
+  /* sql */ `
+  WITH held AS MATERIALIZED (
+    SELECT id, status AS was FROM unstuck.target WHERE run_id = $2 AND status = 'in_progress'
+     ORDER BY id FOR UPDATE
+  ),
+  moved AS (
+    UPDATE unstuck.target t
+       SET status = 'planned', claim_id = NULL, ready_at = 'epoch', last_error = $3,
+           crashes = greatest(t.crashes - 1, 0),
+           crashes_alone = greatest(t.crashes_alone - t.alone::int, 0)
+      FROM held
+     WHERE t.id = held.id
+    RETURNING t.run_id, t.grp, t.status, held.was
+  )
+  ${BOOK_MOVED}
+`,
+)
+// A run with one target follows with the same one. $5: whether it counts as one of the retries that the policy allows.
+const FOLLOW = sql(
+  'retry:insert',
+  /* sql */ `
+  WITH only_target AS (
+    SELECT t.key, t.grp, t.url FROM unstuck.run r JOIN unstuck.target t ON t.run_id = r.id
+     WHERE r.id = $3 AND r.kind = 'single' ORDER BY t.key LIMIT 1
+  ),
+  queued AS (
+    INSERT INTO unstuck.run (id, source, kind, status, policy, planned_at, retries, retry_of, input)
+    SELECT $2, source, kind, 'queued', policy,
+           CASE WHEN EXISTS (SELECT FROM only_target) THEN clock_timestamp() END,
+           CASE WHEN $5::boolean THEN retries + 1 ELSE 0 END, id, input
+      FROM unstuck.run WHERE id = $3
+    RETURNING id
+  ),
+  added AS (
+    INSERT INTO unstuck.target (id, run_id, key, grp, url)
+    SELECT $4, queued.id, t.key, t.grp, t.url FROM queued, only_target t
+    RETURNING run_id, grp
+  )
+  INSERT INTO unstuck.tally (run_id, grp, writer, planned) SELECT run_id, grp, $1, 1 FROM added
+  ${ADD_UP}
+`,
+)
+const FOLLOWS = sql('retry:look', `SELECT FROM unstuck.run WHERE id = $1 AND retry_of = $2`)
+
+export function runMoveVerbs(db: Database): Pick<Store, 'moveRun' | 'retryRun'> {
+  return {
+    moveRun: (move) => db.transaction('move', (connection) => moveRun(connection, move)),
+
+    retryRun: ({ run, newRun, actor, because }) =>
+      db.transaction('retry', async (connection) => {
+        const { source, status } = await lockRun(connection, run)
+        if ((await connection.all(FOLLOWS, [newRun, run])).length > 0) return // asked again
+        await refuseOtherLive(connection, source, run)
+        const end = { run, to: 'failed', because, only: { unheld: true } } as const
+        if (isLive(status) && !(await move(connection, end))) {
+          throw new AlreadyRunning(source, run, 'and a worker has it')
+        }
+        await follow(connection, { run, newRun, counts: false })
+        const deed = { actor, action: 'retry', because, evidence: null, source, run, target: null }
+        const after = { status: isLive(status) ? 'failed' : status, newRun }
+        await record(connection, { ...deed, before: { status }, after })
+      }),
+  }
+}
+
+/** The same inside a transaction of its caller. */
+export async function moveRun(connection: Connection, asked: RunMove): Promise<boolean> {
+  const { run, to, actor, action, because, evidence } = asked
+  const stands = await lockRunIfAny(connection, run)
+  if (!stands || !(await move(connection, asked))) return false
+  const { source, status } = stands
+  const deed = { actor, action, because, evidence, source, run, target: null }
+  await record(connection, { ...deed, before: { status }, after: { status: to } })
+  return true
+}
+
+type Move = Pick<RunMove, 'run' | 'to' | 'because' | 'only'>
+
+async function move(connection: Connection, { run, to, because, only }: Move): Promise<boolean> {
+  const { status = null, lastActivityAt = null, unheld = false, resumes = null } = only
+  const why = storable(because)
+  await walkIndexes(connection, 'move')
+  const moved = await connection.all(MOVE, [run, to, why, status, lastActivityAt, unheld, resumes])
+  if (moved.length === 0) return false
+  const isTimeout = to === 'interrupted' || to === 'failed'
+  if (isTimeout) await connection.book(HAND_BACK, [run, why])
+  return true
+}
+
+/** A queued run that follows another from nothing. The other one must have ended by now. */
+export async function follow(
+  connection: Connection,
+  { run, newRun, counts }: { run: RunId; newRun: RunId; counts: boolean },
+): Promise<void> {
+  await connection.book(FOLLOW, [newRun, run, newId(), counts])
+}

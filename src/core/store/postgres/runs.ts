@@ -1,0 +1,198 @@
+import { AlreadyRunning, messageOf, NotFound, UsageError } from '../../model/errors.ts'
+import { newId, type RunId } from '../../model/id.ts'
+import { LIMITS } from '../../model/limits.ts'
+import type { RunKind, RunStatus } from '../../model/run.ts'
+import { keepInput } from '../command-rows.ts'
+import { keepPolicy, toCounts, toRun, type RunRow, type TallyRow } from '../rows.ts'
+import type { Store } from '../store.ts'
+import { ms, sql, type Asks, type Connection, type Database } from './database.ts'
+import { isDataError } from './errors.ts'
+import { ADD_UP, SUMS } from './counters.ts'
+
+export const LIVE = `('queued', 'running', 'interrupted')`
+
+/** A run with its books. `owner` is the worker of a run with one target. */
+const COLUMNS = (texts: string): string => /* sql */ `
+  r.id, r.source, r.kind, r.status, r.policy, r.progress_done, r.progress_total,
+  r.resumes, r.retries, r.retry_of, ${texts}, r.artifacts,
+  ${ms('r.created_at')} AS created_at, ${ms('r.started_at')} AS started_at,
+  ${ms('r.resumed_at')} AS resumed_at, ${ms('r.reopened_at')} AS reopened_at,
+  ${ms('r.planned_at')} AS planned_at, ${ms('r.finished_at')} AS finished_at,
+  CASE r.kind WHEN 'single' THEN
+    (SELECT worker_id FROM unstuck.target WHERE run_id = r.id AND status = 'in_progress' LIMIT 1)
+  END AS owner,
+  books.*
+`
+const RUN_COLUMNS = COLUMNS('r.error, r.input')
+/** What is long is cut by the database; of a large input nothing is left. */
+export const LISTED_COLUMNS = COLUMNS(/* sql */ `
+  left(r.error, ${LIMITS.listed}) AS error,
+  CASE WHEN length(r.input::text) <= ${LIMITS.listed} THEN r.input END AS input,
+  greatest(length(r.error), length(r.input::text), 0) > ${LIMITS.listed} AS cut`)
+export const BOOKS = /* sql */ `
+  CROSS JOIN LATERAL (
+    SELECT ${SUMS}, ${ms('max(t.last_activity_at)')} AS last_activity_at
+      FROM unstuck.tally t WHERE t.run_id = r.id
+  ) AS books
+`
+export const RUNS_BY_ID = sql(
+  'runs:by-id',
+  `SELECT ${RUN_COLUMNS} FROM unstuck.run r ${BOOKS} WHERE r.id = ANY ($1::uuid[])`,
+)
+const LIVE_RUN = sql(
+  'runs:live',
+  `SELECT ${RUN_COLUMNS} FROM unstuck.run r ${BOOKS} WHERE r.source = $1 AND r.status IN ${LIVE}`,
+)
+const COUNTS_BY_GROUP = sql(
+  'counts:group',
+  `SELECT t.grp, ${SUMS} FROM unstuck.tally t WHERE t.run_id = $1 GROUP BY t.grp ORDER BY t.grp`,
+)
+const COUNTS_BY_PAGE = sql(
+  'counts:page',
+  /* sql */ `
+  SELECT page, count(*)::int AS targets FROM unstuck.target WHERE run_id = $1 GROUP BY page ORDER BY page
+`,
+)
+const ENQUEUE = sql(
+  'enqueue',
+  /* sql */ `
+  WITH queued AS (
+    INSERT INTO unstuck.run (id, source, kind, status, policy, planned_at, input)
+    VALUES ($2, $3, $4, 'queued', $5, CASE $4 WHEN 'single' THEN clock_timestamp() END, $7)
+    ON CONFLICT DO NOTHING
+    RETURNING id, source, kind
+  ),
+  only_target AS (
+    INSERT INTO unstuck.target (id, run_id, key)
+    SELECT $6, id, source FROM queued WHERE kind = 'single'
+    RETURNING run_id
+  ),
+  booked AS (
+    INSERT INTO unstuck.tally (run_id, grp, writer, planned) SELECT run_id, '', $1, 1 FROM only_target
+    ${ADD_UP}
+  )
+  SELECT id FROM queued
+`,
+)
+const IN_THE_WAY = sql(
+  'enqueue:live',
+  /* sql */ `
+  SELECT id, status FROM unstuck.run WHERE id = $1 OR (source = $2 AND status IN ${LIVE})
+   ORDER BY id = $1 DESC LIMIT 1
+`,
+)
+/** As whoever is about to move a run wants to know it. */
+const STANDING = /* sql */ `
+  SELECT id, source, kind, status, started_at IS NOT NULL AS started, planned_at IS NOT NULL AS planned
+    FROM unstuck.run WHERE id = ANY ($1::uuid[]) ORDER BY id
+`
+const LOOK = sql('run:look', STANDING)
+const LOCK = sql('run:lock', `${STANDING} FOR UPDATE`)
+const OTHER_LIVE = sql(
+  'run:other',
+  `SELECT id, status FROM unstuck.run WHERE source = $1 AND status IN ${LIVE} AND id <> $2`,
+)
+const SET_POLICY = sql('policy', `UPDATE unstuck.run SET policy = $2 WHERE id = $1`)
+
+type RunVerbs = Pick<
+  Store,
+  'enqueue' | 'setPolicy' | 'liveRun' | 'run' | 'countsByGroup' | 'countsByPage'
+>
+
+export function runVerbs(db: Database): RunVerbs {
+  return {
+    enqueue: async ({ id, source, kind, policy, input }) => {
+      const kept = keepInput(source, input)
+      for (;;) {
+        const values = [id, source, kind, keepPolicy(policy), newId(), kept]
+        const made = await db.book(ENQUEUE, values).catch(refuseInput)
+        if (made.length > 0) return
+        const [other] = await db.all<{ id: string; status: string }>(IN_THE_WAY, [id, source])
+        if (other?.id === id) return // asked again
+        if (other) throw new AlreadyRunning(source, other.id, `which is ${other.status}`)
+        // What was in the way has just ended.
+      }
+    },
+
+    setPolicy: async (run, policy) => void (await db.all(SET_POLICY, [run, keepPolicy(policy)])),
+
+    liveRun: async (source) => oneRun(await db.all<RunRow>(LIVE_RUN, [source])),
+    run: async (id) => oneRun(await db.all<RunRow>(RUNS_BY_ID, [[id]])),
+
+    countsByGroup: async (run) => {
+      const rows = await db.all<TallyRow & { grp: string }>(COUNTS_BY_GROUP, [run])
+      return rows.map((row) => ({ group: row.grp === '' ? null : row.grp, counts: toCounts(row) }))
+    },
+    countsByPage: (run) => db.all<{ page: number; targets: number }>(COUNTS_BY_PAGE, [run]),
+  }
+}
+
+function refuseInput(error: unknown): never {
+  if (!isDataError(error)) throw error
+  throw new UsageError(
+    `PostgreSQL cannot store the source or the input of the run: ${messageOf(error)}. Clean them, then try again.`,
+    { cause: error },
+  )
+}
+
+type RunStanding = {
+  id: RunId
+  source: string
+  kind: RunKind
+  status: RunStatus
+  started: boolean
+  planned: boolean
+}
+
+/** Where a run stands. */
+export async function standingOfRun(db: Asks, run: RunId): Promise<RunStanding> {
+  return found(await db.all<RunStanding>(LOOK, [[run]]), run)
+}
+
+/**
+ * The same for those who are about to move it: nobody else does until they are done. Whoever locks a run and targets of
+ * it locks the run first, and whoever locks several, in the order of their ids.
+ */
+export async function lockRun(connection: Connection, run: RunId): Promise<RunStanding> {
+  return found(await connection.all<RunStanding>(LOCK, [[run]]), run)
+}
+
+export async function lockRunIfAny(
+  connection: Connection,
+  run: RunId,
+): Promise<RunStanding | undefined> {
+  return (await connection.all<RunStanding>(LOCK, [[run]]))[0]
+}
+
+/** Answers in the order in which they are named. */
+export async function lockRuns(
+  connection: Connection,
+  runs: readonly RunId[],
+): Promise<RunStanding[]> {
+  const rows = await connection.all<RunStanding>(LOCK, [runs])
+  return runs.map((run) => found(rows, run))
+}
+
+function found(rows: readonly RunStanding[], run: RunId): RunStanding {
+  const row = rows.find(({ id }) => id === run)
+  if (!row) throw new NotFound(`run ${run}`, '`unstuck runs` lists them.')
+  return row
+}
+
+type OtherLive = { id: RunId; status: RunStatus }
+
+/** The live run of a source, where it is not this one. */
+export async function otherLive(db: Asks, source: string, run: RunId): Promise<OtherLive | null> {
+  const [other] = await db.all<OtherLive>(OTHER_LIVE, [source, run])
+  return other ?? null
+}
+
+/** Only one run of a source may be live: one that is to live again must wait for the other. */
+export async function refuseOtherLive(db: Asks, source: string, run: RunId): Promise<void> {
+  const other = await otherLive(db, source, run)
+  if (other) throw new AlreadyRunning(source, other.id, `which is ${other.status}`)
+}
+
+function oneRun([row]: RunRow[]): ReturnType<typeof toRun> | null {
+  return row ? toRun(row) : null
+}

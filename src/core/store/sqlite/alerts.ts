@@ -1,0 +1,91 @@
+import { OWNER_GONE_MS } from '../../model/alert.ts'
+import type { Store } from '../store.ts'
+import { toAlert, type AlertRow } from '../list-rows.ts'
+import { sql, type Database } from './database.ts'
+
+const COLUMNS = /* sql */ `
+  alert.*, (SELECT json_group_object(destination, json_object('sentAt', sent_at, 'endedAt', ended_at))
+              FROM telling t WHERE t.cause = alert.cause) AS told
+`
+const OPEN = sql(
+  'alerts:open',
+  `SELECT ${COLUMNS} FROM alert WHERE resolved_at IS NULL ORDER BY since, cause`,
+)
+const RESOLVED = sql(
+  'alerts:resolved',
+  /* sql */ `
+  SELECT ${COLUMNS} FROM alert WHERE resolved_at IS NOT NULL ORDER BY resolved_at DESC LIMIT :limit
+`,
+)
+const STILL_OPEN = sql(
+  'alert:still',
+  /* sql */ `
+  UPDATE alert
+     SET because = :because, last_seen_at = :now,
+         owner = iif(last_seen_at <= :gone, :owner, owner)
+   WHERE cause = :cause AND resolved_at IS NULL
+`,
+)
+const RAISE = sql(
+  'alert:raise',
+  /* sql */ `
+  INSERT INTO alert (cause, owner, rule, source, run_id, because, command, since, last_seen_at)
+  VALUES (:cause, :owner, :rule, :source, :run, :because, :command, :now, :now)
+  ON CONFLICT (cause) DO UPDATE SET
+    owner = excluded.owner, rule = excluded.rule, source = excluded.source, run_id = excluded.run_id,
+    because = excluded.because, command = excluded.command, since = excluded.since,
+    last_seen_at = excluded.last_seen_at, resolved_at = NULL
+`,
+)
+const SENT = sql(
+  'alert:sent',
+  /* sql */ `
+  INSERT INTO telling (cause, destination, sent_at) SELECT value, :destination, :now FROM json_each(:causes) WHERE 1
+  ON CONFLICT DO UPDATE SET sent_at = excluded.sent_at
+`,
+)
+const ENDED = sql(
+  'alert:ended',
+  /* sql */ `
+  INSERT INTO telling (cause, destination, ended_at) SELECT value, :destination, :now FROM json_each(:causes) WHERE 1
+  ON CONFLICT DO UPDATE SET ended_at = excluded.ended_at
+`,
+)
+const RESOLVE = sql(
+  'alert:resolve',
+  /* sql */ `
+  UPDATE alert SET resolved_at = :now
+   WHERE cause = :cause AND resolved_at IS NULL AND owner = :owner AND last_seen_at <= :lastSeenAt
+`,
+)
+
+type AlertVerbs = Pick<
+  Store,
+  'openAlerts' | 'recentAlerts' | 'raiseAlert' | 'markTold' | 'resolveAlert'
+>
+
+export function alertVerbs(db: Database): AlertVerbs {
+  return {
+    openAlerts: async () => db.read((tx) => tx.all<AlertRow>(OPEN)).map(toAlert),
+    recentAlerts: async (limit) =>
+      db.read((tx) => tx.all<AlertRow>(RESOLVED, { limit })).map(toAlert),
+    raiseAlert: ({ cause, owner, rule, source, run, because, command }) =>
+      db.write('alert:raise', (tx) => {
+        const now = tx.now()
+        const seen = { cause, owner, because, now }
+        if (tx.run(STILL_OPEN, { ...seen, gone: now - OWNER_GONE_MS }) > 0) return false
+        tx.run(RAISE, { ...seen, rule, source, run, command })
+        return true
+      }),
+    markTold: ({ causes, destination, event }) =>
+      db.write('alert:told', (tx) => {
+        const told = { causes: JSON.stringify(causes), destination, now: tx.now() }
+        tx.run(event === 'sent' ? SENT : ENDED, told)
+      }),
+    resolveAlert: ({ cause, owner, lastSeenAt }) =>
+      db.write('alert:resolve', (tx) => {
+        const believed = { cause, owner, lastSeenAt }
+        return tx.run(RESOLVE, { ...believed, now: tx.now() }) > 0
+      }),
+  }
+}

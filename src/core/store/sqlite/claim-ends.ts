@@ -1,0 +1,172 @@
+import type { Claim, Outcome } from '../../model/claim.ts'
+import type { TargetStatus } from '../../model/target.ts'
+import { keepCursor } from '../new-targets.ts'
+import type { Store } from '../store.ts'
+import { sql, type Connection, type Database, type Params, type Sql } from './database.ts'
+import { isSameClaim, refuse, standing } from './refusal.ts'
+import { foremostOf } from './runs.ts'
+import { book } from './counters.ts'
+
+const FENCE = `WHERE id = :target AND epoch = :epoch AND claim_id = :claimId AND status = 'in_progress' RETURNING run_id, grp`
+const FINISH = sql(
+  'finish',
+  /* sql */ `
+  UPDATE target SET status = 'done', finished_at = :now, last_activity_at = :now,
+                    crashes = 0, crashes_alone = 0, errors = 0
+  ${FENCE}
+`,
+)
+export const RELEASE = sql(
+  'release',
+  /* sql */ `
+  UPDATE target SET status = 'planned', ready_at = 0, last_activity_at = :now, attempts = max(attempts - 1, 0),
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+  ${FENCE}
+`,
+)
+const RETRY = sql(
+  'fail:retry',
+  /* sql */ `
+  UPDATE target SET status = 'planned', ready_at = coalesce(:readyAt, :now + :retryInMs), errors = errors + 1,
+                    last_error = :error, last_activity_at = :now, cursor = coalesce(:cursor, cursor),
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+  ${FENCE}
+`,
+)
+const GIVE_UP = sql(
+  'fail:give-up',
+  /* sql */ `
+  UPDATE target SET status = 'failed', errors = errors + 1, last_error = :error,
+                    last_activity_at = :now, finished_at = :now, cursor = coalesce(:cursor, cursor),
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+  ${FENCE}
+`,
+)
+const RUN_OF = sql('fail:run-of', `SELECT run_id FROM target WHERE id = :target`)
+const PARK = sql(
+  'park',
+  /* sql */ `
+  UPDATE target SET status = 'parked', last_error = :reason, finished_at = :now,
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+  ${FENCE}
+`,
+)
+const ACTIVE = sql(
+  'active',
+  /* sql */ `
+  UPDATE target SET last_activity_at = :now
+  ${FENCE}
+`,
+)
+const STRIKE_OFF = sql(
+  'active:strike-off',
+  /* sql */ `
+  UPDATE target SET errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch
+   WHERE id = :target
+`,
+)
+const RUN_DONE = sql('progress:done', `SELECT progress_done AS done FROM run WHERE id = :run`)
+const RUN_PROGRESS = sql(
+  'progress:run',
+  `UPDATE run SET progress_done = :done, progress_total = :total WHERE id = :run`,
+)
+const RUN_ARTIFACTS = sql(
+  'touch:run',
+  `UPDATE run SET artifacts = :artifacts WHERE id = :run AND artifacts < :artifacts`,
+)
+
+type ClaimEndVerbs = Pick<
+  Store,
+  'finish' | 'fail' | 'release' | 'park' | 'touch' | 'reportProgress'
+>
+
+export function claimEndVerbs(db: Database): ClaimEndVerbs {
+  /** Ends claims that still hold, and answers for each of them apart. */
+  const end = <T extends Claim>(
+    name: string,
+    claims: readonly T[],
+    how: (claim: T, tx: Connection) => { statement: Sql; becomes: TargetStatus; params?: Params },
+  ): Promise<Outcome<void>[]> =>
+    db.write(name, (tx) =>
+      claims.map((claim) => {
+        const { statement, becomes, params } = how(claim, tx)
+        return endClaim(tx, claim, statement, becomes, params)
+      }),
+    )
+
+  /** A sign of activity of one that still holds its claim. `isProgress` says whether it is more than that. */
+  const note = (
+    name: string,
+    claim: Claim,
+    isProgress: (tx: Connection, run: string) => boolean,
+  ): Promise<Outcome<void>> =>
+    db.write(name, (tx) => {
+      const now = tx.now()
+      const row = tx.get<{ run_id: string; grp: string }>(ACTIVE, { ...fence(claim), now })
+      if (!row) return { ok: false, error: refuse(tx, claim, standing(tx, claim)) }
+      book(tx, row.run_id, row.grp, {}, now)
+      // Progress strikes off errors and crashes.
+      if (isProgress(tx, row.run_id)) tx.run(STRIKE_OFF, { target: claim.target })
+      return { ok: true, value: undefined }
+    })
+
+  return {
+    finish: (claims) => end('finish', claims, () => ({ statement: FINISH, becomes: 'done' })),
+    release: (claims) => end('release', claims, () => ({ statement: RELEASE, becomes: 'planned' })),
+    fail: (failures) =>
+      end('fail', failures, ({ error, retryInMs, target, forefront, nextCursor }, tx) => {
+        const params = { error, cursor: keepCursor({ key: target, cursor: nextCursor }) }
+        if (retryInMs === null) return { statement: GIVE_UP, becomes: 'failed', params }
+        const readyAt = forefront ? beforeAll(tx, target) : null
+        return { statement: RETRY, becomes: 'planned', params: { ...params, retryInMs, readyAt } }
+      }),
+    park: (claims) =>
+      end('park', claims, ({ reason }) => ({
+        statement: PARK,
+        becomes: 'parked',
+        params: { reason },
+      })),
+    touch: (claim, artifacts) =>
+      note('touch', claim, (tx, run) => tx.run(RUN_ARTIFACTS, { run, artifacts }) > 0),
+    reportProgress: (claim, { done, total }) =>
+      note('progress', claim, (tx, run) => {
+        const before = tx.get<{ done: number | null }>(RUN_DONE, { run })?.done ?? 0
+        tx.run(RUN_PROGRESS, { run, done, total })
+        return done > before
+      }),
+  }
+}
+
+function beforeAll(tx: Connection, target: string): number | null {
+  const row = tx.get<{ run_id: string }>(RUN_OF, { target })
+  return row ? foremostOf(tx, row.run_id) - 1 : null
+}
+
+function fence({ target, epoch, claimId }: Claim): Params {
+  return { target, epoch, claimId }
+}
+
+export function endClaim(
+  tx: Connection,
+  claim: Claim,
+  statement: Sql,
+  becomes: TargetStatus,
+  params: Params = {},
+): Outcome<void> {
+  const now = tx.now()
+  const row = tx.get<{ run_id: string; grp: string }>(statement, {
+    ...fence(claim),
+    now,
+    ...params,
+  })
+  if (row) {
+    book(tx, row.run_id, row.grp, { in_progress: -1, [becomes]: 1 }, now)
+    return { ok: true, value: undefined }
+  }
+  const stands = standing(tx, claim)
+  // Asked again after an answer got lost: it is already as it should be.
+  if (stands && isSameClaim(stands, claim) && stands.status === becomes) {
+    return { ok: true, value: undefined }
+  }
+  return { ok: false, error: refuse(tx, claim, stands) }
+}

@@ -1,0 +1,197 @@
+import type { Claimed } from '../../model/claim.ts'
+import type { ClaimRequest, Store } from '../store.ts'
+import { sql, type Connection, type Database } from './database.ts'
+import { mayClaim } from './may-claim.ts'
+import { LIVE } from './runs.ts'
+import { book } from './counters.ts'
+
+const CLAIM_COLUMNS = /* sql */ `
+  target.id, target.run_id, target.key, target.grp, target.url, target.epoch, target.claim_id, target.worker_id, target.seq, target.page, target.page_target,
+  target.next_url, target.last_item_id, target.cursor, target.errors, target.crashes
+`
+const RUN = sql(
+  'claim:run',
+  `SELECT id, status, reopened_at FROM run WHERE source = :source AND kind = 'crawl' AND status IN ${LIVE}`,
+)
+/** What this worker already holds under the ids it asks with: the answer of an earlier call got lost. */
+export const HELD = sql(
+  'claim:held',
+  /* sql */ `
+  SELECT ${CLAIM_COLUMNS}, r.source FROM target JOIN run r ON r.id = target.run_id
+   WHERE worker_id = :worker AND target.status = 'in_progress'
+     AND claim_id IN (SELECT value FROM json_each(:claimIds))
+`,
+)
+const SUSPECT = sql(
+  'claim:suspect',
+  /* sql */ `
+  SELECT id FROM target
+   WHERE run_id = :run AND status = 'planned' AND crashes > 0 AND (ready_at IS NULL OR ready_at <= :now)
+   ORDER BY ready_at, id LIMIT 1
+`,
+)
+const DUE = sql(
+  'claim:due',
+  /* sql */ `
+  SELECT id FROM target
+   WHERE run_id = :run AND status = 'planned' AND crashes = 0 AND ready_at <= :now
+   ORDER BY ready_at, id LIMIT :limit
+`,
+)
+const FRESH = sql(
+  'claim:fresh',
+  /* sql */ `
+  SELECT id FROM target
+   WHERE run_id = :run AND status = 'planned' AND crashes = 0 AND ready_at IS NULL
+   ORDER BY id LIMIT :limit
+`,
+)
+// A crash is counted here and struck off when the claim ends any other way.
+export const TAKE = sql(
+  'claim:take',
+  /* sql */ `
+  UPDATE target
+     SET status = 'in_progress', epoch = epoch + 1, claim_id = :claimId, worker_id = :worker,
+         claimed_at = :now, last_activity_at = :now, ready_at = NULL, alone = :alone,
+         attempts = attempts + 1, crashes = crashes + 1, crashes_alone = crashes_alone + :alone
+   WHERE id = :id AND status = 'planned'
+  RETURNING ${CLAIM_COLUMNS}
+`,
+)
+export const WAKE = sql(
+  'claim:run-running',
+  /* sql */ `
+  UPDATE run SET status = 'running', started_at = coalesce(started_at, :now), reopened_at = NULL,
+                 resumed_at = CASE WHEN status = 'interrupted' THEN :now ELSE resumed_at END,
+                 resumes = resumes + (status = 'interrupted')
+   WHERE id = :run AND (status IN ('queued', 'interrupted') OR reopened_at IS NOT NULL)
+`,
+)
+const SET_ASIDE = sql(
+  'claim:unreadable',
+  /* sql */ `
+  UPDATE target SET status = 'parked', last_error = :reason, finished_at = :now,
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+   WHERE id = :id
+`,
+)
+
+export function claimVerbs(db: Database): Pick<Store, 'claim'> {
+  return {
+    claim: async (request) => {
+      // A worker with nothing to claim asks often: it must not fight for the write lock.
+      if (!db.read((tx) => isAnythingToClaim(tx, request))) return []
+      return db.write('claim', (tx) => claim(tx, request))
+    },
+  }
+}
+
+function isAnythingToClaim(tx: Connection, request: ClaimRequest): boolean {
+  const run = tx.get<{ id: string }>(RUN, { source: request.source })
+  if (!run) return false
+  const now = tx.now()
+  const { worker, claimIds } = request
+  return Boolean(
+    tx.get(FRESH, { run: run.id, limit: 1 }) ||
+    tx.get(DUE, { run: run.id, now, limit: 1 }) ||
+    (request.empty && tx.get(SUSPECT, { run: run.id, now })) ||
+    tx.get(HELD, { worker, claimIds: JSON.stringify(claimIds) }),
+  )
+}
+
+function claim(tx: Connection, request: ClaimRequest): Claimed[] {
+  const { worker, source, claimIds, empty, alone } = request
+  const held = tx.all<ClaimedRow>(HELD, { worker, claimIds: JSON.stringify(claimIds) })
+  if (held.length > 0) return held.map((row) => toClaimed(row, source))
+  const run = tx.get<{ id: string; status: string; reopened_at: number | null }>(RUN, { source })
+  if (!run || !mayClaim(tx, worker)) return []
+
+  const now = tx.now()
+  const suspect = empty ? tx.all<{ id: string }>(SUSPECT, { run: run.id, now }) : []
+  const picked = suspect.length > 0 ? suspect : pick(tx, run.id, claimIds.length, now)
+  const counted = alone || suspect.length > 0 ? 1 : 0
+  const claimed: Claimed[] = []
+  for (const [n, { id }] of picked.entries()) {
+    const row = tx.get<ClaimedRow>(TAKE, {
+      id,
+      claimId: claimIds[n]!,
+      worker,
+      now,
+      alone: counted,
+    })!
+    if (isTaken(tx, row, now)) claimed.push(toClaimed(row, source))
+  }
+  const isNews = run.status !== 'running' || run.reopened_at !== null
+  if (claimed.length > 0 && isNews) tx.run(WAKE, { run: run.id, now })
+  return claimed
+}
+
+/** Books a target that was just taken; one that cannot be read is set aside, so that it stops nobody. */
+export function isTaken(tx: Connection, row: ClaimedRow, now: number): boolean {
+  const unreadable = isUnreadable(row.cursor)
+  const becomes = unreadable ? 'parked' : 'in_progress'
+  book(tx, row.run_id, row.grp, { planned: -1, [becomes]: 1 }, now)
+  if (unreadable) {
+    const reason = 'its cursor is not valid JSON any more: somebody wrote to the database by hand'
+    tx.run(SET_ASIDE, { id: row.id, now, reason })
+  }
+  return !unreadable
+}
+
+function pick(tx: Connection, run: string, limit: number, now: number): { id: string }[] {
+  const due = tx.all<{ id: string }>(DUE, { run, now, limit })
+  if (due.length === limit) return due
+  return [...due, ...tx.all<{ id: string }>(FRESH, { run, limit: limit - due.length })]
+}
+
+export type ClaimedRow = {
+  id: string
+  run_id: string
+  key: string
+  grp: string
+  url: string | null
+  epoch: number
+  claim_id: string
+  worker_id: string
+  seq: number
+  page: number
+  page_target: number | null
+  next_url: string | null
+  last_item_id: string | null
+  cursor: string | null
+  errors: number
+  crashes: number
+}
+
+export function toClaimed(row: ClaimedRow, source: string): Claimed {
+  return {
+    target: row.id,
+    epoch: row.epoch,
+    claimId: row.claim_id,
+    worker: row.worker_id,
+    run: row.run_id,
+    source,
+    key: row.key,
+    group: row.grp === '' ? null : row.grp,
+    url: row.url,
+    seq: row.seq,
+    page: row.page,
+    pageTarget: row.page_target,
+    next: row.next_url,
+    lastItemId: row.last_item_id,
+    cursor: row.cursor === null ? null : JSON.parse(row.cursor),
+    errors: row.errors,
+    // This claim's own crash is counted already.
+    suspect: row.crashes > 1,
+  }
+}
+
+function isUnreadable(cursor: string | null): boolean {
+  if (cursor === null) return false
+  try {
+    JSON.parse(cursor)
+    return false
+  } catch {
+    return true
+  }
+}

@@ -1,0 +1,155 @@
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import type { Presence } from '../../model/worker.ts'
+import {
+  checkBooks,
+  endlessRuns,
+  LISTED_MAX,
+  LIVE_MAX,
+  NEWEST_MAX,
+  type BadClaim,
+  type BooksRow,
+  type Inspection,
+  type LeftoverLock,
+  type RunHead,
+} from '../inspection.ts'
+import { toWorker, type WorkerRow } from '../rows.ts'
+import type { Store } from '../store.ts'
+import { sql, type Database } from './database.ts'
+import { probePresence } from './presence.ts'
+import { LIVE } from './runs.ts'
+import { SUMS } from './counters.ts'
+import { blockedWal } from './wal.ts'
+
+const JOURNAL_MODE = sql('inspect:journal', 'PRAGMA journal_mode')
+const SYNCHRONOUS = sql('inspect:synchronous', 'PRAGMA synchronous')
+const LEVELS = ['off', 'normal', 'full', 'extra']
+
+const HEADS = sql(
+  'inspect:runs',
+  /* sql */ `
+  WITH chosen AS (
+    SELECT id FROM (SELECT id FROM run WHERE status IN ${LIVE} ORDER BY id DESC LIMIT :live)
+    UNION
+    SELECT id FROM (SELECT id FROM run ORDER BY id DESC LIMIT :newest)
+  )
+  SELECT r.id, r.source, r.status, r.finished_at,
+         (SELECT coalesce(sum(planned + in_progress + done + failed + stuck + parked), 0)
+            FROM tally WHERE run_id = r.id) AS targets
+    FROM chosen JOIN run r ON r.id = chosen.id
+   ORDER BY r.status IN ${LIVE} DESC, r.id DESC
+`,
+)
+// One statement sees one snapshot: a run that is worked on must not look wrong.
+const BOOKS = sql(
+  'inspect:books',
+  /* sql */ `
+  SELECT ${SUMS},
+         (SELECT json_group_object(status, targets) FROM (
+           SELECT status, count(*) AS targets FROM target WHERE run_id = :run GROUP BY status)) AS counted
+    FROM tally t WHERE t.run_id = :run
+`,
+)
+const CROWDED = sql(
+  'inspect:crowded',
+  /* sql */ `
+  SELECT source, json_group_array(id) AS runs FROM run
+   WHERE status IN ${LIVE} GROUP BY source HAVING count(*) > 1 ORDER BY source LIMIT :limit
+`,
+)
+const BAD_CLAIMS = sql(
+  'inspect:claims',
+  /* sql */ `
+  SELECT t.id AS target, t.run_id AS run, r.source, t.worker_id AS worker,
+         CASE WHEN t.epoch < 1 THEN 'no-epoch'
+              WHEN w.id IS NULL THEN 'worker-unknown'
+              ELSE 'worker-ended' END AS fault
+    FROM target t
+    JOIN run r ON r.id = t.run_id
+    LEFT JOIN worker w ON w.id = t.worker_id
+   WHERE t.status = 'in_progress' AND r.status IN ${LIVE}
+     AND (t.epoch < 1 OR w.id IS NULL OR w.ended_at IS NOT NULL)
+   ORDER BY t.id LIMIT :limit
+`,
+)
+const WORKER = sql('inspect:worker', `SELECT * FROM worker WHERE id = :id`)
+
+export function inspectVerbs(db: Database, lockFolder: string): Pick<Store, 'inspect'> {
+  return {
+    async inspect(): Promise<Inspection> {
+      const runs = db.read((tx) =>
+        tx.all<RunHead>(HEADS, { live: LIVE_MAX, newest: NEWEST_MAX }).map((row) => ({ ...row })),
+      )
+      return {
+        durability: durability(db),
+        books: await checkBooks(runs, async (run) => {
+          // Counting holds up the event loop: between two runs others have their turn.
+          await setImmediate()
+          return books(db, run)
+        }),
+        crowded: crowded(db),
+        badClaims: db.read((tx) =>
+          tx.all<BadClaim>(BAD_CLAIMS, { limit: LISTED_MAX }).map((row) => ({ ...row })),
+        ),
+        endless: endlessRuns(runs),
+        leftoverLocks: leftoverLocks(db, lockFolder),
+        blockedWal: blockedWal(db),
+      }
+    },
+  }
+}
+
+function durability(db: Database): Inspection['durability'] {
+  const { journal_mode } = db.writer.get<{ journal_mode: string }>(JOURNAL_MODE)!
+  const { synchronous } = db.writer.get<{ synchronous: number }>(SYNCHRONOUS)!
+  return { journal_mode, synchronous: LEVELS[synchronous] ?? String(synchronous) }
+}
+
+function books(db: Database, run: string): BooksRow {
+  type Row = BooksRow & { counted: string }
+  const row = db.read((tx) => tx.get<Row>(BOOKS, { run }))!
+  return { ...row, counted: JSON.parse(row.counted) as BooksRow['counted'] }
+}
+
+function crowded(db: Database): Inspection['crowded'] {
+  return db
+    .read((tx) => tx.all<{ source: string; runs: string }>(CROWDED, { limit: LISTED_MAX }))
+    .map(({ source, runs }) => ({ source, runs: JSON.parse(runs) as string[] }))
+}
+
+/** The lock is taken before the worker registers: a young file without a worker is one that starts. */
+const STARTING_MS = 60_000
+
+function leftoverLocks(db: Database, folder: string): LeftoverLock[] {
+  const leftover: LeftoverLock[] = []
+  for (const name of lockFiles(folder)) {
+    const id = name.slice(0, -'.lock'.length)
+    const path = join(folder, name)
+    const row = db.read((tx) => tx.get<WorkerRow & { presence: string }>(WORKER, { id }))
+    if (!row) {
+      // Not opened to see whether it is held: were it this process's own, closing it would let the lock go.
+      if (ageMs(path) > STARTING_MS) leftover.push({ path, fault: 'worker-unknown' })
+      continue
+    }
+    const worker = toWorker({ ...row, presence: JSON.parse(row.presence) as Presence })
+    if (worker.endedAt === null) continue
+    if (probePresence(folder, worker.presence, worker.process) === 'held') continue
+    leftover.push({ path, fault: 'worker-ended' })
+  }
+  return leftover.slice(0, LISTED_MAX)
+}
+
+function lockFiles(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => name.endsWith('.lock'))
+  } catch {
+    // No worker was ever here, or the folder may not be read: nothing to tell.
+    return []
+  }
+}
+
+function ageMs(path: string): number {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  return stat ? Date.now() - stat.mtimeMs : 0
+}

@@ -1,0 +1,120 @@
+import { TARGET_AFTER } from '../../model/verdict.ts'
+import type { Held, Judgement, Store } from '../store.ts'
+import { record } from './audit.ts'
+import { sql, type Connection, type Database } from './database.ts'
+import { addOnlyTarget, insertRetry, LIVE, readRun, RUN, type SqliteRunRow } from './runs.ts'
+import { book } from './counters.ts'
+import { LISTED, readHeldTarget, type SqliteTargetRow } from './lists.ts'
+
+const HELD_BY = sql(
+  'recover:held',
+  /* sql */ `
+  SELECT ${LISTED}, (SELECT beats FROM worker w WHERE w.id = worker_id) AS worker_beats FROM target
+   WHERE worker_id = :worker AND status = 'in_progress' AND id > :after
+     AND EXISTS (SELECT 1 FROM worker w WHERE w.id = :worker)
+   ORDER BY id LIMIT :limit
+`,
+)
+// Recovery is fenced too: it acts only on what it judged, and only while the worker's silence lasts. What was begun goes
+// before everything else in line. A timeout (the worker lives, its target stands still) counts as an error, not as a crash.
+const TAKE_BACK = sql(
+  'recover:take-back',
+  /* sql */ `
+  UPDATE target SET status = :status, claim_id = NULL, last_error = :because,
+                    ready_at = CASE WHEN :status = 'planned' THEN 0 END,
+                    finished_at = CASE WHEN :status IN ('failed', 'parked') THEN :now END,
+                    errors = errors + :timedOut, crashes = max(crashes - :timedOut, 0),
+                    crashes_alone = max(crashes_alone - :timedOut * alone, 0)
+   WHERE id = :target AND epoch = :epoch AND claim_id = :claimId AND status = 'in_progress'
+     AND seq = :seq
+     AND (NOT :timedOut OR last_activity_at = :lastActivityAt)
+     AND (:timedOut OR EXISTS (SELECT 1 FROM worker WHERE id = :worker AND beats = :beats))
+  RETURNING run_id, grp, crashes
+`,
+)
+const REMEMBER = sql(
+  'recover:remember',
+  /* sql */ `
+  INSERT OR REPLACE INTO lost_claim (worker_id, target_id, epoch, alone, parked)
+  SELECT :worker, id, epoch, alone, status = 'parked' FROM target WHERE id = :target
+`,
+)
+const FAIL_RUN = sql(
+  'recover:fail-run',
+  /* sql */ `
+  UPDATE run SET status = 'failed', error = :because, finished_at = :now
+   WHERE id = :run AND status IN ${LIVE}
+`,
+)
+export function recoveryVerbs(db: Database): Pick<Store, 'heldBy' | 'applyJudgements'> {
+  return {
+    heldBy: async (worker, after, limit) =>
+      db.read((tx) => {
+        type Row = SqliteTargetRow & { worker_beats: number }
+        const rows = tx.all<Row>(HELD_BY, { worker, after: after ?? '', limit })
+        const runs = new Map<string, Held['run']>()
+        for (const { run_id: id } of rows) {
+          if (!runs.has(id)) runs.set(id, readRun(tx.get<SqliteRunRow>(RUN, { id })!))
+        }
+        return rows.map((row) => ({
+          target: readHeldTarget(row),
+          run: runs.get(row.run_id)!,
+          workerBeats: row.worker_beats,
+        }))
+      }),
+
+    applyJudgements: (judgements, actor) =>
+      db.write('recover', (tx) => judgements.map((judgement) => apply(tx, judgement, actor))),
+  }
+}
+
+function apply(
+  tx: Connection,
+  { held, decision, sign, evidence, newRun, provisional }: Judgement,
+  actor: string,
+): boolean {
+  const { target, run, workerBeats } = held
+  const { action, because } = decision
+  const status = TARGET_AFTER[action]
+  if (!status) return false
+  const now = tx.now()
+  const taken = tx.get<{ run_id: string; grp: string; crashes: number }>(TAKE_BACK, {
+    target: target.id,
+    epoch: target.epoch,
+    claimId: target.claimId,
+    seq: target.seq,
+    worker: target.worker,
+    beats: workerBeats,
+    timedOut: sign === 'stalled' ? 1 : 0,
+    lastActivityAt: target.lastActivityAt,
+    status,
+    because,
+    now,
+  })
+  if (!taken) return false
+
+  // Its worker may yet come back.
+  if (provisional && taken.crashes > 0)
+    tx.run(REMEMBER, { worker: target.worker, target: target.id })
+  book(tx, taken.run_id, taken.grp, { in_progress: -1, [status]: 1 }, now)
+  // One that was cancelled meanwhile is not tried again.
+  const isRetried = action === 'retry' && tx.run(FAIL_RUN, { run: run.id, because, now }) > 0
+  if (isRetried) {
+    insertRetry(tx, { id: newRun, of: run })
+    addOnlyTarget(tx, newRun, target, now)
+  }
+  const { epoch, worker, page } = target
+  record(tx, {
+    at: now,
+    actor,
+    action,
+    because,
+    source: run.source,
+    run: run.id,
+    target: target.id,
+    evidence,
+    before: { status: target.status, epoch, worker, page },
+    after: { status, ...(isRetried && { newRun }) },
+  })
+  return true
+}

@@ -1,0 +1,227 @@
+import type { TargetStatus } from '../../model/target.ts'
+import type { Replan, Replanned, SetAside, Store } from '../store.ts'
+import { record } from './audit.ts'
+import { sql, type Connection, type Database } from './database.ts'
+import { refuseOtherLive, standingOfRun } from './runs.ts'
+import { book } from './counters.ts'
+import { isLive, type RunStatus } from '../../model/run.ts'
+import { NotFound, UsageError } from '../../model/errors.ts'
+import { shortId } from '../../model/id.ts'
+
+/** All of a run that fit. */
+const FITTING = /* sql */ `
+  run_id = :run AND status IN (SELECT value FROM json_each(:statuses))
+    AND (:groups IS NULL OR grp IN (SELECT value FROM json_each(:groups)))
+    AND (:attemptsMax IS NULL OR attempts <= :attemptsMax)
+`
+/** Of these the ones that fit. Found by their ids alone (the plus hides a column from the planner), so that a few cost a few. */
+const NAMED = /* sql */ `
+  id IN (SELECT value FROM json_each(:targets))
+    AND +run_id = :run AND +status IN (SELECT value FROM json_each(:statuses))
+    AND (:groups IS NULL OR grp IN (SELECT value FROM json_each(:groups)))
+    AND (:attemptsMax IS NULL OR attempts <= :attemptsMax)
+`
+const COUNT = sql(
+  'replan:count',
+  `SELECT grp, status, count(*) AS count FROM target WHERE ${FITTING} GROUP BY grp, status`,
+)
+export const COUNT_NAMED = sql(
+  'replan:count-named',
+  `SELECT grp, status, count(*) AS count FROM target WHERE ${NAMED} GROUP BY grp, status`,
+)
+// A person says that it is worth another try: what counted against it is forgotten, but for the attempts.
+const REPLAN = sql(
+  'replan',
+  /* sql */ `
+  UPDATE target SET status = 'planned', ready_at = CASE WHEN seq > 0 THEN 0 END, claim_id = NULL,
+                    errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
+                    finished_at = NULL
+   WHERE ${FITTING}
+`,
+)
+export const REPLAN_NAMED = sql(
+  'replan:named',
+  /* sql */ `
+  UPDATE target SET status = 'planned', ready_at = CASE WHEN seq > 0 THEN 0 END, claim_id = NULL,
+                    errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
+                    finished_at = NULL
+   WHERE ${NAMED}
+`,
+)
+const HAS_OPEN = sql(
+  'replan:open',
+  `SELECT 1 FROM target WHERE run_id = :run AND status IN ('planned', 'in_progress') LIMIT 1`,
+)
+const REOPEN = sql(
+  'replan:reopen',
+  /* sql */ `
+  UPDATE run SET status = CASE WHEN started_at IS NULL THEN 'queued' ELSE 'interrupted' END,
+                 finished_at = NULL, error = NULL, reopened_at = :now
+   WHERE id = :run
+  RETURNING status
+`,
+)
+/** Whoever held them when the run ended is fenced off, wherever it is now. */
+const FENCE_OFF = sql(
+  'reopen:fence',
+  /* sql */ `
+  UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, ready_at = 0,
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+   WHERE run_id = :run AND status = 'in_progress'
+  RETURNING grp
+`,
+)
+const STANDING = sql(
+  'target:standing',
+  `SELECT run_id, grp, status, page FROM target WHERE id = :id`,
+)
+const SET_ASIDE = sql(
+  'target:set-aside',
+  /* sql */ `
+  UPDATE target SET status = 'parked', claim_id = NULL, last_error = :because, finished_at = :now,
+                    epoch = epoch + (status = 'in_progress'),
+                    crashes = max(crashes - (status = 'in_progress'), 0),
+                    crashes_alone = max(crashes_alone - (status = 'in_progress') * alone, 0)
+   WHERE id = :id
+`,
+)
+const REWIND = sql(
+  'target:rewind',
+  /* sql */ `
+  UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, page = :to,
+                    next_url = :next, cursor = :cursor, last_item_id = NULL, page_hash = NULL, ready_at = 0,
+                    errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
+                    finished_at = NULL
+   WHERE id = :id
+`,
+)
+
+type TargetStanding = { run_id: string; grp: string; status: TargetStatus; page: number }
+
+/** What people do to targets. */
+export function replanVerbs(db: Database): Pick<Store, 'replan' | 'setAside' | 'rewind'> {
+  return {
+    replan: async (request) => {
+      if (!request.dryRun) return db.write('replan', (tx) => replan(tx, request))
+      const { targets, reopened } = db.read((tx) => lookAt(tx, request))
+      return { targets, reopened }
+    },
+
+    setAside: ({ targets, actor, because }) =>
+      db.write('set-aside', (tx) => {
+        const done: SetAside[] = []
+        for (const id of targets) {
+          const { run_id: run, grp, status: from } = standing(tx, id)
+          if (from === 'done' || from === 'parked') continue
+          const now = tx.now()
+          tx.run(SET_ASIDE, { id, because, now })
+          book(tx, run, grp, { [from]: -1, parked: 1 }, now)
+          const { source } = standingOfRun(tx, run)
+          const deed = { at: now, actor, action: 'park', because, evidence: null }
+          const [before, after] = [{ status: from }, { status: 'parked' }]
+          record(tx, { ...deed, source, run, target: id, before, after })
+          done.push({ target: id, run, from })
+        }
+        return done
+      }),
+
+    rewind: ({ target: id, to, next, cursor, actor, because }) =>
+      db.write('rewind', (tx) => {
+        const { run_id: run, grp, status, page } = standing(tx, id)
+        if (to > page)
+          throw new UsageError(`Target ${shortId(id)} stands at page ${page}: it can only go back.`)
+        const { source, status: runStatus } = standingOfRun(tx, run)
+        refuseOtherLive(tx, source, run)
+        const now = tx.now()
+        tx.run(REWIND, { id, to, next, cursor: cursor === null ? null : JSON.stringify(cursor) })
+        book(tx, run, grp, status === 'planned' ? {} : { [status]: -1, planned: 1 }, now)
+        if (!isLive(runStatus)) reopen(tx, run, now)
+        const deed = { at: now, actor, action: 'rewind', because, evidence: null }
+        const [before, after] = [
+          { status, page },
+          { status: 'planned', page: to },
+        ]
+        record(tx, { ...deed, source, run, target: id, before, after })
+      }),
+  }
+}
+
+/** An ended run lives again. Answers what it is now. */
+function reopen(tx: Connection, run: string, now: number): string {
+  fenceOff(tx, run, now)
+  return tx.get<{ status: string }>(REOPEN, { run, now })!.status
+}
+
+/** Targets that somebody held when their run ended are back in line: nobody else would ever look for them. */
+export function fenceOff(tx: Connection, run: string, now: number): void {
+  for (const { grp } of tx.all<{ grp: string }>(FENCE_OFF, { run })) {
+    book(tx, run, grp, { in_progress: -1, planned: 1 }, now)
+  }
+}
+
+function standing(tx: Connection, id: string): TargetStanding {
+  const found = tx.get<TargetStanding>(STANDING, { id })
+  if (!found)
+    throw new NotFound(`target ${id}`, '`unstuck show RUN` lists those that need a person.')
+  return found
+}
+
+function chosen({ run, statuses, targets, groups, attemptsMax }: Replan) {
+  return {
+    run,
+    statuses: JSON.stringify(statuses),
+    ...(targets && { targets: JSON.stringify(targets) }),
+    groups: groups ? JSON.stringify(groups) : null,
+    attemptsMax: attemptsMax ?? null,
+  }
+}
+
+type Chosen = { grp: string; status: TargetStatus; count: number }
+
+type Look = Replanned & { source: string; status: RunStatus; rows: Chosen[] }
+
+/** What would be put back in line, and whether that opens the run again. */
+function lookAt(tx: Connection, request: Replan): Look {
+  const { source, status } = standingOfRun(tx, request.run)
+  refuseOtherLive(tx, source, request.run)
+  const rows = tx.all<Chosen>(request.targets ? COUNT_NAMED : COUNT, chosen(request))
+  const targets = rows.reduce((sum, row) => sum + row.count, 0)
+  return { source, status, rows, targets, reopened: !isLive(status) && opens(tx, request, targets) }
+}
+
+/** Whether the run has something to live for again. */
+function opens(tx: Connection, { run, reopen }: Replan, targets: number): boolean {
+  if (targets > 0 || reopen === 'for-more') return true
+  const { planned_at: plannedAt } = standingOfRun(tx, run)
+  return reopen && (plannedAt === null || tx.get(HAS_OPEN, { run }) !== undefined)
+}
+
+function replan(tx: Connection, request: Replan): Replanned {
+  const { run, action, actor, because } = request
+  const now = tx.now()
+  const { source, status, rows, targets, reopened } = lookAt(tx, request)
+  if (targets === 0 && !reopened) return { targets, reopened }
+  tx.run(request.targets ? REPLAN_NAMED : REPLAN, chosen(request))
+  for (const row of rows)
+    book(tx, run, row.grp, { [row.status]: -row.count, planned: row.count }, now)
+  const becomes = reopened ? reopen(tx, run, now) : status
+  record(tx, {
+    at: now,
+    actor,
+    action,
+    source,
+    run,
+    target: request.targets?.length === 1 ? request.targets[0]! : null,
+    because,
+    evidence: null,
+    before: { status, targets: byStatus(rows) },
+    after: { status: becomes, targets: { planned: targets } },
+  })
+  return { targets, reopened }
+}
+
+function byStatus(rows: readonly Chosen[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { status, count } of rows) counts[status] = (counts[status] ?? 0) + count
+  return counts
+}

@@ -1,0 +1,102 @@
+import { UsageError } from '../../model/errors.ts'
+import { shortId } from '../../model/id.ts'
+import { isLive } from '../../model/run.ts'
+import type { Revert, Store } from '../store.ts'
+import { record } from './audit.ts'
+import { sql, type Connection, type Database } from './database.ts'
+import { standingOfRun, LIVE } from './runs.ts'
+import { fenceOff } from './replan.ts'
+import { book } from './counters.ts'
+
+const OTHER_LIVE = sql(
+  'revert:other',
+  `SELECT 1 FROM run WHERE source = :source AND status IN ${LIVE} AND id <> :run AND id IS NOT :cancel`,
+)
+const CANCEL_RETRY = sql(
+  'revert:retry',
+  /* sql */ `
+  UPDATE run SET status = 'cancelled', error = :because, finished_at = :now
+   WHERE id = :run AND status = 'queued' AND started_at IS NULL
+`,
+)
+const COME_BACK = sql(
+  'revert:run',
+  /* sql */ `
+  UPDATE run SET status = :to, finished_at = NULL, error = NULL, reopened_at = :now
+   WHERE id = :run
+`,
+)
+const RESTORE = sql(
+  'revert:target',
+  /* sql */ `
+  UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, ready_at = CASE WHEN seq > 0 THEN 0 END,
+                    errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
+                    finished_at = NULL
+   WHERE id = :id AND status = :status AND seq = :seq
+  RETURNING grp
+`,
+)
+const RAISE_EPOCH = sql(
+  'revert:epoch',
+  `UPDATE target SET epoch = epoch + 1, claim_id = NULL WHERE run_id = :run AND status = 'planned'`,
+)
+
+const DELETE_ITEMS = sql(
+  'delete:items',
+  `DELETE FROM item WHERE source = :source AND run_id = :run`,
+)
+const DELETE_TARGETS = sql('delete:targets', `DELETE FROM target WHERE run_id = :run`)
+const DELETE_TALLY = sql('delete:tally', `DELETE FROM tally WHERE run_id = :run`)
+const DELETE_RUN = sql('delete:run', `DELETE FROM run WHERE id = :run`)
+
+/** Taking back what was done, and the one thing that cannot be taken back. */
+export function revertVerbs(db: Database): Pick<Store, 'revert' | 'deleteRun'> {
+  return {
+    revert: (request) => db.write('revert', (tx) => revert(tx, request)),
+
+    deleteRun: ({ run, withItems, actor, because }) =>
+      db.write('delete', (tx) => {
+        const { source, status } = standingOfRun(tx, run)
+        if (isLive(status)) {
+          throw new UsageError(
+            `Run ${shortId(run)} is ${status}: only what has ended can be deleted.`,
+          )
+        }
+        const items = withItems ? tx.run(DELETE_ITEMS, { source, run }) : 0
+        const targets = tx.run(DELETE_TARGETS, { run })
+        tx.run(DELETE_TALLY, { run })
+        tx.run(DELETE_RUN, { run })
+        const deed = { at: tx.now(), actor, action: 'delete', because, evidence: null }
+        const before = { status, targets, items }
+        record(tx, { ...deed, source, run, target: null, before, after: { status: 'deleted' } })
+        return { targets, items }
+      }),
+  }
+}
+
+function revert(tx: Connection, asked: Revert): boolean {
+  const { run, from, to, targets, cancel, undoes, actor, because } = asked
+  const now = tx.now()
+  const { source, kind, status: stands } = standingOfRun(tx, run)
+  // All that may speak against it comes before the first write.
+  if (stands !== from || tx.get(OTHER_LIVE, { source, run, cancel })) return false
+  const deed = { at: now, actor, because, evidence: null, source, target: null }
+  if (cancel !== null) {
+    const why = `the run it follows, ${shortId(run)}, was taken back`
+    if (tx.run(CANCEL_RETRY, { run: cancel, because: why, now }) === 0) return false
+    const [before, after] = [{ status: 'queued' }, { status: 'cancelled' }]
+    record(tx, { ...deed, action: 'cancel', because: why, run: cancel, before, after })
+  }
+  tx.run(COME_BACK, { run, to, now })
+  for (const { id, status, seq } of targets) {
+    const row = tx.get<{ grp: string }>(RESTORE, { id, status, seq })
+    if (row) book(tx, run, row.grp, { [status]: -1, planned: 1 }, now)
+  }
+  if (!isLive(from)) {
+    fenceOff(tx, run, now)
+    if (kind === 'single') tx.run(RAISE_EPOCH, { run })
+  }
+  const [before, after] = [{ status: from }, { status: to, undoes, targets: targets.length }]
+  record(tx, { ...deed, action: 'revert', run, before, after })
+  return true
+}

@@ -1,0 +1,104 @@
+import { AlreadyRunning } from '../../model/errors.ts'
+import { isLive } from '../../model/run.ts'
+import type { RunMove, Store } from '../store.ts'
+import { record } from './audit.ts'
+import { sql, type Connection, type Database } from './database.ts'
+import { addOnlyTarget, LIVE, lookAtRun, refuseOtherLive, standingOfRun } from './runs.ts'
+import { book } from './counters.ts'
+
+const MOVE = sql(
+  'move',
+  /* sql */ `
+  UPDATE run SET status = :to,
+                 error = CASE WHEN :to = 'interrupted' THEN NULL ELSE :because END,
+                 finished_at = CASE WHEN :to = 'interrupted' THEN NULL ELSE :now END
+   WHERE id = :run AND status IN ${LIVE} AND (:to <> 'interrupted' OR status = 'running')
+     AND (:onlyStatus IS NULL OR status = :onlyStatus)
+     AND (:onlyActivityAt IS NULL OR :onlyActivityAt =
+          coalesce((SELECT max(last_activity_at) FROM tally WHERE run_id = :run), created_at))
+     AND (:onlyResumes IS NULL OR resumes = :onlyResumes)
+     AND (NOT :onlyUnheld OR NOT EXISTS (
+          SELECT 1 FROM target WHERE run_id = :run AND status = 'in_progress'))
+`,
+)
+/** Their holders find the claim gone. A timeout is not a crash. */
+const HAND_BACK = sql(
+  'move:hand-back',
+  /* sql */ `
+  UPDATE target SET status = 'planned', claim_id = NULL, ready_at = 0, last_error = :because,
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+   WHERE run_id = :run AND status = 'in_progress'
+  RETURNING grp
+`,
+)
+const FOLLOW = sql(
+  'retry:insert',
+  /* sql */ `
+  INSERT INTO run (id, source, kind, status, policy, created_at, retry_of, input)
+  SELECT :newRun, source, kind, 'queued', policy, :now, id, input FROM run WHERE id = :run
+`,
+)
+const TARGET_OF = sql('retry:target', `SELECT key, url FROM target WHERE run_id = :run LIMIT 1`)
+
+export function runMoveVerbs(db: Database): Pick<Store, 'moveRun' | 'retryRun'> {
+  return {
+    moveRun: (move) => db.write('move', (tx) => moveRun(tx, move)),
+
+    retryRun: ({ run, newRun, actor, because }) =>
+      db.write('retry', (tx) => {
+        const { source, kind, status } = standingOfRun(tx, run)
+        if (lookAtRun(tx, newRun)) return // asked again
+        refuseOtherLive(tx, source, run)
+        const now = tx.now()
+        if (
+          isLive(status) &&
+          !move(tx, { run, to: 'failed', because, only: { unheld: true } }, now)
+        ) {
+          throw new AlreadyRunning(source, run, 'and a worker has it')
+        }
+        tx.run(FOLLOW, { run, newRun, now })
+        const target = tx.get<{ key: string; url: string | null }>(TARGET_OF, { run })
+        if (kind === 'single' && target) addOnlyTarget(tx, newRun, target, now)
+        const after = { status: isLive(status) ? 'failed' : status, newRun }
+        const deed = { at: now, actor, action: 'retry', because, evidence: null }
+        record(tx, { ...deed, source, run, target: null, before: { status }, after })
+      }),
+  }
+}
+
+/** The same inside a transaction of its caller. */
+export function moveRun(tx: Connection, asked: RunMove): boolean {
+  const { run, to, actor, action, because, evidence } = asked
+  const now = tx.now()
+  const stands = lookAtRun(tx, run)
+  if (!stands || !move(tx, asked, now)) return false
+  const { source, status } = stands
+  const deed = { at: now, actor, action, because, evidence }
+  record(tx, { ...deed, source, run, target: null, before: { status }, after: { status: to } })
+  return true
+}
+
+function move(
+  tx: Connection,
+  { run, to, because, only }: Pick<RunMove, 'run' | 'to' | 'because' | 'only'>,
+  now: number,
+): boolean {
+  const moved = tx.run(MOVE, {
+    run,
+    to,
+    because,
+    now,
+    onlyStatus: only.status ?? null,
+    onlyActivityAt: only.lastActivityAt ?? null,
+    onlyResumes: only.resumes ?? null,
+    onlyUnheld: only.unheld ? 1 : 0,
+  })
+  if (moved === 0) return false
+  const isTimeout = to === 'interrupted' || to === 'failed'
+  if (isTimeout) {
+    for (const { grp } of tx.all<{ grp: string }>(HAND_BACK, { run, because })) {
+      book(tx, run, grp, { in_progress: -1, planned: 1 }, now)
+    }
+  }
+  return true
+}

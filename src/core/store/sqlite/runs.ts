@@ -1,0 +1,270 @@
+import { AlreadyRunning, NotFound, UsageError } from '../../model/errors.ts'
+import { newId } from '../../model/id.ts'
+import { LIMITS } from '../../model/limits.ts'
+import type { Run, RunKind, RunStatus } from '../../model/run.ts'
+import type { NewTarget } from '../../model/target.ts'
+import { cleanText } from '../../model/text.ts'
+import { keepInput } from '../command-rows.ts'
+import { checkTargets, keepCursor } from '../new-targets.ts'
+import { keepPolicy, toCounts, toRun, type RunRow, type TallyRow } from '../rows.ts'
+import type { Store } from '../store.ts'
+import { sql, type Connection, type Database } from './database.ts'
+import { readJson } from './lists.ts'
+import { book, SUMS, type Change } from './counters.ts'
+
+export const LIVE = `('queued', 'running', 'interrupted')`
+
+/** A run with its books. `owner` is the worker of a run with one target. */
+const COLUMNS = (texts: string): string => /* sql */ `
+  r.id, r.source, r.kind, r.status, r.policy, r.created_at, r.started_at, r.resumed_at, r.reopened_at, r.planned_at,
+  r.finished_at, r.progress_done, r.progress_total, r.resumes, r.retries, r.retry_of, ${texts},
+  r.artifacts,
+  CASE r.kind WHEN 'single' THEN
+    (SELECT worker_id FROM target WHERE run_id = r.id AND status = 'in_progress')
+  END AS owner,
+  ${SUMS}
+`
+const RUN_COLUMNS = COLUMNS('r.error, r.input')
+/** What is long is cut by the database; of a large input nothing is left. */
+export const LISTED_COLUMNS = COLUMNS(/* sql */ `
+  substr(r.error, 1, ${LIMITS.listed}) AS error, iif(length(r.input) <= ${LIMITS.listed}, r.input, NULL) AS input,
+  max(coalesce(length(r.error), 0), coalesce(length(r.input), 0)) > ${LIMITS.listed} AS cut`)
+export const RUN = sql(
+  'run',
+  `SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN tally t ON t.run_id = r.id WHERE r.id = :id GROUP BY r.id`,
+)
+const LIVE_RUN = sql(
+  'run:live',
+  /* sql */ `
+  SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN tally t ON t.run_id = r.id
+   WHERE r.source = :source AND r.status IN ${LIVE} GROUP BY r.id
+`,
+)
+const COUNTS_BY_GROUP = sql(
+  'counts:group',
+  `SELECT t.grp, ${SUMS} FROM tally t WHERE t.run_id = :run GROUP BY t.grp ORDER BY t.grp`,
+)
+const COUNTS_BY_PAGE = sql(
+  'counts:page',
+  `SELECT page, count(*) AS targets FROM target WHERE run_id = :run GROUP BY page ORDER BY page`,
+)
+
+const WHO_LIVES = sql(
+  'enqueue:live',
+  `SELECT id, status FROM run WHERE source = :source AND status IN ${LIVE}`,
+)
+const INSERT = sql(
+  'enqueue:insert',
+  /* sql */ `
+  INSERT INTO run (id, source, kind, status, policy, created_at, retries, retry_of, input)
+  VALUES (:id, :source, :kind, 'queued', :policy, :now, :retries, :retryOf, :input)
+`,
+)
+const IS_LIVE = sql('plan:live', `SELECT 1 FROM run WHERE id = :run AND status IN ${LIVE}`)
+const INSERT_TARGET = sql(
+  'plan:insert',
+  /* sql */ `
+  INSERT INTO target (id, run_id, key, grp, url, cursor, ready_at, last_activity_at)
+  VALUES (:id, :run, :key, :grp, :url, :cursor, :readyAt, :now)
+  ON CONFLICT (run_id, key) DO NOTHING
+`,
+)
+// What was begun before waits since 0; what is put in front of that, since before then.
+export const FOREMOST = sql(
+  'plan:foremost',
+  /* sql */ `
+  SELECT ready_at FROM target
+   WHERE run_id = :run AND status = 'planned' AND crashes = 0 AND ready_at < 0
+   ORDER BY ready_at LIMIT 1
+`,
+)
+const TAKE_PLANNING = sql(
+  'plan:take',
+  /* sql */ `
+  UPDATE run SET planner = :worker
+   WHERE id = :run AND planned_at IS NULL AND status IN ${LIVE}
+     AND (planner IS NULL OR planner = :worker
+          OR NOT EXISTS (SELECT 1 FROM worker w WHERE w.id = run.planner AND w.ended_at IS NULL))
+`,
+)
+const FINISH_PLANNING = sql(
+  'plan:finish',
+  `UPDATE run SET planned_at = coalesce(planned_at, :now), planner = NULL WHERE id = :run`,
+)
+const PLANNED = sql('plan:done', `UPDATE run SET planned_at = :now WHERE id = :run`)
+const STANDING = sql(
+  'run:standing',
+  `SELECT source, kind, status, planned_at FROM run WHERE id = :run`,
+)
+export const SET_POLICY = sql('policy', `UPDATE run SET policy = :policy WHERE id = :run`)
+
+type RunVerbs = Pick<
+  Store,
+  | 'enqueue'
+  | 'plan'
+  | 'takePlanning'
+  | 'finishPlanning'
+  | 'setPolicy'
+  | 'liveRun'
+  | 'run'
+  | 'countsByGroup'
+  | 'countsByPage'
+>
+
+export function runVerbs(db: Database): RunVerbs {
+  return {
+    enqueue: async ({ id, source, kind, policy, input }) => {
+      const kept = keepInput(source, input)
+      return db.write('enqueue', (tx) => {
+        const live = tx.get<{ id: string; status: string }>(WHO_LIVES, { source })
+        if (live?.id === id) return // asked again
+        if (live) throw new AlreadyRunning(source, live.id, `which is ${live.status}`)
+        const now = tx.now()
+        tx.run(INSERT, {
+          id,
+          source,
+          kind,
+          policy: keepPolicy(policy),
+          now,
+          retries: 0,
+          retryOf: null,
+          input: kept,
+        })
+        if (kind === 'single') addOnlyTarget(tx, id, { key: source, url: null }, now)
+      })
+    },
+
+    plan: async (run, targets) => {
+      checkTargets(targets)
+      return db.write('plan', (tx) => {
+        if (!tx.get(IS_LIVE, { run }))
+          throw new UsageError(`Run ${run} has ended: it takes no more targets.`)
+        return insertTargets(tx, run, targets)
+      })
+    },
+
+    takePlanning: (run, worker) =>
+      db.write('plan:take', (tx) => tx.run(TAKE_PLANNING, { run, worker }) === 1),
+
+    finishPlanning: (run) =>
+      db.write('plan:finish', (tx) => {
+        tx.run(FINISH_PLANNING, { run, now: tx.now() })
+      }),
+
+    setPolicy: (run, policy) =>
+      db.write('policy', (tx) => {
+        tx.run(SET_POLICY, { run, policy: keepPolicy(policy) })
+      }),
+
+    liveRun: async (source) => oneRun(db.read((tx) => tx.get<SqliteRunRow>(LIVE_RUN, { source }))),
+    run: async (id) => oneRun(db.read((tx) => tx.get<SqliteRunRow>(RUN, { id }))),
+
+    countsByGroup: async (run) =>
+      db.read((tx) =>
+        tx
+          .all<TallyRow & { grp: string }>(COUNTS_BY_GROUP, { run })
+          .map((row) => ({ group: row.grp === '' ? null : row.grp, counts: toCounts(row) })),
+      ),
+    countsByPage: async (run) =>
+      db.read((tx) =>
+        tx
+          .all<{ page: number; targets: number }>(COUNTS_BY_PAGE, { run })
+          .map(({ page, targets }) => ({ page, targets })),
+      ),
+  }
+}
+
+/** Adds targets to a run inside a transaction; answers how many were new. */
+export function insertTargets(
+  tx: Connection,
+  run: string,
+  targets: readonly (NewTarget & { readonly id?: string })[],
+): number {
+  const now = tx.now()
+  const added = new Map<string, Required<Pick<Change, 'planned'>>>()
+  // Ids made in one millisecond are in no order; sorted, they keep the order of planning, which is that of claiming.
+  const ids = targets.map(({ id }) => id ?? newId()).sort()
+  let foremost = targets.some((target) => target.forefront) ? foremostOf(tx, run) : 0
+  let count = 0
+  for (const [n, target] of targets.entries()) {
+    const { key, group: grp = '', url = null } = target
+    const [cursor, readyAt] = [keepCursor(target), target.forefront ? --foremost : null]
+    const place = url === null ? null : cleanText(url)
+    const row = { id: ids[n]!, run, key, grp, url: place, cursor, readyAt, now }
+    if (tx.run(INSERT_TARGET, row) === 0) continue
+    count++
+    const change = added.get(grp)
+    if (change) change.planned++
+    else added.set(grp, { planned: 1 })
+  }
+  for (const [grp, change] of added) book(tx, run, grp, change, now)
+  return count
+}
+
+/** When the first in line became ready, at most 0: what is to go before it became so earlier. */
+export function foremostOf(tx: Connection, run: string): number {
+  return tx.get<{ ready_at: number }>(FOREMOST, { run })?.ready_at ?? 0
+}
+
+/** The one target of a run that has only one, which is planned with it. */
+export function addOnlyTarget(
+  tx: Connection,
+  run: string,
+  { key, url }: { key: string; url: string | null },
+  now: number,
+): void {
+  insertTargets(tx, run, [url === null ? { key } : { key, url }])
+  tx.run(PLANNED, { run, now })
+}
+
+type RunStanding = { source: string; kind: RunKind; status: RunStatus; planned_at: number | null }
+
+/** Where a run stands, for those who are about to move it. */
+export function lookAtRun(tx: Connection, run: string): RunStanding | undefined {
+  return tx.get<RunStanding>(STANDING, { run })
+}
+
+/** The same for those who need it to be there. */
+export function standingOfRun(tx: Connection, run: string): RunStanding {
+  const found = lookAtRun(tx, run)
+  if (!found) throw new NotFound(`run ${run}`, '`unstuck runs` lists them.')
+  return found
+}
+
+/** Only one run of a source may be live: one that is to live again must wait for the other. */
+export function refuseOtherLive(tx: Connection, source: string, run: string): void {
+  const live = tx.get<{ id: string; status: string }>(WHO_LIVES, { source })
+  if (live && live.id !== run) throw new AlreadyRunning(source, live.id, `which is ${live.status}`)
+}
+
+/** A queued run that follows another which died with nothing done. */
+export function insertRetry(
+  tx: Connection,
+  retry: { id: string; of: Pick<Run, 'id' | 'source' | 'policy' | 'retries' | 'input'> },
+): void {
+  const { id, of } = retry
+  tx.run(INSERT, {
+    id,
+    source: of.source,
+    kind: 'single',
+    policy: keepPolicy(of.policy),
+    now: tx.now(),
+    retries: of.retries + 1,
+    retryOf: of.id,
+    input: keepInput(of.source, of.input),
+  })
+}
+
+export type SqliteRunRow = Omit<RunRow, 'policy' | 'input'> & {
+  policy: string
+  input: string | null
+}
+
+export function readRun(row: SqliteRunRow): Run {
+  const policy = JSON.parse(row.policy) as RunRow['policy']
+  return toRun({ ...row, policy, input: readJson(row.input) })
+}
+
+function oneRun(row: SqliteRunRow | undefined): Run | null {
+  return row ? readRun(row) : null
+}

@@ -1,0 +1,52 @@
+import type { RunStatus } from '../../model/run.ts'
+import { toCounts, type TallyRow } from '../rows.ts'
+import type { Store } from '../store.ts'
+import { FOLDED_AT_ONCE, foldStats, toRunTotals } from '../list-rows.ts'
+import { sql, type Database } from './database.ts'
+import { readJson } from './lists.ts'
+import { SUMS } from './counters.ts'
+
+export const RUN_TOTALS = sql(
+  'totals:runs',
+  `SELECT status, count(*) AS count FROM run GROUP BY status`,
+)
+const TARGET_TOTALS = sql('totals:targets', `SELECT ${SUMS} FROM tally t`)
+const WORKER_STATS = sql('worker:stats', `SELECT stats FROM worker WHERE stats IS NOT NULL`)
+const OLD_STATS = sql(
+  'worker:old-stats',
+  /* sql */ `
+  SELECT id, stats FROM worker WHERE stats IS NOT NULL AND ended_at < :endedBefore
+   ORDER BY id LIMIT :limit
+`,
+)
+const KEEP_STATS = sql('worker:keep-stats', `UPDATE worker SET stats = :sum WHERE id = :keeper`)
+const FORGET_STATS = sql(
+  'worker:forget-stats',
+  `UPDATE worker SET stats = NULL WHERE id IN (SELECT value FROM json_each(:others))`,
+)
+
+type TotalVerbs = Pick<Store, 'runTotals' | 'targetTotals' | 'workerStats' | 'foldWorkerStats'>
+
+export function totalVerbs(db: Database): TotalVerbs {
+  return {
+    runTotals: async () =>
+      toRunTotals(db.read((tx) => tx.all<{ status: RunStatus; count: number }>(RUN_TOTALS))),
+    targetTotals: async () => toCounts(db.read((tx) => tx.get<TallyRow>(TARGET_TOTALS)!)),
+    workerStats: async () =>
+      db.read((tx) => tx.many<{ stats: string }>(WORKER_STATS)).map((row) => readJson(row.stats)),
+
+    foldWorkerStats: async (endedBefore) => {
+      for (let found = FOLDED_AT_ONCE; found === FOLDED_AT_ONCE;) {
+        found = await db.write('worker:fold-stats', (tx) => {
+          const params = { endedBefore, limit: FOLDED_AT_ONCE }
+          const rows = tx.all<{ id: string; stats: string }>(OLD_STATS, params)
+          const folded = foldStats(rows.map(({ id, stats }) => ({ id, stats: readJson(stats) })))
+          if (!folded) return 0
+          tx.run(KEEP_STATS, { keeper: folded.keeper, sum: folded.sum })
+          tx.run(FORGET_STATS, { others: JSON.stringify(folded.others) })
+          return rows.length
+        })
+      }
+    },
+  }
+}

@@ -1,0 +1,269 @@
+import { unknownWorker } from '../../model/errors.ts'
+import type { Policy } from '../../model/policy.ts'
+import type { Presence, Worker } from '../../model/worker.ts'
+import { bootId, processState, uptimeMs } from '../../host/identity.ts'
+import { toWorker, type WorkerRow } from '../rows.ts'
+import type { BeatAnswer, Store, Witnessed } from '../store.ts'
+import { toHolding, type HoldingRow } from '../list-rows.ts'
+import { endClaim, RELEASE } from './claim-ends.ts'
+import { sql, type Connection, type Database } from './database.ts'
+import { isTooOld } from './migrate.ts'
+import { probePresence, removeLock } from './presence.ts'
+import { LIVE } from './runs.ts'
+import { watchWal } from './wal.ts'
+
+const REGISTER = sql(
+  'worker:register',
+  /* sql */ `
+  INSERT INTO worker (id, source, host, pid, start_ticks, boot_id, pid_namespace, presence, version,
+                      heartbeat_ms, lease_ms, started_at, last_beat_at, beat_uptime)
+  VALUES (:id, :source, :host, :pid, :startTicks, :bootId, :pidNamespace, :presence, :version,
+          :heartbeatMs, :leaseMs, :now, :now, :uptime)
+  ON CONFLICT (id) DO NOTHING
+`,
+)
+const BEAT = sql(
+  'beat',
+  /* sql */ `
+  UPDATE worker SET last_beat_at = :now, beat_uptime = :uptime, beats = beats + 1,
+                    loop_lag_ms = :loopLagMs, stats = coalesce(:stats, stats), ended_at = NULL
+   WHERE id = :worker RETURNING lease_ms
+`,
+)
+/** Claims in the worker's name that it has not named for a whole lease: it does not know of them. */
+const UNNAMED = sql(
+  'beat:unnamed',
+  /* sql */ `
+  SELECT id, epoch, claim_id FROM target
+   WHERE worker_id = :worker AND status = 'in_progress' AND claimed_at < :before
+     AND claim_id NOT IN (SELECT value FROM json_each(:claimIds))
+`,
+)
+const STILL_HELD = sql(
+  'beat:held',
+  /* sql */ `
+  SELECT t.claim_id, r.status NOT IN ${LIVE} AS cancelled
+    FROM target t JOIN run r ON r.id = t.run_id
+   WHERE t.worker_id = :worker AND t.status = 'in_progress'
+     AND t.claim_id IN (SELECT value FROM json_each(:claimIds))
+`,
+)
+/** Who holds something is not at its end: it would never be recovered. */
+const HOLDS = sql(
+  'worker:holds',
+  /* sql */ `
+  SELECT 1 FROM target t JOIN run r ON r.id = t.run_id
+   WHERE t.worker_id = :worker AND t.status = 'in_progress' AND r.status IN ${LIVE}
+  UNION ALL
+  SELECT 1 FROM guard WHERE worker_id = :worker
+   LIMIT 1
+`,
+)
+const LOST = sql(
+  'beat:lost',
+  /* sql */ `
+  SELECT t.id AS target, t.run_id AS run, l.alone, l.parked AND t.status = 'parked' AS unpark
+    FROM lost_claim l JOIN target t ON t.id = l.target_id
+   WHERE l.worker_id = :worker AND l.epoch > t.crashes_since_epoch
+`,
+)
+const FORGET = sql('beat:forget', `DELETE FROM lost_claim WHERE worker_id = :worker`)
+const STRIKE_OFF = sql(
+  'beat:strike-off',
+  /* sql */ `
+  UPDATE target SET crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - :alone, 0)
+   WHERE id = :target
+`,
+)
+const RETIRE = sql(
+  'worker:retire',
+  `UPDATE worker SET ended_at = :now WHERE id = :worker AND ended_at IS NULL`,
+)
+const DROP_PLANNING = sql(
+  'worker:planning',
+  `UPDATE run SET planner = NULL WHERE planner = :worker AND status IN ${LIVE}`,
+)
+const WORKER = sql('worker', `SELECT * FROM worker WHERE id = :id`)
+const WORKERS = sql('workers', `SELECT * FROM worker WHERE ended_at IS NULL ORDER BY id`)
+const HOLDINGS = sql(
+  'workers:holdings',
+  /* sql */ `
+  SELECT t.worker_id, t.grp, r.policy, count(*) AS targets, min(t.last_activity_at) AS last_activity_at
+    FROM worker w
+   CROSS JOIN target t ON t.worker_id = w.id AND t.status = 'in_progress'
+    JOIN run r ON r.id = t.run_id
+   WHERE w.ended_at IS NULL
+   GROUP BY t.worker_id, t.run_id, t.grp
+`,
+)
+
+const TURN = sql('turn', `SELECT worker_id, boot_id, until_uptime FROM turn WHERE name = :name`)
+const TAKE_TURN = sql(
+  'turn:take',
+  /* sql */ `
+  INSERT INTO turn (name, worker_id, boot_id, until_uptime) VALUES (:name, :worker, :boot, :until)
+  ON CONFLICT (name) DO UPDATE SET
+    worker_id = excluded.worker_id, boot_id = excluded.boot_id, until_uptime = excluded.until_uptime
+  WHERE turn.worker_id IS :seenWorker AND turn.until_uptime IS :seenUntil
+`,
+)
+
+type WorkerVerbs = Pick<
+  Store,
+  'register' | 'beat' | 'retire' | 'workers' | 'holdings' | 'worker' | 'takeTurn'
+>
+
+export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
+  const find = (id: string): SqliteWorkerRow | undefined =>
+    db.read((tx) => tx.get<SqliteWorkerRow>(WORKER, { id }))
+
+  const walWarning = watchWal(db)
+
+  return {
+    register: (worker) =>
+      db.write('worker:register', (tx) => {
+        const { process, presence, id, source, version, heartbeatMs, leaseMs } = worker
+        tx.run(REGISTER, {
+          id,
+          source,
+          version,
+          heartbeatMs,
+          leaseMs,
+          ...process,
+          presence: JSON.stringify(presence),
+          now: tx.now(),
+          uptime: uptimeMs(),
+        })
+      }),
+
+    beat: async ({ worker, claimIds, loopLagMs, stats }) => {
+      const answer = await db.write('beat', (tx) => {
+        db.clock.adjust(tx)
+        const now = tx.now()
+        const row = tx.get<{ lease_ms: number }>(BEAT, {
+          worker,
+          loopLagMs,
+          stats: stats === undefined ? null : JSON.stringify(stats),
+          now,
+          uptime: uptimeMs(),
+        })
+        if (!row) throw unknownWorker(db.where)
+        const named = JSON.stringify(claimIds)
+        releaseUnnamed(tx, worker, named, now - row.lease_ms)
+        const unpark = strikeOffLost(tx, worker)
+        const held = tx.all<{ claim_id: string; cancelled: number }>(STILL_HELD, {
+          worker,
+          claimIds: named,
+        })
+        return {
+          held: held.map((claim) => claim.claim_id),
+          cancelled: held.filter((claim) => claim.cancelled).map((claim) => claim.claim_id),
+          unpark,
+          serverStartedAt: null,
+          now,
+          tooOld: isTooOld(tx),
+        } satisfies BeatAnswer
+      })
+      const warning = walWarning()
+      return warning === null ? answer : { ...answer, warning }
+    },
+
+    retire: async (worker) => {
+      const ended = await db.write('worker:retire', (tx) => {
+        tx.run(DROP_PLANNING, { worker })
+        tx.run(FORGET, { worker })
+        if (tx.get(HOLDS, { worker })) return false
+        tx.run(RETIRE, { worker, now: tx.now() })
+        return true
+      })
+      if (ended) removeLock(lockFolder, worker)
+    },
+
+    worker: async (id) => {
+      const row = find(id)
+      return row ? readWorker(row) : null
+    },
+
+    workers: async () =>
+      db
+        .read((tx) => tx.all<SqliteWorkerRow>(WORKERS))
+        .map((row) => witness(row, lockFolder, db.now())),
+
+    holdings: async () =>
+      db
+        .read((tx) => tx.many<Omit<HoldingRow, 'policy'> & { policy: string }>(HOLDINGS))
+        .map((row) => toHolding({ ...row, policy: JSON.parse(row.policy) as Partial<Policy> })),
+
+    takeTurn: async (worker, forMs, name = 'sweep') => {
+      const turn = db.read((tx) =>
+        tx.get<{ worker_id: string; boot_id: string | null; until_uptime: number }>(TURN, {
+          name,
+        }),
+      )
+      const now = uptimeMs()
+      const running = turn !== undefined && turn.boot_id === bootId() && turn.until_uptime > now
+      if (running && turn.worker_id === worker && turn.until_uptime - now > forMs / 2) return true
+      // Who would come round sooner takes over from who comes seldom.
+      const isFree = (left: number): boolean =>
+        left > forMs || isGone(find(turn!.worker_id), lockFolder)
+      if (running && turn.worker_id !== worker && !isFree(turn.until_uptime - now)) return false
+      return db.write('turn', (tx) => {
+        const params = { name, worker, boot: bootId(), until: now + forMs }
+        const seen = { seenWorker: turn?.worker_id ?? null, seenUntil: turn?.until_uptime ?? null }
+        return tx.run(TAKE_TURN, { ...params, ...seen }) === 1
+      })
+    },
+  }
+}
+
+type SqliteWorkerRow = Omit<WorkerRow, 'presence'> & { presence: string; beat_uptime: number }
+
+function readWorker(row: SqliteWorkerRow): Worker {
+  return toWorker({ ...row, presence: JSON.parse(row.presence) as Presence })
+}
+
+function witness(row: SqliteWorkerRow, lockFolder: string, now: number): Witnessed {
+  const worker = readWorker(row)
+  const sameBoot = worker.process.bootId === bootId()
+  const byUptime = uptimeMs() - row.beat_uptime
+  return {
+    worker,
+    evidence: {
+      presence: probePresence(lockFolder, worker.presence, worker.process),
+      presenceKind: worker.presence.kind,
+      process: processState(worker.process),
+      beatAgeMs: sameBoot && byUptime >= 0 ? byUptime : Math.max(0, now - worker.lastBeatAt),
+      heartbeatMs: worker.heartbeatMs,
+      leaseMs: worker.leaseMs,
+      loopLagMs: worker.loopLagMs,
+      host: worker.process.host,
+      pid: worker.process.pid,
+    },
+  }
+}
+
+function isGone(row: SqliteWorkerRow | undefined, lockFolder: string): boolean {
+  if (!row || row.ended_at !== null) return true
+  const { process } = readWorker(row)
+  return (
+    processState(process) === 'gone' ||
+    probePresence(lockFolder, readWorker(row).presence, process) === 'free'
+  )
+}
+
+/** Strikes off crashes that were none, as this heartbeat shows. Returns the targets that were parked for one. */
+function strikeOffLost(tx: Connection, worker: string): BeatAnswer['unpark'] {
+  type Row = { target: string; run: string; alone: number; unpark: number }
+  const lost = tx.all<Row>(LOST, { worker })
+  for (const { target, alone } of lost) tx.run(STRIKE_OFF, { target, alone })
+  tx.run(FORGET, { worker })
+  return lost.filter(({ unpark }) => unpark).map(({ run, target }) => ({ run, target }))
+}
+
+function releaseUnnamed(tx: Connection, worker: string, claimIds: string, before: number): void {
+  type Row = { id: string; epoch: number; claim_id: string }
+  for (const row of tx.all<Row>(UNNAMED, { worker, claimIds, before })) {
+    const claim = { target: row.id, epoch: row.epoch, claimId: row.claim_id, worker }
+    endClaim(tx, claim, RELEASE, 'planned')
+  }
+}

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { adopt } from './adopt.ts'
+import { readMapping } from './read-mapping.ts'
+import type { UnstuckEvent } from '../../core/model/event.ts'
+import { DEFAULT_POLICY } from '../../core/model/policy.ts'
+import { thisProcess } from '../../core/host/identity.ts'
+import type { Store } from '../../core/store/store.ts'
+import { claimOne, hire, startCrawl } from '../../testing/fixtures.ts'
+import { sqliteEngine } from '../../testing/sqlite-engine.ts'
+import { minutesAgo } from '../../testing/users-project.ts'
+import { fill, makeUsersTable, usersRows, usersSql, ypTargets } from '../../testing/users-tables.ts'
+import { AdoptedAttendant } from './background-recovery.ts'
+import { REAL_CLOCK } from '../../core/host/clock.ts'
+import { storedPolicy } from '../../core/recovery/assess.ts'
+
+/** A table whose rows are silent after three minutes, in the database that is Unstuck's own too. */
+async function stage() {
+  const database = await sqliteEngine.fresh()
+  const { url } = database
+  await makeUsersTable(url, ypTargets)
+  await fill(url, ypTargets, [
+    { id: 1, slug: 'lost', status: 'IN_PROGRESS', claimed_by: 'w-1', heartbeat_at: minutesAgo(61) },
+    { id: 2, slug: 'busy', status: 'IN_PROGRESS', claimed_by: 'w-2', heartbeat_at: minutesAgo(1) },
+  ])
+  const options = { ...ypTargets.options.sqlite, policy: { lease: '3m', heartbeat: '1m' } }
+  const mapping = readMapping('targets', options, DEFAULT_POLICY, [])!
+  const own = await database.open()
+  const store = adopt(own, [mapping], { address: url })
+  const events: UnstuckEvent[] = []
+  const attendant = (more: { open?: () => Promise<Store>; worker?: () => string } = {}) =>
+    new AdoptedAttendant({
+      open: async () => store,
+      policies: [mapping.policy],
+      policyOf: storedPolicy,
+      emit: (event) => events.push(event),
+      ...more,
+    })
+  return {
+    own,
+    store,
+    events,
+    attendant,
+    /** The row that was lost says that somebody is at it, whose last beat is long ago. */
+    workAgain: () =>
+      usersSql(
+        url,
+        `UPDATE yp_targets SET status = 'IN_PROGRESS', heartbeat_at = '2020-01-01T00:00:00Z' WHERE id = 1`,
+      ),
+    statuses: async () => (await usersRows(url, ypTargets)).map(({ status }) => status),
+    async [Symbol.asyncDispose]() {
+      await store.close()
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
+
+test('it takes back what the silent hold, says so, and leaves runs of our own to others', async () => {
+  await using one = await stage()
+  await startCrawl(one.own, 2)
+  const gone = await hire(one.own, { process: GONE })
+  await claimOne(one.own, gone)
+
+  await one.attendant().look()
+
+  assert.deepEqual(await one.statuses(), ['PLANNED', 'IN_PROGRESS'])
+  assert.deepEqual(
+    one.events.map((event) => event.type === 'recovery' && event.verdict.action),
+    ['replan'],
+  )
+  assert.equal((await one.own.heldBy(gone, null, 10)).length, 1)
+})
+
+const GONE = { ...thisProcess(), pid: 2 ** 22 - 7, startTicks: 1 }
+
+test('one process looks at a time', async () => {
+  await using one = await stage()
+  const [first, second] = [await hire(one.own), await hire(one.own)]
+  await one.attendant({ worker: () => first }).look()
+  await one.workAgain()
+
+  await one.attendant({ worker: () => second }).look()
+  assert.deepEqual(await one.statuses(), ['IN_PROGRESS', 'IN_PROGRESS'])
+  await one.own.retire(first)
+  await one.attendant({ worker: () => second }).look()
+  assert.deepEqual(await one.statuses(), ['PLANNED', 'IN_PROGRESS'])
+})
+
+test('after a gap of its own it waits a lease before it calls anybody silent', async () => {
+  await using one = await stage()
+  let minutes = 0
+  const now = async (): Promise<number> => (await one.own.now()) + minutes * 60_000
+  const attendant = one.attendant({ open: async () => ({ ...one.store, now }) })
+  const look = async (later: number): Promise<string> => {
+    minutes += later
+    await attendant.look()
+    return String((await one.statuses())[0])
+  }
+  assert.equal(await look(0), 'PLANNED')
+  await one.workAgain()
+
+  assert.equal(await look(10), 'IN_PROGRESS', 'it may have been deaf for ten minutes')
+  assert.equal(await look(2), 'IN_PROGRESS')
+  assert.equal(await look(2), 'PLANNED')
+})
+
+test('looks that take long are no gap: it judges silence all the same', async () => {
+  await using one = await stage()
+  let minutes = 0
+  const now = async (): Promise<number> => (await one.own.now()) + minutes * 60_000
+  const liveRuns: Store['liveRuns'] = () => {
+    minutes += 10
+    return one.store.liveRuns()
+  }
+  const attendant = one.attendant({ open: async () => ({ ...one.store, now, liveRuns }) })
+  await attendant.look()
+  await one.workAgain()
+
+  await attendant.look()
+
+  assert.ok(minutes >= 20)
+  assert.deepEqual(await one.statuses(), ['PLANNED', 'IN_PROGRESS'])
+})
+
+test('trouble that lasts is said once and never ends it; without tables it does nothing', async () => {
+  const events: UnstuckEvent[] = []
+  const enough = Promise.withResolvers<void>()
+  let pauses = 0
+  const clock = {
+    ...REAL_CLOCK,
+    sleep: async (ms: number, stop?: AbortSignal): Promise<void> => {
+      if (++pauses < 4) return
+      enough.resolve()
+      await REAL_CLOCK.sleep(ms, stop)
+    },
+  }
+  const open = () => Promise.reject(new Error('there is no table jobs'))
+  const options = {
+    open,
+    policyOf: storedPolicy,
+    emit: (event: UnstuckEvent) => events.push(event),
+  }
+  const attendant = new AdoptedAttendant({ ...options, policies: [DEFAULT_POLICY], clock })
+  const idle = new AdoptedAttendant({ ...options, policies: [] })
+
+  attendant.start()
+  idle.start()
+  await enough.promise
+  await attendant.stop()
+  await idle.stop()
+
+  assert.deepEqual(events, [{ type: 'store_trouble', message: 'there is no table jobs' }])
+})

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import { DEFAULT_POLICY } from '../../core/model/policy.ts'
+import { temporaryFolder } from '../../testing/sqlite-engine.ts'
+import { readAdopted } from './config.ts'
+import { open } from '../../interfaces/library/open.ts'
+
+const table = (name: string, db?: string) => ({
+  table: name,
+  ...(db !== undefined && { db }),
+  columns: { id: 'id', status: 'status' },
+  statuses: { active: 'running' },
+})
+
+function mistakesIn(adopted: unknown, own?: string): string[] {
+  const mistakes: string[] = []
+  readAdopted(adopted, DEFAULT_POLICY, { folder: '/crawls', own }, mistakes)
+  return mistakes
+}
+
+test('one table under two names is a mistake, however its place is written', () => {
+  const a = table('runs')
+  const same = ['adopted.b is the same table as adopted.a']
+  assert.deepEqual(mistakesIn({ a, b: a }), same)
+  for (const b of [table('Runs'), table('main.runs'), table('runs', 'sqlite:own.db')])
+    assert.deepEqual(mistakesIn({ a, b }, 'sqlite:/crawls/own.db'), same, JSON.stringify(b))
+  for (const b of [table('runs_2'), table('runs', 'sqlite:other.db')])
+    assert.deepEqual(mistakesIn({ a, b }, 'sqlite:own.db'), [])
+  // Two tables to PostgreSQL.
+  assert.deepEqual(mistakesIn({ a, b: table('Runs') }, 'postgres://host/crawls'), [])
+})
+
+test('open() finds the files of a table beside the config, whatever folder it is called in, as the commands do', async () => {
+  using folder = temporaryFolder()
+  const path = (name: string): string => join(folder.path, name)
+  mkdirSync(path('below'))
+  mkdirSync(path('checkpoints'))
+  writeFileSync(path('unstuck.config.ts'), 'export default {}')
+  writeFileSync(path('checkpoints/1'), 'data')
+  const users = new DatabaseSync(path('users.db'))
+  users.exec(`
+    CREATE TABLE runs (id INTEGER PRIMARY KEY, status TEXT, began TEXT);
+    INSERT INTO runs VALUES (1, 'running', '2026-01-01 00:00:00'), (2, 'running', '2026-01-01 00:00:00');
+  `)
+  users.close()
+  const [before, options] = [process.cwd(), table('runs', 'sqlite:users.db')]
+  process.chdir(path('below'))
+  try {
+    await using unstuck = await open({
+      db: 'sqlite:own.db',
+      signals: false,
+      adopted: {
+        crawls: {
+          ...options,
+          columns: { ...options.columns, startedAt: 'began' },
+          checkpoint: ({ id }) => `checkpoints/${String(id)}`,
+        },
+      },
+    })
+    const { dead, resumable } = await unstuck.summary()
+    assert.deepEqual([dead.length, resumable.length], [1, 1])
+    await assert.rejects(
+      open({ db: 'sqlite:users.db', adopted: { a: options, b: table('RUNS') } }),
+      /adopted\.b is the same table as adopted\.a/,
+    )
+  } finally {
+    process.chdir(before)
+  }
+})

@@ -1,0 +1,84 @@
+import type { Run } from '../../../core/model/run.ts'
+import type { Millis } from '../../../core/model/time.ts'
+import type { Evidence, Worker } from '../../../core/model/worker.ts'
+import type { Witnessed } from '../../../core/store/store.ts'
+import type { Mapping } from '../mapping.ts'
+import type { AdoptedRow } from '../table/table.ts'
+import { inOneLine } from '../sanitize-line.ts'
+import type { Facts } from './row-run.ts'
+
+type Known = Facts & {
+  readonly mapping: Mapping
+  readonly run: Run
+  readonly ids: { readonly worker: string }
+}
+
+/** Who has it, as far as the row or `alive` tells; null when neither does. */
+export function witness(
+  row: AdoptedRow,
+  { mapping, run, ids, now, serverStartedAt, told }: Known,
+): Witnessed | null {
+  const { alive } = told
+  // Whoever takes up a target where others beat is to beat as well.
+  const isToBeat = mapping.kind === 'targets' && mapping.columns.heartbeatAt !== undefined
+  if (row.heartbeatAt === null && alive === null && !isToBeat) return null
+  const { leaseMs } = run.policy
+  const owner = row.owner === null ? null : inOneLine(row.owner)
+  const host = owner ?? mapping.name
+  const lastBeatAt = lastSignOf(row, now + leaseMs) ?? (isToBeat ? lastMoveOf(row) : null)
+  const evidence: Evidence = {
+    presence: 'unknown',
+    presenceKind: 'none',
+    process: 'unknown',
+    beatAgeMs:
+      lastBeatAt === null
+        ? Math.max(leaseMs + 1, now - (row.startedAt ?? now))
+        : Math.max(0, now - lastBeatAt),
+    heartbeatMs: 0,
+    leaseMs,
+    loopLagMs: 0,
+    host,
+    pid: 0,
+    who: `row ${inOneLine(row.key)} of ${mapping.name}${owner === null ? '' : ` (${owner})`}`,
+    ...(row.heartbeatAt === null && { neverBeat: true }),
+    ...(lastBeatAt !== null &&
+      serverStartedAt !== null && { serverUpMs: Math.max(0, now - serverStartedAt) }),
+    ...(alive !== null && { told: toldOf(alive) }),
+  }
+  const worker: Worker = {
+    id: ids.worker,
+    source: run.source,
+    process: { host, pid: 0, startTicks: null, bootId: null, pidNamespace: null },
+    presence: { kind: 'none' },
+    version: '',
+    heartbeatMs: 0,
+    leaseMs,
+    startedAt: row.startedAt ?? lastBeatAt ?? now,
+    lastBeatAt: lastBeatAt ?? row.startedAt ?? now,
+    beats: 0,
+    loopLagMs: 0,
+    endedAt: null,
+  }
+  return { worker, evidence }
+}
+
+function toldOf(alive: boolean | 'unanswered'): Evidence['told'] {
+  return alive === 'unanswered' ? alive : alive ? 'alive' : 'gone'
+}
+
+/**
+ * Its last beat, or a start or sign of work that is newer: not everybody beats at the start. What lies ahead by more
+ * than clocks do is no sign, as the end of the day that it began on.
+ */
+function lastSignOf({ heartbeatAt, startedAt, activityAt }: AdoptedRow, to: Millis): Millis | null {
+  if (heartbeatAt === null) return null
+  const others = [startedAt, activityAt].filter((at) => at !== null).filter((at) => at <= to)
+  return Math.max(heartbeatAt, ...others)
+}
+
+/** When a target was taken up, or last moved. */
+function lastMoveOf({ startedAt, activityAt }: AdoptedRow): Millis | null {
+  return startedAt === null || activityAt === null
+    ? (startedAt ?? activityAt)
+    : Math.max(startedAt, activityAt)
+}

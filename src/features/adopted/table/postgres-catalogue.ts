@@ -1,0 +1,301 @@
+import { closest } from '../../../core/model/closest.ts'
+import { UsageError } from '../../../core/model/errors.ts'
+import { type Database, sql } from '../../../core/store/postgres/database.ts'
+import {
+  type CatalogueColumn,
+  type ColumnKind,
+  type Field,
+  mappingError,
+  matchColumns,
+  TIME_FIELDS,
+  writtenFields,
+} from './columns.ts'
+import type { Mapping } from '../mapping.ts'
+import {
+  MANY_ROWS,
+  noIndexRemark,
+  notWrittenRemark,
+  notUniqueRemark,
+  zoneRemark,
+} from './warnings.ts'
+
+// The server's own tables are nobody's runs, and neither are ours.
+const IS_THEIRS = /* sql */ `n.nspname NOT IN ('pg_catalog', 'information_schema', 'unstuck') AND n.nspname NOT LIKE 'pg\\_toast%'`
+const TABLE = sql(
+  'adopted:table',
+  /* sql */ `
+  SELECT c.oid::text AS oid, c.relkind AS kind, format('%I.%I', n.nspname, c.relname) AS quoted,
+         quote_ident(n.nspname) AS schema, quote_ident(current_user) AS login,
+         has_schema_privilege(n.oid, 'USAGE') AS may_use,
+         pg_relation_is_updatable(c.oid, true) & 4 = 4 AS is_updatable
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+   WHERE c.relname = $1 AND c.relkind IN ('r', 'p', 'v', 'f', 'm') AND ${IS_THEIRS}
+     AND CASE WHEN $2::text IS NULL THEN pg_table_is_visible(c.oid) ELSE n.nspname = $2 END
+`,
+  'anew',
+)
+const TABLES = sql(
+  'adopted:tables',
+  /* sql */ `
+  SELECT n.nspname AS schema, c.relname AS name, pg_table_is_visible(c.oid) AS is_visible
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+   WHERE c.relkind IN ('r', 'p', 'v', 'f') AND ${IS_THEIRS}
+   ORDER BY is_visible DESC, 1, 2 LIMIT 10000
+`,
+  'anew',
+)
+// A domain may be over another: what counts is the type at the bottom, and what any of them says on the way there.
+const COLUMNS = sql(
+  'adopted:columns',
+  /* sql */ `
+  WITH RECURSIVE beneath AS (
+    SELECT a.attnum, t.oid, t.typbasetype, t.typtypmod, t.typnotnull
+      FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+     WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped
+     UNION ALL
+    SELECT beneath.attnum, t.oid, t.typbasetype, t.typtypmod, t.typnotnull
+      FROM beneath JOIN pg_catalog.pg_type t ON t.oid = beneath.typbasetype
+  ), domains AS (
+    SELECT attnum, max(typtypmod) AS typmod, bool_or(typnotnull) AS not_null FROM beneath GROUP BY attnum
+  )
+  SELECT a.attname AS name, quote_ident(a.attname) AS quoted,
+         format_type(a.atttypid, a.atttypmod) AS type, format_type(base.oid, -1) AS cast_to,
+         base.typname AS base,
+         NOT (a.attnotnull OR d.not_null) AS "isNullable",
+         a.attgenerated <> '' OR NOT pg_column_is_updatable(a.attrelid, a.attnum, true) AS "isComputed",
+         has_column_privilege(a.attrelid, a.attnum, 'SELECT') AS may_read,
+         has_column_privilege(a.attrelid, a.attnum, 'UPDATE') AS may_write,
+         nullif(greatest(a.atttypmod, d.typmod), -1) - 4 AS length_max,
+         (SELECT array_agg(e.enumlabel::text ORDER BY e.enumsortorder)
+            FROM pg_catalog.pg_enum e WHERE e.enumtypid = base.oid) AS labels
+    FROM pg_catalog.pg_attribute a
+    JOIN domains d ON d.attnum = a.attnum
+    JOIN beneath bottom ON bottom.attnum = a.attnum AND bottom.typbasetype = 0
+    JOIN pg_catalog.pg_type base ON base.oid = bottom.oid
+   WHERE a.attrelid = $1::oid
+   ORDER BY a.attnum
+`,
+  'anew',
+)
+// Of indexes of several columns, the first.
+const INDEXES = sql(
+  'adopted:indexes',
+  /* sql */ `
+  SELECT a.attname AS "column", i.indisunique AND i.indnkeyatts = 1 AND i.indpred IS NULL AS is_unique,
+         m.amname = 'btree' AND i.indpred IS NULL AS is_ordered
+    FROM pg_catalog.pg_index i
+    JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
+    JOIN pg_catalog.pg_am m ON m.oid = c.relam
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+   WHERE i.indrelid = $1::oid AND i.indisvalid
+`,
+  'anew',
+)
+
+const ZONE = sql('adopted:zone', /* sql */ `SELECT current_setting('TimeZone') AS zone`, 'anew')
+
+type IndexRow = { column: string; is_unique: boolean; is_ordered: boolean }
+type TableRow = {
+  oid: string
+  kind: 'r' | 'p' | 'v' | 'f' | 'm'
+  quoted: string
+  schema: string
+  login: string
+  may_use: boolean
+  is_updatable: boolean
+}
+type ColumnRow = Omit<CatalogueColumn, 'kind' | 'lengthMax'> & {
+  quoted: string
+  cast_to: string
+  base: string
+  may_read: boolean
+  may_write: boolean
+  length_max: number | null
+}
+
+export type PostgresColumn = CatalogueColumn & {
+  /** As it stands in SQL. */
+  readonly quoted: string
+  /** The type to cast to, of a domain the one at its bottom: the server compares some only there. */
+  readonly castTo: string
+  /** Its name within the server. */
+  readonly base: string
+  readonly mayRead: boolean
+  readonly mayWrite: boolean
+}
+
+export type PostgresCatalogue = {
+  /** Quoted, with its schema. */
+  readonly table: string
+  readonly columns: ReadonlyMap<Field, PostgresColumn>
+  /** All that may be read, for the user's functions. */
+  readonly readable: readonly PostgresColumn[]
+  /** The words in it can be told from an index. */
+  readonly isStatusIndexed: boolean
+  /** What this login lacks to write to it; null: nothing. Whoever only looks needs no more than to read. */
+  readonly grant: string | null
+  readonly remarks: readonly string[]
+}
+
+/** Finds the table in the catalogue, and what this login may do with it. */
+export async function readPostgresCatalogue(
+  db: Database,
+  mapping: Mapping,
+): Promise<PostgresCatalogue> {
+  const table = await findTable(db, mapping)
+  const all = (await db.all<ColumnRow>(COLUMNS, [table.oid])).map(toColumn)
+  const columns = matchColumns(mapping, table.quoted, all, (name, other) => name === other)
+  checkReading(mapping, table, columns)
+  const grant = missingForWriting(mapping, table, columns)
+  const indexes = await db.all<IndexRow>(INDEXES, [table.oid])
+  const status = columns.get('status')!
+  return {
+    table: table.quoted,
+    columns,
+    readable: all.filter(({ mayRead }) => mayRead),
+    isStatusIndexed: indexes.some((one) => one.column === status.name && one.is_ordered),
+    grant,
+    remarks: [
+      ...(grant === null ? [] : [notWrittenRemark(table.quoted, grant)]),
+      ...(await remarksOn(db, table, columns, indexes)),
+      ...(mapping.isZoneNamed ? [] : await zoneRemarks(db, table, columns)),
+    ],
+  }
+}
+
+async function findTable(db: Database, mapping: Mapping): Promise<TableRow> {
+  const [found] = await db.all<TableRow>(TABLE, [mapping.table, mapping.schema])
+  if (!found) throw await notFound(db, mapping)
+  if (!found.is_updatable) {
+    throw new UsageError(
+      `adopted.${mapping.name}: ${found.quoted} is a view that cannot be written to. Name the table behind it.`,
+    )
+  }
+  if (!found.may_use) {
+    throw new UsageError(
+      `adopted.${mapping.name}: the login may not look into the schema ${found.schema}. ` +
+        `GRANT USAGE ON SCHEMA ${found.schema} TO ${found.login};`,
+    )
+  }
+  return found
+}
+
+async function notFound(db: Database, { name, schema, table }: Mapping): Promise<UsageError> {
+  const tables = await db.all<{ schema: string; name: string; is_visible: boolean }>(TABLES)
+  const beside = tables.filter((one) => (schema === null ? one.is_visible : one.schema === schema))
+  const near = closest(
+    table,
+    beside.map((one) => one.name),
+  )
+  const elsewhere = tables.find((one) => one.name === table)
+  const schemas = closest(
+    schema ?? '',
+    tables.map((one) => one.schema),
+  )
+  const meant =
+    (elsewhere && `${elsewhere.schema}.${table}`) ??
+    (near && (schema === null ? near : `${schema}.${near}`)) ??
+    (schema !== null && beside.length === 0 && schemas ? `${schemas}.${table}` : null)
+  const asked = schema === null ? table : `${schema}.${table}`
+  return new UsageError(
+    `adopted.${name}: there is no table ${asked} in the database${meant ? `; did you mean ${meant}?` : '.'}`,
+  )
+}
+
+function toColumn({ cast_to, may_read, may_write, length_max, ...row }: ColumnRow): PostgresColumn {
+  const kind = row.labels ? 'enum' : (KINDS[row.base] ?? 'other')
+  return {
+    ...row,
+    kind,
+    castTo: cast_to,
+    mayRead: may_read,
+    mayWrite: may_write,
+    lengthMax: row.base === 'varchar' || row.base === 'bpchar' ? length_max : null,
+  }
+}
+
+const KINDS: Readonly<Record<string, ColumnKind>> = {
+  text: 'text',
+  varchar: 'text',
+  bpchar: 'text',
+  citext: 'text',
+  name: 'text',
+  uuid: 'uuid',
+  int2: 'integer',
+  int4: 'integer',
+  int8: 'integer',
+  numeric: 'number',
+  float4: 'number',
+  float8: 'number',
+  timestamptz: 'timestamptz',
+  timestamp: 'timestamp',
+  date: 'date',
+  json: 'json',
+  jsonb: 'json',
+}
+
+type Columns = ReadonlyMap<Field, PostgresColumn>
+
+function checkReading(mapping: Mapping, table: TableRow, columns: Columns): void {
+  const unread = [...columns.values()].filter(({ mayRead }) => !mayRead)
+  if (unread.length > 0)
+    throw mappingError(mapping, 'needs more rights', [grantOf('SELECT', table, unread)])
+}
+
+function missingForWriting(mapping: Mapping, table: TableRow, columns: Columns): string | null {
+  const written = writtenFields(mapping)
+  const unwritten = [...columns]
+    .filter(([field, { mayWrite }]) => written.includes(field) && !mayWrite)
+    .map(([, column]) => column)
+  return unwritten.length > 0 ? grantOf('UPDATE', table, unwritten) : null
+}
+
+function grantOf(
+  right: 'SELECT' | 'UPDATE',
+  { quoted, login }: TableRow,
+  columns: readonly PostgresColumn[],
+): string {
+  const names = [...new Set(columns.map((column) => column.quoted))].join(', ')
+  return `GRANT ${right} (${names}) ON ${quoted} TO ${login};`
+}
+
+async function remarksOn(
+  db: Database,
+  { kind, quoted }: TableRow,
+  columns: ReadonlyMap<Field, PostgresColumn>,
+  indexes: readonly IndexRow[],
+): Promise<string[]> {
+  if (kind !== 'r' && kind !== 'p') return []
+  const [id, status] = [columns.get('id')!, columns.get('status')!]
+  const isUnique = indexes.some(({ column, is_unique }) => column === id.name && is_unique)
+  const hasIndex = indexes.some(({ column }) => column === status.name)
+  return [
+    ...(isUnique ? [] : [notUniqueRemark(quoted, id.quoted)]),
+    ...(hasIndex || !(await isBig(db, quoted, id)) ? [] : [noIndexRemark(quoted, status.quoted)]),
+  ]
+}
+
+/** What programs write into such columns is mostly what the server's clock shows, in the zone that it is set to. */
+async function zoneRemarks(
+  db: Database,
+  { quoted }: TableRow,
+  columns: ReadonlyMap<Field, PostgresColumn>,
+): Promise<string[]> {
+  const unzoned = TIME_FIELDS.flatMap((field) => columns.get(field) ?? [])
+    .filter(({ kind }) => kind === 'timestamp' || kind === 'date')
+    .map((column) => column.quoted)
+  if (unzoned.length === 0) return []
+  const [found] = await db.all<{ zone: string }>(ZONE)
+  const isUtc = /^(Etc\/)?(UTC|UCT|GMT|Zulu|Universal|Greenwich)$/i.test(found!.zone)
+  return isUtc ? [] : [zoneRemark(quoted, [...new Set(unzoned)], found!.zone)]
+}
+
+async function isBig(db: Database, table: string, { quoted }: PostgresColumn): Promise<boolean> {
+  const size = sql(
+    'adopted:size',
+    /* sql */ `SELECT count(*)::int AS rows FROM (SELECT ${quoted} FROM ${table} LIMIT ${MANY_ROWS + 1}) AS counted`,
+    'anew',
+  )
+  const [found] = await db.all<{ rows: number }>(size)
+  return found!.rows > MANY_ROWS
+}

@@ -1,0 +1,152 @@
+import { closest } from '../../../core/model/closest.ts'
+import { UsageError } from '../../../core/model/errors.ts'
+import { sql, type Connection } from '../../../core/store/sqlite/database.ts'
+import { type CatalogueColumn, type Field, mappingError, matchColumns } from './columns.ts'
+import type { Mapping } from '../mapping.ts'
+import { nameMistake, quoteName } from '../names.ts'
+import { ownTables } from '../own-tables.ts'
+import { MANY_ROWS, noIndexRemark, notUniqueRemark } from './warnings.ts'
+
+const TABLES = sql(
+  'adopted:tables',
+  /* sql */ `SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'`,
+)
+const COLUMNS = sql(
+  'adopted:columns',
+  /* sql */ `SELECT name, type, "notnull" AS not_null, pk, hidden FROM pragma_table_xinfo(:table) WHERE hidden <> 1`,
+)
+// Of indexes of several columns, the first.
+const INDEXES = sql(
+  'adopted:indexes',
+  /* sql */ `
+  SELECT info.name AS "column", list."unique" AS is_unique, list.partial AS is_partial,
+         (SELECT count(*) FROM pragma_index_info(list.name)) AS width
+    FROM pragma_index_list(:table) AS list
+    JOIN pragma_index_info(list.name) AS info ON info.seqno = 0
+`,
+)
+
+type ColumnRow = { name: string; type: string; not_null: bigint; pk: bigint; hidden: bigint }
+type IndexRow = { column: string | null; is_unique: bigint; is_partial: bigint; width: bigint }
+
+/** What the column makes of what it is given. */
+export type Affinity = 'text' | 'integer' | 'real' | 'numeric' | 'none'
+export type SqliteColumn = CatalogueColumn & { readonly affinity: Affinity }
+
+export type SqliteCatalogue = {
+  /** Quoted. */
+  readonly table: string
+  readonly columns: ReadonlyMap<Field, SqliteColumn>
+  /** All that there are, for the user's functions. */
+  readonly all: readonly string[]
+  /** The words in it can be told from an index. */
+  readonly isStatusIndexed: boolean
+  readonly remarks: readonly string[]
+}
+
+/** SQLite's own rule: names are the same in any case. */
+const isSame = (name: string, other: string): boolean => name.toLowerCase() === other.toLowerCase()
+
+/** Finds the table in the file's schema. */
+export function readSqliteCatalogue(db: Connection, mapping: Mapping): SqliteCatalogue {
+  const name = findTable(db, mapping)
+  const rows = db.all<ColumnRow>(COLUMNS, { table: name })
+  const columns = matchColumns(mapping, name, rows.map(toColumn), isSame)
+  const id = columns.get('id')!
+  if (id.affinity === 'none' && /blob/i.test(id.type)) {
+    throw mappingError(mapping, `does not fit ${name}`, [
+      `columns.id: ${id.name} is of type ${id.type}, and must be text or a number.`,
+    ])
+  }
+  const indexes = db.all<IndexRow>(INDEXES, { table: name })
+  const status = columns.get('status')!
+  return {
+    table: quoteName(name),
+    columns,
+    isStatusIndexed: indexes.some((one) => one.column === status.name && one.is_partial === 0n),
+    // Whoever names a column in a way that we would not put into SQL gets a row without it.
+    all: rows.map((row) => row.name).filter((column) => nameMistake(column) === null),
+    remarks: remarksOn(db, name, rows, columns, indexes),
+  }
+}
+
+function findTable(db: Connection, mapping: Mapping): string {
+  if (mapping.schema !== null && mapping.schema.toLowerCase() !== 'main') {
+    throw mappingError(mapping, 'names a schema', [
+      mapping.db === null
+        ? "it is looked for in Unstuck's own database, which is a SQLite file here, and SQLite has none. If it is in " +
+          'PostgreSQL, `db` of the config is not set: is the variable there that it comes from, as DATABASE_URL?'
+        : `SQLite has none. Write table: '${mapping.table}'.`,
+    ])
+  }
+  const all = db.all<{ name: string; type: string }>(TABLES)
+  const ours = ownTables(all.map(({ name }) => name))
+  const tables = all.filter(({ name }) => !ours.has(name))
+  const found = tables.find(({ name }) => isSame(name, mapping.table))
+  if (!found) {
+    const near = closest(
+      mapping.table,
+      tables.map(({ name }) => name),
+    )
+    throw new UsageError(
+      `adopted.${mapping.name}: there is no table ${mapping.table} in the database${near ? `; did you mean ${near}?` : '.'}`,
+    )
+  }
+  if (found.type === 'view') {
+    throw new UsageError(
+      `adopted.${mapping.name}: ${found.name} is a view, which SQLite cannot write to. Name the table behind it.`,
+    )
+  }
+  return found.name
+}
+
+function toColumn({ name, type, not_null, pk, hidden }: ColumnRow): SqliteColumn {
+  return {
+    name,
+    type: type || 'anything',
+    kind: 'any',
+    isNullable: not_null === 0n && pk === 0n,
+    isComputed: hidden !== 0n,
+    labels: null,
+    lengthMax: null,
+    affinity: affinityOf(type),
+  }
+}
+
+/** By SQLite's rules for the declared type, in their order. */
+function affinityOf(type: string): Affinity {
+  if (/int/i.test(type)) return 'integer'
+  if (/char|clob|text/i.test(type)) return 'text'
+  if (type === '' || /blob/i.test(type)) return 'none'
+  return /real|floa|doub/i.test(type) ? 'real' : 'numeric'
+}
+
+function remarksOn(
+  db: Connection,
+  name: string,
+  rows: readonly ColumnRow[],
+  columns: ReadonlyMap<Field, SqliteColumn>,
+  indexes: readonly IndexRow[],
+): string[] {
+  const [id, status] = [columns.get('id')!, columns.get('status')!]
+  const keys = rows.filter(({ pk }) => pk > 0n)
+  const isUnique =
+    (keys.length === 1 && keys[0]!.name === id.name) ||
+    indexes.some(
+      (one) =>
+        one.column === id.name && one.is_unique === 1n && one.is_partial === 0n && one.width === 1n,
+    )
+  const hasIndex = indexes.some(({ column }) => column === status.name)
+  return [
+    ...(isUnique ? [] : [notUniqueRemark(name, id.name)]),
+    ...(hasIndex || !isBig(db, name) ? [] : [noIndexRemark(name, status.name)]),
+  ]
+}
+
+function isBig(db: Connection, name: string): boolean {
+  const count = sql(
+    'adopted:size',
+    /* sql */ `SELECT count(*) AS rows FROM (SELECT 1 FROM ${quoteName(name)} LIMIT ${MANY_ROWS + 1})`,
+  )
+  return db.get<{ rows: bigint }>(count)!.rows > BigInt(MANY_ROWS)
+}

@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto'
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import { type Field, hasFunctions, mappedFields, type TimeField } from './columns.ts'
+import type { Cell } from './make-row.ts'
+import type { Mapping } from '../mapping.ts'
+import { readMoment } from './timestamps.ts'
+import { quoteName } from '../names.ts'
+import type { SqliteCatalogue } from './sqlite-catalogue.ts'
+import type { AdoptedRow } from './table.ts'
+
+export type Values = Record<string, SQLInputValue>
+
+/** What the SQL below calls: text and numbers are read as times in one place, and in no other way. */
+export function addFunctions(db: DatabaseSync, timeZone: string): void {
+  const options = { deterministic: true, directOnly: true, useBigIntArguments: true }
+  db.function('unstuck_moment', options, (value) =>
+    readMoment(value instanceof Uint8Array ? null : value, timeZone),
+  )
+  db.function('unstuck_digest', options, (value) => digest(value as Cell))
+}
+
+/** The parts that statements on a table are made of. */
+export class SqliteSql {
+  readonly table: string
+  readonly #mapping: Mapping
+  readonly #catalogue: SqliteCatalogue
+
+  constructor(mapping: Mapping, catalogue: SqliteCatalogue) {
+    this.#mapping = mapping
+    this.#catalogue = catalogue
+    this.table = catalogue.table
+  }
+
+  /** Quoted; NULL where it is not mapped. */
+  column(field: Field): string {
+    const column = this.#catalogue.columns.get(field)
+    return column ? quoteName(column.name) : 'NULL'
+  }
+
+  /** As it is read and compared. Bytes as hexadecimal text. */
+  cell(field: Field): string {
+    const column = this.column(field)
+    return `CASE typeof(${column}) WHEN 'blob' THEN hex(${column}) ELSE ${column} END`
+  }
+
+  /** Compared with text. A column without a type does not make the two alike by itself. */
+  get id(): string {
+    const { affinity } = this.#catalogue.columns.get('id')!
+    return affinity === 'none' ? `CAST(${this.column('id')} AS TEXT)` : this.column('id')
+  }
+
+  get isRow(): string {
+    return `typeof(${this.column('id')}) IN ('integer', 'real', 'text')`
+  }
+
+  moment(field: TimeField): string {
+    return `unstuck_moment(${this.column(field)})`
+  }
+
+  get found(): string {
+    const fields: Field[] =
+      this.#mapping.kind === 'targets' ? ['key', 'id', 'error'] : ['source', 'id', 'error']
+    const tests = fields.map((field) => `${this.column(field)} LIKE :search ESCAPE '\\'`)
+    return `(${tests.join(' OR ')})`
+  }
+
+  /** Each mapped column as `c:` and its field; for the user's functions each column that there is as `u:` and its name. */
+  get select(): string {
+    const cells = [...this.#catalogue.columns.keys()].map(
+      (field) => `${this.cell(field)} AS "c:${field}"`,
+    )
+    const all = hasFunctions(this.#mapping) ? this.#catalogue.all : []
+    const user = all.map((name) => `${quoteName(name)} AS "u:${name}"`)
+    return /* sql */ `SELECT ${[...cells, ...user].join(', ')} FROM ${this.table}`
+  }
+
+  /** The row of this id, if no other has one that looks like it: 1 and '1' are two in a column without a type. */
+  get isOnly(): string {
+    const { affinity } = this.#catalogue.columns.get('id')!
+    const id = this.column('id')
+    const isAlike =
+      affinity === 'none' ? `CAST(other.${id} AS TEXT) = CAST(:id AS TEXT)` : `other.${id} = :id`
+    return `${id} = :id AND (SELECT count(*) FROM ${this.table} AS other WHERE ${isAlike}) = 1`
+  }
+
+  /** Nothing that was read of the row has changed since, and it is the only one of its id. */
+  stillIs(row: AdoptedRow): { condition: string; values: Values } {
+    const conditions = [this.isOnly]
+    const values: Values = {}
+    for (const [field, name] of mappedFields(this.#mapping)) {
+      const was = bindable(row.stamp[name] ?? null)
+      if (field === 'id') {
+        values['id'] = was
+        continue
+      }
+      const now = field === 'checkpoint' ? `unstuck_digest(${this.cell(field)})` : this.cell(field)
+      conditions.push(`${now} IS :was_${field}`)
+      values[`was_${field}`] = was
+    }
+    return { condition: conditions.join(' AND '), values }
+  }
+}
+
+/** Instead of a checkpoint's content, which may be long and is only compared. */
+export function digest(value: Cell): string | null {
+  return value === null ? null : createHash('sha256').update(String(value)).digest('base64url')
+}
+
+/** As it stood there: a whole number is bound as a floating point one otherwise. */
+export function bindable(value: Cell): Cell {
+  return Number.isSafeInteger(value) ? BigInt(value as number) : value
+}

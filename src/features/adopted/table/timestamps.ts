@@ -1,0 +1,209 @@
+import type { Millis } from '../../../core/model/time.ts'
+
+/**
+ * Times as people keep them in columns that are not of a type for times: text, or numbers. What is read here in
+ * JavaScript `postgres-moments.ts` reads in SQL, in the same way.
+ */
+
+/** What stands in such a column. */
+export type RawTime = string | number | bigint
+
+/** How a time is written, so that ours look like the others in the column. */
+export type Form = EpochForm | TextForm
+
+type EpochForm = {
+  readonly kind: 'epoch'
+  readonly unit: (typeof UNITS)[number]['unit']
+  /** Digits after the point. */
+  readonly digits: number
+  readonly isText: boolean
+}
+
+type TextForm = {
+  readonly kind: 'text'
+  readonly until: 'day' | 'minute' | 'second'
+  readonly separator: string
+  /** Digits after the point. */
+  readonly digits: number
+  /** As it stands there: `Z`, `+02:00`; none: the column's zone. */
+  readonly zone: string
+}
+
+/**
+ * The numbers that are times of a unit: each from 2001 to 2286. Any other number is something else that people keep for
+ * a time (20261116, a Julian day), and taken for one it would be long ago.
+ */
+export const UNITS = [
+  { unit: 's', from: 1e9, to: 1e10, ms: 1_000 },
+  { unit: 'ms', from: 1e12, to: 1e13, ms: 1 },
+  { unit: 'us', from: 1e15, to: 1e16, ms: 0.001 },
+] as const
+
+const NUMBER = /^\s*\d{1,17}(?:\.(\d{1,20}))?\s*$/
+const TEXT =
+  /^\s*(?!0000)(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?:([T ])([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?(\s?(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?)?\s*$/i
+
+/**
+ * The moment that stands there, or null: nothing, or nothing that is a time. A day without a time counts as its end, so
+ * that what began on it is never taken for older than it is.
+ */
+export function readMoment(value: RawTime | null, timeZone: string): Millis | null {
+  if (value === null) return null
+  if (typeof value !== 'string') return ofNumber(Number(value))
+  if (NUMBER.test(value)) return ofNumber(Number(value))
+  const match = TEXT.exec(value)
+  if (!match) return null
+  const [, year, month, day, , hour, minute, second, fraction, zone] = match
+  const wall = wallTime(
+    [year, month, day, hour, minute, second].map((part) => Number(part ?? 0)),
+    Number((fraction ?? '').padEnd(3, '0').slice(0, 3)),
+  )
+  if (hour === undefined) return fromWall(wall + DAY_MS, timeZone) - 1
+  return zone === undefined ? fromWall(wall, timeZone) : wall - offsetOf(zone)
+}
+
+/** How the time that stands there is written; null where none does. */
+export function formOf(value: RawTime | null): Form | null {
+  if (value === null || readMoment(value, 'UTC') === null) return null
+  const text = String(value)
+  const number = NUMBER.exec(text)
+  if (number) {
+    const { unit } = unitOf(Number(value))!
+    return {
+      kind: 'epoch',
+      unit,
+      // Nobody's clock is finer: more digits are those of a floating point number.
+      digits: Math.min(number[1]?.length ?? 0, unit === 's' ? 6 : 3),
+      isText: typeof value === 'string',
+    }
+  }
+  const [, , , , separator, , minute, second, fraction, zone] = TEXT.exec(text)!
+  return {
+    kind: 'text',
+    until: minute === undefined ? 'day' : second === undefined ? 'minute' : 'second',
+    separator: separator ?? '',
+    digits: fraction?.length ?? 0,
+    zone: zone ?? '',
+  }
+}
+
+/** Writes it in this form: read again, it is the same moment as far as the form goes. */
+export function writeMoment(at: Millis, form: Form, timeZone: string): RawTime {
+  return form.kind === 'epoch' ? writeEpoch(at, form) : writeText(at, form, timeZone)
+}
+
+function unitOf(value: number): (typeof UNITS)[number] | undefined {
+  return UNITS.find(({ from, to }) => value >= from && value < to)
+}
+
+function ofNumber(value: number): Millis | null {
+  const { ms } = unitOf(value) ?? {}
+  // By way of whole microseconds, so that the last digit of 1700000000.123 is not lost.
+  return ms === undefined ? null : Math.floor(Math.round(value * ms * 1_000) / 1_000)
+}
+
+function writeEpoch(at: Millis, { unit, digits, isText }: EpochForm): RawTime {
+  const { ms } = UNITS.find((one) => one.unit === unit)!
+  const whole = BigInt(Math.floor(at / ms))
+  if (digits === 0) return isText ? String(whole) : whole
+  const fraction = unit === 's' ? String(modulo(at, 1_000)).padStart(3, '0') : ''
+  const text = `${whole}.${fraction.padEnd(digits, '0').slice(0, digits)}`
+  return isText ? text : Number(text)
+}
+
+function writeText(at: Millis, form: TextForm, timeZone: string): string {
+  const { until, separator, digits, zone } = form
+  const wall = at + (zone === '' ? offsetAt(at, timeZone) : offsetOf(zone))
+  const iso = new Date(wall).toISOString()
+  const day = iso.slice(0, 10)
+  if (until === 'day') return day
+  if (until === 'minute') return `${day}${separator}${iso.slice(11, 16)}${zone}`
+  const fraction = digits === 0 ? '' : `.${iso.slice(20, 23).padEnd(digits, '0').slice(0, digits)}`
+  return `${day}${separator}${iso.slice(11, 19)}${fraction}${zone}`
+}
+
+/** What a clock on the wall shows, as if that were UTC. The 30th of February is the 1st or 2nd of March. */
+function wallTime(parts: readonly number[], ms: number): number {
+  const [year = 0, month = 1, day = 1, hour, minute, second] = parts
+  // Not Date.UTC alone, which takes the years 0 to 99 for those of the last century.
+  return new Date(0).setUTCFullYear(year, month - 1, day) + clock(hour, minute, second) + ms
+}
+
+function clock(hour = 0, minute = 0, second = 0): number {
+  return ((hour * 60 + minute) * 60 + second) * 1_000
+}
+
+/** `Z`, `+02`, `+0200`, `+02:00`, in milliseconds. */
+function offsetOf(zone: string): number {
+  const match = /([+-])(\d\d):?(\d\d)?/.exec(zone)
+  if (!match) return 0
+  const ms = clock(Number(match[2]), Number(match[3] ?? 0))
+  return match[1] === '-' ? -ms : ms
+}
+
+const DAY_MS = 86_400_000
+
+/**
+ * The moment at which the clocks of the zone show this. An hour that comes twice is taken for the second one, and one
+ * that never comes counts on from before the change, both as PostgreSQL does.
+ */
+function fromWall(wall: number, timeZone: string): Millis {
+  const before = offsetAt(wall - DAY_MS, timeZone)
+  const after = offsetAt(wall + DAY_MS, timeZone)
+  const fits = (offset: number): boolean => offsetAt(wall - offset, timeZone) === offset
+  return wall - (fits(after) ? after : before)
+}
+
+/**
+ * How far the clocks of the zone are ahead of UTC. They are not changed twice within a day, so that mostly it is enough
+ * to know how it begins and ends: to ask for each time in a long list would take many seconds.
+ */
+function offsetAt(at: Millis, timeZone: string): number {
+  if (timeZone === 'UTC') return 0
+  const day = Math.floor(at / DAY_MS)
+  const offset = offsetOnDay(day, timeZone)
+  return offset === offsetOnDay(day + 1, timeZone) ? offset : lookUpOffset(at, timeZone)
+}
+
+const DAYS_MAX = 20_000
+const offsets = new Map<string, number>()
+
+/** When it begins, in UTC. */
+function offsetOnDay(day: number, timeZone: string): number {
+  const key = `${day} ${timeZone}`
+  let offset = offsets.get(key)
+  if (offset === undefined) {
+    offset = lookUpOffset(day * DAY_MS, timeZone)
+    if (offsets.size === DAYS_MAX) offsets.clear()
+    offsets.set(key, offset)
+  }
+  return offset
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+function lookUpOffset(at: Millis, timeZone: string): number {
+  let format = formats.get(timeZone)
+  if (!format) {
+    format = new Intl.DateTimeFormat('en-US', {
+      timeZone,
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    })
+    formats.set(timeZone, format)
+  }
+  const parts = new Map(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]))
+  const shown = (['year', 'month', 'day', 'hour', 'minute', 'second'] as const).map(
+    (type) => parts.get(type) ?? 0,
+  )
+  return wallTime(shown, 0) - (at - modulo(at, 1_000))
+}
+
+function modulo(value: number, by: number): number {
+  return ((value % by) + by) % by
+}

@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict'
+import { chmodSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Client } from 'pg'
+import { ENGINES } from '../../../testing/adopted-tables.ts'
+import { postgresEngine } from '../../../testing/postgres-engine.ts'
+import { createDatabase } from '../../../testing/postgres.ts'
+import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
+import { usersSql } from '../../../testing/users-tables.ts'
+import { findTables } from './find-tables.ts'
+import type { FoundColumn } from './found-table.ts'
+import { propose } from './propose.ts'
+
+const HOSTILE = `a"b'; DROP TABLE jobs; --`
+const QUOTED = `"${HOSTILE.replaceAll('"', '""')}"`
+
+/** `status enum [queued, running] running 2`: a column with what is allowed in it, and what is there. */
+function said({ name, type, isKey, allowed, words }: FoundColumn): string {
+  const parts = [
+    name,
+    type,
+    isKey && 'key',
+    allowed && `[${allowed.join(', ')}]`,
+    ...(words ?? []).map(({ word, count }) => `${word} ${count}`),
+  ]
+  return parts.filter(Boolean).join(' ')
+}
+
+async function found(url: string, only?: string): Promise<Record<string, string[]>> {
+  const { tables } = await findTables(url, only)
+  return Object.fromEntries(
+    tables.map(({ schema, table, columns }) => [
+      [schema, table].filter(Boolean).join('.'),
+      columns.map(said),
+    ]),
+  )
+}
+
+test('SQLite: every table is found with its columns, and the words of those that may be a status', async () => {
+  using folder = temporaryFolder()
+  const url = `sqlite:${join(folder.path, 'app.db')}`
+  await usersSql(
+    url,
+    `
+    CREATE TABLE jobs (id INTEGER PRIMARY KEY, "Status" VARCHAR(9) CHECK ("Status" IN ('running', 'done')), at DATETIME);
+    INSERT INTO jobs VALUES (1, 'running', 1), (2, 'running', 2), (3, 'done', 3), (4, NULL, 4);
+    CREATE TABLE parts (a TEXT, b INT, job_state, n BOOLEAN, j JSON, PRIMARY KEY (a, b)) WITHOUT ROWID;
+    INSERT INTO parts VALUES ('x', 1, 'late', 0, '{}'), ('x', 2, 7, 0, '{}');
+    CREATE TABLE ${QUOTED} (id INTEGER PRIMARY KEY, status TEXT);
+    CREATE VIEW seen AS SELECT * FROM jobs;
+  `,
+  )
+  assert.deepEqual(await found(url), {
+    [HOSTILE]: ['id number key', 'status text'],
+    jobs: ['id number key', 'Status text [running, done] running 2 done 1', 'at moment'],
+    parts: ['a text', 'b number', 'job_state other late 1', 'n boolean', 'j json'],
+  })
+  assert.deepEqual(Object.keys(await found(url, 'JOBS')), ['jobs'])
+  // Of a table that was named, every word is read: its status may be called anything.
+  const parts = ['a text x 2', 'b number', 'job_state other late 1', 'n boolean', 'j json']
+  assert.deepEqual(await found(url, 'parts'), { parts })
+  assert.deepEqual(await found(url, HOSTILE.slice(1)), {})
+})
+
+test(
+  'SQLite: what cannot be read without writing beside it is said to be so, with what to do',
+  { skip: process.platform === 'win32' && 'folders are not read-only there' },
+  async () => {
+    using folder = temporaryFolder()
+    const path = join(folder.path, 'app.db')
+    const url = `sqlite:${path}`
+    await usersSql(url, 'CREATE TABLE jobs (id INTEGER PRIMARY KEY); PRAGMA journal_mode = WAL')
+    assert.deepEqual(Object.keys(await found(url)), ['jobs'])
+    for (const name of ['app.db-shm', 'app.db-wal'])
+      rmSync(join(folder.path, name), { force: true })
+    // Readable by all, whatever the umask.
+    chmodSync(path, 0o644)
+    chmodSync(folder.path, 0o555)
+    const isRoot = process.geteuid?.() === 0
+    // Who may do anything is kept from nothing.
+    if (isRoot) process.seteuid!(65_534)
+    try {
+      await assert.rejects(findTables(url), {
+        name: 'UnusableStore',
+        message: /^SQLite cannot read .*app\.db here: .* WAL .* copy .* --db/,
+      })
+    } finally {
+      if (isRoot) process.seteuid!(0)
+      chmodSync(folder.path, 0o700)
+    }
+  },
+)
+
+for (const engine of ENGINES) {
+  test(`${engine.name}: only a check that lists words says which are allowed`, async () => {
+    await using db = await engine.empty()
+    await db.raw(/* sql */ `
+      CREATE TABLE lists (id int PRIMARY KEY, status text CHECK (status <> '') CHECK (status IN ('a', 'b')));
+      CREATE TABLE minds (id int PRIMARY KEY, status text CHECK (status <> ''));
+    `)
+    assert.deepEqual(await found(db.url), {
+      lists: ['id number key', 'status text [a, b]'],
+      minds: ['id number key', 'status text'],
+    })
+  })
+}
+
+test('PostgreSQL: the same, with enums, checks, partitions, schemas and rights', async () => {
+  const database = await createDatabase()
+  try {
+    const { url } = database
+    await usersSql(
+      url,
+      `
+      CREATE SCHEMA "crawl$er";
+      CREATE TYPE state AS ENUM ('queued', 'running');
+      CREATE TABLE "crawl$er".jobs (id uuid PRIMARY KEY, state state, at timestamptz, done timestamp, n numeric(9, 2));
+      INSERT INTO "crawl$er".jobs VALUES (gen_random_uuid(), 'running'), (gen_random_uuid(), 'running');
+      CREATE TABLE runs (id int, status varchar(9) CHECK (status IN ('running', 'done')), day date, j jsonb) PARTITION BY RANGE (id);
+      CREATE TABLE runs_1 PARTITION OF runs FOR VALUES FROM (0) TO (9);
+      INSERT INTO runs VALUES (1, 'done'), (2, NULL);
+      CREATE TABLE ${QUOTED} (id int PRIMARY KEY, status text);
+      CREATE ROLE finder_${process.pid} LOGIN PASSWORD 'f'; GRANT SELECT (id, status) ON runs TO finder_${process.pid};
+    `,
+    )
+    const all = await found(url)
+    const runs = ['id number', 'status text [running, done] done 1', 'day local', 'j json']
+    assert.deepEqual(all['runs'], runs)
+    assert.deepEqual(all['crawl$er.jobs'], [
+      'id uuid key',
+      'state enum [queued, running] running 2',
+      'at moment',
+      'done local',
+      'n number',
+    ])
+    assert.equal(Object.keys(all).length, 3)
+    assert.deepEqual(Object.keys(await found(url, 'crawl$er.jobs')), ['crawl$er.jobs'])
+
+    const finder = new URL(url)
+    finder.username = `finder_${process.pid}`
+    finder.password = 'f'
+    assert.deepEqual(await found(finder.href), { runs: runs.slice(0, 2) })
+    const { barred } = await findTables(finder.href)
+    assert.deepEqual(barred, {
+      login: finder.username,
+      tables: [
+        { schema: 'crawl$er', table: 'jobs' },
+        { schema: 'public', table: HOSTILE },
+      ],
+    })
+    assert.deepEqual((await findTables(url)).barred?.tables, [])
+  } finally {
+    await database.drop()
+  }
+})
+
+test('PostgreSQL: a table whose rows cannot be read is said to be, and takes nothing from the others', async () => {
+  await using db = await postgresEngine.empty()
+  await db.raw(/* sql */ `
+    CREATE TABLE held (id int PRIMARY KEY, status text, state text, started_at timestamptz);
+    CREATE TABLE runs (id int PRIMARY KEY, status text, started_at timestamptz);
+    INSERT INTO runs VALUES (1, 'running', now());
+  `)
+  const other = new Client(db.url)
+  await other.connect()
+  try {
+    await other.query('BEGIN; LOCK TABLE held')
+    const { tables } = await findTables(db.url)
+    const because = tables.map((table) => [table.table, table.unread])
+    assert.deepEqual(because, [
+      ['held', 'another transaction holds it'],
+      ['runs', null],
+    ])
+    assert.deepEqual(propose(tables[0]!), {
+      table: 'held',
+      because: 'its rows could not be read: another transaction holds it',
+      isFar: false,
+    })
+    assert.deepEqual(tables[1]!.columns.map(said)[1], 'status text running 1')
+  } finally {
+    await other.end()
+  }
+})

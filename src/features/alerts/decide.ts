@@ -1,0 +1,170 @@
+import { OWNER_GONE_MS, type Alert } from '../../core/model/alert.ts'
+import type { AlertKind, AlertRule, ChannelName } from '../../core/model/alert-rule.ts'
+import { shortId, type RunId } from '../../core/model/id.ts'
+import { inShort, inWords, type Millis } from '../../core/model/time.ts'
+import { unstuckCommand } from '../../core/model/shell-command.ts'
+
+/** What is the case now, as far as rules ask for it. */
+export type AlertFacts = {
+  /** Live runs that are not well, each by the worst that can be said of it. */
+  readonly runs: readonly {
+    readonly run: RunId
+    readonly source: string
+    readonly what: 'dead' | 'silent' | 'overrun'
+    readonly because: string
+    readonly command: string
+  }[]
+  /** Runs with parked targets that nobody has seen to. */
+  readonly parked: readonly {
+    readonly run: RunId
+    readonly source: string
+    readonly targets: number
+    /** Of one of them. */
+    readonly error: string | null
+  }[]
+  /** One for each worker that a run lost, since the longest time that a rule asks for. */
+  readonly orphans: readonly { readonly at: Millis; readonly source: string }[]
+  /** Commands that are not started again. */
+  readonly gaveUp: readonly {
+    readonly source: string
+    readonly at: Millis
+    readonly because: string
+  }[]
+}
+
+/** Something that is the case, before anybody was told. */
+type Finding = Pick<Alert, 'cause' | 'rule' | 'source' | 'run' | 'because' | 'command'>
+
+/** A finding, and what the rules that ask for it say. */
+export type Found = Finding & {
+  readonly to: readonly ChannelName[]
+  readonly repeatMs: number | null
+}
+
+export type AlertDecision = {
+  /** It was not so before. */
+  readonly raise: readonly Found[]
+  /** It is open and is said to be so still, with what is known of it now. */
+  readonly refresh: readonly Found[]
+  /** It is over. */
+  readonly resolve: readonly Alert[]
+}
+
+/** What is known of an open alert changes with the minutes. It is written down no more often. */
+const REFRESH_MS = 60_000
+/** What is open by rules that nobody has any more, and that no rule here asks for, is open no longer. */
+const FORGET_MS = 600_000
+
+/**
+ * What is open, by these rules. One cause is one alert, however many rules ask for it. Several configs may look at one
+ * database: each says of its own alerts when they are over, and of those of others when nobody has seen them for minutes.
+ * `open`: of everybody. Reads only its arguments.
+ */
+export function decideAlerts(
+  found: readonly Found[],
+  rules: readonly AlertRule[],
+  owner: string,
+  open: readonly Alert[],
+  now: Millis,
+): AlertDecision {
+  const byCause = new Map(open.map((alert) => [alert.cause, alert]))
+  const isSo = new Set(found.map(({ cause }) => cause))
+  const unseenMs = ({ lastSeenAt }: Alert): number => now - lastSeenAt
+  const isOurs = (alert: Alert): boolean =>
+    alert.owner === owner || unseenMs(alert) >= OWNER_GONE_MS
+  const isAsked = (alert: Alert): boolean => rules.some((rule) => asksFor(rule, alert))
+  return {
+    raise: found.filter(({ cause }) => !byCause.has(cause)),
+    refresh: found.filter(({ cause }) => {
+      const alert = byCause.get(cause)
+      return alert !== undefined && isOurs(alert) && unseenMs(alert) >= REFRESH_MS
+    }),
+    resolve: open
+      .filter(({ cause }) => !isSo.has(cause))
+      .filter((alert) => isOurs(alert) && (isAsked(alert) || unseenMs(alert) >= FORGET_MS)),
+  }
+}
+
+/** A run beyond its duration is also one that a rule for silent runs means. */
+export function asksFor(rule: AlertRule, { cause, rule: kind, source }: Finding): boolean {
+  if (rule.when === 'orphans') return cause === orphansCause(rule)
+  const isKind = rule.when === kind || (rule.when === 'silent' && kind === 'overrun')
+  return isKind && isMeant(rule, source ?? '')
+}
+
+function isMeant({ sources }: AlertRule, source: string): boolean {
+  return sources.length === 0 || sources.includes(source)
+}
+
+/** All that is so and that a rule asks for. */
+export function findAlerts(facts: AlertFacts, rules: readonly AlertRule[], now: Millis): Found[] {
+  const single = [
+    ...facts.runs.map(({ what, ...run }) => finding(what, run.run, run)),
+    ...facts.parked.map(parkedTargets),
+    ...facts.gaveUp.map(({ source, at, because }) =>
+      finding('gave-up', `${source} ${at}`, {
+        source,
+        because,
+        command: unstuckCommand('logs', [source]),
+      }),
+    ),
+  ]
+  const found = rules.flatMap((rule): Found[] => {
+    const findings =
+      rule.when === 'orphans'
+        ? manyOrphans(rule, facts.orphans, now)
+        : single.filter((one) => asksFor(rule, one))
+    return findings.map((one) => ({ ...one, to: rule.to, repeatMs: rule.repeatMs }))
+  })
+  return [...Map.groupBy(found, ({ cause }) => cause).values()].map(asOne)
+}
+
+/** Everybody is told whom any of the rules names, as often as the most insistent of them says. */
+function asOne(same: readonly Found[]): Found {
+  const times = same.map(({ repeatMs }) => repeatMs).filter((ms) => ms !== null)
+  return {
+    ...same[0]!,
+    to: [...new Set(same.flatMap(({ to }) => to))],
+    repeatMs: times.length === 0 ? null : Math.min(...times),
+  }
+}
+
+function finding(
+  rule: AlertKind,
+  about: string,
+  { run = null, ...one }: Pick<Finding, 'source' | 'because' | 'command'> & { run?: RunId | null },
+): Finding {
+  return { ...one, cause: `${rule} ${about}`, rule, run }
+}
+
+/** Of a run as a whole: one that parks thousands is one thing to see to. */
+function parkedTargets({ run, source, targets, error }: AlertFacts['parked'][number]): Finding {
+  const count =
+    targets === 1 ? 'one target is parked' : `${targets} targets are parked, one of them`
+  const because = `${count}: ${error ?? 'why is not known'}`
+  const command = unstuckCommand('unpark', [], { run: shortId(run) })
+  return finding('parked', run, { run, source, because, command })
+}
+
+type OrphansRule = Extract<AlertRule, { when: 'orphans' }>
+
+function manyOrphans(rule: OrphansRule, orphans: AlertFacts['orphans'], now: Millis): Finding[] {
+  const { moreThan, withinMs } = rule
+  const counted = orphans.filter(({ at, source }) => at > now - withinMs && isMeant(rule, source))
+  if (counted.length <= moreThan) return []
+  const sources = [...new Set(counted.map(({ source }) => source))].sort()
+  const because =
+    `runs lost a worker ${counted.length} times within ${inWords(withinMs)}, ` +
+    `more than ${moreThan} times: ${sources.slice(0, SOURCES_SHOWN).join(', ')}` +
+    (sources.length > SOURCES_SHOWN ? ` and ${sources.length - SOURCES_SHOWN} more` : '')
+  const command = unstuckCommand('history', [], { since: inShort(withinMs) })
+  const source = sources.length === 1 ? sources[0]! : null
+  return [{ cause: orphansCause(rule), rule: 'orphans', source, run: null, because, command }]
+}
+
+const SOURCES_SHOWN = 3
+
+function orphansCause({ moreThan, withinMs, sources }: OrphansRule): string {
+  const whose = sources.length === 0 ? '' : ` ${JSON.stringify(sources)}`
+  return `orphans ${moreThan}/${inShort(withinMs)}${whose}`
+}

@@ -1,0 +1,188 @@
+import { isDeepStrictEqual } from 'node:util'
+import { isLive, type Run } from '../../core/model/run.ts'
+import type { Target } from '../../core/model/target.ts'
+
+/** What a database and the command's own files hold in the end. */
+export type Outcome = {
+  readonly runs: readonly RunFacts[]
+  /** Of the newest run of each source. */
+  readonly targets: readonly TargetFacts[]
+  readonly items: readonly ItemFacts[]
+  /** The keys in the command's own output, in order, with repeats; null when none was asked for. */
+  readonly output: readonly string[] | null
+}
+
+/** Newest first. */
+export type RunFacts = Pick<Run, 'id' | 'source' | 'status' | 'retryOf'> & {
+  readonly pages: number
+  readonly refused: number
+}
+export type TargetFacts = Pick<Target, 'key' | 'status' | 'page'> & { readonly source: string }
+export type ItemFacts = { readonly source: string; readonly key: string; readonly data: unknown }
+
+/** What is not as in the reference: one entry each, in words. Empty lists are the good end. */
+export type Differences = {
+  readonly itemsLost: readonly string[]
+  readonly itemsUnexpected: readonly string[]
+  readonly itemsDifferent: readonly string[]
+  readonly targetsLost: readonly string[]
+  readonly targetsUnexpected: readonly string[]
+  /** Those that stand at another page than in the reference. */
+  readonly targetsShort: readonly string[]
+  readonly targetsBeyond: readonly string[]
+  /** Those that ended otherwise. */
+  readonly targetsOpen: readonly string[]
+  readonly runsOpen: readonly string[]
+  readonly outputLost: readonly string[]
+  readonly outputDoubled: readonly string[]
+  readonly outputUnexpected: readonly string[]
+  /** Pages that targets lack, and that they have too many. */
+  readonly pagesLost: number
+  readonly pagesBeyond: number
+}
+
+/** Holds a result against the reference. Reads only its arguments. */
+export function compare(
+  reference: Outcome,
+  result: Outcome,
+  { ignoreData }: { readonly ignoreData: boolean },
+): Differences {
+  return {
+    ...compareItems(reference.items, result.items, ignoreData),
+    ...compareTargets(reference.targets, result.targets),
+    runsOpen: openRuns(reference.runs, result.runs),
+    ...compareOutput(reference.output ?? [], result.output ?? []),
+  }
+}
+
+type ItemDifferences = Pick<Differences, 'itemsLost' | 'itemsUnexpected' | 'itemsDifferent'>
+
+function compareItems(
+  reference: readonly ItemFacts[],
+  result: readonly ItemFacts[],
+  ignoreData: boolean,
+): ItemDifferences {
+  const expected = new Map(reference.map((item) => [nameOf(item), item]))
+  const itemsUnexpected: string[] = []
+  const itemsDifferent: string[] = []
+  for (const item of result) {
+    const name = nameOf(item)
+    const twin = expected.get(name)
+    if (!twin) itemsUnexpected.push(name)
+    else if (!ignoreData && !isDeepStrictEqual(item.data, twin.data)) itemsDifferent.push(name)
+    expected.delete(name)
+  }
+  return { itemsLost: [...expected.keys()], itemsUnexpected, itemsDifferent }
+}
+
+type TargetDifferences = Pick<
+  Differences,
+  | 'targetsLost'
+  | 'targetsUnexpected'
+  | 'targetsShort'
+  | 'targetsBeyond'
+  | 'targetsOpen'
+  | 'pagesLost'
+  | 'pagesBeyond'
+>
+
+function compareTargets(
+  reference: readonly TargetFacts[],
+  result: readonly TargetFacts[],
+): TargetDifferences {
+  const expected = new Map(reference.map((target) => [nameOf(target), target]))
+  const targetsUnexpected: string[] = []
+  const targetsShort: string[] = []
+  const targetsBeyond: string[] = []
+  const targetsOpen: string[] = []
+  let [pagesLost, pagesBeyond] = [0, 0]
+  for (const target of result) {
+    const name = nameOf(target)
+    const twin = expected.get(name)
+    expected.delete(name)
+    if (!twin) {
+      targetsUnexpected.push(name)
+      continue
+    }
+    const lacks = twin.page - target.page
+    const says = `${name}: page ${target.page} instead of ${twin.page}`
+    if (lacks > 0) targetsShort.push(says)
+    if (lacks < 0) targetsBeyond.push(says)
+    pagesLost += Math.max(0, lacks)
+    pagesBeyond += Math.max(0, -lacks)
+    if (target.status !== twin.status) {
+      targetsOpen.push(`${name}: ${inWords(target.status)} instead of ${inWords(twin.status)}`)
+    }
+  }
+  for (const { page } of expected.values()) pagesLost += page
+  return {
+    targetsLost: [...expected.keys()],
+    targetsUnexpected,
+    targetsShort,
+    targetsBeyond,
+    targetsOpen,
+    pagesLost,
+    pagesBeyond,
+  }
+}
+
+/** Runs that did not end well, but for those that were tried again, or end like this without kills too. */
+function openRuns(reference: readonly RunFacts[], result: readonly RunFacts[]): string[] {
+  const retried = new Set(result.map(({ retryOf }) => retryOf))
+  const usual = new Map(reference.toReversed().map(({ source, status }) => [source, status]))
+  return result
+    .filter(({ id, source, status }) => !retried.has(id) && status !== usual.get(source))
+    .filter(({ status }) => status !== 'succeeded')
+    .map(({ source, status }) => `${source}: ${isLive(status) ? `left ${status}` : status}`)
+}
+
+type OutputDifferences = Pick<Differences, 'outputLost' | 'outputDoubled' | 'outputUnexpected'>
+
+/** A key may be there more than once in the reference too: what counts is how often. */
+function compareOutput(reference: readonly string[], result: readonly string[]): OutputDifferences {
+  const expected = countAll(reference)
+  const found = countAll(result)
+  const outputLost: string[] = []
+  const outputDoubled: string[] = []
+  const outputUnexpected: string[] = []
+  for (const [key, times] of expected) {
+    const lacks = times - (found.get(key) ?? 0)
+    for (let n = 0; n < lacks; n++) outputLost.push(key)
+  }
+  for (const [key, times] of found) {
+    const usual = expected.get(key) ?? 0
+    if (usual === 0) outputUnexpected.push(key)
+    else if (times > usual) outputDoubled.push(`${key}: ${times} times instead of ${usual}`)
+  }
+  return { outputLost, outputDoubled, outputUnexpected }
+}
+
+function countAll(keys: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1)
+  return counts
+}
+
+/** The one target of a run in one's own code has the source's name. */
+function nameOf({ source, key }: { source: string; key: string }): string {
+  return key === source ? source : `${source} ${key}`
+}
+
+function inWords(status: string): string {
+  return status.replace('_', ' ')
+}
+
+/**
+ * Whether all work is done: every source of the reference has had a run, and none is live. Who is killed after that
+ * needs no new start: that would only begin it all again.
+ */
+export function isAllDone(
+  reference: readonly RunFacts[],
+  runs: readonly Pick<RunFacts, 'source' | 'status'>[],
+): boolean {
+  const there = new Set(runs.map(({ source }) => source))
+  return (
+    runs.every(({ status }) => !isLive(status)) &&
+    reference.every(({ source }) => there.has(source))
+  )
+}

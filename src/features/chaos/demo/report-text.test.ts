@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newId } from '../../../core/model/id.ts'
+import type { Run } from '../../../core/model/run.ts'
+import { Paper } from '../../../lib/terminal/text-writer.ts'
+import { makeDirectory } from './directory.ts'
+import { makeReport, type Deeds, type Found } from './report.ts'
+import { printReport } from './report-text.ts'
+
+const truth = makeDirectory(1, 3)
+const targets = { planned: 0, in_progress: 0, done: 3, failed: 0, stuck: 0, parked: 0 }
+const counts = { targets, pages: truth.pages, refused: 2 }
+const found: Found = {
+  run: { status: 'succeeded', counts } as Run,
+  ledger: truth.targets.flatMap(({ key, pages }) =>
+    pages.map((_, index) => ({ target: key, page: index + 1 })),
+  ),
+  items: Array.from(truth.businesses, ([key, data]) => ({ key, data })),
+}
+const RECOVERY = { claimableMs: 999, takenUpMs: 999, by: newId() }
+const deeds: Deeds = {
+  killsAsked: 1,
+  kills: [{ at: 0, worker: newId(), recoveries: [RECOVERY, RECOVERY] }],
+  deploys: [{ stoppedMs: 11_000, backMs: 999 }],
+  zombies: [{ silentMs: 14_000, refused: 1 }],
+  skipped: [],
+}
+const visits = { served: 999, cut: 99, again: 99, errors500: 999, errors429: 999 }
+
+function print(found: Found): string {
+  const paper = new Paper(80, false)
+  printReport(paper, makeReport(truth, found, deeds, visits), {
+    truth,
+    deeds,
+    tookMs: 99_000,
+    seed: 999_999,
+    machine: '16 processors under load 12.5',
+    isBusy: false,
+    next: [
+      ['export UNSTUCK_DB=sqlite:.unstuck/demo/0a1b2c3d/unstuck.db', ''],
+      ['npx unstuck show 0a1b2c3d', 'the run, and what recovery did and why'],
+    ],
+    leftBehind: 'All of it is in .unstuck/demo/0a1b2c3d.',
+  })
+  return paper.toString()
+}
+
+test('the report fits into 80 columns without a word cut off, and says how it went', () => {
+  const text = print(found)
+  assert.doesNotMatch(text, /…/)
+  assert.match(text, /^1 worker killed with kill -9: no page lost, nothing doubled\.$/m)
+})
+
+test('the report says what is wrong', () => {
+  const text = print({ ...found, ledger: found.ledger.slice(1) })
+  assert.match(text, /^Something is wrong:\n {2}- 1 pages or items are missing or wrong$/m)
+  assert.doesNotMatch(text, /nothing doubled\./)
+})

@@ -1,0 +1,30 @@
+import type { RunId, WorkerId } from '../../../core/model/id.ts'
+import type { Run } from '../../../core/model/run.ts'
+import type { Target } from '../../../core/model/target.ts'
+import type { Worker } from '../../../core/model/worker.ts'
+import { processState } from '../../../core/host/identity.ts'
+import type { Store } from '../../../core/store/store.ts'
+
+/** What the database says at one moment. */
+export type Look = {
+  readonly run: Run
+  /** Workers of this demo and no other whose process is there. */
+  readonly workers: readonly Worker[]
+  readonly held: ReadonlyMap<WorkerId, Target>
+}
+
+export async function lookAt(store: Store, run: RunId, source: string): Promise<Look> {
+  const found = await store.run(run)
+  if (!found) throw new Error(`The demo's run ${run} is no longer in the database.`)
+  const [witnessed, inProgress] = await Promise.all([
+    store.workers(),
+    store.targets(run, { statuses: ['in_progress'], limit: 1_000 }),
+  ])
+  return {
+    run: found,
+    workers: witnessed
+      .map(({ worker }) => worker)
+      .filter((worker) => worker.source === source && processState(worker.process) !== 'gone'),
+    held: new Map(inProgress.items.map((target) => [target.worker!, target])),
+  }
+}

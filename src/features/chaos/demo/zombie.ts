@@ -1,0 +1,104 @@
+import process from 'node:process'
+import { shortId } from '../../../core/model/id.ts'
+import type { Target } from '../../../core/model/target.ts'
+import { inWords } from '../../../core/model/time.ts'
+import type { Worker } from '../../../core/model/worker.ts'
+import { pause, until } from './pause.ts'
+import type { Stage, Zombie } from './scenario-context.ts'
+
+const PATIENCE_MS = 20_000
+/** A page that still takes this long: its worker is waiting for the site, and not in the middle of a commit. */
+const WAITING_MS = 120
+const LOCK_PROBE_MS = 400
+
+/**
+ * A worker is stopped (SIGSTOP) in the middle of a page for longer than its lease; another takes over its target. Then
+ * it wakes up (SIGCONT), knows nothing of it, and writes. The fence must refuse that.
+ */
+export async function zombie(stage: Stage): Promise<Zombie | null> {
+  const { narrator, over, store, look } = stage
+  const found = await until(() => stopOne(stage), { everyMs: 20, atMostMs: PATIENCE_MS, over })
+  if (!found) return null
+  const { worker, target, stoppedAt } = found
+  const who = shortId(worker.id)
+  const what = `SIGSTOP ${who} on page ${target.page + 1} of ${target.key}`
+  const event = narrator.begin(what, 'it is silent, its lease runs out …')
+  try {
+    const taken = await until(async () => takenOver(await store.target(target.id), target), {
+      everyMs: 50,
+      atMostMs: PATIENCE_MS,
+      over,
+    })
+    const refusedBefore = (await look()).run.counts.refused
+    const silentMs = performance.now() - stoppedAt
+    event.end(
+      taken
+        ? `taken over by ${shortId(taken.worker!)} after ${inWords(silentMs)}`
+        : 'nobody took over',
+    )
+    wake(worker)
+    narrator.mark(worker.id, null)
+    if (!taken) return { silentMs, refused: 0 }
+    return await wokenUp(stage, { who, silentMs, refusedBefore })
+  } finally {
+    // Whatever happens: nobody stays stopped.
+    wake(worker)
+  }
+}
+
+async function wokenUp(
+  { look, narrator, over }: Stage,
+  { who, silentMs, refusedBefore }: { who: string; silentMs: number; refusedBefore: number },
+): Promise<Zombie> {
+  const event = narrator.begin(`SIGCONT ${who}`, 'it wakes up and goes on as if nothing had been …')
+  const refusals = async (): Promise<number> => (await look()).run.counts.refused - refusedBefore
+  await until(async () => (await refusals()) > 0, { everyMs: 50, atMostMs: PATIENCE_MS, over })
+  const refused = await refusals()
+  event.end(
+    refused > 0
+      ? 'it went on as if nothing had been, and its late write was refused'
+      : 'it tried to write nothing',
+  )
+  return { silentMs, refused }
+}
+
+type Stopped = { readonly worker: Worker; readonly target: Target; readonly stoppedAt: number }
+
+/** Whoever waits longest for the site is stopped, if that leaves the database free for the others. */
+async function stopOne({ look, site, store, run, narrator, over }: Stage): Promise<Stopped | null> {
+  const { workers, held, run: now } = await look()
+  const waits = (worker: Worker): number => site.remainingMs(held.get(worker.id)?.key ?? '')
+  const [worker] = workers.toSorted((a, b) => waits(b) - waits(a))
+  const target = worker && held.get(worker.id)
+  if (!target || waits(worker) < WAITING_MS) return null
+  const stoppedAt = performance.now()
+  if (!signal(worker, 'SIGSTOP')) return null
+  // Its heartbeat may have been in the middle of a write, and SQLite has one writer at a time.
+  const isFree = await Promise.race([
+    store.setPolicy(run, now.policy).then(() => true),
+    pause(LOCK_PROBE_MS, over).then(() => false),
+  ])
+  if (!isFree) {
+    wake(worker)
+    return null
+  }
+  narrator.mark(worker.id, 'stopped')
+  return { worker, target, stoppedAt }
+}
+
+function takenOver(now: Target | null, before: Target): Target | null {
+  return now && now.epoch > before.epoch && now.worker !== before.worker ? now : null
+}
+
+function wake(worker: Worker): void {
+  signal(worker, 'SIGCONT')
+}
+
+function signal({ process: { pid } }: Worker, name: 'SIGSTOP' | 'SIGCONT'): boolean {
+  try {
+    process.kill(pid, name)
+    return true
+  } catch {
+    return false
+  }
+}

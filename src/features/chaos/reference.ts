@@ -1,0 +1,144 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pause } from './demo/pause.ts'
+import { isLive } from '../../core/model/run.ts'
+import { inWords } from '../../core/model/time.ts'
+import { redact } from '../../core/model/redact.ts'
+import { plural } from '../../presenters/format.ts'
+import type { Outcome } from './compare.ts'
+import type { Life, LifeEnd } from './process-run.ts'
+import { readOutcome, readRuns } from './outcome.ts'
+import type { Progress } from './progress.ts'
+import type { Pace } from './schedule.ts'
+import type { Place } from './scratch.ts'
+import type { Lives, Problem, Trial } from './trial.ts'
+
+/** How the command went, and what it left, when nobody disturbed it. */
+export type Reference = {
+  readonly outcome: Outcome
+  readonly pace: Pace
+  readonly tookMs: number
+}
+
+const LOOK_EVERY_MS = 20
+const LOG_LINES = 10
+
+/**
+ * Lets the command come to its end once. A problem when it does not, or leaves nothing to compare with: then nobody need
+ * be killed. Null when it was interrupted.
+ */
+export async function runReference(
+  trial: Trial,
+  place: Place,
+  lives: Lives,
+): Promise<Reference | Problem | null> {
+  const { timeoutMs, interrupted, progress } = trial
+  progress.tell('reference: the command runs once without kills')
+  const life = await lives.start(place)
+  const limit = AbortSignal.any([AbortSignal.timeout(timeoutMs), interrupted])
+  const startMs = await watchFirstPage(place, life, limit, progress)
+  const end = await life.endedBefore(limit)
+  const tookMs = performance.now() - life.startedAt
+  if (interrupted.aborted) return null
+  if (!end) return neverEnded(timeoutMs, place)
+  if (end.code !== 0) return failed(end, place)
+
+  const output = trial.output === undefined ? null : join(place.files, trial.output)
+  const outcome = await readOutcome(place.store, output)
+  const problem = incomplete(outcome, trial)
+  if (problem) return problem
+  const pages = outcome.runs.reduce((sum, run) => sum + run.pages, 0)
+  const pace = { startMs, workMs: tookMs - startMs, pages }
+  const items = plural(outcome.items.length, 'item')
+  progress.tell(`reference: ${plural(pages, 'page')}, ${items} in ${inWords(tookMs)}`)
+  return { outcome, pace, tookMs }
+}
+
+/** How long after its start the first page was saved; 0 when none was. Looks until the life is over. */
+async function watchFirstPage(
+  place: Place,
+  life: Life,
+  limit: AbortSignal,
+  progress: Progress,
+): Promise<number> {
+  const over = AbortSignal.any([life.over, limit])
+  let firstMs = 0
+  while (!over.aborted) {
+    const pages = await countPages(place)
+    if (pages > 0 && firstMs === 0) firstMs = performance.now() - life.startedAt
+    progress.show(`reference: ${plural(pages, 'page')} saved`)
+    await pause(LOOK_EVERY_MS, over)
+  }
+  return firstMs
+}
+
+export async function countPages({ store }: Place): Promise<number> {
+  return (await readRuns(store)).reduce((sum, { pages }) => sum + pages, 0)
+}
+
+export function neverEnded(timeoutMs: number, place: Place): Problem {
+  return {
+    what: 'never-ended',
+    says: `The command had not ended ${inWords(timeoutMs)} after its start (${place.phase}).`,
+    count: 1,
+    examples: lastWords(place),
+    hint: 'It must end by itself when all is done: `unstuck work` needs --drain. If it only takes longer, raise --timeout.',
+  }
+}
+
+function failed({ code, signal }: LifeEnd, place: Place): Problem {
+  const how = signal ? `was ended by ${signal}` : `ended with exit code ${code}`
+  return {
+    what: 'reference-failed',
+    says: `The command ${how} before anybody was killed.`,
+    count: 1,
+    examples: lastWords(place),
+    hint: 'Make it end with exit code 0 first; what it said is in its log.',
+  }
+}
+
+function incomplete({ runs, output }: Outcome, trial: Trial): Problem | null {
+  const problem = (what: string, says: string, hint: string): Problem => ({
+    what,
+    says,
+    count: 1,
+    examples: [],
+    hint,
+  })
+  if (runs.length === 0) {
+    return problem(
+      'nothing-arrived',
+      'The command ended well, but no run of it is in the scratch database.',
+      'It must take its database from UNSTUCK_DB: call open() without `db`, and `unstuck work` without --db. Nobody was killed.',
+    )
+  }
+  const live = runs.filter(({ status }) => isLive(status))
+  if (live.length > 0) {
+    return problem(
+      'reference-unfinished',
+      `The command ended well, but left ${live.map(({ source, status }) => `${source} ${status}`).join(', ')}.`,
+      'It must finish its runs before it ends, or there is nothing to compare with: `unstuck work` needs --drain, own code `run.succeed()`.',
+    )
+  }
+  if (trial.output !== undefined && output === null) {
+    return problem(
+      'no-output',
+      `The command did not write ${trial.output} into the folder that UNSTUCK_CHAOS_DIR names.`,
+      'The folder is another one for each phase, so the path must be made from it: join(process.env.UNSTUCK_CHAOS_DIR, …).',
+    )
+  }
+  return null
+}
+
+/** The end of the command's log, without secrets. */
+export function lastWords({ log }: Place): string[] {
+  try {
+    const lines = readFileSync(log, 'utf8').split('\n')
+    return lines
+      .filter((line) => line.trim() !== '')
+      .slice(-LOG_LINES)
+      .map(redact)
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,287 @@
+import type { Inspection } from '../../core/store/inspection.ts'
+import { promiseFindings } from '../../interfaces/cli/doctor/promises.ts'
+import { plural } from '../../presenters/format.ts'
+import type { Differences, Outcome } from './compare.ts'
+import type { Deeds } from './runner.ts'
+import type { Problem } from './trial.ts'
+
+/** What a phase left, in figures. */
+export type Figures = {
+  readonly ms: number
+  readonly runs: number
+  readonly targets: number
+  readonly pages: number
+  readonly items: number
+}
+
+/** The shape of `--json`. It only grows. */
+export type Report = {
+  readonly ok: boolean
+  /** What is wrong; empty when all is well. */
+  readonly problems: readonly Problem[]
+  /** What is good to know, in sentences. */
+  readonly remarks: readonly string[]
+  readonly kills: number
+  /** Null: as many as fit into the time. */
+  readonly killsAsked: number | null
+  readonly killsBySignal: Readonly<Record<string, number>>
+  readonly starts: number
+  readonly lost: number
+  readonly doubled: number
+  readonly pagesLost: number
+  readonly pagesDoubled: number
+  readonly itemsLost: number
+  readonly itemsDoubled: number
+  readonly itemsDifferent: number
+  /** Of the command's own output; null without one. */
+  readonly outputLost: number | null
+  readonly outputDoubled: number | null
+  readonly lateWritesRefused: number
+  /** How often recovery took back what a dead worker held. */
+  readonly recoveries: number
+  readonly recoveriesByAction: Readonly<Record<string, number>>
+  /** From a death to the next claim, the new start of the command included; null when nothing was held. */
+  readonly medianRecoveryMs: number | null
+  readonly slowestRecoveryMs: number | null
+  readonly reference: Figures
+  readonly result: Figures
+  readonly withinMs: number
+}
+
+/** Everything that was seen. */
+export type Seen = {
+  readonly reference: Outcome
+  readonly referenceMs: number
+  readonly result: Outcome
+  readonly differences: Differences
+  readonly deeds: Deeds
+  readonly killsAsked: number | null
+  readonly inspection: Inspection
+  /** Processes that had not ended long after the command had. */
+  readonly leftBehind: number
+}
+
+const EXAMPLES_MAX = 10
+
+/** The proof, from the database. Reads only its arguments. */
+export function makeReport(seen: Seen): Report {
+  const { differences: found, deeds, reference, result } = seen
+  const problems = findProblems(seen)
+  const times = deeds.takenUpMs.toSorted((a, b) => a - b)
+  const hasOutput = reference.output !== null
+  const output = {
+    lost: found.outputLost.length,
+    doubled: found.outputDoubled.length + found.outputUnexpected.length,
+  }
+  const itemsDoubled = found.itemsUnexpected.length
+  return {
+    ok: problems.length === 0,
+    problems,
+    remarks: remarksOn(seen),
+    kills: deeds.kills.length,
+    killsAsked: seen.killsAsked,
+    killsBySignal: countBy(deeds.kills.map(({ signal }) => signal)),
+    starts: deeds.starts,
+    lost: found.pagesLost + found.itemsLost.length + output.lost,
+    doubled: found.pagesBeyond + itemsDoubled + output.doubled,
+    pagesLost: found.pagesLost,
+    pagesDoubled: found.pagesBeyond,
+    itemsLost: found.itemsLost.length,
+    itemsDoubled,
+    itemsDifferent: found.itemsDifferent.length,
+    outputLost: hasOutput ? output.lost : null,
+    outputDoubled: hasOutput ? output.doubled : null,
+    lateWritesRefused: result.runs.reduce((sum, { refused }) => sum + refused, 0),
+    recoveries: Object.values(deeds.recoveries).reduce((sum, n) => sum + n, 0),
+    recoveriesByAction: deeds.recoveries,
+    medianRecoveryMs: median(times),
+    slowestRecoveryMs: times.at(-1) ?? null,
+    reference: figuresOf(reference, seen.referenceMs),
+    result: figuresOf(result, deeds.tookMs),
+    withinMs: deeds.withinMs,
+  }
+}
+
+function figuresOf({ runs, targets, items }: Outcome, ms: number): Figures {
+  return {
+    ms: Math.round(ms),
+    runs: runs.length,
+    targets: targets.filter(({ status }) => status === 'done').length,
+    pages: runs.reduce((sum, { pages }) => sum + pages, 0),
+    items: items.length,
+  }
+}
+
+function findProblems(seen: Seen): Problem[] {
+  const { differences: found, deeds, leftBehind } = seen
+  // It never came to its end: what it lacks for that is no news, and its reasons are not those below.
+  if (deeds.problem) return [deeds.problem]
+  const problems: Problem[] = []
+  if (deeds.kills.length === 0) problems.push(NO_KILLS)
+  for (const [what, says, hint, key] of KINDS) {
+    const list = found[key]
+    if (list.length > 0) {
+      const examples = list.slice(0, EXAMPLES_MAX)
+      problems.push({ what, says: says(list.length), count: list.length, examples, hint })
+    }
+  }
+  problems.push(...brokenPromises(seen.inspection))
+  if (leftBehind > 0) {
+    problems.push({
+      what: 'left-behind',
+      says: `${plural(leftBehind, 'process', 'processes')} of the command had not ended long after it had.`,
+      count: leftBehind,
+      examples: [],
+      hint: 'What it starts must end with it: a browser, a second copy.',
+    })
+  }
+  return problems
+}
+
+const NO_KILLS: Problem = {
+  what: 'no-kills',
+  says: 'Nobody was killed: the command was done before the first kill was due, so nothing is proved.',
+  count: 1,
+  examples: [],
+  hint: 'Let it crawl more, or set a shorter --within.',
+}
+
+const ONE_CHECKPOINT =
+  'A page must be saved in one step with its items: look for a checkpoint that moves the page on before its items are in it.'
+const TOO_OFTEN =
+  'A target is parked when its workers died again and again with nothing saved in between: fewer --kills, or a longer --within, let it get on.'
+const NOT_THE_SAME =
+  'A site that shows something else each time does this too: crawl a fixed copy of it, or pass --ignore-data.'
+
+type Lists = Exclude<keyof Differences, 'pagesLost' | 'pagesBeyond'>
+type Kind = readonly [
+  what: string,
+  says: (count: number) => string,
+  hint: string | null,
+  list: Lists,
+]
+
+const KINDS: readonly Kind[] = [
+  [
+    'items-lost',
+    (n) => `${plural(n, 'item')} of the reference ${isAre(n)} missing.`,
+    ONE_CHECKPOINT,
+    'itemsLost',
+  ],
+  [
+    'items-unexpected',
+    (n) => `${plural(n, 'item')} ${isAre(n)} there that the reference does not have.`,
+    'The same thing under a second key is doubled: a key must not depend on when or by whom it was saved.',
+    'itemsUnexpected',
+  ],
+  [
+    'items-different',
+    (n) => `${plural(n, 'item')} ${n === 1 ? 'has' : 'have'} other data than in the reference.`,
+    NOT_THE_SAME,
+    'itemsDifferent',
+  ],
+  [
+    'targets-lost',
+    (n) => `${plural(n, 'target')} of the reference ${isAre(n)} missing.`,
+    'targets() must yield the same again when it was cut short.',
+    'targetsLost',
+  ],
+  [
+    'targets-unexpected',
+    (n) => `${plural(n, 'target')} ${isAre(n)} there that the reference does not have.`,
+    'targets() must yield the same keys each time it is asked.',
+    'targetsUnexpected',
+  ],
+  [
+    'pages-lost',
+    (n) => `${plural(n, 'target')} ended at an earlier page than in the reference.`,
+    'It took its end for reached: look at what it goes on from after a kill.',
+    'targetsShort',
+  ],
+  [
+    'pages-doubled',
+    (n) => `${plural(n, 'target')} ended at a later page than in the reference.`,
+    'Pages were saved twice under new numbers: look at what it goes on from after a kill.',
+    'targetsBeyond',
+  ],
+  [
+    'targets-unfinished',
+    (n) => `${plural(n, 'target')} did not end as in the reference.`,
+    TOO_OFTEN,
+    'targetsOpen',
+  ],
+  [
+    'runs-unfinished',
+    (n) => `${plural(n, 'run')} did not succeed.`,
+    'Its workers went down again and again with nothing saved in between. Its log tells whether by the kills alone: then save pages more often, or pass fewer --kills.',
+    'runsOpen',
+  ],
+  [
+    'output-lost',
+    (n) => `${plural(n, 'line')} of the output ${isAre(n)} missing.`,
+    'What is written after the checkpoint of its page is lost when the command dies in between.',
+    'outputLost',
+  ],
+  [
+    'output-doubled',
+    (n) => `${plural(n, 'key')} ${isAre(n)} in the output more often than in the reference.`,
+    "What is written before the checkpoint of its page is written again after a death in between: write it in the page's own transaction, or by a unique key.",
+    'outputDoubled',
+  ],
+  [
+    'output-unexpected',
+    (n) => `${plural(n, 'line')} of the output ${isAre(n)} not in the reference.`,
+    'A line that was cut off by a kill is one of these.',
+    'outputUnexpected',
+  ],
+]
+
+function isAre(count: number): string {
+  return count === 1 ? 'is' : 'are'
+}
+
+/** What `unstuck doctor` would say about the promises. */
+function brokenPromises(inspection: Inspection): Problem[] {
+  return promiseFindings(inspection)
+    .filter(({ result }) => result !== 'ok')
+    .map(({ check, found, details, why }) => ({
+      what: check,
+      says: found,
+      count: Math.max(1, details.length),
+      examples: details,
+      hint: why,
+    }))
+}
+
+function remarksOn({ deeds, killsAsked, reference, result }: Seen): string[] {
+  const remarks: string[] = []
+  if (deeds.isDoneEarly && deeds.kills.length > 0) {
+    const asked = killsAsked === null ? 'the time was up' : `all ${killsAsked} kills were dealt`
+    remarks.push(
+      `The command was done before ${asked}: the proof is for ${plural(deeds.kills.length, 'kill')}. A longer crawl or a shorter --within leaves room for more.`,
+    )
+  }
+  if (deeds.forced > 0) {
+    remarks.push(
+      `${plural(deeds.forced, 'time')} the command did not stop within 30 s when it was asked to, and was killed.`,
+    )
+  }
+  const begunAgain = result.runs.filter(({ retryOf }) => retryOf === null).length
+  if (begunAgain > reference.runs.length) {
+    remarks.push(
+      `There are ${plural(begunAgain, 'run')} instead of ${reference.runs.length}: what was started again when all was done began it anew.`,
+    )
+  }
+  return remarks
+}
+
+function countBy(words: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const word of words) counts[word] = (counts[word] ?? 0) + 1
+  return counts
+}
+
+function median(sorted: readonly number[]): number | null {
+  const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]]
+  return low === undefined || high === undefined ? null : Math.round((low + high) / 2)
+}

@@ -1,0 +1,87 @@
+import { inWords } from '../../core/model/time.ts'
+
+/** Why Unstuck itself ended a command; null: it ended by itself. */
+export type StopReason =
+  /** SIGTERM or SIGINT came to Unstuck. */
+  | { readonly why: 'asked'; readonly by: string }
+  | { readonly why: 'cancelled' }
+  /** Somebody else has its run. */
+  | { readonly why: 'lease-lost' }
+  /** The guardian died, and the command was ended with it. */
+  | { readonly why: 'guardian-lost' }
+  | { readonly why: 'max-duration'; readonly limitMs: number }
+  | { readonly why: 'max-memory'; readonly limit: number; readonly seen: number }
+  | { readonly why: 'not-ready'; readonly limitMs: number }
+
+export type CommandEnd = {
+  readonly exitCode: number | null
+  readonly signal: string | null
+  /** The kernel's count of processes killed for want of memory rose while it ran. */
+  readonly oomKills: number
+  readonly stop: StopReason | null
+  /** What it said of itself over its API; null: nothing. */
+  readonly said: 'finished' | 'failed' | 'again' | null
+}
+
+export type Ending = {
+  /**
+   * What becomes of the run. `said`: it has settled that itself. `crash`: judged as any other crash. `orphan`: its worker is
+   * dead, and it is recovered as any other worker's.
+   */
+  readonly run: 'said' | 'succeed' | 'release' | 'cancelled' | 'lost' | 'crash' | 'orphan'
+  /** In a sentence, for the history. */
+  readonly because: string
+}
+
+/** What the end of a command means for its run. */
+export function readEnding(end: CommandEnd): Ending {
+  const how = describeExit(end)
+  const { stop, said } = end
+  if (stop?.why === 'lease-lost')
+    return { run: 'lost', because: `its run was taken over by another; ${how}` }
+  if (said === 'finished') return { run: 'said', because: `finished; ${how}` }
+  if (said === 'failed') return { run: 'said', because: `failed by its own word; ${how}` }
+  if (said === 'again') return { run: 'said', because: `asked to be started again; ${how}` }
+  switch (stop?.why) {
+    case 'cancelled':
+      return { run: 'cancelled', because: `cancelled; ${how}` }
+    case 'asked':
+      return { run: 'release', because: `stopped by ${stop.by}; ${how}` }
+    case 'guardian-lost':
+      return { run: 'orphan', because: 'its guardian process died, and it was ended with it' }
+    case 'max-duration':
+      return { run: 'crash', because: `timeout: longer than ${inWords(stop.limitMs)}; ${how}` }
+    case 'max-memory':
+      return {
+        run: 'crash',
+        because: `it used ${inMegabytes(stop.seen)} of memory, more than ${inMegabytes(stop.limit)}; ${how}`,
+      }
+    case 'not-ready':
+      return { run: 'crash', because: `not ready within ${inWords(stop.limitMs)}; ${how}` }
+    case undefined:
+      return { run: end.exitCode === 0 ? 'succeed' : 'crash', because: how }
+  }
+}
+
+function describeExit({ exitCode, signal, oomKills, stop }: CommandEnd): string {
+  if (signal === null) return exitCode === null ? 'it never started' : `exit code ${exitCode}`
+  if (signal !== 'SIGKILL' || stop !== null) return `ended by ${signal}`
+  return oomKills > 0
+    ? 'killed (SIGKILL), probably for want of memory: the kernel killed processes for that meanwhile'
+    : 'killed (SIGKILL) by someone else; the kernel counted no want of memory'
+}
+
+function inMegabytes(bytes: number): string {
+  return `${Math.round(bytes / 1_048_576)} MB`
+}
+
+const SIGNAL_BASE = 128
+
+/** As a shell would say it. */
+export function exitCodeOf(
+  { exitCode, signal }: Pick<CommandEnd, 'exitCode' | 'signal'>,
+  signals: Readonly<Record<string, number>>,
+): number {
+  if (exitCode !== null) return exitCode
+  return signal === null ? 1 : SIGNAL_BASE + (signals[signal] ?? 0)
+}

@@ -1,0 +1,159 @@
+import { constants } from 'node:fs'
+import { open, realpath, type FileHandle } from 'node:fs/promises'
+import { UsageError } from '../../core/model/errors.ts'
+import type { RunId } from '../../core/model/id.ts'
+import { generations, grow, placeOfLastLines } from '../../lib/files/growing-file.ts'
+import { LineCutter } from '../../lib/files/line-cutter.ts'
+import { isLogOf } from '../../lib/files/data-folder.ts'
+import { parseLogLine, type LogLine, type LogStream } from './log-file.ts'
+
+/** Longer ones are not written: 64 K characters, some of them as escapes. */
+const LINE_BYTES_MAX = 1_000_000
+
+export type Wanted = {
+  /** The last so many of those that are there; null: all. */
+  readonly lines: number | null
+  readonly stream?: LogStream | undefined
+  /** Not before this moment, by the clock of the host that wrote it. */
+  readonly since?: Date | undefined
+}
+
+export type Following = {
+  /** Fires when the reader has had enough. */
+  readonly enough: AbortSignal
+  /** Asked when all was read: whether nothing more will come. */
+  readonly isOver: () => Promise<boolean>
+  /** Lines were rotated away before they could be read. */
+  readonly onMissed: () => void
+}
+
+/** Whether a run's log is here: at a place that is one for it, wherever the links on the way lead. */
+export async function isLogThere(path: string, run: RunId): Promise<boolean> {
+  const [newest] = isLogOf(path, run) ? await generations(path) : []
+  const real = newest && (await realpath(newest.path).catch(() => null))
+  return typeof real === 'string' && isLogOf(withoutNumber(real), run)
+}
+
+/** The lines of a run's log in the order they were written, in batches: a log may be larger than memory. */
+export async function* readLog(
+  path: string,
+  wanted: Wanted,
+  following: Following | null,
+): AsyncGenerator<readonly LogLine[]> {
+  const matching = only(linesOf(path, wanted, following), wanted)
+  yield* wanted.lines === null ? matching : last(matching, wanted.lines)
+}
+
+/** An empty batch says that this is all for now. */
+async function* linesOf(
+  path: string,
+  wanted: Wanted,
+  following: Following | null,
+): AsyncGenerator<LogLine[]> {
+  const cutter = new LineCutter(LINE_BYTES_MAX)
+  const first = (await openNewest(path, wanted)) ?? (await openOldest(path))
+  if (!first) return
+  const growth = { ...(following ?? { enough: new AbortController().signal }), open: openLog }
+  for await (const chunk of grow(path, first.file, first.place, growth)) {
+    const isAll = chunk.length === 0
+    if (isAll && !following) break
+    const lines = parse(cutter.push(chunk))
+    if (isAll || lines.length > 0) yield lines
+  }
+  // The line a writer was killed in.
+  const rest = cutter.end()
+  if (rest) yield parse([rest])
+}
+
+function parse(lines: readonly Buffer[]): LogLine[] {
+  return lines.map((line) => parseLogLine(line.toString())).filter((line) => line !== null)
+}
+
+type Place = { readonly file: FileHandle; readonly place: number }
+
+/** A short way for the usual question: when the last lines are all in the newest file, the others are not read. */
+async function openNewest(path: string, { lines, stream, since }: Wanted): Promise<Place | null> {
+  if (lines === null || stream !== undefined || since !== undefined) return null
+  const file = await openIfThere(path)
+  const place = file ? await placeOfLastLines(file, lines) : 0
+  if (file && place > 0) return { file, place }
+  await file?.close()
+  return null
+}
+
+async function openOldest(path: string): Promise<Place | null> {
+  for (;;) {
+    const oldest = (await generations(path)).at(-1)
+    if (!oldest) return null
+    const file = await openIfThere(oldest.path)
+    if (file) return { file, place: 0 }
+    // It was the next to go, and went.
+  }
+}
+
+async function openIfThere(path: string): Promise<FileHandle | null> {
+  try {
+    return await openLog(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** Only a plain file, and no link to one: what a run leaves in its folder must not make us read something else. */
+export async function openLog(path: string): Promise<FileHandle> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
+  const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error: unknown) => {
+    throw (error as NodeJS.ErrnoException).code === 'ELOOP' ? notALog(path) : error
+  })
+  if ((await file.stat()).isFile()) return file
+  await file.close()
+  throw notALog(path)
+}
+
+function notALog(path: string): UsageError {
+  return new UsageError(
+    `${path} is not a log: a link or something else stands in its place. It was not read; look at it with \`ls -l\`.`,
+  )
+}
+
+async function* only(
+  batches: AsyncIterable<readonly LogLine[]>,
+  { stream, since }: Wanted,
+): AsyncGenerator<readonly LogLine[]> {
+  const from = since?.toISOString() ?? ''
+  const isWanted = (line: LogLine): boolean =>
+    line.at >= from && (stream === undefined || line.stream === stream)
+  for await (const batch of batches) {
+    const matching = batch.filter(isWanted)
+    // An empty batch means something: one that became empty is left out.
+    if (matching.length > 0 || batch.length === 0) yield matching
+  }
+}
+
+/** The last lines of what is there; then whatever comes. */
+async function* last(
+  batches: AsyncIterable<readonly LogLine[]>,
+  count: number,
+): AsyncGenerator<readonly LogLine[]> {
+  let kept: LogLine[] = []
+  let isCaughtUp = false
+  for await (const batch of batches) {
+    if (isCaughtUp) {
+      yield batch
+      continue
+    }
+    kept.push(...batch)
+    // Now and then rather than each time: taking from the front of a list moves all of it.
+    if (kept.length > 2 * count) kept = kept.slice(-count)
+    if (batch.length > 0) continue
+    isCaughtUp = true
+    yield kept.slice(-count)
+    kept = []
+  }
+  if (!isCaughtUp) yield kept.slice(-count)
+}
+
+function withoutNumber(path: string): string {
+  return path.replace(/\.\d+$/, '')
+}

@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import type { Server } from 'node:http'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { messageOf, UsageError } from '../../../core/model/errors.ts'
+import { bootId } from '../../../core/host/identity.ts'
+import { assertTrusted } from '../../../core/host/trusted-path.ts'
+
+/** The shortest limit among the systems, with its closing zero: macOS. */
+const SOCKET_PATH_MAX = 103
+
+/** On a free port that only this machine reaches. */
+export async function listenOnPort(server: Server): Promise<void> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+}
+
+export type OwnSocket = {
+  readonly path: string
+  /** After the server has closed, which removes the socket itself: takes away a folder that was made for it. */
+  leave(): void
+}
+
+/**
+ * On a new Unix socket in this folder, which only this user reaches. Sockets that killed processes left in it are removed.
+ * Where the path would be too long for one, a folder of its own among the temporary ones takes its place.
+ */
+export async function listenOnSocket(server: Server, folder: string): Promise<OwnSocket> {
+  const path = join(resolve(folder), newName())
+  if (Buffer.byteLength(path) > SOCKET_PATH_MAX) return listenElsewhere(server, path)
+  makePrivateFolder(resolve(folder))
+  await removeLeftovers(resolve(folder))
+  await listenAt(server, path)
+  return { path, leave: () => {} }
+}
+
+async function listenElsewhere(server: Server, wanted: string): Promise<OwnSocket> {
+  const folder = mkdtempSync(join(tmpdir(), 'unstuck-api-'))
+  const leave = (): void => rmSync(folder, { recursive: true, force: true })
+  try {
+    assertTrusted(folder, 'folder of a socket')
+    const path = join(folder, newName())
+    if (Buffer.byteLength(path) > SOCKET_PATH_MAX) {
+      throw new UsageError(
+        `A Unix socket's path has at most ${SOCKET_PATH_MAX} bytes; ${wanted} is longer, and so is ${path}. ` +
+          'Set TMPDIR to a folder with a shorter path, or leave out --socket.',
+      )
+    }
+    await listenAt(server, path)
+    return { path, leave }
+  } catch (error) {
+    leave()
+    throw error
+  }
+}
+
+async function listenAt(server: Server, path: string): Promise<void> {
+  server.listen(path)
+  await once(server, 'listening')
+  // Until here the folder has kept others out.
+  chmodSync(path, 0o600)
+}
+
+/**
+ * The same process id is in use in any number of containers, so the name is random. It begins with the kernel's boot:
+ * under another kernel, on a shared disk, a socket cannot be asked whether somebody listens.
+ */
+function newName(): string {
+  return `${bootMark()}-${randomBytes(8).toString('hex')}.sock`
+}
+
+function bootMark(): string {
+  return bootId()?.slice(0, 8) ?? 'local'
+}
+
+function makePrivateFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw new UsageError(
+      `The folder of the socket cannot be made: ${messageOf(error)}. Make room for it, or leave out --socket.`,
+      { cause: error },
+    )
+  }
+  assertTrusted(folder, 'folder of a socket', { within: dirname(folder) })
+  if ((statSync(folder).mode & 0o077) === 0) return
+  throw new UsageError(
+    `Others can enter ${folder}, so a socket in it would not be private. ` +
+      `Close it with \`chmod 700 ${folder}\`, or leave out --socket.`,
+  )
+}
+
+/** Between its file and its first listening lies a moment in which a socket looks left behind. */
+const NEW_MS = 1_000
+
+async function removeLeftovers(folder: string): Promise<void> {
+  const ours = readdirSync(folder).filter((name) =>
+    new RegExp(`^${bootMark()}-[0-9a-f]{16}\\.sock$`).test(name),
+  )
+  for (const path of ours.map((name) => join(folder, name))) {
+    const there = lstatSync(path, { throwIfNoEntry: false })
+    if (!there?.isSocket() || Date.now() - there.mtimeMs < NEW_MS) continue
+    if (!(await isAnswered(path))) rmSync(path, { force: true })
+  }
+}
+
+async function isAnswered(path: string): Promise<boolean> {
+  const probe = connect(path)
+  try {
+    await once(probe, 'connect')
+    return true
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    return code !== 'ECONNREFUSED' && code !== 'ENOENT'
+  } finally {
+    probe.destroy()
+  }
+}

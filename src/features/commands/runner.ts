@@ -1,0 +1,156 @@
+import { randomBytes } from 'node:crypto'
+import { EXIT, isUnusable, type UnstuckError } from '../../core/model/errors.ts'
+import type { Emit } from '../../core/model/event.ts'
+import type { Guard } from '../../core/model/source-lock.ts'
+import type { ClaimId, WorkerId } from '../../core/model/id.ts'
+import type { Policy } from '../../core/model/policy.ts'
+import type { Store } from '../../core/store/store.ts'
+import { VERSION } from '../../core/host/version.ts'
+import { takeSource, type SeenGuard } from '../../core/recovery/source-lock.ts'
+import { assertKnown } from '../../core/worker/registered-worker.ts'
+import { caretaking } from '../../core/recovery/monitor.ts'
+import { runCycle, type CycleOptions } from './cycle.ts'
+import type { Endpoint } from './endpoint.ts'
+import type { CycleResult } from './settle-run.ts'
+import { Guardian } from './watchdog.ts'
+import { OldOutput } from './old-output.ts'
+import { blindSpot, type Tracking } from './start-tagged.ts'
+
+export type RunnerOptions = {
+  readonly store: Store
+  readonly db: string
+  /** The worker's id: the store was opened in its name. */
+  readonly worker: WorkerId
+  /** Empty for one that serves many. */
+  readonly source: string
+  readonly policy: Policy
+  readonly endpoint: Endpoint
+  /** How many ended runs of each source keep their output; null: all. */
+  readonly keepOutput: number | null
+  readonly actor: string
+  readonly emit: Emit
+  readonly log: (message: string) => void
+}
+
+/** Whoever works on a claim hears what becomes of it. */
+export type ClaimHost = {
+  onLost(): void
+  onCancelled(): void
+  /** The guardian died. */
+  onOrphaned(): void
+  /** This program can no longer use the database: it is to end politely. */
+  onOutdated(because: string): void
+}
+
+/** Runs commands for sources, each in the guardian's care. One process, one guardian, any number of commands at once. */
+export class CommandRunner {
+  readonly options: RunnerOptions
+  readonly guardian: Guardian
+  readonly claims = new Map<ClaimId, ClaimHost>()
+  readonly #oldOutput: OldOutput | null
+  #failure: UnstuckError | null = null
+  #isClosed = false
+  #tracking: Tracking | null = null
+
+  constructor(options: RunnerOptions) {
+    this.options = options
+    const { db, worker, source, policy, emit, store, keepOutput: keep, log } = options
+    this.#oldOutput = keep === null ? null : new OldOutput({ store, keep, log })
+    const caretaker = { worker, source, version: VERSION, ...caretaking(policy) }
+    this.guardian = new Guardian(db, caretaker, {
+      emit,
+      onLost: (claims) => claims.forEach((id) => this.claims.get(id)?.onLost()),
+      onCancelled: (claims) => claims.forEach((id) => this.claims.get(id)?.onCancelled()),
+      onRecovered: () => {},
+      onFatal: (error) => {
+        this.#failure = error
+        for (const host of this.claims.values()) {
+          if (this.isOutdated) host.onOutdated(error.message)
+          else host.onOrphaned()
+        }
+      },
+    })
+  }
+
+  /** Why it can run nothing more; null while it can. */
+  get failure(): UnstuckError | null {
+    return this.#failure
+  }
+
+  /** It failed for a reason that any other would fail for as well. */
+  get isOutdated(): boolean {
+    return this.#failure?.exitCode === EXIT.schema || isUnusable(this.#failure)
+  }
+
+  /** How the processes of its commands are found; null before the first has started. */
+  get tracking(): Tracking | null {
+    return this.#tracking
+  }
+
+  /** Logs once what cannot be found. */
+  noteTracking(tracking: Tracking): void {
+    const gap = this.#tracking === null ? blindSpot(tracking) : null
+    this.#tracking = tracking
+    if (gap !== null) this.options.log(`${gap} (see \`unstuck doctor\`)`)
+  }
+
+  /** Resolves when the guardian is heard, and what was dead has been recovered. */
+  async start(): Promise<void> {
+    await this.guardian.life.started()
+  }
+
+  /**
+   * Afterwards nobody else may start this source, and nothing of an earlier copy runs on this machine. Throws its `failure`
+   * when the guardian is lost meanwhile: nobody would hold the source then.
+   */
+  async hold(
+    source: string,
+    killTimeoutMs: number,
+    onBusy: (seen: SeenGuard) => Promise<void>,
+  ): Promise<Guard> {
+    const { store, worker, log } = this.options
+    const cookie = randomBytes(8).toString('hex')
+    const guard = await takeSource(
+      store,
+      { source, worker, killTimeoutMs, cookie },
+      {
+        log,
+        spare: this.guardian.pid,
+        onBusy: async (seen) => {
+          if (this.#failure) throw this.#failure
+          await onBusy(seen)
+        },
+      },
+    )
+    if (this.#failure) throw this.#failure
+    return guard
+  }
+
+  async cycle(options: CycleOptions): Promise<CycleResult> {
+    const result = await runCycle(this, options)
+    const { base, source, stop } = options
+    // Who is to stop has no time for it, and who has lost the source no right to.
+    const isFree = !stop.aborted && !result.isLost && !this.#failure
+    if (isFree) await this.#oldOutput?.remove(base, source, stop)
+    return result
+  }
+
+  /** Throws when the database has lost its row. */
+  assertKnown(): Promise<void> {
+    return assertKnown(this.options.store, this.options.worker)
+  }
+
+  async free(source: string, gaveUp?: string): Promise<void> {
+    // What a closed one held is taken over by its evidence.
+    if (this.#isClosed) return
+    const { store, worker } = this.options
+    await store.freeSource({ source, worker, ...(gaveUp !== undefined && { gaveUp }) })
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    await this.guardian.stop()
+    await this.options.store.close()
+  }
+}

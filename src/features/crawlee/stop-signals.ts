@@ -1,0 +1,65 @@
+import process from 'node:process'
+import { EXIT } from '../../core/model/errors.ts'
+import { STOP_DEADLINE_MS } from '../../core/model/policy.ts'
+
+export type StopSignalsOptions = {
+  /** The first signal: take nothing new, hand back what nobody has begun. */
+  readonly stop: () => void
+  /** The deadline: hand back what is still in hand. */
+  readonly handBack: () => Promise<void>
+  readonly log: (message: string) => void
+}
+
+/** Of the deadline, what is kept for handing back. */
+const LAST_ACT_MS = 2_000
+const PATIENCE_MS = STOP_DEADLINE_MS - LAST_ACT_MS
+
+/**
+ * What SIGTERM and SIGINT do while requests are claimed: the first asks the crawlers to stop, the second ends at once,
+ * and so does the deadline. While nothing is claimed they do what they would do without us.
+ */
+export class StopSignals {
+  readonly #options: StopSignalsOptions
+  #stoppedBy: NodeJS.Signals | null = null
+  #deadline: NodeJS.Timeout | undefined
+
+  constructor(options: StopSignalsOptions) {
+    this.#options = options
+  }
+
+  /** The signal that came; null while none has. */
+  get stoppedBy(): NodeJS.Signals | null {
+    return this.#stoppedBy
+  }
+
+  hear(): void {
+    this.ignore()
+    process.on('SIGTERM', this.#onSignal)
+    process.on('SIGINT', this.#onSignal)
+  }
+
+  ignore(): void {
+    clearTimeout(this.#deadline)
+    process.off('SIGTERM', this.#onSignal)
+    process.off('SIGINT', this.#onSignal)
+  }
+
+  readonly #onSignal = (signal: NodeJS.Signals): void => {
+    const { stop, handBack, log } = this.#options
+    if (this.#stoppedBy) {
+      log(`${signal} again: ending now. What was saved is safe; the rest is resumable.`)
+      process.exit(EXIT.resumable)
+    }
+    this.#stoppedBy = signal
+    log(`${signal}: finishing the pages in hand, then stopping. Once more to end at once.`)
+    this.#deadline = setTimeout(() => {
+      log(`Still not stopped after ${PATIENCE_MS / 1000} s: ending now. The rest is resumable.`)
+      const late = setTimeout(() => process.exit(EXIT.resumable), LAST_ACT_MS)
+      void handBack().finally(() => {
+        clearTimeout(late)
+        process.exit(EXIT.resumable)
+      })
+    }, PATIENCE_MS)
+    stop()
+  }
+}

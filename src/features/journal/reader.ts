@@ -1,0 +1,87 @@
+import { createReadStream, type ReadStream } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { createZstdDecompress } from 'node:zlib'
+import { LINE_BYTES_MAX } from '../../core/events/journal.ts'
+import { LineCutter } from '../../lib/files/line-cutter.ts'
+
+export type JournalEntry = { readonly time?: unknown; readonly type?: unknown } & Readonly<
+  Record<string, unknown>
+>
+
+/** What was passed over. A journal may be damaged in any way; reading it goes on behind the damage. */
+export type Skipped = {
+  /** Lines that are not a JSON object. */
+  garbage: number
+  tooLong: number
+  /** 1: the end is missing, as after a kill in the middle of a write. */
+  cut: number
+}
+
+export function nothingSkipped(): Skipped {
+  return { garbage: 0, tooLong: 0, cut: 0 }
+}
+
+/** The entries of a `.jsonl` or `.jsonl.zst` file, as a stream. Throws only when the file cannot be read at all. */
+export async function* readJournal(
+  path: string,
+  skipped: Skipped = nothingSkipped(),
+  start = 0,
+): AsyncGenerator<JournalEntry> {
+  yield* entriesOf(contentOf(path, start, skipped), skipped)
+}
+
+/** The entries in a stream of bytes, cut into chunks anywhere. */
+export async function* entriesOf(
+  chunks: AsyncIterable<Buffer>,
+  skipped: Skipped,
+): AsyncGenerator<JournalEntry> {
+  for await (const line of linesOf(chunks, skipped)) {
+    const entry = parse(line.bytes)
+    if (entry) yield entry
+    else if (line.ended) skipped.garbage++
+    else skipped.cut = 1
+  }
+}
+
+function contentOf(path: string, start: number, skipped: Skipped): AsyncIterable<Buffer> {
+  const file = createReadStream(path, { start })
+  return path.endsWith('.zst') ? decompressed(file, skipped) : file
+}
+
+async function* decompressed(file: ReadStream, skipped: Skipped): AsyncGenerator<Buffer> {
+  const plain: Readable = file.pipe(createZstdDecompress())
+  let unreadable: Error | null = null
+  file.once('error', (error) => plain.destroy((unreadable = error)))
+  try {
+    yield* plain
+  } catch {
+    // The compressed stream ends early or is damaged: what came before it was good.
+    if (unreadable) throw unreadable
+    skipped.cut = 1
+  } finally {
+    file.destroy()
+  }
+}
+
+type Line = { readonly bytes: Buffer; readonly ended: boolean }
+
+async function* linesOf(chunks: AsyncIterable<Buffer>, skipped: Skipped): AsyncGenerator<Line> {
+  const cutter = new LineCutter(LINE_BYTES_MAX)
+  for await (const chunk of chunks) {
+    for (const bytes of cutter.push(chunk)) yield { bytes, ended: true }
+  }
+  const rest = cutter.end()
+  skipped.tooLong += cutter.tooLong
+  if (rest) yield { bytes: rest, ended: false }
+}
+
+function parse(bytes: Buffer): JournalEntry | null {
+  try {
+    const value: unknown = JSON.parse(bytes.toString())
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as JournalEntry)
+      : null
+  } catch {
+    return null
+  }
+}

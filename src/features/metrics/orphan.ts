@@ -1,0 +1,78 @@
+import type { RunId, TargetId, WorkerId } from '../../core/model/id.ts'
+import type { Millis } from '../../core/model/time.ts'
+import { RUN_AFTER, TARGET_AFTER, type RunEvidence } from '../../core/model/verdict.ts'
+import type { Evidence } from '../../core/model/worker.ts'
+import { readSign, STEADY } from '../../core/decide/liveness.ts'
+
+/**
+ * Why a run had to be recovered. `gone`, `silent`: its worker was; `stalled`: the worker lives, the work stood still;
+ * `overrun`: it took longer than it may; `stale`, `abandoned`: nobody was known to have it, for too long.
+ */
+export const ORPHAN_REASONS = [
+  'gone',
+  'silent',
+  'stalled',
+  'overrun',
+  'stale',
+  'abandoned',
+] as const
+export type OrphanReason = (typeof ORPHAN_REASONS)[number]
+
+export type Orphan = {
+  readonly run: RunId
+  readonly reason: OrphanReason
+  /** The worker that had it; null when none is known. What one of them left of one run is one orphaned run. */
+  readonly worker: WorkerId | null
+  /** From its last sign of life until it was recovered; null when it never fell silent. */
+  readonly silentMs: number | null
+  /** What is in line again, and its epoch: the next claim has the next one. */
+  readonly waiting: { readonly target: TargetId; readonly epoch: number } | null
+}
+
+/** An entry of the audit trail, as far as it matters here. */
+type Entry = {
+  readonly at: Millis
+  readonly action: string
+  readonly run: RunId
+  readonly target: TargetId | null
+  readonly evidence: unknown
+  readonly before: unknown
+  readonly after: unknown
+}
+
+/** What recovery did, told from the trail; null for everything that people did, and for what is not a recovery. */
+export function readOrphan(entry: Entry): Orphan | null {
+  const { action, target, run } = entry
+  // A person's word has no evidence, but for cleaning: there age was the evidence.
+  if (typeof entry.evidence !== 'object' || entry.evidence === null) return null
+  if (target === null) {
+    return action in RUN_AFTER ? ofRun(run, action, entry.evidence as RunEvidence) : null
+  }
+  if (!(action in TARGET_AFTER)) return null
+  const evidence = entry.evidence as Evidence
+  const reason = reasonOf(evidence) ?? 'stalled'
+  const { worker, epoch } = (entry.before ?? {}) as { worker?: WorkerId; epoch?: number }
+  const { status } = (entry.after ?? {}) as { status?: unknown }
+  const waits = status === 'planned' && typeof epoch === 'number'
+  return {
+    run,
+    reason,
+    worker: worker ?? null,
+    silentMs: reason === 'stalled' ? null : evidence.beatAgeMs,
+    waiting: waits ? { target, epoch } : null,
+  }
+}
+
+function ofRun(run: RunId, action: string, { owner, idleMs }: RunEvidence): Orphan {
+  const rest = { run, worker: null, waiting: null }
+  if (action === 'abandon') return { ...rest, reason: 'abandoned', silentMs: idleMs }
+  if (!owner) return { ...rest, reason: 'stale', silentMs: idleMs }
+  const lost = reasonOf(owner)
+  return { ...rest, reason: lost ?? 'overrun', silentMs: lost ? owner.beatAgeMs : null }
+}
+
+/** Of a worker that was lost; null for one that lived. */
+function reasonOf(evidence: Evidence): 'gone' | 'silent' | null {
+  const { sign } = readSign(evidence, STEADY)
+  return sign === 'gone' || sign === 'silent' ? sign : null
+}

@@ -1,0 +1,209 @@
+import type { Registry } from 'prom-client'
+import { LATENCY_BOUNDS, type Latency } from '../../core/model/latency.ts'
+import type { Counts, RunStatus } from '../../core/model/run.ts'
+
+/** What the metrics are made of. Every label has few values, all known beforehand: no source, no id, no address. */
+export type Figures = {
+  readonly runs: Readonly<Record<RunStatus, number>>
+  /** The books of all runs. */
+  readonly books: Counts
+  readonly liveRuns: Readonly<Record<string, number>>
+  readonly workers: Readonly<Record<string, number>>
+  /** Of the live run that has been still for longest; null when none is live. */
+  readonly stillSeconds: number | null
+  readonly alertsOpen: number
+  readonly checkpoint: Latency
+  readonly claim: Latency
+  /** By reason; null until the trail is read. */
+  readonly orphaned: Readonly<Record<string, number>> | null
+  readonly orphanedFor: Latency | null
+  readonly recoveredWithin: Latency
+}
+
+/** From seconds to a day: how long something lay there until it was seen to. */
+export const RECOVERY_BOUNDS = [0.5, 1, 2.5, 5, 10, 15, 30, 60, 300, 900, 3_600, 21_600, 86_400]
+
+type Value = {
+  readonly value: number
+  readonly labels: Record<string, string | number>
+  /** Behind the name of a histogram. */
+  readonly part?: '_bucket' | '_sum' | '_count'
+}
+
+type Metric = {
+  readonly name: string
+  readonly help: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly labels?: readonly string[]
+  values(figures: Figures): readonly Value[]
+}
+
+export const METRICS: readonly Metric[] = [
+  {
+    name: 'unstuck_runs',
+    help: 'Runs there are, by status.',
+    type: 'gauge',
+    labels: ['status'],
+    values: ({ runs }) => each('status', runs),
+  },
+  {
+    name: 'unstuck_live_runs',
+    help: 'Runs that have not ended, by how they fare: orphaned, stalled and dead ones are stuck.',
+    type: 'gauge',
+    labels: ['health'],
+    values: ({ liveRuns }) => each('health', liveRuns),
+  },
+  {
+    name: 'unstuck_oldest_activity_seconds',
+    help: 'How long the live run that has been still for longest has been so; 0 when none is live.',
+    type: 'gauge',
+    values: ({ stillSeconds }) => one(stillSeconds ?? 0),
+  },
+  {
+    name: 'unstuck_targets',
+    help: 'Targets of all runs, by status.',
+    type: 'gauge',
+    labels: ['status'],
+    values: ({ books }) => each('status', books.targets),
+  },
+  {
+    name: 'unstuck_workers',
+    help: 'Workers that have not ended, by their sign of life.',
+    type: 'gauge',
+    labels: ['sign'],
+    values: ({ workers }) => each('sign', workers),
+  },
+  {
+    name: 'unstuck_alerts_open',
+    help: 'Alerts that are open.',
+    type: 'gauge',
+    values: ({ alertsOpen }) => one(alertsOpen),
+  },
+  {
+    name: 'unstuck_pages_total',
+    help: 'Pages saved.',
+    type: 'counter',
+    values: ({ books }) => one(books.pages),
+  },
+  {
+    name: 'unstuck_items_total',
+    help: 'Items saved: new ones, ones whose data had changed, and ones that were as before.',
+    type: 'counter',
+    labels: ['kind'],
+    values: ({ books: { itemsNew, itemsUpdated, itemsUnchanged } }) =>
+      each('kind', { new: itemsNew, updated: itemsUpdated, unchanged: itemsUnchanged }),
+  },
+  {
+    name: 'unstuck_fenced_writes_total',
+    help: 'Writes by a worker that had lost its claim. They were refused; nothing was saved twice.',
+    type: 'counter',
+    values: ({ books }) => one(books.refused),
+  },
+  {
+    name: 'unstuck_orphaned_runs_recovered_total',
+    help: 'Runs that were recovered from a worker that was lost, or from standing still.',
+    type: 'counter',
+    labels: ['reason'],
+    values: ({ orphaned }) => (orphaned ? each('reason', orphaned) : []),
+  },
+  {
+    name: 'unstuck_orphaned_runs_duration_seconds',
+    help: 'From the last sign of life of a run that was lost until it was recovered.',
+    type: 'histogram',
+    values: ({ orphanedFor }) => (orphanedFor ? buckets(orphanedFor, RECOVERY_BOUNDS) : []),
+  },
+  {
+    name: 'unstuck_recovery_seconds',
+    help: 'From the last sign of life of a lost worker until somebody else had its target. Since this process watches.',
+    type: 'histogram',
+    values: ({ recoveredWithin }) => buckets(recoveredWithin, RECOVERY_BOUNDS),
+  },
+  {
+    name: 'unstuck_checkpoint_duration_seconds',
+    help: 'How long workers waited for the database to save a page.',
+    type: 'histogram',
+    values: ({ checkpoint }) => buckets(checkpoint, LATENCY_BOUNDS),
+  },
+  {
+    name: 'unstuck_claim_duration_seconds',
+    help: 'How long workers waited for the database to give them targets.',
+    type: 'histogram',
+    values: ({ claim }) => buckets(claim, LATENCY_BOUNDS),
+  },
+]
+
+export const UP = 'unstuck_up'
+export const BUILD_INFO = 'unstuck_build_info'
+
+export type MetricSource = {
+  readonly version: string
+  readonly engine: string
+  /** Null while the database does not answer. Called for each metric of a scrape, so it should remember for a moment. */
+  figures(): Promise<Figures | null>
+}
+
+/** Enters all metrics into a registry. Their values are asked for when somebody asks the registry. */
+export async function registerMetrics(registry: Registry, source: MetricSource): Promise<void> {
+  const { version, engine } = source
+  // Loaded only where metrics are wanted.
+  const { default: client } = await import('prom-client')
+  const kinds = { counter: client.Counter, gauge: client.Gauge, histogram: client.Histogram }
+  const enter = (
+    { name, help, type, labels = [] }: Omit<Metric, 'values'>,
+    values: () => Promise<readonly Value[]>,
+  ): void => {
+    const metric = new kinds[type]({ name, help, labelNames: [...labels], registers: [registry] })
+    // Not counted here but read as they are: what is not known has no value, which is not the same as 0.
+    const get = async () => ({
+      name,
+      help,
+      type,
+      values: (await values()).map(({ part = '', ...value }) => ({
+        metricName: `${name}${part}`,
+        ...value,
+      })),
+      aggregator: 'first',
+    })
+    Object.assign(metric, { get, getForPromString: get })
+  }
+  enter({ name: UP, help: 'Whether the database answers: 1 or 0.', type: 'gauge' }, async () =>
+    one((await source.figures()) ? 1 : 0),
+  )
+  enter(
+    {
+      name: BUILD_INFO,
+      help: 'Which version of Unstuck this is, and over which database. Always 1.',
+      type: 'gauge',
+      labels: ['version', 'engine'],
+    },
+    async () => [{ value: 1, labels: { version, engine } }],
+  )
+  for (const metric of METRICS) {
+    enter(metric, async () => {
+      const figures = await source.figures()
+      return figures ? metric.values(figures) : []
+    })
+  }
+}
+
+function one(value: number): Value[] {
+  return [{ value, labels: {} }]
+}
+
+function each(label: string, counts: Readonly<Record<string, number>>): Value[] {
+  return Object.entries(counts).map(([key, value]) => ({ value, labels: { [label]: key } }))
+}
+
+/** Cumulative, as Prometheus has them; then the sum and the count. */
+function buckets({ counts, seconds }: Latency, bounds: readonly number[]): Value[] {
+  let sum = 0
+  const upTo = [...bounds, '+Inf'].map((le, step): Value => {
+    sum += counts[step] ?? 0
+    return { value: sum, labels: { le }, part: '_bucket' }
+  })
+  return [
+    ...upTo,
+    { value: seconds, labels: {}, part: '_sum' },
+    { value: sum, labels: {}, part: '_count' },
+  ]
+}

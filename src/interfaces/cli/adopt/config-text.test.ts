@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { runInThisContext } from 'node:vm'
+import * as fc from 'fast-check'
+import { HOSTILE_TEXTS } from '../../../testing/hostile-text.ts'
+import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
+import type { AdoptedOptions } from '../../../features/adopted/mapping.ts'
+import { blockText, literal } from './config-text.ts'
+import { nameFor, placeOf } from './place.ts'
+
+test('a text in the config is that text, and nothing that could act on who reads it', () => {
+  const same = (text: string): void => {
+    assert.equal(runInThisContext(literal(text)), text)
+    assert.doesNotMatch(literal(text), /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
+  }
+  for (const text of HOSTILE_TEXTS) same(text.toWellFormed())
+  fc.assert(fc.property(fc.string({ unit: 'binary-ascii' }), same))
+  assert.equal(literal('Timeout - Auto-cleaned'), "'Timeout - Auto-cleaned'")
+  assert.equal(literal(`it's`), `"it's"`)
+})
+
+test('what is written of a table means what was proposed', () => {
+  const options: AdoptedOptions = {
+    table: 'crawl er.runs',
+    kind: 'targets',
+    columns: { id: 'id', status: 'run status' },
+    statuses: { planned: 'new', active: ['at work', `it's "on"`] },
+    policy: { lease: '60m' },
+  }
+  const paths = { checkpoint: 'checkpoint_path', outputDir: 'out dir' }
+  const text = blockText([
+    { name: 'my runs', options, paths, db: "'sqlite:app.db'", cancelWord: null },
+  ])
+  const { adopted } = runInThisContext(`({${text}})`) as { adopted: Record<string, AdoptedOptions> }
+  const { checkpoint, outputDir, ...said } = adopted['my runs']!
+  assert.deepEqual(JSON.parse(JSON.stringify(said)), { ...options, db: 'sqlite:app.db' })
+  assert.equal(checkpoint!({ checkpoint_path: 'a/b.json' }), 'a/b.json')
+  assert.equal(outputDir!({ 'out dir': null }), '')
+})
+
+test('a word to cancel by is offered, and changes nothing until it is turned on', () => {
+  const options: AdoptedOptions = {
+    table: 'runs',
+    columns: { id: 'id', status: 'status' },
+    statuses: { active: 'RUNNING' },
+  }
+  const paths = { checkpoint: null, outputDir: null }
+  const text = blockText([{ name: 'runs', options, paths, db: null, cancelWord: 'CANCELLED' }])
+  assert.match(
+    text,
+    /^ {8}\/\/ cancelled: 'CANCELLED', \/\/ to end a row by hand: `unstuck cancel`$/m,
+  )
+  const { adopted } = runInThisContext(`({${text}})`) as { adopted: Record<string, AdoptedOptions> }
+  assert.deepEqual(Object.keys(adopted['runs']!.statuses), ['active'])
+})
+
+const NOTHING = { configured: undefined, isReplaced: false }
+const SERVER = 'postgres://ann:secret@db.example/app'
+
+test('a SQLite file is named as seen from the config, and Unstuck keeps one of its own', () => {
+  using folder = temporaryFolder()
+  const place = placeOf(`sqlite:${join(folder.path, 'data', 'app.db')}`, NOTHING, folder.path, {})
+  assert.deepEqual(
+    [place.path, place.ownDb, place.tablesDb],
+    [
+      join(folder.path, 'unstuck.config.ts'),
+      "'sqlite:.unstuck/unstuck.db'",
+      "'sqlite:data/app.db'",
+    ],
+  )
+})
+
+for (const [env, name, isSet] of [
+  [{ DATABASE_URL: SERVER, UNSTUCK_DB: SERVER }, 'DATABASE_URL', true],
+  [{ APP_DB: SERVER, DATABASE_URL: 'postgres://other/app' }, 'APP_DB', true],
+  [{}, 'DATABASE_URL', false],
+] as const) {
+  test(`a server is named by a variable of the environment: ${name}, with ${Object.keys(env).length} set`, () => {
+    using folder = temporaryFolder()
+    const place = placeOf(SERVER, NOTHING, folder.path, env)
+    assert.deepEqual([place.ownDb, place.tablesDb], [`process.env['${name}']`, null])
+    assert.deepEqual(place.variable, { name, isSet })
+  })
+}
+
+test('a table gets a name that no other has', () => {
+  assert.equal(nameFor('crawler.runs', new Set()), 'runs')
+  assert.equal(nameFor('crawler.runs', new Set(['runs'])), 'crawler_runs')
+  assert.equal(nameFor('runs', new Set(['runs'])), 'runs_2')
+})

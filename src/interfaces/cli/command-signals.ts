@@ -1,0 +1,39 @@
+import { EXIT } from '../../core/model/errors.ts'
+
+/** What a signal can do to whoever runs commands. */
+export type Stoppable = { stop(by: string): void; hurry(): void }
+
+/**
+ * SIGTERM and SIGINT end the command and everything it started, politely; the second one at once. A process manager that
+ * held a channel to us and is gone counts as the first: its next copy would wait for us for ever. Call the result to take
+ * it back.
+ */
+export function onCommandSignals(command: Stoppable, log: (message: string) => void): () => void {
+  let asked = 0
+  const ask = (by: string): void => {
+    asked++
+    if (asked === 1) {
+      log(`${by}: ending the command and all it started. Once more to kill it at once.`)
+      command.stop(by)
+    } else if (asked === 2) {
+      log(`${by} again: killing it.`)
+      command.hurry()
+    } else if (asked === 3) {
+      log(
+        `${by} a third time: leaving. The guardian goes on ending the command, and holds its source until then.`,
+      )
+      process.exit(EXIT.resumable)
+    }
+  }
+  const onDisconnect = (): void => {
+    if (asked === 0) ask('the process manager is gone')
+  }
+  process.on('SIGTERM', ask)
+  process.on('SIGINT', ask)
+  process.on('disconnect', onDisconnect)
+  return () => {
+    process.off('SIGTERM', ask)
+    process.off('SIGINT', ask)
+    process.off('disconnect', onDisconnect)
+  }
+}

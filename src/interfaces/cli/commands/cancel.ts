@@ -1,0 +1,31 @@
+import { cancel as cancelRun } from '../../../presenters/run-actions.ts'
+import { runView } from '../../../presenters/view.ts'
+import { defineCommand } from '../command.ts'
+import { doorOf } from '../../../app/open-context.ts'
+import { findRun } from '../../../presenters/find.ts'
+import { argument, option } from '../option.ts'
+
+export const cancel = defineCommand({
+  name: 'cancel',
+  summary: 'End a live run. Whoever works on it stops at the end of the page in hand.',
+  examples: ['unstuck cancel 4f2a91bc', 'unstuck cancel 4f2a91bc --because "wrong city list"'],
+  args: { run: argument.required('the run: its last 8 digits, or its full id') },
+  options: {
+    because: option.text('TEXT', 'why, for the audit trail'),
+    dryRun: option.flag('only say what would be done'),
+  },
+
+  async run({ args, options, database, settings }) {
+    const store = await database.openExisting()
+    const run = await findRun(store, args.run)
+    const asked = { dryRun: options.dryRun, because: options.because || undefined }
+    const done = await cancelRun(await doorOf(store, settings), run, asked)
+    return {
+      data: { run: runView(done.run!), dryRun: options.dryRun },
+      text: (paper) => {
+        for (const sentence of done.said) paper.say(sentence)
+        if (done.undo) paper.say(`Undo: \`${done.undo.command}\``)
+      },
+    }
+  },
+})

@@ -1,0 +1,343 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import process from 'node:process'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { shortId, type RunId } from '../../../core/model/id.ts'
+import type { Store } from '../../../core/store/store.ts'
+import {
+  beginOne,
+  bury,
+  claim,
+  claimOne,
+  hire,
+  save,
+  startCrawl,
+} from '../../../testing/fixtures.ts'
+import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
+import type { TestDatabase } from '../../../testing/test-database.ts'
+import { unstuck, type Said } from '../../../testing/unstuck-cli.ts'
+
+const EVIL = 'Acme\x1b]52;c;aGk=\x07\u009b2J\u202Eevil\r\nline'
+const source = 'directory'
+const HOUR_MS = 3_600_000
+const RUN_FIELDS =
+  'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner resumable retryOf adopted'
+const WORKER_FIELDS = 'id source host pid who startedAt lastBeatAt sign because targets'
+
+let database: TestDatabase
+let store: Store
+let run: RunId
+
+/** A crawl at work with one failed and one parked target, a run that is done, one that waits, one that failed. */
+before(async () => {
+  database = await sqliteEngine.fresh()
+  store = await database.open()
+  const targets = Array.from({ length: 12 }, (_, n) => ({
+    key: `city-${n}`,
+    group: ['CA', 'TX', EVIL][n % 3]!,
+  }))
+  run = await startCrawl(store, targets, { source })
+  const lost = await hire(store, { source })
+  await claim(store, lost, 1, { source })
+  await bury(store, lost)
+  await store.retire(lost)
+  // It sends no heartbeats: its lease outlasts the tests of this file on any machine.
+  const worker = await hire(store, { source, leaseMs: HOUR_MS })
+  for (let n = 0; n < 8; n++) {
+    const claimed = await claimOne(store, worker, { source, empty: true })
+    const items = [
+      { url: `https://x.example/${n}`, data: { name: EVIL } },
+      { key: `=cmd|${n}`, data: n },
+    ]
+    const saved = await save(store, claimed, { items, next: null })
+    if (n === 2) await store.fail([{ ...saved, error: `HTTP 500\n${EVIL}`, retryInMs: null }])
+    else if (n === 3) await store.park([{ ...saved, reason: 'it took down 3 workers' }])
+    else if (n < 7) await store.finish([saved])
+  }
+  const portal = await beginOne(store, worker, { source: 'portal-a' })
+  await store.reportProgress(portal, { done: 12, total: 12 })
+  await store.finish([portal])
+  const broken = await beginOne(store, worker, { source: 'broken' })
+  await store.fail([{ ...broken, error: 'no such file', retryInMs: null }])
+  await store.settle()
+  await startCrawl(store, 3, { source: 'waiting' })
+})
+after(() => database[Symbol.asyncDispose]())
+
+function call(args: string[], columns = '80'): Promise<Said> {
+  const cwd = dirname(database.url.slice('sqlite:'.length))
+  return unstuck([...args, '--db', database.url], { cwd, env: { COLUMNS: columns } })
+}
+
+async function json(args: string[]): Promise<any> {
+  return JSON.parse((await call([...args, '--json'])).stdout)
+}
+
+test('status answers in one line, lists live runs, and ends with 3 while something is left', async () => {
+  const { code, stdout } = await call(['status'])
+  assert.equal(code, 3)
+  const lines = stdout.split('\n')
+  assert.match(
+    stdout.slice(0, stdout.indexOf('\n\n')).replace('\n', ' '),
+    /^Nothing is stuck, but something is left for a person: 1 run healthy, 1 run waiting for a worker, 2 targets failed, 1 target parked\.$/,
+  )
+  assert.match(stdout, new RegExp(`^${shortId(run)} +directory +running +5/12 +█`, 'm'))
+  assert.match(stdout, /^Workers: 1 present$/m)
+  assert.match(
+    stdout,
+    /^- broken: 1 target failed; no such file\. See `unstuck show [0-9a-f]{8}`\.$/m,
+  )
+  assert.ok(lines.every((line) => line.length <= 80))
+})
+
+test('status as JSON says the same', async () => {
+  const { runs, workers, attention, latest } = await json(['status'])
+  assert.deepEqual(
+    runs.map((one: any) => [one.source, one.health, one.done, one.total]),
+    [
+      ['waiting', 'waiting', 0, 3],
+      ['directory', 'healthy', 5, 12],
+    ],
+  )
+  assert.deepEqual(workers, { present: 1 })
+  assert.deepEqual(
+    attention.map(({ source, what }: any) => [source, what]),
+    [
+      ['directory', '1 target failed, 1 parked'],
+      ['broken', '1 target failed'],
+    ],
+  )
+  assert.equal(latest.source, 'waiting')
+})
+
+test('runs are listed newest first, page by page', async () => {
+  const first = await json(['runs', '--limit', '3'])
+  const rest = await json(['runs', '--limit', '3', '--after', first.next])
+  assert.deepEqual(
+    [...first.items, ...rest.items].map((one: any) => one.source),
+    ['waiting', 'broken', 'portal-a', 'directory'],
+  )
+  assert.equal(rest.next, null)
+  assert.equal(Object.keys(first.items[0]).join(' '), RUN_FIELDS)
+  assert.equal((await json(['runs', '--status', 'failed'])).items[0].source, 'broken')
+  assert.equal((await json(['runs', '--source', 'portal-a'])).items[0].done, 12)
+})
+
+test('show takes a short or a full id and tells all about the run', async () => {
+  const { code, stdout } = await call(['show', shortId(run)])
+  assert.equal(code, 0)
+  for (const part of [
+    /^Run \S+ of directory: running$/m,
+    /^progress {2}\S+ 5\/12 targets, 42 %$/m,
+    /^4 planned, 1 in progress, 5 done, 1 failed, 1 parked$/m,
+    /^CA +2\/4/m,
+    /failed +1 +1 +city-\d+ +HTTP 500$/m,
+    /parked +1 +1 +city-\d+ +it took down 3 workers$/m,
+    /resume city-0, by the tests: process 4242/,
+  ]) {
+    assert.match(stdout, part)
+  }
+  const shown = await json(['show', run.toUpperCase()])
+  assert.equal(shown.run.id, run)
+  assert.equal(shown.counts.total, 12)
+  assert.equal(shown.trouble.length, 2)
+  assert.equal(shown.audit[0].action, 'resume')
+})
+
+test('show refuses what is no run with 2 and a way on', async () => {
+  const unknown = await call(['show', 'ffffffff'])
+  assert.equal(unknown.code, 2)
+  assert.match(unknown.stderr, /There is no run ffffffff\. `unstuck runs` lists them\./)
+  assert.match((await call(['show', '%%%%%%%%'])).stderr, /is not the id of a run/)
+})
+
+async function rows(...args: string[]): Promise<any[]> {
+  return (await json(['progress', '--source', source, ...args])).items[0].rows
+}
+
+test('progress counts by group, page and status, for all or some groups', async () => {
+  assert.deepEqual(
+    new Map((await rows()).map(({ group, total }) => [group, total])),
+    new Map([
+      ['CA', 4],
+      ['TX', 4],
+      [EVIL, 4],
+    ]),
+  )
+  assert.deepEqual(await rows('--by', 'page'), [
+    { page: 0, targets: 4 },
+    { page: 1, targets: 8 },
+  ])
+  assert.equal((await rows('--by', 'status')).find(({ status }) => status === 'done').targets, 5)
+  const some = await rows('--group', 'CA', 'TX', '--by', 'page')
+  assert.equal(
+    some.reduce((sum, { targets }) => sum + targets, 0),
+    8,
+  )
+  const wrong = await call(['progress', '--group', 'CB'])
+  assert.equal(wrong.code, 2)
+  assert.match(wrong.stderr, /There is no group CB\. Did you mean CA\?/)
+})
+
+test('progress without a run shows every live one', async () => {
+  const { items } = await json(['progress'])
+  assert.deepEqual(
+    new Set(items.map(({ run }: any) => run.source)),
+    new Set(['directory', 'waiting']),
+  )
+})
+
+test('workers are shown with their sign and the reason for it', async () => {
+  const { items, next } = await json(['workers'])
+  assert.equal(next, null)
+  assert.equal(Object.keys(items[0]).join(' '), WORKER_FIELDS)
+  assert.deepEqual([items[0].sign, items[0].targets], ['present', 1])
+  assert.match(items[0].because, /is alive: last beat/)
+  assert.deepEqual(await json(['workers', '--older', '1h']), { items: [], next: null })
+})
+
+test('items come out whole as JSON lines, JSON and CSV', async () => {
+  const lines = (await call(['items', source])).stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  assert.equal(lines.length, 16)
+  assert.equal(lines.find(({ url }) => url === 'https://x.example/0').data.name, EVIL)
+  assert.deepEqual(await json(['items', source]), { items: lines, next: null })
+  const csv = (await call(['items', source, '--format', 'csv'])).stdout
+  assert.match(csv, /^key,url,firstSeenAt,lastSeenAt,version,data\n/)
+  assert.match(csv, /^'=cmd\|0,,/m)
+  assert.doesNotMatch(csv, /^[=+@-]/m)
+})
+
+test('items of an unknown source are a mistake, and of a source without any an empty answer', async () => {
+  assert.match((await call(['items', 'direcory'])).stderr, /Did you mean directory\?/)
+  assert.deepEqual(await json(['items', 'waiting']), { items: [], next: null })
+})
+
+test('who looks for the items of a crawl of Crawlee hears where they are', async () => {
+  await using other = await sqliteEngine.fresh()
+  await startCrawl(await other.open(), 1, { source: 'crawlee/default' })
+  const cwd = dirname(other.url.slice('sqlite:'.length))
+  const args = ['items', 'crawlee/default', '--db', other.url]
+  const { stderr, stdout } = await unstuck(args, { cwd })
+  assert.match(stderr, /in the datasets of its crawler: `await crawler\.exportData/)
+  assert.equal(stdout, '')
+})
+
+test('no command lets scraped text act on the terminal', async () => {
+  for (const args of [
+    ['status'],
+    ['runs'],
+    ['show', run],
+    ['progress'],
+    ['workers'],
+    ['items', source],
+  ]) {
+    for (const columns of ['80', '40', '']) {
+      const { stdout } = await call(args, columns)
+      assert.doesNotMatch(stdout, /(?!\n)\p{Cc}|\u202e/u)
+    }
+  }
+})
+
+test('--watch looks again until Ctrl-C, as blocks or JSON lines, and ends with 0', async () => {
+  const cwd = dirname(database.url.slice('sqlite:'.length))
+  const stopAfter = /\n\{.*\n/
+  const args = ['runs', '--watch', '--json', '--db', database.url]
+  const { code, stdout } = await unstuck(args, { cwd, stopAfter })
+  assert.equal(code, 0)
+  assert.ok(
+    stdout
+      .trim()
+      .split('\n')
+      .every((line) => JSON.parse(line).items.length === 4),
+  )
+  const block = await unstuck(['status', '--watch', '--db', database.url], {
+    cwd,
+    stopAfter: /Workers/,
+  })
+  assert.equal(block.code, 0)
+  assert.equal(block.stdout.includes('\x1b'), false)
+})
+
+test('a reader that leaves early is a good end', async () => {
+  const bin = fileURLToPath(new URL('../../../../bin/unstuck.js', import.meta.url))
+  const child = spawn(process.execPath, [bin, 'items', source, '--db', database.url])
+  child.stdout.destroy()
+  let stderr = ''
+  child.stderr.on('data', (text) => (stderr += text))
+  const [code] = await once(child, 'close')
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
+})
+
+test('a run whose workers are all lost is stuck; one that nobody ever took up is dead in the end', async () => {
+  await database.later(25 * HOUR_MS)
+  const { code, stdout } = await call(['status'])
+  assert.equal(code, 3)
+  assert.match(stdout, /^Something is stuck: 2 runs stuck for 25 h/)
+  const { attention } = await json(['status'])
+  assert.deepEqual(
+    attention.slice(0, 2).map(({ source, what }: any) => [source, what]),
+    [
+      ['waiting', 'dead'],
+      ['directory', 'orphaned'],
+    ],
+  )
+  const { items } = await json(['workers', '--older', '1h'])
+  assert.equal(items[0].sign, 'silent')
+})
+
+test('abandoned runs are shown to people as what became of them', async () => {
+  await database.raw(`UPDATE run SET status = 'abandoned' WHERE source = 'waiting'`)
+  assert.match((await call(['runs'])).stdout, /waiting +Timeout – auto-cleaned/)
+  assert.equal((await json(['runs', '--source', 'waiting'])).items[0].status, 'abandoned')
+})
+
+test('docs/json-output.md names every field that comes out', async () => {
+  const failing = (await store.targets(run, { statuses: ['failed'], limit: 1 })).items[0]!.id
+  const docs = readFileSync(new URL('../../../../docs/json-output.md', import.meta.url), 'utf8')
+  const answers: unknown[] = []
+  for (const args of [
+    ['status'],
+    ['runs'],
+    ['show', run],
+    ['progress', '--by', 'group'],
+    ['workers'],
+    ['items', source],
+    ['check', source],
+    ['summary'],
+    ['recover', '--dry-run'],
+    ['clean', '--auto'],
+    ['clean', '--delete', '--dry-run'],
+    ['explain', run],
+    ['reset-failed', run, '--dry-run'],
+    ['cancel', run],
+    ['revert', run],
+    ['resume', run],
+    ['unpark', '--run', run],
+    ['park', failing],
+    ['rewind', failing, '--to', '0'],
+    ['retry', run, '--dry-run'],
+    ['history'],
+    ['config', 'show'],
+  ]) {
+    answers.push(await json(args))
+  }
+  const fields = new Set<string>()
+  const collect = (value: unknown): void => {
+    if (Array.isArray(value)) value.forEach(collect)
+    else if (typeof value === 'object' && value !== null) {
+      for (const [name, inner] of Object.entries(value)) {
+        fields.add(name)
+        if (!['data', 'cursor', 'evidence', 'before', 'after'].includes(name)) collect(inner)
+      }
+    }
+  }
+  answers.forEach(collect)
+  for (const field of fields) assert.ok(docs.includes(`\`${field}\``), `${field} is not documented`)
+})

@@ -1,0 +1,57 @@
+import { redact } from '../../../core/model/redact.ts'
+import { alertsView } from '../../../features/alerts/view.ts'
+import { shownPolicies, type ShownPolicy } from '../../../presenters/config.ts'
+import type { Settings } from '../../../app/config.ts'
+import { printAlerts } from '../alert-text.ts'
+import { defineCommand } from '../command.ts'
+import { argument, option } from '../option.ts'
+import type { Paper } from '../../../lib/terminal/text-writer.ts'
+import { printSettings } from '../policy-text.ts'
+
+export const configShow = defineCommand({
+  name: 'show',
+  summary: 'The settings that count, each with where it comes from.',
+  examples: [
+    'unstuck config show',
+    'unstuck config show slow-portal',
+    'unstuck config show --all --json',
+  ],
+  args: { source: argument.optional('this source only; else each that the config has a word on') },
+  options: { all: option.flag('also the settings that are at their default') },
+
+  async run({ args, options, database, settings }) {
+    const config = await settings()
+    const { address, from } = await database.locate()
+    const policies = shownPolicies(config, { source: args.source, all: options.all })
+    const db = { address: redact(address), origin: from }
+    return {
+      data: { path: config.path, db, preset: config.preset, policies, ...alertsView(config) },
+      text: (paper) => {
+        paper.say(
+          config.path === null ? 'No config file: defaults count.' : `Config: ${config.path}`,
+        )
+        paper.say(`Database: ${db.address}, from ${db.origin}`)
+        if (config.preset !== null) paper.say(`Preset: ${config.preset}`)
+        for (const shown of policies) print(paper, shown, config)
+        if (args.source === undefined && config.alerts.areConfigured)
+          printAlerts(paper, alertsView(config))
+        paper.blank()
+        paper.say({
+          text: 'A crawl’s own policy counts below the config’s word: see `unstuck explain RUN` for one run.',
+          ink: 'dim',
+        })
+      },
+    }
+  },
+})
+
+function print(
+  paper: Paper,
+  { source, settings }: ShownPolicy,
+  { preset, adopted }: Pick<Settings, 'preset' | 'adopted'>,
+): void {
+  const what = adopted.some(({ name }) => name === source) ? 'Table' : 'Source'
+  paper.heading(source === null ? 'Every source, unless said otherwise' : `${what} ${source}`)
+  if (settings.length === 0) return paper.say('Nothing of its own.')
+  printSettings(paper, settings, preset)
+}

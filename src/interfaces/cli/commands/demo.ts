@@ -1,0 +1,139 @@
+import { randomInt } from 'node:crypto'
+import { availableParallelism, loadavg } from 'node:os'
+import { join, relative } from 'node:path'
+import process from 'node:process'
+import { runDemo, type DemoEnd } from '../../../features/chaos/demo/demo.ts'
+import { SECTIONS_MAX } from '../../../features/chaos/demo/directory.ts'
+import { LEDGER } from '../../../features/chaos/demo/ledger.ts'
+import { makeLiveNarrator } from '../../../features/chaos/demo/live-reporter.ts'
+import type { Headline, Narrator } from '../../../features/chaos/demo/reporter.ts'
+import { makePlainNarrator } from '../../../features/chaos/demo/plain-reporter.ts'
+import { printReport } from '../../../features/chaos/demo/report-text.ts'
+import { EXIT } from '../../../core/model/errors.ts'
+import { shortId } from '../../../core/model/id.ts'
+import { redact } from '../../../core/model/redact.ts'
+import { shellWord, unstuckCommand } from '../../../core/model/shell-command.ts'
+import { configFolder } from '../../../app/config-file.ts'
+import { defineCommand, type Context } from '../command.ts'
+import { option } from '../option.ts'
+import { plural } from '../../../presenters/format.ts'
+
+const options = {
+  targets: option.count('N', 'sections of the site to crawl, 5 to 11 pages each', 72, {
+    max: SECTIONS_MAX,
+  }),
+  workers: option.count('N', 'worker processes', 6, { max: 64 }),
+  kills: option.count('N', 'how often a worker is killed', 14, { min: 0, max: 1_000 }),
+  seed: option.count('N', 'the same site and the same dice again', undefined, { min: 0 }),
+}
+
+export const demo = defineCommand({
+  name: 'demo',
+  summary: 'The whole story on this machine: workers, kill -9, nothing lost, nothing doubled.',
+  examples: [
+    'unstuck demo                           # about a minute, on a SQLite file of its own',
+    'unstuck demo --kills 40 --targets 200  # longer and harder',
+    'unstuck demo --db postgres://…         # beside what else is in that database',
+    'unstuck demo --json                    # the figures; exit code 1 if anything is wrong',
+  ],
+  options,
+
+  async run(context) {
+    const seed = context.options.seed ?? randomInt(1_000_000)
+    const end = await runDemo({
+      ...context.options,
+      seed,
+      db: isDatabaseGiven() ? await context.database.address() : null,
+      home: join(configFolder(process.cwd()), '.unstuck', 'demo'),
+      narrator: (headline) => makeNarrator(headline, context),
+      interrupted: onInterrupt(),
+    })
+    if (!end) {
+      context.output.note(
+        'Stopped before the end, so nothing is proved. No process is left behind.',
+      )
+      return EXIT.failed
+    }
+    const { report, story, truth, tookMs, source, folder, engine, run } = end
+    const where = addressToType(end.db)
+    const leftBehind = isDatabaseGiven()
+      ? `Left in the database: run ${shortId(run)} of source ${source} with its items, and the table ${LEDGER}.`
+      : `All of it is in ${shorter(folder)}: delete it when you have seen enough.`
+    return {
+      data: {
+        ...report,
+        seconds: Math.round(tookMs / 1_000),
+        seed,
+        engine,
+        source,
+        run,
+        db: redact(end.db),
+        folder,
+      },
+      text: (paper) =>
+        printReport(paper, report, {
+          truth,
+          deeds: story,
+          tookMs,
+          seed,
+          machine: `${plural(availableParallelism(), 'processor')} under load ${load()}`,
+          isBusy: load() > 4 * availableParallelism(),
+          leftBehind,
+          next: nextCommands(end, where),
+        }),
+      exitCode: report.ok ? EXIT.done : EXIT.failed,
+    }
+  },
+})
+
+/** The demo makes a database of its own unless it is told otherwise here and now: not by a config, not by UNSTUCK_DB. */
+function isDatabaseGiven(): boolean {
+  return process.argv.some((arg) => arg === '--db' || arg.startsWith('--db='))
+}
+
+function makeNarrator(
+  headline: Headline,
+  { json, output, options: { workers } }: Context<{}, typeof options>,
+): Narrator {
+  const isLive =
+    output.isTerminal && process.env['TERM'] !== 'dumb' && !process.env['NO_COLOR'] && !json
+  if (isLive) return makeLiveNarrator(headline, workers, output)
+  return makePlainNarrator(headline, json ? output.note : (line) => output.write(`${line}\n`))
+}
+
+/** The first Ctrl-C stops everything in order, the second one at once. Either way no process is left behind. */
+function onInterrupt(): AbortSignal {
+  const controller = new AbortController()
+  const stop = (): void => {
+    if (controller.signal.aborted) process.exit(EXIT.failed)
+    controller.abort()
+  }
+  process.on('SIGINT', stop).on('SIGTERM', stop)
+  return controller.signal
+}
+
+function nextCommands({ run, source, folder }: DemoEnd, db: string): [string, string][] {
+  return [
+    [`export UNSTUCK_DB=${shellWord(db)}`, ''],
+    ['npx unstuck serve', 'the dashboard'],
+    [`npx unstuck show ${shortId(run)}`, 'the run, and what recovery did'],
+    [`npx ${unstuckCommand('items', [source])}`, 'what was saved'],
+    [`less ${shellWord(join(shorter(folder), 'workers.log'))}`, 'what the workers said'],
+  ]
+}
+
+/** A relative path in an address counts from the config's folder. */
+function addressToType(db: string): string {
+  if (!db.startsWith('sqlite:')) return redact(db)
+  return `sqlite:${shorter(db.slice('sqlite:'.length))}`
+}
+
+/** Processes that wanted to run, on the average of the last minute. */
+function load(): number {
+  return Math.round(loadavg()[0]! * 10) / 10
+}
+
+function shorter(path: string): string {
+  const short = relative(configFolder(process.cwd()), path)
+  return short.startsWith('..') ? path : short
+}

@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict'
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { newId } from '../../../core/model/id.ts'
+import { claim, hire, startCrawl } from '../../../testing/fixtures.ts'
+import { askDoctor, type Report } from '../../../testing/doctor-report.ts'
+import { otherProcess } from '../../../testing/other-process.ts'
+import { postgresEngine } from '../../../testing/postgres-engine.ts'
+import { sqliteEngine, temporaryFolder } from '../../../testing/sqlite-engine.ts'
+import type { Engine, TestDatabase } from '../../../testing/test-database.ts'
+import { unstuck } from '../../../testing/unstuck-cli.ts'
+
+/** `unstuck doctor` on databases and files as people have them. */
+
+/** Looks at a test's database, from a folder without a config. */
+async function examine(db: TestDatabase): Promise<Report> {
+  using folder = temporaryFolder()
+  return await askDoctor(['--db', db.url], { cwd: folder.path })
+}
+
+for (const engine of [sqliteEngine, postgresEngine]) {
+  describe(engine.name, () => databaseTests(engine))
+}
+
+function databaseTests(engine: Engine): void {
+  test('a sound database has nothing but good results', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    await startCrawl(store, 3)
+    await claim(store, await hire(store), 1)
+
+    const said = await examine(db)
+
+    said.assertOnly()
+    const isBad = said.data.checks.some(({ result }) => /warning|problem/.test(result))
+    assert.equal(said.code, isBad ? 3 : 0)
+    assert.match(said.found('books').found, /^The books of 1 run agree/)
+    assert.match(said.found('workers').found, /^1 worker at work/)
+  })
+
+  test('an empty database is told as such, and stays empty', async () => {
+    await using db = await engine.empty()
+
+    const said = await examine(db)
+
+    const check = said.found(engine.name === 'sqlite' ? 'database' : 'schema')
+    assert.equal(check.result, 'note')
+    assert.match(check.mend ?? '', /`unstuck demo`/)
+    said.assertOnly(check.check)
+    assert.ok(!said.has('books'))
+    if (engine.name === 'sqlite') assert.equal(existsSync(db.url.slice('sqlite:'.length)), false)
+    else assert.deepEqual(await db.raw(`SELECT FROM pg_namespace WHERE nspname = 'unstuck'`), [])
+  })
+
+  test('broken promises are found in the data, each by its own check', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await hire(store)
+    const run = await startCrawl(store, 4)
+    await claim(store, worker, 1)
+    const ended = await startCrawl(store, 1, { source: 'ended' })
+    const [runs, tally] = [db.table('run'), db.table('tally')]
+    await db.raw(`DELETE FROM ${db.table('worker')}`)
+    await db.raw(`UPDATE ${tally} SET planned = planned + 1 WHERE run_id = '${run}'`)
+    await db.raw(`UPDATE ${runs} SET status = 'cancelled' WHERE id = '${ended}'`)
+    await db.raw(`DROP INDEX ${db.table('run_live')}`)
+    await db.raw(
+      `INSERT INTO ${runs} (id, source, kind, status, policy, created_at)
+       SELECT '${newId()}', source, kind, 'queued', policy, created_at FROM ${runs} WHERE id = '${run}'`,
+    )
+
+    const said = await examine(db)
+
+    assert.equal(said.code, 3)
+    assert.equal(said.data.result, 'problem')
+    for (const [check, result, detail] of [
+      ['books', 'problem', /^shop [0-9a-f]{8}: 4 planned in the books, 3 counted$/],
+      ['one-live-run', 'problem', /^shop: [0-9a-f]{8}, [0-9a-f]{8}$/],
+      ['claims', 'problem', /^shop .*, target [0-9a-f]{8}: its worker is not known$/],
+      ['ended-runs', 'warning', /^ended [0-9a-f]{8}$/],
+    ] as const) {
+      assert.equal(said.found(check).result, result, check)
+      assert.match(said.found(check).details[0]!, detail)
+      assert.ok(said.found(check).why && said.found(check).mend, check)
+    }
+    said.assertOnly('books', 'one-live-run', 'claims', 'ended-runs')
+  })
+
+  test('a lost worker with something in hand is a warning that names the way out', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    await startCrawl(store, 2)
+    await claim(store, await hire(store), 2)
+    ;(await examine(db)).assertOnly()
+
+    await db.later(60_000)
+
+    const said = await examine(db)
+    assert.equal(said.code, 3)
+    assert.equal(said.found('workers').found, '1 lost worker still with 2 targets in hand.')
+    assert.match(said.found('workers').mend ?? '', /`unstuck recover`/)
+    said.assertOnly('workers')
+  })
+
+  test('an older schema is a warning, and is not migrated', async () => {
+    await using db = await engine.fresh()
+    const [{ number }] = (await db.raw(
+      `SELECT max(number) AS number FROM ${db.table('migration')}`,
+    )) as [{ number: number }]
+    await db.raw(`DELETE FROM ${db.table('migration')} WHERE number = ${number}`)
+
+    const said = await examine(db)
+
+    assert.equal(said.code, 3)
+    assert.equal(said.found('schema').found, `It has schema version ${number - 1} of ${number}.`)
+    assert.match(said.found('schema').mend ?? '', /`unstuck migrate`/)
+    said.assertOnly('schema')
+    const left = await db.raw(`SELECT number FROM ${db.table('migration')}`)
+    assert.equal(left.length, number - 1)
+  })
+
+  test('a newer schema ends with 9, after all the other checks', async () => {
+    await using db = await engine.fresh()
+    const now = engine.name === 'sqlite' ? '0' : 'now()'
+    await db.raw(
+      `INSERT INTO ${db.table('migration')} (number, lowest, applied_at) VALUES (999, 999, ${now})`,
+    )
+
+    const said = await examine(db)
+
+    assert.equal(said.code, 9)
+    assert.match(said.found('schema').found, /version 999; this unstuck knows up to \d+/)
+    for (const check of ['runtime', 'durability', 'size', 'disk', 'signals']) said.found(check)
+    said.assertOnly('schema')
+  })
+}
+
+describe('a file', () => {
+  test('that is no database ends with 7, after all the other checks', async () => {
+    using folder = temporaryFolder()
+    const path = join(folder.path, 'text.db')
+    writeFileSync(path, 'This is not a database, it is a text of some length.\n'.repeat(100))
+
+    const said = await askDoctor(['--db', `sqlite:${path}`], { cwd: folder.path })
+
+    assert.equal(said.code, 7)
+    assert.match(said.found('database').found, /not a sound SQLite database/)
+    for (const check of ['runtime', 'config', 'address', 'disk', 'signals']) said.found(check)
+    said.assertOnly('database')
+  })
+
+  test('that can be made nowhere ends with 7', async () => {
+    using folder = temporaryFolder()
+    writeFileSync(join(folder.path, 'file'), '')
+
+    const said = await askDoctor(['--db', 'sqlite:file/below.db'], { cwd: folder.path })
+
+    assert.equal(said.code, 7)
+    assert.match(said.found('database').details[0]!, /file is not a folder$/)
+  })
+
+  test('that another program took out of WAL mode is told', async () => {
+    await using db = await sqliteEngine.empty()
+    await (await db.open()).close()
+    await db.raw('PRAGMA journal_mode = DELETE')
+
+    const said = await examine(db)
+
+    assert.equal(said.code, 3)
+    assert.equal(said.found('durability').result, 'warning')
+    assert.match(said.found('durability').found, /journal mode delete, not WAL/)
+    said.assertOnly('durability')
+  })
+
+  test('with a big -wal file that is copied back is well', async () => {
+    await using db = await sqliteEngine.fresh()
+    truncateSync(`${db.url.slice('sqlite:'.length)}-wal`, 300_000_000)
+
+    const said = await examine(db)
+
+    assert.equal(said.code, 0)
+    assert.match(said.found('size').found, /its -wal file 300 MB\.$/)
+    assert.equal(said.found('wal').result, 'ok')
+  })
+
+  test('with lock files left behind is told which, and they stay', async () => {
+    await using db = await sqliteEngine.fresh()
+    const store = await db.open()
+    await using other = await otherProcess(db.url)
+    const [ended, living, starting, unknown] = [newId(), newId(), newId(), newId()]
+    for (const id of [ended, living]) {
+      const presence = await other.holdPresence(id)
+      await other.call(0, 'register', {
+        id,
+        source: 'shop',
+        process: { host: '', pid: 0, startTicks: null, bootId: null, pidNamespace: null },
+        presence,
+        version: '0',
+        heartbeatMs: 1_000,
+        leaseMs: 15_000,
+      })
+    }
+    await db.raw(`UPDATE worker SET ended_at = 1 WHERE id = '${ended}'`)
+    const folder = `${db.url.slice('sqlite:'.length)}-workers`
+    for (const id of [starting, unknown]) writeFileSync(join(folder, `${id}.lock`), '')
+    const longAgo = new Date(Date.now() - 3_600_000)
+    for (const id of [unknown, living]) utimesSync(join(folder, `${id}.lock`), longAgo, longAgo)
+
+    const held = (await examine(db)).found('lock-files')
+    assert.deepEqual(held.details, [`${join(folder, unknown)}.lock: no such worker is known`])
+
+    await other.kill('SIGKILL')
+    const free = (await examine(db)).found('lock-files')
+    assert.equal(free.result, 'note')
+    assert.deepEqual(
+      new Set(free.details),
+      new Set([
+        `${join(folder, unknown)}.lock: no such worker is known`,
+        `${join(folder, ended)}.lock: its worker has ended`,
+      ]),
+    )
+    assert.match(free.why ?? '', /harmless/)
+    assert.equal(readdirSync(folder).length, 4)
+    assert.equal((await store.workers()).length, 1)
+  })
+})
+
+test('people read one line for each check, within 80 columns, and the explanation below', async () => {
+  await using db = await sqliteEngine.fresh()
+  const store = await db.open()
+  await startCrawl(store, 2, { source: 'evil\x1b[2J' })
+  await db.raw('UPDATE tally SET done = 7')
+  using folder = temporaryFolder()
+
+  const { code, stdout } = await unstuck(['doctor', '--db', db.url], {
+    cwd: folder.path,
+    env: { COLUMNS: '80' },
+  })
+
+  assert.equal(code, 3)
+  const lines = stdout.split('\n')
+  assert.ok(lines.every((line) => line.length <= 80))
+  assert.match(lines[0]!, /^\d+ checks: 1 problem/)
+  assert.match(stdout, /^ok +runtime +Node /m)
+  assert.match(stdout, /^problem +books +The books of 1 of 1 run are wrong\.$/m)
+  assert.match(stdout, /^books \(problem\)$/m)
+  assert.match(stdout, /^- evil\\x1b\[2J [0-9a-f]{8}: 7 done in the books, 0 counted$/m)
+  assert.match(stdout, /^Why it matters: /m)
+  assert.match(stdout, /^What to do: /m)
+  assert.doesNotMatch(stdout, /(?!\n)\p{Cc}/u)
+})
+
+test('docs/json-output.md names every field and every check', async () => {
+  const docs = readFileSync(new URL('../../../../docs/json-output.md', import.meta.url), 'utf8')
+  const section = docs.split('## `unstuck doctor`')[1]!.split(/^## /m)[0]!
+  await using file = await sqliteEngine.fresh()
+  await using server = await postgresEngine.fresh()
+  for (const db of [file, server]) {
+    const { data } = await examine(db)
+    const names = [...Object.keys(data), ...Object.keys(data.checks[0]!)]
+    for (const name of [...names, ...data.checks.map(({ check }) => check)]) {
+      assert.ok(section.includes(`\`${name}\``), `${name} is not documented`)
+    }
+  }
+})

@@ -1,0 +1,48 @@
+import process from 'node:process'
+import { redact } from '../../../core/model/redact.ts'
+import { defineCommand } from '../command.ts'
+import { examine } from '../doctor/examine.ts'
+import { exitCodeOf, worst, type Finding } from '../doctor/finding.ts'
+import { examineSecurity } from '../doctor/security.ts'
+import { printFindings, summarise } from '../doctor/text.ts'
+import { option } from '../option.ts'
+
+export const doctor = defineCommand({
+  name: 'doctor',
+  summary: 'Check runtime, config, database, disk, signals, and the promises the data shows.',
+  examples: [
+    'unstuck doctor',
+    'unstuck doctor --db postgres://…  # that database, whatever the config says',
+    'unstuck doctor --security  # who could read or change what',
+    'unstuck doctor --json | jq \'.checks[] | select(.result != "ok")\'',
+  ],
+  options: {
+    security: option.flag('look at files, tokens, TLS and secrets of this set-up instead'),
+  },
+
+  async run({ database, options }) {
+    const look = options.security ? examineSecurity : examine
+    const findings = (await look(database, process.cwd())).map(withoutSecrets)
+    return {
+      data: { result: worst(findings), summary: summarise(findings), checks: findings.map(view) },
+      text: (paper) => printFindings(paper, findings),
+      exitCode: exitCodeOf(findings),
+    }
+  },
+})
+
+function view({ check, result, found, details, why, mend }: Finding) {
+  return { check, result, found, details, why, mend }
+}
+
+/** Messages of other programs may repeat an address with its password. */
+function withoutSecrets(finding: Finding): Finding {
+  const { found, details, why, mend } = finding
+  return {
+    ...finding,
+    found: redact(found),
+    details: details.map(redact),
+    why: why && redact(why),
+    mend: mend && redact(mend),
+  }
+}

@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { shortId } from '../../../core/model/id.ts'
+import { beginOne, claimOne, save, startCrawl, targetOf } from '../../../testing/fixtures.ts'
+import { HOUR_MS, operator, type Operator } from '../../../testing/operator.ts'
+
+const EXPLAINED = 'run target verdict heldBy evidence policy changes trail'
+
+/** What stands under each heading. */
+async function explained(op: Operator, id: string): Promise<Record<string, string>> {
+  const { stdout, stderr } = await op.call(['explain', shortId(id)])
+  assert.equal(stderr, '')
+  const [first = '', ...parts] = stdout.split(/\n\n/)
+  const headed = parts.map((part) => {
+    const end = part.indexOf('\n')
+    return [
+      part.slice(0, end),
+      part
+        .slice(end + 1)
+        .replaceAll('\n', ' ')
+        .trim(),
+    ]
+  })
+  return { it: first.replaceAll('\n', ' '), ...Object.fromEntries(headed) }
+}
+
+describe('explain', { concurrency: 2 }, () => {
+  test('a run and a target at work', async () => {
+    await using op = await operator()
+    const run = await startCrawl(op.store, [{ key: 'ca/plumbers', group: 'CA' }])
+    const claimed = await claimOne(op.store, await op.present('shop'))
+    await save(op.store, claimed, { pageTarget: 7 })
+
+    const ofRun = await explained(op, run)
+    assert.match(
+      ofRun['it']!,
+      /^Run \w{8} of shop: running\. It is .* old: 0\/1 done, 1 page saved/,
+    )
+    assert.match(ofRun['What is known']!, /^Process \d+ on .* is alive.*That is called present\./)
+    assert.match(ofRun['Verdict']!, /^leave: process \d+ on \S+ is alive/)
+    assert.match(ofRun['What would change it']!, /If it saves nothing for another 15 min/)
+    assert.match(ofRun['By this policy']!, /maxSilence +15m +default/)
+
+    const ofTarget = await explained(op, claimed.target)
+    assert.match(ofTarget['it']!, /^Target \w{8}, ca\/plumbers, of group CA: in progress\./)
+    assert.match(ofTarget['it']!, /Page 1 of 7 is its last saved one; 1 attempt, 0 workers lost/)
+
+    const data = await op.json(['explain', claimed.target])
+    assert.equal(Object.keys(data).join(' '), EXPLAINED)
+    assert.deepEqual(
+      [data.run.id, data.target.id, data.verdict.action, data.heldBy.sign, data.evidence.process],
+      [run, claimed.target, 'leave', 'present', 'alive'],
+    )
+    assert.deepEqual(data.policy[0], {
+      name: 'lease',
+      group: null,
+      value: '15s',
+      origin: 'default',
+    })
+  })
+
+  test('who stands still is called stalled, of a run as of its target', async () => {
+    await using op = await operator()
+    const { run, target, claimId, worker } = await beginOne(op.store, await op.present('job'), {
+      source: 'job',
+    })
+    await op.database.later(HOUR_MS)
+    await op.store.beat({ worker, claimIds: [claimId], loopLagMs: 0 })
+    for (const id of [run, target]) {
+      const { verdict, heldBy } = await op.json(['explain', id])
+      assert.deepEqual([verdict.action, heldBy.sign], ['alert', 'stalled'])
+    }
+  })
+
+  test('gone: the verdict is the one that recover reaches', async () => {
+    await using op = await operator()
+    // Two that look alike and are not: one has taken its worker down with nothing done, one saved a page before.
+    const policy = { maxCrashes: 1 }
+    await startCrawl(op.store, 1, { source: 'poison', policy })
+    const dead = await op.gone('poison')
+    const poison = await claimOne(op.store, dead, { source: 'poison', empty: true, alone: true })
+    const job = await beginOne(op.store, await op.gone('job'), { source: 'job', policy })
+    await save(op.store, job)
+
+    const said = new Map<string, string>()
+    for (const id of [poison.target, job.target, job.run])
+      said.set(id, (await op.json(['explain', id])).verdict.action)
+    const { verdicts } = await op.json(['recover', '--dry-run'], 3)
+
+    const action = (id: string): string => verdicts.find(({ target }: any) => target === id).action
+    assert.deepEqual([action(poison.target), action(job.target)], ['park', 'resume'])
+    assert.equal(said.get(poison.target), 'park')
+    assert.equal(said.get(job.target), 'resume')
+    assert.equal(said.get(job.run), 'resume')
+    const { 'What is known': known, 'What would change it': changes } = await explained(op, job.run)
+    assert.match(known!, /^Process \d+ on \S+ no longer exists .* That is called gone\./)
+    assert.match(changes!, /`unstuck recover` does it now/)
+  })
+
+  test('nobody: young, dead, with progress, and opened again by a person', async () => {
+    await using op = await operator()
+    const young = await startCrawl(op.store, 1, { source: 'young' })
+    assert.match((await explained(op, young))['What would change it']!, /counts as dead in 24 h/)
+    const kept = await beginOne(op.store, await op.present('kept'), { source: 'kept' })
+    await op.store.release([await save(op.store, kept)])
+    await op.store.retire(kept.worker)
+    await op.database.later(25 * HOUR_MS)
+
+    const dead = await explained(op, young)
+    assert.match(dead['What is known']!, /^Nobody works on it\./)
+    assert.match(dead['Verdict']!, /^abandon: nobody works on it, 25 h old/)
+    assert.match(dead['By this policy']!, /abandonAfter +24h +default autoClean +false +default/)
+    assert.match(
+      (await explained(op, kept.run))['Verdict']!,
+      /^resumable: .* it has progress: kept/,
+    )
+
+    await op.call(['clean', '--auto'])
+    await op.call(['revert', young])
+    const reverted = await explained(op, young)
+    assert.match(reverted['Verdict']!, /^leave: a person opened it again/)
+    assert.match(
+      reverted['What was done so far, newest first']!,
+      /^- (?:now|\d{1,2} s ago): revert \(abandoned → queued\): abandon taken back by \S+\. - .*: abandon \(queued → abandoned\), by \S+: nobody/,
+    )
+  })
+
+  test('ended: it is not held by whoever works on its source now, and only a person opens it', async () => {
+    await using op = await operator()
+    const worker = await op.present('shop')
+    const run = await startCrawl(op.store, ['a', 'b', 'c'])
+    const [failed, parked] = [await claimOne(op.store, worker), await claimOne(op.store, worker)]
+    await op.store.fail([{ ...failed, error: 'HTTP 500', retryInMs: null }])
+    await op.store.park([{ ...parked, reason: 'it took down 3 workers' }])
+    await op.store.finish([await claimOne(op.store, worker)])
+    await op.store.settle()
+
+    const ended = await explained(op, run)
+    assert.match(ended['it']!, /: failed\. .*Error: HTTP 500/)
+    assert.match(ended['What is known']!, /^It ended (?:just now|\d{1,2} s ago)\./)
+    assert.match(ended['Verdict']!, /^leave: the run is failed\./)
+    assert.match(ended['What would change it']!, /only a person opens it again/)
+    const { heldBy, evidence, policy } = await op.json(['explain', run])
+    assert.deepEqual([heldBy, evidence, policy], [null, null, []])
+    assert.match((await explained(op, failed.target))['What would change it']!, /reset-failed/)
+  })
+
+  test('targets of a live run that nobody has: planned, failed, parked, done', async () => {
+    await using op = await operator()
+    const worker = await op.present('shop')
+    await startCrawl(op.store, ['a', 'b', 'c', 'd'])
+    const [failed, parked, done] = [
+      await claimOne(op.store, worker),
+      await claimOne(op.store, worker),
+      await claimOne(op.store, worker),
+    ]
+    await op.store.fail([{ ...failed, error: 'HTTP 500', retryInMs: null }])
+    await op.store.park([{ ...parked, reason: 'it took down 3 workers' }])
+    await op.store.finish([done])
+    const planned = (await op.store.targets(done.run, { statuses: ['planned'], limit: 1 }))
+      .items[0]!
+    for (const [{ id }, verdict, change] of [
+      [planned, 'the target is planned', /A worker claims it when its turn comes/],
+      [await targetOf(op.store, failed.target), 'the target is failed', /`unstuck reset-failed`/],
+      [await targetOf(op.store, parked.target), 'the target is parked', /`unstuck unpark`/],
+      [await targetOf(op.store, done.target), 'the target is done', /`unstuck rewind`/],
+    ] as const) {
+      const it = await explained(op, id)
+      assert.match(it['What is known']!, /^Nobody works on it\./)
+      assert.equal(it['Verdict'], `leave: ${verdict}.`)
+      assert.match(it['What would change it']!, change)
+      assert.doesNotMatch(it['What would change it']!, /run/)
+    }
+  })
+
+  test('each setting says where it comes from: default, preset, the crawl, the config, a group of it', async () => {
+    await using op = await operator()
+    const policy = { maxCrashes: 7, groups: { TX: { onCrash: 'fail' as const } } }
+    const targets = [
+      { key: 'a', group: 'CA' },
+      { key: 'b', group: 'TX' },
+    ]
+    const run = await startCrawl(op.store, targets, { policy })
+    const dead = await op.gone('shop')
+    const [ca, tx] = [await claimOne(op.store, dead), await claimOne(op.store, dead)]
+    for (const claimed of [ca, tx]) await save(op.store, claimed)
+    writeFileSync(
+      join(op.cwd, 'unstuck.config.ts'),
+      `export default { preset: 'staging', policies: { shop: { lease: '30s', groups: { CA: { onCrash: 'hold' } } } } }`,
+    )
+    const settings = async (id: string): Promise<unknown> => {
+      const { verdict, policy } = await op.json(['explain', id])
+      return [
+        verdict.action,
+        ...policy.map(({ name, group, value, origin }: any) => [name, group, value, origin]),
+      ]
+    }
+    assert.deepEqual(await settings(ca.target), [
+      'hold',
+      ['maxCrashes', null, 7, 'crawl'],
+      ['onCrash', 'CA', 'hold', 'config'],
+    ])
+    assert.deepEqual(await settings(tx.target), [
+      'fail',
+      ['staleAfter', null, '15m', 'preset'],
+      ['onStale', null, 'fail', 'preset'],
+      ['onStalled', null, 'alert', 'default'],
+      ['maxRetries', null, 1, 'default'],
+      ['onCrash', 'TX', 'fail', 'crawl'],
+    ])
+    const text = (await explained(op, ca.target))['By this policy']!
+    assert.match(text, /onCrash +hold +config, group CA/)
+    assert.match((await explained(op, run))['By this policy']!, /lease +30s +config/)
+  })
+
+  test('an id that nothing has is refused with 2 and a way on', async () => {
+    await using op = await operator()
+    for (const [id, code, says] of [
+      ['ffffffff', 'E_NOT_FOUND', /There is no run or target ffffffff\. `unstuck runs` lists/],
+      ['xyz', 'E_USAGE', /"xyz" is not the id of a run or a target/],
+    ] as const) {
+      const { stdout, stderr } = await op.call(['explain', id, '--json'], 2)
+      const { error } = JSON.parse(stderr)
+      assert.deepEqual([stdout, error.code], ['', code])
+      assert.match(error.message, says)
+    }
+  })
+})

@@ -1,0 +1,72 @@
+import { historyView, readHistory, type History } from '../../../presenters/history.ts'
+import { defineCommand } from '../command.ts'
+import { option } from '../option.ts'
+import type { Paper } from '../../../lib/terminal/text-writer.ts'
+import { ago, plural } from '../../../presenters/format.ts'
+import { aboutOf, printDeed } from '../history-text.ts'
+
+export const history = defineCommand({
+  name: 'history',
+  summary: 'What was cleaned, recovered, reverted: counts by source, and the trail of who and why.',
+  examples: [
+    'unstuck history --since 24h',
+    'unstuck history --source directory --limit 50',
+    "unstuck history --json | jq '.items[] | {at, actor, action, before, after}'",
+  ],
+  options: {
+    since: option.duration('AGE', 'only what was done since then', undefined),
+    source: option.text('SOURCE', 'only runs of this source'),
+    limit: option.count('N', 'how many entries of the trail', 20, { max: 1_000 }),
+    after: option.count('ID', 'go on after this entry: `next` of the last answer', undefined, {
+      max: Number.MAX_SAFE_INTEGER,
+    }),
+  },
+  watch: true,
+
+  async run({ options, database }) {
+    const store = await database.openIfAny()
+    const now = store ? await store.now() : Date.now()
+    const { source, limit } = options
+    const filter = {
+      ...(options.since !== undefined && { since: now - options.since }),
+      ...(source !== undefined && { source }),
+    }
+    const page = { after: options.after, limit }
+    const found = store ? await readHistory(store, filter, page) : NOTHING_DONE
+    return {
+      data: historyView(found),
+      text: (paper) => print(paper, found, now),
+    }
+  },
+})
+
+const NOTHING_DONE: History = { counts: [], items: [], next: null }
+
+function print(paper: Paper, { counts, items, next }: History, now: number): void {
+  if (counts.length === 0)
+    return paper.say('Nothing was done: no recovery, no cleaning, no word of a person.')
+  paper.table(
+    [
+      { head: 'SOURCE', flex: true },
+      { head: 'ACTION' },
+      { head: 'TIMES', align: 'right' },
+      { head: 'LAST', align: 'right' },
+    ],
+    counts.map(({ source, action, count, lastAt }) => [
+      source,
+      action,
+      String(count),
+      ago(lastAt, now),
+    ]),
+  )
+  paper.heading('Newest first')
+  if (items.length === 0) paper.say('That was all: nothing comes after it.')
+  for (const entry of items) printDeed(paper, entry, now, `${aboutOf(entry)} of ${entry.source}`)
+  if (next !== null) {
+    const shown = plural(items.length, 'entry', 'entries')
+    paper.say({
+      text: `${shown} shown. There is more: add \`--after ${next}\`, or a higher \`--limit\`.`,
+      ink: 'dim',
+    })
+  }
+}

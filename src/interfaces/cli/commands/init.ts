@@ -1,0 +1,139 @@
+import { basename, dirname, extname, relative } from 'node:path'
+import process from 'node:process'
+import { UsageError } from '../../../core/model/errors.ts'
+import { findConfig } from '../../../app/config-file.ts'
+import { configNameFor } from '../package-type.ts'
+import { defineCommand } from '../command.ts'
+import { adviceFor, type Advice } from '../init/advice.ts'
+import { gather, type Place } from '../init/detect.ts'
+import { STARTER_CONFIG } from '../init/starter-config.ts'
+import { EXAMPLE_SOURCE, starterCrawl } from '../init/starter-crawl.ts'
+import { readSupervisors, supervisor, SUPERVISOR_NAMES } from '../init/supervisors.ts'
+import type { SupervisorName } from '../init/supervisors.ts'
+import { typedWord } from '../init/shell-quote.ts'
+import { put, putGitignore, THERE, type How, type Outcome } from '../init/write.ts'
+import { argument, option } from '../option.ts'
+import type { Paper } from '../../../lib/terminal/text-writer.ts'
+import { pad, widthOf } from '../../../lib/terminal/width.ts'
+
+export const init = defineCommand({
+  name: 'init',
+  summary: 'Write a config, an example crawl, and files for PM2, systemd, Docker and others.',
+  examples: [
+    'unstuck init                            # config and an example crawl that runs as it is',
+    'unstuck init --for pm2                  # a file to run your crawl.ts under PM2',
+    'unstuck init --for docker kubernetes --module src/crawl.ts --workers 4',
+  ],
+  args: { folder: argument.optional('where to write; default: here') },
+  options: {
+    for: option.texts('NAME', `files for ${SUPERVISOR_NAMES.join(', ')}`),
+    module: option.text('FILE', "the crawl's file, as seen from FOLDER; default: crawl.ts"),
+    workers: option.count('N', 'worker processes in these files', 2, { max: 256 }),
+    force: option.flag('replace files that are there already'),
+    dryRun: option.flag('say what would be written, and write nothing'),
+  },
+
+  async run({ args, options }) {
+    const wanted = readSupervisors(options.for)
+    const place = gather({
+      folder: args.folder ?? '.',
+      module: options.module ?? 'crawl.ts',
+      workers: options.workers,
+    })
+    // With a crawl of their own, who asks for a unit wants a unit. Without one there would be nothing to run.
+    const starts = wanted.length === 0 || !place.hasModule
+    const writesExample = starts && (options.force || !place.hasModule)
+    if (writesExample) refuseJavaScript(place)
+    const files = [
+      ...(starts ? putStarter(place, options) : []),
+      ...wanted.flatMap((name) => putFor(name, place, options)),
+    ]
+    const advice = adviceFor(place, wanted)
+    const source = writesExample ? EXAMPLE_SOURCE : place.source
+    const next = nextCommands({ ...place, source }, wanted, { starts, advice })
+    const { folder } = place.facts
+    const { dryRun } = options
+    return {
+      data: {
+        folder,
+        dryRun,
+        files: files.map(({ path, action }) => ({ path, action })),
+        notes: advice.map(({ note }) => note),
+        next,
+      },
+      text: (paper) => print(paper, { folder, dryRun, files, advice, next }),
+    }
+  },
+})
+
+function putStarter({ facts: { folder, module } }: Place, how: How): Outcome[] {
+  const crawl = { path: module, text: starterCrawl(module), about: 'an example that runs as it is' }
+  return [putConfig(folder, how), put(folder, crawl, how), putGitignore(folder, how)]
+}
+
+/** A config above the folder counts for it too: a second one would lead to a second database. */
+function putConfig(folder: string, how: How): Outcome {
+  const found = findConfig(folder)
+  const isHere = found !== null && dirname(found) === folder
+  if (found !== null && !how.force) {
+    const about = isHere ? THERE : `${THERE}, and counts for this folder`
+    return { path: relative(folder, found), action: 'kept', about }
+  }
+  const path = isHere ? basename(found) : configNameFor(folder)
+  return put(folder, { path, text: STARTER_CONFIG, about: 'settings, explained' }, how)
+}
+
+function putFor(name: SupervisorName, { facts }: Place, how: How): Outcome[] {
+  return supervisor(name)
+    .files(facts)
+    .map((file) => put(facts.folder, file, how))
+}
+
+function refuseJavaScript({ facts: { module } }: Place): void {
+  if (/^\.m?ts$/.test(extname(module))) return
+  throw new UsageError(
+    `The example is TypeScript and cannot be written to ${module}. Name a file in .ts or .mts, or a crawl that is there.`,
+  )
+}
+
+function nextCommands(
+  { facts, source }: Place,
+  wanted: readonly SupervisorName[],
+  { starts, advice }: { starts: boolean; advice: readonly Advice[] },
+): string[] {
+  const trial = [
+    `npx unstuck work ${typedWord(facts.module)} --drain`,
+    'npx unstuck status',
+    ...(source === null ? [] : [`npx unstuck items ${typedWord(source)}`]),
+  ]
+  return [
+    ...(facts.folder === process.cwd() ? [] : [`cd ${typedWord(facts.folder)}`]),
+    ...advice.flatMap(({ commands }) => commands),
+    ...(starts ? trial : []),
+    ...wanted.flatMap((name) => supervisor(name).next(facts)),
+  ]
+}
+
+type Report = {
+  readonly folder: string
+  readonly dryRun: boolean
+  readonly files: readonly Outcome[]
+  readonly advice: readonly Advice[]
+  readonly next: readonly string[]
+}
+
+function print(paper: Paper, { folder, dryRun, files, advice, next }: Report): void {
+  paper.line(dryRun ? `Nothing is written. In ${folder} it would be:` : `In ${folder}:`)
+  const width = Math.max(...files.map(({ path }) => widthOf(path)))
+  for (const { path, action, about } of files) {
+    const ink = action === 'kept' ? 'dim' : 'good'
+    paper.line('  ', { text: pad(action, 8), ink }, '  ', pad(path, width), `  ${about}`)
+  }
+  for (const { note } of advice) {
+    paper.blank()
+    paper.say({ text: 'Note: ', ink: 'warn' }, note)
+  }
+  paper.heading('Next')
+  // In backticks a command is never broken or cut, however narrow the terminal.
+  for (const command of next) paper.say(`  \`${command}\``)
+}

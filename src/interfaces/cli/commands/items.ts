@@ -1,0 +1,33 @@
+import { isCrawlee } from '../../../core/model/crawlee.ts'
+import { exportItems, hasItems, ITEM_FORMATS } from '../../../presenters/items.ts'
+import { defineCommand } from '../command.ts'
+import { argument, option } from '../option.ts'
+
+export const items = defineCommand({
+  name: 'items',
+  summary: 'What was saved, as a stream of JSON lines, CSV or JSON.',
+  examples: [
+    'unstuck items directory > directory.jsonl',
+    'unstuck items directory --format csv > directory.csv',
+    "unstuck items directory | jq -r '.data.name'",
+  ],
+  args: { source: argument.required('the source they were saved for') },
+  options: {
+    format: option.choice(ITEM_FORMATS, 'jsonl, csv or json (one document)', 'jsonl'),
+  },
+
+  async run({ args, options, json, database, output }) {
+    const store = await database.openExisting()
+    const format = json ? 'json' : options.format
+    if (!(await hasItems(store, args.source))) output.note(nothingThere(args.source))
+    const { isTerminal } = output
+    for await (const text of exportItems(store, args.source, { format, isTerminal }))
+      await output.write(text)
+  },
+})
+
+function nothingThere(source: string): string {
+  return isCrawlee({ source })
+    ? `What ${source} pushes is in the datasets of its crawler: \`await crawler.exportData('items.json')\`.`
+    : `${source} has saved no items yet.`
+}

@@ -1,0 +1,41 @@
+import { UsageError } from '../../../core/model/errors.ts'
+import { inWords } from '../../../core/model/time.ts'
+import { unstuckCommand } from '../../../core/model/shell-command.ts'
+import { compressJournal } from '../../../features/journal/compress.ts'
+import { defineCommand } from '../command.ts'
+import { statJournal } from '../journal-file.ts'
+import { argument, option } from '../option.ts'
+
+/** A worker that lives writes at least its heartbeat. */
+const QUIET_FOR_MS = 60_000
+
+export const journalCompress = defineCommand({
+  name: 'compress',
+  summary: 'Turn the journal of a worker that has ended into a .zst file.',
+  examples: [
+    'unstuck journal compress worker.jsonl  # makes worker.jsonl.zst, and removes worker.jsonl when it is proven equal',
+  ],
+  args: { file: argument.required('a .jsonl file') },
+  options: { force: option.flag('even if it was written to in the last minute') },
+
+  async run({ args, options }) {
+    const { file } = args
+    const { mtimeMs } = await statJournal(file)
+    if (file.endsWith('.zst')) throw new UsageError(`${file} is compressed already.`)
+    const quietMs = Date.now() - mtimeMs
+    if (quietMs < QUIET_FOR_MS && !options.force) {
+      throw new UsageError(
+        `${file} was written to ${inWords(quietMs)} ago: its worker may still live. ` +
+          'Stop it first, wait a minute, or insist with --force.',
+      )
+    }
+    const { path, before, after } = await compressJournal(file)
+    return {
+      data: { path, bytesBefore: before, bytesAfter: after },
+      text: (paper) =>
+        paper.say(
+          `${path}: ${after} bytes, from ${before}. Read it with \`${unstuckCommand('journal read', [path])}\`.`,
+        ),
+    }
+  },
+})

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { lookAtDatabase } from '../../../core/store/open.ts'
+import { heart as postgresHeart } from '../../../core/store/postgres/migrations/001-heart.ts'
+import { heart as sqliteHeart } from '../../../core/store/sqlite/migrations/001-heart.ts'
+import { postgresEngine } from '../../../testing/postgres-engine.ts'
+import { sqliteEngine, temporaryFolder } from '../../../testing/sqlite-engine.ts'
+import type { Engine, TestDatabase } from '../../../testing/test-database.ts'
+import { unstuck, type Said } from '../../../testing/unstuck-cli.ts'
+
+type Migration = { where: string; from: number; to: number; applied: string[]; pending: string[] }
+
+async function migrate(db: TestDatabase, ...args: string[]): Promise<Said> {
+  using folder = temporaryFolder()
+  return await unstuck(['migrate', ...args, '--db', db.url], { cwd: folder.path })
+}
+
+async function json(db: TestDatabase, ...args: string[]): Promise<Migration> {
+  const { code, stdout, stderr } = await migrate(db, '--json', ...args)
+  assert.deepEqual([code, stderr], [0, ''])
+  return JSON.parse(stdout) as Migration
+}
+
+/** As the first version of unstuck made it. */
+async function makeFirst(db: TestDatabase, engine: Engine): Promise<void> {
+  await db.raw(
+    engine.name === 'sqlite'
+      ? /* sql */ `
+        CREATE TABLE migration (number INTEGER PRIMARY KEY, lowest INTEGER NOT NULL, applied_at INTEGER NOT NULL) STRICT;
+        ${sqliteHeart}
+        INSERT INTO migration VALUES (1, 1, 0);`
+      : /* sql */ `
+        CREATE SCHEMA unstuck;
+        CREATE TABLE unstuck.migration (
+          number integer PRIMARY KEY, name text NOT NULL DEFAULT '', lowest integer NOT NULL,
+          applied_at timestamptz NOT NULL DEFAULT clock_timestamp());
+        ${postgresHeart}
+        INSERT INTO unstuck.migration (number, name, lowest) VALUES (1, 'heart', 1);`,
+  )
+}
+
+for (const engine of [sqliteEngine, postgresEngine]) {
+  describe(engine.name, () => migrateTests(engine))
+}
+
+function migrateTests(engine: Engine): void {
+  test('an older schema is brought up to date, and says from which version to which', async () => {
+    await using db = await engine.empty()
+    await makeFirst(db, engine)
+    const { known, pending, where } = await lookAtDatabase(db.url)
+    assert.ok(pending.length > 0)
+
+    const plan = await json(db, '--dry-run')
+    assert.deepEqual(plan, { where, from: 1, to: known, applied: [], pending })
+    assert.deepEqual((await lookAtDatabase(db.url)).pending, pending, 'a dry run changed something')
+    const inWords = (await migrate(db, '--dry-run')).stdout
+    assert.match(inWords, new RegExp(`from schema version 1 to ${known}; nothing was changed\\.`))
+    assert.ok(inWords.includes(`- ${pending[0]}\n`))
+
+    const done = await json(db)
+    assert.deepEqual(done, { where, from: 1, to: known, applied: pending, pending: [] })
+    assert.equal((await lookAtDatabase(db.url)).version, known)
+  })
+
+  test('a schema that is up to date stays as it is', async () => {
+    await using db = await engine.fresh()
+    const { known, where } = await lookAtDatabase(db.url)
+    const before = await db.raw(`SELECT * FROM ${db.table('migration')}`)
+
+    for (const args of [[], ['--dry-run']]) {
+      const same = { where, from: known, to: known, applied: [], pending: [] }
+      assert.deepEqual(await json(db, ...args), same)
+      assert.equal(
+        (await migrate(db, ...args)).stdout,
+        `${where} is up to date: schema version ${known}.\n`,
+      )
+    }
+
+    assert.deepEqual(await db.raw(`SELECT * FROM ${db.table('migration')}`), before)
+  })
+
+  test('where there is nothing yet it is made, but not by a dry run', async () => {
+    await using db = await engine.empty()
+
+    const plan = await json(db, '--dry-run')
+    assert.equal(plan.from, 0)
+    assert.equal(plan.pending.length, plan.to)
+    assert.equal((await lookAtDatabase(db.url)).version, 0)
+
+    const { code, stdout } = await migrate(db)
+    assert.equal(code, 0)
+    assert.match(stdout, new RegExp(`from schema version 0 to ${plan.to}\\.`))
+    assert.equal((await lookAtDatabase(db.url)).version, plan.to)
+  })
+
+  test('a newer schema is refused with 9, dry run or not', async () => {
+    await using db = await engine.fresh()
+    const now = engine.name === 'sqlite' ? '0' : 'now()'
+    await db.raw(
+      `INSERT INTO ${db.table('migration')} (number, lowest, applied_at) VALUES (999, 1, ${now})`,
+    )
+
+    for (const args of [[], ['--dry-run']]) {
+      const { code, stdout, stderr } = await migrate(db, ...args)
+      assert.deepEqual([code, stdout], [9, ''])
+      assert.match(stderr, /E_SCHEMA_NEWER: The database has schema version 999/)
+    }
+  })
+}
+
+test('a SQLite file that is not there is made with its folder, and that is said', async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, '.unstuck', 'unstuck.db')
+
+  const plan = await unstuck(['migrate', '--dry-run'], { cwd: folder.path })
+  assert.match(plan.stdout, /^There is no database yet, and one would be made: /)
+  assert.equal(existsSync(path), false)
+
+  const { code, stdout } = await unstuck(['migrate'], { cwd: folder.path })
+  assert.equal(code, 0)
+  assert.ok(stdout.startsWith(`Made a database: ${path}\n`))
+  assert.ok(existsSync(path))
+})
+
+test('a database that is away ends with 7', async () => {
+  using folder = temporaryFolder()
+  const args = ['migrate', '--db', 'postgres://me:hunter2@127.0.0.1:1/x']
+  const { code, stderr } = await unstuck(args, { cwd: folder.path })
+  assert.equal(code, 7)
+  assert.match(stderr, /E_DB_UNREACHABLE/)
+  assert.doesNotMatch(stderr, /hunter2/)
+})
+
+test('docs/json-output.md names every field', async () => {
+  const docs = readFileSync(new URL('../../../../docs/json-output.md', import.meta.url), 'utf8')
+  const section = docs.split('## `unstuck migrate`')[1]!.split(/^## /m)[0]!
+  await using db = await sqliteEngine.fresh()
+  for (const field of Object.keys(await json(db))) assert.ok(section.includes(`\`${field}\``))
+})

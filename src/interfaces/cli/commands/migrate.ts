@@ -1,0 +1,73 @@
+import { SchemaTooNew } from '../../../core/model/errors.ts'
+import type { Look } from '../../../core/store/inspection.ts'
+import { lookAtDatabase } from '../../../core/store/open.ts'
+import { defineCommand } from '../command.ts'
+import { option } from '../option.ts'
+import type { Paper } from '../../../lib/terminal/text-writer.ts'
+import { plural } from '../../../presenters/format.ts'
+
+/** What `migrate` answers with `--json`. */
+type Migration = {
+  where: string
+  /** The version that was found; 0 where there was nothing of ours. */
+  from: number
+  /** The version it has now, or would have without `--dry-run`. */
+  to: number
+  applied: readonly string[]
+  pending: readonly string[]
+}
+
+export const migrate = defineCommand({
+  name: 'migrate',
+  summary: "Bring the database's schema up to date, or say what is pending.",
+  examples: [
+    'unstuck migrate --dry-run  # what is pending; nothing is changed',
+    'unstuck migrate  # before the new version starts anywhere',
+  ],
+  options: {
+    dryRun: option.flag('name what is pending and change nothing'),
+  },
+
+  async run({ options, database }) {
+    const address = await database.address()
+    const before = await lookAtDatabase(address)
+    if (before.version > before.known) throw new SchemaTooNew(before.version, before.known)
+    const after = options.dryRun ? before : await lookAfter(() => database.open(), address)
+    const data: Migration = {
+      where: before.where,
+      from: before.version,
+      to: before.known,
+      applied: before.pending.slice(0, after.version - before.version),
+      pending: after.pending,
+    }
+    const isNew = before.engine === null
+    return { data, text: (paper) => print(paper, data, { isNew, dryRun: options.dryRun }) }
+  },
+})
+
+/** Opening brings the schema up to date: there is no second way, so a migration by hand is no other than that. */
+async function lookAfter(open: () => Promise<unknown>, address: string): Promise<Look> {
+  await open()
+  return lookAtDatabase(address)
+}
+
+function print(
+  paper: Paper,
+  { where, from, to, applied, pending }: Migration,
+  { isNew, dryRun }: { isNew: boolean; dryRun: boolean },
+): void {
+  if (isNew) {
+    const verb = dryRun ? 'There is no database yet, and one would be made' : 'Made a database'
+    paper.say(`${verb}: ${where}`)
+  }
+  if (dryRun && pending.length > 0) {
+    paper.say(
+      `${plural(pending.length, 'migration')} pending, from schema version ${from} to ${to}; nothing was changed.`,
+    )
+  } else if (applied.length > 0) {
+    paper.say(`Migrated ${where} from schema version ${from} to ${to}.`)
+  } else {
+    paper.say(`${where} is up to date: schema version ${to}.`)
+  }
+  for (const name of dryRun ? pending : applied) paper.say(`- ${name}`)
+}

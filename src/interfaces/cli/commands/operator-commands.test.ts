@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import type { RunId, TargetId } from '../../../core/model/id.ts'
+import { beginOne, bury, claimOne, save, startCrawl } from '../../../testing/fixtures.ts'
+import { EVIL, HOSTILE, HOUR_MS, operator, type Operator } from '../../../testing/operator.ts'
+import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
+import { unstuck } from '../../../testing/unstuck-cli.ts'
+import { CATALOGUE } from '../catalogue.ts'
+import { widthOf } from '../../../lib/terminal/width.ts'
+
+/** What holds for all commands of recovery alike. */
+
+const ID = 'ffffffff'
+/** How each is called, and how it ends where nothing ever ran. */
+const CALLS: readonly [args: string[], code: number][] = [
+  [['check', 'shop'], 0],
+  [['summary'], 0],
+  [['recover'], 0],
+  [['clean'], 0],
+  [['clean', '--delete'], 0],
+  [['history'], 0],
+  [['explain', ID], 2],
+  [['cancel', ID], 2],
+  [['resume', ID], 2],
+  [['retry', ID], 2],
+  [['revert', ID], 2],
+  [['reset-failed'], 2],
+  [['park', ID], 2],
+  [['unpark', ID], 2],
+  [['rewind', ID, '--to', '0'], 2],
+]
+
+describe('where nothing ever ran', { concurrency: 2 }, () => {
+  for (const [args, code] of CALLS) {
+    test(`${args.join(' ')} ends with ${code} and makes nothing`, async () => {
+      using folder = temporaryFolder()
+      const said = await unstuck([...args, '--json'], { cwd: folder.path })
+      assert.equal(said.code, code, said.stderr)
+      if (code === 0) JSON.parse(said.stdout)
+      else assert.equal(JSON.parse(said.stderr).error.code, 'E_NOT_FOUND')
+      assert.equal(code === 0 ? said.stderr : said.stdout, '')
+      assert.ok(!existsSync(join(folder.path, '.unstuck')))
+    })
+  }
+})
+
+describe('while the database is away', { concurrency: 2 }, () => {
+  for (const [args] of CALLS) {
+    test(`${args.join(' ')} ends with 7 and no password`, async () => {
+      const db = ['--db', 'postgres://me:hunter2@127.0.0.1:1/x']
+      const { code, stdout, stderr } = await unstuck([...args, ...db], { cwd: '/' })
+      assert.deepEqual([code, stdout], [7, ''])
+      assert.match(stderr, /^Error E_DB_UNREACHABLE/)
+      assert.doesNotMatch(stderr, /hunter2/)
+    })
+  }
+})
+
+const TABLES = ['summary', 'clean', 'recover', 'explain', 'history', 'config']
+
+describe('text that comes from anywhere', () => {
+  let op: Operator
+  let ended: RunId
+  let live: RunId
+  let failed: TargetId
+
+  /** The same hostile text wherever there is text at all. */
+  before(async () => {
+    op = await operator()
+    const { store } = op
+    const source = `shop${EVIL}`
+    const worker = await op.present(source)
+    const targets = [1, 2, 3].map((n) => ({ key: `${n}${EVIL}`, group: EVIL }))
+    ended = await startCrawl(store, targets, { source })
+    const broken = await save(store, await claimOne(store, worker, { source }))
+    failed = broken.target
+    await store.fail([{ ...broken, error: `HTTP 500 ${EVIL}`, retryInMs: null }])
+    const parked = await claimOne(store, worker, { source })
+    await store.park([{ ...parked, reason: EVIL }])
+    await store.finish([await claimOne(store, worker, { source })])
+    await store.settle()
+    await store.retire(worker)
+    await startCrawl(store, 2, { source: `dead${EVIL}` })
+    live = (await beginOne(store, await op.gone(EVIL), { source: EVIL })).run
+    const lost = await op.gone(`lost${EVIL}`)
+    await beginOne(store, lost, { source: `lost${EVIL}` })
+    await bury(store, lost, 'retry')
+    await op.database.later(25 * HOUR_MS)
+    writeFileSync(
+      join(op.cwd, 'unstuck.config.ts'),
+      `export default ${JSON.stringify({
+        policies: { [source]: { retries: 2, groups: { [EVIL]: { maxSilence: '1h' } } } },
+      })}`,
+    )
+  })
+  after(() => op[Symbol.asyncDispose]())
+
+  const calls = (): [string[], number][] => [
+    [['check', EVIL], 2],
+    [['summary'], 3],
+    [['clean', '--dry-run'], 3],
+    [['clean', '--delete', '--dry-run'], 0],
+    [['clean', EVIL], 2],
+    [['recover', '--dry-run'], 3],
+    [['recover', '--dry-run', '--source', EVIL, 'x\u202e', '--group', EVIL, 'y\x1b[2J'], 0],
+    [['explain', live], 0],
+    [['explain', ended], 0],
+    [['explain', failed], 0],
+    [['explain', EVIL], 2],
+    [['cancel', live, '--because', EVIL], 0],
+    [['revert', live, '--dry-run'], 0],
+    [['revert', live], 0],
+    [['retry', live, '--dry-run'], 0],
+    [['resume', ended, '--dry-run'], 0],
+    [['reset-failed', '--dry-run'], 0],
+    [['park', failed, '--because', EVIL], 0],
+    [['unpark', failed, '--dry-run'], 0],
+    [['unpark', '--run', ended, '--group', EVIL, '--dry-run'], 0],
+    [['rewind', failed, '--to', '0', '--dry-run'], 0],
+    [['rewind', failed, '--to', '0', '--cursor', EVIL], 2],
+    [['history'], 0],
+    [['history', '--source', EVIL], 0],
+    [['config', 'show'], 0],
+  ]
+
+  test('acts on no terminal, fits it, and comes whole out of --json', async () => {
+    for (const [args, code] of calls()) {
+      const widths = TABLES.includes(args[0]!) ? [80, 40] : [40]
+      await Promise.all(
+        widths.map(async (width) => {
+          const env = { COLUMNS: String(width) }
+          const said = await unstuck([...args, '--db', op.database.url], { cwd: op.cwd, env })
+          const where = `${args[0]} at ${width}: ${said.stderr}`
+          assert.equal(said.code, code, where)
+          for (const text of [said.stdout, said.stderr]) assert.doesNotMatch(text, HOSTILE, where)
+          for (const line of said.stdout.split('\n')) assertFits(line, width)
+        }),
+      )
+    }
+    const { items } = await op.json(['history'])
+    const cancel = items.find(({ action }: any) => action === 'cancel')
+    assert.deepEqual([cancel.source, cancel.because], [EVIL, EVIL])
+    const { target } = await op.json(['explain', failed])
+    assert.deepEqual([target.group, target.lastError], [EVIL, EVIL])
+  })
+})
+
+/** A line is as wide as the terminal at most, but for a command to copy or a word that is longer by itself. */
+function assertFits(line: string, width: number): void {
+  const pieces =
+    line
+      .replace(/^- /, '')
+      .trim()
+      .match(/`[^`]*`\S*|\S+/g) ?? []
+  const isOnePiece = pieces.length === 1
+  assert.ok(widthOf(line) <= width || isOnePiece, `${widthOf(line)} columns: ${line}`)
+}
+
+test('each has examples of its own, and --dry-run where it changes something', async () => {
+  const changes = ['recover', 'clean', 'cancel', 'resume', 'retry', 'revert', 'reset-failed']
+  for (const name of [...changes, 'park', 'unpark', 'rewind']) {
+    const entry = CATALOGUE.find((one) => one.name === name)!
+    assert.ok('load' in entry)
+    const { examples, options } = await entry.load()
+    assert.ok(examples.every((example) => example.startsWith(`unstuck ${name}`)))
+    assert.equal(options['dryRun'].value, null)
+  }
+})

@@ -1,0 +1,55 @@
+import { UsageError } from '../../../core/model/errors.ts'
+import { shortId } from '../../../core/model/id.ts'
+import { unstuckCommand } from '../../../core/model/shell-command.ts'
+import { park as parkTargets, sayEnded, wereOpen } from '../../../presenters/target-actions.ts'
+import { targetView } from '../../../presenters/view.ts'
+import { defineCommand } from '../command.ts'
+import { doorOf } from '../../../app/open-context.ts'
+import { findTargets } from '../../../presenters/find.ts'
+import { argument, option } from '../option.ts'
+import { targetStatus } from '../../../presenters/format.ts'
+
+export const park = defineCommand({
+  name: 'park',
+  summary: 'Set targets aside, whoever has them, until somebody puts them back.',
+  examples: [
+    'unstuck park 91bc4f2a',
+    'unstuck park 91bc4f2a 7701aa3e --because "the city has moved"',
+  ],
+  args: { targets: argument.rest('targets: their last 8 digits, or full ids') },
+  options: {
+    because: option.text('TEXT', 'why, for the audit trail'),
+    dryRun: option.flag('only say what would be done'),
+  },
+
+  async run({ args, options, database, settings }) {
+    if (args.targets.length === 0)
+      throw new UsageError('Which targets? `unstuck show RUN` lists those in trouble.')
+    const { dryRun } = options
+    const store = await database.openExisting()
+    const found = await findTargets(store, args.targets)
+    const asked = { dryRun, because: options.because || undefined }
+    const { parked, ended } = await parkTargets(await doorOf(store, settings), found, asked)
+    const now = await Promise.all(found.map(async ({ id }) => (await store.target(id))!))
+    return {
+      data: { items: now.map(targetView), parked: dryRun ? 0 : parked.length, dryRun },
+      text: (paper) => {
+        for (const { id, key, status } of found) {
+          const word = !parked.some((one) => one.id === id)
+            ? `stays as it is, ${targetStatus(status).text}`
+            : dryRun
+              ? 'would be parked'
+              : 'is parked'
+          paper.say(`- ${shortId(id)} ${key}: ${word}.`)
+        }
+        for (const run of ended) paper.say(sayEnded(run))
+        if (dryRun || parked.length === 0) paper.say('Nothing was changed.')
+        else {
+          const word = wereOpen(parked) ? 'Undo' : 'To put them back in line'
+          const ids = parked.map(({ id }) => shortId(id))
+          paper.say(`${word}: \`${unstuckCommand('unpark', ids)}\``)
+        }
+      },
+    }
+  },
+})

@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { shortId, type RunId, type TargetId } from '../../../core/model/id.ts'
+import type { Policy } from '../../../core/model/policy.ts'
+import { beginOne, claimOne, save, startCrawl } from '../../../testing/fixtures.ts'
+import { HOUR_MS, noTerminal, operator, type Operator } from '../../../testing/operator.ts'
+
+type Night = {
+  /** Died after a page, with a target of each group in hand. */
+  readonly crawl: { run: RunId; ca: TargetId; tx: TargetId }
+  /** Died with nothing done. */
+  readonly job: { run: RunId; target: TargetId }
+  readonly living: { run: RunId; target: TargetId }
+}
+
+/** Two orphaned runs, and one whose worker lives. */
+async function night(op: Operator, policy: Partial<Policy> = {}): Promise<Night> {
+  const { store } = op
+  const targets = [
+    { key: 'a', group: 'CA' },
+    { key: 'b', group: 'TX' },
+    { key: 'c', group: 'TX' },
+  ]
+  const run = await startCrawl(store, targets, { source: 'directory', policy })
+  const dead = await op.gone('directory')
+  const [ca, tx] = [
+    await claimOne(store, dead, { source: 'directory' }),
+    await claimOne(store, dead, { source: 'directory' }),
+  ]
+  await save(store, ca)
+  const job = await beginOne(store, await op.gone('nightly'), { source: 'nightly', policy })
+  const living = await beginOne(store, await op.present('busy'), { source: 'busy' })
+  return { crawl: { run, ca: ca.target, tx: tx.target }, job, living }
+}
+
+const named = ({ verdicts }: any): unknown[] =>
+  verdicts.map(({ run, target, action, from, to }: any) => [run, target, action, from, to])
+
+describe('recover', { concurrency: 2 }, () => {
+  test('--dry-run lists every active run, then what would be done, and changes nothing', async () => {
+    await using op = await operator()
+    const { crawl, job, living } = await night(op)
+    const before = await op.dump()
+
+    const { stdout, stderr } = await op.call(['recover', '--dry-run'])
+
+    assert.equal(stderr, '')
+    const parts = [
+      '3 active runs:\nRUN       SOURCE     STATUS   DONE',
+      `${shortId(living.run)}  busy`,
+      `${shortId(job.run)}  nightly`,
+      `${shortId(crawl.run)}  directory`,
+      '\nWhat would be done\n',
+      `- resume target ${shortId(crawl.ca)} of directory (in progress → planned): process`,
+      `- replan target ${shortId(crawl.tx)} of directory (in progress → planned): process`,
+      `- retry target ${shortId(job.target)} of nightly (in progress → failed, and a new run is`,
+      '\nNothing was changed.\n',
+    ]
+    const places = parts.map((part) => stdout.indexOf(part))
+    assert.ok(!places.includes(-1), `${parts[places.indexOf(-1)]} is not in\n${stdout}`)
+    assert.deepEqual(
+      places,
+      places.toSorted((a, b) => a - b),
+    )
+    assert.equal(await op.dump(), before)
+  })
+
+  test('piped it acts: what the dry run named, and never on the living', async () => {
+    await using op = await operator()
+    const { crawl, job, living } = await night(op)
+    const planned = await op.json(['recover', '--dry-run'])
+
+    const done = await op.json(['recover'])
+
+    assert.equal(Object.keys(done).join(' '), 'active verdicts applied away dryRun')
+    assert.equal(
+      Object.keys(done.verdicts[0]).join(' '),
+      'run source target action because sign evidence from to applied cannot',
+    )
+    assert.deepEqual([planned.applied, planned.dryRun], [0, true])
+    assert.deepEqual([done.applied, done.dryRun], [3, false])
+    assert.deepEqual(named(done), named(planned))
+    assert.equal(done.active.length, 3)
+    assert.match(done.verdicts[0].because, /no longer exists/)
+    assert.equal(done.verdicts[0].sign, 'gone')
+
+    const statuses = await Promise.all(
+      [crawl.ca, crawl.tx, job.target, living.target].map(
+        async (id) => (await op.store.target(id))!.status,
+      ),
+    )
+    assert.deepEqual(statuses, ['planned', 'planned', 'failed', 'in_progress'])
+    assert.equal((await op.store.run(living.run))!.status, 'running')
+    assert.equal((await op.json(['recover', '--yes'])).verdicts.length, 0)
+  })
+
+  test('the undo it prints takes back the retry, and the new run with it', async () => {
+    await using op = await operator()
+    const { job } = await night(op)
+    const { stdout } = await op.call(['recover', '-y'])
+    assert.match(stdout, /^What was done$/m)
+    const undo = /^Undo: `unstuck (revert \w{8})`$/m.exec(stdout)
+    assert.equal(undo?.[1], `revert ${shortId(job.run)}`)
+    const retry = (await op.store.liveRun('nightly'))!
+    assert.equal(retry.retryOf, job.run)
+
+    await op.call(undo[1].split(' '))
+
+    assert.equal((await op.store.liveRun('nightly'))!.id, job.run)
+    assert.equal((await op.store.run(retry.id))!.status, 'cancelled')
+    assert.equal((await op.store.target(job.target))!.status, 'planned')
+  })
+
+  test('on a terminal it asks before it acts', { skip: noTerminal }, async () => {
+    await using op = await operator()
+    const { crawl } = await night(op)
+    const before = await op.dump()
+    const ctrlD = '\x04'
+    for (const answer of ['n\n', ctrlD]) {
+      const { code, text } = await op.type(['recover'], ['things? [y/N]', answer])
+      assert.equal(code, 0, text)
+      assert.match(text, /3 active runs:.*What would be done.*Do these 3 things\? \[y\/N\]/s)
+      assert.match(text, /Nothing was changed\.\n$/)
+      assert.equal(await op.dump(), before)
+    }
+    const { code, text } = await op.type(['recover'], ['things? [y/N]', 'y\n'])
+    assert.equal(code, 0, text)
+    assert.match(text, /What was done\n- resume target/)
+    assert.equal((await op.store.target(crawl.ca))!.status, 'planned')
+    const again = await op.type(['recover'])
+    assert.match(again.text, /Nothing to recover\.\n\nNothing was changed\.\n$/)
+  })
+
+  test('--source and --group select, and a name that nothing has is remarked on', async () => {
+    await using op = await operator()
+    const { crawl, job } = await night(op)
+    const targets = async (...args: string[]): Promise<string[]> =>
+      (await op.json(['recover', '--dry-run', ...args])).verdicts.map(({ target }: any) => target)
+    assert.deepEqual(await targets('--source', 'nightly'), [job.target])
+    assert.deepEqual(await targets('--group', 'CA'), [crawl.ca])
+    assert.deepEqual(await targets('--source', 'directory', '--group', 'CA', 'TX'), [
+      crawl.ca,
+      crawl.tx,
+    ])
+
+    const { stderr } = await op.call(['recover', '--source', 'nigtly', '--group', 'CB'])
+    assert.match(stderr, /^Note: no run of nigtly is live$/m)
+    assert.match(stderr, /^Note: there is no group CB; did you mean CA\?$/m)
+    assert.equal((await op.store.target(job.target))!.status, 'in_progress')
+  })
+
+  test('--timeout: only what has shown no sign of life for longer', async () => {
+    await using op = await operator()
+    const early = await beginOne(op.store, await op.gone('early'), { source: 'early' })
+    await op.database.later(2 * HOUR_MS)
+    const late = await beginOne(op.store, await op.gone('late'), { source: 'late' })
+    const { verdicts } = await op.json(['recover', '--yes', '--timeout', '60m'])
+    assert.deepEqual(
+      verdicts.map(({ target }: any) => target),
+      [early.target],
+    )
+    assert.equal((await op.store.target(late.target))!.status, 'in_progress')
+    await op.call(['recover', '--timeout', 'soon'], 2)
+  })
+
+  test('who is only silent is listened to first, then recovered', async () => {
+    await using op = await operator()
+    const held = await beginOne(op.store, await op.far('job'), { source: 'job' })
+    await save(op.store, held)
+    await op.database.later(60_000)
+    const { verdicts } = await op.json(['recover'])
+    assert.deepEqual([verdicts[0].action, verdicts[0].sign], ['resume', 'silent'])
+  })
+
+  test('what is left for a person gives exit code 3, with the way on', async () => {
+    await using op = await operator()
+    const { crawl } = await night(op, { maxCrashes: 1, onCrash: 'hold' })
+    await startCrawl(op.store, 1, { source: 'forgotten' })
+    await op.database.raw(`UPDATE run SET created_at = created_at - ${25 * HOUR_MS}
+      WHERE source = 'forgotten'`)
+    const { stdout } = await op.call(['recover', '--yes'], 3)
+    assert.match(stdout, /^- hold target \w{8} of directory \(in progress → stuck\)/m)
+    assert.match(stdout, /^Left to you\n- abandon run \w{8} of forgotten/m)
+    assert.match(stdout, /^`unstuck clean` marks what is dead\.$/m)
+    const held = (await op.store.target(crawl.ca))!
+    assert.equal(held.status, 'stuck')
+    await op.call(['revert', crawl.run])
+    assert.equal((await op.store.target(crawl.ca))!.status, 'planned')
+  })
+
+  test('what the policy cleans by itself is cleaned, and the dry run says so', async () => {
+    await using op = await operator()
+    const policy = { autoClean: true }
+    const dead = await startCrawl(op.store, 1, { source: 'forgotten', policy })
+    await op.database.later(25 * HOUR_MS)
+    const { stdout } = await op.call(['recover', '--dry-run'], 3)
+    assert.match(stdout, /^What would be done\n- abandon run \w{8} of forgotten/m)
+    assert.doesNotMatch(stdout, /Left to you/)
+    const { applied } = await op.json(['recover'])
+    assert.deepEqual([applied, (await op.store.run(dead))!.status], [1, 'abandoned'])
+  })
+
+  test('where nothing is live there is nothing to do', async () => {
+    await using op = await operator()
+    assert.deepEqual(await op.json(['recover']), {
+      active: [],
+      verdicts: [],
+      applied: 0,
+      away: [],
+      dryRun: false,
+    })
+  })
+})
+
+describe('check', { concurrency: 2 }, () => {
+  test('says start, resume, clean or wait, and ends with 5 only while someone is at it', async () => {
+    await using op = await operator()
+    const { store } = op
+    const left = await beginOne(store, await op.gone('left'), { source: 'left' })
+    await save(store, left, { next: null })
+    await startCrawl(store, 1, { source: 'dead' })
+    await op.database.later(25 * HOUR_MS)
+    await beginOne(store, await op.present('busy'), { source: 'busy' })
+    const actions = await Promise.all(
+      (['new', 'left', 'dead', 'busy'] as const).map(async (source) => {
+        const data = await op.json(['check', source], source === 'busy' ? 5 : 0)
+        assert.equal(
+          Object.keys(data).join(' '),
+          'source action because cannot run checkpoint heldBy',
+        )
+        assert.equal(data.source, source)
+        return [data.action, data.run?.source, data.checkpoint?.page, data.heldBy?.sign]
+      }),
+    )
+    assert.deepEqual(actions, [
+      ['start', undefined, undefined, undefined],
+      ['resume', 'left', 1, 'gone'],
+      ['clean', 'dead', undefined, undefined],
+      ['wait', 'busy', undefined, 'present'],
+    ])
+    const { stdout } = await op.call(['check', 'left'])
+    assert.match(stdout, /^resume: It goes on where it was\.$/m)
+    assert.match(stdout, /page 1 is saved\.$/m)
+    assert.match(stdout, /^Last held by process \d+ on \S+, last sign of life 25 h ago\.$/m)
+    assert.match((await op.call(['check', 'busy'], 5)).stdout, /^Held by process/m)
+    assert.equal((await op.json(['check', 'dead', '--age', '48h'])).action, 'start')
+    await op.call(['check', 'a\tb'], 2)
+    await op.call(['check'], 2)
+  })
+})

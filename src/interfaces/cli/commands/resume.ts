@@ -1,0 +1,29 @@
+import { resume as resumeRun } from '../../../presenters/run-actions.ts'
+import { runView } from '../../../presenters/view.ts'
+import { defineCommand } from '../command.ts'
+import { doorOf } from '../../../app/open-context.ts'
+import { findRun } from '../../../presenters/find.ts'
+import { argument, option } from '../option.ts'
+
+export const resume = defineCommand({
+  name: 'resume',
+  summary: 'Open an ended run again: it goes on from its last saved pages when a worker starts.',
+  examples: ['unstuck resume 4f2a91bc', 'unstuck resume 4f2a91bc --dry-run'],
+  args: { run: argument.required('the run: its last 8 digits, or its full id') },
+  options: {
+    because: option.text('TEXT', 'why, for the audit trail'),
+    dryRun: option.flag('only say what would be done'),
+  },
+
+  async run({ args, options, database, settings }) {
+    const store = await database.openExisting()
+    const found = await findRun(store, args.run)
+    const asked = { dryRun: options.dryRun, because: options.because || undefined }
+    const done = await resumeRun(await doorOf(store, settings), found, asked)
+    const { run, targets, reopened, dryRun } = done
+    return {
+      data: { run: runView(run), targets, reopened, dryRun },
+      text: (paper) => done.said.forEach((sentence) => paper.say(sentence)),
+    }
+  },
+})

@@ -1,0 +1,31 @@
+import { retry as retryRun } from '../../../presenters/run-actions.ts'
+import { runView } from '../../../presenters/view.ts'
+import { defineCommand } from '../command.ts'
+import { doorOf } from '../../../app/open-context.ts'
+import { findRun } from '../../../presenters/find.ts'
+import { argument, option } from '../option.ts'
+
+export const retry = defineCommand({
+  name: 'retry',
+  summary: 'Queue a new run that follows this one from nothing. What was saved stays saved.',
+  examples: ['unstuck retry 4f2a91bc'],
+  args: { run: argument.required('the run: its last 8 digits, or its full id') },
+  options: {
+    because: option.text('TEXT', 'why, for the audit trail'),
+    dryRun: option.flag('only say what would be done'),
+  },
+
+  async run({ args, options, database, settings }) {
+    const store = await database.openExisting()
+    const old = await findRun(store, args.run)
+    const asked = { dryRun: options.dryRun, because: options.because || undefined }
+    const { next, said, undo, dryRun } = await retryRun(await doorOf(store, settings), old, asked)
+    return {
+      data: { retryOf: old.id, run: next && runView(next), dryRun },
+      text: (paper) => {
+        for (const sentence of said) paper.say(sentence)
+        if (undo) paper.say(`Undo: \`${undo.command}\``)
+      },
+    }
+  },
+})

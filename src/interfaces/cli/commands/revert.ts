@@ -1,0 +1,29 @@
+import { revert as revertRun } from '../../../presenters/run-actions.ts'
+import { runView } from '../../../presenters/view.ts'
+import { defineCommand } from '../command.ts'
+import { doorOf } from '../../../app/open-context.ts'
+import { findRun } from '../../../presenters/find.ts'
+import { argument, option } from '../option.ts'
+
+export const revert = defineCommand({
+  name: 'revert',
+  summary: 'Take back the last clean, cancel, fail or recovery of a run.',
+  examples: ['unstuck revert 4f2a91bc --dry-run', 'unstuck revert 4f2a91bc'],
+  args: { run: argument.required('the run: its last 8 digits, or its full id') },
+  options: {
+    because: option.text('TEXT', 'why, for the audit trail'),
+    dryRun: option.flag('only say what would be done'),
+  },
+
+  async run({ args, options, database, settings }) {
+    const store = await database.openExisting()
+    const found = await findRun(store, args.run)
+    const asked = { dryRun: options.dryRun, because: options.because || undefined }
+    const done = await revertRun(await doorOf(store, settings), found, asked)
+    const { run, undid, targets, dryRun } = done
+    return {
+      data: { run: runView(run), undid, targets, dryRun },
+      text: (paper) => done.said.forEach((sentence) => paper.say(sentence)),
+    }
+  },
+})

@@ -1,0 +1,54 @@
+import { UsageError } from '../../../core/model/errors.ts'
+import { rewind as rewindTarget } from '../../../presenters/target-actions.ts'
+import { targetView } from '../../../presenters/view.ts'
+import { defineCommand } from '../command.ts'
+import { doorOf } from '../../../app/open-context.ts'
+import { findTarget } from '../../../presenters/find.ts'
+import { argument, option } from '../option.ts'
+
+export const rewind = defineCommand({
+  name: 'rewind',
+  summary: 'Move the cursor of a target back: the one way it goes back. Items stay.',
+  examples: [
+    'unstuck rewind 91bc4f2a --to 0  # from the start',
+    'unstuck rewind 91bc4f2a --to 4 --next "https://directory.example/plumbers?page=5"',
+  ],
+  args: { target: argument.required('the target: its last 8 digits, or its full id') },
+  options: {
+    to: option.count('PAGE', 'the page that is to count as the last one saved', undefined, {
+      min: 0,
+    }),
+    next: option.text('URL', "the next page's address, where the crawl goes by addresses"),
+    cursor: option.text('JSON', "the crawl's own notes as they were there"),
+    dryRun: option.flag('only say what would be done'),
+  },
+
+  async run({ args, options, database, settings }) {
+    const { to, next, dryRun } = options
+    if (to === undefined) throw new UsageError('To which page? Add --to PAGE; --to 0 is the start.')
+    if (next === '') throw new UsageError('--next must be an address.')
+    const cursor = readCursor(options.cursor)
+    const store = await database.openExisting()
+    const door = await doorOf(store, settings)
+    const before = await findTarget(store, args.target)
+    const { target, reopened, said } = await rewindTarget(door, before, {
+      to,
+      next,
+      cursor,
+      dryRun,
+    })
+    return {
+      data: { target: targetView(target), from: before.page, to, reopened, dryRun },
+      text: (paper) => said.forEach((sentence) => paper.say(sentence)),
+    }
+  },
+})
+
+function readCursor(text: string | undefined): unknown {
+  if (text === undefined) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new UsageError(`--cursor must be JSON, not ${JSON.stringify(text)}.`)
+  }
+}

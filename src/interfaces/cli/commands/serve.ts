@@ -1,0 +1,173 @@
+import { EXIT, isUnusable, messageOf, UsageError } from '../../../core/model/errors.ts'
+import type { UnstuckEvent } from '../../../core/model/event.ts'
+import type { WorkerId } from '../../../core/model/id.ts'
+import { sentence } from '../../../presenters/event.ts'
+import { safeJson } from '../../../core/events/safe-text.ts'
+import { REAL_CLOCK } from '../../../core/host/clock.ts'
+import { AdoptedAttendant } from '../../../features/adopted/background-recovery.ts'
+import { Attendant } from '../../../app/background-recovery.ts'
+import { dataFolder } from '../../../lib/files/data-folder.ts'
+import { makeAlerts } from '../../../features/alerts/make-service.ts'
+import { createApp } from '../../http/app.ts'
+import { checkBasePath } from '../../http/base-path.ts'
+import type { GateOptions } from '../../http/auth.ts'
+import { hostCheck, isLoopback } from '../../http/host-check.ts'
+import { HttpServer } from '../../http/server.ts'
+import { TokenBook } from '../../http/token-file.ts'
+import { readTokens, tokensPath } from '../../http/tokens.ts'
+import type { Store } from '../../../core/store/store.ts'
+import { defineCommand, type Context } from '../command.ts'
+import { option } from '../option.ts'
+import { ServiceManager } from '../sd-notify.ts'
+
+const options = {
+  port: option.count('N', 'where it listens; 0 for any free one', 4600, { min: 0, max: 65_535 }),
+  host: option.text('ADDRESS', 'another one than 127.0.0.1 needs a token: unstuck tokens add'),
+  basePath: option.text('PATH', 'below which it is reached, as in /unstuck'),
+  allowHost: option.texts('NAME', 'a name that it is called by, as in unstuck.example.com'),
+  readOnly: option.flag('only show: refuse every change, look after nobody, send no alerts'),
+  trustProxy: option.flag('a proxy in front says who calls and whether it is https'),
+  monitor: option.unless('do not look after dead workers and runs while it serves'),
+}
+type Serve = Context<{}, typeof options>
+
+/** Starts and stops with the server. */
+type Service = { start(): void; stop(): Promise<void> }
+
+const LOOPBACK = '127.0.0.1'
+const STOP_DEADLINE_MS = 10_000
+const WATCH_MS = 2_000
+
+export const serve = defineCommand({
+  name: 'serve',
+  summary: 'The dashboard, the HTTP API and the metrics, on this machine or for a team.',
+  examples: [
+    'unstuck serve                              # http://127.0.0.1:4600, for this machine alone',
+    'unstuck tokens add maria --role operator && unstuck serve --host 0.0.0.0',
+    'unstuck serve --base-path /unstuck --allow-host ops.example.com --trust-proxy',
+  ],
+  options,
+  outlivesReader: true,
+
+  async run(context) {
+    const { output, database } = context
+    const log = (line: string): void => output.note(`[unstuck] ${line}`)
+    const stopped = untilStopped(log)
+    // A mistake in the config is told now, and not to the first who looks.
+    const settings = await context.settings()
+    const db = await database.address()
+    const { host = LOOPBACK, port, monitor, readOnly } = context.options
+    const open = () => database.openAll({ readOnly })
+    const basePath = checkBasePath(context.options.basePath ?? '')
+    const app = createApp({
+      gate: await makeGate(context, basePath, log),
+      open,
+      settings: context.settings,
+      dataFolder: async () => dataFolder(db, process.cwd()),
+      basePath,
+      log,
+    })
+    const server = new HttpServer(app, { host, port })
+    const url = `${await server.start()}${basePath}/`
+    const emit = (event: UnstuckEvent): void => told(event, log)
+    const lost = Promise.withResolvers<never>()
+    const attendant = new Attendant(db, emit, REAL_CLOCK, lost.reject)
+    const worker = (): WorkerId | null => attendant.worker
+    const { adopted, policyOf } = settings
+    const policies = adopted.map(({ policy }) => policy)
+    const tables = new AdoptedAttendant({ open, policies, policyOf, emit, worker })
+    const alerts = makeAlerts(open, settings, log, worker)
+    // Who only shows neither looks after anybody nor tells anybody: for both the database is written to.
+    const services: Service[] = readOnly ? [] : monitor ? [attendant, tables, alerts] : [alerts]
+    let watch: NodeJS.Timeout | undefined
+    const manager = new ServiceManager({ isWell: () => true, status: () => `serving ${url}`, log })
+    try {
+      await announce(context, url)
+      manager.ready()
+      await open().catch((error: unknown) => log(messageOf(error)))
+      for (const service of services) service.start()
+      watch = watchStore(open, lost.reject)
+      await Promise.race([stopped, lost.promise])
+      manager.stopping()
+    } finally {
+      clearInterval(watch)
+      await Promise.all([server, ...services].map((service) => service.stop()))
+      await manager.close()
+    }
+    return EXIT.done
+  },
+})
+
+/** Calls `onLost` when a database that was open cannot be used any more. */
+function watchStore(open: () => Promise<Store>, onLost: (error: unknown) => void): NodeJS.Timeout {
+  let wasThere = false
+  const look = async (): Promise<void> => {
+    const store = await open()
+    wasThere = true
+    await store.guard('')
+  }
+  return setInterval(() => {
+    void look().catch((error: unknown) => {
+      if (wasThere && isUnusable(error)) onLost(error)
+    })
+  }, WATCH_MS)
+}
+
+/** S1: whoever is not on this machine shows a token, so one must be there before anybody can come. */
+async function makeGate(
+  context: Serve,
+  basePath: string,
+  log: (line: string) => void,
+): Promise<GateOptions> {
+  const { host = LOOPBACK, allowHost, readOnly, trustProxy } = context.options
+  const path = tokensPath(dataFolder(await context.database.address(), process.cwd()))
+  const tokens = new TokenBook(path, process.env['UNSTUCK_ADMIN_TOKEN'], log)
+  // One that others can read, or that is not whole, is told now.
+  readTokens(path)
+  const isPrivate = isLoopback(host) && allowHost.every(isLoopback) && !trustProxy
+  if (!isPrivate && tokens.isEmpty()) {
+    throw new UsageError(
+      `Others than this machine could reach it ${reason(context.options)}, and there is no token. ` +
+        'Make one first: unstuck tokens add NAME --role operator. In a container, set UNSTUCK_ADMIN_TOKEN.',
+    )
+  }
+  return {
+    tokens,
+    isPrivate,
+    isKnownHost: hostCheck(host, allowHost),
+    trustProxy,
+    readOnly,
+    path: basePath || '/',
+  }
+}
+
+function reason({ host = LOOPBACK, trustProxy }: Serve['options']): string {
+  if (!isLoopback(host)) return `at ${host}`
+  return trustProxy ? 'through a proxy (--trust-proxy)' : 'by another name (--allow-host)'
+}
+
+function told(event: UnstuckEvent, log: (line: string) => void): void {
+  const text = sentence(event)
+  if (text !== null) log(text)
+}
+
+async function announce({ json, output, options }: Serve, url: string): Promise<void> {
+  if (json) await output.write(`${safeJson({ url })}\n`)
+  output.note(`[unstuck] serving ${url}${options.readOnly ? ', read-only' : ''}. Ctrl-C ends it.`)
+}
+
+/** Resolves with the first signal; the second ends at once. */
+function untilStopped(log: (line: string) => void): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let asked = 0
+  const ask = (by: string): void => {
+    if (++asked > 1) process.exit(EXIT.done)
+    log(`${by}: answering what is under way, then stopping.`)
+    setTimeout(() => process.exit(EXIT.done), STOP_DEADLINE_MS).unref()
+    resolve()
+  }
+  process.on('SIGTERM', ask).on('SIGINT', ask)
+  // A process manager that held a channel to us is gone: its next copy would find the port taken.
+  process.once('disconnect', () => ask('the process manager is gone'))
+  return promise
+}

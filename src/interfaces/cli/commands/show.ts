@@ -1,0 +1,20 @@
+import { openRunPage, runPageView } from '../../../presenters/run.ts'
+import { defineCommand } from '../command.ts'
+import { findRun } from '../../../presenters/find.ts'
+import { argument } from '../option.ts'
+import { printRun } from '../run-text.ts'
+
+export const show = defineCommand({
+  name: 'show',
+  summary: 'One run: its facts, counts, trouble, and what recovery did.',
+  examples: ['unstuck show 4f2a91bc', 'unstuck show 4f2a91bc --watch'],
+  args: { run: argument.required('the run: its last 8 digits, or its full id') },
+  watch: true,
+
+  async run({ args, database }) {
+    const store = await database.openExisting()
+    const run = await findRun(store, args.run)
+    const page = await openRunPage(store, run)
+    return { data: runPageView(page), text: (paper) => printRun(paper, page) }
+  },
+})

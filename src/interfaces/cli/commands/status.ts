@@ -1,0 +1,37 @@
+import { EXIT } from '../../../core/model/errors.ts'
+import { defineCommand } from '../command.ts'
+import { printFirstSteps, printStatus } from '../status-text.ts'
+import { surveyStore } from '../../../presenters/status.ts'
+
+export const status = defineCommand({
+  name: 'status',
+  summary: 'Is anything stuck? Live runs, workers, and what is left for a person.',
+  examples: [
+    'unstuck status',
+    'unstuck status --watch',
+    'unstuck status --json || echo "look at it"  # exit code 3: something is left for a person',
+  ],
+  watch: true,
+
+  async run({ database }) {
+    const store = await database.openIfAny()
+    if (!store) {
+      const where = await database.where()
+      const data = {
+        summary: 'Nothing has run yet.',
+        runs: [],
+        workers: {},
+        attention: [],
+        commands: [],
+        latest: null,
+      }
+      return { data, text: (paper) => printFirstSteps(paper, where) }
+    }
+    const survey = await surveyStore(store)
+    return {
+      data: survey.data,
+      text: (paper) => printStatus(paper, survey),
+      exitCode: survey.data.attention.length > 0 ? EXIT.leftForAPerson : EXIT.done,
+    }
+  },
+})

@@ -1,0 +1,37 @@
+import { dataFolder } from '../../../lib/files/data-folder.ts'
+import { ROLES } from '../../http/route.ts'
+import { addToken, tokensPath } from '../../http/tokens.ts'
+import { defineCommand } from '../command.ts'
+import { argument, option } from '../option.ts'
+
+export const tokensAdd = defineCommand({
+  name: 'add',
+  summary: 'Make a token for a person or a program. It is shown once.',
+  examples: [
+    'unstuck tokens add maria --role operator',
+    'unstuck tokens add prometheus               # a viewer: it may look, and change nothing',
+  ],
+  args: { name: argument.required('who has it; the audit trail names them so') },
+  options: {
+    role: option.choice(
+      ROLES,
+      'viewer looks, operator acts and undoes, admin also deletes',
+      'viewer',
+    ),
+  },
+
+  async run({ args, options, database }) {
+    const path = tokensPath(dataFolder(await database.address(), process.cwd()))
+    const token = addToken(path, args.name, options.role)
+    return {
+      data: { name: args.name, role: options.role, token },
+      text: (paper) => {
+        paper.say(token)
+        paper.say({
+          text: `The token of ${args.name} (${options.role}). It is shown this once: only its hash is kept.`,
+          ink: 'dim',
+        })
+      },
+    }
+  },
+})

@@ -1,0 +1,32 @@
+import { dataFolder } from '../../../lib/files/data-folder.ts'
+import { readTokens, tokensPath } from '../../http/tokens.ts'
+import { defineCommand } from '../command.ts'
+import { ago } from '../../../presenters/format.ts'
+
+export const tokensList = defineCommand({
+  name: 'list',
+  summary: 'The tokens by name and role. The tokens themselves are not kept.',
+  examples: ['unstuck tokens list', 'unstuck tokens list --json'],
+
+  async run({ database }) {
+    const path = tokensPath(dataFolder(await database.address(), process.cwd()))
+    const items = readTokens(path).map(({ name, role, createdAt }) => ({ name, role, createdAt }))
+    return {
+      data: { items, next: null },
+      text: (paper) => {
+        if (items.length === 0) {
+          paper.say('There is no token yet. Make one with `unstuck tokens add NAME`.')
+          return
+        }
+        paper.table(
+          [{ head: 'NAME', flex: true }, { head: 'ROLE' }, { head: 'MADE', align: 'right' }],
+          items.map(({ name, role, createdAt }) => [
+            name,
+            role,
+            ago(Date.parse(createdAt), Date.now()),
+          ]),
+        )
+      },
+    }
+  },
+})

@@ -1,0 +1,25 @@
+import { NotFound } from '../../../core/model/errors.ts'
+import { dataFolder } from '../../../lib/files/data-folder.ts'
+import { removeToken, tokensPath } from '../../http/tokens.ts'
+import { defineCommand } from '../command.ts'
+import { argument } from '../option.ts'
+
+export const tokensRemove = defineCommand({
+  name: 'remove',
+  summary: 'Take a token away, with every session that came from it.',
+  examples: ['unstuck tokens remove maria'],
+  args: { name: argument.required('whose token') },
+
+  async run({ args, database }) {
+    const path = tokensPath(dataFolder(await database.address(), process.cwd()))
+    if (!removeToken(path, args.name))
+      throw new NotFound(`token ${args.name}`, '`unstuck tokens list` lists them.')
+    return {
+      data: { name: args.name },
+      text: (paper) =>
+        paper.say(
+          `The token of ${args.name} no longer counts, nor does a session that came from it.`,
+        ),
+    }
+  },
+})

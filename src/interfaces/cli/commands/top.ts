@@ -1,0 +1,33 @@
+import process from 'node:process'
+import { UsageError } from '../../../core/model/errors.ts'
+import { Top } from '../../top/top.ts'
+import { defineCommand } from '../command.ts'
+import { doorOf } from '../../../app/open-context.ts'
+import { option } from '../option.ts'
+import type { Output } from '../output.ts'
+
+export const top = defineCommand({
+  name: 'top',
+  summary: 'Everything live on one screen, with keys to look closer, recover, clean and undo.',
+  examples: ['unstuck top', 'unstuck top --readonly  # no key changes anything'],
+  options: { readonly: option.flag('only look: no key changes anything') },
+
+  async run({ options, database, settings, output, json }) {
+    if (json) throw new UsageError('top is a screen for people. For scripts: unstuck status --json')
+    if (!output.isTerminal || !process.stdin.isTTY || process.env['TERM'] === 'dumb') {
+      throw new UsageError(
+        'top needs a terminal that can draw, and a keyboard. Without one: unstuck status --watch',
+      )
+    }
+    const store = await database.openExisting()
+    const ground = { door: await doorOf(store, settings), settings: await settings() }
+    await new Top(ground, { readonly: options.readonly, colour: isColoured(output) }).run()
+  },
+})
+
+/** Only paper knows what --color, NO_COLOR and the terminal make of each other. */
+function isColoured(output: Output): boolean {
+  const paper = output.paper(1)
+  paper.line({ text: 'x', ink: 'strong' })
+  return paper.toString() !== 'x\n'
+}

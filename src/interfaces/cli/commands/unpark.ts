@@ -1,0 +1,70 @@
+import { UsageError } from '../../../core/model/errors.ts'
+import { shortId } from '../../../core/model/id.ts'
+import { unstuckCommand } from '../../../core/model/shell-command.ts'
+import type { Target } from '../../../core/model/target.ts'
+import { unpark as unparkTargets } from '../../../core/recovery/operator-actions.ts'
+import {
+  isAside,
+  sayBackInLine,
+  sayWhenTheyGoOn,
+  TO_SET_ASIDE,
+} from '../../../presenters/target-actions.ts'
+import { defineCommand } from '../command.ts'
+import { doorOf } from '../../../app/open-context.ts'
+import { findRun, findTargets } from '../../../presenters/find.ts'
+import { unknownGroups } from '../known-groups.ts'
+import { argument, option } from '../option.ts'
+import { targetStatus } from '../../../presenters/format.ts'
+
+export const unpark = defineCommand({
+  name: 'unpark',
+  summary: 'Put parked and held targets back in line, from their last saved pages.',
+  examples: ['unstuck unpark 91bc4f2a', 'unstuck unpark --run 4f2a91bc  # all of the run'],
+  args: { targets: argument.rest('targets: their last 8 digits, or full ids') },
+  options: {
+    run: option.text('RUN', 'all parked and held targets of this run'),
+    group: option.texts('GROUP', 'with --run: only those of these groups'),
+    dryRun: option.flag('only say what would be done'),
+  },
+
+  async run({ args, options, database, settings, output }) {
+    if ((args.targets.length === 0) === (options.run === undefined)) {
+      throw new UsageError('Give either targets, or --run RUN for all of a run.')
+    }
+    if (options.group.length > 0 && options.run === undefined)
+      throw new UsageError('--group goes with --run.')
+    const { dryRun } = options
+    const store = await database.openExisting()
+    const door = await doorOf(store, settings)
+    const named = await findTargets(store, args.targets)
+    const whole = options.run === undefined ? null : await findRun(store, options.run)
+    const remark = whole && (await unknownGroups(store, [whole], options.group))
+    if (remark) output.note(remark)
+    const groups = options.group.length > 0 ? options.group : undefined
+    const chosen = whole ? new Map([[whole.id, undefined]]) : byRun(named)
+    const items: { run: string; targets: number; reopened: boolean }[] = []
+    for (const [run, targets] of chosen) {
+      items.push({ run, ...(await unparkTargets(door, run, { targets, groups, dryRun })) })
+    }
+    const total = items.reduce((sum, { targets }) => sum + targets, 0)
+    return {
+      data: { items, targets: total, dryRun },
+      text: (paper) => {
+        for (const { id, key, status } of named.filter((one) => !isAside(one)))
+          paper.say(`- ${shortId(id)} ${key}: stays as it is, ${targetStatus(status).text}.`)
+        if (total === 0) return paper.say('Nothing is parked or held. Nothing was changed.')
+        for (const { run, ...back } of items.filter((one) => one.targets > 0))
+          paper.say(sayBackInLine(run, back, dryRun))
+        if (dryRun) return paper.say('Nothing was changed.')
+        paper.say(sayWhenTheyGoOn(items.filter((one) => one.targets > 0).map(({ run }) => run)))
+        const undo = named.filter(isAside).map(({ id }) => shortId(id))
+        paper.say(undo.length > 0 ? `Undo: \`${unstuckCommand('park', undo)}\`` : TO_SET_ASIDE)
+      },
+    }
+  },
+})
+
+function byRun(targets: readonly Target[]): Map<string, string[]> {
+  const grouped = Map.groupBy(targets, ({ run }) => run)
+  return new Map([...grouped].map(([run, all]) => [run, all.map(({ id }) => id)]))
+}

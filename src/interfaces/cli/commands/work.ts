@@ -1,0 +1,264 @@
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { EXIT, UsageError } from '../../../core/model/errors.ts'
+import { newId, shortId } from '../../../core/model/id.ts'
+import { STOP_DEADLINE_MS } from '../../../core/model/policy.ts'
+import { unstuckCommand } from '../../../core/model/shell-command.ts'
+import { openJournal } from '../../../core/events/journal.ts'
+import { sentence } from '../../../presenters/event.ts'
+import { REAL_CLOCK } from '../../../core/host/clock.ts'
+import { dataFolder } from '../../../lib/files/data-folder.ts'
+import type { Crawl } from '../../../core/worker/crawl.ts'
+import { loadCrawl } from '../../../app/load-crawl.ts'
+import { removeOldJournalsHourly } from '../../../features/journal/old-journals.ts'
+import { isWorkerProcess, Processes, reportStarted } from '../../../core/worker/processes.ts'
+import { ensureRun } from '../../../core/worker/ensure-run.ts'
+import { onStopSignals } from '../../../core/worker/shutdown.ts'
+import { CrawlWorker } from '../../../core/worker/worker.ts'
+import { alertsBeside } from '../background-alerts.ts'
+import { defineCommand, type Context } from '../command.ts'
+import { commandOptions } from '../command-options.ts'
+import { LiveLine } from '../live-line.ts'
+import { argument, option } from '../option.ts'
+import { ALIVE, READY, ServiceManager } from '../sd-notify.ts'
+import { workOnCommands } from '../work-commands.ts'
+
+const options = {
+  workers: option.count('N', 'processes to start; dead ones are started again', 1, { max: 256 }),
+  concurrency: option.count(
+    'N',
+    "pages in flight per process, instead of the crawl's own",
+    undefined,
+    {
+      max: 1_000,
+    },
+  ),
+  drain: option.flag('end when nothing is left, instead of waiting for the next run'),
+  start: option.unless('never start a new run, only work on one that is there'),
+  stopDeadline: option.duration(
+    'TIME',
+    'from SIGTERM to the end, at most: below the time your process manager allows; default: 25s',
+    undefined,
+  ),
+  journal: option.text('FOLDER', 'where the journals go; default: beside the database'),
+  exec: option.flag('take queued runs of commands instead: a command follows after --'),
+  source: option.texts('NAME', 'with --exec: whose runs; a star at the end stands for the rest'),
+  ...commandOptions,
+}
+type Given = Context<
+  { module: ReturnType<typeof argument.optional>; command: ReturnType<typeof argument.rest> },
+  typeof options
+>
+type Work = Given & { readonly args: { readonly module: string } }
+
+export const work = defineCommand({
+  name: 'work',
+  summary: "Work on a crawl's run together with every other process that does.",
+  examples: [
+    'unstuck work crawl.ts',
+    'unstuck work crawl.ts --workers 10 --drain  # ten processes, end when all is done',
+    'unstuck work crawl.ts --no-start            # only take up what is queued or was interrupted',
+    "unstuck work --source 'report-*' --exec --concurrency 4 -- python report.py",
+  ],
+  args: {
+    module: argument.optional('the file that exports the crawl'),
+    command: argument.rest('with --exec: the program and its arguments, after --'),
+  },
+  options,
+  outlivesReader: true,
+
+  async run(given) {
+    const { module, command } = given.args
+    if (given.options.exec) {
+      return workOnCommands({ ...given, command: module === undefined ? [] : [module, ...command] })
+    }
+    const context = withModule(given)
+    const loaded = await loadCrawl(context.args.module)
+    const settings = await context.settings()
+    const crawl: Crawl = {
+      ...loaded,
+      concurrency: context.options.concurrency ?? loaded.concurrency,
+      policy: settings.policyFor(loaded.source, loaded.policyOptions),
+    }
+    const ended =
+      context.options.workers > 1
+        ? await workInProcesses(context, crawl)
+        : await workHere(context, crawl)
+    // What the crawl's own code left open (a pool, a timer, a page that was cut short) must not keep us here.
+    setTimeout(() => process.exit(), LEFTOVERS_MS).unref()
+    return summarise(context, crawl, ended)
+  },
+})
+
+function withModule(given: Given): Work {
+  const { module, command } = given.args
+  if (module === undefined)
+    throw new UsageError('Work on what? Give the file of a crawl: unstuck work crawl.ts')
+  if (command.length > 0 || given.options.source.length > 0)
+    throw new UsageError('--source and a command go with --exec; a crawl is one file alone.')
+  return { ...given, args: { module, command } }
+}
+
+const LEFTOVERS_MS = 250
+
+/** How it went, before what is left is looked at. */
+type Ended = { readonly code: number; readonly stopped: boolean }
+
+async function workHere(context: Work, crawl: Crawl): Promise<Ended> {
+  const id = newId()
+  const isChild = isWorkerProcess()
+  const { stopDeadline: deadlineMs = STOP_DEADLINE_MS } = context.options
+  const line = new LiveLine(
+    // It shares the connections of the worker.
+    async () => worker.store,
+    crawl.source,
+    context.output,
+    isChild ? `[${shortId(id)}] ` : '',
+  )
+  const journals = await journalFolder(context)
+  const journal = openJournal(join(journals, `${id}.jsonl`), id)
+  removeOldJournalsHourly(journals, () => context.database.open())
+  const manager = new ServiceManager({
+    isWell: () => worker.isHeard,
+    status: () => line.brief,
+    log: (text) => line.log(text),
+  })
+  const worker = new CrawlWorker(crawl, {
+    id,
+    db: await context.database.address(),
+    start: context.options.start,
+    drain: context.options.drain,
+    stopDeadlineMs: deadlineMs,
+    log: (message) => line.log(message),
+    emit: (event) => {
+      journal(event)
+      if (event.type === 'worker_start') {
+        manager.ready()
+        reportStarted()
+      }
+      const text = sentence(event)
+      if (text !== null) line.log(text)
+    },
+  })
+  const forget = onStopSignals({
+    deadlineMs,
+    stop: (why) => {
+      manager.stopping()
+      worker.stop(why)
+    },
+    log: (text) => line.log(text),
+  })
+  const alerts = await alertsBeside(
+    context,
+    (text) => line.log(text),
+    () => id,
+  )
+  if (!isChild) line.start()
+  try {
+    const { stopped, error } = await worker.run()
+    if (error) throw error
+    if (stopped === null) await alerts.finish()
+    return { code: EXIT.done, stopped: stopped !== null }
+  } finally {
+    await alerts.stop()
+    line.stop()
+    forget()
+    await manager.close()
+  }
+}
+
+/** Each worker process says every second that all is well. One of them is enough. */
+const HEARD_MS = 5_000
+
+/** The parent: begins the run, keeps the processes alive, and shows how far they are. */
+async function workInProcesses(context: Work, crawl: Crawl): Promise<Ended> {
+  const { workers, drain, start, concurrency, stopDeadline } = context.options
+  const store = await context.database.open({ connections: 1 })
+  const line = new LiveLine(() => context.database.open(), crawl.source, context.output, '')
+  if (start) await ensureRun(store, crawl, (event) => line.log(sentence(event) ?? event.type))
+  let heardAt = -Infinity
+  const manager = new ServiceManager({
+    isWell: () => performance.now() - heardAt < HEARD_MS,
+    status: () => line.brief,
+    log: (text) => line.log(text),
+  })
+  const processes = new Processes({
+    count: workers,
+    module: fileURLToPath(new URL('../../../../bin/unstuck.js', import.meta.url)),
+    args: [
+      'work',
+      context.args.module,
+      '--no-start',
+      '--journal',
+      await journalFolder(context),
+      ...(drain ? ['--drain'] : []),
+      ...(concurrency === undefined ? [] : ['--concurrency', String(concurrency)]),
+      ...(stopDeadline === undefined ? [] : ['--stop-deadline', `${stopDeadline}ms`]),
+    ],
+    // By the environment and not by a flag: other users of the machine can read flags.
+    env: { UNSTUCK_DB: await context.database.address() },
+    clock: REAL_CLOCK,
+    log: (text) => line.log(text),
+    check: () => store.liveRun(crawl.source),
+    onMessage: (message) => {
+      if (message === READY) manager.ready()
+      if (message === ALIVE) heardAt = performance.now()
+    },
+  })
+  let stopped = false
+  const forget = onStopSignals({
+    deadlineMs: stopDeadline ?? STOP_DEADLINE_MS,
+    log: (text) => line.log(text),
+    stop: () => {
+      stopped = true
+      manager.stopping()
+      processes.stop()
+    },
+    end: () => processes.end(),
+  })
+  const alerts = await alertsBeside(
+    context,
+    (text) => line.log(text),
+    () => null,
+  )
+  line.start()
+  try {
+    const code = await processes.run()
+    if (!stopped) await alerts.finish()
+    return {
+      code: code === EXIT.resumable || code === EXIT.leftForAPerson ? EXIT.done : code,
+      stopped,
+    }
+  } finally {
+    await alerts.stop()
+    line.stop()
+    forget()
+    await manager.close()
+  }
+}
+
+async function journalFolder(context: Work): Promise<string> {
+  if (context.options.journal !== undefined) return context.options.journal
+  return join(dataFolder(await context.database.address(), process.cwd()), 'journal')
+}
+
+async function summarise(context: Work, crawl: Crawl, ended: Ended): Promise<number> {
+  if (ended.code !== EXIT.done) return ended.code
+  if (isWorkerProcess()) return ended.stopped ? EXIT.resumable : EXIT.done
+  const store = await context.database.open({ connections: 1 })
+  const [latest] = (await store.runs({ source: crawl.source, limit: 1 })).items
+  const isLeft = latest !== undefined && latest.finishedAt === null
+  if (isLeft) {
+    context.output.note(
+      `Run ${shortId(latest.id)} has work left. Go on with: ${unstuckCommand('work', [context.args.module])}`,
+    )
+    return context.options.drain ? EXIT.resumable : EXIT.done
+  }
+  if (ended.stopped || latest?.status !== 'failed') return EXIT.done
+  const { failed, parked, stuck } = latest.counts.targets
+  context.output.note(
+    `Run ${shortId(latest.id)} ended with ${failed} failed, ${parked} parked and ${stuck} stuck targets. ` +
+      `Look at them with: unstuck show ${shortId(latest.id)}`,
+  )
+  return EXIT.leftForAPerson
+}

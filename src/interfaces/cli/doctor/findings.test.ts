@@ -1,0 +1,301 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { StoreUnavailable, UsageError } from '../../../core/model/errors.ts'
+import { newId } from '../../../core/model/id.ts'
+import type { Inspection, PostgresFacts, SqliteFacts } from '../../../core/store/inspection.ts'
+import type { WorkerView } from '../../../presenters/view.ts'
+import { Paper } from '../../../lib/terminal/text-writer.ts'
+import { reachedFinding, schemaFinding, writableFinding } from './database.ts'
+import { durabilityFinding } from './durability.ts'
+import { exitCodeOf, fromError, note, ok, problem, warning, worst } from './finding.ts'
+import { trackingFinding } from './process-tracking.ts'
+import { promiseFindings } from './promises.ts'
+import { serverFindings } from './server.ts'
+import { runtimeFinding } from './set-up.ts'
+import { diskFinding, fileSystemFinding, inBytes, sizeFinding, walFinding } from './storage.ts'
+import { printFindings, summarise } from './text.ts'
+import { workersFinding } from './workers.ts'
+
+const MB = 1_000_000
+const GB = 1_000 * MB
+const advice = { why: 'because' }
+
+const SERVER: PostgresFacts = {
+  name: 'postgres',
+  serverVersion: '18.1',
+  roundTripMs: 1,
+  clockAheadMs: 3,
+  pooled: false,
+  inRecovery: false,
+  readOnly: false,
+  mayWrite: true,
+  synchronousCommit: 'on',
+  fsync: 'on',
+  fullPageWrites: 'on',
+  connections: { max: 97, used: 12, own: 0 },
+  perWorker: 4,
+  bytes: 8 * MB,
+}
+const FILE: SqliteFacts = {
+  name: 'sqlite',
+  path: '/data/unstuck.db',
+  roundTripMs: 1,
+  journalMode: 'wal',
+  readOnly: null,
+  network: null,
+  bytes: 4096,
+  walBytes: 0,
+}
+
+test('processes that cannot be found are a note with what helps, not a failure', () => {
+  assert.equal(trackingFinding('cgroup').result, 'ok')
+  assert.equal(trackingFinding('limit').result, 'ok')
+  const weak = trackingFinding('environment')
+  assert.equal(weak.result, 'note')
+  assert.match(weak.found, /cannot be found here/)
+  assert.match(weak.mend!, /prlimit.*Delegate=yes/)
+  assert.match(trackingFinding('group').found, /no \/proc/)
+})
+
+test('the exit code is 0, 3 for what a person should see, or that of what stood in the way', () => {
+  const away = fromError('database', new StoreUnavailable('away'), advice)
+  const wrong = fromError('config', new UsageError('wrong'), advice)
+  const newer = problem('schema', 'newer', { ...advice, exitCode: 9 })
+
+  assert.equal(exitCodeOf([]), 0)
+  assert.equal(exitCodeOf([ok('a', ''), note('b', '', advice)]), 0)
+  assert.equal(exitCodeOf([ok('a', ''), warning('b', '', advice)]), 3)
+  assert.equal(exitCodeOf([problem('b', '', advice)]), 3)
+  assert.equal(exitCodeOf([newer, warning('b', '', advice)]), 9)
+  assert.equal(exitCodeOf([newer, away]), 7)
+  assert.equal(exitCodeOf([away, wrong]), 2)
+  assert.equal(exitCodeOf([fromError('x', new TypeError('a bug'), advice)]), 3)
+  assert.equal(worst([note('a', '', advice), problem('b', '', advice), ok('c', '')]), 'problem')
+})
+
+for (const [node, sqlite, result] of [
+  ['24.15.0', '3.51.3', 'ok'],
+  ['26.0.0', '3.60.0', 'ok'],
+  ['24.14.9', '3.51.3', 'problem'],
+  ['22.99.0', '3.51.3', 'problem'],
+  ['24.15.0', '3.51.2', 'problem'],
+  ['24.15.0', '3.9.9', 'problem'],
+  ['24.15.0', undefined, 'problem'],
+] as const) {
+  test(`Node ${node} with SQLite ${sqlite}: ${result}`, () => {
+    assert.equal(runtimeFinding(node, sqlite).result, result)
+  })
+}
+
+for (const [free, total, result] of [
+  [500 * GB, 1_000 * GB, 'ok'],
+  [1 * GB, 10 * GB, 'ok'],
+  [0.9 * GB, 10 * GB, 'warning'],
+  [49 * GB, 1_000 * GB, 'warning'],
+  [100 * MB, 1 * GB, 'warning'],
+  [99 * MB, 1 * GB, 'problem'],
+  [0, 1 * GB, 'problem'],
+] as const) {
+  test(`${inBytes(free)} of ${inBytes(total)} free: ${result}`, () => {
+    const finding = diskFinding({ holds: 'the journals', folder: '/data', free, total })
+    assert.equal(finding.result, result)
+  })
+}
+
+for (const [facts, result, found] of [
+  [{}, 'ok', /synchronous_commit = on, fsync = on/],
+  [{ synchronousCommit: 'remote_apply' }, 'ok', /remote_apply/],
+  [{ synchronousCommit: 'off' }, 'warning', /synchronous_commit off/],
+  [{ synchronousCommit: 'off', pooled: true }, 'problem', /pooler/],
+  [{ fsync: 'off', synchronousCommit: 'off' }, 'problem', /fsync off/],
+  [{ fullPageWrites: 'off' }, 'warning', /full_page_writes off/],
+  [{ fsync: null, synchronousCommit: null }, 'note', /does not tell/],
+] as const) {
+  test(`durability of a server with ${JSON.stringify(facts)}: ${result}`, () => {
+    const finding = durabilityFinding({ ...SERVER, ...facts }, null)
+    assert.equal(finding.result, result)
+    assert.match(finding.found, found)
+  })
+}
+
+test('a file outside WAL mode is told, with what counts on the own connections', () => {
+  const own = { journal_mode: 'wal', synchronous: 'full' }
+  assert.match(durabilityFinding(FILE, own).found, /^journal_mode = wal, synchronous = full: /)
+  const finding = durabilityFinding({ ...FILE, journalMode: 'delete' }, own)
+  assert.equal(finding.result, 'warning')
+  assert.match(finding.details.join(), /synchronous = full/)
+})
+
+for (const [facts, check, result] of [
+  [{}, 'clock', 'ok'],
+  [{ clockAheadMs: 2_001 }, 'clock', 'warning'],
+  [{ clockAheadMs: -2_001 }, 'clock', 'warning'],
+  [{ clockAheadMs: 2_001, roundTripMs: 800 }, 'clock', 'ok'],
+  [{ pooled: true }, 'pooler', 'note'],
+  [{ connections: { max: 100, used: 75, own: 40 } }, 'connections', 'ok'],
+  [{ connections: { max: 100, used: 80, own: 0 } }, 'connections', 'note'],
+  [{ connections: { max: 100, used: 97, own: 60 } }, 'connections', 'warning'],
+  [{ connections: { max: 5, used: 9, own: 9 } }, 'connections', 'warning'],
+  [{ connections: null }, 'connections', 'ok'],
+] as const) {
+  test(`a server with ${JSON.stringify(facts)}: ${check} ${result}`, () => {
+    const findings = serverFindings({ ...SERVER, ...facts }, 0)
+    assert.equal(findings.find((finding) => finding.check === check)?.result, result)
+  })
+}
+
+test('workers whose connections would not fit beside those of other programs are a warning', () => {
+  const look = (used: number, own: number, workers: number) =>
+    serverFindings({ ...SERVER, connections: { max: 97, used, own } }, workers).find(
+      ({ check }) => check === 'connections',
+    )!
+  // Ten workers, of which some rest: 60 connections of others, 15 of theirs.
+  const short = look(75, 15, 10)
+  assert.equal(short.result, 'warning')
+  assert.match(short.found, /10 workers at work may need 40 .* other programs leave 37 of 97/)
+  assert.match(short.mend!, /max_connections/)
+  assert.equal(look(72, 15, 10).result, 'ok')
+})
+
+test('who cannot write ends with 7 and is told why', () => {
+  assert.equal(writableFinding('x', SERVER).result, 'ok')
+  assert.equal(writableFinding('x', FILE).result, 'ok')
+  for (const [facts, because] of [
+    [{ ...SERVER, inRecovery: true, readOnly: true }, /standby/],
+    [{ ...SERVER, readOnly: true }, /read-only/],
+    [{ ...SERVER, mayWrite: false }, /rights/],
+    [{ ...FILE, readOnly: 'EACCES: permission denied' }, /EACCES/],
+  ] as const) {
+    const finding = writableFinding('x', facts)
+    assert.match(finding.found, because)
+    assert.deepEqual([finding.result, exitCodeOf([finding])], ['problem', 7])
+  }
+})
+
+test('a slow database is told before it hurts', () => {
+  const results = [1, 60, 600].map(
+    (roundTripMs) => reachedFinding('x', { ...SERVER, roundTripMs }).result,
+  )
+  assert.deepEqual(results, ['ok', 'note', 'warning'])
+})
+
+test('a network file system ends with 7', () => {
+  assert.equal(fileSystemFinding(FILE).result, 'ok')
+  assert.equal(exitCodeOf([fileSystemFinding({ ...FILE, network: 'NFS' })]), 7)
+})
+
+test('a -wal file that cannot be copied back is a warning, a big one that can be is not', () => {
+  assert.equal(sizeFinding({ ...FILE, walBytes: 101 * MB }).result, 'ok')
+  assert.equal(walFinding(FILE, null).result, 'ok')
+  const blocked = walFinding(FILE, { bytes: 40 * MB, pages: 9_000, left: 8_500 })
+  assert.equal(blocked.result, 'warning')
+  assert.match(blocked.found, /40 MB: 8500 of its 9000 pages/)
+  assert.equal(sizeFinding({ ...SERVER, bytes: null }).result, 'ok')
+})
+
+test('a schema is nothing yet, older, right or newer', () => {
+  const look = { where: 'x', known: 3, engine: FILE }
+  const results = [
+    schemaFinding({ ...look, version: 0, pending: ['a', 'b', 'c'] }),
+    schemaFinding({ ...look, version: 2, pending: ['c'] }),
+    schemaFinding({ ...look, version: 3, pending: [] }),
+    schemaFinding({ ...look, version: 4, pending: [] }),
+  ]
+  assert.deepEqual(
+    results.map((finding) => [finding.result, exitCodeOf([finding])]),
+    [
+      ['note', 0],
+      ['warning', 3],
+      ['ok', 0],
+      ['problem', 9],
+    ],
+  )
+  assert.deepEqual(results[1]!.details, ['1 migration pending: c'])
+})
+
+const NOW = Date.parse('2026-11-16T04:12:03.250Z')
+
+function worker(given: Partial<WorkerView>, beatAgeMs = 60_000): WorkerView {
+  const lastBeatAt = new Date(NOW - beatAgeMs).toISOString()
+  const facts = { id: newId(), source: 's', host: 'h', pid: 1, startedAt: lastBeatAt, lastBeatAt }
+  return { ...facts, who: null, sign: 'present', because: 'its beats say so', targets: 1, ...given }
+}
+
+test('a lost worker counts when it still holds something and had time to be recovered', () => {
+  const result = (...workers: WorkerView[]): string => workersFinding(workers, NOW).result
+  assert.equal(result(), 'ok')
+  assert.equal(result(worker({})), 'ok')
+  assert.equal(result(worker({ sign: 'gone', targets: 0 })), 'ok')
+  assert.equal(result(worker({ sign: 'gone' }, 4_000)), 'ok', 'recovery may be under way')
+  assert.equal(result(worker({ sign: 'unknown' })), 'ok')
+  assert.equal(result(worker({ sign: 'gone' })), 'warning')
+  assert.equal(result(worker({}), worker({ sign: 'silent', targets: 9 })), 'warning')
+  assert.match(workersFinding([worker({ sign: 'gone' })], NOW).mend ?? '', /`unstuck recover`/)
+})
+
+test('owners of rows in tables of one’s own are not called workers', () => {
+  const row = worker({ who: 'row 7 of jobs' })
+  const lost = workersFinding([worker({ who: 'row 7 of jobs', sign: 'silent' })], NOW)
+  assert.match(
+    workersFinding([row], NOW).found,
+    /^No worker is at work, 1 row of your tables with a/,
+  )
+  assert.match(workersFinding([row, worker({})], NOW).found, /^1 worker at work, 1 row of/)
+  assert.equal(lost.found, '1 row of your tables whose owner is lost.')
+  assert.doesNotMatch(`${lost.why} ${lost.mend}`, /worker/)
+})
+
+const SOUND: Inspection = {
+  durability: {},
+  books: { checked: 3, leftOut: 0, wrong: [] },
+  crowded: [],
+  badClaims: [],
+  endless: [],
+  leftoverLocks: [],
+  blockedWal: null,
+}
+
+test('a long list of faults is cut, and says how much is missing', () => {
+  const endless = Array.from({ length: 12 }, () => ({ run: newId(), source: 'shop' }))
+  const finding = promiseFindings({ ...SOUND, endless }).find((one) => one.check === 'ended-runs')!
+  assert.equal(finding.details.length, 6)
+  assert.equal(finding.details[5], 'and 7 more')
+})
+
+test('books that were not counted are not called right', () => {
+  const books = { checked: 3, leftOut: 2, wrong: [] }
+  const [finding] = promiseFindings({ ...SOUND, books })
+  assert.match(finding!.found, /3 runs agree .* \(2 more were not counted/)
+})
+
+test('what is not well is explained below its line, within 80 columns and without colour', () => {
+  const paper = new Paper(80, false)
+  const long =
+    'The server runs with fsync off and has done so for longer than anybody here remembers.'
+  printFindings(paper, [
+    ok('runtime', 'Node 24.21.0, SQLite 3.53.4.'),
+    problem('durability', long, { why: 'It matters.', mend: '`ALTER SYSTEM`', details: ['a'] }),
+  ])
+  assert.equal(
+    paper.toString(),
+    `2 checks: 1 problem.
+
+RESULT   CHECK       FOUND
+ok       runtime     Node 24.21.0, SQLite 3.53.4.
+problem  durability  The server runs with fsync off and has done so for longer…
+
+durability (problem)
+The server runs with fsync off and has done so for longer than anybody here
+remembers.
+- a
+Why it matters: It matters.
+What to do: \`ALTER SYSTEM\`
+`,
+  )
+  assert.equal(summarise([ok('a', ''), ok('b', '')]), 'All is well: 2 checks.')
+})
+
+test('sizes are told in the unit that fits', () => {
+  const told = [0, 999, 4_096, 115_000, 1_500_000, 85 * GB].map(inBytes)
+  assert.deepEqual(told, ['0 bytes', '999 bytes', '4.1 kB', '115 kB', '1.5 MB', '85 GB'])
+})

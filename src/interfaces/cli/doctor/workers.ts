@@ -1,0 +1,68 @@
+import { shortId } from '../../../core/model/id.ts'
+import type { Millis } from '../../../core/model/time.ts'
+import type { WorkerView } from '../../../presenters/view.ts'
+import { plural } from '../../../presenters/format.ts'
+import { firstFew, ok, warning, type Finding } from './finding.ts'
+
+/** Recovery takes about a second: who died just now is not left behind. */
+const RECOVERY_MS = 5_000
+
+/** Whether somebody lost still holds something. */
+export function workersFinding(workers: readonly WorkerView[], now: Millis): Finding {
+  const present = workers.filter(isPresent)
+  const lost = workers.filter(
+    ({ sign, targets, lastBeatAt }) =>
+      (sign === 'gone' || sign === 'silent') &&
+      targets > 0 &&
+      now - Date.parse(lastBeatAt) > RECOVERY_MS,
+  )
+  const atWork = present.filter(isOwn).length
+  const rows = present.length - atWork
+  if (lost.length === 0) {
+    const who = atWork === 0 ? 'No worker is at work' : `${plural(atWork, 'worker')} at work`
+    const also = rows === 0 ? '' : `, ${plural(rows, 'row')} of your tables with a living owner`
+    return ok('workers', `${who}${also}, and no lost one holds anything.`)
+  }
+  const targets = lost.reduce((sum, worker) => sum + worker.targets, 0)
+  const areTheirs = !lost.some(isOwn)
+  const found = areTheirs
+    ? `${plural(lost.length, 'row')} of your tables whose owner is lost.`
+    : `${plural(lost.length, 'lost worker')} still with ${plural(targets, 'target')} in hand.`
+  return warning('workers', found, {
+    details: firstFew(
+      lost.map(
+        ({ id, sign, because, targets }) =>
+          `${shortId(id)} ${sign}, ${plural(targets, 'target')}: ${because}`,
+      ),
+    ),
+    ...(areTheirs ? OF_ROWS : ofWorkers(atWork)),
+  })
+}
+
+export function isAtWork(worker: WorkerView): boolean {
+  return isPresent(worker) && isOwn(worker)
+}
+
+function isPresent({ sign }: WorkerView): boolean {
+  return sign === 'present' || sign === 'stalled'
+}
+
+/** The others are owners of rows in tables of the user's own. */
+function isOwn({ who }: WorkerView): boolean {
+  return who === null
+}
+
+const OF_ROWS = {
+  why: '`unstuck serve` sees to such rows within a minute or so: it does not seem to run.',
+  mend: '`unstuck recover` sees to them now.',
+}
+
+function ofWorkers(atWork: number) {
+  return {
+    why:
+      atWork === 0
+        ? 'Living workers take such targets back within a second or after the lease; there is none.'
+        : 'Living workers should have taken these targets back: recovery does not seem to run.',
+    mend: '`unstuck recover` takes them back now, and so does the next worker that starts.',
+  }
+}

@@ -1,0 +1,107 @@
+import process from 'node:process'
+import { EXIT, UsageError } from '../../core/model/errors.ts'
+import { safeJson } from '../../core/events/safe-text.ts'
+import { findAddress } from '../../app/address.ts'
+import { configFolder } from '../../app/config-file.ts'
+import { loadSettings, type Settings } from '../../app/config.ts'
+import type { Answer, Command, Context } from './command.ts'
+import { makeDatabase } from '../../app/open-database.ts'
+import type { Option } from './option.ts'
+import { makeOutput, whenReaderLeaves, type ColourChoice, type Output } from './output.ts'
+import { kebab, type Flags } from './program.ts'
+import { watch } from './watch.ts'
+
+/** Runs one command in the frame that all share. Answers the exit code. */
+export async function execute(
+  command: Command<any, any>,
+  args: readonly unknown[],
+  flags: Flags,
+): Promise<number> {
+  const output = makeOutput((flags['color'] as ColourChoice | undefined) ?? 'auto')
+  const json = flags['json'] === true
+  const cwd = process.cwd()
+  const loadOnce = once(() => loadSettings(cwd))
+  const database = makeDatabase(
+    () =>
+      findAddress({
+        flag: flags['db'] as string | undefined,
+        env: process.env['UNSTUCK_DB'],
+        configured: async () => (await loadOnce()).db,
+        // With an address of its own, a command works without the config.
+        connections: () =>
+          loadOnce().then(
+            ({ connections }) => connections,
+            () => undefined,
+          ),
+        folder: configFolder(cwd),
+      }),
+    {
+      settings: loadOnce,
+      log: (line) => output.note(`[unstuck] ${line}`),
+    },
+  )
+  const context: Context<any, any> = {
+    args: readArguments(command, args),
+    options: readOptions(command, flags),
+    json,
+    database,
+    settings: once(async () => warned(await loadOnce(), output)),
+    output,
+  }
+  if (command.outlivesReader) whenReaderLeaves(true)
+  try {
+    if (flags['watch'] === true)
+      return await watch(async () => command.run(context), { json, output })
+    const answer = await command.run(context)
+    return typeof answer === 'object' ? await print(answer, json, output) : (answer ?? EXIT.done)
+  } finally {
+    await database.close()
+  }
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined
+  return () => (made ??= make())
+}
+
+/** Said to commands that act by the policies; one that only looks up the address need not hear it. */
+function warned(settings: Settings, output: Output): Settings {
+  for (const warning of settings.warnings) output.note(`Warning: ${warning}`)
+  return settings
+}
+
+async function print(answer: Answer, json: boolean, output: Output): Promise<number> {
+  if (json) {
+    await output.write(`${safeJson(answer.data, 2)}\n`)
+  } else {
+    const paper = output.paper()
+    answer.text(paper)
+    await output.write(paper.toString())
+  }
+  return answer.exitCode ?? EXIT.done
+}
+
+function readArguments(
+  command: Command<any, any>,
+  args: readonly unknown[],
+): Record<string, unknown> {
+  return Object.fromEntries(Object.keys(command.args ?? {}).map((name, i) => [name, args[i]]))
+}
+
+/** Every mistake is named at once. */
+function readOptions(command: Command<any, any>, flags: Flags): Record<string, unknown> {
+  const mistakes: string[] = []
+  const values: Record<string, unknown> = {}
+  for (const [name, option] of Object.entries<Option<unknown>>(command.options ?? {})) {
+    const given = flags[name]
+    if (given === undefined) values[name] = option.initial
+    else if (typeof given === 'boolean' || option.many) values[name] = given
+    else {
+      const read = option.read(given as string)
+      if ('value' in read) values[name] = read.value
+      else mistakes.push(`--${kebab(name)} ${read.mistake}, not ${JSON.stringify(given)}.`)
+    }
+  }
+  if (mistakes.length > 0) throw new UsageError(mistakes.join('\n'))
+  return values
+}

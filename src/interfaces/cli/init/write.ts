@@ -1,0 +1,57 @@
+import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { messageOf, UsageError } from '../../../core/model/errors.ts'
+import type { NewFile } from './facts.ts'
+import { withUnstuckIgnored } from './gitignore.ts'
+
+export type Outcome = {
+  readonly path: string
+  readonly action: 'written' | 'kept' | 'replaced'
+  readonly about: string
+}
+
+export type How = { readonly force: boolean; readonly dryRun: boolean }
+
+export const THERE = 'it was there already'
+
+/** Writes a file that is not there. One that is there is left as it is, or replaced if that was asked for. */
+export function put(folder: string, file: NewFile, { force, dryRun }: How): Outcome {
+  const { path, about } = file
+  const full = join(folder, path)
+  return orSay(full, () => {
+    const isThere = lstatSync(full, { throwIfNoEntry: false }) !== undefined
+    if (isThere && !force) return { path, action: 'kept', about: THERE }
+    if (!dryRun) write(full, bytesOf(file), force ? 'w' : 'wx')
+    return { path, action: isThere ? 'replaced' : 'written', about }
+  })
+}
+
+/** Adds a line, whatever else is in it. */
+export function putGitignore(folder: string, { dryRun }: Pick<How, 'dryRun'>): Outcome {
+  const path = '.gitignore'
+  const full = join(folder, path)
+  return orSay(full, () => {
+    const text = withUnstuckIgnored(existsSync(full) ? readFileSync(full, 'utf8') : '')
+    if (text === null) return { path, action: 'kept', about: `${THERE} and has .unstuck/ in it` }
+    if (!dryRun) write(full, text, 'w')
+    return { path, action: 'written', about: 'with .unstuck/, where the database is' }
+  })
+}
+
+function write(path: string, data: string | Buffer, flag: 'w' | 'wx'): void {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, data, { flag })
+}
+
+/** A folder in the way, a file in the place of a folder, no permission: the caller can mend it. */
+function orSay(path: string, act: () => Outcome): Outcome {
+  try {
+    return act()
+  } catch (error) {
+    throw new UsageError(`${path} could not be written: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+function bytesOf({ text, utf16 }: NewFile): string | Buffer {
+  return utf16 ? Buffer.from(`\uFEFF${text.replaceAll('\n', '\r\n')}`, 'utf16le') : text
+}

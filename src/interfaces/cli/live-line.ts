@@ -1,0 +1,111 @@
+import { shortId } from '../../core/model/id.ts'
+import { openTargets, totalTargets, type Run } from '../../core/model/run.ts'
+import { inWords } from '../../core/model/time.ts'
+import type { Store } from '../../core/store/store.ts'
+import type { Output } from './output.ts'
+import { bar } from '../../presenters/format.ts'
+
+const REDRAW_MS = 500
+const PLAIN_EVERY_MS = 10_000
+
+/**
+ * How far the work is: one line redrawn in place on a terminal, a plain line every ten seconds elsewhere. Log lines
+ * go through it, so that they do not tear it.
+ */
+export class LiveLine {
+  readonly #openStore: () => Promise<Store>
+  readonly #source: string
+  readonly #output: Output
+  readonly #terminal: boolean
+  readonly #prefix: string
+  #timer: NodeJS.Timeout | undefined
+  #shown = ''
+  #brief: string | null = null
+  #before: { at: number; pages: number } | null = null
+
+  constructor(openStore: () => Promise<Store>, source: string, output: Output, prefix: string) {
+    this.#openStore = openStore
+    this.#source = source
+    this.#output = output
+    this.#prefix = prefix
+    this.#terminal =
+      process.stderr.isTTY && process.env['TERM'] !== 'dumb' && !process.env['NO_COLOR']
+  }
+
+  start(): void {
+    const tick = (): void => {
+      void this.#draw()
+    }
+    this.#timer = setInterval(tick, this.#terminal ? REDRAW_MS : PLAIN_EVERY_MS)
+    this.#timer.unref()
+  }
+
+  /** A line of the log, above the live one. */
+  log(text: string): void {
+    this.#erase()
+    this.#output.note(`${this.#prefix}${text}`)
+    this.#show(this.#shown)
+  }
+
+  /** How far the run was when it was last looked at, in a few words. */
+  get brief(): string {
+    return this.#brief ?? `working on ${this.#source}`
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+    this.#erase()
+    this.#shown = ''
+  }
+
+  async #draw(): Promise<void> {
+    // The line is a comfort: when the store cannot answer now, the log already says so.
+    const run = await this.#openStore()
+      .then((store) => store.liveRun(this.#source))
+      .catch(() => null)
+    this.#brief = run ? this.#briefly(run) : `waiting for a run of ${this.#source}`
+    if (!run || !this.#timer) return
+    const text = this.#describe(run)
+    if (!this.#terminal) return this.#output.note(`${this.#prefix}${text}`)
+    this.#erase()
+    this.#show(text)
+  }
+
+  #briefly({ id, counts }: Run): string {
+    const total = totalTargets(counts)
+    const done = `${total - openTargets(counts)} of ${total} targets`
+    return `run ${shortId(id)} of ${this.#source}: ${done}, ${counts.pages} pages`
+  }
+
+  #describe(run: Run): string {
+    const { counts } = run
+    const total = totalTargets(counts)
+    const done = total - openTargets(counts)
+    const now = Date.now()
+    const rate = this.#before
+      ? ((counts.pages - this.#before.pages) * 60_000) / (now - this.#before.at)
+      : 0
+    // A rate over less than a few seconds jumps about.
+    if (!this.#before || now - this.#before.at > 5_000)
+      this.#before = { at: now, pages: counts.pages }
+    const parts = [
+      `${bar(done, total)} ${done}/${total}${run.plannedAt === null ? '+' : ''} targets`,
+      `${counts.pages} pages`,
+      `${counts.itemsNew + counts.itemsUpdated} items`,
+      ...(rate > 0 ? [`${Math.round(rate)} pages/min`] : []),
+      `last ${inWords(now - run.lastActivityAt)} ago`,
+    ]
+    return parts.join(' · ')
+  }
+
+  #show(text: string): void {
+    this.#shown = text
+    if (this.#terminal && text !== '')
+      process.stderr.write(text.slice(0, (process.stderr.columns || 80) - 1))
+  }
+
+  #erase(): void {
+    // Also when it is not ours: worker processes write to the terminal on which their parent shows its line.
+    if (this.#terminal) process.stderr.write('\r\u001B[2K')
+  }
+}

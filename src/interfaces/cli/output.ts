@@ -1,0 +1,99 @@
+import { once } from 'node:events'
+import process from 'node:process'
+import { createInterface } from 'node:readline/promises'
+import { styleText } from 'node:util'
+import { redact } from '../../core/model/redact.ts'
+import { safeText } from '../../core/events/safe-text.ts'
+import { EXIT, messageOf } from '../../core/model/errors.ts'
+import { Paper } from '../../lib/terminal/text-writer.ts'
+
+export const COLOUR_CHOICES = ['auto', 'always', 'never'] as const
+export type ColourChoice = (typeof COLOUR_CHOICES)[number]
+
+/** Where a command's results and remarks go. */
+export type Output = {
+  readonly isTerminal: boolean
+  readonly columns: number
+  readonly rows: number
+  /** Results, on stdout. Resolves when the reader can take more, so that a stream stays small in memory. */
+  readonly write: (text: string) => Promise<void>
+  /** A fresh sheet of the terminal's width, or of another. */
+  readonly paper: (columns?: number) => Paper
+  /** A remark for people, on stderr: it never mixes with results. */
+  readonly note: (text: string) => void
+  /** Somebody sits there who can be asked, wherever the results go. */
+  readonly canAsk: boolean
+  /** A question, on stderr, and what a person answers; null where nobody is there to ask. */
+  readonly ask: (question: string) => Promise<string | null>
+}
+
+export function makeOutput(colour: ColourChoice): Output {
+  const { stdout, stderr } = process
+  return {
+    isTerminal: stdout.isTTY,
+    get columns() {
+      return columnsOf(stdout)
+    },
+    get rows() {
+      return stdout.rows || 24
+    },
+    async write(text) {
+      if (text === '' || stdout.destroyed) return
+      if (!stdout.write(text)) await once(stdout, 'drain').catch(ignoreClosedPipe)
+    },
+    paper: (columns = columnsOf(stdout)) => new Paper(columns, coloured(colour, stdout)),
+    note(text) {
+      stderr.write(`${safeText(redact(text))}\n`)
+    },
+    get canAsk() {
+      return process.stdin.isTTY && stderr.isTTY
+    },
+    async ask(question) {
+      if (!process.stdin.isTTY || !stderr.isTTY) return null
+      const lines = createInterface({ input: process.stdin, output: stderr })
+      try {
+        return (await lines.question(`${safeText(question)} `)).trim()
+      } catch (error) {
+        if (!(error instanceof Error && error.name === 'AbortError')) throw error
+        // Ctrl-C and Ctrl-D are a no.
+        stderr.write('\n')
+        return ''
+      } finally {
+        lines.close()
+      }
+    },
+  }
+}
+
+/** `auto` leaves it to Node: NO_COLOR, FORCE_COLOR, TERM=dumb and whether it is a terminal. */
+export function coloured(choice: ColourChoice, stream: NodeJS.WriteStream): boolean {
+  if (choice !== 'auto') return choice === 'always'
+  return styleText('bold', 'x', { stream }) !== 'x'
+}
+
+/** A pipe has no width: what reads it should get all of a line, unless COLUMNS says otherwise. */
+export function columnsOf(stream: NodeJS.WriteStream): number {
+  if (stream.isTTY) return stream.columns || 80
+  const columns = Number(process.env['COLUMNS'])
+  return Number.isInteger(columns) && columns > 0 ? columns : Infinity
+}
+
+/** `| head` took what it wanted: that is a good end, and not an error. Any other trouble with stdout is one. */
+export function whenReaderLeaves(outlivesReader: boolean): void {
+  const leave = (error: Error): void => {
+    if (outlivesReader) return
+    if (isClosedPipe(error)) process.exit(EXIT.done)
+    process.stderr.write(`The output could not be written: ${messageOf(error)}\n`)
+    process.exit(EXIT.failed)
+  }
+  process.stdout.removeAllListeners('error').on('error', leave)
+  process.stderr.removeAllListeners('error').on('error', () => {})
+}
+
+function ignoreClosedPipe(error: unknown): void {
+  if (!isClosedPipe(error)) throw error
+}
+
+function isClosedPipe(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EPIPE'
+}

@@ -1,0 +1,192 @@
+import { useEffect, useId, useReducer, useRef, useState } from 'preact/hooks'
+import { ApiError } from '../api.ts'
+import { safe } from '../model/safe.ts'
+import { number } from '../model/format.ts'
+import { apiUrl } from '../router.ts'
+import { useMay } from '../session.ts'
+import { isAgreed, nextStage, type Stage } from './action-state.ts'
+import { ActionFields, Agreement } from './action-fields.tsx'
+import { BlindView, PreviewView, ResultView } from './action-views.tsx'
+import { bodyOf, commandOf, type Action, type Input } from './actions.ts'
+import { Button } from './button.tsx'
+import { curlOf, type ApiCall } from '../model/curl.ts'
+import { CopyButton, CopyCommand } from './copy.tsx'
+import { freshOf, perform, previewOf, undoAll } from './perform.ts'
+import { Loading } from './states.tsx'
+
+export type ActionDialogProps = {
+  readonly action: Action
+  readonly onClose: () => void
+  /** Something was changed, or taken back. */
+  readonly onDone?: () => void
+}
+
+/** Every deed goes this way: what it would do, agreement, what it did, and back again. */
+export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
+  const title = useId()
+  const may = useMay(action.method === 'DELETE' ? 'admin' : 'operator')
+  const [input, setInput] = useState<Input>(() =>
+    Object.fromEntries(action.fields.map(({ name, initial }) => [name, initial])),
+  )
+  const [because, setBecause] = useState('')
+  const [typed, setTyped] = useState('')
+  const [stage, tell] = useReducer(nextStage, { at: 'looking' } as Stage)
+  const dialog = useModal('result' in stage)
+
+  const asked = useRef(0)
+  const look = () => {
+    const ticket = ++asked.current
+    tell({ type: 'look' })
+    // What was asked for with other fields meanwhile is not what it would do now.
+    void answered(previewOf(action, input), (account) => {
+      if (ticket === asked.current) tell({ type: 'seen', account })
+    })
+  }
+  const answered = async <T,>(answer: Promise<T>, use: (answer: T) => void) => {
+    try {
+      use(await answer)
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      tell({ type: 'failed', trouble: error, fresh: freshOf(action, error) })
+    }
+  }
+  useEffect(() => {
+    const timer = setTimeout(look, action.fields.length > 0 ? 150 : 0)
+    return () => clearTimeout(timer)
+  }, [input])
+
+  const content = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    // The button that had the focus is gone or was switched off meanwhile: reading goes on with what came of it.
+    if (stage.at !== 'looking' && !dialog.current?.contains(document.activeElement))
+      content.current?.focus()
+  }, [stage.at])
+
+  const shown = 'shown' in stage ? stage.shown : null
+  const body = shown && bodyOf(action, input, { shown, because })
+  const agreed = shown !== null && isAgreed(action.words, shown.count, typed)
+  const act = (event: Event) => {
+    event.preventDefault()
+    if (stage.at !== 'preview' || !body || !agreed || shown?.count === 0) return
+    tell({ type: 'act' })
+    void answered(perform(action, body), (account) => {
+      tell({ type: 'acted', account })
+      onDone?.()
+    })
+  }
+  const undo = () => {
+    if (!('result' in stage) || !stage.result.undo) return
+    void undoAll(stage.result.undo, (steps, isOver) => {
+      tell({ type: 'undo', steps, isOver })
+      if (isOver) onDone?.()
+    })
+  }
+
+  return (
+    <dialog
+      ref={dialog}
+      class="dialog"
+      aria-labelledby={title}
+      onClose={onClose}
+      onClick={(event) => isFollowed(event) && dialog.current?.close()}
+    >
+      <form class="dialog-body" onSubmit={act}>
+        <header class="dialog-head">
+          <h2 id={title}>{safe(action.title)}</h2>
+          <Button
+            kind="quiet"
+            size="small"
+            icon="cross"
+            label="Close"
+            onClick={() => dialog.current?.close()}
+          />
+        </header>
+        <div ref={content} class="dialog-content" tabIndex={-1}>
+          {!('result' in stage) && <p class="dialog-about">{action.about}</p>}
+          {!('result' in stage) && (
+            <ActionFields fields={action.fields} input={input} onInput={setInput} />
+          )}
+          {stage.at === 'looking' && <Loading lines={3} what="Looking what it would do" />}
+          {stage.at === 'blind' && <BlindView error={stage.error} retry={look} />}
+          {shown && (
+            <PreviewView
+              action={action}
+              shown={shown}
+              notice={'notice' in stage ? stage.notice : null}
+            />
+          )}
+          {'result' in stage && <ResultView stage={stage} undo={undo} />}
+          {shown && shown.count > 0 && may && (
+            <Agreement
+              action={action}
+              count={shown.count}
+              {...{ typed, setTyped, because, setBecause }}
+            />
+          )}
+        </div>
+        <footer class="dialog-foot">
+          {shown && (
+            <Copies
+              command={commandOf(shown, because)}
+              call={{ ...action, path: apiUrl(action.path), body }}
+            />
+          )}
+          <div class="dialog-buttons">
+            <Button onClick={() => dialog.current?.close()}>
+              {'result' in stage ? 'Close' : 'Not now'}
+            </Button>
+            {shown && shown.count > 0 && may && (
+              <Button
+                type="submit"
+                kind={action.isGrave ? 'danger' : 'primary'}
+                isBusy={stage.at === 'acting'}
+                isDisabled={!agreed}
+              >
+                {action.isCounted && shown.count > 1
+                  ? `${action.verb} ${number(shown.count)}`
+                  : action.verb}
+              </Button>
+            )}
+          </div>
+        </footer>
+      </form>
+    </dialog>
+  )
+}
+
+/** A link to another page was followed: the dialog would be in front of it. */
+function isFollowed({ target, defaultPrevented }: MouseEvent): boolean {
+  return defaultPrevented && target instanceof Element && target.closest('a[href]') !== null
+}
+
+/** The same deed by other means; the command line does not have all of them. */
+function Copies({ command, call }: { command: string; call: ApiCall }) {
+  if (command !== '') return <CopyCommand command={command} call={call} />
+  return (
+    <CopyButton
+      text={() => curlOf(call, location.origin)}
+      label="Copy as curl"
+      word="Copy as curl"
+    />
+  )
+}
+
+/**
+ * Opens with its first drawing. The browser keeps the focus inside, and gives it back at the end; to the page's heading
+ * when something was done, since the button that it came from is gone with that, or will be in a moment.
+ */
+function useModal(isDone: boolean) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const wasDone = useRef(isDone)
+  wasDone.current = isDone
+  useEffect(() => {
+    dialog.current?.showModal()
+    return () =>
+      void setTimeout(() => {
+        const { activeElement, body } = document
+        if (wasDone.current || activeElement === body || activeElement === null)
+          document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true })
+      })
+  }, [])
+  return dialog
+}

@@ -1,0 +1,142 @@
+import { useEffect, useState } from 'preact/hooks'
+import { safe } from '../model/safe.ts'
+import { counted, number } from '../model/format.ts'
+import type { Target } from '../shapes.ts'
+import type { Account } from './action-result.ts'
+import type { Stage, UndoStep } from './action-state.ts'
+import type { Action } from './actions.ts'
+import { Button } from './button.tsx'
+import { CopyCommand } from './copy.tsx'
+import { Deeds } from './changes-list.tsx'
+import { Icon } from './icon.tsx'
+import { sampleOf } from './perform.ts'
+import { Text } from './text.tsx'
+
+/** No preview, so nothing to agree to. */
+export function BlindView({ error, retry }: { error: string; retry: () => void }) {
+  return (
+    <div class="failure" role="alert">
+      <Icon name="warning" />
+      <p>{safe(error)}</p>
+      <Button size="small" icon="again" onClick={retry}>
+        Try again
+      </Button>
+    </div>
+  )
+}
+
+/** What it would do: the exact count, and what it is about. */
+export function PreviewView(props: { action: Action; shown: Account; notice: string | null }) {
+  const { action, shown, notice } = props
+  return (
+    <>
+      {notice !== null && (
+        <div class="dialog-notice tone-warn" role="alert">
+          <Icon name="warning" />
+          <p>{safe(notice)}</p>
+        </div>
+      )}
+      <p class="dialog-said" role="status">
+        <Text value={shown.said} />
+      </p>
+      {shown.deeds.length > 0 && <Deeds of={shown.deeds} cut={shown.cut.deeds} />}
+      {shown.deeds.length === 0 && shown.count > 0 && <Sample action={action} />}
+      {shown.left.length > 0 && (
+        <details class="dialog-left">
+          <summary>
+            {shown.left.every((deed) => deed.action === 'resumable')
+              ? `${counted(shown.left.length, 'run')} kept, because there is something to go on from`
+              : `${counted(shown.left.length + shown.cut.left, 'thing')} left to you`}
+          </summary>
+          <Deeds of={shown.left} cut={shown.cut.left} />
+        </details>
+      )}
+    </>
+  )
+}
+
+/** A few of the targets behind a count. That it could not be fetched is no reason to stop. */
+function Sample({ action }: { action: Action }) {
+  const [targets, setTargets] = useState<readonly Target[]>([])
+  useEffect(() => {
+    sampleOf(action).then(setTargets, () => {})
+  }, [action])
+  if (targets.length === 0) return null
+  return (
+    <div class="dialog-sample">
+      <p class="faint">For example</p>
+      <ul>
+        {targets.map(({ id, key, lastError }) => (
+          <li key={id}>
+            <Text value={key} mono />
+            {lastError !== null && (
+              <span class="faint">
+                <Text value={lastError} clip />
+              </span>
+            )}
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}
+
+/** What came of it, one by one, and the way back. */
+export function ResultView(props: {
+  stage: Extract<Stage, { readonly result: Account }>
+  undo: () => void
+}) {
+  const { stage, undo } = props
+  const { result } = stage
+  const steps = 'steps' in stage ? stage.steps : null
+  return (
+    <>
+      <p class="dialog-said" role="status">
+        <span class={`dialog-outcome ${result.count > 0 ? 'tone-good' : 'tone-quiet'}`}>
+          <Icon name={result.count > 0 ? 'check' : 'dash'} size={20} />
+        </span>
+        <Text value={result.said} />
+      </p>
+      {result.deeds.length > 0 && <Deeds of={result.deeds} cut={result.cut.deeds} />}
+      {result.undo && (
+        <div class="dialog-undo">
+          {steps === null ? (
+            <Button icon="undo" onClick={undo}>
+              {result.undo.label}
+            </Button>
+          ) : (
+            <UndoProgress steps={steps} />
+          )}
+          <CopyCommand command={result.undo.command} />
+        </div>
+      )}
+    </>
+  )
+}
+
+function UndoProgress({ steps }: { steps: readonly UndoStep[] }) {
+  const made = steps.filter((step) => step !== null)
+  const failed = made.filter(({ error }) => error !== null)
+  const taken = made.length - failed.length
+  const isOver = made.length === steps.length
+  return (
+    <div class="undo-progress" role="status">
+      <p>
+        {isOver
+          ? failed.length === 0
+            ? 'Taken back.'
+            : `${number(taken)} of ${number(steps.length)} taken back.`
+          : `Taking back: ${number(made.length)} of ${number(steps.length)} …`}
+      </p>
+      {failed.length > 0 && (
+        <ul>
+          {failed.map(({ path, error }) => (
+            <li key={path}>
+              <Text value={error ?? ''} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,17 @@
+import { useCallback } from 'preact/hooks'
+import { useTimeText } from '../clock.ts'
+import { ageWords, bothTimes } from '../model/format.ts'
+
+/** How long ago, counting on. The moment itself, local and UTC, is in the title. */
+export function Age({ at, none = '–' }: { at: string | null; none?: string }) {
+  const moment = at === null ? null : Date.parse(at)
+  const words = useTimeText(
+    useCallback((now) => (moment === null ? none : ageWords(moment, now)), [moment, none]),
+  )
+  if (at === null || moment === null) return <span class="faint">{none}</span>
+  return (
+    <time class="age" dateTime={at} title={bothTimes(moment)}>
+      {words}
+    </time>
+  )
+}

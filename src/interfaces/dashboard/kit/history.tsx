@@ -1,0 +1,122 @@
+import { jsonText } from '../model/safe.ts'
+import { shortId } from '../model/format.ts'
+import type { AuditEntry } from '../shapes.ts'
+import { Age } from './age.tsx'
+import { changesOf, type Change } from './change.ts'
+import { CopyJson } from './copy.tsx'
+import { evidenceSentences, rowIn } from './evidence.ts'
+import { Link } from './link.tsx'
+import { sentence } from './sentence.ts'
+import { Pill } from './status.tsx'
+import { Text } from './text.tsx'
+import { lookOfAction } from './verdict-style.ts'
+
+/** Entries of the audit trail: what was done to what, by whom and why, and what it changed. */
+export function Trail({ of }: { of: readonly AuditEntry[] }) {
+  return (
+    <ul class="trail">
+      {of.map((entry) => (
+        <TrailRow key={entry.id} entry={entry} />
+      ))}
+    </ul>
+  )
+}
+
+function TrailRow({ entry }: { entry: AuditEntry }) {
+  const { at, actor, action, source, run, target, because } = entry
+  const row = rowIn(entry.evidence)
+  const { word, icon, tone } = lookOfAction(action)
+  const isSaidOnce = because.endsWith(` by ${actor}`)
+  return (
+    <li class="trail-row" data-row tabIndex={-1}>
+      <div class="trail-when">
+        <Age at={at} />
+      </div>
+      <div class="trail-what">
+        <div class="deed-head">
+          <Pill tone={tone} icon={icon} word={word} />
+          <Link to={target === null ? `/runs/${run}` : `/targets/${target}`} class="deed-what">
+            {row !== null ? (
+              <Text value={row} />
+            ) : (
+              `${target === null ? 'run' : 'target'} ${shortId(target ?? run)}`
+            )}
+          </Link>
+          <span>
+            of <Text value={source} />
+          </span>
+          {target !== null && (
+            <Link to={`/runs/${run}`} class="trail-run">
+              run {shortId(run)}
+            </Link>
+          )}
+        </div>
+        <p class="trail-because">
+          <Text value={sentence(because)} />
+          {!isSaidOnce && (
+            <span class="faint">
+              {' By '}
+              <Text value={actor} />
+            </span>
+          )}
+        </p>
+        <Diff entry={entry} />
+      </div>
+    </li>
+  )
+}
+
+/** Before and after, field by field; the evidence and the whole entry below. */
+function Diff({ entry }: { entry: AuditEntry }) {
+  const { changed, known } = changesOf(entry.before, entry.after)
+  const sentences = evidenceSentences(entry.evidence)
+  return (
+    <details class="trail-diff">
+      <summary>
+        {changed.length === 0 ? 'Nothing moved' : null}
+        {changed.map((change, index) => (
+          <span key={change.what}>
+            {index > 0 && ', '}
+            <OneChange of={change} />
+          </span>
+        ))}
+      </summary>
+      {known.length > 0 && (
+        <p class="trail-known">
+          At that moment:{' '}
+          {known.map(({ what, value }, index) => (
+            <span key={what}>
+              {index > 0 && ', '}
+              {what} <Text value={value} mono />
+            </span>
+          ))}
+        </p>
+      )}
+      {sentences.length > 0 && (
+        <p class="trail-known">
+          <Text value={sentences.join(' ')} />
+        </p>
+      )}
+      <pre class="json">{jsonText({ before: entry.before, after: entry.after })}</pre>
+      <CopyJson value={entry} />
+    </details>
+  )
+}
+
+function OneChange({ of: { what, from, to } }: { of: Change }) {
+  return (
+    <>
+      {what !== 'status' && <span class="faint">{what} </span>}
+      {from !== null && (
+        <>
+          <del>
+            <Text value={from} />
+          </del>
+          <span aria-hidden="true"> → </span>
+          <span class="visually-hidden"> becomes </span>
+        </>
+      )}
+      <ins>{to === null ? '0' : <Text value={to} />}</ins>
+    </>
+  )
+}

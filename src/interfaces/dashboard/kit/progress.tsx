@@ -1,0 +1,56 @@
+import type { Tone } from '../model/status-style.ts'
+import { counted, number, percent } from '../model/format.ts'
+
+/** How far it is. Without a known total there is no bar to lie with, only what is done. */
+export function Progress(props: {
+  done: number
+  total: number
+  /** False while targets still come in. */
+  isTotalKnown?: boolean
+  /** Shown red at the end of the bar: what was given up. */
+  bad?: number
+  tone?: Tone
+  size?: 'normal' | 'large'
+  /** Over: drawn fainter, so that what moves stands out. */
+  isEnded?: boolean
+  label: string
+}) {
+  const { done, total, bad = 0, isTotalKnown = true, tone = 'busy', size = 'normal' } = props
+  const whole = Math.max(total, 1)
+  // Red beside red would say nothing.
+  const shade = bad > 0 && tone === 'bad' ? 'quiet' : tone
+  const share = percent(done, total)
+  return (
+    <div class={`progress progress-${size} tone-${shade}${props.isEnded ? ' progress-ended' : ''}`}>
+      <div
+        class="progress-track"
+        role="progressbar"
+        aria-label={props.label}
+        aria-valuemin={0}
+        aria-valuemax={whole}
+        aria-valuenow={Math.min(done, whole)}
+        aria-valuetext={
+          isTotalKnown
+            ? `${number(done)} of ${counted(total, 'target')}, ${share} %`
+            : `${number(done)} done, the total is not known yet`
+        }
+      >
+        <div class="progress-done" style={{ width: `${(Math.min(done, whole) / whole) * 100}%` }} />
+        {bad > 0 && (
+          <div class="progress-bad" style={{ width: `${(Math.min(bad, whole) / whole) * 100}%` }} />
+        )}
+      </div>
+      <div class="progress-words">
+        <span>
+          {number(done)}
+          <span class="faint">
+            {' / '}
+            {number(total)}
+            {!isTotalKnown && '+'}
+          </span>
+        </span>
+        <span class="faint">{isTotalKnown ? `${share} %` : 'still planning'}</span>
+      </div>
+    </div>
+  )
+}

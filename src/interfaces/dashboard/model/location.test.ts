@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { placeOf } from './location.ts'
+
+test('every page has an address, and the address names the page', () => {
+  const id = '019a8c3e-7d5f-7a4b-8c21-0f3e5d7a9b1c'
+  const pages = ['/', '/runs', '/workers', '/recovery', '/dead-letters', '/history', '/login'].map(
+    (path) => placeOf(path, '').page.name,
+  )
+  assert.deepEqual(pages, [
+    'overview',
+    'runs',
+    'workers',
+    'recovery',
+    'dead-letters',
+    'history',
+    'login',
+  ])
+  assert.deepEqual(placeOf(`/runs/${id}`, '').page, { name: 'run', id })
+  assert.deepEqual(placeOf('/targets/5d7a9b1c', '').page, { name: 'target', id: '5d7a9b1c' })
+})
+
+test('an address that fits nothing leads nowhere, and never into a call of the API', () => {
+  for (const path of [
+    '/nope',
+    '/runs/../api',
+    '/runs/%2e%2e',
+    '/runs/5d7a9b1c/x',
+    '/targets',
+    '/workers/5d7a9b1c',
+  ]) {
+    assert.equal(placeOf(path, '').page.name, 'nowhere', path)
+  }
+})
+
+test('a slash at the end changes nothing, and the query is kept', () => {
+  const { page, query } = placeOf('/runs/', '?status=failed')
+  assert.equal(page.name, 'runs')
+  assert.equal(query.get('status'), 'failed')
+})

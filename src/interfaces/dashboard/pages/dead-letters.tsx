@@ -1,0 +1,120 @@
+import { useEffect } from 'preact/hooks'
+import { act, useDeeds } from '../kit/act.tsx'
+import { retryDeadLetters } from '../kit/actions.ts'
+import { Button } from '../kit/button.tsx'
+import { Filters, useFilters } from '../kit/filters.tsx'
+import { PageHead } from '../kit/section.tsx'
+import { Empty, Loaded } from '../kit/states.tsx'
+import { safe } from '../model/safe.ts'
+import { counted, number } from '../model/format.ts'
+import { useResource } from '../resource.ts'
+import { useMay } from '../session.ts'
+import type { DeadLetters as Answer } from '../shapes.ts'
+import { Letter } from './dead-letters/letter.tsx'
+
+const SPEC = { q: 'one', source: 'one', open: 'one' } as const
+
+/** What was given up, held or parked, by the kind of its error: one mistake is one line, however often it struck. */
+export function DeadLetters() {
+  const all = useFilters(SPEC)
+  const { source, q, open } = all.filters
+  // What is unfolded is kept in the address too, but narrows nothing.
+  const state = { ...all, isFiltered: source !== '' || q !== '' }
+  const may = useMay('operator')
+  const query = source === '' ? '' : `?source=${encodeURIComponent(source)}`
+  const letters = useResource<Answer>(`/api/dead-letters${query}`, { everyMs: 10_000 })
+  const everywhere = useResource<Answer>(source === '' ? null : '/api/dead-letters')
+  const deeds = useDeeds()
+  useEffect(() => {
+    if (deeds > 0) letters.reload()
+  }, [deeds])
+
+  const sources = sourcesOf(everywhere.data ?? letters.data)
+  const groups = letters.data?.groups.filter(({ error }) =>
+    error.toLowerCase().includes(q.toLowerCase()),
+  )
+  const { total = 0, isPartial = false } = letters.data ?? {}
+  const only = source === '' ? {} : { source }
+  return (
+    <>
+      <PageHead
+        title="Dead letters"
+        actions={
+          may &&
+          total > 0 &&
+          q === '' && (
+            <Button
+              icon="again"
+              onClick={() => act(retryDeadLetters(only, counted(total, 'dead letter')))}
+            >
+              {`Retry all ${number(total)}`}
+            </Button>
+          )
+        }
+      >
+        {letters.data &&
+          (total === 0
+            ? 'Nothing failed, is held or parked.'
+            : `${counted(total, 'target')} with ${counted(letters.data.groups.length, 'kind')} of error.`)}
+        {isPartial && ' There are more than were looked at: each number is the least it can be.'}
+      </PageHead>
+      {(total > 0 || state.isFiltered) && (
+        <Filters
+          label="Filter dead letters"
+          state={state}
+          fields={[
+            { name: 'q', label: 'Search errors', kind: 'search' },
+            {
+              name: 'source',
+              label: 'Source',
+              kind: 'choice',
+              options: [
+                { value: '', label: 'All' },
+                ...sources.map((one) => ({ value: one, label: safe(one) })),
+              ],
+            },
+          ]}
+        />
+      )}
+      <Loaded of={{ ...letters, data: groups }} lines={6}>
+        {(shown) =>
+          shown.length > 0 ? (
+            <ul class="letters">
+              {shown.map((group) => (
+                <Letter
+                  key={group.fingerprint}
+                  group={group}
+                  source={source}
+                  isPartial={isPartial}
+                  isOpen={open === group.fingerprint}
+                  onToggle={(isOpen) =>
+                    state.set({ open: isOpen ? group.fingerprint : '' }, { replace: true })
+                  }
+                />
+              ))}
+            </ul>
+          ) : (
+            <div class="frame">
+              {state.isFiltered ? (
+                <Empty
+                  title="No error fits the filters."
+                  icon="search"
+                  action={{ label: 'Clear filters', onClick: state.clear }}
+                />
+              ) : (
+                <Empty title="No dead letters.">
+                  Targets whose handler gave up, that took their worker down too often, or that
+                  somebody set aside would be here, grouped by error.
+                </Empty>
+              )}
+            </div>
+          )
+        }
+      </Loaded>
+    </>
+  )
+}
+
+function sourcesOf(letters: Answer | undefined): string[] {
+  return [...new Set(letters?.groups.flatMap(({ sources }) => sources))].toSorted()
+}

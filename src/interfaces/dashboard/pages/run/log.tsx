@@ -1,0 +1,87 @@
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { Button } from '../../kit/button.tsx'
+import { CopyButton } from '../../kit/copy.tsx'
+import { Prose } from '../../kit/prose.tsx'
+import { Section } from '../../kit/section.tsx'
+import { useLiveEvents } from '../../live.ts'
+import { safe } from '../../model/safe.ts'
+import { localTime } from '../../model/format.ts'
+import type { LogLine, LogPage } from '../../shapes.ts'
+
+/** More than this is what `unstuck logs` and the file are for. */
+const KEPT = 2_000
+
+/** The end of its log, as it grows. Follows until the reader scrolls up. */
+export function RunLog({ id }: { id: string }) {
+  const [lines, setLines] = useState<readonly LogLine[]>([])
+  const [because, setBecause] = useState<string | null>()
+  const [isFollowing, setFollowing] = useState(true)
+  const box = useRef<HTMLDivElement>(null)
+
+  useLiveEvents<LogPage>(`log:${id}`, (page) => {
+    setBecause(page.because)
+    setLines((known) => (page.anew ? page.lines : [...known, ...page.lines].slice(-KEPT)))
+  })
+
+  useLayoutEffect(() => {
+    if (isFollowing && box.current) box.current.scrollTop = box.current.scrollHeight
+  }, [lines, isFollowing])
+  const scrolled = () => {
+    const { scrollTop, scrollHeight, clientHeight } = box.current!
+    setFollowing(scrollHeight - scrollTop - clientHeight < 24)
+  }
+
+  return (
+    <Section
+      title="Log"
+      aside={
+        lines.length > 0 && (
+          <>
+            <Button
+              size="small"
+              kind="quiet"
+              icon="down"
+              isPressed={isFollowing}
+              onClick={() => setFollowing(!isFollowing)}
+            >
+              Follow
+            </Button>
+            <CopyButton
+              text={() => lines.map(({ text }) => text).join('\n')}
+              label="Copy the lines"
+            />
+          </>
+        )
+      }
+    >
+      {lines.length === 0 ? (
+        <p class="pad faint">
+          <Prose
+            text={
+              because === undefined ? 'Looking for it …' : (because ?? 'Nothing was printed yet.')
+            }
+          />
+        </p>
+      ) : (
+        <div
+          class="log"
+          ref={box}
+          onScroll={scrolled}
+          tabIndex={0}
+          role="log"
+          aria-label="Log of this run"
+          aria-live="off"
+        >
+          {lines.map((line, index) => (
+            <div key={index} class={`log-line log-${line.stream}`}>
+              <span class="log-time">
+                {line.at === null ? '' : localTime(Date.parse(line.at)).slice(11)}
+              </span>
+              <span class="log-text">{safe(line.text)}</span>
+            </div>
+          ))}
+        </div>
+      )}
+    </Section>
+  )
+}

@@ -1,0 +1,122 @@
+import { useState } from 'preact/hooks'
+import { Age } from '../../kit/age.tsx'
+import { Button } from '../../kit/button.tsx'
+import { changesOf } from '../../kit/change.ts'
+import { evidenceSentences } from '../../kit/evidence.ts'
+import { Link } from '../../kit/link.tsx'
+import { Section } from '../../kit/section.tsx'
+import { safe } from '../../model/safe.ts'
+import { happenings, type Happening } from '../../model/history.ts'
+import { counted, lengthWords, shortId } from '../../model/format.ts'
+import type { AuditEntry, Execution } from '../../shapes.ts'
+
+const SHOWN = 8
+
+type Entry = AuditEntry & { key?: string | null }
+
+/** What was done to it and by whom, and the executions of its command; the newest first. */
+export function Timeline(props: { audit: readonly Entry[]; executions: readonly Execution[] }) {
+  const [isWhole, setWhole] = useState(false)
+  const all = happenings(props.audit, props.executions)
+  const shown = isWhole ? all : all.slice(0, SHOWN)
+  return (
+    <Section title="What happened" note={counted(all.length, 'entry', 'entries')}>
+      {all.length === 0 ? (
+        <p class="pad faint">Nothing was done to it: no recovery, no action of a person.</p>
+      ) : (
+        <ol class="timeline">
+          {shown.map((happening) => (
+            <li key={keyOf(happening)} class={`timeline-entry timeline-${happening.kind}`}>
+              {happening.kind === 'deed' ? (
+                <Deed entry={happening.entry} />
+              ) : (
+                <Attempt kind={happening.kind} execution={happening.execution} />
+              )}
+            </li>
+          ))}
+        </ol>
+      )}
+      {all.length > shown.length && (
+        <div class="more">
+          <span class="faint">{counted(all.length - shown.length, 'older one')}</span>
+          <Button size="small" onClick={() => setWhole(true)}>
+            Show all
+          </Button>
+        </div>
+      )}
+    </Section>
+  )
+}
+
+function keyOf(happening: Happening): string {
+  return happening.kind === 'deed'
+    ? `deed ${happening.entry.id}`
+    : `${happening.kind} ${happening.execution.id}`
+}
+
+function Deed({ entry }: { entry: Entry }) {
+  const { changed } = changesOf(entry.before, entry.after)
+  const evidence = evidenceSentences(entry.evidence)
+  return (
+    <>
+      <p class="timeline-head">
+        <strong>{safe(entry.action)}</strong>
+        {entry.target !== null && entry.key && (
+          <Link to={`/targets/${entry.target}`}>
+            <bdi>{safe(entry.key)}</bdi>
+          </Link>
+        )}
+        <Age at={entry.at} />
+      </p>
+      <p>{safe(entry.because)}</p>
+      {changed.length > 0 && (
+        <p class="timeline-change">
+          {changed.map(({ what, from, to }) => (
+            <span key={what}>
+              {what} {from !== null && <s>{safe(from)}</s>} → {safe(to ?? 'none')}
+            </span>
+          ))}
+        </p>
+      )}
+      <p class="faint">by {safe(entry.actor)}</p>
+      {evidence.length > 0 && (
+        <details>
+          <summary class="faint">Evidence</summary>
+          <ul class="plain-list">
+            {evidence.map((sentence) => (
+              <li key={sentence}>{safe(sentence)}</li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  )
+}
+
+function Attempt({ kind, execution }: { kind: 'began' | 'ended'; execution: Execution }) {
+  const { startedAt, finishedAt, exitCode, signal, because, host } = execution
+  if (kind === 'began') {
+    return (
+      <>
+        <p class="timeline-head">
+          <strong>command started</strong> <Age at={startedAt} />
+        </p>
+        <p class="faint">
+          on {safe(host)}, as {shortId(execution.id)}
+        </p>
+      </>
+    )
+  }
+  const how = signal ? `by ${signal}` : exitCode === null ? '' : `with code ${exitCode}`
+  return (
+    <>
+      <p class="timeline-head">
+        <strong>command ended {how}</strong> <Age at={finishedAt} />
+      </p>
+      <p>
+        {because && `${safe(because)} `}
+        <span class="faint">after {lengthWords(startedAt, finishedAt!)}</span>
+      </p>
+    </>
+  )
+}

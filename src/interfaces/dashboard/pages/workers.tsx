@@ -1,0 +1,166 @@
+import { act } from '../kit/act.tsx'
+import { recover } from '../kit/actions.ts'
+import { Age } from '../kit/age.tsx'
+import { Button } from '../kit/button.tsx'
+import { Filters, useFilters } from '../kit/filters.tsx'
+import { Link } from '../kit/link.tsx'
+import { PageHead, Section } from '../kit/section.tsx'
+import { Empty, Loaded } from '../kit/states.tsx'
+import { Status } from '../kit/status.tsx'
+import { sentence } from '../kit/sentence.ts'
+import { Table, type Column } from '../kit/table.tsx'
+import { Text } from '../kit/text.tsx'
+import { useLive } from '../live.ts'
+import { counted, number, shortId } from '../model/format.ts'
+import { useResource } from '../resource.ts'
+import { useMay } from '../session.ts'
+import type { Page, Sign, Worker } from '../shapes.ts'
+import { SIGNS, sortWorkers } from './workers/order.ts'
+import { SignsExplained } from './workers/signs.tsx'
+
+const SPEC = { sign: 'many', q: 'one' } as const
+
+/** Who is there, who is not, and why we believe so. */
+export function Workers() {
+  const asked = useResource<Page<Worker>>('/api/workers')
+  const live = useLive<{ items: Worker[] }>('workers')
+  const state = useFilters(SPEC)
+  const data = live ?? asked.data
+  const items = data && sortWorkers(data.items)
+  return (
+    <>
+      <PageHead title="Workers" actions={<UnstickLost workers={items ?? []} />}>
+        {items && <Summary of={items} />}
+      </PageHead>
+      <Loaded of={{ ...asked, data: items }} lines={6}>
+        {(workers) => (
+          <>
+            <Section
+              title="Processes"
+              note={counted(workers.length, 'worker')}
+              aside={<Filters label="Filter workers" state={state} fields={fieldsFor(workers)} />}
+            >
+              <WorkerList of={workers} state={state} />
+            </Section>
+            <SignsExplained hasRows={workers.some(({ who }) => who !== null)} />
+          </>
+        )}
+      </Loaded>
+    </>
+  )
+}
+
+function WorkerList(props: {
+  of: readonly Worker[]
+  state: ReturnType<typeof useFilters<typeof SPEC>>
+}) {
+  const { filters, clear } = props.state
+  const q = filters.q.toLowerCase()
+  const rows = props.of.filter(
+    ({ sign, source, who, host, pid, id }) =>
+      (filters.sign.length === 0 || filters.sign.includes(sign)) &&
+      `${source}\n${who ?? pid}\n${host}\n${id}`.toLowerCase().includes(q),
+  )
+  if (props.of.length === 0) {
+    return (
+      <Empty title="No worker is there." icon="people" command="unstuck work crawl.ts --workers 4">
+        Workers show up here when they start, and until they have ended cleanly.
+      </Empty>
+    )
+  }
+  if (rows.length === 0) {
+    return (
+      <Empty
+        title="No worker fits the filters."
+        icon="search"
+        action={{ label: 'Clear filters', onClick: clear }}
+      />
+    )
+  }
+  return (
+    <Table
+      caption="Workers"
+      columns={COLUMNS}
+      rows={rows}
+      rowKey={({ id }) => id}
+      isTrouble={({ sign, targets }) => isLost(sign) && targets > 0}
+    />
+  )
+}
+
+const COLUMNS: readonly Column<Worker>[] = [
+  {
+    head: 'Worker',
+    isTitle: true,
+    cell: ({ id, source, who }) => (
+      <>
+        <Link class="row-link" to={`/runs?status=live&source=${encodeURIComponent(source)}`}>
+          {source === '' ? 'caretaker' : <Text value={source} />}
+        </Link>
+        {who === null && <div class="faint mono small">{shortId(id)}</div>}
+      </>
+    ),
+  },
+  { head: 'Sign', cell: ({ sign, because }) => <Status is={sign} why={because} /> },
+  {
+    head: 'Why we believe so',
+    isWide: true,
+    cell: ({ because }) => <Text value={sentence(because)} />,
+  },
+  {
+    head: 'Process',
+    cell: ({ who, host, pid }) => (
+      <span class="mono small">
+        <Text value={who ?? host} />
+        {who === null && <span class="faint"> · {pid}</span>}
+      </span>
+    ),
+  },
+  { head: 'Targets', isNumber: true, cell: ({ targets }) => number(targets) },
+  { head: 'Last beat', isNumber: true, cell: ({ lastBeatAt }) => <Age at={lastBeatAt} /> },
+  {
+    head: 'Started',
+    isNumber: true,
+    isExtra: true,
+    cell: ({ startedAt }) => <Age at={startedAt} />,
+  },
+]
+
+/** `4 present, 1 silent`, worst first. */
+function Summary({ of }: { of: readonly Worker[] }) {
+  const counts = SIGNS.map((sign) => ({
+    sign,
+    count: of.filter((worker) => worker.sign === sign).length,
+  })).filter(({ count }) => count > 0)
+  if (counts.length === 0) return <>Nobody is at work.</>
+  return <>{counts.map(({ sign, count }) => `${number(count)} ${sign}`).join(', ')}</>
+}
+
+/** What the lost still hold can be taken back at once. */
+function UnstickLost({ workers }: { workers: readonly Worker[] }) {
+  const may = useMay('operator')
+  const held = workers.filter(({ sign, targets }) => isLost(sign) && targets > 0)
+  if (!may || held.length === 0) return null
+  return (
+    <Button kind="primary" icon="bolt" onClick={() => act(recover())}>
+      Unstick
+    </Button>
+  )
+}
+
+function isLost(sign: Sign): boolean {
+  return sign === 'gone' || sign === 'silent'
+}
+
+function fieldsFor(workers: readonly Worker[]) {
+  const there = SIGNS.filter((sign) => workers.some((worker) => worker.sign === sign))
+  return [
+    { name: 'q', label: 'Search source, host or pid', kind: 'search' as const },
+    {
+      name: 'sign',
+      label: 'Sign',
+      kind: 'many' as const,
+      options: there.map((sign) => ({ value: sign, label: sign })),
+    },
+  ]
+}

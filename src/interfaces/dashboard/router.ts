@@ -1,0 +1,51 @@
+import { observable, useObserved } from './observable.ts'
+import { type Place, placeOf } from './model/location.ts'
+
+/** Where everything lives: the server says so in the page itself, whatever path it is mounted under. */
+const BASE = document.documentElement.dataset['base'] ?? '/'
+
+const current = observable<Place>(here())
+
+function here(): Place {
+  const path = location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length) : ''
+  return placeOf(`/${path}`, location.search)
+}
+
+/** Listens to Back and Forward; once, at the start. */
+export function startRouter(): void {
+  addEventListener('popstate', () => current.set(here()))
+}
+
+export function usePlace(): Place {
+  return useObserved(current)
+}
+
+/**
+ * The address of a page of the dashboard, for `href`: `/runs?status=failed` under the path it is mounted at. Two
+ * slashes at its start would name another site.
+ */
+export function hrefOf(to: string): string {
+  return BASE + to.replace(/^[\\/]+/, '')
+}
+
+/** The address of a call of the API. */
+export function apiUrl(path: string): string {
+  return BASE + path.replace(/^\//, '')
+}
+
+/** Goes there. `replace` for what is no step of its own, such as each letter of a search. */
+export function navigate(to: string, { replace = false } = {}): void {
+  const before = current.get().path
+  history[replace ? 'replaceState' : 'pushState'](null, '', hrefOf(to))
+  current.set(here())
+  const anchor = to.split('#')[1]
+  if (anchor !== undefined) requestAnimationFrame(() => reach(anchor))
+  else if (!replace && current.get().path !== before) scrollTo(0, 0)
+}
+
+/** Moves to a part of the page, also for who does not see it. */
+export function reach(id: string): void {
+  const part = document.getElementById(id)
+  part?.scrollIntoView({ block: 'start' })
+  part?.focus({ preventScroll: true })
+}

@@ -1,0 +1,39 @@
+import type { InferOutput } from 'valibot'
+import type * as common from '../../presenters/schema/overview.ts'
+import type * as recovering from '../../presenters/schema/recovery.ts'
+import type * as runs from '../../presenters/schema/run.ts'
+
+/** What the API answers, taken from the schemas it is validated with; nothing of them is in the bundle. */
+
+export type Session = InferOutput<typeof common.session>
+export type Overview = InferOutput<typeof common.overview>
+export type Alert = InferOutput<typeof common.alert>
+export type Series = InferOutput<typeof common.series>
+export type DeadLetters = InferOutput<typeof common.deadLetters>
+export type Operation = InferOutput<typeof common.operation>
+export type LogPage = InferOutput<typeof common.logPage>
+export type LogLine = LogPage['lines'][number]
+
+export type Run = InferOutput<typeof runs.run>
+export type ListedRun = InferOutput<typeof runs.listedRun>
+export type RunDetail = InferOutput<typeof runs.runDetail>
+export type Explanation = InferOutput<typeof runs.explanation>
+export type Target = InferOutput<typeof runs.target>
+export type Worker = InferOutput<typeof runs.worker>
+export type Execution = InferOutput<typeof runs.execution>
+export type AuditEntry = InferOutput<typeof runs.auditEntry>
+export type GroupCounts = InferOutput<typeof runs.groupCounts>
+export type Health = InferOutput<typeof runs.health>
+export type Sign = InferOutput<typeof runs.sign>
+export type RunStatus = Run['status']
+export type TargetStatus = Target['status']
+
+export type Verdict = InferOutput<typeof recovering.verdict>
+export type JudgedRun = InferOutput<typeof recovering.judgedRun>
+export type Recovery = InferOutput<typeof recovering.recovery>
+export type Cleaning = InferOutput<typeof recovering.cleaning>
+export type Done = InferOutput<typeof recovering.done>
+export type Undo = InferOutput<typeof recovering.undo>
+
+/** A page of a list; `next` goes back as `after`. */
+export type Page<T> = { readonly items: T[]; readonly next: string | number | null }

@@ -1,0 +1,183 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { call } from './api.ts'
+import { Button } from './kit/button.tsx'
+import { Icon, type IconName } from './kit/icon.tsx'
+import { Link, useIsAt } from './kit/link.tsx'
+import { isStale, Stale } from './kit/stale.tsx'
+import { pause, useConnection, useLive } from './live.ts'
+import { safe } from './model/safe.ts'
+import { counted } from './model/format.ts'
+import { reach, usePlace } from './router.ts'
+import { useSession } from './session.ts'
+import type { Overview } from './shapes.ts'
+import { setTheme, THEMES, useTheme } from './theme.ts'
+
+const PAGES: readonly { path: string; name: string; icon: IconName }[] = [
+  { path: '/', name: 'Overview', icon: 'grid' },
+  { path: '/runs', name: 'Runs', icon: 'list' },
+  { path: '/workers', name: 'Workers', icon: 'people' },
+  { path: '/recovery', name: 'Recovery', icon: 'lifebuoy' },
+  { path: '/dead-letters', name: 'Dead letters', icon: 'letter' },
+  { path: '/history', name: 'History', icon: 'history' },
+]
+
+/** What is around every page: where one can go, whether the picture is live, who one is. */
+export function Shell({ children }: { children: ComponentChildren }) {
+  const isOld = isStale(useConnection())
+  return (
+    <div class="shell">
+      <a class="skip" href="#main" onClick={toContent}>
+        Skip to the content
+      </a>
+      <header class="bar">
+        <Link to="/" class="brand" label="Unstuck, to the overview">
+          <Mark />
+          <span>Unstuck</span>
+        </Link>
+        <Navigation />
+        <div class="bar-foot">
+          <LiveButton />
+          <ThemeButton />
+          <Who />
+        </div>
+      </header>
+      <main id="main" tabIndex={-1} data-stale={isOld ? '' : undefined}>
+        <Stale />
+        {children}
+      </main>
+    </div>
+  )
+}
+
+/** Without a step in the browser's history: Back leads to the page before. */
+function toContent(event: MouseEvent): void {
+  event.preventDefault()
+  reach('main')
+}
+
+/** On a phone the pages stand in one row, which is wider than the screen. */
+function useCurrentInSight() {
+  const nav = useRef<HTMLElement>(null)
+  const { path } = usePlace()
+  useEffect(() => {
+    nav.current
+      ?.querySelector('[aria-current]')
+      ?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [path])
+  return nav
+}
+
+function Navigation() {
+  const nav = useCurrentInSight()
+  const overview = useLive<Overview>('overview')
+  const waiting = overview ? Math.max(overview.alerts.length, overview.attention.length) : 0
+  const tone = overview?.state === 'stuck' ? 'bad' : 'warn'
+  return (
+    <nav class="nav" aria-label="Pages" ref={nav}>
+      {PAGES.map(({ path, name, icon }) => (
+        <NavLink key={path} path={path}>
+          <Icon name={icon} />
+          <span>{name}</span>
+          {path === '/' && waiting > 0 && (
+            <span class={`badge tone-${tone}`} title={badgeWords(overview)}>
+              {waiting}
+              <span class="visually-hidden">
+                {' '}
+                {waiting === 1 ? 'thing asks' : 'things ask'} for a person
+              </span>
+            </span>
+          )}
+        </NavLink>
+      ))}
+    </nav>
+  )
+}
+
+function badgeWords(overview: Overview | undefined): string {
+  const open = overview?.alerts.length ?? 0
+  const left = overview?.attention.length ?? 0
+  return `${counted(open, 'open alert')}, ${counted(left, 'thing')} left for a person`
+}
+
+function NavLink({ path, children }: { path: string; children: ComponentChildren }) {
+  const isAt = useIsAt(path)
+  const isBelow = useIsAt('/targets') && path === '/runs'
+  return (
+    <Link to={path} class="nav-link" isCurrent={isAt || isBelow}>
+      {children}
+    </Link>
+  )
+}
+
+function LiveButton() {
+  const connection = useConnection()
+  const isPaused = connection.state === 'paused'
+  const { word, tone } = isPaused
+    ? { word: 'Paused', tone: 'warn' }
+    : isStale(connection)
+      ? { word: 'No data', tone: 'bad' }
+      : connection.state === 'live'
+        ? { word: 'Live', tone: 'good' }
+        : { word: 'Connecting', tone: 'quiet' }
+  return (
+    <button
+      type="button"
+      class={`live-button tone-${tone}`}
+      title={isPaused ? 'Go on showing what happens' : 'Hold the picture still'}
+      onClick={() => pause(!isPaused)}
+    >
+      <span class="live-dot" aria-hidden="true" />
+      <span>
+        {word}
+        <span class="visually-hidden">{isPaused ? ', press to go on' : ', press to pause'}</span>
+      </span>
+      <Icon name={isPaused ? 'play' : 'pause'} size={12} />
+    </button>
+  )
+}
+
+function ThemeButton() {
+  const theme = useTheme()
+  const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]!
+  const icon: IconName = theme === 'light' ? 'sun' : theme === 'dark' ? 'moon' : 'screen'
+  return (
+    <Button
+      kind="quiet"
+      size="small"
+      icon={icon}
+      label={`Theme: ${theme}. Change to ${next}`}
+      onClick={() => setTheme(next)}
+    />
+  )
+}
+
+function Who() {
+  const session = useSession()
+  if (!session) return null
+  const { name, role, readOnly, store, loggedIn, version } = session
+  const leave = () => {
+    void call('POST', '/api/logout').finally(() => location.reload())
+  }
+  return (
+    <div class="who">
+      <span class="who-name" title={`Unstuck ${version} on ${safe(store.where)}`}>
+        {safe(name)}
+        <span class="faint"> · {readOnly ? 'read-only' : role}</span>
+      </span>
+      <span class="who-store faint" title={safe(store.where)}>
+        {store.engine === 'sqlite' ? 'SQLite' : 'PostgreSQL'} · {safe(store.where)}
+      </span>
+      {loggedIn && <Button kind="quiet" size="small" icon="out" label="Log out" onClick={leave} />}
+    </div>
+  )
+}
+
+export function Mark({ size = 22 }: { size?: number }) {
+  return (
+    <svg class="mark" viewBox="0 0 32 32" width={size} height={size} aria-hidden="true">
+      <rect class="mark-ground" width="32" height="32" rx="8" />
+      <path d="M9 8v9.5a6 6 0 0 0 6 6M21.5 23.5V9m0 0-5 5m5-5 5 5" />
+    </svg>
+  )
+}

@@ -1,0 +1,259 @@
+import { StoreUnavailable } from '../../core/model/errors.ts'
+import {
+  accessFailed,
+  accessTimedOut,
+  forbidden,
+  HttpRefusal,
+  misdirected,
+  notLocal,
+  readOnly,
+  tokenInAddress,
+  tooManyRequests,
+  unauthorized,
+  wrongOrigin,
+} from './http-error.ts'
+import { isForwarded, lastOf, publicOrigin } from './forwarding.ts'
+import { RateLimit } from '../../lib/http/rate-limit.ts'
+import { ROLES, type Caller, type Role } from './route.ts'
+import { sessionCookie, sessionIn, type CookieScope } from './session-cookie.ts'
+import type { SessionBook } from './sessions.ts'
+import type { TokenBook } from './token-file.ts'
+import { isLoopback } from './host-check.ts'
+import { LOCAL_NAME } from './tokens.ts'
+import { within } from './timeout.ts'
+
+/** What the server around a request knows of whoever sent it. */
+export type Peer = {
+  readonly address?: string | null
+  /** It has shown that it may call: its connection is not the first to go when there are too many. */
+  readonly trust?: () => void
+  /** The path of the request is the one that was sent: no server around us took the base path off. */
+  readonly hasWholePath?: boolean
+}
+
+/** How a server of the user's own tells who is calling; null for nobody. */
+export type Access = (
+  request: Request,
+) => Visitor | null | undefined | Promise<Visitor | null | undefined>
+export type Visitor = { readonly name: string; readonly role: Role }
+
+export type GateOptions = {
+  readonly tokens: TokenBook | null
+  readonly access?: Access | undefined
+  /** For tests, which cannot wait that long. */
+  readonly accessTimeoutMs?: number
+  /** Only this machine reaches it, by its own names: then everybody may do everything until there is a token. */
+  readonly isPrivate: boolean
+  /** Null: the server around us has seen to it. */
+  readonly isKnownHost: ((host: string) => boolean) | null
+  /** X-Forwarded-For and -Proto are the word of a proxy in front, and not of the caller. */
+  readonly trustProxy: boolean
+  readonly readOnly: boolean
+  /** Of the session's cookie. */
+  readonly path: string
+}
+
+const MINUTE_MS = 60_000
+const ACCESS_TIMEOUT_MS = 10_000
+/** A stream is checked every 3 s and must end within 5 s of its right. */
+const RECHECK_MS = 1_000
+const LOGINS_MAX = 5
+const CHANGES_MAX = 60
+const NAME_MAX = 200
+const BEARER = /^Bearer +([\x21-\x7e]{1,512})$/i
+
+/** The one gate that everything passes: dashboard, API, streams, metrics. Closed unless something opens it. */
+export class Gate {
+  readonly #options: GateOptions
+  readonly #sessions: SessionBook
+  readonly #logins = new RateLimit(LOGINS_MAX, MINUTE_MS)
+  readonly #changes = new RateLimit(CHANGES_MAX, MINUTE_MS)
+
+  constructor(options: GateOptions, sessions: SessionBook) {
+    this.#options = options
+    this.#sessions = sessions
+  }
+
+  get readOnly(): boolean {
+    return this.#options.readOnly
+  }
+
+  checkHost(request: Request): void {
+    const { isKnownHost } = this.#options
+    if (isKnownHost && !isKnownHost(request.headers.get('host') ?? '')) throw misdirected()
+  }
+
+  /** Who is calling. Refuses those who cannot say, and web pages that call in their visitor's name. */
+  async identify(request: Request, peer: Peer): Promise<Caller> {
+    if (new URL(request.url).searchParams.has('token')) throw tokenInAddress()
+    const caller = await this.#callerOf(request, peer)
+    if (!caller) throw this.#isOpenToLocal() && isForwarded(request) ? notLocal() : unauthorized()
+    if (!isSentOnPurpose(request, caller)) checkOrigin(request, this.#originOf(request))
+    peer.trust?.()
+    return caller
+  }
+
+  checkRole(caller: Caller, needed: Role): void {
+    if (!isEnough(caller.role, needed)) throw forbidden(needed, caller.role)
+  }
+
+  /** Before anything is changed. */
+  checkChange(caller: Caller): void {
+    const tooMany = this.#changes.take(`${caller.by} ${caller.name}`)
+    if (tooMany) {
+      const refusal = tooManyRequests(tooMany.afterSeconds, 'changes at once')
+      throw tooMany.isFirst ? refusal : new Unrecorded(refusal)
+    }
+    if (this.#options.readOnly) throw readOnly()
+  }
+
+  /** Returns whether a caller that was let in would be let in now. Bounded in time. */
+  async isStillAllowed(
+    { request, peer }: { readonly request: Request; readonly peer: Peer },
+    caller: Caller,
+    needed: Role,
+  ): Promise<boolean> {
+    try {
+      const slow = (): Error => new StoreUnavailable('The check took too long.')
+      const found = await within(RECHECK_MS, this.#callerOf(request, peer), slow)
+      return found !== null && isEnough(found.role, needed)
+    } catch (error) {
+      // While the database is away nothing is read from it either; only the token can be checked.
+      if (caller.by !== 'cookie' || !(error instanceof StoreUnavailable)) return false
+      const tokens = this.#options.tokens?.all() ?? []
+      return tokens.some(({ name, role }) => name === caller.name && isEnough(role, needed))
+    }
+  }
+
+  /** Starts a session for the holder of a token. Returns the caller, and the cookie to set. */
+  async logIn(
+    request: Request,
+    peer: Peer,
+    secret: string,
+  ): Promise<{ caller: Caller; cookie: string }> {
+    checkOrigin(request, this.#originOf(request))
+    const address = this.addressOf(request, peer)
+    // 256 bits cannot be guessed, so that nobody need be locked out of their own machine.
+    const isLocal = isLoopback(address ?? '') && !isForwarded(request)
+    const token = this.#options.tokens?.find(secret)
+    const tooMany =
+      (isLocal ? null : this.#logins.take(address ?? '')) ??
+      (token ? this.#changes.take(`cookie ${token.name}`) : null)
+    if (tooMany) throw tooManyRequests(tooMany.afterSeconds, 'attempts to log in')
+    if (!token) throw wrongToken()
+    const before = this.#sessionIn(request)
+    if (before !== null) await this.#sessions.end(before)
+    const cookie = sessionCookie(await this.#sessions.create(token), this.#scopeOf(request))
+    return { caller: { name: token.name, role: token.role, address, by: 'cookie' }, cookie }
+  }
+
+  /** Ends the session. Returns the cookie to set. */
+  async logOut(request: Request): Promise<string> {
+    checkOrigin(request, this.#originOf(request))
+    const session = this.#sessionIn(request)
+    if (session !== null) await this.#sessions.end(session)
+    return sessionCookie(null, this.#scopeOf(request))
+  }
+
+  async #callerOf(request: Request, peer: Peer): Promise<Caller | null> {
+    const { tokens, access } = this.#options
+    const address = this.addressOf(request, peer)
+    const secret = BEARER.exec(request.headers.get('authorization') ?? '')?.[1]
+    const byToken = secret === undefined ? null : tokens?.find(secret)
+    if (byToken) return { name: byToken.name, role: byToken.role, address, by: 'token' }
+    const session = tokens ? this.#sessionIn(request) : null
+    const bySession =
+      session === null ? null : await this.#sessions.find(session, () => tokens!.all())
+    if (bySession) return { name: bySession.name, role: bySession.role, address, by: 'cookie' }
+    if (access) return asCaller(await this.#ask(access, request), address)
+    if (this.#isOpenToLocal() && !isForwarded(request)) {
+      return { name: LOCAL_NAME, role: 'admin', address, by: 'local' }
+    }
+    return null
+  }
+
+  /** Calls the user's function, which may throw, or never return. */
+  async #ask(access: Access, request: Request): Promise<Visitor | null | undefined> {
+    const ms = this.#options.accessTimeoutMs ?? ACCESS_TIMEOUT_MS
+    const late = accessTimedOut(ms)
+    try {
+      return await within(ms, Promise.try(access, request), () => late)
+    } catch (error) {
+      throw error === late ? late : accessFailed(error)
+    }
+  }
+
+  /** Whether requests from this machine need no token. */
+  #isOpenToLocal(): boolean {
+    const { isPrivate, tokens, access } = this.#options
+    return isPrivate && !access && tokens?.isEmpty() === true
+  }
+
+  /** Where a request comes from: the connection, or what a trusted proxy forwards. */
+  addressOf({ headers }: Request, peer: Peer): string | null {
+    const forwarded = this.#options.trustProxy ? lastOf(headers.get('x-forwarded-for')) : null
+    return (forwarded ?? peer.address ?? null)?.replace(/^::ffff:/, '').slice(0, 64) ?? null
+  }
+
+  #originOf(request: Request): URL | null {
+    return publicOrigin(request, this.#options.trustProxy)
+  }
+
+  #scopeOf(request: Request): CookieScope {
+    return { origin: this.#originOf(request), path: this.#options.path }
+  }
+
+  #sessionIn(request: Request): string | null {
+    return sessionIn(request.headers.get('cookie'), this.#scopeOf(request))
+  }
+}
+
+/** One of a burst: that it began is written down, and that is enough. */
+export class Unrecorded extends HttpRefusal {
+  constructor({ status, code, message, headers }: HttpRefusal) {
+    super(status, code, message, { headers })
+  }
+}
+
+function wrongToken(): HttpRefusal {
+  return new HttpRefusal(
+    401,
+    'UNAUTHORIZED',
+    'This is not a token of this server, or no longer. `unstuck tokens list` shows their names, `unstuck tokens add NAME` makes one.',
+  )
+}
+
+/** With a header that no browser sends along by itself, whoever wrote the page. */
+function isSentOnPurpose({ headers }: Request, { by }: Caller): boolean {
+  return by === 'token' || (by === 'access' && BEARER.test(headers.get('authorization') ?? ''))
+}
+
+/**
+ * A browser sends cookies along, and reaches this machine's own addresses, whoever wrote the page that it shows. Where
+ * the request comes from, it says itself: in Sec-Fetch-Site, and in Origin, which older ones send with changes. `own`: the
+ * origin under which browsers see this server.
+ */
+function checkOrigin({ method, headers }: Request, own: URL | null): void {
+  const site = headers.get('sec-fetch-site')
+  const origin = headers.get('origin')
+  const isOurs = site === 'same-origin' || site === 'none'
+  if (method === 'GET' || method === 'HEAD') {
+    const isNavigation = headers.get('sec-fetch-mode') === 'navigate'
+    if (site !== null && !isOurs && !isNavigation) throw wrongOrigin()
+    return
+  }
+  if (site !== null && !isOurs) throw wrongOrigin()
+  if (origin !== null && origin.toLowerCase() !== own?.origin) throw wrongOrigin()
+  if (site === null && origin === null) throw wrongOrigin()
+}
+
+function asCaller(visitor: Visitor | null | undefined, address: string | null): Caller | null {
+  if (!visitor) return null
+  const { name, role } = visitor
+  if (!ROLES.includes(role) || typeof name !== 'string' || name === '') return null
+  return { name: name.slice(0, NAME_MAX), role, address, by: 'access' }
+}
+
+function isEnough(role: Role, needed: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(needed)
+}

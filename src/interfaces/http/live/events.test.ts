@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as v from 'valibot'
+import { StoreUnavailable } from '../../../core/model/errors.ts'
+import { newId } from '../../../core/model/id.ts'
+import { makeRunFolder } from '../../../lib/files/data-folder.ts'
+import { LogFile } from '../../../features/commands/log-file.ts'
+import type { Store } from '../../../core/store/store.ts'
+import { bury, claimOne, hire, queueSingle, save, startCrawl } from '../../../testing/fixtures.ts'
+import { EventReader } from '../../../testing/event-reader.ts'
+import { httpStage, type HttpStage } from '../../../testing/http-context.ts'
+import { postgresEngine } from '../../../testing/postgres-engine.ts'
+import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
+import { removeToken, tokensPath } from '../tokens.ts'
+import { listOf } from '../../../presenters/schema/common.ts'
+import { logPage, overview } from '../../../presenters/schema/overview.ts'
+import { auditEntry, runDetail, worker } from '../../../presenters/schema/run.ts'
+
+type AsRole = 'viewer' | 'operator'
+
+function listen(
+  { url, tokens }: HttpStage,
+  topics: string,
+  headers: Record<string, string> = {},
+  as: AsRole = 'viewer',
+): Promise<EventReader> {
+  const authorization = `Bearer ${tokens[as]}`
+  return EventReader.open(`${url}/api/events?topics=${topics}`, { authorization, ...headers })
+}
+
+/** Listens to the trail, and is heard of: topics are begun in their order. */
+async function listening(stage: HttpStage, headers = {}): Promise<EventReader> {
+  const tab = await listen(stage, 'trail,overview', headers)
+  await tab.next('overview')
+  return tab
+}
+
+async function cancel(store: Store, because: string): Promise<void> {
+  const run = await queueSingle(store, `s-${newId()}`)
+  const deed = { actor: 'a person', because, action: 'cancel', evidence: null }
+  await store.moveRun({ run, to: 'cancelled', only: {}, ...deed })
+}
+
+function texts({ data }: { data: { lines: { text: string }[] } }): string[] {
+  return data.lines.map(({ text }) => text)
+}
+
+// They mostly wait, each for a server of its own.
+suite('live events', { concurrency: true }, () => {
+  for (const engine of [sqliteEngine, postgresEngine]) {
+    test(`${engine.name}: each topic is told at once, and again when it has changed`, async () => {
+      await using stage = await httpStage({ engine })
+      const { store } = stage
+      const run = await startCrawl(store, 3)
+      const me = await hire(store, { leaseMs: 600_000 })
+      await using tab = await listen(stage, `overview,run:${run},workers,trail`)
+      const first = await tab.next('overview')
+      assert.deepEqual(v.parse(overview, first.data), first.data)
+      assert.equal(first.data.runs[0].pages, 0)
+      const detail = await tab.next('run')
+      assert.deepEqual(v.parse(runDetail, detail.data), detail.data)
+      const roll = await tab.next('workers')
+      v.parse(listOf(worker), { ...roll.data, next: null })
+      assert.equal(roll.data.items[0].id, me)
+
+      const claimed = await save(store, await claimOne(store, me))
+      await tab.next('overview', ({ runs }) => runs[0].pages === 1)
+      await tab.next('run', ({ run }) => run.pages === 1)
+      await bury(store, me)
+      const told = await tab.next('trail')
+      assert.deepEqual(v.parse(auditEntry, told.data), told.data)
+      assert.equal(told.id, String(told.data.id))
+      assert.equal(told.data.target, claimed.target)
+    })
+  }
+
+  test('nothing is told while nothing changes, and many tabs are one look', async () => {
+    let looks = 0
+    await using stage = await httpStage({ tokens: false })
+    const { store } = stage
+    await queueSingle(store)
+    await using counting = await httpStage({
+      tokens: false,
+      app: { open: async () => ({ ...store, runTotals: () => (looks++, store.runTotals()) }) },
+    })
+    const startedAt = performance.now()
+    const seconds = () => (performance.now() - startedAt) / 1_000
+    const tabs = await Promise.all(
+      Array.from({ length: 30 }, () =>
+        EventReader.open(`${counting.url}/api/events?topics=overview`),
+      ),
+    )
+    for (const tab of tabs) await tab.next('overview')
+    await sleep(2_200)
+    assert.ok(looks >= 2 && looks <= seconds() + 2, `${looks} looks in ${seconds()} s`)
+    await cancel(store, 'so that there is news')
+    for (const tab of tabs) {
+      await tab.next('overview')
+      assert.equal(tab.text.split('event: overview').length - 1, 2, 'told once more than needed')
+    }
+    for (const tab of tabs) await tab[Symbol.asyncDispose]()
+    // The server notices a moment later that nobody listens any more.
+    let before = -1
+    for (let tries = 0; looks !== before && tries < 10; tries++) {
+      before = looks
+      await sleep(1_500)
+    }
+    assert.equal(looks, before, 'it looks though nobody listens')
+  })
+
+  test('who was cut off hears what they missed, once and in order', async () => {
+    await using stage = await httpStage()
+    const { store } = stage
+    await using before = await listening(stage)
+    await cancel(store, 'one')
+    const { id } = await before.next('trail')
+    await before[Symbol.asyncDispose]()
+    for (const because of ['two', 'three', 'four']) await cancel(store, because)
+    await using again = await listen(stage, 'trail', { 'last-event-id': id! })
+    const heard = [await again.next('trail'), await again.next('trail'), await again.next('trail')]
+    assert.deepEqual(
+      heard.map(({ data }) => data.because),
+      ['two', 'three', 'four'],
+    )
+    await cancel(store, 'five')
+    assert.equal((await again.next('trail')).data.because, 'five')
+    await using odd = await listening(stage, { 'last-event-id': '../x' })
+    await cancel(store, 'six')
+    assert.equal((await odd.next('trail')).data.because, 'six')
+  })
+
+  test('the log of a command and that of a crawl are told line by line', async () => {
+    await using stage = await httpStage()
+    const { store, folder } = stage
+    const single = await queueSingle(store, 'wrapped')
+    const log = new LogFile(makeRunFolder(folder, single).log)
+    log.write('out', ['one', 'two'])
+    const crawl = await startCrawl(store, 1)
+    await using tab = await listen(stage, `log:${single}`)
+    const first = await tab.next('log')
+    assert.deepEqual(v.parse(logPage, first.data), first.data)
+    assert.ok(first.data.anew)
+    assert.deepEqual(texts(first), ['one', 'two'])
+    log.write('err', ['three'])
+    const second = await tab.next('log')
+    assert.deepEqual([second.data.anew, texts(second)], [false, ['three']])
+    // Who comes later sees what the others have seen, and then the same as they.
+    await using other = await listen(stage, `log:${single}`)
+    assert.deepEqual(texts(await other.next('log')), ['one', 'two', 'three'])
+    log.write('out', ['four'])
+    for (const one of [tab, other]) assert.deepEqual(texts(await one.next('log')), ['four'])
+
+    await using crawling = await listen(stage, `log:${crawl}`)
+    assert.match((await crawling.next('log')).data.because, /begun/)
+    mkdirSync(join(folder, 'journal'))
+    const me = newId()
+    const event = {
+      time: new Date(),
+      worker: me,
+      type: 'page_complete',
+      run: crawl,
+      key: 'a',
+      page: 1,
+    }
+    appendFileSync(join(folder, 'journal', `${me}.jsonl`), `${JSON.stringify(event)}\n`)
+    const line = await crawling.next('log', ({ lines }) => lines.length > 0)
+    assert.deepEqual(texts(line), ['page_complete key=a page=1'])
+  })
+
+  test('a database that is away is said, and that it is back', async () => {
+    let isAway = false
+    await using real = await httpStage()
+    const guarded = new Proxy(real.store, {
+      get: (store, name: keyof Store) => {
+        const verb = store[name]
+        if (typeof verb !== 'function') return verb
+        return isAway
+          ? () => Promise.reject(new StoreUnavailable('postgres://me:hunter2@db is away'))
+          : verb
+      },
+    })
+    await using stage = await httpStage({ app: { open: async () => guarded } })
+    await using tab = await listen(stage, 'overview')
+    await tab.next('overview')
+    isAway = true
+    const trouble = await tab.next('trouble')
+    assert.match(trouble.data.message, /is away/)
+    assert.match(trouble.data.since, /^\d{4}-/)
+    assert.doesNotMatch(tab.text, /hunter2/)
+    await using late = await listen(stage, 'overview')
+    await late.next('trouble')
+    isAway = false
+    await late.next('overview')
+    for (const one of [tab, late]) await one.next('back')
+  })
+
+  test('a stream ends with the right to it, and with the server', async () => {
+    const stage = await httpStage()
+    const tab = await listen(stage, 'overview')
+    const other = await listen(stage, 'overview', {}, 'operator')
+    await Promise.all([tab.next('overview'), other.next('overview')])
+    removeToken(tokensPath(stage.folder), 'the-viewer')
+    await tab.end(5_000)
+    const ended = other.end(5_000)
+    await stage[Symbol.asyncDispose]()
+    await ended
+  })
+
+  test('a caller has 20 streams at most; wrong topics are refused by name', async () => {
+    await using stage = await httpStage()
+    const tabs = await Promise.all(Array.from({ length: 20 }, () => listen(stage, 'trail')))
+    const refused = await stage.call('GET', '/api/events?topics=trail', { as: 'viewer' })
+    assert.equal(refused.status, 429)
+    assert.equal(refused.headers.get('retry-after'), '10')
+    await using another = await listen(stage, 'trail', {}, 'operator')
+    assert.ok(another)
+    await tabs[0]![Symbol.asyncDispose]()
+    for (let tries = 0; ; tries++) {
+      const again = await fetch(`${stage.url}/api/events?topics=trail`, {
+        headers: { authorization: `Bearer ${stage.tokens.viewer}` },
+      })
+      await again.body!.cancel()
+      if (again.status === 200) break
+      assert.ok(tries < 50, 'the place of one who left is never free')
+      await sleep(50)
+    }
+    for (const tab of tabs) await tab[Symbol.asyncDispose]()
+    for (const topics of [
+      '',
+      'x',
+      'run:',
+      'run:../../etc',
+      'overview:1',
+      'log:zz',
+      'overview,nope',
+    ]) {
+      const { status, body } = await stage.call('GET', `/api/events?topics=${topics}`, {
+        as: 'viewer',
+      })
+      assert.equal(status, 400, topics)
+      assert.match(body.error.message, /there is no topic/)
+    }
+    const many = Array.from({ length: 11 }, () => `run:${newId()}`).join(',')
+    assert.equal(
+      (await stage.call('GET', `/api/events?topics=${many}`, { as: 'viewer' })).status,
+      400,
+    )
+    assert.equal((await stage.call('GET', '/api/events?topics=trail')).status, 401)
+  })
+})

@@ -1,0 +1,36 @@
+import type { Registry } from 'prom-client'
+import type { RefusalLog } from '../error-log.ts'
+
+/** Counted by this process since its start; known while the database is away. */
+export const HTTP_METRICS = [
+  {
+    name: 'unstuck_http_logins_total',
+    help: 'Logins to the dashboard, by result. Since this process started.',
+    label: 'result',
+    values: ({ logins }: RefusalLog): Record<string, number> => logins,
+  },
+  {
+    name: 'unstuck_http_refused_total',
+    help: 'Calls refused for who sent them, from where or how often, by code. Since this process started.',
+    label: 'code',
+    values: ({ refused }: RefusalLog): Record<string, number> => refused,
+  },
+] as const
+
+export async function registerHttpMetrics(registry: Registry, refusals: RefusalLog): Promise<void> {
+  const { default: client } = await import('prom-client')
+  for (const { name, help, label, values } of HTTP_METRICS) {
+    const counter = new client.Counter({
+      name,
+      help,
+      labelNames: [label],
+      registers: [],
+      collect() {
+        this.reset()
+        for (const [key, value] of Object.entries(values(refusals)))
+          this.inc({ [label]: key.toLowerCase() }, value)
+      },
+    })
+    registry.registerMetric(counter)
+  }
+}

@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import client from 'prom-client'
+import { StoreUnavailable } from '../../../core/model/errors.ts'
+import { newId } from '../../../core/model/id.ts'
+import { count, noStats } from '../../../core/model/latency.ts'
+import { BUILD_INFO, METRICS, UP } from '../../../features/metrics/prometheus.ts'
+import { storedPolicy } from '../../../core/recovery/assess.ts'
+import type { AuditFilter, Store } from '../../../core/store/store.ts'
+import {
+  bury,
+  claim,
+  claimOne,
+  hire,
+  page,
+  queueSingle,
+  save,
+  someItems,
+  startCrawl,
+} from '../../../testing/fixtures.ts'
+import { httpStage, type HttpStage } from '../../../testing/http-context.ts'
+import { postgresEngine } from '../../../testing/postgres-engine.ts'
+import { parsePrometheus, type TextMetric } from '../../../testing/prometheus-text.ts'
+import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
+import { VERSION } from '../../../core/host/version.ts'
+import { FigureKeeper } from '../../../features/metrics/figures.ts'
+import { HTTP_METRICS } from './http-metrics.ts'
+import { RefusalLog } from '../error-log.ts'
+import type { Ground } from '../route.ts'
+import { registerMetrics, scrape as answer } from './metrics.ts'
+
+async function scrape(stage: HttpStage): Promise<Map<string, TextMetric>> {
+  const { status, headers, body } = await stage.call('GET', '/metrics', { as: 'viewer' })
+  assert.equal(status, 200)
+  assert.equal(headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
+  return parsePrometheus(body)
+}
+
+/** The value of a series, by its name and the values of its labels. */
+function valueOf(metrics: Map<string, TextMetric>, name: string, ...labels: string[]): number {
+  const metric = metrics.get(name.replace(/_(bucket|sum|count)$/, '')) ?? metrics.get(name)
+  const found = metric?.samples.filter(
+    (sample) => sample.name === name && Object.values(sample.labels).join() === labels.join(),
+  )
+  assert.equal(found?.length, 1, `${name} ${labels.join()}`)
+  return found[0]!.value
+}
+
+for (const engine of [sqliteEngine, postgresEngine]) {
+  test(`${engine.name}: the metrics say what the books and the trail say`, async () => {
+    await using stage = await httpStage({ engine })
+    const { store } = stage
+    const [me, other] = [await hire(store, { leaseMs: 600_000 }), await hire(store)]
+    await startCrawl(store, 10)
+    const mine = await save(store, await claimOne(store, me), { items: someItems(0, 4) })
+    await save(store, mine, { items: someItems(3, 2, 'changed') })
+    const lost = await claim(store, other, 3)
+    await store.checkpoint([page(lost[0]!, { items: someItems(3, 1, 'changed') })])
+    await bury(store, other)
+    await store.checkpoint([page({ ...lost[1]!, seq: 0 })])
+    const stats = noStats()
+    for (const seconds of [0.002, 0.004, 0.4]) count(stats.checkpoint, seconds)
+    await store.beat({ worker: me, claimIds: [mine.claimId], loopLagMs: 0, stats })
+    await queueSingle(store, 'waiting')
+    const alert = { cause: 'c', owner: 'o', rule: 'dead', source: null, run: null, because: 'x' }
+    await store.raiseAlert({ ...alert, command: 'y' })
+
+    const metrics = await scrape(stage)
+    const value = (name: string, ...labels: string[]) => valueOf(metrics, name, ...labels)
+    assert.equal(value(UP), 1)
+    assert.equal(value(BUILD_INFO, VERSION, engine.name), 1)
+    assert.equal(value('unstuck_runs', 'running'), 1)
+    assert.equal(value('unstuck_runs', 'queued'), 1)
+    assert.equal(value('unstuck_live_runs', 'healthy'), 1)
+    assert.equal(value('unstuck_live_runs', 'waiting'), 1)
+    assert.equal(value('unstuck_targets', 'in_progress'), 1)
+    assert.equal(value('unstuck_targets', 'planned'), 10)
+    assert.equal(value('unstuck_pages_total'), 3)
+    assert.equal(value('unstuck_items_total', 'new'), 5)
+    assert.equal(value('unstuck_items_total', 'updated'), 1)
+    assert.equal(value('unstuck_items_total', 'unchanged'), 1)
+    assert.equal(value('unstuck_fenced_writes_total'), 1)
+    // Three targets of one run that one worker left: one orphaned run.
+    assert.equal(value('unstuck_orphaned_runs_recovered_total', 'gone'), 1)
+    assert.equal(value('unstuck_orphaned_runs_recovered_total', 'silent'), 0)
+    assert.equal(value('unstuck_orphaned_runs_duration_seconds_count'), 1)
+    assert.equal(value('unstuck_orphaned_runs_duration_seconds_sum'), 1.234)
+    assert.equal(value('unstuck_orphaned_runs_duration_seconds_bucket', '2.5'), 1)
+    assert.equal(value('unstuck_orphaned_runs_duration_seconds_bucket', '1'), 0)
+    assert.equal(value('unstuck_checkpoint_duration_seconds_count'), 3)
+    assert.equal(value('unstuck_checkpoint_duration_seconds_bucket', '0.005'), 2)
+    assert.equal(value('unstuck_claim_duration_seconds_count'), 0)
+    assert.equal(value('unstuck_workers', 'present'), 2)
+    assert.equal(value('unstuck_alerts_open'), 1)
+    assert.ok(value('unstuck_oldest_activity_seconds') >= 0)
+  })
+}
+
+test('from a loss to the next claim is measured, and what came later is counted on', async () => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  const keeper = new FigureKeeper(store, (run) => run.policy, 0)
+  const [one, two] = [await hire(store), await hire(store)]
+  await startCrawl(store, 1)
+  await claimOne(store, one)
+  await bury(store, one)
+  const before = (await keeper.figures())!
+  assert.equal(before.orphaned!['gone'], 1)
+  assert.equal(sum(before.recoveredWithin.counts), 0)
+  await claimOne(store, two, { empty: true })
+  await bury(store, two)
+  assert.equal((await keeper.figures())!.orphaned!['gone'], 2)
+  await claimOne(store, await hire(store), { empty: true })
+  const { orphaned, recoveredWithin } = (await keeper.figures())!
+  keeper.stop()
+  assert.equal(orphaned!['gone'], 2)
+  assert.equal(sum(recoveredWithin.counts), 1)
+  // Its last sign of life was 1.234 s before it was buried.
+  assert.ok(recoveredWithin.seconds > 1.2 && recoveredWithin.seconds < 6)
+})
+
+test('while a long trail is read the rest is answered, and half a count is none', async () => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  const me = await hire(store)
+  await startCrawl(store, 1)
+  await claimOne(store, me)
+  await bury(store, me)
+  const read = Promise.withResolvers<void>()
+  let looks = 0
+  const slow = {
+    ...store,
+    audit: async (filter: AuditFilter) => (await read.promise, store.audit(filter)),
+    runTotals: () => (looks++, store.runTotals()),
+  }
+  const keeper = new FigureKeeper(slow, (run) => run.policy, 0)
+  const [early] = await Promise.all([keeper.figures(), keeper.figures()])
+  assert.deepEqual([early!.orphaned, early!.orphanedFor, early!.runs.running], [null, null, 1])
+  read.resolve()
+  // Asked again and again while one look is under way, it is that one.
+  const asked = keeper.figures()
+  await Promise.all([keeper.figures(), asked])
+  assert.equal(looks, 2)
+  assert.equal((await keeper.figures())!.orphaned!['gone'], 1)
+  keeper.stop()
+})
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, n) => total + n, 0)
+}
+
+test('a counter does not go back when a run is deleted', async () => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  const keeper = new FigureKeeper(store, (run) => run.policy, 0)
+  const me = await hire(store)
+  const run = await startCrawl(store, 1)
+  await save(store, await claimOne(store, me), { done: true })
+  await store.settle()
+  assert.equal((await keeper.figures())!.books.pages, 1)
+  await store.deleteRun({ run, withItems: false, actor: 'a person', because: 'x' })
+  const { books } = (await keeper.figures())!
+  keeper.stop()
+  assert.equal(books.pages, 1)
+  assert.equal(books.targets.done, 0)
+})
+
+test('without a database it answers that it is down, and leaves out what it does not know', async () => {
+  let isAway = true
+  await using real = await httpStage()
+  const guarded = new Proxy(real.store, {
+    get: (store, name: keyof Store) => {
+      const verb = store[name]
+      const isAsked = typeof verb === 'function' && isAway
+      return isAsked ? () => Promise.reject(new StoreUnavailable('away')) : verb
+    },
+  })
+  await using stage = await httpStage({ app: { open: async () => guarded } })
+  const metrics = await scrape(stage)
+  assert.equal(valueOf(metrics, UP), 0)
+  for (const { name } of METRICS) assert.equal(metrics.get(name)?.samples.length, 0, name)
+  isAway = false
+  assert.equal(valueOf(await scrape(stage), UP), 1)
+})
+
+test('what went wrong at the first scrape is tried again by the next', async () => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  const closing = new AbortController()
+  const refusals = new RefusalLog(() => {})
+  const ground = { store, settings: null, refusals, closing: closing.signal } as unknown as Ground
+  await assert.rejects(answer(ground), TypeError)
+  Object.assign(ground, { settings: { policyOf: storedPolicy } })
+  assert.equal((await answer(ground)).status, 200)
+  closing.abort()
+})
+
+test('many who ask at once are one look, and labels are bounded whatever there is', async () => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  let looks = 0
+  const counted = { ...store, targetTotals: () => (looks++, store.targetTotals()) }
+  for (let n = 0; n < 30; n++) {
+    await startCrawl(store, 50, { source: `source-${n}` })
+    const me = await hire(store, { id: newId(), source: `source-${n}` })
+    await claim(store, me, 3, { source: `source-${n}` })
+    await bury(store, me)
+  }
+  const registry = new client.Registry()
+  const stop = await registerMetrics(registry, { store: counted })
+  const texts = await Promise.all(Array.from({ length: 20 }, () => registry.metrics()))
+  stop()
+  assert.equal(looks, 1)
+  const metrics = parsePrometheus(texts[0]!)
+  const series = [...metrics.values()].flatMap(({ samples }) => samples)
+  assert.ok(series.length < 200, `${series.length} series`)
+  assert.equal(valueOf(metrics, 'unstuck_orphaned_runs_recovered_total', 'gone'), 30)
+  assert.doesNotMatch(texts[0]!, /source-|t00|[0-9a-f]{8}-/)
+})
+
+test('a registry of one’s own has them beside its own', async () => {
+  await using database = await sqliteEngine.fresh()
+  const registry = new client.Registry()
+  new client.Counter({ name: 'mine_total', help: 'Mine.', registers: [registry] }).inc()
+  const stop = await registerMetrics(registry, { store: await database.open() })
+  const metrics = parsePrometheus(await registry.metrics())
+  stop()
+  assert.equal(valueOf(metrics, 'mine_total'), 1)
+  assert.equal(valueOf(metrics, UP), 1)
+  const json = await registry.getMetricsAsJSON()
+  assert.equal(json.length, METRICS.length + 3)
+})
+
+test('every metric is in docs/metrics.md, and nothing else', () => {
+  const docs = readFileSync(new URL('../../../../docs/metrics.md', import.meta.url), 'utf8')
+  const told = new Set([...docs.matchAll(/^\| `(unstuck_\w+)`/gm)].map(([, name]) => name))
+  assert.deepEqual(
+    told,
+    new Set([UP, BUILD_INFO, ...[...METRICS, ...HTTP_METRICS].map(({ name }) => name)]),
+  )
+})

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { claim, hire, save, someItems, SOURCE, startCrawl } from '../../testing/fixtures.ts'
+import { describeApi, HTTP_API_DOCUMENT } from '../../testing/http-api-document.ts'
+import { httpStage } from '../../testing/http-context.ts'
+import { OpenApi, type Schema } from '../../testing/open-api.ts'
+import { ALL_ROUTES } from './route-table.ts'
+
+test('the OpenAPI document is what the routes say', () => {
+  assert.deepEqual(
+    JSON.parse(readFileSync(HTTP_API_DOCUMENT, 'utf8')),
+    JSON.parse(JSON.stringify(describeApi())),
+    'write it anew: node src/testing/http-api-document.ts',
+  )
+})
+
+test('every call is in the document, under a name of its own, with its role', () => {
+  const { paths } = new OpenApi(HTTP_API_DOCUMENT)
+  const names = Object.values(paths).flatMap((methods) =>
+    Object.values(methods).map((one) => (one as unknown as Schema)['operationId']),
+  )
+  assert.deepEqual(names, [...new Set(names)])
+  for (const { method, path, role } of ALL_ROUTES) {
+    const found = paths[inDocument(path)]?.[method.toLowerCase()] as Schema | undefined
+    assert.equal(found?.['x-unstuck-role'], role, `${method} ${path}`)
+  }
+})
+
+test('what is answered is as documented, with every field of it', async () => {
+  await using stage = await httpStage()
+  const run = await startCrawl(stage.store, 4)
+  const worker = await hire(stage.store, { leaseMs: 600_000 })
+  const [one, another] = await claim(stage.store, worker, 2)
+  await save(stage.store, one!, { items: someItems(0, 3) })
+  await stage.store.fail([{ ...another!, error: 'no answer', retryInMs: null }])
+  await stage.call('POST', `/api/targets/${one!.target}/park`, { as: 'operator' })
+  const document = new OpenApi(HTTP_API_DOCUMENT)
+  const names: Record<string, string> = { run, source: SOURCE, target: one!.target }
+  const looks = ALL_ROUTES.filter(
+    ({ method, path, answer }) => method === 'GET' && answer && !/openapi|:finger/.test(path),
+  )
+  assert.ok(looks.length > 10)
+  for (const { path } of looks) {
+    const at = path.replace(/:(\w+)/g, (_, name: string) => names[name]!)
+    const { status, body } = await stage.call('GET', at, { as: 'viewer' })
+    assert.equal(status, 200, `${at}: ${JSON.stringify(body)}`)
+    const responses = document.paths[inDocument(path)]!['get']!.responses as any
+    const { schema } = responses['200'].content['application/json']
+    assert.deepEqual(document.mistakes(body, schema, { strict: true }), [], at)
+  }
+  const refused = await stage.call('GET', '/api/runs/none', { as: 'viewer' })
+  assert.deepEqual(document.mistakes(refused.body, document.schemas['Error']!), [])
+})
+
+function inDocument(path: string): string {
+  return path.replace(/:(\w+)/g, '{$1}')
+}

@@ -1,0 +1,44 @@
+import type { NewOperation } from '../../core/store/store.ts'
+import { HttpRefusal } from './http-error.ts'
+import type { Caller } from './route.ts'
+
+/** For the audit trail. */
+export function actorOf({ name, role, address }: Caller): string {
+  return `${name} (${role}) via http${address === null ? '' : ` from ${address}`}`
+}
+
+/** What somebody asked for and what came of it, to be written down. */
+export function operationOf(
+  caller: Caller,
+  call: string,
+  body: unknown,
+  outcome: { readonly status: number; readonly result: string },
+): NewOperation {
+  const plan = (body as { plan?: unknown } | null | undefined)?.plan
+  return {
+    actor: actorOf(caller),
+    address: caller.address,
+    call,
+    selection: body ?? null,
+    plan: typeof plan === 'string' ? plan : null,
+    ...outcome,
+  }
+}
+
+/** A look at what would be done is no operation. */
+export function isDryRun(body: unknown): boolean {
+  return (body as { dryRun?: unknown } | null | undefined)?.dryRun === true
+}
+
+/** What came of it, in a sentence. */
+export function resultOf(answer: unknown): string {
+  if (answer instanceof HttpRefusal) return answer.message
+  if (typeof answer !== 'object' || answer === null) return 'Done.'
+  const { said, ...rest } = answer as Record<string, unknown>
+  if (typeof said === 'string') return said
+  const counts = Object.entries(rest).flatMap(([name, value]) => {
+    if (typeof value === 'number') return [`${name}: ${value}`]
+    return Array.isArray(value) ? [`${name}: ${value.length}`] : []
+  })
+  return counts.length > 0 ? `Done. ${counts.join(', ')}.` : 'Done.'
+}

@@ -1,0 +1,23 @@
+import { safeJson } from '../../core/events/safe-text.ts'
+import type { HttpRefusal } from './http-error.ts'
+
+/** An answer in JSON that is also safe to look at in a terminal. */
+export function json(
+  data: unknown,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  const text = safeJson(data)
+  return new Response(text, {
+    status,
+    headers: {
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(text)),
+      ...headers,
+    },
+  })
+}
+
+export function refused({ status, code, message, headers, more }: HttpRefusal): Response {
+  return json({ error: { code, message }, ...more }, status, headers)
+}

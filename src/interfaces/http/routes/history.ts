@@ -1,0 +1,61 @@
+import * as v from 'valibot'
+import { iso, parseDuration } from '../../../core/model/time.ts'
+import { historyView, readHistory } from '../../../presenters/history.ts'
+import { findRun } from '../../../presenters/find.ts'
+import { defineRoute } from '../route.ts'
+import { history } from '../../../presenters/schema/results.ts'
+import { duration, id, limit, listOf, source, text } from '../../../presenters/schema/common.ts'
+import { operation } from '../../../presenters/schema/overview.ts'
+
+/** Entries are numbered. */
+const after = v.optional(
+  v.pipe(
+    v.string(),
+    v.regex(/^\d{1,15}$/, 'is the `next` of the last answer'),
+    v.transform(Number),
+  ),
+)
+
+/** What was done, by whom. */
+export const HISTORY_ROUTES = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/history',
+    summary:
+      'What was cleaned, recovered, reverted: counts by source, and the trail of who and why.',
+    role: 'viewer',
+    query: v.strictObject({
+      source: v.optional(source),
+      run: v.optional(id),
+      action: v.optional(text),
+      since: v.optional(duration),
+      limit,
+      after,
+    }),
+    answer: history,
+    async handle({ query, ground: { store } }) {
+      const { source, action, limit, after } = query
+      const ageMs = parseDuration(query.since)
+      const filter = {
+        ...(ageMs !== null && { since: (await store.now()) - ageMs }),
+        ...(query.run !== undefined && { run: (await findRun(store, query.run)).id }),
+        source,
+        action,
+      }
+      return historyView(await readHistory(store, filter, { after, limit }))
+    },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/operations',
+    summary: 'What people asked for over HTTP, and what came of it, newest first.',
+    role: 'viewer',
+    query: v.strictObject({ limit, after }),
+    answer: listOf(operation),
+    async handle({ query, ground: { store } }) {
+      const { items, next } = await store.operations(query)
+      return { items: items.map(({ at, ...one }) => ({ ...one, at: iso(at) })), next }
+    },
+  }),
+]

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { NewItem } from '../../../core/model/item.ts'
+import { apiCaller } from '../../../testing/api-caller.ts'
+import { beginOne, queueSingle, save } from '../../../testing/fixtures.ts'
+import { postgresEngine } from '../../../testing/postgres-engine.ts'
+import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
+import { unstuck } from '../../../testing/unstuck-cli.ts'
+
+function manyItems(count: number, data: unknown = {}): NewItem[] {
+  return Array.from({ length: count }, (_, n) => ({ key: `k${String(n).padStart(6, '0')}`, data }))
+}
+
+for (const engine of [sqliteEngine, postgresEngine]) {
+  test(`${engine.name}: items come out as the command line prints them, whole or from a key on`, async () => {
+    await using api = await apiCaller({ engine })
+    const { store, database, folder } = api.stage
+    const begun = await beginOne(store, await api.present('a b"c'), { source: 'a b"c' })
+    const evil = { key: '=cmd|calc', data: { text: '\u202e"x",\n' } }
+    await save(store, begun, { items: [...manyItems(450, { n: 1 }), evil] })
+    const at = '/api/items/a%20b%22c'
+
+    for (const format of ['jsonl', 'csv', 'json']) {
+      const heard = await api.stage.call('GET', `${at}?format=${format}`, { as: 'viewer' })
+      const args = ['items', 'a b"c', '--format', format, '--db', database.url]
+      const printed = await unstuck(args, { cwd: folder })
+      assert.equal(heard.body, printed.stdout)
+      assert.equal(
+        heard.headers.get('content-disposition'),
+        `attachment; filename="items-a_b_c.${format}"`,
+      )
+      if (format === 'csv') assert.match(heard.body, /^'=cmd\|calc,/m)
+    }
+    const rest: string = await api.get(`${at}?after=k000447`)
+    assert.deepEqual(
+      rest
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).key),
+      ['k000448', 'k000449'],
+    )
+    await queueSingle(store, 'empty')
+    assert.equal(await api.get('/api/items/empty'), '')
+    assert.match((await api.get('/api/items/emty', 404)).error.message, /Did you mean empty\?/)
+  })
+}
+
+test('nothing is read that nobody takes, and nothing after they have left', async () => {
+  await using api = await apiCaller()
+  const { store, url, tokens } = api.stage
+  const begun = await beginOne(store, await api.present('a'), { source: 'a' })
+  await save(store, begun, { items: manyItems(10_000, { text: 'x'.repeat(2_000) }) })
+  const read = store.items
+  let reads = 0
+  Object.assign(store, {
+    items: (...args: Parameters<typeof read>) => {
+      reads++
+      return read(...args)
+    },
+  })
+  const leaving = new AbortController()
+  const response = await fetch(`${url}/api/items/a`, {
+    headers: { authorization: `Bearer ${tokens.viewer}` },
+    signal: leaving.signal,
+  })
+  const reader = response.body!.getReader()
+  await reader.read()
+  leaving.abort()
+  await assert.rejects(reader.read())
+  const readByThen = reads
+  await api.get('/api/operations')
+
+  assert.ok(readByThen < 45, `${readByThen} of 50 batches were read`)
+  assert.ok(reads <= readByThen + 1, 'it read on')
+})

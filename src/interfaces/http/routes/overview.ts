@@ -1,0 +1,95 @@
+import * as v from 'valibot'
+import { parseDuration } from '../../../core/model/time.ts'
+import { sumUp } from '../../../core/recovery/clean.ts'
+import { adviseStart } from '../../../core/recovery/advise-start.ts'
+import { adviceView } from '../../../presenters/check.ts'
+import { summaryView } from '../../../presenters/cleaning.ts'
+import { shownPolicies } from '../../../presenters/config.ts'
+import { lookAround } from '../../../presenters/overview.ts'
+import type { Store } from '../../../core/store/store.ts'
+import { alertsView } from '../../../features/alerts/view.ts'
+import { rollCall } from '../../../presenters/workers.ts'
+import { defineRoute } from '../route.ts'
+import * as answers from '../../../presenters/schema/results.ts'
+import { duration, listOf, source } from '../../../presenters/schema/common.ts'
+import { overview } from '../../../presenters/schema/overview.ts'
+import { worker } from '../../../presenters/schema/run.ts'
+
+/** Looks at all of it. */
+export const OVERVIEW_ROUTES = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/overview',
+    summary: 'Is anything stuck? Live runs, workers, and what is left for a person.',
+    role: 'viewer',
+    answer: overview,
+    handle: ({ ground }) => lookAround(ground.store, ground.settings.policyOf),
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/workers',
+    summary: 'Who works, their last sign of life, and what it says.',
+    role: 'viewer',
+    query: v.strictObject({ older: v.optional(duration) }),
+    answer: listOf(worker),
+    async handle({ query, ground: { store } }) {
+      const now = await store.now()
+      const older = parseDuration(query.older) ?? -Infinity
+      const items = (await rollCall(store, now)).filter(
+        ({ lastBeatAt }) => now - Date.parse(lastBeatAt) > older,
+      )
+      return { items, next: null }
+    },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/check/:source',
+    summary: 'Before a start: start, resume, clean or wait, and why.',
+    role: 'viewer',
+    params: v.strictObject({ source }),
+    query: v.strictObject({ age: v.optional(duration) }),
+    answer: answers.advice,
+    async handle({ params, query, door }) {
+      const age = parseDuration(query.age) ?? undefined
+      return adviceView(params.source, await adviseStart(door, params.source, age))
+    },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/summary',
+    summary: 'Live runs by what can be said about them: active, resumable, dead.',
+    role: 'viewer',
+    query: v.strictObject({ age: v.optional(duration) }),
+    answer: answers.summary,
+    handle: async ({ query, door }) =>
+      summaryView(await sumUp(door, parseDuration(query.age) ?? undefined)),
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/config',
+    summary: 'The settings that count, each with where it comes from.',
+    role: 'viewer',
+    query: v.strictObject({ source: v.optional(source) }),
+    answer: answers.config,
+    handle: async ({ query, ground: { settings, store } }) => ({
+      path: settings.path,
+      // Who named the address is known where the server was started, and not here.
+      db: { address: addressOf(store), origin: null },
+      preset: settings.preset,
+      policies: shownPolicies(settings, query).map(({ source, settings }) => ({
+        source,
+        settings: [...settings],
+      })),
+      ...alertsView(settings),
+    }),
+  }),
+]
+
+/** Without secrets. */
+function addressOf({ engine, where }: Store): string {
+  return engine === 'sqlite' ? `sqlite:${where}` : where
+}

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { RunId } from '../../../core/model/id.ts'
+import { recover } from '../../../core/recovery/recover.ts'
+import { thisProcess } from '../../../core/host/identity.ts'
+import { apiCaller, type ApiCaller } from '../../../testing/api-caller.ts'
+import { allTargets, claim, claimOne, hire, save, startCrawl } from '../../../testing/fixtures.ts'
+import { postgresEngine } from '../../../testing/postgres-engine.ts'
+import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
+
+const HOUR_MS = 3_600_000
+
+/** A crawl whose worker is gone with a target in hand. */
+async function orphan(
+  { stage: { store }, gone }: ApiCaller,
+  source: string,
+  onCrash: 'resume' | 'fail' | 'hold' = 'resume',
+): Promise<RunId> {
+  const run = await startCrawl(store, 2, { source, policy: { onCrash } })
+  await save(store, await claimOne(store, await gone(source), { source }))
+  return run
+}
+
+async function statuses({ stage }: ApiCaller, run: RunId): Promise<string[]> {
+  return (await allTargets(stage.store, run)).map(({ status }) => status).sort()
+}
+
+for (const engine of [sqliteEngine, postgresEngine]) {
+  describe(engine.name, { concurrency: 2 }, () => {
+    test('what was looked at is done, with an undo per run; what is another plan by now is not', async () => {
+      await using api = await apiCaller({ engine })
+      const held = await orphan(api, 'a', 'hold')
+      const preview = await api.get('/api/recovery')
+      const resumed = await orphan(api, 'b')
+
+      const changed = await api.post('/api/recovery', { plan: preview.plan }, 409)
+      const untouched = await statuses(api, held)
+      const done = await api.post('/api/recovery', { plan: changed.preview.plan })
+
+      assert.deepEqual([preview.deeds, preview.dryRun, preview.undo], [1, true, null])
+      assert.equal(changed.error.code, 'PLAN_CHANGED')
+      assert.deepEqual([changed.preview.deeds, changed.preview.dryRun], [2, true])
+      assert.deepEqual(untouched, ['in_progress', 'planned'])
+      assert.deepEqual([done.applied, done.deeds, done.plan], [2, 2, changed.preview.plan])
+      assert.deepEqual(await statuses(api, held), ['planned', 'stuck'])
+      assert.deepEqual(await statuses(api, resumed), ['planned', 'planned'])
+      // What goes on from its cursor needs no undo.
+      assert.deepEqual(
+        done.undo.calls.map(({ path }: any) => path),
+        [`/api/runs/${held}/revert`],
+      )
+      for (const { path, body } of done.undo.calls) await api.post(path, body)
+      assert.deepEqual(await statuses(api, held), ['planned', 'planned'])
+      assert.deepEqual([(await api.get('/api/recovery')).deeds], [0])
+    })
+
+    test('clean: the dead are marked and taken back; a run that came alive meanwhile is another plan', async () => {
+      await using api = await apiCaller({ engine })
+      const { store, database } = api.stage
+      const dead = await startCrawl(store, 1, { source: 'a' })
+      const other = await startCrawl(store, 1, { source: 'b' })
+      await database.later(25 * HOUR_MS)
+      const preview = await api.get('/api/clean')
+      await claimOne(store, await api.present('b'), { source: 'b' })
+
+      const changed = await api.post('/api/clean', { plan: preview.plan }, 409)
+      const refused = await api.post('/api/clean', { runs: [other] }, 400)
+      const done = await api.post('/api/clean', { runs: [dead], plan: changed.preview.plan })
+      const marked = (await store.run(dead))!.status
+      for (const { path, body } of done.undo.calls) await api.post(path, body)
+
+      assert.deepEqual([preview.dead.length, changed.preview.dead.length], [2, 1])
+      assert.match(refused.error.message, /is not dead/)
+      assert.equal(marked, 'abandoned')
+      assert.deepEqual(
+        done.cleaned.map(({ run, applied }: any) => [run, applied]),
+        [[dead, true]],
+      )
+      assert.equal((await store.run(dead))!.status, 'queued')
+    })
+  })
+}
+
+describe('recovery', { concurrency: 2 }, () => {
+  test('only what was named is done: by source, group and time without a sign of life', async () => {
+    await using api = await apiCaller()
+    const [a, b] = [await orphan(api, 'a'), await orphan(api, 'b')]
+
+    const none = await api.post('/api/recovery', { timeout: '1h' })
+    const one = await api.post('/api/recovery', { sources: ['a'] })
+
+    assert.deepEqual([none.applied, one.applied], [0, 1])
+    assert.equal(one.command, 'unstuck recover --yes --source=a')
+    assert.deepEqual(
+      [await statuses(api, a), await statuses(api, b)],
+      [
+        ['planned', 'planned'],
+        ['in_progress', 'planned'],
+      ],
+    )
+    const group = await api.get("/api/recovery?group=it's&group=CA&timeout=5m")
+    assert.equal(group.command, "unstuck recover --yes --timeout=5m '--group=it'\\''s' --group=CA")
+  })
+
+  test('of many orphans the first are shown and all are counted, and all are done', async () => {
+    await using api = await apiCaller()
+    const { store } = api.stage
+    const run = await startCrawl(store, 620, { source: 'a' })
+    await claim(store, await api.gone('a'), 620, { source: 'a' })
+
+    const seen = await api.get('/api/recovery')
+    const done = await api.post('/api/recovery', { plan: seen.plan })
+
+    assert.deepEqual([seen.verdicts.length, seen.total, seen.deeds], [500, 620, 620])
+    assert.deepEqual([seen.active.length, seen.activeTotal], [1, 1])
+    assert.deepEqual([done.verdicts.length, done.total, done.applied], [500, 620, 620])
+    assert.equal((await store.run(run))!.counts.targets.in_progress, 0)
+  })
+
+  test('between the look and the deed, what came up since waits', async () => {
+    await using api = await apiCaller()
+    const { store } = api.stage
+    const [a, b] = [await orphan(api, 'a'), await orphan(api, 'b')]
+    const old = await startCrawl(store, 1, { source: 'c', policy: { autoClean: true } })
+    await api.stage.database.later(25 * HOUR_MS)
+    const ofA = (await allTargets(store, a)).map(({ id }) => id)
+
+    const { verdicts } = await recover({ store, actor: 'the tests' }, { only: new Set(ofA) })
+
+    assert.deepEqual(
+      verdicts.map(({ run, applied }) => [run, applied]),
+      [[a, true]],
+    )
+    assert.deepEqual(await statuses(api, b), ['in_progress', 'planned'])
+    const rest = await recover({ store, actor: 'the tests' }, { only: new Set([old]) })
+    assert.deepEqual(
+      rest.verdicts.map(({ run, action }) => [run, action]),
+      [[old, 'abandon']],
+    )
+  })
+
+  test('nobody is waited for unless somebody is in doubt; who leaves while it listens changes nothing', async () => {
+    await using api = await apiCaller()
+    const { store, database, url, tokens } = api.stage
+    const present = await hire(store, { heartbeatMs: HOUR_MS, leaseMs: 24 * HOUR_MS })
+    await api.get('/api/recovery')
+    await store.retire(present)
+
+    const run = await startCrawl(store, 1)
+    const process = { ...thisProcess(), host: 'far', bootId: 'x' }
+    await claimOne(store, await hire(store, { process, heartbeatMs: 20_000 }))
+    await database.later(HOUR_MS)
+    const leave = async (afterMs: number): Promise<void> => {
+      const call = fetch(`${url}/api/recovery`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${tokens.operator}`, 'content-type': 'application/json' },
+        body: '{}',
+        signal: AbortSignal.timeout(afterMs),
+      })
+      await assert.rejects(call, { name: 'TimeoutError' })
+    }
+    const isNoted = async (): Promise<boolean> =>
+      (await store.operations({ limit: 1 })).items.length > 0
+    // On a busy machine a call may not get as far as the server before it is taken back.
+    for (let afterMs = 200; afterMs < 10_000 && !(await isNoted()); afterMs *= 2) {
+      await leave(afterMs)
+      // The server hears of it a moment later.
+      for (let n = 0; n < 100 && !(await isNoted()); n++) await sleep(20)
+    }
+
+    assert.ok(await isNoted())
+    assert.deepEqual(await statuses(api, run), ['in_progress'])
+  })
+})

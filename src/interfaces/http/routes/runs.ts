@@ -1,0 +1,135 @@
+import * as v from 'valibot'
+import { LIVE_STATUSES, RUN_STATUSES } from '../../../core/model/run.ts'
+import { TARGET_STATUSES } from '../../../core/model/target.ts'
+import { parseDuration } from '../../../core/model/time.ts'
+import { queueSource } from '../../../presenters/enqueue.ts'
+import { explainEither, explanationView } from '../../../presenters/explain.ts'
+import { listRuns } from '../../../presenters/runs.ts'
+import { measure, progressView, PROGRESS_BY } from '../../../presenters/progress.ts'
+import { runDetail } from '../../../presenters/run.ts'
+import { findRun } from '../../../presenters/find.ts'
+import { runView, targetView } from '../../../presenters/view.ts'
+import { inLine } from '../limit-concurrency.ts'
+import { defineRoute } from '../route.ts'
+import { progress } from '../../../presenters/schema/results.ts'
+import * as common from '../../../presenters/schema/common.ts'
+import * as runs from '../../../presenters/schema/run.ts'
+
+const theRun = v.strictObject({ run: common.id })
+
+/** Looks at runs, and queues one. */
+export const RUN_ROUTES = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/runs',
+    summary: 'Runs, newest first.',
+    role: 'viewer',
+    query: v.strictObject({
+      status: common.several(v.picklist([...RUN_STATUSES, 'live'])),
+      source: v.optional(common.source),
+      q: v.optional(common.text),
+      since: v.optional(common.duration),
+      limit: common.limit,
+      after: common.afterId,
+    }),
+    answer: common.listOf(runs.listedRun),
+    async handle({ query, ground: { store, settings } }) {
+      const { status, source, q, since, limit, after } = query
+      const statuses = status.flatMap((one) => (one === 'live' ? LIVE_STATUSES : [one]))
+      return listRuns(store, settings.policyOf, {
+        source,
+        statuses: statuses.length > 0 ? [...new Set(statuses)] : undefined,
+        search: q || undefined,
+        createdSince: since === undefined ? undefined : (await store.now()) - parseDuration(since)!,
+        limit,
+        after,
+      })
+    },
+  }),
+
+  defineRoute({
+    method: 'POST',
+    path: '/api/runs',
+    summary: "Queue a run of a command's source, for its worker to take up.",
+    role: 'operator',
+    body: v.strictObject({ source: common.source, input: v.optional(v.unknown(), null) }),
+    answer: runs.run,
+    status: 201,
+    handle: async ({ body, ground: { store, settings } }) =>
+      runView(await queueSource(store, settings, body.source, body.input)),
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/runs/:run',
+    summary: 'One run: its facts, counts, trouble, and what was done about it.',
+    role: 'viewer',
+    params: theRun,
+    answer: runs.runDetail,
+    handle: async ({ params, ground: { store, settings } }) =>
+      runDetail(store, await findRun(store, params.run), settings.policyOf),
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/runs/:run/explain',
+    summary: 'Why a run is what it is: evidence, policy, verdict, and what would change it.',
+    role: 'viewer',
+    params: theRun,
+    answer: runs.explanation,
+    async handle({ params, door, ground: { store, settings } }) {
+      const run = await findRun(store, params.run)
+      return explanationView(await explainEither(door, settings, run))
+    },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/runs/:run/progress',
+    summary: 'How far a run is, by group, page or status.',
+    role: 'viewer',
+    params: theRun,
+    query: v.strictObject({
+      by: v.optional(v.picklist(PROGRESS_BY)),
+      group: common.several(common.text),
+    }),
+    answer: progress,
+    async handle({ params, query, ground: { store } }) {
+      const run = await findRun(store, params.run)
+      const found = await measure(store, [run], { groups: query.group, by: query.by })
+      return { items: found.map(progressView), next: null }
+    },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/runs/:run/targets',
+    summary: 'Targets of a run.',
+    role: 'viewer',
+    params: theRun,
+    query: v.strictObject({
+      status: common.several(v.picklist(TARGET_STATUSES)),
+      group: v.optional(v.pipe(common.text, v.description('Empty: those without a group'))),
+      q: v.optional(common.text),
+      limit: common.limit,
+      after: common.afterId,
+    }),
+    answer: common.listOf(runs.target),
+    async handle(call) {
+      const { params, query, ground } = call
+      const { id } = await findRun(ground.store, params.run)
+      const { status, group, q, limit, after } = query
+      const look = () =>
+        ground.store.targets(id, {
+          statuses: status.length > 0 ? status : undefined,
+          group,
+          search: q || undefined,
+          limit,
+          after,
+        })
+      // A search reads the whole run where nothing fits.
+      const { items, next } = await (q ? inLine(call, look) : look())
+      return { items: items.map(targetView), next }
+    },
+  }),
+]

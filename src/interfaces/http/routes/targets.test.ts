@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { apiCaller, type ApiCaller } from '../../../testing/api-caller.ts'
+import { allTargets, claimOne, save, startCrawl } from '../../../testing/fixtures.ts'
+
+async function statuses({ stage }: ApiCaller, run: string): Promise<string[]> {
+  return (await allTargets(stage.store, run)).map(({ status }) => status)
+}
+
+describe('targets', { concurrency: 2 }, () => {
+  test('some are parked whoever has them, and the undo puts back what was open', async () => {
+    await using api = await apiCaller()
+    const { store } = api.stage
+    const run = await startCrawl(store, 2)
+    const other = await startCrawl(store, 1, { source: 'other' })
+    await claimOne(store, await api.present('shop'))
+    const targets = [...(await allTargets(store, run)), ...(await allTargets(store, other))]
+
+    const planned = await api.post('/api/targets/park', {
+      targets: targets.map(({ id }) => id),
+      dryRun: true,
+    })
+    const before = await statuses(api, run)
+    const parked = await api.post('/api/targets/park', {
+      targets: targets.map(({ id }) => id),
+      because: 'moved',
+    })
+    const during = await statuses(api, run)
+    for (const { path, body } of parked.undo.calls) await api.post(path, body)
+
+    assert.deepEqual([planned.targets, parked.targets, parked.run], [3, 3, null])
+    assert.deepEqual(
+      [before, during],
+      [
+        ['in_progress', 'planned'],
+        ['parked', 'parked'],
+      ],
+    )
+    assert.match(
+      parked.said,
+      /^3 targets are parked\. Nothing else was open in run \w{8}: it is failed now\./,
+    )
+    assert.equal(parked.undo.calls.length, 2)
+    assert.deepEqual(await statuses(api, run), ['planned', 'planned'])
+    assert.deepEqual(await statuses(api, other), ['planned'])
+    assert.ok(['queued', 'interrupted'].includes((await store.run(run))!.status))
+  })
+
+  test('a target goes by its full id alone', async () => {
+    await using api = await apiCaller()
+    const run = await startCrawl(api.stage.store, 1)
+    const { id } = (await allTargets(api.stage.store, run))[0]!
+
+    await api.get(`/api/targets/${id}`)
+    const short = await api.get(`/api/targets/${id.slice(-8)}`, 404)
+    const some = await api.post('/api/targets/park', { targets: [id.slice(-8)] }, 400)
+
+    for (const { error } of [short, some]) assert.match(error.message, /full id/)
+  })
+
+  test('one is parked, unparked and reset; what a word does not fit is refused with the right one', async () => {
+    await using api = await apiCaller()
+    const { store } = api.stage
+    const run = await startCrawl(store, 2)
+    const failed = await claimOne(store, await api.present('shop'))
+    await store.fail([{ ...failed, error: 'HTTP 500', retryInMs: null }])
+    const at = (verb: string): string => `/api/targets/${failed.target}/${verb}`
+
+    const parked = await api.post(at('park'), { because: 'later' })
+    const wrong = await api.post(at('reset'), {}, 409)
+    const back = await api.post(at('unpark'))
+    const nothing = await api.post(at('reset'), {}, 409)
+
+    // It had failed: put back in line it would not be what it was.
+    assert.equal(parked.undo, null)
+    assert.match(wrong.error.message, /unstuck unpark/)
+    assert.deepEqual([back.targets, back.run.id], [1, run])
+    assert.match(nothing.error.message, /is planned: there is nothing to reset/)
+    const again = await claimOne(store, failed.worker)
+    await store.fail([{ ...again, error: 'HTTP 500', retryInMs: null }])
+    assert.equal((await api.post(at('reset'), { dryRun: true })).targets, 1)
+    assert.equal((await api.post(at('reset'))).targets, 1)
+    assert.deepEqual(await statuses(api, run), ['planned', 'planned'])
+  })
+
+  test('rewind goes back and nowhere else, and has no undo', async () => {
+    await using api = await apiCaller()
+    const { store } = api.stage
+    await startCrawl(store, 1)
+    const worker = await api.present('shop')
+    const saved = await save(store, await save(store, await claimOne(store, worker)))
+    const path = `/api/targets/${saved.target}/rewind`
+
+    const planned = await api.post(path, { to: 0, dryRun: true })
+    const [ahead, unknown] = [
+      await api.post(path, { to: 3 }, 400),
+      await api.post(path, { to: 1 }, 409),
+    ]
+    const done = await api.post(path, {
+      to: 1,
+      next: 'https://shop.example/?page=2',
+      cursor: { a: 1 },
+    })
+
+    assert.match(
+      planned.said,
+      /would go back from page 2 to 0.*Nothing was changed\. Once done it has no undo\.$/,
+    )
+    assert.match(ahead.error.message, /it can only go back/)
+    assert.match(unknown.error.message, /The address of page 2 is not kept/)
+    assert.deepEqual([done.targets, done.undo], [1, null])
+    const { target } = await api.get(`/api/targets/${saved.target}`)
+    assert.deepEqual([target.page, target.status, target.cursor], [1, 'planned', { a: 1 }])
+  })
+})

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { test } from 'node:test'
+import { PROBES } from '../../testing/http-probes.ts'
+import { httpStage, type HttpStage } from '../../testing/http-context.ts'
+import { HttpServer } from './server.ts'
+import { defineRoute, type Route } from './route.ts'
+
+const probes = { app: { routes: PROBES } }
+
+function dial({ url }: HttpStage): Socket {
+  const { hostname, port } = new URL(url)
+  return connect(Number(port), hostname).on('error', () => {})
+}
+
+/** Sends bytes as they are; answers all that came back until the other end hung up. */
+async function exchange(stage: HttpStage, bytes: string): Promise<string> {
+  const socket = dial(stage)
+  socket.write(bytes)
+  return text(socket)
+}
+
+const post = (stage: HttpStage, length: number | string): string =>
+  `POST /api/act HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${stage.tokens.operator}\r\n` +
+  `content-type: application/json\r\n${typeof length === 'number' ? `content-length: ${length}` : length}\r\n\r\n`
+
+test('too much is refused: headers, bodies, depth', async () => {
+  await using stage = await httpStage(probes)
+  const long = await exchange(
+    stage,
+    `GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nx: ${'x'.repeat(17_000)}\r\n\r\n`,
+  )
+  assert.match(long, /^HTTP\/1\.1 431 /)
+  const as = 'operator'
+  const big = await stage.call('POST', '/api/act', { as, body: { because: 'x'.repeat(300_000) } })
+  assert.deepEqual([big.status, big.body.error.code], [413, 'BODY_TOO_LARGE'])
+  const fits = await stage.call('POST', '/api/act', { as, body: { because: 'x'.repeat(250_000) } })
+  assert.equal(fits.status, 200)
+  const deep = await fetch(`${stage.url}/api/act`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${stage.tokens.operator}`,
+      'content-type': 'application/json',
+    },
+    body: '['.repeat(100_000),
+  })
+  assert.equal(deep.status, 400)
+  assert.match(await deep.text(), /nested deeper than 32/)
+})
+
+test('a body without an end is refused on the way, and stays out of memory', async () => {
+  await using stage = await httpStage(probes)
+  const socket = dial(stage)
+  socket.write(post(stage, 'transfer-encoding: chunked'))
+  const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
+  const before = process.memoryUsage().rss
+  let sent = 0
+  socket.on('drain', () => {
+    while (!socket.destroyed && socket.write(chunk)) sent += 65_536
+  })
+  socket.write(chunk)
+  // It is cut off in the middle of what it sends: the answer has come by then.
+  let answer = ''
+  socket.on('data', (bytes) => (answer += bytes))
+  await new Promise((resolve) => socket.once('close', resolve))
+  assert.match(answer, /^HTTP\/1\.1 413 /)
+  assert.ok(sent > 1_000_000, `${sent}`)
+  assert.ok(process.memoryUsage().rss - before < 256 * 2 ** 20)
+})
+
+test('what is no request is told so in JSON', async () => {
+  await using stage = await httpStage(probes)
+  const noise = await exchange(stage, 'hello\r\n\r\n')
+  assert.match(noise, /^HTTP\/1\.1 400 [^]*\{"error":\{"code":"BAD_REQUEST"/)
+  const twice = await exchange(
+    stage,
+    'GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nhost: evil.example\r\n\r\n',
+  )
+  assert.match(twice, /^HTTP\/1\.1 400 /)
+  const none = await exchange(stage, 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n')
+  assert.match(none, /^HTTP\/1\.1 421 /)
+  const trace = await exchange(
+    stage,
+    'TRACE / HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n',
+  )
+  assert.match(trace, /^HTTP\/1\.1 405 /)
+  const proxied =
+    'GET http://evil.example/api/look/a HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n'
+  assert.match(await exchange(stage, proxied), /^HTTP\/1\.1 421 /)
+})
+
+test('who sends slowly is hung up on, headers and body alike', async () => {
+  await using strict = await httpStage({ ...probes, limits: { headersMs: 150 } })
+  assert.match(await exchange(strict, 'GET / HTTP/1.1\r\nhost: 127'), /^HTTP\/1\.1 408 /)
+  await using stage = await httpStage({ ...probes, limits: { headersMs: 150, bodyMs: 400 } })
+  const slow = await exchange(stage, `${post(stage, 100)}{"because": "`)
+  assert.doesNotMatch(slow, / 200 /)
+})
+
+test('five hundred slow clients hold up nobody', async () => {
+  // What they held up would never be answered.
+  const limits = { connections: 100, headersMs: 600_000, bodyMs: 600_000 }
+  await using stage = await httpStage({ ...probes, limits })
+  const slow = Array.from({ length: 500 }, () => dial(stage))
+  await Promise.all(slow.map((socket) => once(socket, 'connect')))
+  for (const socket of slow) socket.write('GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: ')
+  for (let n = 0; n < 40; n++) {
+    assert.equal((await stage.call('GET', '/api/look/a', { as: 'viewer' })).status, 200)
+  }
+  assert.ok(slow.filter((socket) => socket.destroyed || socket.readableEnded).length >= 300)
+  for (const socket of slow) socket.destroy()
+})
+
+test('a stop ends streams, answers what is under way, and closes the rest', async () => {
+  const asked = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<void>()
+  const slow = defineRoute({
+    ...PROBES[0]!,
+    path: '/api/slow',
+    params: undefined,
+    handle: async () => {
+      asked.resolve()
+      await answer.promise
+      return { ok: true }
+    },
+  } as Route<any, any, any, any>)
+  const stream = defineRoute({
+    ...PROBES[0]!,
+    path: '/api/stream',
+    params: undefined,
+    answer: null,
+    handle: async ({ ground }: any) => {
+      const { closing } = ground as { closing: AbortSignal }
+      const body = new ReadableStream({
+        start(controller) {
+          controller.enqueue(new TextEncoder().encode('first\n'))
+          closing.addEventListener('abort', () => controller.close())
+        },
+      })
+      return new Response(body)
+    },
+  } as Route<any, any, any, any>)
+  // Nothing but the stop ends a connection.
+  const limits = { headersMs: 600_000, bodyMs: 600_000 }
+  await using stage = await httpStage({ app: { routes: [slow, stream] }, limits })
+  const headers = { authorization: `Bearer ${stage.tokens.viewer}` }
+  const streamed = await fetch(`${stage.url}/api/stream`, { headers })
+  const underWay = fetch(`${stage.url}/api/slow`, { headers })
+  const idle = dial(stage)
+  await asked.promise
+  const stopped = stage.server.stop()
+  assert.equal(await streamed.text(), 'first\n')
+  await assert.rejects(fetch(stage.url))
+  answer.resolve()
+  assert.deepEqual(await (await underWay).json(), { ok: true })
+  await stopped
+  if (!idle.closed) await once(idle, 'close')
+})
+
+test('a caller who leaves is noticed, and a stream that breaks tells nothing', async () => {
+  const left = Promise.withResolvers<void>()
+  const broken = defineRoute({
+    ...PROBES[0]!,
+    path: '/api/broken',
+    params: undefined,
+    answer: null,
+    handle: async () =>
+      new Response(
+        new ReadableStream({
+          pull(controller) {
+            controller.enqueue(new TextEncoder().encode('x'))
+            controller.error(new Error('/secret/path'))
+          },
+        }),
+      ),
+  } as Route<any, any, any, any>)
+  const waiting = defineRoute({
+    ...PROBES[0]!,
+    path: '/api/waiting',
+    params: undefined,
+    handle: async ({ signal }: any) => {
+      ;(signal as AbortSignal).addEventListener('abort', () => left.resolve())
+      await left.promise
+      return {}
+    },
+  } as Route<any, any, any, any>)
+  await using stage = await httpStage({ app: { routes: [broken, waiting] } })
+  const authorization = `authorization: Bearer ${stage.tokens.viewer}`
+  const got = await exchange(
+    stage,
+    `GET /api/broken HTTP/1.1\r\nhost: 127.0.0.1\r\n${authorization}\r\n\r\n`,
+  )
+  assert.doesNotMatch(got, /secret/)
+  const caller = dial(stage)
+  caller.write(`GET /api/waiting HTTP/1.1\r\nhost: 127.0.0.1\r\n${authorization}\r\n\r\n`)
+  setTimeout(() => caller.destroy(), 50)
+  await left.promise
+})
+
+test('a port that is taken is a clear refusal', async () => {
+  await using stage = await httpStage(probes)
+  const port = Number(new URL(stage.url).port)
+  const app = { fetch: async () => new Response(), close: () => {} }
+  const second = new HttpServer(app, { host: '127.0.0.1', port })
+  await assert.rejects(second.start(), { code: 'E_USAGE', message: /is taken.*--port/ })
+  await second.stop()
+  const nowhere = new HttpServer(app, { host: '203.0.113.1', port: 0 })
+  await assert.rejects(nowhere.start(), {
+    code: 'E_USAGE',
+    message: /not an address of this machine/,
+  })
+})

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { stripVTControlCharacters } from 'node:util'
+import { HOSTILE_TEXTS } from '../../testing/hostile-text.ts'
+import { lookAt, NOW, someRun, someRuns, someVerdict, someWorker } from '../../testing/top-frame.ts'
+import type { Sorted } from '../../presenters/recovery.ts'
+import { widthOf } from '../../lib/terminal/width.ts'
+import { drawTop, type Size } from './frame.ts'
+import type { Look, Seen } from './snapshot.ts'
+import { moved, startState, type TopState, type View } from './state.ts'
+
+const WIDE: Size = { columns: 80, rows: 24 }
+const RUNS: Seen = { view: 'runs', runs: someRuns() }
+
+function at(view: View, more: Partial<TopState> = {}): TopState {
+  return { ...startState(false), view, ...more }
+}
+
+function draw(state: TopState, look: Look | null, size = WIDE): string {
+  return drawTop(state, look, size, false).join('\n').trimEnd()
+}
+
+function golden(text: string): string {
+  return text.replace(/^\n/, '').replace(/\n$/, '')
+}
+
+describe('on 80 columns', () => {
+  test('the answer stands first, then what needs a look', () => {
+    const drawn = draw(at('runs'), lookAt(RUNS), { columns: 80, rows: 14 })
+    assert.equal(drawn, golden(FIRST))
+  })
+
+  test('workers and verdicts are lists like the runs', () => {
+    const workers = [
+      someWorker('c0ffee01'),
+      someWorker('c0ffee02', {
+        sign: 'gone',
+        pid: 4111,
+        targets: 1,
+        source: 'directory',
+        because: 'process 4111 on vm no longer exists (last beat 12 min ago)',
+      }),
+    ]
+    const size = { columns: 80, rows: 10 }
+    assert.equal(draw(at('workers'), lookAt({ view: 'workers', workers }), size), golden(WORKERS))
+    const deeds = [someVerdict('c2e09188')]
+    const theirs = [
+      someVerdict('0', {
+        target: null,
+        action: 'abandon',
+        from: 'interrupted',
+        to: 'abandoned',
+        sign: 'unknown',
+        source: 'tender-portal',
+      }),
+    ]
+    const recovery = { active: [], deeds, theirs, away: [] }
+    assert.equal(
+      draw(at('recovery'), lookAt({ view: 'recovery', recovery }), size),
+      golden(VERDICTS),
+    )
+  })
+
+  test('a row of a table of the user is told by that, and its owner has no made-up id', () => {
+    const who = 'row a/2 of jobs (vm:78)'
+    const workers = [someWorker('c0ffee01', { who, source: 'import' })]
+    const listed = draw(at('workers'), lookAt({ view: 'workers', workers }))
+    assert.match(listed, /import +row a\/2 of jobs \(vm:78\)/)
+    assert.doesNotMatch(listed, /c0ffee01/)
+
+    const verdict = someVerdict('c2e09188', { source: 'import', action: 'fail', to: 'failed' })
+    const run = { id: verdict.run, adopted: { table: 'jobs', key: 'a/2', can: [] } }
+    const active = [{ run }] as unknown as Sorted['active']
+    const recovery = { active, deeds: [verdict], theirs: [], away: [] }
+    const drawn = draw(at('recovery'), lookAt({ view: 'recovery', recovery }))
+    assert.match(drawn, /fail +run \w{8} +import \(row a\/2 of jobs\)/)
+    assert.doesNotMatch(drawn, /target \w{8}|→/)
+  })
+
+  test('dead letters are told by their error', () => {
+    const group = {
+      fingerprint: 'abcdef012345',
+      error: 'HTTP 403 Forbidden for https://portal.example/detail/17',
+      count: 31,
+      statuses: { failed: 29, parked: 2 },
+      sources: ['directory', 'shop'],
+      firstAt: new Date(NOW - 7_200_000).toISOString(),
+      lastAt: new Date(NOW - 60_000).toISOString(),
+      sample: [],
+    }
+    const drawn = draw(
+      at('letters'),
+      lookAt({ view: 'letters', groups: [group], isPartial: false }),
+    )
+    assert.match(drawn, /31 {2}29 failed, 2 parked {2}HTTP 403 .* 60 s ago/)
+    assert.match(drawn, /r retry/)
+  })
+
+  test('nothing to list is said in a sentence with what to do', () => {
+    assert.match(draw(at('runs'), lookAt({ view: 'runs', runs: [] })), /`unstuck demo`/)
+    const filtered = moved(at('runs'), { filter: 'nowhere' })
+    assert.match(draw(filtered, lookAt(RUNS)), /None of 4 has “nowhere”\. Esc shows all\./)
+  })
+
+  test('without data yet, or while another view is being fetched, the frame stands', () => {
+    assert.match(draw(at('runs'), null), /looking …[^]*\[1 Runs\]/)
+    assert.match(draw(at('workers'), lookAt(RUNS)), /\[2 Workers\]/)
+  })
+
+  test('when the database is away, what was seen last stays, and it is said', () => {
+    const drawn = draw(at('runs', { trouble: 'The database does not answer: …' }), lookAt(RUNS))
+    assert.match(drawn, /directory[^]*The database does not answer/)
+  })
+
+  test('a list longer than the screen shows the part with the chosen row', () => {
+    const runs = Array.from({ length: 60 }, (_, n) =>
+      someRun(String(10_000_000 + n), { source: `source-${n}` }),
+    )
+    const chosen = { row: runs[40]!.id, top: 0, sort: 1, filter: '' }
+    const drawn = draw(moved(at('runs'), chosen), lookAt({ view: 'runs', runs }))
+    assert.match(drawn, /^> 10000040 {2}source-40 /m)
+    assert.equal(drawn.split('\n').length, WIDE.rows)
+  })
+})
+
+test('on 40 columns the columns that matter are left', () => {
+  assert.equal(draw(at('runs'), lookAt(RUNS), { columns: 40, rows: 12 }), golden(NARROW))
+})
+
+test('from 100 columns on there is room for the pace and what is left', () => {
+  const drawn = draw(at('runs'), lookAt(RUNS), { columns: 110, rows: 24 })
+  assert.match(drawn, /PAGES\/MIN +LEFT/)
+  assert.match(drawn, /catalogue .* 12 +8–11 min/)
+})
+
+test('colour only repeats what the words say', () => {
+  const coloured = drawTop(at('runs'), lookAt(RUNS), WIDE, true)
+  const plain = drawTop(at('runs'), lookAt(RUNS), WIDE, false)
+  assert.notDeepEqual(coloured, plain)
+  assert.deepEqual(
+    coloured.map((line) => stripVTControlCharacters(line).trimEnd()),
+    plain,
+  )
+})
+
+test('whatever strangers wrote stays on its line and cannot move the cursor', () => {
+  const runs = HOSTILE_TEXTS.map((text, n) =>
+    someRun(String(20_000_000 + n), { source: text, because: text, health: 'orphaned' }),
+  )
+  for (const columns of [200, 80, 40, 20, 1]) {
+    for (const { id } of runs) {
+      // One row of all is enough for most of them: each is the chosen one once, with its reason below.
+      const state = moved(at('runs'), { row: id, filter: id })
+      const look = lookAt({ view: 'runs', runs }, { summary: HOSTILE_TEXTS.slice(34).join(' ') })
+      assertHarmless(drawTop(state, look, { columns, rows: 24 }, false), columns)
+    }
+  }
+})
+
+function assertHarmless(lines: readonly string[], columns: number): void {
+  for (const line of lines) {
+    assert.doesNotMatch(line, /(?![\u200c\u200d])[\p{Cc}\p{Cf}]/u)
+    assert.ok(widthOf(line) <= columns, line)
+  }
+}
+
+const FIRST = `
+unstuck top · 03:12:45 UTC · 4 runs · sort: attention
+Something is stuck: 2 runs healthy, 1 run stuck for 12 min, 2 targets parked.
+[1 Runs]  2 Workers   3 Recovery   4 Dead letters   5 History
+  RUN       SOURCE                 STATUS      DONE            ITEMS   LAST SIGN
+> bbdb7d00  directory              orphaned     1/8  █░░░░░░░     90  12 min ago
+  504a7fbe  宽字符目标名称         queued    0/120+  ░░░░░░░░      0   3 min ago
+  f9f0fe52  catalogue              running   40/120  ███░░░░░    400     2 s ago
+  fce5966d  tender-portal-of-the…  cleaned      0/1  ░░░░░░░░      0    26 h ago
+
+
+
+
+process 4111 on vm no longer exists (last beat 12 min ago)
+? help  q quit  ↵ open  / filter  s sort  R recover  C clean  c cancel  u undo
+`
+const WORKERS = `
+unstuck top · 03:12:45 UTC · 2 workers · sort: sign
+Something is stuck: 2 runs healthy, 1 run stuck for 12 min, 2 targets parked.
+ 1 Runs  [2 Workers]  3 Recovery   4 Dead letters   5 History
+  WORKER    SOURCE     PROCESS     SIGN     TARGETS      UP  LAST BEAT
+> c0ffee02  directory  4111 on vm  gone           1  60 min        now
+  c0ffee01  catalogue  4112 on vm  present        3  60 min        now
+
+
+process 4111 on vm no longer exists (last beat 12 min ago)
+? help  q quit  ↵ open  / filter  s sort  R recover  C clean
+`
+const VERDICTS = `
+unstuck top · 03:12:45 UTC · 2 verdicts · sort: who
+Something is stuck: 2 runs healthy, 1 run stuck for 12 min, 2 targets parked.
+ 1 Runs   2 Workers  [3 Recovery]  4 Dead letters   5 History
+  ACTION   ABOUT            SOURCE         CHANGE                   SIGN     KEY
+> resume   target c2e09188  directory      in progress → planned    gone     R
+  abandon  run bbdb7d00     tender-portal  interrupted → abandoned  unknown  C
+
+
+process 4111 on vm no longer exists (last beat 12 min ago); goes on after page 1
+? help  q quit  ↵ open  / filter  s sort  R recover  C clean  c cancel  u undo
+`
+const NARROW = `
+unstuck top · 03:12:45 UTC · 4 runs · s…
+Something is stuck: 2 runs healthy, 1 …
+[1 Runs]  2   3   4   5
+  RUN       SOURCE      STATUS      DONE
+> bbdb7d00  directory   orphaned     1/8
+  504a7fbe  宽字符目…   queued    0/120+
+  f9f0fe52  catalogue   running   40/120
+  fce5966d  tender-po…  cleaned      0/1
+
+
+process 4111 on vm no longer exists (la…
+? help  q quit  ↵ open  / filter  s sort
+`

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { describe, test } from 'node:test'
+import { stripVTControlCharacters } from 'node:util'
+import { claim, claimOne, save, startCrawl } from '../../testing/fixtures.ts'
+import { noTerminal, operator, type Operator } from '../../testing/operator.ts'
+import { cliCall } from '../../testing/unstuck-cli.ts'
+import { pauseAfter } from './top.ts'
+
+const ENTER = '\x1b[?1049h'
+const LEAVE = '\x1b[?25h\x1b[?1049l'
+
+type Session = Disposable & {
+  /** Types this when the screen says so, from what was said since the last time. */
+  when(says: RegExp | string, keys: string): Promise<void>
+  pid(): number
+  /** After the program has ended: its code, and whether the terminal is as it was before. */
+  end(): Promise<{ code: number; isAsBefore: boolean; raw: string }>
+}
+
+/** The real program on a terminal of its own, 80 × 24, between two looks at the terminal's settings. */
+function sit(by: Operator, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Session {
+  const call = cliCall(['top', '--db', by.database.url, ...args])
+  const words = call.command.map((word) => `'${word}'`).join(' ')
+  const script =
+    `stty cols 80 rows 24; echo "before $(stty -g)"; ` +
+    `sh -c 'echo "pid $$"; exec "$@"' - ${words}; echo "code $?"; echo "after $(stty -g)"`
+  const child = spawn('script', ['-qec', script, '/dev/null'], {
+    cwd: by.cwd,
+    env: { ...call.env, TERM: 'xterm', ...env },
+  })
+  let [raw, read] = ['', 0]
+  let heard = (): void => {}
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    raw += text
+    heard()
+  })
+  const ended = once(child, 'close')
+  const said = (): string => stripVTControlCharacters(raw)
+  const found = (pattern: RegExp): string => pattern.exec(said())![1]!
+  return {
+    async when(says, keys) {
+      const isThere = (): boolean => {
+        const fresh = stripVTControlCharacters(raw.slice(read))
+        return typeof says === 'string' ? fresh.includes(says) : says.test(fresh)
+      }
+      if (!isThere()) {
+        await Promise.race([
+          new Promise<void>((resolve) => (heard = () => isThere() && resolve())),
+          ended.then(() => assert.ok(isThere(), `it ended without ${String(says)}: ${said()}`)),
+        ])
+      }
+      read = raw.length
+      child.stdin.write(keys)
+    },
+    pid: () => Number(found(/^pid (\d+)/m)),
+    async end() {
+      await ended
+      const isAsBefore = found(/^before ([\da-f:]+)/m) === found(/after ([\da-f:]+:[\da-f:]+)/)
+      return { code: Number(found(/code (\d+)\r/)), isAsBefore, raw }
+    },
+    // It ends with its terminal.
+    [Symbol.dispose]: () => void child.kill(),
+  }
+}
+
+/** A run whose worker is proven gone, with one page saved. */
+async function leaveOrphan(by: Operator): Promise<string> {
+  const run = await startCrawl(by.store, 3, { source: 'directory' })
+  const worker = await by.gone('directory')
+  await save(by.store, await claimOne(by.store, worker, { source: 'directory' }))
+  await claim(by.store, worker, 1, { source: 'directory' })
+  return run
+}
+
+describe('top on a terminal', { skip: noTerminal, timeout: 60_000 }, () => {
+  test('it draws, follows keys, recovers after y, takes a cancelling back, and leaves the terminal as it was', async () => {
+    await using by = await operator()
+    const run = await leaveOrphan(by)
+    using session = sit(by)
+    await session.when(/Something is stuck[^]*orphaned/, 'R')
+    await session.when(/What would be done[^]*Do these 2 things\?/, 'y')
+    await session.when('Recovery: 2 of 2 things done.', 'c')
+    await session.when('Cancel it?', 'y')
+    await session.when(/is cancelled; its data is kept/, 'u')
+    await session.when('Take it back?', 'y')
+    await session.when(/is taken back: it is interrupted/, '5')
+    await session.when(/\[5 History\][^]*revert/, 'q')
+    const { code, isAsBefore, raw } = await session.end()
+
+    assert.deepEqual({ code, isAsBefore }, { code: 0, isAsBefore: true })
+    assert.ok(raw.indexOf(ENTER) < raw.indexOf(LEAVE), 'it gives the screen back')
+    const trail = await by.store.audit({ run, limit: 10 })
+    assert.deepEqual(
+      trail.map(({ action }) => action),
+      ['resume', 'replan', 'cancel', 'revert'],
+    )
+    assert.equal((await by.store.run(run))?.status, 'interrupted')
+  })
+
+  test('after SIGTERM the terminal is as it was', async () => {
+    await using by = await operator()
+    await leaveOrphan(by)
+    using session = sit(by)
+    await session.when('orphaned', '')
+    process.kill(session.pid(), 'SIGTERM')
+    const { code, isAsBefore, raw } = await session.end()
+    assert.deepEqual({ code, isAsBefore }, { code: 0, isAsBefore: true })
+    assert.ok(raw.includes(LEAVE))
+  })
+
+  test('Ctrl-Z gives the terminal back, and it comes back whole', async () => {
+    await using by = await operator()
+    await leaveOrphan(by)
+    using session = sit(by)
+    // Where no shell could wake it again the system does not stop it, so here it comes back by itself.
+    await session.when('orphaned', '\x1a')
+    await session.when(/orphaned/, 'q')
+    const { isAsBefore, raw } = await session.end()
+    assert.ok(isAsBefore)
+    assert.equal(raw.split(ENTER).length, 3)
+    assert.equal(raw.split(LEAVE).length, 3)
+  })
+
+  test('a read-only look changes nothing', async () => {
+    await using by = await operator()
+    await leaveOrphan(by)
+    const before = await by.dump()
+    using session = sit(by, ['--readonly'])
+    await session.when(/read-only[^]*orphaned/, 'R')
+    await session.when('start it without --readonly to act', 'q')
+    assert.equal((await session.end()).code, 0)
+    assert.equal(await by.dump(), before)
+  })
+
+  test('without colour no colour is sent; the mark shows what is chosen', async () => {
+    await using by = await operator()
+    await leaveOrphan(by)
+    using session = sit(by, [], { NO_COLOR: '1' })
+    await session.when(/> \S{8} {2}directory/, 'q')
+    const { raw } = await session.end()
+    // oxlint-disable-next-line no-control-regex
+    assert.doesNotMatch(raw, /\x1b\[[1-9]\d*m/)
+  })
+
+  test('on a terminal that cannot draw it says what does', async () => {
+    await using by = await operator()
+    await leaveOrphan(by)
+    using session = sit(by, [], { TERM: 'dumb' })
+    const { code, raw } = await session.end()
+    assert.equal(code, 2)
+    assert.match(raw, /unstuck status --watch/)
+    assert.ok(!raw.includes(ENTER))
+  })
+})
+
+test('without a terminal it ends with 2 and says what to use instead', async () => {
+  await using by = await operator()
+  const { stderr, stdout } = await by.call(['top'], 2)
+  assert.match(stderr, /unstuck status --watch/)
+  assert.equal(stdout, '')
+  assert.match((await by.call(['top', '--json'], 2)).stderr, /unstuck status --json/)
+})
+
+test('a look that takes long is taken seldom: a tenth of the time at most', () => {
+  assert.deepEqual([5, 100, 3_000].map(pauseAfter), [1_000, 1_000, 30_000])
+})

@@ -1,0 +1,75 @@
+import { NotFound, UsageError } from '../core/model/errors.ts'
+import { isId, shortId } from '../core/model/id.ts'
+import type { Run } from '../core/model/run.ts'
+import type { Target } from '../core/model/target.ts'
+import type { Store } from '../core/store/store.ts'
+
+const HOW = '`unstuck runs` lists them.'
+
+/** The target a person means. Short ids are looked for among all targets. */
+export async function findTarget(store: Store, text: string): Promise<Target> {
+  const how = '`unstuck show RUN` lists those that need a person.'
+  const id = idIn(text, 'target', how)
+  const [found, another] = isId(id) ? [id] : await store.targetsEnding(id)
+  if (another !== undefined) throw ambiguous('targets', text, found!, another)
+  const target = found === undefined ? null : await store.target(found)
+  if (!target) throw new NotFound(`target ${text}`, how)
+  return target
+}
+
+/** Several of them; one that is named twice is one. */
+export async function findTargets(store: Store, texts: readonly string[]): Promise<Target[]> {
+  const found = new Map<string, Target>()
+  for (const text of texts) {
+    const target = await findTarget(store, text)
+    found.set(target.id, target)
+  }
+  return [...found.values()]
+}
+
+/** The run or else the target that an id stands for. */
+export async function findEither(store: Store, text: string): Promise<Run | Target> {
+  const how = '`unstuck runs` lists runs, `unstuck show RUN` its targets in trouble.'
+  const id = idIn(text, 'run or a target', how)
+  const whole = isId(id) && ((await store.run(id)) ?? (await store.target(id)))
+  if (whole) return whole
+  if ((await store.runsEnding(id)).length > 0) return findRun(store, text)
+  if ((await store.targetsEnding(id)).length > 0) return findTarget(store, text)
+  throw new NotFound(`run or target ${text}`, how)
+}
+
+/** The run a person means: by its full id, or by the last 8 digits that every list shows. */
+export async function findRun(store: Store, text: string): Promise<Run> {
+  const id = idIn(text, 'run', HOW)
+  const [found, another] = isId(id) ? [id] : await store.runsEnding(id)
+  if (another !== undefined) throw ambiguous('runs', text, found!, another)
+  const run = found === undefined ? null : await store.run(found)
+  if (!run) throw new NotFound(`run ${text}`, HOW)
+  return run
+}
+
+/** The run a person means by its id, or by the name of its source: then its newest. */
+export async function findRunOrNewest(store: Store, text: string): Promise<Run> {
+  const id = text.toLowerCase()
+  const isKnown = ID.test(id) && (await store.runsEnding(id)).length > 0
+  if (isKnown) return findRun(store, text)
+  const [newest] = (await store.runs({ source: text, limit: 1 })).items
+  if (!newest) throw new NotFound(`run or source ${text}`, HOW)
+  return newest
+}
+
+const ID = /^[0-9a-f-]{8,36}$/
+
+function idIn(text: string, what: string, how: string): string {
+  const id = text.toLowerCase()
+  if (ID.test(id)) return id
+  throw new UsageError(
+    `${JSON.stringify(text)} is not the id of a ${what}: give its last 8 digits, or all of it. ${how}`,
+  )
+}
+
+function ambiguous(what: string, text: string, one: string, another: string): UsageError {
+  return new UsageError(
+    `Several ${what} end in ${shortId(text)}, ${one} and ${another} among them. Give the full id.`,
+  )
+}

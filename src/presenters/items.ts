@@ -1,0 +1,96 @@
+import { closest } from '../core/model/closest.ts'
+import { NotFound } from '../core/model/errors.ts'
+import type { SavedItem } from '../core/model/item.ts'
+import { safeJson, safeText } from '../core/events/safe-text.ts'
+import type { Store } from '../core/store/store.ts'
+import { csvLine } from '../interfaces/cli/csv.ts'
+import { itemView } from './view.ts'
+
+/** A batch is all that is in memory, however many items there are and however slow their reader. */
+const BATCH = 200
+const FIRST_BATCH = 20
+const PART_MAX = 1_000_000
+const CSV_FIELDS = ['key', 'url', 'firstSeenAt', 'lastSeenAt', 'version', 'data'] as const
+
+export const ITEM_FORMATS = ['jsonl', 'csv', 'json'] as const
+export type ItemFormat = (typeof ITEM_FORMATS)[number]
+
+type Export = {
+  readonly format: ItemFormat
+  /** The key of an item: only those that follow. */
+  readonly after?: string | undefined
+  /** In a file the text stays as it was; on a terminal it must not act. */
+  readonly isTerminal?: boolean
+}
+
+/** All items of a source as one text, part by part. Nothing is read before the part before it was taken. */
+export async function* exportItems(
+  store: Store,
+  source: string,
+  { format: name, after, isTerminal = false }: Export,
+): AsyncGenerator<string, void, void> {
+  const format = FORMATS[name]
+  const makeLine = format.line(isTerminal)
+  let count = 0
+  let text = format.head
+  for (let [last, size] = [after ?? null, FIRST_BATCH]; ;) {
+    const batch: SavedItem[] = await store.items(source, last, size)
+    for (const item of batch) text += (count++ === 0 ? '' : format.between) + makeLine(item)
+    const { length } = text
+    if (text !== '') yield text
+    text = ''
+    if (batch.length < size) break
+    last = batch.at(-1)!.key
+    // Items may be large: then fewer are read at once.
+    size = length > PART_MAX ? Math.max(1, size >> 2) : Math.min(BATCH, size * 2)
+  }
+  yield text + (count === 0 ? '' : format.last) + format.tail
+}
+
+type Format = {
+  readonly head: string
+  readonly line: (isTerminal: boolean) => (item: SavedItem) => string
+  readonly between: string
+  readonly last: string
+  readonly tail: string
+}
+
+const FORMATS: Record<ItemFormat, Format> = {
+  jsonl: {
+    head: '',
+    line: () => (item) => `${safeJson(itemView(item))}\n`,
+    between: '',
+    last: '',
+    tail: '',
+  },
+  json: {
+    head: '{"items":[',
+    line: () => (item) => `\n${safeJson(itemView(item))}`,
+    between: ',',
+    last: '\n',
+    tail: '],"next":null}\n',
+  },
+  csv: {
+    head: csvLine(CSV_FIELDS),
+    line: (isTerminal) => (item) => {
+      const view = { ...itemView(item), data: safeJson(item.data) }
+      const cells = CSV_FIELDS.map((field) => view[field] ?? '')
+      return csvLine(isTerminal ? cells.map((cell) => safeText(String(cell))) : cells)
+    },
+    between: '',
+    last: '',
+    tail: '',
+  },
+}
+
+/** Whether any item is there. False is right for a source that saved nothing yet; one that never was is refused. */
+export async function hasItems(store: Store, source: string): Promise<boolean> {
+  if ((await store.items(source, null, 1)).length > 0) return true
+  if ((await store.runs({ source, limit: 1 })).items.length > 0) return false
+  const sources = (await store.runs({ limit: 200 })).items.map((run) => run.source)
+  const hint = closest(source, sources)
+  throw new NotFound(
+    `source ${source}`,
+    hint ? `Did you mean ${hint}?` : '`unstuck runs` shows the sources there are.',
+  )
+}

@@ -1,0 +1,180 @@
+import type { Policy } from '../core/model/policy.ts'
+import { isLive } from '../core/model/run.ts'
+import type { TargetStatus } from '../core/model/target.ts'
+import { inWords, type Millis } from '../core/model/time.ts'
+import type { Decision } from '../core/model/verdict.ts'
+import type { Snapshot } from '../core/decide/recovery.ts'
+
+export type Outlook = {
+  /** The settings that led to the verdict, or will to the next one. */
+  readonly policy: readonly (keyof Policy)[]
+  /** What would change the verdict, in sentences. */
+  readonly changes: readonly string[]
+}
+
+/** What a verdict hangs on: for the person who asks why, and what comes next. Reads only its arguments. */
+export function outlook(
+  snapshot: Snapshot,
+  { action }: Decision,
+  policy: Policy,
+  now: Millis,
+): Outlook {
+  const { run, target, owner } = snapshot
+  const byItself = run.isAdopted ? BY_A_SERVER : BY_ITSELF
+  const takenUp = run.isAdopted ? TAKEN_UP_BY_THEM : 'A worker that starts takes it up.'
+  switch (action) {
+    case 'leave':
+      if (target && target.status !== 'in_progress') {
+        return { policy: [], changes: leftAside(target.status, run) }
+      }
+      if (!isLive(run.status))
+        return { policy: [], changes: [run.isAdopted ? ENDED_ADOPTED : ENDED] }
+      return owner
+        ? whileAlive(snapshot, policy, now)
+        : { policy: [], changes: [run.isAdopted ? REOPENED_ADOPTED : REOPENED] }
+    case 'alert':
+      return {
+        policy: ['maxSilenceMs', 'maxDurationMs', 'onStalled'],
+        changes: [
+          `${run.isAdopted ? 'Anything that moves' : 'A saved page'} makes it well again, unless it is maxDuration that is over.`,
+          policy.onStalled === 'alert'
+            ? "With `onStalled: 'resume'` or `'fail'` in its policy it would be stopped by itself; as it is, people are told."
+            : `Its targets that stand still for too long are stopped one by one: the policy says ${policy.onStalled}.`,
+        ],
+      }
+    case 'resume':
+    case 'replan':
+      return {
+        policy: ['leaseMs', 'onCrash', 'maxCrashes'],
+        changes: [
+          // Of a run that is not running nobody holds anything: there is nothing to take back.
+          run.status === 'running' ? byItself : takenUp,
+          ...(run.isAdopted
+            ? []
+            : [
+                `After ${policy.maxCrashes} workers lost on a target alone, without a page in between, it is parked instead.`,
+              ]),
+        ],
+      }
+    case 'retry':
+      return {
+        policy: ['leaseMs', 'maxRetries'],
+        changes: [
+          byItself,
+          'It becomes failed and a new run is queued in its place; a page saved before would have made it go on instead.',
+        ],
+      }
+    case 'fail':
+      return {
+        policy: ['onCrash', 'maxRetries', 'onStalled', 'staleAfterMs', 'onStale'],
+        changes: [
+          byItself,
+          run.isAdopted
+            ? 'What was saved is kept, and `unstuck revert` takes it back.'
+            : 'What was saved is kept. `unstuck revert` takes it back, `unstuck resume` opens it again.',
+        ],
+      }
+    case 'park':
+    case 'hold':
+      return {
+        policy: ['maxCrashes', 'onCrash'],
+        changes: [
+          byItself,
+          'From then on nothing happens to it by itself: `unstuck unpark` puts it back in line.',
+        ],
+      }
+    case 'wait': {
+      const left = policy.abandonAfterMs - (now - run.createdAt)
+      const stale = untilStale(run, policy, now)
+      return {
+        policy: stale === null ? ['abandonAfterMs'] : ['staleAfterMs', 'onStale', 'abandonAfterMs'],
+        changes: [
+          takenUp,
+          stale === null
+            ? `If nobody does, it counts as dead in ${inWords(left)}.`
+            : `If nothing of it moves for another ${inWords(stale)}, it is failed.`,
+        ],
+      }
+    }
+    case 'abandon':
+      return {
+        policy: ['abandonAfterMs', 'autoClean'],
+        changes: [
+          run.isAdopted
+            ? 'Whoever works on it may still show itself; any progress would keep it for ever.'
+            : 'A worker that starts may still take it up; a saved page would keep it for ever.',
+          policy.autoClean
+            ? `Its policy says autoClean: ${run.isAdopted ? '`unstuck serve`' : 'any worker that runs'} marks it within a minute.`
+            : `\`unstuck clean\` ${run.isAdopted ? 'ends it in your table' : 'marks it as “Timeout – auto-cleaned”'}; nothing is deleted, and \`unstuck revert\` takes it back.`,
+        ],
+      }
+    case 'resumable':
+      return {
+        policy: ['abandonAfterMs'],
+        changes: [
+          run.isAdopted
+            ? 'It is never cleaned by age. Your own program goes on with it, or ends it.'
+            : 'It is never cleaned. A worker that starts goes on from its last saved pages.',
+        ],
+      }
+  }
+}
+
+const BY_ITSELF = 'Any worker that runs does this within a second; `unstuck recover` does it now.'
+const BY_A_SERVER =
+  '`unstuck serve` does this within a minute of its time; `unstuck recover` does it now.'
+const TAKEN_UP_BY_THEM = 'Your own program goes on with it, or takes it up.'
+const ENDED_ADOPTED = 'It has ended: only a person, or your own program, opens it again.'
+const ENDED = 'It has ended: only a person opens it again (`unstuck resume`, `unstuck retry`).'
+const REOPENED = 'Nothing automatic ends it until a worker has had it again.'
+const REOPENED_ADOPTED = 'Nothing automatic ends it until it has moved on.'
+
+/** What claims to be running without a known owner may stand still for so long; null: for as long as it likes. */
+function untilStale(run: Snapshot['run'], policy: Policy, now: Millis): number | null {
+  if (run.status !== 'running' || policy.staleAfterMs === null || policy.onStale !== 'fail')
+    return null
+  return policy.staleAfterMs - (now - run.lastActivityAt)
+}
+
+/** A target that nobody has, by what it waits for. */
+function leftAside(
+  status: Exclude<TargetStatus, 'in_progress'>,
+  { status: runStatus, isAdopted = false }: Snapshot['run'],
+): string[] {
+  const isRunLive = isLive(runStatus)
+  const also = isRunLive ? '' : ' and opens its run again'
+  switch (status) {
+    case 'planned':
+      if (isAdopted) return ['Your own program takes it up when its turn comes.']
+      return isRunLive
+        ? ['A worker claims it when its turn comes.']
+        : ['Its run has ended: `unstuck resume` opens it again, and this target with it.']
+    case 'done':
+      if (isAdopted) return ['It is done.']
+      return [`It is done. \`unstuck rewind\` has its pages fetched again${also}.`]
+    case 'failed':
+      return [`Nothing happens to it by itself: \`unstuck reset-failed\` tries it again${also}.`]
+    case 'stuck':
+    case 'parked':
+      return [`Nothing happens to it by itself: \`unstuck unpark\` puts it back in line${also}.`]
+  }
+}
+
+function whileAlive({ run, target }: Snapshot, policy: Policy, now: Millis): Outlook {
+  const idle = now - (target ?? run).lastActivityAt
+  const left = policy.maxSilenceMs - idle
+  const then =
+    policy.onStalled === 'alert' ? 'people are told' : `the policy says ${policy.onStalled}`
+  const dies = run.isAdopted
+    ? `If it falls silent, that is known after ${inWords(policy.leaseMs)}.`
+    : `If its worker dies, that is known within a second on this host; if it falls silent, after ${inWords(policy.leaseMs)}.`
+  const stands =
+    left > 0
+      ? `If it saves nothing for another ${inWords(left)}, it is stalled, and ${then}.`
+      : `It has saved nothing for ${inWords(idle)}: ${then}.`
+  return {
+    policy: ['leaseMs', 'maxSilenceMs', 'maxDurationMs', 'onStalled'],
+    // Of a row in which nothing tells of the work nobody can say that it stands still.
+    changes: Number.isFinite(left) ? [dies, stands] : [dies],
+  }
+}

@@ -1,0 +1,90 @@
+import * as v from 'valibot'
+import { INTEGER_MAX } from '../../core/model/limits.ts'
+import { parseDuration } from '../../core/model/time.ts'
+import { sourceMistake } from '../../core/model/source.ts'
+
+/** Of any list, at most. */
+export const PAGE_MAX = 500
+const TEXT_MAX = 200
+
+export const id = v.pipe(
+  v.string(),
+  v.regex(
+    /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$|^[0-9a-f]{8}$/,
+    'is a full id, or its last 8 digits',
+  ),
+  v.description('A full id, or its last 8 digits'),
+)
+/** Of a target: there are too many of them to look for one by its end. */
+export const fullId = v.pipe(
+  v.string(),
+  v.regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, 'goes by its full id'),
+  v.description('A full id'),
+)
+export const source = v.pipe(
+  v.string(),
+  v.check((name) => sourceMistake(name) === null, 'is not the name of a source'),
+)
+/** Longer than anybody keeps anything, and still a date. */
+const DURATION_MAX_MS = 36_500 * 86_400_000
+/** `30s`, `24h`: a bounded age. */
+export const duration = v.pipe(
+  v.string(),
+  v.maxLength(20),
+  v.check(
+    (text) => (parseDuration(text) ?? Infinity) <= DURATION_MAX_MS,
+    'is not a duration like 90s, 15m or 24h',
+  ),
+  v.description('Like 90s, 15m, 24h or 7d'),
+)
+export const text = v.pipe(
+  v.string(),
+  v.maxLength(TEXT_MAX),
+  // Nothing that can be looked for holds one, and PostgreSQL takes it for a mistake of ours.
+  v.check((words) => !words.includes('\0'), 'has a NUL in it'),
+)
+export const because = v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(500)))
+/** A number in a body, within the range of the database's integers. */
+export const wholeNumber = (from: number) =>
+  v.pipe(v.number(), v.integer(), v.minValue(from), v.maxValue(INTEGER_MAX))
+/** In a query everything is text. */
+export const limit = v.optional(
+  v.pipe(
+    v.string(),
+    v.regex(/^\d{1,3}$/, 'is a whole number from 1 to 500'),
+    v.transform(Number),
+    v.minValue(1),
+    v.maxValue(PAGE_MAX),
+  ),
+  '50',
+)
+export const after = v.optional(v.pipe(v.string(), v.maxLength(200)))
+/** Of lists that go by id, and where tables of one's own are among them by a place in each. */
+export const afterId = v.optional(
+  v.pipe(
+    v.string(),
+    v.regex(
+      /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|adopted\.[\w-]{1,4000})$/,
+      'is the `next` of the last answer',
+    ),
+  ),
+)
+/** Given once or several times: `?status=failed&status=parked`. */
+export const several = <T extends string>(of: v.BaseSchema<unknown, T, v.BaseIssue<unknown>>) =>
+  v.optional(
+    v.union([
+      v.pipe(v.array(of), v.maxLength(50)),
+      v.pipe(
+        of,
+        v.transform((one) => [one]),
+      ),
+    ]),
+    [],
+  )
+
+export const time = v.pipe(v.string(), v.isoTimestamp(), v.description('ISO 8601, UTC'))
+export const timeOrNull = v.nullable(time)
+export const count = v.pipe(v.number(), v.integer())
+
+export const listOf = <T extends v.BaseSchema<unknown, unknown, v.BaseIssue<unknown>>>(item: T) =>
+  v.object({ items: v.array(item), next: v.nullable(v.union([v.string(), v.number()])) })

@@ -1,0 +1,92 @@
+import * as v from 'valibot'
+import { ACTIONS } from '../../core/model/verdict.ts'
+import { count } from './common.ts'
+import { owner, run, sign } from './run.ts'
+
+export const verdict = v.object({
+  run: v.string(),
+  source: v.string(),
+  target: v.nullable(v.string()),
+  action: v.picklist(ACTIONS),
+  because: v.string(),
+  sign,
+  evidence: v.unknown(),
+  from: v.string(),
+  to: v.string(),
+  applied: v.boolean(),
+  cannot: v.nullable(v.string()),
+})
+
+/** A live run with its verdict. */
+export const judgedRun = v.object({
+  ...run.entries,
+  action: v.picklist(ACTIONS),
+  because: v.string(),
+  cannot: v.nullable(v.string()),
+  heldBy: v.nullable(owner),
+  checkpoint: v.nullable(v.object({ page: count, pageTarget: v.nullable(count) })),
+  evidence: v.unknown(),
+})
+
+/** Names what a preview showed: an action that carries it is refused when it would now do something else. */
+export const plan = v.pipe(v.string(), v.regex(/^[0-9a-f]{16}$/, 'is the `plan` of a preview'))
+
+/** How to take back what was just done: another call of this API, and the same on the command line. */
+export const undo = v.nullable(
+  v.object({
+    label: v.string(),
+    calls: v.array(
+      v.object({
+        method: v.picklist(['POST']),
+        path: v.string(),
+        body: v.record(v.string(), v.unknown()),
+      }),
+    ),
+    command: v.string(),
+  }),
+)
+
+/** `recover --json`, with the plan; of long lists the first. */
+export const recovery = v.object({
+  /** 200 at most. */
+  active: v.array(judgedRun),
+  /** How many active runs there are. */
+  activeTotal: count,
+  /** 500 at most: first what recovery does, then what is a person's to decide. */
+  verdicts: v.array(verdict),
+  /** How many verdicts there are. */
+  total: count,
+  applied: count,
+  /** Tables of one's own that could not be read: what is in them was neither judged nor recovered. */
+  away: v.array(v.object({ table: v.string(), because: v.string() })),
+  dryRun: v.boolean(),
+  plan: v.string(),
+  /** How many of the verdicts would be, or were meant to be, carried out; the others are a person's to decide. */
+  deeds: count,
+  command: v.string(),
+  undo,
+})
+
+/** `clean --json`, with the plan. */
+export const cleaning = v.object({
+  total: count,
+  active: v.array(judgedRun),
+  resumable: v.array(judgedRun),
+  dead: v.array(judgedRun),
+  cleaned: v.array(verdict),
+  dryRun: v.boolean(),
+  plan: v.string(),
+  command: v.string(),
+  undo,
+})
+
+/** What an action on one run or on targets answers. */
+export const done = v.object({
+  run: v.nullable(run),
+  /** How many targets it was about. */
+  targets: count,
+  said: v.string(),
+  dryRun: v.boolean(),
+  undo,
+  command: v.string(),
+})

@@ -1,0 +1,116 @@
+import { madeAt, type RunId } from '../core/model/id.ts'
+import type { Sample } from '../core/model/sample.ts'
+import type { Millis } from '../core/model/time.ts'
+
+const MINUTE_MS = 60_000
+/** Lengths of a step, in minutes: those that people count in. */
+const STEP_MINUTES = [1, 2, 5, 10, 15, 30, 60]
+const POINTS_MAX = 180
+/** Up to here every minute is shown. */
+const SHORT_MS = 2 * 60 * MINUTE_MS
+/** Two samples further apart than this many steps, and a little, leave a gap between them: nobody knows when it was done. */
+const GAP_STEPS = 2
+const GAP_SLACK_MS = 30_000
+/** A run that has stood still for so long is sampled once an hour; in between it is where it was. */
+const STILL_AFTER_MS = 30 * MINUTE_MS
+const STILL_SLACK_MS = 3 * MINUTE_MS
+/** The longest that a still run goes without a sample. */
+export const STILL_MS = 60 * MINUTE_MS + STILL_SLACK_MS
+
+export type Span = { readonly since: Millis; readonly until: Millis; readonly stepMs: number }
+
+export type Point = {
+  readonly at: Millis
+  /** Done within the step; null when nothing was sampled around it, which is not the same as 0. */
+  readonly pages: number | null
+  readonly items: number | null
+  readonly recoveries: number
+}
+
+/** The steps to show for the time from `forMs` ago until now: whole ones, on round times, and not too many. */
+export function spanOf(forMs: number, now: Millis): Span {
+  const fitting = STEP_MINUTES.find((minutes) => forMs / (minutes * MINUTE_MS) <= POINTS_MAX)
+  const stepMs = (forMs <= SHORT_MS ? 1 : (fitting ?? STEP_MINUTES.at(-1)!)) * MINUTE_MS
+  const until = (Math.floor(now / stepMs) + 1) * stepMs
+  const steps = Math.min(POINTS_MAX, Math.max(1, Math.ceil(forMs / stepMs)))
+  return { since: until - steps * stepMs, until, stepMs }
+}
+
+/**
+ * What was done in each step, from samples that only grow, in order of time: those of one step before the first are
+ * needed too, and of runs that stand still the last from within `STILL_MS` before it. A run that began between two samples
+ * counts from nothing; one that goes back (its run was rewound) counts as still. `live`: the runs that have not ended by
+ * now, so that those that are still go on being so.
+ */
+export function makeSeries(
+  samples: readonly Sample[],
+  recoveries: readonly { readonly at: Millis; readonly count: number }[],
+  { since, until, stepMs }: Span,
+  live: { readonly runs: ReadonlySet<RunId>; readonly now: Millis },
+): Point[] {
+  const steps = Array.from({ length: Math.round((until - since) / stepMs) }, (_, n) => ({
+    at: since + n * stepMs,
+    pages: null as number | null,
+    items: null as number | null,
+    recoveries: 0,
+  }))
+  const stepAt = (at: Millis) => steps[Math.floor((at - since) / stepMs)]
+  /** Between these times it was looked at: what was not done is 0. */
+  const see = (from: Millis, to: Millis): void => {
+    for (let n = Math.max(0, Math.floor((from - since) / stepMs)); n < steps.length; n++) {
+      const step = steps[n]!
+      const middle = step.at + stepMs / 2
+      if (middle > to) return
+      if (middle <= from) continue
+      step.pages ??= 0
+      step.items ??= 0
+    }
+  }
+  const last = new Map<RunId, Seen>()
+  const wasStill = ({ sample, since }: Seen, until: Millis): boolean =>
+    sample.at - since >= STILL_AFTER_MS - STILL_SLACK_MS - stepMs &&
+    until - sample.at <= STILL_MS + stepMs
+  for (const sample of samples) {
+    const seen = last.get(sample.run)
+    last.set(sample.run, { sample, since: stillSince(sample, seen) })
+    const before = seen?.sample ?? beginningOf(sample)
+    let from = before.at
+    if (sample.at - from > GAP_STEPS * stepMs + GAP_SLACK_MS) {
+      if (!seen || !wasStill(seen, sample.at)) continue
+      // Had it moved before, it would have been sampled before.
+      from = sample.at - stepMs
+    }
+    see(before.at, sample.at)
+    // Between two samples it is not known when: the middle is never far off.
+    const step = stepAt((from + sample.at) / 2)
+    if (!step) continue
+    step.pages = (step.pages ?? 0) + Math.max(0, sample.pages - before.pages)
+    step.items = (step.items ?? 0) + Math.max(0, sample.items - before.items)
+  }
+  for (const run of live.runs) {
+    const seen = last.get(run)
+    // What was done in the last minute is not sampled yet.
+    if (seen && wasStill(seen, live.now)) see(seen.sample.at, live.now - MINUTE_MS)
+  }
+  for (const { at, count } of recoveries) {
+    const step = stepAt(at)
+    if (step) step.recoveries += count
+  }
+  return steps
+}
+
+/** The last sample of a run, and since when it has been where that says. */
+type Seen = { readonly sample: Sample; readonly since: Millis }
+
+/** Of a run that is not new, nobody knows how long it had been there before its first sample: always. */
+function stillSince(sample: Sample, seen: Seen | undefined): Millis {
+  if (!seen) return sample.at - madeAt(sample.run) > STILL_AFTER_MS ? -Infinity : sample.at
+  const { pages, items, done } = seen.sample
+  const isSame = sample.pages === pages && sample.items === items && sample.done === done
+  return isSame ? seen.since : sample.at
+}
+
+/** Before its first sample a run stood at nothing, at the earliest when its id was made. */
+function beginningOf(first: Sample): Sample {
+  return { ...first, at: Math.min(first.at, madeAt(first.run)), pages: 0, items: 0, done: 0 }
+}

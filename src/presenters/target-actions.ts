@@ -1,0 +1,255 @@
+import { isAdoptedId } from '../features/adopted/ids.ts'
+import { Refused, UsageError } from '../core/model/errors.ts'
+import { shortId, type RunId } from '../core/model/id.ts'
+import { isLive, type Run } from '../core/model/run.ts'
+import { isCrawlee } from '../core/model/crawlee.ts'
+import type { Target } from '../core/model/target.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
+import type { Door } from '../core/recovery/recover.ts'
+import * as steering from '../core/recovery/operator-actions.ts'
+import type { Replanned, Store } from '../core/store/store.ts'
+import { plural, targetStatus, whoTakesUp } from './format.ts'
+import { NOTHING_CHANGED, type Done } from './action-result.ts'
+import { undoByPark, undoByUnpark } from './undo.ts'
+
+/** What people do to targets, for every door: the deed, what to say about it, and how it is taken back. */
+
+/** `3 targets back in line in run 4f2a91bc, which is open again.` */
+export function sayBackInLine(
+  run: RunId,
+  { targets, reopened }: Replanned,
+  dryRun: boolean,
+): string {
+  const again = reopened ? `, which ${dryRun ? 'would be' : 'is'} open again` : ''
+  const would = dryRun ? 'would be ' : ''
+  return `${plural(targets, 'target')} ${would}back in line in run ${shortId(run)}${again}.`
+}
+
+/** `They go on when a worker starts.` */
+export function sayWhenTheyGoOn(runs: readonly RunId[]): string {
+  return `They go on when ${whoTakesUp(runs.map(isAdoptedId))}.`
+}
+
+export function isAside({ status }: Pick<Target, 'status'>): boolean {
+  return status === 'parked' || status === 'stuck'
+}
+
+/** Set aside: those that are done or parked already stay as they are. */
+export type Parked = Done & {
+  /** The named ones that were parked by this, or would be, as they were before. */
+  readonly parked: readonly Target[]
+  /** Runs in which nothing else was open. */
+  readonly ended: readonly Run[]
+}
+
+export async function park(
+  door: Door,
+  targets: readonly Target[],
+  { dryRun, because }: { readonly dryRun: boolean; readonly because?: string | undefined },
+): Promise<Parked> {
+  const { store } = door
+  const open = targets.filter(({ status }) => status !== 'done' && status !== 'parked')
+  const live = dryRun ? [] : await liveRunsOf(store, open)
+  const done = dryRun
+    ? null
+    : await steering.park(
+        door,
+        open.map(({ id }) => id),
+        because,
+      )
+  const parked = done ? open.filter(({ id }) => done.some(({ target }) => target === id)) : open
+  const ended = await ofThoseEnded(store, live)
+  const said = [
+    `${plural(parked.length, 'target')} ${dryRun ? 'would be' : parked.length === 1 ? 'is' : 'are'} parked.`,
+    ...ended.map(sayEnded),
+    ...(dryRun || parked.length === 0 ? [NOTHING_CHANGED] : []),
+  ]
+  const runs = new Set(targets.map(({ run }) => run))
+  return {
+    run: runs.size === 1 ? await store.run([...runs][0]!) : null,
+    targets: parked.length,
+    parked,
+    ended,
+    said,
+    dryRun,
+    undo: !dryRun && wereOpen(parked) ? undoByUnpark(parked) : null,
+    command: unstuckCommand(
+      'park',
+      targets.map(({ id }) => shortId(id)),
+      { because },
+    ),
+  }
+}
+
+export function sayEnded({ id, status }: Run): string {
+  return `Nothing else was open in run ${shortId(id)}: it is ${status} now.`
+}
+
+/** Put back in line they are what they were. */
+export function wereOpen(targets: readonly Target[]): boolean {
+  return targets.every(({ status }) => status === 'planned' || status === 'in_progress')
+}
+
+async function liveRunsOf(store: Store, targets: readonly Target[]): Promise<string[]> {
+  const live: string[] = []
+  for (const id of new Set(targets.map(({ run }) => run))) {
+    if (isLive((await store.run(id))!.status)) live.push(id)
+  }
+  return live
+}
+
+async function ofThoseEnded(store: Store, live: readonly string[]): Promise<Run[]> {
+  const runs = await Promise.all(live.map(async (id) => (await store.run(id))!))
+  return runs.filter(({ status }) => !isLive(status))
+}
+
+export const TO_SET_ASIDE = 'To set one aside: `unstuck park TARGET`.'
+
+/** Failed targets of one run: all of them, those that fit, or this one. */
+export async function resetFailed(
+  door: Door,
+  run: RunId,
+  options: steering.ResetOptions & { readonly dryRun: boolean },
+): Promise<Done> {
+  const replanned = await steering.resetFailed(door, run, options)
+  const said =
+    replanned.targets === 0
+      ? ['No failed target fits.']
+      : [sayWhenTheyGoOn([run]), ...(isAdoptedId(run) ? [] : [TO_SET_ASIDE])]
+  return backInLine(door.store, run, replanned, {
+    said,
+    dryRun: options.dryRun,
+    undo: null,
+    command: unstuckCommand('reset-failed', [shortId(run)], {
+      yes: true,
+      target: options.targets?.map(shortId),
+      group: options.groups,
+      maxAttempts: options.maxAttempts,
+    }),
+  })
+}
+
+/** Parked and held targets of one run: all of them, or these. */
+export async function unpark(
+  door: Door,
+  run: RunId,
+  chosen: {
+    readonly targets?: readonly Target[] | undefined
+    readonly groups?: readonly string[] | undefined
+    readonly dryRun: boolean
+  },
+): Promise<Done> {
+  const { targets, groups, dryRun } = chosen
+  const ids = targets?.map(({ id }) => id)
+  const aside = targets?.filter(isAside) ?? (groups || dryRun ? [] : await asideIn(door.store, run))
+  const replanned = await steering.unpark(door, run, { targets: ids, groups, dryRun })
+  const said = replanned.targets === 0 ? ['Nothing is parked or held.'] : [sayWhenTheyGoOn([run])]
+  const isWhole = aside.length === replanned.targets
+  return backInLine(door.store, run, replanned, {
+    said,
+    dryRun,
+    undo: !dryRun && isWhole ? undoByPark(aside) : null,
+    command: unparkCommand(run, chosen),
+  })
+}
+
+/** Named targets of some groups are those of them that are in the groups: the command line takes one or the other. */
+function unparkCommand(
+  run: RunId,
+  { targets, groups }: Pick<Parameters<typeof unpark>[2], 'targets' | 'groups'>,
+): string {
+  if (!targets) return unstuckCommand('unpark', [], { run: shortId(run), group: groups })
+  const meant = targets.filter(({ group }) => !groups || (group !== null && groups.includes(group)))
+  if (meant.length === 0) return ''
+  return unstuckCommand(
+    'unpark',
+    meant.map(({ id }) => shortId(id)),
+  )
+}
+
+const ASIDE_MAX = 500
+
+/** As far as they can be named in one undo. */
+async function asideIn(store: Store, run: RunId): Promise<Target[]> {
+  const statuses = ['parked', 'stuck'] as const
+  return (await store.targets(run, { statuses, limit: ASIDE_MAX })).items
+}
+
+async function backInLine(
+  store: Store,
+  run: RunId,
+  replanned: Replanned,
+  { said, dryRun, ...done }: Pick<Done, 'said' | 'dryRun' | 'undo' | 'command'>,
+): Promise<Done> {
+  const isAny = replanned.targets > 0
+  return {
+    run: await store.run(run),
+    targets: replanned.targets,
+    said: [
+      ...(isAny ? [sayBackInLine(run, replanned, dryRun)] : []),
+      ...(isAny && dryRun ? [] : said),
+      ...(dryRun || !isAny ? [NOTHING_CHANGED] : []),
+    ],
+    dryRun,
+    ...done,
+  }
+}
+
+/** One target, whatever sets it aside. */
+export async function resetTarget(door: Door, target: Target, dryRun: boolean): Promise<Done> {
+  const { id, run, status } = target
+  const short = shortId(id)
+  if (isAside(target)) {
+    throw new Refused(`Target ${short} is ${status}, not failed: \`unstuck unpark ${short}\`.`)
+  }
+  if (status !== 'failed')
+    throw new Refused(`Target ${short} is ${targetStatus(status).text}: there is nothing to reset.`)
+  return resetFailed(door, run, { targets: [id], dryRun })
+}
+
+export type Rewound = Done & { readonly target: Target; readonly reopened: boolean }
+
+export async function rewind(
+  door: Door,
+  before: Target,
+  { dryRun, ...where }: steering.RewindOptions & { readonly dryRun: boolean },
+): Promise<Rewound> {
+  const { store } = door
+  const { to, next, cursor } = where
+  const short = shortId(before.id)
+  if (to === before.page && next === undefined && cursor === undefined) {
+    throw new UsageError(`Target ${short} stands at page ${to} already.`)
+  }
+  const run = (await store.run(before.run))!
+  const wasLive = isLive(run.status)
+  if (dryRun) await steering.refuseRewind(door, before.id, where)
+  const target = dryRun ? before : await steering.rewind(door, before.id, where)
+  const [is, isFetched] = dryRun ? ['would go', 'would be'] : ['is', 'is']
+  const said = [
+    `${short} ${before.key} ${is} back from page ${before.page} to ${to}: ` +
+      `page ${to + 1} ${isFetched} fetched next.`,
+  ]
+  if (before.status === 'in_progress')
+    said.push(`Who works on it now ${dryRun ? 'would lose' : 'loses'} it.`)
+  if (!wasLive) said.push(`Run ${shortId(before.run)} ${isFetched} open again.`)
+  said.push(
+    isCrawlee(run)
+      ? 'What was saved stays; items that come again are updated if they have a key, else doubled.'
+      : 'What was saved stays; items that come again are updated, not doubled.',
+  )
+  if (dryRun) said.push(`${NOTHING_CHANGED} Once done it has no undo.`)
+  return {
+    run: await store.run(before.run),
+    targets: 1,
+    target,
+    reopened: !wasLive,
+    said,
+    dryRun,
+    undo: null,
+    command: unstuckCommand('rewind', [short], {
+      to,
+      next,
+      cursor: cursor === undefined ? undefined : JSON.stringify(cursor),
+    }),
+  }
+}

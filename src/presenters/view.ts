@@ -1,0 +1,259 @@
+import { readSign, STEADY, withProgress, type Reading } from '../core/decide/liveness.ts'
+import type { Execution } from '../core/model/execution.ts'
+import type { Guard } from '../core/model/source-lock.ts'
+import type { SavedItem } from '../core/model/item.ts'
+import { policyOfGroup } from '../core/model/policy.ts'
+import {
+  doneOf,
+  totalTargets,
+  type AdoptedRef,
+  type Counts,
+  type AdoptedDeed,
+  type Run,
+} from '../core/model/run.ts'
+import type { Cursor, Target } from '../core/model/target.ts'
+import { iso, type Millis } from '../core/model/time.ts'
+import { whyNot, type RunEvidence, type Verdict } from '../core/model/verdict.ts'
+import type { Evidence, Sign } from '../core/model/worker.ts'
+import type { JudgedRun, Owner } from '../core/recovery/assess.ts'
+import type { AuditEntry, Holding, Witnessed } from '../core/store/store.ts'
+
+/**
+ * What scripts see, from the command line and over HTTP alike: docs/json-output.md. Fields may be added here;
+ * none is ever renamed or taken away.
+ */
+export type RunView = {
+  id: string
+  source: string
+  status: Run['status']
+  createdAt: string
+  startedAt: string | null
+  finishedAt: string | null
+  lastActivityAt: string
+  done: number
+  total: number
+  extracted: number
+  skipped: number
+  attempt: number
+  error: string | null
+  owner: string | null
+  resumable: boolean
+  /** The run that this one follows from nothing. */
+  retryOf: string | null
+  /** The row of a user's own table that it is, and what can be done to it; null for a run of our own. */
+  adopted: (AdoptedRef & { can: AdoptedDeed[] }) | null
+  /** In a list: its error is longer than what is here. */
+  cut?: true
+}
+
+export function runView(run: Run): RunView {
+  return {
+    id: run.id,
+    source: run.source,
+    status: run.status,
+    createdAt: iso(run.createdAt),
+    startedAt: isoOrNull(run.startedAt),
+    finishedAt: isoOrNull(run.finishedAt),
+    lastActivityAt: iso(run.lastActivityAt),
+    ...doneOf(run),
+    extracted: run.counts.itemsNew + run.counts.itemsUpdated,
+    skipped: run.counts.skipped + run.counts.itemsUnchanged,
+    attempt: 1 + run.resumes,
+    error: run.error,
+    owner: run.owner,
+    resumable: run.status === 'interrupted',
+    retryOf: run.retryOf,
+    adopted: adoptedView(run),
+    ...(run.cut && { cut: true as const }),
+  }
+}
+
+function adoptedView({ adopted }: Run): RunView['adopted'] {
+  return adopted ? { table: adopted.table, key: adopted.key, can: [...adopted.can] } : null
+}
+
+export type CountsView = Record<keyof Counts['targets'], number> & {
+  total: number
+  pages: number
+  extracted: number
+  skipped: number
+}
+
+export function countsView(counts: Counts): CountsView {
+  return {
+    total: totalTargets(counts),
+    ...counts.targets,
+    pages: counts.pages,
+    extracted: counts.itemsNew + counts.itemsUpdated,
+    skipped: counts.skipped + counts.itemsUnchanged,
+  }
+}
+
+export function targetView(target: Target) {
+  return {
+    id: target.id,
+    run: target.run,
+    key: target.key,
+    group: target.group,
+    status: target.status,
+    page: target.page,
+    pageTarget: target.pageTarget,
+    next: target.next,
+    lastItemId: target.lastItemId,
+    cursor: target.cursor,
+    attempts: target.attempts,
+    crashes: target.crashes,
+    worker: target.worker,
+    claimedAt: isoOrNull(target.claimedAt),
+    lastActivityAt: iso(target.lastActivityAt),
+    lastError: target.lastError,
+    finishedAt: isoOrNull(target.finishedAt),
+    ...(target.cut && { cut: true as const }),
+  }
+}
+
+export type WorkerView = {
+  id: string
+  source: string
+  host: string
+  pid: number
+  /** What a user's own table calls one that is known by that alone. */
+  who: string | null
+  startedAt: string
+  lastBeatAt: string
+  sign: Sign
+  because: string
+  targets: number
+}
+
+/** `holdings`: its own, what it works on now; a worker that beats but gets nowhere is told by its targets. */
+export function workerView(
+  { worker, evidence }: Witnessed,
+  holdings: readonly Holding[],
+  now: Millis,
+): WorkerView {
+  const { sign, because } = readingOf(readSign(evidence, STEADY), holdings, now)
+  return {
+    id: worker.id,
+    source: worker.source,
+    host: worker.process.host,
+    pid: worker.process.pid,
+    who: evidence.who ?? null,
+    startedAt: iso(worker.startedAt),
+    lastBeatAt: iso(worker.lastBeatAt),
+    sign,
+    because,
+    targets: holdings.reduce((sum, { targets }) => sum + targets, 0),
+  }
+}
+
+/** With what its targets say: the one that has stood still for longest, beyond what it may. */
+function readingOf(reading: Reading, holdings: readonly Holding[], now: Millis): Reading {
+  const stalled = holdings
+    .map(({ policy, group, lastActivityAt }) => {
+      const { maxSilenceMs } = policyOfGroup(policy, group)
+      return { still: now - lastActivityAt, maxSilenceMs }
+    })
+    .filter(({ still, maxSilenceMs }) => still > maxSilenceMs)
+    .toSorted((a, b) => b.still - a.still)[0]
+  return stalled ? withProgress(reading, stalled.still, stalled.maxSilenceMs) : reading
+}
+
+/** Who has a run or a target, and what is known of them. */
+export function ownerView({ worker, evidence, reading }: Owner) {
+  return {
+    worker: worker.id,
+    host: worker.process.host,
+    pid: worker.process.pid,
+    who: evidence.who ?? null,
+    startedAt: iso(worker.startedAt),
+    lastBeatAt: iso(worker.lastBeatAt),
+    sign: reading.sign,
+    because: reading.because,
+  }
+}
+
+/** A live run with its verdict. */
+export function judgedView({ run, target, decision, owner, evidence }: JudgedRun) {
+  return {
+    ...runView(run),
+    action: decision.action,
+    because: decision.because,
+    cannot: whyNot(run, decision),
+    heldBy: owner && ownerView(owner),
+    checkpoint:
+      target && target.seq > 0 ? { page: target.page, pageTarget: target.pageTarget } : null,
+    evidence: evidenceView(evidence),
+  }
+}
+
+/** Where the next worker picks up. */
+export function checkpointView({ page, pageTarget, next, lastItemId, cursor }: Cursor) {
+  return { page, pageTarget, next, lastItemId, cursor }
+}
+
+export function verdictView(verdict: Verdict) {
+  const { run, source, target, action, because, sign, from, to, applied } = verdict
+  const { cannot = null } = verdict
+  const evidence = evidenceView(verdict.evidence)
+  return { run, source, target, action, because, sign, evidence, from, to, applied, cannot }
+}
+
+/** By the seal a verdict is held to the row that was judged: it means nothing to people. */
+export function evidenceView(evidence: Evidence | RunEvidence) {
+  const { seal: _seal, ...known } = evidence as Evidence & RunEvidence
+  if (!known.owner) return known
+  const { seal: _ownersSeal, ...owner } = known.owner
+  return { ...known, owner }
+}
+
+export function itemView(item: SavedItem) {
+  return {
+    key: item.key,
+    url: item.url,
+    data: item.data,
+    version: item.version,
+    run: item.run,
+    firstSeenAt: iso(item.firstSeenAt),
+    lastSeenAt: iso(item.lastSeenAt),
+    changedAt: iso(item.changedAt),
+  }
+}
+
+export function auditView({ at, ...entry }: AuditEntry) {
+  return { ...entry, at: iso(at) }
+}
+
+function isoOrNull(at: Millis | null): string | null {
+  return at === null ? null : iso(at)
+}
+
+/** One life of a run's command. */
+export function executionView({ end, startedAt, ...execution }: Execution) {
+  const { id, host, command, outputDir, log } = execution
+  return {
+    id,
+    host,
+    command,
+    outputDir,
+    log,
+    startedAt: iso(startedAt),
+    finishedAt: isoOrNull(end?.at ?? null),
+    exitCode: end?.exitCode ?? null,
+    signal: end?.signal ?? null,
+    because: end?.because ?? null,
+    artifacts: end?.artifacts ?? null,
+    peakMemory: end?.peakMemory ?? null,
+  }
+}
+
+/** A wrapped command's hold on its source, also between two runs. */
+export function guardView({ source, worker, since, endingSince, gaveUp }: Guard) {
+  return {
+    source,
+    worker,
+    since: isoOrNull(since),
+    endingSince: isoOrNull(endingSince),
+    gaveUp: gaveUp && { at: iso(gaveUp.at), because: gaveUp.because },
+  }
+}
