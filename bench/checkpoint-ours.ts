@@ -1,12 +1,12 @@
 import { openStore } from '../src/core/store/open.ts'
 import type { Prepare } from './contender.ts'
-import { hired } from './crew.ts'
+import { registerClaimer } from './workers.ts'
 import { pageOf } from './page.ts'
 
 /** Checkpoints by the store, so many targets at once. */
 export const ours: Prepare = async (db, atOnce) => {
   const store = await openStore(db, { writer: String(process.pid), connections: atOnce })
-  const claim = await hired(store)
+  const claim = await registerClaimer(store)
   const targets = (await claim(atOnce)).map((claimed) => ({ claimed, seq: 0 }))
   return {
     run: async (until) => {

@@ -1,9 +1,9 @@
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
-import type { Claimed } from '../src/core/model/claim.ts'
+import type { ClaimedTarget } from '../src/core/model/claim.ts'
 import { openStore } from '../src/core/store/open.ts'
 import type { Prepare } from './contender.ts'
-import { hired } from './crew.ts'
+import { registerClaimer } from './workers.ts'
 import { pageItems } from './page.ts'
 
 // The same transaction on the same tables by the driver alone: the fenced update of the target, then ten upserts, durable.
@@ -13,11 +13,11 @@ import { pageItems } from './page.ts'
 export const raw: Prepare = (db, atOnce) =>
   db.startsWith('sqlite:') ? rawSqlite(db, atOnce) : rawPostgres(db, atOnce)
 
-type Target = Claimed & { at: number }
+type Target = ClaimedTarget & { at: number }
 
-async function claimedTargets(db: string, count: number): Promise<Target[]> {
+async function claimTargets(db: string, count: number): Promise<Target[]> {
   const store = await openStore(db)
-  const claim = await hired(store)
+  const claim = await registerClaimer(store)
   const claimed = await claim(count)
   await store.close()
   return claimed.map((target) => ({ ...target, at: 0 }))
@@ -28,7 +28,7 @@ function nextUrl(page: number): string {
 }
 
 const rawSqlite: Prepare = async (address, atOnce) => {
-  const targets = await claimedTargets(address, atOnce)
+  const targets = await claimTargets(address, atOnce)
   const db = new DatabaseSync(address.slice('sqlite:'.length), { timeout: 10_000 })
   db.exec('PRAGMA synchronous = FULL; PRAGMA cache_size = -16000')
   const begin = db.prepare('BEGIN IMMEDIATE')
@@ -78,7 +78,7 @@ const STATEMENT = `
 `
 
 const rawPostgres: Prepare = async (db, atOnce) => {
-  const targets = await claimedTargets(db, atOnce)
+  const targets = await claimTargets(db, atOnce)
   const pool = new pg.Pool({ connectionString: db, max: atOnce })
   // The server ends its sessions when the database is dropped.
   pool.on('error', () => {})

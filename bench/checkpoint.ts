@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { openStore } from '../src/core/store/open.ts'
 import { ours } from './checkpoint-ours.ts'
 import { raw } from './checkpoint-raw.ts'
-import { warmedUp, type Prepare } from './contender.ts'
-import { planned } from './crew.ts'
+import { withWarmUp, type Prepare } from './contender.ts'
+import { planTargets } from './workers.ts'
 import { benchEngines, type BenchEngine } from './databases.ts'
 import { median, print } from './figures.ts'
 
@@ -18,8 +18,8 @@ export async function benchCheckpoint(engines: readonly string[]): Promise<void>
     try {
       for (const atOnce of [1, 4, 16]) {
         await compare(engine, `${atOnce} at once`, atOnce, {
-          ours: warmedUp(ours),
-          raw: warmedUp(raw),
+          ours: withWarmUp(ours),
+          raw: withWarmUp(raw),
         })
       }
       await compare(engine, '4 processes', 4, {
@@ -35,7 +35,7 @@ export async function benchCheckpoint(engines: readonly string[]): Promise<void>
 async function compare(
   engine: BenchEngine,
   what: string,
-  atOnce: number,
+  concurrency: number,
   contenders: { ours: Prepare; raw: Prepare },
 ): Promise<void> {
   const rates: Record<'ours' | 'raw', number[]> = { ours: [], raw: [] }
@@ -43,7 +43,7 @@ async function compare(
     for (const side of round % 2 === 0 ? (['ours', 'raw'] as const) : (['raw', 'ours'] as const)) {
       const db = await engine.create()
       await prepareRun(db.url)
-      const contender = await contenders[side](db.url, atOnce)
+      const contender = await contenders[side](db.url, concurrency)
       const saved = await contender.run(Date.now() + ROUND_MS)
       await contender.close()
       rates[side].push((saved * 1000) / ROUND_MS)
@@ -63,7 +63,7 @@ async function compare(
 
 async function prepareRun(db: string): Promise<void> {
   const store = await openStore(db)
-  await planned(store, 64)
+  await planTargets(store, 64)
   await store.close()
 }
 
@@ -83,12 +83,12 @@ function inProcesses(side: 'ours' | 'raw'): Prepare {
         return answers.reduce((sum, [saved]) => sum + (saved as number), 0)
       },
       close: async () => {
-        await Promise.all(children.map(hasEnded))
+        await Promise.all(children.map(waitForExit))
       },
     }
   }
 }
 
-async function hasEnded(child: ChildProcess): Promise<void> {
+async function waitForExit(child: ChildProcess): Promise<void> {
   if (child.exitCode === null) await once(child, 'exit')
 }

@@ -5,12 +5,12 @@ export type Contender = {
   close(): Promise<void>
 }
 
-export type Prepare = (db: string, atOnce: number) => Promise<Contender>
+export type Prepare = (db: string, concurrency: number) => Promise<Contender>
 
 const WARM_UP_MS = 1_000
 
 /** The same after a while of work: a crawl runs for hours, and code that has just been loaded is slow. */
-export function warmedUp(prepare: Prepare): Prepare {
+export function withWarmUp(prepare: Prepare): Prepare {
   return async (db, atOnce) => {
     const contender = await prepare(db, atOnce)
     await contender.run(Date.now() + WARM_UP_MS)

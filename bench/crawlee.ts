@@ -17,9 +17,9 @@ export async function benchCrawlee(engines: readonly string[]): Promise<void> {
     const rates = { ours: [] as number[], memory: [] as number[], files: [] as number[] }
     try {
       for (let round = 0; round < ROUNDS; round++) {
-        rates.ours.push(await ours(engine))
-        rates.memory.push(await theirs(false))
-        rates.files.push(await theirs(true))
+        rates.ours.push(await unstuckStorageTime(engine))
+        rates.memory.push(await crawleeStorageTime(false))
+        rates.files.push(await crawleeStorageTime(true))
       }
     } finally {
       await engine.close()
@@ -34,7 +34,7 @@ export async function benchCrawlee(engines: readonly string[]): Promise<void> {
   }
 }
 
-async function ours(engine: BenchEngine): Promise<number> {
+async function unstuckStorageTime(engine: BenchEngine): Promise<number> {
   const db = await engine.create()
   const storageClient = await crawleeStorage({ db: db.url, log: () => {} })
   const rate = await crawl(new Configuration({ storageClient }))
@@ -44,7 +44,7 @@ async function ours(engine: BenchEngine): Promise<number> {
 }
 
 /** Crawlee's own storage, in memory alone or with its files. */
-async function theirs(persistStorage: boolean): Promise<number> {
+async function crawleeStorageTime(persistStorage: boolean): Promise<number> {
   const localDataDirectory = mkdtempSync(join(tmpdir(), 'unstuck-bench-'))
   const storageClientOptions = { localDataDirectory, persistStorage }
   const rate = await crawl(new Configuration({ storageClientOptions }))
@@ -62,18 +62,18 @@ async function crawl(config: Configuration): Promise<number> {
         const n = Number(new URL(request.url).pathname.slice(1))
         const links = Array.from({ length: 10 }, (_, k) => n * 10 + k + 1)
         await pushData({ url: request.url, n })
-        await addRequests(links.filter((link) => link < PAGES).map(address))
+        await addRequests(links.filter((link) => link < PAGES).map(pageUrl))
       },
     },
     config,
   )
   const since = performance.now()
-  const { requestsFinished } = await crawler.run([address(0)])
+  const { requestsFinished } = await crawler.run([pageUrl(0)])
   const seconds = (performance.now() - since) / 1_000
   if (requestsFinished !== PAGES) throw new Error(`${requestsFinished} pages instead of ${PAGES}`)
   return PAGES / seconds
 }
 
-function address(n: number): string {
+function pageUrl(n: number): string {
   return `https://site.example/${n}`
 }

@@ -1,15 +1,15 @@
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 
-export const FINISHED = 100_000
+export const ENDED_RUNS = 100_000
 
 /** A hundred thousand runs that have ended, a quarter of them failed, of five hundred sources. */
-export async function fillWithEnded(url: string): Promise<void> {
+export async function fillWithEndedRuns(url: string): Promise<void> {
   await (url.startsWith('sqlite:') ? fillSqlite(url) : fillPostgres(url))
 }
 
 /** What the server's own maintenance does within minutes. */
-export async function settled(url: string): Promise<void> {
+export async function runMaintenance(url: string): Promise<void> {
   if (url.startsWith('sqlite:')) return
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -25,7 +25,7 @@ async function fillSqlite(url: string): Promise<void> {
   db.exec(/* sql */ `
     BEGIN;
     CREATE TEMP TABLE old AS
-      WITH RECURSIVE count (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < ${FINISHED})
+      WITH RECURSIVE count (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < ${ENDED_RUNS})
       SELECT n, ${id} AS run, ${id} AS target FROM count;
     INSERT INTO run (id, source, kind, status, policy, created_at, started_at, planned_at, finished_at)
       SELECT run, 'old-' || (n % 500), 'single', CASE n % 4 WHEN 0 THEN 'failed' ELSE 'succeeded' END,
@@ -42,7 +42,7 @@ async function fillPostgres(url: string): Promise<void> {
   await client.connect()
   await client.query(/* sql */ `
     CREATE TEMP TABLE old AS
-      SELECT n, gen_random_uuid() AS run, gen_random_uuid() AS target FROM generate_series(1, ${FINISHED}) AS n;
+      SELECT n, gen_random_uuid() AS run, gen_random_uuid() AS target FROM generate_series(1, ${ENDED_RUNS}) AS n;
     INSERT INTO unstuck.run (id, source, kind, status, policy, started_at, planned_at, finished_at)
       SELECT run, 'old-' || (n % 500), 'single', CASE n % 4 WHEN 0 THEN 'failed' ELSE 'succeeded' END,
              '${POLICY}', now(), now(), now() FROM old;

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { get, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
-import { cliCall } from '../src/testing/unstuck-cli.ts'
+import { cliCommand } from '../src/testing/unstuck-cli.ts'
 
-export type Served = {
+export type BenchServer = {
   readonly url: string
   /** Processor time that it has used so far. */
   cpuMs(): number
@@ -13,8 +13,8 @@ export type Served = {
 }
 
 /** `unstuck serve`, as a process of its own. */
-export async function serve(db: string): Promise<Served> {
-  const { command, env } = cliCall(['serve', '--port', '0', '--db', db])
+export async function startBenchServer(db: string): Promise<BenchServer> {
+  const { command, env } = cliCommand(['serve', '--port', '0', '--db', db])
   const child = spawn(command[0]!, command.slice(1), { cwd: tmpdir(), env })
   const ended = once(child, 'exit')
   let said = ''

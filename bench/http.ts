@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openStore } from '../src/core/store/open.ts'
 import type { Store } from '../src/core/store/store.ts'
-import { beginOne, hire, queueSingle, save } from '../src/testing/fixtures.ts'
-import { hired, planned, SOURCE } from './crew.ts'
+import { beginOne, registerWorker, enqueueSingle, savePage } from '../src/testing/fixtures.ts'
+import { registerClaimer, planTargets, SOURCE } from './workers.ts'
 import { benchEngines, type BenchEngine } from './databases.ts'
-import { FINISHED, fillWithEnded, settled } from './fill.ts'
+import { ENDED_RUNS, fillWithEndedRuns, runMaintenance } from './fill.ts'
 import { median, percentile, print } from './figures.ts'
-import { openTabs, serve, type Served } from './http-server.ts'
+import { openTabs, startBenchServer, type BenchServer } from './http-server.ts'
 import { pageOf } from './page.ts'
 
 const TARGETS = 1_000_000
@@ -32,15 +32,15 @@ export async function benchHttp(engines: readonly string[]): Promise<void> {
 async function measure(engine: BenchEngine): Promise<void> {
   const db = await engine.create()
   const store = await openStore(db.url)
-  await fillWithEnded(db.url)
-  await planned(store, TARGETS)
-  await enliven(store)
-  await settled(db.url)
-  const served = await serve(db.url)
+  await fillWithEndedRuns(db.url)
+  await planTargets(store, TARGETS)
+  await startWorkers(store)
+  await runMaintenance(db.url)
+  const served = await startBenchServer(db.url)
   try {
-    await answers(engine, served, store)
-    await idleTabs(engine, served)
-    await besideCheckpoints(engine, served, store)
+    await benchResponses(engine, served, store)
+    await benchIdleTabs(engine, served)
+    await benchWithCheckpoints(engine, served, store)
   } finally {
     await served.stop()
   }
@@ -49,16 +49,20 @@ async function measure(engine: BenchEngine): Promise<void> {
 }
 
 /** A hundred live runs, some held, some queued. */
-async function enliven(store: Store): Promise<void> {
-  const worker = await hire(store, { source: '', leaseMs: 3_600_000 })
+async function startWorkers(store: Store): Promise<void> {
+  const worker = await registerWorker(store, { source: '', leaseMs: 3_600_000 })
   for (let n = 0; n < LIVE; n++) {
-    if (n % 4 === 0) await queueSingle(store, `live-${n}`)
-    else await save(store, await beginOne(store, worker, { source: `live-${n}` }))
+    if (n % 4 === 0) await enqueueSingle(store, `live-${n}`)
+    else await savePage(store, await beginOne(store, worker, { source: `live-${n}` }))
   }
 }
 
 /** How long each call takes, one after the other. */
-async function answers(engine: BenchEngine, { url }: Served, store: Store): Promise<void> {
+async function benchResponses(
+  engine: BenchEngine,
+  { url }: BenchServer,
+  store: Store,
+): Promise<void> {
   const { id } = (await store.liveRun(SOURCE))!
   const middle = (await store.targets(id, { limit: 500 })).next!
   const calls = {
@@ -91,7 +95,7 @@ async function answers(engine: BenchEngine, { url }: Served, store: Store): Prom
       bench: 'http',
       engine: engine.name,
       targets: TARGETS,
-      'ended runs': FINISHED,
+      'ended runs': ENDED_RUNS,
       call: name,
       'median ms': median(warm).toFixed(1),
       'p95 ms': percentile(warm, 0.95).toFixed(1),
@@ -100,7 +104,7 @@ async function answers(engine: BenchEngine, { url }: Served, store: Store): Prom
 }
 
 /** Processor time of the server while nothing happens but looking. */
-async function idleTabs(engine: BenchEngine, served: Served): Promise<void> {
+async function benchIdleTabs(engine: BenchEngine, served: BenchServer): Promise<void> {
   const share = async (): Promise<number> => {
     const before = served.cpuMs()
     await sleep(IDLE_MS)
@@ -122,8 +126,12 @@ async function idleTabs(engine: BenchEngine, served: Served): Promise<void> {
 }
 
 /** Checkpoints per second with and without people who look, in turns. */
-async function besideCheckpoints(engine: BenchEngine, served: Served, store: Store): Promise<void> {
-  const claim = await hired(store, 3_600_000)
+async function benchWithCheckpoints(
+  engine: BenchEngine,
+  served: BenchServer,
+  store: Store,
+): Promise<void> {
+  const claim = await registerClaimer(store, 3_600_000)
   const alone: number[] = []
   const beside: number[] = []
   let asked = 0
@@ -131,7 +139,7 @@ async function besideCheckpoints(engine: BenchEngine, served: Served, store: Sto
     alone.push(await checkpoints(store, claim))
     const stop = new AbortController()
     const tabs = await openTabs(served.url, 5)
-    const calls = ask(served.url, stop.signal)
+    const calls = timeRequest(served.url, stop.signal)
     beside.push(await checkpoints(store, claim))
     stop.abort()
     tabs.close()
@@ -147,7 +155,7 @@ async function besideCheckpoints(engine: BenchEngine, served: Served, store: Sto
   })
 }
 
-type Claim = Awaited<ReturnType<typeof hired>>
+type Claim = Awaited<ReturnType<typeof registerClaimer>>
 
 async function checkpoints(store: Store, claim: Claim): Promise<number> {
   const [claimed] = await claim(1)
@@ -161,7 +169,7 @@ async function checkpoints(store: Store, claim: Claim): Promise<number> {
 }
 
 /** Two people who open another page every second. Answers how often. */
-async function ask(url: string, signal: AbortSignal): Promise<number> {
+async function timeRequest(url: string, signal: AbortSignal): Promise<number> {
   const paths = ['/api/overview', '/api/runs', '/api/workers', '/api/history', '/api/series']
   let asked = 0
   for (; !signal.aborted; asked++) {

@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { benchCheckpoint } from './checkpoint.ts'
 import { benchCrawlee } from './crawlee.ts'
-import { benchDoors } from './doors.ts'
+import { benchCheckAndSummary } from './check-and-summary.ts'
 import { benchHttp } from './http.ts'
 import { benchPm2 } from './pm2.ts'
 import { benchScale } from './scale.ts'
@@ -15,7 +15,7 @@ const engines = values.engines.split(',')
 const benches: Record<string, (engines: readonly string[]) => Promise<void>> = {
   checkpoint: benchCheckpoint,
   scale: benchScale,
-  doors: benchDoors,
+  doors: benchCheckAndSummary,
   http: benchHttp,
   pm2: benchPm2,
   crawlee: benchCrawlee,

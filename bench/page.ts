@@ -1,4 +1,4 @@
-import type { Claimed } from '../src/core/model/claim.ts'
+import type { ClaimedTarget } from '../src/core/model/claim.ts'
 import type { Checkpoint } from '../src/core/model/checkpoint.ts'
 import { makeCheckpoint } from '../src/core/worker/page.ts'
 
@@ -20,7 +20,7 @@ export function pageItems(target: string, page: number): { url: string; data: un
 }
 
 /** The page as the runtime makes it of that: keys, hash and all. */
-export function pageOf(claimed: Claimed, seq: number): Checkpoint {
+export function pageOf(claimed: ClaimedTarget, seq: number): Checkpoint {
   const page = seq + 1
   return makeCheckpoint(
     claimed,

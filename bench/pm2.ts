@@ -8,7 +8,7 @@ import { print } from './figures.ts'
 
 /** What PM2 alone does with a scraper, and what it does with the same one wrapped in `unstuck run`. */
 export async function benchPm2(): Promise<void> {
-  for (const [what, measure] of Object.entries(MEASURES)) {
+  for (const [what, measure] of Object.entries(SCENARIOS)) {
     print({ bench: 'pm2', what, alone: await measure(false), wrapped: await measure(true) })
   }
 }
@@ -58,10 +58,10 @@ const WRAPPED = {
 const wrapped = (...args: string[]): object => ({ ...WRAPPED, args: ['run', 'bench', ...args] })
 const shell = (script: string): object => ({ script, interpreter: 'bash' })
 
-const GRACE = 12_000
-const WATCH = 25_000
+const GRACE_MS = 12_000
+const WATCH_MS = 25_000
 
-const MEASURES: Record<string, (isWrapped: boolean) => Promise<string>> = {
+const SCENARIOS: Record<string, (isWrapped: boolean) => Promise<string>> = {
   /** In cluster mode, where alone PM2 does not simply restart on reload. */
   reload: (isWrapped) =>
     withPm2(async (bench) => {
@@ -70,10 +70,10 @@ const MEASURES: Record<string, (isWrapped: boolean) => Promise<string>> = {
           ? wrapped('--', process.execPath, 'pages.cjs')
           : { script: 'pages.cjs', exec_mode: 'cluster', instances: 1 },
       )
-      await bench.inTheMiddleOfAPage()
+      await bench.waitForMidPage()
       bench.pm2('reload', 'bench')
-      await sleep(GRACE)
-      return `${bench.overlapMs()} ms together, ${bench.cutShort()} pages cut short`
+      await sleep(GRACE_MS)
+      return `${bench.overlapMs()} ms together, ${bench.interruptedPages()} pages cut short`
     }),
 
   restart: (isWrapped) =>
@@ -81,22 +81,22 @@ const MEASURES: Record<string, (isWrapped: boolean) => Promise<string>> = {
       await bench.start(
         isWrapped ? wrapped('--', process.execPath, 'pages.cjs') : { script: 'pages.cjs' },
       )
-      await bench.inTheMiddleOfAPage()
+      await bench.waitForMidPage()
       bench.pm2('restart', 'bench')
-      await sleep(GRACE)
-      return `${bench.overlapMs()} ms together, ${bench.cutShort()} pages cut short`
+      await sleep(GRACE_MS)
+      return `${bench.overlapMs()} ms together, ${bench.interruptedPages()} pages cut short`
     }),
 
   'daemon killed -9, resurrect': (isWrapped) =>
     withPm2(async (bench) => {
       await bench.start(isWrapped ? wrapped('--', 'bash', 'forever.sh') : shell('forever.sh'))
-      await bench.until(1)
+      await bench.waitForCopies(1)
       bench.pm2('save')
       bench.killDaemon()
       bench.pm2('resurrect')
-      await bench.until(2)
-      await sleep(GRACE)
-      return `${bench.overlapMs()} ms together in ${GRACE / 1_000} s, ${bench.living().length} alive at the end`
+      await bench.waitForCopies(2)
+      await sleep(GRACE_MS)
+      return `${bench.overlapMs()} ms together in ${GRACE_MS / 1_000} s, ${bench.liveCopies().length} alive at the end`
     }),
 
   'crash loop': (isWrapped) =>
@@ -105,11 +105,11 @@ const MEASURES: Record<string, (isWrapped: boolean) => Promise<string>> = {
       await bench.start(
         isWrapped ? wrapped(...limits, '--', 'bash', 'crashes.sh') : shell('crashes.sh'),
       )
-      await bench.until(1)
-      await sleep(WATCH)
-      const starts = bench.lives().length
-      const isQuiet = bench.lives().every(({ from }) => Date.now() - from > 5_000)
-      return `${starts} starts in ${WATCH / 1_000} s, ${isQuiet ? 'then it gave up' : 'and on it goes'}`
+      await bench.waitForCopies(1)
+      await sleep(WATCH_MS)
+      const starts = bench.lifetimes().length
+      const isQuiet = bench.lifetimes().every(({ from }) => Date.now() - from > 5_000)
+      return `${starts} starts in ${WATCH_MS / 1_000} s, ${isQuiet ? 'then it gave up' : 'and on it goes'}`
     }),
 
   'time to SIGKILL': (isWrapped) =>
@@ -117,18 +117,18 @@ const MEASURES: Record<string, (isWrapped: boolean) => Promise<string>> = {
       await bench.start(
         isWrapped ? wrapped('--kill-timeout', '5s', '--', 'bash', 'deaf.sh') : shell('deaf.sh'),
       )
-      await bench.until(1)
+      await bench.waitForCopies(1)
       const calledAt = Date.now()
       bench.pm2('stop', 'bench')
       await sleep(500)
-      return `${Math.round(bench.lives()[0]!.to - calledAt)} ms after the call`
+      return `${Math.round(bench.lifetimes()[0]!.to - calledAt)} ms after the call`
     }),
 }
 
-type Life = { readonly copy: string; readonly from: number; readonly to: number }
+type Lifetime = { readonly copy: string; readonly from: number; readonly to: number }
 
 /** A PM2 daemon and a database of one measurement's own. */
-class Bench {
+class Pm2Bench {
   readonly folder = mkdtempSync('/tmp/pm2-')
 
   constructor() {
@@ -163,7 +163,7 @@ class Bench {
   }
 
   /** From the first tick of each copy to its last, in the order they began. */
-  lives(): Life[] {
+  lifetimes(): Lifetime[] {
     const ticks = [
       ...this.#lines('ticks').map(([copy, at]) => ({ copy: copy!, at: Number(at) })),
       ...this.#lines('micro').map(([copy, at]) => ({ copy: copy!, at: Number(at) / 1_000 })),
@@ -177,30 +177,30 @@ class Bench {
   }
 
   overlapMs(): number {
-    const lives = this.lives()
+    const lives = this.lifetimes()
     const shared = lives.map(({ from }, n) => Math.max(0, (lives[n - 1]?.to ?? 0) - from))
     return Math.round(shared.reduce((sum, ms) => sum + ms, 0))
   }
 
-  living(): Life[] {
-    return this.lives().filter(({ to }) => Date.now() - to < 200)
+  liveCopies(): Lifetime[] {
+    return this.lifetimes().filter(({ to }) => Date.now() - to < 200)
   }
 
   /** Of the copies that have ended: begun, and never saved. */
-  cutShort(): number {
-    const ended = this.lives().filter(({ to }) => Date.now() - to > 500)
+  interruptedPages(): number {
+    const ended = this.lifetimes().filter(({ to }) => Date.now() - to > 500)
     const count = (copy: string, what: string): number =>
       this.#lines('pages').filter((line) => line[0] === copy && line[1] === what).length
     return ended.reduce((sum, { copy }) => sum + count(copy, 'begun') - count(copy, 'saved'), 0)
   }
 
   /** Waits until so many copies have been seen. */
-  async until(copies: number): Promise<void> {
-    while (this.lives().length < copies) await sleep(20)
+  async waitForCopies(copies: number): Promise<void> {
+    while (this.lifetimes().length < copies) await sleep(20)
   }
 
   /** The second has just begun: the call to PM2 takes half a second, and there are six. */
-  async inTheMiddleOfAPage(): Promise<void> {
+  async waitForMidPage(): Promise<void> {
     while (this.#lines('pages').length < 3) await sleep(5)
   }
 
@@ -219,7 +219,7 @@ class Bench {
   /** Ends also what PM2 has lost sight of. */
   end(): void {
     spawnSync(process.execPath, [PM2, 'kill'], { env: this.#env })
-    for (const { copy } of this.living()) {
+    for (const { copy } of this.liveCopies()) {
       try {
         process.kill(Number(copy), 'SIGKILL')
       } catch {
@@ -230,8 +230,8 @@ class Bench {
   }
 }
 
-async function withPm2(act: (bench: Bench) => Promise<string>): Promise<string> {
-  const bench = new Bench()
+async function withPm2(act: (bench: Pm2Bench) => Promise<string>): Promise<string> {
+  const bench = new Pm2Bench()
   try {
     return await act(bench)
   } finally {

@@ -1,5 +1,5 @@
 import { openStore } from '../src/core/store/open.ts'
-import { hired, planned } from './crew.ts'
+import { registerClaimer, planTargets } from './workers.ts'
 import { benchEngines, type BenchEngine } from './databases.ts'
 import { median, print } from './figures.ts'
 import { pageOf } from './page.ts'
@@ -47,14 +47,14 @@ async function prepare(
   const db = await engine.create()
   const store = await openStore(db.url, { connections: 1 })
   const startedAt = performance.now()
-  await planned(store, targets)
+  await planTargets(store, targets)
   print({
     bench: 'scale',
     engine: engine.name,
     targets,
     'planned in s': ((performance.now() - startedAt) / 1000).toFixed(1),
   })
-  const claim = await hired(store)
+  const claim = await registerClaimer(store)
   const claims: number[] = []
   const checkpoints: number[] = []
   return {

@@ -4,7 +4,7 @@
 //   node bin/unstuck.js chaos --kills 5 -- node examples/broken-crawler.ts     in your project: npx unstuck chaos …
 //
 // own-code.ts is the same crawler without the bug.
-import { AlreadyRunning, open } from '../src/index.ts' // in your project: from 'unstuck'
+import { AlreadyRunningError, open } from '../src/index.ts' // in your project: from 'unstuck'
 
 const PAGES = 40
 const BATCH = 12 // items, four pages
@@ -24,7 +24,7 @@ try {
   }
   await run.succeed()
 } catch (error) {
-  if (!(error instanceof AlreadyRunning)) throw error
+  if (!(error instanceof AlreadyRunningError)) throw error
   console.error(error.message)
   process.exitCode = error.exitCode
 } finally {

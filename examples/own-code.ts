@@ -2,7 +2,7 @@
 // it goes on after the last saved page.
 //
 //   node examples/own-code.ts
-import { AlreadyRunning, open } from '../src/index.ts' // in your project: from 'unstuck'
+import { AlreadyRunningError, open } from '../src/index.ts' // in your project: from 'unstuck'
 
 const PAGES = 20
 
@@ -22,7 +22,7 @@ try {
   await run.succeed()
   console.log('done')
 } catch (error) {
-  if (!(error instanceof AlreadyRunning)) throw error
+  if (!(error instanceof AlreadyRunningError)) throw error
   console.error(error.message)
   process.exitCode = error.exitCode
 } finally {

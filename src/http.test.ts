@@ -10,7 +10,7 @@ import fastify from 'fastify'
 import { Hono } from 'hono'
 import { createHandler, toFastifyPlugin, toNodeHandler, type Access, type Handler } from './http.ts'
 import { open } from './interfaces/library/open.ts'
-import { mountedStory } from './testing/mounted-scenario.ts'
+import { assertMountedServer } from './testing/assert-mounted-server.ts'
 import { sqliteEngine, temporaryFolder } from './testing/sqlite-engine.ts'
 
 /** As a server of one's own would tell it from its sessions. */
@@ -22,7 +22,7 @@ const access: Access = ({ headers }) => {
 type Listener = (...of: Parameters<RequestListener>) => unknown
 type Mounted = (handler: Handler) => Listener | Promise<Listener>
 
-async function playAt(mount: Mounted, basePath = '/ops/unstuck'): Promise<void> {
+async function assertMounted(mount: Mounted, basePath = '/ops/unstuck'): Promise<void> {
   await using database = await sqliteEngine.fresh()
   const store = await database.open()
   const handler = createHandler({ db: database.url, basePath, access, log: () => {} })
@@ -31,38 +31,38 @@ async function playAt(mount: Mounted, basePath = '/ops/unstuck'): Promise<void> 
   try {
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
-    await mountedStory(`http://127.0.0.1:${port}${basePath}`, store)
+    await assertMountedServer(`http://127.0.0.1:${port}${basePath}`, store)
   } finally {
     await handler.close()
-    await closed(server)
+    await closeServer(server)
   }
 }
 
-async function closed(server: Server): Promise<void> {
+async function closeServer(server: Server): Promise<void> {
   server.closeAllConnections()
   await new Promise((resolve) => server.close(resolve))
 }
 
 test('it mounts in Hono, which takes its path off, and in one that does not', async () => {
-  await playAt(({ fetch }) => {
+  await assertMounted(({ fetch }) => {
     const app = new Hono().mount('/ops/unstuck', fetch)
     return getRequestListener((request, env) => app.fetch(request, env))
   })
-  await playAt(({ fetch }) => {
+  await assertMounted(({ fetch }) => {
     const app = new Hono().all('/ops/unstuck/*', ({ req, env }) => fetch(req.raw, env))
     return getRequestListener((request, env) => app.fetch(request, env))
   })
 })
 
-test('it mounts in Express, before and after somebody else has read the bodies', async () => {
-  await playAt((handler) => express().use('/ops/unstuck', toNodeHandler(handler)))
-  await playAt((handler) =>
+test('it mounts in Express, before and after a body parser', async () => {
+  await assertMounted((handler) => express().use('/ops/unstuck', toNodeHandler(handler)))
+  await assertMounted((handler) =>
     express().use(express.json()).use('/ops/unstuck', toNodeHandler(handler)),
   )
 })
 
 test('it mounts in Fastify', async () => {
-  await playAt(async (handler) => {
+  await assertMounted(async (handler) => {
     const app = fastify()
     app.register(toFastifyPlugin(handler), { prefix: '/ops/unstuck' })
     await app.ready()
@@ -71,7 +71,7 @@ test('it mounts in Fastify', async () => {
 })
 
 test('it mounts in plain Node, and at the root', async () => {
-  await playAt((handler) => toNodeHandler(handler), '')
+  await assertMounted((handler) => toNodeHandler(handler), '')
 })
 
 test('it answers as route handlers do, over an Unstuck that is open already and stays so', async () => {
@@ -86,7 +86,7 @@ test('it answers as route handlers do, over an Unstuck that is open already and 
   assert.ok((await unstuck.store.now()) > 0)
 })
 
-test('closed by default: without a word on who may call it is not made', () => {
+test('closed by default: without an access option no handler is created', () => {
   assert.throws(() => createHandler({}), { code: 'E_USAGE', message: /access.*tokens/ })
   assert.throws(() => createHandler({ access, basePath: 'x' }), { code: 'E_USAGE' })
 })
@@ -110,7 +110,7 @@ test('a config that could not be read is read again by the next call', async () 
   }
 })
 
-test('what access says is checked, and an error in it lets nobody in', async () => {
+test('the result of access is validated, and an error in it denies access', async () => {
   await using database = await sqliteEngine.fresh()
   const ask = async (word: Access): Promise<number> => {
     const { fetch, close } = createHandler({ db: database.url, access: word, log: () => {} })

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { adopt } from './features/adopted/adopt.ts'
+import { withAdoptedTables } from './features/adopted/adopted-store.ts'
 import {
   ANYTHING,
   checkOptions,
-  FLAG,
+  BOOLEAN,
   FUNCTION,
   optional,
-  TEXT,
+  STRING,
   type Fields,
 } from './core/model/fields.ts'
 import { dataFolder } from './lib/files/data-folder.ts'
@@ -16,11 +16,11 @@ import { openStore } from './core/store/open.ts'
 import type { Store } from './core/store/store.ts'
 import { loadSettings, type Config, type Settings } from './app/config.ts'
 import { createApp } from './interfaces/http/app.ts'
-import { checkBasePath } from './interfaces/http/base-path.ts'
+import { normalizeBasePath } from './interfaces/http/base-path.ts'
 import type { Access, Peer } from './interfaces/http/auth.ts'
-import { answerNode } from './interfaces/http/node-adapter.ts'
-import { TokenBook } from './interfaces/http/token-file.ts'
-import { checkWhoMayCall } from './interfaces/http/required-access.ts'
+import { handleNodeRequest } from './interfaces/http/node-adapter.ts'
+import { TokenFile } from './interfaces/http/token-file.ts'
+import { requireAccessOption } from './interfaces/http/required-access.ts'
 
 export type { Access, Visitor } from './interfaces/http/auth.ts'
 export { registerMetrics } from './interfaces/http/live/metrics.ts'
@@ -50,15 +50,15 @@ export type HandlerOptions = {
 }
 
 const OPTIONS: Fields = {
-  db: optional(TEXT),
+  db: optional(STRING),
   unstuck: optional(ANYTHING),
   preset: optional(ANYTHING),
   adopted: optional(ANYTHING),
-  basePath: optional(TEXT),
+  basePath: optional(STRING),
   access: optional(FUNCTION),
-  tokens: optional(TEXT),
-  readOnly: optional(FLAG),
-  trustProxy: optional(FLAG),
+  tokens: optional(STRING),
+  readOnly: optional(BOOLEAN),
+  trustProxy: optional(BOOLEAN),
   log: optional(FUNCTION),
 }
 
@@ -78,16 +78,16 @@ export type Handler = {
  * database is opened by the first call.
  */
 export function createHandler(options: HandlerOptions): Handler {
-  const { access, tokens, readOnly = false, trustProxy = false, log = toStderr } = options
-  checkWhoMayCall('createHandler', options)
+  const { access, tokens, readOnly = false, trustProxy = false, log = logToStderr } = options
+  requireAccessOption('createHandler', options)
   checkOptions('createHandler()', options, OPTIONS)
-  const say = (line: string): void => void log(line)
-  const basePath = checkBasePath(options.basePath ?? '')
-  const settings = settingsOf(options)
-  const memory = memoryOf(options, settings, say)
+  const logLine = (line: string): void => void log(line)
+  const basePath = normalizeBasePath(options.basePath ?? '')
+  const settings = lazySettings(options)
+  const store = lazyStore(options, settings, logLine)
   const app = createApp({
-    gate: {
-      tokens: tokens === undefined ? null : new TokenBook(tokens, undefined, say),
+    auth: {
+      tokens: tokens === undefined ? null : new TokenFile(tokens, undefined, logLine),
       access,
       isPrivate: false,
       isKnownHost: null,
@@ -95,21 +95,21 @@ export function createHandler(options: HandlerOptions): Handler {
       readOnly,
       path: basePath || '/',
     },
-    open: memory.open,
+    open: store.open,
     settings,
-    dataFolder: memory.folder,
+    dataFolder: store.folder,
     basePath,
-    log: say,
+    log: logLine,
   })
   const fetch = (request: Request, env?: unknown): Promise<Response> =>
-    app.fetch(request, peerIn(env))
+    app.fetch(request, peerOf(env))
   const route: Route = (request) => app.fetch(request, { hasWholePath: true })
   return {
     fetch,
     routes: { GET: route, HEAD: route, POST: route, DELETE: route },
     async close() {
       app.close()
-      await memory.close()
+      await store.close()
     },
   }
 }
@@ -128,7 +128,7 @@ export function toNodeHandler(handler: Pick<Handler, 'fetch'>): NodeHandler {
     const outgoing = 'raw' in response ? response.raw : response
     const { originalUrl } = incoming as { originalUrl?: string }
     const { body } = request as { body?: unknown }
-    await answerNode((web, peer) => handler.fetch(web, peer), incoming, outgoing, {
+    await handleNodeRequest((web, peer) => handler.fetch(web, peer), incoming, outgoing, {
       // Express takes off the path at which it has mounted us.
       ...(originalUrl !== undefined && { url: originalUrl }),
       // Somebody before us has read the body.
@@ -147,15 +147,15 @@ type FastifyLike = {
 export function toFastifyPlugin(
   handler: Pick<Handler, 'fetch' | 'close'>,
 ): (app: FastifyLike) => Promise<void> {
-  const answer = toNodeHandler(handler)
+  const nodeHandler = toNodeHandler(handler)
   return async (app) => {
-    for (const path of ['', '/*']) app.all(path, answer)
+    for (const path of ['', '/*']) app.all(path, nodeHandler)
     app.addHook('onClose', () => handler.close())
   }
 }
 
 /** `unstuck.config.ts` of the folder that the server was started in; read again only after a mistake in it. */
-function settingsOf({ preset, adopted }: HandlerOptions): () => Promise<Settings> {
+function lazySettings({ preset, adopted }: HandlerOptions): () => Promise<Settings> {
   let loaded: Promise<Settings> | undefined
   return () => {
     loaded ??= loadSettings(process.cwd(), { preset, adopted }).catch((error: unknown) => {
@@ -166,39 +166,43 @@ function settingsOf({ preset, adopted }: HandlerOptions): () => Promise<Settings
   }
 }
 
-type Memory = {
+type LazyStore = {
   readonly open: () => Promise<Store>
   readonly close: () => Promise<void>
   readonly folder: () => Promise<string>
 }
 
-function memoryOf(
+function lazyStore(
   { db, unstuck, readOnly = false }: HandlerOptions,
   settings: () => Promise<Settings>,
   log: (line: string) => void,
-): Memory {
+): LazyStore {
   if (unstuck) {
     const { store } = unstuck
-    const address = store.engine === 'sqlite' ? `sqlite:${store.where}` : store.where
+    const address = store.engine === 'sqlite' ? `sqlite:${store.location}` : store.location
     const folder = dataFolder(address, process.cwd())
     return { open: async () => store, close: async () => {}, folder: async () => folder }
   }
-  const locate = async (): Promise<string> => databaseAddress(db, await settings())
+  const resolveAddress = async (): Promise<string> => databaseAddress(db, await settings())
   const open = async (): Promise<Store> => {
-    const address = await locate()
+    const address = await resolveAddress()
     const { adopted, policyOf } = await settings()
-    return adopt(await openStore(address, { readOnly }), adopted, { address, log, policyOf })
+    return withAdoptedTables(await openStore(address, { readOnly }), adopted, {
+      address,
+      log,
+      policyOf,
+    })
   }
   let store: Promise<Store> | undefined
   return {
-    folder: async () => dataFolder(await locate(), process.cwd()),
+    folder: async () => dataFolder(await resolveAddress(), process.cwd()),
     open: () => (store = open()),
     close: async () => (await store?.catch(() => null))?.close(),
   }
 }
 
 /** Hono on Node tells of the connection in its environment; our own adapter says it itself. */
-function peerIn(env: unknown): Peer {
+function peerOf(env: unknown): Peer {
   const {
     address,
     incoming,
@@ -209,6 +213,6 @@ function peerIn(env: unknown): Peer {
   return { address: address ?? incoming?.socket?.remoteAddress ?? null, hasWholePath }
 }
 
-function toStderr(line: string): void {
+function logToStderr(line: string): void {
   process.stderr.write(`[unstuck] ${line}\n`)
 }

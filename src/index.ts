@@ -11,16 +11,16 @@ export type { Config } from './app/config.ts'
 export { recoverOnStart } from './app/recover-on-start.ts'
 export type { RecoverOnStartOptions, StartReport } from './app/recover-on-start.ts'
 export {
-  AlreadyDone,
-  AlreadyRunning,
-  LeaseLost,
-  PageBehind,
-  NotFound,
-  PageRejected,
-  Refused,
-  RetryLater,
-  Stopping,
-  StoreUnavailable,
+  AlreadyDoneError,
+  AlreadyRunningError,
+  LeaseLostError,
+  PageBehindError,
+  NotFoundError,
+  PageRejectedError,
+  RefusedError,
+  RetryLaterError,
+  StoppingError,
+  StoreUnavailableError,
   UnstuckError,
 } from './core/model/errors.ts'
 export { canonicalUrl } from './core/model/url.ts'

@@ -15,7 +15,7 @@ import { sqliteEngine, temporaryFolder } from './testing/sqlite-engine.ts'
 const NEXT = new URL('./next.ts', import.meta.url).href
 
 /** As it is loaded again after a change. */
-const again = async (n: number): Promise<typeof Next> => import(`${NEXT}?${n}`)
+const freshImport = async (n: number): Promise<typeof Next> => import(`${NEXT}?${n}`)
 
 /** Tables of a user's own: in one, rows fail after a second; in the other, they are then dead, which is for people. */
 const CONFIG = `
@@ -67,16 +67,19 @@ test(
     const ended = once(server, 'exit')
     const said = text(server.stdout)
     try {
-      await seen('somebody who looks after others', async () => (await store.workers()).length > 0)
+      await waitUntil(
+        'somebody who looks after others',
+        async () => (await store.observations()).length > 0,
+      )
       for (const table of ['hasty', 'quiet']) {
         await database.raw(`INSERT INTO ${table} VALUES (1, 'busy', ${Date.now() - 10_000})`)
       }
-      await seen('a row of after the start that has failed', async () => {
+      await waitUntil('a row of after the start that has failed', async () => {
         const [row] = await database.raw('SELECT status FROM hasty')
         return row!['status'] === 'failed'
       })
-      await seen('an alert', async () => (await store.openAlerts()).length > 0)
-      assert.equal((await store.workers()).length, 1)
+      await waitUntil('an alert', async () => (await store.openAlerts()).length > 0)
+      assert.equal((await store.observations()).length, 1)
       server.stdin.end()
       assert.deepEqual(await ended, [0, null])
     } finally {
@@ -91,14 +94,14 @@ test(
   },
 )
 
-test('a route that is loaded again shares the database with the one before, and asks for itself who may call', async () => {
+test('a reloaded route shares the database with the earlier one, and checks access itself', async () => {
   await using database = await sqliteEngine.fresh()
   const { handlers } = (globalThis as any)[Symbol.for('unstuck.next')]
   const before: number = handlers.size
   const options = { db: database.url, basePath: '/unstuck', log: () => {} }
   const anybody: Access = () => ({ name: 'maria', role: 'viewer' })
-  const first = (await again(1)).unstuckRoutes({ ...options, access: anybody })
-  const second = (await again(2)).unstuckRoutes({ ...options, access: () => null })
+  const first = (await freshImport(1)).unstuckRoutes({ ...options, access: anybody })
+  const second = (await freshImport(2)).unstuckRoutes({ ...options, access: () => null })
   const ask = async ({ GET }: typeof first) =>
     (await GET(new Request('http://localhost:3000/unstuck/api/session'))).status
   assert.deepEqual([await ask(first), await ask(second), await ask(first)], [200, 401, 200])
@@ -139,7 +142,7 @@ test('recovery routes are recovery and nothing else, wherever they are', async (
   await closeAll()
 })
 
-test('closed by default: without a word on who may call there are no routes', () => {
+test('closed by default: without an access option there are no routes', () => {
   for (const [name, make] of Object.entries({ unstuckRoutes, recoveryRoutes })) {
     for (const wrong of [undefined, {}, { access: 'everybody' }, { tokens: 5 }]) {
       const message = new RegExp(`^${name}\\(\\) needs`)
@@ -149,7 +152,7 @@ test('closed by default: without a word on who may call there are no routes', ()
   assert.throws(() => unstuckRoutes({ access: () => null, basePath: 'x' }), { code: 'E_USAGE' })
 })
 
-test('in what is built for the edge nothing of Node is imported, and what needs it says so', async () => {
+test('the edge build imports nothing from Node, and functions that need Node throw a clear error', async () => {
   const edge = fileURLToPath(new URL('./next-edge.ts', import.meta.url))
   assert.doesNotMatch(stripTypeScriptTypes(readFileSync(edge, 'utf8')), /\bimport\b[^\n]*from/)
   const path = new URL('../package.json', import.meta.url)
@@ -169,9 +172,9 @@ async function closeAll(): Promise<void> {
   handlers.clear()
 }
 
-async function seen(what: string, look: () => Promise<boolean>): Promise<void> {
+async function waitUntil(what: string, poll: () => Promise<boolean>): Promise<void> {
   const giveUpAt = performance.now() + 60_000
-  while (!(await look())) {
+  while (!(await poll())) {
     assert.ok(performance.now() < giveUpAt, `Never seen: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }

@@ -1,13 +1,13 @@
 import type { Access, Handler, HandlerOptions } from './http.ts'
 import { messageOf } from './core/model/errors.ts'
-import { checkBasePath } from './interfaces/http/base-path.ts'
-import { checkWhoMayCall } from './interfaces/http/required-access.ts'
-import type { LookAfterOptions } from './app/start-background-recovery.ts'
+import { normalizeBasePath } from './interfaces/http/base-path.ts'
+import { requireAccessOption } from './interfaces/http/required-access.ts'
+import type { BackgroundRecoveryOptions } from './app/start-background-recovery.ts'
 
 // In what Next.js builds for the edge `next-edge.ts` stands in its place.
 
 export type { Access, Role, Visitor } from './http.ts'
-export type RegisterOptions = LookAfterOptions
+export type RegisterOptions = BackgroundRecoveryOptions
 
 export type RouteOptions = Omit<HandlerOptions, 'unstuck'>
 
@@ -22,16 +22,16 @@ export function register(options: RegisterOptions = {}): void {
   if (process.env.NEXT_RUNTIME === 'edge') return
   if (process.env.NEXT_PHASE === 'phase-production-build') return
   const { db = 'the database of the config' } = options
-  if (ours.registered !== null) {
-    if (ours.registered !== db)
-      tell(options, 'register() was called again with another database: the first one counts.')
+  if (state.registered !== null) {
+    if (state.registered !== db)
+      logLine(options, 'register() was called again with another database: the first one counts.')
     return
   }
-  ours.registered = db
+  state.registered = db
   void import('./app/start-background-recovery.ts')
-    .then(({ lookAfter }) => lookAfter(options))
+    .then(({ startBackgroundRecovery }) => startBackgroundRecovery(options))
     .catch((error: unknown) => {
-      tell(options, `register() could not begin: ${messageOf(error)}`)
+      logLine(options, `register() could not begin: ${messageOf(error)}`)
     })
 }
 
@@ -40,9 +40,9 @@ export function register(options: RegisterOptions = {}): void {
  * `export const { GET, HEAD, POST, DELETE } = unstuckRoutes({ basePath: '/unstuck', access })`.
  */
 export function unstuckRoutes(options: RouteOptions): Routes {
-  checkWhoMayCall('unstuckRoutes', options)
-  checkBasePath(options.basePath ?? '')
-  const route = (request: Request): Promise<Response> => answer(options, request)
+  requireAccessOption('unstuckRoutes', options)
+  normalizeBasePath(options.basePath ?? '')
+  const route = (request: Request): Promise<Response> => handleRequest(options, request)
   return { GET: route, HEAD: route, POST: route, DELETE: route }
 }
 
@@ -50,16 +50,16 @@ export function unstuckRoutes(options: RouteOptions): Routes {
 export function recoveryRoutes(
   options: Omit<RouteOptions, 'basePath'>,
 ): Pick<Routes, 'GET' | 'POST'> {
-  checkWhoMayCall('recoveryRoutes', options)
+  requireAccessOption('recoveryRoutes', options)
   const route = (request: Request): Promise<Response> => {
     const { search, origin } = new URL(request.url)
-    return answer(options, new Request(`${origin}/api/recovery${search}`, request), request)
+    return handleRequest(options, new Request(`${origin}/api/recovery${search}`, request), request)
   }
   return { GET: route, POST: route }
 }
 
 /** Survives that a module is loaded again after each change, as it is while an app is written. */
-type Ours = {
+type SharedState = {
   /** For which database; null before. */
   registered: string | null
   /** By their options: each holds a database open. */
@@ -67,35 +67,39 @@ type Ours = {
   /** Who calls, by the word of the route that the request came to. */
   readonly access: WeakMap<Request, Access>
 }
-const OURS = Symbol.for('unstuck.next')
-const ours = ((globalThis as { [OURS]?: Ours })[OURS] ??= {
+const STATE_KEY = Symbol.for('unstuck.next')
+const state = ((globalThis as { [STATE_KEY]?: SharedState })[STATE_KEY] ??= {
   registered: null,
   handlers: new Map(),
   access: new WeakMap(),
 })
 
 /** Not the address itself: it may hold a password. */
-function tell({ log }: RegisterOptions, line: string): void {
+function logLine({ log }: RegisterOptions, line: string): void {
   if (log) void log(line)
   else process.stderr.write(`[unstuck] ${line}\n`)
 }
 
 /** `came`: the request as it came, with what Next.js has put on it for those who say who may call. */
-async function answer(options: RouteOptions, request: Request, came = request): Promise<Response> {
+async function handleRequest(
+  options: RouteOptions,
+  request: Request,
+  original = request,
+): Promise<Response> {
   const { access, log: _, ...rest } = options
-  if (access) ours.access.set(request, () => access(came))
+  if (access) state.access.set(request, () => access(original))
   const key = JSON.stringify([access !== undefined, rest], (_, value: unknown) =>
     typeof value === 'function' ? String(value) : value,
   )
-  let handler = ours.handlers.get(key)
+  let handler = state.handlers.get(key)
   if (!handler) {
     handler = import('./http.ts').then(({ createHandler }) =>
       createHandler({
         ...options,
-        ...(access && { access: (asked) => ours.access.get(asked)?.(asked) }),
+        ...(access && { access: (asked) => state.access.get(asked)?.(asked) }),
       }),
     )
-    ours.handlers.set(key, handler)
+    state.handlers.set(key, handler)
   }
   return (await handler).routes.GET(request)
 }

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { isLong } from '../src/testing/length.ts'
+import { isLong } from '../src/testing/long-tests.ts'
 import { createDatabase } from '../src/testing/postgres.ts'
 
 const BIN = fileURLToPath(new URL('../bin/unstuck.js', import.meta.url))
@@ -16,7 +16,7 @@ const SMALL = ['--targets', '5', '--workers', '3', '--kills', '2', '--seed', '7'
 
 test('the demo on SQLite: kills, a deploy and a zombie, and nothing lost or doubled', async () => {
   using folder = temporaryFolder()
-  await assertStory(['demo', '--json', ...SMALL], folder.path)
+  await assertDemo(['demo', '--json', ...SMALL], folder.path)
 })
 
 test(
@@ -26,7 +26,7 @@ test(
     using folder = temporaryFolder()
     const database = await createDatabase()
     try {
-      await assertStory(['demo', '--json', ...SMALL, '--db', database.url], folder.path)
+      await assertDemo(['demo', '--json', ...SMALL, '--db', database.url], folder.path)
     } finally {
       await database.drop()
     }
@@ -36,9 +36,9 @@ test(
 test('Ctrl-C ends the demo and leaves no process behind', async () => {
   using folder = temporaryFolder()
   const demo = start(['demo', ...SMALL], folder.path)
-  await untilWorking(folder.path)
+  await waitUntilWorking(folder.path)
   demo.kill('SIGINT')
-  const [code] = await ended(demo)
+  const [code] = await exited(demo)
   assert.equal(code, 1)
   assert.deepEqual(processesOf(folder.path), [])
 })
@@ -46,15 +46,15 @@ test('Ctrl-C ends the demo and leaves no process behind', async () => {
 test('a demo that is itself killed -9 leaves no process behind for long', { skip }, async () => {
   using folder = temporaryFolder()
   const demo = start(['demo', ...SMALL], folder.path)
-  await untilWorking(folder.path)
+  await waitUntilWorking(folder.path)
   demo.kill('SIGKILL')
-  await until(() => processesOf(folder.path).length === 0, 'the workers to end')
+  await waitUntil(() => processesOf(folder.path).length === 0, 'the workers to end')
 })
 
-async function assertStory(args: readonly string[], cwd: string): Promise<void> {
+async function assertDemo(args: readonly string[], cwd: string): Promise<void> {
   const demo = start(args, cwd)
   const [[code], stdout, stderr] = await Promise.all([
-    ended(demo),
+    exited(demo),
     text(demo.stdout!),
     text(demo.stderr!),
   ])
@@ -79,7 +79,7 @@ function start(args: readonly string[], cwd: string): ChildProcess {
   return spawn(process.execPath, [BIN, ...args], { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
-function ended(child: ChildProcess): Promise<[code: number | null, signal: string | null]> {
+function exited(child: ChildProcess): Promise<[code: number | null, signal: string | null]> {
   child.stdout?.resume()
   child.stderr?.resume()
   return new Promise((resolve) => child.once('close', (...end) => resolve(end)))
@@ -92,14 +92,14 @@ function processesOf(folder: string): string[] {
 }
 
 /** The parent and its workers are there. */
-async function untilWorking(folder: string): Promise<void> {
-  await until(() => processesOf(folder).length >= 4, 'the workers to start')
+async function waitUntilWorking(folder: string): Promise<void> {
+  await waitUntil(() => processesOf(folder).length >= 4, 'the workers to start')
   await sleep(1_500)
 }
 
-async function until(isSo: () => boolean, what: string): Promise<void> {
+async function waitUntil(condition: () => boolean, what: string): Promise<void> {
   const end = performance.now() + 150_000
-  while (!isSo()) {
+  while (!condition()) {
     assert.ok(performance.now() < end, `waited in vain for ${what}`)
     await sleep(100)
   }

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { DEFAULT_POLICY } from '../src/core/model/policy.ts'
 import { parseDuration } from '../src/core/model/time.ts'
-import { RUN_MOVES, TARGET_MOVES } from '../src/core/model/transitions.ts'
-import { CATALOGUE } from '../src/interfaces/cli/catalogue.ts'
+import { RUN_TRANSITIONS, TARGET_TRANSITIONS } from '../src/core/model/transitions.ts'
+import { COMMANDS } from '../src/interfaces/cli/command-list.ts'
 
 /** The documentation says what is there: what of it a machine can check. */
 
@@ -22,7 +22,7 @@ test('every link leads to a file', () => {
   }
 })
 
-test('each promise has its tests, and each test that is named is there', () => {
+test('every guarantee names existing tests', () => {
   const promises = read('docs/guarantees.md').split(/^## /m).slice(1)
   assert.deepEqual(
     promises.map((promise) => promise.split(':', 1)[0]),
@@ -41,8 +41,8 @@ test('the state diagrams show every legal move, and no other', () => {
   const [target, run] = [
     ...read('docs/how-it-works.md').matchAll(/^```mermaid\n([^]*?)^```$/gm),
   ].map(([, diagram]) => [...diagram!.matchAll(/^ +(\w+) --> (\w+)/gm)].map(([, ...move]) => move))
-  assert.deepEqual(target!.sort(), movesOf(TARGET_MOVES))
-  assert.deepEqual(run!.sort(), movesOf(RUN_MOVES))
+  assert.deepEqual(target!.sort(), transitionsOf(TARGET_TRANSITIONS))
+  assert.deepEqual(run!.sort(), transitionsOf(RUN_TRANSITIONS))
 })
 
 test('the configuration page names every setting of a policy with its default', () => {
@@ -50,7 +50,8 @@ test('the configuration page names every setting of a policy with its default', 
   const told: Record<string, string> = {}
   for (const [, names, defaults] of rows) {
     const values = defaults!.split(', ')
-    for (const [n, name] of names!.split(', ').entries()) told[bare(name)] = bare(values[n] ?? '')
+    for (const [n, name] of names!.split(', ').entries())
+      told[stripMarkup(name)] = stripMarkup(values[n] ?? '')
   }
   for (const [field, value] of Object.entries(DEFAULT_POLICY)) {
     const isTime = field.endsWith('Ms')
@@ -63,12 +64,12 @@ test('the configuration page names every setting of a policy with its default', 
 })
 
 test('the README names every command', () => {
-  for (const { name } of CATALOGUE) {
+  for (const { name } of COMMANDS) {
     assert.match(read('README.md'), new RegExp(`^\\| .*\\b${name}\\b.* \\|`, 'm'))
   }
 })
 
-function movesOf(moves: Readonly<Record<string, readonly string[]>>): string[][] {
+function transitionsOf(moves: Readonly<Record<string, readonly string[]>>): string[][] {
   return Object.entries(moves)
     .flatMap(([from, all]) => all.map((to) => [from, to]))
     .sort()
@@ -79,6 +80,6 @@ function hasTest(code: string, title: string): boolean {
   return titles.some((text) => text.replace(/\$\{[^}]*\}/g, '…').replace(/, …$/, '') === title)
 }
 
-function bare(text: string): string {
+function stripMarkup(text: string): string {
   return text.replaceAll('`', '')
 }

@@ -40,7 +40,7 @@ type Panel = {
   targets: { expr: string; refId: string }[]
 }
 
-test('the dashboard for Grafana can be imported, and asks only for what there is', () => {
+test('the Grafana dashboard can be imported, and queries only existing metrics', () => {
   const dashboard = JSON.parse(read('grafana-dashboard.json')) as {
     uid: string
     templating: { list: { name: string; type: string }[] }
@@ -62,7 +62,7 @@ test('the dashboard for Grafana can be imported, and asks only for what there is
   for (const { name } of METRICS) assert.ok(shown.includes(name), `${name} is on no panel`)
 })
 
-test('the rules for Prometheus ask only for what there is, and each says what to do', () => {
+test('the Prometheus rules query only existing metrics, and each says what to do', () => {
   const { groups } = parseYaml(read('alert-rules.yml')) as {
     groups: { rules: { alert: string; expr: string; annotations: Record<string, string> }[] }[]
   }

@@ -15,10 +15,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { isLong } from '../src/testing/length.ts'
-import { mountedStory } from '../src/testing/mounted-scenario.ts'
+import { isLong } from '../src/testing/long-tests.ts'
+import { assertMountedServer } from '../src/testing/assert-mounted-server.ts'
 import { sqliteEngine, temporaryFolder } from '../src/testing/sqlite-engine.ts'
-import { until } from './processes/harness.ts'
+import { waitFor } from './processes/harness.ts'
 
 /** `examples/next` with the package as users get it, built and started by Next.js itself: once, it takes long. */
 
@@ -73,7 +73,7 @@ test('in an app of Next.js', { skip: !existsSync(NEXT) }, async (t) => {
   })
   const ended = once(server, 'exit')
   try {
-    const { url, said } = await listening(server)
+    const { url, said } = await waitUntilListening(server)
     const as = (role: string) => ({ headers: { 'x-role': role } })
 
     await t.test('it answers while recovery waits for a database', async () => {
@@ -89,9 +89,9 @@ test('in an app of Next.js', { skip: !existsSync(NEXT) }, async (t) => {
     })
 
     await t.test(
-      'a stuck run has failed after the start, with what it had; a young one is as it was',
+      'a stuck run is failed after the start, with its data kept; a young one is unchanged',
       async () => {
-        await until(`it has failed, in ${said()}`, () => row('stuck')['status'] === 'FAILED')
+        await waitFor(`it has failed, in ${said()}`, () => row('stuck')['status'] === 'FAILED')
         const { completedAt, errorMessage, ...rest } = row('stuck')
         assert.ok(Math.abs(Number(completedAt) - Date.now()) < 60_000, String(completedAt))
         assert.match(String(errorMessage), /./)
@@ -136,7 +136,7 @@ test('in an app of Next.js', { skip: !existsSync(NEXT) }, async (t) => {
     })
 
     await t.test('the dashboard and the API mount as route handlers', () =>
-      mountedStory(`${url}/unstuck`, store, 3),
+      assertMountedServer(`${url}/unstuck`, store, 3),
     )
 
     await t.test('it ends with the server', async () => {
@@ -183,7 +183,7 @@ for (const [bundler, paths] of [
       })
       const ended = once(server, 'exit')
       try {
-        const { url, said } = await listening(server)
+        const { url, said } = await waitUntilListening(server)
         const statuses = async (): Promise<number[]> => {
           const found: number[] = []
           for (const path of paths) found.push((await fetch(url + path)).status)
@@ -195,7 +195,7 @@ for (const [bundler, paths] of [
           said(),
         )
         assert.equal((await fetch(url)).headers.get('x-middleware'), 'yes')
-        await until('recovery has been at it', () => /recovery: run .* fail/.test(said()))
+        await waitFor('recovery has been at it', () => /recovery: run .* fail/.test(said()))
         // instrumentation.ts is loaded again after this.
         appendFileSync(join(app, 'instrumentation.ts'), '\n// changed\n')
         appendFileSync(join(app, 'access.js'), '\n// changed\n')
@@ -257,10 +257,12 @@ function run(args: readonly string[], cwd: string, env = process.env): void {
 }
 
 /** Where it listens, and what it has said so far. */
-async function listening(server: ChildProcess): Promise<{ url: string; said: () => string }> {
+async function waitUntilListening(
+  server: ChildProcess,
+): Promise<{ url: string; said: () => string }> {
   let said = ''
   server.stdout!.setEncoding('utf8').on('data', (text: string) => (said += text))
-  const url = await until('it listens', () => {
+  const url = await waitFor('it listens', () => {
     if (server.exitCode !== null) throw new Error(`It has ended: ${said}`)
     return /Ready in/.test(said) ? /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0] : null
   })

@@ -11,7 +11,7 @@ import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
-import { isLong } from '../src/testing/length.ts'
+import { isLong } from '../src/testing/long-tests.ts'
 import { createDatabase } from '../src/testing/postgres.ts'
 
 /**
@@ -119,13 +119,13 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
   })
 
   test('its types work there, and find a mistake', async () => {
-    writeFileSync(join(app, 'wrong.ts'), WRONG)
+    writeFileSync(join(app, 'wrong.ts'), INVALID_CRAWL)
     const right = await tsc(['crawl.ts', 'nightly.ts', 'unstuck.config.ts'])
     assert.equal(right.code, 0, right.stdout)
     const wrong = await tsc(['wrong.ts'])
     const found = wrong.stdout.match(/^wrong\.ts\(\d+,\d+\): error TS\d+/gm) ?? []
     assert.equal(found.length, 1, wrong.stdout)
-    assert.match(found[0], new RegExp(`^wrong\\.ts\\(${WRONG_LINE},`))
+    assert.match(found[0], new RegExp(`^wrong\\.ts\\(${INVALID_LINE},`))
   })
 
   test("the README's crawl runs, in two processes, and each item is there once", async () => {
@@ -192,7 +192,7 @@ function versionOf(name: string): string {
   return (JSON.parse(manifest) as { version: string }).version
 }
 
-const WRONG = `import { defineCrawl } from 'unstuck'
+const INVALID_CRAWL = `import { defineCrawl } from 'unstuck'
 
 export default defineCrawl({
   source: 'wrong',
@@ -203,7 +203,7 @@ export default defineCrawl({
   },
 })
 `
-const WRONG_LINE = 7
+const INVALID_LINE = 7
 
 async function assertCrawl(env: Record<string, string>): Promise<void> {
   ok(await unstuck(['work', 'crawl.ts', '--workers', '2', '--drain'], env))
@@ -281,7 +281,7 @@ function installed<T>(): T {
   return JSON.parse(readFileSync(join(app, 'node_modules/unstuck/package.json'), 'utf8')) as T
 }
 
-function tsc(names: readonly string[]): Promise<Ended> {
+function tsc(names: readonly string[]): Promise<ProcessResult> {
   const types = ['--types', 'node', '--typeRoots', join(MODULES, '@types')]
   const strict = ['--strict', '--noEmit', '--target', 'es2025', '--lib', 'es2025,esnext.disposable']
   const args = ['--ignoreConfig', '--module', 'nodenext', ...strict, ...types, ...names]
@@ -289,10 +289,16 @@ function tsc(names: readonly string[]): Promise<Ended> {
 }
 
 /** As `npx` would, without the time that npm takes to start. */
-const unstuck = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> =>
-  run(join(app, 'node_modules', '.bin', 'unstuck'), args, env)
+const unstuck = (
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<ProcessResult> => run(join(app, 'node_modules', '.bin', 'unstuck'), args, env)
 
-type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
+type ProcessResult = {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
 
 /** On this Node, without what npm and other tests have set. */
 async function run(
@@ -300,7 +306,7 @@ async function run(
   args: readonly string[],
   env: Record<string, string> = {},
   cwd: string = app,
-): Promise<Ended> {
+): Promise<ProcessResult> {
   const { PATH = '', HOME = '' } = process.env
   const npmConfig = Object.entries(process.env).filter(([name]) => /^npm_config_cache$/i.test(name))
   const child = spawn(program, args, {
@@ -323,7 +329,7 @@ async function run(
   return { code, stdout, stderr }
 }
 
-function ok({ code, stdout, stderr }: Ended): string {
+function ok({ code, stdout, stderr }: ProcessResult): string {
   assert.equal(code, 0, `${stdout}\n${stderr}`)
   return stdout
 }

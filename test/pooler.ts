@@ -56,16 +56,16 @@ class ServerPool {
     const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
     stream.removeAllListeners('data')
     this.#all.add(stream)
-    this.giveBack(stream)
+    this.release(stream)
   }
 
-  take(): Promise<Socket> {
+  acquire(): Promise<Socket> {
     const socket = this.#free.shift()
     if (socket) return Promise.resolve(socket)
     return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
-  giveBack(socket: Socket): void {
+  release(socket: Socket): void {
     const next = this.#waiting.shift()
     if (next) next(socket)
     else this.#free.push(socket)
@@ -91,20 +91,20 @@ function serve(client: Socket, pool: ServerPool): void {
   let unanswered = 0
   let asked: Buffer[] = []
 
-  const fromClient = framed((message) => {
+  const fromClient = parseMessages((message) => {
     const type = String.fromCharCode(message[0]!)
     if (type === 'X') return void client.end()
     if (type === 'Q' || type === 'S') unanswered++
     if (server) server.write(message)
-    else if (asked.push(message) === 1) void pool.take().then(begin)
+    else if (asked.push(message) === 1) void pool.acquire().then(begin)
   })
 
   const hangUp = (): void => void client.destroy()
 
   const begin = (socket: Socket): void => {
-    if (client.destroyed) return pool.giveBack(socket)
+    if (client.destroyed) return pool.release(socket)
     server = socket
-    const fromServer = framed((message) => {
+    const fromServer = parseMessages((message) => {
       client.write(message)
       if (String.fromCharCode(message[0]!) !== 'Z') return
       unanswered--
@@ -112,7 +112,7 @@ function serve(client: Socket, pool: ServerPool): void {
       server = null
       socket.off('data', fromServer)
       socket.off('close', hangUp)
-      pool.giveBack(socket)
+      pool.release(socket)
     })
     socket.on('data', fromServer)
     socket.on('close', hangUp)
@@ -124,7 +124,7 @@ function serve(client: Socket, pool: ServerPool): void {
     if (isLoggedIn) return fromClient(chunk)
     if (chunk.readInt32BE(4) === SSL_REQUEST) return void client.write('N')
     isLoggedIn = true
-    client.write(GREETING)
+    client.write(STARTUP_RESPONSE)
   })
   client.on('error', () => {})
   client.on('close', () => {
@@ -133,7 +133,7 @@ function serve(client: Socket, pool: ServerPool): void {
 }
 
 /** Cuts a stream of bytes into messages: a letter, a length, and as many bytes. */
-function framed(handle: (message: Buffer) => void): (chunk: Buffer) => void {
+function parseMessages(handle: (message: Buffer) => void): (chunk: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0)
   return (chunk) => {
     rest = Buffer.concat([rest, chunk])
@@ -163,7 +163,7 @@ function message(type: string, ...parts: (number | string)[]): Buffer {
 }
 
 /** Logged in, a made-up process id, ready. */
-const GREETING = Buffer.concat([
+const STARTUP_RESPONSE = Buffer.concat([
   message('R', 0),
   message('S', 'server_version\0', '18.0\0'),
   message('S', 'client_encoding\0', 'UTF8\0'),

@@ -13,15 +13,15 @@ import { createDatabase, startServer, type TestServer } from '../src/testing/pos
  */
 
 const isLong = process.argv.includes('--long')
-const given = process.argv.slice(2).filter((argument) => argument !== '--long')
+const selected = process.argv.slice(2).filter((argument) => argument !== '--long')
 /** Those with processes take long: they go first, and the short ones fill the gaps at the end. */
 const all = ['test/**/*.test.ts', 'src/**/*.test.ts'].flatMap((files) => globSync(files).sort())
 /** Long stories about what stands beside the heart. They are part of `npm run proof`. */
-const PROOF = ['chaos', 'pm2', 'wrapped-storm'].map((name) => `test/processes/${name}.test.ts`)
-const usual = isLong ? all : all.filter((file) => !PROOF.includes(file))
-const files = given.length > 0 ? given : usual
+const LONG_TESTS = ['chaos', 'pm2', 'wrapped-kills'].map((name) => `test/processes/${name}.test.ts`)
+const defaultFiles = isLong ? all : all.filter((file) => !LONG_TESTS.includes(file))
+const files = selected.length > 0 ? selected : defaultFiles
 /** These hold a time that is promised, so nothing else runs beside them. */
-const ALONE = ['test/crash/storm.test.ts', 'test/processes/bounded-recovery.test.ts']
+const SERIAL_TESTS = ['test/crash/crash.test.ts', 'test/processes/bounded-recovery.test.ts']
 
 let server: TestServer | undefined
 try {
@@ -68,15 +68,15 @@ async function run(concurrency: number, chosen: readonly string[]): Promise<numb
   return code ?? 1
 }
 
-const isAlone = (file: string): boolean => ALONE.includes(file)
+const isSerial = (file: string): boolean => SERIAL_TESTS.includes(file)
 try {
   const codes = [
     await run(
       // On two processors: most of the time some of them only wait.
       3,
-      files.filter((file) => !isAlone(file)),
+      files.filter((file) => !isSerial(file)),
     ),
-    await run(1, files.filter(isAlone)),
+    await run(1, files.filter(isSerial)),
   ]
   process.exitCode = stopped ? 1 : Math.max(...codes)
 } finally {

@@ -11,7 +11,7 @@ const root = (path: string): string => fileURLToPath(new URL(`../${path}`, impor
 
 test('the tests themselves run on a Node that is new enough', () => {
   // npm may leave the pinned one out without a word; then the system's would be in its place.
-  assert.ok(isEnough(process.versions.node), `this is Node ${process.versions.node}`)
+  assert.ok(isSupported(process.versions.node), `this is Node ${process.versions.node}`)
   const { engines } = JSON.parse(readFileSync(root('package.json'), 'utf8')) as {
     engines: { node: string }
   }
@@ -48,12 +48,12 @@ function findOldNode(): string | null {
   for (const folder of new Set(folders)) {
     const node = join(folder, 'node')
     const { stdout } = spawnSync(node, ['--version'], { encoding: 'utf8' })
-    if (stdout && !isEnough(stdout.trim().slice(1))) return node
+    if (stdout && !isSupported(stdout.trim().slice(1))) return node
   }
   return null
 }
 
-function isEnough(version: string): boolean {
+function isSupported(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   return major > 24 || (major === 24 && minor >= 15)
 }

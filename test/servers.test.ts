@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { sqliteEngine } from '../src/testing/sqlite-engine.ts'
-import { Stage } from './processes/harness.ts'
+import { ProcessTestContext } from './processes/harness.ts'
 
 const SERVERS = ['express', 'fastify', 'hono']
 const example = (name: string) => fileURLToPath(new URL(`../examples/${name}.ts`, import.meta.url))
@@ -19,27 +19,27 @@ const JOB = `
 
 test('with Express, Fastify and Hono it is one line to recover at the start, and one for the rest', async () => {
   await using stages = new AsyncDisposableStack()
-  const all: Stage[] = []
-  for (const _ of SERVERS) all.push(stages.use(await Stage.set(sqliteEngine)))
-  const [first] = all as [Stage]
+  const all: ProcessTestContext[] = []
+  for (const _ of SERVERS) all.push(stages.use(await ProcessTestContext.create(sqliteEngine)))
+  const [first] = all as [ProcessTestContext]
   const job = first.start([first.module('job.ts', JOB)], {
     env: { DATABASES: all.map(({ database }) => database.url).join(' ') },
   })
-  await first.marked('begun')
+  await first.waitForMarks('begun')
   job.signal('SIGKILL')
-  await job.end()
+  await job.waitForExit()
 
-  await Promise.all(SERVERS.map((name, n) => play(name, all[n]!)))
+  await Promise.all(SERVERS.map((name, n) => assertServer(name, all[n]!)))
 })
 
-async function play(name: string, stage: Stage): Promise<void> {
-  const server = stage.start([example(name)], { env: { PORT: '0' } })
-  await server.says(/listening on [^]*port: \d+/)
+async function assertServer(name: string, ctx: ProcessTestContext): Promise<void> {
+  const server = ctx.start([example(name)], { env: { PORT: '0' } })
+  await server.waitForOutput(/listening on [^]*port: \d+/)
   const url = `http://127.0.0.1:${/port: (\d+)/.exec(server.output)![1]}`
   assert.equal(await (await fetch(url)).text(), 'hello\n')
 
-  await server.says(/\[unstuck\] recovery: target \w{8} of portal-a: resume — process/)
-  assert.equal((await stage.run('portal-a')).status, 'interrupted', name)
+  await server.waitForOutput(/\[unstuck\] recovery: target \w{8} of portal-a: resume — process/)
+  assert.equal((await ctx.run('portal-a')).status, 'interrupted', name)
 
   const recovery = `${url}/unstuck/api/recovery`
   const headers = { 'x-role': 'operator', 'content-type': 'application/json', origin: url }

@@ -1,6 +1,6 @@
 // The job itself, the same under every queue. A queue delivers a job at least once: again when its worker died, and
 // again when it only seemed to. Both are safe here.
-import { AlreadyDone, type Unstuck } from '../../src/index.ts' // in your project: from 'unstuck'
+import { AlreadyDoneError, type Unstuck } from '../../src/index.ts' // in your project: from 'unstuck'
 
 export type PortalJob = { portal: string; pages: number }
 
@@ -25,8 +25,8 @@ export async function crawlPortal(
     return 'done'
   } catch (error) {
     // Done by an earlier delivery whose answer got lost: the queue may forget it.
-    if (error instanceof AlreadyDone) return 'was done already'
-    // AlreadyRunning is an error on purpose: an earlier delivery is at work and may yet die, so the queue asks again later.
+    if (error instanceof AlreadyDoneError) return 'was done already'
+    // AlreadyRunningError is an error on purpose: an earlier delivery is at work and may yet die, so the queue asks again later.
     throw error
   }
 }

@@ -2,7 +2,7 @@ import { addressMistake, withConnections } from '../core/model/address.ts'
 import { UsageError } from '../core/model/errors.ts'
 import { absoluteAddress, defaultAddress } from './config-file.ts'
 
-type Question = {
+type AddressSources = {
   /** `--db` */
   readonly flag: string | undefined
   /** UNSTUCK_DB */
@@ -15,7 +15,7 @@ type Question = {
   readonly folder: string
 }
 
-export type Located = {
+export type ResolvedAddress = {
   /** The path in it, if it has one, is absolute. */
   readonly address: string
   /** Who said so. */
@@ -23,22 +23,27 @@ export type Located = {
 }
 
 /** `--db`, else UNSTUCK_DB, else the config, else the default. */
-export async function findAddress(question: Question): Promise<Located> {
-  const { address, from } = await choose(question)
-  const connections = address.startsWith('sqlite:') ? undefined : await question.connections?.()
-  return { address: withConnections(absoluteAddress(address, question.folder), connections), from }
+export async function findDatabaseAddress(sources: AddressSources): Promise<ResolvedAddress> {
+  const { address, from } = await chooseAddress(sources)
+  const connections = address.startsWith('sqlite:') ? undefined : await sources.connections?.()
+  return { address: withConnections(absoluteAddress(address, sources.folder), connections), from }
 }
 
-async function choose({ flag, env, configured, folder }: Question): Promise<Located> {
-  if (flag !== undefined) return { address: checked('--db', flag), from: '--db' }
-  if (env) return { address: checked('UNSTUCK_DB', env), from: 'UNSTUCK_DB' }
+async function chooseAddress({
+  flag,
+  env,
+  configured,
+  folder,
+}: AddressSources): Promise<ResolvedAddress> {
+  if (flag !== undefined) return { address: checkAddress('--db', flag), from: '--db' }
+  if (env) return { address: checkAddress('UNSTUCK_DB', env), from: 'UNSTUCK_DB' }
   const address = await configured()
   return address === undefined
     ? { address: defaultAddress(folder), from: 'default' }
     : { address, from: 'config' }
 }
 
-function checked(from: string, address: string): string {
+function checkAddress(from: string, address: string): string {
   const mistake = addressMistake(address)
   if (mistake) throw new UsageError(`${from} ${mistake}.`)
   return address

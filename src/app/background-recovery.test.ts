@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
-import { Attendant } from './background-recovery.ts'
+import { BackgroundRecovery } from './background-recovery.ts'
 import { REAL_CLOCK } from '../core/host/clock.ts'
 
-test('while the database is away it is tried ever more seldom, said once, and nothing is left behind by a try', async () => {
+test('while the database is unreachable it retries with growing pauses, logs once, and leaks nothing', async () => {
   const said: string[] = []
   const pauses: number[] = []
   const enough = Promise.withResolvers<void>()
@@ -18,7 +18,7 @@ test('while the database is away it is tried ever more seldom, said once, and no
       await REAL_CLOCK.sleep(ms, stop)
     },
   }
-  const attendant = new Attendant(
+  const attendant = new BackgroundRecovery(
     'postgres://nobody@127.0.0.1:1/none',
     (event) => said.push(event.type),
     clock,

@@ -3,7 +3,12 @@ import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { withConnections } from '../core/model/address.ts'
 import { assertTrusted } from '../core/host/trusted-path.ts'
 
-const NAMES = ['unstuck.config.ts', 'unstuck.config.mts', 'unstuck.config.js', 'unstuck.config.mjs']
+const CONFIG_NAMES = [
+  'unstuck.config.ts',
+  'unstuck.config.mts',
+  'unstuck.config.js',
+  'unstuck.config.mjs',
+]
 
 /** The database where nothing names one. */
 export const DEFAULT_ADDRESS = 'sqlite:.unstuck/unstuck.db'
@@ -21,7 +26,7 @@ export function findConfig(from: string): string | null {
 /** The same, not checked: nothing in it may be used. */
 export function nearestConfig(from: string): string | null {
   for (let folder = resolve(from); ; folder = dirname(folder)) {
-    const found = NAMES.map((name) => join(folder, name)).find((path) => existsSync(path))
+    const found = CONFIG_NAMES.map((name) => join(folder, name)).find((path) => existsSync(path))
     if (found) return found
     if (folder === dirname(folder)) return null
   }
@@ -42,10 +47,10 @@ export function absoluteAddress(address: string, folder: string): string {
 
 /** Where one's own code finds its database: as given, else UNSTUCK_DB, else the config's word, else the default. */
 export function databaseAddress(
-  given: string | undefined,
+  explicit: string | undefined,
   configured: { readonly db?: string | undefined; readonly connections?: number | undefined } = {},
 ): string {
-  const address = given || process.env['UNSTUCK_DB'] || configured.db
+  const address = explicit || process.env['UNSTUCK_DB'] || configured.db
   const folder = configFolder(process.cwd())
   if (!address) return defaultAddress(folder)
   return withConnections(absoluteAddress(address, folder), configured.connections)
@@ -58,6 +63,6 @@ export function defaultAddress(folder: string): string {
 }
 
 /** Whether anything can be at an address: a server is asked, a file is looked for. */
-export function isDatabaseThere(address: string): boolean {
+export function databaseExists(address: string): boolean {
   return !address.startsWith('sqlite:') || existsSync(address.slice('sqlite:'.length))
 }

@@ -8,7 +8,7 @@ import { addressMistake } from '../core/model/address.ts'
 import { DEFAULT_POLICY, makePolicy, type Policy } from '../core/model/policy.ts'
 import type { Run } from '../core/model/run.ts'
 import { temporaryFolder } from '../testing/sqlite-engine.ts'
-import { findAddress } from './address.ts'
+import { findDatabaseAddress } from './address.ts'
 import { configFolder } from './config-file.ts'
 import { defineConfig, loadSettings, makeSettings, type Settings } from './config.ts'
 
@@ -24,7 +24,7 @@ test('the config is found upwards, and its folder is where database paths count 
   )
   const settings = await loadSettings(deep)
   assert.equal(settings.path, join(folder.path, 'unstuck.config.ts'))
-  const found = await findAddress({
+  const found = await findDatabaseAddress({
     flag: undefined,
     env: undefined,
     configured: async () => settings.db,
@@ -36,31 +36,31 @@ test('the config is found upwards, and its folder is where database paths count 
   })
 })
 
-async function ask(flag?: string, env?: string, db?: string): Promise<string[]> {
+async function resolveAddress(flag?: string, env?: string, db?: string): Promise<string[]> {
   const question = { flag, env, configured: async () => db, folder: '/home' }
-  const { address, from } = await findAddress(question)
+  const { address, from } = await findDatabaseAddress(question)
   return [address, from]
 }
 
 test('the flag comes before the environment, the environment before the config', async () => {
   const [a, b, c] = ['sqlite:a.db', 'sqlite:/b.db', 'postgres://h/c']
-  assert.deepEqual(await ask(a, b, c), ['sqlite:/home/a.db', '--db'])
-  assert.deepEqual(await ask(undefined, b, c), [b, 'UNSTUCK_DB'])
-  assert.deepEqual(await ask(undefined, '', c), [c, 'config'])
-  assert.deepEqual(await ask(), ['sqlite:/home/.unstuck/unstuck.db', 'default'])
+  assert.deepEqual(await resolveAddress(a, b, c), ['sqlite:/home/a.db', '--db'])
+  assert.deepEqual(await resolveAddress(undefined, b, c), [b, 'UNSTUCK_DB'])
+  assert.deepEqual(await resolveAddress(undefined, '', c), [c, 'config'])
+  assert.deepEqual(await resolveAddress(), ['sqlite:/home/.unstuck/unstuck.db', 'default'])
 })
 
 test('the config is not even read when the address is given', async () => {
   let read = 0
   const configured = async (): Promise<undefined> => void read++
-  await findAddress({ flag: 'sqlite:a.db', env: undefined, configured, folder: '/' })
+  await findDatabaseAddress({ flag: 'sqlite:a.db', env: undefined, configured, folder: '/' })
   assert.equal(read, 0)
 })
 
 test('a wrong address is explained without being repeated', async () => {
   for (const flag of ['mysql://me:hunter2@h/x', 'me:hunter2@h', 'postgres:hunter2', '']) {
     await assert.rejects(
-      findAddress({ flag, env: undefined, configured: nothing, folder: '/' }),
+      findDatabaseAddress({ flag, env: undefined, configured: nothing, folder: '/' }),
       (error: Error) =>
         error.message.startsWith('--db must be sqlite:PATH') && !/hunter2/.test(error.message),
     )
@@ -69,7 +69,7 @@ test('a wrong address is explained without being repeated', async () => {
   assert.match(addressMistake('sqlite://x.db') ?? '', /two slashes/)
 })
 
-test('all mistakes are named at once, with what was probably meant', () => {
+test('all errors are reported at once, with suggestions', () => {
   const config = {
     polices: {},
     db: 'mysql://me:hunter2@h/x',
@@ -106,7 +106,7 @@ test('a policy is made of defaults, preset, the crawl, and the config, in this o
   assert.deepEqual(makeSettings({}, null).policyFor('constructor'), DEFAULT_POLICY)
 })
 
-test('a run is judged by the preset of now, but what its crawl asked for stays', () => {
+test('a run is assessed with the current preset, and keeps the settings of its crawl', () => {
   const production = makeSettings({ preset: 'production' }, null)
   const stale = (kept: Partial<Policy>): unknown[] => {
     const run = { source: 'shop', policy: { ...DEFAULT_POLICY, ...kept } } as Run
@@ -159,7 +159,7 @@ test('a config that Node does not read as a module is refused with what to call 
   await assert.rejects(loadSettings(folder.path), { code: 'E_USAGE', message })
 })
 
-test('a run that was begun with settings which the config does not fit is judged by its own', () => {
+test('a run started with settings that contradict the config is assessed with its own', () => {
   const settings = makeSettings({ policies: { p: { lease: '15s' } } }, 'unstuck.config.ts')
   const own = makePolicy({ heartbeat: '10s', lease: '30s' }).policy
   const run = (policy: Policy) => settings.policyOf({ source: 'p', policy } as Run)
@@ -179,24 +179,24 @@ const COURSES = {
 } as const
 
 /** A run that is a row of the adopted table `courses`. */
-function rowOf(settings: Settings, source = 'courses'): Run {
+function makeAdoptedRun(settings: Settings, source = 'courses'): Run {
   const [table] = settings.adopted as [Mapping]
   return { source, policy: table.policy, adopted: adoptedRun(table, '7') } as Run
 }
 
-test('a word of the config that a table has no word for does not count for its rows', () => {
+test('a config setting that needs an unmapped status does not apply to the rows of that table', () => {
   const policies = { maths: { onCrash: 'resume', onStalled: 'resume', lease: '1m' } } as const
-  const judged = (courses: object) => {
+  const assessed = (courses: object) => {
     const settings = makeSettings({ adopted: { courses }, policies }, null)
-    const { onCrash, onStalled, leaseMs } = settings.policyOf(rowOf(settings, 'maths'))
+    const { onCrash, onStalled, leaseMs } = settings.policyOf(makeAdoptedRun(settings, 'maths'))
     return [onCrash, onStalled, leaseMs]
   }
-  assert.deepEqual(judged(COURSES), ['fail', 'alert', 60_000])
+  assert.deepEqual(assessed(COURSES), ['fail', 'alert', 60_000])
   const statuses = { ...COURSES.statuses, queued: 'waiting' }
-  assert.deepEqual(judged({ ...COURSES, statuses }), ['resume', 'resume', 60_000])
+  assert.deepEqual(assessed({ ...COURSES, statuses }), ['resume', 'resume', 60_000])
 })
 
-test('the mistakes in adopted tables are told together with all others', () => {
+test('errors in adopted tables are reported together with all others', () => {
   const adopted = {
     courses: { ...COURSES, columns: { id: 'id"', status: 'status' } },
     same: COURSES,
@@ -215,10 +215,10 @@ test('the mistakes in adopted tables are told together with all others', () => {
   assert.deepEqual(makeSettings({}, null).adopted, [])
 })
 
-test("a row is judged by the preset, its table's own policy, and the config's word on its source, in this order", () => {
+test("a row's policy is the preset, its table's policy and the config of its source, in this order", () => {
   const minutes = (n: number): number => n * 60_000
   const staleAfter = (settings: Settings, source?: string): unknown[] => {
-    const { staleAfterMs, onStale } = settings.policyOf(rowOf(settings, source))
+    const { staleAfterMs, onStale } = settings.policyOf(makeAdoptedRun(settings, source))
     return [staleAfterMs, onStale]
   }
   const config = { preset: 'production', adopted: { courses: COURSES } } as const
@@ -232,16 +232,24 @@ test("a row is judged by the preset, its table's own policy, and the config's wo
   const policies = { maths: { staleAfter: '2h', maxRetries: 3 }, arts: { lease: '15s' } } as const
   const all = makeSettings({ ...config, adopted: own, policies }, null)
   assert.deepEqual(staleAfter(all, 'maths'), [minutes(120), 'fail'])
-  assert.equal(all.policyOf(rowOf(all, 'maths')).maxRetries, 0, 'nothing is added to a table')
-  assert.equal(all.policyOf(rowOf(all, 'arts')).leaseMs, minutes(5), 'what does not fit is left')
+  assert.equal(
+    all.policyOf(makeAdoptedRun(all, 'maths')).maxRetries,
+    0,
+    'nothing is added to a table',
+  )
+  assert.equal(
+    all.policyOf(makeAdoptedRun(all, 'arts')).leaseMs,
+    minutes(5),
+    'what does not fit is left',
+  )
 })
 
-test('what counts for the rows of a table is shown with where it comes from', () => {
+test('settings of an adopted table are shown with their origin', () => {
   const adopted = { courses: { ...COURSES, policy: { maxSilence: '1h' } } } as const
   const policies = { courses: { grace: '1m' } } as const
   const settings = makeSettings({ preset: 'staging', adopted, policies }, null)
   assert.deepEqual(settings.sources, ['courses'])
-  for (const run of [rowOf(settings), undefined]) {
+  for (const run of [makeAdoptedRun(settings), undefined]) {
     const shown = settings.settingsOf('courses', run).filter(({ origin }) => origin !== 'default')
     assert.deepEqual(
       shown.map(({ name, value, origin }) => `${name} ${value} ${origin}`),

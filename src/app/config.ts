@@ -1,14 +1,14 @@
 import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { WHOLE_TABLE } from '../features/adopted/ids.ts'
+import { TABLE_RUN_KEY } from '../features/adopted/ids.ts'
 import type { AdoptedOptions, Mapping } from '../features/adopted/mapping.ts'
-import { placeOf } from '../features/adopted/read-mapping.ts'
+import { configPathOf } from '../features/adopted/parse-mapping.ts'
 import { adoptedRun } from '../features/adopted/runs/status-mapping.ts'
 import { addressMistake, CONNECTIONS_MISTAKE, isConnections } from '../core/model/address.ts'
 import { closest } from '../core/model/closest.ts'
 import { messageOf, UsageError } from '../core/model/errors.ts'
 import { isObject } from '../core/model/fields.ts'
-import { keepSecrets, passwordsIn } from '../core/model/redact.ts'
+import { registerSecrets, passwordsIn } from '../core/model/redact.ts'
 import {
   DEFAULT_POLICY,
   makePolicy,
@@ -16,7 +16,7 @@ import {
   type PolicyOptions,
 } from '../core/model/policy.ts'
 import type { AdoptedRun, Run } from '../core/model/run.ts'
-import { whyNot, type Action } from '../core/model/verdict.ts'
+import { blockedReason, type Action } from '../core/model/verdict.ts'
 import { readAdopted } from '../features/adopted/config.ts'
 import { findConfig } from './config-file.ts'
 import {
@@ -67,7 +67,7 @@ const KEYS = [
   'adopted',
 ] as const satisfies (keyof Config)[]
 /** Slow honest runs are older than people think. */
-export const RISKY_CLEANING_MS = 12 * 3_600_000
+export const RISKY_ABANDON_MS = 12 * 3_600_000
 
 /** Types for `unstuck.config.ts`; what is written is what is used. */
 export function defineConfig(config: Config): Config {
@@ -83,11 +83,11 @@ export type Settings = {
   /** Correct, but probably not meant. */
   readonly warnings: readonly string[]
   /** Defaults, then the preset, then what the crawl itself asks for, then the config's word on this source. */
-  policyFor(source: string, own?: PolicyOptions): Policy
+  policyFor(source: string, crawlOptions?: PolicyOptions): Policy
   /** What counts for a run now: what was kept with it, and the config's word on top, which may be newer. */
   readonly policyOf: (run: Run) => Policy
   /** The same setting by setting, each with where it comes from. Without a run: for one that starts now. */
-  settingsOf(source: string, run?: Judged): PolicySetting[]
+  settingsOf(source: string, run?: PolicySubject): PolicySetting[]
   /** Sources that the config has a word on. */
   readonly sources: readonly string[]
   readonly preset: string | null
@@ -97,44 +97,44 @@ export type Settings = {
   readonly adopted: readonly Mapping[]
 }
 
-type Judged = Pick<Run, 'policy' | 'adopted'>
+type PolicySubject = Pick<Run, 'policy' | 'adopted'>
 
 /** By the config that counts for a folder. `given`: what somebody's own code says, over and beside it. */
 export async function loadSettings(
   cwd: string,
-  given: Pick<Config, 'preset' | 'adopted'> = {},
+  overrides: Pick<Config, 'preset' | 'adopted'> = {},
 ): Promise<Settings> {
   const path = findConfig(cwd)
-  const config = path === null ? {} : await load(path)
-  return makeSettings(isObject(config) ? withGiven(config, given) : config, path)
+  const config = path === null ? {} : await importConfig(path)
+  return makeSettings(isObject(config) ? mergeOverrides(config, overrides) : config, path)
 }
 
-function withGiven(
+function mergeOverrides(
   config: Record<string, unknown>,
   { preset, adopted }: Pick<Config, 'preset' | 'adopted'>,
 ): Record<string, unknown> {
-  const beside = isObject(config['adopted']) ? config['adopted'] : {}
+  const configured = isObject(config['adopted']) ? config['adopted'] : {}
   return {
     ...config,
     ...(preset !== undefined && { preset }),
-    ...(adopted !== undefined && { adopted: { ...beside, ...adopted } }),
+    ...(adopted !== undefined && { adopted: { ...configured, ...adopted } }),
   }
 }
 
-const AS_IT_IS =
+const TYPE_STRIPPING_HINT =
   'Node runs it as it is: imports need their file extension, and enum, namespace and parameter properties are not there.'
-const NO_MODULE =
+const MODULE_TYPE_HINT =
   'Its package.json does not say "type": "module". Say it there, or name the file unstuck.config.mts.'
 
-async function load(path: string): Promise<unknown> {
+async function importConfig(path: string): Promise<unknown> {
   let module: { default?: unknown }
   try {
     module = await import(pathToFileURL(path).href)
   } catch (error) {
-    const said = messageOf(error)
-    const isNoModule = /outside a module|Unexpected token 'export'/.test(said)
+    const message = messageOf(error)
+    const isNotModule = /outside a module|Unexpected token 'export'/.test(message)
     throw new UsageError(
-      `${path} could not be loaded: ${said}\n${isNoModule ? NO_MODULE : AS_IT_IS}`,
+      `${path} could not be loaded: ${message}\n${isNotModule ? MODULE_TYPE_HINT : TYPE_STRIPPING_HINT}`,
       { cause: error },
     )
   }
@@ -158,36 +158,36 @@ export function makeSettings(config: unknown, path: string | null): Settings {
   const base: Policy = { ...DEFAULT_POLICY, ...(preset && PRESETS[preset]) }
   for (const [source, options] of Object.entries(policies ?? {})) {
     const made = makePolicy(options, base)
-    mistakes.push(...made.mistakes.map((mistake) => named(mistake, source)))
-    if (isRisky(made.policy)) warnings.push(risky(`policies[${JSON.stringify(source)}]`))
+    mistakes.push(...made.mistakes.map((mistake) => qualifyMistake(mistake, source)))
+    if (isRisky(made.policy)) warnings.push(riskyWarning(`policies[${JSON.stringify(source)}]`))
   }
   const folder = path === null ? process.cwd() : dirname(path)
-  const tables = readAdopted(adopted, base, { folder, own: db }, mistakes)
+  const tables = readAdopted(adopted, base, { folder, ownDb: db }, mistakes)
   for (const { name } of tables.filter(({ policy }) => isRisky(policy))) {
-    warnings.push(risky(`${placeOf(name)}.policy`))
+    warnings.push(riskyWarning(`${configPathOf(name)}.policy`))
   }
   if (mistakes.length > 0) {
     const list = mistakes.map((mistake) => `\n- ${mistake}`).join('')
     throw new UsageError(`${path ?? 'What was given'} needs mending:${list}`)
   }
-  keepSecrets([...passwordsIn(db ?? ''), ...alertSecrets(alerts)])
-  const word = (source: string): PolicyOptions | undefined =>
+  registerSecrets([...passwordsIn(db ?? ''), ...alertSecrets(alerts)])
+  const configuredPolicy = (source: string): PolicyOptions | undefined =>
     Object.hasOwn(policies ?? {}, source) ? policies?.[source] : undefined
-  const make = (source: string, options: PolicyOptions | undefined, on: Policy): Policy => {
+  const buildPolicy = (source: string, options: PolicyOptions | undefined, on: Policy): Policy => {
     const { policy, mistakes } = makePolicy(options, on)
     if (mistakes.length > 0)
       throw new UsageError(`The policy of ${source}: ${mistakes.join('; ')}.`)
     return policy
   }
   const policyFor: Settings['policyFor'] = (source, own) =>
-    make(source, together(own, word(source)), base)
+    buildPolicy(source, mergePolicies(own, configuredPolicy(source)), base)
   // Judging must not fail for a run that was begun with settings which the config's word does not fit: then its own count.
-  const onTop = (source: string, { policy: kept, adopted }: Judged): Policy => {
+  const effectivePolicy = (source: string, { policy: kept, adopted }: PolicySubject): Policy => {
     // That of a table was made just now, with the preset in it; and nothing is ever tried again from nothing there.
     const base = adopted ? kept : withPreset(kept, preset)
-    const { policy, mistakes } = makePolicy(word(source), base)
+    const { policy, mistakes } = makePolicy(configuredPolicy(source), base)
     if (mistakes.length > 0) return base
-    return adopted ? asItsTableCan(policy, kept, adopted) : policy
+    return adopted ? limitToTableActions(policy, kept, adopted) : policy
   }
   return {
     path,
@@ -200,19 +200,19 @@ export function makeSettings(config: unknown, path: string | null): Settings {
     alerts,
     adopted: tables,
     policyFor,
-    policyOf: (run) => onTop(run.source, run),
-    settingsOf: (source, run = ofTable(tables, source)) =>
-      traceSettings(run ? onTop(source, run) : policyFor(source), {
-        said: word(source) ?? {},
-        presets: preset ? PRESETS[preset] : {},
-        own: run?.adopted ? 'adopted' : 'crawl',
+    policyOf: (run) => effectivePolicy(run.source, run),
+    settingsOf: (source, run = tablePolicy(tables, source)) =>
+      traceSettings(run ? effectivePolicy(source, run) : policyFor(source), {
+        configured: configuredPolicy(source) ?? {},
+        preset: preset ? PRESETS[preset] : {},
+        ownOrigin: run?.adopted ? 'adopted' : 'crawl',
       }),
   }
 }
 
 /** What its table has no word for does not count: then its own does, as if nothing had been said. */
-function asItsTableCan(policy: Policy, kept: Policy, adopted: AdoptedRun): Policy {
-  const can = (action: Action): boolean => whyNot({ adopted }, { action }) === null
+function limitToTableActions(policy: Policy, kept: Policy, adopted: AdoptedRun): Policy {
+  const can = (action: Action): boolean => blockedReason({ adopted }, { action }) === null
   const { onCrash, onStalled } = policy
   return {
     ...policy,
@@ -223,33 +223,33 @@ function asItsTableCan(policy: Policy, kept: Policy, adopted: AdoptedRun): Polic
 }
 
 function isRisky({ abandonAfterMs }: Policy): boolean {
-  return abandonAfterMs < RISKY_CLEANING_MS
+  return abandonAfterMs < RISKY_ABANDON_MS
 }
 
-function risky(where: string): string {
+function riskyWarning(where: string): string {
   return `${where}.abandonAfter is below 12 h: a slow honest run may look dead.`
 }
 
 /** A source that is the name of an adopted table is that of its rows, unless they have sources of their own. */
-function ofTable(tables: readonly Mapping[], source: string): Judged | undefined {
+function tablePolicy(tables: readonly Mapping[], source: string): PolicySubject | undefined {
   const table = tables.find(({ name }) => name === source)
-  return table && { policy: table.policy, adopted: adoptedRun(table, WHOLE_TABLE) }
+  return table && { policy: table.policy, adopted: adoptedRun(table, TABLE_RUN_KEY) }
 }
 
 /** With the preset of now where the defaults or another preset counted; where the crawl had a word, that stays. */
 function withPreset(kept: Policy, preset: Preset | undefined): Policy {
   if (!preset) return kept
-  const isKept = ([field, value]: [string, unknown]): boolean =>
+  const isUnchanged = ([field, value]: [string, unknown]): boolean =>
     kept[field as keyof Policy] === value
   const { staleAfterMs, onStale } = DEFAULT_POLICY
-  const isNobodys = [{ staleAfterMs, onStale }, ...Object.values(PRESETS)].some((one) =>
-    Object.entries(one).every(isKept),
+  const isPresetValue = [{ staleAfterMs, onStale }, ...Object.values(PRESETS)].some((one) =>
+    Object.entries(one).every(isUnchanged),
   )
-  return isNobodys ? { ...kept, ...PRESETS[preset] } : kept
+  return isPresetValue ? { ...kept, ...PRESETS[preset] } : kept
 }
 
 /** What is said last counts, in groups too. */
-function together(first: PolicyOptions = {}, then: PolicyOptions = {}): PolicyOptions {
+function mergePolicies(first: PolicyOptions = {}, then: PolicyOptions = {}): PolicyOptions {
   if (!first.groups || !then.groups) return { ...first, ...then }
   const groups = { ...first.groups }
   for (const [group, options] of Object.entries(then.groups)) {
@@ -258,12 +258,12 @@ function together(first: PolicyOptions = {}, then: PolicyOptions = {}): PolicyOp
   return { ...first, ...then, groups }
 }
 
-type Shape = Pick<Config, 'db' | 'connections' | 'preset' | 'policies'> &
+type ConfigShape = Pick<Config, 'db' | 'connections' | 'preset' | 'policies'> &
   Pick<Settings, 'url' | 'alerts'> & { readonly adopted: unknown }
 
-function readShape(given: unknown, mistakes: string[], warnings: string[]): Shape {
-  if (!isObject(given)) mistakes.push('the default export must be an object')
-  const config = isObject(given) ? given : {}
+function readShape(value: unknown, mistakes: string[], warnings: string[]): ConfigShape {
+  if (!isObject(value)) mistakes.push('the default export must be an object')
+  const config = isObject(value) ? value : {}
   for (const key of Object.keys(config)) {
     if ((KEYS as string[]).includes(key)) continue
     const hint = closest(key, KEYS)
@@ -273,35 +273,35 @@ function readShape(given: unknown, mistakes: string[], warnings: string[]): Shap
   }
   const { db, connections, preset, policies, url, alerts, channels, adopted } = config
   if (db !== undefined && typeof db !== 'string') mistakes.push('db must be text, or left out')
-  const addressWrong = typeof db === 'string' ? addressMistake(db) : null
-  if (addressWrong !== null) mistakes.push(`db ${addressWrong}`)
-  const connectionsRight = isConnections(connections)
-  if (connections !== undefined && !connectionsRight) {
+  const addressError = typeof db === 'string' ? addressMistake(db) : null
+  if (addressError !== null) mistakes.push(`db ${addressError}`)
+  const areConnectionsValid = isConnections(connections)
+  if (connections !== undefined && !areConnectionsValid) {
     mistakes.push(`connections ${CONNECTIONS_MISTAKE}`)
   }
-  const presetRight = typeof preset === 'string' && Object.hasOwn(PRESETS, preset)
-  if (preset !== undefined && !presetRight) {
+  const isPresetValid = typeof preset === 'string' && Object.hasOwn(PRESETS, preset)
+  if (preset !== undefined && !isPresetValid) {
     mistakes.push(`preset must be one of ${Object.keys(PRESETS).join(', ')}`)
   }
   if (policies !== undefined && !isObject(policies)) {
     mistakes.push('policies must be an object, by source')
   }
   const page = typeof url === 'string' ? URL.parse(url) : null
-  const urlRight = page !== null && /^https?:$/.test(page.protocol) && page.username === ''
-  if (url !== undefined && url !== '' && !urlRight) {
+  const isUrlValid = page !== null && /^https?:$/.test(page.protocol) && page.username === ''
+  if (url !== undefined && url !== '' && !isUrlValid) {
     mistakes.push('url must be where people reach the dashboard, as in https://unstuck.example.com')
   }
   return {
     db: typeof db === 'string' ? db : undefined,
-    connections: connectionsRight ? connections : undefined,
-    preset: presetRight ? (preset as Preset) : undefined,
+    connections: areConnectionsValid ? connections : undefined,
+    preset: isPresetValid ? (preset as Preset) : undefined,
     policies: isObject(policies) ? (policies as Config['policies']) : undefined,
-    url: urlRight ? page.origin + page.pathname : null,
+    url: isUrlValid ? page.origin + page.pathname : null,
     alerts: readAlerts(alerts, channels, mistakes, warnings),
     adopted,
   }
 }
 
-function named(mistake: string, source: string): string {
+function qualifyMistake(mistake: string, source: string): string {
   return mistake.replace(/^policy/, () => `policies[${JSON.stringify(source)}]`)
 }

@@ -1,15 +1,18 @@
 import { hostname, userInfo } from 'node:os'
-import type { Door } from '../core/recovery/recover.ts'
+import type { OperatorContext } from '../core/recovery/recover.ts'
 import type { Store } from '../core/store/store.ts'
 import type { Settings } from './config.ts'
 
 /** How a command looks at runs and acts on them: in the name of the person at the keyboard, by the config's policies. */
-export async function doorOf(store: Store, settings: () => Promise<Settings>): Promise<Door> {
+export async function openContext(
+  store: Store,
+  settings: () => Promise<Settings>,
+): Promise<OperatorContext> {
   const { policyOf } = await settings()
-  return { store, actor: whoAmI(), policyOf }
+  return { store, actor: currentUser(), policyOf }
 }
 
-export function whoAmI(): string {
+export function currentUser(): string {
   try {
     return `${userInfo().username}@${hostname()}`
   } catch {

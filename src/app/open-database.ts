@@ -1,31 +1,31 @@
-import { adopt } from '../features/adopted/adopt.ts'
-import { NotFound } from '../core/model/errors.ts'
+import { withAdoptedTables } from '../features/adopted/adopted-store.ts'
+import { NotFoundError } from '../core/model/errors.ts'
 import { redact } from '../core/model/redact.ts'
-import { isDatabaseThere } from './config-file.ts'
+import { databaseExists } from './config-file.ts'
 import { openStore, type OpenOptions } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
-import type { Located } from './address.ts'
+import type { ResolvedAddress } from './address.ts'
 import type { Settings } from './config.ts'
 
 /** The way to the store: opened when first asked for, closed by the frame when the command has ended. */
 export type Database = {
   /** The address and who named it. */
-  locate(): Promise<Located>
+  locate(): Promise<ResolvedAddress>
   address(): Promise<string>
   /** The address as people may see it. */
   where(): Promise<string>
   /** For commands that work: makes it where there is none. Knows nothing of users' own tables. */
   open(options?: OpenOptions): Promise<Store>
   /** The same with the rows of users' own tables, which are runs there. */
-  openAll(options?: OpenOptions): Promise<Store>
+  openWithAdopted(options?: OpenOptions): Promise<Store>
   /** For commands that look: null where nothing ever ran and no table is adopted; then nothing is made. */
-  openIfAny(): Promise<Store | null>
+  openIfExists(): Promise<Store | null>
   /** For commands that look for something by name: refuses where nothing ever ran. */
   openExisting(): Promise<Store>
   close(): Promise<void>
 }
 
-type Around = {
+type DatabaseDependencies = {
   /** Tables of the user's own, and by what their rows are judged. */
   readonly settings: () => Promise<Pick<Settings, 'adopted' | 'policyOf'>>
   /** Hears what is wrong with them. */
@@ -33,10 +33,10 @@ type Around = {
 }
 
 export function makeDatabase(
-  findAddress: () => Promise<Located>,
-  { settings, log }: Around,
+  findAddress: () => Promise<ResolvedAddress>,
+  { settings, log }: DatabaseDependencies,
 ): Database {
-  let located: Promise<Located> | undefined
+  let located: Promise<ResolvedAddress> | undefined
   let store: Promise<Store> | undefined
   let all: { readonly own: Store; readonly store: Store } | undefined
 
@@ -55,31 +55,32 @@ export function makeDatabase(
         })
       return store
     },
-    async openAll(options) {
+    async openWithAdopted(options) {
       const own = await database.open(options)
       const { adopted, policyOf } = await settings()
       const address = await database.address()
-      if (all?.own !== own) all = { own, store: adopt(own, adopted, { address, log, policyOf }) }
+      if (all?.own !== own)
+        all = { own, store: withAdoptedTables(own, adopted, { address, log, policyOf }) }
       return all.store
     },
-    async openIfAny() {
+    async openIfExists() {
       const isAny =
-        isDatabaseThere(await database.address()) || (await settings()).adopted.length > 0
-      return isAny ? database.openAll() : null
+        databaseExists(await database.address()) || (await settings()).adopted.length > 0
+      return isAny ? database.openWithAdopted() : null
     },
     async openExisting() {
-      const found = await database.openIfAny()
+      const found = await database.openIfExists()
       if (found) return found
-      throw new NotFound(
+      throw new NotFoundError(
         `database at ${await database.where()} yet`,
         'Nothing has run there so far. Start with `unstuck demo` or `unstuck work crawl.ts`, or say where it is with --db.',
       )
     },
     async close() {
       const own = await store
-      const whole = all
+      const withAdopted = all
       store = all = undefined
-      await (whole?.store ?? own)?.close()
+      await (withAdopted?.store ?? own)?.close()
     },
   }
   return database

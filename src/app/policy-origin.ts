@@ -1,11 +1,11 @@
 import {
   DEFAULT_POLICY,
-  optionOf,
+  optionNameOf,
   type GroupPolicy,
   type Policy,
   type PolicyOptions,
 } from '../core/model/policy.ts'
-import { inShort } from '../core/model/time.ts'
+import { formatDuration } from '../core/model/time.ts'
 
 /** One setting that counts, as a person would write it, and who said so. */
 export type PolicySetting = {
@@ -21,30 +21,30 @@ export type PolicySetting = {
   readonly origin: 'default' | 'preset' | 'crawl' | 'adopted' | 'config'
 }
 
-export type Words = {
+export type PolicyLayers = {
   /** The config's word on the source, as written. */
-  readonly said: PolicyOptions
+  readonly configured: PolicyOptions
   /** What the preset sets. */
-  readonly presets: Partial<Policy>
+  readonly preset: Partial<Policy>
   /** Who else can have said something. */
-  readonly own: 'crawl' | 'adopted'
+  readonly ownOrigin: 'crawl' | 'adopted'
 }
 
 /** Every setting of a policy with its origin: the config's word, the preset, the default, or else the crawl or the table. */
-export function traceSettings(policy: Policy, words: Words): PolicySetting[] {
+export function traceSettings(policy: Policy, layers: PolicyLayers): PolicySetting[] {
   const { groups, ...own } = policy
   const settings = Object.entries(own).map(([field, value]): PolicySetting => {
-    const name = optionOf(field)
+    const name = optionNameOf(field)
     return {
       name,
       group: null,
-      value: written(field, value),
-      origin: originOf(field, name, value, words),
+      value: formatValue(field, value),
+      origin: originOf(field, name, value, layers),
     }
   })
   return [
     ...settings,
-    ...Object.entries(groups ?? {}).flatMap(([group, one]) => ofGroup(group, one, words)),
+    ...Object.entries(groups ?? {}).flatMap(([group, one]) => groupSettings(group, one, layers)),
   ]
 }
 
@@ -52,24 +52,33 @@ function originOf(
   field: string,
   name: string,
   value: unknown,
-  { said, presets, own }: Words,
+  { configured, preset, ownOrigin }: PolicyLayers,
 ): PolicySetting['origin'] {
-  if (said[name as keyof PolicyOptions] !== undefined) return 'config'
-  if (Object.hasOwn(presets, field) && presets[field as keyof Policy] === value) return 'preset'
-  return DEFAULT_POLICY[field as keyof Policy] === value ? 'default' : own
+  if (configured[name as keyof PolicyOptions] !== undefined) return 'config'
+  if (Object.hasOwn(preset, field) && preset[field as keyof Policy] === value) return 'preset'
+  return DEFAULT_POLICY[field as keyof Policy] === value ? 'default' : ownOrigin
 }
 
-function ofGroup(group: string, one: GroupPolicy, { said, own }: Words): PolicySetting[] {
+function groupSettings(
+  group: string,
+  one: GroupPolicy,
+  { configured, ownOrigin }: PolicyLayers,
+): PolicySetting[] {
   return Object.entries(one).map(([field, value]) => {
-    const name = optionOf(field)
-    const isSaid = Object.hasOwn(said.groups?.[group] ?? {}, name)
-    return { name, group, value: written(field, value), origin: isSaid ? 'config' : own }
+    const name = optionNameOf(field)
+    const isConfigured = Object.hasOwn(configured.groups?.[group] ?? {}, name)
+    return {
+      name,
+      group,
+      value: formatValue(field, value),
+      origin: isConfigured ? 'config' : ownOrigin,
+    }
   })
 }
 
 /** As a person would write it: `15m`, not 900000. */
-function written(field: string, value: unknown): PolicySetting['value'] {
+function formatValue(field: string, value: unknown): PolicySetting['value'] {
   return typeof value === 'number' && field.endsWith('Ms')
-    ? inShort(value)
+    ? formatDuration(value)
     : (value as PolicySetting['value'])
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { temporaryFolder } from '../testing/sqlite-engine.ts'
-import { cliCall } from '../testing/unstuck-cli.ts'
+import { cliCommand } from '../testing/unstuck-cli.ts'
 
 const SCRIPT = `
   import { recoverOnStart } from '${new URL('../index.ts', import.meta.url).href}'
@@ -21,7 +21,7 @@ const SCRIPT = `
   console.log(JSON.stringify({ error }))
 `
 
-test('what it logs is one line each, whatever strangers wrote; after its time it does nothing more to any run', async () => {
+test('each log entry is one line, whatever the data; after its timeout it changes no run', async () => {
   using folder = temporaryFolder()
   const users = new DatabaseSync(join(folder.path, 'own.db'))
   const insert = (table: string, owner: string): void => {
@@ -31,7 +31,7 @@ test('what it logs is one line each, whatever strangers wrote; after its time it
   }
   insert('shown', 'h\u001b]52;c;aGk=\u0007\n[unstuck] no run is active')
   insert('late', 'somebody')
-  const { env } = cliCall([])
+  const { env } = cliCommand([])
   const child = spawn(process.execPath, ['--input-type=module', '-e', SCRIPT], {
     cwd: folder.path,
     env,

@@ -1,25 +1,25 @@
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { adopt } from '../features/adopted/adopt.ts'
-import { messageOf, StoreUnavailable } from '../core/model/errors.ts'
+import { withAdoptedTables } from '../features/adopted/adopted-store.ts'
+import { messageOf, StoreUnavailableError } from '../core/model/errors.ts'
 import {
   ANYTHING,
   checkOptions,
   DURATION,
-  FLAG,
+  BOOLEAN,
   FUNCTION,
   optional,
-  TEXT,
+  STRING,
   type Fields,
 } from '../core/model/fields.ts'
 import { shortId } from '../core/model/id.ts'
-import { doneOf, type Run } from '../core/model/run.ts'
-import { inWords, parseDuration, type Duration } from '../core/model/time.ts'
-import { sayVerdict, type Verdict } from '../core/model/verdict.ts'
+import { progressOf, type Run } from '../core/model/run.ts'
+import { humanizeDuration, parseDuration, type Duration } from '../core/model/time.ts'
+import { formatVerdict, type Verdict } from '../core/model/verdict.ts'
 import { safeText } from '../core/events/safe-text.ts'
 import { TIMER_MAX_MS } from '../core/host/clock.ts'
-import { databaseAddress, isDatabaseThere } from './config-file.ts'
-import type { JudgedRun } from '../core/recovery/assess.ts'
+import { databaseAddress, databaseExists } from './config-file.ts'
+import type { AssessedRun } from '../core/recovery/assess.ts'
 import { recover } from '../core/recovery/recover.ts'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
@@ -51,12 +51,12 @@ export type StartReport = {
 const TIMEOUT_MS = 30_000
 
 const OPTIONS: Fields = {
-  db: optional(TEXT),
+  db: optional(STRING),
   preset: optional(ANYTHING),
   adopted: optional(ANYTHING),
   timeout: optional(DURATION),
   log: optional(FUNCTION),
-  dryRun: optional(FLAG),
+  dryRun: optional(BOOLEAN),
 }
 
 /**
@@ -64,94 +64,96 @@ const OPTIONS: Fields = {
  * the folder that it starts in. Do not wait for it; it runs beside the start, ends by itself, and never throws.
  */
 export async function recoverOnStart(options: RecoverOnStartOptions = {}): Promise<StartReport> {
-  const log = harmless(typeof options?.log === 'function' ? options.log : toStdout)
+  const log = safeLog(typeof options?.log === 'function' ? options.log : toStdout)
   const timeoutMs = parseDuration(options?.timeout ?? TIMEOUT_MS) ?? TIMEOUT_MS
   // What was seen and done so far is told, however it ends.
-  const seen: { active: Run[]; verdicts: Verdict[] } = { active: [], verdicts: [] }
-  const over = new AbortController()
+  const report: { active: Run[]; verdicts: Verdict[] } = { active: [], verdicts: [] }
+  const deadline = new AbortController()
   try {
     checkOptions('recoverOnStart()', options, OPTIONS)
-    await withinTime(timeoutMs, recoverAt(options, log, seen, over.signal))
-    return { ...seen, error: null }
+    await withTimeout(timeoutMs, recoverOnce(options, log, report, deadline.signal))
+    return { ...report, error: null }
   } catch (error) {
-    over.abort()
+    deadline.abort()
     const message = messageOf(error)
     log(`recovery at the start did not come to its end: ${message}`)
-    return { active: [...seen.active], verdicts: [...seen.verdicts], error: message }
+    return { active: [...report.active], verdicts: [...report.verdicts], error: message }
   }
 }
 
-async function recoverAt(
+async function recoverOnce(
   { db, preset, adopted, dryRun = false }: RecoverOnStartOptions,
   log: (line: string) => void,
-  seen: { active: Run[]; verdicts: Verdict[] },
-  over: AbortSignal,
+  report: { active: Run[]; verdicts: Verdict[] },
+  deadline: AbortSignal,
 ): Promise<void> {
   const settings = await loadSettings(process.cwd(), { preset, adopted })
   const address = databaseAddress(db, settings)
   const tables = settings.adopted
-  if (tables.length === 0 && !isDatabaseThere(address))
+  if (tables.length === 0 && !databaseExists(address))
     return log('nothing has run yet: there is nothing to recover')
   const { policyOf } = settings
   const own = await openStore(address)
-  const store = adopt(own, tables, { address, log, policyOf })
+  const store = withAdoptedTables(own, tables, { address, log, policyOf })
   try {
     const actor = `start of process ${process.pid} on ${hostname()}`
-    const door = { store: whileInTime(store, over), actor, policyOf }
-    const tell = (verdicts: readonly Verdict[]): void => {
-      const news = verdicts.filter((verdict) => !seen.verdicts.some((one) => isSame(one, verdict)))
-      for (const verdict of news) log(sayVerdict(verdict))
-      seen.verdicts.push(...news)
+    const context = { store: stopAtDeadline(store, deadline), actor, policyOf }
+    const logVerdict = (verdicts: readonly Verdict[]): void => {
+      const newVerdicts = verdicts.filter(
+        (verdict) => !report.verdicts.some((one) => isSameVerdict(one, verdict)),
+      )
+      for (const verdict of newVerdicts) log(formatVerdict(verdict))
+      report.verdicts.push(...newVerdicts)
     }
-    const first = await recover(door, { dryRun, runs: dryRun || hasHadItsGrace })
-    for (const judged of first.active) log(describe(judged))
+    const first = await recover(context, { dryRun, runs: dryRun || isPastGrace })
+    for (const assessed of first.active) log(describeRun(assessed))
     if (first.active.length === 0) log('no run is active')
-    seen.active.push(...first.active.map(({ run }) => run))
-    tell(first.verdicts)
-    if (dryRun) return refuseIfAway(store)
+    report.active.push(...first.active.map(({ run }) => run))
+    logVerdict(first.verdicts)
+    if (dryRun) return throwIfUnreadable(store)
     // What has shown no sign at all may be about to: others start at the same moment.
     const graces = first.active
-      .filter((one) => !one.owner && !hasHadItsGrace(one))
+      .filter((one) => !one.owner && !isPastGrace(one))
       .map(({ policy }) => policy.graceMs)
-    await sleep(Math.max(0, ...graces), undefined, { ref: false, signal: over })
-    tell((await recover(door)).verdicts)
-    refuseIfAway(store)
+    await sleep(Math.max(0, ...graces), undefined, { ref: false, signal: deadline })
+    logVerdict((await recover(context)).verdicts)
+    throwIfUnreadable(store)
   } finally {
     await store.close()
   }
 }
 
 /** What can be seen is recovered all the same; of the rest nobody shall think that all is well. */
-function refuseIfAway({ away }: Store): void {
-  if (away.length === 0) return
-  const tables = away.map(({ table, because }) => `${table} cannot be read: ${because}`)
-  throw new StoreUnavailable(tables.join(' '))
+function throwIfUnreadable({ unreadable }: Store): void {
+  if (unreadable.length === 0) return
+  const tables = unreadable.map(({ table, because }) => `${table} cannot be read: ${because}`)
+  throw new StoreUnavailableError(tables.join(' '))
 }
 
 /** A row whose owner nobody knows shows no sign when its process starts; it has been still for long enough already. */
-function hasHadItsGrace({ run, policy, evidence }: JudgedRun): boolean {
+function isPastGrace({ run, policy, evidence }: AssessedRun): boolean {
   const { staleAfterMs, graceMs } = policy
   return run.adopted !== undefined && evidence.idleMs > (staleAfterMs ?? Infinity) + graceMs
 }
 
 /** The same word about the same thing; what was done is always news. */
-function isSame(a: Verdict, b: Verdict): boolean {
+function isSameVerdict(a: Verdict, b: Verdict): boolean {
   return !b.applied && a.run === b.run && a.target === b.target && a.action === b.action
 }
 
 /** What is under way comes to its end; nothing is done to another run after that. */
-function whileInTime(store: Store, over: AbortSignal): Store {
+function stopAtDeadline(store: Store, deadline: AbortSignal): Store {
   return {
     ...store,
-    get away() {
-      return store.away
+    get unreadable() {
+      return store.unreadable
     },
-    async applyJudgements(judgements, actor) {
-      over.throwIfAborted()
-      return store.applyJudgements(judgements, actor)
+    async applyVerdicts(judgements, actor) {
+      deadline.throwIfAborted()
+      return store.applyVerdicts(judgements, actor)
     },
     async moveRun(move) {
-      over.throwIfAborted()
+      deadline.throwIfAborted()
       return store.moveRun(move)
     },
   }
@@ -162,21 +164,25 @@ function toStdout(line: string): void {
 }
 
 /** A log that fails, now or later, must not stop a server. */
-function harmless(log: (line: string) => unknown): (line: string) => void {
+function safeLog(log: (line: string) => unknown): (line: string) => void {
   return (line) => void Promise.try(() => log(line)).catch(() => {})
 }
 
-function describe({ run, owner, evidence }: JudgedRun): string {
-  const { done, total } = doneOf(run)
-  const who = owner ? owner.reading.because : 'nobody works on it'
-  return `run ${shortId(run.id)} of ${run.source} is ${run.status}: ${done}/${total} done, ${inWords(evidence.ageMs)} old; ${who}`
+function describeRun({ run, owner, evidence }: AssessedRun): string {
+  const { done, total } = progressOf(run)
+  const who = owner ? owner.assessment.because : 'nobody works on it'
+  return `run ${shortId(run.id)} of ${run.source} is ${run.status}: ${done}/${total} done, ${humanizeDuration(evidence.ageMs)} old; ${who}`
 }
 
-async function withinTime<T>(ms: number, work: Promise<T>): Promise<T> {
+async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(
     () =>
-      reject(new Error(`it took longer than ${inWords(ms)}; it is tried again at the next start`)),
+      reject(
+        new Error(
+          `it took longer than ${humanizeDuration(ms)}; it is tried again at the next start`,
+        ),
+      ),
     Math.min(ms, TIMER_MAX_MS),
   )
   // The loser of the race must not end the process when it fails later.

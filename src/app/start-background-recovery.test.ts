@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sqliteEngine } from '../testing/sqlite-engine.ts'
-import { lookAfter } from './start-background-recovery.ts'
+import { startBackgroundRecovery } from './start-background-recovery.ts'
 
 // That it goes on otherwise, and looks after rows and workers, is in next.test.ts.
 for (const options of [{ monitor: false }, { dryRun: true }]) {
@@ -10,10 +10,10 @@ for (const options of [{ monitor: false }, { dryRun: true }]) {
     await using database = await sqliteEngine.fresh()
     const store = await database.open()
     const lines: string[] = []
-    await lookAfter({ db: database.url, log: (line) => lines.push(line), ...options })
+    await startBackgroundRecovery({ db: database.url, log: (line) => lines.push(line), ...options })
     // Somebody who looks after others is there within a moment.
     await sleep(1_000)
-    assert.deepEqual(await store.workers(), [])
+    assert.deepEqual(await store.observations(), [])
     assert.deepEqual(lines, ['no run is active'])
   })
 }

@@ -1,21 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { adopt } from '../features/adopted/adopt.ts'
+import { withAdoptedTables } from '../features/adopted/adopted-store.ts'
 import { messageOf } from '../core/model/errors.ts'
 import type { UnstuckEvent } from '../core/model/event.ts'
 import type { WorkerId } from '../core/model/id.ts'
-import { sentence } from '../presenters/event.ts'
+import { describeEvent } from '../presenters/event.ts'
 import { safeText } from '../core/events/safe-text.ts'
-import { AdoptedAttendant } from '../features/adopted/background-recovery.ts'
-import { Attendant } from './background-recovery.ts'
+import { AdoptedRecovery } from '../features/adopted/background-recovery.ts'
+import { BackgroundRecovery } from './background-recovery.ts'
 import { REAL_CLOCK, type Clock } from '../core/host/clock.ts'
 import { databaseAddress } from './config-file.ts'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import { loadSettings } from './config.ts'
-import { makeAlerts } from '../features/alerts/make-service.ts'
+import { makeAlertService } from '../features/alerts/make-service.ts'
 import { recoverOnStart, type RecoverOnStartOptions } from './recover-on-start.ts'
 
-export type LookAfterOptions = RecoverOnStartOptions & {
+export type BackgroundRecoveryOptions = RecoverOnStartOptions & {
   /** False: recover at the start, and leave the rest to others. */
   monitor?: boolean | undefined
 }
@@ -24,44 +24,46 @@ export type LookAfterOptions = RecoverOnStartOptions & {
  * For a server that nobody tells when it ends: recovers what is dead at its start, then looks after workers, runs and
  * adopted tables and sends alerts for as long as the process lives. Never throws, and keeps no process from ending.
  */
-export async function lookAfter(options: LookAfterOptions = {}): Promise<void> {
+export async function startBackgroundRecovery(
+  options: BackgroundRecoveryOptions = {},
+): Promise<void> {
   const { monitor = true, ...atStart } = options
   const { db, preset, adopted, dryRun = false, log = toStdout } = atStart
   const { error } = await recoverOnStart({ ...atStart, log })
   if (!monitor || dryRun) return
-  const say = (line: string): void => void Promise.try(() => log(line)).catch(() => {})
+  const logSafely = (line: string): void => void Promise.try(() => log(line)).catch(() => {})
   try {
     const settings = await loadSettings(process.cwd(), { preset, adopted })
     const address = databaseAddress(db, settings)
     const emit = (event: UnstuckEvent): void => {
-      const text = sentence(event)
-      if (text !== null) say(text)
+      const text = describeEvent(event)
+      if (text !== null) logSafely(text)
     }
     const { policyOf } = settings
     let store: Promise<Store> | undefined
     const open = (): Promise<Store> =>
       (store ??= openStore(address, { connections: 1 }).then(
-        (own) => adopt(own, settings.adopted, { address, log: say, policyOf }),
+        (own) => withAdoptedTables(own, settings.adopted, { address, log: logSafely, policyOf }),
         (failure: unknown) => {
           // It may be there when it is asked for again.
           store = undefined
           throw failure
         },
       ))
-    const attendant = new Attendant(address, emit, BESIDE)
-    const worker = (): WorkerId | null => attendant.worker
+    const backgroundRecovery = new BackgroundRecovery(address, emit, UNREF_CLOCK)
+    const worker = (): WorkerId | null => backgroundRecovery.worker
     const policies = settings.adopted.map(({ policy }) => policy)
-    attendant.start()
-    new AdoptedAttendant({ open, policies, policyOf, emit, worker, clock: BESIDE }).start()
-    makeAlerts(open, settings, say, worker, BESIDE).start()
+    backgroundRecovery.start()
+    new AdoptedRecovery({ open, policies, policyOf, emit, worker, clock: UNREF_CLOCK }).start()
+    makeAlertService(open, settings, logSafely, worker, UNREF_CLOCK).start()
   } catch (failure) {
     // A config that cannot be used was told of by the recovery at the start.
-    if (messageOf(failure) !== error) say(`nobody is looked after: ${messageOf(failure)}`)
+    if (messageOf(failure) !== error) logSafely(`nobody is looked after: ${messageOf(failure)}`)
   }
 }
 
 /** A pause that nobody waits for does not keep a server alive that has closed. */
-const BESIDE: Clock = {
+const UNREF_CLOCK: Clock = {
   ...REAL_CLOCK,
   sleep: async (ms, wake) => {
     const options = { ref: false, ...(wake && { signal: wake }) }

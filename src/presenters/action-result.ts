@@ -3,13 +3,13 @@ import { runView } from './view.ts'
 import type { Undo } from './undo.ts'
 
 /** What became of something that a person asked to be done to one run, or to targets. */
-export type Done = {
+export type ActionResult = {
   /** As it is now; null when it is about targets of several. */
   readonly run: Run | null
   /** How many it was about. */
   readonly targets: number
   /** In sentences. */
-  readonly said: readonly string[]
+  readonly sentences: readonly string[]
   readonly dryRun: boolean
   /** Null: nothing was changed, or nothing would make it as it was. */
   readonly undo: Undo | null
@@ -19,6 +19,6 @@ export type Done = {
 
 export const NOTHING_CHANGED = 'Nothing was changed.'
 
-export function doneView({ run, targets, said, dryRun, undo, command }: Done) {
-  return { run: run && runView(run), targets, said: said.join(' '), dryRun, undo, command }
+export function actionResultView({ run, targets, sentences, dryRun, undo, command }: ActionResult) {
+  return { run: run && runView(run), targets, said: sentences.join(' '), dryRun, undo, command }
 }

@@ -1,8 +1,8 @@
-import type { Advice } from '../core/recovery/advise-start.ts'
+import type { StartAdvice } from '../core/recovery/advise-start.ts'
 import { checkpointView, ownerView, runView } from './view.ts'
 
 /** What `check` answers. */
-export function adviceView(source: string, advice: Advice) {
+export function adviceView(source: string, advice: StartAdvice) {
   const { action, because, cannot = null, run, target, owner } = advice
   return {
     source,

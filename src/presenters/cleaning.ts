@@ -1,53 +1,61 @@
-import { sayEnding } from '../core/decide/cancelling.ts'
+import { cancelHint } from '../core/decide/cancel.ts'
 import { UsageError } from '../core/model/errors.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import type { Verdict } from '../core/model/verdict.ts'
-import type { Summed } from '../core/recovery/clean.ts'
-import { judgedView, verdictView } from './view.ts'
+import type { ClassifiedRuns } from '../core/recovery/clean.ts'
+import { assessedRunView, verdictView } from './view.ts'
 
 /** What `summary` answers. */
-export function summaryView({ total, active, resumable, dead }: Summed) {
+export function summaryView({ total, active, resumable, dead }: ClassifiedRuns) {
   return {
     total,
-    active: active.map(judgedView),
-    resumable: resumable.map(judgedView),
-    dead: dead.map(judgedView),
+    active: active.map(assessedRunView),
+    resumable: resumable.map(assessedRunView),
+    dead: dead.map(assessedRunView),
   }
 }
 
 /** What `clean` answers. */
-export function cleaningView(summed: Summed, cleaned: readonly Verdict[], dryRun: boolean) {
-  return { ...summaryView(summed), cleaned: cleaned.map(verdictView), dryRun }
+export function cleaningView(
+  classified: ClassifiedRuns,
+  cleaned: readonly Verdict[],
+  dryRun: boolean,
+) {
+  return { ...summaryView(classified), cleaned: cleaned.map(verdictView), dryRun }
 }
 
-export type Chosen = {
+export type CleanSelection = {
   /** Of the named runs, those that are dead. */
-  readonly summed: Summed
+  readonly classified: ClassifiedRuns
   /** Of the named runs, those that have ended. */
   readonly ended: readonly Run[]
 }
 
 /** Only the named runs. One that is neither dead nor, for deleting, ended is refused with the reason. */
-export function onlyThese(summed: Summed, runs: readonly Run[], deletes: boolean): Chosen {
+export function selectRuns(
+  classified: ClassifiedRuns,
+  runs: readonly Run[],
+  isDelete: boolean,
+): CleanSelection {
   const named = new Map<RunId, Run>()
   for (const run of runs) {
-    refuseUnlessDead(run, summed, deletes)
+    throwUnlessDead(run, classified, isDelete)
     named.set(run.id, run)
   }
-  const dead = summed.dead.filter(({ run }) => named.has(run.id))
+  const dead = classified.dead.filter(({ run }) => named.has(run.id))
   const ended = [...named.values()].filter(({ status }) => !isLive(status))
-  return { summed: { total: dead.length, active: [], resumable: [], dead }, ended }
+  return { classified: { total: dead.length, active: [], resumable: [], dead }, ended }
 }
 
-function refuseUnlessDead(named: Run, summed: Summed, deletes: boolean): void {
+function throwUnlessDead(named: Run, classified: ClassifiedRuns, isDelete: boolean): void {
   const { id, status } = named
   const short = shortId(id)
-  if (summed.dead.some(({ run }) => run.id === id) || (deletes && !isLive(status))) return
+  if (classified.dead.some(({ run }) => run.id === id) || (isDelete && !isLive(status))) return
   if (!isLive(status)) throw new UsageError(`Run ${short} is ${status}: there is nothing to clean.`)
-  const judged = [...summed.active, ...summed.resumable].find(({ run }) => run.id === id)
+  const assessed = [...classified.active, ...classified.resumable].find(({ run }) => run.id === id)
   throw new UsageError(
-    `Run ${short} is not dead${judged ? `: ${judged.decision.because}` : ''}. ` +
-      `More: \`unstuck explain ${short}\`; ${sayEnding(named)}.`,
+    `Run ${short} is not dead${assessed ? `: ${assessed.decision.because}` : ''}. ` +
+      `More: \`unstuck explain ${short}\`; ${cancelHint(named)}.`,
   )
 }

@@ -1,16 +1,21 @@
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import { AlreadyRunning, NotFound, Refused, UsageError } from '../core/model/errors.ts'
+import {
+  AlreadyRunningError,
+  NotFoundError,
+  RefusedError,
+  UsageError,
+} from '../core/model/errors.ts'
 import type { RunId } from '../core/model/id.ts'
-import type { Door } from '../core/recovery/recover.ts'
+import type { OperatorContext } from '../core/recovery/recover.ts'
 import { resetFailed, unpark } from '../core/recovery/operator-actions.ts'
 import type { DeadLetter, Store } from '../core/store/store.ts'
-import { pagesOf, type Letters } from './dead-letters.ts'
-import { isAside } from './target-actions.ts'
+import { readDeadLetters, type DeadLetterSelection } from './dead-letters.ts'
+import { isParkedOrStuck } from './target-actions.ts'
 import { undoByPark, type Undo } from './undo.ts'
 
 /** Those that one retry is about. */
-export type ChosenLetters = {
+export type SelectedDeadLetters = {
   readonly letters: readonly DeadLetter[]
   /** How many more there are, for another call. */
   readonly left: number
@@ -19,18 +24,18 @@ export type ChosenLetters = {
 }
 
 /** In one call. */
-export const RETRIED_MAX = 10_000
+export const RETRY_MAX = 10_000
 
-export async function chooseLetters(
+export async function selectDeadLetters(
   store: Store,
-  which: Letters,
+  selection: DeadLetterSelection,
   signal: AbortSignal,
-): Promise<ChosenLetters> {
+): Promise<SelectedDeadLetters> {
   const letters: DeadLetter[] = []
   let all = 0
-  for await (const page of pagesOf(store, which)) {
+  for await (const page of readDeadLetters(store, selection)) {
     signal.throwIfAborted()
-    letters.push(...page.slice(0, RETRIED_MAX - letters.length))
+    letters.push(...page.slice(0, RETRY_MAX - letters.length))
     all += page.length
   }
   // They come by id, so that the same ones have the same name.
@@ -39,7 +44,7 @@ export async function chooseLetters(
   return { letters, left: all - letters.length, plan }
 }
 
-export type RetriedLetters = {
+export type DeadLetterRetry = {
   targets: number
   left: number
   runs: { run: RunId; targets: number; refused: string | null }[]
@@ -49,73 +54,78 @@ export type RetriedLetters = {
 }
 
 /** What a retry of these would do. Only which runs refuse is asked of the store: the rest is counted. */
-export async function previewRetry(door: Door, chosen: ChosenLetters): Promise<RetriedLetters> {
-  const runs: RetriedLetters['runs'] = []
-  for (const [run, own] of byRun(chosen)) {
-    const refused = await refusalOf(() => resetFailed(door, run, { targets: [], dryRun: true }))
+export async function previewRetry(
+  context: OperatorContext,
+  selected: SelectedDeadLetters,
+): Promise<DeadLetterRetry> {
+  const runs: DeadLetterRetry['runs'] = []
+  for (const [run, own] of byRun(selected)) {
+    const refused = await refusalReason(() =>
+      resetFailed(context, run, { targets: [], dryRun: true }),
+    )
     runs.push({ run, targets: refused === null ? own.length : 0, refused })
     await setImmediate()
   }
-  return answer(chosen, runs, true)
+  return toRetryResult(selected, runs, true)
 }
 
 /** Puts them back in line, run by run and in bounded steps. A run that refuses does not spoil the others. */
-export async function retryLetters(
-  door: Door,
-  chosen: ChosenLetters,
+export async function retryDeadLetters(
+  context: OperatorContext,
+  selected: SelectedDeadLetters,
   signal: AbortSignal,
-): Promise<RetriedLetters> {
-  const runs: RetriedLetters['runs'] = []
-  for (const [run, own] of byRun(chosen)) {
+): Promise<DeadLetterRetry> {
+  const runs: DeadLetterRetry['runs'] = []
+  for (const [run, own] of byRun(selected)) {
     if (signal.aborted) break
     let targets = 0
-    const refused = await refusalOf(async () => {
-      for (const [some, putBack] of stepsOf(own)) {
+    const refused = await refusalReason(async () => {
+      for (const [some, replan] of batchesOf(own)) {
         if (signal.aborted) break
-        targets += (await putBack(door, run, { targets: some })).targets
+        targets += (await replan(context, run, { targets: some })).targets
         await setImmediate()
       }
     })
     runs.push({ run, targets, refused })
   }
-  return answer(chosen, runs, false)
+  return toRetryResult(selected, runs, false)
 }
 
-function byRun({ letters }: ChosenLetters): Map<RunId, DeadLetter[]> {
+function byRun({ letters }: SelectedDeadLetters): Map<RunId, DeadLetter[]> {
   return Map.groupBy(letters, ({ run }) => run)
 }
 
-function answer(
-  { letters, left, plan }: ChosenLetters,
-  runs: RetriedLetters['runs'],
+function toRetryResult(
+  { letters, left, plan }: SelectedDeadLetters,
+  runs: DeadLetterRetry['runs'],
   dryRun: boolean,
-): RetriedLetters {
+): DeadLetterRetry {
   const targets = runs.reduce((total, one) => total + one.targets, 0)
   const isWhole = !dryRun && targets === letters.length
   const before = letters.map((letter) => ({ ...letter, lastError: letter.error || null }))
   return { targets, left, runs, dryRun, plan, undo: isWhole ? undoByPark(before) : null }
 }
 
-const STEP = 500
-type PutBack = typeof resetFailed | typeof unpark
+const BATCH_SIZE = 500
+type ReplanAction = typeof resetFailed | typeof unpark
 
-function stepsOf(letters: readonly DeadLetter[]): [string[], PutBack][] {
-  const of = (putBack: PutBack, some: readonly DeadLetter[]): [string[], PutBack][] =>
-    Array.from({ length: Math.ceil(some.length / STEP) }, (_, n) => [
-      some.slice(n * STEP, (n + 1) * STEP).map(({ id }) => id),
-      putBack,
+function batchesOf(letters: readonly DeadLetter[]): [string[], ReplanAction][] {
+  const of = (replan: ReplanAction, some: readonly DeadLetter[]): [string[], ReplanAction][] =>
+    Array.from({ length: Math.ceil(some.length / BATCH_SIZE) }, (_, n) => [
+      some.slice(n * BATCH_SIZE, (n + 1) * BATCH_SIZE).map(({ id }) => id),
+      replan,
     ])
-  const failed = letters.filter((letter) => !isAside(letter))
-  return [...of(resetFailed, failed), ...of(unpark, letters.filter(isAside))]
+  const failed = letters.filter((letter) => !isParkedOrStuck(letter))
+  return [...of(resetFailed, failed), ...of(unpark, letters.filter(isParkedOrStuck))]
 }
 
 /** Why a run is left alone; null when it is not. */
-async function refusalOf(act: () => Promise<unknown>): Promise<string | null> {
+async function refusalReason(act: () => Promise<unknown>): Promise<string | null> {
   try {
     await act()
     return null
   } catch (error) {
-    const kinds = [AlreadyRunning, Refused, UsageError, NotFound]
+    const kinds = [AlreadyRunningError, RefusedError, UsageError, NotFoundError]
     if (error instanceof Error && kinds.some((kind) => error instanceof kind)) return error.message
     throw error
   }

@@ -2,33 +2,33 @@ import { setImmediate } from 'node:timers/promises'
 import { fingerprintOf } from './fingerprint.ts'
 import { LIMITS } from '../core/model/limits.ts'
 import type { RunId } from '../core/model/id.ts'
-import { TROUBLED_STATUSES, type Target, type TroubledStatus } from '../core/model/target.ts'
+import { DEAD_LETTER_STATUSES, type Target, type DeadLetterStatus } from '../core/model/target.ts'
 import { iso } from '../core/model/time.ts'
 import type { DeadLetter, Listing, Store } from '../core/store/store.ts'
 
 /** Which of them. */
-export type Letters = {
+export type DeadLetterSelection = {
   readonly fingerprint?: string | undefined
   readonly source?: string | undefined
-  readonly statuses?: readonly TroubledStatus[] | undefined
+  readonly statuses?: readonly DeadLetterStatus[] | undefined
 }
 
-type Found = DeadLetter & { readonly fingerprint: string }
+type FingerprintedLetter = DeadLetter & { readonly fingerprint: string }
 
-const PAGE = 2_000
+const PAGE_SIZE = 2_000
 
 /** All that fit, page by page. SQLite answers at once: other work has its turn between two pages. */
-export async function* pagesOf(
+export async function* readDeadLetters(
   store: Store,
-  { fingerprint, source, statuses }: Letters,
+  { fingerprint, source, statuses }: DeadLetterSelection,
   from?: string,
-): AsyncGenerator<Found[]> {
+): AsyncGenerator<FingerprintedLetter[]> {
   for (let after: string | null | undefined = from; after !== null;) {
     const page: Listing<DeadLetter> = await store.deadLetters({
       source,
       statuses,
       after,
-      limit: PAGE,
+      limit: PAGE_SIZE,
     })
     const kinds = new Map<string, string>()
     const found = page.items.map((letter) => {
@@ -45,70 +45,70 @@ export async function* pagesOf(
 const GROUPS_MAX = 500
 const SAMPLE_MAX = 5
 /** So many are sorted into groups for one look. */
-export const LOOKED_AT_MAX = 100_000
+export const SCAN_MAX = 100_000
 
-export type LetterGroup = {
+export type DeadLetterGroup = {
   fingerprint: string
   error: string
   count: number
-  statuses: Partial<Record<TroubledStatus, number>>
+  statuses: Partial<Record<DeadLetterStatus, number>>
   sources: string[]
   firstAt: string
   lastAt: string
-  sample: { id: string; key: string; run: RunId; status: TroubledStatus }[]
+  sample: { id: string; key: string; run: RunId; status: DeadLetterStatus }[]
 }
 
-export type GroupedLetters = {
+export type DeadLetterGroups = {
   /** By the books, where no source is named. */
   total: number
   /** There are more than were looked at: each count is the least it can be. */
   isPartial: boolean
-  groups: LetterGroup[]
+  groups: DeadLetterGroup[]
 }
 
 /** Failed, held and parked targets, those with the same kind of error together, the largest group first. */
-export async function deadLetters(
+export async function groupDeadLetters(
   store: Store,
   { source }: { readonly source?: string | undefined },
-  lookedAtMax = LOOKED_AT_MAX,
-): Promise<GroupedLetters> {
-  const byKind = new Map<string, Group>()
+  scanMax = SCAN_MAX,
+): Promise<DeadLetterGroups> {
+  const byFingerprint = new Map<string, GroupBuilder>()
   let [seen, isPartial] = [0, false]
-  for await (const page of pagesOf(store, { source })) {
-    isPartial = seen >= lookedAtMax && page.length > 0
+  for await (const page of readDeadLetters(store, { source })) {
+    isPartial = seen >= scanMax && page.length > 0
     if (isPartial) break
     seen += page.length
     for (const letter of page) {
-      let group = byKind.get(letter.fingerprint)
-      if (!group) byKind.set(letter.fingerprint, (group = new Group()))
+      let group = byFingerprint.get(letter.fingerprint)
+      if (!group) byFingerprint.set(letter.fingerprint, (group = new GroupBuilder()))
       group.add(letter)
     }
   }
-  const groups = [...byKind]
+  const groups = [...byFingerprint]
     .map(([fingerprint, group]) => group.view(fingerprint))
     .sort((a, b) => b.count - a.count || (a.fingerprint < b.fingerprint ? -1 : 1))
   return {
-    total: source === undefined ? await totalOf(store) : seen,
+    total: source === undefined ? await countDeadLetters(store) : seen,
     isPartial: isPartial || groups.length > GROUPS_MAX,
     groups: groups.slice(0, GROUPS_MAX),
   }
 }
 
-async function totalOf(store: Store): Promise<number> {
+async function countDeadLetters(store: Store): Promise<number> {
   const { targets } = await store.targetTotals()
-  return TROUBLED_STATUSES.reduce((total, status) => total + targets[status], 0)
+  return DEAD_LETTER_STATUSES.reduce((total, status) => total + targets[status], 0)
 }
 
 /** One kind of error, as its letters come in. */
-class Group {
+class GroupBuilder {
   #count = 0
   #error = ''
   #firstAt = Infinity
   #lastAt = -Infinity
-  readonly #statuses: Partial<Record<TroubledStatus, number>> = {}
+  readonly #statuses: Partial<Record<DeadLetterStatus, number>> = {}
   readonly #sources = new Set<string>()
   /** One of each run and status: a person has something else to do about each. */
-  readonly #sample = new Map<string, LetterGroup['sample'][number]>()
+  readonly #sample = new Map<string, DeadLetterGroup['sample'][number]>()
 
   add({ id, key, run, source, status, error, at }: DeadLetter): void {
     this.#count++
@@ -121,7 +121,7 @@ class Group {
       this.#sample.set(`${run} ${status}`, { id, key, run, status })
   }
 
-  view(fingerprint: string): LetterGroup {
+  view(fingerprint: string): DeadLetterGroup {
     return {
       fingerprint,
       error: this.#error || 'No error is known.',
@@ -138,11 +138,11 @@ class Group {
 /** The targets of a group one by one, by id. */
 export async function listDeadLetters(
   store: Store,
-  letters: Letters,
+  selection: DeadLetterSelection,
   { after, limit }: { readonly after?: string | undefined; readonly limit: number },
 ): Promise<Listing<Target>> {
   const ids: string[] = []
-  for await (const page of pagesOf(store, letters, after)) {
+  for await (const page of readDeadLetters(store, selection, after)) {
     ids.push(...page.slice(0, limit + 1 - ids.length).map(({ id }) => id))
     if (ids.length > limit) break
   }
@@ -150,7 +150,7 @@ export async function listDeadLetters(
   const items: Target[] = []
   for (const id of shown) {
     const target = await store.target(id)
-    if (target) items.push(cutTarget(target))
+    if (target) items.push(truncateTarget(target))
   }
   return {
     items,
@@ -159,7 +159,7 @@ export async function listDeadLetters(
 }
 
 /** As the lists of the store have them: one at a time is read whole. */
-function cutTarget(target: Target): Target {
+function truncateTarget(target: Target): Target {
   const N = LIMITS.listed
   const cursor = JSON.stringify(target.cursor ?? null)
   const { lastError, next } = target

@@ -1,17 +1,22 @@
 import { hostname } from 'node:os'
 import { dirname } from 'node:path'
-import { messageOf, NotFound, UsageError } from '../core/model/errors.ts'
+import { messageOf, NotFoundError, UsageError } from '../core/model/errors.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
-import { totalTargets, type Run } from '../core/model/run.ts'
-import { cleanAll } from '../core/recovery/clean.ts'
-import { isLogOf, isRunFolderThere, removeRunFolder, runFolder } from '../lib/files/data-folder.ts'
-import type { JudgedRun } from '../core/recovery/assess.ts'
-import type { Door } from '../core/recovery/recover.ts'
-import { deleteRun, refuseAdopted } from '../core/recovery/operator-actions.ts'
+import { countTargets, type Run } from '../core/model/run.ts'
+import { cleanRuns } from '../core/recovery/clean.ts'
+import {
+  isLogPathOf,
+  runFolderExists,
+  removeRunFolder,
+  runFolder,
+} from '../lib/files/data-folder.ts'
+import type { AssessedRun } from '../core/recovery/assess.ts'
+import type { OperatorContext } from '../core/recovery/recover.ts'
+import { deleteRun, assertNotAdopted } from '../core/recovery/operator-actions.ts'
 import type { Store } from '../core/store/store.ts'
 
 /** A run that is to be deleted, and what goes with it. */
-export type Doomed = {
+export type PlannedDeletion = {
   readonly run: Run
   readonly targets: number
   /** 0 where items stay. */
@@ -20,7 +25,7 @@ export type Doomed = {
   readonly folders: readonly string[]
 }
 
-export type Deleted = {
+export type DeletedRun = {
   run: RunId
   source: string
   targets: number
@@ -28,8 +33,8 @@ export type Deleted = {
   folders: string[]
 }
 
-export type Deletion = {
-  readonly deleted: Deleted[]
+export type DeletionResult = {
+  readonly deleted: DeletedRun[]
   /** What changed meanwhile and was left alone. */
   readonly left: Run[]
   /** Folders that are still there, in sentences. */
@@ -41,51 +46,51 @@ export async function planDeletion(
   store: Store,
   runs: readonly Run[],
   { base, withItems }: { readonly base: string; readonly withItems: boolean },
-): Promise<Doomed[]> {
-  for (const run of runs) refuseAdopted(run, 'deleted: no row is ever taken from there')
-  const items = withItems ? await itemsOf(store, runs) : new Map<RunId, number>()
-  const doomed: Doomed[] = []
+): Promise<PlannedDeletion[]> {
+  for (const run of runs) assertNotAdopted(run, 'deleted: no row is ever taken from there')
+  const items = withItems ? await countItems(store, runs) : new Map<RunId, number>()
+  const planned: PlannedDeletion[] = []
   for (const run of runs) {
-    doomed.push({
+    planned.push({
       run,
-      targets: totalTargets(run.counts),
+      targets: countTargets(run.counts),
       items: items.get(run.id) ?? 0,
-      folders: await foldersOf(store, base, run.id),
+      folders: await listFolders(store, base, run.id),
     })
   }
-  return doomed
+  return planned
 }
 
 /** Deletes them for good. `dead`: those of them that are still live are marked as abandoned first. */
-export async function deleteDoomed(
-  door: Door,
-  doomed: readonly Doomed[],
-  { dead, withItems }: { readonly dead: readonly JudgedRun[]; readonly withItems: boolean },
-): Promise<Deletion> {
-  const deletion: Deletion = { deleted: [], left: [], failures: [] }
-  await cleanAll(door, dead)
-  for (const { run, folders } of doomed) {
-    const gone = await deleteIfEnded(door, run, withItems)
+export async function applyDeletion(
+  context: OperatorContext,
+  planned: readonly PlannedDeletion[],
+  { dead, withItems }: { readonly dead: readonly AssessedRun[]; readonly withItems: boolean },
+): Promise<DeletionResult> {
+  const deletion: DeletionResult = { deleted: [], left: [], failures: [] }
+  await cleanRuns(context, dead)
+  for (const { run, folders } of planned) {
+    const gone = await deleteIfEnded(context, run, withItems)
     if (!gone) {
       deletion.left.push(run)
       continue
     }
     // First the run, then its files: one that changed meanwhile keeps them.
-    const removed = await removeAll(run.id, folders, deletion.failures)
+    const removed = await removeFolders(run.id, folders, deletion.failures)
     deletion.deleted.push({ ...gone, folders: removed })
   }
   return deletion
 }
 
 async function deleteIfEnded(
-  door: Door,
+  context: OperatorContext,
   run: Run,
   withItems: boolean,
-): Promise<Omit<Deleted, 'folders'> | null> {
+): Promise<Omit<DeletedRun, 'folders'> | null> {
   try {
-    return { run: run.id, source: run.source, ...(await deleteRun(door, run.id, withItems)) }
+    return { run: run.id, source: run.source, ...(await deleteRun(context, run.id, withItems)) }
   } catch (error) {
-    if (error instanceof UsageError || error instanceof NotFound) return null
+    if (error instanceof UsageError || error instanceof NotFoundError) return null
     throw error
   }
 }
@@ -94,23 +99,23 @@ async function deleteIfEnded(
 const EXECUTIONS_MAX = 20
 
 /** Where on this machine a run has files: here, or wherever its command was started from. */
-async function foldersOf(store: Store, base: string, run: RunId): Promise<string[]> {
+async function listFolders(store: Store, base: string, run: RunId): Promise<string[]> {
   const executions = await store.executions(run, EXECUTIONS_MAX)
-  const noted = executions
-    .filter(({ host, log }) => host === hostname() && isLogOf(log, run))
-    .map(({ log }) => baseOf(dirname(log)))
-  const bases = [...new Set([base, ...noted])]
+  const recorded = executions
+    .filter(({ host, log }) => host === hostname() && isLogPathOf(log, run))
+    .map(({ log }) => dataFolderOf(dirname(log)))
+  const bases = [...new Set([base, ...recorded])]
   return bases
-    .filter((place) => isRunFolderThere(place, run))
+    .filter((place) => runFolderExists(place, run))
     .map((place) => runFolder(place, run).folder)
 }
 
-function baseOf(folder: string): string {
+function dataFolderOf(folder: string): string {
   return dirname(dirname(folder))
 }
 
 /** Answers which are gone now. */
-async function removeAll(
+async function removeFolders(
   run: RunId,
   folders: readonly string[],
   failures: string[],
@@ -118,7 +123,7 @@ async function removeAll(
   const gone: string[] = []
   for (const folder of folders) {
     try {
-      if (await removeRunFolder(baseOf(folder), run)) gone.push(folder)
+      if (await removeRunFolder(dataFolderOf(folder), run)) gone.push(folder)
     } catch (error) {
       failures.push(
         `The files of ${shortId(run)} in ${folder} were not removed: ${messageOf(error)}`,
@@ -129,7 +134,7 @@ async function removeAll(
 }
 
 /** How many items each run was the last to save. */
-async function itemsOf(store: Store, runs: readonly Run[]): Promise<Map<RunId, number>> {
+async function countItems(store: Store, runs: readonly Run[]): Promise<Map<RunId, number>> {
   const counts = new Map<RunId, number>()
   for (const source of new Set(runs.map((run) => run.source))) {
     for (const { run, items } of await store.itemsByRun(source)) counts.set(run, items)

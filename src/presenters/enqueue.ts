@@ -9,7 +9,7 @@ import type { Settings } from '../app/config.ts'
 const INPUT_MAX = 100_000
 
 /** Queues a run of a command's source. `input`: any JSON that its command then finds. */
-export async function queueSource(
+export async function enqueueSource(
   store: Store,
   settings: Settings,
   source: string,

@@ -1,13 +1,13 @@
 import type { UnstuckEvent } from '../core/model/event.ts'
 import { shortId } from '../core/model/id.ts'
-import { inWords } from '../core/model/time.ts'
-import { sayVerdict } from '../core/model/verdict.ts'
+import { humanizeDuration } from '../core/model/time.ts'
+import { formatVerdict } from '../core/model/verdict.ts'
 
 /** An event as a sentence for the log; null for those too frequent to read. */
-export function sentence(event: UnstuckEvent): string | null {
+export function describeEvent(event: UnstuckEvent): string | null {
   switch (event.type) {
     case 'worker_start':
-      return `working on ${event.source} (process ${event.pid}, presence: ${presence(event.presence)})`
+      return `working on ${event.source} (process ${event.pid}, presence: ${describePresence(event.presence)})`
     case 'worker_stop':
       return `stopped: ${event.reason}`
     case 'run_start':
@@ -18,7 +18,9 @@ export function sentence(event: UnstuckEvent): string | null {
       return `run ${shortId(event.run)} ${event.status}`
     case 'target_error': {
       const then =
-        event.retryInMs === null ? 'gave up' : `trying again in ${inWords(event.retryInMs)}`
+        event.retryInMs === null
+          ? 'gave up'
+          : `trying again in ${humanizeDuration(event.retryInMs)}`
       return `${event.key} page ${event.page}: ${event.error} — ${then}`
     }
     case 'text_replaced':
@@ -28,7 +30,7 @@ export function sentence(event: UnstuckEvent): string | null {
     case 'lease_lost':
       return `${event.key} dropped: ${event.because}`
     case 'recovery':
-      return sayVerdict(event.verdict)
+      return formatVerdict(event.verdict)
     case 'alert': {
       const what = event.target ? `target ${shortId(event.target)}` : `run ${shortId(event.run)}`
       return `ALERT: ${what} of ${event.source}: ${event.because}. See: ${event.command}`
@@ -36,7 +38,7 @@ export function sentence(event: UnstuckEvent): string | null {
     case 'store_trouble':
       return `trouble with the database: ${event.message}`
     case 'store_back':
-      return `the database is back after ${inWords(event.afterMs)}`
+      return `the database is back after ${humanizeDuration(event.afterMs)}`
     case 'target_start':
     case 'page_complete':
     case 'target_complete':
@@ -45,7 +47,7 @@ export function sentence(event: UnstuckEvent): string | null {
   }
 }
 
-function presence(kind: string): string {
+function describePresence(kind: string): string {
   if (kind === 'file') return 'lock file'
   return kind === 'session' ? 'database session' : 'heartbeats alone'
 }

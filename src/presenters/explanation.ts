@@ -1,22 +1,22 @@
 import { decide, type Snapshot } from '../core/decide/recovery.ts'
-import { outlook, type Outlook } from './next-steps.ts'
-import { readSign, STEADY, withProgress } from '../core/decide/liveness.ts'
+import { explainNextSteps, type NextSteps } from './next-steps.ts'
+import { assessLiveness, TRUSTED_OBSERVER, assessProgress } from '../core/decide/liveness.ts'
 import type { TargetId } from '../core/model/id.ts'
-import { policyOfGroup, type Policy } from '../core/model/policy.ts'
+import { policyForGroup, type Policy } from '../core/model/policy.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import type { Target } from '../core/model/target.ts'
-import { whyNot, type Decision } from '../core/model/verdict.ts'
+import { blockedReason, type Decision } from '../core/model/verdict.ts'
 import type { Millis } from '../core/model/time.ts'
-import type { AuditEntry, Store, Witnessed } from '../core/store/store.ts'
+import type { AuditEntry, Store, WorkerObservation } from '../core/store/store.ts'
 import {
-  asJudged,
-  judgeRun,
+  targetForDecision,
+  assessRun,
   runSnapshot,
   storedPolicy,
   targetSnapshot,
   type Owner,
 } from '../core/recovery/assess.ts'
-import type { Door } from '../core/recovery/recover.ts'
+import type { OperatorContext } from '../core/recovery/recover.ts'
 
 /** Why a run or a target is what it is, and what comes next. */
 export type Explanation = {
@@ -26,70 +26,75 @@ export type Explanation = {
   readonly decision: Decision
   readonly owner: Owner | null
   readonly policy: Policy
-  readonly outlook: Outlook
+  readonly outlook: NextSteps
   /** What was done to it so far, newest first. */
   readonly trail: readonly AuditEntry[]
   readonly now: Millis
 }
 
-const TRAIL_MAX = 5
+const AUDIT_MAX = 5
 
-export async function explainRun(door: Door, run: Run): Promise<Explanation> {
-  const { store, policyOf = storedPolicy } = door
-  const judged = await judgeRun(store, run, { policyOf })
-  const { decision, policy } = judged
+export async function explainRun(context: OperatorContext, run: Run): Promise<Explanation> {
+  const { store, policyOf = storedPolicy } = context
+  const assessed = await assessRun(store, run, { policyOf })
+  const { decision, policy } = assessed
   // Whoever works on its source now has nothing to do with a run that has ended.
-  const owner = isLive(run.status) ? judged.owner : null
-  const held = judged.target?.status === 'in_progress' ? targetSnapshot(judged.target) : null
+  const owner = isLive(run.status) ? assessed.owner : null
+  const held = assessed.target?.status === 'in_progress' ? targetSnapshot(assessed.target) : null
   const now = await store.now()
-  const snapshot = { run: runSnapshot(run), target: held, owner: owner?.reading ?? null }
-  const trail = await store.audit({ run: run.id, newestFirst: true, limit: TRAIL_MAX })
+  const snapshot = { run: runSnapshot(run), target: held, owner: owner?.assessment ?? null }
+  const trail = await store.audit({ run: run.id, newestFirst: true, limit: AUDIT_MAX })
   return {
     run,
     target: null,
     decision,
     owner,
     policy,
-    outlook: outlookOn(run, snapshot, decision, policy, now),
+    outlook: nextStepsFor(run, snapshot, decision, policy, now),
     trail,
     now,
   }
 }
 
-export async function explainTarget(door: Door, id: TargetId): Promise<Explanation | null> {
-  const { store, policyOf = storedPolicy } = door
+export async function explainTarget(
+  context: OperatorContext,
+  id: TargetId,
+): Promise<Explanation | null> {
+  const { store, policyOf = storedPolicy } = context
   const target = await store.target(id)
   const run = target && (await store.run(target.run))
   if (!target || !run) return null
   const held = await ownerOf(store, target)
-  const policy = policyOfGroup(policyOf(run), target.group)
+  const policy = policyForGroup(policyOf(run), target.group)
   const now = await store.now()
-  const still = now - target.lastActivityAt
+  const idleMs = now - target.lastActivityAt
   const owner = held && {
     ...held,
-    reading: withProgress(held.reading, still, policy.maxSilenceMs),
+    reading: assessProgress(held.assessment, idleMs, policy.maxSilenceMs),
   }
   const snapshot: Snapshot = {
     run: runSnapshot(run),
-    target: targetSnapshot(await asJudged(store, target)),
-    owner: held?.reading ?? null,
+    target: targetSnapshot(await targetForDecision(store, target)),
+    owner: held?.assessment ?? null,
   }
   const decision = decide(snapshot, policy, now)
-  const trail = await store.audit({ run: run.id, target: id, newestFirst: true, limit: TRAIL_MAX })
-  const seen = outlookOn(run, snapshot, decision, policy, now)
-  return { run, target, decision, owner, policy, outlook: seen, trail, now }
+  const trail = await store.audit({ run: run.id, target: id, newestFirst: true, limit: AUDIT_MAX })
+  const nextSteps = nextStepsFor(run, snapshot, decision, policy, now)
+  return { run, target, decision, owner, policy, outlook: nextSteps, trail, now }
 }
 
 /** What cannot be carried out for want of a word stays as it is until somebody maps one. */
-function outlookOn(run: Run, ...judged: Parameters<typeof outlook>): Outlook {
-  const seen = outlook(...judged)
-  const cannot = whyNot(run, judged[1])
-  return cannot === null ? seen : { ...seen, changes: [`${cannot}.`] }
+function nextStepsFor(run: Run, ...decided: Parameters<typeof explainNextSteps>): NextSteps {
+  const nextSteps = explainNextSteps(...decided)
+  const cannot = blockedReason(run, decided[1])
+  return cannot === null ? nextSteps : { ...nextSteps, changes: [`${cannot}.`] }
 }
 
 /** Who has it now; a target also remembers who had it last. */
 async function ownerOf(store: Store, { worker: id, status }: Target): Promise<Owner | null> {
   if (id === null || status !== 'in_progress') return null
-  const found = (await store.workers()).find(({ worker }: Witnessed) => worker.id === id)
-  return found ? { ...found, reading: readSign(found.evidence, STEADY) } : null
+  const found = (await store.observations()).find(
+    ({ worker }: WorkerObservation) => worker.id === id,
+  )
+  return found ? { ...found, assessment: assessLiveness(found.evidence, TRUSTED_OBSERVER) } : null
 }

@@ -1,19 +1,19 @@
-import { NotFound, UsageError } from '../core/model/errors.ts'
+import { NotFoundError, UsageError } from '../core/model/errors.ts'
 import { isId, shortId } from '../core/model/id.ts'
 import type { Run } from '../core/model/run.ts'
 import type { Target } from '../core/model/target.ts'
 import type { Store } from '../core/store/store.ts'
 
-const HOW = '`unstuck runs` lists them.'
+const RUNS_HINT = '`unstuck runs` lists them.'
 
 /** The target a person means. Short ids are looked for among all targets. */
 export async function findTarget(store: Store, text: string): Promise<Target> {
-  const how = '`unstuck show RUN` lists those that need a person.'
-  const id = idIn(text, 'target', how)
+  const hint = '`unstuck show RUN` lists those that need a person.'
+  const id = parseId(text, 'target', hint)
   const [found, another] = isId(id) ? [id] : await store.targetsEnding(id)
   if (another !== undefined) throw ambiguous('targets', text, found!, another)
   const target = found === undefined ? null : await store.target(found)
-  if (!target) throw new NotFound(`target ${text}`, how)
+  if (!target) throw new NotFoundError(`target ${text}`, hint)
   return target
 }
 
@@ -28,23 +28,23 @@ export async function findTargets(store: Store, texts: readonly string[]): Promi
 }
 
 /** The run or else the target that an id stands for. */
-export async function findEither(store: Store, text: string): Promise<Run | Target> {
-  const how = '`unstuck runs` lists runs, `unstuck show RUN` its targets in trouble.'
-  const id = idIn(text, 'run or a target', how)
+export async function findRunOrTarget(store: Store, text: string): Promise<Run | Target> {
+  const hint = '`unstuck runs` lists runs, `unstuck show RUN` its targets in trouble.'
+  const id = parseId(text, 'run or a target', hint)
   const whole = isId(id) && ((await store.run(id)) ?? (await store.target(id)))
   if (whole) return whole
   if ((await store.runsEnding(id)).length > 0) return findRun(store, text)
   if ((await store.targetsEnding(id)).length > 0) return findTarget(store, text)
-  throw new NotFound(`run or target ${text}`, how)
+  throw new NotFoundError(`run or target ${text}`, hint)
 }
 
 /** The run a person means: by its full id, or by the last 8 digits that every list shows. */
 export async function findRun(store: Store, text: string): Promise<Run> {
-  const id = idIn(text, 'run', HOW)
+  const id = parseId(text, 'run', RUNS_HINT)
   const [found, another] = isId(id) ? [id] : await store.runsEnding(id)
   if (another !== undefined) throw ambiguous('runs', text, found!, another)
   const run = found === undefined ? null : await store.run(found)
-  if (!run) throw new NotFound(`run ${text}`, HOW)
+  if (!run) throw new NotFoundError(`run ${text}`, RUNS_HINT)
   return run
 }
 
@@ -54,17 +54,17 @@ export async function findRunOrNewest(store: Store, text: string): Promise<Run> 
   const isKnown = ID.test(id) && (await store.runsEnding(id)).length > 0
   if (isKnown) return findRun(store, text)
   const [newest] = (await store.runs({ source: text, limit: 1 })).items
-  if (!newest) throw new NotFound(`run or source ${text}`, HOW)
+  if (!newest) throw new NotFoundError(`run or source ${text}`, RUNS_HINT)
   return newest
 }
 
 const ID = /^[0-9a-f-]{8,36}$/
 
-function idIn(text: string, what: string, how: string): string {
+function parseId(text: string, what: string, hint: string): string {
   const id = text.toLowerCase()
   if (ID.test(id)) return id
   throw new UsageError(
-    `${JSON.stringify(text)} is not the id of a ${what}: give its last 8 digits, or all of it. ${how}`,
+    `${JSON.stringify(text)} is not the id of a ${what}: give its last 8 digits, or all of it. ${hint}`,
   )
 }
 

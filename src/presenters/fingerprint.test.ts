@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cpuMs } from '../testing/cpu-time.ts'
-import { fingerprintOf, kindOf } from './fingerprint.ts'
+import { fingerprintOf, errorKind } from './fingerprint.ts'
 
 /** An error and its kind. */
 const KINDS: [string, string][] = [
@@ -26,8 +26,8 @@ const KINDS: [string, string][] = [
   ['  spaces \t everywhere ', 'spaces everywhere'],
 ]
 
-test('what belongs to one case alone is no part of an error’s kind', () => {
-  for (const [error, kind] of KINDS) assert.equal(kindOf(error), kind)
+test("details of a single occurrence are not part of an error's kind", () => {
+  for (const [error, kind] of KINDS) assert.equal(errorKind(error), kind)
 })
 
 test('errors of one kind have one fingerprint, those of two have two', () => {
@@ -45,7 +45,7 @@ test('errors of one kind have one fingerprint, those of two have two', () => {
 test('hostile text costs no time', () => {
   const spentMs = cpuMs(() => {
     for (const piece of ['"', "'", '`', 'a://', 'f', '0', '1,', ' ', '“', 'https://a\u202e']) {
-      kindOf(piece.repeat(50_000))
+      errorKind(piece.repeat(50_000))
     }
   })
   assert.ok(spentMs < 500, `${spentMs} ms`)

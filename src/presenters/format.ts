@@ -1,11 +1,11 @@
-import { sayRow, type AdoptedRef, type Run, type RunStatus } from '../core/model/run.ts'
+import { describeRow, type AdoptedRef, type Run, type RunStatus } from '../core/model/run.ts'
 import type { TargetStatus } from '../core/model/target.ts'
-import { inWords, type Millis } from '../core/model/time.ts'
-import type { Evidence, Sign } from '../core/model/worker.ts'
+import { humanizeDuration, type Millis } from '../core/model/time.ts'
+import type { Evidence, Liveness } from '../core/model/worker.ts'
 import { runView, type RunView } from './view.ts'
-import type { Ink, Span } from '../lib/terminal/table.ts'
+import type { Style, Span } from '../lib/terminal/table.ts'
 
-const RUN_INK: Record<RunStatus, Ink> = {
+const RUN_STYLE: Record<RunStatus, Style> = {
   queued: 'dim',
   running: 'good',
   interrupted: 'warn',
@@ -16,11 +16,14 @@ const RUN_INK: Record<RunStatus, Ink> = {
 }
 
 /** People read what became of it rather than what we call it. */
-export function runStatus(status: RunStatus): Span {
-  return { text: status === 'abandoned' ? 'Timeout – auto-cleaned' : status, ink: RUN_INK[status] }
+export function formatRunStatus(status: RunStatus): Span {
+  return {
+    text: status === 'abandoned' ? 'Timeout – auto-cleaned' : status,
+    style: RUN_STYLE[status],
+  }
 }
 
-const TARGET_INK: Record<TargetStatus, Ink | undefined> = {
+const TARGET_STYLE: Record<TargetStatus, Style | undefined> = {
   planned: 'dim',
   in_progress: undefined,
   done: 'good',
@@ -29,11 +32,11 @@ const TARGET_INK: Record<TargetStatus, Ink | undefined> = {
   parked: 'warn',
 }
 
-export function targetStatus(status: TargetStatus): Span {
-  return { text: status.replace('_', ' '), ink: TARGET_INK[status] }
+export function formatTargetStatus(status: TargetStatus): Span {
+  return { text: status.replace('_', ' '), style: TARGET_STYLE[status] }
 }
 
-const SIGN_INK: Record<Sign, Ink> = {
+const LIVENESS_STYLE: Record<Liveness, Style> = {
   present: 'good',
   gone: 'bad',
   silent: 'bad',
@@ -41,31 +44,31 @@ const SIGN_INK: Record<Sign, Ink> = {
   unknown: 'dim',
 }
 
-export function workerSign(sign: Sign): Span {
-  return { text: sign, ink: SIGN_INK[sign] }
+export function formatLiveness(liveness: Liveness): Span {
+  return { text: liveness, style: LIVENESS_STYLE[liveness] }
 }
 
-type Somebody = Pick<Evidence, 'pid' | 'host'> & { readonly who?: string | null }
+type ProcessRef = Pick<Evidence, 'pid' | 'host'> & { readonly who?: string | null }
 
 /** `process 4711 on host-a`, or what a user's own table calls it. */
-export function whoWords(one: Somebody): string {
-  return one.who ?? `process ${whoCell(one)}`
+export function formatProcess(one: ProcessRef): string {
+  return one.who ?? `process ${formatProcessCell(one)}`
 }
 
 /** The same where a heading says that it is a process. */
-export function whoCell({ who, pid, host }: Somebody): string {
+export function formatProcessCell({ who, pid, host }: ProcessRef): string {
   return who ?? `${pid} on ${host}`
 }
 
 type Adopted = { readonly adopted?: AdoptedRef | null | undefined }
 
 /** `portal-a`, and of a user's own table which row: `portal-a (row 4711 of runs)`. */
-export function sourceOf({ source, adopted }: Pick<RunView, 'source'> & Adopted): string {
-  return adopted ? `${source} (${sayRow(adopted)})` : source
+export function formatSource({ source, adopted }: Pick<RunView, 'source'> & Adopted): string {
+  return adopted ? `${source} (${describeRow(adopted)})` : source
 }
 
 /** When such go on: `a worker starts`, or for rows of a user's own tables, when their program does. */
-export function whoTakesUp(areAdopted: readonly boolean[]): string {
+export function nextStartCondition(areAdopted: readonly boolean[]): string {
   const program = 'your own program takes them up'
   if (!areAdopted.includes(true)) return 'a worker starts'
   return areAdopted.includes(false) ? `a worker starts, or ${program}` : program
@@ -77,34 +80,34 @@ export function plural(count: number, one: string, many = `${one}s`): string {
 }
 
 /** `4 s ago`. Fractions of a second only make a list restless. */
-export function ago(at: Millis | null, now: Millis): string {
+export function formatAgo(at: Millis | null, now: Millis): string {
   if (at === null) return '–'
-  return now - at < 1_000 ? 'now' : `${inWords(now - at)} ago`
+  return now - at < 1_000 ? 'now' : `${humanizeDuration(now - at)} ago`
 }
 
 /** `4 s`, for ages. */
-export function age(ms: number): string {
-  return inWords(Math.max(1_000, ms))
+export function formatAge(ms: number): string {
+  return humanizeDuration(Math.max(1_000, ms))
 }
 
 /** `120/200`; with a plus while targets still come in: the total is not known yet. */
-export function doneOfTotal(run: Run): string {
+export function formatDoneOfTotal(run: Run): string {
   const { done, total } = runView(run)
   return `${done}/${total}${run.plannedAt === null && run.kind === 'crawl' ? '+' : ''}`
 }
 
-const CELLS = 8
+const BAR_CELLS = 8
 
 /** Full only when all is done, empty only when nothing is. */
-export function bar(done: number, total: number): string {
+export function progressBar(done: number, total: number): string {
   const share = total > 0 ? Math.min(1, done / total) : 0
   const full =
     share === 1
-      ? CELLS
+      ? BAR_CELLS
       : share === 0
         ? 0
-        : Math.max(1, Math.min(CELLS - 1, Math.round(share * CELLS)))
-  return '█'.repeat(full) + '░'.repeat(CELLS - full)
+        : Math.max(1, Math.min(BAR_CELLS - 1, Math.round(share * BAR_CELLS)))
+  return '█'.repeat(full) + '░'.repeat(BAR_CELLS - full)
 }
 
 /** 0 and 100 are kept for nothing and all. */

@@ -1,5 +1,5 @@
-import { inWords, type Millis } from '../core/model/time.ts'
-import { isLost, type JudgedRun } from '../core/recovery/assess.ts'
+import { humanizeDuration, type Millis } from '../core/model/time.ts'
+import { isLost, type AssessedRun } from '../core/recovery/assess.ts'
 
 /**
  * How a live run fares, by its verdict. `waiting` for a worker and `interrupted` are fine; `orphaned` (all its workers
@@ -16,12 +16,12 @@ export function isStuck({ state }: Health): boolean {
   return state === 'orphaned' || state === 'stalled' || state === 'dead'
 }
 
-export function healthOf(judged: JudgedRun, now: Millis): Health {
-  return { ...stateOf(judged), sinceMs: now - judged.run.lastActivityAt }
+export function healthOf(assessed: AssessedRun, now: Millis): Health {
+  return { ...assessHealth(assessed), sinceMs: now - assessed.run.lastActivityAt }
 }
 
-function stateOf(judged: JudgedRun): Omit<Health, 'sinceMs'> {
-  const { run, decision, owner } = judged
+function assessHealth(assessed: AssessedRun): Omit<Health, 'sinceMs'> {
+  const { run, decision, owner } = assessed
   const { action, because } = decision
   if (action === 'abandon' || (action === 'fail' && !owner)) return { state: 'dead', because }
   if (run.status === 'queued') {
@@ -32,15 +32,16 @@ function stateOf(judged: JudgedRun): Omit<Health, 'sinceMs'> {
     const starter = run.adopted ? 'your own program takes it up' : 'a worker starts'
     return { state: 'interrupted', because: `it has work left and goes on when ${starter}` }
   }
-  if (!owner && run.adopted) return withoutKnownOwner(judged)
+  if (!owner && run.adopted) return withoutKnownOwner(assessed)
   if (!owner) return { state: 'orphaned', because: 'no worker of this source is left' }
-  if (isLost(owner.reading)) return { state: 'orphaned', because: owner.reading.because }
-  if (action !== 'leave' || owner.reading.sign === 'stalled') return { state: 'stalled', because }
+  if (isLost(owner.assessment)) return { state: 'orphaned', because: owner.assessment.because }
+  if (action !== 'leave' || owner.assessment.liveness === 'stalled')
+    return { state: 'stalled', because }
   return { state: 'healthy', because }
 }
 
 /** Of a row that says nothing of who works on it one knows only whether it moves. */
-function withoutKnownOwner({ policy, evidence: { idleMs } }: JudgedRun): Omit<Health, 'sinceMs'> {
-  const because = `nobody is known to work on it, and it last changed ${inWords(idleMs)} ago`
+function withoutKnownOwner({ policy, evidence: { idleMs } }: AssessedRun): Omit<Health, 'sinceMs'> {
+  const because = `nobody is known to work on it, and it last changed ${humanizeDuration(idleMs)} ago`
   return { state: idleMs > policy.abandonAfterMs ? 'orphaned' : 'healthy', because }
 }

@@ -18,17 +18,17 @@ export type History = {
   readonly next: number | null
 }
 
-const BATCH = 500
+const BATCH_SIZE = 500
 /** Looked through at most for one answer. */
 const BATCHES_MAX = 40
-const RUN_TRAIL_MAX = 10_000
+const RUN_ENTRIES_MAX = 10_000
 
 export async function readHistory(
   store: Store,
   filter: HistoryFilter,
   page: { readonly after?: number | undefined; readonly limit: number },
 ): Promise<History> {
-  return { ...(await readTrail(store, filter, page)), counts: await countTrail(store, filter) }
+  return { ...(await readEntries(store, filter, page)), counts: await countActions(store, filter) }
 }
 
 /** What `history` answers. */
@@ -41,12 +41,12 @@ export function historyView({ counts, items, next }: History) {
 }
 
 /** The trail is not kept by action: where one is asked for, an answer may be short and still have a next one. */
-async function readTrail(
+async function readEntries(
   store: Store,
   { action, ...filter }: HistoryFilter,
   { after, limit }: { after?: number | undefined; limit: number },
 ): Promise<Pick<History, 'items' | 'next'>> {
-  const batch = action === undefined ? limit + 1 : BATCH
+  const batch = action === undefined ? limit + 1 : BATCH_SIZE
   const found: AuditEntry[] = []
   let last = after
   for (let n = 0; n < BATCHES_MAX; n++) {
@@ -62,7 +62,7 @@ async function readTrail(
   return { items: found, next: last ?? null }
 }
 
-async function countTrail(
+async function countActions(
   store: Store,
   { since, source, run, action }: HistoryFilter,
 ): Promise<AuditCount[]> {
@@ -73,7 +73,7 @@ async function countTrail(
           ...(source !== undefined && { source }),
         })
       : countEntries(
-          await store.audit({ run, since, source, newestFirst: true, limit: RUN_TRAIL_MAX }),
+          await store.audit({ run, since, source, newestFirst: true, limit: RUN_ENTRIES_MAX }),
         )
   return counts.filter((count) => action === undefined || count.action === action)
 }

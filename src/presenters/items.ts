@@ -1,5 +1,5 @@
 import { closest } from '../core/model/closest.ts'
-import { NotFound } from '../core/model/errors.ts'
+import { NotFoundError } from '../core/model/errors.ts'
 import type { SavedItem } from '../core/model/item.ts'
 import { safeJson, safeText } from '../core/events/safe-text.ts'
 import type { Store } from '../core/store/store.ts'
@@ -7,15 +7,15 @@ import { csvLine } from '../interfaces/cli/csv.ts'
 import { itemView } from './view.ts'
 
 /** A batch is all that is in memory, however many items there are and however slow their reader. */
-const BATCH = 200
-const FIRST_BATCH = 20
-const PART_MAX = 1_000_000
+const BATCH_SIZE = 200
+const FIRST_BATCH_SIZE = 20
+const CHUNK_CHARS_MAX = 1_000_000
 const CSV_FIELDS = ['key', 'url', 'firstSeenAt', 'lastSeenAt', 'version', 'data'] as const
 
 export const ITEM_FORMATS = ['jsonl', 'csv', 'json'] as const
 export type ItemFormat = (typeof ITEM_FORMATS)[number]
 
-type Export = {
+type ExportOptions = {
   readonly format: ItemFormat
   /** The key of an item: only those that follow. */
   readonly after?: string | undefined
@@ -27,59 +27,59 @@ type Export = {
 export async function* exportItems(
   store: Store,
   source: string,
-  { format: name, after, isTerminal = false }: Export,
+  { format: name, after, isTerminal = false }: ExportOptions,
 ): AsyncGenerator<string, void, void> {
   const format = FORMATS[name]
-  const makeLine = format.line(isTerminal)
+  const makeLine = format.formatLine(isTerminal)
   let count = 0
-  let text = format.head
-  for (let [last, size] = [after ?? null, FIRST_BATCH]; ;) {
+  let text = format.header
+  for (let [last, size] = [after ?? null, FIRST_BATCH_SIZE]; ;) {
     const batch: SavedItem[] = await store.items(source, last, size)
-    for (const item of batch) text += (count++ === 0 ? '' : format.between) + makeLine(item)
+    for (const item of batch) text += (count++ === 0 ? '' : format.separator) + makeLine(item)
     const { length } = text
     if (text !== '') yield text
     text = ''
     if (batch.length < size) break
     last = batch.at(-1)!.key
     // Items may be large: then fewer are read at once.
-    size = length > PART_MAX ? Math.max(1, size >> 2) : Math.min(BATCH, size * 2)
+    size = length > CHUNK_CHARS_MAX ? Math.max(1, size >> 2) : Math.min(BATCH_SIZE, size * 2)
   }
-  yield text + (count === 0 ? '' : format.last) + format.tail
+  yield text + (count === 0 ? '' : format.lastSeparator) + format.footer
 }
 
-type Format = {
-  readonly head: string
-  readonly line: (isTerminal: boolean) => (item: SavedItem) => string
-  readonly between: string
-  readonly last: string
-  readonly tail: string
+type FormatSpec = {
+  readonly header: string
+  readonly formatLine: (isTerminal: boolean) => (item: SavedItem) => string
+  readonly separator: string
+  readonly lastSeparator: string
+  readonly footer: string
 }
 
-const FORMATS: Record<ItemFormat, Format> = {
+const FORMATS: Record<ItemFormat, FormatSpec> = {
   jsonl: {
-    head: '',
-    line: () => (item) => `${safeJson(itemView(item))}\n`,
-    between: '',
-    last: '',
-    tail: '',
+    header: '',
+    formatLine: () => (item) => `${safeJson(itemView(item))}\n`,
+    separator: '',
+    lastSeparator: '',
+    footer: '',
   },
   json: {
-    head: '{"items":[',
-    line: () => (item) => `\n${safeJson(itemView(item))}`,
-    between: ',',
-    last: '\n',
-    tail: '],"next":null}\n',
+    header: '{"items":[',
+    formatLine: () => (item) => `\n${safeJson(itemView(item))}`,
+    separator: ',',
+    lastSeparator: '\n',
+    footer: '],"next":null}\n',
   },
   csv: {
-    head: csvLine(CSV_FIELDS),
-    line: (isTerminal) => (item) => {
+    header: csvLine(CSV_FIELDS),
+    formatLine: (isTerminal) => (item) => {
       const view = { ...itemView(item), data: safeJson(item.data) }
       const cells = CSV_FIELDS.map((field) => view[field] ?? '')
       return csvLine(isTerminal ? cells.map((cell) => safeText(String(cell))) : cells)
     },
-    between: '',
-    last: '',
-    tail: '',
+    separator: '',
+    lastSeparator: '',
+    footer: '',
   },
 }
 
@@ -89,7 +89,7 @@ export async function hasItems(store: Store, source: string): Promise<boolean> {
   if ((await store.runs({ source, limit: 1 })).items.length > 0) return false
   const sources = (await store.runs({ limit: 200 })).items.map((run) => run.source)
   const hint = closest(source, sources)
-  throw new NotFound(
+  throw new NotFoundError(
     `source ${source}`,
     hint ? `Did you mean ${hint}?` : '`unstuck runs` shows the sources there are.',
   )

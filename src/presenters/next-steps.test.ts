@@ -5,8 +5,8 @@ import { DEFAULT_POLICY, type Policy } from '../core/model/policy.ts'
 import { isLive, RUN_STATUSES } from '../core/model/run.ts'
 import { TARGET_STATUSES } from '../core/model/target.ts'
 import { ACTIONS, type Action } from '../core/model/verdict.ts'
-import type { Sign } from '../core/model/worker.ts'
-import { outlook } from './next-steps.ts'
+import type { Liveness } from '../core/model/worker.ts'
+import { explainNextSteps } from './next-steps.ts'
 import { decide, type Snapshot } from '../core/decide/recovery.ts'
 
 const NOW = 1_800_000_000_000
@@ -16,7 +16,7 @@ const HOUR = 60 * MINUTE
 type Case = {
   run?: Partial<Snapshot['run']>
   target?: Partial<NonNullable<Snapshot['target']>>
-  owner?: Sign
+  owner?: Liveness
   policy?: Partial<Policy>
 }
 
@@ -32,7 +32,7 @@ function snapshot({ run = {}, target, owner }: Case): Snapshot {
       retries: 0,
       hasProgress: false,
       isComplete: false,
-      reverted: false,
+      isReopened: false,
       ...run,
     },
     target: target
@@ -46,7 +46,7 @@ function snapshot({ run = {}, target, owner }: Case): Snapshot {
           ...target,
         }
       : null,
-    owner: owner ? { sign: owner, because: `the owner is ${owner}` } : null,
+    owner: owner ? { liveness: owner, because: `the owner is ${owner}` } : null,
   }
 }
 
@@ -156,7 +156,7 @@ const cases: [string, Case, Action, (keyof Policy)[], RegExp][] = [
   ],
   [
     'opened again by a person',
-    { run: { reverted: true } },
+    { run: { isReopened: true } },
     'leave',
     [],
     /until a worker has had it/,
@@ -164,7 +164,7 @@ const cases: [string, Case, Action, (keyof Policy)[], RegExp][] = [
   ['ended', { run: { status: 'cancelled' } }, 'leave', [], /^It has ended: only a person/],
   [
     'ended, after it was opened again',
-    { run: { status: 'failed', reverted: true } },
+    { run: { status: 'failed', isReopened: true } },
     'leave',
     [],
     /^It has ended: only a person/,
@@ -221,7 +221,7 @@ for (const [title, given, action, policy, changes] of cases) {
     const seen = snapshot(given)
     const decision = decide(seen, by, NOW)
     assert.equal(decision.action, action)
-    const view = outlook(seen, decision, by, NOW)
+    const view = explainNextSteps(seen, decision, by, NOW)
     assert.deepEqual(view.policy, policy)
     assert.match(view.changes.join('\n'), changes)
   })
@@ -239,7 +239,7 @@ const anySnapshot: fc.Arbitrary<Snapshot> = fc.record({
     retries: fc.nat(5),
     hasProgress: fc.boolean(),
     isComplete: fc.constant(false),
-    reverted: fc.boolean(),
+    isReopened: fc.boolean(),
   }),
   target: fc.option(
     fc.record({
@@ -253,18 +253,23 @@ const anySnapshot: fc.Arbitrary<Snapshot> = fc.record({
   ),
   owner: fc.option(
     fc.record({
-      sign: fc.constantFrom<Sign>('present', 'gone', 'silent', 'stalled', 'unknown'),
+      liveness: fc.constantFrom<Liveness>('present', 'gone', 'silent', 'stalled', 'unknown'),
       because: fc.string(),
     }),
   ),
 })
 
-test('of a row in a table of the user no worker of ours is said to look after it', () => {
+test('an adopted row is not described as handled by a worker', () => {
   for (const owner of ['present', 'gone', undefined] as const) {
     for (const status of ['running', 'interrupted', 'failed'] as const) {
-      for (const run of [{}, old, { hasProgress: true }, { reverted: true }]) {
+      for (const run of [{}, old, { hasProgress: true }, { isReopened: true }]) {
         const seen = snapshot({ run: { ...run, status, isAdopted: true, kind: 'single' }, owner })
-        const { changes } = outlook(seen, decide(seen, DEFAULT_POLICY, NOW), DEFAULT_POLICY, NOW)
+        const { changes } = explainNextSteps(
+          seen,
+          decide(seen, DEFAULT_POLICY, NOW),
+          DEFAULT_POLICY,
+          NOW,
+        )
         assert.doesNotMatch(
           changes.join(),
           /[Aa]ny worker|A worker|a worker|workers lost|auto-cleaned|unstuck (retry|resume)/,
@@ -274,19 +279,24 @@ test('of a row in a table of the user no worker of ours is said to look after it
   }
 })
 
-test('what has no known owner is told when it will be stale, where that comes first', () => {
+test('a run without a known owner shows when it becomes stale, if that comes first', () => {
   const policy = { ...DEFAULT_POLICY, staleAfterMs: 5 * MINUTE, onStale: 'fail' as const }
   const seen = snapshot({ run: { isAdopted: true, kind: 'single' } })
-  const told = outlook(seen, decide(seen, policy, NOW), policy, NOW)
+  const told = explainNextSteps(seen, decide(seen, policy, NOW), policy, NOW)
   assert.match(told.changes[1]!, /for another 4 min, it is failed/)
   assert.deepEqual(told.policy.slice(0, 2), ['staleAfterMs', 'onStale'])
 })
 
-test('always: every action has an outlook, in whole sentences, by settings that there are', () => {
+test('always: every action has next steps, in whole sentences, naming existing settings', () => {
   const action = fc.constantFrom(...ACTIONS)
   fc.assert(
     fc.property(anySnapshot, action, (seen, action) => {
-      const { policy, changes } = outlook(seen, { action, because: 'x' }, DEFAULT_POLICY, NOW)
+      const { policy, changes } = explainNextSteps(
+        seen,
+        { action, because: 'x' },
+        DEFAULT_POLICY,
+        NOW,
+      )
       assert.ok(changes.length > 0)
       for (const change of changes) assert.match(change, /^[A-Z`].*\.$/)
       for (const field of policy) assert.ok(field in DEFAULT_POLICY, field)
@@ -296,13 +306,13 @@ test('always: every action has an outlook, in whole sentences, by settings that 
   )
 })
 
-test('always: who has ended is not told what happens if its worker dies', () => {
+test('always: an ended run does not describe what happens if its worker dies', () => {
   fc.assert(
     fc.property(anySnapshot, (seen) => {
       const isOpen =
         isLive(seen.run.status) && (seen.target?.status ?? 'in_progress') === 'in_progress'
       if (isOpen) return
-      const view = outlook(seen, decide(seen, DEFAULT_POLICY, NOW), DEFAULT_POLICY, NOW)
+      const view = explainNextSteps(seen, decide(seen, DEFAULT_POLICY, NOW), DEFAULT_POLICY, NOW)
       assert.deepEqual(view.policy, [])
       assert.doesNotMatch(view.changes.join(), /dies|saves nothing/)
     }),

@@ -1,11 +1,11 @@
 import type { Policy } from '../core/model/policy.ts'
 import { isLive } from '../core/model/run.ts'
 import type { TargetStatus } from '../core/model/target.ts'
-import { inWords, type Millis } from '../core/model/time.ts'
+import { humanizeDuration, type Millis } from '../core/model/time.ts'
 import type { Decision } from '../core/model/verdict.ts'
 import type { Snapshot } from '../core/decide/recovery.ts'
 
-export type Outlook = {
+export type NextSteps = {
   /** The settings that led to the verdict, or will to the next one. */
   readonly policy: readonly (keyof Policy)[]
   /** What would change the verdict, in sentences. */
@@ -13,24 +13,24 @@ export type Outlook = {
 }
 
 /** What a verdict hangs on: for the person who asks why, and what comes next. Reads only its arguments. */
-export function outlook(
+export function explainNextSteps(
   snapshot: Snapshot,
   { action }: Decision,
   policy: Policy,
   now: Millis,
-): Outlook {
+): NextSteps {
   const { run, target, owner } = snapshot
-  const byItself = run.isAdopted ? BY_A_SERVER : BY_ITSELF
-  const takenUp = run.isAdopted ? TAKEN_UP_BY_THEM : 'A worker that starts takes it up.'
+  const byItself = run.isAdopted ? RECOVERED_BY_SERVER : RECOVERED_BY_WORKER
+  const takenUp = run.isAdopted ? CONTINUED_BY_OWN_PROGRAM : 'A worker that starts takes it up.'
   switch (action) {
     case 'leave':
       if (target && target.status !== 'in_progress') {
-        return { policy: [], changes: leftAside(target.status, run) }
+        return { policy: [], changes: nextStepsOfTarget(target.status, run) }
       }
       if (!isLive(run.status))
         return { policy: [], changes: [run.isAdopted ? ENDED_ADOPTED : ENDED] }
       return owner
-        ? whileAlive(snapshot, policy, now)
+        ? nextStepsWhileAlive(snapshot, policy, now)
         : { policy: [], changes: [run.isAdopted ? REOPENED_ADOPTED : REOPENED] }
     case 'alert':
       return {
@@ -85,14 +85,14 @@ export function outlook(
       }
     case 'wait': {
       const left = policy.abandonAfterMs - (now - run.createdAt)
-      const stale = untilStale(run, policy, now)
+      const stale = msUntilStale(run, policy, now)
       return {
         policy: stale === null ? ['abandonAfterMs'] : ['staleAfterMs', 'onStale', 'abandonAfterMs'],
         changes: [
           takenUp,
           stale === null
-            ? `If nobody does, it counts as dead in ${inWords(left)}.`
-            : `If nothing of it moves for another ${inWords(stale)}, it is failed.`,
+            ? `If nobody does, it counts as dead in ${humanizeDuration(left)}.`
+            : `If nothing of it moves for another ${humanizeDuration(stale)}, it is failed.`,
         ],
       }
     }
@@ -120,24 +120,25 @@ export function outlook(
   }
 }
 
-const BY_ITSELF = 'Any worker that runs does this within a second; `unstuck recover` does it now.'
-const BY_A_SERVER =
+const RECOVERED_BY_WORKER =
+  'Any worker that runs does this within a second; `unstuck recover` does it now.'
+const RECOVERED_BY_SERVER =
   '`unstuck serve` does this within a minute of its time; `unstuck recover` does it now.'
-const TAKEN_UP_BY_THEM = 'Your own program goes on with it, or takes it up.'
+const CONTINUED_BY_OWN_PROGRAM = 'Your own program goes on with it, or takes it up.'
 const ENDED_ADOPTED = 'It has ended: only a person, or your own program, opens it again.'
 const ENDED = 'It has ended: only a person opens it again (`unstuck resume`, `unstuck retry`).'
 const REOPENED = 'Nothing automatic ends it until a worker has had it again.'
 const REOPENED_ADOPTED = 'Nothing automatic ends it until it has moved on.'
 
 /** What claims to be running without a known owner may stand still for so long; null: for as long as it likes. */
-function untilStale(run: Snapshot['run'], policy: Policy, now: Millis): number | null {
+function msUntilStale(run: Snapshot['run'], policy: Policy, now: Millis): number | null {
   if (run.status !== 'running' || policy.staleAfterMs === null || policy.onStale !== 'fail')
     return null
   return policy.staleAfterMs - (now - run.lastActivityAt)
 }
 
 /** A target that nobody has, by what it waits for. */
-function leftAside(
+function nextStepsOfTarget(
   status: Exclude<TargetStatus, 'in_progress'>,
   { status: runStatus, isAdopted = false }: Snapshot['run'],
 ): string[] {
@@ -160,18 +161,18 @@ function leftAside(
   }
 }
 
-function whileAlive({ run, target }: Snapshot, policy: Policy, now: Millis): Outlook {
+function nextStepsWhileAlive({ run, target }: Snapshot, policy: Policy, now: Millis): NextSteps {
   const idle = now - (target ?? run).lastActivityAt
   const left = policy.maxSilenceMs - idle
   const then =
     policy.onStalled === 'alert' ? 'people are told' : `the policy says ${policy.onStalled}`
   const dies = run.isAdopted
-    ? `If it falls silent, that is known after ${inWords(policy.leaseMs)}.`
-    : `If its worker dies, that is known within a second on this host; if it falls silent, after ${inWords(policy.leaseMs)}.`
+    ? `If it falls silent, that is known after ${humanizeDuration(policy.leaseMs)}.`
+    : `If its worker dies, that is known within a second on this host; if it falls silent, after ${humanizeDuration(policy.leaseMs)}.`
   const stands =
     left > 0
-      ? `If it saves nothing for another ${inWords(left)}, it is stalled, and ${then}.`
-      : `It has saved nothing for ${inWords(idle)}: ${then}.`
+      ? `If it saves nothing for another ${humanizeDuration(left)}, it is stalled, and ${then}.`
+      : `It has saved nothing for ${humanizeDuration(idle)}: ${then}.`
   return {
     policy: ['leaseMs', 'maxSilenceMs', 'maxDurationMs', 'onStalled'],
     // Of a row in which nothing tells of the work nobody can say that it stands still.

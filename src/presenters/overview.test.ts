@@ -2,24 +2,30 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as v from 'valibot'
 import { storedPolicy } from '../core/recovery/assess.ts'
-import { claimOne, hire, queueSingle, save, startCrawl } from '../testing/fixtures.ts'
+import {
+  claimOne,
+  registerWorker,
+  enqueueSingle,
+  savePage,
+  enqueueCrawl,
+} from '../testing/fixtures.ts'
 import { sqliteEngine } from '../testing/sqlite-engine.ts'
 import { overview } from './schema/overview.ts'
-import { lookAround } from './overview.ts'
+import { getOverview } from './overview.ts'
 
 const MINUTE_MS = 60_000
 
 test('of very many live runs the worst are shown, and how many there are', async () => {
   await using database = await sqliteEngine.fresh()
   const store = await database.open()
-  for (let n = 0; n < 100; n++) await queueSingle(store, `s-${n}`)
-  const lost = await startCrawl(store, 1, { source: 'lost' })
-  const worker = await hire(store, { source: 'lost' })
+  for (let n = 0; n < 100; n++) await enqueueSingle(store, `s-${n}`)
+  const lost = await enqueueCrawl(store, 1, { source: 'lost' })
+  const worker = await registerWorker(store, { source: 'lost' })
   await claimOne(store, worker, { source: 'lost' })
-  await store.retire(worker)
-  for (let n = 100; n < 205; n++) await queueSingle(store, `s-${n}`)
-  await database.later(MINUTE_MS)
-  const seen = await lookAround(store, storedPolicy)
+  await store.retireWorker(worker)
+  for (let n = 100; n < 205; n++) await enqueueSingle(store, `s-${n}`)
+  await database.advanceClock(MINUTE_MS)
+  const seen = await getOverview(store, storedPolicy)
   assert.deepEqual(v.parse(overview, seen), seen)
   assert.deepEqual([seen.runs.length, seen.liveRuns, seen.state], [200, 206, 'stuck'])
   assert.equal(seen.runs[0]!.id, lost)
@@ -29,23 +35,23 @@ test('a run that is no longer sampled because it stands still has a pace of 0', 
   await using database = await sqliteEngine.fresh()
   const store = await database.open()
   const pages = async (): Promise<(number | undefined)[]> => {
-    const { runs } = await lookAround(store, storedPolicy)
+    const { runs } = await getOverview(store, storedPolicy)
     return runs
       .toSorted((a, b) => a.source.localeCompare(b.source))
       .map(({ pace }) => pace?.pagesPerMinute)
   }
   const work = async (source: string) => {
-    await startCrawl(store, 1, { source })
-    const worker = await hire(store, { source, leaseMs: 1e9 })
-    return save(store, await claimOne(store, worker, { source }))
+    await enqueueCrawl(store, 1, { source })
+    const worker = await registerWorker(store, { source, leaseMs: 1e9 })
+    return savePage(store, await claimOne(store, worker, { source }))
   }
   let busy = await work('busy')
   await work('still')
-  await database.later(90 * MINUTE_MS)
+  await database.advanceClock(90 * MINUTE_MS)
   assert.deepEqual(await pages(), [undefined, undefined], 'nobody has sampled')
   await store.takeSample()
   await database.raw(`DELETE FROM sample WHERE source = 'still'`)
-  await database.later(2 * MINUTE_MS)
-  for (let n = 0; n < 6; n++) busy = await save(store, busy)
+  await database.advanceClock(2 * MINUTE_MS)
+  for (let n = 0; n < 6; n++) busy = await savePage(store, busy)
   assert.deepEqual(await pages(), [3, 0])
 })

@@ -3,7 +3,7 @@ import { iso } from '../core/model/time.ts'
 import type { PolicyOf } from '../core/recovery/assess.ts'
 import type { Store } from '../core/store/store.ts'
 import { isStuck, type HealthState } from './health.ts'
-import { surveyStore, type Survey } from './status.ts'
+import { getStatus, type StatusReport } from './status.ts'
 import { listedRunView } from './runs.ts'
 import { recentSamples } from './run-pace.ts'
 
@@ -19,9 +19,9 @@ const WORST_FIRST: readonly HealthState[] = [
 ]
 
 /** What `status` answers, with what the first screen shows besides. */
-export async function lookAround(store: Store, policyOf: PolicyOf) {
-  const survey = await surveyStore(store, policyOf)
-  const { data, live, now } = survey
+export async function getOverview(store: Store, policyOf: PolicyOf) {
+  const report = await getStatus(store, policyOf)
+  const { data, live, now } = report
   const [samples, alerts, totals] = await Promise.all([
     recentSamples(store, now),
     store.openAlerts(),
@@ -30,23 +30,23 @@ export async function lookAround(store: Store, policyOf: PolicyOf) {
   return {
     now: iso(now),
     ...data,
-    state: stateOf(survey),
+    state: overviewState(report),
     liveRuns: live.length,
-    runs: worstOf(live).map(({ run, health }) => listedRunView(run, health, samples, now)),
+    runs: worstRuns(live).map(({ run, health }) => listedRunView(run, health, samples, now)),
     alerts: alerts.map(alertView),
     totals,
   }
 }
 
 /** All of them, or when there are too many those that fare worst. */
-function worstOf(live: Survey['live']): Survey['live'] {
+function worstRuns(live: StatusReport['live']): StatusReport['live'] {
   if (live.length <= RUNS_MAX) return live
-  const rank = ({ health }: Survey['live'][number]) => WORST_FIRST.indexOf(health.state)
+  const rank = ({ health }: StatusReport['live'][number]) => WORST_FIRST.indexOf(health.state)
   return live.toSorted((a, b) => rank(a) - rank(b)).slice(0, RUNS_MAX)
 }
 
 /** The worst that can be said of all of it. */
-function stateOf({ data, live }: Survey): 'stuck' | 'attention' | 'well' | 'idle' {
+function overviewState({ data, live }: StatusReport): 'stuck' | 'attention' | 'well' | 'idle' {
   if (live.some(({ health }) => isStuck(health))) return 'stuck'
   if (data.attention.length > 0) return 'attention'
   return live.length > 0 ? 'well' : 'idle'

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { pace, type Mark, type Pace } from './pace.ts'
+import { computePace, type ProgressPoint, type Pace } from './pace.ts'
 
 const MINUTE = 60_000
 
 /** Minute, pages, items, done. */
-function mark(minute: number, pages: number, items = 0, done = 0): Mark {
+function mark(minute: number, pages: number, items = 0, done = 0): ProgressPoint {
   return { at: 1e12 + minute * MINUTE, pages, items, done }
 }
 
-type Case = [what: string, marks: Mark[], open: number | null, expected: Pace | null]
+type Case = [what: string, marks: ProgressPoint[], open: number | null, expected: Pace | null]
 
 const CASES: Case[] = [
   ['nothing is known', [], 10, null],
@@ -61,6 +61,6 @@ const CASES: Case[] = [
 
 describe('the pace of a run', () => {
   for (const [what, marks, open, expected] of CASES) {
-    test(what, () => assert.deepEqual(pace(marks, open), expected))
+    test(what, () => assert.deepEqual(computePace(marks, open), expected))
   }
 })

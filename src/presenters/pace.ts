@@ -1,7 +1,7 @@
 import type { Millis } from '../core/model/time.ts'
 
 /** How far a run had come at one moment. */
-export type Mark = {
+export type ProgressPoint = {
   readonly at: Millis
   readonly pages: number
   readonly items: number
@@ -16,7 +16,7 @@ export type Pace = {
 }
 
 /** Over how long. */
-export const PACE_MS = 5 * 60_000
+export const PACE_WINDOW_MS = 5 * 60_000
 /** What is known of a shorter time is noise. */
 const SPAN_MIN_MS = 10_000
 
@@ -24,13 +24,14 @@ const SPAN_MIN_MS = 10_000
  * How fast a run went within the last minutes. `marks`: by time, the last one is now. `open`: how much is left; null while
  * the total is not known. Null when there are fewer than two marks that are far enough apart.
  */
-export function pace(marks: readonly Mark[], open: number | null): Pace | null {
-  const last = marks.at(-1)
+export function computePace(points: readonly ProgressPoint[], open: number | null): Pace | null {
+  const last = points.at(-1)
   if (!last) return null
-  const first = marks.find(({ at }) => at >= last.at - PACE_MS)!
+  const first = points.find(({ at }) => at >= last.at - PACE_WINDOW_MS)!
   const minutes = (last.at - first.at) / 60_000
   if (last.at - first.at < SPAN_MIN_MS) return null
-  const grown = (read: (mark: Mark) => number): number => Math.max(0, read(last) - read(first))
+  const grown = (read: (mark: ProgressPoint) => number): number =>
+    Math.max(0, read(last) - read(first))
   return {
     pagesPerMinute: rounded(grown(({ pages }) => pages) / minutes),
     itemsPerMinute: rounded(grown(({ items }) => items) / minutes),

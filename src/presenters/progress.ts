@@ -11,28 +11,28 @@ export const PROGRESS_BY = ['group', 'page', 'status'] as const
 export type Progress = {
   readonly run: Run
   readonly by: (typeof PROGRESS_BY)[number]
-  readonly groups: readonly Group[]
+  readonly groups: readonly GroupProgress[]
   /** Of the groups that were asked for, or of the whole run. */
   readonly counts: Counts
   readonly pages: readonly { readonly page: number; readonly targets: number }[]
 }
 
-export type Group = { readonly group: string | null; readonly counts: Counts }
+export type GroupProgress = { readonly group: string | null; readonly counts: Counts }
 
-const TARGETS_BATCH = 500
+const TARGETS_BATCH_SIZE = 500
 
 /** How far these runs are: by group where there are groups, unless another way is asked for. */
-export async function measure(
+export async function measureProgress(
   store: Store,
   runs: readonly Run[],
   { groups: wanted = [], by }: { groups?: readonly string[]; by?: Progress['by'] | undefined },
 ): Promise<Progress[]> {
   const found: Progress[] = []
-  for (const { run, groups } of await withGroups(store, runs, wanted)) {
-    const counts = wanted.length > 0 ? sum(groups.map(({ counts }) => counts)) : run.counts
-    const way = by ?? (groups.some(({ group }) => group !== null) ? 'group' : 'status')
-    const pages = way === 'page' ? await countPages(store, run, wanted) : []
-    found.push({ run, by: way, groups, counts, pages })
+  for (const { run, groups } of await loadGroups(store, runs, wanted)) {
+    const counts = wanted.length > 0 ? sumCounts(groups.map(({ counts }) => counts)) : run.counts
+    const grouping = by ?? (groups.some(({ group }) => group !== null) ? 'group' : 'status')
+    const pages = grouping === 'page' ? await countPages(store, run, wanted) : []
+    found.push({ run, by: grouping, groups, counts, pages })
   }
   return found
 }
@@ -47,15 +47,15 @@ export function progressView({ run, by, groups, counts, pages }: Progress) {
   return { run: runView(run), counts: countsView(counts), by, rows }
 }
 
-type WithGroups = { readonly run: Run; readonly groups: readonly Group[] }
+type RunWithGroups = { readonly run: Run; readonly groups: readonly GroupProgress[] }
 
 /** Runs with the wanted groups. One that no run has is a mistake, and no empty table that looks like an answer. */
-async function withGroups(
+async function loadGroups(
   store: Store,
   runs: readonly Run[],
   wanted: readonly string[],
-): Promise<WithGroups[]> {
-  const all: WithGroups[] = []
+): Promise<RunWithGroups[]> {
+  const all: RunWithGroups[] = []
   for (const run of runs) all.push({ run, groups: await store.countsByGroup(run.id) })
   if (wanted.length === 0) return all
   const names = all.flatMap(({ groups }) => groups.map(({ group }) => group ?? ''))
@@ -83,7 +83,11 @@ async function countPages(
   const pages = new Map<number, number>()
   for (const group of groups) {
     for (let after: string | undefined; ;) {
-      const { items, next } = await store.targets(run.id, { group, after, limit: TARGETS_BATCH })
+      const { items, next } = await store.targets(run.id, {
+        group,
+        after,
+        limit: TARGETS_BATCH_SIZE,
+      })
       for (const { page } of items) pages.set(page, (pages.get(page) ?? 0) + 1)
       if (next === null) break
       after = next
@@ -92,7 +96,7 @@ async function countPages(
   return [...pages].map(([page, targets]) => ({ page, targets })).sort((a, b) => a.page - b.page)
 }
 
-function sum(all: readonly Counts[]): Counts {
+function sumCounts(all: readonly Counts[]): Counts {
   const total = (read: (counts: Counts) => number): number =>
     all.reduce((n, counts) => n + read(counts), 0)
   const targets = TARGET_STATUSES.map((status) => [

@@ -1,45 +1,45 @@
 import { hash } from 'node:crypto'
-import { RUN_AFTER, TARGET_AFTER, type Verdict } from '../core/model/verdict.ts'
-import type { JudgedRun } from '../core/recovery/assess.ts'
+import { RUN_STATUS_AFTER, TARGET_STATUS_AFTER, type Verdict } from '../core/model/verdict.ts'
+import type { AssessedRun } from '../core/recovery/assess.ts'
 import type { Recovery } from '../core/recovery/recover.ts'
-import { judgedView, verdictView } from './view.ts'
+import { assessedRunView, verdictView } from './view.ts'
 
 /** A recovery as people read it. */
-export type Sorted = {
-  readonly active: readonly JudgedRun[]
+export type RecoveryPlan = {
+  readonly active: readonly AssessedRun[]
   /** What recovery does by itself. */
-  readonly deeds: readonly Verdict[]
+  readonly planned: readonly Verdict[]
   /** What is left to a person. */
-  readonly theirs: readonly Verdict[]
-  readonly away: Recovery['away']
+  readonly needsAttention: readonly Verdict[]
+  readonly unreadable: Recovery['unreadable']
 }
 
 /** What is done, and what a person has to decide. */
-export function sortOut({ active, verdicts, away }: Recovery): Sorted {
-  const cleanedByThemselves = new Set(
+export function classifyVerdicts({ active, verdicts, unreadable }: Recovery): RecoveryPlan {
+  const autoCleaned = new Set(
     active.filter(({ policy }) => policy.autoClean).map(({ run }) => run.id),
   )
-  const isDeed = ({ action, run, target, cannot }: Verdict): boolean => {
+  const isMutation = ({ action, run, target, cannot }: Verdict): boolean => {
     if (cannot !== undefined) return false
     return action === 'abandon'
-      ? cleanedByThemselves.has(run)
-      : (target === null ? RUN_AFTER : TARGET_AFTER)[action] !== undefined
+      ? autoCleaned.has(run)
+      : (target === null ? RUN_STATUS_AFTER : TARGET_STATUS_AFTER)[action] !== undefined
   }
   return {
     active,
-    deeds: verdicts.filter(isDeed),
-    theirs: verdicts.filter((verdict) => !isDeed(verdict)),
-    away,
+    planned: verdicts.filter(isMutation),
+    needsAttention: verdicts.filter((verdict) => !isMutation(verdict)),
+    unreadable,
   }
 }
 
 /** What `recover` answers. */
-export function recoveryView({ active, verdicts, away }: Recovery, dryRun: boolean) {
+export function recoveryView({ active, verdicts, unreadable }: Recovery, dryRun: boolean) {
   return {
-    active: active.map(judgedView),
+    active: active.map(assessedRunView),
     verdicts: verdicts.map(verdictView),
     applied: verdicts.filter(({ applied }) => applied).length,
-    away: [...away],
+    away: [...unreadable],
     dryRun,
   }
 }
@@ -48,15 +48,18 @@ const ACTIVE_MAX = 200
 const VERDICTS_MAX = 500
 
 /** The same for those who look from afar: of however much there is the first, and how much there is. */
-export function boundedRecoveryView({ active, deeds, theirs, away }: Sorted, dryRun: boolean) {
-  const verdicts = [...deeds, ...theirs]
+export function boundedRecoveryView(
+  { active, planned, needsAttention, unreadable }: RecoveryPlan,
+  dryRun: boolean,
+) {
+  const verdicts = [...planned, ...needsAttention]
   return {
-    active: active.slice(0, ACTIVE_MAX).map(judgedView),
+    active: active.slice(0, ACTIVE_MAX).map(assessedRunView),
     activeTotal: active.length,
     verdicts: verdicts.slice(0, VERDICTS_MAX).map(verdictView),
     total: verdicts.length,
     applied: verdicts.filter(({ applied }) => applied).length,
-    away: [...away],
+    away: [...unreadable],
     dryRun,
   }
 }
@@ -65,8 +68,8 @@ export function boundedRecoveryView({ active, deeds, theirs, away }: Sorted, dry
  * A short name for what would be done, whatever the order: the same deeds have the same. It goes with a preview, so that
  * who confirms that does this and nothing else.
  */
-export function planOf(deeds: readonly Verdict[]): string {
-  const lines = deeds.map(({ run, target, action, from, to }) =>
+export function planHash(planned: readonly Verdict[]): string {
+  const lines = planned.map(({ run, target, action, from, to }) =>
     JSON.stringify([run, target, action, from, to]),
   )
   return hash('sha256', lines.sort().join('\n')).slice(0, 16)

@@ -1,31 +1,35 @@
-import { canCancel, cancelledIn } from '../core/decide/cancelling.ts'
+import { canCancel, cancelledStatusSetting } from '../core/decide/cancel.ts'
 import { shortId } from '../core/model/id.ts'
-import { isLive, isRow, sayRow, type Run } from '../core/model/run.ts'
+import { isLive, isAdoptedRow, describeRow, type Run } from '../core/model/run.ts'
 import { unstuckCommand } from '../core/model/shell-command.ts'
-import type { Door } from '../core/recovery/recover.ts'
+import type { OperatorContext } from '../core/recovery/recover.ts'
 import * as steering from '../core/recovery/operator-actions.ts'
 import { plural } from './format.ts'
-import { NOTHING_CHANGED, type Done } from './action-result.ts'
+import { NOTHING_CHANGED, type ActionResult } from './action-result.ts'
 import { undoByCancel, undoByRevert } from './undo.ts'
 
 /** What people do to one run, for every door: the deed, what to say about it, and how it is taken back. */
 
-export type Asked = { readonly dryRun: boolean; readonly because?: string | undefined }
+export type ActionRequest = { readonly dryRun: boolean; readonly because?: string | undefined }
 
-export async function cancel(door: Door, run: Run, { dryRun, because }: Asked): Promise<Done> {
+export async function cancel(
+  context: OperatorContext,
+  run: Run,
+  { dryRun, because }: ActionRequest,
+): Promise<ActionResult> {
   const id = shortId(run.id)
-  steering.refuseCancel(run)
-  const held = run.counts.targets.in_progress
-  const ended = dryRun ? run : await steering.cancel(door, run.id, because)
+  steering.assertCancellable(run)
+  const claimed = run.counts.targets.in_progress
+  const ended = dryRun ? run : await steering.cancel(context, run.id, because)
   const what = `Run ${id} of ${run.source}`
   return {
     run: ended,
-    targets: held,
-    said: [
+    targets: claimed,
+    sentences: [
       dryRun
         ? `${what}, ${run.status}, would be cancelled; its data would be kept.`
         : `${what} is cancelled; its data is kept.`,
-      ...(run.adopted ? [STAYS_AT_WORK] : held > 0 ? [sayInHand(held)] : []),
+      ...(run.adopted ? [OWN_PROGRAM_CONTINUES] : claimed > 0 ? [describeClaimed(claimed)] : []),
       ...(dryRun ? [NOTHING_CHANGED] : []),
     ],
     dryRun,
@@ -35,91 +39,97 @@ export async function cancel(door: Door, run: Run, { dryRun, because }: Asked): 
 }
 
 /** Nothing of ours is between a user's own program and its table. */
-const STAYS_AT_WORK = 'A program of yours that works on it is not stopped by that.'
+const OWN_PROGRAM_CONTINUES = 'A program of yours that works on it is not stopped by that.'
 
-function sayInHand(held: number): string {
-  return `${plural(held, 'target')} in hand: work on it stops after the page.`
+function describeClaimed(claimed: number): string {
+  return `${plural(claimed, 'target')} in hand: work on it stops after the page.`
 }
 
 /** `To end it again: …`, or what a row of a user's own table lacks for it. */
-function sayEndAgain(run: Run): string[] {
+function howToEndAgain(run: Run): string[] {
   if (canCancel(run)) return [`To end it again: \`unstuck cancel ${shortId(run.id)}\``]
-  if (!isRow(run)) return []
-  return [`To end it again by hand, map ${cancelledIn(run.adopted!.table)} in the config.`]
+  if (!isAdoptedRow(run)) return []
+  return [
+    `To end it again by hand, map ${cancelledStatusSetting(run.adopted!.table)} in the config.`,
+  ]
 }
 
-export type Resumed = Done & { readonly run: Run; readonly reopened: boolean }
+export type ResumeResult = ActionResult & { readonly run: Run; readonly reopened: boolean }
 
 export async function resume(
-  door: Door,
+  context: OperatorContext,
   { id, status: before }: Run,
-  { dryRun, because }: Asked,
-): Promise<Resumed> {
-  const { run, targets, reopened } = await steering.resume(door, id, dryRun, because)
+  { dryRun, because }: ActionRequest,
+): Promise<ResumeResult> {
+  const { run, targets, reopened } = await steering.resume(context, id, dryRun, because)
   const short = shortId(id)
   const what = `Run ${short} of ${run.source}`
   const are = dryRun ? 'would be' : targets === 1 ? 'is' : 'are'
-  const said = [
+  const sentences = [
     !reopened
       ? `${what} is ${run.status} already: there is nothing to open again.`
       : dryRun
         ? `${what}, which is ${before}, would be opened again.`
         : `${what} is ${run.status} again.`,
   ]
-  if (targets > 0 && !isRow(run))
-    said.push(`${plural(targets, 'failed or held target')} ${are} put back in line.`)
-  if (dryRun) said.push(NOTHING_CHANGED)
+  if (targets > 0 && !isAdoptedRow(run))
+    sentences.push(`${plural(targets, 'failed or held target')} ${are} put back in line.`)
+  if (dryRun) sentences.push(NOTHING_CHANGED)
   else if (run.status !== 'running') {
-    said.push(
+    sentences.push(
       run.adopted
-        ? `It is ${sayRow(run.adopted)}, and goes on when your own program takes it up.`
+        ? `It is ${describeRow(run.adopted)}, and goes on when your own program takes it up.`
         : 'It goes on when its worker starts: `unstuck work MODULE`, or `begin` in your code.',
     )
   }
-  if (reopened && !dryRun) said.push(...sayEndAgain(run))
+  if (reopened && !dryRun) sentences.push(...howToEndAgain(run))
   // What failed is in line again, and nobody may say of a run that it failed: only a cancelled one can be made as it was.
-  const isRestorable = reopened && before === 'cancelled' && targets === 0 && canCancel(run)
+  const canUndo = reopened && before === 'cancelled' && targets === 0 && canCancel(run)
   return {
     run,
     targets,
     reopened,
-    said,
+    sentences,
     dryRun,
-    undo: isRestorable && !dryRun ? undoByCancel(id, 'Cancel it again') : null,
+    undo: canUndo && !dryRun ? undoByCancel(id, 'Cancel it again') : null,
     command: unstuckCommand('resume', [short], { because }),
   }
 }
 
-export type Retried = Done & {
+export type RetryResult = ActionResult & {
   /** The new run; null in a dry run. */
   readonly next: Run | null
 }
 
-export async function retry(door: Door, old: Run, { dryRun, because }: Asked): Promise<Retried> {
+export async function retry(
+  context: OperatorContext,
+  old: Run,
+  { dryRun, because }: ActionRequest,
+): Promise<RetryResult> {
   const id = shortId(old.id)
   const wasLive = isLive(old.status)
   const command = unstuckCommand('retry', [id], { because })
   if (dryRun) {
-    await steering.refuseRetry(door, old)
-    const said = [`A new run of ${old.source} would be queued, to follow ${id} from nothing.`]
-    if (wasLive) said.push(`Run ${id}, ${old.status}, would be failed.`)
-    said.push(NOTHING_CHANGED)
-    return { next: null, run: old, targets: 0, said, dryRun, undo: null, command }
+    await steering.assertRetryable(context, old)
+    const sentences = [`A new run of ${old.source} would be queued, to follow ${id} from nothing.`]
+    if (wasLive) sentences.push(`Run ${id}, ${old.status}, would be failed.`)
+    sentences.push(NOTHING_CHANGED)
+    return { next: null, run: old, targets: 0, sentences, dryRun, undo: null, command }
   }
-  const next = await steering.retry(door, old.id, because)
-  const said = [
+  const next = await steering.retry(context, old.id, because)
+  const sentences = [
     `Run ${shortId(next.id)} of ${next.source} is queued; it follows ${id} from nothing.`,
     'It begins when a worker starts. What was saved stays saved.',
   ]
   // A run that had ended before is as it was; one that was live was failed for the new one.
   const undo = wasLive ? undoByRevert([old.id]) : undoByCancel(next.id, 'Cancel the new run')
-  return { next, run: next, targets: 0, said, dryRun, undo, command }
+  return { next, run: next, targets: 0, sentences, dryRun, undo, command }
 }
 
-export type Reverted = Done & { readonly run: Run; readonly undid: string }
+export type RevertResult = ActionResult & { readonly run: Run; readonly undid: string }
 
 /** What people call it. */
-const DEEDS: Readonly<Record<string, string>> = {
+const ACTION_NAMES: Readonly<Record<string, string>> = {
   abandon: 'The cleaning',
   cancel: 'The cancelling',
   fail: 'The failing',
@@ -128,29 +138,29 @@ const DEEDS: Readonly<Record<string, string>> = {
 }
 
 export async function revert(
-  door: Door,
+  context: OperatorContext,
   { id, status: before }: Run,
-  { dryRun, because }: Asked,
-): Promise<Reverted> {
-  const { run, undid, targets } = await steering.revert(door, id, dryRun, because)
+  { dryRun, because }: ActionRequest,
+): Promise<RevertResult> {
+  const { run, undid, targets } = await steering.revert(context, id, dryRun, because)
   const short = shortId(id)
-  const what = `${DEEDS[undid] ?? `The ${undid}`} of run ${short} of ${run.source}`
+  const what = `${ACTION_NAMES[undid] ?? `The ${undid}`} of run ${short} of ${run.source}`
   const back = targets > 0 ? `, with ${plural(targets, 'target')} back in line` : ''
-  const said = dryRun
+  const sentences = dryRun
     ? [`${what}, which is ${before}, would be taken back${back}.`, NOTHING_CHANGED]
     : [
         `${what} is taken back: it is ${run.status}${back}.`,
         `Nothing automatic ends it until ${run.adopted ? 'it has moved on' : 'a worker has had it again'}.`,
-        ...(isLive(before) ? [] : sayEndAgain(run)),
+        ...(isLive(before) ? [] : howToEndAgain(run)),
       ]
-  const isRestorable = undid === 'cancel' && !dryRun && canCancel(run)
+  const canUndo = undid === 'cancel' && !dryRun && canCancel(run)
   return {
     run,
     targets,
     undid,
-    said,
+    sentences,
     dryRun,
-    undo: isRestorable ? undoByCancel(id, 'Cancel it again') : null,
+    undo: canUndo ? undoByCancel(id, 'Cancel it again') : null,
     command: unstuckCommand('revert', [short], { because }),
   }
 }

@@ -1,11 +1,11 @@
-import { canCancel } from '../core/decide/cancelling.ts'
+import { canCancel } from '../core/decide/cancel.ts'
 import type { Execution } from '../core/model/execution.ts'
 import { shortId } from '../core/model/id.ts'
 import { isLive, type Counts, type Run } from '../core/model/run.ts'
 import type { Target } from '../core/model/target.ts'
 import type { Millis } from '../core/model/time.ts'
 import { unstuckCommand } from '../core/model/shell-command.ts'
-import { judgeRun, type JudgedRun, type PolicyOf } from '../core/recovery/assess.ts'
+import { assessRun, type AssessedRun, type PolicyOf } from '../core/recovery/assess.ts'
 import type { AuditEntry, Store } from '../core/store/store.ts'
 import { healthOf, type Health } from './health.ts'
 import { auditView, countsView, executionView, ownerView, runView, targetView } from './view.ts'
@@ -13,43 +13,54 @@ import { listedRunView } from './runs.ts'
 import { recentSamples, type RecentSamples } from './run-pace.ts'
 
 /** An entry of the audit trail, and the key of the target it is about. */
-export type Audited = { readonly entry: AuditEntry; readonly key: string | null }
+export type AuditEntryWithKey = { readonly entry: AuditEntry; readonly key: string | null }
 
 /** One run, with all that its page shows. */
-export type RunPage = {
+export type RunReport = {
   readonly run: Run
-  readonly judged: JudgedRun
+  readonly assessed: AssessedRun
   readonly health: Health
   readonly groups: readonly { readonly group: string | null; readonly counts: Counts }[]
-  readonly trouble: readonly Target[]
+  readonly needsAttention: readonly Target[]
   /** Of its command, newest first; none for a crawl. */
   readonly executions: readonly Execution[]
-  readonly audit: readonly Audited[]
+  readonly audit: readonly AuditEntryWithKey[]
   readonly now: Millis
 }
 
-const TROUBLE_MAX = 10
+const NEEDS_ATTENTION_MAX = 10
 const AUDIT_MAX = 10
 const EXECUTIONS_MAX = 10
 
 /** Looks everything up that is to be known about one run. */
-export async function openRunPage(store: Store, run: Run, policyOf?: PolicyOf): Promise<RunPage> {
+export async function loadRunReport(
+  store: Store,
+  run: Run,
+  policyOf?: PolicyOf,
+): Promise<RunReport> {
   const now = await store.now()
-  const judged = await judgeRun(store, run, policyOf ? { policyOf } : {})
+  const assessed = await assessRun(store, run, policyOf ? { policyOf } : {})
   return {
     run,
-    judged,
-    health: healthOf(judged, now),
+    assessed,
+    health: healthOf(assessed, now),
     groups: await store.countsByGroup(run.id),
-    trouble: await troubleOf(store, run),
-    audit: await lastAudit(store, run),
+    needsAttention: await targetsNeedingAttention(store, run),
+    audit: await recentAudit(store, run),
     executions: await store.executions(run.id, EXECUTIONS_MAX),
     now,
   }
 }
 
 /** What `show` answers. */
-export function runPageView({ run, health, groups, trouble, executions, audit }: RunPage) {
+export function runReportView({
+  run,
+  health,
+  groups,
+  needsAttention,
+  executions,
+  audit,
+}: RunReport) {
   return {
     run: {
       ...runView(run),
@@ -58,7 +69,7 @@ export function runPageView({ run, health, groups, trouble, executions, audit }:
     },
     counts: countsView(run.counts),
     groups: groups.map(({ group, counts }) => ({ group, ...countsView(counts) })),
-    trouble: trouble.map(targetView),
+    trouble: needsAttention.map(targetView),
     executions: executions.map(executionView),
     audit: audit.map(({ entry, key }) => ({ ...auditView(entry), key })),
   }
@@ -66,17 +77,17 @@ export function runPageView({ run, health, groups, trouble, executions, audit }:
 
 /** The same with what the run's page in the dashboard shows besides. */
 export async function runDetail(store: Store, run: Run, policyOf: PolicyOf) {
-  const page = await openRunPage(store, run, policyOf)
-  const live = isLive(run.status)
-  const samples: RecentSamples = live ? await recentSamples(store, page.now) : new Map()
-  const { owner } = page.judged
+  const page = await loadRunReport(store, run, policyOf)
+  const isLiveRun = isLive(run.status)
+  const samples: RecentSamples = isLiveRun ? await recentSamples(store, page.now) : new Map()
+  const { owner } = page.assessed
   return {
-    ...runPageView(page),
+    ...runReportView(page),
     run: {
-      ...listedRunView(run, live ? page.health : null, samples, page.now),
+      ...listedRunView(run, isLiveRun ? page.health : null, samples, page.now),
       input: run.input,
     },
-    heldBy: live && owner ? ownerView(owner) : null,
+    heldBy: isLiveRun && owner ? ownerView(owner) : null,
     commands: commandsFor(run),
   }
 }
@@ -86,36 +97,38 @@ function commandsFor(run: Run): string[] {
   const { id, status, adopted, counts } = run
   const { failed, parked, stuck } = counts.targets
   const short = shortId(id)
-  const live = isLive(status)
-  const canGoOn = !live && status !== 'succeeded'
-  const canGoBack = !adopted || adopted.can.includes('resume')
+  const isLiveRun = isLive(status)
+  const canContinue = !isLiveRun && status !== 'succeeded'
+  const canReopen = !adopted || adopted.can.includes('resume')
   return [
     unstuckCommand('show', [short]),
     unstuckCommand('explain', [short]),
-    ...(live && canCancel(run) ? [unstuckCommand('cancel', [short])] : []),
-    ...(canGoOn && canGoBack ? [unstuckCommand('resume', [short])] : []),
+    ...(isLiveRun && canCancel(run) ? [unstuckCommand('cancel', [short])] : []),
+    ...(canContinue && canReopen ? [unstuckCommand('resume', [short])] : []),
     // No row is ever added to a table of the user's own.
-    ...(canGoOn && !adopted ? [unstuckCommand('retry', [short])] : []),
+    ...(canContinue && !adopted ? [unstuckCommand('retry', [short])] : []),
     ...(status === 'cancelled' || status === 'abandoned'
       ? [unstuckCommand('revert', [short])]
       : []),
-    ...(failed > 0 && canGoBack ? [unstuckCommand('reset-failed', [short])] : []),
-    ...(parked + stuck > 0 && canGoBack ? [unstuckCommand('unpark', [], { run: short })] : []),
+    ...(failed > 0 && canReopen ? [unstuckCommand('reset-failed', [short])] : []),
+    ...(parked + stuck > 0 && canReopen ? [unstuckCommand('unpark', [], { run: short })] : []),
   ]
 }
 
 /** Targets that wait for a person, some of each kind. */
-async function troubleOf(store: Store, run: Run): Promise<Target[]> {
+async function targetsNeedingAttention(store: Store, run: Run): Promise<Target[]> {
   const found: Target[] = []
   for (const status of ['stuck', 'parked', 'failed'] as const) {
     if (run.counts.targets[status] === 0) continue
-    found.push(...(await store.targets(run.id, { statuses: [status], limit: TROUBLE_MAX })).items)
+    found.push(
+      ...(await store.targets(run.id, { statuses: [status], limit: NEEDS_ATTENTION_MAX })).items,
+    )
   }
   return found
 }
 
 /** The newest entries, oldest first. */
-async function lastAudit(store: Store, run: Run): Promise<Audited[]> {
+async function recentAudit(store: Store, run: Run): Promise<AuditEntryWithKey[]> {
   const last = await store.audit({ run: run.id, newestFirst: true, limit: AUDIT_MAX })
   return Promise.all(
     last.reverse().map(async (entry) => {

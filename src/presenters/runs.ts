@@ -1,8 +1,8 @@
-import { STEADY } from '../core/decide/liveness.ts'
+import { TRUSTED_OBSERVER } from '../core/decide/liveness.ts'
 import { isLive, type Run, type RunKind } from '../core/model/run.ts'
 import type { Millis } from '../core/model/time.ts'
 import type { Pace } from './pace.ts'
-import { judgeRuns, type PolicyOf } from '../core/recovery/assess.ts'
+import { assessRuns, type PolicyOf } from '../core/recovery/assess.ts'
 import type { Listing, RunFilter, Store } from '../core/store/store.ts'
 import { healthOf, type Health, type HealthState } from './health.ts'
 import { runView, type RunView } from './view.ts'
@@ -46,25 +46,27 @@ export async function listRuns(
   const { items, next } = await store.runs(filter)
   const now = await store.now()
   const isAnyLive = items.some(({ status }) => isLive(status))
-  const health = isAnyLive ? await healthOfLive(store, policyOf, now) : new Map<string, Health>()
+  const health = isAnyLive
+    ? await healthOfLiveRuns(store, policyOf, now)
+    : new Map<string, Health>()
   const samples: RecentSamples = isAnyLive ? await recentSamples(store, now) : new Map()
   return {
-    items: items.map((run) => listedRunView(run, healthIn(health, run), samples, now)),
+    items: items.map((run) => listedRunView(run, healthFor(health, run), samples, now)),
     next,
   }
 }
 
-async function healthOfLive(
+async function healthOfLiveRuns(
   store: Store,
   policyOf: PolicyOf,
   now: Millis,
 ): Promise<Map<string, Health>> {
-  const [live, roll] = await Promise.all([store.liveRuns(), store.workers()])
-  const judged = judgeRuns(live, roll, { now, judge: STEADY, policyOf })
-  return new Map(judged.map((one) => [one.run.id, healthOf(one, now)]))
+  const [live, workerViews] = await Promise.all([store.liveRuns(), store.observations()])
+  const assessed = assessRuns(live, workerViews, { now, observer: TRUSTED_OBSERVER, policyOf })
+  return new Map(assessed.map((one) => [one.run.id, healthOf(one, now)]))
 }
 
 /** Between the two looks it may have ended. */
-function healthIn(health: ReadonlyMap<string, Health>, { id, status }: Run): Health | null {
+function healthFor(health: ReadonlyMap<string, Health>, { id, status }: Run): Health | null {
   return isLive(status) ? (health.get(id) ?? null) : null
 }

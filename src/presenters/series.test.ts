@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Sample } from '../core/model/sample.ts'
-import { makeSeries, spanOf } from './series.ts'
+import { buildSeries, seriesRange } from './series.ts'
 
 const MINUTE = 60_000
 const T0 = Date.UTC(2026, 10, 16, 10, 0)
@@ -23,7 +23,7 @@ function sample(minutes: number, pages: number, id = OLD, items = pages * 10): S
 const ENDED = { runs: new Set<string>(), now: T0 + 6 * MINUTE }
 
 const pagesOf = (samples: Sample[], live = ENDED) =>
-  makeSeries(samples, [], SPAN, live).map(({ pages }) => pages)
+  buildSeries(samples, [], SPAN, live).map(({ pages }) => pages)
 
 for (const [what, samples, expected] of [
   ['nothing was sampled', [], [null, null, null, null, null, null]],
@@ -98,7 +98,7 @@ test('items go as pages do, and recoveries into their steps', () => {
     { at: T0 - 1, count: 5 },
     { at: T0 + 6 * MINUTE, count: 5 },
   ]
-  const points = makeSeries([sample(0, 0), sample(1, 2)], recoveries, SPAN, ENDED)
+  const points = buildSeries([sample(0, 0), sample(1, 2)], recoveries, SPAN, ENDED)
   assert.deepEqual(points[0], { at: T0, pages: 2, items: 20, recoveries: 0 })
   assert.deepEqual(points[1], { at: T0 + MINUTE, pages: null, items: null, recoveries: 3 })
   assert.equal(
@@ -120,7 +120,7 @@ for (const [hours, stepMinutes, points] of [
 ] as const) {
   test(`${hours} h are shown in ${points} steps of ${stepMinutes} min on round times, the last with now in it`, () => {
     const now = T0 + 17 * MINUTE + 12_345
-    const { since, until, stepMs } = spanOf(hours * 60 * MINUTE, now)
+    const { since, until, stepMs } = seriesRange(hours * 60 * MINUTE, now)
     assert.equal(stepMs, stepMinutes * MINUTE)
     assert.equal((until - since) / stepMs, points)
     assert.equal(until % stepMs, 0)

@@ -1,4 +1,4 @@
-import { madeAt, type RunId } from '../core/model/id.ts'
+import { timestampOfId, type RunId } from '../core/model/id.ts'
 import type { Sample } from '../core/model/sample.ts'
 import type { Millis } from '../core/model/time.ts'
 
@@ -7,19 +7,23 @@ const MINUTE_MS = 60_000
 const STEP_MINUTES = [1, 2, 5, 10, 15, 30, 60]
 const POINTS_MAX = 180
 /** Up to here every minute is shown. */
-const SHORT_MS = 2 * 60 * MINUTE_MS
+const SHORT_RANGE_MS = 2 * 60 * MINUTE_MS
 /** Two samples further apart than this many steps, and a little, leave a gap between them: nobody knows when it was done. */
 const GAP_STEPS = 2
 const GAP_SLACK_MS = 30_000
 /** A run that has stood still for so long is sampled once an hour; in between it is where it was. */
-const STILL_AFTER_MS = 30 * MINUTE_MS
-const STILL_SLACK_MS = 3 * MINUTE_MS
+const IDLE_AFTER_MS = 30 * MINUTE_MS
+const IDLE_SLACK_MS = 3 * MINUTE_MS
 /** The longest that a still run goes without a sample. */
-export const STILL_MS = 60 * MINUTE_MS + STILL_SLACK_MS
+export const IDLE_SAMPLE_GAP_MS = 60 * MINUTE_MS + IDLE_SLACK_MS
 
-export type Span = { readonly since: Millis; readonly until: Millis; readonly stepMs: number }
+export type SeriesRange = {
+  readonly since: Millis
+  readonly until: Millis
+  readonly stepMs: number
+}
 
-export type Point = {
+export type SeriesPoint = {
   readonly at: Millis
   /** Done within the step; null when nothing was sampled around it, which is not the same as 0. */
   readonly pages: number | null
@@ -28,9 +32,9 @@ export type Point = {
 }
 
 /** The steps to show for the time from `forMs` ago until now: whole ones, on round times, and not too many. */
-export function spanOf(forMs: number, now: Millis): Span {
+export function seriesRange(forMs: number, now: Millis): SeriesRange {
   const fitting = STEP_MINUTES.find((minutes) => forMs / (minutes * MINUTE_MS) <= POINTS_MAX)
-  const stepMs = (forMs <= SHORT_MS ? 1 : (fitting ?? STEP_MINUTES.at(-1)!)) * MINUTE_MS
+  const stepMs = (forMs <= SHORT_RANGE_MS ? 1 : (fitting ?? STEP_MINUTES.at(-1)!)) * MINUTE_MS
   const until = (Math.floor(now / stepMs) + 1) * stepMs
   const steps = Math.min(POINTS_MAX, Math.max(1, Math.ceil(forMs / stepMs)))
   return { since: until - steps * stepMs, until, stepMs }
@@ -42,12 +46,12 @@ export function spanOf(forMs: number, now: Millis): Span {
  * counts from nothing; one that goes back (its run was rewound) counts as still. `live`: the runs that have not ended by
  * now, so that those that are still go on being so.
  */
-export function makeSeries(
+export function buildSeries(
   samples: readonly Sample[],
   recoveries: readonly { readonly at: Millis; readonly count: number }[],
-  { since, until, stepMs }: Span,
+  { since, until, stepMs }: SeriesRange,
   live: { readonly runs: ReadonlySet<RunId>; readonly now: Millis },
-): Point[] {
+): SeriesPoint[] {
   const steps = Array.from({ length: Math.round((until - since) / stepMs) }, (_, n) => ({
     at: since + n * stepMs,
     pages: null as number | null,
@@ -56,7 +60,7 @@ export function makeSeries(
   }))
   const stepAt = (at: Millis) => steps[Math.floor((at - since) / stepMs)]
   /** Between these times it was looked at: what was not done is 0. */
-  const see = (from: Millis, to: Millis): void => {
+  const markSampled = (from: Millis, to: Millis): void => {
     for (let n = Math.max(0, Math.floor((from - since) / stepMs)); n < steps.length; n++) {
       const step = steps[n]!
       const middle = step.at + stepMs / 2
@@ -66,21 +70,21 @@ export function makeSeries(
       step.items ??= 0
     }
   }
-  const last = new Map<RunId, Seen>()
-  const wasStill = ({ sample, since }: Seen, until: Millis): boolean =>
-    sample.at - since >= STILL_AFTER_MS - STILL_SLACK_MS - stepMs &&
-    until - sample.at <= STILL_MS + stepMs
+  const last = new Map<RunId, LastSample>()
+  const wasIdle = ({ sample, since }: LastSample, until: Millis): boolean =>
+    sample.at - since >= IDLE_AFTER_MS - IDLE_SLACK_MS - stepMs &&
+    until - sample.at <= IDLE_SAMPLE_GAP_MS + stepMs
   for (const sample of samples) {
     const seen = last.get(sample.run)
-    last.set(sample.run, { sample, since: stillSince(sample, seen) })
-    const before = seen?.sample ?? beginningOf(sample)
+    last.set(sample.run, { sample, since: idleSince(sample, seen) })
+    const before = seen?.sample ?? startingSample(sample)
     let from = before.at
     if (sample.at - from > GAP_STEPS * stepMs + GAP_SLACK_MS) {
-      if (!seen || !wasStill(seen, sample.at)) continue
+      if (!seen || !wasIdle(seen, sample.at)) continue
       // Had it moved before, it would have been sampled before.
       from = sample.at - stepMs
     }
-    see(before.at, sample.at)
+    markSampled(before.at, sample.at)
     // Between two samples it is not known when: the middle is never far off.
     const step = stepAt((from + sample.at) / 2)
     if (!step) continue
@@ -90,7 +94,7 @@ export function makeSeries(
   for (const run of live.runs) {
     const seen = last.get(run)
     // What was done in the last minute is not sampled yet.
-    if (seen && wasStill(seen, live.now)) see(seen.sample.at, live.now - MINUTE_MS)
+    if (seen && wasIdle(seen, live.now)) markSampled(seen.sample.at, live.now - MINUTE_MS)
   }
   for (const { at, count } of recoveries) {
     const step = stepAt(at)
@@ -100,17 +104,17 @@ export function makeSeries(
 }
 
 /** The last sample of a run, and since when it has been where that says. */
-type Seen = { readonly sample: Sample; readonly since: Millis }
+type LastSample = { readonly sample: Sample; readonly since: Millis }
 
 /** Of a run that is not new, nobody knows how long it had been there before its first sample: always. */
-function stillSince(sample: Sample, seen: Seen | undefined): Millis {
-  if (!seen) return sample.at - madeAt(sample.run) > STILL_AFTER_MS ? -Infinity : sample.at
+function idleSince(sample: Sample, seen: LastSample | undefined): Millis {
+  if (!seen) return sample.at - timestampOfId(sample.run) > IDLE_AFTER_MS ? -Infinity : sample.at
   const { pages, items, done } = seen.sample
   const isSame = sample.pages === pages && sample.items === items && sample.done === done
   return isSame ? seen.since : sample.at
 }
 
 /** Before its first sample a run stood at nothing, at the earliest when its id was made. */
-function beginningOf(first: Sample): Sample {
-  return { ...first, at: Math.min(first.at, madeAt(first.run)), pages: 0, items: 0, done: 0 }
+function startingSample(first: Sample): Sample {
+  return { ...first, at: Math.min(first.at, timestampOfId(first.run)), pages: 0, items: 0, done: 0 }
 }

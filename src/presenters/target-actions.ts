@@ -1,23 +1,23 @@
 import { isAdoptedId } from '../features/adopted/ids.ts'
-import { Refused, UsageError } from '../core/model/errors.ts'
+import { RefusedError, UsageError } from '../core/model/errors.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import { isCrawlee } from '../core/model/crawlee.ts'
 import type { Target } from '../core/model/target.ts'
 import { unstuckCommand } from '../core/model/shell-command.ts'
-import type { Door } from '../core/recovery/recover.ts'
+import type { OperatorContext } from '../core/recovery/recover.ts'
 import * as steering from '../core/recovery/operator-actions.ts'
-import type { Replanned, Store } from '../core/store/store.ts'
-import { plural, targetStatus, whoTakesUp } from './format.ts'
-import { NOTHING_CHANGED, type Done } from './action-result.ts'
+import type { ReplanResult, Store } from '../core/store/store.ts'
+import { plural, formatTargetStatus, nextStartCondition } from './format.ts'
+import { NOTHING_CHANGED, type ActionResult } from './action-result.ts'
 import { undoByPark, undoByUnpark } from './undo.ts'
 
 /** What people do to targets, for every door: the deed, what to say about it, and how it is taken back. */
 
 /** `3 targets back in line in run 4f2a91bc, which is open again.` */
-export function sayBackInLine(
+export function describeReplanned(
   run: RunId,
-  { targets, reopened }: Replanned,
+  { targets, reopened }: ReplanResult,
   dryRun: boolean,
 ): string {
   const again = reopened ? `, which ${dryRun ? 'would be' : 'is'} open again` : ''
@@ -26,16 +26,16 @@ export function sayBackInLine(
 }
 
 /** `They go on when a worker starts.` */
-export function sayWhenTheyGoOn(runs: readonly RunId[]): string {
-  return `They go on when ${whoTakesUp(runs.map(isAdoptedId))}.`
+export function describeNextStart(runs: readonly RunId[]): string {
+  return `They go on when ${nextStartCondition(runs.map(isAdoptedId))}.`
 }
 
-export function isAside({ status }: Pick<Target, 'status'>): boolean {
+export function isParkedOrStuck({ status }: Pick<Target, 'status'>): boolean {
   return status === 'parked' || status === 'stuck'
 }
 
 /** Set aside: those that are done or parked already stay as they are. */
-export type Parked = Done & {
+export type ParkResult = ActionResult & {
   /** The named ones that were parked by this, or would be, as they were before. */
   readonly parked: readonly Target[]
   /** Runs in which nothing else was open. */
@@ -43,25 +43,25 @@ export type Parked = Done & {
 }
 
 export async function park(
-  door: Door,
+  context: OperatorContext,
   targets: readonly Target[],
   { dryRun, because }: { readonly dryRun: boolean; readonly because?: string | undefined },
-): Promise<Parked> {
-  const { store } = door
+): Promise<ParkResult> {
+  const { store } = context
   const open = targets.filter(({ status }) => status !== 'done' && status !== 'parked')
   const live = dryRun ? [] : await liveRunsOf(store, open)
   const done = dryRun
     ? null
     : await steering.park(
-        door,
+        context,
         open.map(({ id }) => id),
         because,
       )
   const parked = done ? open.filter(({ id }) => done.some(({ target }) => target === id)) : open
-  const ended = await ofThoseEnded(store, live)
-  const said = [
+  const ended = await endedRuns(store, live)
+  const sentences = [
     `${plural(parked.length, 'target')} ${dryRun ? 'would be' : parked.length === 1 ? 'is' : 'are'} parked.`,
-    ...ended.map(sayEnded),
+    ...ended.map(describeEnded),
     ...(dryRun || parked.length === 0 ? [NOTHING_CHANGED] : []),
   ]
   const runs = new Set(targets.map(({ run }) => run))
@@ -70,9 +70,9 @@ export async function park(
     targets: parked.length,
     parked,
     ended,
-    said,
+    sentences,
     dryRun,
-    undo: !dryRun && wereOpen(parked) ? undoByUnpark(parked) : null,
+    undo: !dryRun && allWereOpen(parked) ? undoByUnpark(parked) : null,
     command: unstuckCommand(
       'park',
       targets.map(({ id }) => shortId(id)),
@@ -81,12 +81,12 @@ export async function park(
   }
 }
 
-export function sayEnded({ id, status }: Run): string {
+export function describeEnded({ id, status }: Run): string {
   return `Nothing else was open in run ${shortId(id)}: it is ${status} now.`
 }
 
 /** Put back in line they are what they were. */
-export function wereOpen(targets: readonly Target[]): boolean {
+export function allWereOpen(targets: readonly Target[]): boolean {
   return targets.every(({ status }) => status === 'planned' || status === 'in_progress')
 }
 
@@ -98,26 +98,26 @@ async function liveRunsOf(store: Store, targets: readonly Target[]): Promise<str
   return live
 }
 
-async function ofThoseEnded(store: Store, live: readonly string[]): Promise<Run[]> {
+async function endedRuns(store: Store, live: readonly string[]): Promise<Run[]> {
   const runs = await Promise.all(live.map(async (id) => (await store.run(id))!))
   return runs.filter(({ status }) => !isLive(status))
 }
 
-export const TO_SET_ASIDE = 'To set one aside: `unstuck park TARGET`.'
+export const PARK_HINT = 'To set one aside: `unstuck park TARGET`.'
 
 /** Failed targets of one run: all of them, those that fit, or this one. */
 export async function resetFailed(
-  door: Door,
+  context: OperatorContext,
   run: RunId,
   options: steering.ResetOptions & { readonly dryRun: boolean },
-): Promise<Done> {
-  const replanned = await steering.resetFailed(door, run, options)
-  const said =
+): Promise<ActionResult> {
+  const replanned = await steering.resetFailed(context, run, options)
+  const sentences =
     replanned.targets === 0
       ? ['No failed target fits.']
-      : [sayWhenTheyGoOn([run]), ...(isAdoptedId(run) ? [] : [TO_SET_ASIDE])]
-  return backInLine(door.store, run, replanned, {
-    said,
+      : [describeNextStart([run]), ...(isAdoptedId(run) ? [] : [PARK_HINT])]
+  return replannedResult(context.store, run, replanned, {
+    sentences,
     dryRun: options.dryRun,
     undo: null,
     command: unstuckCommand('reset-failed', [shortId(run)], {
@@ -131,25 +131,28 @@ export async function resetFailed(
 
 /** Parked and held targets of one run: all of them, or these. */
 export async function unpark(
-  door: Door,
+  context: OperatorContext,
   run: RunId,
-  chosen: {
+  selection: {
     readonly targets?: readonly Target[] | undefined
     readonly groups?: readonly string[] | undefined
     readonly dryRun: boolean
   },
-): Promise<Done> {
-  const { targets, groups, dryRun } = chosen
+): Promise<ActionResult> {
+  const { targets, groups, dryRun } = selection
   const ids = targets?.map(({ id }) => id)
-  const aside = targets?.filter(isAside) ?? (groups || dryRun ? [] : await asideIn(door.store, run))
-  const replanned = await steering.unpark(door, run, { targets: ids, groups, dryRun })
-  const said = replanned.targets === 0 ? ['Nothing is parked or held.'] : [sayWhenTheyGoOn([run])]
-  const isWhole = aside.length === replanned.targets
-  return backInLine(door.store, run, replanned, {
-    said,
+  const parked =
+    targets?.filter(isParkedOrStuck) ??
+    (groups || dryRun ? [] : await listParked(context.store, run))
+  const replanned = await steering.unpark(context, run, { targets: ids, groups, dryRun })
+  const sentences =
+    replanned.targets === 0 ? ['Nothing is parked or held.'] : [describeNextStart([run])]
+  const isWhole = parked.length === replanned.targets
+  return replannedResult(context.store, run, replanned, {
+    sentences,
     dryRun,
-    undo: !dryRun && isWhole ? undoByPark(aside) : null,
-    command: unparkCommand(run, chosen),
+    undo: !dryRun && isWhole ? undoByPark(parked) : null,
+    command: unparkCommand(run, selection),
   })
 }
 
@@ -159,35 +162,37 @@ function unparkCommand(
   { targets, groups }: Pick<Parameters<typeof unpark>[2], 'targets' | 'groups'>,
 ): string {
   if (!targets) return unstuckCommand('unpark', [], { run: shortId(run), group: groups })
-  const meant = targets.filter(({ group }) => !groups || (group !== null && groups.includes(group)))
-  if (meant.length === 0) return ''
+  const selected = targets.filter(
+    ({ group }) => !groups || (group !== null && groups.includes(group)),
+  )
+  if (selected.length === 0) return ''
   return unstuckCommand(
     'unpark',
-    meant.map(({ id }) => shortId(id)),
+    selected.map(({ id }) => shortId(id)),
   )
 }
 
-const ASIDE_MAX = 500
+const UNDO_TARGETS_MAX = 500
 
 /** As far as they can be named in one undo. */
-async function asideIn(store: Store, run: RunId): Promise<Target[]> {
+async function listParked(store: Store, run: RunId): Promise<Target[]> {
   const statuses = ['parked', 'stuck'] as const
-  return (await store.targets(run, { statuses, limit: ASIDE_MAX })).items
+  return (await store.targets(run, { statuses, limit: UNDO_TARGETS_MAX })).items
 }
 
-async function backInLine(
+async function replannedResult(
   store: Store,
   run: RunId,
-  replanned: Replanned,
-  { said, dryRun, ...done }: Pick<Done, 'said' | 'dryRun' | 'undo' | 'command'>,
-): Promise<Done> {
+  replanned: ReplanResult,
+  { sentences, dryRun, ...done }: Pick<ActionResult, 'sentences' | 'dryRun' | 'undo' | 'command'>,
+): Promise<ActionResult> {
   const isAny = replanned.targets > 0
   return {
     run: await store.run(run),
     targets: replanned.targets,
-    said: [
-      ...(isAny ? [sayBackInLine(run, replanned, dryRun)] : []),
-      ...(isAny && dryRun ? [] : said),
+    sentences: [
+      ...(isAny ? [describeReplanned(run, replanned, dryRun)] : []),
+      ...(isAny && dryRun ? [] : sentences),
       ...(dryRun || !isAny ? [NOTHING_CHANGED] : []),
     ],
     dryRun,
@@ -196,25 +201,31 @@ async function backInLine(
 }
 
 /** One target, whatever sets it aside. */
-export async function resetTarget(door: Door, target: Target, dryRun: boolean): Promise<Done> {
+export async function resetTarget(
+  context: OperatorContext,
+  target: Target,
+  dryRun: boolean,
+): Promise<ActionResult> {
   const { id, run, status } = target
   const short = shortId(id)
-  if (isAside(target)) {
-    throw new Refused(`Target ${short} is ${status}, not failed: \`unstuck unpark ${short}\`.`)
+  if (isParkedOrStuck(target)) {
+    throw new RefusedError(`Target ${short} is ${status}, not failed: \`unstuck unpark ${short}\`.`)
   }
   if (status !== 'failed')
-    throw new Refused(`Target ${short} is ${targetStatus(status).text}: there is nothing to reset.`)
-  return resetFailed(door, run, { targets: [id], dryRun })
+    throw new RefusedError(
+      `Target ${short} is ${formatTargetStatus(status).text}: there is nothing to reset.`,
+    )
+  return resetFailed(context, run, { targets: [id], dryRun })
 }
 
-export type Rewound = Done & { readonly target: Target; readonly reopened: boolean }
+export type RewindResult = ActionResult & { readonly target: Target; readonly reopened: boolean }
 
 export async function rewind(
-  door: Door,
+  context: OperatorContext,
   before: Target,
   { dryRun, ...where }: steering.RewindOptions & { readonly dryRun: boolean },
-): Promise<Rewound> {
-  const { store } = door
+): Promise<RewindResult> {
+  const { store } = context
   const { to, next, cursor } = where
   const short = shortId(before.id)
   if (to === before.page && next === undefined && cursor === undefined) {
@@ -222,28 +233,28 @@ export async function rewind(
   }
   const run = (await store.run(before.run))!
   const wasLive = isLive(run.status)
-  if (dryRun) await steering.refuseRewind(door, before.id, where)
-  const target = dryRun ? before : await steering.rewind(door, before.id, where)
+  if (dryRun) await steering.assertRewindable(context, before.id, where)
+  const target = dryRun ? before : await steering.rewind(context, before.id, where)
   const [is, isFetched] = dryRun ? ['would go', 'would be'] : ['is', 'is']
-  const said = [
+  const sentences = [
     `${short} ${before.key} ${is} back from page ${before.page} to ${to}: ` +
       `page ${to + 1} ${isFetched} fetched next.`,
   ]
   if (before.status === 'in_progress')
-    said.push(`Who works on it now ${dryRun ? 'would lose' : 'loses'} it.`)
-  if (!wasLive) said.push(`Run ${shortId(before.run)} ${isFetched} open again.`)
-  said.push(
+    sentences.push(`Who works on it now ${dryRun ? 'would lose' : 'loses'} it.`)
+  if (!wasLive) sentences.push(`Run ${shortId(before.run)} ${isFetched} open again.`)
+  sentences.push(
     isCrawlee(run)
       ? 'What was saved stays; items that come again are updated if they have a key, else doubled.'
       : 'What was saved stays; items that come again are updated, not doubled.',
   )
-  if (dryRun) said.push(`${NOTHING_CHANGED} Once done it has no undo.`)
+  if (dryRun) sentences.push(`${NOTHING_CHANGED} Once done it has no undo.`)
   return {
     run: await store.run(before.run),
     targets: 1,
     target,
     reopened: !wasLive,
-    said,
+    sentences,
     dryRun,
     undo: null,
     command: unstuckCommand('rewind', [short], {

@@ -15,8 +15,8 @@ const REVERTIBLE: readonly string[] = ['park', 'hold', 'fail', 'retry', 'abandon
 
 /** Of what was applied: the runs that something was taken from, each once. */
 export function revertibleRuns(verdicts: readonly Verdict[]): RunId[] {
-  const taken = verdicts.filter(({ action, applied }) => applied && REVERTIBLE.includes(action))
-  return [...new Set(taken.map(({ run }) => run))]
+  const reverted = verdicts.filter(({ action, applied }) => applied && REVERTIBLE.includes(action))
+  return [...new Set(reverted.map(({ run }) => run))]
 }
 
 /** `revert` for each of these runs; null when there is none. */

@@ -1,22 +1,27 @@
-import { readSign, STEADY, withProgress, type Reading } from '../core/decide/liveness.ts'
-import type { Execution } from '../core/model/execution.ts'
-import type { Guard } from '../core/model/source-lock.ts'
-import type { SavedItem } from '../core/model/item.ts'
-import { policyOfGroup } from '../core/model/policy.ts'
 import {
-  doneOf,
-  totalTargets,
+  assessLiveness,
+  TRUSTED_OBSERVER,
+  assessProgress,
+  type LivenessAssessment,
+} from '../core/decide/liveness.ts'
+import type { Execution } from '../core/model/execution.ts'
+import type { SourceLock } from '../core/model/source-lock.ts'
+import type { SavedItem } from '../core/model/item.ts'
+import { policyForGroup } from '../core/model/policy.ts'
+import {
+  progressOf,
+  countTargets,
   type AdoptedRef,
   type Counts,
-  type AdoptedDeed,
+  type AdoptedAction,
   type Run,
 } from '../core/model/run.ts'
 import type { Cursor, Target } from '../core/model/target.ts'
 import { iso, type Millis } from '../core/model/time.ts'
-import { whyNot, type RunEvidence, type Verdict } from '../core/model/verdict.ts'
-import type { Evidence, Sign } from '../core/model/worker.ts'
-import type { JudgedRun, Owner } from '../core/recovery/assess.ts'
-import type { AuditEntry, Holding, Witnessed } from '../core/store/store.ts'
+import { blockedReason, type RunEvidence, type Verdict } from '../core/model/verdict.ts'
+import type { Evidence, Liveness } from '../core/model/worker.ts'
+import type { AssessedRun, Owner } from '../core/recovery/assess.ts'
+import type { AuditEntry, Holding, WorkerObservation } from '../core/store/store.ts'
 
 /**
  * What scripts see, from the command line and over HTTP alike: docs/json-output.md. Fields may be added here;
@@ -41,7 +46,7 @@ export type RunView = {
   /** The run that this one follows from nothing. */
   retryOf: string | null
   /** The row of a user's own table that it is, and what can be done to it; null for a run of our own. */
-  adopted: (AdoptedRef & { can: AdoptedDeed[] }) | null
+  adopted: (AdoptedRef & { can: AdoptedAction[] }) | null
   /** In a list: its error is longer than what is here. */
   cut?: true
 }
@@ -55,7 +60,7 @@ export function runView(run: Run): RunView {
     startedAt: isoOrNull(run.startedAt),
     finishedAt: isoOrNull(run.finishedAt),
     lastActivityAt: iso(run.lastActivityAt),
-    ...doneOf(run),
+    ...progressOf(run),
     extracted: run.counts.itemsNew + run.counts.itemsUpdated,
     skipped: run.counts.skipped + run.counts.itemsUnchanged,
     attempt: 1 + run.resumes,
@@ -81,7 +86,7 @@ export type CountsView = Record<keyof Counts['targets'], number> & {
 
 export function countsView(counts: Counts): CountsView {
   return {
-    total: totalTargets(counts),
+    total: countTargets(counts),
     ...counts.targets,
     pages: counts.pages,
     extracted: counts.itemsNew + counts.itemsUpdated,
@@ -121,18 +126,22 @@ export type WorkerView = {
   who: string | null
   startedAt: string
   lastBeatAt: string
-  sign: Sign
+  sign: Liveness
   because: string
   targets: number
 }
 
 /** `holdings`: its own, what it works on now; a worker that beats but gets nowhere is told by its targets. */
 export function workerView(
-  { worker, evidence }: Witnessed,
+  { worker, evidence }: WorkerObservation,
   holdings: readonly Holding[],
   now: Millis,
 ): WorkerView {
-  const { sign, because } = readingOf(readSign(evidence, STEADY), holdings, now)
+  const { liveness, because } = withStalledTarget(
+    assessLiveness(evidence, TRUSTED_OBSERVER),
+    holdings,
+    now,
+  )
   return {
     id: worker.id,
     source: worker.source,
@@ -140,46 +149,50 @@ export function workerView(
     pid: worker.process.pid,
     who: evidence.who ?? null,
     startedAt: iso(worker.startedAt),
-    lastBeatAt: iso(worker.lastBeatAt),
-    sign,
+    lastBeatAt: iso(worker.lastHeartbeatAt),
+    sign: liveness,
     because,
     targets: holdings.reduce((sum, { targets }) => sum + targets, 0),
   }
 }
 
 /** With what its targets say: the one that has stood still for longest, beyond what it may. */
-function readingOf(reading: Reading, holdings: readonly Holding[], now: Millis): Reading {
+function withStalledTarget(
+  reading: LivenessAssessment,
+  holdings: readonly Holding[],
+  now: Millis,
+): LivenessAssessment {
   const stalled = holdings
     .map(({ policy, group, lastActivityAt }) => {
-      const { maxSilenceMs } = policyOfGroup(policy, group)
+      const { maxSilenceMs } = policyForGroup(policy, group)
       return { still: now - lastActivityAt, maxSilenceMs }
     })
     .filter(({ still, maxSilenceMs }) => still > maxSilenceMs)
     .toSorted((a, b) => b.still - a.still)[0]
-  return stalled ? withProgress(reading, stalled.still, stalled.maxSilenceMs) : reading
+  return stalled ? assessProgress(reading, stalled.still, stalled.maxSilenceMs) : reading
 }
 
 /** Who has a run or a target, and what is known of them. */
-export function ownerView({ worker, evidence, reading }: Owner) {
+export function ownerView({ worker, evidence, assessment }: Owner) {
   return {
     worker: worker.id,
     host: worker.process.host,
     pid: worker.process.pid,
     who: evidence.who ?? null,
     startedAt: iso(worker.startedAt),
-    lastBeatAt: iso(worker.lastBeatAt),
-    sign: reading.sign,
-    because: reading.because,
+    lastBeatAt: iso(worker.lastHeartbeatAt),
+    sign: assessment.liveness,
+    because: assessment.because,
   }
 }
 
 /** A live run with its verdict. */
-export function judgedView({ run, target, decision, owner, evidence }: JudgedRun) {
+export function assessedRunView({ run, target, decision, owner, evidence }: AssessedRun) {
   return {
     ...runView(run),
     action: decision.action,
     because: decision.because,
-    cannot: whyNot(run, decision),
+    cannot: blockedReason(run, decision),
     heldBy: owner && ownerView(owner),
     checkpoint:
       target && target.seq > 0 ? { page: target.page, pageTarget: target.pageTarget } : null,
@@ -248,12 +261,12 @@ export function executionView({ end, startedAt, ...execution }: Execution) {
 }
 
 /** A wrapped command's hold on its source, also between two runs. */
-export function guardView({ source, worker, since, endingSince, gaveUp }: Guard) {
+export function sourceLockView({ source, worker, since, unlockingSince, gaveUp }: SourceLock) {
   return {
     source,
     worker,
     since: isoOrNull(since),
-    endingSince: isoOrNull(endingSince),
+    endingSince: isoOrNull(unlockingSince),
     gaveUp: gaveUp && { at: iso(gaveUp.at), because: gaveUp.because },
   }
 }

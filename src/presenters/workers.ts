@@ -7,14 +7,17 @@ import { workerView, type WorkerView } from './view.ts'
  * is left out: a server that only looks after the others, or one's own code between two runs. `workers`: for who has them
  * already.
  */
-export async function rollCall(
+export async function listWorkers(
   store: Store,
   now: Millis,
-  workers?: Awaited<ReturnType<Store['workers']>>,
+  workers?: Awaited<ReturnType<Store['observations']>>,
 ): Promise<WorkerView[]> {
-  const [roll, holdings] = await Promise.all([workers ?? store.workers(), store.holdings()])
+  const [workerViews, holdings] = await Promise.all([
+    workers ?? store.observations(),
+    store.holdings(),
+  ])
   const byWorker = Map.groupBy(holdings, ({ worker }) => worker)
-  return roll
+  return workerViews
     .filter(({ worker }) => worker.source !== '' || byWorker.has(worker.id))
     .map((witnessed) => workerView(witnessed, byWorker.get(witnessed.worker.id) ?? [], now))
 }

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import type { RunId } from '../core/model/id.ts'
 import { TARGET_STATUSES } from '../core/model/target.ts'
 import type { Store } from '../core/store/store.ts'
-import { allTargets } from './fixtures.ts'
+import { listTargets } from './fixtures.ts'
 
 /** P14: what the books say of a run is what a count of its rows says. For a run that nobody changes meanwhile. */
-export async function assertBooksBalance(store: Store, id: RunId): Promise<void> {
+export async function assertCountersConsistent(store: Store, id: RunId): Promise<void> {
   const run = await store.run(id)
   assert.ok(run)
-  const targets = await allTargets(store, id)
+  const targets = await listTargets(store, id)
 
   for (const status of TARGET_STATUSES) {
     const rows = targets.filter((target) => target.status === status).length

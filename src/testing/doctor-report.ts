@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { unstuck } from './unstuck-cli.ts'
 
-export type Check = {
+export type DoctorCheck = {
   readonly check: string
   readonly result: string
   readonly found: string
@@ -11,46 +11,47 @@ export type Check = {
 }
 
 /** What `unstuck doctor --json` said. */
-export type Report = {
+export type DoctorReport = {
   readonly code: number | null
   readonly stdout: string
-  readonly data: { result: string; summary: string; checks: Check[] }
+  readonly data: { result: string; summary: string; checks: DoctorCheck[] }
   has(check: string): boolean
   /** A check that must be there. */
-  found(check: string): Check
+  getCheck(check: string): DoctorCheck
   /** Asserts that all is well but for these. */
-  assertOnly(...troubled: string[]): void
+  assertOnlyProblems(...troubled: string[]): void
 }
 
 /** These look at the machine that the tests run on, so their result is not known beforehand. */
-const OF_THIS_MACHINE = ['disk', 'platform', 'signals', 'processes', 'connections']
+const MACHINE_CHECKS = ['disk', 'platform', 'signals', 'processes', 'connections']
 
 /** So does this: a busy machine is slow. */
-const SLOWNESS = / answers in /
+const SLOW_RESPONSE = / answers in /
 
-export async function askDoctor(
+export async function runDoctor(
   args: readonly string[],
-  where: { cwd: string; env?: NodeJS.ProcessEnv },
-): Promise<Report> {
-  const { code, stdout, stderr } = await unstuck(['doctor', '--json', ...args], where)
+  options: { cwd: string; env?: NodeJS.ProcessEnv },
+): Promise<DoctorReport> {
+  const { code, stdout, stderr } = await unstuck(['doctor', '--json', ...args], options)
   assert.equal(stderr, '')
-  const data = JSON.parse(stdout) as Report['data']
-  const find = (name: string): Check | undefined => data.checks.find(({ check }) => check === name)
+  const data = JSON.parse(stdout) as DoctorReport['data']
+  const find = (name: string): DoctorCheck | undefined =>
+    data.checks.find(({ check }) => check === name)
   return {
     code,
     stdout,
     data,
     has: (name) => find(name) !== undefined,
-    found(name) {
+    getCheck(name) {
       const check = find(name)
       assert.ok(check, `there is no ${name} in ${stdout}`)
       return check
     },
-    assertOnly(...troubled) {
-      const expected = [...OF_THIS_MACHINE, ...troubled]
+    assertOnlyProblems(...troubled) {
+      const expected = [...MACHINE_CHECKS, ...troubled]
       const others = data.checks.filter(
         ({ check, result, found }) =>
-          result !== 'ok' && !expected.includes(check) && !SLOWNESS.test(found),
+          result !== 'ok' && !expected.includes(check) && !SLOW_RESPONSE.test(found),
       )
       assert.deepEqual(others, [])
     },

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-export type HeardEvent = {
+export type ReceivedEvent = {
   readonly event: string
   readonly id: string | null
   readonly data: any
 }
 
 /** On a busy machine everything takes its time: a limit only ends a test that would never end. */
-const PATIENCE_MS = 150_000
+const TIMEOUT_MS = 150_000
 
 /** A reader of server-sent events: a tab without a browser. */
 export class EventReader implements AsyncDisposable {
   readonly response: Response
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>
-  readonly #heard: HeardEvent[] = []
+  readonly #events: ReceivedEvent[] = []
   readonly #decoder = new TextDecoder()
-  #rest = ''
+  #buffer = ''
   /** Everything that came over the line. */
   text = ''
 
@@ -33,11 +33,11 @@ export class EventReader implements AsyncDisposable {
   }
 
   /** The next event of this kind that fits; others in between are passed over. */
-  async next(event: string, fits: (data: any) => boolean = () => true): Promise<HeardEvent> {
+  async next(event: string, matches: (data: any) => boolean = () => true): Promise<ReceivedEvent> {
     for (;;) {
-      const one = this.#heard.shift() ?? (await this.#read())
+      const one = this.#events.shift() ?? (await this.#read())
       assert.ok(one, `the stream ended before ${event} came`)
-      if (one.event === event && fits(one.data)) return one
+      if (one.event === event && matches(one.data)) return one
     }
   }
 
@@ -50,27 +50,27 @@ export class EventReader implements AsyncDisposable {
     assert.ok(await Promise.race([ended, sleep(withinMs, false)]), 'it has not ended in time')
   }
 
-  async #read(): Promise<HeardEvent | null> {
+  async #read(): Promise<ReceivedEvent | null> {
     for (;;) {
-      const at = this.#rest.indexOf('\n\n')
+      const at = this.#buffer.indexOf('\n\n')
       if (at === -1) {
-        const { value, done } = await this.#patiently(this.#reader.read())
+        const { value, done } = await this.#withTimeout(this.#reader.read())
         if (done) return null
         const chunk = this.#decoder.decode(value, { stream: true })
         this.text += chunk
-        this.#rest += chunk
+        this.#buffer += chunk
         continue
       }
-      const event = parse(this.#rest.slice(0, at))
-      this.#rest = this.#rest.slice(at + 2)
+      const event = parse(this.#buffer.slice(0, at))
+      this.#buffer = this.#buffer.slice(at + 2)
       if (event) return event
     }
   }
 
-  async #patiently<T>(read: Promise<T>): Promise<T> {
+  async #withTimeout<T>(read: Promise<T>): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>()
-    const late = () => reject(new Error(`nothing came for ${PATIENCE_MS / 1_000} s`))
-    const timer = setTimeout(late, PATIENCE_MS)
+    const late = () => reject(new Error(`nothing came for ${TIMEOUT_MS / 1_000} s`))
+    const timer = setTimeout(late, TIMEOUT_MS)
     return Promise.race([read, promise]).finally(() => clearTimeout(timer))
   }
 
@@ -79,7 +79,7 @@ export class EventReader implements AsyncDisposable {
   }
 }
 
-function parse(block: string): HeardEvent | null {
+function parse(block: string): ReceivedEvent | null {
   const fields = Object.fromEntries(
     block.split('\n').map((line) => {
       const [, name = '', value = ''] = /^([a-z]*): ?(.*)$/.exec(line) ?? []

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import type { Checkpoint } from '../core/model/checkpoint.ts'
-import type { Claim, Claimed, Outcome } from '../core/model/claim.ts'
-import { LeaseLost } from '../core/model/errors.ts'
+import type { Claim, ClaimedTarget, Outcome } from '../core/model/claim.ts'
+import { LeaseLostError } from '../core/model/errors.ts'
 import { newId, type RunId, type TargetId, type WorkerId } from '../core/model/id.ts'
 import { makeItem, type NewItem } from '../core/model/item.ts'
 import { DEFAULT_POLICY, type Policy } from '../core/model/policy.ts'
@@ -10,16 +10,25 @@ import type { NewTarget, Target } from '../core/model/target.ts'
 import type { Action } from '../core/model/verdict.ts'
 import type { Evidence } from '../core/model/worker.ts'
 import { thisProcess } from '../core/host/identity.ts'
-import type { Begun, ClaimRequest, Judgement, NewWorker, Store } from '../core/store/store.ts'
+import type {
+  BeginResult,
+  ClaimRequest,
+  PendingVerdict,
+  NewWorker,
+  Store,
+} from '../core/store/store.ts'
 
 /** The people of the tests: workers, crawls and pages with as little ado as possible. */
 
 export const SOURCE = 'shop'
 
 /** Registers a worker that lives in this process. */
-export async function hire(store: Store, worker: Partial<NewWorker> = {}): Promise<WorkerId> {
+export async function registerWorker(
+  store: Store,
+  worker: Partial<NewWorker> = {},
+): Promise<WorkerId> {
   const id = worker.id ?? newId()
-  await store.register({
+  await store.registerWorker({
     id,
     source: SOURCE,
     process: thisProcess(),
@@ -33,37 +42,40 @@ export async function hire(store: Store, worker: Partial<NewWorker> = {}): Promi
   return id
 }
 
-type NewCrawl = {
+type CrawlOptions = {
   source?: string
   policy?: Partial<Policy>
   planned?: boolean
 }
 
 /** Queues a run with these targets, or with this many. */
-export async function startCrawl(
+export async function enqueueCrawl(
   store: Store,
   targets: number | readonly (string | NewTarget)[],
-  { source = SOURCE, policy = {}, planned = true }: NewCrawl = {},
+  { source = SOURCE, policy = {}, planned = true }: CrawlOptions = {},
 ): Promise<RunId> {
   const id = newId()
   await store.enqueue({ id, source, kind: 'crawl', policy: { ...DEFAULT_POLICY, ...policy } })
-  await store.plan(id, typeof targets === 'number' ? someTargets(targets) : targets.map(asTarget))
+  await store.plan(
+    id,
+    typeof targets === 'number' ? makeTargets(targets) : targets.map(toNewTarget),
+  )
   if (planned) await store.finishPlanning(id)
   return id
 }
 
 /** Queues a run with one target. */
-export async function queueSingle(store: Store, source = SOURCE): Promise<RunId> {
+export async function enqueueSingle(store: Store, source = SOURCE): Promise<RunId> {
   const id = newId()
   await store.enqueue({ id, source, kind: 'single', policy: DEFAULT_POLICY })
   return id
 }
 
-export function someTargets(count: number): NewTarget[] {
+export function makeTargets(count: number): NewTarget[] {
   return Array.from({ length: count }, (_, n) => ({ key: `t${String(n).padStart(4, '0')}` }))
 }
 
-function asTarget(target: string | NewTarget): NewTarget {
+function toNewTarget(target: string | NewTarget): NewTarget {
   return typeof target === 'string' ? { key: target } : target
 }
 
@@ -73,13 +85,13 @@ export function claim(
   worker: WorkerId,
   count = 1,
   request: Partial<ClaimRequest> = {},
-): Promise<Claimed[]> {
+): Promise<ClaimedTarget[]> {
   return store.claim({
     worker,
     source: SOURCE,
     claimIds: Array.from({ length: count }, newId),
-    empty: false,
-    alone: false,
+    isIdle: false,
+    singleSlot: false,
     ...request,
   })
 }
@@ -89,7 +101,7 @@ export async function claimOne(
   store: Store,
   worker: WorkerId,
   request: Partial<ClaimRequest> = {},
-): Promise<Claimed> {
+): Promise<ClaimedTarget> {
   const [claimed] = await claim(store, worker, 1, request)
   assert.ok(claimed, 'there was nothing to claim')
   return claimed
@@ -100,7 +112,7 @@ export function begin(
   store: Store,
   worker: WorkerId,
   { source = SOURCE, policy = {} }: { source?: string; policy?: Partial<Policy> } = {},
-): Promise<Begun> {
+): Promise<BeginResult> {
   return store.begin({
     source,
     worker,
@@ -115,19 +127,22 @@ export async function beginOne(
   store: Store,
   worker: WorkerId,
   options: { source?: string; policy?: Partial<Policy> } = {},
-): Promise<Claimed> {
+): Promise<ClaimedTarget> {
   const begun = await begin(store, worker, options)
   assert.ok(begun.claimed, 'another run is in the way')
   return begun.claimed
 }
 
-type NewPage = Partial<Omit<Checkpoint, 'claim' | 'items' | 'hash'>> & {
+type PageOptions = Partial<Omit<Checkpoint, 'claim' | 'items' | 'hash'>> & {
   items?: readonly NewItem[]
   hash?: string
 }
 
 /** The page that follows what the claim says was done so far. */
-export function page(claim: Claimed, { items = [], ...given }: NewPage = {}): Checkpoint {
+export function nextCheckpoint(
+  claim: ClaimedTarget,
+  { items = [], ...given }: PageOptions = {},
+): Checkpoint {
   const { target, epoch, claimId, worker } = claim
   const content = {
     claim: { target, epoch, claimId, worker },
@@ -144,45 +159,51 @@ export function page(claim: Claimed, { items = [], ...given }: NewPage = {}): Ch
 }
 
 /** Saves one page, and answers the claim as it stands behind it. */
-export async function save(store: Store, claim: Claimed, given: NewPage = {}): Promise<Claimed> {
-  const next = page(claim, given)
+export async function savePage(
+  store: Store,
+  claim: ClaimedTarget,
+  given: PageOptions = {},
+): Promise<ClaimedTarget> {
+  const next = nextCheckpoint(claim, given)
   const [outcome] = await store.checkpoint([next])
-  return { ...claim, seq: ok(outcome!), page: next.page, next: next.next }
+  return { ...claim, seq: unwrap(outcome!), page: next.page, next: next.next }
 }
 
-export function someItems(from: number, count: number, data: unknown = {}): NewItem[] {
+export function makeItems(from: number, count: number, data: unknown = {}): NewItem[] {
   return Array.from({ length: count }, (_, n) => ({ key: `item-${from + n}`, data }))
 }
 
-export function ok<T>(outcome: Outcome<T>): T {
+export function unwrap<T>(outcome: Outcome<T>): T {
   if (!outcome.ok) throw outcome.error
   return outcome.value
 }
 
-export function allOk(outcomes: readonly Outcome<unknown>[]): void {
-  for (const outcome of outcomes) ok(outcome)
+export function assertAllOk(outcomes: readonly Outcome<unknown>[]): void {
+  for (const outcome of outcomes) unwrap(outcome)
 }
 
 export function assertLeaseLost(outcome: Outcome<unknown> | undefined, what = 'it'): void {
   assert.ok(outcome && !outcome.ok, `${what} went through`)
-  assert.ok(outcome.error instanceof LeaseLost, `${what}: ${String(outcome.error)}`)
+  assert.ok(outcome.error instanceof LeaseLostError, `${what}: ${String(outcome.error)}`)
 }
 
 /** Every fenced verb once, in the name of this claim, with its answer. */
-export async function tryEverything(
+export async function tryAllWrites(
   store: Store,
-  claim: Claimed,
+  claim: ClaimedTarget,
 ): Promise<Record<string, Outcome<unknown>>> {
   const wrong: Claim = claim
   return {
-    save: (await store.checkpoint([page(claim, { items: [{ key: 'late', data: 'late' }] })]))[0]!,
-    'save the last page': (await store.checkpoint([page(claim, { done: true })]))[0]!,
+    save: (
+      await store.checkpoint([nextCheckpoint(claim, { items: [{ key: 'late', data: 'late' }] })])
+    )[0]!,
+    'save the last page': (await store.checkpoint([nextCheckpoint(claim, { done: true })]))[0]!,
     finish: (await store.finish([wrong]))[0]!,
     'fail for good': (await store.fail([{ ...wrong, error: 'late', retryInMs: null }]))[0]!,
     'fail and retry': (await store.fail([{ ...wrong, error: 'late', retryInMs: 5 }]))[0]!,
     release: (await store.release([wrong]))[0]!,
     park: (await store.park([{ ...wrong, reason: 'late' }]))[0]!,
-    touch: await store.touch(wrong, 7),
+    touch: await store.reportActivity(wrong, 7),
     report: await store.reportProgress(wrong, { done: 1, total: 2 }),
   }
 }
@@ -200,38 +221,38 @@ export const EVIDENCE: Evidence = {
 }
 
 /** What somebody who takes this worker for dead would ask the store to do, as of now. */
-export async function judge(
+export async function pendingVerdicts(
   store: Store,
   worker: WorkerId,
   action: Action = 'resume',
-): Promise<Judgement[]> {
-  const held = await store.heldBy(worker, null, 1_000)
+): Promise<PendingVerdict[]> {
+  const held = await store.claimsOf(worker, null, 1_000)
   return held.map((held) => ({
     held,
     decision: { action, because: `process 4242 on elsewhere has ended (${action})` },
-    sign: 'gone',
+    liveness: 'gone',
     evidence: EVIDENCE,
     newRun: newId(),
   }))
 }
 
 /** The worker is taken for dead: all that it holds is taken back. */
-export async function bury(
+export async function recoverWorker(
   store: Store,
   worker: WorkerId,
   action: Action = 'resume',
 ): Promise<boolean[]> {
-  return store.applyJudgements(await judge(store, worker, action), 'the tests')
+  return store.applyVerdicts(await pendingVerdicts(store, worker, action), 'the tests')
 }
 
-export async function targetOf(store: Store, id: TargetId): Promise<Target> {
+export async function getTarget(store: Store, id: TargetId): Promise<Target> {
   const target = await store.target(id)
   assert.ok(target)
   return target
 }
 
 /** All targets of a run, page by page. */
-export async function allTargets(store: Store, run: RunId, limit = 500): Promise<Target[]> {
+export async function listTargets(store: Store, run: RunId, limit = 500): Promise<Target[]> {
   const all: Target[] = []
   for (let after: string | null | undefined; after !== null;) {
     const { items, next } = await store.targets(run, { after, limit })

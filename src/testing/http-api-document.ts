@@ -18,13 +18,13 @@ export const HTTP_API_DOCUMENT = fileURLToPath(
 type Json = Record<string, unknown>
 
 /** Shapes with a name of their own, which others are made of. */
-const NAMED: Record<string, Schema> = Object.fromEntries(
+const NAMED_SCHEMAS: Record<string, Schema> = Object.fromEntries(
   Object.entries({ ...runs, ...answers, ...recoveries, ...overviews })
     .filter(([, value]) => typeof value === 'object' && 'entries' in value)
     .map(([name, schema]) => [name.charAt(0).toUpperCase() + name.slice(1), schema as Schema]),
 )
 
-const SHAPE = {
+const JSON_SCHEMA_OPTIONS = {
   target: 'draft-2020-12',
   // Checks in code have no words there; their descriptions do.
   errorMode: 'ignore',
@@ -34,15 +34,15 @@ const SHAPE = {
 } as const
 
 /** As it is sent: in a query everything is text, and what has a default may be left out. */
-function given(schema: Schema): Json {
-  return plain(toJsonSchema(schema, { ...SHAPE, typeMode: 'input' }))
+function inputSchema(schema: Schema): Json {
+  return toPlainJson(toJsonSchema(schema, { ...JSON_SCHEMA_OPTIONS, typeMode: 'input' }))
 }
 
-function answered(schema: Schema): Json {
-  return plain(toJsonSchema(schema, { ...SHAPE, definitions: NAMED }))
+function outputSchema(schema: Schema): Json {
+  return toPlainJson(toJsonSchema(schema, { ...JSON_SCHEMA_OPTIONS, definitions: NAMED_SCHEMAS }))
 }
 
-function plain(schema: object): Json {
+function toPlainJson(schema: object): Json {
   const { $schema: _, $defs: __, ...rest } = schema as Json
   return rest
 }
@@ -50,7 +50,7 @@ function plain(schema: object): Json {
 const REFUSED = { $ref: '#/components/responses/Refused' }
 const FAILED = { $ref: '#/components/responses/Failed' }
 
-export function describeApi(): Json {
+export function buildOpenApiDocument(): Json {
   const paths: Record<string, Json> = {}
   for (const route of ALL_ROUTES) {
     const path = route.path.replace(/:(\w+)/g, '{$1}')
@@ -68,7 +68,7 @@ export function describeApi(): Json {
     },
     servers: [{ url: 'http://127.0.0.1:4600', description: 'unstuck serve' }],
     security: [{ token: [] }, { session: [] }],
-    paths: { ...paths, ...WITHOUT_A_TOKEN },
+    paths: { ...paths, ...PUBLIC_PATHS },
     components: {
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer', description: 'From `unstuck tokens add`' },
@@ -82,10 +82,9 @@ export function describeApi(): Json {
       },
       schemas: {
         ...Object.fromEntries(
-          Object.entries(toJsonSchemaDefs(NAMED, SHAPE)).map(([name, schema]) => [
-            name,
-            plain(schema),
-          ]),
+          Object.entries(toJsonSchemaDefs(NAMED_SCHEMAS, JSON_SCHEMA_OPTIONS)).map(
+            ([name, schema]) => [name, toPlainJson(schema)],
+          ),
         ),
         Error: {
           type: 'object',
@@ -114,9 +113,9 @@ export function describeApi(): Json {
 }
 
 function operation(route: Route): Json {
-  const { method, path, summary, role, params, query, body, answer, produces = [] } = route
-  const content = answer
-    ? { 'application/json': { schema: answered(answer) } }
+  const { method, path, summary, role, params, query, body, response, produces = [] } = route
+  const content = response
+    ? { 'application/json': { schema: outputSchema(response) } }
     : Object.fromEntries(produces.map((type) => [type, { schema: { type: 'string' } }]))
   return {
     operationId: operationId(method, path),
@@ -127,7 +126,7 @@ function operation(route: Route): Json {
     ...(method !== 'GET' && {
       requestBody: {
         required: true,
-        content: { 'application/json': { schema: body ? given(body) : NOTHING } },
+        content: { 'application/json': { schema: body ? inputSchema(body) : EMPTY_OBJECT } },
       },
     }),
     responses: {
@@ -138,11 +137,11 @@ function operation(route: Route): Json {
   }
 }
 
-const NOTHING = { type: 'object', properties: {}, additionalProperties: false }
+const EMPTY_OBJECT = { type: 'object', properties: {}, additionalProperties: false }
 
 function parameters(where: 'path' | 'query', schema: Schema | undefined): Json[] {
   if (!schema) return []
-  const { properties = {}, required = [] } = given(schema) as {
+  const { properties = {}, required = [] } = inputSchema(schema) as {
     properties?: Record<string, Json>
     required?: string[]
   }
@@ -172,18 +171,18 @@ function response(description: string, schema: Json): Json {
 }
 
 const OK = { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] }
-const FREE = { security: [], parameters: [] }
+const PUBLIC = { security: [], parameters: [] }
 
 /** What the gate lets everybody call. */
-const WITHOUT_A_TOKEN: Record<string, Json> = {
+const PUBLIC_PATHS: Record<string, Json> = {
   '/api/login': {
     post: {
       operationId: 'login',
       summary: 'A session for a browser, as a cookie.',
-      ...FREE,
+      ...PUBLIC,
       requestBody: {
         required: true,
-        content: { 'application/json': { schema: given(loginBody) } },
+        content: { 'application/json': { schema: inputSchema(loginBody) } },
       },
       responses: {
         200: response('Who it is.', { $ref: '#/components/schemas/Session' }),
@@ -196,16 +195,16 @@ const WITHOUT_A_TOKEN: Record<string, Json> = {
     post: {
       operationId: 'logout',
       summary: 'Ends the session.',
-      ...FREE,
-      requestBody: { required: true, content: { 'application/json': { schema: NOTHING } } },
-      responses: { 200: response('It is over.', NOTHING), '4XX': REFUSED },
+      ...PUBLIC,
+      requestBody: { required: true, content: { 'application/json': { schema: EMPTY_OBJECT } } },
+      responses: { 200: response('It is over.', EMPTY_OBJECT), '4XX': REFUSED },
     },
   },
   '/healthz': {
     get: {
       operationId: 'healthz',
       summary: 'It serves.',
-      ...FREE,
+      ...PUBLIC,
       responses: { 200: response('Always, while it does.', OK) },
     },
   },
@@ -213,11 +212,11 @@ const WITHOUT_A_TOKEN: Record<string, Json> = {
     get: {
       operationId: 'readyz',
       summary: 'The database answers.',
-      ...FREE,
+      ...PUBLIC,
       responses: { 200: response('It does.', OK), 503: response('It does not.', OK) },
     },
   },
 }
 
 if (import.meta.main)
-  writeFileSync(HTTP_API_DOCUMENT, `${JSON.stringify(describeApi(), null, 2)}\n`)
+  writeFileSync(HTTP_API_DOCUMENT, `${JSON.stringify(buildOpenApiDocument(), null, 2)}\n`)

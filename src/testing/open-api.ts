@@ -56,7 +56,7 @@ export class OpenApi {
   }
 
   /** What was answered is documented, with every field of it; what was accepted is a body as documented. */
-  assertFits(exchange: Exchange): void {
+  assertMatches(exchange: Exchange): void {
     const { method, path, status, body, sent } = exchange
     const what = `${method} ${path} → ${status} ${JSON.stringify(body).slice(0, 300)}`
     const operation = this.paths[path]?.[method.toLowerCase()]
@@ -67,7 +67,7 @@ export class OpenApi {
     for (const header of Object.keys(response.headers ?? {})) {
       assert.ok(exchange.headers[header.toLowerCase()], `${what} has no ${header}`)
     }
-    assert.deepEqual(this.mistakes(body, content.schema, { strict: true }), [], what)
+    assert.deepEqual(this.validationErrors(body, content.schema, { strict: true }), [], what)
 
     const wanted = operation?.requestBody
     if (!wanted) return
@@ -78,10 +78,10 @@ export class OpenApi {
   }
 
   /** Why a value does not fit. `strict`: a field that the schema does not name is a mistake too. */
-  mistakes(value: unknown, schema: Schema, { strict = false } = {}, at = 'it'): string[] {
+  validationErrors(value: unknown, schema: Schema, { strict = false } = {}, at = 'it'): string[] {
     const found: string[] = []
     const inner = (part: unknown, schema: Schema, name: string): void => {
-      found.push(...this.mistakes(part, schema, { strict }, `${at}${name}`))
+      found.push(...this.validationErrors(part, schema, { strict }, `${at}${name}`))
     }
     const says = (isRight: boolean, rule: string): void => {
       if (!isRight) found.push(`${at}: ${rule}`)
@@ -160,7 +160,7 @@ export class OpenApi {
           break
         case 'anyOf':
           says(
-            (rule as Schema[]).some((one) => this.mistakes(value, one).length === 0),
+            (rule as Schema[]).some((one) => this.validationErrors(value, one).length === 0),
             'fits none of its forms',
           )
           break
@@ -183,7 +183,7 @@ export class OpenApi {
   }
 
   #isAccepted({ content }: NonNullable<Operation['requestBody']>, sent: unknown): boolean {
-    return this.mistakes(sent, content['application/json']!.schema).length === 0
+    return this.validationErrors(sent, content['application/json']!.schema).length === 0
   }
 
   #resolve(ref: string): Schema {

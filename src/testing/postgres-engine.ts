@@ -1,18 +1,18 @@
 import pg from 'pg'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
-import { POSTGRES_LEGAL_MOVES } from './legal-moves.ts'
+import { POSTGRES_TRANSITION_CHECKS } from './legal-transitions.ts'
 import { createDatabase } from './postgres.ts'
 import { disposeAll, type Engine, type TestDatabase } from './test-database.ts'
 
 export const postgresEngine: Engine = {
   name: 'postgres',
-  refusesNul: true,
+  rejectsNul: true,
   presence: 'session',
   placeholder: (n) => `$${n}`,
   empty: () => database(),
   async fresh() {
-    const template = templateHere()
+    const template = configuredTemplate()
     if (template) return database(template)
     const fresh = await database()
     await prepare(fresh.url)
@@ -21,7 +21,7 @@ export const postgresEngine: Engine = {
 }
 
 /** The one that `npm run unit` has prepared, unless this test has a server of its own. */
-function templateHere(): string | undefined {
+function configuredTemplate(): string | undefined {
   const { UNSTUCK_TEST_PG: server = '', UNSTUCK_TEST_TEMPLATE: template = '' } = process.env
   const isThere = URL.parse(template)?.host === URL.parse(server)?.host
   return template && isThere ? new URL(template).pathname.slice(1) : undefined
@@ -30,7 +30,7 @@ function templateHere(): string | undefined {
 /** Makes it what every test begins with. Copies of one that was prepared take half the time. */
 export async function prepare(url: string): Promise<void> {
   await (await openStore(url, { connections: 1 })).close()
-  await query(url, POSTGRES_LEGAL_MOVES)
+  await query(url, POSTGRES_TRANSITION_CHECKS)
 }
 
 async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
@@ -59,7 +59,7 @@ async function database(template?: string): Promise<TestDatabase> {
     },
     table: (name) => `unstuck.${name}`,
     raw,
-    later: async (ms) => {
+    advanceClock: async (ms) => {
       const columns = await raw(/* sql */ `
         SELECT table_name AS tbl, column_name AS col FROM information_schema.columns
          WHERE table_schema = 'unstuck' AND data_type = 'timestamp with time zone'

@@ -35,7 +35,7 @@ export function makeServerFiles(inMemory: boolean): ServerFiles {
   if (!user) return { folder, bin: join(installed, 'bin'), user }
   const copy = join(folder, 'native')
   cpSync(installed, copy, { recursive: true, verbatimSymlinks: true })
-  giveTo(user, folder)
+  changeOwner(user, folder)
   return { folder, bin: join(copy, 'bin'), user }
 }
 
@@ -68,34 +68,40 @@ function idOf(which: string, name: string): number {
   }
 }
 
-export function giveTo({ uid, gid }: ServerUser, folder: string): void {
+export function changeOwner({ uid, gid }: ServerUser, folder: string): void {
   lchownSync(folder, uid, gid)
   for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     lchownSync(join(folder, path), uid, gid)
   }
 }
 
-const MEMORY = '/dev/shm'
+const MEMORY_FOLDER = '/dev/shm'
 const MEMORY_BYTES_MIN = 2 ** 31
 
 function chooseParent(inMemory: boolean, isForOtherUser: boolean): string {
-  const parents = [...(inMemory && hasRoomInMemory() ? [MEMORY] : []), tmpdir(), '/tmp', '/var/tmp']
-  const parent = parents.find((path) => !isForOtherUser || isOpenToAll(path))
+  const parents = [
+    ...(inMemory && hasRoomInMemory() ? [MEMORY_FOLDER] : []),
+    tmpdir(),
+    '/tmp',
+    '/var/tmp',
+  ]
+  const parent = parents.find((path) => !isForOtherUser || canOthersEnter(path))
   if (parent) return parent
   throw new Error(`No folder for temporary files can be entered by other users: ${parents.join()}`)
 }
 
 /** A file system in memory, where there is one with room. Containers often have a tiny one. */
 function hasRoomInMemory(): boolean {
-  if (!existsSync(MEMORY)) return false
-  const { bavail, bsize } = statfsSync(MEMORY)
+  if (!existsSync(MEMORY_FOLDER)) return false
+  const { bavail, bsize } = statfsSync(MEMORY_FOLDER)
   return bavail * bsize >= MEMORY_BYTES_MIN
 }
 
-const OTHERS_ENTER = 0o001
+const EXECUTE_BY_OTHERS = 0o001
 
 /** Root's own folder for temporary files is often closed, or lies in one that is. */
-function isOpenToAll(folder: string): boolean {
-  const isOpen = ((statSync(folder, { throwIfNoEntry: false })?.mode ?? 0) & OTHERS_ENTER) !== 0
-  return isOpen && (folder === dirname(folder) || isOpenToAll(dirname(folder)))
+function canOthersEnter(folder: string): boolean {
+  const isOpen =
+    ((statSync(folder, { throwIfNoEntry: false })?.mode ?? 0) & EXECUTE_BY_OTHERS) !== 0
+  return isOpen && (folder === dirname(folder) || canOthersEnter(dirname(folder)))
 }

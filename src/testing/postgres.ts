@@ -8,7 +8,7 @@ import process from 'node:process'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { newId, shortId } from '../core/model/id.ts'
-import { giveTo, makeServerFiles, type ServerFiles } from './postgres-files.ts'
+import { changeOwner, makeServerFiles, type ServerFiles } from './postgres-files.ts'
 
 /** A PostgreSQL server of the tests' own, which they may stop and start as they like. */
 export type TestServer = {
@@ -48,8 +48,8 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   }
   const removeFiles = (): void => rmSync(files.folder, { recursive: true, force: true })
   const port = await freePort()
-  endWithThisProcess(() => {
-    if (isRunning(server)) stopAtOnce(files)
+  stopOnExit(() => {
+    if (isRunning(server)) stopImmediately(files)
     removeFiles()
   })
   try {
@@ -64,7 +64,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     folder: files.folder,
     start,
     stop,
-    crash: () => stopAtOnce(files),
+    crash: () => stopImmediately(files),
     remove: async () => {
       await stop()
       removeFiles()
@@ -95,7 +95,7 @@ async function copyCluster({ folder, user }: ServerFiles, primary: TestServer): 
   appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${from}'\n`)
   writeFileSync(join(data, 'standby.signal'), '')
   chmodSync(data, 0o700)
-  if (user) giveTo(user, data)
+  if (user) changeOwner(user, data)
 }
 
 const LOG_LENGTH_MAX = 2_000
@@ -126,7 +126,7 @@ function isRunning(server: ChildProcess | null): server is ChildProcess {
 }
 
 /** Returns when it has ended. */
-function stopAtOnce({ folder, bin, user }: ServerFiles): void {
+function stopImmediately({ folder, bin, user }: ServerFiles): void {
   const args = ['stop', '-D', join(folder, 'data'), '-m', 'immediate']
   spawnSync(join(bin, 'pg_ctl'), args, { cwd: folder, ...user })
 }
@@ -134,7 +134,7 @@ function stopAtOnce({ folder, bin, user }: ServerFiles): void {
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** A signal ends this process at once unless something else listens for it; then that decides. */
-function endWithThisProcess(end: () => void): void {
+function stopOnExit(end: () => void): void {
   process.once('exit', end)
   for (const signal of SIGNALS) {
     process.once(signal, () => {
@@ -153,16 +153,16 @@ export async function createDatabase(
     throw new Error('UNSTUCK_TEST_PG is not set. Run the tests with `npm run unit -- FILE`.')
   }
   const name = `test_${shortId(newId())}`
-  await ask(server, `CREATE DATABASE ${name} TEMPLATE ${template}`)
+  await query(server, `CREATE DATABASE ${name} TEMPLATE ${template}`)
   const url = new URL(server)
   url.pathname = name
   return {
     url: url.href,
-    drop: () => ask(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+    drop: () => query(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
   }
 }
 
-async function ask(server: string, statement: string): Promise<void> {
+async function query(server: string, statement: string): Promise<void> {
   const client = new Client({ connectionString: server })
   await client.connect()
   try {

@@ -5,7 +5,7 @@ import { parsePrometheus } from './prometheus-text.ts'
 const HEAD = '# HELP a_total How many.\n# TYPE a_total counter\n'
 const HISTOGRAM = '# HELP h x\n# TYPE h histogram\n'
 
-test('what is right is read', () => {
+test('valid text is parsed', () => {
   const metrics = parsePrometheus(
     `${HEAD}a_total{x="1",y="\\"\\\\\\n"} 3\na_total 1e3\n\n` +
       `${HISTOGRAM}h_bucket{le="0.5"} 1\nh_bucket{le="+Inf"} 2\nh_sum 3.5\nh_count 2\n`,
@@ -45,5 +45,5 @@ for (const [what, text] of [
   ['another count', `${HISTOGRAM}h_bucket{le="+Inf"} 2\nh_sum 1\nh_count 3\n`],
   ['no sum', `${HISTOGRAM}h_bucket{le="+Inf"} 2\nh_count 2\n`],
 ] as const) {
-  test(`refused: ${what}`, () => assert.throws(() => parsePrometheus(text)))
+  test(`rejected: ${what}`, () => assert.throws(() => parsePrometheus(text)))
 }

@@ -1,14 +1,14 @@
 import { openStore } from '../core/store/open.ts'
-import { claim, hire, save, startCrawl } from './fixtures.ts'
+import { claim, registerWorker, savePage, enqueueCrawl } from './fixtures.ts'
 
 /** Commits pages of a source of its own as fast as it can for a while, and says how many it got in. */
 
-const LANES = 4
+const CLAIMS = 4
 const [url, source, forMs] = process.argv.slice(2)
 const store = await openStore(url!)
-const worker = await hire(store, { source: source! })
-await startCrawl(store, LANES, { source: source! })
-const claims = await claim(store, worker, LANES, { source: source! })
+const worker = await registerWorker(store, { source: source! })
+await enqueueCrawl(store, CLAIMS, { source: source! })
+const claims = await claim(store, worker, CLAIMS, { source: source! })
 process.send!('ready')
 process.once('message', () => void saturate())
 
@@ -18,7 +18,7 @@ async function saturate(): Promise<void> {
   // Several at once, so that one commit follows the other without a gap.
   await Promise.all(
     claims.map(async (claimed) => {
-      for (; performance.now() < until; pages++) claimed = await save(store, claimed)
+      for (; performance.now() < until; pages++) claimed = await savePage(store, claimed)
     }),
   )
   await store.close()

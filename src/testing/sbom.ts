@@ -9,11 +9,11 @@ import { fileURLToPath } from 'node:url'
  * `npm sbom --omit dev` leaves out what a dev dependency needs too (pg, hono), so it gets a lock file without those.
  */
 
-type Locked = {
+type LockedPackage = {
   readonly dependencies?: Readonly<Record<string, string>>
   readonly optionalDependencies?: Readonly<Record<string, string>>
 }
-type LockFile = { packages: Record<string, Locked> }
+type LockFile = { packages: Record<string, LockedPackage> }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const SBOM_ARGS = ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only']
@@ -26,7 +26,7 @@ try {
   const { devDependencies: _, peerDependencies: __, ...manifest } = read('package.json')
   const lock = read('package-lock.json') as LockFile
   write(join(place, 'package.json'), manifest)
-  write(join(place, 'package-lock.json'), { ...lock, packages: installed(lock, manifest) })
+  write(join(place, 'package-lock.json'), { ...lock, packages: installedPackages(lock, manifest) })
   const sbom = execFileSync('npm', SBOM_ARGS, { cwd: place, encoding: 'utf8' })
   mkdirSync(join(ROOT, 'dist'), { recursive: true })
   write(join(ROOT, 'dist', 'sbom.cdx.json'), JSON.parse(sbom))
@@ -35,9 +35,9 @@ try {
 }
 
 /** The entries of a lock file that the package itself needs, by way of any others. */
-function installed({ packages }: LockFile, root: Locked): LockFile['packages'] {
+function installedPackages({ packages }: LockFile, root: LockedPackage): LockFile['packages'] {
   const found: LockFile['packages'] = { '': root }
-  const visit = (path: string, { dependencies, optionalDependencies }: Locked): void => {
+  const visit = (path: string, { dependencies, optionalDependencies }: LockedPackage): void => {
     for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
       const place = placeOf(path, name)
       if (place === undefined || place in found) continue

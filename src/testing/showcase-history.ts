@@ -1,10 +1,10 @@
-import { STEADY } from '../core/decide/liveness.ts'
+import { TRUSTED_OBSERVER } from '../core/decide/liveness.ts'
 import { newId, shortId, type RunId, type TargetId } from '../core/model/id.ts'
-import { clean } from '../core/recovery/clean.ts'
+import { cleanRun } from '../core/recovery/clean.ts'
 import { recover } from '../core/recovery/recover.ts'
 import { cancel, revert } from '../core/recovery/operator-actions.ts'
 import { beginOne } from './fixtures.ts'
-import type { Hand, Scene } from './showcase-scene.ts'
+import type { SimulatedWorker, Simulation } from './showcase-simulation.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -23,18 +23,18 @@ export type Sources = Record<
   string
 >
 
-export function nameSources(scene: Scene): Sources {
+export function nameSources(simulation: Simulation): Sources {
   return {
-    tenders: scene.name('tenders-eu'),
-    yellow: scene.name('yellow-pages'),
-    courses: scene.name('university-courses'),
-    registers: scene.name('company-registers'),
-    hotels: scene.name('hotel-prices'),
-    jobs: scene.name('job-board'),
-    property: scene.name('property-listings'),
-    flights: scene.name('flight-fares'),
-    reviews: scene.name('product-reviews'),
-    news: scene.name('news-archive'),
+    tenders: simulation.sourceName('tenders-eu'),
+    yellow: simulation.sourceName('yellow-pages'),
+    courses: simulation.sourceName('university-courses'),
+    registers: simulation.sourceName('company-registers'),
+    hotels: simulation.sourceName('hotel-prices'),
+    jobs: simulation.sourceName('job-board'),
+    property: simulation.sourceName('property-listings'),
+    flights: simulation.sourceName('flight-fares'),
+    reviews: simulation.sourceName('product-reviews'),
+    news: simulation.sourceName('news-archive'),
   }
 }
 
@@ -48,41 +48,45 @@ export type PastRuns = {
 }
 
 /** Four nights that mostly went well, as the audit trail and the list of runs remember them. */
-export async function playHistory(scene: Scene, sources: Sources): Promise<PastRuns> {
-  const { store } = scene
-  const ada = { store, actor: scene.say('ada') }
+export async function createPastRuns(simulation: Simulation, sources: Sources): Promise<PastRuns> {
+  const { store } = simulation
+  const ada = { store, actor: simulation.text('ada') }
 
-  const cleaned = await leaveDead(scene, sources.jobs)
+  const cleaned = await createDeadRun(simulation, sources.jobs)
   let [succeeded, dead] = ['', '']
   const nightly = [sources.tenders, sources.courses, sources.hotels]
   for (let night = 4; night >= 1; night--) {
     for (const source of nightly) {
-      const run = await scene.queue(source, 6)
+      const run = await simulation.enqueue(source, 6)
       if (source === sources.tenders) succeeded = run
-      const hand = await scene.hire(source, 'killed', 'scraper-01')
-      await scene.work(hand)
+      const simulated = await simulation.addWorker(source, 'killed', 'scraper-01')
+      await simulation.workOnce(simulated)
       await store.takeSample()
-      await scene.later(11 * MINUTE_MS)
-      await scene.workOff(hand)
+      await simulation.advance(11 * MINUTE_MS)
+      await simulation.workUntilDone(simulated)
       await store.takeSample()
     }
-    if (night === 4) await loseAndRecover(scene, sources.yellow)
-    if (night === 3) await clean(ada, cleaned)
-    if (night === 2) dead = await leaveDead(scene, sources.jobs)
-    await scene.later(23 * HOUR_MS)
+    if (night === 4) await crashAndRecover(simulation, sources.yellow)
+    if (night === 3) await cleanRun(ada, cleaned)
+    if (night === 2) dead = await createDeadRun(simulation, sources.jobs)
+    await simulation.advance(23 * HOUR_MS)
   }
-  const reverted = await cancelByMistake(scene, sources.reviews)
-  const { failed, stuckTarget } = await failAtNight(scene, sources.flights)
-  await giveUp(scene, sources.news)
+  const reverted = await cancelAndRevert(simulation, sources.reviews)
+  const { failed, stuckTarget } = await createFailedRun(simulation, sources.flights)
+  await exhaustRestarts(simulation, sources.news)
   return { succeeded, cleaned, dead, reverted, failed, stuckTarget }
 }
 
 /** The rules by which people were told. */
-const OWNER = 'showcase'
+const ALERT_OWNER = 'showcase'
 
 /** What people were told, and what they did over HTTP. */
-export async function tellPeople(scene: Scene, sources: Sources, runs: ToldOf): Promise<void> {
-  const { store } = scene
+export async function createAlerts(
+  simulation: Simulation,
+  sources: Sources,
+  runs: AlertedRuns,
+): Promise<void> {
+  const { store } = simulation
   for (const [rule, source, run] of [
     ['dead', sources.jobs, runs.dead],
     ['silent', sources.courses, runs.stalled],
@@ -91,106 +95,123 @@ export async function tellPeople(scene: Scene, sources: Sources, runs: ToldOf): 
     const about = run === null ? `logs "${source}"` : `show ${shortId(run)}`
     await store.raiseAlert({
       cause: `${rule} ${run ?? source}`,
-      owner: OWNER,
+      owner: ALERT_OWNER,
       rule,
       source,
       run,
-      because: scene.say(`${rule}: nobody has seen to it`),
+      because: simulation.text(`${rule}: nobody has seen to it`),
       command: `unstuck ${about}`,
     })
   }
-  const caller = { actor: scene.say('ben (operator)'), address: '10.0.0.7', plan: null }
+  const caller = { actor: simulation.text('ben (operator)'), address: '10.0.0.7', plan: null }
   const call = `POST /api/runs/${runs.reverted}`
-  const selection = { because: scene.say('wrong window, sorry') }
-  const done = scene.say('Run is cancelled; its data is kept.')
+  const selection = { because: simulation.text('wrong window, sorry') }
+  const done = simulation.text('Run is cancelled; its data is kept.')
   const cancelled = { selection, status: 200, result: done }
   await store.recordOperation({ ...caller, call: `${call}/cancel`, ...cancelled })
   const refused = { selection: {}, status: 409, result: 'It had changed meanwhile.' }
   await store.recordOperation({ ...caller, call: `${call}/revert`, ...refused })
 }
 
-type ToldOf = { readonly dead: RunId; readonly stalled: RunId; readonly reverted: RunId }
+type AlertedRuns = { readonly dead: RunId; readonly stalled: RunId; readonly reverted: RunId }
 
 /** Its worker died before the first page, and nobody came back for it. */
-async function leaveDead(scene: Scene, source: string): Promise<RunId> {
-  const run = await scene.queue(source, 40, ['berlin', 'hamburg'])
-  const hand = await scene.hire(source, 'killed', 'scraper-02')
-  await scene.claim(hand)
-  await scene.later(2 * MINUTE_MS)
-  await recoverAs(scene, `worker ${shortId(newId())}`, hand)
+async function createDeadRun(simulation: Simulation, source: string): Promise<RunId> {
+  const run = await simulation.enqueue(source, 40, ['berlin', 'hamburg'])
+  const simulated = await simulation.addWorker(source, 'killed', 'scraper-02')
+  await simulation.claim(simulated)
+  await simulation.advance(2 * MINUTE_MS)
+  await recoverLostWorker(simulation, `worker ${shortId(newId())}`, simulated)
   return run
 }
 
-async function recoverAs(scene: Scene, actor: string, lost: Hand): Promise<void> {
-  await recover({ store: scene.store, actor }, { judge: STEADY, sources: [lost.source] })
-  lost.claims = []
-  await scene.retire(lost)
+async function recoverLostWorker(
+  simulation: Simulation,
+  actor: string,
+  lostWorker: SimulatedWorker,
+): Promise<void> {
+  await recover(
+    { store: simulation.store, actor },
+    { observer: TRUSTED_OBSERVER, sources: [lostWorker.source] },
+  )
+  lostWorker.claims = []
+  await simulation.retire(lostWorker)
 }
 
-async function loseAndRecover(scene: Scene, source: string): Promise<void> {
-  await scene.queue(source, 24, ['bavaria', 'saxony', 'hesse'])
+async function crashAndRecover(simulation: Simulation, source: string): Promise<void> {
+  await simulation.enqueue(source, 24, ['bavaria', 'saxony', 'hesse'])
   for (let loss = 1; loss <= 2; loss++) {
-    const hand = await scene.hire(source, 'killed', 'scraper-01')
-    await scene.work(hand)
-    await scene.claim(hand)
-    await scene.later(4 * MINUTE_MS)
-    await recoverAs(scene, `worker ${shortId(newId())}`, hand)
+    const simulated = await simulation.addWorker(source, 'killed', 'scraper-01')
+    await simulation.workOnce(simulated)
+    await simulation.claim(simulated)
+    await simulation.advance(4 * MINUTE_MS)
+    await recoverLostWorker(simulation, `worker ${shortId(newId())}`, simulated)
   }
-  const { store } = scene
+  const { store } = simulation
   const cause = `orphans of ${source}`
-  const because = scene.say(`${source} lost 4 workers within 1h`)
+  const because = simulation.text(`${source} lost 4 workers within 1h`)
   const command = 'unstuck history --since 1h'
-  const alert = { cause, owner: OWNER, rule: 'orphans', source, run: null, because, command }
+  const alert = { cause, owner: ALERT_OWNER, rule: 'orphans', source, run: null, because, command }
   await store.raiseAlert(alert)
-  await store.markTold({ causes: [cause], destination: 'slack', event: 'sent' })
-  const hand = await scene.hire(source, 'killed', 'scraper-02')
-  await scene.workOff(hand)
-  await scene.later(10 * MINUTE_MS)
+  await store.markDelivered({ causes: [cause], destination: 'slack', event: 'sent' })
+  const simulated = await simulation.addWorker(source, 'killed', 'scraper-02')
+  await simulation.workUntilDone(simulated)
+  await simulation.advance(10 * MINUTE_MS)
   await store.resolveAlert({ ...alert, lastSeenAt: await store.now() })
 }
 
-async function cancelByMistake(scene: Scene, source: string): Promise<RunId> {
-  const ben = { store: scene.store, actor: scene.say('ben (operator) via http from 10.0.0.7') }
-  const run = await scene.queue(source, 10)
-  const hand = await scene.hire(source, 'killed', 'scraper-01')
-  await scene.work(hand)
-  await scene.retire(hand)
-  await cancel(ben, run, scene.say('wrong window, sorry'))
-  await scene.later(3 * MINUTE_MS)
+async function cancelAndRevert(simulation: Simulation, source: string): Promise<RunId> {
+  const ben = {
+    store: simulation.store,
+    actor: simulation.text('ben (operator) via http from 10.0.0.7'),
+  }
+  const run = await simulation.enqueue(source, 10)
+  const simulated = await simulation.addWorker(source, 'killed', 'scraper-01')
+  await simulation.workOnce(simulated)
+  await simulation.retire(simulated)
+  await cancel(ben, run, simulation.text('wrong window, sorry'))
+  await simulation.advance(3 * MINUTE_MS)
   await revert(ben, run)
-  await scene.workOff(await scene.hire(source, 'killed', 'scraper-01'))
+  await simulation.workUntilDone(await simulation.addWorker(source, 'killed', 'scraper-01'))
   return run
 }
 
 /** Half of its targets fail, one is held since its worker was lost, and the run is over. */
-async function failAtNight(
-  scene: Scene,
+async function createFailedRun(
+  simulation: Simulation,
   source: string,
 ): Promise<{ failed: RunId; stuckTarget: TargetId }> {
-  const failed = await scene.queue(source, 60, ['short-haul', 'long-haul'], { onCrash: 'hold' })
-  const lost = await scene.hire(source, 'killed', 'scraper-02', 1)
-  await scene.work(lost)
-  await scene.claim(lost)
-  const stuckTarget = lost.claims[0]!.target
-  await scene.later(5 * MINUTE_MS)
-  await recoverAs(scene, scene.say('ada'), lost)
-  const hand = await scene.hire(source, 'killed', 'scraper-02', 12)
-  hand.troubled = 0.5
-  await scene.workOff(hand)
-  await scene.later(4 * HOUR_MS)
+  const failed = await simulation.enqueue(source, 60, ['short-haul', 'long-haul'], {
+    onCrash: 'hold',
+  })
+  const lostWorker = await simulation.addWorker(source, 'killed', 'scraper-02', 1)
+  await simulation.workOnce(lostWorker)
+  await simulation.claim(lostWorker)
+  const stuckTarget = lostWorker.claims[0]!.target
+  await simulation.advance(5 * MINUTE_MS)
+  await recoverLostWorker(simulation, simulation.text('ada'), lostWorker)
+  const simulated = await simulation.addWorker(source, 'killed', 'scraper-02', 12)
+  simulated.failureRate = 0.5
+  await simulation.workUntilDone(simulated)
+  await simulation.advance(4 * HOUR_MS)
   return { failed, stuckTarget }
 }
 
 /** A command that was started again and again until its supervisor gave up. */
-async function giveUp(scene: Scene, source: string): Promise<void> {
-  const { store } = scene
-  const hand = await scene.hire(source, 'killed', 'scraper-01')
-  await store.holdSource({ source, worker: hand.worker, killTimeoutMs: 30_000, cookie: newId() })
-  const claimed = await beginOne(store, hand.worker, { source })
-  const error = scene.say('exit code 1: ModuleNotFoundError: No module named "selectolax"')
+async function exhaustRestarts(simulation: Simulation, source: string): Promise<void> {
+  const { store } = simulation
+  const simulated = await simulation.addWorker(source, 'killed', 'scraper-01')
+  await store.lockSource({
+    source,
+    worker: simulated.worker,
+    killTimeoutMs: 30_000,
+    processTag: newId(),
+  })
+  const claimed = await beginOne(store, simulated.worker, { source })
+  const error = simulation.text('exit code 1: ModuleNotFoundError: No module named "selectolax"')
   await store.fail([{ ...claimed, error, retryInMs: null }])
   await store.settle()
-  const gaveUp = scene.say('it failed 5 times within 15 min: exit code 1')
-  await store.freeSource({ source, worker: hand.worker, gaveUp })
-  await scene.retire(hand)
+  const gaveUp = simulation.text('it failed 5 times within 15 min: exit code 1')
+  await store.unlockSource({ source, worker: simulated.worker, gaveUp })
+  await simulation.retire(simulated)
 }

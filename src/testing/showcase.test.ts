@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { surveyStore } from '../presenters/status.ts'
-import { assertBooksBalance } from './assert-counters.ts'
-import { allTargets } from './fixtures.ts'
+import { getStatus } from '../presenters/status.ts'
+import { assertCountersConsistent } from './assert-counters.ts'
+import { listTargets } from './fixtures.ts'
 import { HOSTILE_TEXTS } from './hostile-text.ts'
 import { postgresEngine } from './postgres-engine.ts'
 import { fillShowcase } from './showcase.ts'
@@ -13,11 +13,11 @@ for (const [engine, hostile] of [
   [postgresEngine, true],
 ] as const) {
   describe(`the showcase on ${engine.name}`, () => {
-    test('it has a run in each state of health, by legal moves only, and its books balance', async () => {
+    test('it has a run in each health state, by legal transitions only, and its counters are consistent', async () => {
       await using database = await engine.fresh()
       const store = await database.open()
       await using showcase = await fillShowcase(store, { url: database.url, hostile })
-      const { data } = await surveyStore(store)
+      const { data } = await getStatus(store)
       const health = new Map(data.runs.map(({ id, health }) => [id, health]))
       const { runs } = showcase
       assert.equal(health.get(runs.healthy), 'healthy')
@@ -32,14 +32,14 @@ for (const [engine, hostile] of [
       assert.equal((await store.run(runs.failed))?.status, 'failed')
       assert.equal((await store.run(runs.cleaned))?.status, 'abandoned')
       assert.equal((await store.run(runs.reverted))?.status, 'succeeded')
-      for (const run of Object.values(runs)) await assertBooksBalance(store, run)
-      const keys = (await allTargets(store, runs.healthy)).map(({ key }) => key)
+      for (const run of Object.values(runs)) await assertCountersConsistent(store, run)
+      const keys = (await listTargets(store, runs.healthy)).map(({ key }) => key)
       const used = HOSTILE_TEXTS.filter((text) => keys.some((key) => key.startsWith(text)))
       assert.equal(used.length, hostile ? HOSTILE_TEXTS.length : 0)
     })
   })
 }
 
-test('there are sixty hostile texts, each another', () => {
+test('there are sixty distinct hostile texts', () => {
   assert.equal(new Set(HOSTILE_TEXTS).size, 60)
 })

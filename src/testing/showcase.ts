@@ -3,24 +3,24 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import type { Claimed } from '../core/model/claim.ts'
+import type { ClaimedTarget } from '../core/model/claim.ts'
 import { UsageError } from '../core/model/errors.ts'
 import { newId, shortId, type RunId, type TargetId, type WorkerId } from '../core/model/id.ts'
 import { DEFAULT_POLICY } from '../core/model/policy.ts'
-import { dataFolder, makeRunFolder } from '../lib/files/data-folder.ts'
+import { dataFolder, createRunFolder } from '../lib/files/data-folder.ts'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import { untilInterrupted } from '../interfaces/cli/watch.ts'
-import { beginOne, EVIDENCE, ok, save } from './fixtures.ts'
-import { timeMachine } from './move-time.ts'
+import { beginOne, EVIDENCE, unwrap, savePage } from './fixtures.ts'
+import { openDatabaseClock } from './database-clock.ts'
 import {
   nameSources,
-  playHistory,
+  createPastRuns,
   type PastRuns,
-  tellPeople,
+  createAlerts,
   type Sources,
 } from './showcase-history.ts'
-import { Scene, type Hand } from './showcase-scene.ts'
+import { Simulation, type SimulatedWorker } from './showcase-simulation.ts'
 
 /** A scraping company at three in the morning, with something of everything. Dispose it to end its workers. */
 export type Showcase = AsyncDisposable & {
@@ -33,7 +33,7 @@ export type Showcase = AsyncDisposable & {
   readonly workers: Record<'present' | 'gone' | 'silent' | 'stalled', WorkerId>
   readonly targets: Record<'inProgress' | 'done' | 'failed' | 'parked' | 'stuck', TargetId>
   /** The healthy crawl goes on by a page of each of its targets in hand. */
-  workOn(): Promise<void>
+  saveMorePages(): Promise<void>
 }
 
 export type ShowcaseOptions = {
@@ -56,51 +56,51 @@ export async function fillShowcase(
   store: Store,
   { hostile = false, url = fileAddress(store) }: ShowcaseOptions = {},
 ): Promise<Showcase> {
-  await using machine = await timeMachine(url)
-  const scene = new Scene(store, machine, hostile)
-  const sources = nameSources(scene)
-  const past = await playHistory(scene, sources)
-  await scene.later(2 * HOUR_MS)
+  await using clock = await openDatabaseClock(url)
+  const simulation = new Simulation(store, clock, hostile)
+  const sources = nameSources(simulation)
+  const past = await createPastRuns(simulation, sources)
+  await simulation.advance(2 * HOUR_MS)
   const files = openFolder(url)
-  const tonight = await playTonight(scene, sources, past, files.path)
-  const beating = keepBeating(scene)
+  const tonight = await createCurrentRuns(simulation, sources, past, files.path)
+  const beating = startHeartbeats(simulation)
   const { stuckTarget, ...pastRuns } = past
   return {
     sources,
     runs: { ...pastRuns, ...tonight.runs },
     workers: tonight.workers,
     targets: {
-      ...(await someTargets(store, tonight.runs.healthy)),
+      ...(await pickTargets(store, tonight.runs.healthy)),
       stuck: stuckTarget,
     },
-    async workOn() {
-      for (const hand of tonight.steady) {
-        await scene.work(hand)
-        await scene.claim(hand)
+    async saveMorePages() {
+      for (const simulated of tonight.liveWorkers) {
+        await simulation.workOnce(simulated)
+        await simulation.claim(simulated)
       }
     },
     async [Symbol.asyncDispose]() {
       await beating.stop()
-      for (const presence of scene.presences) await presence.release()
+      for (const presence of simulation.presences) await presence.release()
       files.remove()
     },
   }
 }
 
-type Tonight = {
+type CurrentRuns = {
   readonly runs: Omit<Showcase['runs'], keyof PastRuns>
   readonly workers: Showcase['workers']
-  readonly steady: readonly Hand[]
+  readonly liveWorkers: readonly SimulatedWorker[]
 }
 
-async function playTonight(
-  scene: Scene,
+async function createCurrentRuns(
+  simulation: Simulation,
   sources: Sources,
   past: PastRuns,
   folder: string,
-): Promise<Tonight> {
-  const { store } = scene
-  const healthy = await scene.queue(sources.tenders, 360, [
+): Promise<CurrentRuns> {
+  const { store } = simulation
+  const healthy = await simulation.enqueue(sources.tenders, 360, [
     'Deutschland',
     'España',
     'Ελλάδα',
@@ -108,43 +108,43 @@ async function playTonight(
     'Česko',
     'Österreich',
   ])
-  const orphaned = await scene.queue(sources.yellow, 120, ['bavaria', 'saxony', 'hesse'])
-  const stalled = await scene.queue(sources.courses, 90, ['physics', 'law', 'medicine'])
-  const silent = await scene.queue(sources.registers, 80, ['gmbh', 'ag'])
-  const interrupted = await scene.queue(sources.hotels, 60, ['rome', 'vienna'])
+  const orphaned = await simulation.enqueue(sources.yellow, 120, ['bavaria', 'saxony', 'hesse'])
+  const stalled = await simulation.enqueue(sources.courses, 90, ['physics', 'law', 'medicine'])
+  const silent = await simulation.enqueue(sources.registers, 80, ['gmbh', 'ag'])
+  const interrupted = await simulation.enqueue(sources.hotels, 60, ['rome', 'vienna'])
   const steady = await Promise.all(
-    [1, 2, 3].map(() => scene.hire(sources.tenders, 'here', undefined, 6)),
+    [1, 2, 3].map(() => simulation.addWorker(sources.tenders, 'here', undefined, 6)),
   )
-  const killed = await scene.hire(sources.yellow, 'killed', undefined, 5)
-  const hung = await scene.hire(sources.courses, 'here', undefined, 4)
-  const far = await scene.hire(sources.registers, 'far', 'scraper-03', 3)
-  const deployed = await scene.hire(sources.hotels, 'killed', 'scraper-02', 5)
-  for (const hand of [...steady, killed]) hand.troubled = 0.06
-  const command = await Command.start(scene, sources.property, folder)
+  const killed = await simulation.addWorker(sources.yellow, 'killed', undefined, 5)
+  const hung = await simulation.addWorker(sources.courses, 'here', undefined, 4)
+  const far = await simulation.addWorker(sources.registers, 'far', 'scraper-03', 3)
+  const deployed = await simulation.addWorker(sources.hotels, 'killed', 'scraper-02', 5)
+  for (const simulated of [...steady, killed]) simulated.failureRate = 0.06
+  const command = await ShowcaseCommand.start(simulation, sources.property, folder)
   let queued = ''
 
   for (let minute = MINUTES; minute >= 0; minute--) {
-    for (const hand of steady) await scene.work(hand)
+    for (const simulated of steady) await simulation.workOnce(simulated)
     const isTheirs = minute % 2 === 0
-    if (isTheirs && minute >= 12) await scene.work(killed)
-    if (isTheirs && minute >= 32) await scene.work(hung)
-    if (isTheirs && minute >= 6) await scene.work(far)
-    if (isTheirs && minute >= 24) await scene.work(deployed)
-    if (minute === 32) await scene.claim(hung)
-    if (minute === 24) await scene.retire(deployed)
-    if (minute === 12) await scene.breathe(killed)
-    if (minute === 6) await scene.breathe(far)
+    if (isTheirs && minute >= 12) await simulation.workOnce(killed)
+    if (isTheirs && minute >= 32) await simulation.workOnce(hung)
+    if (isTheirs && minute >= 6) await simulation.workOnce(far)
+    if (isTheirs && minute >= 24) await simulation.workOnce(deployed)
+    if (minute === 32) await simulation.claim(hung)
+    if (minute === 24) await simulation.retire(deployed)
+    if (minute === 12) await simulation.claimAndHeartbeat(killed)
+    if (minute === 6) await simulation.claimAndHeartbeat(far)
     if (minute === 30) await command.crash()
     else await command.print(MINUTES - minute)
-    if (minute === 14) await tellPeople(scene, sources, { ...past, stalled })
-    if (minute === 4) queued = await scene.queue(sources.reviews, 30)
+    if (minute === 14) await createAlerts(simulation, sources, { ...past, stalled })
+    if (minute === 4) queued = await simulation.enqueue(sources.reviews, 30)
     await store.takeSample()
-    if (minute > 0) await scene.later(MINUTE_MS)
+    if (minute > 0) await simulation.advance(MINUTE_MS)
   }
-  for (const hand of [...steady, hung]) await scene.breathe(hand)
-  await command.rest()
+  for (const simulated of [...steady, hung]) await simulation.claimAndHeartbeat(simulated)
+  await command.flush()
   return {
-    steady,
+    liveWorkers: steady,
     runs: { healthy, orphaned, stalled, silent, interrupted, queued, command: command.run },
     workers: {
       present: steady[0]!.worker,
@@ -156,44 +156,56 @@ async function playTonight(
 }
 
 /** A scraper in Python, wrapped: its first life ended for want of memory, its second goes on from there. */
-class Command {
+class ShowcaseCommand {
   readonly run: RunId
-  readonly #scene: Scene
-  readonly #places: ReturnType<typeof makeRunFolder>
+  readonly #scene: Simulation
+  readonly #places: ReturnType<typeof createRunFolder>
   readonly #lines: string[] = []
-  #hand: Hand
-  #claimed: Claimed
+  #hand: SimulatedWorker
+  #claimed: ClaimedTarget
   #execution = ''
 
-  private constructor(scene: Scene, hand: Hand, claimed: Claimed, folder: string) {
+  private constructor(
+    simulation: Simulation,
+    simulated: SimulatedWorker,
+    claimed: ClaimedTarget,
+    folder: string,
+  ) {
     this.run = claimed.run
-    this.#scene = scene
-    this.#hand = hand
+    this.#scene = simulation
+    this.#hand = simulated
     this.#claimed = claimed
-    this.#places = makeRunFolder(folder, claimed.run)
+    this.#places = createRunFolder(folder, claimed.run)
   }
 
-  static async start(scene: Scene, source: string, folder: string): Promise<Command> {
-    const hand = await scene.hire(source, 'killed', undefined, 1)
-    const claimed = await Command.#begin(scene, hand)
-    const command = new Command(scene, hand, claimed, folder)
+  static async start(
+    simulation: Simulation,
+    source: string,
+    folder: string,
+  ): Promise<ShowcaseCommand> {
+    const simulated = await simulation.addWorker(source, 'killed', undefined, 1)
+    const claimed = await ShowcaseCommand.#begin(simulation, simulated)
+    const command = new ShowcaseCommand(simulation, simulated, claimed, folder)
     await command.#startExecution()
     return command
   }
 
-  static async #begin({ store }: Scene, { source, worker }: Hand): Promise<Claimed> {
-    await store.holdSource({ source, worker, killTimeoutMs: 30_000, cookie: newId() })
+  static async #begin(
+    { store }: Simulation,
+    { source, worker }: SimulatedWorker,
+  ): Promise<ClaimedTarget> {
+    await store.lockSource({ source, worker, killTimeoutMs: 30_000, processTag: newId() })
     return beginOne(store, worker, { source, policy: DEFAULT_POLICY })
   }
 
   async print(minute: number): Promise<void> {
     const { store } = this.#scene
     if (minute % 10 === 9) {
-      const items = [{ key: `flat-${minute}`, data: { title: this.#scene.say('Flat, 3 rooms') } }]
-      this.#claimed = await save(store, this.#claimed, { items, next: null })
+      const items = [{ key: `flat-${minute}`, data: { title: this.#scene.text('Flat, 3 rooms') } }]
+      this.#claimed = await savePage(store, this.#claimed, { items, next: null })
     }
-    ok(await store.reportProgress(this.#claimed, { done: 40 * minute, total: 4_800 }))
-    ok(await store.touch(this.#claimed, Math.floor(minute / 20)))
+    unwrap(await store.reportProgress(this.#claimed, { done: 40 * minute, total: 4_800 }))
+    unwrap(await store.reportActivity(this.#claimed, Math.floor(minute / 20)))
     this.#line(minute, minute % 17 === 0 ? 'err' : 'out', `page ${minute}: 40 listings`)
   }
 
@@ -206,27 +218,27 @@ class Command {
     const end = { at, exitCode: null, signal: 'SIGKILL', because, artifacts, peakMemory }
     await store.endExecution(this.#execution, end)
     this.#line(MINUTES - 30, 'run', because)
-    const judgements = (await store.heldBy(worker, null, 10)).map((held) => ({
+    const judgements = (await store.claimsOf(worker, null, 10)).map((held) => ({
       held,
       decision: { action: 'resume', because } as const,
-      sign: 'gone' as const,
+      liveness: 'gone' as const,
       evidence: { ...EVIDENCE, host: this.#hand.host },
       newRun: newId(),
     }))
-    await store.applyJudgements(judgements, `start of ${source}`)
-    await store.freeSource({ source, worker })
+    await store.applyVerdicts(judgements, `start of ${source}`)
+    await store.unlockSource({ source, worker })
     this.#hand.claims = []
     await this.#scene.retire(this.#hand)
-    this.#hand = await this.#scene.hire(source, 'here', undefined, 1)
-    this.#claimed = await Command.#begin(this.#scene, this.#hand)
+    this.#hand = await this.#scene.addWorker(source, 'here', undefined, 1)
+    this.#claimed = await ShowcaseCommand.#begin(this.#scene, this.#hand)
     this.#hand.claims = [this.#claimed]
     await this.#startExecution()
   }
 
   /** Its log is written, and it is heard once more. */
-  async rest(): Promise<void> {
-    await this.#scene.beat(this.#hand)
-    writeFileSync(this.#places.log, this.#lines.join(''), { mode: 0o600 })
+  async flush(): Promise<void> {
+    await this.#scene.heartbeat(this.#hand)
+    writeFileSync(this.#places.logPath, this.#lines.join(''), { mode: 0o600 })
   }
 
   async #startExecution(): Promise<void> {
@@ -237,9 +249,9 @@ class Command {
       run: this.run,
       worker: this.#hand.worker,
       host: this.#hand.host,
-      command: ['python', 'scrape.py', '--portal', this.#scene.say('immo')],
+      command: ['python', 'scrape.py', '--portal', this.#scene.text('immo')],
       outputDir: this.#places.outputDir,
-      log: this.#places.log,
+      log: this.#places.logPath,
       startedAt: await store.now(),
       end: null,
     })
@@ -247,12 +259,12 @@ class Command {
 
   #line(minute: number, stream: string, text: string): void {
     const at = new Date(Date.now() - (MINUTES - minute) * MINUTE_MS).toISOString()
-    const safe = this.#scene.say(text).replaceAll(/[\r\n]/g, ' ')
+    const safe = this.#scene.text(text).replaceAll(/[\r\n]/g, ' ')
     this.#lines.push(`${at} ${stream} ${safe}\n`)
   }
 }
 
-async function someTargets(store: Store, run: RunId): Promise<Omit<Showcase['targets'], 'stuck'>> {
+async function pickTargets(store: Store, run: RunId): Promise<Omit<Showcase['targets'], 'stuck'>> {
   const first = async (status: 'in_progress' | 'done' | 'failed' | 'parked'): Promise<TargetId> => {
     const { items } = await store.targets(run, { statuses: [status], limit: 1 })
     return items[0]!.id
@@ -266,12 +278,12 @@ async function someTargets(store: Store, run: RunId): Promise<Omit<Showcase['tar
 }
 
 /** The living keep beating, whatever they do besides. */
-function keepBeating(scene: Scene): { stop(): Promise<void> } {
-  const alive = scene.hands.filter(({ isHere }) => isHere)
+function startHeartbeats(simulation: Simulation): { stop(): Promise<void> } {
+  const alive = simulation.workers.filter(({ isLocal }) => isLocal)
   let last = Promise.resolve()
   const beat = async (): Promise<void> => {
     // A database that is away is not what a showcase is about.
-    for (const hand of alive) await scene.beat(hand).catch(() => {})
+    for (const simulated of alive) await simulation.heartbeat(simulated).catch(() => {})
   }
   const timer = setInterval(() => {
     last = last.then(beat)
@@ -291,12 +303,12 @@ function openFolder(url: string): { path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
 }
 
-function fileAddress({ engine, where }: Store): string {
-  if (engine === 'sqlite') return `sqlite:${where}`
+function fileAddress({ engine, location }: Store): string {
+  if (engine === 'sqlite') return `sqlite:${location}`
   throw new UsageError('The address of a server holds a password: give it as `url`.')
 }
 
-const PAGES_EVERY_MS = 10_000
+const PAGE_INTERVAL_MS = 10_000
 
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
@@ -316,8 +328,8 @@ async function main(): Promise<void> {
     console.log('Its workers live until Ctrl-C, and the healthy ones save pages.')
     const stopped = untilInterrupted()
     while (!stopped.aborted) {
-      await sleep(PAGES_EVERY_MS, undefined, { signal: stopped }).catch(() => {})
-      if (!stopped.aborted) await showcase.workOn()
+      await sleep(PAGE_INTERVAL_MS, undefined, { signal: stopped }).catch(() => {})
+      if (!stopped.aborted) await showcase.saveMorePages()
     }
   }
   await showcase[Symbol.asyncDispose]()

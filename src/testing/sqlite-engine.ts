@@ -4,19 +4,19 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
-import { SQLITE_LEGAL_MOVES } from './legal-moves.ts'
+import { SQLITE_TRANSITION_CHECKS } from './legal-transitions.ts'
 import { disposeAll, type Engine, type TestDatabase } from './test-database.ts'
 
 export const sqliteEngine: Engine = {
   name: 'sqlite',
-  refusesNul: false,
+  rejectsNul: false,
   presence: 'file',
   placeholder: () => '?',
   empty: async () => database(),
   async fresh() {
     const fresh = database()
     await fresh.open()
-    await fresh.raw(SQLITE_LEGAL_MOVES)
+    await fresh.raw(SQLITE_TRANSITION_CHECKS)
     return fresh
   },
 }
@@ -55,7 +55,7 @@ function database(): TestDatabase {
     },
     table: (name) => name,
     raw,
-    later: async (ms) => {
+    advanceClock: async (ms) => {
       const columns = await raw(/* sql */ `
         SELECT m.name AS tbl, c.name AS col FROM sqlite_schema m JOIN pragma_table_info(m.name) c
          WHERE m.type = 'table' AND (c.name LIKE '%\\_at' ESCAPE '\\' OR c.name LIKE '%\\_uptime' ESCAPE '\\'

@@ -1,13 +1,21 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import type { Claimed } from '../core/model/claim.ts'
-import { LeaseLost, PageBehind, UsageError } from '../core/model/errors.ts'
+import type { ClaimedTarget } from '../core/model/claim.ts'
+import { LeaseLostError, PageBehindError, UsageError } from '../core/model/errors.ts'
 import type { RunId, WorkerId } from '../core/model/id.ts'
 import type { Store } from '../core/store/store.ts'
-import { assertBooksBalance } from './assert-counters.ts'
-import { allTargets, bury, claim, hire, judge, page, startCrawl } from './fixtures.ts'
+import { assertCountersConsistent } from './assert-counters.ts'
+import {
+  listTargets,
+  recoverWorker,
+  claim,
+  registerWorker,
+  pendingVerdicts,
+  nextCheckpoint,
+  enqueueCrawl,
+} from './fixtures.ts'
 
-const DEEDS = [
+const OPERATIONS = [
   'claim',
   'claim',
   'claim alone',
@@ -35,65 +43,73 @@ const DEEDS = [
   'time out',
   'interrupt',
 ] as const
-type Act = { actor: number; deed: (typeof DEEDS)[number]; pick: number }
+type Step = { client: number; operation: (typeof OPERATIONS)[number]; pick: number }
 
-type Actor = {
+type FuzzClient = {
   store: Store
   worker: WorkerId
   /** Everything it ever claimed, as it last knew it: much of it lost by now. */
-  claims: Claimed[]
+  claims: ClaimedTarget[]
 }
 
-const DEED = { actor: 'the tests', because: 'x' }
+const AUDIT = { actor: 'the tests', because: 'x' }
 
 /** Several stores that do anything to one run, in any order and at once. */
-export class Troupe {
-  readonly #actors: Actor[]
+export class StoreFuzzer {
+  readonly #clients: FuzzClient[]
   readonly #source: string
   readonly #run: RunId
   readonly #seen = new Map<string, { epoch: number; page: number; seq: number }>()
 
-  private constructor(actors: Actor[], source: string, run: RunId) {
-    this.#actors = actors
+  private constructor(clients: FuzzClient[], source: string, run: RunId) {
+    this.#clients = clients
     this.#source = source
     this.#run = run
   }
 
-  static scripts(actors: number): fc.Arbitrary<Act[][]> {
+  static sequences(clients: number): fc.Arbitrary<Step[][]> {
     const act = fc.record({
-      actor: fc.nat(actors - 1),
-      deed: fc.constantFrom(...DEEDS),
+      client: fc.nat(clients - 1),
+      operation: fc.constantFrom(...OPERATIONS),
       pick: fc.nat(9),
     })
     return fc.array(fc.array(act, { minLength: 1, maxLength: 4 }), { minLength: 5, maxLength: 20 })
   }
 
-  static async gather(stores: readonly Store[], source: string): Promise<Troupe> {
-    const run = await startCrawl(
+  static async create(stores: readonly Store[], source: string): Promise<StoreFuzzer> {
+    const run = await enqueueCrawl(
       stores[0]!,
       Array.from({ length: 6 }, (_, n) => ({ key: `t${n}`, group: n % 2 ? 'odd' : 'even' })),
       { source },
     )
-    const actors = await Promise.all(
-      stores.map(async (store) => ({ store, worker: await hire(store, { source }), claims: [] })),
+    const clients = await Promise.all(
+      stores.map(async (store) => ({
+        store,
+        worker: await registerWorker(store, { source }),
+        claims: [],
+      })),
     )
-    return new Troupe(actors, source, run)
+    return new StoreFuzzer(clients, source, run)
   }
 
   /** Plays one act. Refusals are part of the play; anything else thrown is not. */
-  async play({ actor: n, deed, pick }: Act): Promise<void> {
-    const actor = this.#actors[n]!
-    const { store, worker, claims } = actor
+  async apply({ client: n, operation, pick }: Step): Promise<void> {
+    const client = this.#clients[n]!
+    const { store, worker, claims } = client
     const held = claims.at(-1 - (pick % Math.max(1, claims.length)))
-    switch (deed) {
+    switch (operation) {
       case 'claim':
       case 'claim alone': {
-        const request = { source: this.#source, empty: deed === 'claim alone' }
+        const request = { source: this.#source, isIdle: operation === 'claim alone' }
         claims.push(...(await claim(store, worker, 1 + (pick % 3), request)))
         return
       }
       case 'beat':
-        await store.beat({ worker, claimIds: claims.map(({ claimId }) => claimId), loopLagMs: 0 })
+        await store.heartbeat({
+          worker,
+          claimIds: claims.map(({ claimId }) => claimId),
+          loopLagMs: 0,
+        })
         return
       case 'plan':
         await store
@@ -104,31 +120,31 @@ export class Troupe {
         await store.settle(this.#run)
         return
       case 'die':
-        await bury(store, worker, pick % 3 ? 'resume' : 'park')
-        actor.worker = await hire(store, { source: this.#source })
+        await recoverWorker(store, worker, pick % 3 ? 'resume' : 'park')
+        client.worker = await registerWorker(store, { source: this.#source })
         return
       case 'rob': {
         // Takes somebody else for dead who is not.
-        const other = this.#actors[pick % this.#actors.length]!
-        await bury(store, other.worker, pick % 4 ? 'resume' : 'hold')
+        const other = this.#clients[pick % this.#clients.length]!
+        await recoverWorker(store, other.worker, pick % 4 ? 'resume' : 'hold')
         return
       }
       case 'retire':
         await store.release(claims)
-        await bury(store, worker)
-        await store.retire(worker)
-        actor.worker = await hire(store, { source: this.#source })
+        await recoverWorker(store, worker)
+        await store.retireWorker(worker)
+        client.worker = await registerWorker(store, { source: this.#source })
         return
       case 'cancel':
       case 'interrupt': {
-        const to = deed === 'cancel' ? 'cancelled' : 'interrupted'
+        const to = operation === 'cancel' ? 'cancelled' : 'interrupted'
         const move = {
           run: this.#run,
           to,
-          action: deed,
+          action: operation,
           evidence: null,
-          only: {},
-          ...DEED,
+          expected: {},
+          ...AUDIT,
         } as const
         await store.moveRun(move)
         return
@@ -136,68 +152,77 @@ export class Troupe {
       case 'reopen': {
         const statuses = (['failed', 'stuck', 'parked'] as const).slice(pick % 3)
         const chosen = { run: this.#run, action: 'resume', statuses, reopen: true } as const
-        await store.replan({ ...chosen, dryRun: pick === 9, ...DEED })
+        await store.replan({ ...chosen, dryRun: pick === 9, ...AUDIT })
         return
       }
       case 'set aside':
-        if (held) await store.setAside({ targets: [held.target], ...DEED })
+        if (held) await store.parkTargets({ targets: [held.target], ...AUDIT })
         return
       case 'rewind':
-        await this.#rewind(actor, held, pick)
+        await this.#rewind(client, held, pick)
         return
       case 'time out': {
-        const judgements = await judge(store, worker, pick % 2 ? 'resume' : 'fail')
-        await store.applyJudgements(
-          judgements.map((one) => ({ ...one, sign: 'stalled' as const })),
+        const judgements = await pendingVerdicts(store, worker, pick % 2 ? 'resume' : 'fail')
+        await store.applyVerdicts(
+          judgements.map((one) => ({ ...one, liveness: 'stalled' as const })),
           'the tests',
         )
         return
       }
       default:
-        if (held) await this.#write(actor, held, deed, pick)
+        if (held) await this.#write(client, held, operation, pick)
     }
   }
 
-  async #rewind({ store }: Actor, held: Claimed | undefined, pick: number): Promise<void> {
+  async #rewind(
+    { store }: FuzzClient,
+    held: ClaimedTarget | undefined,
+    pick: number,
+  ): Promise<void> {
     if (!held) return
-    const back = { target: held.target, to: pick % 3, next: null, cursor: null, ...DEED }
+    const back = { target: held.target, to: pick % 3, next: null, cursor: null, ...AUDIT }
     // It may stand before that page.
     await store.rewind(back).catch((error: unknown) => {
       assert.ok(error instanceof UsageError, String(error))
     })
   }
 
-  async #write(actor: Actor, held: Claimed, deed: Act['deed'], pick: number): Promise<void> {
-    const { store } = actor
-    if (deed === 'save' || deed === 'save again' || deed === 'save last') {
+  async #write(
+    client: FuzzClient,
+    held: ClaimedTarget,
+    operation: Step['operation'],
+    pick: number,
+  ): Promise<void> {
+    const { store } = client
+    if (operation === 'save' || operation === 'save again' || operation === 'save last') {
       const items = [{ key: `item ${pick}`, data: pick }]
-      const next = page(held, { items, done: deed === 'save last', skipped: 1 })
+      const next = nextCheckpoint(held, { items, done: operation === 'save last', skipped: 1 })
       const [outcome] = await store.checkpoint([next])
-      if (!outcome!.ok) return refused(outcome!.error)
-      actor.claims.push({ ...held, seq: outcome!.value, page: next.page })
-      if (deed === 'save again') refusedUnless((await store.checkpoint([next]))[0]!)
+      if (!outcome!.ok) return assertRejected(outcome!.error)
+      client.claims.push({ ...held, seq: outcome!.value, page: next.page })
+      if (operation === 'save again') assertOkOrRejected((await store.checkpoint([next]))[0]!)
       return
     }
     const outcome =
-      deed === 'finish'
+      operation === 'finish'
         ? (await store.finish([held]))[0]!
-        : deed === 'fail'
+        : operation === 'fail'
           ? (await store.fail([{ ...held, error: 'x', retryInMs: 0 }]))[0]!
-          : deed === 'give up'
+          : operation === 'give up'
             ? (await store.fail([{ ...held, error: 'x', retryInMs: null }]))[0]!
-            : deed === 'release'
+            : operation === 'release'
               ? (await store.release([held]))[0]!
-              : deed === 'park'
+              : operation === 'park'
                 ? (await store.park([{ ...held, reason: 'x' }]))[0]!
                 : await store.reportProgress(held, { done: pick, total: 10 })
-    refusedUnless(outcome)
+    assertOkOrRejected(outcome)
   }
 
   /** While nobody plays: the books balance, no target went back, and the items are those that were counted. */
   async assertSound(): Promise<void> {
-    const { store } = this.#actors[0]!
-    await assertBooksBalance(store, this.#run)
-    for (const target of await allTargets(store, this.#run)) {
+    const { store } = this.#clients[0]!
+    await assertCountersConsistent(store, this.#run)
+    for (const target of await listTargets(store, this.#run)) {
       const before = this.#seen.get(target.id) ?? { epoch: 0, page: 0, seq: 0 }
       assert.ok(target.epoch >= before.epoch, 'an epoch went back')
       const rewound = target.epoch > before.epoch
@@ -215,10 +240,10 @@ export class Troupe {
   }
 }
 
-function refusedUnless(outcome: { ok: true } | { ok: false; error: Error }): void {
-  if (!outcome.ok) refused(outcome.error)
+function assertOkOrRejected(outcome: { ok: true } | { ok: false; error: Error }): void {
+  if (!outcome.ok) assertRejected(outcome.error)
 }
 
-function refused(error: Error): void {
-  assert.ok(error instanceof LeaseLost || error instanceof PageBehind, String(error))
+function assertRejected(error: Error): void {
+  assert.ok(error instanceof LeaseLostError || error instanceof PageBehindError, String(error))
 }

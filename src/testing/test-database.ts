@@ -4,7 +4,7 @@ import type { Store } from '../core/store/store.ts'
 export type Engine = {
   readonly name: Store['engine']
   /** Whether a NUL character in an item's data is refused. SQLite keeps it. */
-  readonly refusesNul: boolean
+  readonly rejectsNul: boolean
   /** The kind of presence its workers hold. */
   readonly presence: 'file' | 'session'
   /** The n-th placeholder of a user's own statement, from 1. */
@@ -24,7 +24,7 @@ export type TestDatabase = AsyncDisposable & {
   /** Statements behind the store's back. */
   raw(text: string): Promise<Record<string, unknown>[]>
   /** Moves time: whatever has happened so far is that much longer ago. */
-  later(ms: number): Promise<void>
+  advanceClock(ms: number): Promise<void>
 }
 
 /** Closes the stores that were opened on a database, then the database. */

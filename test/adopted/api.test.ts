@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { adopt } from '../../src/features/adopted/adopt.ts'
+import { withAdoptedTables } from '../../src/features/adopted/adopted-store.ts'
 import { makeSettings } from '../../src/app/config.ts'
 import { openStore } from '../../src/core/store/open.ts'
-import { alertService } from '../../src/testing/alert-context.ts'
-import { apiCaller, type ApiCaller } from '../../src/testing/api-caller.ts'
+import { makeAlertService } from '../../src/testing/alert-test-service.ts'
+import { createApiClient, type ApiClient } from '../../src/testing/api-client.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import type { Engine } from '../../src/testing/test-database.ts'
-import { minutesAgo } from '../../src/testing/users-project.ts'
+import { minutesAgo } from '../../src/testing/user-project.ts'
 import {
   crawlRuns,
-  fill,
-  makeUsersTable,
-  usersRows,
-  usersSql,
-} from '../../src/testing/users-tables.ts'
+  insertRows,
+  createUserTable,
+  readUserRows,
+  runUserSql,
+} from '../../src/testing/user-tables.ts'
 
-type Site = AsyncDisposable & {
-  readonly api: ApiCaller
+type ApiTestContext = AsyncDisposable & {
+  readonly api: ApiClient
   readonly store: Awaited<ReturnType<typeof openStore>>
   courses(): Promise<Record<string, any>[]>
   rename(from: string, to: string): Promise<unknown>
@@ -27,12 +27,12 @@ type Site = AsyncDisposable & {
 const IDS = ['a', 'b', 'c'].map((digit) => `00000000-0000-4000-8000-00000000000${digit}`)
 
 /** The API over a database that holds Unstuck's own tables and one of the user: stale, young and dead. */
-async function site(engine: Engine): Promise<Site> {
+async function createApiTestContext(engine: Engine): Promise<ApiTestContext> {
   const database = await engine.fresh()
   const { url } = database
-  await makeUsersTable(url, crawlRuns)
+  await createUserTable(url, crawlRuns)
   const started = [minutesAgo(10), minutesAgo(1), minutesAgo(3_000)]
-  await fill(
+  await insertRows(
     url,
     crawlRuns,
     IDS.map((id, n) => ({
@@ -54,13 +54,15 @@ async function site(engine: Engine): Promise<Site> {
     },
     null,
   )
-  const store = adopt(await openStore(url), settings.adopted, { address: url })
-  const api = await apiCaller({ app: { open: async () => store, settings: async () => settings } })
+  const store = withAdoptedTables(await openStore(url), settings.adopted, { address: url })
+  const api = await createApiClient({
+    app: { open: async () => store, settings: async () => settings },
+  })
   return {
     api,
     store,
-    courses: () => usersRows(url, crawlRuns),
-    rename: (from, to) => usersSql(url, `ALTER TABLE ${from} RENAME TO ${to}`),
+    courses: () => readUserRows(url, crawlRuns),
+    rename: (from, to) => runUserSql(url, `ALTER TABLE ${from} RENAME TO ${to}`),
     async [Symbol.asyncDispose]() {
       await api[Symbol.asyncDispose]()
       await store.close()
@@ -72,8 +74,8 @@ async function site(engine: Engine): Promise<Site> {
 const keysOf = ({ items }: any): string[] => items.map(({ adopted }: any) => adopted.key)
 
 for (const engine of [sqliteEngine, postgresEngine]) {
-  test(`${engine.name}: the API shows rows of a table of the user, recovers, counts and takes back`, async () => {
-    await using place = await site(engine)
+  test(`${engine.name}: the API shows, recovers, counts and reverts rows of an adopted table`, async () => {
+    await using place = await createApiTestContext(engine)
     const { api } = place
     const before = await place.courses()
 
@@ -95,7 +97,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       (await place.courses()).map(({ status }) => status),
       ['failed', 'running', 'running'],
     )
-    const { body: metrics } = await api.stage.call('GET', '/metrics', { as: 'admin' })
+    const { body: metrics } = await api.ctx.call('GET', '/metrics', { as: 'admin' })
     assert.match(metrics, /unstuck_orphaned_runs_recovered_total\{reason="stale"\} 1\n/)
     assert.match(metrics, /unstuck_runs\{status="running"\} 2\n/)
 
@@ -115,20 +117,20 @@ for (const engine of [sqliteEngine, postgresEngine]) {
   })
 }
 
-test('people are told of a dead row, and that it is over when it was cleaned', async () => {
-  await using place = await site(sqliteEngine)
+test('a dead row raises an alert, which is resolved when it was cleaned', async () => {
+  await using place = await createApiTestContext(sqliteEngine)
   const { api, store } = place
-  const alerts = alertService(store, [], { policyOf: makeSettings(KEEP, null).policyOf })
+  const alerts = makeAlertService(store, [], { policyOf: makeSettings(KEEP, null).policyOf })
 
-  await alerts.look()
+  await alerts.check()
   const [alert, ...more] = await store.openAlerts()
   await place.rename('crawl_runs', 'elsewhere')
-  await alerts.look()
+  await alerts.check()
   assert.equal((await store.openAlerts()).length, 1, 'what cannot be seen is not over')
   await place.rename('elsewhere', 'crawl_runs')
-  while (store.away.length > 0) await store.liveRuns()
+  while (store.unreadable.length > 0) await store.liveRuns()
   await api.post('/api/clean')
-  await alerts.look()
+  await alerts.check()
 
   assert.deepEqual([alert?.rule, alert?.source, more], ['dead', 'course-2', []])
   assert.equal((await place.courses())[2]!['status'], 'Timeout - Auto-cleaned')
@@ -140,8 +142,8 @@ const KEEP = {
   policies: Object.fromEntries(IDS.map((_, n) => [`course-${n}`, { onStale: 'keep' }])),
 }
 
-test('a place in a list of tables means nothing to a store that has none', async () => {
-  await using api = await apiCaller({ engine: postgresEngine })
+test('a list cursor over tables is ignored by a store without tables', async () => {
+  await using api = await createApiClient({ engine: postgresEngine })
   const { error } = await api.get('/api/runs?after=adopted.e30', 400)
   assert.match(error.message, /not a place in a list/)
 })

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { usersSql } from '../../src/testing/users-tables.ts'
-import { usersProject } from '../../src/testing/users-project.ts'
+import { runUserSql } from '../../src/testing/user-tables.ts'
+import { createUserProject } from '../../src/testing/user-project.ts'
 import { unstuck } from '../../src/testing/unstuck-cli.ts'
 
 /** What `run` of a list has as its id, by the row that it is. */
@@ -11,8 +11,8 @@ function idOf(items: readonly any[], key: string): string {
   return items.find(({ adopted }) => adopted.key === key).id
 }
 
-test('every command that looks or steers works on the rows of tables of the user, and writes their words alone', async () => {
-  using project = await usersProject()
+test('every read and operator command works on adopted rows, and writes only their mapped statuses', async () => {
+  using project = await createUserProject()
   const { folder: cwd } = project
   const json = async (args: string[], code = 0): Promise<any> => {
     const said = await unstuck([...args, '--json'], { cwd })
@@ -107,8 +107,8 @@ test('every command that looks or steers works on the rows of tables of the user
   assert.equal(again.applied, 0, 'nothing automatic ends what a person took back')
 })
 
-test('nothing is offered, nor said to come, that a table has no words for', async () => {
-  using project = await usersProject()
+test('no action is offered or announced that needs an unmapped status', async () => {
+  using project = await createUserProject()
   const config = join(project.folder, 'unstuck.config.ts')
   const words = "statuses: { active: 'running', failed: 'failed' }"
   const checkpoint = 'checkpoint: (row) => (row.id === 1 ? `at-${row.id}.json` : null)'
@@ -160,7 +160,7 @@ test('nothing is offered, nor said to come, that a table has no words for', asyn
     new RegExp(`${dead} of maths \\(row c-1 of courses\\) is marked as ended`),
   )
   assert.match(await say('revert', dead), /To end it again: `unstuck cancel/)
-  await usersSql(project.app, `UPDATE runs SET started_at = '2020-01-01 00:00:00' WHERE id = 2`)
+  await runUserSql(project.app, `UPDATE runs SET started_at = '2020-01-01 00:00:00' WHERE id = 2`)
   const young = idOf(items, '2').slice(-8)
   assert.match(await say('clean', young, '--auto'), /is marked as ended/)
   const reverted = await say('revert', young)
@@ -169,8 +169,8 @@ test('nothing is offered, nor said to come, that a table has no words for', asyn
   assert.match(await say('explain', young), /Nothing automatic ends it until it has moved on\./)
 })
 
-test('a verdict that a table has no word for is told with that reason by every command, and never advised', async () => {
-  using project = await usersProject()
+test('a verdict blocked by an unmapped status is reported with that reason by every command, and never advised', async () => {
+  using project = await createUserProject()
   const config = join(project.folder, 'unstuck.config.ts')
   const written = readFileSync(config, 'utf8')
   writeFileSync(config, written.replaceAll('options.sqlite,', `options.sqlite, ${ONLY_ACTIVE},`))
@@ -221,13 +221,13 @@ test('a verdict that a table has no word for is told with that reason by every c
 /** They end rows in other ways than by words. */
 const ONLY_ACTIVE = "statuses: { active: 'running' }"
 
-test('doctor names a table that is not there, words that nobody mapped, and times that say nothing', async () => {
-  using project = await usersProject()
-  await usersSql(project.app, `UPDATE runs SET status = 'zombie' WHERE id = 3`)
-  await usersSql(project.app, 'DROP TABLE crawl_runs')
+test('doctor names missing tables, unmapped statuses, and unusable timestamps', async () => {
+  using project = await createUserProject()
+  await runUserSql(project.app, `UPDATE runs SET status = 'zombie' WHERE id = 3`)
+  await runUserSql(project.app, 'DROP TABLE crawl_runs')
   const ahead = new Date(Date.now() + 3 * 3_600_000).toISOString()
-  await usersSql(project.app, `UPDATE runs SET started_at = '${ahead}' WHERE id = 1`)
-  await usersSql(project.app, `UPDATE runs SET started_at = 'gestern' WHERE id = 2`)
+  await runUserSql(project.app, `UPDATE runs SET started_at = '${ahead}' WHERE id = 1`)
+  await runUserSql(project.app, `UPDATE runs SET started_at = 'gestern' WHERE id = 2`)
 
   const [status, recovery] = await Promise.all([
     unstuck(['status'], { cwd: project.folder }),

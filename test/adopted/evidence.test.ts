@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { STEADY } from '../../src/core/decide/liveness.ts'
-import { sumUp } from '../../src/core/recovery/clean.ts'
+import { TRUSTED_OBSERVER } from '../../src/core/decide/liveness.ts'
+import { classifyRuns } from '../../src/core/recovery/clean.ts'
 import { adviseStart } from '../../src/core/recovery/advise-start.ts'
 import { recover } from '../../src/core/recovery/recover.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine, temporaryFolder } from '../../src/testing/sqlite-engine.ts'
-import { crawlRuns, tenderRuns, ypTargets } from '../../src/testing/users-tables.ts'
-import { ago, setStage } from './stage.ts'
+import { crawlRuns, tenderRuns, ypTargets } from '../../src/testing/user-tables.ts'
+import { minutesAgo, createAdoptedTestContext } from './test-context.ts'
 
 const HOUR = 60
 
@@ -23,13 +23,13 @@ test('a checkpoint file with data in it, or a file in the output folder, keeps a
   writeFileSync(path('out-full/page-1.html'), '')
   mkdirSync(path('out-empty'))
   const portals = ['full', 'empty', 'none', 'folder', 'throws', 'out-full', 'out-empty']
-  await using stage = await setStage(sqliteEngine, {
+  await using ctx = await createAdoptedTestContext(sqliteEngine, {
     tenders: {
       table: tenderRuns,
       rows: portals.map((portal_name) => ({
         portal_name,
         status: 'running',
-        started_at: ago(30 * HOUR),
+        started_at: minutesAgo(30 * HOUR),
       })),
       options: {
         checkpoint: ({ portal_name: name }) => {
@@ -41,27 +41,27 @@ test('a checkpoint file with data in it, or a file in the output folder, keeps a
     },
   })
 
-  const { dead, resumable } = await sumUp(stage.door)
+  const { dead, resumable } = await classifyRuns(ctx.operator)
 
   const names = (runs: typeof dead) => runs.map(({ run }) => run.source).sort()
   assert.deepEqual(names(resumable), ['folder', 'full', 'out-full', 'throws'])
   assert.deepEqual(names(dead), ['empty', 'none', 'out-empty'])
   assert.match(
-    stage.lines.join('\n'),
+    ctx.lines.join('\n'),
     /^checkpoint\(\) of row [45] of tenders: .*(folder\.json is not a file|who knows) \(and for 1 more row\)$/,
   )
   assert.equal(
-    (await adviseStart(stage.door, 'full')).action,
+    (await adviseStart(ctx.operator, 'full')).action,
     'wait',
     'its file was written just now',
   )
-  utimesSync(path('full.json'), ago(26 * HOUR), ago(26 * HOUR))
-  const { action, run } = await adviseStart(stage.door, 'full')
+  utimesSync(path('full.json'), minutesAgo(26 * HOUR), minutesAgo(26 * HOUR))
+  const { action, run } = await adviseStart(ctx.operator, 'full')
   assert.equal(action, 'resume')
   assert.equal(Math.round((Date.now() - run!.lastActivityAt) / 3_600_000), 26)
 })
 
-test('alive() decides at once: who it says is gone is recovered, who it says lives is left, and who it could not be asked about is left too', async () => {
+test('alive() decides at once: false is recovered, true is left alone, and so is an error', async () => {
   let asked = 0
   let hangs = 1
   const answers: Record<string, unknown> = {
@@ -70,7 +70,7 @@ test('alive() decides at once: who it says is gone is recovered, who it says liv
     unknown: undefined,
     odd: 'yes',
   }
-  await using stage = await setStage(
+  await using ctx = await createAdoptedTestContext(
     sqliteEngine,
     {
       courses: {
@@ -78,7 +78,7 @@ test('alive() decides at once: who it says is gone is recovered, who it says liv
         rows: [...Object.keys(answers), 'throws', 'hangs'].map((id) => ({
           id,
           course_id: id,
-          started_at: ago(6),
+          started_at: minutesAgo(6),
         })),
         options: {
           alive: async ({ id }) => {
@@ -92,7 +92,7 @@ test('alive() decides at once: who it says is gone is recovered, who it says liv
     { staleAfterMs: 5 * 60_000, onStale: 'fail' },
   )
 
-  const { verdicts } = await recover(stage.door, { judge: STEADY })
+  const { verdicts } = await recover(ctx.operator, { observer: TRUSTED_OBSERVER })
 
   assert.deepEqual(
     verdicts
@@ -107,16 +107,14 @@ test('alive() decides at once: who it says is gone is recovered, who it says liv
   )
   const [gone] = verdicts.filter(({ source }) => source === 'gone')
   assert.match(gone!.because, /row gone of courses has ended: alive\(\) says so/)
-  assert.deepEqual((await stage.store.workers()).map(({ worker }) => worker.source).sort(), [
+  assert.deepEqual((await ctx.store.observations()).map(({ worker }) => worker.source).sort(), [
     'lives',
     'throws',
   ])
-  assert.deepEqual(stage.lines, [
-    'alive() of row throws of courses: no answer (and for 1 more row)',
-  ])
+  assert.deepEqual(ctx.lines, ['alive() of row throws of courses: no answer (and for 1 more row)'])
   assert.ok(asked >= 6)
-  assert.equal((await adviseStart(stage.door, 'lives')).action, 'wait')
-  assert.equal((await adviseStart(stage.door, 'throws')).action, 'wait')
+  assert.equal((await adviseStart(ctx.operator, 'lives')).action, 'wait')
+  assert.equal((await adviseStart(ctx.operator, 'throws')).action, 'wait')
 })
 
 for (const engine of [sqliteEngine, postgresEngine]) {
@@ -124,60 +122,69 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     const rows = Array.from({ length: 64 }, (_, n) => ({
       portal_name: `p${n}`,
       status: 'running',
-      started_at: ago(600),
+      started_at: minutesAgo(600),
     }))
     let works = false
     const alive = (): unknown => (works ? true : new Promise(() => {}))
-    await using stage = await setStage(
+    await using ctx = await createAdoptedTestContext(
       engine,
       { tenders: { table: tenderRuns, rows, options: { alive } } },
       { staleAfterMs: 5 * 60_000, onStale: 'fail' },
     )
 
-    const { verdicts } = await recover(stage.door, { judge: STEADY })
-    await stage.store.runs({ limit: 20 })
+    const { verdicts } = await recover(ctx.operator, { observer: TRUSTED_OBSERVER })
+    await ctx.store.runs({ limit: 20 })
 
     assert.deepEqual(verdicts, [])
-    assert.equal(stage.lines.length, 1)
+    assert.equal(ctx.lines.length, 1)
     assert.match(
-      stage.lines[0]!,
+      ctx.lines[0]!,
       /^alive\(\) of row \d+ of tenders: no answer within 2 s \(and for 63/,
     )
     works = true
-    await stage.store.workers()
+    await ctx.store.observations()
     works = false
-    await stage.store.workers()
-    assert.equal(stage.lines.length, 2)
+    await ctx.store.observations()
+    assert.equal(ctx.lines.length, 2)
   })
 }
 
-test('of a table of targets only who works on its own rows counts, whatever sources the rows of other tables have', async () => {
-  await using stage = await setStage(sqliteEngine, {
+test('for a targets table only owners of its own rows count, whatever the sources of other tables', async () => {
+  await using ctx = await createAdoptedTestContext(sqliteEngine, {
     targets: {
       table: ypTargets,
-      rows: [{ slug: 'a', status: 'IN_PROGRESS', claimed_by: 'theirs', claimed_at: ago(90) }],
+      rows: [
+        { slug: 'a', status: 'IN_PROGRESS', claimed_by: 'theirs', claimed_at: minutesAgo(90) },
+      ],
     },
     tenders: {
       table: tenderRuns,
-      rows: [{ portal_name: 'targets', status: 'running', started_at: ago(1) }],
+      rows: [{ portal_name: 'targets', status: 'running', started_at: minutesAgo(1) }],
       options: { alive: () => true },
     },
   })
 
-  const { active } = await recover(stage.door, { judge: STEADY, dryRun: true })
+  const { active } = await recover(ctx.operator, { observer: TRUSTED_OBSERVER, dryRun: true })
 
-  const owners = active.map(({ run, owner }) => `${run.adopted?.table} ${owner?.reading.sign}`)
+  const owners = active.map(
+    ({ run, owner }) => `${run.adopted?.table} ${owner?.assessment.liveness}`,
+  )
   assert.deepEqual(owners.sort(), ['targets silent', 'tenders present'])
   const whole = active.find(({ run }) => run.adopted?.table === 'targets')
   assert.match(whole?.owner?.evidence.who ?? '', /^row 1 of targets/)
 })
 
-test('an onResume that fails is logged, and a verdict that the user has no word for is told of once', async () => {
-  await using stage = await setStage(sqliteEngine, {
+test('a failing onResume is logged, and a verdict blocked by an unmapped status is logged once', async () => {
+  await using ctx = await createAdoptedTestContext(sqliteEngine, {
     tenders: {
       table: tenderRuns,
       rows: [
-        { portal_name: 'a', status: 'running', started_at: ago(2), extracted_total_tenders: 1 },
+        {
+          portal_name: 'a',
+          status: 'running',
+          started_at: minutesAgo(2),
+          extracted_total_tenders: 1,
+        },
       ],
       options: {
         alive: () => false,
@@ -188,19 +195,19 @@ test('an onResume that fails is logged, and a verdict that the user has no word 
     },
     courses: {
       table: crawlRuns,
-      rows: [{ id: '1', course_id: 'x', started_at: ago(2) }],
+      rows: [{ id: '1', course_id: 'x', started_at: minutesAgo(2) }],
       options: { alive: () => false, statuses: { active: 'running' } },
     },
   })
 
-  const first = await recover(stage.door, { judge: STEADY })
-  const second = await recover(stage.door, { judge: STEADY })
+  const first = await recover(ctx.operator, { observer: TRUSTED_OBSERVER })
+  const second = await recover(ctx.operator, { observer: TRUSTED_OBSERVER })
 
   const told = ({ verdicts }: typeof first) =>
     verdicts.map(({ source, action, applied }) => `${source} ${action} ${applied}`)
   assert.deepEqual(told(first).sort(), ['a resume true', 'x fail false'])
   assert.deepEqual(told(second), ['x fail false'])
-  assert.deepEqual(stage.lines.sort(), [
+  assert.deepEqual(ctx.lines.sort(), [
     'There is no word for what fail makes of a run of courses: map adopted.courses.statuses.failed in the config',
     'onResume() of row 1 of tenders: no hands',
   ])

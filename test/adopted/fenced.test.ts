@@ -1,57 +1,60 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { Whereabouts } from '../../src/features/adopted/runs/row-locator.ts'
-import { STEADY } from '../../src/core/decide/liveness.ts'
+import { RowLocator } from '../../src/features/adopted/runs/row-locator.ts'
+import { TRUSTED_OBSERVER } from '../../src/core/decide/liveness.ts'
 import type { Run } from '../../src/core/model/run.ts'
-import { recover, type Door } from '../../src/core/recovery/recover.ts'
+import { recover, type OperatorContext } from '../../src/core/recovery/recover.ts'
 import { sweep } from '../../src/core/recovery/sweep.ts'
 import { cancel } from '../../src/core/recovery/operator-actions.ts'
 import type { Store } from '../../src/core/store/store.ts'
-import { isLong } from '../../src/testing/length.ts'
+import { isLong } from '../../src/testing/long-tests.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
-import { engineOf, ypTargets, type UsersTable } from '../../src/testing/users-tables.ts'
-import { ago, setStage } from './stage.ts'
-import { beating, old, silent, stale, workRuns } from './work-runs.ts'
+import { engineOf, ypTargets, type UserTable } from '../../src/testing/user-tables.ts'
+import { minutesAgo, createAdoptedTestContext } from './test-context.ts'
+import { workRunsOptions, oldTable, silentRow, stalePolicy, workRuns } from './work-runs.ts'
 
 /** A write of the user's own program, now. */
-function usersWrite(url: string, text: string): void {
+function writeAsUser(url: string, text: string): void {
   using db = new DatabaseSync(url.replace('sqlite:', ''))
   db.exec(text)
 }
 
 /** The store of somebody who is overtaken right before each write to the user's table. */
-const overtakenBy =
+const withConcurrentWrite =
   (writer: () => Promise<unknown>) =>
   (own: Store): Store => ({
     ...own,
-    intend: async (intents) => {
+    recordIntents: async (intents) => {
       await writer()
-      await own.intend(intents)
+      await own.recordIntents(intents)
     },
   })
 
 const engines = [sqliteEngine, postgresEngine]
 for (const engine of engines) {
-  test(`P2 five who recover the rows of a table at once act as one: one word, one entry, one onResume, ${engine.name}`, async () => {
+  test(`P2 five processes that recover the rows of a table at once act as one: one write, one audit entry, one onResume, ${engine.name}`, async () => {
     const resumed: unknown[] = []
-    await using stage = await setStage(
+    await using ctx = await createAdoptedTestContext(
       engine,
       {
         work: {
           table: workRuns,
-          rows: [{ id: 1, ...silent }],
+          rows: [{ id: 1, ...silentRow }],
           options: { onResume: (row) => resumed.push(row['id']) },
         },
-        qualification: old,
+        qualification: oldTable,
       },
-      stale,
+      stalePolicy,
     )
-    const doors: Door[] = []
-    for (let n = 1; n <= 5; n++) doors.push({ store: await stage.another(), actor: `number ${n}` })
+    const doors: OperatorContext[] = []
+    for (let n = 1; n <= 5; n++)
+      doors.push({ store: await ctx.openAnother(), actor: `number ${n}` })
 
-    const all = await Promise.all(doors.map((door) => recover(door, { judge: STEADY })))
+    const all = await Promise.all(
+      doors.map((entryPoint) => recover(entryPoint, { observer: TRUSTED_OBSERVER })),
+    )
 
     const applied = all.flatMap(({ verdicts }) => verdicts).filter((verdict) => verdict.applied)
     assert.deepEqual(applied.map(({ source, action }) => `${source} ${action}`).sort(), [
@@ -59,61 +62,61 @@ for (const engine of engines) {
       'work resume',
     ])
     assert.deepEqual(resumed.map(String), ['1'])
-    const entries = await stage.store.audit({ limit: 50 })
+    const entries = await ctx.store.audit({ limit: 50 })
     assert.deepEqual(entries.map(({ action }) => action).sort(), ['fail', 'resume'])
-    assert.deepEqual(await stage.store.openIntents(-60_000, 10), [])
-    const [row] = await stage.rows('work')
+    assert.deepEqual(await ctx.store.openIntents(-60_000, 10), [])
+    const [row] = await ctx.rows('work')
     assert.deepEqual(
       [row!['status'], row!['owner'], row!['beat'], row!['pages']],
       ['waiting', null, null, 3],
     )
   })
 
-  test(`P2 whoever writes to a row between judgement and verdict wins, ${engine.name}`, async () => {
-    await using stage = await setStage(
+  test(`P2 a write to a row between assessment and verdict wins, ${engine.name}`, async () => {
+    await using ctx = await createAdoptedTestContext(
       engine,
-      { work: { table: workRuns, rows: [{ id: 1, ...silent }] }, qualification: old },
-      stale,
+      { work: { table: workRuns, rows: [{ id: 1, ...silentRow }] }, qualification: oldTable },
+      stalePolicy,
     )
-    const finishes = overtakenBy(async () => {
-      await stage.sql(`UPDATE work_runs SET status = 'fine', why = 'by myself'`)
-      await stage.sql(`UPDATE qualification_runs SET status = 'COMPLETED'`)
+    const finishes = withConcurrentWrite(async () => {
+      await ctx.sql(`UPDATE work_runs SET status = 'fine', why = 'by myself'`)
+      await ctx.sql(`UPDATE qualification_runs SET status = 'COMPLETED'`)
     })
-    const store = await stage.another(finishes)
+    const store = await ctx.openAnother(finishes)
 
-    const { verdicts } = await recover({ store, actor: 'late' }, { judge: STEADY })
+    const { verdicts } = await recover({ store, actor: 'late' }, { observer: TRUSTED_OBSERVER })
 
     assert.deepEqual(
       verdicts.map(({ applied }) => applied),
       [false, false],
     )
-    assert.equal((await stage.rows('work'))[0]!['why'], 'by myself')
-    assert.equal((await stage.rows('qualification'))[0]!['status'], 'COMPLETED')
+    assert.equal((await ctx.rows('work'))[0]!['why'], 'by myself')
+    assert.equal((await ctx.rows('qualification'))[0]!['status'], 'COMPLETED')
     assert.deepEqual(await store.audit({ limit: 5 }), [])
     assert.deepEqual(await store.openIntents(-60_000, 10), [], 'what was not done is forgotten')
   })
 
-  test(`P9 a row that has beaten since it was seen is not touched, whoever else has looked meanwhile, ${engine.name}`, async () => {
-    await using stage = await setStage(engine, {
-      work: { table: workRuns, rows: [{ id: 1, ...silent }] },
+  test(`P9 a row with a newer heartbeat is not changed, even if other processes have read it meanwhile, ${engine.name}`, async () => {
+    await using ctx = await createAdoptedTestContext(engine, {
+      work: { table: workRuns, rows: [{ id: 1, ...silentRow }] },
     })
     const beats = (own: Store): Store => ({
       ...own,
       // Between the look at the workers and the judgement of what they hold.
       now: async () => {
-        await stage.sql(`UPDATE work_runs SET beat = '${new Date().toISOString()}'`)
+        await ctx.sql(`UPDATE work_runs SET beat = '${new Date().toISOString()}'`)
         return own.now()
       },
     })
-    const store = await stage.another(beats)
-    const options = { judge: STEADY, actor: 'hasty' }
-    const roll = store.workers()
+    const store = await ctx.openAnother(beats)
+    const options = { observer: TRUSTED_OBSERVER, actor: 'hasty' }
+    const roll = store.observations()
     const overlooking = {
       ...store,
-      workers: async () => {
+      observations: async () => {
         const seen = await roll
         await store.now()
-        await store.workers()
+        await store.observations()
         return seen
       },
     }
@@ -124,69 +127,79 @@ for (const engine of engines) {
       verdicts.map(({ applied }) => applied),
       [false],
     )
-    assert.equal((await stage.rows('work'))[0]!['status'], 'busy')
+    assert.equal((await ctx.rows('work'))[0]!['status'], 'busy')
   })
 }
 
-test('P2 a row that has moved since it was judged as a whole stays as it is', async () => {
-  await using stage = await setStage(sqliteEngine, { qualification: old }, stale)
-  const { id, status, lastActivityAt } = await stage.run('qualification', 'old')
-  await stage.sql(`UPDATE qualification_runs SET "createdAt" = ${Date.now()}`)
-  const moved = await stage.store.moveRun({
+test('P2 a row that changed since it was assessed is not changed', async () => {
+  await using ctx = await createAdoptedTestContext(
+    sqliteEngine,
+    { qualification: oldTable },
+    stalePolicy,
+  )
+  const { id, status, lastActivityAt } = await ctx.run('qualification', 'old')
+  await ctx.sql(`UPDATE qualification_runs SET "createdAt" = ${Date.now()}`)
+  const moved = await ctx.store.moveRun({
     run: id,
     to: 'failed',
     action: 'fail',
     because: 'it was old',
     evidence: null,
     actor: 'late',
-    only: { status, lastActivityAt, unheld: true },
+    expected: { status, lastActivityAt, isUnclaimed: true },
   })
 
   assert.equal(moved, false)
-  assert.equal((await stage.rows('qualification'))[0]!['status'], 'PROCESSING')
+  assert.equal((await ctx.rows('qualification'))[0]!['status'], 'PROCESSING')
 })
 
-test('P2 a row that nobody is known to own is ended only as it was judged, in every mapped column', async () => {
-  await using stage = await setStage(sqliteEngine, { qualification: old }, stale)
+test('P2 a row without a known owner is ended only if every mapped column is as it was assessed', async () => {
+  await using ctx = await createAdoptedTestContext(
+    sqliteEngine,
+    { qualification: oldTable },
+    stalePolicy,
+  )
   let hasWritten = false
   const policyOf = (run: Run) => {
     // After the look, before any verdict is carried out: its age and its word stay the same.
-    if (!hasWritten) usersWrite(stage.url, `UPDATE qualification_runs SET completed = 1`)
+    if (!hasWritten) writeAsUser(ctx.url, `UPDATE qualification_runs SET completed = 1`)
     hasWritten = true
     return run.policy
   }
 
-  const late = await recover({ ...stage.door, policyOf }, { judge: STEADY })
+  const late = await recover({ ...ctx.operator, policyOf }, { observer: TRUSTED_OBSERVER })
 
   assert.deepEqual(
     late.verdicts.map(({ action, applied }) => [action, applied]),
     [['fail', false]],
   )
-  assert.equal((await stage.rows('qualification'))[0]!['status'], 'PROCESSING')
-  const again = await recover(stage.door, { judge: STEADY })
+  assert.equal((await ctx.rows('qualification'))[0]!['status'], 'PROCESSING')
+  const again = await recover(ctx.operator, { observer: TRUSTED_OBSERVER })
   assert.equal(again.verdicts[0]?.applied, true, 'as it is now it may be ended')
 })
 
 test('one look asks `alive` once, and a verdict holds for evidence that was copied', async () => {
   const asked: unknown[] = []
-  await using stage = await setStage(sqliteEngine, {
+  await using ctx = await createAdoptedTestContext(sqliteEngine, {
     work: {
       table: workRuns,
       rows: [
-        { id: 1, ...silent },
-        { id: 2, ...silent },
+        { id: 1, ...silentRow },
+        { id: 2, ...silentRow },
       ],
       options: { alive: (row) => void asked.push(row['id']) },
     },
   })
-  const { store } = stage
+  const { store } = ctx
   const copying: Store = {
     ...store,
-    applyJudgements: (judgements, actor) =>
-      store.applyJudgements(structuredClone(judgements), actor),
+    applyVerdicts: (judgements, actor) => store.applyVerdicts(structuredClone(judgements), actor),
   }
 
-  const { verdicts } = await recover({ store: copying, actor: 'a copier' }, { judge: STEADY })
+  const { verdicts } = await recover(
+    { store: copying, actor: 'a copier' },
+    { observer: TRUSTED_OBSERVER },
+  )
 
   assert.deepEqual(
     verdicts.map(({ applied }) => applied),
@@ -197,60 +210,64 @@ test('one look asks `alive` once, and a verdict holds for evidence that was copi
   assert.equal('seal' in (entry!.evidence as object), false)
 })
 
-test('P8 verdicts on any number of rows look for none of them: they go by what was judged', async (context) => {
-  const find = context.mock.method(Whereabouts.prototype, 'find')
-  await using stage = await setStage(
+test('P8 applying verdicts reads no rows again: it uses the assessed ones', async (context) => {
+  const find = context.mock.method(RowLocator.prototype, 'find')
+  await using ctx = await createAdoptedTestContext(
     sqliteEngine,
     {
       work: {
         table: workRuns,
-        rows: Array.from({ length: isLong ? 40_000 : 250 }, (_, id) => ({ id, ...silent })),
+        rows: Array.from({ length: isLong ? 40_000 : 250 }, (_, id) => ({ id, ...silentRow })),
       },
       targets: {
         table: ypTargets,
-        rows: ['a', 'b'].map((slug) => ({ slug, status: 'IN_PROGRESS', claimed_at: ago(90) })),
+        rows: ['a', 'b'].map((slug) => ({
+          slug,
+          status: 'IN_PROGRESS',
+          claimed_at: minutesAgo(90),
+        })),
       },
-      qualification: old,
+      qualification: oldTable,
     },
-    stale,
+    stalePolicy,
   )
 
-  const { verdicts } = await recover(stage.door, { judge: STEADY })
+  const { verdicts } = await recover(ctx.operator, { observer: TRUSTED_OBSERVER })
 
   assert.deepEqual(
     verdicts.filter(({ applied }) => !applied),
     [],
   )
-  const busy = (await stage.rows('work')).filter(({ status }) => status === 'busy')
+  const busy = (await ctx.rows('work')).filter(({ status }) => status === 'busy')
   assert.deepEqual([verdicts.length, busy.length], [(isLong ? 40_000 : 250) + 3, 0])
   assert.equal(find.mock.callCount(), 0)
 })
 
 test('a row that the database refuses to change stops no other, is said once, and leaves no intent', async () => {
-  const guarded: UsersTable = {
+  const guarded: UserTable = {
     ...workRuns,
     ddl: {
       ...workRuns.ddl,
       sqlite: workRuns.ddl.sqlite.replace(/\)$/, `, CHECK (id NOT IN (2, 5) OR status = 'busy'))`),
     },
   }
-  await using stage = await setStage(
+  await using ctx = await createAdoptedTestContext(
     sqliteEngine,
     {
       work: {
         table: guarded,
         rows: [
-          ...[1, 2, 3].map((id) => ({ id, ...silent })),
+          ...[1, 2, 3].map((id) => ({ id, ...silentRow })),
           // Nobody is known to have these.
-          ...[4, 5, 6].map((id) => ({ id, ...silent, beat: null, ended: ago(20) })),
+          ...[4, 5, 6].map((id) => ({ id, ...silentRow, beat: null, ended: minutesAgo(20) })),
         ],
       },
     },
-    stale,
+    stalePolicy,
   )
-  for (const _ of ['once', 'twice']) await recover(stage.door, { judge: STEADY })
+  for (const _ of ['once', 'twice']) await recover(ctx.operator, { observer: TRUSTED_OBSERVER })
 
-  const words = (await stage.rows('work')).map((row) => `${row['id']} ${row['status']}`)
+  const words = (await ctx.rows('work')).map((row) => `${row['id']} ${row['status']}`)
   assert.deepEqual(words.sort(), [
     '1 waiting',
     '2 busy',
@@ -259,13 +276,13 @@ test('a row that the database refuses to change stops no other, is said once, an
     '5 busy',
     '6 broken',
   ])
-  assert.equal(stage.lines.length, 2)
-  assert.match(stage.lines.join('\n'), /row 2 of work: .*refused[^]*row 5 of work: .*refused/)
-  assert.deepEqual(await stage.store.openIntents(-60_000, 10), [])
+  assert.equal(ctx.lines.length, 2)
+  assert.match(ctx.lines.join('\n'), /row 2 of work: .*refused[^]*row 5 of work: .*refused/)
+  assert.deepEqual(await ctx.store.openIntents(-60_000, 10), [])
 })
 
 /** The user's database takes a change to row 1, and does nothing. */
-const LETS_PASS = {
+const IGNORE_UPDATE = {
   sqlite: [
     `CREATE TRIGGER keep BEFORE UPDATE ON work_runs WHEN OLD.id = 1 BEGIN SELECT RAISE(IGNORE); END`,
   ],
@@ -275,29 +292,29 @@ const LETS_PASS = {
   ],
 }
 for (const engine of [sqliteEngine, postgresEngine]) {
-  test(`a change that the user's database takes and does not make is told as such, and nobody is said to have been faster, ${engine.name}`, async () => {
-    const statuses = { ...beating().statuses, cancelled: 'stopped' }
-    await using stage = await setStage(engine, {
+  test(`a change that the database accepts but does not make is reported as such, not as a concurrent change, ${engine.name}`, async () => {
+    const statuses = { ...workRunsOptions().statuses, cancelled: 'stopped' }
+    await using ctx = await createAdoptedTestContext(engine, {
       work: {
         table: workRuns,
-        rows: [1, 2].map((id) => ({ id, ...silent })),
+        rows: [1, 2].map((id) => ({ id, ...silentRow })),
         options: { statuses },
       },
     })
-    for (const text of LETS_PASS[engineOf(stage.url)]) await stage.sql(text)
-    const { id } = await stage.run('work', 1)
+    for (const text of IGNORE_UPDATE[engineOf(ctx.url)]) await ctx.sql(text)
+    const { id } = await ctx.run('work', 1)
 
     await assert.rejects(
-      cancel(stage.door, id),
-      /^Refused: Row 1 of work is as it was, although the database took the change: does a trigger/,
+      cancel(ctx.operator, id),
+      /^RefusedError: Row 1 of work is as it was, although the database took the change: does a trigger/,
     )
-    const { verdicts } = await recover(stage.door, { judge: STEADY })
+    const { verdicts } = await recover(ctx.operator, { observer: TRUSTED_OBSERVER })
 
     assert.deepEqual(verdicts.map(({ applied }) => applied).sort(), [false, true])
-    assert.match(stage.lines.join('\n'), /^resume of row 1 of work: Row 1 of work is as it was/)
-    const words = (await stage.rows('work')).map(({ status }) => status)
+    assert.match(ctx.lines.join('\n'), /^resume of row 1 of work: Row 1 of work is as it was/)
+    const words = (await ctx.rows('work')).map(({ status }) => status)
     assert.deepEqual(words.sort(), ['busy', 'waiting'])
-    assert.deepEqual(await stage.store.openIntents(-60_000, 5), [])
-    assert.equal((await stage.store.audit({ limit: 5 })).length, 1)
+    assert.deepEqual(await ctx.store.openIntents(-60_000, 5), [])
+    assert.equal((await ctx.store.audit({ limit: 5 })).length, 1)
   })
 }

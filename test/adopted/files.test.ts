@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { sumUp } from '../../src/core/recovery/clean.ts'
+import { classifyRuns } from '../../src/core/recovery/clean.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine, temporaryFolder } from '../../src/testing/sqlite-engine.ts'
-import { tenderRuns } from '../../src/testing/users-tables.ts'
-import { ago, setStage } from './stage.ts'
+import { tenderRuns } from '../../src/testing/user-tables.ts'
+import { minutesAgo, createAdoptedTestContext } from './test-context.ts'
 
 const HOUR = 60
 
@@ -19,7 +19,7 @@ function makeFiles(folder: string): { root: string; outside: string } {
   writeFileSync(join(outside, 'page.json'), 'secret')
   symlinkSync(outside, join(root, 'linked'))
   symlinkSync('../own', join(root, 'deep', 'inner'))
-  utimesSync(join(root, 'own', 'page.json'), ago(20 * HOUR), ago(20 * HOUR))
+  utimesSync(join(root, 'own', 'page.json'), minutesAgo(20 * HOUR), minutesAgo(20 * HOUR))
   return { root, outside }
 }
 
@@ -31,13 +31,13 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         const { root, outside } = makeFiles(folder.path)
         const inside = ['own', join(root, 'own'), 'deep/inner', 'own/../own']
         const leaving = ['../outside', outside, 'linked', 'own/../../outside', '/etc', '..']
-        await using stage = await setStage(engine, {
+        await using ctx = await createAdoptedTestContext(engine, {
           tenders: {
             table: tenderRuns,
             rows: [...inside, ...leaving].map((portal_name) => ({
               portal_name,
               status: 'running',
-              started_at: ago(30 * HOUR),
+              started_at: minutesAgo(30 * HOUR),
             })),
             options: {
               filesIn: root,
@@ -47,7 +47,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
           },
         })
 
-        const { dead, resumable } = await sumUp(stage.door)
+        const { dead, resumable } = await classifyRuns(ctx.operator)
 
         assert.deepEqual(dead, [])
         const hours = new Map(
@@ -59,7 +59,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         for (const path of inside) assert.equal(hours.get(path), 20, path)
         // Where nothing was looked at, there may be something to go on from: the row is left alone.
         for (const path of leaving) assert.equal(hours.get(path), 30, path)
-        const said = stage.lines.join('\n')
+        const said = ctx.lines.join('\n')
         assert.match(said, new RegExp(`^${option}\\(\\) of row \\d+ of tenders: .* leads out of `))
         assert.match(said, /name their folder with filesIn \(and for 5 more rows\)$/)
       })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readOrphan } from '../../src/features/metrics/orphan.ts'
+import { orphanOf } from '../../src/features/metrics/orphan.ts'
 import { iso } from '../../src/core/model/time.ts'
-import { clean, cleanAll, sumUp } from '../../src/core/recovery/clean.ts'
+import { cleanRun, cleanRuns, classifyRuns } from '../../src/core/recovery/clean.ts'
 import { explainRun, explainTarget } from '../../src/presenters/explanation.ts'
 import { adviseStart } from '../../src/core/recovery/advise-start.ts'
 import { recover } from '../../src/core/recovery/recover.ts'
@@ -22,16 +22,16 @@ import {
   qualificationRuns,
   tenderRuns,
   ypTargets,
-} from '../../src/testing/users-tables.ts'
-import { ago, setStage, type Stage } from './stage.ts'
+} from '../../src/testing/user-tables.ts'
+import { minutesAgo, createAdoptedTestContext, type AdoptedTestContext } from './test-context.ts'
 
 const HOUR = 60
 /** By the name of the run's source: what is to become of it, and whether it was done. */
-const told = ({ verdicts }: Awaited<ReturnType<typeof recover>>) =>
+const verdictSummary = ({ verdicts }: Awaited<ReturnType<typeof recover>>) =>
   verdicts.map(({ source, action, applied }) => ({ source, action, applied }))
 
 /** The same row but for these columns. */
-function assertOnly(
+function assertOnlyChanged(
   before: Record<string, unknown>,
   after: Record<string, unknown>,
   changed: Record<string, unknown>,
@@ -39,69 +39,76 @@ function assertOnly(
   assert.deepEqual({ ...after }, { ...before, ...changed })
 }
 
-async function byId(stage: Stage, name: string): Promise<Map<string, Record<string, unknown>>> {
-  return new Map((await stage.rows(name)).map((row) => [String(row['id']), row]))
+async function rowsById(
+  ctx: AdoptedTestContext,
+  name: string,
+): Promise<Map<string, Record<string, unknown>>> {
+  return new Map((await ctx.rows(name)).map((row) => [String(row['id']), row]))
 }
 
-const BOTH = [sqliteEngine, postgresEngine]
+const ENGINES = [sqliteEngine, postgresEngine]
 const uuid = (n: number): string => `00000000-0000-4000-8000-00000000000${n}`
 
-for (const engine of BOTH) {
-  test(`crawl_runs, with neither heartbeat nor owner: age and progress decide, and a person cleans, ${engine.name}`, async () => {
-    await using stage = await setStage(engine, {
+for (const engine of ENGINES) {
+  test(`crawl_runs, with neither heartbeat nor owner: age and progress decide, and an operator cleans, ${engine.name}`, async () => {
+    await using ctx = await createAdoptedTestContext(engine, {
       courses: {
         table: crawlRuns,
         rows: [
-          { id: uuid(1), course_id: 'dead', started_at: ago(30 * HOUR) },
-          { id: uuid(2), course_id: 'slow', started_at: ago(30 * HOUR), extracted_total: 5 },
-          { id: uuid(3), course_id: 'young', started_at: ago(10) },
+          { id: uuid(1), course_id: 'dead', started_at: minutesAgo(30 * HOUR) },
+          { id: uuid(2), course_id: 'slow', started_at: minutesAgo(30 * HOUR), extracted_total: 5 },
+          { id: uuid(3), course_id: 'young', started_at: minutesAgo(10) },
           {
             id: uuid(4),
             course_id: 'done',
-            started_at: ago(9),
+            started_at: minutesAgo(9),
             status: 'SUCCESS',
-            finished_at: ago(8),
+            finished_at: minutesAgo(8),
           },
         ],
       },
     })
-    const { store, door } = stage
-    const before = await byId(stage, 'courses')
+    const { store, operator } = ctx
+    const before = await rowsById(ctx, 'courses')
 
     const verdict = { source: 'dead', action: 'abandon', applied: false }
-    assert.deepEqual(told(await recover(door, { dryRun: true })), [verdict])
-    assert.deepEqual(told(await recover(door)), [verdict], 'dead by age is for a person to say')
-    assert.deepEqual(await byId(stage, 'courses'), before)
+    assert.deepEqual(verdictSummary(await recover(operator, { dryRun: true })), [verdict])
+    assert.deepEqual(
+      verdictSummary(await recover(operator)),
+      [verdict],
+      'dead by age is for a person to say',
+    )
+    assert.deepEqual(await rowsById(ctx, 'courses'), before)
 
-    const { dead, resumable, active, total } = await sumUp(door)
+    const { dead, resumable, active, total } = await classifyRuns(operator)
     const sources = (runs: typeof dead) => runs.map(({ run }) => run.source)
     assert.deepEqual(
       [total, sources(dead), sources(resumable), sources(active)],
       [3, ['dead'], ['slow'], ['young']],
     )
 
-    const advice = async (source: string) => (await adviseStart(door, source)).action
+    const advice = async (source: string) => (await adviseStart(operator, source)).action
     assert.deepEqual(
       [await advice('dead'), await advice('slow'), await advice('young'), await advice('done')],
       ['clean', 'resume', 'wait', 'start'],
     )
 
-    const slow = await stage.run('courses', uuid(2))
+    const slow = await ctx.run('courses', uuid(2))
     await assert.rejects(
-      clean(door, slow.id),
+      cleanRun(operator, slow.id),
       /is not dead: nobody is known to work on it, but it has progress/,
     )
-    const [cleaned] = await cleanAll(door, dead)
+    const [cleaned] = await cleanRuns(operator, dead)
     assert.equal(cleaned?.applied, true)
-    const now = await byId(stage, 'courses')
-    assertOnly(before.get(uuid(1))!, now.get(uuid(1))!, {
+    const now = await rowsById(ctx, 'courses')
+    assertOnlyChanged(before.get(uuid(1))!, now.get(uuid(1))!, {
       status: 'Timeout - Auto-cleaned',
       finished_at: now.get(uuid(1))!['finished_at'],
       error: cleaned.because,
     })
     for (const n of [2, 3, 4]) assert.deepEqual(now.get(uuid(n)), before.get(uuid(n)))
 
-    const run = await stage.run('courses', uuid(1))
+    const run = await ctx.run('courses', uuid(1))
     assert.equal(run.status, 'abandoned')
     assert.partialDeepStrictEqual(run.adopted, { table: 'courses', key: uuid(1) })
     const [entry] = await store.audit({ run: run.id, limit: 5 })
@@ -109,24 +116,24 @@ for (const engine of BOTH) {
     const { wrote, ...after } = entry!.after as { wrote: { error: string; finishedAt: string } }
     assert.deepEqual(after, { status: 'abandoned', word: 'Timeout - Auto-cleaned' })
     assert.deepEqual([wrote.error, wrote.finishedAt], [cleaned.because, iso(run.finishedAt!)])
-    assert.equal(readOrphan(entry!)?.reason, 'abandoned')
+    assert.equal(orphanOf(entry!)?.reason, 'abandoned')
 
-    const { undid } = await revert(door, run.id)
+    const { undid } = await revert(operator, run.id)
     assert.equal(undid, 'abandon')
-    assert.deepEqual(await byId(stage, 'courses'), before, 'exactly what stood there')
-    const explained = await explainRun(door, await stage.run('courses', uuid(1)))
+    assert.deepEqual(await rowsById(ctx, 'courses'), before, 'exactly what stood there')
+    const explained = await explainRun(operator, await ctx.run('courses', uuid(1)))
     assert.deepEqual(explained.decision.action, 'leave')
     assert.match(explained.decision.because, /a person opened it again/)
     assert.deepEqual(
       explained.trail.map(({ action }) => action),
       ['revert', 'abandon'],
     )
-    assert.deepEqual((await sumUp(door)).dead, [], 'nothing automatic touches it again')
-    await assert.rejects(revert(door, run.id), /nothing was done to it since it was taken back/)
+    assert.deepEqual((await classifyRuns(operator)).dead, [], 'nothing automatic touches it again')
+    await assert.rejects(revert(operator, run.id), /nothing was done to it since it was taken back/)
   })
 
-  test(`qualification_runs: what is PROCESSING for longer than the preset allows is FAILED, the young one goes on, ${engine.name}`, async () => {
-    await using stage = await setStage(
+  test(`qualification_runs: a row PROCESSING for longer than the preset allows is FAILED, a young one continues, ${engine.name}`, async () => {
+    await using ctx = await createAdoptedTestContext(
       engine,
       {
         qualification: {
@@ -136,36 +143,40 @@ for (const engine of BOTH) {
               id: 'old',
               status: 'PROCESSING',
               total: 1,
-              createdAt: ago(10),
+              createdAt: minutesAgo(10),
               results: '{"kept":true}',
             },
-            { id: 'young', status: 'PROCESSING', total: 1, createdAt: ago(2) },
-            { id: 'pending', status: 'PENDING', total: 4, completed: 3, createdAt: ago(7) },
-            { id: 'done', status: 'COMPLETED', total: 1, completed: 1, createdAt: ago(60) },
+            { id: 'young', status: 'PROCESSING', total: 1, createdAt: minutesAgo(2) },
+            { id: 'pending', status: 'PENDING', total: 4, completed: 3, createdAt: minutesAgo(7) },
+            { id: 'done', status: 'COMPLETED', total: 1, completed: 1, createdAt: minutesAgo(60) },
           ],
         },
       },
       { staleAfterMs: 5 * 60_000, onStale: 'fail' },
     )
-    const { door } = stage
-    const before = await byId(stage, 'qualification')
+    const { operator } = ctx
+    const before = await rowsById(ctx, 'qualification')
     const failed = { source: 'qualification', action: 'fail' }
 
-    const dry = await recover(door, { dryRun: true })
-    assert.deepEqual(told(dry), [
+    const dry = await recover(operator, { dryRun: true })
+    assert.deepEqual(verdictSummary(dry), [
       { ...failed, applied: false },
       { ...failed, applied: false },
     ])
-    assert.deepEqual(await byId(stage, 'qualification'), before)
-    assert.deepEqual(told(await recover(door)), [
+    assert.deepEqual(await rowsById(ctx, 'qualification'), before)
+    assert.deepEqual(verdictSummary(await recover(operator)), [
       { ...failed, applied: true },
       { ...failed, applied: true },
     ])
 
-    const now = await byId(stage, 'qualification')
+    const now = await rowsById(ctx, 'qualification')
     for (const id of ['old', 'pending']) {
       const { completedAt, errorMessage } = now.get(id)!
-      assertOnly(before.get(id)!, now.get(id)!, { status: 'FAILED', completedAt, errorMessage })
+      assertOnlyChanged(before.get(id)!, now.get(id)!, {
+        status: 'FAILED',
+        completedAt,
+        errorMessage,
+      })
       assert.match(
         String(errorMessage),
         /^no known owner for (10|7) min, longer than staleAfter 5 min$/,
@@ -174,56 +185,61 @@ for (const engine of BOTH) {
     }
     for (const id of ['young', 'done']) assert.deepEqual(now.get(id), before.get(id))
 
-    const old = await stage.run('qualification', 'old')
+    const old = await ctx.run('qualification', 'old')
     await assert.rejects(
-      cancel(door, (await stage.run('qualification', 'young')).id),
+      cancel(operator, (await ctx.run('qualification', 'young')).id),
       /statuses\.cancelled/,
     )
-    await assert.rejects(retry(door, old.id), /row old of qualification/)
+    await assert.rejects(retry(operator, old.id), /row old of qualification/)
     await assert.rejects(
-      resume(door, old.id),
+      resume(operator, old.id),
       /statuses\.interrupted or adopted\.qualification\.statuses\.queued/,
     )
-    await revert(door, old.id)
-    assert.deepEqual((await byId(stage, 'qualification')).get('old'), before.get('old'))
+    await revert(operator, old.id)
+    assert.deepEqual((await rowsById(ctx, 'qualification')).get('old'), before.get('old'))
   })
 }
 
-for (const engine of BOTH) {
-  test(`runs with numbers as ids: cancelled, resumed and taken back by a person, ${engine.name}`, async () => {
+for (const engine of ENGINES) {
+  test(`runs with numeric ids: cancelled, resumed and reverted by an operator, ${engine.name}`, async () => {
     const resumed: unknown[] = []
-    await using stage = await setStage(engine, {
+    await using ctx = await createAdoptedTestContext(engine, {
       tenders: {
         table: tenderRuns,
         rows: [
-          { portal_name: 'a', status: 'running', started_at: ago(30) },
-          { portal_name: 'b', status: 'Failed', started_at: ago(90), completed_at: ago(80) },
-          { portal_name: 'c', status: 'weird', started_at: ago(100) },
+          { portal_name: 'a', status: 'running', started_at: minutesAgo(30) },
+          {
+            portal_name: 'b',
+            status: 'Failed',
+            started_at: minutesAgo(90),
+            completed_at: minutesAgo(80),
+          },
+          { portal_name: 'c', status: 'weird', started_at: minutesAgo(100) },
         ],
         options: { onResume: (row) => resumed.push(row['portal_name']) },
       },
     })
-    const { store, door } = stage
-    const before = await byId(stage, 'tenders')
-    const [a, b] = [await stage.run('tenders', 1), await stage.run('tenders', 2)]
+    const { store, operator } = ctx
+    const before = await rowsById(ctx, 'tenders')
+    const [a, b] = [await ctx.run('tenders', 1), await ctx.run('tenders', 2)]
     assert.deepEqual(
-      [a.status, b.status, (await stage.run('tenders', 3)).status],
+      [a.status, b.status, (await ctx.run('tenders', 3)).status],
       ['running', 'failed', 'cancelled'],
     )
 
-    assert.equal((await cancel(door, a.id)).status, 'cancelled')
-    await assert.rejects(cancel(door, a.id), /has already ended/)
-    await revert(door, a.id)
-    assert.deepEqual((await byId(stage, 'tenders')).get('1'), before.get('1'))
+    assert.equal((await cancel(operator, a.id)).status, 'cancelled')
+    await assert.rejects(cancel(operator, a.id), /has already ended/)
+    await revert(operator, a.id)
+    assert.deepEqual((await rowsById(ctx, 'tenders')).get('1'), before.get('1'))
 
-    const { reopened, run } = await resume(door, b.id)
+    const { reopened, run } = await resume(operator, b.id)
     assert.deepEqual([reopened, run.status, resumed], [true, 'interrupted', ['b']])
-    assertOnly(before.get('2')!, (await byId(stage, 'tenders')).get('2')!, {
+    assertOnlyChanged(before.get('2')!, (await rowsById(ctx, 'tenders')).get('2')!, {
       status: 'interrupted',
       completed_at: null,
     })
     assert.equal((await store.run(b.id))?.reopenedAt === null, false)
-    await stage.sql(`UPDATE runs SET status = 'running' WHERE id = 2`)
+    await ctx.sql(`UPDATE runs SET status = 'running' WHERE id = 2`)
     assert.equal((await store.run(b.id))?.reopenedAt, null, 'it has moved on')
     await assert.rejects(
       store.deleteRun({ run: b.id, withItems: false, actor: '', because: '' }),
@@ -231,14 +247,14 @@ for (const engine of BOTH) {
     )
   })
 
-  test(`yp_targets: a beat older than 60 min, or none, puts a row back to PLANNED, and no other row is touched, ${engine.name}`, async () => {
+  test(`yp_targets: a heartbeat older than 60 min, or none, resets a row to PLANNED, and no other row is changed, ${engine.name}`, async () => {
     // While a server is up for less than the lease nobody is presumed dead: there the lease is shorter.
     const isServer = engine.name === 'postgres'
     const policy = isServer
       ? { lease: '150ms', heartbeat: '50ms' }
       : ypTargets.options.sqlite.policy
-    const fresh = isServer ? ago(-1) : ago(59)
-    await using stage = await setStage(engine, {
+    const fresh = isServer ? minutesAgo(-1) : minutesAgo(59)
+    await using ctx = await createAdoptedTestContext(engine, {
       yp: {
         table: ypTargets,
         rows: [
@@ -248,8 +264,8 @@ for (const engine of BOTH) {
             state: 'CA',
             status: 'IN_PROGRESS',
             claimed_by: 'w-1',
-            claimed_at: ago(70),
-            heartbeat_at: ago(61),
+            claimed_at: minutesAgo(70),
+            heartbeat_at: minutesAgo(61),
             page_current: 4,
           },
           { id: 2, slug: 'never', state: 'CA', status: 'IN_PROGRESS', claimed_by: 'w-2' },
@@ -259,7 +275,7 @@ for (const engine of BOTH) {
             state: 'TX',
             status: 'in_progress',
             claimed_by: 'w-3',
-            claimed_at: ago(70),
+            claimed_at: minutesAgo(70),
             heartbeat_at: fresh,
             page_current: 2,
           },
@@ -270,7 +286,7 @@ for (const engine of BOTH) {
             state: 'TX',
             status: 'FAILED',
             last_error: 'boom',
-            finished_at: ago(5),
+            finished_at: minutesAgo(5),
             attempts: 4,
           },
           { id: 6, slug: 'stuck', state: 'TX', status: 'STUCK' },
@@ -279,24 +295,24 @@ for (const engine of BOTH) {
         options: { policy },
       },
     })
-    const { store, door } = stage
-    const before = await byId(stage, 'yp')
-    const dry = await recover(door, { dryRun: true })
+    const { store, operator } = ctx
+    const before = await rowsById(ctx, 'yp')
+    const dry = await recover(operator, { dryRun: true })
     assert.deepEqual(
-      told(dry)
+      verdictSummary(dry)
         .map(({ action }) => action)
         .sort(),
       ['replan', 'resume'],
     )
-    assert.deepEqual(await byId(stage, 'yp'), before)
+    assert.deepEqual(await rowsById(ctx, 'yp'), before)
 
-    const { verdicts } = await recover(door)
+    const { verdicts } = await recover(operator)
     assert.ok(verdicts.every(({ applied }) => applied))
-    const now = await byId(stage, 'yp')
+    const now = await rowsById(ctx, 'yp')
     const free = { status: 'PLANNED', claimed_by: null, heartbeat_at: null }
-    for (const id of ['1', '2']) assertOnly(before.get(id)!, now.get(id)!, free)
+    for (const id of ['1', '2']) assertOnlyChanged(before.get(id)!, now.get(id)!, free)
     for (const id of ['3', '4', '5', '6', '7']) assert.deepEqual(now.get(id), before.get(id))
-    assert.deepEqual((await recover(door)).verdicts, [], 'once')
+    assert.deepEqual((await recover(operator)).verdicts, [], 'once')
 
     const [run] = (await store.runs({ limit: 5 })).items
     assert.deepEqual([run?.kind, run?.status, run?.source], ['crawl', 'running', 'yp'])
@@ -325,7 +341,7 @@ for (const engine of BOTH) {
       { page: 9, targets: 1 },
     ])
     const reasons = (await store.audit({ run: run!.id, limit: 9 })).map(
-      (entry) => readOrphan(entry)?.reason,
+      (entry) => orphanOf(entry)?.reason,
     )
     assert.deepEqual(reasons, ['silent', 'silent'])
     const letters = await store.deadLetters({ limit: 10 })
@@ -337,24 +353,24 @@ for (const engine of BOTH) {
     const {
       items: [planned],
     } = await store.targets(run!.id, { search: 'planned', statuses: ['planned'], limit: 1 })
-    const parked = await park(door, [planned!.id])
+    const parked = await park(operator, [planned!.id])
     assert.deepEqual(parked, [{ target: planned!.id, run: run!.id, from: 'planned' }])
-    assert.equal((await byId(stage, 'yp')).get('4')!['status'], 'PARKED')
-    assert.deepEqual(await resetFailed(door, run!.id, { maxAttempts: 3 }), {
+    assert.equal((await rowsById(ctx, 'yp')).get('4')!['status'], 'PARKED')
+    assert.deepEqual(await resetFailed(operator, run!.id, { maxAttempts: 3 }), {
       targets: 0,
       reopened: false,
     })
-    assert.equal((await resetFailed(door, run!.id)).targets, 1)
-    assert.equal((await unpark(door, run!.id)).targets, 2)
+    assert.equal((await resetFailed(operator, run!.id)).targets, 1)
+    assert.equal((await unpark(operator, run!.id)).targets, 2)
     const { items } = await store.targets(run!.id, { statuses: ['planned'], limit: 3 })
     assert.equal(items.length, 3)
-    const explained = await explainTarget(door, planned!.id)
+    const explained = await explainTarget(operator, planned!.id)
     assert.deepEqual(
       explained?.trail.map(({ action }) => action),
       ['unpark', 'park'],
     )
     assert.deepEqual(
-      (await store.workers()).map(({ worker }) => worker.process.host),
+      (await store.observations()).map(({ worker }) => worker.process.host),
       ['w-3'],
     )
     assert.equal((await store.holdings()).length, 1)

@@ -6,23 +6,18 @@ import { DEFAULT_POLICY } from '../../src/core/model/policy.ts'
 import type { RunFilter } from '../../src/core/store/store.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
-import {
-  crawlRuns,
-  tenderRuns,
-  ypTargets,
-  type UsersTable,
-} from '../../src/testing/users-tables.ts'
-import { ago, setStage } from './stage.ts'
+import { crawlRuns, tenderRuns, ypTargets, type UserTable } from '../../src/testing/user-tables.ts'
+import { minutesAgo, createAdoptedTestContext } from './test-context.ts'
 
 test('own runs and those of the tables are listed page by page, newest first, with no gap and no double', async () => {
-  await using stage = await setStage(sqliteEngine, {
+  await using ctx = await createAdoptedTestContext(sqliteEngine, {
     courses: {
       table: crawlRuns,
       rows: Array.from({ length: 40 }, (_, n) => ({
         id: `c-${n}`,
         course_id: `course ${n % 4}`,
         // In a second table's time, and many at the same moment.
-        started_at: ago(10 + Math.floor(n / 5)),
+        started_at: minutesAgo(10 + Math.floor(n / 5)),
         status: n % 3 === 0 ? 'failed' : n % 3 === 1 ? 'unheard of' : 'running',
       })),
     },
@@ -31,12 +26,12 @@ test('own runs and those of the tables are listed page by page, newest first, wi
       rows: Array.from({ length: 29 }, (_, n) => ({
         portal_name: `portal ${n}`,
         status: 'completed',
-        started_at: n % 7 === 0 ? null : ago(8 + n),
+        started_at: n % 7 === 0 ? null : minutesAgo(8 + n),
       })),
     },
-    yp: { table: ypTargets, rows: [{ id: 1, slug: 'x', claimed_at: ago(15) }] },
+    yp: { table: ypTargets, rows: [{ id: 1, slug: 'x', claimed_at: minutesAgo(15) }] },
   })
-  const { store } = stage
+  const { store } = ctx
   for (let n = 0; n < 30; n++) {
     const run = { id: newId(), source: `own ${n}`, kind: 'crawl' as const, policy: DEFAULT_POLICY }
     await store.enqueue(run)
@@ -83,7 +78,7 @@ test('own runs and those of the tables are listed page by page, newest first, wi
   assert.equal(await count({ source: 'yp' }), 1)
   assert.equal(await count({ search: 'OWN 2' }), 11)
   assert.equal(await count({ search: 'portal' }), 29)
-  assert.equal(await count({ createdSince: ago(12).getTime() }), 30 + 10 + 3)
+  assert.equal(await count({ createdSince: minutesAgo(12).getTime() }), 30 + 10 + 3)
   const totals = await store.runTotals()
   assert.deepEqual(totals, {
     ...totals,
@@ -106,7 +101,7 @@ test('own runs and those of the tables are listed page by page, newest first, wi
 })
 
 /** Rows need not say what they crawl. */
-const sourceless: UsersTable = {
+const sourceless: UserTable = {
   sql: { sqlite: 'jobs', postgres: 'jobs' },
   ddl: {
     sqlite: 'CREATE TABLE jobs (id TEXT PRIMARY KEY, site TEXT, state TEXT, began TEXT)',
@@ -126,18 +121,18 @@ function jobsOptions(): AdoptedOptions {
 
 for (const engine of [sqliteEngine, postgresEngine]) {
   test(`a run is found by its source as it is shown, be it the name of the table or what was made a name, ${engine.name}`, async () => {
-    await using stage = await setStage(engine, {
+    await using ctx = await createAdoptedTestContext(engine, {
       jobs: {
         table: sourceless,
         rows: [
-          { id: 'a', site: null, began: ago(1), state: 'running' },
-          { id: 'b', site: '', began: ago(2), state: 'failed' },
-          { id: 'c', site: 'x\ty\u202E', began: ago(3), state: 'running' },
-          { id: 'd', site: 'jobs', began: ago(4), state: 'failed' },
+          { id: 'a', site: null, began: minutesAgo(1), state: 'running' },
+          { id: 'b', site: '', began: minutesAgo(2), state: 'failed' },
+          { id: 'c', site: 'x\ty\u202E', began: minutesAgo(3), state: 'running' },
+          { id: 'd', site: 'jobs', began: minutesAgo(4), state: 'failed' },
         ],
       },
     })
-    const { store } = stage
+    const { store } = ctx
     const keys = async (filter: Partial<RunFilter>) =>
       (await store.runs({ limit: 9, ...filter })).items.map(({ adopted }) => adopted?.key)
 
@@ -153,14 +148,14 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 test('a short id that is the end of two names both, whatever was seen of them before', async () => {
   // Found by trying: these two keys have the same last eight digits under this name.
   const [one, other] = [2316, 50940]
-  await using stage = await setStage(sqliteEngine, {
+  await using ctx = await createAdoptedTestContext(sqliteEngine, {
     w: {
       table: tenderRuns,
       rows: [one, other].map((id) => ({ id, portal_name: 'p', status: 'running' })),
     },
   })
-  const { id } = await stage.run('w', one)
-  const fresh = await stage.another()
+  const { id } = await ctx.run('w', one)
+  const fresh = await ctx.openAnother()
   assert.equal((await fresh.run(id))?.adopted?.key, String(one))
 
   const found = await fresh.runsEnding(shortId(id))
@@ -170,22 +165,22 @@ test('a short id that is the end of two names both, whatever was seen of them be
 })
 
 test('a row has the same ids always, and is found by them, and by their last digits, in a process that never saw it', async () => {
-  await using stage = await setStage(sqliteEngine, {
+  await using ctx = await createAdoptedTestContext(sqliteEngine, {
     courses: {
       table: crawlRuns,
       rows: [
-        { id: 'a', course_id: 'x', started_at: ago(1) },
-        { id: 'b', course_id: 'y\u202E\n', started_at: ago(2) },
+        { id: 'a', course_id: 'x', started_at: minutesAgo(1) },
+        { id: 'b', course_id: 'y\u202E\n', started_at: minutesAgo(2) },
       ],
     },
     yp: { table: ypTargets, rows: [{ id: 7, slug: 'seven' }] },
   })
-  const { items: seen } = await stage.store.runs({ limit: 9 })
+  const { items: seen } = await ctx.store.runs({ limit: 9 })
   const [target] = (
-    await stage.store.targets(seen.find(({ kind }) => kind === 'crawl')!.id, { limit: 9 })
+    await ctx.store.targets(seen.find(({ kind }) => kind === 'crawl')!.id, { limit: 9 })
   ).items
 
-  const fresh = await stage.another()
+  const fresh = await ctx.openAnother()
   assert.deepEqual(await fresh.runsEnding(shortId(seen[0]!.id)), [seen[0]!.id])
   const searched = await fresh.runs({ search: shortId(seen[1]!.id).toUpperCase(), limit: 5 })
   assert.deepEqual(
@@ -195,7 +190,7 @@ test('a row has the same ids always, and is found by them, and by their last dig
   assert.deepEqual(await fresh.targetsEnding(shortId(target!.id)), [target!.id])
   assert.deepEqual(await fresh.runsEnding(shortId(target!.id)), [])
   for (const { id, adopted } of seen) assert.deepEqual((await fresh.run(id))?.adopted, adopted)
-  assert.equal((await (await stage.another()).target(target!.id))?.key, 'seven')
+  assert.equal((await (await ctx.openAnother()).target(target!.id))?.key, 'seven')
   assert.equal(await fresh.run('00000000-0000-8000-8000-000000000000'), null)
   assert.equal(await fresh.run(newId()), null)
   assert.equal(seen.find(({ adopted }) => adopted?.key === 'b')?.source, 'y', 'a source is a name')

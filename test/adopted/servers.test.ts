@@ -4,47 +4,47 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { open, recoverOnStart } from '../../src/index.ts'
 import { openStore } from '../../src/core/store/open.ts'
-import { cliCall } from '../../src/testing/unstuck-cli.ts'
-import { usersProject, type UsersProject } from '../../src/testing/users-project.ts'
-import { tenderRuns } from '../../src/testing/users-tables.ts'
-import { until } from '../processes/harness.ts'
+import { cliCommand } from '../../src/testing/unstuck-cli.ts'
+import { createUserProject, type UserProject } from '../../src/testing/user-project.ts'
+import { tenderRuns } from '../../src/testing/user-tables.ts'
+import { waitFor } from '../processes/harness.ts'
 
-const statusesIn = async (project: UsersProject): Promise<string[]> =>
+const statusesIn = async (project: UserProject): Promise<string[]> =>
   (await project.tenders()).map(({ status }) => status)
 
-test('serve looks after tables of the user by itself, and says what it did', async () => {
-  using project = await usersProject()
-  const { command, env } = cliCall(['serve', '--port', '0'])
+test('serve recovers adopted tables in the background, and logs what it did', async () => {
+  using project = await createUserProject()
+  const { command, env } = cliCommand(['serve', '--port', '0'])
   const child = spawn(command[0]!, command.slice(1), { cwd: project.folder, env })
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
   const ended = once(child, 'close')
   try {
-    await until('a failed row', async () => (await project.tenders())[0]!['status'] === 'failed')
-    await until('its word', () =>
+    await waitFor('a failed row', async () => (await project.tenders())[0]!['status'] === 'failed')
+    await waitFor('its word', () =>
       /recovery: run \w{8} of portal-a .row 1 of tenders.: fail/.test(said),
     )
-    await until('an alert', () => /ALERT: run \w{8} of maths: .*See: unstuck clean/.test(said))
+    await waitFor('an alert', () => /ALERT: run \w{8} of maths: .*See: unstuck clean/.test(said))
     assert.deepEqual(await statusesIn(project), ['failed', 'running', 'completed'])
     assert.equal((await project.courses())[0]!['status'], 'running', 'that is for a person to say')
   } finally {
     child.kill('SIGTERM')
   }
   assert.deepEqual(await ended, [0, null], said)
-  await using store = disposable(await openStore(project.own))
+  await using store = toAsyncDisposable(await openStore(project.own))
   const [entry, ...more] = await store.audit({ limit: 10 })
   assert.match(entry!.actor, /^monitor of process \d+ on /)
   assert.deepEqual(more, [])
 })
 
-test('recoverOnStart goes by the config of its folder, and does not wait for what has stood still long enough', async () => {
-  using project = await usersProject()
+test('recoverOnStart uses the config of its folder, and does not wait for runs that are stale already', async () => {
+  using project = await createUserProject()
   const text = `
     import { recoverOnStart } from '${new URL('../../src/index.ts', import.meta.url).href}'
     const { active, verdicts, error } = await recoverOnStart({ timeout: '3s' })
     console.log(JSON.stringify({ active: active.length, verdicts: verdicts.map((one) => [one.source, one.action, one.applied]), error }))
   `
-  const { env } = cliCall([])
+  const { env } = cliCommand([])
   const child = spawn(process.execPath, ['--input-type=module', '-e', text], {
     cwd: project.folder,
     env,
@@ -66,7 +66,7 @@ test('recoverOnStart goes by the config of its folder, and does not wait for wha
 })
 
 test('recoverOnStart takes tables and a preset from code, and never throws for a mistake in them', async () => {
-  using project = await usersProject()
+  using project = await createUserProject()
   const lines: string[] = []
   const options = { db: project.own, log: (line: string) => lines.push(line) }
   const tenders = { ...tenderRuns.options.sqlite, db: project.app, policy: { grace: '0s' } }
@@ -89,8 +89,8 @@ test('recoverOnStart takes tables and a preset from code, and never throws for a
   assert.deepEqual(await statusesIn(project), ['failed', 'running', 'completed'])
 })
 
-test('open takes tables: their rows are summed up and recovered, all mistakes are told at once, and runs of its own go their way', async () => {
-  using project = await usersProject()
+test('open takes tables: their rows are summarized and recovered, all errors are reported at once, and stored runs are unaffected', async () => {
+  using project = await createUserProject()
   const tenders = {
     ...tenderRuns.options.sqlite,
     db: project.app,
@@ -119,6 +119,6 @@ test('open takes tables: their rows are summed up and recovered, all mistakes ar
   assert.equal((await unstuck.revert(verdicts[0]!.run)).status, 'running')
 })
 
-function disposable<T extends { close(): Promise<void> }>(one: T): T & AsyncDisposable {
+function toAsyncDisposable<T extends { close(): Promise<void> }>(one: T): T & AsyncDisposable {
   return Object.assign(one, { [Symbol.asyncDispose]: () => one.close() })
 }

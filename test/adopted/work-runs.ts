@@ -1,19 +1,19 @@
 import type { AdoptedOptions } from '../../src/features/adopted/mapping.ts'
-import { qualificationRuns, type UsersTable } from '../../src/testing/users-tables.ts'
-import { ago, type Scene } from './stage.ts'
+import { qualificationRuns, type UserTable } from '../../src/testing/user-tables.ts'
+import { minutesAgo, type TableFixture } from './test-context.ts'
 
 /** A table of runs that beat. */
-export const workRuns: UsersTable = {
+export const workRuns: UserTable = {
   sql: { sqlite: 'work_runs', postgres: 'work_runs' },
   ddl: {
     sqlite: `CREATE TABLE work_runs (id INTEGER PRIMARY KEY, status TEXT, owner TEXT, beat TEXT, ended TEXT, why TEXT, pages INTEGER)`,
     postgres: `CREATE TABLE work_runs (id int PRIMARY KEY, status text, owner text, beat timestamptz, ended timestamptz, why text, pages int)`,
   },
-  options: { sqlite: beating(), postgres: beating() },
+  options: { sqlite: workRunsOptions(), postgres: workRunsOptions() },
   sqliteTime: (at) => at.toISOString(),
 }
 
-export function beating(): AdoptedOptions {
+export function workRunsOptions(): AdoptedOptions {
   return {
     table: 'work_runs',
     columns: {
@@ -31,11 +31,11 @@ export function beating(): AdoptedOptions {
 }
 
 /** A row whose owner has not beaten for long. */
-export const silent = { status: 'busy', owner: 'host-1', beat: ago(20), pages: 3 }
+export const silentRow = { status: 'busy', owner: 'host-1', beat: minutesAgo(20), pages: 3 }
 
 /** By which a row that nobody is known to own is failed, and one that is. */
-export const stale = { staleAfterMs: 5 * 60_000, onStale: 'fail' as const }
-export const old: Scene = {
+export const stalePolicy = { staleAfterMs: 5 * 60_000, onStale: 'fail' as const }
+export const oldTable: TableFixture = {
   table: qualificationRuns,
-  rows: [{ id: 'old', status: 'PROCESSING', total: 1, createdAt: ago(10) }],
+  rows: [{ id: 'old', status: 'PROCESSING', total: 1, createdAt: minutesAgo(10) }],
 }

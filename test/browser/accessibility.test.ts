@@ -2,46 +2,48 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import axe from 'axe-core'
 import { noChromium } from '../../src/testing/chromium.ts'
-import { httpStage } from '../../src/testing/http-context.ts'
-import { isLong } from '../../src/testing/length.ts'
-import { Browsing, type Tab } from './browser.ts'
-import { everyPage, showSite, type ShownSite } from './pages.ts'
+import { createHttpTestContext } from '../../src/testing/http-test-context.ts'
+import { isLong } from '../../src/testing/long-tests.ts'
+import { BrowserSession, type Tab } from './browser.ts'
+import { allPages, startShowcaseSite, type ShowcaseSite } from './pages.ts'
 
 const STANDARDS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 /** Made of the same parts as another one. */
-const ALIKE = ['orphaned run', 'target', 'held target']
+const SIMILAR_PAGES = ['orphaned run', 'target', 'held target']
 const SIZES = [
   [{ width: 1_440, height: 900 }, 'light', 'dark'],
   [{ width: 360, height: 780 }, 'dark', 'light'],
 ] as const
 /** Where all is made of what the pages are made of, a phone in the dark is enough, but for the long proof. */
-const SOME = isLong ? SIZES : SIZES.slice(1)
+const DEFAULT_SIZES = isLong ? SIZES : SIZES.slice(1)
 
-describe('everybody can use the dashboard', { skip: noChromium }, () => {
-  let browsing: Browsing
-  let site: ShownSite
+describe('the dashboard is accessible', { skip: noChromium }, () => {
+  let session: BrowserSession
+  let site: ShowcaseSite
   before(async () => {
-    site = await showSite()
-    browsing = await Browsing.start()
+    site = await startShowcaseSite()
+    session = await BrowserSession.start()
   })
   after(async () => {
-    await browsing?.[Symbol.asyncDispose]()
+    await session?.[Symbol.asyncDispose]()
     await site?.[Symbol.asyncDispose]()
   })
 
   test('every page keeps the rules, light and dark, on a wide screen and on a phone', async () => {
-    await using tab = await browsing.visit(site.stage.url, { policy: 'off' })
-    const pages = Object.entries(everyPage(site.showcase)).filter(([name]) => !ALIKE.includes(name))
+    await using tab = await session.open(site.ctx.url, { policy: 'off' })
+    const pages = Object.entries(allPages(site.showcase)).filter(
+      ([name]) => !SIMILAR_PAGES.includes(name),
+    )
     for (const [n, [name, path]] of pages.entries()) {
       await tab.go(path)
       // By turns wide and narrow, but for the long proof.
-      await assertRules(tab, name, isLong ? SIZES : [SIZES[n % 2]!])
+      await assertAccessible(tab, name, isLong ? SIZES : [SIZES[n % 2]!])
     }
-    assert.deepEqual(tab.troubles, [])
+    assert.deepEqual(tab.errors, [])
   })
 
   test('so does every dialog', async () => {
-    await using tab = await browsing.visit(site.stage.url, { policy: 'off' })
+    await using tab = await session.open(site.ctx.url, { policy: 'off' })
     const { page } = tab
     const { runs, targets } = site.showcase
     for (const [name, path, button, awaited] of [
@@ -54,21 +56,21 @@ describe('everybody can use the dashboard', { skip: noChromium }, () => {
       await tab.go(path)
       await page.getByRole('button', { name: button, exact: typeof button === 'string' }).click()
       await page.getByRole('dialog').getByText(awaited).first().waitFor()
-      await tab.settled()
-      await assertRules(tab, `the dialog to ${name}`, SOME)
+      await tab.waitUntilSettled()
+      await assertAccessible(tab, `the dialog to ${name}`, DEFAULT_SIZES)
     }
     await tab.go('/')
     await page.keyboard.press('?')
     await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
-    await assertRules(tab, 'the keys', SOME)
+    await assertAccessible(tab, 'the keys', DEFAULT_SIZES)
   })
 
-  test('so does what is shown where there is nothing', async () => {
-    await using stage = await httpStage({ tokens: false })
-    await using tab = await browsing.visit(stage.url, { policy: 'off' })
+  test('so do empty pages', async () => {
+    await using ctx = await createHttpTestContext({ tokens: false })
+    await using tab = await session.open(ctx.url, { policy: 'off' })
     for (const path of ['/', '/runs', '/workers', '/recovery', '/dead-letters', '/history']) {
       await tab.go(path)
-      await assertRules(tab, `${path} without anything`, SOME)
+      await assertAccessible(tab, `${path} without anything`, DEFAULT_SIZES)
     }
   })
 })
@@ -78,7 +80,7 @@ describe('everybody can use the dashboard', { skip: noChromium }, () => {
  * contrast in the long proof.
  * Nothing is wider than the screen.
  */
-async function assertRules(
+async function assertAccessible(
   { page }: Tab,
   name: string,
   sizes: readonly (typeof SIZES)[number][] = SIZES,
@@ -89,10 +91,10 @@ async function assertRules(
   for (const [size, first, second] of sizes) {
     await page.setViewportSize(size)
     await page.emulateMedia({ colorScheme: first })
-    assert.deepEqual(await broken(page, STANDARDS), [], `${name}, ${first}, ${size.width}`)
+    assert.deepEqual(await violations(page, STANDARDS), [], `${name}, ${first}, ${size.width}`)
     if (isLong) {
       await page.emulateMedia({ colorScheme: second })
-      assert.deepEqual(await broken(page, 'contrast'), [], `${name}, ${second}, ${size.width}`)
+      assert.deepEqual(await violations(page, 'contrast'), [], `${name}, ${second}, ${size.width}`)
     }
     const tooWide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
     assert.ok(tooWide <= 0, `${name} is ${tooWide} px wider than a screen of ${size.width}`)
@@ -100,7 +102,10 @@ async function assertRules(
 }
 
 /** The rules that are not kept, each with the first elements that do not. */
-async function broken(page: Tab['page'], which: readonly string[] | 'contrast'): Promise<string[]> {
+async function violations(
+  page: Tab['page'],
+  which: readonly string[] | 'contrast',
+): Promise<string[]> {
   const runOnly =
     which === 'contrast'
       ? { type: 'rule', values: ['color-contrast'] }

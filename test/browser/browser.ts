@@ -8,7 +8,7 @@ import {
 } from 'playwright-core'
 import { chromium } from '../../src/testing/chromium.ts'
 
-export type Look = {
+export type ViewOptions = {
   readonly theme?: 'light' | 'dark'
   readonly width?: number
   readonly height?: number
@@ -23,38 +23,38 @@ export type Look = {
 export type Tab = AsyncDisposable & {
   readonly page: Page
   /** Errors, warnings, refused scripts and dialogs, a line each. */
-  readonly troubles: string[]
+  readonly errors: string[]
   /** Every call of the page, as `GET /api/runs?status=live`. */
   readonly calls: string[]
   /** Goes there and waits until nothing is being fetched for the first time. */
   go(path: string): Promise<void>
   /** Waits for that after a click. */
-  settled(): Promise<void>
+  waitUntilSettled(): Promise<void>
 }
 
 /** On a busy machine everything takes its time: a limit only ends a test that would never end. */
-const PATIENCE_MS = 40_000
+const TIMEOUT_MS = 40_000
 
 /** A real browser. */
-export class Browsing implements AsyncDisposable {
+export class BrowserSession implements AsyncDisposable {
   readonly #browser: Browser
 
   private constructor(browser: Browser) {
     this.#browser = browser
   }
 
-  static async start(env: Readonly<Record<string, string>> = {}): Promise<Browsing> {
+  static async start(env: Readonly<Record<string, string>> = {}): Promise<BrowserSession> {
     const { executable, env: libraries } = await chromium()
     const browser = await playwright.launch({
       executablePath: executable,
       args: ['--no-sandbox', '--headless=new', '--disable-gpu', '--disable-dev-shm-usage'],
-      env: { ...ownEnv(), ...libraries, ...env },
+      env: { ...currentEnv(), ...libraries, ...env },
     })
-    return new Browsing(browser)
+    return new BrowserSession(browser)
   }
 
   /** A visitor who was never here before. */
-  async visit(url: string, look: Look = {}): Promise<Tab> {
+  async open(url: string, look: ViewOptions = {}): Promise<Tab> {
     const { theme = 'light', width = 1_440, height = 900, policy = 'kept' } = look
     const context = await this.#browser.newContext({
       baseURL: url,
@@ -65,8 +65,8 @@ export class Browsing implements AsyncDisposable {
       bypassCSP: policy === 'off',
       reducedMotion: 'reduce',
     })
-    context.setDefaultTimeout(PATIENCE_MS)
-    if (policy === 'told') await context.route(isPage, onlyTell)
+    context.setDefaultTimeout(TIMEOUT_MS)
+    if (policy === 'told') await context.route(isPage, reportOnly)
     return openTab(context)
   }
 
@@ -78,20 +78,20 @@ export class Browsing implements AsyncDisposable {
 /** A tab, with ears on everything it does. */
 async function openTab(context: BrowserContext): Promise<Tab> {
   const page = await context.newPage()
-  const troubles: string[] = []
+  const errors: string[] = []
   const calls: string[] = []
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) troubles.push(message.text())
+    if (['error', 'warning'].includes(message.type())) errors.push(message.text())
   })
-  page.on('pageerror', ({ message }) => void troubles.push(`uncaught: ${message}`))
+  page.on('pageerror', ({ message }) => void errors.push(`uncaught: ${message}`))
   page.on('dialog', (dialog) => {
-    troubles.push(`dialog: ${dialog.message()}`)
+    errors.push(`dialog: ${dialog.message()}`)
     void dialog.dismiss()
   })
   page.on('request', (request) => {
     const { pathname, search, origin } = new URL(request.url())
     const isOurs = page.url().startsWith(origin) || page.url() === 'about:blank'
-    if (!isOurs) troubles.push(`a call of another site: ${request.url()}`)
+    if (!isOurs) errors.push(`a call of another site: ${request.url()}`)
     calls.push(`${request.method()} ${pathname}${search}`)
   })
   await page.addInitScript(
@@ -103,9 +103,9 @@ async function openTab(context: BrowserContext): Promise<Tab> {
   }
   return {
     page,
-    troubles,
+    errors,
     calls,
-    settled,
+    waitUntilSettled: settled,
     async go(path) {
       await page.goto(path)
       await settled()
@@ -114,20 +114,20 @@ async function openTab(context: BrowserContext): Promise<Tab> {
   }
 }
 
-const POLICY = 'content-security-policy'
+const CSP_HEADER = 'content-security-policy'
 
 function isPage({ pathname }: URL): boolean {
   return !/^\/(api|assets)\//.test(pathname)
 }
 
-async function onlyTell(route: Route): Promise<void> {
+async function reportOnly(route: Route): Promise<void> {
   const response = await route.fetch()
-  const { [POLICY]: policy, ...headers } = response.headers()
+  const { [CSP_HEADER]: policy, ...headers } = response.headers()
   assert.match(policy ?? '', /script-src 'self'/)
-  await route.fulfill({ response, headers: { ...headers, [`${POLICY}-report-only`]: policy! } })
+  await route.fulfill({ response, headers: { ...headers, [`${CSP_HEADER}-report-only`]: policy! } })
 }
 
-function ownEnv(): Record<string, string> {
+function currentEnv(): Record<string, string> {
   return Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, value]],

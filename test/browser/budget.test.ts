@@ -22,7 +22,7 @@ test('its page has no script and no style of its own, so the policy can refuse a
   assert.doesNotMatch(html, /<style|\bstyle=|\bon\w+=|javascript:/i)
 })
 
-test('it asks nobody else: no font, no script, no picture comes from another site', () => {
+test('it loads no font, script or image from another site', () => {
   for (const file of [...built('html'), ...built('css')]) {
     assert.doesNotMatch(
       read(file),

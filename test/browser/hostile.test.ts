@@ -1,38 +1,38 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { safe } from '../../src/interfaces/dashboard/model/safe.ts'
-import { allTargets } from '../../src/testing/fixtures.ts'
+import { listTargets } from '../../src/testing/fixtures.ts'
 import { noChromium } from '../../src/testing/chromium.ts'
 import { HOSTILE_TEXTS, PWNED } from '../../src/testing/hostile-text.ts'
-import { Browsing } from './browser.ts'
-import { assertHarmless, unfold } from './harmless.ts'
-import { everyPage, showSite, type ShownSite } from './pages.ts'
+import { BrowserSession } from './browser.ts'
+import { assertHarmless, unfold } from './assert-harmless.ts'
+import { allPages, startShowcaseSite, type ShowcaseSite } from './pages.ts'
 
 const SCRIPT = /^\s*javascript:/i
 
-describe('text that strangers wrote stays text', { skip: noChromium }, () => {
-  let browsing: Browsing
-  let site: ShownSite
+describe('untrusted text stays text', { skip: noChromium }, () => {
+  let session: BrowserSession
+  let site: ShowcaseSite
   before(async () => {
-    site = await showSite({ hostile: true })
-    browsing = await Browsing.start()
+    site = await startShowcaseSite({ hostile: true })
+    session = await BrowserSession.start()
   })
   after(async () => {
-    await browsing?.[Symbol.asyncDispose]()
+    await session?.[Symbol.asyncDispose]()
     await site?.[Symbol.asyncDispose]()
   })
 
-  test('on every page, and the policy has nothing to tell', async () => {
-    await using tab = await browsing.visit(site.stage.url, { policy: 'told' })
+  test('on every page, without a CSP violation', async () => {
+    await using tab = await session.open(site.ctx.url, { policy: 'told' })
     const asked = encodeURIComponent(`"'><style>*{display:none!important}</style>`)
     const pages = {
-      ...everyPage(site.showcase),
+      ...allPages(site.showcase),
       'a search': `/runs?q=${asked}`,
       'a source': `/runs?source=${asked}`,
       'another run': `/runs/${asked}`,
       'another target': `/targets/${asked}`,
       'an open letter': `/dead-letters?open=${await fingerprint(site)}`,
-      'a script to come': `/targets/${await scriptToCome(site)}`,
+      'a script to come': `/targets/${await injectScriptLink(site)}`,
     }
     for (const [name, path] of Object.entries(pages)) {
       await tab.go(path)
@@ -41,7 +41,7 @@ describe('text that strangers wrote stays text', { skip: noChromium }, () => {
   })
 
   test('in every dialog too', async () => {
-    await using tab = await browsing.visit(site.stage.url, { policy: 'told' })
+    await using tab = await session.open(site.ctx.url, { policy: 'told' })
     const { runs, targets } = site.showcase
     for (const [path, button] of [
       ['/', 'Unstick'],
@@ -62,7 +62,7 @@ describe('text that strangers wrote stays text', { skip: noChromium }, () => {
   })
 
   test('each of the sixty is there to read, with what is not seen made visible', async () => {
-    await using tab = await browsing.visit(site.stage.url)
+    await using tab = await session.open(site.ctx.url)
     const { page } = tab
     await tab.go(`/runs/${site.showcase.runs.healthy}`)
     const more = page.getByRole('button', { name: 'More targets' })
@@ -79,7 +79,7 @@ describe('text that strangers wrote stays text', { skip: noChromium }, () => {
   })
 
   test('a way back after the login leads nowhere else', async () => {
-    await using tab = await browsing.visit(site.stage.url)
+    await using tab = await session.open(site.ctx.url)
     for (const next of [
       '/\\evil.example/',
       `javascript:window.${PWNED}=1`,
@@ -89,22 +89,22 @@ describe('text that strangers wrote stays text', { skip: noChromium }, () => {
       await tab.go(`/login?next=${encodeURIComponent(next)}`)
       await tab.page.getByRole('button', { name: 'Go on' }).click()
       await tab.page.getByRole('navigation', { name: 'Pages' }).waitFor()
-      assert.equal(new URL(tab.page.url()).origin, site.stage.url)
+      assert.equal(new URL(tab.page.url()).origin, site.ctx.url)
       await assertHarmless(tab, next)
     }
   })
 })
 
 /** A target whose next page is a script, if one were to follow it. */
-async function scriptToCome({ stage, showcase }: ShownSite): Promise<string> {
+async function injectScriptLink({ ctx, showcase }: ShowcaseSite): Promise<string> {
   const runs = [showcase.runs.healthy, showcase.runs.orphaned, showcase.runs.stalled]
-  const all = await Promise.all(runs.map((run) => allTargets(stage.store, run)))
+  const all = await Promise.all(runs.map((run) => listTargets(ctx.store, run)))
   const found = all.flat().find(({ next }) => next !== null && SCRIPT.test(next))
   assert.ok(found, 'no target has such a page')
   return found.id
 }
 
-async function fingerprint({ stage }: ShownSite): Promise<string> {
-  const { body } = await stage.call('GET', '/api/dead-letters')
+async function fingerprint({ ctx }: ShowcaseSite): Promise<string> {
+  const { body } = await ctx.call('GET', '/api/dead-letters')
   return body.groups[0].fingerprint
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { noChromium } from '../../src/testing/chromium.ts'
-import { until } from '../processes/harness.ts'
-import { Browsing, type Tab } from './browser.ts'
-import { showSite, type ShownSite } from './pages.ts'
+import { waitFor } from '../processes/harness.ts'
+import { BrowserSession, type Tab } from './browser.ts'
+import { startShowcaseSite, type ShowcaseSite } from './pages.ts'
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
 const KEYS = [
@@ -18,27 +18,27 @@ const KEYS = [
   'F2',
 ]
 
-describe('a hand that never leaves the keyboard', { skip: noChromium }, () => {
-  let browsing: Browsing
-  let site: ShownSite
+describe('keyboard only', { skip: noChromium }, () => {
+  let session: BrowserSession
+  let site: ShowcaseSite
   before(async () => {
-    site = await showSite()
-    browsing = await Browsing.start()
+    site = await startShowcaseSite()
+    session = await BrowserSession.start()
   })
   after(async () => {
-    await browsing?.[Symbol.asyncDispose]()
+    await session?.[Symbol.asyncDispose]()
     await site?.[Symbol.asyncDispose]()
   })
 
   test('moves between pages, through lists and into rows', async () => {
-    await using tab = await browsing.visit(site.stage.url)
+    await using tab = await session.open(site.ctx.url)
     const { page } = tab
     await tab.go('/')
     await press(tab, 'g', 'r')
     await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor()
     // It is there a moment before it is focused, and read out.
-    await until('the heading', async () => (await focused(tab)) === 'Runs')
-    await tab.settled()
+    await waitFor('the heading', async () => (await focused(tab)) === 'Runs')
+    await tab.waitUntilSettled()
 
     await press(tab, '/')
     await page.keyboard.type('flight-fares')
@@ -56,11 +56,11 @@ describe('a hand that never leaves the keyboard', { skip: noChromium }, () => {
     assert.match(page.url(), /\/runs\//, 'keys belong to the dialog while it is open')
     await press(tab, 'Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
-    assert.deepEqual(tab.troubles, [])
+    assert.deepEqual(tab.errors, [])
   })
 
   test('no key alone changes anything', async () => {
-    await using tab = await browsing.visit(site.stage.url)
+    await using tab = await session.open(site.ctx.url)
     for (const path of ['/', '/recovery', '/dead-letters', `/runs/${site.showcase.runs.failed}`]) {
       await tab.go(path)
       for (const key of KEYS) {
@@ -71,26 +71,26 @@ describe('a hand that never leaves the keyboard', { skip: noChromium }, () => {
       }
       await press(tab, 'j', 'Delete', 'x', 'Enter')
     }
-    assert.deepEqual(tab.calls.filter(isChange), [])
+    assert.deepEqual(tab.calls.filter(isMutation), [])
   })
 
-  test('what happens meanwhile does not take the focus away', async () => {
-    await using tab = await browsing.visit(site.stage.url)
+  test('live updates do not take the focus away', async () => {
+    await using tab = await session.open(site.ctx.url)
     const { page } = tab
     await tab.go('/')
     const row = page.locator('tr', { hasText: site.showcase.sources.tenders }).first()
     await row.getByRole('link').first().focus()
     const progress = row.locator('[data-label="Progress"]')
     const before = await progress.textContent()
-    await until('news in the row', async () => {
-      await site.showcase.workOn()
+    await waitFor('news in the row', async () => {
+      await site.showcase.saveMorePages()
       return (await progress.textContent()) !== before
     })
     assert.equal(await focused(tab), site.showcase.sources.tenders)
   })
 
   test('recovers everything, from the first key to the last', async () => {
-    await using tab = await browsing.visit(site.stage.url)
+    await using tab = await session.open(site.ctx.url)
     const { page } = tab
     await tab.go('/')
     await press(tab, 'g', 'y')
@@ -102,7 +102,7 @@ describe('a hand that never leaves the keyboard', { skip: noChromium }, () => {
     await press(tab, 'Escape')
     await dialog.waitFor({ state: 'detached' })
     assert.match(await focused(tab), /^Recover \d+$/, 'back where it came from')
-    assert.deepEqual(tab.calls.filter(isChange), [])
+    assert.deepEqual(tab.calls.filter(isMutation), [])
 
     await press(tab, 'Enter')
     await dialog.getByText('would be done').waitFor()
@@ -113,9 +113,9 @@ describe('a hand that never leaves the keyboard', { skip: noChromium }, () => {
     await press(tab, 'Escape')
     await dialog.waitFor({ state: 'detached' })
     await page.getByText('Nothing to recover.').waitFor()
-    await until('the heading', async () => (await focused(tab)) === 'Recovery')
-    assert.deepEqual(tab.calls.filter(isChange), ['POST /api/recovery'])
-    assert.deepEqual(tab.troubles, [])
+    await waitFor('the heading', async () => (await focused(tab)) === 'Recovery')
+    assert.deepEqual(tab.calls.filter(isMutation), ['POST /api/recovery'])
+    assert.deepEqual(tab.errors, [])
   })
 })
 
@@ -138,6 +138,6 @@ async function tabTo(tab: Tab, name: RegExp): Promise<void> {
   assert.fail(`Tab never comes to ${name}`)
 }
 
-function isChange(call: string): boolean {
+function isMutation(call: string): boolean {
   return !call.startsWith('GET ')
 }

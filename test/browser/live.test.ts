@@ -2,40 +2,40 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { noChromium } from '../../src/testing/chromium.ts'
-import { until } from '../processes/harness.ts'
-import { Browsing, type Tab } from './browser.ts'
-import { showSite, type ShownSite } from './pages.ts'
+import { waitFor } from '../processes/harness.ts'
+import { BrowserSession, type Tab } from './browser.ts'
+import { startShowcaseSite, type ShowcaseSite } from './pages.ts'
 
 const IDLE_S = 6
 
 describe('a tab of the dashboard', { skip: noChromium }, () => {
-  let browsing: Browsing
-  let site: ShownSite
+  let session: BrowserSession
+  let site: ShowcaseSite
   before(async () => {
-    site = await showSite()
-    browsing = await Browsing.start()
+    site = await startShowcaseSite()
+    session = await BrowserSession.start()
   })
   after(async () => {
-    await browsing?.[Symbol.asyncDispose]()
+    await session?.[Symbol.asyncDispose]()
     await site?.[Symbol.asyncDispose]()
   })
 
   test('has one stream, whichever page it is on', async () => {
-    await using tab = await browsing.visit(site.stage.url)
+    await using tab = await session.open(site.ctx.url)
     const { page } = tab
     const open = openStreams(tab)
     await tab.go('/')
     for (const name of ['Workers', 'Recovery', 'History', 'Runs', 'Overview']) {
       await page.getByRole('navigation').getByRole('link', { name }).click()
-      await tab.settled()
-      await until(`one stream on ${name}`, () => open.size === 1)
+      await tab.waitUntilSettled()
+      await waitFor(`one stream on ${name}`, () => open.size === 1)
     }
-    assert.deepEqual(tab.troubles, [])
+    assert.deepEqual(tab.errors, [])
   })
 
   test('asks less than once a second while nothing is done', async () => {
     const idle = async (path: string): Promise<void> => {
-      await using tab = await browsing.visit(site.stage.url)
+      await using tab = await session.open(site.ctx.url)
       await tab.go(path)
       const before = tab.calls.length
       await sleep(IDLE_S * 1_000)
@@ -46,7 +46,7 @@ describe('a tab of the dashboard', { skip: noChromium }, () => {
   })
 
   test('keeps its filters in the address: for a link, a reload, Back, and after a look elsewhere', async () => {
-    await using tab = await browsing.visit(site.stage.url)
+    await using tab = await session.open(site.ctx.url)
     const { page } = tab
     await tab.go('/runs')
     await page.getByRole('button', { name: 'failed', exact: true }).click()
@@ -60,7 +60,7 @@ describe('a tab of the dashboard', { skip: noChromium }, () => {
     await page.getByRole('heading', { name: 'Targets' }).waitFor()
     await page.goBack()
     await assertFiltered(tab)
-    await using other = await browsing.visit(site.stage.url)
+    await using other = await session.open(site.ctx.url)
     await other.go(new URL(page.url()).pathname + new URL(page.url()).search)
     await assertFiltered(other)
 
@@ -84,8 +84,8 @@ function openStreams({ page }: Tab): Set<unknown> {
   return open
 }
 
-async function assertFiltered({ page, settled }: Tab): Promise<void> {
-  await settled()
+async function assertFiltered({ page, waitUntilSettled }: Tab): Promise<void> {
+  await waitUntilSettled()
   const others = page.locator('tbody tr').filter({ hasNotText: 'flight-fares' })
   await others.first().waitFor({ state: 'detached' })
   assert.equal(await page.locator('tbody tr').count(), 1)

@@ -1,27 +1,34 @@
-import { httpStage, type HttpStage, type StageOptions } from '../../src/testing/http-context.ts'
+import {
+  createHttpTestContext,
+  type HttpTestContext,
+  type HttpTestOptions,
+} from '../../src/testing/http-test-context.ts'
 import { fillShowcase, type Showcase } from '../../src/testing/showcase.ts'
 
 /** The dashboard over something of everything. */
-export type ShownSite = AsyncDisposable & { readonly stage: HttpStage; readonly showcase: Showcase }
+export type ShowcaseSite = AsyncDisposable & {
+  readonly ctx: HttpTestContext
+  readonly showcase: Showcase
+}
 
-export async function showSite(
-  options: StageOptions & { readonly hostile?: boolean } = {},
-): Promise<ShownSite> {
-  const stage = await httpStage({ tokens: false, ...options })
-  const { url } = stage.database
-  const showcase = await fillShowcase(stage.store, { url, hostile: options.hostile ?? false })
+export async function startShowcaseSite(
+  options: HttpTestOptions & { readonly hostile?: boolean } = {},
+): Promise<ShowcaseSite> {
+  const ctx = await createHttpTestContext({ tokens: false, ...options })
+  const { url } = ctx.database
+  const showcase = await fillShowcase(ctx.store, { url, hostile: options.hostile ?? false })
   return {
-    stage,
+    ctx,
     showcase,
     async [Symbol.asyncDispose]() {
       await showcase[Symbol.asyncDispose]()
-      await stage[Symbol.asyncDispose]()
+      await ctx[Symbol.asyncDispose]()
     },
   }
 }
 
 /** Each page of the dashboard, by a name. */
-export function everyPage({ runs, targets }: Showcase): Readonly<Record<string, string>> {
+export function allPages({ runs, targets }: Showcase): Readonly<Record<string, string>> {
   return {
     overview: '/',
     runs: '/runs',

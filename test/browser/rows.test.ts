@@ -4,15 +4,19 @@ import type { AdoptedOptions } from '../../src/features/adopted/mapping.ts'
 import { newId } from '../../src/core/model/id.ts'
 import { DEFAULT_POLICY } from '../../src/core/model/policy.ts'
 import { makeCheckpoint } from '../../src/core/worker/page.ts'
-import { claimOne, hire } from '../../src/testing/fixtures.ts'
+import { claimOne, registerWorker } from '../../src/testing/fixtures.ts'
 import { noChromium } from '../../src/testing/chromium.ts'
 import { HOSTILE_TEXTS } from '../../src/testing/hostile-text.ts'
-import { httpStage } from '../../src/testing/http-context.ts'
+import { createHttpTestContext } from '../../src/testing/http-test-context.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
-import type { UsersTable } from '../../src/testing/users-tables.ts'
-import { ago, setStage, type Stage } from '../adopted/stage.ts'
-import { Browsing } from './browser.ts'
-import { assertHarmless } from './harmless.ts'
+import type { UserTable } from '../../src/testing/user-tables.ts'
+import {
+  minutesAgo,
+  createAdoptedTestContext,
+  type AdoptedTestContext,
+} from '../adopted/test-context.ts'
+import { BrowserSession } from './browser.ts'
+import { assertHarmless } from './assert-harmless.ts'
 
 const OPTIONS: AdoptedOptions = {
   table: 'jobs',
@@ -27,7 +31,7 @@ const OPTIONS: AdoptedOptions = {
   statuses: { active: 'busy', failed: 'broken' },
 }
 
-const jobs: UsersTable = {
+const jobs: UserTable = {
   sql: { sqlite: 'jobs', postgres: 'jobs' },
   ddl: {
     sqlite: `CREATE TABLE jobs (id TEXT PRIMARY KEY, site TEXT, state TEXT, host TEXT, beat TEXT, why TEXT)`,
@@ -38,17 +42,17 @@ const jobs: UsersTable = {
 }
 
 describe('rows of users’ own tables, and crawls of Crawlee’s', { skip: noChromium }, () => {
-  let browsing: Browsing
+  let session: BrowserSession
   before(async () => {
-    browsing = await Browsing.start()
+    session = await BrowserSession.start()
   })
-  after(() => browsing?.[Symbol.asyncDispose]())
+  after(() => session?.[Symbol.asyncDispose]())
 
-  const serve = (stage: Stage) =>
-    httpStage({ tokens: false, app: { open: async () => stage.store } })
+  const serve = (ctx: AdoptedTestContext) =>
+    createHttpTestContext({ tokens: false, app: { open: async () => ctx.store } })
 
-  test('S9 whatever stands in a row stays text, on every page', async () => {
-    await using stage = await setStage(sqliteEngine, {
+  test('S9 untrusted text in a row stays text, on every page', async () => {
+    await using ctx = await createAdoptedTestContext(sqliteEngine, {
       jobs: {
         table: jobs,
         rows: HOSTILE_TEXTS.map((text, n) => ({
@@ -56,14 +60,14 @@ describe('rows of users’ own tables, and crawls of Crawlee’s', { skip: noChr
           site: text,
           state: n % 3 === 0 ? text : 'busy',
           host: text,
-          beat: ago(n % 2 === 0 ? 0 : 30),
+          beat: minutesAgo(n % 2 === 0 ? 0 : 30),
           why: text,
         })),
       },
     })
-    await using http = await serve(stage)
-    await using tab = await browsing.visit(http.url, { policy: 'told' })
-    const { items } = await stage.store.runs({ limit: 200 })
+    await using http = await serve(ctx)
+    await using tab = await session.open(http.url, { policy: 'told' })
+    const { items } = await ctx.store.runs({ limit: 200 })
     assert.equal(items.length, HOSTILE_TEXTS.length)
     const some = items.filter((_, n) => n % 12 === 0).map(({ id }) => `/runs/${id}`)
     for (const path of ['/', '/runs', '/workers', '/recovery', '/history', ...some]) {
@@ -72,31 +76,31 @@ describe('rows of users’ own tables, and crawls of Crawlee’s', { skip: noChr
     }
   })
 
-  test('a dead row is failed by the button, and is what it was when that is taken back', async () => {
-    await using stage = await setStage(sqliteEngine, {
+  test('a dead row is failed by the button, and restored by the undo', async () => {
+    await using ctx = await createAdoptedTestContext(sqliteEngine, {
       jobs: {
         table: jobs,
-        rows: [{ id: '7', site: 'ted', state: 'busy', host: 'vm-1', beat: ago(30) }],
+        rows: [{ id: '7', site: 'ted', state: 'busy', host: 'vm-1', beat: minutesAgo(30) }],
       },
     })
-    const before = await stage.rows('jobs')
-    await using http = await serve(stage)
-    await using tab = await browsing.visit(http.url)
+    const before = await ctx.rows('jobs')
+    await using http = await serve(ctx)
+    await using tab = await session.open(http.url)
     await tab.go('/')
     await tab.page.getByText('row 7 of jobs').first().waitFor()
     await tab.page.getByRole('button', { name: 'Unstick' }).click()
     const dialog = tab.page.getByRole('dialog')
     await dialog.getByRole('button', { name: /^Recover/ }).click()
     await dialog.getByText('1 thing was done.').waitFor()
-    assert.equal((await stage.rows('jobs'))[0]!['state'], 'broken')
+    assert.equal((await ctx.rows('jobs'))[0]!['state'], 'broken')
 
     await dialog.getByRole('button', { name: 'Take it back' }).click()
     await dialog.getByText('Taken back.').waitFor()
-    assert.deepEqual(await stage.rows('jobs'), before)
+    assert.deepEqual(await ctx.rows('jobs'), before)
   })
 
   test('a crawl of Crawlee’s shows how far it is, and where its items are', async () => {
-    await using http = await httpStage({ tokens: false })
+    await using http = await createHttpTestContext({ tokens: false })
     const id = newId()
     const { store } = http
     await store.enqueue({ id, source: 'crawlee/shop', kind: 'crawl', policy: DEFAULT_POLICY })
@@ -105,12 +109,12 @@ describe('rows of users’ own tables, and crawls of Crawlee’s', { skip: noChr
       ['/', '/a', '/b'].map((key) => ({ key, url: `http://shop.example${key}` })),
     )
     await store.finishPlanning(id)
-    const worker = await hire(store, { source: 'crawlee/shop' })
+    const worker = await registerWorker(store, { source: 'crawlee/shop' })
     const claimed = await claimOne(store, worker, { source: 'crawlee/shop' })
     const { id: dataset } = await store.makeStorage('dataset', 'default')
     const page = makeCheckpoint(claimed, claimed, { page: 1, next: null, done: true })
     await store.checkpoint([page], store.appending(id, [{ dataset, key: null, data: '{}' }]))
-    await using tab = await browsing.visit(http.url)
+    await using tab = await session.open(http.url)
     await tab.go(`/runs/${id}`)
     await tab.page.getByRole('heading', { name: 'crawlee/shop' }).waitFor()
     await tab.page.getByText('1 / 3').first().waitFor()

@@ -4,8 +4,8 @@ import process from 'node:process'
 import type { Route } from 'playwright-core'
 import { chromium } from '../../src/testing/chromium.ts'
 import { temporaryFolder } from '../../src/testing/sqlite-engine.ts'
-import { Browsing, type Look, type Tab } from './browser.ts'
-import { showSite } from './pages.ts'
+import { BrowserSession, type ViewOptions, type Tab } from './browser.ts'
+import { startShowcaseSite } from './pages.ts'
 
 /**
  * `node test/browser/screenshots.ts OUT [NAME…]`: pictures of the dashboard over the showcase, for the README and for whoever
@@ -19,7 +19,7 @@ const SIZES = {
   wide: { width: 1_440, height: 1_000 },
   tablet: { width: 768, height: 1_000 },
   phone: { width: 360, height: 780 },
-} as const satisfies Record<string, Look>
+} as const satisfies Record<string, ViewOptions>
 
 /** The same letters on every machine: those that come with the browser. */
 const FONTS = `<?xml version="1.0"?>
@@ -41,7 +41,7 @@ async function fontsIn(folder: string): Promise<string> {
 }
 
 /** The showcase is in a temporary folder, which is nobody's business. */
-async function nameDatabase(route: Route): Promise<void> {
+async function replaceDatabaseName(route: Route): Promise<void> {
   const response = await route.fetch()
   const session = (await response.json()) as { store: object }
   const store = { ...session.store, where: '.unstuck/unstuck.db' }
@@ -49,7 +49,7 @@ async function nameDatabase(route: Route): Promise<void> {
 }
 
 /** The page as it stands in the window, once everything on it has come. */
-async function picture({ page }: Tab, name: string): Promise<void> {
+async function takeScreenshot({ page }: Tab, name: string): Promise<void> {
   // Ages count on and charts are drawn when their numbers are there.
   await page.waitForLoadState('networkidle', { timeout: 1_500 }).catch(() => {})
   await page.screenshot({ path: join(out!, `${name}.png`) })
@@ -58,8 +58,8 @@ async function picture({ page }: Tab, name: string): Promise<void> {
 
 mkdirSync(out, { recursive: true })
 using folder = temporaryFolder()
-await using browsing = await Browsing.start({ FONTCONFIG_FILE: await fontsIn(folder.path) })
-await using site = await showSite()
+await using session = await BrowserSession.start({ FONTCONFIG_FILE: await fontsIn(folder.path) })
+await using site = await startShowcaseSite()
 const pages = {
   overview: '/',
   run: `/runs/${site.showcase.runs.healthy}`,
@@ -73,11 +73,11 @@ for (const [size, look] of Object.entries(SIZES)) {
       .map(([page, path]) => ({ path, name: nameOf(page, size, theme) }))
       .filter(({ name }) => only.length === 0 || only.includes(name))
     if (wanted.length === 0) continue
-    await using tab = await browsing.visit(site.stage.url, { ...look, theme })
-    await tab.page.route('**/api/session', nameDatabase)
+    await using tab = await session.open(site.ctx.url, { ...look, theme })
+    await tab.page.route('**/api/session', replaceDatabaseName)
     for (const { path, name } of wanted) {
       await tab.go(path)
-      await picture(tab, name)
+      await takeScreenshot(tab, name)
     }
   }
 }

@@ -1,41 +1,41 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { adopt } from '../../src/features/adopted/adopt.ts'
+import { withAdoptedTables } from '../../src/features/adopted/adopted-store.ts'
 import { loadSettings } from '../../src/app/config.ts'
 import { noChromium } from '../../src/testing/chromium.ts'
 import { openStore } from '../../src/core/store/open.ts'
-import { startCrawl } from '../../src/testing/fixtures.ts'
-import { httpStage } from '../../src/testing/http-context.ts'
+import { enqueueCrawl } from '../../src/testing/fixtures.ts'
+import { createHttpTestContext } from '../../src/testing/http-test-context.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
-import { ServerGate } from '../../src/testing/server-switch.ts'
-import { usersProject } from '../../src/testing/users-project.ts'
-import { Browsing } from './browser.ts'
+import { TcpProxy } from '../../src/testing/tcp-proxy.ts'
+import { createUserProject } from '../../src/testing/user-project.ts'
+import { BrowserSession } from './browser.ts'
 
 describe('the dashboard when not all is well', { skip: noChromium }, () => {
-  let browsing: Browsing
+  let session: BrowserSession
   before(async () => {
-    browsing = await Browsing.start()
+    session = await BrowserSession.start()
   })
-  after(() => browsing?.[Symbol.asyncDispose]())
+  after(() => session?.[Symbol.asyncDispose]())
 
   test('where nothing ever ran it shows the first steps, and the first run by itself', async () => {
-    await using stage = await httpStage({ tokens: false })
-    await using tab = await browsing.visit(stage.url)
+    await using ctx = await createHttpTestContext({ tokens: false })
+    await using tab = await session.open(ctx.url)
     const { page } = tab
     await tab.go('/')
     await page.getByRole('heading', { name: 'Nothing has run yet.' }).waitFor()
     await page.getByText('unstuck demo').waitFor()
-    await startCrawl(stage.store, 3)
+    await enqueueCrawl(ctx.store, 3)
     await page.getByRole('link', { name: 'shop' }).waitFor()
     await page.getByText('0 / 3').waitFor()
-    assert.deepEqual(tab.troubles, [])
+    assert.deepEqual(tab.errors, [])
   })
 
   test('it says that it is loading, and then shows what came', async () => {
-    await using stage = await httpStage({ tokens: false })
-    await startCrawl(stage.store, 3)
-    await using tab = await browsing.visit(stage.url)
+    await using ctx = await createHttpTestContext({ tokens: false })
+    await enqueueCrawl(ctx.store, 3)
+    await using tab = await session.open(ctx.url)
     const { page } = tab
     const held = Promise.withResolvers<void>()
     await page.route('**/api/runs', async (route) => {
@@ -48,17 +48,17 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     await page.getByRole('link', { name: 'shop' }).waitFor()
   })
 
-  test('a row of a table of the user says which it is, is recovered with a preview, and taken back', async () => {
-    using project = await usersProject()
+  test('an adopted row shows its table, is recovered with a preview, and reverted', async () => {
+    using project = await createUserProject()
     const settings = await loadSettings(project.folder)
     const address = project.own
-    const store = adopt(await openStore(address), settings.adopted, { address })
+    const store = withAdoptedTables(await openStore(address), settings.adopted, { address })
     const open = async () => store
-    await using stage = await httpStage({
+    await using ctx = await createHttpTestContext({
       tokens: false,
       app: { open, settings: async () => settings },
     })
-    await using tab = await browsing.visit(stage.url)
+    await using tab = await session.open(ctx.url)
     const { page } = tab
     const before = await project.tenders()
     await tab.go('/runs')
@@ -82,14 +82,14 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     await page.getByRole('link', { name: 'portal-a' }).click()
     await page.getByRole('button', { name: 'Copy the whole id' }).waitFor()
     assert.equal(await page.getByRole('button', { name: /Retry|Delete/ }).count(), 0)
-    assert.deepEqual(tab.troubles, [])
+    assert.deepEqual(tab.errors, [])
     await store.close()
   })
 
   test('a call that failed says why and can be made again; what is not there is said to be so', async () => {
-    await using stage = await httpStage({ tokens: false })
-    await startCrawl(stage.store, 3)
-    await using tab = await browsing.visit(stage.url)
+    await using ctx = await createHttpTestContext({ tokens: false })
+    await enqueueCrawl(ctx.store, 3)
+    await using tab = await session.open(ctx.url)
     const { page } = tab
     const error = { code: 'INTERNAL', message: 'Something went wrong inside. Its number is 42.' }
     await page.route('**/api/runs', (route) => route.fulfill({ status: 500, json: { error } }))
@@ -105,60 +105,63 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     await page.getByText('There is no target 0a1b2c3d').waitFor()
   })
 
-  test('while the database is away it says since when and keeps the last picture, and goes on by itself', async () => {
+  test('while the database is unreachable it shows since when, keeps the last data, and recovers by itself', async () => {
     await using database = await postgresEngine.fresh()
-    await startCrawl(await database.open(), 3)
-    const gate = await ServerGate.to(database.url)
-    const store = await openStore(gate.address, { connections: 4 })
+    await enqueueCrawl(await database.open(), 3)
+    const proxy = await TcpProxy.start(database.url)
+    const store = await openStore(proxy.address, { connections: 4 })
     await using _closed = {
       async [Symbol.asyncDispose]() {
         await store.close()
-        gate.shut()
+        proxy.close()
       },
     }
-    await using stage = await httpStage({ tokens: false, app: { open: async () => store } })
-    await using tab = await browsing.visit(stage.url)
+    await using ctx = await createHttpTestContext({
+      tokens: false,
+      app: { open: async () => store },
+    })
+    await using tab = await session.open(ctx.url)
     const { page } = tab
     await tab.go('/')
     await page.getByText('0 / 3').waitFor()
     const stale = page.locator('main[data-stale]')
     assert.equal(await stale.count(), 0)
 
-    gate.shut()
+    proxy.close()
     await page.getByText('The database does not answer.').waitFor()
     await page.getByText(/It stopped .* This is how things stood .* ago\./).waitFor()
     await stale.getByText('0 / 3').waitFor()
     await page.getByRole('button', { name: /^No data/ }).waitFor()
 
-    await gate.open()
+    await proxy.open()
     await page.getByText('The database does not answer.').waitFor({ state: 'detached' })
     assert.equal(await stale.count(), 0)
-    await startCrawl(await database.open(), 5, { source: 'another' })
+    await enqueueCrawl(await database.open(), 5, { source: 'another' })
     await page.getByText('0 / 5').waitFor()
   })
 
-  test('when the server itself is gone it says so, and keeps the last picture', async () => {
-    await using stage = await httpStage({ tokens: false })
-    await startCrawl(stage.store, 3)
-    await using tab = await browsing.visit(stage.url)
+  test('when the server is gone it says so, and keeps the last data', async () => {
+    await using ctx = await createHttpTestContext({ tokens: false })
+    await enqueueCrawl(ctx.store, 3)
+    await using tab = await session.open(ctx.url)
     const { page } = tab
     await tab.go('/')
     await page.getByText('0 / 3').waitFor()
-    await stage.server.stop()
+    await ctx.server.stop()
     await page.getByText('No connection to the server.').waitFor()
     await page.locator('main[data-stale]').getByText('0 / 3').waitFor()
   })
 
-  test('a picture that is held still stays as it is until it is let go', async () => {
-    await using stage = await httpStage({ tokens: false })
-    await startCrawl(stage.store, 3)
-    await using tab = await browsing.visit(stage.url)
+  test('a paused page does not change until it is resumed', async () => {
+    await using ctx = await createHttpTestContext({ tokens: false })
+    await enqueueCrawl(ctx.store, 3)
+    await using tab = await session.open(ctx.url)
     const { page } = tab
     await tab.go('/')
     await page.getByRole('button', { name: /^Live/ }).click()
     await page.getByText('This is how things stood').waitFor()
     const calls = tab.calls.filter((call) => call.includes('/api/events')).length
-    await startCrawl(stage.store, 5, { source: 'another' })
+    await enqueueCrawl(ctx.store, 5, { source: 'another' })
     // It would be told within a second.
     await sleep(1_500)
     assert.equal(await page.getByText('0 / 5').count(), 0)

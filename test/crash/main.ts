@@ -3,8 +3,8 @@ import { parseArgs } from 'node:util'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { startServer } from '../../src/testing/postgres.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
-import { assertNothingLost } from './proof.ts'
-import { crashStorm } from './storm.ts'
+import { assertNothingLost } from './assert-nothing-lost.ts'
+import { runCrashTest } from './crash-runner.ts'
 
 const { values } = parseArgs({
   options: {
@@ -21,10 +21,10 @@ try {
     await using db = await engine.fresh()
     const seed = Number(values.seed)
     console.log(`${engine.name}: ${values.kills} kills, seed ${seed}`)
-    const report = await crashStorm(db, {
+    const report = await runCrashTest(db, {
       kills: Number(values.kills),
       seed,
-      say: (line) => console.log(`  ${line}`),
+      log: (line) => console.log(`  ${line}`),
     })
     assertNothingLost(report)
     const sorted = report.recoveriesMs.toSorted((a, b) => a - b)

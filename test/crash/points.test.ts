@@ -7,15 +7,15 @@ import { fileURLToPath } from 'node:url'
 import { newId } from '../../src/core/model/id.ts'
 import { DEFAULT_POLICY } from '../../src/core/model/policy.ts'
 import { isLive } from '../../src/core/model/run.ts'
-import { isLong } from '../../src/testing/length.ts'
+import { isLong } from '../../src/testing/long-tests.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import type { TestDatabase } from '../../src/testing/test-database.ts'
 import type { Store } from '../../src/core/store/store.ts'
-import { liveADay, PAGES, registerDead, registerLiving } from './day.ts'
+import { runWorkerCycle, PAGES, registerDeadWorker, registerLiveWorker } from './worker-cycle.ts'
 
-const DAYS_MAX = 200
-const ONE_LIFE = fileURLToPath(new URL('./one-life.ts', import.meta.url))
+const CYCLES_MAX = 200
+const CYCLE_PROCESS = fileURLToPath(new URL('./cycle-process.ts', import.meta.url))
 
 for (const engine of [sqliteEngine, postgresEngine]) {
   test(`P3 P4 ${engine.name}: killed before and after statements of recover, claim, checkpoint and finish, nothing is lost or done twice`, async (t) => {
@@ -42,16 +42,16 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 async function killAt(db: TestDatabase, store: Store, n: number): Promise<string | null> {
   const source = `day-${n}`
   const run = await orphanedRun(store, source)
-  const { moment, killed } = await live(db, source, n)
+  const { moment, killed } = await runCycle(db, source, n)
   const worker = newId()
-  await registerLiving(store, worker, source)
+  await registerLiveWorker(store, worker, source)
   // A server frees what the killed one had locked a moment after its death. Until then a sweep passes it over, and the next
   // one finds it: workers sweep four times a second.
-  for (let days = 1; days <= DAYS_MAX && isLive((await store.run(run))!.status); days++) {
+  for (let days = 1; days <= CYCLES_MAX && isLive((await store.run(run))!.status); days++) {
     if (days > 1) await sleep(50)
-    await liveADay(store, worker, source)
+    await runWorkerCycle(store, worker, source)
   }
-  await store.retire(worker)
+  await store.retireWorker(worker)
 
   const where = `killed at ${n}: ${moment}`
   const ledger = await db.raw(`SELECT page FROM ledger WHERE source = '${source}' ORDER BY page`)
@@ -78,24 +78,24 @@ async function orphanedRun(store: Store, source: string): Promise<string> {
   await store.plan(run, [{ key: 'only' }])
   await store.finishPlanning(run)
   const dead = newId()
-  await registerDead(store, dead, source)
+  await registerDeadWorker(store, dead, source)
   const claimed = await store.claim({
     worker: dead,
     source,
     claimIds: [newId()],
-    empty: true,
-    alone: true,
+    isIdle: true,
+    singleSlot: true,
   })
   assert.equal(claimed.length, 1)
   return run
 }
 
-async function live(
+async function runCycle(
   db: TestDatabase,
   source: string,
   n: number,
 ): Promise<{ moment: string; killed: boolean }> {
-  const child = spawn(process.execPath, [ONE_LIFE, db.url, source, String(n)], {
+  const child = spawn(process.execPath, [CYCLE_PROCESS, db.url, source, String(n)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let moment = ''

@@ -5,7 +5,7 @@ export type Random = {
   pick<T>(list: readonly T[]): T
 }
 
-export function randomFrom(seed: number): Random {
+export function seededRandom(seed: number): Random {
   let state = seed >>> 0
   const next = (): number => {
     state = (state + 0x6d2b79f5) >>> 0

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { isLong } from '../../src/testing/length.ts'
+import { isLong } from '../../src/testing/long-tests.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
-import { Stage, until, type Program } from '../processes/harness.ts'
+import { ProcessTestContext, waitFor, type Program } from '../processes/harness.ts'
 import { startSite, type Site } from './site.ts'
 
 const CRAWLER = fileURLToPath(new URL('./crawler.ts', import.meta.url))
@@ -11,47 +11,47 @@ const CRAWLER = fileURLToPath(new URL('./crawler.ts', import.meta.url))
 /** Under a second on a quiet machine. Crawlee's own storage waits for minutes until the locks of the dead have run out. */
 const IDLE_MAX_MS = 60_000
 
-function crawl(stage: Stage, site: Site, env: NodeJS.ProcessEnv = {}): Program {
-  return stage.start([CRAWLER], { env: { SITE: site.url, ...env } })
+function crawl(ctx: ProcessTestContext, site: Site, env: NodeJS.ProcessEnv = {}): Program {
+  return ctx.start([CRAWLER], { env: { SITE: site.url, ...env } })
 }
 
 async function fetched(site: Site, program: Program, count: number): Promise<void> {
   const own = (): number => site.fetches.filter(({ pid }) => pid === program.pid).length
-  await until(`${count} fetches of\n${program.output}`, () => own() >= count)
+  await waitFor(`${count} fetches of\n${program.output}`, () => own() >= count)
 }
 
-describe("what Crawlee's own storage does not survive", { concurrency: 2 }, () => {
+describe("faults that Crawlee's own storage does not survive", { concurrency: 2 }, () => {
   test('a crawl that is killed and stopped goes on at once each time, and ends with each item once', async (t) => {
-    await using stage = await Stage.set(sqliteEngine)
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
     await using site = await startSite(isLong ? 80 : 45, () => 50)
-    const killed = crawl(stage, site)
+    const killed = crawl(ctx, site)
     await fetched(site, killed, 12)
     killed.signal('SIGKILL')
-    await killed.end()
+    await killed.waitForExit()
 
-    const stopped = crawl(stage, site)
+    const stopped = crawl(ctx, site)
     await fetched(site, stopped, 8)
-    const [ready] = stage.marks('ready').filter(({ pid }) => pid === stopped.pid)
+    const [ready] = ctx.marks('ready').filter(({ pid }) => pid === stopped.pid)
     const idleMs = site.fetches.find(({ pid }) => pid === stopped.pid)!.at - ready!.at
     t.diagnostic(`fetched again ${idleMs} ms after the restart`)
     assert.ok(idleMs < IDLE_MAX_MS, `${idleMs} ms`)
     assert.match(stopped.output, /run \w{8} of crawlee\/default goes on: \d+ requests are left/)
     stopped.signal('SIGTERM')
-    assert.equal(await stopped.end(), 75, stopped.output)
+    assert.equal(await stopped.waitForExit(), 75, stopped.output)
     assert.match(stopped.output, /stopped by SIGTERM: \d+ requests of default are left/)
-    const { counts, status } = await stage.run('crawlee/default')
+    const { counts, status } = await ctx.run('crawlee/default')
     assert.deepEqual([status, counts.targets.in_progress], ['interrupted', 0])
 
     if (isLong) {
-      const interrupted = crawl(stage, site)
+      const interrupted = crawl(ctx, site)
       await fetched(site, interrupted, 8)
       interrupted.signalGroup('SIGINT')
-      assert.equal(await interrupted.end(), 75, interrupted.output)
+      assert.equal(await interrupted.waitForExit(), 75, interrupted.output)
     }
 
-    const last = crawl(stage, site)
-    assert.equal(await last.end(), 0, last.output)
-    const [store, run] = [await stage.store(), await stage.run('crawlee/default')]
+    const last = crawl(ctx, site)
+    assert.equal(await last.waitForExit(), 0, last.output)
+    const [store, run] = [await ctx.store(), await ctx.run('crawlee/default')]
     assert.deepEqual([run.status, run.counts.targets.done], ['succeeded', site.pages.length])
     const dataset = await store.storage('dataset', 'default')
     const { items } = await store.entries(dataset!.id, { offset: 0, limit: 1_000, desc: false })
@@ -63,56 +63,57 @@ describe("what Crawlee's own storage does not survive", { concurrency: 2 }, () =
   })
 
   test('requests are in the queue when addRequests() says so, however many', async () => {
-    await using stage = await Stage.set(sqliteEngine)
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
     await using site = await startSite(1)
-    const program = crawl(stage, site, { ADD: '3000', CONCURRENCY: '1' })
-    await stage.marked('added')
+    const program = crawl(ctx, site, { ADD: '3000', CONCURRENCY: '1' })
+    await ctx.waitForMarks('added')
     program.signal('SIGKILL')
-    await program.end()
+    await program.waitForExit()
 
-    const { counts } = await stage.run('crawlee/default')
+    const { counts } = await ctx.run('crawlee/default')
     const { planned, in_progress, done, failed } = counts.targets
     assert.equal(planned + in_progress + done + failed, 3_001)
   })
 
   test('a page that takes its process down is tried alone, and parked after three times: all others are handled', async () => {
-    await using stage = await Stage.set(sqliteEngine)
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
     await using site = await startSite(7, () => 20)
     const env = { FATAL: site.pages[2]!, CONCURRENCY: '3' }
     const ends: (number | string)[] = []
-    while (ends.at(-1) !== 0 && ends.length < 8) ends.push(await crawl(stage, site, env).end())
+    while (ends.at(-1) !== 0 && ends.length < 8)
+      ends.push(await crawl(ctx, site, env).waitForExit())
 
-    const times = stage.marks('fatal').length
+    const times = ctx.marks('fatal').length
     assert.deepEqual(ends, [...Array.from({ length: times }, () => 'SIGKILL'), 0])
     assert.ok(times >= 3 && times <= 4, `the first time others are under suspicion too: ${times}`)
-    const [store, { id, counts }] = [await stage.store(), await stage.run('crawlee/default')]
+    const [store, { id, counts }] = [await ctx.store(), await ctx.run('crawlee/default')]
     const { items: targets } = await store.targets(id, { limit: 10 })
     const parked = targets.filter(({ status }) => status === 'parked').map(({ key }) => key)
     assert.deepEqual([parked, counts.targets.done], [[site.pages[2]], 6])
   })
 
   test('a second signal ends a crawler at once whose page hangs', async () => {
-    await using stage = await Stage.set(sqliteEngine)
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
     await using site = await startSite(1, () => new Promise(() => {}))
-    const program = crawl(stage, site)
+    const program = crawl(ctx, site)
     await fetched(site, program, 1)
     program.signal('SIGTERM')
-    await program.says('finishing the pages in hand')
+    await program.waitForOutput('finishing the pages in hand')
     program.signal('SIGTERM')
-    assert.equal(await program.end(), 75)
+    assert.equal(await program.waitForExit(), 75)
     assert.match(program.output, /SIGTERM again: ending now/)
   })
 
   test('the example has each product once in the end, also when it is killed in the middle', async () => {
-    await using stage = await Stage.set(sqliteEngine)
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
     const example = fileURLToPath(new URL('../../examples/crawlee/crawl.ts', import.meta.url))
     const env = { SHOP_PORT: String(20_000 + (process.pid % 20_000)) }
-    const first = stage.start([example], { env })
-    await first.says('handled /aisle/9')
+    const first = ctx.start([example], { env })
+    await first.waitForOutput('handled /aisle/9')
     first.signal('SIGKILL')
-    assert.equal(await first.end(), 'SIGKILL')
-    const last = stage.start([example], { env })
-    assert.equal(await last.end(), 0, last.output)
+    assert.equal(await first.waitForExit(), 'SIGKILL')
+    const last = ctx.start([example], { env })
+    assert.equal(await last.waitForExit(), 0, last.output)
     assert.match(last.output, /goes on: \d+ requests are left/)
     assert.match(last.output, /^120 products$/m)
   })

@@ -13,7 +13,7 @@ const EXAMPLE = readFileSync(file('examples/adopted/unstuck.config.ts'), 'utf8')
 const GUIDE = readFileSync(file('docs/from-a-runs-table.md'), 'utf8')
 
 /** What of the output is the same on every machine and in every minute. */
-function plain(output: string, cwd: string): string {
+function normalizeOutput(output: string, cwd: string): string {
   return output
     .replaceAll(cwd, '/home/ann/tenders')
     .replaceAll(/\s+/g, ' ')
@@ -46,12 +46,12 @@ test('the guide from a runs table is true: each command, in order, prints what i
     edits[command]?.()
     const { stdout, stderr } = await unstuck(command.split(' '), { cwd })
     assert.equal(stderr, '', command)
-    const told = plain(stdout, cwd)
-    const [start, end] = shown.split(/^…$/m).map((part) => plain(part, cwd))
+    const told = normalizeOutput(stdout, cwd)
+    const [start, end] = shown.split(/^…$/m).map((part) => normalizeOutput(part, cwd))
     if (end === undefined) assert.equal(told, start, command)
     else assert.ok(told.startsWith(start!) && told.endsWith(end), `${command}: ${told}`)
   }
-  using db = disposable(new DatabaseSync(join(cwd, 'app.db')))
+  using db = toDisposable(new DatabaseSync(join(cwd, 'app.db')))
   const words = db.prepare('SELECT status FROM runs ORDER BY id').all()
   assert.deepEqual(
     words.map(({ status }) => status),
@@ -59,6 +59,6 @@ test('the guide from a runs table is true: each command, in order, prints what i
   )
 })
 
-function disposable(db: DatabaseSync): DatabaseSync & Disposable {
+function toDisposable(db: DatabaseSync): DatabaseSync & Disposable {
   return Object.assign(db, { [Symbol.dispose]: () => db.close() })
 }

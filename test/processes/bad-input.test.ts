@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
-import { SOME_ENGINES, Stage } from './harness.ts'
+import { SOME_ENGINES, ProcessTestContext } from './harness.ts'
 
 const CRAWL = `
   *targets() { for (const key of 'abc') yield { key } },
@@ -15,12 +15,12 @@ const CRAWL = `
 
 /** Runs `unstuck …` and looks at how it ends and what it says. No error may come as a stack trace. */
 async function assertRefused(
-  stage: Stage,
+  ctx: ProcessTestContext,
   args: readonly string[],
   expected: { code: number; says: readonly RegExp[] },
 ): Promise<void> {
-  const program = stage.unstuck(...args)
-  const code = await program.end()
+  const program = ctx.unstuck(...args)
+  const code = await program.waitForExit()
   assert.equal(code, expected.code, program.output)
   for (const text of expected.says) assert.match(program.output, text)
   assert.doesNotMatch(program.output, /^ {4}at /m)
@@ -28,18 +28,18 @@ async function assertRefused(
 
 describe('bad input: the command line', { concurrency: 3 }, () => {
   test('an unknown flag is named, with the one that was probably meant', async () => {
-    await using stage = Stage.bare()
-    await assertRefused(stage, ['work', stage.crawl(CRAWL), '--drian'], {
+    await using ctx = ProcessTestContext.createWithoutDatabase()
+    await assertRefused(ctx, ['work', ctx.crawl(CRAWL), '--drian'], {
       code: 2,
       says: [/E_USAGE: Unknown option '--drian'\. Did you mean --drain\?/, /unstuck work --help/],
     })
-    assert.equal(existsSync(join(stage.folder, '.unstuck')), false)
+    assert.equal(existsSync(join(ctx.folder, '.unstuck')), false)
   })
 
   test('a module that is not there', async () => {
-    await using stage = Stage.bare()
+    await using ctx = ProcessTestContext.createWithoutDatabase()
     for (const command of ['work', 'enqueue']) {
-      await assertRefused(stage, [command, 'nowhere.ts'], {
+      await assertRefused(ctx, [command, 'nowhere.ts'], {
         code: 2,
         says: [/There is no module .*nowhere\.ts\. Give the path of a file that exports a crawl/],
       })
@@ -47,31 +47,31 @@ describe('bad input: the command line', { concurrency: 3 }, () => {
   })
 
   test('a module without a crawl as its default export', async () => {
-    await using stage = Stage.bare()
-    const module = stage.module('none.ts', 'export const crawl = 1\n')
-    await assertRefused(stage, ['work', module], {
+    await using ctx = ProcessTestContext.createWithoutDatabase()
+    const module = ctx.module('none.ts', 'export const crawl = 1\n')
+    await assertRefused(ctx, ['work', module], {
       code: 2,
       says: [/none\.ts has no crawl as its default export\. Write `export default defineCrawl\(/],
     })
   })
 
   test('a module that throws when it is loaded', async () => {
-    await using stage = Stage.bare()
-    const module = stage.module('broken.ts', `throw new Error('no API key in the environment')\n`)
-    await assertRefused(stage, ['work', module], {
+    await using ctx = ProcessTestContext.createWithoutDatabase()
+    const module = ctx.module('broken.ts', `throw new Error('no API key in the environment')\n`)
+    await assertRefused(ctx, ['work', module], {
       code: 2,
       says: [/broken\.ts could not be loaded: no API key in the environment/],
     })
   })
 
   test('a crawl with several mistakes is told all of them at once', async () => {
-    await using stage = Stage.bare()
-    const module = stage.module(
+    await using ctx = ProcessTestContext.createWithoutDatabase()
+    const module = ctx.module(
       'crawl.ts',
       `export default defineCrawl({ source: '', target() {}, page: 1, concurrency: 0,
         policy: { lease: 'soon', retires: 3 } })\n`,
     )
-    await assertRefused(stage, ['work', module], {
+    await assertRefused(ctx, ['work', module], {
       code: 2,
       says: [
         /there is no target; did you mean targets\?/,
@@ -88,7 +88,7 @@ describe('bad input: the command line', { concurrency: 3 }, () => {
 
 describe('bad input: what the crawl gives back', { concurrency: 3 }, () => {
   test('a page() that returns nonsense fails its target with a clear error; the others are done', async () => {
-    await using stage = await Stage.set(sqliteEngine)
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
     const nonsense: Record<string, { result: string; says: RegExp }> = {
       nothing: {
         result: 'undefined',
@@ -125,7 +125,7 @@ describe('bad input: what the crawl gives back', { concurrency: 3 }, () => {
       },
     }
     const results = Object.entries(nonsense).map(([key, { result }]) => `${key}: () => (${result})`)
-    const crawl = stage.crawl(`
+    const crawl = ctx.crawl(`
       *targets() { for (const key of [...${JSON.stringify(Object.keys(nonsense))}, 'good']) yield { key } },
       async page({ target }) {
         mark('page', target.key)
@@ -133,18 +133,18 @@ describe('bad input: what the crawl gives back', { concurrency: 3 }, () => {
       },
       policy: { backoff: '1ms' },
     `)
-    await assertRefused(stage, ['work', crawl, '--drain'], {
+    await assertRefused(ctx, ['work', crawl, '--drain'], {
       code: 3,
       says: [/9 failed, 0 parked/],
     })
-    const targets = await stage.targets()
+    const targets = await ctx.targets()
     for (const [key, { says }] of Object.entries(nonsense)) {
       assert.equal(targets.get(key)!.status, 'failed')
       assert.match(targets.get(key)!.lastError!, says)
     }
     assert.equal(targets.get('good')!.status, 'done')
     assert.equal(
-      stage.marks('page').length,
+      ctx.marks('page').length,
       10,
       'the same answer would be refused again: it is asked for once',
     )
@@ -152,7 +152,7 @@ describe('bad input: what the crawl gives back', { concurrency: 3 }, () => {
 
   for (const engine of SOME_ENGINES) {
     test(`whatever page() throws fails its own target and no worker, ${engine.name}`, async () => {
-      await using stage = await Stage.set(engine)
+      await using ctx = await ProcessTestContext.create(engine)
       const thrown: Record<string, string> = {
         getters: `Object.defineProperties(new Error(), Object.fromEntries(['message', 'name', 'stack', 'code']
           .map((name) => [name, { get() { throw new Error('no ' + name) } }])))`,
@@ -169,18 +169,18 @@ describe('bad input: what the crawl gives back', { concurrency: 3 }, () => {
       const values = Object.entries(thrown).map(
         ([key, value]) => `${key}: () => { throw ${value} }`,
       )
-      const crawl = stage.crawl(`
+      const crawl = ctx.crawl(`
         *targets() { for (const key of [...${JSON.stringify(Object.keys(thrown))}, 'own', 'good']) yield { key } },
         async page({ target }) {
           return { ${values.join(', ')}, own: () => (${inTransaction}), good: () => ({ next: null }) }[target.key]()
         },
         policy: { retries: 0 },
       `)
-      await assertRefused(stage, ['work', crawl, '--drain'], {
+      await assertRefused(ctx, ['work', crawl, '--drain'], {
         code: 3,
         says: [/10 failed, 0 parked/],
       })
-      const targets = await stage.targets()
+      const targets = await ctx.targets()
       assert.equal(targets.get('good')!.status, 'done')
       for (const key of [...Object.keys(thrown), 'own']) {
         const { status, lastError } = targets.get(key)!
@@ -188,16 +188,16 @@ describe('bad input: what the crawl gives back', { concurrency: 3 }, () => {
         assert.ok(lastError !== null && lastError.length <= 65_536, key)
       }
       assert.match(targets.get('getters')!.lastError!, /cannot be read/)
-      const huge = await (await stage.store()).target(targets.get('huge')!.id)
+      const huge = await (await ctx.store()).target(targets.get('huge')!.id)
       assert.match(huge!.lastError!, /cut; it had 100000000 characters/)
       assert.match(targets.get('symbol')!.lastError!, /no text/)
     })
 
     test(`targets() that yields nonsense ends with 2; mended, the same run is finished, ${engine.name}`, async () => {
-      await using stage = await Stage.set(engine)
+      await using ctx = await ProcessTestContext.create(engine)
       const broken = CRAWL.replace('yield { key }', `yield key === 'b' ? { name: key } : { key }`)
       for (const command of ['enqueue', 'work']) {
-        await assertRefused(stage, [command, stage.crawl(broken)], {
+        await assertRefused(ctx, [command, ctx.crawl(broken)], {
           code: 2,
           says: [
             /targets\(\) yielded \{"name":"b"\}: each target needs a key/,
@@ -205,42 +205,42 @@ describe('bad input: what the crawl gives back', { concurrency: 3 }, () => {
           ],
         })
       }
-      const { id } = await stage.run()
-      assert.equal(await stage.unstuck('work', stage.crawl(CRAWL), '--drain').end(), 0)
-      assert.equal((await stage.run()).id, id)
-      assert.deepEqual(await stage.ledger(), ['a/1', 'b/1', 'c/1'])
+      const { id } = await ctx.run()
+      assert.equal(await ctx.unstuck('work', ctx.crawl(CRAWL), '--drain').waitForExit(), 0)
+      assert.equal((await ctx.run()).id, id)
+      assert.deepEqual(await ctx.ledger(), ['a/1', 'b/1', 'c/1'])
     })
   }
 
   test('targets() that throws ends with 2, with many processes too; what it had yielded is kept', async () => {
-    await using stage = await Stage.set(sqliteEngine)
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
     const broken = CRAWL.replace(
       'yield { key }',
       `{ if (key === 'c') throw new Error('the index page is gone'); yield { key } }`,
     )
-    await assertRefused(stage, ['work', stage.crawl(broken), '--workers', '2'], {
+    await assertRefused(ctx, ['work', ctx.crawl(broken), '--workers', '2'], {
       code: 2,
       says: [/targets\(\) of stage threw: the index page is gone\. Nothing is lost/],
     })
-    assert.deepEqual([...(await stage.targets()).keys()].sort(), ['a', 'b'])
-    await stage.assertNobodyLeft()
-    assert.equal(await stage.unstuck('work', stage.crawl(CRAWL), '--drain').end(), 0)
-    assert.deepEqual(await stage.ledger(), ['a/1', 'b/1', 'c/1'])
+    assert.deepEqual([...(await ctx.targets()).keys()].sort(), ['a', 'b'])
+    await ctx.assertNoProcessesLeft()
+    assert.equal(await ctx.unstuck('work', ctx.crawl(CRAWL), '--drain').waitForExit(), 0)
+    assert.deepEqual(await ctx.ledger(), ['a/1', 'b/1', 'c/1'])
   })
 
   test('a setup() that throws ends with 1 and says why', async () => {
-    await using stage = await Stage.set(sqliteEngine)
-    const crawl = stage.crawl(`${CRAWL} async setup() { throw new Error('no browser found') },`)
-    await assertRefused(stage, ['work', crawl, '--drain'], { code: 1, says: [/no browser found/] })
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    const crawl = ctx.crawl(`${CRAWL} async setup() { throw new Error('no browser found') },`)
+    await assertRefused(ctx, ['work', crawl, '--drain'], { code: 1, says: [/no browser found/] })
   })
 })
 
 describe('bad input: the database', { concurrency: 3 }, () => {
   test('a PostgreSQL server that cannot be reached', async () => {
-    await using stage = Stage.bare()
+    await using ctx = ProcessTestContext.createWithoutDatabase()
     await assertRefused(
-      stage,
-      ['work', stage.crawl(CRAWL), '--db', 'postgres://me:secret@127.0.0.1:1/db'],
+      ctx,
+      ['work', ctx.crawl(CRAWL), '--db', 'postgres://me:secret@127.0.0.1:1/db'],
       {
         code: 7,
         says: [
@@ -252,13 +252,13 @@ describe('bad input: the database', { concurrency: 3 }, () => {
   })
 
   test('a PostgreSQL server that accepts and never answers', async () => {
-    await using stage = Stage.bare()
+    await using ctx = ProcessTestContext.createWithoutDatabase()
     const silent = createServer(() => {}).listen(0, '127.0.0.1')
     await new Promise((resolve) => silent.once('listening', resolve))
     const { port } = silent.address() as AddressInfo
     await assertRefused(
-      stage,
-      ['work', stage.crawl(CRAWL), '--db', `postgres://127.0.0.1:${port}/db`],
+      ctx,
+      ['work', ctx.crawl(CRAWL), '--db', `postgres://127.0.0.1:${port}/db`],
       {
         code: 7,
         says: [/E_DB_UNREACHABLE: .* does not answer/],
@@ -268,24 +268,24 @@ describe('bad input: the database', { concurrency: 3 }, () => {
   })
 
   test('a SQLite file that may not be written', async (t) => {
-    await using stage = await Stage.set(sqliteEngine)
-    const crawl = stage.crawl(CRAWL)
-    assert.equal(await stage.unstuck('enqueue', crawl).end(), 0)
-    const path = stage.database.url.slice('sqlite:'.length)
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    const crawl = ctx.crawl(CRAWL)
+    assert.equal(await ctx.unstuck('enqueue', crawl).waitForExit(), 0)
+    const path = ctx.database.url.slice('sqlite:'.length)
     const locked = lockFile(path)
     if (locked === null) return t.skip('no way to make a file read-only for this user here')
     using _ = locked
-    await assertRefused(stage, ['work', crawl, '--drain'], {
+    await assertRefused(ctx, ['work', crawl, '--drain'], {
       code: 7,
       says: [/E_DB_(READ_ONLY|UNUSABLE): The database .*unstuck\.db/, /[Pp]ermission/],
     })
   })
 
   test('a folder that cannot be made', async () => {
-    await using stage = Stage.bare()
-    writeFileSync(join(stage.folder, 'file'), 'a file is no folder')
-    const db = `sqlite:${join(stage.folder, 'file', 'unstuck.db')}`
-    await assertRefused(stage, ['work', stage.crawl(CRAWL), '--db', db], {
+    await using ctx = ProcessTestContext.createWithoutDatabase()
+    writeFileSync(join(ctx.folder, 'file'), 'a file is no folder')
+    const db = `sqlite:${join(ctx.folder, 'file', 'unstuck.db')}`
+    await assertRefused(ctx, ['work', ctx.crawl(CRAWL), '--db', db], {
       code: 7,
       says: [
         /E_DB_UNUSABLE: The database .* cannot be opened: .*EEXIST.* Check the path and its permissions/,
@@ -294,10 +294,10 @@ describe('bad input: the database', { concurrency: 3 }, () => {
   })
 
   test('a database of a newer schema: nothing is written', async () => {
-    await using stage = await Stage.set(sqliteEngine)
-    const crawl = stage.crawl(CRAWL)
-    const path = stage.database.url.slice('sqlite:'.length)
-    await stage.database.raw(
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    const crawl = ctx.crawl(CRAWL)
+    const path = ctx.database.url.slice('sqlite:'.length)
+    await ctx.database.raw(
       `INSERT INTO migration (number, lowest, applied_at) VALUES (9999, 9999, 0)`,
     )
     const dump = () => {
@@ -310,7 +310,7 @@ describe('bad input: the database', { concurrency: 3 }, () => {
     const before = dump()
     for (const command of ['work', 'enqueue', 'status']) {
       const args = command === 'status' ? [command] : [command, crawl]
-      await assertRefused(stage, args, {
+      await assertRefused(ctx, args, {
         code: 9,
         says: [
           /E_SCHEMA_NEWER: The database has schema version 9999; this unstuck knows up to \d+\. Nothing was written\. Install the newer unstuck/,
@@ -321,11 +321,11 @@ describe('bad input: the database', { concurrency: 3 }, () => {
   })
 
   test('a text file is not a database, and stays what it is', async () => {
-    await using stage = Stage.bare()
-    const path = join(stage.folder, 'notes.txt')
+    await using ctx = ProcessTestContext.createWithoutDatabase()
+    const path = join(ctx.folder, 'notes.txt')
     writeFileSync(path, 'my notes, not to be lost\n'.repeat(100))
     const before = readFileSync(path, 'utf8')
-    await assertRefused(stage, ['work', stage.crawl(CRAWL), '--db', `sqlite:${path}`], {
+    await assertRefused(ctx, ['work', ctx.crawl(CRAWL), '--db', `sqlite:${path}`], {
       code: 7,
       says: [/E_DB_UNUSABLE: The file .*notes\.txt is not a sound SQLite database/],
     })
@@ -333,11 +333,11 @@ describe('bad input: the database', { concurrency: 3 }, () => {
   })
 
   test('a folder is not a database', async () => {
-    await using stage = Stage.bare()
-    mkdirSync(join(stage.folder, 'folder.db'))
+    await using ctx = ProcessTestContext.createWithoutDatabase()
+    mkdirSync(join(ctx.folder, 'folder.db'))
     await assertRefused(
-      stage,
-      ['work', stage.crawl(CRAWL), '--db', `sqlite:${join(stage.folder, 'folder.db')}`],
+      ctx,
+      ['work', ctx.crawl(CRAWL), '--db', `sqlite:${join(ctx.folder, 'folder.db')}`],
       {
         code: 7,
         says: [/E_DB_UNUSABLE: The database .*folder\.db cannot be opened/],
@@ -346,18 +346,18 @@ describe('bad input: the database', { concurrency: 3 }, () => {
   })
 
   test('a corrupt cursor: its target is parked with the reason, the others are done', async () => {
-    await using stage = await Stage.set(sqliteEngine)
-    const crawl = stage.crawl(CRAWL)
-    assert.equal(await stage.unstuck('enqueue', crawl).end(), 0)
-    await stage.database.raw(`UPDATE target SET cursor = '{"at": 1' WHERE key = 'b'`)
-    await assertRefused(stage, ['work', crawl, '--drain'], {
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    const crawl = ctx.crawl(CRAWL)
+    assert.equal(await ctx.unstuck('enqueue', crawl).waitForExit(), 0)
+    await ctx.database.raw(`UPDATE target SET cursor = '{"at": 1' WHERE key = 'b'`)
+    await assertRefused(ctx, ['work', crawl, '--drain'], {
       code: 3,
       says: [/0 failed, 1 parked/],
     })
-    const target = await stage.target('b')
+    const target = await ctx.target('b')
     assert.equal(target.status, 'parked')
     assert.match(target.lastError!, /cursor is not valid JSON/)
-    assert.deepEqual(await stage.ledger(), ['a/1', 'c/1'])
+    assert.deepEqual(await ctx.ledger(), ['a/1', 'c/1'])
   })
 })
 

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ENGINES, kill, Stage, until } from './harness.ts'
+import { ENGINES, kill, ProcessTestContext, waitFor } from './harness.ts'
 
 const KILLS = 3
 const BOUND_MS = 1_000
 
 for (const engine of ENGINES) {
   describe(`P8 bounded recovery, ${engine.name}`, () => {
-    test('what a killed worker held can be claimed within a second, while the other is in a slow page', async (t) => {
-      await using stage = await Stage.set(engine)
-      const crawl = stage.crawl(`
+    test('targets of a killed worker can be claimed within a second, while the other worker is in a slow page', async (t) => {
+      await using ctx = await ProcessTestContext.create(engine)
+      const crawl = ctx.crawl(`
         *targets() { for (const key of 'ab') yield { key } },
         async page({ target, page }) {
           mark('page', target.key, page)
@@ -18,19 +18,19 @@ for (const engine of ENGINES) {
         },
         policy: { maxCrashes: 10 },
       `)
-      const survivor = stage.unstuck('work', crawl, '--drain')
-      const [held] = await stage.marked('page')
+      const survivor = ctx.unstuck('work', crawl, '--drain')
+      const [held] = await ctx.waitForMarks('page')
       const tookMs: number[] = []
       for (let n = 1; n <= KILLS; n++) {
-        const victim = stage.unstuck('work', crawl, '--drain')
-        const mark = (await stage.marked('page', n + 1)).at(-1)!
+        const victim = ctx.unstuck('work', crawl, '--drain')
+        const mark = (await ctx.waitForMarks('page', n + 1)).at(-1)!
         assert.equal(mark.pid, victim.pid)
 
         const killedAt = performance.now()
         kill(victim.pid, 'SIGKILL')
-        await until(
+        await waitFor(
           'the target is planned',
-          async () => (await stage.target(mark.key)).status === 'planned',
+          async () => (await ctx.target(mark.key)).status === 'planned',
         )
         tookMs.push(Math.round(performance.now() - killedAt))
       }
@@ -38,11 +38,11 @@ for (const engine of ENGINES) {
       // The fastest: a busy machine may delay the others.
       assert.ok(Math.min(...tookMs) < BOUND_MS, `claimable only after ${tookMs.join(', ')} ms`)
 
-      assert.equal((await stage.target(held!.key)).epoch, 1)
-      stage.open('gate')
-      assert.equal(await survivor.end(), 0)
-      assert.deepEqual(await stage.ledger(), ['a/1', 'b/1'])
-      const verdicts = await stage.verdicts()
+      assert.equal((await ctx.target(held!.key)).epoch, 1)
+      ctx.openGate('gate')
+      assert.equal(await survivor.waitForExit(), 0)
+      assert.deepEqual(await ctx.ledger(), ['a/1', 'b/1'])
+      const verdicts = await ctx.verdicts()
       assert.deepEqual(
         verdicts.map(({ action }) => action),
         Array(KILLS).fill('replan'),

@@ -5,94 +5,97 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { createDatabase } from '../../src/testing/postgres.ts'
-import { unstuck, type Said } from '../../src/testing/unstuck-cli.ts'
-import { SHORT_LEASE, Stage, until } from './harness.ts'
+import { unstuck, type CliResult } from '../../src/testing/unstuck-cli.ts'
+import { SHORT_LEASE, ProcessTestContext, waitFor } from './harness.ts'
 
 const file = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url))
 const BIN = file('bin/unstuck.js')
-const BROKEN = ['node', file('examples/broken-crawler.ts')]
+const BROKEN_CRAWLER = ['node', file('examples/broken-crawler.ts')]
 /** Soon after a page, so that a machine that is busy now and calm later does not change how many kills fit in. */
-const SOON = ['--within', '100ms']
-const RIGHT = ['node', file('examples/own-code.ts')]
+const SHORT_WINDOW = ['--within', '100ms']
+const CORRECT_CRAWLER = ['node', file('examples/own-code.ts')]
 
 /** The command line in a stage, with a folder of its own for what it makes. */
-class Trial {
-  readonly stage = Stage.bare()
-  readonly scratch = join(this.stage.folder, 'scratch')
+class ChaosTestContext {
+  readonly base = ProcessTestContext.createWithoutDatabase()
+  readonly scratch = join(this.base.folder, 'scratch')
 
   constructor() {
     mkdirSync(this.scratch)
   }
 
   get env(): NodeJS.ProcessEnv {
-    return { TMPDIR: this.scratch, STAGE: this.stage.folder, NODE_TEST_CONTEXT: '' }
+    return { TMPDIR: this.scratch, STAGE: this.base.folder, NODE_TEST_CONTEXT: '' }
   }
 
-  chaos(options: readonly string[], command: readonly string[]): Promise<Said> {
+  chaos(options: readonly string[], command: readonly string[]): Promise<CliResult> {
     const args = ['chaos', ...options, '--', ...command]
-    return unstuck(args, { cwd: this.stage.folder, env: this.env })
+    return unstuck(args, { cwd: this.base.folder, env: this.env })
   }
 
-  async report(options: readonly string[], command: readonly string[]): Promise<Report> {
+  async report(options: readonly string[], command: readonly string[]): Promise<ChaosReport> {
     const { code, stdout, stderr } = await this.chaos(['--json', ...options], command)
     assert.notEqual(stdout, '', stderr)
-    return { ...(JSON.parse(stdout) as Report), code, said: `${stdout}\n${stderr}` }
+    return { ...(JSON.parse(stdout) as ChaosReport), code, said: `${stdout}\n${stderr}` }
   }
 
   /** What is left in the temporary folder. */
-  left(): string[] {
+  leftovers(): string[] {
     return readdirSync(this.scratch).filter((name) => name.startsWith('unstuck-chaos-'))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.stage.assertNobodyLeft()
-    await this.stage[Symbol.asyncDispose]()
+    await this.base.assertNoProcessesLeft()
+    await this.base[Symbol.asyncDispose]()
   }
 }
 
-type Report = Record<string, any> & { readonly code: number | null; readonly said: string }
+type ChaosReport = Record<string, any> & { readonly code: number | null; readonly said: string }
 
-const problems = ({ problems }: Report): string[] => problems.map(({ what }: any) => what)
+const problems = ({ problems }: ChaosReport): string[] => problems.map(({ what }: any) => what)
 
 describe('unstuck chaos', { concurrency: 2 }, () => {
   test('a right crawler is killed again and again, and nothing is lost or doubled', async () => {
-    await using trial = new Trial()
-    const report = await trial.report(['--kills', '4', '--seed', '3', ...SOON], RIGHT)
+    await using ctx = new ChaosTestContext()
+    const report = await ctx.report(
+      ['--kills', '4', '--seed', '3', ...SHORT_WINDOW],
+      CORRECT_CRAWLER,
+    )
     const { said } = report
     assert.deepEqual([report.code, report.ok, report.problems], [0, true, []], said)
     assert.deepEqual([report.kills, report.lost, report.doubled], [4, 0, 0], said)
     assert.deepEqual(report.killsBySignal, { SIGKILL: 4 }, said)
     assert.deepEqual([report.result.pages, report.result.items], [20, 60], said)
     assert.ok(report.recoveries >= 2 && report.slowestRecoveryMs > 0, said)
-    assert.deepEqual(trial.left(), [])
+    assert.deepEqual(ctx.leftovers(), [])
   })
 
   test('a crawler that moves its page on before its items are saved is found out, and its lost items are named', async () => {
-    await using trial = new Trial()
-    const { code, stdout, stderr } = await trial.chaos(
-      ['--kills', '4', '--seed', '7', ...SOON],
-      BROKEN,
+    await using ctx = new ChaosTestContext()
+    const { code, stdout, stderr } = await ctx.chaos(
+      ['--kills', '4', '--seed', '7', ...SHORT_WINDOW],
+      BROKEN_CRAWLER,
     )
     const said = `${stdout}\n${stderr}`
     assert.equal(code, 1, said)
     assert.match(stdout, /^- \d+ items of the reference are missing\. /m, said)
     assert.match(stdout, /^ {4}portal-b https:\/\/portal-b\.example\/offers\/\d+-\d$/m, said)
     assert.match(stdout, /`npx unstuck chaos --kills 4 --seed 7 --within 100ms -- node /, said)
-    const [folder] = trial.left()
+    const [folder] = ctx.leftovers()
     assert.ok(stdout.includes(folder!), said)
-    assert.ok(existsSync(join(trial.scratch, folder!, 'kills', 'unstuck.db')))
+    assert.ok(existsSync(join(ctx.scratch, folder!, 'kills', 'unstuck.db')))
   })
 
-  test('without kills that crawler is flawless, and a trial in which nobody was killed is no proof', async () => {
-    await using trial = new Trial()
-    const report = await trial.report(['--within', '1h', '--seed', '7'], BROKEN)
+  test('without kills that crawler is flawless, and a trial without kills is no proof', async () => {
+    await using ctx = new ChaosTestContext()
+    const report = await ctx.report(['--within', '1h', '--seed', '7'], BROKEN_CRAWLER)
     assert.deepEqual([report.code, report.kills, report.lost], [1, 0, 0], report.said)
     assert.deepEqual(problems(report), ['no-kills'], report.said)
   })
 
-  test('what a unique key hides shows in the output of the command', async () => {
-    await using trial = new Trial()
-    const command = trial.stage.module(
+  test('duplicates hidden by a unique key show in the output of the command', async () => {
+    await using ctx = new ChaosTestContext()
+    const command = ctx.base.module(
       'doubles.ts',
       `import { appendFileSync } from 'node:fs'
        const unstuck = await open()
@@ -105,8 +108,8 @@ describe('unstuck chaos', { concurrency: 2 }, () => {
        await run.succeed()
        await unstuck.close()\n`,
     )
-    const options = ['--kills', '3', '--seed', '1', ...SOON, '--output', 'out.jsonl']
-    const report = await trial.report(options, ['node', command])
+    const options = ['--kills', '3', '--seed', '1', ...SHORT_WINDOW, '--output', 'out.jsonl']
+    const report = await ctx.report(options, ['node', command])
     assert.deepEqual([report.code, report.itemsLost, report.itemsDoubled], [1, 0, 0], report.said)
     assert.deepEqual(problems(report), ['output-doubled'], report.said)
     assert.match(report.problems[0].examples[0], /^k\d+: \d times instead of 1$/)
@@ -114,8 +117,8 @@ describe('unstuck chaos', { concurrency: 2 }, () => {
   })
 
   test('one that sleeps beyond its lease beside a second copy has its late write refused', async () => {
-    await using trial = new Trial()
-    const command = trial.stage.module(
+    await using ctx = new ChaosTestContext()
+    const command = ctx.base.module(
       'sleeps.ts',
       `const unstuck = await open({ policy: ${SHORT_LEASE} })
        try {
@@ -131,14 +134,14 @@ describe('unstuck chaos', { concurrency: 2 }, () => {
        await unstuck.close()\n`,
     )
     const options = ['--kills', '1', '--seed', '1', '--signal', 'SIGSTOP']
-    const report = await trial.report(options, ['node', command])
+    const report = await ctx.report(options, ['node', command])
     assert.deepEqual([report.code, report.problems], [0, []], report.said)
     assert.deepEqual([report.kills, report.result.items], [1, 40], report.said)
     assert.ok(report.lateWritesRefused >= 1, report.said)
   })
 
   test('Ctrl-C ends the command and all it started, and leaves nothing behind', async () => {
-    await using trial = new Trial()
+    await using ctx = new ChaosTestContext()
     const work = ['node', BIN, 'work', file('examples/resumable-crawl.ts'), '--drain']
     const args = [
       'chaos',
@@ -151,35 +154,35 @@ describe('unstuck chaos', { concurrency: 2 }, () => {
       '-c',
       `${work.join(' ')} --workers 2; true`,
     ]
-    const program = trial.stage.start([BIN, ...args], { env: trial.env })
-    await program.says(/kill 1: SIGKILL to 4 processes/)
+    const program = ctx.base.start([BIN, ...args], { env: ctx.env })
+    await program.waitForOutput(/kill 1: SIGKILL to 4 processes/)
     // The next life: a shell, the parent and its two workers, and the command line itself.
-    await until('the command started again', () => trial.stage.processes().length >= 5)
+    await waitFor('the command started again', () => ctx.base.processes().length >= 5)
     program.signal('SIGINT')
-    assert.equal(await program.end(), 1)
-    assert.deepEqual(trial.stage.processes(), [], program.output)
+    assert.equal(await program.waitForExit(), 1)
+    assert.deepEqual(ctx.base.processes(), [], program.output)
     assert.match(program.output, /nothing is proved\. Nothing is left behind\.$/m)
-    assert.deepEqual(trial.left(), [])
+    assert.deepEqual(ctx.leftovers(), [])
   })
 
   test('a command that fails, hangs, writes elsewhere or cannot be started is told from one that loses something', async () => {
-    await using trial = new Trial()
-    const fails = await trial.report([], ['node', '-e', 'console.log("no luck"); process.exit(3)'])
+    await using ctx = new ChaosTestContext()
+    const fails = await ctx.report([], ['node', '-e', 'console.log("no luck"); process.exit(3)'])
     assert.deepEqual([fails.code, problems(fails)], [1, ['reference-failed']], fails.said)
     assert.deepEqual(fails.problems[0].examples, ['no luck'])
-    const elsewhere = await trial.report([], ['node', '-e', '0', '--', '--db', 'sqlite:x.db'])
+    const elsewhere = await ctx.report([], ['node', '-e', '0', '--', '--db', 'sqlite:x.db'])
     assert.deepEqual([elsewhere.code, problems(elsewhere)], [1, ['nothing-arrived']])
     assert.match(elsewhere.said, /Warning: the command itself has a --db\./)
-    const hangs = await trial.report(
+    const hangs = await ctx.report(
       ['--timeout', '1s'],
       ['node', '-e', 'setInterval(() => {}, 1e6)'],
     )
     assert.deepEqual([hangs.code, problems(hangs)], [1, ['never-ended']], hangs.said)
-    const missing = await trial.chaos([], ['no-such-program'])
+    const missing = await ctx.chaos([], ['no-such-program'])
     assert.equal(missing.code, 2)
     assert.match(missing.stderr, /could not be started: spawn no-such-program ENOENT/)
-    assert.equal((await trial.chaos([], [])).code, 2)
-    assert.equal((await trial.chaos(['--output', '../x'], ['node'])).code, 2)
+    assert.equal((await ctx.chaos([], [])).code, 2)
+    assert.equal((await ctx.chaos(['--output', '../x'], ['node'])).code, 2)
   })
 
   describe(
@@ -189,45 +192,45 @@ describe('unstuck chaos', { concurrency: 2 }, () => {
       const server = process.env['UNSTUCK_TEST_PG']!
 
       test('two databases are made and dropped, and the one that was named is not touched', async () => {
-        await using trial = new Trial()
+        await using ctx = new ChaosTestContext()
         const named = await createDatabase(server)
         try {
-          const options = ['--kills', '2', '--seed', '5', ...SOON, '--db', named.url]
-          const report = await trial.report(options, RIGHT)
+          const options = ['--kills', '2', '--seed', '5', ...SHORT_WINDOW, '--db', named.url]
+          const report = await ctx.report(options, CORRECT_CRAWLER)
           const { said } = report
           assert.deepEqual([report.code, report.problems, report.engine], [0, [], 'postgres'], said)
           assert.deepEqual([report.kills, report.result.items], [2, 60], said)
           assert.ok(!said.includes(new URL(server).password + '@'), said)
-          assert.deepEqual(await ask(server, SCRATCHES), [])
-          assert.deepEqual(await ask(named.url, OURS), [])
+          assert.deepEqual(await query(server, SCRATCH_DATABASES), [])
+          assert.deepEqual(await query(named.url, OWN_SCHEMA), [])
         } finally {
           await named.drop()
         }
       })
 
       test('a login that may not make databases is told what it can do', async () => {
-        await using trial = new Trial()
-        await ask(server, "CREATE ROLE chaos_test LOGIN PASSWORD 'x'")
+        await using ctx = new ChaosTestContext()
+        await query(server, "CREATE ROLE chaos_test LOGIN PASSWORD 'x'")
         try {
           const url = new URL(server)
           url.username = 'chaos_test'
           url.password = 'x'
-          const { code, stderr } = await trial.chaos(['--db', url.href], RIGHT)
+          const { code, stderr } = await ctx.chaos(['--db', url.href], CORRECT_CRAWLER)
           assert.equal(code, 7, stderr)
           assert.match(stderr, /may not make databases, and nothing is tried out in yours\./)
-          assert.deepEqual(trial.left(), [])
+          assert.deepEqual(ctx.leftovers(), [])
         } finally {
-          await ask(server, 'DROP ROLE chaos_test')
+          await query(server, 'DROP ROLE chaos_test')
         }
       })
     },
   )
 })
 
-const SCRATCHES = "SELECT datname FROM pg_database WHERE datname ~ '^unstuck_chaos_'"
-const OURS = "SELECT nspname FROM pg_namespace WHERE nspname = 'unstuck'"
+const SCRATCH_DATABASES = "SELECT datname FROM pg_database WHERE datname ~ '^unstuck_chaos_'"
+const OWN_SCHEMA = "SELECT nspname FROM pg_namespace WHERE nspname = 'unstuck'"
 
-async function ask(server: string, text: string): Promise<unknown[]> {
+async function query(server: string, text: string): Promise<unknown[]> {
   const client = new pg.Client({ connectionString: server })
   await client.connect()
   try {

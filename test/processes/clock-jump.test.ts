@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, test } from 'node:test'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
-import { CLI, Stage, type Program } from './harness.ts'
+import { CLI, ProcessTestContext, type Program } from './harness.ts'
 
 const HOUR = 3_600_000
 
@@ -16,26 +16,30 @@ const byMs = () => { try { return Number(readFileSync(process.env.STAGE + '/wall
 Date.now = () => real() + byMs()
 `
 
-async function machine(): Promise<
-  AsyncDisposable & { stage: Stage; setClock(ms: number): void; run(...args: string[]): Program }
+async function createClockTestContext(): Promise<
+  AsyncDisposable & {
+    ctx: ProcessTestContext
+    setClock(ms: number): void
+    run(...args: string[]): Program
+  }
 > {
-  const stage = await Stage.set(sqliteEngine)
-  const module = join(stage.folder, 'wall-clock.mjs')
+  const ctx = await ProcessTestContext.create(sqliteEngine)
+  const module = join(ctx.folder, 'wall-clock.mjs')
   writeFileSync(module, WALL_CLOCK)
   const env = { NODE_OPTIONS: `--import=${pathToFileURL(module).href}` }
   return {
-    stage,
-    setClock: (ms) => writeFileSync(join(stage.folder, 'wall'), String(ms)),
-    run: (...args) => stage.start([CLI, ...args], { env }),
-    [Symbol.asyncDispose]: () => stage[Symbol.asyncDispose](),
+    ctx,
+    setClock: (ms) => writeFileSync(join(ctx.folder, 'wall'), String(ms)),
+    run: (...args) => ctx.start([CLI, ...args], { env }),
+    [Symbol.asyncDispose]: () => ctx[Symbol.asyncDispose](),
   }
 }
 
 describe('the wall clock is set while workers run, sqlite', { concurrency: 2 }, () => {
   test('back by an hour: a target that waits for its next try does not wait an hour longer', async () => {
-    await using host = await machine()
-    const { stage } = host
-    const crawl = stage.crawl(`
+    await using host = await createClockTestContext()
+    const { ctx } = host
+    const crawl = ctx.crawl(`
       *targets() { yield { key: 'a' } },
       async page() {
         mark('try')
@@ -45,32 +49,32 @@ describe('the wall clock is set while workers run, sqlite', { concurrency: 2 }, 
       policy: { backoff: '3s', backoffMax: '3s' },
     `)
     const worker = host.run('work', crawl, '--drain')
-    await worker.says('trying again in')
+    await worker.waitForOutput('trying again in')
     host.setClock(-HOUR)
 
-    assert.equal(await worker.end(), 0, worker.output)
-    assert.equal((await stage.run()).status, 'succeeded')
+    assert.equal(await worker.waitForExit(), 0, worker.output)
+    assert.equal((await ctx.run()).status, 'succeeded')
   })
 
   test('forward by an hour: a page in hand is not taken for one without progress', async () => {
-    await using host = await machine()
-    const { stage } = host
-    const crawl = stage.crawl(`
+    await using host = await createClockTestContext()
+    const { ctx } = host
+    const crawl = ctx.crawl(`
       *targets() { yield { key: 'a' } },
       async page() { mark('page'); await opened('gate'); return { items: [], next: null } },
       policy: { maxSilence: '30m', onStalled: 'resume' },
     `)
     const worker = host.run('work', crawl, '--drain')
-    await stage.marked('page')
+    await ctx.waitForMarks('page')
     host.setClock(HOUR)
 
     const recover = host.run('recover', '--yes', '--json')
-    assert.equal(await recover.end(), 0, recover.output)
+    assert.equal(await recover.waitForExit(), 0, recover.output)
     assert.deepEqual((JSON.parse(recover.output) as { verdicts: unknown[] }).verdicts, [])
-    stage.open('gate')
+    ctx.openGate('gate')
 
-    assert.equal(await worker.end(), 0, worker.output)
-    assert.deepEqual(await stage.verdicts(), [])
-    assert.equal((await stage.target('a')).attempts, 1)
+    assert.equal(await worker.waitForExit(), 0, worker.output)
+    assert.deepEqual(await ctx.verdicts(), [])
+    assert.equal((await ctx.target('a')).attempts, 1)
   })
 })

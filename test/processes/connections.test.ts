@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
-import { ENGINES, Stage, until } from './harness.ts'
+import { ENGINES, ProcessTestContext, waitFor } from './harness.ts'
 
 const TARGETS = 40
 const CRAWL = `
@@ -41,30 +41,30 @@ async function countConnections(url: string): Promise<() => Promise<number>> {
 
 describe('connections to PostgreSQL', { skip: !ENGINES.includes(postgresEngine) }, () => {
   test('a worker process has at most four, with sixteen pages in flight', async () => {
-    await using stage = await Stage.set(postgresEngine)
-    const stop = await countConnections(stage.database.url)
+    await using ctx = await ProcessTestContext.create(postgresEngine)
+    const stop = await countConnections(ctx.database.url)
 
-    assert.equal(await stage.unstuck('work', stage.crawl(CRAWL), '--drain').end(), 0)
+    assert.equal(await ctx.unstuck('work', ctx.crawl(CRAWL), '--drain').waitForExit(), 0)
     const most = await stop()
 
-    assert.equal((await stage.run()).status, 'succeeded')
+    assert.equal((await ctx.run()).status, 'succeeded')
     assert.ok(most === 3 || most === 4, `${most} connections`)
   })
 
   test('three worker processes and their parent have at most thirteen', async () => {
-    await using stage = await Stage.set(postgresEngine)
-    const stop = await countConnections(stage.database.url)
+    await using ctx = await ProcessTestContext.create(postgresEngine)
+    const stop = await countConnections(ctx.database.url)
 
-    const work = stage.unstuck('work', stage.crawl(CRAWL), '--workers', '3', '--drain')
-    assert.equal(await work.end(), 0)
+    const work = ctx.unstuck('work', ctx.crawl(CRAWL), '--workers', '3', '--drain')
+    assert.equal(await work.waitForExit(), 0)
     const most = await stop()
 
     assert.ok(most >= 4 && most <= 13, `${most} connections`)
   })
 
-  test('`unstuck run`, its guardian and the API of its command have at most four', async () => {
-    await using stage = await Stage.set(postgresEngine)
-    const command = stage.module(
+  test('`unstuck run`, its watchdog and the API of its command have at most four', async () => {
+    await using ctx = await ProcessTestContext.create(postgresEngine)
+    const command = ctx.module(
       'command.ts',
       `
         const { UNSTUCK_URL: api, UNSTUCK_TOKEN: token } = process.env
@@ -74,19 +74,19 @@ describe('connections to PostgreSQL', { skip: !ENGINES.includes(postgresEngine) 
         mark('done')
       `,
     )
-    const stop = await countConnections(stage.database.url)
+    const stop = await countConnections(ctx.database.url)
 
-    const run = stage.unstuck('run', 'stage', '--', process.execPath, command)
-    assert.equal(await run.end(), 0, run.output)
-    await until('the command did its work', () => stage.marks('done').length === 1)
+    const run = ctx.unstuck('run', 'stage', '--', process.execPath, command)
+    assert.equal(await run.waitForExit(), 0, run.output)
+    await waitFor('the command did its work', () => ctx.marks('done').length === 1)
     const most = await stop()
 
     assert.ok(most >= 3 && most <= 4, `${most} connections`)
   })
 
   test('a program with open() has at most four, and as many more as it asks for', async () => {
-    await using stage = await Stage.set(postgresEngine)
-    const program = stage.module(
+    await using ctx = await ProcessTestContext.create(postgresEngine)
+    const program = ctx.module(
       'program.ts',
       `
         const unstuck = await open({ connections: Number(process.argv[2]) || undefined })
@@ -102,9 +102,9 @@ describe('connections to PostgreSQL', { skip: !ENGINES.includes(postgresEngine) 
       [undefined, 4],
       [5, 7],
     ] as const) {
-      const stop = await countConnections(stage.database.url)
-      const run = stage.start([program, ...(asked ? [String(asked)] : [])])
-      assert.equal(await run.end(), 0, run.output)
+      const stop = await countConnections(ctx.database.url)
+      const run = ctx.start([program, ...(asked ? [String(asked)] : [])])
+      assert.equal(await run.waitForExit(), 0, run.output)
       const most = await stop()
       assert.ok(most >= 3 && most <= atMost, `${most} connections`)
     }

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
-import { SOME_ENGINES, Stage } from './harness.ts'
+import { SOME_ENGINES, ProcessTestContext } from './harness.ts'
 
-const HONEST = ['1', '2', '3', '4', '5', '6', '7', '8', '9']
+const HEALTHY_KEYS = ['1', '2', '3', '4', '5', '6', '7', '8', '9']
 
 for (const engine of SOME_ENGINES) {
   describe(`P11 crashes are counted apart from errors, ${engine.name}`, () => {
-    test('one poisonous target among nine slow honest ones: it alone is parked, exit 3', async () => {
-      await using stage = await Stage.set(engine)
-      const crawl = stage.crawl(`
-        *targets() { for (const key of ['poison', ...${JSON.stringify(HONEST)}]) yield { key } },
+    test('one crashing target among nine slow healthy ones: only it is parked, exit 3', async () => {
+      await using ctx = await ProcessTestContext.create(engine)
+      const crawl = ctx.crawl(`
+        *targets() { for (const key of ['poison', ...${JSON.stringify(HEALTHY_KEYS)}]) yield { key } },
         async page({ target, page }) {
           await sleep(100)
           if (target.key === 'poison') process.kill(process.pid, 'SIGKILL')
@@ -19,34 +19,34 @@ for (const engine of SOME_ENGINES) {
         },
         concurrency: 10,
       `)
-      const program = stage.unstuck('work', crawl, '--workers', '2', '--drain')
+      const program = ctx.unstuck('work', crawl, '--workers', '2', '--drain')
 
-      assert.equal(await program.end(), 3)
+      assert.equal(await program.waitForExit(), 3)
       assert.match(
         program.output,
         /0 failed, 1 parked and 0 stuck targets. Look at them with: unstuck show/,
       )
-      const targets = await stage.targets()
+      const targets = await ctx.targets()
       const poison = targets.get('poison')!
       assert.equal(poison.status, 'parked')
       assert.match(poison.lastError!, /took down 3 workers that held nothing else/)
       assert.deepEqual(
-        HONEST.filter((key) => targets.get(key)!.status !== 'done'),
+        HEALTHY_KEYS.filter((key) => targets.get(key)!.status !== 'done'),
         [],
       )
       assert.deepEqual(
-        await stage.ledger(),
-        HONEST.map((key) => `${key}/1`),
+        await ctx.ledger(),
+        HEALTHY_KEYS.map((key) => `${key}/1`),
       )
-      await stage.assertNobodyLeft()
+      await ctx.assertNoProcessesLeft()
     })
   })
 }
 
-describe('P11 what is not a crash', { concurrency: 2 }, () => {
+describe('P11 not counted as a crash', { concurrency: 2 }, () => {
   test('a handler that always throws: failed after its retries, no crash, not parked', async () => {
-    await using stage = await Stage.set(sqliteEngine)
-    const crawl = stage.crawl(`
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    const crawl = ctx.crawl(`
       *targets() { yield { key: 'bad' }; yield { key: 'good' } },
       async page({ target }) {
         mark('try', target.key)
@@ -55,19 +55,19 @@ describe('P11 what is not a crash', { concurrency: 2 }, () => {
       },
       policy: { retries: 2, backoff: '10ms' },
     `)
-    assert.equal(await stage.unstuck('work', crawl, '--drain').end(), 3)
-    const bad = await stage.target('bad')
+    assert.equal(await ctx.unstuck('work', crawl, '--drain').waitForExit(), 3)
+    const bad = await ctx.target('bad')
     assert.deepEqual(
       [bad.status, bad.errors, bad.crashes, bad.crashesAlone, bad.lastError],
       ['failed', 3, 0, 0, 'no such page'],
     )
-    assert.equal(stage.marks('try').filter(({ key }) => key === 'bad').length, 3)
-    assert.equal((await stage.target('good')).status, 'done')
+    assert.equal(ctx.marks('try').filter(({ key }) => key === 'bad').length, 3)
+    assert.equal((await ctx.target('good')).status, 'done')
   })
 
   test('clean stops, however many, cost nothing', async () => {
-    await using stage = await Stage.set(sqliteEngine)
-    const crawl = stage.crawl(`
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    const crawl = ctx.crawl(`
       *targets() { yield { key: 'a' } },
       async page({ signal }) {
         mark('page')
@@ -76,11 +76,11 @@ describe('P11 what is not a crash', { concurrency: 2 }, () => {
       policy: { maxCrashes: 2 },
     `)
     for (let n = 1; n <= 3; n++) {
-      const program = stage.unstuck('work', crawl, '--stop-deadline', '3s')
-      await stage.marked('page', n)
+      const program = ctx.unstuck('work', crawl, '--stop-deadline', '3s')
+      await ctx.waitForMarks('page', n)
       program.signal('SIGTERM')
-      await program.end()
-      const target = await stage.target('a')
+      await program.waitForExit()
+      const target = await ctx.target('a')
       assert.deepEqual(
         [target.status, target.attempts, target.errors, target.crashes, target.crashesAlone],
         ['planned', 0, 0, 0, 0],
@@ -88,9 +88,9 @@ describe('P11 what is not a crash', { concurrency: 2 }, () => {
     }
   })
 
-  test('a crawl that dies each time but gains a page each time is never parked', async () => {
-    await using stage = await Stage.set(sqliteEngine)
-    const crawl = stage.crawl(`
+  test('a crawl that saves a page before each crash is never parked', async () => {
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    const crawl = ctx.crawl(`
       *targets() { yield { key: 'a' } },
       async page({ target, page }) {
         if (page > 1 && marked('died at ' + page) === 0) {
@@ -102,14 +102,14 @@ describe('P11 what is not a crash', { concurrency: 2 }, () => {
       policy: { maxCrashes: 2 },
     `)
     for (let n = 1; n <= 4; n++) {
-      assert.equal(await stage.unstuck('work', crawl, '--drain').end(), 'SIGKILL')
+      assert.equal(await ctx.unstuck('work', crawl, '--drain').waitForExit(), 'SIGKILL')
     }
-    assert.equal(await stage.unstuck('work', crawl, '--drain').end(), 0)
-    const target = await stage.target('a')
+    assert.equal(await ctx.unstuck('work', crawl, '--drain').waitForExit(), 0)
+    const target = await ctx.target('a')
     assert.deepEqual(
       [target.status, target.page, target.attempts, target.crashes],
       ['done', 5, 5, 0],
     )
-    assert.deepEqual(await stage.ledger(), ['a/1', 'a/2', 'a/3', 'a/4', 'a/5'])
+    assert.deepEqual(await ctx.ledger(), ['a/1', 'a/2', 'a/3', 'a/4', 'a/5'])
   })
 })

@@ -16,11 +16,11 @@ import type { PolicyOptions } from '../../src/core/model/policy.ts'
 import type { Run } from '../../src/core/model/run.ts'
 import type { Target } from '../../src/core/model/target.ts'
 import type { AuditEntry, Store } from '../../src/core/store/store.ts'
-import { isLong } from '../../src/testing/length.ts'
+import { isLong } from '../../src/testing/long-tests.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import type { Engine, TestDatabase } from '../../src/testing/test-database.ts'
-import type { Mark } from './props.ts'
+import type { Mark } from './child-helpers.ts'
 
 /** Both stores, where `npm run unit` has started a PostgreSQL server. */
 export const ENGINES: readonly Engine[] = process.env['UNSTUCK_TEST_PG']
@@ -32,30 +32,30 @@ export const SOME_ENGINES: readonly Engine[] = isLong ? ENGINES : ENGINES.slice(
 
 export const CLI = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
 const INDEX = new URL('../../src/index.ts', import.meta.url).href
-const PROPS = new URL('./props.ts', import.meta.url).href
+const CHILD_HELPERS = new URL('./child-helpers.ts', import.meta.url).href
 /** On a busy machine everything takes its time: a limit only ends a test that would never end. */
-const PATIENCE_MS = 150_000
+const TIMEOUT_MS = 150_000
 
 /** A short lease, so that silence is noticed within the time of a test. */
 export const SHORT_LEASE = `{ heartbeat: '400ms', lease: '2s' }`
 
 /** Resolves with the first answer that is neither false, null nor undefined. */
-export async function until<T>(
-  what: string,
-  look: () => T | Promise<T>,
-  limitMs = PATIENCE_MS,
+export async function waitFor<T>(
+  description: string,
+  poll: () => T | Promise<T>,
+  timeoutMs = TIMEOUT_MS,
 ): Promise<NonNullable<T>> {
-  const giveUpAt = performance.now() + limitMs
+  const giveUpAt = performance.now() + timeoutMs
   for (;;) {
-    const seen = await look()
+    const seen = await poll()
     if (seen !== false && seen !== null && seen !== undefined) return seen
-    if (performance.now() > giveUpAt) throw new Error(`Never seen: ${what}`)
+    if (performance.now() > giveUpAt) throw new Error(`Never seen: ${description}`)
     await sleep(15)
   }
 }
 
 /** A database, a folder for crawl modules, and the real processes a test starts on them. */
-export class Stage {
+export class ProcessTestContext {
   readonly folder: string
   readonly engine: Engine
   readonly #database: TestDatabase | null
@@ -69,15 +69,15 @@ export class Stage {
   }
 
   /** With a database in which illegal moves are refused, and a ledger without a key. */
-  static async set(engine: Engine): Promise<Stage> {
+  static async create(engine: Engine): Promise<ProcessTestContext> {
     const database = await engine.fresh()
     await database.raw('CREATE TABLE ledger (target_key text NOT NULL, page integer NOT NULL)')
-    return new Stage(engine, database)
+    return new ProcessTestContext(engine, database)
   }
 
   /** Without a database: the test brings its own, or a broken one. */
-  static bare(engine: Engine = sqliteEngine): Stage {
-    return new Stage(engine, null)
+  static createWithoutDatabase(engine: Engine = sqliteEngine): ProcessTestContext {
+    return new ProcessTestContext(engine, null)
   }
 
   get database(): TestDatabase {
@@ -88,9 +88,9 @@ export class Stage {
   module(name: string, text: string): string {
     const path = join(this.folder, name)
     const head =
-      `import { AlreadyRunning, LeaseLost, Stopping, defineCrawl, open } from '${INDEX}'\n` +
-      `import { block, blockUntilOpened, ledger, mark, marked, opened, sleep } from '${PROPS}'\n` +
-      'void [AlreadyRunning, LeaseLost, Stopping, defineCrawl, open, block, blockUntilOpened, ledger, mark, marked, opened, sleep]\n'
+      `import { AlreadyRunningError, LeaseLostError, StoppingError, defineCrawl, open } from '${INDEX}'\n` +
+      `import { block, blockUntilOpened, ledger, mark, marked, opened, sleep } from '${CHILD_HELPERS}'\n` +
+      'void [AlreadyRunningError, LeaseLostError, StoppingError, defineCrawl, open, block, blockUntilOpened, ledger, mark, marked, opened, sleep]\n'
     writeFileSync(path, head + text)
     return path
   }
@@ -111,20 +111,20 @@ export class Stage {
   }
 
   /** The same, started by a program that keeps a channel to it, as process managers do. */
-  unstuckWithChannel(...args: string[]): Program {
+  unstuckWithIpc(...args: string[]): Program {
     return this.start([CLI, ...args], { ipc: true })
   }
 
   /** `node …`; `under`: a program with its arguments that starts it in its own place. */
   start(
     args: readonly string[],
-    how: { ipc?: boolean; env?: NodeJS.ProcessEnv; under?: readonly string[] } = {},
+    options: { ipc?: boolean; env?: NodeJS.ProcessEnv; under?: readonly string[] } = {},
   ): Program {
-    const [file = '', ...words] = [...(how.under ?? []), process.execPath, ...args]
+    const [file = '', ...words] = [...(options.under ?? []), process.execPath, ...args]
     const child = spawn(file, words, {
       cwd: this.folder,
       detached: true,
-      stdio: ['ignore', 'pipe', 'pipe', ...(how.ipc ? (['ipc'] as const) : [])],
+      stdio: ['ignore', 'pipe', 'pipe', ...(options.ipc ? (['ipc'] as const) : [])],
       env: {
         ...process.env,
         NODE_TEST_CONTEXT: '',
@@ -132,7 +132,7 @@ export class Stage {
         STAGE: this.folder,
         STAGE_ENGINE: this.engine.name,
         ...(this.#database && { UNSTUCK_DB: this.#database.url }),
-        ...how.env,
+        ...options.env,
       },
     })
     const program = new Program(child)
@@ -145,7 +145,7 @@ export class Stage {
    * middle of a transaction keeps everybody from writing until it goes on, and nothing can be done about it.
    */
   async freeze({ pid }: { readonly pid: number }): Promise<void> {
-    await until('a moment without a write', async () => {
+    await waitFor('a moment without a write', async () => {
       kill(pid, 'SIGSTOP')
       if (this.engine.name !== 'sqlite' || canWrite(this.database.url)) return true
       kill(pid, 'SIGCONT')
@@ -155,13 +155,13 @@ export class Stage {
   }
 
   /** A config that says this about sources. */
-  config(policies: Record<string, PolicyOptions>): void {
+  writeConfig(policies: Record<string, PolicyOptions>): void {
     const config = `export default { policies: ${JSON.stringify(policies)} }\n`
     writeFileSync(join(this.folder, 'unstuck.config.ts'), config)
   }
 
   /** Lets through who waits with `opened(name)`. */
-  open(name: string): void {
+  openGate(name: string): void {
     writeFileSync(join(this.folder, `${name}.gate`), '')
   }
 
@@ -172,8 +172,8 @@ export class Stage {
   }
 
   /** Waits until that many marks of the kind are there. */
-  async marked(what: string, count = 1): Promise<Mark[]> {
-    return until(`${count} × ${what}`, () => {
+  async waitForMarks(what: string, count = 1): Promise<Mark[]> {
+    return waitFor(`${count} × ${what}`, () => {
       const marks = this.marks(what)
       return marks.length >= count ? marks : null
     })
@@ -214,18 +214,18 @@ export class Stage {
   /** Every process that was started here, or by one that was, and still lives. */
   processes(): number[] {
     return readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name) && isOf(name, `STAGE=${this.folder}`))
+      .filter((name) => /^\d+$/.test(name) && hasEnvironmentEntry(name, `STAGE=${this.folder}`))
       .map(Number)
   }
 
   /** Nothing is left behind, not even for a moment longer than it takes the kernel to clear it away. */
-  async assertNobodyLeft(): Promise<void> {
-    await until('no process left behind', () => this.processes().length === 0)
+  async assertNoProcessesLeft(): Promise<void> {
+    await waitFor('no process left behind', () => this.processes().length === 0)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const pid of this.processes()) kill(pid, 'SIGKILL')
-    await Promise.all(this.#programs.map((program) => program.ended))
+    await Promise.all(this.#programs.map((program) => program.exited))
     if (this.#database) await this.#database[Symbol.asyncDispose]()
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 })
   }
@@ -236,7 +236,7 @@ export class Program {
   readonly child: ChildProcess
   readonly pid: number
   /** Exit code, or the name of the signal that ended it. */
-  readonly ended: Promise<number | string>
+  readonly exited: Promise<number | string>
   #output = ''
 
   constructor(child: ChildProcess) {
@@ -244,7 +244,7 @@ export class Program {
     this.pid = child.pid!
     child.stdout!.setEncoding('utf8').on('data', (text: string) => (this.#output += text))
     child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.#output += text))
-    this.ended = new Promise((resolve) => {
+    this.exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => resolve(code ?? signal ?? 'unknown'))
     })
   }
@@ -263,16 +263,16 @@ export class Program {
     process.kill(-this.pid, signal)
   }
 
-  async says(text: string | RegExp): Promise<void> {
-    await until(`${text} in:\n${this.#output}`, () =>
+  async waitForOutput(text: string | RegExp): Promise<void> {
+    await waitFor(`${text} in:\n${this.#output}`, () =>
       typeof text === 'string' ? this.#output.includes(text) : text.test(this.#output),
     )
   }
 
   /** Its exit code, with all of its output read. */
-  async end(): Promise<number | string> {
-    const late = sleep(PATIENCE_MS, 'late' as const, { ref: false })
-    const code = await Promise.race([this.ended, late])
+  async waitForExit(): Promise<number | string> {
+    const late = sleep(TIMEOUT_MS, 'late' as const, { ref: false })
+    const code = await Promise.race([this.exited, late])
     if (code === 'late') throw new Error(`It did not end. It said:\n${this.#output}`)
     return code
   }
@@ -291,10 +291,10 @@ export function kill(pid: number, signal: NodeJS.Signals): void {
 }
 
 /** By a word in its environment: that stays with a process whoever its parent becomes. */
-function isOf(pid: string, word: string): boolean {
+function hasEnvironmentEntry(pid: string, entry: string): boolean {
   try {
     if (/^\d+ \(.*\) [ZX] /s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))) return false
-    return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(word)
+    return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(entry)
   } catch {
     return false
   }

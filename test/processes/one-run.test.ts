@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { isLong } from '../../src/testing/length.ts'
+import { isLong } from '../../src/testing/long-tests.ts'
 import { startServer, type TestServer } from '../../src/testing/postgres.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
-import { SOME_ENGINES, Stage, until } from './harness.ts'
+import { SOME_ENGINES, ProcessTestContext, waitFor } from './harness.ts'
 
 /** On PostgreSQL fewer: there the unique index is the server's, and each process costs it several connections. */
 const STARTS = isLong ? { sqlite: 50, postgres: 20 } : { sqlite: 25, postgres: 15 }
@@ -31,7 +31,7 @@ const STARTER = `
     await opened('finish')
     await run.succeed()
   } catch (error) {
-    if (!(error instanceof AlreadyRunning)) throw error
+    if (!(error instanceof AlreadyRunningError)) throw error
     mark('refused')
     console.error(error.message)
     process.exitCode = error.exitCode
@@ -41,7 +41,7 @@ const STARTER = `
 `
 
 /** So many processes with several connections each are more than the tests' common server has room for. */
-async function startRoomyServer(): Promise<TestServer> {
+async function startLargeServer(): Promise<TestServer> {
   const server = await startServer()
   process.env['UNSTUCK_TEST_PG'] = server.url
   await using database = await postgresEngine.empty()
@@ -56,44 +56,44 @@ for (const engine of SOME_ENGINES) {
   describe(`P10 one live run per source, ${engine.name}`, () => {
     let server: TestServer | undefined
     before(async () => {
-      if (engine.name === 'postgres') server = await startRoomyServer()
+      if (engine.name === 'postgres') server = await startLargeServer()
     })
     after(() => server?.remove())
 
     test(`of ${starts} processes that begin at the same moment exactly one wins, the others end with 5`, async () => {
-      await using stage = await Stage.set(engine)
-      const starter = stage.module('starter.ts', STARTER)
-      const programs = Array.from({ length: starts }, () => stage.start([starter]))
-      await until('all ready', () => {
+      await using ctx = await ProcessTestContext.create(engine)
+      const starter = ctx.module('starter.ts', STARTER)
+      const programs = Array.from({ length: starts }, () => ctx.start([starter]))
+      await waitFor('all ready', () => {
         const dead = programs.find((program) => !program.isAlive)
         if (dead) throw new Error(`One ended before it was ready:\n${dead.output}`)
-        return stage.marks('ready').length === starts
+        return ctx.marks('ready').length === starts
       })
-      stage.open('go')
-      await stage.marked('refused', starts - 1)
-      stage.open('finish')
+      ctx.openGate('go')
+      await ctx.waitForMarks('refused', starts - 1)
+      ctx.openGate('finish')
 
-      const codes = await Promise.all(programs.map((program) => program.end()))
+      const codes = await Promise.all(programs.map((program) => program.waitForExit()))
       assert.deepEqual(
         codes.sort((a, b) => Number(a) - Number(b)),
         [0, ...Array<number>(starts - 1).fill(5)],
       )
-      assert.equal(stage.marks('won').length, 1)
+      assert.equal(ctx.marks('won').length, 1)
       const refused = programs.find((program) => program.output !== '')!
       assert.match(
         refused.output,
         /same is already running: run .{8}, since .*process \d+ on .* is alive: last beat .* Wait for it/,
       )
-      const { items } = await (await stage.store()).runs({ source: 'same', limit: 10 })
+      const { items } = await (await ctx.store()).runs({ source: 'same', limit: 10 })
       assert.deepEqual(
         items.map((run) => run.status),
         ['succeeded'],
       )
     })
 
-    test('the guard heals when its holder is killed: the next begin goes on after the last checkpoint', async () => {
-      await using stage = await Stage.set(engine)
-      const program = stage.module(
+    test('a killed holder does not block its source: the next begin continues after the last checkpoint', async () => {
+      await using ctx = await ProcessTestContext.create(engine)
+      const program = ctx.module(
         'job.ts',
         `
         const unstuck = await open()
@@ -107,25 +107,25 @@ for (const engine of SOME_ENGINES) {
         await unstuck.close()
       `,
       )
-      const first = stage.start([program])
-      await stage.marked('three')
+      const first = ctx.start([program])
+      await ctx.waitForMarks('three')
       first.signal('SIGKILL')
-      await first.end()
+      await first.waitForExit()
 
-      const second = stage.start([program])
-      assert.equal(await second.end(), 0, second.output)
-      const [resumed] = stage.marks('resumed')
+      const second = ctx.start([program])
+      assert.equal(await second.waitForExit(), 0, second.output)
+      const [resumed] = ctx.marks('resumed')
       assert.deepEqual([resumed?.page, resumed?.key], [3, '{"at":3}'])
-      assert.deepEqual(await stage.ledger(), ['job/1', 'job/2', 'job/3', 'job/4', 'job/5'])
-      const run = await stage.run('job')
+      assert.deepEqual(await ctx.ledger(), ['job/1', 'job/2', 'job/3', 'job/4', 'job/5'])
+      const run = await ctx.run('job')
       assert.deepEqual([run.status, run.counts.pages, run.counts.itemsNew], ['succeeded', 5, 5])
     })
   })
 }
 
 test('P10 of five workers that start a crawl at the same moment one begins the run', async () => {
-  await using stage = await Stage.set(sqliteEngine)
-  const crawl = stage.crawl(`
+  await using ctx = await ProcessTestContext.create(sqliteEngine)
+  const crawl = ctx.crawl(`
     *targets() { for (const key of 'abcdefghij') yield { key } },
     async page({ target, page }) {
       mark('page')
@@ -136,14 +136,14 @@ test('P10 of five workers that start a crawl at the same moment one begins the r
     setup: async () => { mark('ready'); await opened('go') },
     teardown: () => mark('over'),
   `)
-  const programs = Array.from({ length: 5 }, () => stage.unstuck('work', crawl, '--drain'))
-  await stage.marked('ready', 5)
-  stage.open('go')
+  const programs = Array.from({ length: 5 }, () => ctx.unstuck('work', crawl, '--drain'))
+  await ctx.waitForMarks('ready', 5)
+  ctx.openGate('go')
   // Each has two of the ten: nobody comes so late that all is done, and a new run is due.
-  await stage.marked('page', 10)
-  stage.open('gate')
-  for (const program of programs) assert.equal(await program.end(), 0)
-  const { items } = await (await stage.store()).runs({ source: 'stage', limit: 10 })
+  await ctx.waitForMarks('page', 10)
+  ctx.openGate('gate')
+  for (const program of programs) assert.equal(await program.waitForExit(), 0)
+  const { items } = await (await ctx.store()).runs({ source: 'stage', limit: 10 })
   assert.equal(items.length, 1)
-  assert.equal((await stage.ledger()).length, 10)
+  assert.equal((await ctx.ledger()).length, 10)
 })

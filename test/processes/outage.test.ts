@@ -5,13 +5,13 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startServer, type TestServer } from '../../src/testing/postgres.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
-import { ENGINES, kill, Stage, until } from './harness.ts'
-import { guardianOf } from './wrapped.ts'
+import { ENGINES, kill, ProcessTestContext, waitFor } from './harness.ts'
+import { waitForWatchdog } from './wrapped.ts'
 
 const HEARTBEAT_MS = 400
 const LEASE_MS = 4_000
 /** Longer than a lease: when the server is back, every beat it knows of is too old. */
-const AWAY_MS = 6_000
+const OUTAGE_MS = 6_000
 const TARGETS = 60
 
 const CRAWL = `
@@ -27,7 +27,7 @@ const CRAWL = `
 `
 
 /** One page that lasts. */
-const HELD = `
+const HANGING_CRAWL = `
   *targets() { yield { key: 'a' } },
   async page() { mark('page'); await opened('never'); return { next: null } },
   policy: { heartbeat: 2000, lease: 6000 },
@@ -49,74 +49,74 @@ describe(
     })
     after(() => server.remove())
 
-    test('P9 killed -9 for longer than a lease, then restarted: nobody alive is taken from, no page is lost or doubled', async () => {
-      await using stage = await Stage.set(postgresEngine)
-      const crawl = stage.crawl(CRAWL)
-      const programs = ['quick', 'slow'].map(() => stage.unstuck('work', crawl, '--drain'))
-      const atWork = () => new Set(stage.marks('page').map((mark) => mark.pid)).size === 2
-      await until('both at work', atWork)
-      await stage.marked('page', 20)
+    test('P9 killed -9 for longer than a lease, then restarted: nothing is taken from a live worker, no page is lost or duplicated', async () => {
+      await using ctx = await ProcessTestContext.create(postgresEngine)
+      const crawl = ctx.crawl(CRAWL)
+      const programs = ['quick', 'slow'].map(() => ctx.unstuck('work', crawl, '--drain'))
+      const atWork = () => new Set(ctx.marks('page').map((mark) => mark.pid)).size === 2
+      await waitFor('both at work', atWork)
+      await ctx.waitForMarks('page', 20)
 
       kill(Number(readFileSync(postmaster, 'utf8').split('\n')[0]), 'SIGKILL')
       const [quick, slow] = programs
-      await slow!.says('trouble with the database')
+      await slow!.waitForOutput('trouble with the database')
       slow!.signal('SIGSTOP')
-      await sleep(AWAY_MS)
+      await sleep(OUTAGE_MS)
       assert.deepEqual(
         programs.map((program) => program.isAlive),
         [true, true],
       )
       await server.start()
       // One has been heard several times before the other finds its way back.
-      await quick!.says('the database is back after')
+      await quick!.waitForOutput('the database is back after')
       await sleep(3 * HEARTBEAT_MS)
       slow!.signal('SIGCONT')
-      await slow!.says('the database is back after')
-      await stage.marked('page', stage.marks('page').length + 20)
+      await slow!.waitForOutput('the database is back after')
+      await ctx.waitForMarks('page', ctx.marks('page').length + 20)
       await server.stop()
       await server.start()
 
       for (const program of programs) {
-        assert.equal(await program.end(), 0, program.output)
+        assert.equal(await program.waitForExit(), 0, program.output)
         assert.match(program.output, /trouble with the database: The database .* does not answer/)
         assert.match(program.output, /the database is back after \d+ m?s/)
       }
-      const run = await stage.run()
+      const run = await ctx.run()
       assert.deepEqual([run.status, run.counts.pages], ['succeeded', 3 * TARGETS])
-      assert.deepEqual(await stage.verdicts(), [])
-      const targets = [...(await stage.targets()).values()]
+      assert.deepEqual(await ctx.verdicts(), [])
+      const targets = [...(await ctx.targets()).values()]
       assert.deepEqual(
         targets.filter(({ attempts }) => attempts !== 1),
         [],
       )
       const expected = targets.flatMap(({ key }) => [1, 2, 3].map((page) => `${key}/${page}`))
-      assert.deepEqual(await stage.ledger(), expected.sort())
+      assert.deepEqual(await ctx.ledger(), expected.sort())
     })
 
-    test('P9 a wrapped command goes on through it, its checkpoint waits, and nobody takes its place', async () => {
-      await using stage = await Stage.set(postgresEngine)
-      stage.config({ portal: { heartbeat: HEARTBEAT_MS, lease: LEASE_MS } })
+    test('P9 a wrapped command continues through it, its checkpoint waits, and no other copy takes over', async () => {
+      await using ctx = await ProcessTestContext.create(postgresEngine)
+      ctx.writeConfig({ portal: { heartbeat: HEARTBEAT_MS, lease: LEASE_MS } })
       const post = `curl -sf -H "Authorization: Bearer $UNSTUCK_TOKEN" -H 'content-type: application/json'`
       const script =
         `echo up; until [ -e go.gate ]; do sleep 0.05; done; echo posting; ` +
         `${post} "$UNSTUCK_URL/checkpoint" -d '{"page":1,"items":[{"key":"a","data":1}]}'; ${post} "$UNSTUCK_URL/finish" -d '{}'`
-      const program = stage.unstuck('run', 'portal', '--', 'bash', '-c', script)
-      await program.says('] up')
-      const waiting = stage.unstuck('run', 'portal', '--if-running', 'wait', '--', 'echo', 'second')
-      await waiting.says('waiting: portal is running')
+      const program = ctx.unstuck('run', 'portal', '--', 'bash', '-c', script)
+      await program.waitForOutput('] up')
+      const waiting = ctx.unstuck('run', 'portal', '--if-running', 'wait', '--', 'echo', 'second')
+      await waiting.waitForOutput('waiting: portal is running')
 
       await server.stop()
-      stage.open('go')
-      await program.says('] posting')
+      ctx.openGate('go')
+      await program.waitForOutput('] posting')
       // A guardian that dies meanwhile can be replaced only when the database is back.
-      kill(await guardianOf(waiting), 'SIGKILL')
-      await sleep(AWAY_MS)
+      kill(await waitForWatchdog(waiting), 'SIGKILL')
+      await sleep(OUTAGE_MS)
       assert.ok(program.isAlive)
       await server.start()
 
-      assert.equal(await program.end(), 0, program.output)
-      assert.equal(await waiting.end(), 0, waiting.output)
-      const store = await stage.store()
+      assert.equal(await program.waitForExit(), 0, program.output)
+      assert.equal(await waiting.waitForExit(), 0, waiting.output)
+      const store = await ctx.store()
       const runs = (await store.runs({ source: 'portal', limit: 10 })).items.toReversed()
       assert.deepEqual(
         runs.map(({ status, resumes, counts }) => [status, resumes, counts.pages]),
@@ -127,23 +127,23 @@ describe(
       )
     })
 
-    test('P9 a command that comes right after an outage listens first, and takes from nobody alive', async () => {
-      await using stage = await Stage.set(postgresEngine)
-      const program = stage.unstuck('work', stage.crawl(HELD))
-      await stage.marked('page')
-      await stage.freeze(program)
+    test('P9 a command started right after an outage waits for heartbeats first, and takes nothing from a live worker', async () => {
+      await using ctx = await ProcessTestContext.create(postgresEngine)
+      const program = ctx.unstuck('work', ctx.crawl(HANGING_CRAWL))
+      await ctx.waitForMarks('page')
+      await ctx.freeze(program)
       await server.stop()
-      await sleep(AWAY_MS)
+      await sleep(OUTAGE_MS)
       await server.start()
 
       // Its last beat is older than a lease, its session is gone; and the moment the command looks, it goes on.
-      const recover = stage.unstuck('recover', '--yes', '--json')
+      const recover = ctx.unstuck('recover', '--yes', '--json')
       await sleep(300)
       program.signal('SIGCONT')
 
-      assert.equal(await recover.end(), 0, recover.output)
+      assert.equal(await recover.waitForExit(), 0, recover.output)
       assert.deepEqual((JSON.parse(recover.output) as { verdicts: unknown[] }).verdicts, [])
-      assert.deepEqual(await stage.verdicts(), [])
+      assert.deepEqual(await ctx.verdicts(), [])
     })
   },
 )

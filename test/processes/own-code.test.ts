@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { AlreadyRunning, open, type InTransaction, type Unstuck } from '../../src/index.ts'
+import { AlreadyRunningError, open, type InTransaction, type Unstuck } from '../../src/index.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
-import { ENGINES, SHORT_LEASE, Stage, until } from './harness.ts'
+import { ENGINES, SHORT_LEASE, ProcessTestContext, waitFor } from './harness.ts'
 
 const PAGES = `
   const unstuck = await open({ policy: ${SHORT_LEASE} })
@@ -16,9 +16,9 @@ const PAGES = `
 for (const engine of ENGINES) {
   describe(`a run in one's own code, ${engine.name}`, { concurrency: 3 }, () => {
     test('check, begin, checkpoint, succeed: the contract', async () => {
-      await using stage = await Stage.set(engine)
-      await using unstuck = await open({ db: stage.database.url, signals: false })
-      await using other = await open({ db: stage.database.url, signals: false })
+      await using ctx = await ProcessTestContext.create(engine)
+      await using unstuck = await open({ db: ctx.database.url, signals: false })
+      await using other = await open({ db: ctx.database.url, signals: false })
 
       assert.deepEqual(await unstuck.check('job'), {
         action: 'start',
@@ -31,7 +31,7 @@ for (const engine of ENGINES) {
       assert.deepEqual([check.action, check.run?.id], ['wait', run.id])
       assert.match(check.because, new RegExp(`process ${process.pid} on .* is alive: last beat`))
       await assert.rejects(other.begin('job'), (error: unknown) => {
-        assert.ok(error instanceof AlreadyRunning)
+        assert.ok(error instanceof AlreadyRunningError)
         assert.deepEqual([error.exitCode, error.source, error.run], [5, 'job', run.id])
         return /since \d{4}-.*process \d+/.test(error.message)
       })
@@ -63,7 +63,7 @@ for (const engine of ENGINES) {
       )
       await assert.rejects(run.checkpoint({ page: 2 }), /already ended here/)
       await resumed.succeed()
-      const { status, counts, progress } = await stage.run('job')
+      const { status, counts, progress } = await ctx.run('job')
       assert.deepEqual(
         [status, counts.pages, counts.itemsNew, progress?.done],
         ['succeeded', 1, 1, 1],
@@ -72,10 +72,10 @@ for (const engine of ENGINES) {
     })
 
     test("the user's own SQL goes with the page: both or neither", async () => {
-      await using stage = await Stage.set(engine)
-      await using unstuck = await open({ db: stage.database.url, signals: false })
+      await using ctx = await ProcessTestContext.create(engine)
+      await using unstuck = await open({ db: ctx.database.url, signals: false })
       const run = await unstuck.begin('job')
-      const insert = ledgerOn(engine.name)
+      const insert = ledgerFor(engine.name)
       await run.checkpoint({ page: 1, items: [{ key: 'one', data: 1 }] }, insert(1))
 
       const failing = run.checkpoint({ page: 2, items: [{ key: 'two', data: 2 }] }, async (tx) => {
@@ -84,34 +84,34 @@ for (const engine of ENGINES) {
       })
       await assert.rejects(failing, /the invoice does not add up/)
       assert.equal(run.page, 1)
-      assert.deepEqual(await stage.ledger(), ['job/1'])
-      assert.equal((await stage.run('job')).counts.itemsNew, 1)
+      assert.deepEqual(await ctx.ledger(), ['job/1'])
+      assert.equal((await ctx.run('job')).counts.itemsNew, 1)
 
       await run.checkpoint({ page: 2, items: [{ key: 'two', data: 2 }] }, insert(2))
       await run.succeed()
-      assert.deepEqual(await stage.ledger(), ['job/1', 'job/2'])
-      assert.equal((await stage.run('job')).counts.itemsNew, 2)
+      assert.deepEqual(await ctx.ledger(), ['job/1', 'job/2'])
+      assert.equal((await ctx.run('job')).counts.itemsNew, 2)
     })
 
-    test('a program that forgets close() ends, and what it left open is handed back', async () => {
-      await using stage = await Stage.set(engine)
-      const program = stage.start([stage.module('job.ts', PAGES)])
-      assert.equal(await program.end(), 0, program.output)
-      const run = await stage.run('job')
+    test('a program that does not call close() exits, and its open runs are released', async () => {
+      await using ctx = await ProcessTestContext.create(engine)
+      const program = ctx.start([ctx.module('job.ts', PAGES)])
+      assert.equal(await program.waitForExit(), 0, program.output)
+      const run = await ctx.run('job')
       assert.deepEqual([run.status, run.counts.pages], ['interrupted', 3])
-      await stage.assertNobodyLeft()
+      await ctx.assertNoProcessesLeft()
     })
 
-    test('recover({ dryRun }) tells what it would do and why, and does nothing; recover() does it', async () => {
-      await using stage = await Stage.set(engine)
-      const program = stage.start([
-        stage.module('job.ts', `${PAGES} mark('held'); await opened('never')\n`),
+    test('recover({ dryRun }) returns the verdicts with reasons, and applies nothing; recover() applies them', async () => {
+      await using ctx = await ProcessTestContext.create(engine)
+      const program = ctx.start([
+        ctx.module('job.ts', `${PAGES} mark('held'); await opened('never')\n`),
       ])
-      await stage.marked('held')
-      await using unstuck = await open({ db: stage.database.url, signals: false })
+      await ctx.waitForMarks('held')
+      await using unstuck = await open({ db: ctx.database.url, signals: false })
       assert.deepEqual(await unstuck.recover({ dryRun: true }), [])
       program.signal('SIGKILL')
-      await program.end()
+      await program.waitForExit()
 
       const advice = await unstuck.check('job')
       assert.equal(advice.action, 'resume')
@@ -124,83 +124,80 @@ for (const engine of ENGINES) {
       assert.ok(would && 'pid' in would.evidence)
       assert.equal(would.evidence.pid, program.pid)
       assert.match(would.because, /process \d+ on .*; goes on after page 3/)
-      assert.equal((await stage.run('job')).status, 'running')
+      assert.equal((await ctx.run('job')).status, 'running')
 
       const [did] = await unstuck.recover()
       assert.equal(did?.applied, true)
-      assert.equal((await stage.run('job')).status, 'interrupted')
+      assert.equal((await ctx.run('job')).status, 'interrupted')
       assert.deepEqual(await unstuck.recover(), [])
     })
   })
 }
 
 describe("a run in one's own code: the rest of the contract", { concurrency: 3 }, () => {
-  const opened = (stage: Stage): Promise<Unstuck> =>
-    open({ db: stage.database.url, signals: false })
+  const opened = (ctx: ProcessTestContext): Promise<Unstuck> =>
+    open({ db: ctx.database.url, signals: false })
 
   test('fail() ends the run with the error; the next begin starts a new one', async () => {
-    await using stage = await Stage.set(sqliteEngine)
-    await using unstuck = await opened(stage)
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    await using unstuck = await opened(ctx)
     const run = await unstuck.begin('job')
     await run.checkpoint({ page: 1 })
     await run.fail(new Error('the portal is closed for good'))
-    const failed = await stage.run('job')
+    const failed = await ctx.run('job')
     assert.deepEqual([failed.status, failed.error], ['failed', 'the portal is closed for good'])
     const next = await unstuck.begin('job')
     assert.notEqual(next.id, run.id)
     assert.deepEqual([next.page, next.resumed], [0, false])
   })
 
-  test('`await using` hands back what was not ended', async () => {
-    await using stage = await Stage.set(sqliteEngine)
-    await using unstuck = await opened(stage)
+  test('`await using` releases a run that was not ended', async () => {
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    await using unstuck = await opened(ctx)
     {
       await using run = await unstuck.begin('job')
       await run.checkpoint({ page: 7 })
     }
-    assert.equal((await stage.run('job')).status, 'interrupted')
+    assert.equal((await ctx.run('job')).status, 'interrupted')
     assert.equal((await unstuck.begin('job')).page, 7)
   })
 
   test('several runs at once in one process, begun at the same moment', async () => {
-    await using stage = await Stage.set(sqliteEngine)
-    await using unstuck = await opened(stage)
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    await using unstuck = await opened(ctx)
     const runs = await Promise.all(['a', 'b', 'c'].map((source) => unstuck.begin(source)))
     for (const run of runs) await run.checkpoint({ page: 1 })
     for (const run of runs) await run.succeed()
-    for (const run of runs) assert.equal((await stage.run(run.source)).status, 'succeeded')
+    for (const run of runs) assert.equal((await ctx.run(run.source)).status, 'succeeded')
   })
 
   test('a begin that failed can be tried again', async () => {
-    await using stage = await Stage.set(sqliteEngine)
-    await using unstuck = await opened(stage)
-    await stage.database.raw('ALTER TABLE worker RENAME TO worker_away')
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    await using unstuck = await opened(ctx)
+    await ctx.database.raw('ALTER TABLE worker RENAME TO worker_away')
     await assert.rejects(unstuck.begin('job'))
-    await stage.database.raw('ALTER TABLE worker_away RENAME TO worker')
+    await ctx.database.raw('ALTER TABLE worker_away RENAME TO worker')
     const run = await unstuck.begin('job')
-    const workers = await (await stage.store()).workers()
+    const workers = await (await ctx.store()).observations()
     assert.deepEqual(
       workers.map(({ worker }) => worker.process.pid),
       [process.pid],
     )
     await run.succeed()
-    assert.equal((await stage.run('job')).status, 'succeeded')
+    assert.equal((await ctx.run('job')).status, 'succeeded')
   })
 
   test('SIGTERM between two runs is not swallowed, and after one in a run no other begins', async () => {
-    await using stage = await Stage.set(sqliteEngine)
-    const idle = stage.start([
-      stage.module(
-        'idle.ts',
-        `${PAGES} await run.succeed(); mark('idle'); await opened('never')\n`,
-      ),
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    const idle = ctx.start([
+      ctx.module('idle.ts', `${PAGES} await run.succeed(); mark('idle'); await opened('never')\n`),
     ])
-    await stage.marked('idle')
+    await ctx.waitForMarks('idle')
     idle.signal('SIGTERM')
-    assert.equal(await idle.end(), 'SIGTERM')
+    assert.equal(await idle.waitForExit(), 'SIGTERM')
 
-    const next = stage.start([
-      stage.module(
+    const next = ctx.start([
+      ctx.module(
         'next.ts',
         `
         ${PAGES}
@@ -212,19 +209,19 @@ describe("a run in one's own code: the rest of the contract", { concurrency: 3 }
         `,
       ),
     ])
-    await stage.marked('waiting')
+    await ctx.waitForMarks('waiting')
     next.signal('SIGTERM')
-    assert.equal(await next.end(), 75, next.output)
-    assert.deepEqual((await (await stage.store()).runs({ source: 'another', limit: 1 })).items, [])
+    assert.equal(await next.waitForExit(), 75, next.output)
+    assert.deepEqual((await (await ctx.store()).runs({ source: 'another', limit: 1 })).items, [])
   })
 
   test('summary() sorts live runs into active, resumable and dead', async () => {
-    await using stage = await Stage.set(sqliteEngine)
-    const past = await opened(stage)
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    const past = await opened(ctx)
     await past.begin('dead')
     await past.close()
-    await stage.database.later(25 * 3_600_000)
-    await using unstuck = await opened(stage)
+    await ctx.database.advanceClock(25 * 3_600_000)
+    await using unstuck = await opened(ctx)
     const resumable = await unstuck.begin('resumable')
     await resumable.checkpoint({ page: 1 })
     await resumable.release()
@@ -245,9 +242,9 @@ describe("a run in one's own code: the rest of the contract", { concurrency: 3 }
     assert.equal((await unstuck.check('dead')).action, 'clean')
   })
 
-  test('a mistake in a page is told before anything is written', async () => {
-    await using stage = await Stage.set(sqliteEngine)
-    await using unstuck = await opened(stage)
+  test('an invalid page is rejected before anything is written', async () => {
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    await using unstuck = await opened(ctx)
     const run = await unstuck.begin('job')
     await assert.rejects(
       run.checkpoint({ page: 0 }),
@@ -264,13 +261,13 @@ describe("a run in one's own code: the rest of the contract", { concurrency: 3 }
     await assert.rejects(run.checkpoint({ page: 4 }), behind)
     await assert.rejects(unstuck.begin(''), /A source is a name/)
     await assert.rejects(open({ policy: { lease: '1s', heartbeat: '1s' } }), /at least three beats/)
-    assert.equal((await stage.run('job')).counts.pages, 1)
+    assert.equal((await ctx.run('job')).counts.pages, 1)
   })
 
   test('SIGTERM fires the run’s signal; the write in hand is saved, the rest is resumable', async () => {
-    await using stage = await Stage.set(sqliteEngine)
-    const program = stage.start([
-      stage.module(
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    const program = ctx.start([
+      ctx.module(
         'job.ts',
         `
         ${PAGES}
@@ -279,58 +276,58 @@ describe("a run in one's own code: the rest of the contract", { concurrency: 3 }
         while (!run.signal.aborted) await sleep(10)
         await run.checkpoint({ page: 4 })
         try { run.signal.throwIfAborted() } catch (error) {
-          if (!(error instanceof Stopping)) throw error
+          if (!(error instanceof StoppingError)) throw error
           process.exitCode = error.exitCode
         }
         await unstuck.close()
         `,
       ),
     ])
-    await stage.marked('waiting')
+    await ctx.waitForMarks('waiting')
     program.signal('SIGTERM')
-    assert.equal(await program.end(), 75, program.output)
-    assert.equal(stage.marks('told').length, 1)
-    const run = await stage.run('job')
+    assert.equal(await program.waitForExit(), 75, program.output)
+    assert.equal(ctx.marks('told').length, 1)
+    const run = await ctx.run('job')
     assert.deepEqual([run.status, run.counts.pages], ['interrupted', 4])
   })
 
-  test('P1 a process that was stopped beyond its lease hears that its run is no longer its own', async () => {
-    await using stage = await Stage.set(sqliteEngine)
-    const job = stage.module(
+  test('P1 a process suspended beyond its lease is told that it lost its run', async () => {
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    const job = ctx.module(
       'job.ts',
       `
       ${PAGES}
       mark('waiting')
       await opened('gate')
       try { await run.checkpoint({ page: 4 }, ledger('job', 4)) } catch (error) {
-        if (error instanceof LeaseLost) process.exitCode = error.exitCode
-        mark(run.signal.reason instanceof LeaseLost ? 'signal fired' : 'signal silent')
+        if (error instanceof LeaseLostError) process.exitCode = error.exitCode
+        mark(run.signal.reason instanceof LeaseLostError ? 'signal fired' : 'signal silent')
       }
       await unstuck.close()
       `,
     )
-    const zombie = stage.start([job])
-    await stage.marked('waiting')
-    await stage.freeze(zombie)
-    await using unstuck = await opened(stage)
-    const run = await until('the run is free', () =>
+    const zombie = ctx.start([job])
+    await ctx.waitForMarks('waiting')
+    await ctx.freeze(zombie)
+    await using unstuck = await opened(ctx)
+    const run = await waitFor('the run is free', () =>
       unstuck.begin('job').catch((error: unknown) => {
-        if (error instanceof AlreadyRunning) return null
+        if (error instanceof AlreadyRunningError) return null
         throw error
       }),
     )
     assert.deepEqual([run.resumed, run.page], [true, 3])
-    stage.open('gate')
+    ctx.openGate('gate')
     zombie.signal('SIGCONT')
-    assert.equal(await zombie.end(), 6, zombie.output)
-    assert.equal(stage.marks('signal fired').length, 1)
+    assert.equal(await zombie.waitForExit(), 6, zombie.output)
+    assert.equal(ctx.marks('signal fired').length, 1)
     await run.succeed()
-    assert.deepEqual(await stage.ledger(), ['job/1', 'job/2', 'job/3'])
-    assert.ok((await stage.run('job')).counts.refused >= 1)
+    assert.deepEqual(await ctx.ledger(), ['job/1', 'job/2', 'job/3'])
+    assert.ok((await ctx.run('job')).counts.refused >= 1)
   })
 })
 
-function ledgerOn(engine: string): (page: number) => InTransaction {
+function ledgerFor(engine: string): (page: number) => InTransaction {
   const values = engine === 'postgres' ? '$1, $2' : '?, ?'
   const text = `INSERT INTO ledger (target_key, page) VALUES (${values})`
   return (page) => (tx) => tx.query(text, ['job', page])

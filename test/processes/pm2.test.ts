@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url'
 import { emptyProject } from '../../src/testing/empty-project.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { unstuck } from '../../src/testing/unstuck-cli.ts'
-import { kill, Stage, until } from './harness.ts'
-import { lives, overlaps, ticks } from './wrapped.ts'
+import { kill, ProcessTestContext, waitFor } from './harness.ts'
+import { lifetimes, overlaps, ticks } from './wrapped.ts'
 
 /** The real PM2, with a daemon and a home of the test's own. */
 
@@ -35,7 +35,7 @@ done
 
 /** A socket's path may not be longer than 108 letters, and PM2 keeps some in its home. */
 const home = mkdtempSync('/tmp/pm2-')
-const stage = await Stage.set(sqliteEngine)
+const ctx = await ProcessTestContext.create(sqliteEngine)
 const project = emptyProject('project')
 const cwd = project.path
 writeFileSync(join(cwd, 'pages.sh'), PAGES)
@@ -45,8 +45,8 @@ const env = {
   PM2_DISABLE_VERSION_CHECK: '1',
   PATH: `${join(process.execPath, '..')}:${process.env['PATH']}`,
   NODE_TEST_CONTEXT: '',
-  STAGE: stage.folder,
-  UNSTUCK_DB: stage.database.url,
+  STAGE: ctx.folder,
+  UNSTUCK_DB: ctx.database.url,
 }
 
 function pm2(...args: string[]): string {
@@ -60,23 +60,23 @@ function pm2(...args: string[]): string {
 }
 
 const daemon = (): number => Number(readFileSync(join(home, 'pm2.pid'), 'utf8'))
-const copies = (): string[] => lives(ticks(stage)).map(({ copy }) => copy)
+const copies = (): string[] => lifetimes(ticks(ctx)).map(({ copy }) => copy)
 
 /** Waits until one more copy than before works, and answers when it has begun a second page. */
-async function nextCopy(before: number): Promise<void> {
-  await until(`copy ${before + 1}`, () => copies().length === before + 1)
+async function waitForNextCopy(before: number): Promise<void> {
+  await waitFor(`copy ${before + 1}`, () => copies().length === before + 1)
   const copy = copies().at(-1)!
-  await until('it is in the middle of a page', () => pages(copy, 'begun') > 1)
+  await waitFor('it is in the middle of a page', () => pages(copy, 'begun') > 1)
 }
 
 function pages(copy: string, what: string): number {
-  const lines = readFileSync(join(stage.folder, 'pages'), 'utf8').split('\n')
+  const lines = readFileSync(join(ctx.folder, 'pages'), 'utf8').split('\n')
   return lines.filter((line) => line.startsWith(`${copy} `) && line.endsWith(what)).length
 }
 
 /** Of those that have ended. */
 function assertInOrder(ended: readonly string[]): void {
-  assert.deepEqual(overlaps(ticks(stage)), [])
+  assert.deepEqual(overlaps(ticks(ctx)), [])
   for (const copy of ended) {
     assert.equal(pages(copy, 'saved'), pages(copy, 'begun'), `copy ${copy} was cut short`)
   }
@@ -85,7 +85,7 @@ function assertInOrder(ended: readonly string[]): void {
 after(async () => {
   spawnSync(process.execPath, [PM2, 'kill'], { env })
   rmSync(home, { recursive: true, force: true, maxRetries: 5 })
-  await stage[Symbol.asyncDispose]()
+  await ctx[Symbol.asyncDispose]()
   project[Symbol.dispose]()
 })
 
@@ -100,11 +100,11 @@ test('the file that init writes, around a command: restarted and reloaded in the
   assert.notEqual(around, written)
   writeFileSync(file, around)
   pm2('start', 'ecosystem.config.cjs')
-  await nextCopy(0)
+  await waitForNextCopy(0)
   pm2('restart', 'unstuck-example')
-  await nextCopy(1)
+  await waitForNextCopy(1)
   pm2('reload', 'unstuck-example')
-  await nextCopy(2)
+  await waitForNextCopy(2)
   assertInOrder(copies().slice(0, -1))
 })
 
@@ -112,7 +112,7 @@ test('the daemon killed -9 and its processes resurrected: still one copy, and no
   pm2('save')
   kill(daemon(), 'SIGKILL')
   pm2('resurrect')
-  await nextCopy(3)
+  await waitForNextCopy(3)
   assertInOrder(copies().slice(0, -1))
 })
 
@@ -120,19 +120,19 @@ test('with PM2’s own defaults, which signal every process of the tree: the sam
   pm2('delete', 'unstuck-example')
   const how = ['--interpreter', 'none', '--kill-timeout', '8000', '--name', 'portal']
   pm2('start', 'node_modules/unstuck/bin/unstuck.js', ...how, '--', ...COMMAND)
-  await nextCopy(4)
+  await waitForNextCopy(4)
   pm2('restart', 'portal')
-  await nextCopy(5)
+  await waitForNextCopy(5)
   pm2('stop', 'portal')
   assertInOrder(copies())
 })
 
 test('nothing is left over, and the history knows every stop for what it was', async () => {
   pm2('kill')
-  await stage.assertNobodyLeft()
+  await ctx.assertNoProcessesLeft()
   assertInOrder(copies())
   assert.equal(copies().length, 6)
-  const run = await stage.run('portal')
+  const run = await ctx.run('portal')
   assert.equal(run.status, 'interrupted')
   assert.equal(run.error, null)
 })

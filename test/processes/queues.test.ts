@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { crawlPortal } from '../../examples/queues/portal-job.ts'
-import { AlreadyRunning, open } from '../../src/index.ts'
+import { AlreadyRunningError, open } from '../../src/index.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
-import { Stage, until } from './harness.ts'
+import { ProcessTestContext, waitFor } from './harness.ts'
 
 const example = (name: string) =>
   fileURLToPath(new URL(`../../examples/queues/${name}`, import.meta.url))
@@ -24,7 +24,7 @@ describe('a job that a queue delivers twice', { concurrency: 3 }, () => {
       try {
         return await crawlPortal(n % 2 ? one : other, '4711', job)
       } catch (error) {
-        assert.ok(error instanceof AlreadyRunning, String(error))
+        assert.ok(error instanceof AlreadyRunningError, String(error))
         await new Promise((resolve) => setTimeout(resolve, 5 + n))
         return deliver(n)
       }
@@ -43,44 +43,44 @@ describe('a job that a queue delivers twice', { concurrency: 3 }, () => {
 
   test('goes on after its last page when pg-boss delivers it to another process', async (t) => {
     if (noServer) return t.skip(noServer)
-    await using stage = await Stage.set(postgresEngine)
-    await story(stage, 'pg-boss.ts')
+    await using ctx = await ProcessTestContext.create(postgresEngine)
+    await assertRedelivery(ctx, 'pg-boss.ts')
   })
 
   test('goes on after its last page when BullMQ delivers it to another process', async (t) => {
     if (noRedis) return t.skip(noRedis)
-    await using stage = await Stage.set(sqliteEngine)
-    await story(stage, 'bullmq.ts')
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    await assertRedelivery(ctx, 'bullmq.ts')
   })
 })
 
 /** A worker is killed in the middle of a job, another one takes it up and is stopped, a third one ends it. */
-async function story(stage: Stage, name: string): Promise<void> {
+async function assertRedelivery(ctx: ProcessTestContext, name: string): Promise<void> {
   const env = { REDIS_URL: process.env['REDIS_URL'] ?? '' }
-  const sender = stage.start([example(name), 'portal-a'], { env })
-  assert.equal(await sender.end(), 0, sender.output)
+  const sender = ctx.start([example(name), 'portal-a'], { env })
+  assert.equal(await sender.waitForExit(), 0, sender.output)
   const [, id] = /sent (\S+)/.exec(sender.output)!
 
-  const first = stage.start([example(name)], { env })
-  await first.says('page 4 saved')
+  const first = ctx.start([example(name)], { env })
+  await first.waitForOutput('page 4 saved')
   first.signal('SIGKILL')
-  await first.end()
+  await first.waitForExit()
 
-  const second = stage.start([example(name)], { env })
-  await second.says(/goes on after page [4-9]\b/)
-  await second.says('page 12 saved')
+  const second = ctx.start([example(name)], { env })
+  await second.waitForOutput(/goes on after page [4-9]\b/)
+  await second.waitForOutput('page 12 saved')
   second.signal('SIGTERM')
-  assert.equal(await second.end(), 0, second.output)
+  assert.equal(await second.waitForExit(), 0, second.output)
   assert.doesNotMatch(second.output, /page 20 saved/)
 
-  const third = stage.start([example(name)], { env })
-  await third.says(`job ${id}: done`)
-  await until('the end of the run', async () => {
-    const run = await stage.run(`portal-a/${id}`)
+  const third = ctx.start([example(name)], { env })
+  await third.waitForOutput(`job ${id}: done`)
+  await waitFor('the end of the run', async () => {
+    const run = await ctx.run(`portal-a/${id}`)
     return run.status === 'succeeded' && run
   })
-  const { counts } = await stage.run(`portal-a/${id}`)
+  const { counts } = await ctx.run(`portal-a/${id}`)
   assert.deepEqual([counts.pages, counts.itemsNew, counts.itemsUpdated], [20, 60, 0])
   third.signal('SIGTERM')
-  assert.equal(await third.end(), 0, third.output)
+  assert.equal(await third.waitForExit(), 0, third.output)
 }

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { newId } from '../../src/core/model/id.ts'
 import { cgroupsOf, removeCgroups, startInCgroup } from '../../src/core/host/cgroup.ts'
-import { startWithLimitMark } from '../../src/core/host/limit-tag.ts'
-import { CLI, ENGINES, kill, Stage, until, type Program } from './harness.ts'
-import { guardianOf, overlaps, ticks } from './wrapped.ts'
+import { startWithLimitTag } from '../../src/core/host/limit-tag.ts'
+import { CLI, ENGINES, kill, ProcessTestContext, waitFor, type Program } from './harness.ts'
+import { waitForWatchdog, overlaps, ticks } from './wrapped.ts'
 
 /**
  * A command that starts a daemon by the book: it forks twice, opens a session, closes every descriptor, leaves the folder
@@ -47,40 +47,40 @@ const PYTHON = execFileSync('python3', ['-c', 'import sys; print(sys.executable)
   encoding: 'utf8',
 }).trim()
 
-class DaemonStage implements AsyncDisposable {
-  readonly stage: Stage
+class DaemonTestContext implements AsyncDisposable {
+  readonly base: ProcessTestContext
   readonly #under: readonly string[]
   #copies = 0
 
-  private constructor(stage: Stage, under: readonly string[]) {
-    this.stage = stage
+  private constructor(ctx: ProcessTestContext, under: readonly string[]) {
+    this.base = ctx
     this.#under = under
-    writeFileSync(join(stage.folder, 'daemon.py'), DAEMON)
+    writeFileSync(join(ctx.folder, 'daemon.py'), DAEMON)
   }
 
-  static async set(under: readonly string[] = []): Promise<DaemonStage> {
-    return new DaemonStage(await Stage.set(ENGINES[0]!), under)
+  static async create(under: readonly string[] = []): Promise<DaemonTestContext> {
+    return new DaemonTestContext(await ProcessTestContext.create(ENGINES[0]!), under)
   }
 
   run(how: 'ends' | 'stays', ...flags: string[]): Program {
-    const { folder } = this.stage
+    const { folder } = this.base
     const command = [PYTHON, join(folder, 'daemon.py'), folder, `${++this.#copies}`, 'leader', how]
     const flagged = ['--kill-timeout', '300ms', ...flags, '--', ...command]
-    return this.stage.start([CLI, 'run', 'portal', ...flagged], { under: this.#under })
+    return this.base.start([CLI, 'run', 'portal', ...flagged], { under: this.#under })
   }
 
   daemons(): number[] {
     try {
-      return readFileSync(join(this.stage.folder, 'daemons'), 'utf8').trim().split('\n').map(Number)
+      return readFileSync(join(this.base.folder, 'daemons'), 'utf8').trim().split('\n').map(Number)
     } catch {
       return []
     }
   }
 
-  living(): number[] {
+  liveDaemons(): number[] {
     return this.daemons().filter((pid) => {
       try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(this.stage.folder)
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(this.base.folder)
       } catch {
         return false
       }
@@ -88,24 +88,24 @@ class DaemonStage implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const pid of this.living()) kill(pid, 'SIGKILL')
-    await this.stage[Symbol.asyncDispose]()
+    for (const pid of this.liveDaemons()) kill(pid, 'SIGKILL')
+    await this.base[Symbol.asyncDispose]()
   }
 }
 
 const HAS_CGROUP = ((): boolean => {
-  const marked = { cookie: `test-${process.pid}`, execution: 'probe' }
-  const isAllowed = startInCgroup(marked, () => {})
-  removeCgroups(marked)
+  const tag = { processTag: `test-${process.pid}`, execution: 'probe' }
+  const isAllowed = startInCgroup(tag, () => {})
+  removeCgroups(tag)
   return isAllowed
 })()
-const HAS_LIMIT = startWithLimitMark({ cookie: 'test', execution: 'probe' }, () => {})
+const HAS_LIMIT = startWithLimitTag({ processTag: 'test', execution: 'probe' }, () => {})
 
 /** Hides the cgroup file system from a program, where one could be used; null: that is not allowed here. */
-const HIDE = ['unshare', '--map-root-user', '--mount', 'sh', '-c']
+const UNSHARE = ['unshare', '--map-root-user', '--mount', 'sh', '-c']
 const WITHOUT_CGROUP = ((): string[] | null => {
   if (!HAS_CGROUP) return []
-  const under = [...HIDE, 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"', 'sh']
+  const under = [...UNSHARE, 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"', 'sh']
   try {
     execFileSync(under[0]!, [...under.slice(1), 'true'], { stdio: 'ignore' })
     return under
@@ -128,59 +128,59 @@ for (const { name, under, skip, tracking } of [
     `${name}: a daemon that dropped everything it could ends with its command`,
     { skip },
     async () => {
-      await using set = await DaemonStage.set(under)
+      await using set = await DaemonTestContext.create(under)
       const program = set.run('ends', '--json')
-      assert.equal(await program.end(), 0, program.output)
+      assert.equal(await program.waitForExit(), 0, program.output)
       assert.equal(set.daemons().length, 1)
-      assert.deepEqual(set.living(), [])
+      assert.deepEqual(set.liveDaemons(), [])
       assert.match(program.output, new RegExp(`"tracking": ?"${tracking}"`))
     },
   )
 
   test(
-    `${name}: Unstuck and its guardian killed -9, the next copy does not overlap with the old daemon`,
+    `${name}: Unstuck and its watchdog killed -9, the next copy does not overlap with the old daemon`,
     { skip },
     async () => {
-      await using set = await DaemonStage.set(under)
+      await using set = await DaemonTestContext.create(under)
       const first = set.run('stays')
-      await first.says('daemon is up')
-      const guardian = await guardianOf(first)
+      await first.waitForOutput('daemon is up')
+      const watchdog = await waitForWatchdog(first)
       first.signal('SIGKILL')
-      kill(guardian, 'SIGKILL')
-      await first.end()
-      const then = ticks(set.stage).length
-      await until('the orphans go on', () => ticks(set.stage).length > then + 20)
+      kill(watchdog, 'SIGKILL')
+      await first.waitForExit()
+      const then = ticks(set.base).length
+      await waitFor('the orphans go on', () => ticks(set.base).length > then + 20)
       const second = set.run('stays')
-      await second.says('daemon is up')
+      await second.waitForOutput('daemon is up')
       assert.match(second.output, /ended \d+ process(es)? that an earlier copy had left/)
       second.signal('SIGTERM')
-      assert.equal(await second.end(), 75, second.output)
+      assert.equal(await second.waitForExit(), 75, second.output)
       assert.equal(set.daemons().length, 2)
-      assert.deepEqual(set.living(), [])
-      assert.deepEqual(overlaps(ticks(set.stage)), [])
+      assert.deepEqual(set.liveDaemons(), [])
+      assert.deepEqual(overlaps(ticks(set.base)), [])
     },
   )
 
   test(
-    `${name}: the guardian alone killed -9, the daemon ends with the command`,
+    `${name}: the watchdog alone killed -9, the daemon ends with the command`,
     { skip },
     async () => {
-      await using set = await DaemonStage.set(under)
+      await using set = await DaemonTestContext.create(under)
       const program = set.run('stays')
-      await program.says('daemon is up')
-      kill(await guardianOf(program), 'SIGKILL')
-      await program.end()
+      await program.waitForOutput('daemon is up')
+      kill(await waitForWatchdog(program), 'SIGKILL')
+      await program.waitForExit()
       assert.equal(set.daemons().length, 1)
-      assert.deepEqual(set.living(), [])
+      assert.deepEqual(set.liveDaemons(), [])
     },
   )
 }
 
 test('where a daemon cannot be found, the output states it at the start and claims nothing at the end', async (t) => {
   if (skipped(t)) return
-  await using set = await DaemonStage.set([...WITHOUT_CGROUP!, 'env', 'PATH=/nonexistent'])
+  await using set = await DaemonTestContext.create([...WITHOUT_CGROUP!, 'env', 'PATH=/nonexistent'])
   const program = set.run('ends')
-  assert.equal(await program.end(), 0, program.output)
+  assert.equal(await program.waitForExit(), 0, program.output)
   assert.match(program.output, /a process that clears its environment .* cannot be found here/)
   assert.match(program.output, /No process that Unstuck can see is left\./)
 })
@@ -189,11 +189,11 @@ test(
   'no cgroup is left behind, also when the program is not there',
   { skip: noCgroup },
   async () => {
-    await using set = await DaemonStage.set()
-    const missing = set.stage.unstuck('run', 'portal', '--', '/nonexistent/program')
-    assert.equal(await missing.end(), 127)
-    assert.equal(await set.run('ends').end(), 0)
-    const guard = await (await set.stage.store()).guard('portal')
+    await using set = await DaemonTestContext.create()
+    const missing = set.base.unstuck('run', 'portal', '--', '/nonexistent/program')
+    assert.equal(await missing.waitForExit(), 127)
+    assert.equal(await set.run('ends').waitForExit(), 0)
+    const guard = await (await set.base.store()).sourceLock('portal')
     assert.deepEqual(cgroupsOf(guard!), [])
   },
 )
@@ -207,12 +207,12 @@ test(
   'empty cgroups that a kill -9 left are removed by any later command',
   { skip: noCgroup },
   () => {
-    const [old, fresh] = ['old', 'fresh'].map((execution) => ({ cookie: newId(), execution }))
-    for (const marked of [old!, fresh!]) startInCgroup(marked, () => {})
+    const [old, fresh] = ['old', 'fresh'].map((execution) => ({ processTag: newId(), execution }))
+    for (const tag of [old!, fresh!]) startInCgroup(tag, () => {})
     const then = Date.now() / 1_000 - 120
     for (const group of cgroupsOf(old!)) utimesSync(group, then, then)
 
-    removeCgroups({ cookie: 'another' })
+    removeCgroups({ processTag: 'another' })
 
     assert.deepEqual(cgroupsOf(old!), [])
     assert.equal(cgroupsOf(fresh!).length, 1, 'its command may be just starting')

@@ -17,14 +17,14 @@ import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { makeDice } from '../../src/features/chaos/demo/random.ts'
+import { makeRandom } from '../../src/features/chaos/demo/random.ts'
 import { chromium, noChromium } from '../../src/testing/chromium.ts'
 import { emptyProject } from '../../src/testing/empty-project.ts'
-import { isLong } from '../../src/testing/length.ts'
+import { isLong } from '../../src/testing/long-tests.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { unstuck } from '../../src/testing/unstuck-cli.ts'
-import { ENGINES, kill, Stage, until, type Program } from './harness.ts'
-import { guardianOf } from './wrapped.ts'
+import { ENGINES, kill, ProcessTestContext, waitFor, type Program } from './harness.ts'
+import { waitForWatchdog } from './wrapped.ts'
 
 /** The examples of wrapped commands, as their comments say to start them, and what is promised of them. */
 
@@ -46,13 +46,13 @@ const PER_PAGE = 4
 class Site {
   readonly #server: Server
   readonly #pages: number
-  asked = 0
-  answered = 0
-  atOnceMax = 0
-  #atOnce = 0
+  requested = 0
+  served = 0
+  concurrencyMax = 0
+  #inFlight = 0
   #heldFrom = Infinity
   readonly #held: (() => void)[] = []
-  onAsked: () => void = () => {}
+  onRequest: () => void = () => {}
 
   constructor(pages: number) {
     this.#pages = pages
@@ -92,17 +92,17 @@ class Site {
   }
 
   #answer(page: number, response: ServerResponse): void {
-    this.asked++
-    this.#atOnce++
-    this.atOnceMax = Math.max(this.atOnceMax, this.#atOnce)
-    response.once('close', () => this.#atOnce--)
-    this.onAsked()
+    this.requested++
+    this.#inFlight++
+    this.concurrencyMax = Math.max(this.concurrencyMax, this.#inFlight)
+    response.once('close', () => this.#inFlight--)
+    this.onRequest()
     const items = this.#itemsOf(page).map(
       ({ path, name }) => `<a class="item" href="${path}">${name.replace('&', '&amp;')}</a>`,
     )
     const next = page < this.#pages ? `<a rel="next" href="/list?page=${page + 1}">next</a>` : ''
     const answer = (): void => {
-      this.answered++
+      this.served++
       response.setHeader('content-type', 'text/html; charset=utf-8')
       response.end(`<!doctype html><title>Shop</title>${items.join('\n')}${next}`)
     }
@@ -115,7 +115,7 @@ class Site {
     this.#heldFrom = page
   }
 
-  letGo(): void {
+  release(): void {
     this.#heldFrom = Infinity
     for (const answer of this.#held.splice(0)) answer()
   }
@@ -128,7 +128,7 @@ class Site {
 }
 
 /** How a life of the command is ended. */
-type Stop =
+type StopKind =
   | 'SIGTERM to unstuck'
   | 'SIGTERM to the script'
   | 'kill -9 of the script'
@@ -136,8 +136,8 @@ type Stop =
   | 'kill -9 of unstuck and guardian'
 
 /** A command that is started again and again on the same source, and what its lives have in common. */
-class Lives {
-  readonly #stage: Stage
+class CommandRuns {
+  readonly #ctx: ProcessTestContext
   readonly #site: Site
   readonly #command: readonly string[]
   readonly #env: NodeJS.ProcessEnv
@@ -145,22 +145,27 @@ class Lives {
   copiesMax = 0
   kills = 0
 
-  constructor(stage: Stage, site: Site, command: readonly string[], env: NodeJS.ProcessEnv = {}) {
-    this.#stage = stage
+  constructor(
+    ctx: ProcessTestContext,
+    site: Site,
+    command: readonly string[],
+    env: NodeJS.ProcessEnv = {},
+  ) {
+    this.#ctx = ctx
     this.#site = site
     this.#command = [...command, site.first]
     this.#env = env
-    site.onAsked = () => (this.copiesMax = Math.max(this.copiesMax, this.scripts().length))
+    site.onRequest = () => (this.copiesMax = Math.max(this.copiesMax, this.scripts().length))
   }
 
   /** The living processes of the command itself: by its program's first argument, which is the script. */
   scripts(): number[] {
-    return this.#stage.processes().filter((pid) => argumentsOf(pid)[1] === this.#command[1])
+    return this.#ctx.processes().filter((pid) => argumentsOf(pid)[1] === this.#command[1])
   }
 
   start(): Program {
     const options = ['--if-running', 'wait', '--kill-timeout', '1s']
-    return this.#stage.start([CLI, 'run', 'shop', ...options, '--', ...this.#command], {
+    return this.#ctx.start([CLI, 'run', 'shop', ...options, '--', ...this.#command], {
       env: this.#env,
     })
   }
@@ -170,7 +175,7 @@ class Lives {
    * before, so that it cannot end by itself.
    */
   async untilStopped(
-    stop: Stop,
+    stop: StopKind,
     [pages, ms]: readonly [pages: number, ms: number],
     freeze: () => readonly number[] = () => [],
   ): Promise<Program> {
@@ -178,54 +183,54 @@ class Lives {
     const earlier = this.scripts()
     const program = this.start()
     const seen = <T>(what: string, look: () => T): Promise<NonNullable<T>> =>
-      until(what, () => {
+      waitFor(what, () => {
         assert.ok(program.isAlive, program.output)
         return look()
       })
     const script = await seen('a new copy', () =>
       this.scripts().find((pid) => !earlier.includes(pid)),
     )
-    const wanted = this.#site.answered + pages
-    await seen(`${pages} pages more`, () => this.#site.answered >= wanted)
+    const wanted = this.#site.served + pages
+    await seen(`${pages} pages more`, () => this.#site.served >= wanted)
     await sleep(ms)
     for (const pid of freeze()) kill(pid, 'SIGSTOP')
     await this.#end(stop, program, script)
     return program
   }
 
-  async #end(stop: Stop, program: Program, script: number): Promise<void> {
+  async #end(stop: StopKind, program: Program, script: number): Promise<void> {
     switch (stop) {
       case 'SIGTERM to unstuck':
         program.signal('SIGTERM')
-        assert.equal(await program.end(), 75, program.output)
+        assert.equal(await program.waitForExit(), 75, program.output)
         return
       case 'SIGTERM to the script':
         kill(script, 'SIGTERM')
-        assert.equal(await program.end(), 75, program.output)
+        assert.equal(await program.waitForExit(), 75, program.output)
         return
       case 'kill -9 of the script':
         kill(script, 'SIGKILL')
-        assert.equal(await program.end(), 137, program.output)
+        assert.equal(await program.waitForExit(), 137, program.output)
         return
       case 'kill -9 of unstuck and guardian':
-        kill(await guardianOf(program), 'SIGKILL')
+        kill(await waitForWatchdog(program), 'SIGKILL')
         program.signal('SIGKILL')
-        await program.end()
+        await program.waitForExit()
         return
       case 'kill -9 of unstuck':
         program.signal('SIGKILL')
-        await program.end()
+        await program.waitForExit()
     }
   }
 
   /** The last life: it finishes, and everything is there once. */
   async finish(pages: number): Promise<Program> {
     const program = this.start()
-    assert.equal(await program.end(), 0, program.output)
-    await this.#stage.assertNobodyLeft()
+    assert.equal(await program.waitForExit(), 0, program.output)
+    await this.#ctx.assertNoProcessesLeft()
     assert.deepEqual(await this.#saved(), this.#site.all.sort())
-    const run = await this.#stage.run('shop')
-    const { items } = await (await this.#stage.store()).targets(run.id, { limit: 10 })
+    const run = await this.#ctx.run('shop')
+    const { items } = await (await this.#ctx.store()).targets(run.id, { limit: 10 })
     assert.deepEqual(
       items.map(({ status, page, next }) => ({ status, page, next })),
       [{ status: 'done', page: pages, next: null }],
@@ -238,8 +243,8 @@ class Lives {
   /** From the command line, one line an item. */
   async #saved(): Promise<string[]> {
     const { stdout } = await unstuck(['items', 'shop', '--format', 'jsonl'], {
-      cwd: this.#stage.folder,
-      env: { UNSTUCK_DB: this.#stage.database.url },
+      cwd: this.#ctx.folder,
+      env: { UNSTUCK_DB: this.#ctx.database.url },
     })
     const lines = stdout.trim().split('\n')
     return lines
@@ -259,11 +264,11 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
       },
       async (t) => {
         t.diagnostic(`UNSTUCK_EXAMPLES_SEED=${SEED}`)
-        const dice = makeDice(SEED)
+        const dice = makeRandom(SEED)
         const pages = 15 * rounds + 5
-        await using stage = await Stage.set(engine)
+        await using ctx = await ProcessTestContext.create(engine)
         await using site = await Site.open(pages)
-        const lives = new Lives(stage, site, [PYTHON, example('python/crawl.py')])
+        const lives = new CommandRuns(ctx, site, [PYTHON, example('python/crawl.py')])
 
         for (let round = 0; round < rounds; round++) {
           for (const stop of shuffled(KILLS, () => dice.next())) {
@@ -275,9 +280,9 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
         }
         await lives.finish(pages)
 
-        assert.equal(site.atOnceMax, 1)
+        assert.equal(site.concurrencyMax, 1)
         // Only the page in hand is asked for again.
-        assert.ok(site.asked <= pages + lives.kills, `asked for ${site.asked} pages`)
+        assert.ok(site.requested <= pages + lives.kills, `asked for ${site.requested} pages`)
       },
     )
   }
@@ -289,29 +294,29 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
     },
     async () => {
       const pages = 24
-      await using stage = await Stage.set(sqliteEngine)
+      await using ctx = await ProcessTestContext.create(sqliteEngine)
       await using site = await Site.open(pages)
-      const lives = new Lives(stage, site, [PYTHON, example('python/crawl.py')])
+      const lives = new CommandRuns(ctx, site, [PYTHON, example('python/crawl.py')])
 
       const stopped = await lives.untilStopped('SIGTERM to unstuck', [2, 0])
       assert.match(stopped.output, /stopped by SIGTERM; exit code 75\. The next start goes on/)
       // Some process managers tell every process there is: that must not look like the end of all pages.
       await lives.untilStopped('SIGTERM to the script', [2, 0])
-      assert.equal((await stage.run('shop')).status, 'interrupted')
+      assert.equal((await ctx.run('shop')).status, 'interrupted')
       const last = await lives.finish(pages)
 
       assert.match(last.output, /going on after page \d/)
-      assert.equal(site.asked, pages)
+      assert.equal(site.requested, pages)
     },
   )
 
   test(
-    'crawl.py: who died between the last page and the finish is finished by the next, without a page',
+    'crawl.py: a run that died between the last page and the finish is finished by the next start, without a page',
     {
       skip: noPython,
     },
     async () => {
-      await using stage = await Stage.set(sqliteEngine)
+      await using ctx = await ProcessTestContext.create(sqliteEngine)
       await using site = await Site.open(1)
       const body = JSON.stringify({ page: 1, items: [], next: null })
       const dying = `
@@ -319,12 +324,12 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
       await fetch(process.env.UNSTUCK_URL + '/checkpoint', { method: 'POST', headers, body: '${body}' })
       process.kill(process.pid, 'SIGKILL')
     `
-      const first = stage.unstuck('run', 'shop', '--', process.execPath, '-e', dying)
-      assert.equal(await first.end(), 137, first.output)
-      const second = new Lives(stage, site, [PYTHON, example('python/crawl.py')]).start()
+      const first = ctx.unstuck('run', 'shop', '--', process.execPath, '-e', dying)
+      assert.equal(await first.waitForExit(), 137, first.output)
+      const second = new CommandRuns(ctx, site, [PYTHON, example('python/crawl.py')]).start()
 
-      assert.equal(await second.end(), 0, second.output)
-      assert.deepEqual([(await stage.run('shop')).status, site.asked], ['succeeded', 0])
+      assert.equal(await second.waitForExit(), 0, second.output)
+      assert.deepEqual([(await ctx.run('shop')).status, site.requested], ['succeeded', 0])
     },
   )
 
@@ -334,26 +339,26 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
       skip: noPython,
     },
     async () => {
-      await using stage = await Stage.set(sqliteEngine)
+      await using ctx = await ProcessTestContext.create(sqliteEngine)
       await using site = await Site.open(12)
       site.hold(3)
-      const lives = new Lives(stage, site, [PYTHON, example('python/plain.py')])
+      const lives = new CommandRuns(ctx, site, [PYTHON, example('python/plain.py')])
       const command = ['--', PYTHON, example('python/plain.py'), site.first]
       const restarts = ['--restart', 'on-failure', '--restart-delay', '100ms']
-      const program = stage.unstuck('run', 'shop', ...restarts, ...command)
-      await program.says('page 2')
+      const program = ctx.unstuck('run', 'shop', ...restarts, ...command)
+      await program.waitForOutput('page 2')
 
-      const second = stage.unstuck('run', 'shop', ...command)
-      assert.equal(await second.end(), 5, second.output)
+      const second = ctx.unstuck('run', 'shop', ...command)
+      assert.equal(await second.waitForExit(), 5, second.output)
       kill(lives.scripts()[0]!, 'SIGKILL')
-      site.letGo()
-      assert.equal(await program.end(), 0, program.output)
-      await stage.assertNobodyLeft()
+      site.release()
+      assert.equal(await program.waitForExit(), 0, program.output)
+      await ctx.assertNoProcessesLeft()
 
       assert.match(program.output, /failed \(killed \(SIGKILL\) by someone else.*starts again in/)
-      const run = await stage.run('shop')
+      const run = await ctx.run('shop')
       assert.deepEqual([run.status, run.resumes, run.artifacts], ['succeeded', 1, 1])
-      const folder = join(dirname(stage.database.url.slice('sqlite:'.length)), 'runs', run.id)
+      const folder = join(dirname(ctx.database.url.slice('sqlite:'.length)), 'runs', run.id)
       const lines = readFileSync(join(folder, 'output', 'items.jsonl'), 'utf8')
         .trim()
         .split('\n')
@@ -363,11 +368,11 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
         site.all,
       )
       const { stdout } = await unstuck(['logs', 'shop', '--lines', 'all'], {
-        cwd: stage.folder,
-        env: { UNSTUCK_DB: stage.database.url },
+        cwd: ctx.folder,
+        env: { UNSTUCK_DB: ctx.database.url },
       })
       assert.match(stdout, /attempt 1: [^]* out page 1\n[^]*attempt 2: [^]* out page 12\n/)
-      assert.equal(site.atOnceMax, 1)
+      assert.equal(site.concurrencyMax, 1)
     },
   )
 
@@ -413,7 +418,7 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
       const both = [start(), start()]
       const said = (): string => readFileSync(join(path, '.unstuck', 'cron.log'), 'utf8')
       assert.equal(await Promise.race(both), 0, said())
-      await until('the one that runs', () => asked > 0)
+      await waitFor('the one that runs', () => asked > 0)
       assert.match(said(), /skipped: prices is already running/)
       for (const answer of answers) answer()
       assert.deepEqual(await Promise.all(both), [0, 0], said())
@@ -431,12 +436,17 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
     },
     async () => {
       const pages = 22
-      await using stage = await Stage.set(sqliteEngine)
+      await using ctx = await ProcessTestContext.create(sqliteEngine)
       await using site = await Site.open(pages)
       const browser = await chromium()
-      const CHROME_PATH = ownCopy(browser.executable, stage.folder)
-      const env = { ...browser.env, CHROME_PATH, TMPDIR: stage.folder }
-      const lives = new Lives(stage, site, [process.execPath, example('playwright/scrape.ts')], env)
+      const CHROME_PATH = ownCopy(browser.executable, ctx.folder)
+      const env = { ...browser.env, CHROME_PATH, TMPDIR: ctx.folder }
+      const lives = new CommandRuns(
+        ctx,
+        site,
+        [process.execPath, example('playwright/scrape.ts')],
+        env,
+      )
       const browsers = (): number[] => processesOf(CHROME_PATH)
       // When the test fails: they have overwritten their environment, and nobody else would find them.
       using _ended = { [Symbol.dispose]: () => browsers().forEach((pid) => kill(pid, 'SIGKILL')) }
@@ -451,7 +461,7 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
       assert.deepEqual(browsers(), [])
       const everything = (): number[] => [...lives.scripts(), ...browsers()]
       await lives.untilStopped('kill -9 of unstuck', [2, 0], everything)
-      await until('no browser left', () => browsers().length === 0)
+      await waitFor('no browser left', () => browsers().length === 0)
       let frozen: number[] = []
       await lives.untilStopped('kill -9 of unstuck and guardian', [2, 0], () => {
         frozen = everything()
@@ -459,23 +469,23 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
       })
       assert.deepEqual(frozen.filter(isAlive), frozen)
       let leftBeside: number[] | null = null
-      const { onAsked } = site
-      site.onAsked = () => {
-        onAsked()
+      const { onRequest } = site
+      site.onRequest = () => {
+        onRequest()
         leftBeside ??= frozen.filter(isAlive)
       }
       const last = await lives.finish(pages)
 
       assert.deepEqual([leftBeside, browsers()], [[], []])
       assert.match(last.output, /ended \d+ processes that an earlier copy had left/)
-      assert.equal(site.atOnceMax, 1)
-      assert.ok(site.asked <= pages + lives.kills, `asked for ${site.asked} pages`)
+      assert.equal(site.concurrencyMax, 1)
+      assert.ok(site.requested <= pages + lives.kills, `asked for ${site.requested} pages`)
     },
   )
 
-  test('a command that has finished its run is let be, however late a beat still misses it', async () => {
-    await using stage = await Stage.set(sqliteEngine)
-    const script = stage.module(
+  test('a command that has finished its run is not stopped by a late heartbeat', async () => {
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    const script = ctx.module(
       'finish.ts',
       `
         mark('there')
@@ -486,25 +496,25 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
         await opened('end')
       `,
     )
-    const program = stage.unstuck('run', 'shop', '--', process.execPath, script)
-    await stage.marked('there')
-    const guardian = await guardianOf(program)
+    const program = ctx.unstuck('run', 'shop', '--', process.execPath, script)
+    await ctx.waitForMarks('there')
+    const watchdog = await waitForWatchdog(program)
 
     // It wakes up when its next beat is due, and hears only afterwards that there is nothing left to beat for.
-    await stage.freeze({ pid: guardian })
-    stage.open('finish')
-    await stage.marked('finished')
+    await ctx.freeze({ pid: watchdog })
+    ctx.openGate('finish')
+    await ctx.waitForMarks('finished')
     await sleep(1_100)
-    kill(guardian, 'SIGCONT')
+    kill(watchdog, 'SIGCONT')
     await sleep(500)
-    stage.open('end')
+    ctx.openGate('end')
 
-    assert.equal(await program.end(), 0, program.output)
+    assert.equal(await program.waitForExit(), 0, program.output)
     assert.match(program.output, /finished; exit code 0/)
   })
 })
 
-const KILLS: readonly Stop[] = [
+const KILLS: readonly StopKind[] = [
   'kill -9 of the script',
   'kill -9 of unstuck',
   'kill -9 of unstuck and guardian',

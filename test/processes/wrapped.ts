@@ -8,8 +8,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import type { Program, Stage } from './harness.ts'
-import { until } from './harness.ts'
+import type { Program, ProcessTestContext } from './harness.ts'
+import { waitFor } from './harness.ts'
 
 /**
  * A command that ticks into a file every 5 ms, with the machine's clock, and so does a grandchild of it that has left its
@@ -25,18 +25,18 @@ trap 'exit 0' TERM
 tick $copy leader
 `
 
-export function ticker(stage: Stage): string[] {
-  const path = join(stage.folder, 'ticker.sh')
+export function ticker(ctx: ProcessTestContext): string[] {
+  const path = join(ctx.folder, 'ticker.sh')
   writeFileSync(path, TICKER)
   return ['bash', path]
 }
 
 export type Tick = { readonly copy: string; readonly who: string; readonly at: number }
 
-export function ticks(stage: Stage): Tick[] {
+export function ticks(ctx: ProcessTestContext): Tick[] {
   let text = ''
   try {
-    text = readFileSync(join(stage.folder, 'ticks'), 'utf8')
+    text = readFileSync(join(ctx.folder, 'ticks'), 'utf8')
   } catch {
     // None yet.
   }
@@ -51,9 +51,9 @@ export function ticks(stage: Stage): Tick[] {
 }
 
 /** Whose tick was the last; null before the first. */
-export function lastCopy(stage: Stage): string | null {
+export function lastCopy(ctx: ProcessTestContext): string | null {
   try {
-    const file = openSync(join(stage.folder, 'ticks'), 'r')
+    const file = openSync(join(ctx.folder, 'ticks'), 'r')
     try {
       const tail = Buffer.alloc(200)
       const from = Math.max(0, fstatSync(file).size - tail.length)
@@ -68,7 +68,7 @@ export function lastCopy(stage: Stage): string | null {
 }
 
 /** From the first tick of each copy, leader or grandchild, to its last; in the order they began. */
-export function lives(all: readonly Tick[]): { copy: string; from: number; to: number }[] {
+export function lifetimes(all: readonly Tick[]): { copy: string; from: number; to: number }[] {
   const byCopy = Map.groupBy(all, ({ copy }) => copy)
   return [...byCopy]
     .map(([copy, mine]) => {
@@ -80,7 +80,7 @@ export function lives(all: readonly Tick[]): { copy: string; from: number; to: n
 
 /** Pairs of copies that lived at the same time. */
 export function overlaps(all: readonly Tick[]): string[] {
-  return lives(all).flatMap(({ copy, from }, i, sorted) => {
+  return lifetimes(all).flatMap(({ copy, from }, i, sorted) => {
     const before = sorted[i - 1]
     if (!before || from > before.to) return []
     return [`${before.copy} and ${copy}: ${before.to - from} µs together`]
@@ -88,13 +88,13 @@ export function overlaps(all: readonly Tick[]): string[] {
 }
 
 /** The guardian of an `unstuck run`, once it is there. */
-export function guardianOf(program: Program): Promise<number> {
-  return until('a guardian', () => guardianNow(program))
+export function waitForWatchdog(program: Program): Promise<number> {
+  return waitFor('a guardian', () => findWatchdog(program))
 }
 
 /** The same at this moment; one that is just starting or ending has none. */
-export function guardianNow({ pid }: Program): number | undefined {
-  return childrenOf(pid).find(isGuardian)
+export function findWatchdog({ pid }: Program): number | undefined {
+  return childrenOf(pid).find(isWatchdog)
 }
 
 function childrenOf(pid: number): number[] {
@@ -108,8 +108,8 @@ function childrenOf(pid: number): number[] {
     .map(Number)
 }
 
-function isGuardian(pid: number): boolean {
-  return tryRead(`/proc/${pid}/cmdline`).includes('guardian-process')
+function isWatchdog(pid: number): boolean {
+  return tryRead(`/proc/${pid}/cmdline`).includes('watchdog-process')
 }
 
 function tryRead(path: string): string {

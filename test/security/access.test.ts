@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PROBES } from '../../src/testing/http-probes.ts'
+import { TEST_ROUTES } from '../../src/testing/http-test-routes.ts'
 import { EventReader } from '../../src/testing/event-reader.ts'
-import { httpStage } from '../../src/testing/http-context.ts'
+import { createHttpTestContext } from '../../src/testing/http-test-context.ts'
 import type { Access } from '../../src/interfaces/http/auth.ts'
 
 const NEVER = new Promise<never>(() => {})
 
-test('S3 an access function that never returns, or throws, is 503 and lets nobody in', async () => {
+test('S3 an access function that never returns, or throws, is 503 and denies access', async () => {
   const wrong: Record<string, Access> = {
     ACCESS_TIMED_OUT: () => NEVER,
     ACCESS_FAILED: () => Promise.reject(new Error('no session store')),
@@ -17,20 +17,20 @@ test('S3 an access function that never returns, or throws, is 503 and lets nobod
   }
   for (const [code, access] of Object.entries(wrong)) {
     const gate = { access, accessTimeoutMs: 50, tokens: null }
-    await using stage = await httpStage({ app: { routes: PROBES }, gate })
+    await using ctx = await createHttpTestContext({ app: { routes: TEST_ROUTES }, auth: gate })
     for (const [method, path] of [
       ['GET', '/api/look/a'],
       ['POST', '/api/act'],
       ['GET', '/api/nowhere'],
     ] as const) {
-      const { status, body, headers } = await stage.call(method, path)
+      const { status, body, headers } = await ctx.call(method, path)
       assert.deepEqual([status, headers.get('retry-after')], [503, '2'])
       assert.equal(body.error.code, code.replace('_AT_ONCE', ''))
       assert.match(body.error.message, /access function (did not return within 0\.05 s|failed)/)
       assert.doesNotMatch(body.error.message, /session store/)
     }
-    assert.equal((await stage.store.operations({ limit: 5 })).items.length, 0)
-    assert.equal((await stage.call('GET', '/healthz')).status, 200)
+    assert.equal((await ctx.store.operations({ limit: 5 })).items.length, 0)
+    assert.equal((await ctx.call('GET', '/healthz')).status, 200)
   }
 })
 
@@ -39,8 +39,8 @@ test('S7 a stream ends within five seconds when its access function no longer re
   const viewer = { name: 'maria', role: 'viewer' } as const
   const access: Access = ({ headers }) =>
     isHanging && headers.get('x-user') === 'maria' ? NEVER : viewer
-  await using stage = await httpStage({ gate: { access, tokens: null } })
-  const url = `${stage.url}/api/events?topics=overview`
+  await using ctx = await createHttpTestContext({ auth: { access, tokens: null } })
+  const url = `${ctx.url}/api/events?topics=overview`
   await using tab = await EventReader.open(url, { 'x-user': 'maria' })
   await using other = await EventReader.open(url, { 'x-user': 'ben' })
   await tab.next('overview')
@@ -48,7 +48,7 @@ test('S7 a stream ends within five seconds when its access function no longer re
   isHanging = true
   await tab.end(5_000)
   assert.equal(
-    (await stage.call('GET', '/api/session', { headers: { 'x-user': 'ben' } })).status,
+    (await ctx.call('GET', '/api/session', { headers: { 'x-user': 'ben' } })).status,
     200,
   )
 })

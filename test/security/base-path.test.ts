@@ -4,8 +4,8 @@ import { createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { createHandler, toNodeHandler } from '../../src/http.ts'
-import { PROBES } from '../../src/testing/http-probes.ts'
-import { httpStage } from '../../src/testing/http-context.ts'
+import { TEST_ROUTES } from '../../src/testing/http-test-routes.ts'
+import { createHttpTestContext } from '../../src/testing/http-test-context.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 
 const BASE = '/ops/unstuck'
@@ -57,16 +57,16 @@ async function get(origin: string, path: string, authorization: string): Promise
 }
 
 test('S3 nothing outside the base path is reached, however the path is written', async () => {
-  await using stage = await httpStage({ app: { routes: PROBES, basePath: BASE } })
-  const admin = `Bearer ${stage.tokens.admin}`
-  for (const path of OUTSIDE) assert.equal(await get(stage.url, path, admin), 404, path)
+  await using ctx = await createHttpTestContext({ app: { routes: TEST_ROUTES, basePath: BASE } })
+  const admin = `Bearer ${ctx.tokens.admin}`
+  for (const path of OUTSIDE) assert.equal(await get(ctx.url, path, admin), 404, path)
   for (const path of ['', '/', '/healthz', '/readyz', '/api/look/a', '/runs/1']) {
-    assert.equal(await get(stage.url, `${BASE}${path}`, admin), 200, path)
+    assert.equal(await get(ctx.url, `${BASE}${path}`, admin), 200, path)
   }
-  assert.equal(await get(stage.url, `${BASE}?x=/../`, admin), 200)
-  const outside = await stage.call('POST', '/api/act', { as: 'operator' })
+  assert.equal(await get(ctx.url, `${BASE}?x=/../`, admin), 200)
+  const outside = await ctx.call('POST', '/api/act', { as: 'operator' })
   assert.deepEqual([outside.status, outside.body.error.code], [404, 'NOT_FOUND'])
-  assert.equal((await stage.store.operations({ limit: 5 })).items.length, 0)
+  assert.equal((await ctx.store.operations({ limit: 5 })).items.length, 0)
 })
 
 test('S3 nor does a handler in a server of Node answer outside its base path', async () => {

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { openStore } from '../../src/core/store/open.ts'
 import { addToken, tokensPath } from '../../src/interfaces/http/tokens.ts'
-import { askDoctor } from '../../src/testing/doctor-report.ts'
+import { runDoctor } from '../../src/testing/doctor-report.ts'
 import { temporaryFolder } from '../../src/testing/sqlite-engine.ts'
 
 const CANARY = 'canary-hunter2'
 const SLACK = `https://hooks.example/services/${CANARY}`
 
 /** Who runs the tests is nothing to be mended. */
-const OF_THIS_MACHINE = 'user'
+const MACHINE_CHECK = 'user'
 
 function configure(folder: string, code: string): string {
   const path = join(folder, 'unstuck.config.mjs')
@@ -19,13 +19,13 @@ function configure(folder: string, code: string): string {
   return path
 }
 
-async function ask(cwd: string, env: NodeJS.ProcessEnv, ...args: string[]) {
-  const report = await askDoctor(['--security', ...args], { cwd, env })
+async function runSecurityDoctor(cwd: string, env: NodeJS.ProcessEnv, ...args: string[]) {
+  const report = await runDoctor(['--security', ...args], { cwd, env })
   assert.doesNotMatch(report.stdout, /canary/)
   return report
 }
 
-test('S34 doctor --security names everything that is wrong with a set-up, and what mends it', async () => {
+test('S34 doctor --security names every problem of a setup, with a remedy', async () => {
   using folder = temporaryFolder()
   const data = join(folder.path, '.unstuck')
   await (await openStore(`sqlite:${join(data, 'unstuck.db')}`)).close()
@@ -48,10 +48,15 @@ test('S34 doctor --security names everything that is wrong with a set-up, and wh
     }`,
   )
   const env = { UNSTUCK_ADMIN_TOKEN: 'short-canary', COPY: SLACK }
-  const here = await ask(folder.path, env, '--db', `sqlite:${join(data, 'unstuck.db')}`)
+  const here = await runSecurityDoctor(
+    folder.path,
+    env,
+    '--db',
+    `sqlite:${join(data, 'unstuck.db')}`,
+  )
   assert.equal(here.code, 3)
   const bad = (name: string, ...details: string[]): void => {
-    const { result, found, why, mend, details: told } = here.found(name)
+    const { result, found, why, mend, details: told } = here.getCheck(name)
     assert.ok(['problem', 'warning'].includes(result), `${name}: ${result}`)
     assert.ok(found && why && mend, name)
     for (const one of details) assert.ok(told.join('\n').includes(one), `${name}: ${one}`)
@@ -64,16 +69,26 @@ test('S34 doctor --security names everything that is wrong with a set-up, and wh
   bad('channels', 'channels.webhook.url', 'channels.email.smtp', 'no secret')
   assert.ok(here.has('user'))
 
-  const far = await ask(folder.path, env, '--db', `postgres://me:${CANARY}@db.example/x`)
-  assert.equal(far.found('database-tls').result, 'warning')
-  assert.equal(far.found('flags').result, 'warning')
-  const both = await ask(folder.path, env, '--db', `postgres://me:${CANARY}@127.0.0.1,db.example/x`)
-  assert.equal(both.found('database-tls').result, 'warning')
+  const far = await runSecurityDoctor(
+    folder.path,
+    env,
+    '--db',
+    `postgres://me:${CANARY}@db.example/x`,
+  )
+  assert.equal(far.getCheck('database-tls').result, 'warning')
+  assert.equal(far.getCheck('flags').result, 'warning')
+  const both = await runSecurityDoctor(
+    folder.path,
+    env,
+    '--db',
+    `postgres://me:${CANARY}@127.0.0.1,db.example/x`,
+  )
+  assert.equal(both.getCheck('database-tls').result, 'warning')
 
   // A config that others can change is not read, so nothing that is in it can be examined.
   chmodSync(config, 0o666)
-  const open = await ask(folder.path, env)
-  for (const name of ['config', 'config-file']) assert.equal(open.found(name).result, 'problem')
+  const open = await runSecurityDoctor(folder.path, env)
+  for (const name of ['config', 'config-file']) assert.equal(open.getCheck(name).result, 'problem')
 })
 
 test('S34 doctor --security finds nothing where all is as it should be', async () => {
@@ -101,8 +116,8 @@ test('S34 doctor --security finds nothing where all is as it should be', async (
     UNSTUCK_ADMIN_TOKEN: 'by-chance-0123456789-abcdefghijklmnop',
   }
   for (const args of [['--db', `sqlite:${db}`], []]) {
-    const report = await ask(folder.path, env, ...args)
-    report.assertOnly(OF_THIS_MACHINE)
+    const report = await runSecurityDoctor(folder.path, env, ...args)
+    report.assertOnlyProblems(MACHINE_CHECK)
     assert.equal(report.code, 0)
     assert.ok(report.data.checks.length >= 8)
   }
@@ -111,10 +126,10 @@ test('S34 doctor --security finds nothing where all is as it should be', async (
 
 test('S34 without a token, and with a config that cannot be read, doctor --security says so', async () => {
   using folder = temporaryFolder()
-  const fresh = await ask(folder.path, {})
-  fresh.assertOnly(OF_THIS_MACHINE, 'tokens')
-  assert.deepEqual([fresh.found('tokens').result, fresh.code], ['note', 0])
+  const fresh = await runSecurityDoctor(folder.path, {})
+  fresh.assertOnlyProblems(MACHINE_CHECK, 'tokens')
+  assert.deepEqual([fresh.getCheck('tokens').result, fresh.code], ['note', 0])
   configure(folder.path, '{ polices: {} }')
-  const wrong = await ask(folder.path, {})
-  assert.deepEqual([wrong.found('config').result, wrong.code], ['problem', 2])
+  const wrong = await runSecurityDoctor(folder.path, {})
+  assert.deepEqual([wrong.getCheck('config').result, wrong.code], ['problem', 2])
 })

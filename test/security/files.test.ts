@@ -8,7 +8,7 @@ import { unstuck } from '../../src/testing/unstuck-cli.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
-test('S28 whatever Unstuck makes is for its owner alone, also where files are made for everybody', async () => {
+test('S28 every file Unstuck creates is private to its owner, also under a permissive umask', async () => {
   using folder = temporaryFolder()
   const cwd = folder.path
   const data = join(cwd, '.unstuck')
@@ -47,7 +47,7 @@ type Package = {
   hasInstallScript?: true
 }
 
-test('S29 what is installed with it is little, pinned, and runs nothing at its installation', () => {
+test('S29 its dependencies are few, pinned, and run no install scripts', () => {
   const read = (file: string) => JSON.parse(readFileSync(join(ROOT, file), 'utf8'))
   const { dependencies, devDependencies, scripts, files } = read('package.json')
   assert.deepEqual(Object.keys(dependencies), [

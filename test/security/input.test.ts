@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fingerprintOf, kindOf } from '../../src/presenters/fingerprint.ts'
+import { fingerprintOf, errorKind } from '../../src/presenters/fingerprint.ts'
 import { newId } from '../../src/core/model/id.ts'
 import { canonicalUrl } from '../../src/core/model/url.ts'
 import { parseDuration } from '../../src/core/model/time.ts'
@@ -12,22 +12,22 @@ import type { Store } from '../../src/core/store/store.ts'
 import { csvLine } from '../../src/interfaces/cli/csv.ts'
 import { makeSettings } from '../../src/app/config.ts'
 import { createApp, type App } from '../../src/interfaces/http/app.ts'
-import type { GateOptions } from '../../src/interfaces/http/auth.ts'
-import { hostCheck } from '../../src/interfaces/http/host-check.ts'
-import { sessionIn } from '../../src/interfaces/http/session-cookie.ts'
+import type { AuthOptions } from '../../src/interfaces/http/auth.ts'
+import { makeHostCheck } from '../../src/interfaces/http/host-check.ts'
+import { readSessionCookie } from '../../src/interfaces/http/session-cookie.ts'
 import { isJsonType } from '../../src/lib/http/json-bytes.ts'
-import { claimOne, hire, startCrawl } from '../../src/testing/fixtures.ts'
+import { claimOne, registerWorker, enqueueCrawl } from '../../src/testing/fixtures.ts'
 import { cpuMs } from '../../src/testing/cpu-time.ts'
 import { HOSTILE_TEXTS } from '../../src/testing/hostile-text.ts'
-import { httpStage } from '../../src/testing/http-context.ts'
+import { createHttpTestContext } from '../../src/testing/http-test-context.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine, temporaryFolder } from '../../src/testing/sqlite-engine.ts'
-import { tenderRuns, ypTargets } from '../../src/testing/users-tables.ts'
-import { setStage } from '../adopted/stage.ts'
-import { CHANGES, LOOKS, nameOf, parametersOf, pathOf } from './table-walk.ts'
+import { tenderRuns, ypTargets } from '../../src/testing/user-tables.ts'
+import { createAdoptedTestContext } from '../adopted/test-context.ts'
+import { MUTATION_ROUTES, READ_ROUTES, nameOf, parametersOf, pathOf } from './route-walk.ts'
 
 /** Bits that mean something to SQL, LIKE, paths, URLs, numbers, dates or JavaScript, and some that are no text at all. */
-const BITS = Array.from(
+const TEXT_FRAGMENTS = Array.from(
   '\'"`;\\%_-()*?$:.,/{}[]<>|&=+~^#@! 0123456789abcdefxyzé漢\u{1f600}\u202e\0\r\n',
 ).concat(
   ['--', '/*', "'||'", '$1', 'NULL', 'NaN', 'Infinity', '1e309', '-1', '9'.repeat(30), '../'],
@@ -35,7 +35,7 @@ const BITS = Array.from(
   ['99999999999999999s', '00000000', '{"a":1}', '[]', 'true', 'group'],
 )
 /** As they come over the wire, because no text can hold them. */
-const BYTES = ['%00', '%ff%fe', '%ed%a0%80', '%c0%af', '%', '%zz', '%2e%2e%2f', '%u0000']
+const ENCODED_BYTES = ['%00', '%ff%fe', '%ed%a0%80', '%c0%af', '%', '%zz', '%2e%2e%2f', '%u0000']
 
 function* strings(count: number, seed: number): Generator<string> {
   let state = seed
@@ -45,20 +45,24 @@ function* strings(count: number, seed: number): Generator<string> {
   }
   for (let n = 0; n < count; n++) {
     if (n < HOSTILE_TEXTS.length) yield encodeURIComponent(HOSTILE_TEXTS[n]!)
-    else if (n % 10 === 0) yield Array.from({ length: 3 }, () => BYTES[next(BYTES.length)]).join('')
+    else if (n % 10 === 0)
+      yield Array.from({ length: 3 }, () => ENCODED_BYTES[next(ENCODED_BYTES.length)]).join('')
     else {
-      const bits = Array.from({ length: 1 + next(8) }, () => BITS[next(BITS.length)])
+      const bits = Array.from(
+        { length: 1 + next(8) },
+        () => TEXT_FRAGMENTS[next(TEXT_FRAGMENTS.length)],
+      )
       yield encodeURIComponent(bits.join(''))
     }
   }
 }
 
 /** On a busy machine it would fall silent meanwhile, and each look at recovery would first listen for it. */
-const PATIENT = { leaseMs: 3_600_000 }
+const LONG_LEASE = { leaseMs: 3_600_000 }
 
 /** Without a network, and for everybody: each call comes from somebody else, so that nobody asks too often. */
 function openApp(store: Store, folder: string, log: string[]): App {
-  const gate: GateOptions = {
+  const gate: AuthOptions = {
     tokens: null,
     access: () => ({ name: newId(), role: 'admin' }),
     isPrivate: false,
@@ -70,7 +74,7 @@ function openApp(store: Store, folder: string, log: string[]): App {
   const settings = async () => makeSettings({}, null)
   const open = async () => store
   const dataFolder = async () => folder
-  return createApp({ gate, open, settings, dataFolder, log: (line) => log.push(line) })
+  return createApp({ auth: gate, open, settings, dataFolder, log: (line) => log.push(line) })
 }
 
 /** Two tables of a user's own beside it: their statements are put together when they are asked for. */
@@ -86,12 +90,12 @@ for (const [engine, tables, count] of [
   [postgresEngine, TABLES, 40],
 ] as const) {
   const where = engine.name + (tables === TABLES ? ", users' own tables beside" : '')
-  test(`S12 whatever stands in a parameter of any call, no statement is changed or breaks, ${where}`, async () => {
-    await using stage = await setStage(engine, tables)
+  test(`S12 no parameter of any call changes or breaks a statement, ${where}`, async () => {
+    await using ctx = await createAdoptedTestContext(engine, tables)
     using folder = temporaryFolder()
-    const { store } = stage
-    const run = await startCrawl(store, 2)
-    const { target } = await claimOne(store, await hire(store, PATIENT))
+    const { store } = ctx
+    const run = await enqueueCrawl(store, 2)
+    const { target } = await claimOne(store, await registerWorker(store, LONG_LEASE))
     const log: string[] = []
     const app = openApp(store, folder.path, log)
     const seed = Date.now() & 0xffffff
@@ -105,7 +109,7 @@ for (const [engine, tables, count] of [
       assert.ok(response.status < 500, `${address} (seed ${seed}): ${said} ${log.join('\n')}`)
       assert.doesNotMatch(response.ok ? '' : said, /sqlite|syntax|byte sequence|relation|\.ts:/i)
     }
-    for (const route of LOOKS) {
+    for (const route of READ_ROUTES) {
       const { path, query } = parametersOf(route)
       const about = { run, target, source: 'shop' }
       for (const text of strings(count, seed)) {
@@ -119,19 +123,19 @@ for (const [engine, tables, count] of [
     assert.ok(asked > count * 30, `${asked}`)
     assert.deepEqual(log, [])
     assert.equal((await store.run(run))?.status, 'running')
-    assert.deepEqual(store.away, [])
+    assert.deepEqual(store.unreadable, [])
   })
 }
 
-test('S12 nor does whatever stands in a body of any call, on the database that minds it more', async () => {
+test('S12 nor does any request body, on the stricter database', async () => {
   await using database = await postgresEngine.fresh()
   using folder = temporaryFolder()
   const store = await database.open()
-  const run = await startCrawl(store, 2)
-  const { target } = await claimOne(store, await hire(store, PATIENT))
+  const run = await enqueueCrawl(store, 2)
+  const { target } = await claimOne(store, await registerWorker(store, LONG_LEASE))
   const log: string[] = []
   const app = openApp(store, folder.path, log)
-  const ask = async (route: (typeof CHANGES)[number], body: object): Promise<void> => {
+  const ask = async (route: (typeof MUTATION_ROUTES)[number], body: object): Promise<void> => {
     const address = `http://unstuck.invalid${pathOf(route, { run, target })}`
     const headers = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' }
     const request = new Request(address, {
@@ -144,7 +148,7 @@ test('S12 nor does whatever stands in a body of any call, on the database that m
     assert.ok(response.status < 500, `${nameOf(route)} ${JSON.stringify(body)} ${said} ${log[0]}`)
   }
   const texts = ['\0', 'half \ud800', "'; DROP TABLE run; --", '../..', '9'.repeat(40)]
-  for (const route of CHANGES) {
+  for (const route of MUTATION_ROUTES) {
     const names = Object.keys((route.body as { entries?: object } | undefined)?.entries ?? {})
     const sound = Object.entries({ source: 'other', to: 0, count: 0, targets: [target] })
     const body = Object.fromEntries(sound.filter(([name]) => names.includes(name)))
@@ -158,11 +162,11 @@ test('S12 nor does whatever stands in a body of any call, on the database that m
   assert.deepEqual(log, [])
 })
 
-test('S19 what is asked for is bounded: pages, times, lists, depth, length', async () => {
-  await using stage = await httpStage()
+test('S19 requests are bounded: pages, times, lists, depth, length', async () => {
+  await using ctx = await createHttpTestContext()
   const as = 'admin'
-  const run = await startCrawl(stage.store, 1)
-  for (const route of LOOKS) {
+  const run = await enqueueCrawl(ctx.store, 1)
+  for (const route of READ_ROUTES) {
     const { query } = parametersOf(route)
     const at = pathOf(route, { run, source: 'shop' })
     const wrong = [
@@ -176,19 +180,19 @@ test('S19 what is asked for is bounded: pages, times, lists, depth, length', asy
       'x'.repeat(8_000),
     ]
     for (const search of wrong) {
-      const { status } = await stage.call('GET', `${at}?${search}`, { as })
+      const { status } = await ctx.call('GET', `${at}?${search}`, { as })
       assert.equal(status, 400, `${nameOf(route)} ${search.slice(0, 40)}`)
     }
   }
   const deep = '['.repeat(33) + ']'.repeat(33)
   const before = process.memoryUsage().rss
-  for (const { method, ...route } of CHANGES) {
+  for (const { method, ...route } of MUTATION_ROUTES) {
     const send = async (body: string): Promise<number> => {
       const headers = {
-        authorization: `Bearer ${stage.tokens.admin}`,
+        authorization: `Bearer ${ctx.tokens.admin}`,
         'content-type': 'application/json',
       }
-      const address = `${stage.url}${pathOf({ method, ...route }, { run })}`
+      const address = `${ctx.url}${pathOf({ method, ...route }, { run })}`
       const response = await fetch(address, { method, headers, body })
       await response.body?.cancel()
       return response.status
@@ -206,12 +210,12 @@ const REPEATS = ['a', ' ', '0', '"', "'", '`', '“', 'a.', '://', 'a://', 'x@',
   .concat(['0x', 'http ', 'http 4', '1,', '1:', '\n', '\t', '[', '\u202e', '\x1b[', '%', '_', 'é'])
   .concat(['a:b@', 'postgres://', '"a', 'f0', '\\', ';', '=', '[::', '127.', 'localhost:', '.x'])
 
-test('S22 no pattern takes longer than its text, whatever is in it', () => {
-  const isKnown = hostCheck('127.0.0.1', ['ops.example.com'])
+test('S22 every pattern runs in linear time on any text', () => {
+  const isKnown = makeHostCheck('127.0.0.1', ['ops.example.com'])
   const withSecrets = redactor(['hunter2', 'postgres://me:hunter2@db/x'])
   const patterns: Record<string, (text: string) => unknown> = {
     fingerprintOf,
-    kindOf,
+    kindOf: errorKind,
     redact,
     withSecrets,
     safeText,
@@ -220,7 +224,7 @@ test('S22 no pattern takes longer than its text, whatever is in it', () => {
     sourceMistake,
     isJsonType,
     isKnown,
-    sessionIn: (text) => sessionIn(text, { origin: null, path: '/' }),
+    sessionIn: (text) => readSessionCookie(text, { origin: null, path: '/' }),
     url: (text) => {
       try {
         return canonicalUrl(text)

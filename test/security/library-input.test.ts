@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../../src/core/model/id.ts'
-import { open, recoverOnStart, RetryLater, UnstuckError } from '../../src/index.ts'
+import { open, recoverOnStart, RetryLaterError, UnstuckError } from '../../src/index.ts'
 import { createHandler } from '../../src/http.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
@@ -10,7 +10,7 @@ import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 type Call = (unstuck: Record<string, (...args: unknown[]) => Promise<unknown>>) => unknown
 
 const ID = newId()
-const WRONG: Record<string, [Call, RegExp]> = {
+const INVALID_CALLS: Record<string, [Call, RegExp]> = {
   'check, age': [(u) => u['check']!('job', { age: 'soon' }), /check\(\).*age must be a duration/],
   'check, name': [
     (u) => u['check']!('job', { aeg: '1h' }),
@@ -60,7 +60,7 @@ const WRONG: Record<string, [Call, RegExp]> = {
   'history, limit': [(u) => u['history']!({ limit: 1e9 }), /limit must be a whole number/],
 }
 
-const PAGES: [unknown, RegExp][] = [
+const INVALID_PAGES: [unknown, RegExp][] = [
   [undefined, /the page must be an object with page/],
   [{ page: 0 }, /page must be a whole number from 1/],
   [{ page: '1' }, /page must be a whole number .*, not "1"/],
@@ -93,7 +93,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
   test(`S40 every call of the library checks what it is given, and does nothing when it is wrong, ${engine.name}`, async () => {
     await using database = await engine.fresh()
     await using unstuck = await open({ db: database.url, signals: false })
-    for (const [name, [call, why]] of Object.entries(WRONG)) {
+    for (const [name, [call, why]] of Object.entries(INVALID_CALLS)) {
       await assert.rejects(
         Promise.try(() => call(unstuck as never)),
         (error: unknown) => {
@@ -107,7 +107,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       )
     }
     const run = await unstuck.begin('job')
-    for (const [page, why] of PAGES) {
+    for (const [page, why] of INVALID_PAGES) {
       await assert.rejects(run.checkpoint(page as never), (error: unknown) => {
         assert.ok(error instanceof UnstuckError, String(error))
         assert.match(error.code, /^E_(USAGE|PAGE_REJECTED)$/)
@@ -128,7 +128,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
   })
 }
 
-test('S40 options of open, createHandler, recoverOnStart and RetryLater are checked too', async () => {
+test('S40 options of open, createHandler, recoverOnStart and RetryLaterError are checked too', async () => {
   await assert.rejects(open({ dbb: 'sqlite:x' } as never), /open\(\).*did you mean db\?/)
   await assert.rejects(open({ signals: 'no' } as never), /signals must be true or false/)
   const access = (): null => null
@@ -138,5 +138,5 @@ test('S40 options of open, createHandler, recoverOnStart and RetryLater are chec
   )
   const { error } = await recoverOnStart({ dryrun: true, log: () => {} } as never)
   assert.match(error!, /there is no "dryrun"; did you mean dryRun\?/)
-  assert.throws(() => new RetryLater('5s' as never), /number of milliseconds/)
+  assert.throws(() => new RetryLaterError('5s' as never), /number of milliseconds/)
 })

@@ -5,16 +5,16 @@ import { newId } from '../../src/core/model/id.ts'
 import { open } from '../../src/interfaces/library/open.ts'
 import { makeSettings } from '../../src/app/config.ts'
 import { createApp } from '../../src/interfaces/http/app.ts'
-import type { GateOptions } from '../../src/interfaces/http/auth.ts'
+import type { AuthOptions } from '../../src/interfaces/http/auth.ts'
 import type { Route } from '../../src/interfaces/http/route.ts'
 import { ALL_ROUTES } from '../../src/interfaces/http/route-table.ts'
-import { claimOne, hire, startCrawl } from '../../src/testing/fixtures.ts'
+import { claimOne, registerWorker, enqueueCrawl } from '../../src/testing/fixtures.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
-import { RunApiStage } from '../../src/testing/run-api-caller.ts'
+import { RunApiTestContext } from '../../src/testing/run-api-test-context.ts'
 import { sqliteEngine, temporaryFolder } from '../../src/testing/sqlite-engine.ts'
-import { tenderRuns, ypTargets } from '../../src/testing/users-tables.ts'
-import { setStage } from '../adopted/stage.ts'
-import { parametersOf, pathOf } from './table-walk.ts'
+import { tenderRuns, ypTargets } from '../../src/testing/user-tables.ts'
+import { createAdoptedTestContext } from '../adopted/test-context.ts'
+import { parametersOf, pathOf } from './route-walk.ts'
 
 /** Around the ranges of a database's integers, and what is no number at all. */
 const NUMBERS = [
@@ -50,7 +50,7 @@ function cursors(): string[] {
 
 /** Each call has a name of its own, so that no limit ends the walk. */
 function openApp(options: Pick<Parameters<typeof createApp>[0], 'open' | 'dataFolder' | 'log'>) {
-  const gate: GateOptions = {
+  const gate: AuthOptions = {
     tokens: null,
     access: () => ({ name: newId(), role: 'admin' }),
     isPrivate: false,
@@ -59,7 +59,7 @@ function openApp(options: Pick<Parameters<typeof createApp>[0], 'open' | 'dataFo
     readOnly: false,
     path: '/',
   }
-  return createApp({ ...options, gate, settings: async () => makeSettings({}, null) })
+  return createApp({ ...options, auth: gate, settings: async () => makeSettings({}, null) })
 }
 
 /** Bodies of which one field is such a number, as JSON writes it where it can and as text, and the others are right. */
@@ -82,11 +82,11 @@ function bodiesOf({ body }: Route): string[] {
 
 for (const engine of [sqliteEngine, postgresEngine]) {
   test(`S19 no number in any call ends as an error of the database, ${engine.name}`, async () => {
-    await using stage = await setStage(engine, TABLES)
+    await using ctx = await createAdoptedTestContext(engine, TABLES)
     using folder = temporaryFolder()
-    const { store } = stage
-    const run = await startCrawl(store, 2)
-    const { target } = await claimOne(store, await hire(store, { leaseMs: 3_600_000 }))
+    const { store } = ctx
+    const run = await enqueueCrawl(store, 2)
+    const { target } = await claimOne(store, await registerWorker(store, { leaseMs: 3_600_000 }))
     const log: string[] = []
     const app = openApp({
       open: async () => store,
@@ -129,8 +129,8 @@ for (const engine of [sqliteEngine, postgresEngine]) {
   })
 
   test(`S19 nor does one in a call of a run, ${engine.name}`, async () => {
-    await using stage = await RunApiStage.set(engine)
-    const command = await stage.begin()
+    await using ctx = await RunApiTestContext.create(engine)
+    const command = await ctx.begin()
     const fields: Record<string, Record<string, unknown>> = {
       '/checkpoint': { page: 1, skipped: 0, pageTarget: 1, cursor: 1, items: [] },
       '/progress': { done: 0, total: 1 },
@@ -158,7 +158,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
   test(`S19 the library rejects the same numbers with a usage error, ${engine.name}`, async () => {
     await using database = await engine.fresh()
     await using unstuck = await open({ db: database.url })
-    const run = await startCrawl(unstuck.store, 1)
+    const run = await enqueueCrawl(unstuck.store, 1)
     const { items } = await unstuck.store.targets(run, { limit: 1 })
     for (const number of [2 ** 31, 2 ** 53, 1e300, -1, 1.5, Number.NaN, Infinity]) {
       const options = { maxAttempts: number, dryRun: true }

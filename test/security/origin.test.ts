@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { test } from 'node:test'
 import { addToken, tokensPath } from '../../src/interfaces/http/tokens.ts'
-import { PROBES } from '../../src/testing/http-probes.ts'
-import { httpStage, type HttpStage } from '../../src/testing/http-context.ts'
+import { TEST_ROUTES } from '../../src/testing/http-test-routes.ts'
+import { createHttpTestContext, type HttpTestContext } from '../../src/testing/http-test-context.ts'
 
-const probes = { app: { routes: PROBES } }
+const probes = { app: { routes: TEST_ROUTES } }
 
 /** Sends headers unchanged, which fetch does not. */
-async function post(stage: HttpStage, path: string, headers: Record<string, string>) {
+async function post(ctx: HttpTestContext, path: string, headers: Record<string, string>) {
   const { promise, resolve, reject } = Promise.withResolvers<number>()
-  const sent = httpRequest(`${stage.url}${path}`, {
+  const sent = httpRequest(`${ctx.url}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     setHost: !('host' in headers),
@@ -24,8 +24,8 @@ async function post(stage: HttpStage, path: string, headers: Record<string, stri
 }
 
 test('S38 a forwarded request is not local: without a token it is refused and told to make one', async () => {
-  await using stage = await httpStage({ ...probes, tokens: false })
-  assert.equal((await stage.call('GET', '/api/look/a')).status, 200)
+  await using ctx = await createHttpTestContext({ ...probes, tokens: false })
+  assert.equal((await ctx.call('GET', '/api/look/a')).status, 200)
   for (const name of [
     'X-Forwarded-For',
     'X-Forwarded-Host',
@@ -40,22 +40,22 @@ test('S38 a forwarded request is not local: without a token it is refused and to
     'Fly-Client-IP',
   ]) {
     for (const value of ['127.0.0.1', '']) {
-      const headers = { [name]: value, origin: stage.url }
-      const look = await stage.call('GET', '/api/look/a', { headers })
+      const headers = { [name]: value, origin: ctx.url }
+      const look = await ctx.call('GET', '/api/look/a', { headers })
       assert.equal(look.status, 401, name)
       assert.match(look.body.error.message, /proxy.*unstuck tokens add/)
-      assert.equal((await stage.call('POST', '/api/act', { headers })).status, 401, name)
+      assert.equal((await ctx.call('POST', '/api/act', { headers })).status, 401, name)
     }
   }
-  addToken(tokensPath(stage.folder), 'maria', 'viewer')
-  const later = await stage.call('GET', '/api/look/a', { headers: { via: '1.1 proxy' } })
+  addToken(tokensPath(ctx.folder), 'maria', 'viewer')
+  const later = await ctx.call('GET', '/api/look/a', { headers: { via: '1.1 proxy' } })
   assert.equal(later.status, 401)
 })
 
 test('S38 a forwarded login counts towards the limit, although the proxy is on this machine', async () => {
-  await using stage = await httpStage(probes)
+  await using ctx = await createHttpTestContext(probes)
   const guess = (headers: Record<string, string>) =>
-    stage.call('POST', '/api/login', {
+    ctx.call('POST', '/api/login', {
       headers: { 'sec-fetch-site': 'same-origin', ...headers },
       body: { token: 'guess' },
     })
@@ -66,10 +66,10 @@ test('S38 a forwarded login counts towards the limit, although the proxy is on t
 })
 
 test('S38 scheme and port of the origin count', async () => {
-  await using stage = await httpStage({ ...probes, tokens: false })
-  const { host, port } = new URL(stage.url)
+  await using ctx = await createHttpTestContext({ ...probes, tokens: false })
+  const { host, port } = new URL(ctx.url)
   const act = (origin: string, more: Record<string, string> = {}) =>
-    post(stage, '/api/act', { origin, ...more })
+    post(ctx, '/api/act', { origin, ...more })
   assert.equal(await act(`http://${host}`), 200)
   assert.equal(await act(`HTTP://${host.toUpperCase()}`), 200)
   assert.equal(await act('http://localhost', { host: 'localhost:80' }), 200)
@@ -89,13 +89,13 @@ test('S38 scheme and port of the origin count', async () => {
 })
 
 test('S38 behind a trusted TLS proxy the origin is https, and only then', async () => {
-  await using trusting = await httpStage({ ...probes, gate: { trustProxy: true } })
-  await using direct = await httpStage(probes)
-  const login = async (stage: HttpStage, scheme: string, more: Record<string, string>) => {
-    const origin = `${scheme}://${new URL(stage.url).host}`
+  await using trusting = await createHttpTestContext({ ...probes, auth: { trustProxy: true } })
+  await using direct = await createHttpTestContext(probes)
+  const login = async (ctx: HttpTestContext, scheme: string, more: Record<string, string>) => {
+    const origin = `${scheme}://${new URL(ctx.url).host}`
     const headers = { origin, ...more }
-    const body = { token: stage.tokens.viewer }
-    return (await stage.call('POST', '/api/login', { headers, body })).status
+    const body = { token: ctx.tokens.viewer }
+    return (await ctx.call('POST', '/api/login', { headers, body })).status
   }
   const proto = { 'x-forwarded-proto': 'https' }
   assert.equal(await login(trusting, 'https', proto), 200)

@@ -15,9 +15,9 @@ import process from 'node:process'
 import { test } from 'node:test'
 import { openStore } from '../../src/core/store/open.ts'
 import { addToken, readTokens, tokensPath } from '../../src/interfaces/http/tokens.ts'
-import { askDoctor } from '../../src/testing/doctor-report.ts'
+import { runDoctor } from '../../src/testing/doctor-report.ts'
 import { temporaryFolder } from '../../src/testing/sqlite-engine.ts'
-import { cliCall, unstuck } from '../../src/testing/unstuck-cli.ts'
+import { cliCommand, unstuck } from '../../src/testing/unstuck-cli.ts'
 
 /** Files of another user can be made by root only. */
 const ATTACKER = 65_534
@@ -51,10 +51,10 @@ function writeConfig(folder: string): { path: string; marker: string } {
 }
 
 /** Every command that reads a config, or takes its folder for that of the database. */
-const READERS = [['status'], ['config', 'show'], ['runs', '--db', 'sqlite:x.db'], ['init']]
+const READ_COMMANDS = [['status'], ['config', 'show'], ['runs', '--db', 'sqlite:x.db'], ['init']]
 
 async function assertRefused(cwd: string, because: RegExp, env = {}): Promise<void> {
-  for (const args of READERS) {
+  for (const args of READ_COMMANDS) {
     const { code, stderr } = await unstuck(args, { cwd, env })
     assert.equal(code, 2, `${args.join(' ')}: ${stderr}`)
     assert.match(stderr, because)
@@ -127,7 +127,7 @@ test('S35 a config that others can change, or replace, is refused', async () => 
 
 /** Runs the command line as an ordinary user. Its exit code is null where that user may not enter this clone. */
 function asVictim(args: readonly string[], cwd: string): number | null {
-  const { command, env } = cliCall(args)
+  const { command, env } = cliCommand(args)
   return spawnSync(command[0]!, command.slice(1), { cwd, env, uid: VICTIM }).status
 }
 
@@ -144,7 +144,7 @@ test('S35 a user goes by a config of their own and of root, and by no other', as
   assert.deepEqual(codes, [0, 0, 2])
 })
 
-test('S35 a list of tokens that another user made, or can replace, lets in nobody', async () => {
+test('S35 a token file that another user created, or can replace, denies access', async () => {
   using place = sharedFolder()
   const { own } = place
   addToken(tokensPath(own), 'maria', 'admin')
@@ -229,21 +229,21 @@ test('S35 S34 doctor --security names what another user could have written', asR
   for (const folder of [cache, locks]) mkdirSync(folder, { recursive: true })
   for (const path of [cache, locks, tokensPath(data)]) chownSync(path, ATTACKER, ATTACKER)
   const ask = () =>
-    askDoctor(['--security'], { cwd: place.own, env: { NODE_COMPILE_CACHE: cache } })
+    runDoctor(['--security'], { cwd: place.own, env: { NODE_COMPILE_CACHE: cache } })
   const foreign = /belongs to another user \(uid 65534\)/
 
   const report = await ask()
   for (const name of ['owners', 'compile-cache', 'tokens']) {
-    const { result, found, details } = report.found(name)
+    const { result, found, details } = report.getCheck(name)
     assert.equal(result, 'problem', name)
     assert.match([found, ...details].join('\n'), foreign)
   }
-  const named = report.found('owners').details.join('\n')
+  const named = report.getCheck('owners').details.join('\n')
   for (const path of [locks, tokensPath(data)]) assert.ok(named.includes(path), named)
 
   const { path, marker } = writeConfig(place.own)
   chownSync(path, ATTACKER, ATTACKER)
-  const { result, found } = (await ask()).found('config-file')
+  const { result, found } = (await ask()).getCheck('config-file')
   assert.equal(result, 'problem')
   assert.match(found, foreign)
   assert.ok(!existsSync(marker))

@@ -4,23 +4,23 @@ import { test } from 'node:test'
 import type { Store } from '../../src/core/store/store.ts'
 import { removeToken, tokensPath } from '../../src/interfaces/http/tokens.ts'
 import { ALL_ROUTES } from '../../src/interfaces/http/route-table.ts'
-import { claimOne, hire, startCrawl } from '../../src/testing/fixtures.ts'
+import { claimOne, registerWorker, enqueueCrawl } from '../../src/testing/fixtures.ts'
 import { EventReader } from '../../src/testing/event-reader.ts'
-import { httpStage, type HttpStage } from '../../src/testing/http-context.ts'
-import { CHANGES, LOOKS, nameOf, pathOf } from './table-walk.ts'
+import { createHttpTestContext, type HttpTestContext } from '../../src/testing/http-test-context.ts'
+import { MUTATION_ROUTES, READ_ROUTES, nameOf, pathOf } from './route-walk.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 /** Headers as they are, which fetch would not send, and a body as it is. */
 async function send(
-  stage: HttpStage,
+  ctx: HttpTestContext,
   [method, path]: readonly [string, string],
   headers: Record<string, string> = {},
   body = '',
 ): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   const isChange = method !== 'GET' && method !== 'HEAD'
-  const sent = httpRequest(`${stage.url}${path}`, {
+  const sent = httpRequest(`${ctx.url}${path}`, {
     method,
     headers: { ...headers, ...(isChange && { 'content-length': body.length }) },
     setHost: !('host' in headers),
@@ -34,95 +34,95 @@ async function send(
   return promise
 }
 
-async function sessionOf(stage: HttpStage): Promise<string> {
-  const { headers } = await stage.call('POST', '/api/login', {
-    headers: { origin: stage.url },
-    body: { token: stage.tokens.admin },
+async function sessionOf(ctx: HttpTestContext): Promise<string> {
+  const { headers } = await ctx.call('POST', '/api/login', {
+    headers: { origin: ctx.url },
+    body: { token: ctx.tokens.admin },
   })
   return headers.getSetCookie()[0]!.split(';')[0]!
 }
 
 test('S3 S7 no call is open without a token: none at all, a wrong one, one in the address', async () => {
-  await using stage = await httpStage()
-  const { admin } = stage.tokens
+  await using ctx = await createHttpTestContext()
+  const { admin } = ctx.tokens
   const wrong: Record<string, string>[] = [
     {},
     { authorization: `Bearer ${admin}x` },
     { authorization: `Bearer ${admin.slice(1)}` },
-    { cookie: `unstuck-${new URL(stage.url).port}=${admin}` },
+    { cookie: `unstuck-${new URL(ctx.url).port}=${admin}` },
     { 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': 'localhost' },
   ]
   for (const route of ALL_ROUTES) {
     const path = pathOf(route)
     for (const headers of wrong) {
-      const got = await send(stage, [route.method, path], { ...JSON_TYPE, ...headers }, '{}')
+      const got = await send(ctx, [route.method, path], { ...JSON_TYPE, ...headers }, '{}')
       assert.equal(got, 401, `${nameOf(route)} ${Object.keys(headers).join()}`)
     }
     const inAddress = `${path}?token=${admin}`
-    assert.equal(await send(stage, [route.method, inAddress], JSON_TYPE, '{}'), 401, nameOf(route))
+    assert.equal(await send(ctx, [route.method, inAddress], JSON_TYPE, '{}'), 401, nameOf(route))
   }
   for (const open of ['/healthz', '/readyz', '/', '/login', '/runs']) {
-    assert.equal((await stage.call('GET', open)).status, 200, open)
+    assert.equal((await ctx.call('GET', open)).status, 200, open)
   }
-  assert.deepEqual((await stage.call('GET', '/healthz')).body, { ok: true })
+  assert.deepEqual((await ctx.call('GET', '/healthz')).body, { ok: true })
 })
 
 test('S4 no call is answered under a name that is not the server’s, with a session or a token', async () => {
-  await using stage = await httpStage()
-  const cookie = await sessionOf(stage)
-  const authorization = `Bearer ${stage.tokens.admin}`
+  await using ctx = await createHttpTestContext()
+  const cookie = await sessionOf(ctx)
+  const authorization = `Bearer ${ctx.tokens.admin}`
   const hosts = ['evil.example', '127.0.0.1.evil.example', '[::ffff:127.0.0.1]', '2130706433', '']
   for (const [n, route] of ALL_ROUTES.entries()) {
     const host = hosts[n % hosts.length]!
     for (const [name, value] of Object.entries({ cookie, authorization })) {
       const headers = { host, [name]: value, ...JSON_TYPE, 'sec-fetch-site': 'same-origin' }
-      const got = await send(stage, [route.method, pathOf(route)], headers, '{}')
+      const got = await send(ctx, [route.method, pathOf(route)], headers, '{}')
       assert.equal(got, 421, `${nameOf(route)} as ${host}`)
     }
   }
 })
 
 test('S5 no change is made by a form, a script of another site, or a link', async () => {
-  await using stage = await httpStage()
-  const cookie = await sessionOf(stage)
+  await using ctx = await createHttpTestContext()
+  const cookie = await sessionOf(ctx)
   const own = { cookie, 'sec-fetch-site': 'same-origin' }
-  for (const route of CHANGES) {
+  for (const route of MUTATION_ROUTES) {
     const call = [route.method, pathOf(route)] as const
     const foreign = { cookie, 'sec-fetch-site': 'cross-site', ...JSON_TYPE }
-    assert.equal(await send(stage, call, foreign, '{}'), 403, nameOf(route))
-    assert.equal(await send(stage, call, { cookie, ...JSON_TYPE }, '{}'), 403, nameOf(route))
+    assert.equal(await send(ctx, call, foreign, '{}'), 403, nameOf(route))
+    assert.equal(await send(ctx, call, { cookie, ...JSON_TYPE }, '{}'), 403, nameOf(route))
     const form = { ...own, 'content-type': 'text/plain' }
-    assert.equal(await send(stage, call, form, '{}'), 415, nameOf(route))
-    if (LOOKS.some(({ path }) => path === route.path)) continue
-    const link = await send(stage, ['GET', call[1]], own)
+    assert.equal(await send(ctx, call, form, '{}'), 415, nameOf(route))
+    if (READ_ROUTES.some(({ path }) => path === route.path)) continue
+    const link = await send(ctx, ['GET', call[1]], own)
     // A GET of `/api/targets/park` is one of the target `park`, which is not there.
     assert.ok(link === 405 || link === 404, `GET ${route.path}: ${link}`)
   }
 })
 
-test('S7 a stream ends within five seconds of its token, for whoever came by a session too', async () => {
-  await using stage = await httpStage()
-  const cookie = await sessionOf(stage)
-  const url = `${stage.url}/api/events?topics=overview`
+test('S7 a stream ends within five seconds of its token, also for a session', async () => {
+  await using ctx = await createHttpTestContext()
+  const cookie = await sessionOf(ctx)
+  const url = `${ctx.url}/api/events?topics=overview`
   await using tab = await EventReader.open(url, { cookie, 'sec-fetch-site': 'same-origin' })
   await tab.next('overview')
-  removeToken(tokensPath(stage.folder), 'the-admin')
+  removeToken(tokensPath(ctx.folder), 'the-admin')
   await tab.end(5_000)
 })
 
 test('S23 names that mean something to JavaScript, and roles, are mistakes in every call', async () => {
   const bodies = ['{"__proto__":{"role":"admin"}}', '{"constructor":{}}', '{"role":"admin"}']
-  await using stage = await httpStage()
-  const headers = { authorization: `Bearer ${stage.tokens.admin}`, ...JSON_TYPE }
-  for (const route of CHANGES) {
+  await using ctx = await createHttpTestContext()
+  const headers = { authorization: `Bearer ${ctx.tokens.admin}`, ...JSON_TYPE }
+  for (const route of MUTATION_ROUTES) {
     for (const body of bodies) {
-      const got = await send(stage, [route.method, pathOf(route)], headers, body)
+      const got = await send(ctx, [route.method, pathOf(route)], headers, body)
       assert.equal(got, 400, `${nameOf(route)} ${body}`)
     }
   }
-  for (const route of LOOKS) {
+  for (const route of READ_ROUTES) {
     for (const name of ['__proto__', 'constructor', 'role', 'toString']) {
-      const got = await send(stage, ['GET', `${pathOf(route)}?${name}=x`], headers)
+      const got = await send(ctx, ['GET', `${pathOf(route)}?${name}=x`], headers)
       assert.equal(got, 400, `${nameOf(route)} ?${name}`)
     }
   }
@@ -138,17 +138,17 @@ function bodyOf(path: string, about: { target: string }): object {
   return {}
 }
 
-test('S24 every call for a change leaves one row that says who, from where, what and with what result', async () => {
-  await using stage = await httpStage()
-  const { store } = stage
-  const run = await startCrawl(store, 3)
-  const { target } = await claimOne(store, await hire(store))
+test('S24 every mutation records one row with user, address, call and result', async () => {
+  await using ctx = await createHttpTestContext()
+  const { store } = ctx
+  const run = await enqueueCrawl(store, 3)
+  const { target } = await claimOne(store, await registerWorker(store))
   const seen: number[] = []
-  for (const route of CHANGES) {
+  for (const route of MUTATION_ROUTES) {
     const path = pathOf(route, { run, target })
     const before = (await store.operations({ limit: 500 })).items.length
     const body = bodyOf(route.path, { target })
-    const { status } = await stage.call(route.method, path, { as: 'admin', body })
+    const { status } = await ctx.call(route.method, path, { as: 'admin', body })
     seen.push(status)
     const { items } = await store.operations({ limit: 500 })
     assert.equal(items.length, before + 1, nameOf(route))
@@ -164,35 +164,35 @@ test('S24 every call for a change leaves one row that says who, from where, what
   assert.ok(seen.filter((status) => status < 300).length >= 8, seen.join())
 
   const after = (await store.operations({ limit: 500 })).items.length
-  for (const route of CHANGES) {
-    await stage.call(route.method, pathOf(route, { run, target }))
-    const refused = await stage.call(route.method, pathOf(route), { as: 'viewer' })
+  for (const route of MUTATION_ROUTES) {
+    await ctx.call(route.method, pathOf(route, { run, target }))
+    const refused = await ctx.call(route.method, pathOf(route), { as: 'viewer' })
     assert.equal(refused.status, 403)
   }
   const { items } = await store.operations({ limit: 500 })
-  assert.equal(items.length, after + CHANGES.length)
+  assert.equal(items.length, after + MUTATION_ROUTES.length)
 })
 
-test('S26 read-only refuses every change, whoever asks, and writes down that they asked', async () => {
-  await using stage = await httpStage({ gate: { readOnly: true } })
-  const { store, database } = stage
-  const run = await startCrawl(store, 1)
-  const { target } = await claimOne(store, await hire(store))
+test('S26 read-only rejects every mutation for every role, and records the attempt', async () => {
+  await using ctx = await createHttpTestContext({ auth: { readOnly: true } })
+  const { store, database } = ctx
+  const run = await enqueueCrawl(store, 1)
+  const { target } = await claimOne(store, await registerWorker(store))
   const dump = () => database.raw('SELECT run.status, target.status FROM run, target')
   const before = await dump()
-  for (const route of CHANGES) {
+  for (const route of MUTATION_ROUTES) {
     const asked = { as: 'admin', body: bodyOf(route.path, { target }) } as const
-    const { status, body } = await stage.call(route.method, pathOf(route, { run, target }), asked)
+    const { status, body } = await ctx.call(route.method, pathOf(route, { run, target }), asked)
     assert.deepEqual([status, body.error.code], [403, 'READ_ONLY'], nameOf(route))
   }
   assert.deepEqual(await dump(), before)
-  assert.equal((await stage.call('GET', '/api/session', { as: 'viewer' })).body.readOnly, true)
-  assert.equal((await store.operations({ limit: 500 })).items.length, CHANGES.length)
+  assert.equal((await ctx.call('GET', '/api/session', { as: 'viewer' })).body.readOnly, true)
+  assert.equal((await store.operations({ limit: 500 })).items.length, MUTATION_ROUTES.length)
 })
 
-test('S33 whatever fails inside any call, the caller gets an id and nothing else', async () => {
+test('S33 for an internal error of any call the caller gets an id and nothing else', async () => {
   const inside = "/home/me/app.ts: SELECT * FROM run WHERE x = 'postgres://me:canary@db/x'"
-  await using real = await httpStage()
+  await using real = await createHttpTestContext()
   const broken = new Proxy(real.store, {
     get(store, name: keyof Store) {
       const verb = store[name]
@@ -200,12 +200,12 @@ test('S33 whatever fails inside any call, the caller gets an id and nothing else
       return () => Promise.reject(new Error(inside))
     },
   })
-  await using stage = await httpStage({ app: { open: async () => broken } })
+  await using ctx = await createHttpTestContext({ app: { open: async () => broken } })
   const failed: string[] = []
   for (const route of ALL_ROUTES) {
     const body = bodyOf(route.path, { target: '0'.repeat(8) })
     const path = route.path === '/api/events' ? '/api/events?topics=x' : pathOf(route)
-    const { status, body: said } = await stage.call(route.method, path, { as: 'admin', body })
+    const { status, body: said } = await ctx.call(route.method, path, { as: 'admin', body })
     assert.doesNotMatch(JSON.stringify(said), /home|SELECT|canary/, path)
     if (status !== 500) continue
     failed.push(path)
@@ -214,8 +214,8 @@ test('S33 whatever fails inside any call, the caller gets an id and nothing else
     assert.equal(code, 'UNEXPECTED')
     const id = /([0-9a-f-]{36})\.$/.exec(message)?.[1]
     assert.match(message, /^Something failed inside Unstuck\. Its log says what, under /)
-    assert.ok(stage.log.some((line) => id && line.includes(id)))
+    assert.ok(ctx.log.some((line) => id && line.includes(id)))
   }
   assert.ok(failed.length >= 25, failed.join())
-  assert.doesNotMatch(stage.log.join('\n'), /canary/)
+  assert.doesNotMatch(ctx.log.join('\n'), /canary/)
 })

@@ -8,15 +8,15 @@ import process from 'node:process'
 import { test } from 'node:test'
 import { newId } from '../../src/core/model/id.ts'
 import { openStore } from '../../src/core/store/open.ts'
-import { httpSink, mailSink } from '../../src/testing/sinks.ts'
+import { httpSink, mailSink } from '../../src/testing/test-receivers.ts'
 import { temporaryFolder } from '../../src/testing/sqlite-engine.ts'
-import { cliCall, unstuck } from '../../src/testing/unstuck-cli.ts'
-import { LOOKS, pathOf } from './table-walk.ts'
+import { cliCommand, unstuck } from '../../src/testing/unstuck-cli.ts'
+import { READ_ROUTES, pathOf } from './route-walk.ts'
 
 /** In every secret that there is. No output may ever hold it. */
 const CANARY = 'canary-hunter2'
 /** Nobody is there. */
-const AWAY = `postgres://me:${CANARY}-db@127.0.0.1:1/x`
+const UNREACHABLE = `postgres://me:${CANARY}-db@127.0.0.1:1/x`
 const ENV = {
   UNSTUCK_ADMIN_TOKEN: `${CANARY}-admin-token-0123456789abcdef`,
   UNSTUCK_SLACK_WEBHOOK: `https://127.0.0.1:1/services/${CANARY}-slack`,
@@ -35,24 +35,24 @@ const CONFIG = `export default {
   },
 }`
 
-function clean(where: string, text: string): void {
+function assertNoSecrets(where: string, text: string): void {
   const at = text.indexOf('canary')
   assert.equal(at, -1, `${where}: ${text.slice(Math.max(0, at - 200), at + 60)}`)
 }
 
 /** Everything that was written below a folder. How many files that are. */
-function cleanFiles(folder: string): number {
+function assertNoSecretsInFiles(folder: string): number {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name))
-  for (const file of files) clean(file, readFileSync(file, 'latin1'))
+  for (const file of files) assertNoSecrets(file, readFileSync(file, 'latin1'))
   return files.length
 }
 
-test('S17 no command tells a secret: not what it prints, not its errors, with nobody there to answer', async () => {
+test('S17 no command prints a secret, in its output or its errors, with an unreachable database', async () => {
   using folder = temporaryFolder()
   writeFileSync(join(folder.path, 'unstuck.config.mjs'), CONFIG)
-  const env = { ...ENV, THE_DATABASE_PASSWORD: AWAY }
+  const env = { ...ENV, THE_DATABASE_PASSWORD: UNREACHABLE }
   const calls = [
     ['status', '--debug'],
     ['runs', '--json', '--debug'],
@@ -67,17 +67,17 @@ test('S17 no command tells a secret: not what it prints, not its errors, with no
     ['enqueue', 'shop', '--debug'],
     ['tokens', 'list'],
     ['serve', '--host', '203.0.113.1', '--debug'],
-    ['status', '--db', AWAY, '--debug'],
+    ['status', '--db', UNREACHABLE, '--debug'],
     ['status', '--db', `postgres://me:${CANARY}@[bad/x`, '--debug'],
     ['status', '--db', `mysql://me:${CANARY}@h/x`, '--json', '--debug'],
   ]
   const say = async (args: string[]): Promise<void> => {
     const { stdout, stderr } = await unstuck(args, { cwd: folder.path, env })
     assert.ok(stdout + stderr !== '', args.join(' '))
-    clean(args.join(' ').replaceAll(CANARY, '…'), stdout + stderr)
+    assertNoSecrets(args.join(' ').replaceAll(CANARY, '…'), stdout + stderr)
   }
   for (let at = 0; at < calls.length; at += 4) await Promise.all(calls.slice(at, at + 4).map(say))
-  cleanFiles(folder.path)
+  assertNoSecretsInFiles(folder.path)
 })
 
 test('S17 S16 nor do the API, the log, the journal or a command that prints its whole environment', async () => {
@@ -99,14 +99,14 @@ test('S17 S16 nor do the API, the log, the journal or a command that prints its 
   const wrapped = await unstuck([...run, process.execPath, '-e', script], { cwd, env })
   assert.equal(wrapped.code, 3, wrapped.stderr)
   assert.match(wrapped.stdout, /UNSTUCK_RUN_ID/)
-  clean('run', wrapped.stdout + wrapped.stderr)
+  assertNoSecrets('run', wrapped.stdout + wrapped.stderr)
   const told = [...(await sink.wait(2)).map(({ text }) => text), (await mail.wait(1))[0]!.source]
-  clean('what people are told', told.join('\n'))
+  assertNoSecrets('what people are told', told.join('\n'))
   const store = await openStore(db)
   const [made] = (await store.runs({ limit: 1 })).items
   await store.close()
 
-  const { command, env: around } = cliCall(['serve', '--port', '0', '--json'])
+  const { command, env: around } = cliCommand(['serve', '--port', '0', '--json'])
   const server = spawn(command[0]!, command.slice(1), { cwd, env: { ...around, ...env } })
   let [said, log] = ['', '']
   server.stderr.setEncoding('utf8').on('data', (text: string) => (log += text))
@@ -116,23 +116,23 @@ test('S17 S16 nor do the API, the log, the journal or a command that prints its 
   try {
     const { url } = JSON.parse(said) as { url: string }
     const headers = { authorization: `Bearer ${ENV.UNSTUCK_ADMIN_TOKEN}` }
-    for (const route of LOOKS.filter(({ path }) => path !== '/api/events')) {
+    for (const route of READ_ROUTES.filter(({ path }) => path !== '/api/events')) {
       for (const path of [pathOf(route), pathOf(route, { run: made!.id, source: 'feed' })]) {
         const response = await fetch(new URL(path, url), { headers })
         assert.ok(response.status < 500, `${path}: ${response.status}`)
-        clean(path, (await response.text()) + JSON.stringify([...response.headers]))
+        assertNoSecrets(path, (await response.text()) + JSON.stringify([...response.headers]))
       }
     }
     for (const wrong of [`/api/runs?token=${CANARY}`, `/api/${CANARY}`, `/api/runs/${newId()}`]) {
       const response = await fetch(new URL(wrong, url), { method: 'POST', headers, body: CANARY })
-      clean('a wrong call', await response.text())
+      assertNoSecrets('a wrong call', await response.text())
     }
   } finally {
     server.kill('SIGTERM')
     await ended
   }
-  clean('the log of serve', said + log)
-  assert.ok(cleanFiles(cwd) >= 3)
+  assertNoSecrets('the log of serve', said + log)
+  assert.ok(assertNoSecretsInFiles(cwd) >= 3)
 })
 
 test('S18 a secret is not taken by a flag, is not said again, and the way to give it is', async () => {
@@ -148,12 +148,12 @@ test('S18 a secret is not taken by a flag, is not said again, and the way to giv
       const { code, stderr } = await unstuck(args, { cwd: folder.path })
       assert.equal(code, 2, stderr)
       assert.match(stderr, /not given by flags.*UNSTUCK_ADMIN_TOKEN/s)
-      clean(args[0]!, stderr)
+      assertNoSecrets(args[0]!, stderr)
     }),
   )
 })
 
-test('S27 with sslmode=verify-full nobody is spoken to in plain, nor under a certificate that is not trusted', async () => {
+test('S27 with sslmode=verify-full it connects neither in plain text nor under an untrusted certificate', async () => {
   // To a server that has TLS, whose certificate nobody has signed; and to one that has none.
   await using tls = await mailSink(undefined, true)
   for (const answer of ['S', 'N']) {
@@ -173,7 +173,7 @@ test('S27 with sslmode=verify-full nobody is spoken to in plain, nor under a cer
     const { port } = server.address() as AddressInfo
     const address = `postgres://me:${CANARY}@127.0.0.1:${port}/x?sslmode=verify-full`
     await assert.rejects(openStore(address), (error: Error) => {
-      clean('the error', error.message)
+      assertNoSecrets('the error', error.message)
       assert.match(error.message, answer === 'S' ? /certificate/ : /SSL/)
       return true
     })

@@ -9,34 +9,34 @@ import { shellWord } from '../../src/core/model/shell-command.ts'
 import type { RunId } from '../../src/core/model/id.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import type { Store } from '../../src/core/store/store.ts'
-import { apiCaller, type ApiCaller } from '../../src/testing/api-caller.ts'
-import { allTargets, claimOne, save, startCrawl } from '../../src/testing/fixtures.ts'
+import { createApiClient, type ApiClient } from '../../src/testing/api-client.ts'
+import { listTargets, claimOne, savePage, enqueueCrawl } from '../../src/testing/fixtures.ts'
 import { temporaryFolder } from '../../src/testing/sqlite-engine.ts'
-import { cliCall } from '../../src/testing/unstuck-cli.ts'
+import { cliCommand } from '../../src/testing/unstuck-cli.ts'
 
 /** Groups and a source as a hostile site, or a careless person, would name them. */
 const GROUPS = ["it's; touch pwned", '$(touch pwned)', '--yes', 'CA', '\u001b]0;x\u0007']
 const SOURCE = "-a'b;touch pwned;`id`"
 
-type Scene = { readonly run: RunId; readonly ids: readonly string[] }
+type Fixture = { readonly run: RunId; readonly ids: readonly string[] }
 
 /** Each group has a target that failed, one that is parked and one that is open. */
-async function scene(api: ApiCaller): Promise<Scene> {
-  const { store } = api.stage
+async function createFixture(api: ApiClient): Promise<Fixture> {
+  const { store } = api.ctx
   const kinds = ['failed', 'parked', 'open']
   const targets = kinds.flatMap((kind) =>
     GROUPS.map((group, n) => ({ key: `${kind}-${n}`, group })),
   )
-  const run = await startCrawl(store, targets, { source: SOURCE })
-  const worker = await api.present(SOURCE)
+  const run = await enqueueCrawl(store, targets, { source: SOURCE })
+  const worker = await api.registerLiveWorker(SOURCE)
   for (const kind of ['failed', 'parked']) {
     for (const _ of GROUPS) {
-      const claim = await save(store, await claimOne(store, worker, { source: SOURCE }))
+      const claim = await savePage(store, await claimOne(store, worker, { source: SOURCE }))
       if (kind === 'failed') await store.fail([{ ...claim, error: 'HTTP 500', retryInMs: null }])
       else await store.park([{ ...claim, reason: 'it took down 3 workers' }])
     }
   }
-  const all = await allTargets(store, run)
+  const all = await listTargets(store, run)
   return { run, ids: all.map(({ id }) => id) }
 }
 
@@ -45,7 +45,7 @@ async function stateOf(store: Store): Promise<unknown> {
   const { items: runs } = await store.runs({ source: SOURCE, limit: 10 })
   const state = []
   for (const { id, status } of runs.toReversed()) {
-    const targets = await allTargets(store, id)
+    const targets = await listTargets(store, id)
     state.push({
       status,
       targets: targets.map(({ key, status, page, next, cursor, lastError }) => [
@@ -59,10 +59,10 @@ async function stateOf(store: Store): Promise<unknown> {
 
 type Call = readonly [path: string, body: Record<string, unknown>]
 
-const NOWHERE: Scene = { run: '', ids: [] }
+const NO_FIXTURE: Fixture = { run: '', ids: [] }
 
 /** Every action of the API on runs and targets, with each of its ways to choose. */
-function deeds({ run, ids }: Scene): Record<string, Call> {
+function actionCalls({ run, ids }: Fixture): Record<string, Call> {
   const at = (kind: number, n: number): string => ids[kind * GROUPS.length + n]!
   const [failed, parked, open] = [at(0, 0), at(1, 0), at(2, 0)]
   const because = "it's `wrong`; $(touch pwned)"
@@ -87,11 +87,11 @@ function deeds({ run, ids }: Scene): Record<string, Call> {
   }
 }
 
-test('S41 what is shown as a command does exactly what the action does', async () => {
-  for (const name of Object.keys(deeds(NOWHERE))) {
-    await using api = await apiCaller()
-    const { store, database } = api.stage
-    const [path, body] = deeds(await scene(api))[name]!
+test('S41 a shown command does exactly what the action does', async () => {
+  for (const name of Object.keys(actionCalls(NO_FIXTURE))) {
+    await using api = await createApiClient()
+    const { store, database } = api.ctx
+    const [path, body] = actionCalls(await createFixture(api))[name]!
     using folder = temporaryFolder()
     const copy = join(folder.path, 'unstuck.db')
     const db = new DatabaseSync(database.url.slice('sqlite:'.length))
@@ -106,7 +106,7 @@ test('S41 what is shown as a command does exactly what the action does', async (
     assert.equal(done.command, command)
     assert.notDeepEqual(after, before, name)
 
-    const { stderr } = await paste(command, folder.path, copy)
+    const { stderr } = await runInShell(command, folder.path, copy)
     assert.equal(stderr, '', `${name}: ${command}`)
     const other = await openStore(`sqlite:${copy}`)
     assert.deepEqual(await stateOf(other), after, `${name}: ${command}`)
@@ -119,8 +119,8 @@ test('S41 what is shown as a command does exactly what the action does', async (
 })
 
 /** As a person would, into a real shell, with the real command line. */
-async function paste(command: string, cwd: string, database: string) {
-  const { command: argv, env } = cliCall([])
+async function runInShell(command: string, cwd: string, database: string) {
+  const { command: argv, env } = cliCommand([])
   const script = `unstuck() { ${argv.map(shellWord).join(' ')} "$@"; }\n${command}`
   return promisify(execFile)('sh', ['-c', script], {
     cwd,

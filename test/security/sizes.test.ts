@@ -2,16 +2,16 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { LIMITS } from '../../src/core/model/limits.ts'
-import { allOk, claim, hire, startCrawl } from '../../src/testing/fixtures.ts'
-import { httpStage, type HttpStage } from '../../src/testing/http-context.ts'
+import { assertAllOk, claim, registerWorker, enqueueCrawl } from '../../src/testing/fixtures.ts'
+import { createHttpTestContext, type HttpTestContext } from '../../src/testing/http-test-context.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 
 const MB = 1_048_576
 /** That no database compresses. */
-const noise = (bytes: number): string => randomBytes(Math.ceil(bytes / 2)).toString('hex')
+const randomText = (bytes: number): string => randomBytes(Math.ceil(bytes / 2)).toString('hex')
 
-async function bytesOf({ database, store }: HttpStage, table: string): Promise<number> {
+async function bytesOf({ database, store }: HttpTestContext, table: string): Promise<number> {
   const size =
     store.engine === 'sqlite'
       ? `SELECT coalesce(sum(length(actor) + length(call) + length(selection) + length(result)), 0) AS bytes FROM ${table}`
@@ -21,18 +21,18 @@ async function bytesOf({ database, store }: HttpStage, table: string): Promise<n
 
 for (const engine of [sqliteEngine, postgresEngine]) {
   test(`S37 a list stays small whatever its targets hold, and one target comes whole, ${engine.name}`, async () => {
-    await using stage = await httpStage({ engine })
-    const { store } = stage
-    const run = await startCrawl(store, 120)
-    const claims = await claim(store, await hire(store), 120)
-    const cursor = { large: noise(LIMITS.cursor - 100) }
-    const error = noise(MB)
+    await using ctx = await createHttpTestContext({ engine })
+    const { store } = ctx
+    const run = await enqueueCrawl(store, 120)
+    const claims = await claim(store, await registerWorker(store), 120)
+    const cursor = { large: randomText(LIMITS.cursor - 100) }
+    const error = randomText(MB)
     for (const one of claims)
-      allOk(await store.fail([{ ...one, error, retryInMs: null, nextCursor: cursor }]))
+      assertAllOk(await store.fail([{ ...one, error, retryInMs: null, nextCursor: cursor }]))
     await store.settle()
 
     const look = async (path: string): Promise<any> => {
-      const { status, body } = await stage.call('GET', path, { as: 'viewer' })
+      const { status, body } = await ctx.call('GET', path, { as: 'viewer' })
       assert.equal(status, 200, path)
       const bytes = JSON.stringify(body).length
       assert.ok(bytes < MB, `${path} answers with ${bytes} bytes`)
@@ -57,7 +57,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     assert.ok(letters.length === 120 && letters.every(({ cut }: { cut?: true }) => cut))
 
     const [first] = items
-    const { body } = await stage.call('GET', `/api/targets/${first.id}`, { as: 'viewer' })
+    const { body } = await ctx.call('GET', `/api/targets/${first.id}`, { as: 'viewer' })
     const { target } = body
     assert.deepEqual(target.cursor, cursor)
     assert.ok(target.lastError.startsWith(error.slice(0, 10_000)))
@@ -67,19 +67,19 @@ for (const engine of [sqliteEngine, postgresEngine]) {
   })
 
   test(`S37 of the body of a refused call no more than a summary is stored, ${engine.name}`, async () => {
-    await using stage = await httpStage({ engine })
-    const before = await bytesOf(stage, 'operation')
-    const bodies = Array.from({ length: 50 }, () => ({ runs: noise(250_000) }))
+    await using ctx = await createHttpTestContext({ engine })
+    const before = await bytesOf(ctx, 'operation')
+    const bodies = Array.from({ length: 50 }, () => ({ runs: randomText(250_000) }))
     for (const body of bodies) {
-      const { status } = await stage.call('POST', '/api/recovery', { as: 'operator', body })
+      const { status } = await ctx.call('POST', '/api/recovery', { as: 'operator', body })
       assert.equal(status, 400)
     }
-    const { items } = await stage.store.operations({ limit: 100 })
+    const { items } = await ctx.store.operations({ limit: 100 })
     assert.equal(items.length, 50)
     const selection = items[0]!.selection as object
     assert.deepEqual(Object.keys(selection).sort(), ['bytes', 'cut', 'sha256', 'start'])
     assert.ok(JSON.stringify(selection).length <= LIMITS.refusedBody)
-    const grown = (await bytesOf(stage, 'operation')) - before
+    const grown = (await bytesOf(ctx, 'operation')) - before
     assert.ok(grown < MB / 2, `the table has grown by ${grown} bytes`)
   })
 }

@@ -6,8 +6,8 @@ import process from 'node:process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { redact, redactArguments } from '../../src/core/model/redact.ts'
-import { cliCall, unstuck } from '../../src/testing/unstuck-cli.ts'
-import { httpStage } from '../../src/testing/http-context.ts'
+import { cliCommand, unstuck } from '../../src/testing/unstuck-cli.ts'
+import { createHttpTestContext } from '../../src/testing/http-test-context.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine, temporaryFolder } from '../../src/testing/sqlite-engine.ts'
 import type { TestDatabase } from '../../src/testing/test-database.ts'
@@ -59,8 +59,8 @@ function assertClean(what: string, text: string, secrets: readonly string[]): vo
 
 for (const engine of [sqliteEngine, postgresEngine]) {
   test(`S36 no secret is stored: not of an error, an argument, a reason or a body, ${engine.name}`, async () => {
-    await using stage = await httpStage({ engine })
-    const { database } = stage
+    await using ctx = await createHttpTestContext({ engine })
+    const { database } = ctx
     using folder = temporaryFolder()
     const cwd = folder.path
     const env = { ...SECRETS, UNSTUCK_DB: database.url }
@@ -94,7 +94,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     )
     const work = await unstuck(['work', 'crawl.mjs', '--drain'], { cwd, env })
     assert.equal(work.code, 3, work.stderr)
-    const around = cliCall([]).env
+    const around = cliCommand([]).env
     const own = spawn(process.execPath, ['own.mjs'], { cwd, env: { ...around, ...env } })
     assert.equal(await new Promise((resolve) => own.once('close', resolve)), 0)
     const words = [`--password=${CANARY}`, '--token', CANARY, `postgres://me:${CANARY}@h/x`]
@@ -109,7 +109,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     assert.notEqual(ran.code, 2, ran.stderr)
 
     const body = { because: `as postgres://me:${CANARY}@h/x says`, token: CANARY }
-    const response = await stage.call('POST', '/api/recovery', { as: 'admin', body })
+    const response = await ctx.call('POST', '/api/recovery', { as: 'admin', body })
     assert.equal(response.status, 400)
 
     const stored = await dump(database, engine.name)

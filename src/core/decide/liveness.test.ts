@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Evidence, Sign } from '../model/worker.ts'
+import type { Evidence, Liveness } from '../model/worker.ts'
 import { sessionGraceMs } from '../model/worker.ts'
-import { readSign, STEADY, watchMs, type Judge } from './liveness.ts'
+import {
+  assessLiveness,
+  TRUSTED_OBSERVER,
+  requiredObservationMs,
+  type ObserverHealth,
+} from './liveness.ts'
 
 const ALIVE: Evidence = {
   presence: 'held',
@@ -16,136 +21,156 @@ const ALIVE: Evidence = {
   host: 'box',
   pid: 42,
 }
-const shaken: Judge = { beatsInARow: 5, steadyForMs: 3_000, connectedForMs: 3_000 }
-const newcomer: Judge = { ...STEADY, beatsInARow: 5, connectedForMs: 4_999 }
+const unstableObserver: ObserverHealth = {
+  consecutiveHeartbeats: 5,
+  stableForMs: 3_000,
+  connectedForMs: 3_000,
+}
+const newObserver: ObserverHealth = {
+  ...TRUSTED_OBSERVER,
+  consecutiveHeartbeats: 5,
+  connectedForMs: 4_999,
+}
 /** A worker in another container, or on another host, whose session lock is free. */
-const CUT_OFF: Partial<Evidence> = {
+const DISCONNECTED: Partial<Evidence> = {
   presenceKind: 'session',
   presence: 'free',
   process: 'unknown',
   beatAgeMs: 5_001,
 }
 
-const cases: [string, Partial<Evidence>, Judge, Sign, RegExp][] = [
-  ['a lock that is held and a fresh beat', {}, STEADY, 'present', /alive: last beat 400 ms ago/],
+const cases: [string, Partial<Evidence>, ObserverHealth, Liveness, RegExp][] = [
+  [
+    'a lock that is held and a fresh beat',
+    {},
+    TRUSTED_OBSERVER,
+    'present',
+    /alive: last beat 400 ms ago/,
+  ],
   [
     'a lock file that the kernel freed',
     { presence: 'free' },
-    STEADY,
+    TRUSTED_OBSERVER,
     'gone',
     /kernel freed its lock/,
   ],
   [
     'a lock file that is free, before a beat was missed',
     { presence: 'free', beatAgeMs: 0, process: 'unknown' },
-    STEADY,
+    TRUSTED_OBSERVER,
     'gone',
     /process 42 on box has ended/,
   ],
   [
     'a process that no longer exists',
     { presence: 'unknown', process: 'gone' },
-    STEADY,
+    TRUSTED_OBSERVER,
     'gone',
     /no longer exists/,
   ],
   [
     'a lock file nobody can say anything about, and a fresh beat',
     { presence: 'unknown', process: 'unknown' },
-    STEADY,
+    TRUSTED_OBSERVER,
     'present',
     /alive/,
   ],
   [
     'a stopped process: it holds its lock and does not beat',
     { beatAgeMs: 15_001 },
-    STEADY,
+    TRUSTED_OBSERVER,
     'silent',
     /silent: last beat 15 s ago, its lease is 15 s/,
   ],
-  ['a beat as old as the lease', { beatAgeMs: 15_000 }, STEADY, 'present', /./],
+  ['a beat as old as the lease', { beatAgeMs: 15_000 }, TRUSTED_OBSERVER, 'present', /./],
   [
     'a free session lock and a third of the lease without a heartbeat, on another host',
-    CUT_OFF,
-    STEADY,
+    DISCONNECTED,
+    TRUSTED_OBSERVER,
     'gone',
     /process 42 on box lost its database session \(last beat 5 s ago\)/,
   ],
   [
     'a free session lock and exactly a third of the lease without a heartbeat',
-    { ...CUT_OFF, beatAgeMs: 5_000 },
-    STEADY,
+    { ...DISCONNECTED, beatAgeMs: 5_000 },
+    TRUSTED_OBSERVER,
     'present',
     /alive/,
   ],
   [
     'a free session lock and one missed heartbeat, where three heartbeats are longer than a third of the lease',
-    { ...CUT_OFF, heartbeatMs: 3_000 },
-    STEADY,
+    { ...DISCONNECTED, heartbeatMs: 3_000 },
+    TRUSTED_OBSERVER,
     'present',
     /alive/,
   ],
   [
     'a free session lock of a process that the kernel of this host shows as alive',
-    { ...CUT_OFF, process: 'alive', beatAgeMs: 15_000 },
-    STEADY,
+    { ...DISCONNECTED, process: 'alive', beatAgeMs: 15_000 },
+    TRUSTED_OBSERVER,
     'present',
     /alive/,
   ],
   [
     'the same process, one lease without a heartbeat',
-    { ...CUT_OFF, process: 'alive', beatAgeMs: 15_001 },
-    STEADY,
+    { ...DISCONNECTED, process: 'alive', beatAgeMs: 15_001 },
+    TRUSTED_OBSERVER,
     'silent',
     /its lease is 15 s/,
   ],
   [
     'a session lock that is held on another host',
-    { ...CUT_OFF, presence: 'held' },
-    STEADY,
+    { ...DISCONNECTED, presence: 'held' },
+    TRUSTED_OBSERVER,
     'present',
     /./,
   ],
-  ['a free session lock, but the judge was cut off itself', CUT_OFF, shaken, 'present', /./],
+  [
+    'a free session lock, but the judge was cut off itself',
+    DISCONNECTED,
+    unstableObserver,
+    'present',
+    /./,
+  ],
   [
     'a free session lock, but the judge connected less than that long ago',
-    CUT_OFF,
-    newcomer,
+    DISCONNECTED,
+    newObserver,
     'present',
     /./,
   ],
   [
     'a beat older than the lease, but the judge was cut off itself',
     { beatAgeMs: 20_000 },
-    shaken,
+    unstableObserver,
     'unknown',
     /the judge was cut off too/,
   ],
   [
     'the same, one lease later',
     { beatAgeMs: 35_000 },
-    { beatsInARow: 9, steadyForMs: 15_000, connectedForMs: 15_000 },
+    { consecutiveHeartbeats: 9, stableForMs: 15_000, connectedForMs: 15_000 },
     'silent',
     /./,
   ],
   [
     'a dead process on this host, the judge cut off until now',
     { presence: 'unknown', process: 'gone' },
-    shaken,
+    unstableObserver,
     'gone',
     /./,
   ],
   [
     'a judge that has beaten only once',
     { presence: 'free', process: 'gone', beatAgeMs: 99_999 },
-    { ...STEADY, beatsInARow: 1 },
+    { ...TRUSTED_OBSERVER, consecutiveHeartbeats: 1 },
     'unknown',
     /not been heard twice/,
   ],
   [
     'no lock at all behind a pooler, and a fresh beat',
     { presenceKind: 'none', presence: 'unknown', beatAgeMs: 14_000 },
-    STEADY,
+    TRUSTED_OBSERVER,
     'present',
     /./,
   ],
@@ -153,9 +178,9 @@ const cases: [string, Partial<Evidence>, Judge, Sign, RegExp][] = [
 
 for (const [title, evidence, judge, sign, because] of cases) {
   test(`${title}: ${sign}`, () => {
-    const reading = readSign({ ...ALIVE, ...evidence }, judge)
+    const reading = assessLiveness({ ...ALIVE, ...evidence }, judge)
 
-    assert.equal(reading.sign, sign)
+    assert.equal(reading.liveness, sign)
     assert.match(reading.because, because)
   })
 }
@@ -171,20 +196,20 @@ const anyEvidence: fc.Arbitrary<Evidence> = fc.record({
   host: fc.string(),
   pid: fc.nat(),
 })
-const anyJudge: fc.Arbitrary<Judge> = fc.record({
-  beatsInARow: fc.oneof(fc.nat(5), fc.constant(Infinity)),
-  steadyForMs: fc.oneof(fc.nat(100_000), fc.constant(Infinity)),
+const anyObserver: fc.Arbitrary<ObserverHealth> = fc.record({
+  consecutiveHeartbeats: fc.oneof(fc.nat(5), fc.constant(Infinity)),
+  stableForMs: fc.oneof(fc.nat(100_000), fc.constant(Infinity)),
   connectedForMs: fc.oneof(fc.nat(100_000), fc.constant(Infinity)),
 })
 
-test('always: P9 who beats within its lease is not silent, and gone only by proof', () => {
+test('always: P9 a worker that heartbeats within its lease is not silent, and gone only by proof', () => {
   fc.assert(
-    fc.property(anyEvidence, anyJudge, (evidence, judge) => {
-      const { sign, because } = readSign(evidence, judge)
+    fc.property(anyEvidence, anyObserver, (evidence, judge) => {
+      const { liveness, because } = assessLiveness(evidence, judge)
       assert.ok(because.length > 0)
       if (evidence.beatAgeMs > evidence.leaseMs) return
-      assert.notEqual(sign, 'silent')
-      if (sign !== 'gone') return
+      assert.notEqual(liveness, 'silent')
+      if (liveness !== 'gone') return
       const proven =
         evidence.process === 'gone' ||
         (evidence.presenceKind === 'file' && evidence.presence === 'free')
@@ -202,50 +227,62 @@ test('always: P9 who beats within its lease is not silent, and gone only by proo
 
 test('always: P9 a session lock proves nothing about a process that is alive: only its lease counts', () => {
   fc.assert(
-    fc.property(anyEvidence, anyJudge, fc.constantFrom('held', 'free'), (any, judge, presence) => {
-      const evidence: Evidence = { ...any, presenceKind: 'session', process: 'alive', presence }
-      const unlocked: Evidence = { ...evidence, presenceKind: 'none', presence: 'unknown' }
-      const { sign } = readSign(evidence, judge)
-      assert.equal(sign, readSign(unlocked, judge).sign)
-      assert.notEqual(sign, 'gone')
-    }),
+    fc.property(
+      anyEvidence,
+      anyObserver,
+      fc.constantFrom('held', 'free'),
+      (any, judge, presence) => {
+        const evidence: Evidence = { ...any, presenceKind: 'session', process: 'alive', presence }
+        const unlocked: Evidence = { ...evidence, presenceKind: 'none', presence: 'unknown' }
+        const { liveness } = assessLiveness(evidence, judge)
+        assert.equal(liveness, assessLiveness(unlocked, judge).liveness)
+        assert.notEqual(liveness, 'gone')
+      },
+    ),
   )
 })
 
-test('always: a process that has just connected watches before it believes what is not proven', () => {
+test('always: a process that just connected waits before it acts on unproven evidence', () => {
   fc.assert(
     fc.property(anyEvidence, (evidence) => {
-      const { sign } = readSign(evidence, STEADY)
-      const connectedForMs = watchMs(evidence)
-      assert.equal(readSign(evidence, { ...STEADY, connectedForMs }).sign, sign, 'long enough')
+      const { liveness } = assessLiveness(evidence, TRUSTED_OBSERVER)
+      const connectedForMs = requiredObservationMs(evidence)
+      assert.equal(
+        assessLiveness(evidence, { ...TRUSTED_OBSERVER, connectedForMs }).liveness,
+        liveness,
+        'long enough',
+      )
       const isProven =
         evidence.process === 'gone' ||
         (evidence.presenceKind === 'file' && evidence.presence === 'free')
-      assert.equal(connectedForMs > 0, !isProven && (sign === 'gone' || sign === 'silent'))
-      if (sign === 'gone' && !isProven) assert.equal(connectedForMs, sessionGraceMs(evidence))
+      assert.equal(connectedForMs > 0, !isProven && (liveness === 'gone' || liveness === 'silent'))
+      if (liveness === 'gone' && !isProven) assert.equal(connectedForMs, sessionGraceMs(evidence))
     }),
   )
 })
 
-test('always: the busy event loop of a worker that beats is no sign of death', () => {
+test('always: a busy event loop does not make a heartbeating worker dead', () => {
   fc.assert(
-    fc.property(anyEvidence, anyJudge, fc.nat(1_000_000), (evidence, judge, loopLagMs) => {
-      assert.deepEqual(readSign({ ...evidence, loopLagMs }, judge), readSign(evidence, judge))
+    fc.property(anyEvidence, anyObserver, fc.nat(1_000_000), (evidence, judge, loopLagMs) => {
+      assert.deepEqual(
+        assessLiveness({ ...evidence, loopLagMs }, judge),
+        assessLiveness(evidence, judge),
+      )
     }),
   )
 })
 
-test('always: a judge who was just cut off presumes nobody dead', () => {
+test('always: an observer that was just disconnected presumes no worker dead', () => {
   fc.assert(
     fc.property(anyEvidence, fc.nat(14_999), (evidence, steadyForMs) => {
-      const { sign } = readSign(evidence, {
-        beatsInARow: 3,
-        steadyForMs,
+      const { liveness } = assessLiveness(evidence, {
+        consecutiveHeartbeats: 3,
+        stableForMs: steadyForMs,
         connectedForMs: steadyForMs,
       })
-      assert.notEqual(sign, 'silent')
+      assert.notEqual(liveness, 'silent')
       if (evidence.presenceKind === 'session' && evidence.process !== 'gone') {
-        assert.notEqual(sign, 'gone')
+        assert.notEqual(liveness, 'gone')
       }
     }),
   )

@@ -1,75 +1,84 @@
-import { inWords } from '../model/time.ts'
-import { sessionGraceMs, type Evidence, type Sign } from '../model/worker.ts'
+import { humanizeDuration } from '../model/time.ts'
+import { sessionGraceMs, type Evidence, type Liveness } from '../model/worker.ts'
 
 /** What the judge knows of itself: who was cut off until now mistakes its own silence for that of others. */
-export type Judge = {
+export type ObserverHealth = {
   /** Own beats that the store accepted, without a miss in between. */
-  readonly beatsInARow: number
+  readonly consecutiveHeartbeats: number
   /** Since its last own gap, or since the server started if that is later; Infinity when neither happened. */
-  readonly steadyForMs: number
+  readonly stableForMs: number
   /** Since it connected, or since its last own gap if that is later: only what it watched itself counts. */
   readonly connectedForMs: number
 }
 
 /** A judge that has nothing to doubt: for one-off looks, and for tests. */
-export const STEADY: Judge = {
-  beatsInARow: Infinity,
-  steadyForMs: Infinity,
+export const TRUSTED_OBSERVER: ObserverHealth = {
+  consecutiveHeartbeats: Infinity,
+  stableForMs: Infinity,
   connectedForMs: Infinity,
 }
 
-export type Reading = { readonly sign: Sign; readonly because: string }
+export type LivenessAssessment = { readonly liveness: Liveness; readonly because: string }
 
 /** What the evidence says about a worker. Strongest first; the sentence names the one that was used. */
-export function readSign(evidence: Evidence, judge: Judge): Reading {
+export function assessLiveness(evidence: Evidence, observer: ObserverHealth): LivenessAssessment {
   const { presence, presenceKind, process, beatAgeMs, leaseMs } = evidence
   const { serverUpMs = Infinity } = evidence
   const who = evidence.who ?? `process ${evidence.pid} on ${evidence.host}`
-  const lastBeat = evidence.neverBeat ? 'no beat so far' : `last beat ${inWords(beatAgeMs)} ago`
+  const lastHeartbeat = evidence.neverBeat
+    ? 'no beat so far'
+    : `last beat ${humanizeDuration(beatAgeMs)} ago`
 
-  if (judge.beatsInARow < 2) {
-    return { sign: 'unknown', because: 'the judge has not been heard twice in a row itself' }
+  if (observer.consecutiveHeartbeats < 2) {
+    return { liveness: 'unknown', because: 'the judge has not been heard twice in a row itself' }
   }
   if (evidence.told === 'gone')
-    return { sign: 'gone', because: `${who} has ended: alive() says so` }
+    return { liveness: 'gone', because: `${who} has ended: alive() says so` }
   if (evidence.told === 'alive')
-    return { sign: 'present', because: `${who} lives: alive() says so` }
+    return { liveness: 'present', because: `${who} lives: alive() says so` }
   if (presenceKind === 'file' && presence === 'free') {
-    return { sign: 'gone', because: `${who} has ended: the kernel freed its lock (${lastBeat})` }
+    return {
+      liveness: 'gone',
+      because: `${who} has ended: the kernel freed its lock (${lastHeartbeat})`,
+    }
   }
   if (process === 'gone') {
-    return { sign: 'gone', because: `${who} no longer exists (${lastBeat})` }
+    return { liveness: 'gone', because: `${who} no longer exists (${lastHeartbeat})` }
   }
-  const settled = judge.steadyForMs >= leaseMs
-  if (isSessionLost(evidence) && settled && judge.connectedForMs >= sessionGraceMs(evidence)) {
-    return { sign: 'gone', because: `${who} lost its database session (${lastBeat})` }
+  const isStable = observer.stableForMs >= leaseMs
+  if (isSessionLost(evidence) && isStable && observer.connectedForMs >= sessionGraceMs(evidence)) {
+    return { liveness: 'gone', because: `${who} lost its database session (${lastHeartbeat})` }
   }
   if (evidence.told === 'unanswered' && beatAgeMs > leaseMs)
-    return { sign: 'unknown', because: `${who}: alive() gave no answer (${lastBeat})` }
+    return { liveness: 'unknown', because: `${who}: alive() gave no answer (${lastHeartbeat})` }
   if (beatAgeMs > leaseMs && serverUpMs <= leaseMs) {
-    const since = `its database started only ${inWords(serverUpMs)} ago`
-    return { sign: 'unknown', because: `${who}: ${lastBeat}, but ${since}` }
+    const since = `its database started only ${humanizeDuration(serverUpMs)} ago`
+    return { liveness: 'unknown', because: `${who}: ${lastHeartbeat}, but ${since}` }
   }
   if (beatAgeMs > leaseMs) {
-    return settled
+    return isStable
       ? {
-          sign: 'silent',
-          because: `${who} is silent: ${lastBeat}, its lease is ${inWords(leaseMs)}`,
+          liveness: 'silent',
+          because: `${who} is silent: ${lastHeartbeat}, its lease is ${humanizeDuration(leaseMs)}`,
         }
       : {
-          sign: 'unknown',
-          because: `${who}: ${lastBeat}, but the judge was cut off too and waits one lease`,
+          liveness: 'unknown',
+          because: `${who}: ${lastHeartbeat}, but the judge was cut off too and waits one lease`,
         }
   }
-  return { sign: 'present', because: `${who} is alive: ${lastBeat}` }
+  return { liveness: 'present', because: `${who} is alive: ${lastHeartbeat}` }
 }
 
 /** A worker that is present but whose work has not moved for longer than it may is `stalled`. */
-export function withProgress(reading: Reading, stillMs: number, maxSilenceMs: number): Reading {
-  if (reading.sign !== 'present' || stillMs <= maxSilenceMs) return reading
+export function assessProgress(
+  assessment: LivenessAssessment,
+  idleMs: number,
+  maxSilenceMs: number,
+): LivenessAssessment {
+  if (assessment.liveness !== 'present' || idleMs <= maxSilenceMs) return assessment
   return {
-    sign: 'stalled',
-    because: `${reading.because}, but no progress for ${inWords(stillMs)}`,
+    liveness: 'stalled',
+    because: `${assessment.because}, but no progress for ${humanizeDuration(idleMs)}`,
   }
 }
 
@@ -85,7 +94,7 @@ function isSessionLost(evidence: Evidence): boolean {
 }
 
 /** The kernel shows that the process has ended: no heartbeat can come any more. */
-export function isProven({ process, presenceKind, presence }: Evidence): boolean {
+export function isProvenDead({ process, presenceKind, presence }: Evidence): boolean {
   return process === 'gone' || (presenceKind === 'file' && presence === 'free')
 }
 
@@ -93,9 +102,9 @@ export function isProven({ process, presenceKind, presence }: Evidence): boolean
  * Returns how long a process that has just connected must watch before it may believe this evidence: it cannot tell a
  * dead worker from an outage that just ended. Zero where nothing has to be believed.
  */
-export function watchMs(evidence: Evidence): number {
-  const { sign } = readSign(evidence, STEADY)
-  if ((sign !== 'gone' && sign !== 'silent') || isProven(evidence)) return 0
-  const isBySession = sign === 'gone' && evidence.told === undefined
+export function requiredObservationMs(evidence: Evidence): number {
+  const { liveness } = assessLiveness(evidence, TRUSTED_OBSERVER)
+  if ((liveness !== 'gone' && liveness !== 'silent') || isProvenDead(evidence)) return 0
+  const isBySession = liveness === 'gone' && evidence.told === undefined
   return isBySession ? sessionGraceMs(evidence) : 2 * evidence.heartbeatMs
 }

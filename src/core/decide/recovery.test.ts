@@ -5,7 +5,7 @@ import { DEFAULT_POLICY, type Policy } from '../model/policy.ts'
 import { LIVE_STATUSES, RUN_STATUSES } from '../model/run.ts'
 import { TARGET_STATUSES } from '../model/target.ts'
 import { ACTIONS, type Action } from '../model/verdict.ts'
-import type { Sign } from '../model/worker.ts'
+import type { Liveness } from '../model/worker.ts'
 import { decide, type Snapshot } from './recovery.ts'
 
 const NOW = 1_800_000_000_000
@@ -15,7 +15,7 @@ const HOUR = 60 * MINUTE
 type Case = {
   run?: Partial<Snapshot['run']>
   target?: Partial<NonNullable<Snapshot['target']>> | null
-  owner?: Sign | null
+  owner?: Liveness | null
   mayStillRun?: boolean
   policy?: Partial<Policy>
 }
@@ -32,7 +32,7 @@ function snapshot({ run = {}, target = {}, owner = null, mayStillRun = false }: 
       retries: 0,
       hasProgress: false,
       isComplete: false,
-      reverted: false,
+      isReopened: false,
       ...run,
     },
     target: target && {
@@ -44,7 +44,7 @@ function snapshot({ run = {}, target = {}, owner = null, mayStillRun = false }: 
       lastActivityAt: NOW - MINUTE,
       ...target,
     },
-    owner: owner && { sign: owner, because: `the owner is ${owner}` },
+    owner: owner && { liveness: owner, because: `the owner is ${owner}` },
     mayStillRun,
   }
 }
@@ -344,7 +344,7 @@ const cases: [string, Case, Action, RegExp][] = [
   ],
   [
     'a person took back an earlier verdict',
-    { target: null, run: { createdAt: NOW - 100 * HOUR, reverted: true } },
+    { target: null, run: { createdAt: NOW - 100 * HOUR, isReopened: true } },
     'leave',
     /a person/,
   ],
@@ -372,7 +372,7 @@ for (const [title, given, action, because] of cases) {
   })
 }
 
-const SIGNS: Sign[] = ['present', 'gone', 'silent', 'stalled', 'unknown']
+const LIVENESS_VALUES: Liveness[] = ['present', 'gone', 'silent', 'stalled', 'unknown']
 const moment = fc.integer({ min: NOW - 400 * HOUR, max: NOW + HOUR })
 const anySnapshot: fc.Arbitrary<Snapshot> = fc.record({
   run: fc.record({
@@ -385,7 +385,7 @@ const anySnapshot: fc.Arbitrary<Snapshot> = fc.record({
     retries: fc.nat(5),
     hasProgress: fc.boolean(),
     isComplete: fc.constant(false),
-    reverted: fc.boolean(),
+    isReopened: fc.boolean(),
   }),
   target: fc.option(
     fc.record({
@@ -397,7 +397,9 @@ const anySnapshot: fc.Arbitrary<Snapshot> = fc.record({
       lastActivityAt: moment,
     }),
   ),
-  owner: fc.option(fc.record({ sign: fc.constantFrom(...SIGNS), because: fc.string() })),
+  owner: fc.option(
+    fc.record({ liveness: fc.constantFrom(...LIVENESS_VALUES), because: fc.string() }),
+  ),
 })
 const anyPolicy: fc.Arbitrary<Policy> = fc
   .record({
@@ -423,7 +425,7 @@ const isOpen = ({ run, target }: Snapshot): boolean =>
   (target === null || target.status === 'in_progress')
 
 always(
-  'there is an answer, with a reason, and the same one for the same question',
+  'every input has a verdict with a reason, and the same input the same verdict',
   (it, policy) => {
     const before = JSON.stringify(it)
     const decision = decide(it, policy, NOW)
@@ -435,18 +437,18 @@ always(
 )
 
 always(
-  'P9 nobody who is present or unknown is taken from, but by a policy that asks for it',
+  'P9 nothing is taken from a present or unknown owner, unless the policy says so',
   (it, policy) => {
-    if (it.owner?.sign !== 'present' && it.owner?.sign !== 'unknown') return
+    if (it.owner?.liveness !== 'present' && it.owner?.liveness !== 'unknown') return
     const { action } = decide(it, policy, NOW)
-    if (it.owner.sign === 'unknown') assert.equal(action, 'leave')
+    if (it.owner.liveness === 'unknown') assert.equal(action, 'leave')
     else if (policy.onStalled === 'alert') assert.ok(['leave', 'alert'].includes(action), action)
     else assert.ok(['leave', 'alert', 'fail', policy.onStalled].includes(action), action)
   },
 )
 
-always('the claims of the dead are never left lying in a crawl', (it, policy) => {
-  if (it.owner?.sign !== 'gone' && it.owner?.sign !== 'silent') return
+always('claims of a dead worker are never left in a crawl', (it, policy) => {
+  if (it.owner?.liveness !== 'gone' && it.owner?.liveness !== 'silent') return
   if (!isOpen(it)) return
   const { action } = decide(it, policy, NOW)
   assert.ok(['resume', 'replan', 'retry', 'park', 'hold', 'fail'].includes(action), action)
@@ -455,28 +457,25 @@ always('the claims of the dead are never left lying in a crawl', (it, policy) =>
 
 always('P11 a target is parked at maxCrashes, and then only', (it, policy) => {
   const { action } = decide(it, policy, NOW)
-  const dead = it.owner?.sign === 'gone' || it.owner?.sign === 'silent'
+  const dead = it.owner?.liveness === 'gone' || it.owner?.liveness === 'silent'
   const due =
     isOpen(it) && dead && it.target !== null && it.target.crashesAlone >= policy.maxCrashes
   assert.equal(action === 'park', due)
 })
 
-always(
-  'P15 what has progress is never abandoned, nor is the young or what has an owner',
-  (it, policy) => {
-    if (decide(it, policy, NOW).action !== 'abandon') return
-    assert.equal(it.run.hasProgress, false)
-    assert.equal(it.owner, null)
-    assert.equal(it.run.reverted, false)
-    assert.ok(NOW - it.run.createdAt > policy.abandonAfterMs)
-  },
-)
+always('P15 a run that has progress, is young or has an owner is never abandoned', (it, policy) => {
+  if (decide(it, policy, NOW).action !== 'abandon') return
+  assert.equal(it.run.hasProgress, false)
+  assert.equal(it.owner, null)
+  assert.equal(it.run.isReopened, false)
+  assert.ok(NOW - it.run.createdAt > policy.abandonAfterMs)
+})
 
-always('what has ended is left alone', (it, policy) => {
+always('an ended run is left alone', (it, policy) => {
   if (!isOpen(it)) assert.equal(decide(it, policy, NOW).action, 'leave')
 })
 
-always('a run is retried only from nothing, and at most maxRetries times', (it, policy) => {
+always('a run is retried only without progress, and at most maxRetries times', (it, policy) => {
   if (decide(it, policy, NOW).action !== 'retry') return
   assert.equal(it.run.kind, 'single')
   assert.ok(it.run.retries < policy.maxRetries)

@@ -1,9 +1,9 @@
 import type { Policy } from '../model/policy.ts'
 import { isLive, type RunKind, type RunStatus } from '../model/run.ts'
 import type { TargetStatus } from '../model/target.ts'
-import { inWords, type Millis } from '../model/time.ts'
+import { humanizeDuration, type Millis } from '../model/time.ts'
 import type { Action, Decision } from '../model/verdict.ts'
-import { withProgress, type Reading } from './liveness.ts'
+import { assessProgress, type LivenessAssessment } from './liveness.ts'
 
 /** All that is known of a run, or of one target in it, at the moment of judgement. */
 export type Snapshot = {
@@ -21,7 +21,7 @@ export type Snapshot = {
     /** Anything extracted, skipped or checkpointed, or a file in its output directory. */
     readonly hasProgress: boolean
     /** A person took back an earlier verdict: nothing automatic touches it until it has an owner again. */
-    readonly reverted: boolean
+    readonly isReopened: boolean
     /** It is a row of a user's own table: nobody but recovery looks after it. */
     readonly isAdopted?: boolean
   }
@@ -36,7 +36,7 @@ export type Snapshot = {
     readonly lastActivityAt: Millis
   } | null
   /** Null when nobody is known to have it. */
-  readonly owner: Reading | null
+  readonly owner: LivenessAssessment | null
   /** The owner is not proven dead and holds the source's guard: its command may still run, and no other copy can start. */
   readonly mayStillRun?: boolean
 }
@@ -51,22 +51,22 @@ export function decide(snapshot: Snapshot, policy: Policy, now: Millis): Decisio
     return verdict('leave', `the target is ${target.status}`)
   if (!owner) return withoutOwner(snapshot, policy, now)
   const { lastActivityAt } = target ?? run
-  const reading = withProgress(owner, now - lastActivityAt, policy.maxSilenceMs)
-  switch (reading.sign) {
+  const assessment = assessProgress(owner, now - lastActivityAt, policy.maxSilenceMs)
+  switch (assessment.liveness) {
     case 'unknown':
-      return verdict('leave', reading.because)
+      return verdict('leave', assessment.because)
     case 'present':
     case 'stalled':
-      return withOwnerPresent(snapshot, reading, policy, now)
+      return withOwnerPresent(snapshot, assessment, policy, now)
     case 'gone':
     case 'silent':
-      return withOwnerLost(snapshot, reading, policy)
+      return withOwnerLost(snapshot, assessment, policy)
   }
 }
 
 function withOwnerPresent(
   snapshot: Snapshot,
-  owner: Reading,
+  owner: LivenessAssessment,
   policy: Policy,
   now: Millis,
 ): Decision {
@@ -76,11 +76,11 @@ function withOwnerPresent(
   const isWhole = target === null || run.kind === 'single'
   const isAtWork = isWhole && run.status === 'running'
   if (isAtWork && policy.maxDurationMs !== null && ranFor > policy.maxDurationMs) {
-    const limit = inWords(policy.maxDurationMs)
-    const why = `timeout: running for ${inWords(ranFor)}, longer than maxDuration ${limit}`
+    const limit = humanizeDuration(policy.maxDurationMs)
+    const why = `timeout: running for ${humanizeDuration(ranFor)}, longer than maxDuration ${limit}`
     return verdict(policy.onStalled, why)
   }
-  if (owner.sign === 'present') return verdict('leave', owner.because)
+  if (owner.liveness === 'present') return verdict('leave', owner.because)
   const why = `timeout: ${owner.because}`
   // A crawl that stands still does so because its targets do: each of them is judged by itself.
   if (target === null && run.kind === 'crawl') return verdict('alert', why)
@@ -90,10 +90,10 @@ function withOwnerPresent(
   return verdict(policy.onStalled, why)
 }
 
-function withOwnerLost(snapshot: Snapshot, owner: Reading, policy: Policy): Decision {
+function withOwnerLost(snapshot: Snapshot, owner: LivenessAssessment, policy: Policy): Decision {
   const { run, target, mayStillRun = false } = snapshot
   // Of whoever works on a user's own row silence proves nothing, and this goes into their table.
-  const isUnproven = run.isAdopted && owner.sign === 'silent'
+  const isUnproven = run.isAdopted && owner.liveness === 'silent'
   const end = isUnproven ? 'no sign of life' : 'process ended unexpectedly'
   if (target && target.crashesAlone >= policy.maxCrashes) {
     return verdict(
@@ -103,9 +103,9 @@ function withOwnerLost(snapshot: Snapshot, owner: Reading, policy: Policy): Deci
   }
   // A crawl goes on whatever becomes of single targets: those are judged by themselves.
   const isWhole = target === null && run.kind === 'crawl'
-  if (hasSomething(run, target)) {
+  if (hasAnyProgress(run, target)) {
     if (policy.onCrash === 'resume' || isWhole) {
-      return verdict('resume', `${owner.because}; goes on ${fromWhere(target)}`)
+      return verdict('resume', `${owner.because}; goes on ${describeResumePoint(target)}`)
     }
     return verdict(policy.onCrash, `${end}: ${owner.because}`)
   }
@@ -120,14 +120,14 @@ function withOwnerLost(snapshot: Snapshot, owner: Reading, policy: Policy): Deci
       )
 }
 
-function fromWhere(target: Snapshot['target']): string {
+function describeResumePoint(target: Snapshot['target']): string {
   if (!target) return 'from its last saved pages'
   if (target.page > 0) return `after page ${target.page}`
   return target.hasProgress ? 'from its last checkpoint' : 'with what it has'
 }
 
 /** Of a target in a crawl its own pages count; a run with one target may also have said how far it is. */
-function hasSomething(run: Snapshot['run'], target: Snapshot['target']): boolean {
+function hasAnyProgress(run: Snapshot['run'], target: Snapshot['target']): boolean {
   if (target && run.kind === 'crawl') return target.hasProgress
   return run.hasProgress || (target?.hasProgress ?? false)
 }
@@ -140,22 +140,29 @@ function withoutOwner({ run }: Snapshot, policy: Policy, now: Millis): Decision 
     run.isAdopted && run.status === 'running'
       ? 'nobody is known to work on it'
       : 'nobody works on it'
-  if (run.reverted) return verdict('leave', 'a person opened it again, and nobody has had it since')
+  if (run.isReopened)
+    return verdict('leave', 'a person opened it again, and nobody has had it since')
   // Only what claims to be running can be stale: of a queued or interrupted run it is known that nobody has it.
   const isStale =
     run.status === 'running' && policy.staleAfterMs !== null && idle > policy.staleAfterMs
   if (isStale && policy.onStale === 'fail') {
-    const limit = inWords(policy.staleAfterMs)
-    return verdict('fail', `no known owner for ${inWords(idle)}, longer than staleAfter ${limit}`)
+    const limit = humanizeDuration(policy.staleAfterMs)
+    return verdict(
+      'fail',
+      `no known owner for ${humanizeDuration(idle)}, longer than staleAfter ${limit}`,
+    )
   }
   if (run.hasProgress) return verdict('resumable', `${nobody}, but it has progress: kept`)
   if (age <= policy.abandonAfterMs) {
     return verdict(
       'wait',
-      `${nobody}; ${inWords(age)} old, dead after ${inWords(policy.abandonAfterMs)}`,
+      `${nobody}; ${humanizeDuration(age)} old, dead after ${humanizeDuration(policy.abandonAfterMs)}`,
     )
   }
-  return verdict('abandon', `${nobody}, ${inWords(age)} old, no progress and no checkpoint`)
+  return verdict(
+    'abandon',
+    `${nobody}, ${humanizeDuration(age)} old, no progress and no checkpoint`,
+  )
 }
 
 function verdict(action: Action, because: string): Decision {

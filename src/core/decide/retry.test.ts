@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { PageRejected, RetryLater } from '../model/errors.ts'
+import { PageRejectedError, RetryLaterError } from '../model/errors.ts'
 import { DEFAULT_POLICY } from '../model/policy.ts'
 import { decideRetry } from './retry.ts'
 
@@ -25,19 +25,22 @@ test('after as many errors in a row as the policy tries again, it gives up', () 
 })
 
 test('a page that the store cannot keep is not tried again', () => {
-  assert.deepEqual(after(0, 0.5, new PageRejected('a NUL')), { action: 'fail' })
+  assert.deepEqual(after(0, 0.5, new PageRejectedError('a NUL')), { action: 'fail' })
 })
 
-test('a handler that knows when to come back is taken at its word', () => {
-  assert.deepEqual(after(1, 0.5, new RetryLater(90_000)), { action: 'retry', afterMs: 90_000 })
-  assert.deepEqual(after(3, 0.5, new RetryLater(90_000)), { action: 'fail' })
+test('a retry time given by the handler is used', () => {
+  assert.deepEqual(after(1, 0.5, new RetryLaterError(90_000)), { action: 'retry', afterMs: 90_000 })
+  assert.deepEqual(after(3, 0.5, new RetryLaterError(90_000)), { action: 'fail' })
 })
 
-test('a time to come back that is none falls back to the usual pause', () => {
+test('an invalid retry time falls back to the usual pause', () => {
   for (const nonsense of [NaN, Infinity, -5]) {
-    assert.deepEqual(after(0, 1, new RetryLater(nonsense)), { action: 'retry', afterMs: 1_000 })
+    assert.deepEqual(after(0, 1, new RetryLaterError(nonsense)), {
+      action: 'retry',
+      afterMs: 1_000,
+    })
   }
-  assert.deepEqual(after(0, 1, new RetryLater(1_500.4)), { action: 'retry', afterMs: 1_500 })
+  assert.deepEqual(after(0, 1, new RetryLaterError(1_500.4)), { action: 'retry', afterMs: 1_500 })
 })
 
 test('always: the pause is a whole number, at most backoffMax, and whatever was thrown is answered', () => {

@@ -1,5 +1,5 @@
 import type { Policy } from '../model/policy.ts'
-import { PageRejected, RetryLater } from '../model/errors.ts'
+import { PageRejectedError, RetryLaterError } from '../model/errors.ts'
 
 export type RetryDecision =
   | { readonly action: 'retry'; readonly afterMs: number }
@@ -16,10 +16,10 @@ export function decideRetry(
   random: number,
 ): RetryDecision {
   // The same content would be refused again.
-  if (error instanceof PageRejected) return { action: 'fail' }
+  if (error instanceof PageRejectedError) return { action: 'fail' }
   if (errors >= policy.retries) return { action: 'fail' }
   // A Retry-After that could not be read makes a time that is none.
-  if (error instanceof RetryLater && Number.isFinite(error.afterMs) && error.afterMs >= 0) {
+  if (error instanceof RetryLaterError && Number.isFinite(error.afterMs) && error.afterMs >= 0) {
     return { action: 'retry', afterMs: Math.round(Math.min(error.afterMs, RETRY_MAX_MS)) }
   }
   const full = Math.min(policy.backoffMs * 2 ** Math.min(errors, 60), policy.backoffMaxMs)

@@ -5,12 +5,12 @@ import { iso } from '../model/time.ts'
 import { DEFAULT_POLICY } from '../model/policy.ts'
 import { isLive, LIVE_STATUSES, RUN_STATUSES, type Run, type RunStatus } from '../model/run.ts'
 import { TARGET_STATUSES, type Target, type TargetStatus } from '../model/target.ts'
-import { RUN_MOVES, TARGET_MOVES } from '../model/transitions.ts'
-import { TARGET_AFTER } from '../model/verdict.ts'
+import { RUN_TRANSITIONS, TARGET_TRANSITIONS } from '../model/transitions.ts'
+import { TARGET_STATUS_AFTER } from '../model/verdict.ts'
 import {
   decideRevert,
-  isAsLeft,
-  type Done,
+  isUnchanged,
+  type AuditedAction,
   type RevertDecision,
   type RevertFacts,
 } from './revert.ts'
@@ -86,7 +86,7 @@ function aTarget(id: string, status: TargetStatus, seq = 0): Target {
 }
 
 // Entries as the stores write them.
-const onRun = (action: string, before: RunStatus, after: RunStatus): Done => ({
+const onRun = (action: string, before: RunStatus, after: RunStatus): AuditedAction => ({
   action,
   target: null,
   before: { status: before },
@@ -97,45 +97,49 @@ const onTarget = (
   target: string,
   after: TargetStatus,
   before: TargetStatus = 'in_progress',
-): Done => ({
+): AuditedAction => ({
   action,
   target,
   before: { status: before, epoch: 1, worker: 'w', page: 0 },
   after: { status: after },
 })
-const replanned = (action: string, before: RunStatus, target: string | null = null): Done => ({
+const replanned = (
+  action: string,
+  before: RunStatus,
+  target: string | null = null,
+): AuditedAction => ({
   action,
   target,
   before: { status: before, targets: { failed: 1 } },
   after: { status: 'interrupted', targets: { planned: 1 } },
 })
-const rewound = (target: string): Done => ({
+const rewound = (target: string): AuditedAction => ({
   action: 'rewind',
   target,
   before: { status: 'done', page: 3 },
   after: { status: 'planned', page: 0 },
 })
-const reverted = (before: RunStatus): Done => ({
+const reverted = (before: RunStatus): AuditedAction => ({
   action: 'revert',
   target: null,
   before: { status: before },
   after: { status: 'interrupted', undoes: 'cancel', targets: 0 },
 })
-const retriedRun = (before: RunStatus, after: RunStatus): Done => ({
+const retriedRun = (before: RunStatus, after: RunStatus): AuditedAction => ({
   ...onRun('retry', before, after),
   after: { status: after, newRun: RETRY },
 })
-const retriedTarget: Done = {
+const retriedTarget: AuditedAction = {
   ...onTarget('retry', 't', 'failed'),
   after: { status: 'failed', newRun: RETRY },
 }
 const theRetry = (more: Partial<Run> = {}): Run =>
   aRun('queued', { id: RETRY, startedAt: null, ...more })
 
-type Way = Partial<Omit<Extract<RevertDecision, { action: 'revert' }>, 'action'>>
+type ExpectedRevert = Partial<Omit<Extract<RevertDecision, { action: 'revert' }>, 'action'>>
 
 /** What was done, and the way back. */
-const ways: [string, Partial<RevertFacts> & { run: Run }, Way][] = [
+const reversible: [string, Partial<RevertFacts> & { run: Run }, ExpectedRevert][] = [
   [
     'a clean of a queued run: queued again',
     { run: aRun('abandoned'), trail: [onRun('abandon', 'queued', 'abandoned')] },
@@ -252,8 +256,8 @@ const ways: [string, Partial<RevertFacts> & { run: Run }, Way][] = [
   ],
 ]
 
-for (const [title, facts, way] of ways) {
-  test(`takes back ${title}`, () => {
+for (const [title, facts, way] of reversible) {
+  test(`reverts ${title}`, () => {
     const decision = decideRevert({ trail: [], targets: [], otherLive: null, ...facts })
     assert.equal(decision.action, 'revert', JSON.stringify(decision))
     assert.deepEqual({ ...decision, ...way }, decision)
@@ -380,8 +384,8 @@ const RUN_ENDS = [
   ['fail', 'failed'],
   ['resume', 'interrupted'],
 ] as const
-const TARGET_ENDS = Object.entries(TARGET_AFTER).filter(([action]) => action !== 'retry')
-const anyDone: fc.Arbitrary<Done> = fc.oneof(
+const TARGET_ENDS = Object.entries(TARGET_STATUS_AFTER).filter(([action]) => action !== 'retry')
+const anyDone: fc.Arbitrary<AuditedAction> = fc.oneof(
   fc
     .tuple(fc.constantFrom(...RUN_ENDS), liveStatus)
     .map(([[action, after], before]) => onRun(action, before, after)),
@@ -420,7 +424,7 @@ function always(what: string, holds: (facts: RevertFacts, decision: RevertDecisi
   })
 }
 
-always('there is an answer, and the same one for the same question', (facts, decision) => {
+always('every input has a decision, and the same input the same decision', (facts, decision) => {
   assert.deepEqual(decideRevert(facts), decision)
   if (decision.action === 'refuse') assert.ok(decision.because.length > 0)
 })
@@ -428,17 +432,20 @@ always('there is an answer, and the same one for the same question', (facts, dec
 always('a run comes back alive, by a move that is legal', ({ run }, decision) => {
   if (decision.action !== 'revert') return
   assert.ok(isLive(decision.to))
-  if (decision.to !== run.status) assert.ok(RUN_MOVES[run.status].includes(decision.to))
+  if (decision.to !== run.status) assert.ok(RUN_TRANSITIONS[run.status].includes(decision.to))
 })
 
-always('only what is set aside goes back in line, as it is now', ({ targets }, decision) => {
-  if (decision.action !== 'revert') return
-  for (const { id, status, seq } of decision.targets) {
-    const target = targets.find((one) => one.id === id)!
-    assert.deepEqual([target.status, target.seq], [status, seq])
-    assert.ok(TARGET_MOVES[status].includes('planned'), status)
-  }
-})
+always(
+  'only targets that were set aside are requeued, in their current state',
+  ({ targets }, decision) => {
+    if (decision.action !== 'revert') return
+    for (const { id, status, seq } of decision.targets) {
+      const target = targets.find((one) => one.id === id)!
+      assert.deepEqual([target.status, target.seq], [status, seq])
+      assert.ok(TARGET_TRANSITIONS[status].includes('planned'), status)
+    }
+  },
+)
 
 always('beside another live run it comes back only in place of an unbegun retry', (facts, it) => {
   if (it.action !== 'revert' || !facts.otherLive) return
@@ -446,14 +453,14 @@ always('beside another live run it comes back only in place of an unbegun retry'
   assert.equal(facts.otherLive.startedAt, null)
 })
 
-always('nothing older than the last revert is taken back', (facts, decision) => {
+always('nothing older than the last revert is reverted', (facts, decision) => {
   const since = facts.trail.findIndex(({ action }) => action === 'revert')
   if (since === -1) return
   const trail = facts.trail.slice(0, since + 1)
   assert.deepEqual(decideRevert({ ...facts, trail }), decision)
 })
 
-test('what was written into a row is told from what its own program wrote since, however little a column holds', () => {
+test('a row written by recovery is told apart from a later write of its own program, whatever the precision of the column', () => {
   const at = Date.UTC(2026, 10, 17, 12, 30, 15, 678)
   const after = { status: 'failed', wrote: { error: 'it is dead', finishedAt: iso(at) } }
   const left = { error: 'it is dead', finishedAt: at }
@@ -470,6 +477,6 @@ test('what was written into a row is told from what its own program wrote since,
     [{ finishedAt: null }, false],
   ]
   for (const [now, expected] of cases)
-    assert.equal(isAsLeft({ after }, { ...left, ...now }), expected, JSON.stringify(now))
-  assert.equal(isAsLeft({ after: { status: 'failed' } }, { ...left, error: 'else' }), true)
+    assert.equal(isUnchanged({ after }, { ...left, ...now }), expected, JSON.stringify(now))
+  assert.equal(isUnchanged({ after: { status: 'failed' } }, { ...left, error: 'else' }), true)
 })

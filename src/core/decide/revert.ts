@@ -3,7 +3,7 @@ import { isLive, type Run, type RunStatus } from '../model/run.ts'
 import type { Target, TargetStatus } from '../model/target.ts'
 
 /** An entry of the audit trail, as far as it matters for taking it back. */
-export type Done = {
+export type AuditedAction = {
   readonly action: string
   readonly target: TargetId | null
   readonly before: unknown
@@ -13,7 +13,7 @@ export type Done = {
 export type RevertFacts = {
   readonly run: Run
   /** What was done to it, newest first. */
-  readonly trail: readonly Done[]
+  readonly trail: readonly AuditedAction[]
   /** The targets that the trail names, as they are now. */
   readonly targets: readonly Target[]
   /** Another live run of the same source. */
@@ -32,15 +32,15 @@ export type RevertDecision =
     }
   | { readonly action: 'refuse'; readonly because: string; readonly isOtherLive: boolean }
 
-const SETS_ASIDE: readonly string[] = ['park', 'hold', 'fail', 'retry']
+const STOPPING_ACTIONS: readonly string[] = ['park', 'hold', 'fail', 'retry']
 
 /** The targets that have to be looked at for it: those that were set aside since the last revert. */
-export function targetsToLookAt(trail: readonly Done[]): Set<TargetId> {
+export function targetsToCheck(trail: readonly AuditedAction[]): Set<TargetId> {
   const since = trail.findIndex(({ action }) => action === 'revert')
   const done = since === -1 ? trail : trail.slice(0, since)
   return new Set(
     done.flatMap(({ target, action }) =>
-      target !== null && SETS_ASIDE.includes(action) ? [target] : [],
+      target !== null && STOPPING_ACTIONS.includes(action) ? [target] : [],
     ),
   )
 }
@@ -49,14 +49,15 @@ export function targetsToLookAt(trail: readonly Done[]): Set<TargetId> {
 export function decideRevert({ run, trail, targets, otherLive }: RevertFacts): RevertDecision {
   const since = trail.findIndex(({ action }) => action === 'revert')
   const done = since === -1 ? trail : trail.slice(0, since)
-  const ending = isLive(run.status) ? undefined : endingIn(done, run)
+  const ending = isLive(run.status) ? undefined : findEnding(done, run)
   // What had been set aside before the run was ended was so already: it is no part of the ending.
-  const aside = ending ? [] : done.filter((entry, at) => isStillAside(entry, at, done, targets))
-  if (ending && !isAsLeft(ending, run))
+  const stopped = ending ? [] : done.filter((entry, at) => isStillStopped(entry, at, done, targets))
+  if (ending && !isUnchanged(ending, run))
     return refuse(`the last thing done to it was ${ending.action}, and ${WRITTEN_SINCE}`)
-  if (!ending && aside.length === 0) return refuse(nothingToTakeBack(run, done, since !== -1))
+  if (!ending && stopped.length === 0) return refuse(whyNotRevertible(run, done, since !== -1))
 
-  const retry = [ending, ...aside].map((entry) => newRunOf(entry)).find((id) => id !== null) ?? null
+  const retry =
+    [ending, ...stopped].map((entry) => retryRunIn(entry)).find((id) => id !== null) ?? null
   const isUntouched = otherLive?.id === retry && otherLive?.startedAt === null
   if (otherLive && !isUntouched) {
     return refuse(
@@ -69,50 +70,50 @@ export function decideRevert({ run, trail, targets, otherLive }: RevertFacts): R
   const reopened: RunStatus = wasQueued ? 'queued' : 'interrupted'
   return {
     action: 'revert',
-    undoes: (ending ?? aside[0]!).action,
+    undoes: (ending ?? stopped[0]!).action,
     // Nobody has it at this moment: the next claim makes it running again.
     to: isLive(run.status) ? run.status : reopened,
     targets: targets
-      .filter(({ id }) => aside.some((entry) => entry.target === id))
+      .filter(({ id }) => stopped.some((entry) => entry.target === id))
       .map(({ id, status, seq }) => ({ id, status, seq })),
     cancel: otherLive ? retry : null,
   }
 }
 
 /** What made the run what it is. What ended it before somebody opened it again is over. */
-function endingIn(done: readonly Done[], run: Run): Done | undefined {
-  const opened = done.findIndex(opens)
+function findEnding(done: readonly AuditedAction[], run: Run): AuditedAction | undefined {
+  const opened = done.findIndex(reopensRun)
   return (opened === -1 ? done : done.slice(0, opened)).find((entry) => isEnding(entry, run))
 }
 
 /** A retry of a run that had ended before changed nothing about it. */
-function isEnding({ target, before, after }: Done, run: Run): boolean {
+function isEnding({ target, before, after }: AuditedAction, run: Run): boolean {
   if (target !== null) return false
   return statusIn(after) === run.status && statusIn(before) !== run.status
 }
 
 /** It put targets back in line, and so opened its run again if that had ended. */
-function opens({ action, after }: Done): boolean {
+function reopensRun({ action, after }: AuditedAction): boolean {
   return action === 'rewind' || (isRecord(after) && isRecord(after['targets']))
 }
 
 /** It set a target aside, and nobody has put it back in line since. */
-function isStillAside(
-  { action, target: id, before, after }: Done,
+function isStillStopped(
+  { action, target: id, before, after }: AuditedAction,
   at: number,
-  done: readonly Done[],
+  done: readonly AuditedAction[],
   targets: readonly Target[],
 ): boolean {
-  if (id === null || !SETS_ASIDE.includes(action)) return false
+  if (id === null || !STOPPING_ACTIONS.includes(action)) return false
   // Of an entry about many targets it is not known which.
-  const isBack = done.slice(0, at).some((one) => opens(one) && (one.target ?? id) === id)
+  const isBack = done.slice(0, at).some((one) => reopensRun(one) && (one.target ?? id) === id)
   const target = targets.find((one) => one.id === id)
   return (
     !isBack &&
     target !== undefined &&
     target.status === statusIn(after) &&
     target.status !== statusIn(before) &&
-    isAsLeft({ after }, { error: target.lastError, finishedAt: target.finishedAt })
+    isUnchanged({ after }, { error: target.lastError, finishedAt: target.finishedAt })
   )
 }
 
@@ -124,8 +125,8 @@ const MINUTE_MS = 60_000
  * What an entry says was written into a row of a user's own table still stands there. The column may hold less of it: the
  * beginning of an error, a time to the second, or a day, which counts as its end.
  */
-export function isAsLeft(
-  { after }: Pick<Done, 'after'>,
+export function isUnchanged(
+  { after }: Pick<AuditedAction, 'after'>,
   { error, finishedAt }: Pick<Run, 'error' | 'finishedAt'>,
 ): boolean {
   const wrote = isRecord(after) && isRecord(after['wrote']) ? after['wrote'] : {}
@@ -138,7 +139,7 @@ export function isAsLeft(
   return isDay || Math.abs(finishedAt - Date.parse(at)) < SECOND_MS
 }
 
-function nothingToTakeBack(run: Run, done: readonly Done[], isReverted: boolean): string {
+function whyNotRevertible(run: Run, done: readonly AuditedAction[], isReverted: boolean): string {
   const last = done[0]
   if (!last) {
     const since = isReverted ? ' since it was taken back' : ''
@@ -147,16 +148,16 @@ function nothingToTakeBack(run: Run, done: readonly Done[], isReverted: boolean)
       ? `it ${run.status} by itself; nothing was done to it${since}${again}`
       : `nothing was done to it${since}`
   }
-  const retry = newRunOf(last)
+  const retry = retryRunIn(last)
   if (retry !== null) {
     return `it had ended before; what was done is its retry ${shortId(retry)}, which \`unstuck cancel ${shortId(retry)}\` ends`
   }
-  if ((last.action === 'resume' || last.action === 'replan') && !opens(last)) {
+  if ((last.action === 'resume' || last.action === 'replan') && !reopensRun(last)) {
     return run.adopted
       ? `recovery put it back in line, and it is your own program's again. ${STOOD_THERE}`
       : 'recovery put its work back in line, where it goes on from its cursor: nothing was taken from it'
   }
-  if (opens(last) && isLive(run.status)) {
+  if (reopensRun(last) && isLive(run.status)) {
     const id = shortId(run.id)
     return run.adopted
       ? `the last thing done to it was ${last.action}, which put it back in line. ${STOOD_THERE}`
@@ -174,7 +175,7 @@ function statusIn(value: unknown): string | null {
   return isRecord(value) && typeof value['status'] === 'string' ? value['status'] : null
 }
 
-function newRunOf(entry: Done | undefined): RunId | null {
+function retryRunIn(entry: AuditedAction | undefined): RunId | null {
   const after = entry?.after
   return isRecord(after) && typeof after['newRun'] === 'string' ? after['newRun'] : null
 }

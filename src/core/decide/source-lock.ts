@@ -1,17 +1,17 @@
-import type { Guard } from '../model/source-lock.ts'
-import { inWords } from '../model/time.ts'
+import type { SourceLock } from '../model/source-lock.ts'
+import { humanizeDuration } from '../model/time.ts'
 import type { Evidence } from '../model/worker.ts'
-import type { Reading } from './liveness.ts'
+import type { LivenessAssessment } from './liveness.ts'
 
 /** Whoever holds the guard of a source, as it is seen from here. */
-export type Holder = {
-  readonly reading: Reading
+export type LockHolder = {
+  readonly assessment: LivenessAssessment
   readonly evidence: Evidence
   /** Under the same kernel and in the same pid namespace: its processes can be seen and ended from here. */
-  readonly isHere: boolean
+  readonly isLocal: boolean
 }
 
-export type GuardAdvice =
+export type SourceLockDecision =
   /** Nobody has it, or whoever had it cannot be there any more. */
   | { readonly action: 'take'; readonly because: string }
   /** Its holder is dead or silent on this machine: end what is left of it, then take it. */
@@ -21,30 +21,36 @@ export type GuardAdvice =
   | { readonly action: 'refuse'; readonly because: string }
 
 /** Whether a new copy of a source's command may start. `holder`: null when the guard is free or its holder has ended. */
-export function decideGuard(guard: Guard | null, holder: Holder | null): GuardAdvice {
-  if (!guard || guard.worker === null || !holder)
+export function decideSourceLock(
+  sourceLock: SourceLock | null,
+  holder: LockHolder | null,
+): SourceLockDecision {
+  if (!sourceLock || sourceLock.worker === null || !holder)
     return { action: 'take', because: 'nobody has it' }
-  const { reading, evidence, isHere } = holder
-  const { sign, because } = reading
-  const isLost = sign === 'gone' || sign === 'silent'
+  const { assessment, evidence, isLocal } = holder
+  const { liveness, because } = assessment
+  const isLost = liveness === 'gone' || liveness === 'silent'
   if (!isLost) {
-    if (guard.endingSince === null)
-      return { action: sign === 'unknown' ? 'wait' : 'refuse', because }
+    if (sourceLock.unlockingSince === null)
+      return { action: liveness === 'unknown' ? 'wait' : 'refuse', because }
     return { action: 'wait', because: `its command is being ended; ${because}` }
   }
   const isSilentForALease = evidence.beatAgeMs > evidence.leaseMs
   // A lost database session is no reason to kill a process that is there: it may only be cut off for a moment.
-  if (isHere && evidence.process === 'alive' && !isSilentForALease)
+  if (isLocal && evidence.process === 'alive' && !isSilentForALease)
     return { action: 'wait', because }
-  if (isHere) return { action: 'end-tree', because }
-  const patienceMs = evidence.leaseMs + guard.killTimeoutMs
-  const left = patienceMs - evidence.beatAgeMs
-  if (left > 0) {
+  if (isLocal) return { action: 'end-tree', because }
+  const timeoutMs = evidence.leaseMs + sourceLock.killTimeoutMs
+  const remainingMs = timeoutMs - evidence.beatAgeMs
+  if (remainingMs > 0) {
     const why = 'whether its command still runs cannot be seen from here'
-    return { action: 'wait', because: `${because}; ${why}: waiting ${inWords(left)} more` }
+    return {
+      action: 'wait',
+      because: `${because}; ${why}: waiting ${humanizeDuration(remainingMs)} more`,
+    }
   }
   return {
     action: 'take',
-    because: `${because}, longer than its lease and kill timeout (${inWords(patienceMs)}): not proven, presumed`,
+    because: `${because}, longer than its lease and kill timeout (${humanizeDuration(timeoutMs)}): not proven, presumed`,
   }
 }

@@ -31,12 +31,12 @@ const cases: [Action, Partial<Live>, StartAction][] = [
   ['park', {}, 'clean'],
 ]
 for (const [action, live, expected] of cases) {
-  test(`a live run judged as ${action}, ${JSON.stringify(live)}: ${expected}`, () => {
+  test(`a live run with the verdict ${action}, ${JSON.stringify(live)}: ${expected}`, () => {
     assert.deepEqual(advice(action, live), { action: expected, because: `judged as ${action}` })
   })
 }
 
-test('P10 whatever is held by somebody alive is waited for', () => {
+test('P10 a run held by a live worker is waited for', () => {
   for (const action of ACTIONS) {
     assert.equal(advice(action, { isHeld: true, hasProgress: true }).action, 'wait')
   }

@@ -1,5 +1,5 @@
 import type { Decision } from '../model/verdict.ts'
-import type { GuardAdvice } from './source-lock.ts'
+import type { SourceLockDecision } from './source-lock.ts'
 
 /** The advice before a start: `start` (nothing live) · `resume` · `clean` (a dead one first) · `wait` (someone is at it). */
 export type StartAction = 'start' | 'resume' | 'clean' | 'wait'
@@ -12,13 +12,13 @@ export function decideStart(
     /** Somebody has it: alive, or not proven dead. */
     readonly isHeld: boolean
   } | null,
-  judged: Decision | null,
-  guard: GuardAdvice | null = null,
+  decision: Decision | null,
+  sourceLock: SourceLockDecision | null = null,
 ): StartAdvice {
-  if (guard && (guard.action === 'refuse' || guard.action === 'wait'))
-    return { action: 'wait', because: `a command of it is wrapped: ${guard.because}` }
-  if (!live || !judged) return { action: 'start', because: 'no run of it is live' }
-  const { action, because } = judged
+  if (sourceLock && (sourceLock.action === 'refuse' || sourceLock.action === 'wait'))
+    return { action: 'wait', because: `a command of it is wrapped: ${sourceLock.because}` }
+  if (!live || !decision) return { action: 'start', because: 'no run of it is live' }
+  const { action, because } = decision
   if (live.isHeld) return { action: 'wait', because }
   switch (action) {
     case 'abandon':

@@ -18,7 +18,7 @@ import { temporaryFolder } from '../../testing/sqlite-engine.ts'
 import { AppendFile, type AppendOptions } from './append-file.ts'
 
 function open(path: string, options: Partial<AppendOptions> = {}): AppendFile {
-  return new AppendFile(path, { remark: (lost) => `lost ${lost}\n`, retryAfterMs: 0, ...options })
+  return new AppendFile(path, { gapLine: (lost) => `lost ${lost}\n`, retryAfterMs: 0, ...options })
 }
 
 function numbers(from: number, count: number): string {
@@ -96,7 +96,7 @@ for (const [where, bytes, torn] of [
   ['inside a line', 1_002, '12\n'],
 ] as const) {
   test(
-    `a disk that is full ${where} stops nobody: what is lost is counted to the line`,
+    `a disk that is full ${where} stops nothing: lost lines are counted exactly`,
     { skip: noLimit },
     () => {
       using folder = temporaryFolder()
@@ -149,7 +149,7 @@ test('kill -9 right after a line was taken loses none', () => {
   assert.equal(readAll(path), numbers(0, 100))
 })
 
-test('it is never written through a link, nor into a pipe that nobody reads', () => {
+test('it is never written through a link, nor into a pipe without a reader', () => {
   using folder = temporaryFolder()
   const other = join(folder.path, 'other')
   writeFileSync(other, 'mine\n')

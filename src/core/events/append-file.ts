@@ -17,7 +17,7 @@ const LINE_FEED = 0x0a
 
 export type AppendOptions = {
   /** The line, with its line feed, that tells how many were lost before it. */
-  readonly remark: (lost: number) => string
+  readonly gapLine: (lost: number) => string
   /** A file that would grow beyond it becomes `PATH.1`, and a new one is begun. Without it there is one file for ever. */
   readonly maxBytes?: number
   /** How many older files are kept, at least one. */
@@ -32,7 +32,7 @@ export type AppendOptions = {
  */
 export class AppendFile {
   readonly #path: string
-  readonly #remark: AppendOptions['remark']
+  readonly #gapLine: AppendOptions['gapLine']
   readonly #maxBytes: number
   readonly #keep: number
   readonly #retryAfterMs: number
@@ -43,7 +43,7 @@ export class AppendFile {
 
   constructor(path: string, options: AppendOptions) {
     this.#path = path
-    this.#remark = options.remark
+    this.#gapLine = options.gapLine
     this.#maxBytes = options.maxBytes ?? Infinity
     this.#keep = options.keep ?? 1
     this.#retryAfterMs = options.retryAfterMs ?? RETRY_AFTER_MS
@@ -52,13 +52,13 @@ export class AppendFile {
   /** Whole lines, each with its line feed. */
   append(lines: string): void {
     const bytes = Buffer.from(lines)
-    const isTime = performance.now() >= this.#retryAt
-    const taken = isTime && this.#tellLost() ? this.#write(bytes) : 0
-    if (taken < bytes.length) this.lose(countLines(bytes.subarray(taken)))
+    const canRetry = performance.now() >= this.#retryAt
+    const written = canRetry && this.#writeGap() ? this.#write(bytes) : 0
+    if (written < bytes.length) this.countLost(countLines(bytes.subarray(written)))
   }
 
   /** Lines that will not come: they are told of with the next one that is written. */
-  lose(lines: number): void {
+  countLost(lines: number): void {
     this.#lost += lines
   }
 
@@ -72,34 +72,34 @@ export class AppendFile {
     this.#fd = null
   }
 
-  #tellLost(): boolean {
+  #writeGap(): boolean {
     if (this.#lost === 0) return true
-    const remark = Buffer.from(this.#remark(this.#lost))
-    if (this.#write(remark) < remark.length) return false
+    const line = Buffer.from(this.#gapLine(this.#lost))
+    if (this.#write(line) < line.length) return false
     this.#lost = 0
     return true
   }
 
   /** Answers how many bytes were taken. */
   #write(bytes: Buffer): number {
-    let taken = 0
+    let total = 0
     try {
-      while (taken < bytes.length) {
+      while (total < bytes.length) {
         this.#fd ??= this.#open()
-        const part = this.#fitting(bytes.subarray(taken))
+        const part = this.#linesThatFit(bytes.subarray(total))
         if (part.length === 0) {
           this.#rotate()
           continue
         }
         const written = writeSync(this.#fd, part)
         this.#size += written
-        taken += written
+        total += written
       }
     } catch {
       this.close()
       this.#retryAt = performance.now() + this.#retryAfterMs
     }
-    return taken
+    return total
   }
 
   #open(): number {
@@ -122,7 +122,7 @@ export class AppendFile {
   }
 
   /** As many whole lines as the file has room for. A line longer than a whole file gets one to itself. */
-  #fitting(bytes: Buffer): Buffer {
+  #linesThatFit(bytes: Buffer): Buffer {
     const room = this.#maxBytes - this.#size
     if (bytes.length <= room) return bytes
     const end = room > 0 ? bytes.lastIndexOf(LINE_FEED, room - 1) + 1 : 0
@@ -132,18 +132,18 @@ export class AppendFile {
   #rotate(): void {
     this.close()
     for (let n = this.#keep - 1; n >= 1; n--) {
-      renameIfThere(olderFile(this.#path, n), olderFile(this.#path, n + 1))
+      renameIfExists(rotatedPath(this.#path, n), rotatedPath(this.#path, n + 1))
     }
-    renameIfThere(this.#path, olderFile(this.#path, 1))
+    renameIfExists(this.#path, rotatedPath(this.#path, 1))
   }
 }
 
 /** What a file is called after it was full: 1 is the youngest of the old ones. */
-export function olderFile(path: string, n: number): string {
+export function rotatedPath(path: string, n: number): string {
   return `${path}.${n}`
 }
 
-function renameIfThere(from: string, to: string): void {
+function renameIfExists(from: string, to: string): void {
   try {
     renameSync(from, to)
   } catch (error) {

@@ -9,7 +9,7 @@ import type { UnstuckEvent } from '../model/event.ts'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
 import { LINE_BYTES_MAX, openJournal } from './journal.ts'
 import { nothingSkipped, readJournal, type JournalEntry } from '../../features/journal/reader.ts'
-import { followJournal, startOfLastLines } from '../../features/journal/tail.ts'
+import { followJournal, journalTailOffset } from '../../features/journal/tail.ts'
 
 const STOP: UnstuckEvent = { type: 'worker_stop', reason: 'the test is over' }
 
@@ -41,7 +41,7 @@ test('an event is one line of JSON with its time and worker, for its owner only'
   assert.equal(statSync(dirname(path)).mode & 0o777, 0o700)
 })
 
-test('what cannot be written is counted, and told when it works again', async () => {
+test('entries that cannot be written are counted, and the count is logged when writing works again', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'away', 'w.jsonl')
   // A file stands where the folder should be: every attempt to open the journal fails.
@@ -87,7 +87,7 @@ test('a line left unfinished by a kill does not swallow the next one', async () 
   assert.deepEqual(skipped, { garbage: 1, tooLong: 0, cut: 0 })
 })
 
-test('an event too long for a line is written as a remark', async () => {
+test('an event too long for a line is replaced by a note', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'w.jsonl')
   openJournal(path, 'w')({ ...STOP, reason: 'x'.repeat(LINE_BYTES_MAX) })
@@ -174,17 +174,17 @@ test('the last lines are found from the end', async () => {
   const path = join(folder.path, 'w.jsonl')
   writeFileSync(path, Array.from({ length: 300 }, (_, n) => longLine(n)).join(''))
   for (const count of [1, 2, 100, 299, 300, 301]) {
-    const start = await startOfLastLines(path, count)
+    const start = await journalTailOffset(path, count)
     const entries = await toArray(readJournal(path, nothingSkipped(), start))
     assert.equal(entries.length, Math.min(300, count))
     assert.equal(entries.at(-1)?.['n'], 299)
   }
   appendFileSync(path, '{"n":300')
-  assert.equal(await startOfLastLines(path, 1), statSync(path).size - '{"n":300'.length)
+  assert.equal(await journalTailOffset(path, 1), statSync(path).size - '{"n":300'.length)
 })
 
 test(
-  'a followed journal tells new events, also when the file was replaced',
+  'a followed journal yields new events, also when the file was replaced',
   { timeout: 150_000 },
   async () => {
     using folder = temporaryFolder()

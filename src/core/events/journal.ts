@@ -15,14 +15,14 @@ export function openJournal(
   worker: WorkerId,
   options: { retryAfterMs?: number } = {},
 ): Emit {
-  const remark = (lost: number): string => lineOf(worker, { type: 'journal_gap', lost })
-  const file = new AppendFile(path, { ...options, remark })
+  const gapLine = (lost: number): string => lineOf(worker, { type: 'journal_gap', lost })
+  const file = new AppendFile(path, { ...options, gapLine })
   return (event) => {
     try {
       file.append(lineOf(worker, event))
     } catch {
       // It holds something that JSON cannot say.
-      file.lose(1)
+      file.countLost(1)
     }
   }
 }

@@ -3,10 +3,10 @@ import type { UnstuckEvent } from '../model/event.ts'
 import type { ClaimId } from '../model/id.ts'
 import { sessionGraceMs, type Presence, type Worker } from '../model/worker.ts'
 import type { Store } from '../store/store.ts'
-import type { FromCaretaker, ToCaretaker } from './message-service.ts'
-import { Stopwatch } from './latency-recorder.ts'
+import type { FromService, ToService } from './endpoint.ts'
+import { LatencyRecorder } from './latency-recorder.ts'
 
-export type LifeHost = {
+export type HeartbeatHandlers = {
   emit(event: UnstuckEvent): void
   onLost(claims: ClaimId[]): void
   onCancelled(claims: ClaimId[]): void
@@ -16,44 +16,44 @@ export type LifeHost = {
 }
 
 /** Where the caretaker lives: on a thread of this process, or in a process beside it. */
-export interface CaretakerSeat {
-  tell(message: ToCaretaker): void
+export interface HeartbeatTransport {
+  post(message: ToService): void
   /** Called once. `ended`: nothing more will be heard. */
-  listen(heard: (message: FromCaretaker) => void, ended: (error: Error | null) => void): void
+  listen(onMessage: (message: FromService) => void, onEnd: (error: Error | null) => void): void
   /** Whether it keeps this program from ending. */
   ref(): void
   unref(): void
 }
 
-type Beating = Pick<Worker, 'heartbeatMs' | 'leaseMs'>
+type HeartbeatTimes = Pick<Worker, 'heartbeatMs' | 'leaseMs'>
 
 const STATS_EVERY_MS = 10_000
 
 /** The worker's side of the caretaker: tells it what is claimed, and hears what was lost. */
-export class SignsOfLife {
-  readonly #host: LifeHost
-  readonly #seat: CaretakerSeat
+export class HeartbeatClient {
+  readonly #handlers: HeartbeatHandlers
+  readonly #transport: HeartbeatTransport
   readonly #held = new Set<ClaimId>()
-  readonly #asked = new Set<ClaimId>()
+  readonly #requested = new Set<ClaimId>()
   readonly #graceMs: number
   readonly #started = Promise.withResolvers<Presence>()
   readonly #stopped = Promise.withResolvers<void>()
-  readonly #stopwatch = new Stopwatch(() => this.#measured())
-  #lastBeatAt = 0
-  #statsToldAt = performance.now()
-  #hasMeasured = false
+  readonly #latencies = new LatencyRecorder(() => this.#onMeasured())
+  #lastHeartbeatAt = 0
+  #statsSentAt = performance.now()
+  #hasNewStats = false
   #isStopping = false
 
-  constructor(seat: CaretakerSeat, policy: Beating, host: LifeHost) {
-    this.#host = host
-    this.#seat = seat
+  constructor(transport: HeartbeatTransport, policy: HeartbeatTimes, handlers: HeartbeatHandlers) {
+    this.#handlers = handlers
+    this.#transport = transport
     this.#graceMs = sessionGraceMs(policy)
     // Who waits for the start hears of it there; otherwise the host does.
     this.#started.promise.catch(() => {})
-    seat.listen(
-      (message) => this.#hear(message),
+    transport.listen(
+      (message) => this.#receive(message),
       (error) => {
-        if (!this.#isStopping) this.#fail(unexpected(error ?? new Error('the heartbeat ended')))
+        if (!this.#isStopping) this.#fail(toFatalError(error ?? new Error('the heartbeat ended')))
         this.#stopped.resolve()
       },
     )
@@ -63,56 +63,56 @@ export class SignsOfLife {
   async started(): Promise<Presence> {
     const presence = await this.#started.promise
     // From here on it lives beside the work and does not keep a finished program from ending; but its own end is waited for.
-    if (!this.#isStopping) this.#seat.unref()
+    if (!this.#isStopping) this.#transport.unref()
     return presence
   }
 
   /** False while heartbeats do not get through: the worker could be taken for lost before its next one. */
   canClaim(): boolean {
-    return performance.now() - this.#lastBeatAt < this.#graceMs / 2
+    return performance.now() - this.#lastHeartbeatAt < this.#graceMs / 2
   }
 
   /** Named before the claim is asked for, so that no beat takes it for one whose answer got lost. */
-  asking(claims: readonly ClaimId[]): void {
-    for (const id of claims) this.#asked.add(id)
-    this.#tellClaims()
+  requested(claims: readonly ClaimId[]): void {
+    for (const id of claims) this.#requested.add(id)
+    this.#sendClaims()
   }
 
   /** The answer is there: these were given, the rest of what was asked for was not. */
-  answered(asked: readonly ClaimId[], given: readonly ClaimId[]): void {
-    for (const id of asked) this.#asked.delete(id)
-    for (const id of given) this.#held.add(id)
-    this.#tellClaims()
+  received(requested: readonly ClaimId[], claimed: readonly ClaimId[]): void {
+    for (const id of requested) this.#requested.delete(id)
+    for (const id of claimed) this.#held.add(id)
+    this.#sendClaims()
   }
 
-  ended(claim: ClaimId): void {
+  released(claim: ClaimId): void {
     this.#held.delete(claim)
-    this.#tellClaims()
+    this.#sendClaims()
   }
 
   /** The store for those who work: how long they wait for it is measured, and sent with a beat now and then. */
-  timed(store: Store): Store {
-    return this.#stopwatch.on(store)
+  instrument(store: Store): Store {
+    return this.#latencies.instrument(store)
   }
 
   async stop(): Promise<void> {
     if (!this.#isStopping) {
       this.#isStopping = true
-      this.#seat.ref()
-      this.#tellStats()
-      this.#tell({ type: 'stop' })
+      this.#transport.ref()
+      this.#sendStats()
+      this.#post({ type: 'stop' })
     }
     await this.#stopped.promise
   }
 
-  #hear(message: FromCaretaker): void {
+  #receive(message: FromService): void {
     switch (message.type) {
       case 'started':
         return this.#started.resolve(message.presence)
       case 'event':
-        return this.#host.emit(message.event)
+        return this.#handlers.emit(message.event)
       case 'recovered':
-        return this.#host.onRecovered()
+        return this.#handlers.onRecovered()
       case 'fatal':
         return this.#fail(
           new UnstuckError(message.error.code, message.error.exitCode, message.error.message),
@@ -120,46 +120,46 @@ export class SignsOfLife {
       case 'stopped':
         return
       case 'beat':
-        this.#lastBeatAt = performance.now()
-        if (message.lost.length > 0) this.#host.onLost(message.lost)
-        if (message.cancelled.length > 0) this.#host.onCancelled(message.cancelled)
-        if (message.tooOld) this.#fail(TOO_OLD)
+        this.#lastHeartbeatAt = performance.now()
+        if (message.lost.length > 0) this.#handlers.onLost(message.lost)
+        if (message.cancelled.length > 0) this.#handlers.onCancelled(message.cancelled)
+        if (message.tooOld) this.#fail(VERSION_TOO_OLD)
     }
   }
 
   #fail(error: UnstuckError): void {
     this.#started.reject(error)
-    if (!this.#isStopping) this.#host.onFatal(error)
+    if (!this.#isStopping) this.#handlers.onFatal(error)
   }
 
-  #tellClaims(): void {
-    this.#tell({ type: 'claims', held: [...this.#held], asked: [...this.#asked] })
+  #sendClaims(): void {
+    this.#post({ type: 'claims', held: [...this.#held], requested: [...this.#requested] })
   }
 
-  #measured(): void {
-    this.#hasMeasured = true
-    if (performance.now() - this.#statsToldAt >= STATS_EVERY_MS) this.#tellStats()
+  #onMeasured(): void {
+    this.#hasNewStats = true
+    if (performance.now() - this.#statsSentAt >= STATS_EVERY_MS) this.#sendStats()
   }
 
-  #tellStats(): void {
-    if (!this.#hasMeasured) return
-    this.#hasMeasured = false
-    this.#statsToldAt = performance.now()
-    this.#tell({ type: 'stats', stats: this.#stopwatch.stats })
+  #sendStats(): void {
+    if (!this.#hasNewStats) return
+    this.#hasNewStats = false
+    this.#statsSentAt = performance.now()
+    this.#post({ type: 'stats', stats: this.#latencies.stats })
   }
 
-  #tell(message: ToCaretaker): void {
-    this.#seat.tell(message)
+  #post(message: ToService): void {
+    this.#transport.post(message)
   }
 }
 
-const TOO_OLD = new UnstuckError(
+const VERSION_TOO_OLD = new UnstuckError(
   'E_SCHEMA_NEWER',
   9,
   'The database was migrated beyond what this version of unstuck may write to. It hands its work back and ends. Install the newer version.',
 )
 
-function unexpected(error: unknown): UnstuckError {
+function toFatalError(error: unknown): UnstuckError {
   if (error instanceof UnstuckError) return error
   return new UnstuckError('E_UNEXPECTED', 1, `The heartbeat failed: ${messageOf(error)}`, {
     cause: error,

@@ -13,12 +13,12 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { newId, type WorkerId } from '../model/id.ts'
 import { openJournal } from '../events/journal.ts'
-import { assertBooksBalance } from '../../testing/assert-counters.ts'
-import { claimOne, hire, save, startCrawl } from '../../testing/fixtures.ts'
+import { assertCountersConsistent } from '../../testing/assert-counters.ts'
+import { claimOne, registerWorker, savePage, enqueueCrawl } from '../../testing/fixtures.ts'
 import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
 import { REAL_CLOCK } from '../host/clock.ts'
-import { removeOldJournals } from '../../features/journal/old-journals.ts'
+import { pruneJournals } from '../../features/journal/prune-journals.ts'
 import { Sampler } from './sampler.ts'
 
 const HOUR = 60 * 60_000
@@ -28,10 +28,10 @@ for (const engine of ENGINES) {
   test(`${engine.name}: the rows of ended workers are bounded by number within a day, and by age after it`, async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 1)
-    const first = await hire(store)
-    await save(store, await claimOne(store, first), { done: true })
-    await store.retire(first)
+    const run = await enqueueCrawl(store, 1)
+    const first = await registerWorker(store)
+    await savePage(store, await claimOne(store, first), { done: true })
+    await store.retireWorker(first)
     const row = (await db.raw(`SELECT * FROM ${db.table('worker')}`))[0]!
     const columns = Object.keys(row).filter((name) => name !== 'id')
     const ids = Array.from({ length: 1_100 }, () => `('${newId()}')`).join(', ')
@@ -42,18 +42,18 @@ for (const engine of ENGINES) {
     )
     const rows = async (): Promise<number> =>
       Number((await db.raw(`SELECT count(*) AS n FROM ${db.table('worker')}`))[0]!['n'])
-    const worker = await hire(store)
-    const sampler = (): Promise<void> => new Sampler(store, worker, REAL_CLOCK).take()
+    const worker = await registerWorker(store)
+    const sampler = (): Promise<void> => new Sampler(store, worker, REAL_CLOCK).sample()
 
     await sampler()
     assert.equal(await rows(), 1_102, 'they ended a moment ago')
-    await db.later(2 * HOUR)
+    await db.advanceClock(2 * HOUR)
     await sampler()
     assert.equal(await rows(), 1_001, 'the newest thousand, and the one at work')
-    await db.later(25 * HOUR)
+    await db.advanceClock(25 * HOUR)
     await sampler()
     assert.equal(await rows(), 1)
-    await assertBooksBalance(store, run)
+    await assertCountersConsistent(store, run)
     assert.equal((await store.run(run))?.counts.pages, 1)
   })
 }
@@ -70,7 +70,7 @@ async function journals() {
   return {
     store,
     folder,
-    remove: () => removeOldJournals(folder, async () => store, Date.now()),
+    remove: () => pruneJournals(folder, async () => store, Date.now()),
     age,
     /** Of a worker that last wrote so many hours ago. */
     journal: (worker: WorkerId, hours: number): string => {
@@ -86,11 +86,11 @@ async function journals() {
   }
 }
 
-test('journals of ended workers go after a week; those of living ones and files of others stay', async () => {
+test('journals of ended workers are deleted after a week; those of live workers and unrelated files stay', async () => {
   await using set = await journals()
   const { store, folder } = set
-  const [ended, living] = [await hire(store), await hire(store)]
-  await store.retire(ended)
+  const [ended, living] = [await registerWorker(store), await registerWorker(store)]
+  await store.retireWorker(ended)
   const old = [set.journal(ended, 24 * 8), set.journal(newId(), 24 * 8)]
   const kept = [set.journal(living, 24 * 8), set.journal(newId(), 24 * 6)]
   const others = [`${newId()}.jsonl`, `${newId()}.jsonl.zst`, 'notes.jsonl', `${newId()}.txt`]
@@ -109,7 +109,7 @@ test('journals of ended workers go after a week; those of living ones and files 
 test('of more than a thousand journals the oldest go, but none that was written to within the hour', async () => {
   await using set = await journals()
   const { store, folder } = set
-  const living = set.journal(await hire(store), 5)
+  const living = set.journal(await registerWorker(store), 5)
   for (let n = 0; n < 20; n++) set.journal(newId(), 4)
   for (let n = 0; n < 1_010; n++) set.journal(newId(), 0.5)
 

@@ -3,7 +3,7 @@ import type { Store } from '../store/store.ts'
 import type { Clock } from '../host/clock.ts'
 
 const MINUTE_MS = 60_000
-const TURN_MS = 1.5 * MINUTE_MS
+const LEADER_MS = 1.5 * MINUTE_MS
 /** A chart shows a week; the day beyond is for those who look at its first hour. */
 const KEEP_MS = 8 * 24 * 60 * MINUTE_MS
 const PRUNE_EVERY = 60
@@ -11,7 +11,7 @@ const PRUNE_EVERY = 60
 const FOLD_AFTER_MS = 60 * MINUTE_MS
 /** How long the row of an ended worker is kept, and how many of them at most. */
 const KEEP_WORKERS_MS = 24 * 60 * MINUTE_MS
-const KEEP_WORKERS = 1_000
+const KEEP_WORKERS_MAX = 1_000
 const KEEP_ALERTS_MS = 30 * 24 * 60 * MINUTE_MS
 
 /**
@@ -22,7 +22,7 @@ export class Sampler {
   readonly #store: Store
   readonly #worker: WorkerId
   readonly #clock: Clock
-  #taken = 0
+  #samples = 0
 
   constructor(store: Store, worker: WorkerId, clock: Clock) {
     this.#store = store
@@ -35,22 +35,22 @@ export class Sampler {
     for (;;) {
       await this.#clock.sleep(MINUTE_MS - (Date.now() % MINUTE_MS), stop)
       if (stop.aborted) return
-      await this.take().catch(onError)
+      await this.sample().catch(onError)
     }
   }
 
   /** If it is this worker's turn. */
-  async take(): Promise<void> {
-    if (!(await this.#store.takeTurn(this.#worker, TURN_MS, 'sample'))) return
+  async sample(): Promise<void> {
+    if (!(await this.#store.acquireLeadership(this.#worker, LEADER_MS, 'sample'))) return
     await this.#store.takeSample()
-    if (this.#taken++ % PRUNE_EVERY !== 0) return
+    if (this.#samples++ % PRUNE_EVERY !== 0) return
     const now = await this.#store.now()
     await this.#store.pruneSamples(now - KEEP_MS)
     await this.#store.foldWorkerStats(now - FOLD_AFTER_MS)
     await this.#store.removeEndedWorkers({
       endedBefore: now - KEEP_WORKERS_MS,
       settledBefore: now - FOLD_AFTER_MS,
-      keepNewest: KEEP_WORKERS,
+      keepNewest: KEEP_WORKERS_MAX,
     })
     await this.#store.removeResolvedAlerts(now - KEEP_ALERTS_MS)
     await this.#store.pruneSessions()

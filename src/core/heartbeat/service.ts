@@ -1,19 +1,19 @@
-import type { Judge } from '../decide/liveness.ts'
+import type { ObserverHealth } from '../decide/liveness.ts'
 import { isUnusable, messageOf, UnstuckError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import { shortId, type ClaimId, type WorkerId } from '../model/id.ts'
 import type { WorkerStats } from '../model/latency.ts'
-import { SWEEP_MS } from '../model/policy.ts'
+import { SWEEP_INTERVAL_MS } from '../model/policy.ts'
 import { isLive } from '../model/run.ts'
 import type { Presence } from '../model/worker.ts'
 import { thisProcess } from '../host/identity.ts'
-import type { Beat, BeatAnswer, HeldPresence, Store } from '../store/store.ts'
+import type { Heartbeat, HeartbeatResult, PresenceLock, Store } from '../store/store.ts'
 import type { Clock } from '../host/clock.ts'
 import { Monitor } from '../recovery/monitor.ts'
 import { Sampler } from './sampler.ts'
 import { sweep } from '../recovery/sweep.ts'
 
-export type CaretakerOptions = {
+export type HeartbeatOptions = {
   readonly worker: WorkerId
   /** Empty for a process that begins runs by itself, of any source. */
   readonly source: string
@@ -27,69 +27,69 @@ export type CaretakerOptions = {
 }
 
 /** What the caretaker needs to know, and whom it tells. */
-export type CaretakerHost = {
+export type HeartbeatHost = {
   /** Claims the process holds, and those it has asked for without an answer yet. */
-  claims(): { held: readonly ClaimId[]; asked: readonly ClaimId[] }
+  claims(): { held: readonly ClaimId[]; requested: readonly ClaimId[] }
   /** How long the main thread has been busy without a break. */
   loopLagMs(): number
   /** What the process has measured, when there is something new since the last time it was asked. */
   takeStats(): WorkerStats | undefined
   emit(event: UnstuckEvent): void
   /** A beat was accepted. `lost`: claims that are no longer ours. */
-  onBeat(beat: { lost: ClaimId[]; cancelled: ClaimId[]; tooOld: boolean }): void
+  onHeartbeat(beat: { lost: ClaimId[]; cancelled: ClaimId[]; tooOld: boolean }): void
   /** Targets came free. */
   onRecovered(): void
   /** It cannot go on: the worker must stop. */
   onFatal(error: unknown): void
 }
 
-const TURN_MS = 2 * SWEEP_MS
+const LEADER_MS = 2 * SWEEP_INTERVAL_MS
 const SETTLE_EVERY_MS = 1_000
-const JOURNAL_BEAT_EVERY_MS = 10_000
+const JOURNAL_HEARTBEAT_EVERY_MS = 10_000
 /** Of many that stop together, one need look every so often. */
 const LAST_SAMPLE_WITHIN_MS = 10_000
-const LAST_SAMPLE_MS = 1_000
+const LAST_SAMPLE_TIMEOUT_MS = 1_000
 
 /**
  * Keeps a worker's signs of life and looks after the dead: it holds the presence, beats, and sweeps when it is its
  * turn. It runs on a thread of its own or in the guardian, so that a long page or a busy event loop never looks like death.
  */
-export class Caretaker {
+export class HeartbeatService {
   readonly #store: Store
-  readonly #options: CaretakerOptions
-  readonly #host: CaretakerHost
+  readonly #options: HeartbeatOptions
+  readonly #host: HeartbeatHost
   readonly #clock: Clock
   readonly #stopping = new AbortController()
-  readonly #watch: Monitor
+  readonly #monitor: Monitor
   readonly #sampler: Sampler
-  #presence: HeldPresence | null = null
-  #loops: Promise<unknown> = Promise.resolve()
-  #beatsInARow = 0
-  #lastBeatAt = 0
+  #presence: PresenceLock | null = null
+  #jobs: Promise<unknown> = Promise.resolve()
+  #consecutiveHeartbeats = 0
+  #lastHeartbeatAt = 0
   /** Start of the time without a gap; before the first gap there is no limit to it. */
-  #steadySince = -Infinity
+  #stableSince = -Infinity
   /** Start of the time without a gap, from the first heartbeat that was accepted. */
   #connectedSince = Infinity
   #serverUpMs = Infinity
-  #troubleSince: number | null = null
+  #storeErrorSince: number | null = null
 
-  constructor(store: Store, options: CaretakerOptions, host: CaretakerHost, clock: Clock) {
+  constructor(store: Store, options: HeartbeatOptions, host: HeartbeatHost, clock: Clock) {
     this.#store = store
     this.#options = options
     this.#host = host
     this.#clock = clock
     const actor = `worker ${shortId(options.worker)}`
-    this.#watch = new Monitor({ store, actor }, (event) => host.emit(event))
+    this.#monitor = new Monitor({ store, actor }, (event) => host.emit(event))
     this.#sampler = new Sampler(store, options.worker, clock)
   }
 
   /** Takes the lock, registers, is heard twice, and recovers what is dead. Then goes on by itself. */
   async start(): Promise<Presence> {
     const { worker, source, version, heartbeatMs, leaseMs } = this.#options
-    this.#presence = await this.#store.holdPresence(worker)
+    this.#presence = await this.#store.acquirePresence(worker)
     const { presence } = this.#presence
     const process = thisProcess()
-    await this.#store.register({
+    await this.#store.registerWorker({
       id: worker,
       source,
       process,
@@ -98,36 +98,38 @@ export class Caretaker {
       heartbeatMs,
       leaseMs,
     })
-    await this.#beat()
-    await this.#beat()
-    await this.#recover().catch((error: unknown) => this.#complain(error))
-    this.#loops = Promise.all([
-      this.#every(
+    await this.#heartbeat()
+    await this.#heartbeat()
+    await this.#sweep().catch((error: unknown) => this.#onRecoveryError(error))
+    this.#jobs = Promise.all([
+      this.#repeat(
         heartbeatMs,
-        () => this.#beat(),
-        (error) => this.#trouble(error),
+        () => this.#heartbeat(),
+        (error) => this.#onStoreError(error),
       ),
-      this.#every(
-        SWEEP_MS,
-        () => this.#recover(),
-        (error) => this.#complain(error),
+      this.#repeat(
+        SWEEP_INTERVAL_MS,
+        () => this.#sweep(),
+        (error) => this.#onRecoveryError(error),
       ),
-      this.#monitor(),
-      this.#sampler.run(this.#stopping.signal, (error) => this.#complain(error)),
+      this.#runMonitor(),
+      this.#sampler.run(this.#stopping.signal, (error) => this.#onRecoveryError(error)),
     ])
     return presence
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort()
-    await this.#loops
+    await this.#jobs
     await this.#sendLastStats().catch(() => {})
     // Whoever comes next need not wait for proof. If the store is away, the freed lock is the proof.
-    await this.#store.retire(this.#options.worker).catch((error: unknown) => this.#trouble(error))
+    await this.#store
+      .retireWorker(this.#options.worker)
+      .catch((error: unknown) => this.#onStoreError(error))
     const isSettled = await this.#store.settle().then(
       () => true,
       (error: unknown) => {
-        this.#trouble(error)
+        this.#onStoreError(error)
         return false
       },
     )
@@ -140,60 +142,69 @@ export class Caretaker {
     const taken = new AbortController()
     await Promise.race([
       this.#store.takeSample({ unlessWithinMs: LAST_SAMPLE_WITHIN_MS }).catch(() => {}),
-      this.#clock.sleep(LAST_SAMPLE_MS, taken.signal),
+      this.#clock.sleep(LAST_SAMPLE_TIMEOUT_MS, taken.signal),
     ])
     taken.abort()
   }
 
-  async #every(
-    ms: number,
-    act: () => Promise<void>,
+  async #repeat(
+    intervalMs: number,
+    job: () => Promise<void>,
     onError: (error: unknown) => void,
   ): Promise<void> {
     const { signal } = this.#stopping
     // A steady pace: the time an act takes counts, a late one is not made up for.
-    for (let next = this.#clock.now() + ms; ; next = Math.max(next + ms, this.#clock.now())) {
+    for (
+      let next = this.#clock.now() + intervalMs;
+      ;
+      next = Math.max(next + intervalMs, this.#clock.now())
+    ) {
       await this.#clock.sleep(next - this.#clock.now(), signal)
       if (signal.aborted) return
       try {
-        await act()
+        await job()
       } catch (error) {
         onError(error)
       }
     }
   }
 
-  async #beat(): Promise<void> {
+  async #heartbeat(): Promise<void> {
     const { held } = this.#host.claims()
     const loopLagMs = this.#host.loopLagMs()
-    let answer: BeatAnswer
+    let answer: HeartbeatResult
     try {
-      answer = await this.#store.beat(this.#sign(this.#host.takeStats()))
+      answer = await this.#store.heartbeat(this.#heartbeatRequest(this.#host.takeStats()))
     } catch (error) {
-      this.#beatsInARow = 0
+      this.#consecutiveHeartbeats = 0
       throw error
     }
-    this.#heard(answer, held, loopLagMs)
+    this.#onHeartbeat(answer, held, loopLagMs)
     await this.#unpark(answer.unpark)
   }
 
   /** Puts targets back that were parked because this worker seemed lost. */
-  async #unpark(parked: BeatAnswer['unpark']): Promise<void> {
+  async #unpark(parked: HeartbeatResult['unpark']): Promise<void> {
     const actor = `worker ${shortId(this.#options.worker)}`
     const because = 'it was parked for a crash that was none: its worker sends heartbeats again'
-    const how = { action: 'unpark', statuses: ['parked'], reopen: false, dryRun: false } as const
+    const options = {
+      action: 'unpark',
+      statuses: ['parked'],
+      reopen: false,
+      dryRun: false,
+    } as const
     for (const { run, target } of parked) {
       await this.#store
-        .replan({ run, targets: [target], actor, because, ...how })
-        .catch((error: unknown) => this.#complain(error))
+        .replan({ run, targets: [target], actor, because, ...options })
+        .catch((error: unknown) => this.#onRecoveryError(error))
     }
   }
 
-  #sign(stats: WorkerStats | undefined): Beat {
-    const { held, asked } = this.#host.claims()
+  #heartbeatRequest(stats: WorkerStats | undefined): Heartbeat {
+    const { held, requested } = this.#host.claims()
     return {
       worker: this.#options.worker,
-      claimIds: [...held, ...asked],
+      claimIds: [...held, ...requested],
       loopLagMs: this.#host.loopLagMs(),
       ...(stats && { stats }),
     }
@@ -202,47 +213,51 @@ export class Caretaker {
   /** With one more beat, if something was measured since the last one that had them. */
   async #sendLastStats(): Promise<void> {
     const stats = this.#host.takeStats()
-    if (stats) await this.#store.beat(this.#sign(stats))
+    if (stats) await this.#store.heartbeat(this.#heartbeatRequest(stats))
   }
 
-  #heard(answer: BeatAnswer, named: readonly ClaimId[], loopLagMs: number): void {
+  #onHeartbeat(answer: HeartbeatResult, sent: readonly ClaimId[], loopLagMs: number): void {
     const now = this.#clock.now()
     const { heartbeatMs } = this.#options
-    if (this.#lastBeatAt === 0) this.#connectedSince = now
-    else if (now - this.#lastBeatAt > 2 * heartbeatMs) {
-      this.#steadySince = now
+    if (this.#lastHeartbeatAt === 0) this.#connectedSince = now
+    else if (now - this.#lastHeartbeatAt > 2 * heartbeatMs) {
+      this.#stableSince = now
       this.#connectedSince = now
     }
-    if (this.#troubleSince !== null) {
-      this.#host.emit({ type: 'store_back', afterMs: Math.round(now - this.#troubleSince) })
-      this.#troubleSince = null
+    if (this.#storeErrorSince !== null) {
+      this.#host.emit({ type: 'store_back', afterMs: Math.round(now - this.#storeErrorSince) })
+      this.#storeErrorSince = null
     }
     if (answer.warning !== undefined && !this.#isWarned) {
       this.#host.emit({ type: 'store_trouble', message: answer.warning })
     }
     this.#isWarned = answer.warning !== undefined
-    const lastJournalSlot = Math.floor(this.#lastBeatAt / JOURNAL_BEAT_EVERY_MS)
-    this.#lastBeatAt = now
-    this.#beatsInARow++
+    const lastJournalSlot = Math.floor(this.#lastHeartbeatAt / JOURNAL_HEARTBEAT_EVERY_MS)
+    this.#lastHeartbeatAt = now
+    this.#consecutiveHeartbeats++
     this.#serverUpMs =
       answer.serverStartedAt === null ? Infinity : answer.now - answer.serverStartedAt
-    if (Math.floor(now / JOURNAL_BEAT_EVERY_MS) !== lastJournalSlot) {
-      this.#host.emit({ type: 'heartbeat', claims: named.length, loopLagMs })
+    if (Math.floor(now / JOURNAL_HEARTBEAT_EVERY_MS) !== lastJournalSlot) {
+      this.#host.emit({ type: 'heartbeat', claims: sent.length, loopLagMs })
     }
     const stillHeld = new Set(answer.held)
-    this.#host.onBeat({
-      lost: named.filter((id) => !stillHeld.has(id)),
+    this.#host.onHeartbeat({
+      lost: sent.filter((id) => !stillHeld.has(id)),
       cancelled: [...answer.cancelled],
-      tooOld: answer.tooOld,
+      tooOld: answer.isOutdated,
     })
   }
 
-  async #recover(): Promise<void> {
+  async #sweep(): Promise<void> {
     const { worker } = this.#options
     // Who cannot be heard itself must not judge others.
-    if (this.#beatsInARow < 2 || !(await this.#store.takeTurn(worker, TURN_MS))) return
+    if (
+      this.#consecutiveHeartbeats < 2 ||
+      !(await this.#store.acquireLeadership(worker, LEADER_MS))
+    )
+      return
     const verdicts = await sweep(this.#store, {
-      judge: this.#judge(),
+      observer: this.#observerHealth(),
       actor: `worker ${shortId(worker)}`,
       self: worker,
     })
@@ -257,59 +272,63 @@ export class Caretaker {
 
   #settledAt = -Infinity
 
-  async #monitor(): Promise<void> {
+  async #runMonitor(): Promise<void> {
     const { monitorEveryMs, graceMs } = this.#options
     await this.#clock.sleep(graceMs, this.#stopping.signal)
     if (this.#stopping.signal.aborted) return
-    await this.#look().catch((error: unknown) => this.#complain(error))
-    await this.#every(
+    await this.#monitorOnce().catch((error: unknown) => this.#onRecoveryError(error))
+    await this.#repeat(
       monitorEveryMs,
-      () => this.#look(),
-      (error) => this.#complain(error),
+      () => this.#monitorOnce(),
+      (error) => this.#onRecoveryError(error),
     )
   }
 
-  async #look(): Promise<void> {
+  async #monitorOnce(): Promise<void> {
     const { worker, monitorEveryMs } = this.#options
-    const turnMs = 1.5 * monitorEveryMs
-    if (this.#beatsInARow < 2 || !(await this.#store.takeTurn(worker, turnMs, 'monitor'))) return
-    const verdicts = await this.#watch.look(this.#judge(), worker)
+    const leaderMs = 1.5 * monitorEveryMs
+    if (
+      this.#consecutiveHeartbeats < 2 ||
+      !(await this.#store.acquireLeadership(worker, leaderMs, 'monitor'))
+    )
+      return
+    const verdicts = await this.#monitor.runOnce(this.#observerHealth(), worker)
     if (verdicts.some((verdict) => verdict.applied)) this.#host.onRecovered()
   }
 
-  #judge(): Judge {
+  #observerHealth(): ObserverHealth {
     const now = this.#clock.now()
     return {
-      beatsInARow: this.#beatsInARow,
-      steadyForMs: Math.min(now - this.#steadySince, this.#serverUpMs),
+      consecutiveHeartbeats: this.#consecutiveHeartbeats,
+      stableForMs: Math.min(now - this.#stableSince, this.#serverUpMs),
       connectedForMs: now - this.#connectedSince,
     }
   }
 
-  #complaint = ''
-  #isOver = false
+  #lastRecoveryError = ''
+  #hasFailed = false
   #isWarned = false
 
   /** An error in recovery is said, once, and stops nobody's work. */
-  #complain(error: unknown): void {
+  #onRecoveryError(error: unknown): void {
     if (error instanceof UnstuckError && error.code === 'E_DB_UNREACHABLE')
-      return this.#trouble(error)
-    if (isUnusable(error)) return this.#trouble(error)
+      return this.#onStoreError(error)
+    if (isUnusable(error)) return this.#onStoreError(error)
     const message = `recovery: ${messageOf(error)}`
-    if (message !== this.#complaint) this.#host.emit({ type: 'store_trouble', message })
-    this.#complaint = message
+    if (message !== this.#lastRecoveryError) this.#host.emit({ type: 'store_trouble', message })
+    this.#lastRecoveryError = message
   }
 
   /** The store is away: said once, then work goes on trying. Anything else is beyond repair here. */
-  #trouble(error: unknown): void {
+  #onStoreError(error: unknown): void {
     if (error instanceof UnstuckError && error.code === 'E_DB_UNREACHABLE') {
-      if (this.#troubleSince !== null) return
-      this.#troubleSince = this.#clock.now()
+      if (this.#storeErrorSince !== null) return
+      this.#storeErrorSince = this.#clock.now()
       this.#host.emit({ type: 'store_trouble', message: error.message })
       return
     }
-    if (this.#isOver) return
-    this.#isOver = true
+    if (this.#hasFailed) return
+    this.#hasFailed = true
     this.#host.emit({ type: 'store_trouble', message: messageOf(error) })
     this.#host.onFatal(error)
   }

@@ -11,17 +11,17 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 
-const PROCESSES = 'cgroup.procs'
+const PROCS_FILE = 'cgroup.procs'
 
 /** A command's processes: those of one execution, or without it those of every execution of the source. */
-export type Marked = { readonly cookie: string; readonly execution?: string | undefined }
+export type TreeTag = { readonly processTag: string; readonly execution?: string | undefined }
 
 /**
  * The start of the name of a command's cgroup. It derives from the source's cookie, so that a later start finds the group
  * of a copy whose guardian was killed; names are public, so the cookie itself is not in it.
  */
-function groupPrefix({ cookie, execution = '' }: Marked): string {
-  const digest = createHash('sha256').update(cookie).digest('hex').slice(0, 16)
+function groupPrefix({ processTag, execution = '' }: TreeTag): string {
+  const digest = createHash('sha256').update(processTag).digest('hex').slice(0, 16)
   return `unstuck-${digest}-${execution}`
 }
 
@@ -29,15 +29,15 @@ function groupPrefix({ cookie, execution = '' }: Marked): string {
  * Calls `start` while this process is in a new cgroup below its own, so that what it starts is a member from its first
  * instruction. Returns false, without calling it, where cgroup v2 is not mounted or not writable.
  */
-export function startInCgroup(marked: Required<Marked>, start: () => void): boolean {
+export function startInCgroup(tag: Required<TreeTag>, start: () => void): boolean {
   const own = ownCgroup()
   if (own === null) return false
-  const group = join(own, groupPrefix(marked))
+  const group = join(own, groupPrefix(tag))
   try {
     // The way back must be open as well.
-    accessSync(join(own, PROCESSES), constants.W_OK)
+    accessSync(join(own, PROCS_FILE), constants.W_OK)
     mkdirSync(group)
-    move(group)
+    moveSelfTo(group)
   } catch {
     removeGroup(group)
     return false
@@ -45,63 +45,63 @@ export function startInCgroup(marked: Required<Marked>, start: () => void): bool
   try {
     start()
   } finally {
-    tryTo(() => move(own))
+    ignoreErrors(() => moveSelfTo(own))
   }
   return true
 }
 
 /** Tests whether a process is in a cgroup of the command, or in one below it. Holds also for groups created elsewhere. */
-export function isInCgroup(pid: number | 'self', marked: Marked): boolean {
-  return tryRead(`/proc/${pid}/cgroup`)?.includes(`/${groupPrefix(marked)}`) === true
+export function isInCgroup(pid: number | 'self', tag: TreeTag): boolean {
+  return tryRead(`/proc/${pid}/cgroup`)?.includes(`/${groupPrefix(tag)}`) === true
 }
 
 /** The command's groups below this process's own cgroup. */
-export function cgroupsOf(marked: Marked): string[] {
+export function cgroupsOf(tag: TreeTag): string[] {
   const own = ownCgroup()
   if (own === null) return []
-  const prefix = groupPrefix(marked)
+  const prefix = groupPrefix(tag)
   return subgroups(own)
     .filter((name) => name.startsWith(prefix))
     .map((name) => join(own, name))
 }
 
 /** Tests whether a process is left in a group or below it: the kernel's own count, without a race. */
-export function isPopulated(group: string): boolean {
+export function isCgroupPopulated(group: string): boolean {
   return /^populated 1$/m.test(tryRead(join(group, 'cgroup.events')) ?? '')
 }
 
 /** Kills every process of a group at once. Kernels before 5.14 cannot: there each is killed by its pid. */
-export function killGroup(group: string): void {
-  tryTo(() => write(join(group, 'cgroup.kill'), '1'))
+export function killCgroup(group: string): void {
+  ignoreErrors(() => write(join(group, 'cgroup.kill'), '1'))
 }
 
 /**
  * Removes the command's groups below this process's own cgroup, but none that a process is left in. Also removes empty
  * groups of other commands: those of a source that is never started again after a kill -9 would stay for good.
  */
-export function removeCgroups(marked: Marked): void {
-  for (const group of cgroupsOf(marked)) removeGroup(group)
+export function removeCgroups(tag: TreeTag): void {
+  for (const group of cgroupsOf(tag)) removeGroup(group)
   const own = ownCgroup()
   if (own === null) return
-  for (const name of subgroups(own).filter((name) => GROUP.test(name))) {
+  for (const name of subgroups(own).filter((name) => GROUP_NAME.test(name))) {
     const group = join(own, name)
-    if (isOld(group) && !isPopulated(group)) removeGroup(group)
+    if (isOldEnough(group) && !isCgroupPopulated(group)) removeGroup(group)
   }
 }
 
 /** The name of a group that Unstuck has created. */
-const GROUP = /^unstuck-[0-9a-f]{16}-/
+const GROUP_NAME = /^unstuck-[0-9a-f]{16}-/
 /** A younger group may be empty because its command is just being started. */
-const STARTING_MS = 60_000
+const MIN_AGE_MS = 60_000
 
-function isOld(group: string): boolean {
+function isOldEnough(group: string): boolean {
   const created = statSync(group, { throwIfNoEntry: false })?.mtimeMs ?? Infinity
-  return Date.now() - created > STARTING_MS
+  return Date.now() - created > MIN_AGE_MS
 }
 
 function removeGroup(group: string): void {
   for (const name of subgroups(group)) removeGroup(join(group, name))
-  tryTo(() => rmdirSync(group))
+  ignoreErrors(() => rmdirSync(group))
 }
 
 /** The folder of this process's own cgroup; null where cgroup v2 is not mounted or shows another part of the tree. */
@@ -126,8 +126,8 @@ function subgroups(group: string): string[] {
 }
 
 /** Moves this process, with all its threads. */
-function move(group: string): void {
-  write(join(group, PROCESSES), '0')
+function moveSelfTo(group: string): void {
+  write(join(group, PROCS_FILE), '0')
 }
 
 /** Never creates the file: a folder that only looks like a cgroup is refused. */
@@ -135,7 +135,7 @@ function write(path: string, text: string): void {
   writeFileSync(path, text, { flag: 'r+' })
 }
 
-function tryTo(act: () => void): void {
+function ignoreErrors(act: () => void): void {
   try {
     act()
   } catch {

@@ -8,14 +8,14 @@ export function thisProcess(): ProcessIdentity {
   return {
     host: hostname(),
     pid: process.pid,
-    startTicks: readStat(process.pid)?.startTicks ?? null,
+    startTicks: readProcessStat(process.pid)?.startTicks ?? null,
     bootId: bootId(),
     pidNamespace: pidNamespace(),
   }
 }
 
 /** A pid means something only under the same kernel and in the same namespace. The host's name proves neither. */
-export function isHere(other: ProcessIdentity): boolean {
+export function isLocalProcess(other: ProcessIdentity): boolean {
   return (
     other.bootId !== null &&
     other.bootId === bootId() &&
@@ -26,11 +26,11 @@ export function isHere(other: ProcessIdentity): boolean {
 
 /** Whether a process still runs, as far as this one can see. Never `gone` by guess: only by the kernel's word. */
 export function processState(other: ProcessIdentity): Evidence['process'] {
-  if (!isHere(other)) return 'unknown'
-  const stat = readStat(other.pid)
+  if (!isLocalProcess(other)) return 'unknown'
+  const stat = readProcessStat(other.pid)
   if (stat) {
     const same = other.startTicks === null || stat.startTicks === other.startTicks
-    return same && !stat.dead ? 'alive' : 'gone'
+    return same && !stat.isDead ? 'alive' : 'gone'
   }
   try {
     process.kill(other.pid, 0)
@@ -51,9 +51,9 @@ export type HostFacts = {
 /** The kernel gives the first pid namespace of a machine this number, and no other. */
 const HOST_NAMESPACE = 'pid:[4026531836]'
 
-export function lookAtHost(): HostFacts {
+export function readHostFacts(): HostFacts {
   const { platform, pid } = process
-  if (!isHere(thisProcess()) || !readStat(pid)) return { platform, namespace: null }
+  if (!isLocalProcess(thisProcess()) || !readProcessStat(pid)) return { platform, namespace: null }
   return { platform, namespace: pidNamespace() === HOST_NAMESPACE ? 'host' : 'own' }
 }
 
@@ -113,11 +113,11 @@ export type ProcessStat = {
   /** The pid of the process that opened the session, which may be gone. */
   readonly session: number
   readonly startTicks: number
-  readonly dead: boolean
+  readonly isDead: boolean
 }
 
 /** What the kernel tells of a process; null when there is none, or it does not tell. */
-export function readStat(pid: number): ProcessStat | null {
+export function readProcessStat(pid: number): ProcessStat | null {
   const stat = tryRead(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
   if (stat === null) return null
   // The name in brackets may itself contain spaces and brackets; fields are counted from after the last one.
@@ -127,7 +127,7 @@ export function readStat(pid: number): ProcessStat | null {
     parent: Number(fields[1]),
     session: Number(fields[3]),
     startTicks: Number(fields[19]),
-    dead: state === 'Z' || state === 'X',
+    isDead: state === 'Z' || state === 'X',
   }
 }
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
-import type { Marked } from './cgroup.ts'
+import type { TreeTag } from './cgroup.ts'
 
 /*
  * A mark that a process cannot lose by accident. The limit of the resident set (RLIMIT_RSS) is inherited by every child,
@@ -18,14 +18,14 @@ const EXECUTION_BITS = 20n
  * Calls `start` while this process carries the mark, so that what it starts inherits it. Returns false, without calling
  * it, where the mark cannot be set: no `prlimit` (util-linux), or a lower hard limit.
  */
-export function startWithLimitMark(
-  { cookie, execution }: Required<Marked>,
+export function startWithLimitTag(
+  { processTag, execution }: Required<TreeTag>,
   start: () => void,
 ): boolean {
   const before = softLimit('self')
-  const mark =
-    BASE | (hash(cookie, SOURCE_BITS) << EXECUTION_BITS) | hash(execution, EXECUTION_BITS)
-  if (before === null || !setSoftLimit(String(mark))) return false
+  const limit =
+    BASE | (hash(processTag, SOURCE_BITS) << EXECUTION_BITS) | hash(execution, EXECUTION_BITS)
+  if (before === null || !setSoftLimit(String(limit))) return false
   try {
     start()
   } finally {
@@ -36,12 +36,12 @@ export function startWithLimitMark(
 }
 
 /** Tests whether a process inherited the mark of the command. */
-export function hasLimitMark(pid: number, { cookie, execution }: Marked): boolean {
+export function hasLimitTag(pid: number, { processTag, execution }: TreeTag): boolean {
   const limit = softLimit(pid)
   if (limit === null || limit === UNLIMITED) return false
   const value = BigInt(limit)
   const isSource =
-    value >> EXECUTION_BITS === ((BASE >> EXECUTION_BITS) | hash(cookie, SOURCE_BITS))
+    value >> EXECUTION_BITS === ((BASE >> EXECUTION_BITS) | hash(processTag, SOURCE_BITS))
   if (!isSource || execution === undefined) return isSource
   return BigInt.asUintN(Number(EXECUTION_BITS), value) === hash(execution, EXECUTION_BITS)
 }

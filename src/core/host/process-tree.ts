@@ -1,28 +1,28 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import process from 'node:process'
-import { readStat, type ProcessStat } from './identity.ts'
-import { isInCgroup, type Marked } from './cgroup.ts'
-import { hasLimitMark } from './limit-tag.ts'
+import { readProcessStat, type ProcessStat } from './identity.ts'
+import { isInCgroup, type TreeTag } from './cgroup.ts'
+import { hasLimitTag } from './limit-tag.ts'
 
 /** A process, told from a later one with the same number by when it started. */
-export type Member = { readonly pid: number; readonly startTicks: number }
+export type ProcessRef = { readonly pid: number; readonly startTicks: number }
 
 /**
  * What marks a command's processes: it stands in their environment, and they hand it on to whatever they start. The name
  * is the source's, so that a command inside a command carries both; the value says which execution it is.
  */
-export function cookieVariable(cookie: string): string {
-  return `UNSTUCK_TREE_${cookie}`
+export function tagVariable(processTag: string): string {
+  return `UNSTUCK_TREE_${processTag}`
 }
 
 /** Where to look for a command's processes. */
-export type Roots = Marked & {
+export type TreeRoots = TreeTag & {
   /** The command itself, while it is known: it opened a session of its own. */
-  readonly leader?: Member | undefined
+  readonly leader?: ProcessRef | undefined
   /** Seen in the tree before. Browsers overwrite their environment and leave the session, but not both unseen. */
-  readonly known?: readonly Member[]
+  readonly known?: readonly ProcessRef[]
   /** A process that is not to be taken for one of them, whatever it carries. */
-  readonly spare?: number | undefined
+  readonly exclude?: number | undefined
 }
 
 /**
@@ -30,16 +30,16 @@ export type Roots = Marked & {
  * whatever descends from one of them, or is in a session that one of them has opened. Never oneself nor whoever started
  * one, whatever the environment says: who looks after a tree is not in it, and a person may have copied the cookie.
  */
-export function findTree(roots: Roots): Member[] {
-  const all = allProcesses()
+export function findTree(roots: TreeRoots): ProcessRef[] {
+  const all = listProcesses()
   const known = new Map((roots.known ?? []).map(({ pid, startTicks }) => [pid, startTicks]))
   const members = new Set<number>()
   const sessions = new Set<number>()
-  if (roots.leader && !isSomebodyElse(roots.leader)) sessions.add(roots.leader.pid)
-  const spared = new Set([...ancestors(process.pid, all), roots.spare])
+  if (roots.leader && !isPidReused(roots.leader)) sessions.add(roots.leader.pid)
+  const excluded = new Set([...ancestors(process.pid, all), roots.exclude])
   for (const [pid, stat] of all) {
-    if (spared.has(pid)) continue
-    if (known.get(pid) === stat.startTicks || isMarked(pid, stat, roots)) members.add(pid)
+    if (excluded.has(pid)) continue
+    if (known.get(pid) === stat.startTicks || isTagged(pid, stat, roots)) members.add(pid)
   }
   for (let before = -1; before !== members.size;) {
     before = members.size
@@ -49,7 +49,7 @@ export function findTree(roots: Roots): Member[] {
       if (members.has(session) || !all.has(session)) sessions.add(session)
     }
     for (const [pid, { session, parent }] of all) {
-      if ((sessions.has(session) || members.has(parent)) && !spared.has(pid)) members.add(pid)
+      if ((sessions.has(session) || members.has(parent)) && !excluded.has(pid)) members.add(pid)
     }
   }
   return [...members].map((pid) => ({ pid, startTicks: all.get(pid)!.startTicks }))
@@ -62,9 +62,9 @@ function ancestors(pid: number, all: ReadonlyMap<number, ProcessStat>): number[]
 }
 
 /** The living children of a process and theirs: cheap enough for every second, but blind for those that were orphaned. */
-export function descendants(pid: number): Member[] {
-  const stat = readStat(pid)
-  if (!stat || stat.dead) return []
+export function descendants(pid: number): ProcessRef[] {
+  const stat = readProcessStat(pid)
+  if (!stat || stat.isDead) return []
   const found = childrenOf(pid).flatMap((child) => descendants(child))
   return [{ pid, startTicks: stat.startTicks }, ...found]
 }
@@ -82,30 +82,30 @@ function childrenOf(pid: number): number[] {
 }
 
 /** A process that ended and came back under the same number is somebody else. */
-export function isAlive({ pid, startTicks }: Member): boolean {
-  const stat = readStat(pid)
-  return stat !== null && !stat.dead && stat.startTicks === startTicks
+export function isAlive({ pid, startTicks }: ProcessRef): boolean {
+  const stat = readProcessStat(pid)
+  return stat !== null && !stat.isDead && stat.startTicks === startTicks
 }
 
 /** Sends a signal to those that are still who they were. */
-export function signalAll(members: readonly Member[], signal: NodeJS.Signals): void {
+export function signalAll(members: readonly ProcessRef[], signal: NodeJS.Signals): void {
   for (const member of members) if (isAlive(member)) trySignal(member.pid, signal)
 }
 
 /** To the group that the command leads. Answers false when nobody is in it any more. */
-export function signalGroup(leader: Member, signal: NodeJS.Signals | 0): boolean {
-  return !isSomebodyElse(leader) && trySignal(-leader.pid, signal)
+export function signalGroup(leader: ProcessRef, signal: NodeJS.Signals | 0): boolean {
+  return !isPidReused(leader) && trySignal(-leader.pid, signal)
 }
 
 /** The number was given to another process: nobody of the old one's group and session is left, or it could not be. */
-function isSomebodyElse({ pid, startTicks }: Member): boolean {
-  const stat = readStat(pid)
+function isPidReused({ pid, startTicks }: ProcessRef): boolean {
+  const stat = readProcessStat(pid)
   return stat !== null && stat.startTicks !== startTicks
 }
 
 /** Bytes that these processes use; what they share is counted once. Null where the system does not tell. */
-export function memoryOf(members: readonly Member[]): number | null {
-  const parts = members.map(({ pid }) => kilobytes(pid))
+export function memoryBytesOf(members: readonly ProcessRef[]): number | null {
+  const parts = members.map(({ pid }) => memoryKilobytes(pid))
   return parts.every((part) => part === null)
     ? null
     : parts.reduce<number>((sum, part) => sum + (part ?? 0), 0) * 1024
@@ -115,42 +115,42 @@ export function memoryOf(members: readonly Member[]): number | null {
 export function countOomKills(): number {
   const own = tryRead('/proc/self/cgroup')?.match(/^0::(.*)$/m)?.[1]
   const group = own === undefined ? null : tryRead(`/sys/fs/cgroup${own}/memory.events`)
-  return Math.max(oomLine(group), oomLine(tryRead('/proc/vmstat')))
+  return Math.max(parseOomKills(group), parseOomKills(tryRead('/proc/vmstat')))
 }
 
 /** What is there to see: without /proc only the command's own group can be ended, not what has left it. */
-export const SEES_TREES = tryRead('/proc/self/stat') !== null
+export const HAS_PROC = tryRead('/proc/self/stat') !== null
 
-function allProcesses(): Map<number, ProcessStat> {
+function listProcesses(): Map<number, ProcessStat> {
   const all = new Map<number, ProcessStat>()
-  for (const name of SEES_TREES ? readdirSync('/proc') : []) {
-    const stat = /^\d+$/.test(name) ? readStat(Number(name)) : null
-    if (stat && !stat.dead) all.set(Number(name), stat)
+  for (const name of HAS_PROC ? readdirSync('/proc') : []) {
+    const stat = /^\d+$/.test(name) ? readProcessStat(Number(name)) : null
+    if (stat && !stat.isDead) all.set(Number(name), stat)
   }
   return all
 }
 
-function isMarked(pid: number, { startTicks }: ProcessStat, roots: Roots): boolean {
+function isTagged(pid: number, { startTicks }: ProcessStat, roots: TreeRoots): boolean {
   if (isInCgroup(pid, roots)) return true
   // What was there before the command cannot have inherited anything from it.
   if (roots.leader && startTicks < roots.leader.startTicks) return false
-  return hasVariable(pid, roots) || hasLimitMark(pid, roots)
+  return hasTagVariable(pid, roots) || hasLimitTag(pid, roots)
 }
 
-function hasVariable(pid: number, { cookie, execution }: Marked): boolean {
-  const mark = `\0${cookieVariable(cookie)}=${execution === undefined ? '' : `${execution}\0`}`
+function hasTagVariable(pid: number, { processTag, execution }: TreeTag): boolean {
+  const entry = `\0${tagVariable(processTag)}=${execution === undefined ? '' : `${execution}\0`}`
   const environ = tryRead(`/proc/${pid}/environ`)
-  return environ !== null && `\0${environ}`.includes(mark)
+  return environ !== null && `\0${environ}`.includes(entry)
 }
 
-function kilobytes(pid: number): number | null {
+function memoryKilobytes(pid: number): number | null {
   // The share of each process in what several use. Older kernels do not sum it up: then all that it has mapped.
   const pss = tryRead(`/proc/${pid}/smaps_rollup`)?.match(/^Pss:\s+(\d+)/m)?.[1]
   const found = pss ?? tryRead(`/proc/${pid}/status`)?.match(/^VmRSS:\s+(\d+)/m)?.[1]
   return found === undefined ? null : Number(found)
 }
 
-function oomLine(text: string | null): number {
+function parseOomKills(text: string | null): number {
   return Number(text?.match(/^oom_kill (\d+)/m)?.[1] ?? 0)
 }
 

@@ -9,7 +9,7 @@ const STICKY = 0o1000
 const OTHERS_WRITE = 0o002
 const GROUP_WRITES = 0o020
 
-type Trust = {
+type TrustOptions = {
   /** A folder that the user named. Only what is below it is checked, and its owner and group are trusted too. */
   readonly within?: string
 }
@@ -18,19 +18,19 @@ type Trust = {
  * Returns why another user could have written this file or folder, or null if only this user and root could.
  * Checks it and every folder above, also behind links. What is not there is not checked. Always null on Windows.
  */
-export function whyUntrusted(path: string, { within }: Trust = {}): string | null {
-  const me = process.geteuid?.()
-  if (me === undefined || isVouchedFor(path)) return null
-  const named = within === undefined ? undefined : statSync(within, { throwIfNoEntry: false })
+export function untrustedReason(path: string, { within }: TrustOptions = {}): string | null {
+  const uid = process.geteuid?.()
+  if (uid === undefined || isInTrustedFolder(path)) return null
+  const withinStats = within === undefined ? undefined : statSync(within, { throwIfNoEntry: false })
   const trusted = {
-    users: new Set([0, me, ...sudoUser(me), ...(named ? [named.uid] : [])]),
-    groups: new Set([me, ...(named ? [named.gid] : [])]),
+    users: new Set([0, uid, ...sudoUser(uid), ...(withinStats ? [withinStats.uid] : [])]),
+    groups: new Set([uid, ...(withinStats ? [withinStats.gid] : [])]),
   }
   const whole = resolve(path)
-  const ends = within === undefined ? [] : [resolve(within), realPathOf(resolve(within))]
-  for (const start of new Set([whole, realPathOf(whole)])) {
+  const ends = within === undefined ? [] : [resolve(within), resolveLinks(resolve(within))]
+  for (const start of new Set([whole, resolveLinks(whole)])) {
     for (let entry = start; !ends.includes(entry); entry = dirname(entry)) {
-      const why = whyForeign(entry, { ...trusted, isAbove: entry !== start })
+      const why = foreignWriterReason(entry, { ...trusted, isAbove: entry !== start })
       if (why !== null) return why
       if (entry === dirname(entry)) break
     }
@@ -39,8 +39,8 @@ export function whyUntrusted(path: string, { within }: Trust = {}): string | nul
 }
 
 /** Throws unless only this user and root could have written it. `what`: what it would be used as. */
-export function assertTrusted(path: string, what: string, trust: Trust = {}): void {
-  const why = whyUntrusted(path, trust)
+export function assertTrusted(path: string, what: string, options: TrustOptions = {}): void {
+  const why = untrustedReason(path, options)
   if (why === null) return
   throw new UsageError(
     `${path} is not used as ${what}: ${why}. ` +
@@ -48,13 +48,16 @@ export function assertTrusted(path: string, what: string, trust: Trust = {}): vo
   )
 }
 
-type Check = {
+type TrustedWriters = {
   readonly users: ReadonlySet<number>
   readonly groups: ReadonlySet<number>
   readonly isAbove: boolean
 }
 
-function whyForeign(entry: string, { users, groups, isAbove }: Check): string | null {
+function foreignWriterReason(
+  entry: string,
+  { users, groups, isAbove }: TrustedWriters,
+): string | null {
   const stats = statsOf(entry)
   if (!stats) return null
   const { uid, gid, mode } = stats
@@ -65,7 +68,7 @@ function whyForeign(entry: string, { users, groups, isAbove }: Check): string | 
   const isOwnGroup = gid === uid || groups.has(gid)
   const writers = OTHERS_WRITE | (isOwnGroup ? 0 : GROUP_WRITES)
   if ((mode & writers) === 0) return null
-  return `${entry} can be changed by other users (mode ${inOctal(mode)})`
+  return `${entry} can be changed by other users (mode ${formatMode(mode)})`
 }
 
 /** Null also where it cannot be looked at: then it cannot be read either. */
@@ -78,7 +81,7 @@ function statsOf(entry: string): Stats | null {
 }
 
 /** The rights in a mode, as `chmod` takes them. */
-export function inOctal(mode: number): string {
+export function formatMode(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, '0')
 }
 
@@ -88,10 +91,10 @@ function sudoUser(me: number): number[] {
   return me === 0 && Number.isInteger(uid) ? [uid] : []
 }
 
-function isVouchedFor(path: string): boolean {
+function isInTrustedFolder(path: string): boolean {
   const folders = (process.env[TRUSTED_FOLDERS] ?? '').split(delimiter).filter(Boolean)
-  const real = realPathOf(resolve(path))
-  return folders.some((folder) => isWithin(real, realPathOf(resolve(folder))))
+  const real = resolveLinks(resolve(path))
+  return folders.some((folder) => isWithin(real, resolveLinks(resolve(folder))))
 }
 
 /** Whether a path is this folder, or in it. Both are absolute and without links. */
@@ -100,10 +103,10 @@ export function isWithin(path: string, folder: string): boolean {
 }
 
 /** Where links lead; of what is not there yet, as far as there is something. */
-export function realPathOf(path: string): string {
+export function resolveLinks(path: string): string {
   try {
     return realpathSync(path)
   } catch {
-    return path === dirname(path) ? path : join(realPathOf(dirname(path)), basename(path))
+    return path === dirname(path) ? path : join(resolveLinks(dirname(path)), basename(path))
   }
 }

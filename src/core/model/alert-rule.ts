@@ -15,7 +15,7 @@ export type AlertRule = {
   /** People are told again after this long, if it is still so; null: never. */
   readonly repeatMs: number | null
   /** Whether people are told when it is over. */
-  readonly tellsEnd: boolean
+  readonly notifyResolved: boolean
 } & (
   | {
       readonly when: 'orphans'
@@ -29,7 +29,7 @@ export const DEFAULT_REPEAT_MS = 4 * 3_600_000
 
 /** What counts without a word in the config: everything shows on the dashboard, and nobody is woken. */
 export const DEFAULT_RULES: readonly AlertRule[] = ALERT_KINDS.map((when) => {
-  const rule = { sources: [], to: [], repeatMs: DEFAULT_REPEAT_MS, tellsEnd: true }
+  const rule = { sources: [], to: [], repeatMs: DEFAULT_REPEAT_MS, notifyResolved: true }
   return when === 'orphans'
     ? { ...rule, when, moreThan: 3, withinMs: 3_600_000 }
     : { ...rule, when }

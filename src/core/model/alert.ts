@@ -19,13 +19,13 @@ export type Alert = {
   /** When anybody was last told, perhaps before `since`; null: nobody ever was. */
   readonly lastSentAt: Millis | null
   /** By destination. */
-  readonly told: Readonly<Record<string, Told>>
+  readonly deliveries: Readonly<Record<string, AlertDelivery>>
   /** Null: it is open. */
   readonly resolvedAt: Millis | null
 }
 
 /** What those at one destination heard of an alert, and when last. What is older than the alert they heard of an earlier one. */
-export type Told = {
+export type AlertDelivery = {
   /** That it is so. */
   readonly sentAt: Millis | null
   /** That it is over. */
@@ -33,4 +33,4 @@ export type Told = {
 }
 
 /** An owner that has not seen its alert for this long has ended: who finds the same takes it over. */
-export const OWNER_GONE_MS = 120_000
+export const ALERT_OWNER_TIMEOUT_MS = 120_000

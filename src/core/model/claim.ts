@@ -13,7 +13,7 @@ export type Claim = {
 }
 
 /** A claim just made, with what its holder needs to go on. */
-export type Claimed = Claim &
+export type ClaimedTarget = Claim &
   Cursor & {
     readonly run: RunId
     readonly source: string
@@ -22,7 +22,7 @@ export type Claimed = Claim &
     readonly url: string | null
     readonly errors: number
     /** It took a worker down since its last page: its holder takes nothing else beside it. */
-    readonly suspect: boolean
+    readonly crashedBefore: boolean
   }
 
 /** What became of a fenced write. */

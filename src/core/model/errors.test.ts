@@ -2,21 +2,21 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from './id.ts'
 import {
-  AlreadyRunning,
+  AlreadyRunningError,
   EXIT,
-  LeaseLost,
+  LeaseLostError,
   messageOf,
-  NotFound,
-  PageBehind,
-  PageRejected,
-  RetryLater,
-  SchemaTooNew,
+  NotFoundError,
+  PageBehindError,
+  PageRejectedError,
+  RetryLaterError,
+  SchemaTooNewError,
   stackOf,
-  Stopping,
-  StoreReadOnly,
-  StoreUnavailable,
+  StoppingError,
+  StoreReadOnlyError,
+  StoreUnavailableError,
   UnstuckError,
-  UnusableStore,
+  UnusableStoreError,
   toError,
   UsageError,
 } from './errors.ts'
@@ -24,18 +24,18 @@ import {
 const claim = { target: newId(), epoch: 3, claimId: newId(), worker: newId() }
 
 const errors: [UnstuckError, string, number][] = [
-  [new LeaseLost(claim, 'it is done'), 'E_LEASE_LOST', EXIT.leaseLost],
-  [new PageBehind(claim.target, 2, 5), 'E_PAGE_BEHIND', EXIT.failed],
-  [new AlreadyRunning('shop', newId(), 'x'), 'E_ALREADY_RUNNING', EXIT.alreadyRunning],
-  [new PageRejected('x'), 'E_PAGE_REJECTED', EXIT.failed],
-  [new StoreUnavailable('x'), 'E_DB_UNREACHABLE', EXIT.unreachable],
-  [new StoreReadOnly('x'), 'E_DB_READ_ONLY', EXIT.unreachable],
-  [new SchemaTooNew(9, 1), 'E_SCHEMA_NEWER', EXIT.schema],
-  [new UnusableStore('x'), 'E_DB_UNUSABLE', EXIT.unreachable],
+  [new LeaseLostError(claim, 'it is done'), 'E_LEASE_LOST', EXIT.leaseLost],
+  [new PageBehindError(claim.target, 2, 5), 'E_PAGE_BEHIND', EXIT.failed],
+  [new AlreadyRunningError('shop', newId(), 'x'), 'E_ALREADY_RUNNING', EXIT.alreadyRunning],
+  [new PageRejectedError('x'), 'E_PAGE_REJECTED', EXIT.failed],
+  [new StoreUnavailableError('x'), 'E_DB_UNREACHABLE', EXIT.unreachable],
+  [new StoreReadOnlyError('x'), 'E_DB_READ_ONLY', EXIT.unreachable],
+  [new SchemaTooNewError(9, 1), 'E_SCHEMA_NEWER', EXIT.schema],
+  [new UnusableStoreError('x'), 'E_DB_UNUSABLE', EXIT.unreachable],
   [new UsageError('x'), 'E_USAGE', EXIT.usage],
-  [new NotFound('run x', 'Look.'), 'E_NOT_FOUND', EXIT.usage],
-  [new Stopping('x'), 'E_STOPPING', EXIT.resumable],
-  [new RetryLater(5), 'E_RETRY_LATER', EXIT.failed],
+  [new NotFoundError('run x', 'Look.'), 'E_NOT_FOUND', EXIT.usage],
+  [new StoppingError('x'), 'E_STOPPING', EXIT.resumable],
+  [new RetryLaterError(5), 'E_RETRY_LATER', EXIT.failed],
 ]
 for (const [error, code, exitCode] of errors) {
   test(`${error.name} has the code ${code} and ends with ${exitCode}`, () => {
@@ -51,12 +51,12 @@ test('the codes that scripts use are those of the contract', () => {
 })
 
 test('an error says what happened, to what, and what to do', () => {
-  const error = new PageBehind(claim.target, 2, 5)
+  const error = new PageBehindError(claim.target, 2, 5)
 
   assert.match(error.message, new RegExp(claim.target.slice(-8)))
   assert.match(error.message, /Page 2 .* page 5.* go on from page 6/)
   assert.match(
-    new PageBehind(claim.target, 5, 5).message,
+    new PageBehindError(claim.target, 5, 5).message,
     /Page 5 .* was saved before with other content.* go on from page 6/,
   )
 })

@@ -8,7 +8,7 @@ export const EXIT = {
   done: 0,
   failed: 1,
   usage: 2,
-  leftForAPerson: 3,
+  needsAttention: 3,
   alreadyRunning: 5,
   leaseLost: 6,
   unreachable: 7,
@@ -30,7 +30,7 @@ export class UnstuckError extends Error {
 }
 
 /** A write came from a claim that is no longer the current one. Nothing was changed. */
-export class LeaseLost extends UnstuckError {
+export class LeaseLostError extends UnstuckError {
   readonly claim: Claim
 
   constructor(claim: Claim, because: string) {
@@ -45,7 +45,7 @@ export class LeaseLost extends UnstuckError {
 }
 
 /** A checkpoint named a page that is already behind the cursor, or the last one again with other content. */
-export class PageBehind extends UnstuckError {
+export class PageBehindError extends UnstuckError {
   constructor(target: string, page: number, at: number) {
     const what =
       page === at
@@ -61,16 +61,16 @@ export class PageBehind extends UnstuckError {
 }
 
 /** Somebody lives and works on this source. */
-export class AlreadyRunning extends UnstuckError {
+export class AlreadyRunningError extends UnstuckError {
   readonly source: string
   /** Null: a wrapped command between two runs. */
   readonly run: string | null
 
-  constructor(source: string, run: string | null, who: string) {
+  constructor(source: string, run: string | null, holder: string) {
     super(
       'E_ALREADY_RUNNING',
       EXIT.alreadyRunning,
-      `${source} is already running: ${run === null ? '' : `run ${shortId(run)}, `}${who}. ` +
+      `${source} is already running: ${run === null ? '' : `run ${shortId(run)}, `}${holder}. ` +
         `Wait for it, or look with \`unstuck ${run === null ? `check ${source}` : `show ${shortId(run)}`}\`.`,
     )
     this.source = source
@@ -79,7 +79,7 @@ export class AlreadyRunning extends UnstuckError {
 }
 
 /** Asked for once, and a run of this source has succeeded already. Nothing was started. */
-export class AlreadyDone extends UnstuckError {
+export class AlreadyDoneError extends UnstuckError {
   readonly source: string
   readonly run: string
 
@@ -96,21 +96,21 @@ export class AlreadyDone extends UnstuckError {
 }
 
 /** The page's content cannot be stored as it is; trying again will not help. */
-export class PageRejected extends UnstuckError {
+export class PageRejectedError extends UnstuckError {
   constructor(message: string, options?: ErrorOptions) {
     super('E_PAGE_REJECTED', EXIT.failed, message, options)
   }
 }
 
 /** The database does not answer, now. Work waits and goes on when it is back. */
-export class StoreUnavailable extends UnstuckError {
+export class StoreUnavailableError extends UnstuckError {
   constructor(message: string, options?: ErrorOptions) {
     super('E_DB_UNREACHABLE', EXIT.unreachable, message, options)
   }
 }
 
 /** A worker that could be taken for lost claims nothing: its own heartbeat has to be accepted first. */
-export class HeartbeatOverdue extends StoreUnavailable {
+export class HeartbeatOverdueError extends StoreUnavailableError {
   constructor(where: string) {
     super(
       `No heartbeat of this process has reached the database ${where} for a while: nothing is claimed before one has. Try again.`,
@@ -118,7 +118,7 @@ export class HeartbeatOverdue extends StoreUnavailable {
   }
 }
 
-export class StoreReadOnly extends UnstuckError {
+export class StoreReadOnlyError extends UnstuckError {
   constructor(where: string, options?: ErrorOptions) {
     super(
       'E_DB_READ_ONLY',
@@ -130,7 +130,7 @@ export class StoreReadOnly extends UnstuckError {
   }
 }
 
-export class SchemaTooNew extends UnstuckError {
+export class SchemaTooNewError extends UnstuckError {
   constructor(found: number, known: number) {
     super(
       'E_SCHEMA_NEWER',
@@ -141,23 +141,23 @@ export class SchemaTooNew extends UnstuckError {
   }
 }
 
-export class UnusableStore extends UnstuckError {
+export class UnusableStoreError extends UnstuckError {
   constructor(message: string, options?: ErrorOptions) {
     super('E_DB_UNUSABLE', EXIT.unreachable, message, options)
   }
 }
 
 /** The worker's own row is gone, and with it perhaps everything else. */
-export function unknownWorker(where: string): UnusableStore {
-  return new UnusableStore(
+export function unknownWorker(where: string): UnusableStoreError {
+  return new UnusableStoreError(
     `The database ${where} does not know this worker any more: its tables were emptied, it was replaced or restored while the ` +
       'worker ran, or the worker was taken for dead for so long that it was forgotten. Stop every process that uses it, restore a backup if something is missing, and start again.',
   )
 }
 
 /** Our tables themselves are gone. */
-export function missingTables(where: string, cause: unknown): UnusableStore {
-  return new UnusableStore(
+export function missingTables(where: string, cause: unknown): UnusableStoreError {
+  return new UnusableStoreError(
     `The tables of Unstuck in ${where} are gone (${messageOf(cause)}): they were dropped, or the database was replaced or ` +
       'restored while this process ran. Stop every process that uses it, restore a backup, and start again. ' +
       'A start on a database without them begins from nothing.',
@@ -177,21 +177,21 @@ export class UsageError extends UnstuckError {
   }
 }
 
-export class NotFound extends UnstuckError {
+export class NotFoundError extends UnstuckError {
   constructor(what: string, hint: string) {
     super('E_NOT_FOUND', EXIT.usage, `There is no ${what}. ${hint}`)
   }
 }
 
 /** What was asked for cannot be done to this run or target as it is now. Nothing was changed. */
-export class Refused extends UnstuckError {
+export class RefusedError extends UnstuckError {
   constructor(message: string, exitCode: number = EXIT.failed) {
     super('E_REFUSED', exitCode, message)
   }
 }
 
 /** A worker is stopping: thrown into pages that are cut short, and by `run.signal`. */
-export class Stopping extends UnstuckError {
+export class StoppingError extends UnstuckError {
   constructor(because: string) {
     super(
       'E_STOPPING',
@@ -202,13 +202,13 @@ export class Stopping extends UnstuckError {
 }
 
 /** Thrown by a page handler that knows when to come back, as after a 429 with Retry-After. */
-export class RetryLater extends UnstuckError {
+export class RetryLaterError extends UnstuckError {
   readonly afterMs: number
 
   /** A time that is none, as of a Retry-After that could not be read: the usual pause. */
   constructor(afterMs: number, message = 'asked to come back later') {
     if (typeof afterMs !== 'number' || typeof message !== 'string')
-      throw new UsageError('RetryLater takes a number of milliseconds, and a message in text.')
+      throw new UsageError('RetryLaterError takes a number of milliseconds, and a message in text.')
     super('E_RETRY_LATER', EXIT.failed, message)
     this.afterMs = afterMs
   }
@@ -216,12 +216,12 @@ export class RetryLater extends UnstuckError {
 
 /** The message of anything thrown. Never throws itself, whatever its getters do, and returns no more than `LIMITS.message`. */
 export function messageOf(error: unknown): string {
-  return textOf(() => (error instanceof Error ? error.message : error))
+  return safeText(() => (error instanceof Error ? error.message : error))
 }
 
 /** The same with where it was thrown, for a log. */
 export function stackOf(error: unknown): string {
-  return textOf(() => (error instanceof Error ? error.stack || error.message : error))
+  return safeText(() => (error instanceof Error ? error.stack || error.message : error))
 }
 
 /** What the user's code threw, as an error whose class, code and message can be read without throwing. */
@@ -243,7 +243,7 @@ function isReadable(error: Error & { code?: unknown }): boolean {
   )
 }
 
-function textOf(read: () => unknown): string {
+function safeText(read: () => unknown): string {
   try {
     return cutText(String(read()), LIMITS.message)
   } catch {

@@ -8,7 +8,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** The fields of an object that a user wrote, of which only these may be there. `path` says where it stands. */
-export function fields(
+export function checkFields(
   path: string,
   given: unknown,
   names: readonly string[],
@@ -20,14 +20,14 @@ export function fields(
   }
   for (const name of Object.keys(given).filter((name) => !names.includes(name))) {
     mistakes.push(
-      `${path} has no ${name}${meant(name, names) || `; there are ${names.join(', ')}`}`,
+      `${path} has no ${name}${didYouMean(name, names) || `; there are ${names.join(', ')}`}`,
     )
   }
   return given
 }
 
 /** The end of a sentence about a name that is none of these. */
-export function meant(name: unknown, names: readonly string[]): string {
+export function didYouMean(name: unknown, names: readonly string[]): string {
   const hint = typeof name === 'string' ? closest(name, names) : null
   return hint ? `; did you mean ${hint}?` : ''
 }
@@ -36,46 +36,52 @@ export function meant(name: unknown, names: readonly string[]): string {
 export type Field = {
   /** Completes “… must be”. */
   readonly rule: string
-  readonly fits: (value: unknown) => boolean
+  readonly isValid: (value: unknown) => boolean
   readonly isOptional?: true
 }
 export type Fields = Readonly<Record<string, Field>>
 
-export const ANYTHING: Field = { rule: 'anything', fits: () => true }
-export const FLAG: Field = { rule: 'true or false', fits: (value) => typeof value === 'boolean' }
-export const FUNCTION: Field = { rule: 'a function', fits: (value) => typeof value === 'function' }
-export const TEXT: Field = { rule: 'text', fits: (value) => typeof value === 'string' }
-export const FILLED_TEXT: Field = {
-  rule: 'text that is not empty',
-  fits: (value) => typeof value === 'string' && value !== '',
+export const ANYTHING: Field = { rule: 'anything', isValid: () => true }
+export const BOOLEAN: Field = {
+  rule: 'true or false',
+  isValid: (value) => typeof value === 'boolean',
 }
-export const AMOUNT: Field = {
+export const FUNCTION: Field = {
+  rule: 'a function',
+  isValid: (value) => typeof value === 'function',
+}
+export const STRING: Field = { rule: 'text', isValid: (value) => typeof value === 'string' }
+export const NON_EMPTY_STRING: Field = {
+  rule: 'text that is not empty',
+  isValid: (value) => typeof value === 'string' && value !== '',
+}
+export const NON_NEGATIVE_INTEGER: Field = {
   rule: `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`,
-  fits: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
+  isValid: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
 }
 export const DURATION: Field = {
   rule: 'a duration like 24h',
-  fits: (value) =>
+  isValid: (value) =>
     (typeof value === 'string' || typeof value === 'number') && parseDuration(value) !== null,
 }
 
-export function count(from: number, max = INTEGER_MAX): Field {
+export function integerBetween(from: number, max = INTEGER_MAX): Field {
   return {
     rule: `a whole number from ${from} to ${max}`,
-    fits: (value) =>
+    isValid: (value) =>
       Number.isInteger(value) && (value as number) >= from && (value as number) <= max,
   }
 }
 
-export function listOf(field: Field): Field {
+export function arrayOf(field: Field): Field {
   return {
     rule: `a list, each of it ${field.rule}`,
-    fits: (value) => Array.isArray(value) && value.every((one) => field.fits(one)),
+    isValid: (value) => Array.isArray(value) && value.every((one) => field.isValid(one)),
   }
 }
 
-export function orNull({ rule, fits }: Field): Field {
-  return { rule: `${rule}, or null`, fits: (value) => value === null || fits(value) }
+export function nullable({ rule, isValid }: Field): Field {
+  return { rule: `${rule}, or null`, isValid: (value) => value === null || isValid(value) }
 }
 
 export function optional(field: Field): Field {
@@ -85,22 +91,22 @@ export function optional(field: Field): Field {
 /** Every mistake, not only the first. `whole`: what it is; `at`: where it stands, for a part of something. */
 export function mistakesIn(value: unknown, fields: Fields, whole: string, at?: string): string[] {
   if (!isObject(value)) {
-    const found = value === undefined ? 'is missing' : `is ${showValue(value)}`
-    return [`${at ?? whole} must be an object with ${list(fields)}, but ${found}`]
+    const found = value === undefined ? 'is missing' : `is ${describeValue(value)}`
+    return [`${at ?? whole} must be an object with ${listNames(fields)}, but ${found}`]
   }
   const path = (name: string): string => (at === undefined ? name : `${at}.${name}`)
   const unknown = Object.keys(value)
     .filter((name) => !Object.hasOwn(fields, name))
     .map((name) => {
       const hint = closest(name, Object.keys(fields))
-      const instead = hint === null ? `there are ${list(fields)}` : `did you mean ${hint}?`
-      return `there is no ${path(showValue(name))}; ${instead}`
+      const instead = hint === null ? `there are ${listNames(fields)}` : `did you mean ${hint}?`
+      return `there is no ${path(describeValue(name))}; ${instead}`
     })
-  const wrong = Object.entries(fields).flatMap(([name, { rule, fits, isOptional }]) => {
+  const wrong = Object.entries(fields).flatMap(([name, { rule, isValid, isOptional }]) => {
     const found = Object.hasOwn(value, name) ? value[name] : undefined
     if (found === undefined)
       return isOptional ? [] : [`${path(name)} is missing: it must be ${rule}`]
-    return fits(found) ? [] : [`${path(name)} must be ${rule}, not ${showValue(found)}`]
+    return isValid(found) ? [] : [`${path(name)} must be ${rule}, not ${describeValue(found)}`]
   })
   return [...unknown, ...wrong]
 }
@@ -114,18 +120,18 @@ export function checkOptions(call: string, given: unknown, fields: Fields): void
 /** Refuses one argument of a call of the library. */
 export function checkArgument(call: string, name: string, given: unknown, field: Field): void {
   if (given === undefined && field.isOptional) return
-  if (!field.fits(given))
+  if (!field.isValid(given))
     throw new UsageError(
-      `${call} was not done: ${name} must be ${field.rule}, not ${showValue(given)}.`,
+      `${call} was not done: ${name} must be ${field.rule}, not ${describeValue(given)}.`,
     )
 }
 
-function list(fields: Fields): string {
+function listNames(fields: Fields): string {
   return Object.keys(fields).join(', ') || 'nothing in it'
 }
 
 /** A short look at what may be anything, without asking it for more than its type. */
-export function showValue(value: unknown): string {
+export function describeValue(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object' && value !== null) return 'an object'
   if (typeof value === 'function') return 'a function'

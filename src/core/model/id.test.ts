@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { madeAt, newId, shortId } from './id.ts'
+import { timestampOfId, newId, shortId } from './id.ts'
 
 test('ids are UUIDv7, each its own', () => {
   const ids = Array.from({ length: 1_000 }, newId)
@@ -27,5 +27,5 @@ test('an id tells when it was made', () => {
   const before = Date.now()
   const id = newId()
 
-  assert.ok(madeAt(id) >= before && madeAt(id) <= Date.now())
+  assert.ok(timestampOfId(id) >= before && timestampOfId(id) <= Date.now())
 })

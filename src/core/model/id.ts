@@ -18,7 +18,7 @@ export function shortId(id: Id): string {
 }
 
 /** When an id was made, by the clock of whoever made it: good for a chart, not for a judgement. */
-export function madeAt(id: Id): number {
+export function timestampOfId(id: Id): number {
   return Number.parseInt(id.slice(0, 13).replace('-', ''), 16)
 }
 

@@ -13,7 +13,7 @@ test('an address makes the key, and the version of the rule that made it', () =>
   })
 })
 
-test('a key of the user goes before the address', () => {
+test('a key given by the user takes precedence over the address', () => {
   const item = makeItem({ key: 'acme', url: 'https://shop.example/a', data: null })
 
   assert.equal(item?.key, 'acme')

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { RunId } from './id.ts'
 import type { Millis } from './time.ts'
-import { cleanJson, cleanText, countDirty, isClean } from './text.ts'
+import { cleanJson, cleanText, countReplaced, isClean } from './text.ts'
 import { URL_KEY_VERSION, canonicalUrl } from './url.ts'
 
 /** A record as a page hands it over: an address, or a key of the user's own, and any JSON. */
@@ -57,7 +57,7 @@ export function makeItem(
   const url = address === null ? null : cleanText(address)
   const made = (key: string, keyVersion: number): Item => ({ key, keyVersion, url, data })
   const own = typeof item.key === 'string' ? item.key : ''
-  const dirty = replaced + countDirty(address ?? '') + countDirty(own)
+  const dirty = replaced + countReplaced(address ?? '') + countReplaced(own)
   if (dirty > 0) onReplaced(dirty)
   if (own !== '') return made(boundedKey(own), 0)
   const canonical = address === null ? null : canonicalUrl(address)

@@ -1,10 +1,10 @@
 /** Seconds up to which a call is counted into each step, unless said; what took longer is counted beyond the last. */
-export const LATENCY_BOUNDS = [
+export const LATENCY_BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const
 
 /** How long calls took, counted and never kept one by one. It only grows. */
-export type Latency = {
+export type LatencyHistogram = {
   /** How many fell into each step, and beyond the last. */
   readonly counts: number[]
   /** Of all of them, in seconds. */
@@ -12,21 +12,24 @@ export type Latency = {
 }
 
 /** What a worker measures of its own calls to the store. Kept in its row, and added up over all workers. */
-export type WorkerStats = { readonly checkpoint: Latency; readonly claim: Latency }
+export type WorkerStats = {
+  readonly checkpoint: LatencyHistogram
+  readonly claim: LatencyHistogram
+}
 
-export function noLatency(bounds: readonly number[] = LATENCY_BOUNDS): Latency {
+export function emptyHistogram(bounds: readonly number[] = LATENCY_BUCKETS): LatencyHistogram {
   return { counts: Array.from({ length: bounds.length + 1 }, () => 0), seconds: 0 }
 }
 
-export function noStats(): WorkerStats {
-  return { checkpoint: noLatency(), claim: noLatency() }
+export function emptyStats(): WorkerStats {
+  return { checkpoint: emptyHistogram(), claim: emptyHistogram() }
 }
 
 /** Counts one call. It stands in the way of every page: no allocation, a handful of comparisons. */
-export function count(
-  latency: Latency,
+export function recordLatency(
+  latency: LatencyHistogram,
   seconds: number,
-  bounds: readonly number[] = LATENCY_BOUNDS,
+  bounds: readonly number[] = LATENCY_BUCKETS,
 ): void {
   let step = 0
   while (step < bounds.length && seconds > bounds[step]!) step++
@@ -35,33 +38,33 @@ export function count(
 }
 
 /** Adds what another one has counted. */
-export function add(latency: Latency, other: Latency): void {
+export function addHistogram(latency: LatencyHistogram, other: LatencyHistogram): void {
   other.counts.forEach((counted, step) => (latency.counts[step]! += counted))
   latency.seconds += other.seconds
 }
 
 /** Stats as a worker sent them, perhaps one of another version; null when they are of another kind. */
-export function readStats(value: unknown): WorkerStats | null {
+export function parseStats(value: unknown): WorkerStats | null {
   const { checkpoint, claim } = (value ?? {}) as Partial<Record<keyof WorkerStats, unknown>>
-  return isLatency(checkpoint) && isLatency(claim) ? { checkpoint, claim } : null
+  return isHistogram(checkpoint) && isHistogram(claim) ? { checkpoint, claim } : null
 }
 
 /** Of all workers together. Those of another kind do not count. */
 export function sumStats(all: readonly unknown[]): WorkerStats {
-  const sum = noStats()
-  for (const stats of all.map(readStats)) {
+  const sum = emptyStats()
+  for (const stats of all.map(parseStats)) {
     if (!stats) continue
-    add(sum.checkpoint, stats.checkpoint)
-    add(sum.claim, stats.claim)
+    addHistogram(sum.checkpoint, stats.checkpoint)
+    addHistogram(sum.claim, stats.claim)
   }
   return sum
 }
 
-function isLatency(value: unknown): value is Latency {
-  const { counts, seconds } = (value ?? {}) as Partial<Record<keyof Latency, unknown>>
+function isHistogram(value: unknown): value is LatencyHistogram {
+  const { counts, seconds } = (value ?? {}) as Partial<Record<keyof LatencyHistogram, unknown>>
   return (
     Array.isArray(counts) &&
-    counts.length === LATENCY_BOUNDS.length + 1 &&
+    counts.length === LATENCY_BUCKETS.length + 1 &&
     [...counts, seconds].every((one) => Number.isFinite(one) && one >= 0)
   )
 }

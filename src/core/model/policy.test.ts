@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { DEFAULT_POLICY, makePolicy, policyOfGroup } from './policy.ts'
+import { DEFAULT_POLICY, makePolicy, policyForGroup } from './policy.ts'
 
 test('no options are the defaults', () => {
   assert.deepEqual(makePolicy(undefined), { policy: DEFAULT_POLICY, mistakes: [] })
@@ -18,7 +18,7 @@ test('the defaults keep their own rules', () => {
   assert.equal(DEFAULT_POLICY.maxRetries, 1)
 })
 
-test('durations are read as people write them', () => {
+test('durations are parsed with their units', () => {
   const { policy, mistakes } = makePolicy({ heartbeat: '2s', lease: '1m', maxDuration: '2h' })
 
   assert.deepEqual(mistakes, [])
@@ -28,7 +28,7 @@ test('durations are read as people write them', () => {
   assert.equal(policy.retries, DEFAULT_POLICY.retries, 'what is not said stays')
 })
 
-test('all mistakes are told at once, and none of the options is taken', () => {
+test('all errors are reported at once, and no option is applied', () => {
   const { policy, mistakes } = makePolicy({
     lease: 'soon',
     maxCrashes: 0,
@@ -53,7 +53,7 @@ test('a name like no other gets no hint', () => {
   assert.deepEqual(makePolicy({ constructor: 1 }).mistakes.length, 1)
 })
 
-test('a lease must hold three beats, also when only one of them is said', () => {
+test('a lease must cover three heartbeats, also when only one of the two is given', () => {
   assert.match(makePolicy({ heartbeat: '1s', lease: '2s' }).mistakes[0]!, /three beats/)
   assert.match(makePolicy({ heartbeat: '10s' }).mistakes[0]!, /three beats/)
   assert.deepEqual(makePolicy({ heartbeat: '1s', lease: '3s' }).mistakes, [])
@@ -91,22 +91,22 @@ test('a group has its own limits over those of its source', () => {
   })
 
   assert.deepEqual(mistakes, [])
-  assert.equal(policyOfGroup(policy, 'CA').maxSilenceMs, 30 * 60_000)
-  assert.equal(policyOfGroup(policy, 'CA').onStalled, 'fail')
-  assert.equal(policyOfGroup(policy, 'CA').retries, DEFAULT_POLICY.retries)
-  assert.equal(policyOfGroup(policy, 'TX').maxSilenceMs, 2 * 3_600_000)
-  assert.equal(policyOfGroup(policy, null).maxSilenceMs, 2 * 3_600_000)
-  assert.equal(policyOfGroup(policy, 'constructor').maxSilenceMs, 2 * 3_600_000)
+  assert.equal(policyForGroup(policy, 'CA').maxSilenceMs, 30 * 60_000)
+  assert.equal(policyForGroup(policy, 'CA').onStalled, 'fail')
+  assert.equal(policyForGroup(policy, 'CA').retries, DEFAULT_POLICY.retries)
+  assert.equal(policyForGroup(policy, 'TX').maxSilenceMs, 2 * 3_600_000)
+  assert.equal(policyForGroup(policy, null).maxSilenceMs, 2 * 3_600_000)
+  assert.equal(policyForGroup(policy, 'constructor').maxSilenceMs, 2 * 3_600_000)
 })
 
-test('what is said later about a group is said on top of what was said before', () => {
+test('a later group override is merged over the earlier one', () => {
   const base = makePolicy({ groups: { CA: { retries: 7, maxCrashes: 5 } } }).policy
   const { policy } = makePolicy({ groups: { CA: { retries: 1 }, TX: { retries: 2 } } }, base)
 
   assert.deepEqual(policy.groups, { CA: { retries: 1, maxCrashes: 5 }, TX: { retries: 2 } })
 })
 
-test('mistakes in a group are told with its name, and what a group cannot have with the reason', () => {
+test('errors in a group include its name, and unsupported settings the reason', () => {
   const { mistakes } = makePolicy({ groups: { CA: { maxSilnce: '1h', lease: '5s' }, TX: 3 } })
 
   assert.equal(mistakes.length, 3)

@@ -67,7 +67,7 @@ export const DEFAULT_POLICY: Policy = {
 }
 
 /** How often dead workers are looked for. */
-export const SWEEP_MS = 250
+export const SWEEP_INTERVAL_MS = 250
 /** From the first SIGTERM to the end, at most: below the 30 s that supervisors usually allow. */
 export const STOP_DEADLINE_MS = 25_000
 
@@ -135,12 +135,12 @@ const GROUP_FIELDS: readonly string[] = [
 ] satisfies (keyof GroupPolicyOptions)[]
 
 /** The name that people write for a field of a policy: `maxSilence` for `maxSilenceMs`. */
-export function optionOf(field: string): string {
+export function optionNameOf(field: string): string {
   return Object.entries(FIELDS).find(([, { to }]) => to === field)?.[0] ?? field
 }
 
 /** As it counts for the targets of a group. */
-export function policyOfGroup(policy: Policy, group: string | null): Policy {
+export function policyForGroup(policy: Policy, group: string | null): Policy {
   const { groups } = policy
   if (group === null || groups === null || !Object.hasOwn(groups, group)) return policy
   return { ...policy, ...groups[group] }

@@ -4,23 +4,24 @@
  */
 export function redact(text: string): string {
   let left = text
-  for (const value of known) if (left.includes(value)) left = left.replaceAll(value, MARK)
-  if (left.includes('://')) left = withoutCredentials(left)
-  return NAMED.test(left) ? withoutNamed(left) : left
+  for (const value of registeredValues)
+    if (left.includes(value)) left = left.replaceAll(value, MASK)
+  if (left.includes('://')) left = redactCredentials(left)
+  return NAMED.test(left) ? redactNamedValues(left) : left
 }
 
-function withoutCredentials(text: string): string {
+function redactCredentials(text: string): string {
   // Most addresses name nobody: a log is full of them, and they cost no more than this look.
-  return text.includes('@') ? text.replace(WORD, withoutName) : text
+  return text.includes('@') ? text.replace(WORDS, redactCredentialsInWord) : text
 }
 
-function withoutNamed(text: string): string {
+function redactNamedValues(text: string): string {
   return text
-    .replace(ASSIGNED, `$1${MARK}`)
-    .replace(FLAG, `$1${MARK}`)
-    .replace(IN_JSON, `$1${MARK}`)
-    .replace(BEARER, `$1${MARK}`)
-    .replace(AUTHORIZATION, `$1${MARK}`)
+    .replace(ASSIGNED, `$1${MASK}`)
+    .replace(FLAG, `$1${MASK}`)
+    .replace(JSON_VALUE, `$1${MASK}`)
+    .replace(BEARER, `$1${MASK}`)
+    .replace(AUTHORIZATION, `$1${MASK}`)
 }
 
 /** The arguments of a command, for people: also where name and value are two arguments, or `-pVALUE` is one. */
@@ -28,30 +29,30 @@ export function redactArguments(command: readonly string[]): string[] {
   const program = command[0]?.split(/[\\/]/).at(-1) ?? ''
   return command.map((part, n) => {
     const before = command[n - 1] ?? ''
-    if (SECRET_FLAG.test(before) && !part.startsWith('-')) return MARK
+    if (SECRET_FLAG.test(before) && !part.startsWith('-')) return MASK
     if (n > 0 && P_IS_PASSWORD.test(program)) {
-      if (before === '-p' && program === 'sshpass') return MARK
-      if (/^-p./.test(part)) return `-p${MARK}`
+      if (before === '-p' && program === 'sshpass') return MASK
+      if (/^-p./.test(part)) return `-p${MASK}`
     }
-    if (/^(-u|--user)$/.test(before) && part.includes(':')) return MARK
+    if (/^(-u|--user)$/.test(before) && part.includes(':')) return MASK
     return redact(part)
   })
 }
 
-const MARK = '***'
+const MASK = '***'
 const NAME = '(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key)'
 // One look at most texts is enough.
 const NAMED = new RegExp(`${NAME}|bearer|authorization`, 'i')
 // Everything that repeats before a name is bounded, so that the time grows with the text whatever is in it.
 const ASSIGNED = new RegExp(`(${NAME}=)[^&\\s'"\`\\\\,;]+`, 'gi')
 const FLAG = new RegExp(`(--[\\w-]{0,40}?${NAME}\\s{1,4})(?!-)[^\\s'"\`\\\\]+`, 'gi')
-const IN_JSON = new RegExp(`(${NAME}\\\\{0,3}"\\s{0,2}:\\s{0,2}\\\\{0,3}")[^"\\\\]+`, 'gi')
+const JSON_VALUE = new RegExp(`(${NAME}\\\\{0,3}"\\s{0,2}:\\s{0,2}\\\\{0,3}")[^"\\\\]+`, 'gi')
 const BEARER = /(\bBearer )[\w.~+/=-]{8,}/g
 const AUTHORIZATION =
   /(\bauthorization["'\\]{0,3}\s?[:=]\s?["'\\]{0,3}(?:basic|bearer|token) )[\w.~+/=-]{4,}/gi
 /** The value under this name, or what is left of it. */
 export function redactNamed(name: string, text: string): string {
-  return SECRET_NAME.test(name) ? MARK : redact(text)
+  return SECRET_NAME.test(name) ? MASK : redact(text)
 }
 
 const SECRET_NAME = new RegExp(`${NAME}$`, 'i')
@@ -64,29 +65,29 @@ export function isSecretVariable(name: string): boolean {
 }
 
 /** Those that this process knows, the longest first: one may be a part of another. */
-let known: readonly string[] = []
-const kept = new Map<string, number>()
+let registeredValues: readonly string[] = []
+const registrations = new Map<string, number>()
 
 /** From now on these values are removed from every text that passes `redact`. Returns the function that ends it. */
-export function keepSecrets(secrets: readonly string[]): () => void {
+export function registerSecrets(secrets: readonly string[]): () => void {
   const values = valuesOf(secrets)
-  for (const value of values) kept.set(value, (kept.get(value) ?? 0) + 1)
-  known = longestFirst([...kept.keys()])
+  for (const value of values) registrations.set(value, (registrations.get(value) ?? 0) + 1)
+  registeredValues = longestFirst([...registrations.keys()])
   let isOver = false
   return () => {
     if (isOver) return
     isOver = true
     for (const value of values) {
-      const count = kept.get(value)! - 1
-      if (count > 0) kept.set(value, count)
-      else kept.delete(value)
+      const count = registrations.get(value)! - 1
+      if (count > 0) registrations.set(value, count)
+      else registrations.delete(value)
     }
-    known = longestFirst([...kept.keys()])
+    registeredValues = longestFirst([...registrations.keys()])
   }
 }
 
 /** Up to the last @ of a word and no further: so the time grows with the text, whatever is in it. */
-function withoutName(word: string): string {
+function redactCredentialsInWord(word: string): string {
   const end = word.lastIndexOf('@') + 1
   if (end === 0 || !word.includes('://')) return word
   const start = word
@@ -96,7 +97,7 @@ function withoutName(word: string): string {
   return start + word.slice(end)
 }
 
-const WORD = /[^\s'"`]+/g
+const WORDS = /[^\s'"`]+/g
 // A password may hold any character, even an unescaped @ or /: here everything up to the last @ goes.
 const DATABASE_ADDRESS =
   /((?:postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?):\/\/)[^\s'"`]*@/gi
@@ -112,7 +113,7 @@ export function redactor(secrets: readonly string[]): (text: string) => string {
   const values = longestFirst(valuesOf(secrets))
   return (text) => {
     let left = text
-    for (const value of values) if (left.includes(value)) left = left.replaceAll(value, MARK)
+    for (const value of values) if (left.includes(value)) left = left.replaceAll(value, MASK)
     return redact(left)
   }
 }
@@ -122,13 +123,13 @@ function longestFirst(values: readonly string[]): string[] {
 }
 
 function valuesOf(secrets: readonly string[]): string[] {
-  return [...new Set(secrets.flatMap(formsOf))].filter(
+  return [...new Set(secrets.flatMap(variantsOf))].filter(
     (value) => value.length >= SECRET_MIN && !OWN_WORDS.includes(value),
   )
 }
 
 /** As it is, as it stands in an address, and what in it is secret by itself. */
-function formsOf(secret: string): string[] {
+function variantsOf(secret: string): string[] {
   return [secret, ...passwordsIn(secret), ...secretPath(secret)].flatMap((value) => [
     value,
     encodeURIComponent(value.toWellFormed()),

@@ -46,19 +46,19 @@ export type AdoptedRef = {
 }
 
 /** What a person can have done to rows of a table of their own, where it has the words for it. */
-export const ADOPTED_DEEDS = ['cancel', 'resume', 'park'] as const
-export type AdoptedDeed = (typeof ADOPTED_DEEDS)[number]
+export const ADOPTED_ACTIONS = ['cancel', 'resume', 'park'] as const
+export type AdoptedAction = (typeof ADOPTED_ACTIONS)[number]
 
 /** A run that is such a row, or such a table. */
 export type AdoptedRun = AdoptedRef & {
   /** Deeds that its table has words for, whatever the row is now: all others are refused. */
-  readonly can: readonly AdoptedDeed[]
+  readonly can: readonly AdoptedAction[]
   /** Verdicts that its table has no word for, each with what to map; left out when there is none. */
   readonly cannot?: Readonly<Record<string, string>>
 }
 
 /** `row 4711 of courses`; a table of targets is one run as a whole. */
-export function sayRow({ table, key }: AdoptedRef): string {
+export function describeRow({ table, key }: AdoptedRef): string {
   return key === '' ? `the table ${table}` : `row ${key} of ${table}`
 }
 
@@ -101,25 +101,25 @@ export type Run = {
   /** Left out for a run of our own. */
   readonly adopted?: AdoptedRun
   /** Of a row in a user's own table: what stood there when it was read. */
-  readonly seal?: string
+  readonly rowHash?: string
 }
 
 /** It is one row of a user's own table, and has no targets that anybody knows of. */
-export function isRow({ adopted, kind }: Pick<Run, 'adopted' | 'kind'>): boolean {
+export function isAdoptedRow({ adopted, kind }: Pick<Run, 'adopted' | 'kind'>): boolean {
   return adopted !== undefined && kind === 'single'
 }
 
-export function openTargets(counts: Counts): number {
+export function countOpenTargets(counts: Counts): number {
   return counts.targets.planned + counts.targets.in_progress
 }
 
-export function totalTargets(counts: Counts): number {
+export function countTargets(counts: Counts): number {
   return Object.values(counts.targets).reduce((sum, n) => sum + n, 0)
 }
 
 /** Targets for a crawl; for a run with one target what it reported, else 0/1. */
-export function doneOf(run: Run): { done: number; total: number } {
+export function progressOf(run: Run): { done: number; total: number } {
   if (run.progress) return { done: run.progress.done, total: run.progress.total }
   const { targets } = run.counts
-  return { done: targets.done, total: run.kind === 'single' ? 1 : totalTargets(run.counts) }
+  return { done: targets.done, total: run.kind === 'single' ? 1 : countTargets(run.counts) }
 }

@@ -12,8 +12,8 @@ export const TARGET_STATUSES = [
 export type TargetStatus = (typeof TARGET_STATUSES)[number]
 
 /** In these a target waits for a person. */
-export const TROUBLED_STATUSES = ['failed', 'stuck', 'parked'] as const
-export type TroubledStatus = (typeof TROUBLED_STATUSES)[number]
+export const DEAD_LETTER_STATUSES = ['failed', 'stuck', 'parked'] as const
+export type DeadLetterStatus = (typeof DEAD_LETTER_STATUSES)[number]
 
 /** What `targets()` yields. The same key twice is one target. */
 export type NewTarget = {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cleanJson, cleanText, countDirty, cutText, isClean } from './text.ts'
+import { cleanJson, cleanText, countReplaced, cutText, isClean } from './text.ts'
 
 test('NUL and lone surrogates are replaced, everything else stays', () => {
   assert.equal(cleanText('a\0b\ud800c'), 'a\ufffdb\ufffdc')
-  assert.equal(countDirty('a\0b\ud800c'), 2)
+  assert.equal(countReplaced('a\0b\ud800c'), 2)
   for (const text of ['', 'plain', 'é漢\u{1f600}', '\ufffd', '\u0001']) {
     assert.equal(isClean(text), true)
     assert.equal(cleanText(text), text)
-    assert.equal(countDirty(text), 0)
+    assert.equal(countReplaced(text), 0)
   }
 })
 

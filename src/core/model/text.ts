@@ -11,7 +11,7 @@ export function cleanText(text: string): string {
 }
 
 /** How many characters `cleanText` replaces. */
-export function countDirty(text: string): number {
+export function countReplaced(text: string): number {
   return isClean(text) ? 0 : (text.match(DIRTY)?.length ?? 0)
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inShort, inWords, iso, parseDuration } from './time.ts'
+import { formatDuration, humanizeDuration, iso, parseDuration } from './time.ts'
 
 test('a duration is a number with a unit, or milliseconds', () => {
   const cases: [unknown, number][] = [
@@ -39,7 +39,7 @@ test('anything else is none', () => {
   }
 })
 
-test('ages are told in words', () => {
+test('ages are formatted in words', () => {
   const cases: [number, string][] = [
     [-5, '0 ms'],
     [850, '850 ms'],
@@ -49,10 +49,10 @@ test('ages are told in words', () => {
     [26 * 3_600_000, '26 h'],
     [3 * 86_400_000, '3 days'],
   ]
-  for (const [ms, words] of cases) assert.equal(inWords(ms), words)
+  for (const [ms, words] of cases) assert.equal(humanizeDuration(ms), words)
 })
 
-test('moments are told in UTC', () => {
+test('timestamps are formatted in UTC', () => {
   assert.equal(iso(0), '1970-01-01T00:00:00.000Z')
 })
 
@@ -68,7 +68,7 @@ test('a duration is written in the largest unit that says it exactly, and reads 
     [0, '0ms'],
   ]
   for (const [ms, text] of all) {
-    assert.equal(inShort(ms), text)
+    assert.equal(formatDuration(ms), text)
     assert.equal(parseDuration(text), ms)
   }
 })

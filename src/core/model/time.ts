@@ -23,7 +23,7 @@ export function parseDuration(value: unknown): number | null {
 }
 
 /** A duration as people write it, in the largest unit that says it exactly: `15m`, `24h`, `250ms`; days from the third on. */
-export function inShort(ms: number): string {
+export function formatDuration(ms: number): string {
   const isLong = ms > 2 * UNITS['d']!
   const fitting = Object.entries(UNITS).findLast(
     ([name, unit]) => ms > 0 && ms % unit === 0 && (name !== 'd' || isLong),
@@ -32,7 +32,7 @@ export function inShort(ms: number): string {
 }
 
 /** An age in words for people: `850 ms`, `4 s`, `12 min`, `26 h`, `3 days`. */
-export function inWords(ms: number): string {
+export function humanizeDuration(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
   if (ms < 120_000) return `${Math.round(ms / 1_000)} s`
   if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min`

@@ -2,7 +2,7 @@ import type { RunStatus } from './run.ts'
 import type { TargetStatus } from './target.ts'
 
 /** Every legal change of state; anything else is a bug. The tests hold both stores to these tables by triggers. */
-export const TARGET_MOVES: Readonly<Record<TargetStatus, readonly TargetStatus[]>> = {
+export const TARGET_TRANSITIONS: Readonly<Record<TargetStatus, readonly TargetStatus[]>> = {
   planned: ['in_progress', 'parked'],
   in_progress: ['planned', 'done', 'failed', 'stuck', 'parked'],
   done: ['planned'],
@@ -11,7 +11,7 @@ export const TARGET_MOVES: Readonly<Record<TargetStatus, readonly TargetStatus[]
   parked: ['planned'],
 }
 
-export const RUN_MOVES: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
+export const RUN_TRANSITIONS: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
   queued: ['running', 'cancelled', 'abandoned', 'failed', 'succeeded'],
   running: ['interrupted', 'succeeded', 'failed', 'cancelled', 'abandoned'],
   interrupted: ['running', 'succeeded', 'failed', 'cancelled', 'abandoned'],

@@ -45,7 +45,7 @@ for (const [title, address, canonical] of cases) {
   test(`${title}: ${address}`, () => assert.equal(canonicalUrl(address), canonical))
 }
 
-test('what is no web address has no canonical form', () => {
+test('a non-HTTP address has no canonical form', () => {
   for (const address of ['', 'shop', '/x', 'ftp://a.example/', 'javascript:alert(1)', 'https://']) {
     assert.equal(canonicalUrl(address), null, address)
   }

@@ -1,7 +1,7 @@
 import { shortId, type RunId, type TargetId } from './id.ts'
-import { sayRow, type AdoptedRef, type AdoptedRun, type Run, type RunStatus } from './run.ts'
+import { describeRow, type AdoptedRef, type AdoptedRun, type Run, type RunStatus } from './run.ts'
 import type { TargetStatus } from './target.ts'
-import type { Evidence, Sign } from './worker.ts'
+import type { Evidence, Liveness } from './worker.ts'
 
 export const ACTIONS = [
   'leave',
@@ -24,7 +24,7 @@ export const ACTIONS = [
 export type Action = (typeof ACTIONS)[number]
 
 /** What an action makes of a claimed target; the others leave it alone. */
-export const TARGET_AFTER: Readonly<Partial<Record<Action, TargetStatus>>> = {
+export const TARGET_STATUS_AFTER: Readonly<Partial<Record<Action, TargetStatus>>> = {
   resume: 'planned',
   replan: 'planned',
   retry: 'failed',
@@ -34,7 +34,7 @@ export const TARGET_AFTER: Readonly<Partial<Record<Action, TargetStatus>>> = {
 }
 
 /** What an action makes of a run that is judged as a whole; the others leave it alone. */
-export const RUN_AFTER: Readonly<Partial<Record<Action, RunStatus>>> = {
+export const RUN_STATUS_AFTER: Readonly<Partial<Record<Action, RunStatus>>> = {
   resume: 'interrupted',
   fail: 'failed',
   abandon: 'abandoned',
@@ -61,7 +61,7 @@ export type Verdict = Decision & {
   readonly run: RunId
   readonly source: string
   readonly target: TargetId | null
-  readonly sign: Sign
+  readonly sign: Liveness
   readonly evidence: Evidence | RunEvidence
   readonly from: string
   readonly to: string
@@ -79,28 +79,31 @@ export function rowOf({ adopted, kind }: Pick<Run, 'adopted' | 'kind'>): Pick<Ve
 }
 
 /** What a user's own table lacks for this verdict on its rows; null when nothing. */
-export function whyNot({ adopted }: OfTable, { action }: Pick<Decision, 'action'>): string | null {
+export function blockedReason(
+  { adopted }: WithAdoptedRun,
+  { action }: Pick<Decision, 'action'>,
+): string | null {
   return adopted?.cannot?.[action] ?? null
 }
-type OfTable = { readonly adopted?: Pick<AdoptedRun, 'cannot'> }
+type WithAdoptedRun = { readonly adopted?: Pick<AdoptedRun, 'cannot'> }
 
 /** The same as a part of the verdict. */
-export function cannotOf(run: OfTable, decision: Decision): Pick<Verdict, 'cannot'> {
-  const cannot = whyNot(run, decision)
+export function blockedField(run: WithAdoptedRun, decision: Decision): Pick<Verdict, 'cannot'> {
+  const cannot = blockedReason(run, decision)
   return cannot === null ? {} : { cannot }
 }
 
 /** What a verdict is about: `target 91bc4f2a of shop`. A row of a user's own table is a run, whoever held it. */
-export function sayJudged({ target, source, run, row }: Verdict): string {
-  if (row) return `run ${shortId(run)} of ${source} (${sayRow(row)})`
+export function describeSubject({ target, source, run, row }: Verdict): string {
+  if (row) return `run ${shortId(run)} of ${source} (${describeRow(row)})`
   return target ? `target ${shortId(target)} of ${source}` : `run ${shortId(run)} of ${source}`
 }
 
 /** A verdict as one line of a log. */
-export function sayVerdict(verdict: Verdict): string {
+export function formatVerdict(verdict: Verdict): string {
   const { action, because, applied, cannot } = verdict
-  const isDeed = action in TARGET_AFTER || action in RUN_AFTER
-  const state = isDeed && !applied ? `${action} (not applied)` : action
+  const isMutation = action in TARGET_STATUS_AFTER || action in RUN_STATUS_AFTER
+  const state = isMutation && !applied ? `${action} (not applied)` : action
   const why = cannot === undefined ? because : `${because}. ${cannot}`
-  return `recovery: ${sayJudged(verdict)}: ${state} — ${why}`
+  return `recovery: ${describeSubject(verdict)}: ${state} — ${why}`
 }

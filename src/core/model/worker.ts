@@ -31,9 +31,9 @@ export type Worker = {
   /** How long others must wait in silence before they may take its targets. */
   readonly leaseMs: number
   readonly startedAt: Millis
-  readonly lastBeatAt: Millis
+  readonly lastHeartbeatAt: Millis
   /** Grows by one with each beat: recovery repeats it to see that the silence it judged still lasts. */
-  readonly beats: number
+  readonly heartbeats: number
   /** How long the worker's main thread had been busy without a break at the last beat. */
   readonly loopLagMs: number
   /** Set when it ended, or was proven dead; a later beat takes it back. */
@@ -76,4 +76,4 @@ export function sessionGraceMs({
 }
 
 /** `gone`: proven dead. `silent`: no beat for a lease. `stalled`: beats, but no progress. */
-export type Sign = 'present' | 'gone' | 'silent' | 'stalled' | 'unknown'
+export type Liveness = 'present' | 'gone' | 'silent' | 'stalled' | 'unknown'

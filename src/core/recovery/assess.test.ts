@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { allOk, beginOne, hire, ok } from '../../testing/fixtures.ts'
+import { assertAllOk, beginOne, registerWorker, unwrap } from '../../testing/fixtures.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
-import { judgeRun } from './assess.ts'
+import { assessRun } from './assess.ts'
 
 const TWO_DAYS_MS = 48 * 3_600_000
 
@@ -10,16 +10,16 @@ for (const [artifacts, action, hasProgress] of [
   [0, 'abandon', false],
   [1, 'resumable', true],
 ] as const) {
-  test(`an old run that nobody works on, with ${artifacts} files of its command: ${action}`, async () => {
+  test(`an old run without an owner, with ${artifacts} files of its command: ${action}`, async () => {
     await using db = await sqliteEngine.fresh()
     const store = await db.open()
-    const claimed = await beginOne(store, await hire(store))
-    ok(await store.touch(claimed, artifacts))
-    allOk(await store.release([claimed]))
+    const claimed = await beginOne(store, await registerWorker(store))
+    unwrap(await store.reportActivity(claimed, artifacts))
+    assertAllOk(await store.release([claimed]))
     await store.settle()
-    await db.later(TWO_DAYS_MS)
+    await db.advanceClock(TWO_DAYS_MS)
 
-    const { decision, evidence } = await judgeRun(store, (await store.run(claimed.run))!)
+    const { decision, evidence } = await assessRun(store, (await store.run(claimed.run))!)
 
     assert.equal(decision.action, action)
     assert.equal(evidence.hasProgress, hasProgress)
@@ -29,11 +29,11 @@ for (const [artifacts, action, hasProgress] of [
 test('an old run whose target has just been finished is not taken for dead before it is settled', async () => {
   await using db = await sqliteEngine.fresh()
   const store = await db.open()
-  const claimed = await beginOne(store, await hire(store))
-  await db.later(TWO_DAYS_MS)
-  allOk(await store.finish([claimed]))
+  const claimed = await beginOne(store, await registerWorker(store))
+  await db.advanceClock(TWO_DAYS_MS)
+  assertAllOk(await store.finish([claimed]))
 
   const run = (await store.run(claimed.run))!
   assert.equal(run.status, 'running')
-  assert.equal((await judgeRun(store, run, { forgetLost: true })).decision.action, 'leave')
+  assert.equal((await assessRun(store, run, { ignoreLostOwner: true })).decision.action, 'leave')
 })

@@ -1,12 +1,18 @@
 import { decide, type Snapshot } from '../decide/recovery.ts'
-import { readSign, STEADY, withProgress, type Judge, type Reading } from '../decide/liveness.ts'
+import {
+  assessLiveness,
+  TRUSTED_OBSERVER,
+  assessProgress,
+  type ObserverHealth,
+  type LivenessAssessment,
+} from '../decide/liveness.ts'
 import type { WorkerId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
-import { openTargets, type Run } from '../model/run.ts'
+import { countOpenTargets, type Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Decision, RunEvidence } from '../model/verdict.ts'
-import type { OnlyTarget, Store, Witnessed } from '../store/store.ts'
+import type { OnlyTarget, Store, WorkerObservation } from '../store/store.ts'
 
 /** By what a run is judged: as kept with it, unless somebody knows better. */
 export type PolicyOf = (run: Run) => Policy
@@ -31,17 +37,17 @@ export function runSnapshot(run: Run): Snapshot['run'] {
     resumedAt,
     lastActivityAt,
     retries,
-    isComplete: run.plannedAt !== null && openTargets(run.counts) === 0,
+    isComplete: run.plannedAt !== null && countOpenTargets(run.counts) === 0,
     hasProgress: hasProgress(run),
-    reverted: run.reopenedAt !== null,
+    isReopened: run.reopenedAt !== null,
     isAdopted: run.adopted !== undefined,
   }
 }
 
 /** A worker and what is known of it. */
-export type Owner = Witnessed & { readonly reading: Reading }
+export type Owner = WorkerObservation & { readonly assessment: LivenessAssessment }
 
-export type JudgedRun<T extends OnlyTarget = OnlyTarget> = {
+export type AssessedRun<T extends OnlyTarget = OnlyTarget> = {
   readonly run: Run
   /** The one target of a run that has only one. */
   readonly target: T | null
@@ -52,54 +58,61 @@ export type JudgedRun<T extends OnlyTarget = OnlyTarget> = {
   readonly evidence: RunEvidence
 }
 
-export type Look = {
+export type AssessOptions = {
   readonly now: Millis
-  readonly judge: Judge
+  readonly observer: ObserverHealth
   readonly policyOf: PolicyOf
   /** Whoever is lost counts as nobody: for cleaning, where age decides and not how it came to this. */
-  readonly forgetLost?: boolean
+  readonly ignoreLostOwner?: boolean
 }
 
 /** What `decide` says about each of these runs as a whole. `roll`: every worker that has not ended. */
-export function judgeRuns<T extends OnlyTarget>(
+export function assessRuns<T extends OnlyTarget>(
   live: readonly { readonly run: Run; readonly target: T | null }[],
-  roll: readonly Witnessed[],
-  look: Look,
-): JudgedRun<T>[] {
-  const read = roll.map((witnessed): Owner => ({
-    ...witnessed,
-    reading: readSign(witnessed.evidence, look.judge),
+  observations: readonly WorkerObservation[],
+  options: AssessOptions,
+): AssessedRun<T>[] {
+  const owners = observations.map((observation): Owner => ({
+    ...observation,
+    assessment: assessLiveness(observation.evidence, options.observer),
   }))
-  const byId = new Map(read.map((owner) => [owner.worker.id, owner]))
+  const byId = new Map(owners.map((owner) => [owner.worker.id, owner]))
   // A row of a user's table may be of the same source as a crawl of our own, or as another table, and says nothing about it.
-  const byCrawl = Map.groupBy(read, ({ worker, run }) => run ?? worker.source)
+  const byCrawl = Map.groupBy(owners, ({ worker, run }) => run ?? worker.source)
   return live.map((one) => {
     const { run } = one
     const owner =
       run.kind === 'crawl'
-        ? bestOf(byCrawl.get(run.adopted ? run.id : run.source) ?? [])
+        ? mostAlive(byCrawl.get(run.adopted ? run.id : run.source) ?? [])
         : (run.owner !== null && byId.get(run.owner)) || null
-    return judgeOne(one, owner, look)
+    return assessOne(one, owner, options)
   })
 }
 
-function judgeOne<T extends OnlyTarget>(
+function assessOne<T extends OnlyTarget>(
   { run, target }: { readonly run: Run; readonly target: T | null },
   owner: Owner | null,
-  look: Look,
-): JudgedRun<T> {
-  const policy = look.policyOf(run)
-  const lost = owner !== null && isLost(owner.reading)
-  const counted = lost && look.forgetLost ? null : owner
-  const held = counted && target?.status === 'in_progress' ? targetSnapshot(target) : null
-  const snapshot = { run: runSnapshot(run), target: held, owner: counted?.reading ?? null }
-  const decision = decide(snapshot, policy, look.now)
-  const still = look.now - (held ?? run).lastActivityAt
-  const shown = owner && {
+  options: AssessOptions,
+): AssessedRun<T> {
+  const policy = options.policyOf(run)
+  const lost = owner !== null && isLost(owner.assessment)
+  const countedOwner = lost && options.ignoreLostOwner ? null : owner
+  const held = countedOwner && target?.status === 'in_progress' ? targetSnapshot(target) : null
+  const snapshot = { run: runSnapshot(run), target: held, owner: countedOwner?.assessment ?? null }
+  const decision = decide(snapshot, policy, options.now)
+  const idleMs = options.now - (held ?? run).lastActivityAt
+  const shownOwner = owner && {
     ...owner,
-    reading: withProgress(owner.reading, still, policy.maxSilenceMs),
+    reading: assessProgress(owner.assessment, idleMs, policy.maxSilenceMs),
   }
-  return { run, target, policy, decision, owner: shown, evidence: evidenceOf(run, owner, look.now) }
+  return {
+    run,
+    target,
+    policy,
+    decision,
+    owner: shownOwner,
+    evidence: evidenceOf(run, owner, options.now),
+  }
 }
 
 /** A target's part of what `decide` looks at. */
@@ -108,12 +121,12 @@ export function targetSnapshot(target: OnlyTarget): NonNullable<Snapshot['target
 }
 
 /** Not alive, as far as one can know. */
-export function isLost({ sign }: Pick<Reading, 'sign'>): boolean {
-  return sign === 'gone' || sign === 'silent'
+export function isLost({ liveness }: Pick<LivenessAssessment, 'liveness'>): boolean {
+  return liveness === 'gone' || liveness === 'silent'
 }
 
-function bestOf(owners: readonly Owner[]): Owner | null {
-  return owners.find(({ reading }) => !isLost(reading)) ?? owners[0] ?? null
+function mostAlive(owners: readonly Owner[]): Owner | null {
+  return owners.find(({ assessment }) => !isLost(assessment)) ?? owners[0] ?? null
 }
 
 function evidenceOf(run: Run, owner: Owner | null, now: Millis): RunEvidence {
@@ -130,27 +143,32 @@ function evidenceOf(run: Run, owner: Owner | null, now: Millis): RunEvidence {
 }
 
 /** The same for one run, looked up now. `self`: who asks, and does not count. */
-export async function judgeRun(
+export async function assessRun(
   store: Store,
   run: Run,
-  options: Partial<Look> & { readonly self?: WorkerId } = {},
-): Promise<JudgedRun<Target>> {
-  const { judge = STEADY, policyOf = storedPolicy, forgetLost = false, self } = options
+  options: Partial<AssessOptions> & { readonly self?: WorkerId } = {},
+): Promise<AssessedRun<Target>> {
+  const {
+    observer = TRUSTED_OBSERVER,
+    policyOf = storedPolicy,
+    ignoreLostOwner = false,
+    self,
+  } = options
   const [target] =
     run.kind === 'single' ? (await store.targets(run.id, { limit: 1, whole: true })).items : []
-  const judged = { run, target: target ? await asJudged(store, target) : null }
-  const look = { now: await store.now(), judge, policyOf, forgetLost }
-  const roll = (await store.workers()).filter(({ worker }) => worker.id !== self)
-  return judgeRuns([judged], roll, look)[0]!
+  const live = { run, target: target ? await targetForDecision(store, target) : null }
+  const assessOptions = { now: await store.now(), observer, policyOf, ignoreLostOwner }
+  const observations = (await store.observations()).filter(({ worker }) => worker.id !== self)
+  return assessRuns([live], observations, assessOptions)[0]!
 }
 
 /** More than any process holds at once. */
-export const HELD_MAX = 1_000
+export const CLAIMS_MAX = 1_000
 
 /** People do not see the claim at work as a crash; its judge does, unless a page was saved since. */
-export async function asJudged(store: Store, target: Target): Promise<Target> {
+export async function targetForDecision(store: Store, target: Target): Promise<Target> {
   if (target.status !== 'in_progress' || target.worker === null) return target
-  const held = await store.heldBy(target.worker, null, HELD_MAX)
+  const held = await store.claimsOf(target.worker, null, CLAIMS_MAX)
   const found = held.find((one) => one.target.id === target.id)?.target
   if (!found || found.seq !== target.seq) return target
   // What a judge does not need is cut there.

@@ -2,22 +2,22 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
-import { startCrawl } from '../../testing/fixtures.ts'
+import { enqueueCrawl } from '../../testing/fixtures.ts'
 import type { Store } from '../store/store.ts'
-import { TrailReader } from './audit-reader.ts'
+import { AuditReader } from './audit-reader.ts'
 
 let count = 0
 
 /** One entry in the trail, by a person's word. */
 async function cancelOne(store: Store): Promise<string> {
   const because = `reason ${count++}`
-  const run = await startCrawl(store, 1, { source: `s${count}` })
+  const run = await enqueueCrawl(store, 1, { source: `s${count}` })
   const deed = { actor: 'a person', because, action: 'cancel', evidence: null }
-  await store.moveRun({ run, to: 'cancelled', only: {}, ...deed })
+  await store.moveRun({ run, to: 'cancelled', expected: {}, ...deed })
   return because
 }
 
-async function readAll(reader: TrailReader): Promise<string[]> {
+async function readAll(reader: AuditReader): Promise<string[]> {
   const all: string[] = []
   for (let some; (some = await reader.next()).length > 0;) {
     all.push(...some.map(({ because }) => because))
@@ -30,8 +30,8 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     await using database = await engine.fresh()
     const store = await database.open()
     const old = [await cancelOne(store), await cancelOne(store)]
-    const whole = new TrailReader(store, 0)
-    const fromNow = await TrailReader.fromNow(store)
+    const whole = new AuditReader(store, 0)
+    const fromNow = await AuditReader.fromNow(store)
     assert.deepEqual(await readAll(whole), old)
     assert.deepEqual(await fromNow.next(), [])
     const fresh = [await cancelOne(store), await cancelOne(store), await cancelOne(store)]
@@ -44,14 +44,14 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 test('an entry whose transaction ends after later ones is waited for, and not for ever', async () => {
   await using database = await postgresEngine.fresh()
   const store = await database.open()
-  const reader = await TrailReader.fromNow(store)
+  const reader = await AuditReader.fromNow(store)
   const first = await cancelOne(store)
   assert.deepEqual(await readAll(reader), [first])
   // As a rolled back transaction leaves it.
   await database.raw(`SELECT nextval(pg_get_serial_sequence('unstuck.audit', 'id'))`)
   const later = await cancelOne(store)
   assert.deepEqual(await readAll(reader), [])
-  await database.later(3_000)
+  await database.advanceClock(3_000)
   assert.deepEqual(await readAll(reader), [])
   await database.raw(`
     INSERT INTO unstuck.audit (id, actor, action, source, run_id, because, evidence, before, after)
@@ -63,8 +63,8 @@ test('an entry whose transaction ends after later ones is waited for, and not fo
   await database.raw(`SELECT nextval(pg_get_serial_sequence('unstuck.audit', 'id'))`)
   const last = await cancelOne(store)
   assert.deepEqual(await readAll(reader), [])
-  await database.later(5_000)
+  await database.advanceClock(5_000)
   assert.deepEqual(await readAll(reader), [last])
   // An old trail is read without waiting, whatever is missing in it.
-  assert.deepEqual(await readAll(new TrailReader(store, 0)), [first, 'late', later, last])
+  assert.deepEqual(await readAll(new AuditReader(store, 0)), [first, 'late', later, last])
 })

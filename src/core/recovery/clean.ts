@@ -1,110 +1,143 @@
-import { sayEnding } from '../decide/cancelling.ts'
-import { isProven, readSign, STEADY, type Judge } from '../decide/liveness.ts'
-import { NotFound, Refused } from '../model/errors.ts'
+import { cancelHint } from '../decide/cancel.ts'
+import {
+  isProvenDead,
+  assessLiveness,
+  TRUSTED_OBSERVER,
+  type ObserverHealth,
+} from '../decide/liveness.ts'
+import { NotFoundError, RefusedError } from '../model/errors.ts'
 import { newId, shortId, type RunId } from '../model/id.ts'
 import { isLive } from '../model/run.ts'
 import type { Verdict } from '../model/verdict.ts'
 import {
-  HELD_MAX,
+  CLAIMS_MAX,
   hasProgress,
   isLost,
-  judgeRun,
-  judgeRuns,
+  assessRun,
+  assessRuns,
   storedPolicy,
-  type JudgedRun,
+  type AssessedRun,
   type PolicyOf,
 } from './assess.ts'
-import { applyToRun, listen, runVerdict, type Door } from './recover.ts'
+import {
+  applyRunVerdict,
+  waitForHeartbeats,
+  toRunVerdict,
+  type OperatorContext,
+} from './recover.ts'
 
-export type Summed = {
+export type ClassifiedRuns = {
   readonly total: number
   /** At work now, or waiting for a worker. */
-  readonly active: JudgedRun[]
+  readonly active: AssessedRun[]
   /** Nobody is at work, and there is something to go on from. */
-  readonly resumable: JudgedRun[]
+  readonly resumable: AssessedRun[]
   /** Nobody is at work, nothing was done, and the policy's time is over. */
-  readonly dead: JudgedRun[]
+  readonly dead: AssessedRun[]
 }
 
 /** Every live run, by what can be said about it now. `ageMs`: instead of the policy's `abandonAfter`. */
-export async function sumUp(
-  { store, policyOf = storedPolicy }: Pick<Door, 'store' | 'policyOf'>,
+export async function classifyRuns(
+  { store, policyOf = storedPolicy }: Pick<OperatorContext, 'store' | 'policyOf'>,
   ageMs?: number,
-): Promise<Summed> {
-  const [live, roll, now] = await Promise.all([store.liveRuns(), store.workers(), store.now()])
-  const look = { now, judge: STEADY, policyOf: withAge(policyOf, ageMs), forgetLost: true }
-  const judged = judgeRuns(live, roll, look)
-  const isDead = ({ decision }: JudgedRun): boolean => decision.action === 'abandon'
+): Promise<ClassifiedRuns> {
+  const [live, observations, now] = await Promise.all([
+    store.liveRuns(),
+    store.observations(),
+    store.now(),
+  ])
+  const options = {
+    now,
+    observer: TRUSTED_OBSERVER,
+    policyOf: withAbandonAfter(policyOf, ageMs),
+    ignoreLostOwner: true,
+  }
+  const assessed = assessRuns(live, observations, options)
+  const isDead = ({ decision }: AssessedRun): boolean => decision.action === 'abandon'
   // Without progress there is nothing to go on from: it waits for a worker, as one that is queued does.
-  const isActive = ({ run, decision, owner }: JudgedRun): boolean =>
-    (owner !== null && !isLost(owner.reading)) || decision.action === 'leave' || !hasProgress(run)
+  const isActive = ({ run, decision, owner }: AssessedRun): boolean =>
+    (owner !== null && !isLost(owner.assessment)) ||
+    decision.action === 'leave' ||
+    !hasProgress(run)
   return {
-    total: judged.length,
-    dead: judged.filter(isDead),
-    active: judged.filter((one) => !isDead(one) && isActive(one)),
-    resumable: judged.filter((one) => !isDead(one) && !isActive(one)),
+    total: assessed.length,
+    dead: assessed.filter(isDead),
+    active: assessed.filter((one) => !isDead(one) && isActive(one)),
+    resumable: assessed.filter((one) => !isDead(one) && !isActive(one)),
   }
 }
 
 /** Another threshold for what is dead by age, or the policies' own. */
-export function withAge(policyOf: PolicyOf, ageMs: number | undefined): PolicyOf {
+export function withAbandonAfter(policyOf: PolicyOf, ageMs: number | undefined): PolicyOf {
   if (ageMs === undefined) return policyOf
   return (run) => ({ ...policyOf(run), abandonAfterMs: ageMs })
 }
 
 /** Marks these dead runs as abandoned. What is no longer dead when its turn comes is left alone. */
-export async function cleanAll(door: Door, dead: readonly JudgedRun[]): Promise<Verdict[]> {
+export async function cleanRuns(
+  context: OperatorContext,
+  dead: readonly AssessedRun[],
+): Promise<Verdict[]> {
   const verdicts: Verdict[] = []
-  for (const judged of dead) verdicts.push(runVerdict(judged, await cleanOne(door, judged)))
+  for (const assessed of dead)
+    verdicts.push(toRunVerdict(assessed, await abandonRun(context, assessed)))
   return verdicts
 }
 
 /** Marks one run as abandoned; refuses, with the reason, what is not dead. */
-export async function clean(door: Door, id: RunId, ageMs?: number): Promise<Verdict> {
-  const run = await door.store.run(id)
-  if (!run) throw new NotFound(`run ${id}`, '`unstuck runs` lists them.')
+export async function cleanRun(
+  context: OperatorContext,
+  id: RunId,
+  ageMs?: number,
+): Promise<Verdict> {
+  const run = await context.store.run(id)
+  if (!run) throw new NotFoundError(`run ${id}`, '`unstuck runs` lists them.')
   const short = shortId(id)
   if (!isLive(run.status))
-    throw new Refused(`Run ${short} is ${run.status}: there is nothing to clean.`)
-  const policyOf = withAge(door.policyOf ?? storedPolicy, ageMs)
-  const judged = await judgeRun(door.store, run, { policyOf, forgetLost: true })
-  if (judged.decision.action !== 'abandon') {
-    throw new Refused(
-      `Run ${short} is not dead: ${judged.decision.because}. ` +
-        `Look with \`unstuck explain ${short}\`; ${sayEnding(run)}.`,
+    throw new RefusedError(`Run ${short} is ${run.status}: there is nothing to clean.`)
+  const policyOf = withAbandonAfter(context.policyOf ?? storedPolicy, ageMs)
+  const assessed = await assessRun(context.store, run, { policyOf, ignoreLostOwner: true })
+  if (assessed.decision.action !== 'abandon') {
+    throw new RefusedError(
+      `Run ${short} is not dead: ${assessed.decision.because}. ` +
+        `Look with \`unstuck explain ${short}\`; ${cancelHint(run)}.`,
     )
   }
-  return runVerdict(judged, await cleanOne(door, judged))
+  return toRunVerdict(assessed, await abandonRun(context, assessed))
 }
 
-async function cleanOne(door: Door, judged: JudgedRun): Promise<boolean> {
-  const { store } = door
+async function abandonRun(context: OperatorContext, assessed: AssessedRun): Promise<boolean> {
+  const { store } = context
   // A row of a user's own table is one thing: it is written to once.
-  if (judged.run.counts.targets.in_progress === 0 || judged.run.adopted)
-    return applyToRun(door, { ...judged, owner: null })
+  if (assessed.run.counts.targets.in_progress === 0 || assessed.run.adopted)
+    return applyRunVerdict(context, { ...assessed, owner: null })
   // Its worker is lost and nobody has recovered it: its claims are taken back first, fenced as every recovery is.
-  await letGo(door, judged, await listen(store))
-  const run = await store.run(judged.run.id)
+  await releaseLostClaims(context, assessed, await waitForHeartbeats(store))
+  const run = await store.run(assessed.run.id)
   if (!run || run.counts.targets.in_progress > 0 || hasProgress(run)) return false
-  return applyToRun(door, { ...judged, run, owner: null })
+  return applyRunVerdict(context, { ...assessed, run, owner: null })
 }
 
-async function letGo({ store, actor }: Door, { run }: JudgedRun, judge: Judge): Promise<void> {
-  for (const { worker, evidence } of await store.workers()) {
-    const reading = readSign(evidence, judge)
-    if (!isLost(reading)) continue
-    const because = `${reading.because}; no page was done yet`
+async function releaseLostClaims(
+  { store, actor }: OperatorContext,
+  { run }: AssessedRun,
+  observer: ObserverHealth,
+): Promise<void> {
+  for (const { worker, evidence } of await store.observations()) {
+    const assessment = assessLiveness(evidence, observer)
+    if (!isLost(assessment)) continue
+    const because = `${assessment.because}; no page was done yet`
     const decision = { action: 'replan', because } as const
-    const judgements = (await store.heldBy(worker.id, null, HELD_MAX))
+    const verdicts = (await store.claimsOf(worker.id, null, CLAIMS_MAX))
       .filter((held) => held.run.id === run.id)
       .map((held) => ({
         held,
         decision,
-        sign: reading.sign,
+        liveness: assessment.liveness,
         evidence,
-        provisional: !isProven(evidence),
+        isProvisional: !isProvenDead(evidence),
         newRun: newId(),
       }))
-    await store.applyJudgements(judgements, actor)
+    await store.applyVerdicts(verdicts, actor)
   }
 }

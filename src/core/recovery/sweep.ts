@@ -1,18 +1,24 @@
-import { decideGuard, type GuardAdvice } from '../decide/source-lock.ts'
+import { decideSourceLock, type SourceLockDecision } from '../decide/source-lock.ts'
 import { decide } from '../decide/recovery.ts'
-import { isProven, readSign, withProgress, type Judge, type Reading } from '../decide/liveness.ts'
+import {
+  isProvenDead,
+  assessLiveness,
+  assessProgress,
+  type ObserverHealth,
+  type LivenessAssessment,
+} from '../decide/liveness.ts'
 import { newId, type RunId, type TargetId, type WorkerId } from '../model/id.ts'
-import { policyOfGroup } from '../model/policy.ts'
-import { cannotOf, rowOf, TARGET_AFTER, type Verdict } from '../model/verdict.ts'
+import { policyForGroup } from '../model/policy.ts'
+import { blockedField, rowOf, TARGET_STATUS_AFTER, type Verdict } from '../model/verdict.ts'
 import type { Evidence } from '../model/worker.ts'
-import { isHere } from '../host/identity.ts'
-import type { Held, Judgement, Store, Witnessed } from '../store/store.ts'
+import { isLocalProcess } from '../host/identity.ts'
+import type { HeldTarget, PendingVerdict, Store, WorkerObservation } from '../store/store.ts'
 import { isLost, runSnapshot, storedPolicy, targetSnapshot, type PolicyOf } from './assess.ts'
 
 export type SweepOptions = {
-  readonly judge: Judge
+  readonly observer: ObserverHealth
   /** Who is there; left out: it is looked at. */
-  readonly roll?: readonly Witnessed[]
+  readonly observations?: readonly WorkerObservation[]
   /** Who acts, for the audit trail. */
   readonly actor: string
   readonly policyOf?: PolicyOf
@@ -20,128 +26,139 @@ export type SweepOptions = {
   readonly self?: WorkerId
   readonly dryRun?: boolean
   /** Look also at what the living hold: it may stand still for longer than its policy allows. */
-  readonly stalled?: boolean
+  readonly includeStalled?: boolean
   /** Which targets, by what is known of them and of their worker. */
-  readonly only?: (held: Held, evidence: Evidence) => boolean
+  readonly filter?: (held: HeldTarget, evidence: Evidence) => boolean
 }
 
-const BATCH = 500
+const BATCH_SIZE = 500
 /** A worker that may yet come back keeps its row this long. */
-const FORGET_AFTER_MS = 3_600_000
+const RETIRE_AFTER_MS = 3_600_000
 
 /** Looks at every worker that has not ended and takes back what the dead, the silent and (by policy) the stalled hold. */
 export async function sweep(store: Store, options: SweepOptions): Promise<Verdict[]> {
   const verdicts: Verdict[] = []
-  let judgements: Judgement[] = []
-  let over: WorkerId[] = []
-  const takeBack = async (): Promise<void> => {
-    const isDeed = !options.dryRun && judgements.length > 0
-    const applied = isDeed ? await store.applyJudgements(judgements, options.actor) : []
-    verdicts.push(...judgements.map((judgement, n) => toVerdict(judgement, applied[n] ?? false)))
-    for (const worker of over) await store.retire(worker)
-    judgements = []
-    over = []
+  let pending: PendingVerdict[] = []
+  let endedWorkers: WorkerId[] = []
+  const applyPending = async (): Promise<void> => {
+    const shouldApply = !options.dryRun && pending.length > 0
+    const applied = shouldApply ? await store.applyVerdicts(pending, options.actor) : []
+    verdicts.push(...pending.map((verdict, n) => toVerdict(verdict, applied[n] ?? false)))
+    for (const worker of endedWorkers) await store.retireWorker(worker)
+    pending = []
+    endedWorkers = []
   }
-  for (const witnessed of options.roll ?? (await store.workers())) {
-    const reading = readSign(witnessed.evidence, options.judge)
-    const lost = isLost(reading)
-    if (!lost && !(options.stalled && reading.sign === 'present')) continue
-    if (lost && witnessed.worker.id === options.self) continue
-    for await (const some of judged(store, witnessed, reading, options)) {
-      judgements.push(...some)
+  for (const observation of options.observations ?? (await store.observations())) {
+    const assessment = assessLiveness(observation.evidence, options.observer)
+    const lost = isLost(assessment)
+    if (!lost && !(options.includeStalled && assessment.liveness === 'present')) continue
+    if (lost && observation.worker.id === options.self) continue
+    for await (const batch of pendingVerdicts(store, observation, assessment, options)) {
+      pending.push(...batch)
       // Of many who hold little, as in a user's own table, it is taken back together.
-      if (judgements.length >= BATCH) await takeBack()
+      if (pending.length >= BATCH_SIZE) await applyPending()
     }
-    const isWhole = !options.dryRun && !options.only
-    if (lost && isWhole && isOver(witnessed.evidence)) over.push(witnessed.worker.id)
+    const isUnfiltered = !options.dryRun && !options.filter
+    if (lost && isUnfiltered && canRetire(observation.evidence))
+      endedWorkers.push(observation.worker.id)
   }
-  await takeBack()
+  await applyPending()
   // Who lost it to a timeout lives, and will take it up again: that is no interruption.
   const touched = new Map<RunId, boolean>()
   for (const { run, applied, sign } of verdicts) {
-    if (applied) touched.set(run, (touched.get(run) ?? false) || isLost({ sign }))
+    if (applied) touched.set(run, (touched.get(run) ?? false) || isLost({ liveness: sign }))
   }
   for (const [run, lost] of touched) await store.settle(run, lost)
   return verdicts
 }
 
 /** What is to be done with what it holds. */
-async function* judged(
+async function* pendingVerdicts(
   store: Store,
-  { worker, evidence }: Witnessed,
-  owner: Reading,
+  { worker, evidence }: WorkerObservation,
+  assessment: LivenessAssessment,
   options: SweepOptions,
-): AsyncGenerator<Judgement[]> {
+): AsyncGenerator<PendingVerdict[]> {
   const now = await store.now()
   let after: TargetId | null = null
   for (;;) {
-    const batch: Held[] = await store.heldBy(worker.id, after, BATCH)
-    const mayGuard = isLost(owner) && batch.some(({ run }) => run.kind === 'single' && !run.adopted)
-    const guarded = mayGuard ? await guardedBy(store, { worker, evidence }, owner) : NO_GUARDS
+    const batch: HeldTarget[] = await store.claimsOf(worker.id, after, BATCH_SIZE)
+    const mayHoldLock =
+      isLost(assessment) && batch.some(({ run }) => run.kind === 'single' && !run.adopted)
+    const locks = mayHoldLock
+      ? await locksOfLost(store, { worker, evidence }, assessment)
+      : NO_LOCKS
     yield batch
-      .filter((held) => options.only?.(held, evidence) ?? true)
-      .filter(({ run }) => guarded.get(run.source)?.action !== 'wait')
+      .filter((held) => options.filter?.(held, evidence) ?? true)
+      .filter(({ run }) => locks.get(run.source)?.action !== 'wait')
       .map((held) => {
         const policyOf = options.policyOf ?? storedPolicy
-        return judge(held, owner, {
+        return decideClaim(held, assessment, {
           evidence,
           policyOf,
           now,
-          mayStillRun: guarded.has(held.run.source),
+          mayStillRun: locks.has(held.run.source),
         })
       })
       .filter(({ decision }) => decision.action !== 'leave')
-    if (batch.length < BATCH) return
+    if (batch.length < BATCH_SIZE) return
     // Those that were left alone are passed over, so that they cannot hide the others.
     after = batch.at(-1)!.target.id
   }
 }
 
-const NO_GUARDS: ReadonlyMap<string, GuardAdvice> = new Map()
+const NO_LOCKS: ReadonlyMap<string, SourceLockDecision> = new Map()
 
 /**
  * The sources whose guard a lost worker holds that is not proven dead. Its runs of these are taken from it only when the
  * guard could be, and no sooner: no other copy can start before that, and its command may still run.
  */
-async function guardedBy(
+async function locksOfLost(
   store: Store,
-  { worker, evidence }: Witnessed,
-  reading: Reading,
-): Promise<ReadonlyMap<string, GuardAdvice>> {
-  if (isProven(evidence)) return NO_GUARDS
-  const holder = { reading, evidence, isHere: isHere(worker.process) }
-  const guards = (await store.guards()).filter((guard) => guard.worker === worker.id)
-  return new Map(guards.map((guard) => [guard.source, decideGuard(guard, holder)]))
+  { worker, evidence }: WorkerObservation,
+  assessment: LivenessAssessment,
+): Promise<ReadonlyMap<string, SourceLockDecision>> {
+  if (isProvenDead(evidence)) return NO_LOCKS
+  const holder = { assessment, evidence, isLocal: isLocalProcess(worker.process) }
+  const locks = (await store.sourceLocks()).filter((guard) => guard.worker === worker.id)
+  return new Map(locks.map((guard) => [guard.source, decideSourceLock(guard, holder)]))
 }
 
-type Look = {
+type DecideContext = {
   readonly evidence: Evidence
   readonly policyOf: PolicyOf
   readonly now: number
   readonly mayStillRun: boolean
 }
 
-function judge(held: Held, owner: Reading, look: Look): Judgement {
-  const { evidence, policyOf, now, mayStillRun } = look
+function decideClaim(
+  held: HeldTarget,
+  owner: LivenessAssessment,
+  context: DecideContext,
+): PendingVerdict {
+  const { evidence, policyOf, now, mayStillRun } = context
   const { run, target } = held
-  const policy = policyOfGroup(policyOf(run), target.group)
+  const policy = policyForGroup(policyOf(run), target.group)
   const snapshot = { run: runSnapshot(run), target: targetSnapshot(target), owner, mayStillRun }
   const decision = decide(snapshot, policy, now)
-  const { sign } = withProgress(owner, now - target.lastActivityAt, policy.maxSilenceMs)
+  const { liveness } = assessProgress(owner, now - target.lastActivityAt, policy.maxSilenceMs)
   // What is taken from the living is taken for a timeout, be it of the target or of its run.
-  const isTimeout = sign === 'present' && decision.action !== 'leave'
-  const provisional = isLost(owner) && !isProven(evidence)
+  const isTimeout = liveness === 'present' && decision.action !== 'leave'
+  const provisional = isLost(owner) && !isProvenDead(evidence)
   return {
     held,
     decision,
-    sign: isTimeout ? 'stalled' : sign,
+    liveness: isTimeout ? 'stalled' : liveness,
     evidence,
-    provisional,
+    isProvisional: provisional,
     newRun: newId(),
   }
 }
 
-function toVerdict({ held, decision, sign, evidence }: Judgement, applied: boolean): Verdict {
+function toVerdict(
+  { held, decision, liveness, evidence }: PendingVerdict,
+  applied: boolean,
+): Verdict {
   const { run, target } = held
   return {
     ...decision,
@@ -149,16 +166,16 @@ function toVerdict({ held, decision, sign, evidence }: Judgement, applied: boole
     source: run.source,
     target: target.id,
     ...rowOf(run),
-    ...cannotOf(run, decision),
-    sign,
+    ...blockedField(run, decision),
+    sign: liveness,
     evidence,
     from: target.status,
-    to: TARGET_AFTER[decision.action] ?? target.status,
+    to: TARGET_STATUS_AFTER[decision.action] ?? target.status,
     applied,
   }
 }
 
 /** Nothing that bears this identity can come back, or has not for so long that its row is only noise. */
-function isOver(evidence: Evidence): boolean {
-  return isProven(evidence) || evidence.beatAgeMs > FORGET_AFTER_MS
+function canRetire(evidence: Evidence): boolean {
+  return isProvenDead(evidence) || evidence.beatAgeMs > RETIRE_AFTER_MS
 }

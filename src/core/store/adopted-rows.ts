@@ -1,4 +1,4 @@
-import type { Intent, NewIntent, RememberedRow } from './adopted-memory.ts'
+import type { Intent, NewIntent, RememberedRow } from './adopted-store.ts'
 
 /** Rows of the two tables → what they remember, for both engines. */
 

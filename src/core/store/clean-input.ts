@@ -1,9 +1,9 @@
 import { LIMITS } from '../model/limits.ts'
 import { redactArguments } from '../model/redact.ts'
 import { cleanText } from '../model/text.ts'
-import type { NewIntent } from './adopted-memory.ts'
-import type { Deed, RunMove } from './operator-requests.ts'
-import { keepCursor } from './new-targets.ts'
+import type { NewIntent } from './adopted-store.ts'
+import type { AuditInfo, RunMove } from './operator-requests.ts'
+import { serializeCursor } from './new-targets.ts'
 import type { Store } from './store.ts'
 import { storedJson, storedText } from './stored-text.ts'
 
@@ -17,10 +17,13 @@ export function cleanInput(store: Store): Store {
       store.fail(failures.map((one) => ({ ...one, error: storedText(one.error) }))),
     park: (claims) => store.park(claims.map((one) => ({ ...one, reason: storedText(one.reason) }))),
     begin: (request) =>
-      store.begin({ ...request, ...(request.clean && { clean: cleanMove(request.clean) }) }),
+      store.begin({
+        ...request,
+        ...(request.abandonFirst && { abandonFirst: cleanMove(request.abandonFirst) }),
+      }),
     moveRun: (move) => store.moveRun(cleanMove(move)),
-    applyJudgements: (judgements, actor) =>
-      store.applyJudgements(
+    applyVerdicts: (judgements, actor) =>
+      store.applyVerdicts(
         judgements.map((one) => ({
           ...one,
           decision: { ...one.decision, because: storedText(one.decision.because, LIMITS.reason) },
@@ -28,22 +31,22 @@ export function cleanInput(store: Store): Store {
         })),
         name(actor),
       ),
-    replan: (request) => store.replan(cleanDeed(request)),
-    retryRun: (request) => store.retryRun(cleanDeed(request)),
-    revert: (request) => store.revert(cleanDeed(request)),
-    setAside: (request) => store.setAside(cleanDeed(request)),
-    deleteRun: (request) => store.deleteRun(cleanDeed(request)),
+    replan: (request) => store.replan(cleanAuditInfo(request)),
+    retryRun: (request) => store.retryRun(cleanAuditInfo(request)),
+    revert: (request) => store.revert(cleanAuditInfo(request)),
+    parkTargets: (request) => store.parkTargets(cleanAuditInfo(request)),
+    deleteRun: (request) => store.deleteRun(cleanAuditInfo(request)),
     async rewind(request) {
       const { target: key, cursor, next } = request
-      const json = keepCursor({ key, cursor })
+      const json = serializeCursor({ key, cursor })
       return store.rewind({
-        ...cleanDeed(request),
+        ...cleanAuditInfo(request),
         next: next === null ? null : cleanText(next),
         cursor: json === null ? null : JSON.parse(json),
       })
     },
-    freeSource: (request) =>
-      store.freeSource({
+    unlockSource: (request) =>
+      store.unlockSource({
         ...request,
         ...(request.gaveUp !== undefined && { gaveUp: storedText(request.gaveUp, LIMITS.reason) }),
       }),
@@ -69,7 +72,7 @@ export function cleanInput(store: Store): Store {
         ),
         result: storedText(operation.result, LIMITS.reason),
       }),
-    intend: (intents) => store.intend(intents.map(cleanIntent)),
+    recordIntents: (intents) => store.recordIntents(intents.map(cleanIntent)),
   }
   // As they are, getters too: some answer anew each time.
   return Object.defineProperties(
@@ -81,17 +84,17 @@ export function cleanInput(store: Store): Store {
   ) as Store
 }
 
-function cleanDeed<T extends Deed>(deed: T): T {
+function cleanAuditInfo<T extends AuditInfo>(deed: T): T {
   return { ...deed, actor: name(deed.actor), because: storedText(deed.because, LIMITS.reason) }
 }
 
 function cleanMove(move: RunMove): RunMove {
-  return { ...cleanDeed(move), evidence: storedJson(move.evidence) }
+  return { ...cleanAuditInfo(move), evidence: storedJson(move.evidence) }
 }
 
 function cleanIntent(intent: NewIntent): NewIntent {
   const { entry } = intent
-  return { ...intent, entry: { ...cleanDeed(entry), evidence: storedJson(entry.evidence) } }
+  return { ...intent, entry: { ...cleanAuditInfo(entry), evidence: storedJson(entry.evidence) } }
 }
 
 /** Who it was, from where, which call. */

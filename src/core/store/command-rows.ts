@@ -1,13 +1,13 @@
 import { messageOf, UsageError } from '../model/errors.ts'
 import type { Execution } from '../model/execution.ts'
-import type { Guard } from '../model/source-lock.ts'
+import type { SourceLock } from '../model/source-lock.ts'
 
 /** Row → model for what a wrapped command leaves in the store, as in `rows.ts`. */
 
 const INPUT_BYTES_MAX = 256 * 1024
 
 /** What a run's command is given, as text; null when that is nothing. Refuses what no JSON can say. */
-export function keepInput(source: string, input: unknown): string | null {
+export function serializeInput(source: string, input: unknown): string | null {
   if (input === undefined || input === null) return null
   const text = asJson(source, input)
   if (Buffer.byteLength(text) > INPUT_BYTES_MAX) {
@@ -37,7 +37,7 @@ function firstLine(text: string): string {
   return text.split('\n', 1)[0]!
 }
 
-export type GuardRow = {
+export type SourceLockRow = {
   source: string
   worker_id: string | null
   since: number | null
@@ -48,14 +48,14 @@ export type GuardRow = {
   gave_up_because: string | null
 }
 
-export function toGuard(row: GuardRow): Guard {
+export function toSourceLock(row: SourceLockRow): SourceLock {
   return {
     source: row.source,
     worker: row.worker_id,
     since: row.since,
     killTimeoutMs: row.kill_timeout_ms,
-    endingSince: row.ending_since,
-    cookie: row.cookie,
+    unlockingSince: row.ending_since,
+    processTag: row.cookie,
     gaveUp:
       row.gave_up_at === null ? null : { at: row.gave_up_at, because: row.gave_up_because ?? '' },
   }

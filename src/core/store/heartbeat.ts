@@ -1,7 +1,7 @@
 import type { ClaimId, RunId, TargetId, WorkerId } from '../model/id.ts'
 import type { Millis } from '../model/time.ts'
 
-export type Beat = {
+export type Heartbeat = {
   readonly worker: WorkerId
   readonly claimIds: readonly ClaimId[]
   readonly loopLagMs: number
@@ -9,7 +9,7 @@ export type Beat = {
   readonly stats?: unknown
 }
 
-export type BeatAnswer = {
+export type HeartbeatResult = {
   /** Of the named claims, those that are still this worker's. */
   readonly held: readonly ClaimId[]
   /** Of these, those whose run was cancelled: stop at the page's end. */
@@ -20,7 +20,7 @@ export type BeatAnswer = {
   readonly serverStartedAt: Millis | null
   readonly now: Millis
   /** The schema has moved on beyond this program: drain and end. */
-  readonly tooOld: boolean
+  readonly isOutdated: boolean
   /** What is wrong with the database although it works; left out while nothing is. */
   readonly warning?: string
 }

@@ -1,10 +1,10 @@
 import type { RunId, TargetId, WorkerId } from '../model/id.ts'
 import { isLive, type RunStatus } from '../model/run.ts'
 import { TARGET_STATUSES, type TargetStatus } from '../model/target.ts'
-import { toCounts, type TallyRow } from './rows.ts'
+import { toCounts, type CountersRow } from './rows.ts'
 
 /** A database seen from outside: nothing is made, migrated or written for this look. */
-export type Look = {
+export type DatabaseInfo = {
   /** Without secrets. */
   readonly where: string
   /** Of the schema; 0 while nothing of ours is in it. */
@@ -68,13 +68,16 @@ export type ConnectionFacts = {
 export type Inspection = {
   /** Settings of the store's own connections that decide whether an acknowledged page survives a power cut. */
   readonly durability: Readonly<Record<string, string>>
-  readonly books: Books
+  readonly counters: CounterCheck
   /** Sources with more than one live run. */
-  readonly crowded: readonly { readonly source: string; readonly runs: readonly RunId[] }[]
+  readonly duplicateLiveRuns: readonly {
+    readonly source: string
+    readonly runs: readonly RunId[]
+  }[]
   /** Claims in live runs that nobody can be held to. */
-  readonly badClaims: readonly BadClaim[]
+  readonly invalidClaims: readonly InvalidClaim[]
   /** Runs that ended at no time. */
-  readonly endless: readonly { readonly run: RunId; readonly source: string }[]
+  readonly withoutEndTime: readonly { readonly run: RunId; readonly source: string }[]
   /** Lock files that no worker needs any more. Only SQLite has any. */
   readonly leftoverLocks: readonly LeftoverLock[]
   /** A -wal file that only grows; null while it does not. Only SQLite has one. */
@@ -88,23 +91,23 @@ export type BlockedWal = {
   readonly left: number
 }
 
-export type Books = {
+export type CounterCheck = {
   /** Runs whose targets were counted: live ones and the newest others. */
   readonly checked: number
   /** Runs that were not, so that a look stays a look. */
-  readonly leftOut: number
-  readonly wrong: readonly WrongBook[]
+  readonly unchecked: number
+  readonly mismatches: readonly CounterMismatch[]
 }
 
-export type WrongBook = {
+export type CounterMismatch = {
   readonly run: RunId
   readonly source: string
   readonly status: TargetStatus
-  readonly booked: number
+  readonly recorded: number
   readonly counted: number
 }
 
-export type BadClaim = {
+export type InvalidClaim = {
   readonly target: TargetId
   readonly run: RunId
   readonly source: string
@@ -118,13 +121,13 @@ export type LeftoverLock = {
 }
 
 export const LISTED_MAX = 100
-export const LIVE_MAX = 500
-export const NEWEST_MAX = 50
+export const LIVE_RUNS_MAX = 500
+export const NEWEST_RUNS_MAX = 50
 /** Counting a million of them takes about a second. */
 const TARGETS_MAX = 2_000_000
 
 /** A run that an engine proposes for inspection. */
-export type RunHead = {
+export type InspectedRun = {
   id: RunId
   source: string
   status: RunStatus
@@ -134,36 +137,36 @@ export type RunHead = {
 }
 
 /** The books of one run and a count of its rows, seen in one snapshot. */
-export type BooksRow = TallyRow & { counted: Readonly<Record<string, number>> | null }
+export type CounterCheckRow = CountersRow & { counted: Readonly<Record<string, number>> | null }
 
 /** Counts the targets of as many runs as a look may take, and names what does not agree. */
-export async function checkBooks(
-  runs: readonly RunHead[],
-  count: (run: RunId) => Promise<BooksRow>,
-): Promise<Books> {
-  const wrong: WrongBook[] = []
+export async function checkCounters(
+  runs: readonly InspectedRun[],
+  count: (run: RunId) => Promise<CounterCheckRow>,
+): Promise<CounterCheck> {
+  const wrong: CounterMismatch[] = []
   let [checked, targets] = [0, 0]
   for (const run of runs) {
     if (targets + run.targets > TARGETS_MAX) continue
     targets += run.targets
     checked++
-    wrong.push(...disagreements(run, await count(run.id)))
+    wrong.push(...mismatchesOf(run, await count(run.id)))
   }
-  return { checked, leftOut: runs.length - checked, wrong: wrong.slice(0, LISTED_MAX) }
+  return { checked, unchecked: runs.length - checked, mismatches: wrong.slice(0, LISTED_MAX) }
 }
 
-function disagreements({ id: run, source }: RunHead, row: BooksRow): WrongBook[] {
+function mismatchesOf({ id: run, source }: InspectedRun, row: CounterCheckRow): CounterMismatch[] {
   const booked = toCounts(row).targets
   return TARGET_STATUSES.map((status) => ({
     run,
     source,
     status,
-    booked: booked[status],
+    recorded: booked[status],
     counted: row.counted?.[status] ?? 0,
-  })).filter(({ booked, counted }) => booked !== counted)
+  })).filter(({ recorded, counted }) => recorded !== counted)
 }
 
-export function endlessRuns(runs: readonly RunHead[]): Inspection['endless'] {
+export function runsWithoutEndTime(runs: readonly InspectedRun[]): Inspection['withoutEndTime'] {
   return runs
     .filter(({ status, finished_at }) => !isLive(status) && finished_at === null)
     .map(({ id, source }) => ({ run: id, source }))

@@ -4,8 +4,8 @@ import type { Operation } from '../model/operation.ts'
 import type { Policy } from '../model/policy.ts'
 import { RUN_STATUSES, type RunStatus } from '../model/run.ts'
 import type { Sample } from '../model/sample.ts'
-import { ACTIONS, RUN_AFTER, TARGET_AFTER } from '../model/verdict.ts'
-import { readPolicy } from './rows.ts'
+import { ACTIONS, RUN_STATUS_AFTER, TARGET_STATUS_AFTER } from '../model/verdict.ts'
+import { parsePolicy } from './rows.ts'
 import type { Holding, SampleFilter } from './reads.ts'
 
 /** Row → model for those who look on, as in `rows.ts`. */
@@ -36,7 +36,7 @@ export const LAST_STRETCH_MS = 10 * MINUTE_MS
  * After so long without a move a run counts as still. A long look asks for minutes at most this far apart, or on the hour:
  * whichever it asks for, a run that is not there has not moved since the one before.
  */
-export const STILL_MS = 30 * MINUTE_MS
+export const IDLE_AFTER_MS = 30 * MINUTE_MS
 
 export function minuteOf(at: number): number {
   return Math.floor(at / MINUTE_MS) * MINUTE_MS
@@ -47,7 +47,7 @@ export function hourOf(at: number): number {
 }
 
 /** Where the minutes begin that a long look asks for; null when it asks for all. */
-export function someMinutes({ since, until, everyMinutes = 1 }: SampleFilter): number[] | null {
+export function sampledMinutes({ since, until, everyMinutes = 1 }: SampleFilter): number[] | null {
   if (everyMinutes <= 1) return null
   const step = everyMinutes * MINUTE_MS
   const first = Math.ceil(since / step) * step
@@ -56,7 +56,9 @@ export function someMinutes({ since, until, everyMinutes = 1 }: SampleFilter): n
 }
 
 /** Of the actions that the trail knows, those by which recovery changes something. */
-export const RECOVERIES = ACTIONS.filter((action) => action in TARGET_AFTER || action in RUN_AFTER)
+export const RECOVERY_ACTIONS = ACTIONS.filter(
+  (action) => action in TARGET_STATUS_AFTER || action in RUN_STATUS_AFTER,
+)
 
 export type AlertRow = Pick<
   Alert,
@@ -66,11 +68,12 @@ export type AlertRow = Pick<
   last_seen_at: number
   resolved_at: number | null
   /** SQLite has it as text. */
-  told: Alert['told'] | string
+  told: Alert['deliveries'] | string
 }
 
 export function toAlert(row: AlertRow): Alert {
-  const told = typeof row.told === 'string' ? (JSON.parse(row.told) as Alert['told']) : row.told
+  const told =
+    typeof row.told === 'string' ? (JSON.parse(row.told) as Alert['deliveries']) : row.told
   const times = Object.values(told).flatMap(({ sentAt }) => sentAt ?? [])
   return {
     cause: row.cause,
@@ -83,7 +86,7 @@ export function toAlert(row: AlertRow): Alert {
     since: row.since,
     lastSeenAt: row.last_seen_at,
     lastSentAt: times.length === 0 ? null : Math.max(...times),
-    told,
+    deliveries: told,
     resolvedAt: row.resolved_at,
   }
 }
@@ -109,24 +112,24 @@ export function toHolding(row: HoldingRow): Holding {
   return {
     worker: row.worker_id,
     group: row.grp === '' ? null : row.grp,
-    policy: readPolicy(row.policy ?? {}),
+    policy: parsePolicy(row.policy ?? {}),
     targets: row.targets,
     lastActivityAt: row.last_activity_at,
   }
 }
 
 /** Workers whose stats are added up at once: a short transaction each. */
-export const FOLDED_AT_ONCE = 1_000
+export const FOLD_BATCH = 1_000
 
 /** Rows that are removed at once: other writers wait no longer than for a page. */
-export const REMOVED_AT_ONCE = 500
+export const DELETE_BATCH = 500
 
 /** Removes batch after batch until one is not full. Returns how many were removed in all. */
-export async function untilShort(remove: () => Promise<number>): Promise<number> {
+export async function deleteInBatches(remove: () => Promise<number>): Promise<number> {
   for (let total = 0; ;) {
     const count = await remove()
     total += count
-    if (count < REMOVED_AT_ONCE) return total
+    if (count < DELETE_BATCH) return total
   }
 }
 

@@ -1,5 +1,12 @@
 import { messageOf, UsageError } from '../model/errors.ts'
-import { FLAG, mistakesIn, optional, showValue, TEXT, type Fields } from '../model/fields.ts'
+import {
+  BOOLEAN,
+  mistakesIn,
+  optional,
+  describeValue,
+  STRING,
+  type Fields,
+} from '../model/fields.ts'
 import { LIMITS } from '../model/limits.ts'
 import type { NewTarget } from '../model/target.ts'
 import { cleanJson, isClean } from '../model/text.ts'
@@ -22,21 +29,21 @@ export function checkTargets(targets: readonly NewTarget[]): void {
     if (typeof target.url === 'string' && Buffer.byteLength(target.url) > LIMITS.url)
       mistakes.push(`url is longer than ${LIMITS.url} bytes`)
     if (mistakes.length > 0) {
-      const key = showValue(target.key)
+      const key = describeValue(target.key)
       throw new UsageError(
         `targets() yielded ${key}, which cannot be kept: ${mistakes.join('; ')}.`,
       )
     }
-    keepCursor(target)
+    serializeCursor(target)
   }
 }
 
 const TARGET: Fields = {
-  key: TEXT,
-  group: optional(TEXT),
-  url: optional(TEXT),
-  cursor: optional({ rule: 'any JSON', fits: () => true }),
-  forefront: optional(FLAG),
+  key: STRING,
+  group: optional(STRING),
+  url: optional(STRING),
+  cursor: optional({ rule: 'any JSON', isValid: () => true }),
+  forefront: optional(BOOLEAN),
 }
 
 /** Names are rejected and not cleaned: two of them must never become one. */
@@ -49,12 +56,12 @@ function nameMistakes(name: string, value: unknown, bytesMax: number): string[] 
 }
 
 /** What a target's first worker finds, as text; null when that is nothing. Refuses what no JSON can say. */
-export function keepCursor({ key, cursor }: NewTarget): string | null {
+export function serializeCursor({ key, cursor }: NewTarget): string | null {
   if (cursor === undefined || cursor === null) return null
   const text = asJson(key, cursor)
   if (Buffer.byteLength(text) <= LIMITS.cursor) return cleanJson(text).json
   throw new UsageError(
-    `The cursor of target ${showValue(key)} is larger than ${LIMITS.cursor / 1_024} KB. Keep it outside and give its place.`,
+    `The cursor of target ${describeValue(key)} is larger than ${LIMITS.cursor / 1_024} KB. Keep it outside and give its place.`,
   )
 }
 
@@ -73,6 +80,6 @@ function show(value: unknown): string {
     const text = JSON.stringify(value) ?? String(value)
     return text.length > 120 ? `${text.slice(0, 120)}…` : text
   } catch {
-    return showValue(value)
+    return describeValue(value)
   }
 }

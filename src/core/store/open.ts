@@ -1,7 +1,7 @@
-import { StoreUnavailable, UsageError } from '../model/errors.ts'
-import { isSecretVariable, keepSecrets, passwordsIn } from '../model/redact.ts'
+import { StoreUnavailableError, UsageError } from '../model/errors.ts'
+import { isSecretVariable, registerSecrets, passwordsIn } from '../model/redact.ts'
 import { cleanInput } from './clean-input.ts'
-import type { Look } from './inspection.ts'
+import type { DatabaseInfo } from './inspection.ts'
 import type { Store } from './store.ts'
 
 export type OpenOptions = {
@@ -15,7 +15,7 @@ export type OpenOptions = {
 
 /** Opens the store at an address, bringing its schema up to date. Engines are loaded only when asked for. */
 export async function openStore(address: string, options: OpenOptions = {}): Promise<Store> {
-  keepOwnSecrets(address)
+  registerOwnSecrets(address)
   return cleanInput(await openEngine(address, options))
 }
 
@@ -32,25 +32,25 @@ async function openEngine(address: string, options: OpenOptions): Promise<Store>
 }
 
 /** Looks at a database without making, migrating or changing anything. */
-export async function lookAtDatabase(address: string): Promise<Look> {
-  keepOwnSecrets(address)
+export async function readDatabaseInfo(address: string): Promise<DatabaseInfo> {
+  registerOwnSecrets(address)
   if (/^postgres(ql)?:\/\//.test(address)) {
-    const { lookAtPostgres } = await import('./postgres/inspect-server.ts')
-    return lookAtPostgres(address)
+    const { readPostgresInfo } = await import('./postgres/database-info.ts')
+    return readPostgresInfo(address)
   }
   if (address.startsWith('sqlite:')) {
-    const { lookAtSqlite } = await import('./sqlite/inspect-file.ts')
-    return lookAtSqlite(address.slice('sqlite:'.length))
+    const { readSqliteInfo } = await import('./sqlite/database-info.ts')
+    return readSqliteInfo(address.slice('sqlite:'.length))
   }
   throw unknownAddress()
 }
 
 /** The password of the database, and what the environment holds for Unstuck alone. */
-function keepOwnSecrets(address: string): void {
+function registerOwnSecrets(address: string): void {
   const { UNSTUCK_DB: db = '', PGPASSWORD: password = '' } = process.env
   const named = Object.entries(process.env).filter(([name]) => isSecretVariable(name))
-  keepSecrets([...passwordsIn(address), ...passwordsIn(db), password])
-  keepSecrets(named.map(([, value]) => value ?? ''))
+  registerSecrets([...passwordsIn(address), ...passwordsIn(db), password])
+  registerSecrets(named.map(([, value]) => value ?? ''))
 }
 
 function unknownAddress(): UsageError {
@@ -60,27 +60,27 @@ function unknownAddress(): UsageError {
   )
 }
 
-const PATIENCE_FIRST_MS = 50
-const PATIENCE_MAX_MS = 1_000
+const RETRY_FIRST_MS = 50
+const RETRY_MAX_MS = 1_000
 
 /**
  * Repeats a store call for as long as the database is away, and says so once. The verbs are safe to repeat.
  * Ends when the call succeeds, fails for another reason, or `giveUp` says the work is no longer wanted.
  */
-export async function whenAvailable<T>(
+export async function withRetry<T>(
   call: () => Promise<T>,
-  giveUp?: AbortSignal,
-  onTrouble: (error: StoreUnavailable) => void = () => {},
+  signal?: AbortSignal,
+  onError: (error: StoreUnavailableError) => void = () => {},
 ): Promise<T> {
-  for (let pauseMs = PATIENCE_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, PATIENCE_MAX_MS)) {
+  for (let pauseMs = RETRY_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, RETRY_MAX_MS)) {
     try {
       return await call()
     } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
-      giveUp?.throwIfAborted()
-      onTrouble(error)
+      if (!(error instanceof StoreUnavailableError)) throw error
+      signal?.throwIfAborted()
+      onError(error)
       await new Promise<void>((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())))
-      giveUp?.throwIfAborted()
+      signal?.throwIfAborted()
     }
   }
 }

@@ -6,9 +6,9 @@ import type { Millis } from '../model/time.ts'
 /** What people and verdicts ask of the store, and the trail that it leaves. */
 
 /** Who did something, and why, for the audit trail. */
-export type Deed = { readonly actor: string; readonly because: string }
+export type AuditInfo = { readonly actor: string; readonly because: string }
 
-export type RunMove = Deed & {
+export type RunMove = AuditInfo & {
   readonly run: RunId
   /** Interrupted: only from running. */
   readonly to: 'interrupted' | 'cancelled' | 'abandoned' | 'failed'
@@ -16,19 +16,19 @@ export type RunMove = Deed & {
   readonly action: string
   readonly evidence: unknown
   /** What must still be so; what is left out may have changed. The run must be live anyhow. */
-  readonly only: {
+  readonly expected: {
     readonly status?: RunStatus
     readonly lastActivityAt?: Millis
     /** It has not been taken up again since. */
     readonly resumes?: number
     /** Nobody holds a target of it. */
-    readonly unheld?: boolean
+    readonly isUnclaimed?: boolean
     /** A row in a user's own table: which, and that it is what was judged, in every mapped column. */
-    readonly row?: AdoptedRef & { readonly seal: string }
+    readonly row?: AdoptedRef & { readonly rowHash: string }
   }
 }
 
-export type Replan = Deed & {
+export type ReplanRequest = AuditInfo & {
   readonly run: RunId
   readonly action: 'resume' | 'reset-failed' | 'unpark'
   readonly statuses: readonly TargetStatus[]
@@ -44,9 +44,9 @@ export type Replan = Deed & {
   /** Only count. */
   readonly dryRun: boolean
 }
-export type Replanned = { readonly targets: number; readonly reopened: boolean }
+export type ReplanResult = { readonly targets: number; readonly reopened: boolean }
 
-export type Revert = Deed & {
+export type RevertRequest = AuditInfo & {
   readonly run: RunId
   readonly from: RunStatus
   readonly to: RunStatus
@@ -62,20 +62,20 @@ export type Revert = Deed & {
   readonly undoes: string
 }
 
-export type SetAside = {
+export type ParkedTarget = {
   readonly target: TargetId
   readonly run: RunId
   readonly from: TargetStatus
 }
 
-export type Rewind = Deed & {
+export type RewindRequest = AuditInfo & {
   readonly target: TargetId
   readonly to: number
   readonly next: string | null
   readonly cursor: unknown
 }
 
-export type Deleted = { readonly targets: number; readonly items: number }
+export type DeleteResult = { readonly targets: number; readonly items: number }
 
 export type AuditFilter = {
   readonly run?: RunId | undefined

@@ -4,15 +4,15 @@ import type { Operation } from '../model/operation.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Counts, Run, RunStatus } from '../model/run.ts'
 import type { Sample } from '../model/sample.ts'
-import type { TroubledStatus } from '../model/target.ts'
+import type { DeadLetterStatus } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Listing } from './listing.ts'
-import type { Sessions } from './sessions.ts'
+import type { HttpSessionStore } from './http-session-store.ts'
 
-export type * from './sessions.ts'
+export type * from './http-session-store.ts'
 
 /** What those who look on ask of the store: the whole at a glance, how it went over time, what people were told and did. */
-export interface Watching extends Sessions {
+export interface MonitoringStore extends HttpSessionStore {
   // — All of it —
 
   /** All runs there are, by status. */
@@ -57,7 +57,7 @@ export interface Watching extends Sessions {
    */
   raiseAlert(alert: NewAlert): Promise<boolean>
   /** Whoever is there was told now; `event`: that it is so, or that it is over. */
-  markTold(told: {
+  markDelivered(delivery: {
     causes: readonly string[]
     destination: string
     event: 'sent' | 'ended'
@@ -118,7 +118,7 @@ export type DeadLetter = {
   readonly key: string
   readonly run: RunId
   readonly source: string
-  readonly status: TroubledStatus
+  readonly status: DeadLetterStatus
   /** Empty: none is known. */
   readonly error: string
   /** When it was given up. */
@@ -127,7 +127,7 @@ export type DeadLetter = {
 
 export type DeadLetterFilter = {
   readonly source?: string | undefined
-  readonly statuses?: readonly TroubledStatus[] | undefined
+  readonly statuses?: readonly DeadLetterStatus[] | undefined
   readonly after?: string | undefined
   readonly limit: number
 }

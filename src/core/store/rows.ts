@@ -13,7 +13,7 @@ import type { AuditEntry, Listing, LiveRun } from './store.ts'
  */
 
 /** Null is zero: what is not there need not be sent. */
-export type TallyRow = {
+export type CountersRow = {
   planned: number | null
   in_progress: number | null
   done: number | null
@@ -28,7 +28,7 @@ export type TallyRow = {
   refused: number | null
 }
 
-export function toCounts(row: TallyRow): Counts {
+export function toCounts(row: CountersRow): Counts {
   return {
     targets: {
       planned: row.planned ?? 0,
@@ -48,13 +48,13 @@ export function toCounts(row: TallyRow): Counts {
 }
 
 /** The sums over a run's books. */
-export type BooksRow = TallyRow & {
+export type RunCountersRow = CountersRow & {
   /** Newest entry; null when there is none yet. */
   last_activity_at: number | null
 }
 
 /** A run together with its books. */
-export type RunRow = RunFactsRow & BooksRow
+export type RunRow = RunFactsRow & RunCountersRow
 
 export type RunFactsRow = {
   id: string
@@ -86,7 +86,7 @@ export function toRun(row: RunRow): Run {
   return toRunWith(row, row)
 }
 
-function toRunWith(row: RunFactsRow, books: BooksRow): Run {
+function toRunWith(row: RunFactsRow, counters: RunCountersRow): Run {
   return {
     id: row.id,
     source: row.source,
@@ -98,8 +98,8 @@ function toRunWith(row: RunFactsRow, books: BooksRow): Run {
     reopenedAt: row.reopened_at,
     plannedAt: row.planned_at,
     finishedAt: row.finished_at,
-    lastActivityAt: books.last_activity_at ?? row.created_at,
-    counts: toCounts(books),
+    lastActivityAt: counters.last_activity_at ?? row.created_at,
+    counts: toCounts(counters),
     progress:
       row.progress_total === null
         ? null
@@ -111,7 +111,7 @@ function toRunWith(row: RunFactsRow, books: BooksRow): Run {
     input: row.input,
     artifacts: row.artifacts ?? 0,
     owner: row.owner,
-    policy: row.policy === null ? DEFAULT_POLICY : readPolicy(row.policy),
+    policy: row.policy === null ? DEFAULT_POLICY : parsePolicy(row.policy),
     ...(row.cut && { cut: true }),
   }
 }
@@ -128,9 +128,9 @@ export type LiveRunRow = RunFactsRow & {
   target_last_activity_at: number
 }
 
-export function toLiveRun(row: LiveRunRow, books: BooksRow): LiveRun {
+export function toLiveRun(row: LiveRunRow, counters: RunCountersRow): LiveRun {
   return {
-    run: toRunWith(row, books),
+    run: toRunWith(row, counters),
     target: row.target_status && {
       status: row.target_status,
       worker: row.owner,
@@ -145,14 +145,14 @@ export function toLiveRun(row: LiveRunRow, books: BooksRow): LiveRun {
 }
 
 /** What differs from the defaults: a thousand runs with the same policy must not weigh a megabyte. */
-export function keepPolicy(policy: Policy): string {
+export function serializePolicy(policy: Policy): string {
   const own = Object.entries(policy).filter(
     ([name, value]) => value !== DEFAULT_POLICY[name as keyof Policy],
   )
   return JSON.stringify(Object.fromEntries(own))
 }
 
-export function readPolicy(kept: Partial<Policy>): Policy {
+export function parsePolicy(kept: Partial<Policy>): Policy {
   return Object.keys(kept).length === 0 ? DEFAULT_POLICY : { ...DEFAULT_POLICY, ...kept }
 }
 
@@ -261,8 +261,8 @@ export function toWorker(row: WorkerRow): Worker {
     heartbeatMs: row.heartbeat_ms,
     leaseMs: row.lease_ms,
     startedAt: row.started_at,
-    lastBeatAt: row.last_beat_at,
-    beats: row.beats,
+    lastHeartbeatAt: row.last_beat_at,
+    heartbeats: row.beats,
     loopLagMs: row.loop_lag_ms,
     endedAt: row.ended_at,
   }

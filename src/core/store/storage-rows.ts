@@ -1,7 +1,7 @@
-import { messageOf, NotFound, UsageError } from '../model/errors.ts'
+import { messageOf, NotFoundError, UsageError } from '../model/errors.ts'
 import type { Id } from '../model/id.ts'
 import type { Millis } from '../model/time.ts'
-import type { DatasetEntry, Storage, StorageKind } from './storages.ts'
+import type { DatasetEntry, Storage, StorageKind } from './crawlee-store.ts'
 
 /**
  * Row → model for storages, as in `rows.ts`, and what goes into them, checked before an engine sees it: what one engine would
@@ -29,12 +29,12 @@ export function toStorage(row: StorageRow): Storage {
 }
 
 /** A storage is marked as accessed no oftener than this, so that those who look often keep nobody waiting. */
-export const TOUCHED_MS = 1_000
+export const ACCESS_GRANULARITY_MS = 1_000
 
 const LABEL_BYTES_MAX = 1_000
 
 /** Whether a name or key can be in a store at all: one that cannot is not looked for. */
-export function canBeKept(label: string): boolean {
+export function isStorableLabel(label: string): boolean {
   return (
     label !== '' &&
     !label.includes('\0') &&
@@ -45,7 +45,7 @@ export function canBeKept(label: string): boolean {
 
 /** For those who put something in under this name or key. */
 export function checkLabel(what: string, label: string): void {
-  if (canBeKept(label)) return
+  if (isStorableLabel(label)) return
   throw new UsageError(
     `${what} ${JSON.stringify(label.slice(0, 60))} cannot be stored. Give it 1 to ${LABEL_BYTES_MAX} bytes of text, ` +
       'without NUL and half characters.',
@@ -87,8 +87,8 @@ function checkEntry({ key, data }: Entry): void {
   }
 }
 
-export function noSuchStorage(id: Id): NotFound {
-  return new NotFound(`storage ${id}`, 'Somebody has dropped it: open it again by its name.')
+export function storageNotFound(id: Id): NotFoundError {
+  return new NotFoundError(`storage ${id}`, 'Somebody has dropped it: open it again by its name.')
 }
 
 /** A part of the keys, which are in the order of their bytes. */
@@ -106,23 +106,23 @@ export function keyRange({
   readonly prefix?: string | undefined
   readonly after?: string | undefined
 }): KeyRange | null {
-  if (prefix !== '' && !canBeKept(prefix)) return null
+  if (prefix !== '' && !isStorableLabel(prefix)) return null
   // No key has a NUL in it, so this is the first that can follow.
   const next = after === '' ? '' : `${after.split('\0', 1)[0]!.toWellFormed()}\u0001`
   const from = Buffer.compare(Buffer.from(prefix), Buffer.from(next)) < 0 ? next : prefix
   return { from, below: endOf(prefix) }
 }
 
-const LAST_POINT = 0x10ffff
+const LAST_CODE_POINT = 0x10ffff
 /** Between these two are half characters, which stand for nothing. */
-const BEFORE_HALVES = 0xd7ff
-const AFTER_HALVES = 0xe000
+const BEFORE_SURROGATES = 0xd7ff
+const AFTER_SURROGATES = 0xe000
 
 /** The first text behind all that begin with this prefix. */
 function endOf(prefix: string): string | null {
   const points = Array.from(prefix, (character) => character.codePointAt(0)!)
-  while (points.at(-1) === LAST_POINT) points.pop()
+  while (points.at(-1) === LAST_CODE_POINT) points.pop()
   const last = points.pop()
   if (last === undefined) return null
-  return String.fromCodePoint(...points, last === BEFORE_HALVES ? AFTER_HALVES : last + 1)
+  return String.fromCodePoint(...points, last === BEFORE_SURROGATES ? AFTER_SURROGATES : last + 1)
 }

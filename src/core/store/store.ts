@@ -1,7 +1,7 @@
 import type { Checkpoint, InTransaction } from '../model/checkpoint.ts'
-import type { Claim, Claimed, Outcome } from '../model/claim.ts'
+import type { Claim, ClaimedTarget, Outcome } from '../model/claim.ts'
 import type { Execution, ExecutionEnd } from '../model/execution.ts'
-import type { Guard } from '../model/source-lock.ts'
+import type { SourceLock } from '../model/source-lock.ts'
 import type { ClaimId, RunId, TargetId, WorkerId } from '../model/id.ts'
 import type { SavedItem } from '../model/item.ts'
 import type { Policy } from '../model/policy.ts'
@@ -9,64 +9,64 @@ import type { AdoptedRef, Counts, Run, RunKind, RunStatus } from '../model/run.t
 import type { NewTarget, Target } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Decision } from '../model/verdict.ts'
-import type { Evidence, Presence, ProcessIdentity, Sign, Worker } from '../model/worker.ts'
+import type { Evidence, Presence, ProcessIdentity, Liveness, Worker } from '../model/worker.ts'
 import type {
   AuditCount,
   AuditEntry,
   AuditFilter,
-  Deed,
-  Deleted,
-  Replan,
-  Replanned,
-  Revert,
-  Rewind,
+  AuditInfo,
+  DeleteResult,
+  ReplanRequest,
+  ReplanResult,
+  RevertRequest,
+  RewindRequest,
   RunMove,
-  SetAside,
+  ParkedTarget,
 } from './operator-requests.ts'
-import type { FreeSource, HoldSource } from './source-lock-requests.ts'
-import type { Beat, BeatAnswer } from './heartbeat.ts'
-import type { AdoptedMemory, AwayTable } from './adopted-memory.ts'
+import type { UnlockSourceRequest, LockSourceRequest } from './source-lock-requests.ts'
+import type { Heartbeat, HeartbeatResult } from './heartbeat.ts'
+import type { AdoptedStore, UnreadableTable } from './adopted-store.ts'
 import type { Inspection } from './inspection.ts'
 import type { Listing, RunFilter, TargetFilter } from './listing.ts'
-import type { Storages } from './storages.ts'
-import type { Watching } from './reads.ts'
+import type { CrawleeStore } from './crawlee-store.ts'
+import type { MonitoringStore } from './reads.ts'
 
 export type * from './operator-requests.ts'
 export type * from './source-lock-requests.ts'
 export type * from './heartbeat.ts'
 export type * from './listing.ts'
-export type * from './adopted-memory.ts'
-export type * from './storages.ts'
+export type * from './adopted-store.ts'
+export type * from './crawlee-store.ts'
 export type * from './reads.ts'
 
 /**
  * The memory. Each verb says what holds after it; `conformance/` holds every engine to it.
  *
  * Writes take batches and answer for each member: one fenced page does not spoil the others. A verb that
- * throws `StoreUnavailable` may be called again with the same arguments: nothing is done twice.
+ * throws `StoreUnavailableError` may be called again with the same arguments: nothing is done twice.
  */
-export interface Store extends Watching, AdoptedMemory, Storages {
+export interface Store extends MonitoringStore, AdoptedStore, CrawleeStore {
   readonly engine: 'sqlite' | 'postgres'
   /** Where it is, without secrets. */
-  readonly where: string
+  readonly location: string
   /** What a person should know about it, in sentences. */
-  readonly remarks: readonly string[]
+  readonly warnings: readonly string[]
   /** Tables of users' own that cannot be read now: nothing that is in them is among what is answered. */
-  readonly away: readonly AwayTable[]
+  readonly unreadable: readonly UnreadableTable[]
   /** The one clock that decides. */
   now(): Promise<Millis>
 
   // — Runs —
 
   /**
-   * A live run of the source exists afterwards and is this one; else throws `AlreadyRunning`. One of the kind `single`
+   * A live run of the source exists afterwards and is this one; else throws `AlreadyRunningError`. One of the kind `single`
    * has its one target, and is planned with it.
    */
   enqueue(run: NewRun): Promise<void>
   /** Adds targets; a key that is there already stays as it is. Answers how many were new. */
   plan(run: RunId, targets: readonly NewTarget[]): Promise<number>
   /** True for one worker at a time: it asks `targets()`, the others need not. Held until planned, or the worker retires. */
-  takePlanning(run: RunId, worker: WorkerId): Promise<boolean>
+  claimPlanning(run: RunId, worker: WorkerId): Promise<boolean>
   /** All targets are in: from now on the run can end. */
   finishPlanning(run: RunId): Promise<void>
   /** Keeps the policy that the run is worked on with, so that any process can judge it. */
@@ -75,7 +75,7 @@ export interface Store extends Watching, AdoptedMemory, Storages {
    * Starts or takes up the source's run with one target, and claims it, in one step. Of any number at once
    * exactly one gets the claim; the others get the run, or the guard of somebody else who has not ended, that is in the way.
    */
-  begin(request: BeginRequest): Promise<Begun>
+  begin(request: BeginRequest): Promise<BeginResult>
   liveRun(source: string): Promise<Run | null>
   run(id: RunId): Promise<Run | null>
   /** Newest first. */
@@ -91,7 +91,7 @@ export interface Store extends Watching, AdoptedMemory, Storages {
    * again. `lost`: whoever held it was lost, so that it counts as interrupted even if others live who have not
    * taken it up yet. Answers what changed.
    */
-  settle(run?: RunId, lost?: boolean): Promise<{ run: RunId; status: RunStatus }[]>
+  settle(run?: RunId, ownerLost?: boolean): Promise<{ run: RunId; status: RunStatus }[]>
 
   // — Targets —
 
@@ -100,7 +100,7 @@ export interface Store extends Watching, AdoptedMemory, Storages {
    * for each, struck off when the claim ends any other way. An `empty` process that finds a target which took
    * a worker down gets that one alone. Asked again with the same ids, answers the same claims.
    */
-  claim(request: ClaimRequest): Promise<Claimed[]>
+  claim(request: ClaimRequest): Promise<ClaimedTarget[]>
   /**
    * For each page: its items are saved and its target stands behind it, or neither. The fence is the
    * first write. A page that is already in (same claim, next number, same hash) is answered as saved.
@@ -119,7 +119,7 @@ export interface Store extends Watching, AdoptedMemory, Storages {
   /** A target that cannot be worked on as it is: set aside for a person. */
   park(claims: readonly (Claim & { reason: string })[]): Promise<Outcome<void>[]>
   /** Its command showed a sign of activity. `artifacts`: files in its output directory by now; more is progress. */
-  touch(claim: Claim, artifacts: number): Promise<Outcome<void>>
+  reportActivity(claim: Claim, artifacts: number): Promise<Outcome<void>>
   /** What a run with one target says of itself. */
   reportProgress(claim: Claim, progress: { done: number; total: number }): Promise<Outcome<void>>
   target(id: TargetId): Promise<Target | null>
@@ -143,18 +143,18 @@ export interface Store extends Watching, AdoptedMemory, Storages {
   // — Workers —
 
   /** Takes the lock that this worker's death frees. Comes before `register`. */
-  holdPresence(worker: WorkerId): Promise<HeldPresence>
-  register(worker: NewWorker): Promise<void>
+  acquirePresence(worker: WorkerId): Promise<PresenceLock>
+  registerWorker(worker: NewWorker): Promise<void>
   /**
    * The worker lives and holds these claims. Claims in its name that it does not name and that are older than
    * its lease are released (their answer got lost). Crashes that recovery counted because the worker seemed lost are
    * struck off. Answers which of the named ones are still its own.
    */
-  beat(beat: Beat): Promise<BeatAnswer>
+  heartbeat(heartbeat: Heartbeat): Promise<HeartbeatResult>
   /** The worker has ended. One that still holds a target or a guard stays: those are to be taken from it first. */
-  retire(worker: WorkerId): Promise<void>
+  retireWorker(worker: WorkerId): Promise<void>
   /** Workers that have not ended, with what the kernel and the clock say about each. */
-  workers(): Promise<Witnessed[]>
+  observations(): Promise<WorkerObservation[]>
   worker(id: WorkerId): Promise<Worker | null>
 
   // — Wrapped commands —
@@ -163,14 +163,14 @@ export interface Store extends Watching, AdoptedMemory, Storages {
    * The worker holds the source's guard afterwards if it was free, already its own, its holder has ended, or is the one
    * named in `instead` and has not beaten since. Clears `gaveUp`. Answers the guard as it is then.
    */
-  holdSource(request: HoldSource): Promise<Guard>
+  lockSource(request: LockSourceRequest): Promise<SourceLock>
   /** The holder is about to let go: others need not give up. */
-  markEnding(source: string, worker: WorkerId): Promise<void>
+  markUnlocking(source: string, worker: WorkerId): Promise<void>
   /** Free, if this worker holds it (and, when `beats` is given, has not beaten since). `gaveUp`: why it will not try again. */
-  freeSource(request: FreeSource): Promise<boolean>
+  unlockSource(request: UnlockSourceRequest): Promise<boolean>
   /** By source. */
-  guards(): Promise<Guard[]>
-  guard(source: string): Promise<Guard | null>
+  sourceLocks(): Promise<SourceLock[]>
+  sourceLock(source: string): Promise<SourceLock | null>
   startExecution(execution: Execution): Promise<void>
   endExecution(id: string, end: ExecutionEnd): Promise<void>
   /** Newest first. */
@@ -182,14 +182,14 @@ export interface Store extends Watching, AdoptedMemory, Storages {
    * True while it is this worker's turn to look after the others: one process at a time. A dead holder's turn is taken
    * at once, as is one that lasts longer than the asker's would.
    */
-  takeTurn(worker: WorkerId, forMs: number, name?: Turn): Promise<boolean>
+  acquireLeadership(worker: WorkerId, forMs: number, role?: LeaderRole): Promise<boolean>
   /** What a worker holds, by target id, from after the given one; long texts are cut, as in a list. */
-  heldBy(worker: WorkerId, after: TargetId | null, limit: number): Promise<Held[]>
+  claimsOf(worker: WorkerId, after: TargetId | null, limit: number): Promise<HeldTarget[]>
   /**
    * Applies each judgement if the target still is what was judged (claim, checkpoint, and its worker's beats), with its
    * audit row, in one transaction. N recoverers at once act as one. Answers which were applied by this call.
    */
-  applyJudgements(judgements: readonly Judgement[], actor: string): Promise<boolean[]>
+  applyVerdicts(verdicts: readonly PendingVerdict[], actor: string): Promise<boolean[]>
   /**
    * Moves a run as it was judged, or as a person asked, if it still is what `only` says; one audit row. Those who hold
    * targets of a cancelled or abandoned run hear of it with their next beat and may finish their page; one that is
@@ -200,20 +200,20 @@ export interface Store extends Watching, AdoptedMemory, Storages {
   // — What people ask for: each in one transaction, with its audit row —
 
   /**
-   * Puts targets back in line, from their cursors, and opens their run again when it had ended. Throws `AlreadyRunning`
+   * Puts targets back in line, from their cursors, and opens their run again when it had ended. Throws `AlreadyRunningError`
    * while another run of the source is live. Nothing is changed when no target fits, unless `reopen`.
    */
-  replan(request: Replan): Promise<Replanned>
+  replan(request: ReplanRequest): Promise<ReplanResult>
   /** A new queued run that follows this one from nothing; if this one is live and nobody holds it, it is failed. */
-  retryRun(request: { run: RunId; newRun: RunId } & Deed): Promise<void>
+  retryRun(request: { run: RunId; newRun: RunId } & AuditInfo): Promise<void>
   /** Takes back what was done to a run, if it still is as planned. What anybody holds of it is fenced off. */
-  revert(revert: Revert): Promise<boolean>
+  revert(revert: RevertRequest): Promise<boolean>
   /** Parks targets, whoever has them. Answers those that were not done or parked already. */
-  setAside(request: { targets: readonly TargetId[] } & Deed): Promise<SetAside[]>
+  parkTargets(request: { targets: readonly TargetId[] } & AuditInfo): Promise<ParkedTarget[]>
   /** The one way a cursor goes back. Raises the epoch, so that whoever has the target loses it. */
-  rewind(request: Rewind): Promise<void>
+  rewind(request: RewindRequest): Promise<void>
   /** The run and its targets are gone, and with `withItems` the items that no other run has saved since. */
-  deleteRun(request: { run: RunId; withItems: boolean } & Deed): Promise<Deleted>
+  deleteRun(request: { run: RunId; withItems: boolean } & AuditInfo): Promise<DeleteResult>
 
   // — The audit trail —
 
@@ -260,24 +260,24 @@ export type BeginRequest = {
   readonly target: TargetId
   readonly claimId: ClaimId
   /** Only this run, if it still is the source's live one: none is started. */
-  readonly only?: RunId
+  readonly onlyRun?: RunId
   /** A live run of the source that was judged dead: it is abandoned in the same step, if it still is what was judged. */
-  readonly clean?: RunMove | undefined
+  readonly abandonFirst?: RunMove | undefined
 }
 
-export type Begun =
-  | { readonly claimed: Claimed; readonly resumed: boolean }
-  | { readonly claimed: null; readonly inTheWay: RunId }
-  | { readonly claimed: null; readonly guard: Guard }
+export type BeginResult =
+  | { readonly claimed: ClaimedTarget; readonly resumed: boolean }
+  | { readonly claimed: null; readonly blockingRun: RunId }
+  | { readonly claimed: null; readonly sourceLock: SourceLock }
 
 export type ClaimRequest = {
   readonly worker: WorkerId
   readonly source: string
   readonly claimIds: readonly ClaimId[]
   /** The process holds nothing: it may take a target that took a worker down, alone. */
-  readonly empty: boolean
+  readonly isIdle: boolean
   /** The process never holds more than one target, so each of its claims counts as made alone. */
-  readonly alone: boolean
+  readonly singleSlot: boolean
 }
 
 export type Failure = Claim & {
@@ -290,7 +290,7 @@ export type Failure = Claim & {
   readonly nextCursor?: unknown
 }
 
-export interface HeldPresence {
+export interface PresenceLock {
   readonly presence: Presence
   release(): Promise<void>
 }
@@ -306,9 +306,9 @@ export type NewWorker = {
 }
 
 /** What one process at a time does for all. */
-export type Turn = 'sweep' | 'monitor' | 'sample' | 'adopted' | `alerts ${string}`
+export type LeaderRole = 'sweep' | 'monitor' | 'sample' | 'adopted' | `alerts ${string}`
 
-export type Witnessed = {
+export type WorkerObservation = {
   readonly worker: Worker
   readonly evidence: Evidence
   /** Of a row in a user's own table: the run that it is, or is a part of. Left out for our own. */
@@ -316,21 +316,21 @@ export type Witnessed = {
 }
 
 /** A claimed target as recovery sees it. `row`: where it is in a user's own table; left out for our own. */
-export type Held = {
+export type HeldTarget = {
   readonly target: Target
   readonly run: Run
   /** As of this look: the judgement holds only while they do not move on. */
-  readonly workerBeats: number
+  readonly workerHeartbeats: number
   readonly row?: AdoptedRef
 }
 
-export type Judgement = {
-  readonly held: Held
+export type PendingVerdict = {
+  readonly held: HeldTarget
   readonly decision: Decision
-  readonly sign: Sign
+  readonly liveness: Liveness
   readonly evidence: Evidence
   /** The worker is not proven dead: the crash is struck off if it sends a heartbeat again. */
-  readonly provisional?: boolean
+  readonly isProvisional?: boolean
   /** The id of the new run where the decision is `retry`. */
   readonly newRun: RunId
 }

@@ -1,56 +1,61 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Claimed } from '../model/claim.ts'
-import { AlreadyDone, AlreadyRunning, HeartbeatOverdue } from '../model/errors.ts'
+import type { ClaimedTarget } from '../model/claim.ts'
+import { AlreadyDoneError, AlreadyRunningError, HeartbeatOverdueError } from '../model/errors.ts'
 import { newId, type RunId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
-import { inWords, iso } from '../model/time.ts'
-import { whenAvailable } from '../store/open.ts'
-import type { BeginRequest, Begun, RunMove, Store } from '../store/store.ts'
-import { clearGuard } from '../recovery/source-lock.ts'
-import { isLost, judgeRun, type JudgedRun } from '../recovery/assess.ts'
-import { moveOf, recover, type Door } from '../recovery/recover.ts'
-import type { SignsOfLife } from '../heartbeat/client.ts'
+import { humanizeDuration, iso } from '../model/time.ts'
+import { withRetry } from '../store/open.ts'
+import type { BeginRequest, BeginResult, RunMove, Store } from '../store/store.ts'
+import { clearStaleLock } from '../recovery/source-lock.ts'
+import { isLost, assessRun, type AssessedRun } from '../recovery/assess.ts'
+import { runMoveOf, recover, type OperatorContext } from '../recovery/recover.ts'
+import type { HeartbeatClient } from '../heartbeat/client.ts'
 
-const TRIES = 5
+const ATTEMPTS_MAX = 5
 
-export type Claimant = Pick<BeginRequest, 'source' | 'worker' | 'policy'>
+export type BeginOptions = Pick<BeginRequest, 'source' | 'worker' | 'policy'>
 
 /**
- * Starts or resumes the source's run, atomically, in the name of a worker that beats. Throws `AlreadyRunning` when
+ * Starts or resumes the source's run, atomically, in the name of a worker that beats. Throws `AlreadyRunningError` when
  * somebody lives and works on it. `giveUp`: a database that is away is waited for until this fires.
  */
 export async function beginRun(
-  door: Door & { readonly life: SignsOfLife },
-  claimant: Claimant,
-  giveUp?: AbortSignal,
-): Promise<Extract<Begun, { resumed: boolean }>> {
-  const { store, life } = door
+  context: OperatorContext & { readonly heartbeat: HeartbeatClient },
+  options: BeginOptions,
+  signal?: AbortSignal,
+): Promise<Extract<BeginResult, { resumed: boolean }>> {
+  const { store, heartbeat } = context
   const claimId = newId()
   const ids = { run: newId(), target: newId(), claimId }
-  life.asking([claimId])
+  heartbeat.requested([claimId])
   try {
-    for (let tries = 1; ; tries++) {
+    for (let attempt = 1; ; attempt++) {
       // With the same ids: one whose answer got lost is the same run.
-      const ask = async (): Promise<Begun> => {
-        const clean = await deadOne(door, claimant.source)
-        return store.begin({ ...claimant, ...ids, clean })
+      const tryBegin = async (): Promise<BeginResult> => {
+        const abandonFirst = await findDeadRun(context, options.source)
+        return store.begin({ ...options, ...ids, abandonFirst })
       }
-      const begun = await (giveUp ? whenAvailable(ask, giveUp) : heard(ask, claimant.policy))
+      const begun = await (signal
+        ? withRetry(tryBegin, signal)
+        : retryWhileOverdue(tryBegin, options.policy))
       if (begun.claimed) {
-        life.answered([claimId], [claimId])
+        heartbeat.received([claimId], [claimId])
         return begun
       }
-      if ('guard' in begun) {
-        const { guard } = begun
-        await heard(() => clearGuard(store, guard, claimant.worker), claimant.policy)
+      if ('sourceLock' in begun) {
+        const { sourceLock } = begun
+        await retryWhileOverdue(
+          () => clearStaleLock(store, sourceLock, options.worker),
+          options.policy,
+        )
         continue
       }
-      const run = await store.run(begun.inTheWay)
-      if (run) await clearTheWay(door, run, tries, claimant.worker)
+      const run = await store.run(begun.blockingRun)
+      if (run) await recoverOrRefuse(context, run, attempt, options.worker)
     }
   } catch (error) {
-    life.answered([claimId], [])
+    heartbeat.received([claimId], [])
     throw error
   }
 }
@@ -59,63 +64,76 @@ export async function beginRun(
  * Claims a run again that recovery took from this worker while it was silent. Returns null when another has the run or
  * its source by now, or the run has ended.
  */
-export async function claimAgain(
-  { store, life }: { readonly store: Store; readonly life: SignsOfLife },
-  claimant: Claimant,
+export async function reclaim(
+  { store, heartbeat }: { readonly store: Store; readonly heartbeat: HeartbeatClient },
+  options: BeginOptions,
   run: RunId,
-  giveUp: AbortSignal,
-): Promise<Claimed | null> {
+  signal: AbortSignal,
+): Promise<ClaimedTarget | null> {
   const claimId = newId()
-  const ids = { run: newId(), target: newId(), claimId, only: run }
-  life.asking([claimId])
-  let claimed: Claimed | null = null
+  const ids = { run: newId(), target: newId(), claimId, onlyRun: run }
+  heartbeat.requested([claimId])
+  let claimed: ClaimedTarget | null = null
   try {
-    const begun = await whenAvailable(() => store.begin({ ...claimant, ...ids }), giveUp)
+    const begun = await withRetry(() => store.begin({ ...options, ...ids }), signal)
     claimed = begun.claimed
     return claimed
   } finally {
-    life.answered([claimId], claimed ? [claimId] : [])
+    heartbeat.received([claimId], claimed ? [claimId] : [])
   }
 }
 
 /** Waits for the next heartbeat, for as long as a lease: the database may just be back. */
-async function heard<T>(call: () => Promise<T>, { heartbeatMs, leaseMs }: Policy): Promise<T> {
-  for (const giveUpAt = performance.now() + leaseMs; ;) {
+async function retryWhileOverdue<T>(
+  call: () => Promise<T>,
+  { heartbeatMs, leaseMs }: Policy,
+): Promise<T> {
+  for (const deadline = performance.now() + leaseMs; ;) {
     try {
       return await call()
     } catch (error) {
-      if (!(error instanceof HeartbeatOverdue) || performance.now() > giveUpAt) throw error
+      if (!(error instanceof HeartbeatOverdueError) || performance.now() > deadline) throw error
       await sleep(heartbeatMs / 4)
     }
   }
 }
 
 /** Says no when a run of the source has succeeded: for work that is to be done once, however often it is asked for. */
-export async function refuseIfDone(store: Store, source: string): Promise<void> {
+export async function assertNotDone(store: Store, source: string): Promise<void> {
   const [done] = (await store.runs({ source, statuses: ['succeeded'], limit: 1 })).items
-  if (done) throw new AlreadyDone(source, done.id, iso(done.finishedAt ?? done.lastActivityAt))
+  if (done) throw new AlreadyDoneError(source, done.id, iso(done.finishedAt ?? done.lastActivityAt))
 }
 
 /** A live run of the source that is dead: it is abandoned in the step that begins the new one. */
-async function deadOne(door: Door, source: string): Promise<RunMove | undefined> {
-  const run = await door.store.liveRun(source)
+async function findDeadRun(context: OperatorContext, source: string): Promise<RunMove | undefined> {
+  const run = await context.store.liveRun(source)
   if (!run || run.counts.targets.in_progress > 0) return undefined
-  const judged = await judgeRun(door.store, run)
-  return judged.decision.action === 'abandon' ? moveOf(door, judged) : undefined
+  const assessed = await assessRun(context.store, run)
+  return assessed.decision.action === 'abandon' ? runMoveOf(context, assessed) : undefined
 }
 
 /** Someone holds the run: recover it if they are gone, else say who they are. */
-async function clearTheWay(door: Door, run: Run, tries: number, self: string): Promise<void> {
-  const judged = await judgeRun(door.store, run)
-  const lost = judged.owner !== null && isLost(judged.owner.reading)
-  if (run.kind === 'single' && lost && tries < TRIES) {
-    await recover(door, { self })
+async function recoverOrRefuse(
+  context: OperatorContext,
+  run: Run,
+  attempt: number,
+  self: string,
+): Promise<void> {
+  const assessed = await assessRun(context.store, run)
+  const lost = assessed.owner !== null && isLost(assessed.owner.assessment)
+  if (run.kind === 'single' && lost && attempt < ATTEMPTS_MAX) {
+    await recover(context, { self })
     return
   }
-  throw new AlreadyRunning(run.source, run.id, describeOwner(run, judged, await door.store.now()))
+  throw new AlreadyRunningError(
+    run.source,
+    run.id,
+    describeOwner(run, assessed, await context.store.now()),
+  )
 }
 
-function describeOwner(run: Run, { owner, decision }: JudgedRun, now: number): string {
-  if (!owner) return `${run.status}, last sign of life ${inWords(now - run.lastActivityAt)} ago`
+function describeOwner(run: Run, { owner, decision }: AssessedRun, now: number): string {
+  if (!owner)
+    return `${run.status}, last sign of life ${humanizeDuration(now - run.lastActivityAt)} ago`
   return `since ${iso(run.startedAt ?? run.createdAt)}, ${decision.because}`
 }

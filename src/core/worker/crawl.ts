@@ -55,7 +55,7 @@ export type Crawl = Required<Omit<CrawlOptions, 'policy'>> & {
   readonly isCrawl: true
 }
 
-const KNOWN = ['source', 'targets', 'page', 'concurrency', 'policy', 'setup', 'teardown']
+const KNOWN_OPTIONS = ['source', 'targets', 'page', 'concurrency', 'policy', 'setup', 'teardown']
 const CONCURRENCY_MAX = 1_000
 
 /** Describes a crawl. Nothing runs until `unstuck work` takes it. */
@@ -63,13 +63,13 @@ export function defineCrawl(options: CrawlOptions): Crawl {
   const mistakes: string[] = []
   const given: Partial<CrawlOptions> = options ?? {}
   for (const name of Object.keys(given)) {
-    if (KNOWN.includes(name)) continue
-    const hint = closest(name, KNOWN)
+    if (KNOWN_OPTIONS.includes(name)) continue
+    const hint = closest(name, KNOWN_OPTIONS)
     mistakes.push(`there is no ${name}${hint ? `; did you mean ${hint}?` : ''}`)
   }
   const { source, targets, page, concurrency = 1, setup = () => {}, teardown = () => {} } = given
-  const sourceWrong = sourceMistake(source)
-  if (sourceWrong) mistakes.push(`source ${sourceWrong}`)
+  const sourceError = sourceMistake(source)
+  if (sourceError) mistakes.push(`source ${sourceError}`)
   for (const [name, value] of Object.entries({ targets, page, setup, teardown })) {
     if (typeof value !== 'function') mistakes.push(`${name} must be a function`)
   }

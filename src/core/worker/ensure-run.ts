@@ -1,11 +1,11 @@
-import { AlreadyRunning } from '../model/errors.ts'
+import { AlreadyRunningError } from '../model/errors.ts'
 import type { Emit } from '../model/event.ts'
 import { newId, type WorkerId } from '../model/id.ts'
 import type { Run } from '../model/run.ts'
 import type { Store } from '../store/store.ts'
 import type { Crawl } from './crawl.ts'
-import { judgeRun } from '../recovery/assess.ts'
-import { applyToRun, runVerdict } from '../recovery/recover.ts'
+import { assessRun } from '../recovery/assess.ts'
+import { applyRunVerdict, toRunVerdict } from '../recovery/recover.ts'
 
 /** A live run of the crawl is there afterwards, with the crawl's policy: the one there was, or a new one. */
 export async function ensureRun(
@@ -16,7 +16,7 @@ export async function ensureRun(
 ): Promise<void> {
   const { source, policy } = crawl
   const live = await store.liveRun(source)
-  if (live && !(await isCleaned(store, { ...live, policy }, emit, self))) {
+  if (live && !(await cleanIfDead(store, { ...live, policy }, emit, self))) {
     return store.setPolicy(live.id, policy)
   }
   const id = newId()
@@ -25,12 +25,12 @@ export async function ensureRun(
     emit({ type: 'run_start', run: id, source })
   } catch (error) {
     // Another process was faster: its run is as good.
-    if (!(error instanceof AlreadyRunning)) throw error
+    if (!(error instanceof AlreadyRunningError)) throw error
   }
 }
 
 /** A dead run is marked as abandoned, and makes room for a new one. */
-async function isCleaned(
+async function cleanIfDead(
   store: Store,
   run: Run,
   emit: Emit,
@@ -38,9 +38,9 @@ async function isCleaned(
 ): Promise<boolean> {
   if (run.counts.targets.in_progress > 0) return false
   // Who is about to work on it is not yet at work on it.
-  const judged = await judgeRun(store, run, { ...(self !== undefined && { self }) })
-  if (judged.decision.action !== 'abandon' || judged.owner) return false
-  const applied = await applyToRun({ store, actor: `start of ${run.source}` }, judged)
-  if (applied) emit({ type: 'recovery', verdict: runVerdict(judged, applied) })
+  const assessed = await assessRun(store, run, { ...(self !== undefined && { self }) })
+  if (assessed.decision.action !== 'abandon' || assessed.owner) return false
+  const applied = await applyRunVerdict({ store, actor: `start of ${run.source}` }, assessed)
+  if (applied) emit({ type: 'recovery', verdict: toRunVerdict(assessed, applied) })
   return applied
 }

@@ -1,23 +1,23 @@
 import { hash } from 'node:crypto'
 import { inspect } from 'node:util'
 import type { Checkpoint } from '../model/checkpoint.ts'
-import type { Claimed } from '../model/claim.ts'
-import { messageOf, PageRejected, UsageError } from '../model/errors.ts'
+import type { ClaimedTarget } from '../model/claim.ts'
+import { messageOf, PageRejectedError, UsageError } from '../model/errors.ts'
 import {
-  count,
+  integerBetween,
   FUNCTION,
   isObject,
   mistakesIn,
   optional,
-  orNull,
-  TEXT,
+  nullable,
+  STRING,
   type Field,
   type Fields,
 } from '../model/fields.ts'
 import { makeItem, type Item, type NewItem } from '../model/item.ts'
 import { LIMITS } from '../model/limits.ts'
 import type { Cursor } from '../model/target.ts'
-import { cleanJson, cleanText, countDirty, isClean } from '../model/text.ts'
+import { cleanJson, cleanText, countReplaced, isClean } from '../model/text.ts'
 import type { PageResult } from './crawl.ts'
 import type { RunCheckpoint } from './run-handle.ts'
 
@@ -37,15 +37,15 @@ export type PageReport = {
 }
 
 /** Checks what a page handler returned; the mistakes are told together. */
-export function readPage(result: unknown, page: number): PageReport {
+export function validatePage(result: unknown, page: number): PageReport {
   if (!isObject(result)) {
-    throw new PageRejected(
-      `page() returned ${show(result)} for page ${page}. It must return { items, next }, with next: null after the last page.`,
+    throw new PageRejectedError(
+      `page() returned ${preview(result)} for page ${page}. It must return { items, next }, with next: null after the last page.`,
     )
   }
-  const mistakes = mistakesIn(result, RESULT, 'the result')
+  const mistakes = mistakesIn(result, RESULT_FIELDS, 'the result')
   if (mistakes.length > 0) {
-    throw new PageRejected(
+    throw new PageRejectedError(
       `page() returned something unusable for page ${page}: ${mistakes.join('; ')}.`,
     )
   }
@@ -54,47 +54,50 @@ export function readPage(result: unknown, page: number): PageReport {
 }
 
 /** Checks what `checkpoint()` was given. */
-export function readReport(report: unknown): RunCheckpoint {
-  const mistakes = mistakesIn(report, REPORT, 'the page')
+export function validateCheckpoint(report: unknown): RunCheckpoint {
+  const mistakes = mistakesIn(report, CHECKPOINT_FIELDS, 'the page')
   if (mistakes.length > 0)
     throw new UsageError(`checkpoint() saved nothing: ${mistakes.join('; ')}.`)
   return report as RunCheckpoint
 }
 
-const NEXT = text('an address, or null after the last page', LIMITS.url, 1)
-const COMMON = {
-  items: optional({ rule: 'a list of items', fits: Array.isArray }),
-  pageTarget: optional(count(0)),
-  skipped: optional(count(0)),
+const NEXT_FIELD = text('an address, or null after the last page', LIMITS.url, 1)
+const COMMON_FIELDS = {
+  items: optional({ rule: 'a list of items', isValid: Array.isArray }),
+  pageTarget: optional(integerBetween(0)),
+  skipped: optional(integerBetween(0)),
   lastItemId: optional(text('text', LIMITS.lastItemId)),
   cursor: optional({
     rule: 'any JSON',
-    fits: (value) => !/^(function|symbol)$/.test(typeof value),
+    isValid: (value) => !/^(function|symbol)$/.test(typeof value),
   }),
 } satisfies Fields
-const RESULT: Fields = {
-  next: { ...NEXT, fits: (value) => value === null || NEXT.fits(value) },
-  ...COMMON,
+const RESULT_FIELDS: Fields = {
+  next: { ...NEXT_FIELD, isValid: (value) => value === null || NEXT_FIELD.isValid(value) },
+  ...COMMON_FIELDS,
   inTransaction: optional(FUNCTION),
 }
-const REPORT: Fields = {
-  page: count(1),
-  next: optional({ ...NEXT, fits: (value) => value === null || NEXT.fits(value) }),
-  ...COMMON,
+const CHECKPOINT_FIELDS: Fields = {
+  page: integerBetween(1),
+  next: optional({
+    ...NEXT_FIELD,
+    isValid: (value) => value === null || NEXT_FIELD.isValid(value),
+  }),
+  ...COMMON_FIELDS,
   // As `run` has them.
-  pageTarget: optional(orNull(count(0))),
-  lastItemId: optional(orNull(COMMON.lastItemId)),
+  pageTarget: optional(nullable(integerBetween(0))),
+  lastItemId: optional(nullable(COMMON_FIELDS.lastItemId)),
 }
-const ITEM: Fields = {
-  url: optional(TEXT),
-  key: optional(TEXT),
-  data: optional({ rule: 'any JSON', fits: () => true }),
+const ITEM_FIELDS: Fields = {
+  url: optional(STRING),
+  key: optional(STRING),
+  data: optional({ rule: 'any JSON', isValid: () => true }),
 }
 
 function text(rule: string, bytesMax: number, lengthMin = 0): Field {
   return {
     rule: `${rule}, of ${bytesMax} bytes at most`,
-    fits: (value) =>
+    isValid: (value) =>
       typeof value === 'string' &&
       value.length >= lengthMin &&
       Buffer.byteLength(value) <= bytesMax,
@@ -102,7 +105,11 @@ function text(rule: string, bytesMax: number, lengthMin = 0): Field {
 }
 
 /** A page ready to be committed behind the given cursor. */
-export function makeCheckpoint(claimed: Claimed, at: Cursor, report: PageReport): Checkpoint {
+export function makeCheckpoint(
+  claimed: ClaimedTarget,
+  position: Cursor,
+  report: PageReport,
+): Checkpoint {
   const { page, pageTarget, skipped = 0, done } = report
   let replaced = 0
   const onReplaced = (count: number): void => {
@@ -112,13 +119,13 @@ export function makeCheckpoint(claimed: Claimed, at: Cursor, report: PageReport)
   const cursor = readCursor(report.cursor, page, onReplaced)
   const [next, lastItemId] = [report.next ?? null, report.lastItemId].map((text) => {
     if (typeof text !== 'string' || isClean(text)) return text
-    onReplaced(countDirty(text))
+    onReplaced(countReplaced(text))
     return cleanText(text)
   })
   const head = JSON.stringify([page, next, pageTarget, lastItemId, cursor.json, skipped, done])
   const content = [head, ...items.map(({ key, url, data }) => `${key}\n${url}\n${data}`)].join('\n')
   if (Buffer.byteLength(content) > PAGE_BYTES_MAX) {
-    throw new PageRejected(
+    throw new PageRejectedError(
       `Page ${page} holds ${Math.round(content.length / 1_048_576)} MB; at most ${PAGE_BYTES_MAX / 1_048_576} MB are kept. ` +
         'Split it into more pages, or keep large files outside and save their paths.',
     )
@@ -127,7 +134,7 @@ export function makeCheckpoint(claimed: Claimed, at: Cursor, report: PageReport)
   return {
     claim: { target, epoch, claimId, worker },
     source,
-    expectedSeq: at.seq,
+    expectedSeq: position.seq,
     page,
     next: next ?? null,
     pageTarget,
@@ -148,9 +155,9 @@ function readCursor(
   onReplaced: (count: number) => void,
 ): { value: unknown; json: string | null } {
   if (value === undefined) return { value, json: null }
-  const text = asJson(`The cursor of page ${page}`, () => JSON.stringify(value) ?? 'null')
+  const text = toJsonOrReject(`The cursor of page ${page}`, () => JSON.stringify(value) ?? 'null')
   if (Buffer.byteLength(text) > LIMITS.cursor) {
-    throw new PageRejected(
+    throw new PageRejectedError(
       `The cursor of page ${page} is larger than ${LIMITS.cursor / 1_024} KB. Save what is large as an item, and keep its key.`,
     )
   }
@@ -166,24 +173,25 @@ function readItem(
   page: number,
   onReplaced: (count: number) => void,
 ): Item {
-  const [mistake] = isObject(item) ? mistakesIn(item, ITEM, 'the item') : []
-  if (mistake) throw new PageRejected(`Item ${n + 1} of page ${page} cannot be saved: ${mistake}.`)
+  const [mistake] = isObject(item) ? mistakesIn(item, ITEM_FIELDS, 'the item') : []
+  if (mistake)
+    throw new PageRejectedError(`Item ${n + 1} of page ${page} cannot be saved: ${mistake}.`)
   const made = isObject(item)
-    ? asJson(`Item ${n + 1} of page ${page}`, () => makeItem(item, onReplaced))
+    ? toJsonOrReject(`Item ${n + 1} of page ${page}`, () => makeItem(item, onReplaced))
     : null
   if (made) return made
-  throw new PageRejected(
-    `Item ${n + 1} of page ${page} has neither an http(s) url nor a key: ${show(item)}. ` +
+  throw new PageRejectedError(
+    `Item ${n + 1} of page ${page} has neither an http(s) url nor a key: ${preview(item)}. ` +
       'Give it { url, data } or { key, data }.',
   )
 }
 
 /** A BigInt, a circle: the same page would be refused again, so it is not tried again. */
-function asJson<T>(what: string, make: () => T): T {
+function toJsonOrReject<T>(what: string, make: () => T): T {
   try {
     return make()
   } catch (error) {
-    throw new PageRejected(
+    throw new PageRejectedError(
       `${what} cannot be saved as JSON: ${messageOf(error)}. Turn it into text, numbers, lists and plain objects.`,
       { cause: error },
     )
@@ -191,7 +199,7 @@ function asJson<T>(what: string, make: () => T): T {
 }
 
 /** A short look at what may be anything. */
-const SHOWN = {
+const PREVIEW_OPTIONS = {
   breakLength: Infinity,
   depth: 2,
   maxArrayLength: 20,
@@ -200,9 +208,9 @@ const SHOWN = {
   getters: false,
 }
 
-function show(value: unknown): string {
+function preview(value: unknown): string {
   try {
-    const text = inspect(value, SHOWN)
+    const text = inspect(value, PREVIEW_OPTIONS)
     return text.length > 120 ? `${text.slice(0, 120)}…` : text
   } catch {
     return 'something that cannot be read'

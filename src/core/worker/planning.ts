@@ -2,12 +2,12 @@ import { messageOf, toError, UnstuckError, UsageError } from '../model/errors.ts
 import type { RunId } from '../model/id.ts'
 import type { NewTarget } from '../model/target.ts'
 import type { Store } from '../store/store.ts'
-import { whenAvailable } from '../store/open.ts'
+import { withRetry } from '../store/open.ts'
 import type { Crawl } from './crawl.ts'
 
-const BATCH = 1_000
+const BATCH_SIZE = 1_000
 /** Fewer are saved after this long, so that work begins while the rest still streams in. */
-const STREAM_MS = 200
+const FLUSH_MS = 200
 
 /**
  * Streams the crawl's targets into a run, never more than a batch in memory, and says last that all are in. Cut
@@ -17,39 +17,39 @@ export async function planRun(
   store: Store,
   crawl: Crawl,
   run: RunId,
-  stop: AbortSignal,
+  signal: AbortSignal,
   onProgress: (added: number) => void = () => {},
 ): Promise<number> {
   let added = 0
   let batch: NewTarget[] = []
   let saving = Promise.resolve()
   const save = (): Promise<void> => {
-    const ready = batch
+    const targets = batch
     batch = []
     saving = saving.then(async () => {
-      if (ready.length === 0) return
-      added += await whenAvailable(() => store.plan(run, ready), stop)
+      if (targets.length === 0) return
+      added += await withRetry(() => store.plan(run, targets), signal)
       onProgress(added)
     })
     return saving
   }
   // What goes wrong here is heard by the next who awaits a save.
-  const streaming = setInterval(() => void save().catch(() => {}), STREAM_MS)
+  const flushTimer = setInterval(() => void save().catch(() => {}), FLUSH_MS)
   try {
     for await (const target of crawl.targets()) {
-      stop.throwIfAborted()
+      signal.throwIfAborted()
       batch.push(target)
-      if (batch.length >= BATCH) await save()
+      if (batch.length >= BATCH_SIZE) await save()
     }
     await save()
   } catch (error) {
-    if (stop.aborted) throw error
+    if (signal.aborted) throw error
     await save().catch(() => {})
     throw planningError(crawl.source, error)
   } finally {
-    clearInterval(streaming)
+    clearInterval(flushTimer)
   }
-  await whenAvailable(() => store.finishPlanning(run), stop)
+  await withRetry(() => store.finishPlanning(run), signal)
   return added
 }
 

@@ -6,11 +6,11 @@ import type { Clock } from '../host/clock.ts'
 /** How the parent asks a worker process to stop. */
 export const STOP_MESSAGE = 'unstuck:stop'
 const STARTED_MESSAGE = 'unstuck:started'
-const PARENT = 'UNSTUCK_PARENT'
+const PARENT_ENV = 'UNSTUCK_PARENT'
 
 /** Whether this is one of them. A channel alone is no sign of it: process managers hold one too. */
 export function isWorkerProcess(): boolean {
-  return process.env[PARENT] === String(process.ppid)
+  return process.env[PARENT_ENV] === String(process.ppid)
 }
 
 /** Tells the parent, if there is one, that this worker process has begun to work. */
@@ -19,7 +19,7 @@ export function reportStarted(): void {
     process.send!(STARTED_MESSAGE, undefined, {}, () => {})
 }
 
-export type ProcessesOptions = {
+export type WorkerProcessesOptions = {
   readonly count: number
   /** The program and arguments of one worker process. */
   readonly module: string
@@ -31,27 +31,27 @@ export type ProcessesOptions = {
   /** What one of them sends to its parent. */
   readonly onMessage?: (message: unknown) => void
   /** Asked before one is started again. Rejects when another could not work either. */
-  readonly check: () => Promise<unknown>
+  readonly beforeRestart: () => Promise<unknown>
 }
 
 /**
  * A number of worker processes, each started again when it dies. Each has a process group of its own, so that Ctrl-C
  * reaches only the parent, which then stops them once; and a channel to it, so that they drain when it dies.
  */
-export class Processes {
-  readonly #options: ProcessesOptions
+export class WorkerProcesses {
+  readonly #options: WorkerProcessesOptions
   readonly #children = new Set<ChildProcess>()
   readonly #stopping = new AbortController()
   readonly #codes: number[] = []
 
-  constructor(options: ProcessesOptions) {
+  constructor(options: WorkerProcessesOptions) {
     this.#options = options
   }
 
   /** Resolves with the exit code when every process has ended and none is to be started again. */
   async run(): Promise<number> {
-    await Promise.all(Array.from({ length: this.#options.count }, (_, n) => this.#keepAlive(n + 1)))
-    return exitCodeOf(this.#codes)
+    await Promise.all(Array.from({ length: this.#options.count }, (_, n) => this.#supervise(n + 1)))
+    return worstExitCode(this.#codes)
   }
 
   /** Asks all to stop. */
@@ -65,11 +65,11 @@ export class Processes {
   }
 
   /** Ends all at once, each with whatever it has started itself. */
-  end(): void {
-    for (const { pid } of this.#children) if (pid !== undefined) killGroup(pid)
+  kill(): void {
+    for (const { pid } of this.#children) if (pid !== undefined) killProcessGroup(pid)
   }
 
-  async #keepAlive(n: number): Promise<void> {
+  async #supervise(n: number): Promise<void> {
     const { clock, log } = this.#options
     const { signal } = this.#stopping
     let quickEnds = 0
@@ -77,24 +77,24 @@ export class Processes {
       const startedAt = clock.now()
       const { code, killedBy, hasStarted } = await this.#runOnce()
       const uptimeMs = clock.now() - startedAt
-      const decision = decideRestart({ code, uptimeMs, quickEnds, hasStarted })
+      const decision = decideRestart({ code, uptimeMs, quickExits: quickEnds, hasStarted })
       if (decision.action === 'give-up') this.stop()
-      if (decision.action === 'restart') await this.#check()
+      if (decision.action === 'restart') await this.#checkBeforeRestart()
       if (signal.aborted || decision.action !== 'restart') {
         this.#codes.push(code ?? EXIT.resumable)
         return
       }
       const when = decision.afterMs > 0 ? ` in ${Math.round(decision.afterMs / 1000)} s` : ''
       log(`worker process ${n} died (${killedBy ?? `exit code ${code}`}); starting it again${when}`)
-      quickEnds = decision.quickEnds
+      quickEnds = decision.quickExits
       await clock.sleep(decision.afterMs, signal)
     }
     this.#codes.push(EXIT.resumable)
   }
 
-  async #check(): Promise<void> {
+  async #checkBeforeRestart(): Promise<void> {
     try {
-      await this.#options.check()
+      await this.#options.beforeRestart()
     } catch (error) {
       if (!isUnusable(error)) return
       this.#options.log(messageOf(error))
@@ -106,7 +106,7 @@ export class Processes {
   #runOnce(): Promise<{ code: number | null; killedBy: string | null; hasStarted: boolean }> {
     const child = fork(this.#options.module, [...this.#options.args], {
       detached: true,
-      env: { ...process.env, ...this.#options.env, [PARENT]: String(process.pid) },
+      env: { ...process.env, ...this.#options.env, [PARENT_ENV]: String(process.pid) },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
     this.#children.add(child)
@@ -116,20 +116,20 @@ export class Processes {
       this.#options.onMessage?.(message)
     })
     return new Promise((resolve) => {
-      const ended = (code: number | null, killedBy: string | null): void => {
+      const onEnd = (code: number | null, killedBy: string | null): void => {
         this.#children.delete(child)
         resolve({ code, killedBy, hasStarted })
       }
-      child.once('exit', (code, signal) => ended(code, signal))
+      child.once('exit', (code, signal) => onEnd(code, signal))
       child.once('error', (error) => {
         this.#options.log(`a worker process could not be started: ${error.message}`)
-        if (child.pid === undefined) ended(EXIT.failed, null)
+        if (child.pid === undefined) onEnd(EXIT.failed, null)
       })
     })
   }
 }
 
-function killGroup(pid: number): void {
+function killProcessGroup(pid: number): void {
   try {
     process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL')
   } catch {
@@ -138,14 +138,14 @@ function killGroup(pid: number): void {
 }
 
 /** What is wrong weighs more than what is left, and that more than what is done. */
-function exitCodeOf(codes: readonly number[]): number {
+function worstExitCode(codes: readonly number[]): number {
   const order = [
     EXIT.usage,
     EXIT.schema,
     EXIT.unreachable,
     EXIT.failed,
     EXIT.resumable,
-    EXIT.leftForAPerson,
+    EXIT.needsAttention,
   ]
   return order.find((code) => codes.includes(code)) ?? codes.find((code) => code !== 0) ?? EXIT.done
 }

@@ -5,7 +5,7 @@ import { decideRestart } from './restart.ts'
 
 test('a process that did what it came for, or was stopped, is not started again', () => {
   for (const code of [0, 3, 75]) {
-    assert.deepEqual(decideRestart({ code, uptimeMs: 10, quickEnds: 9, hasStarted: true }), {
+    assert.deepEqual(decideRestart({ code, uptimeMs: 10, quickExits: 9, hasStarted: true }), {
       action: 'leave',
     })
   }
@@ -13,7 +13,7 @@ test('a process that did what it came for, or was stopped, is not started again'
 
 test('another copy that would end the same way is not started', () => {
   for (const code of [2, 9]) {
-    assert.deepEqual(decideRestart({ code, uptimeMs: 10, quickEnds: 0, hasStarted: true }), {
+    assert.deepEqual(decideRestart({ code, uptimeMs: 10, quickExits: 0, hasStarted: true }), {
       action: 'give-up',
       code,
     })
@@ -21,17 +21,17 @@ test('another copy that would end the same way is not started', () => {
 })
 
 test('a worker process whose database was lost is not started again; one that could not reach it at its start is', () => {
-  const end = { code: 7, uptimeMs: 10, quickEnds: 0 }
+  const end = { code: 7, uptimeMs: 10, quickExits: 0 }
   assert.deepEqual(decideRestart({ ...end, hasStarted: true }), { action: 'give-up', code: 7 })
   assert.equal(decideRestart({ ...end, hasStarted: false }).action, 'restart')
 })
 
 test('a process that was killed or crashed is started again at once', () => {
   for (const code of [null, 1, 137]) {
-    assert.deepEqual(decideRestart({ code, uptimeMs: 60_000, quickEnds: 7, hasStarted: false }), {
+    assert.deepEqual(decideRestart({ code, uptimeMs: 60_000, quickExits: 7, hasStarted: false }), {
       action: 'restart',
       afterMs: 0,
-      quickEnds: 0,
+      quickExits: 0,
     })
   }
 })
@@ -40,10 +40,15 @@ test('one that keeps dying right after its start is started later and later', ()
   const pauses: number[] = []
   let quickEnds = 0
   for (let n = 0; n < 12; n++) {
-    const decision = decideRestart({ code: 1, uptimeMs: 100, quickEnds, hasStarted: true })
+    const decision = decideRestart({
+      code: 1,
+      uptimeMs: 100,
+      quickExits: quickEnds,
+      hasStarted: true,
+    })
     assert.ok(decision.action === 'restart')
     pauses.push(decision.afterMs)
-    quickEnds = decision.quickEnds
+    quickEnds = decision.quickExits
   }
   assert.deepEqual(pauses.slice(0, 6), [0, 0, 0, 500, 1_000, 2_000])
   assert.equal(pauses.at(-1), 30_000)
@@ -60,7 +65,7 @@ test('always: the pause is bounded', () => {
       fc.nat(1_000_000),
       fc.nat(5_000),
       (code, uptimeMs, quickEnds) => {
-        const decision = decideRestart({ code, uptimeMs, quickEnds, hasStarted: true })
+        const decision = decideRestart({ code, uptimeMs, quickExits: quickEnds, hasStarted: true })
         if (decision.action !== 'restart') return
         assert.ok(decision.afterMs >= 0 && decision.afterMs <= 30_000)
       },

@@ -1,14 +1,27 @@
 import type { InTransaction } from '../model/checkpoint.ts'
-import type { Claim, Claimed, Outcome } from '../model/claim.ts'
-import { LeaseLost, messageOf, Stopping, UsageError, type UnstuckError } from '../model/errors.ts'
+import type { Claim, ClaimedTarget, Outcome } from '../model/claim.ts'
+import {
+  LeaseLostError,
+  messageOf,
+  StoppingError,
+  UsageError,
+  type UnstuckError,
+} from '../model/errors.ts'
 import type { Emit } from '../model/event.ts'
-import { AMOUNT, checkArgument, checkOptions, FLAG, FUNCTION, optional } from '../model/fields.ts'
+import {
+  NON_NEGATIVE_INTEGER,
+  checkArgument,
+  checkOptions,
+  BOOLEAN,
+  FUNCTION,
+  optional,
+} from '../model/fields.ts'
 import type { NewItem } from '../model/item.ts'
-import { doneOf } from '../model/run.ts'
+import { progressOf } from '../model/run.ts'
 import type { Cursor } from '../model/target.ts'
-import { whenAvailable } from '../store/open.ts'
+import { withRetry } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
-import { makeCheckpoint, readReport } from './page.ts'
+import { makeCheckpoint, validateCheckpoint } from './page.ts'
 
 export type RunCheckpoint = {
   page: number
@@ -27,25 +40,25 @@ export class RunHandle {
   /** Earlier work is being taken up. */
   readonly resumed: boolean
   readonly #store: Store
-  readonly #claimAgain: () => Promise<boolean>
-  #claimed: Claimed
+  readonly #reclaim: () => Promise<boolean>
+  #claimed: ClaimedTarget
   readonly #abort = new AbortController()
   /** Fires when waiting for the database is in vain: the run is somebody else's by now, or has ended here. */
-  readonly #inVain = new AbortController()
+  readonly #stopWaiting = new AbortController()
   readonly #onEnd: () => void
   readonly #emit: Emit
-  #at: Cursor
+  #position: Cursor
   #isEnding = false
-  #isOver = false
-  #lost: LeaseLost | null = null
+  #hasEnded = false
+  #lost: LeaseLostError | null = null
 
   constructor(
     store: Store,
-    claimed: Claimed,
+    claimed: ClaimedTarget,
     resumed: boolean,
     onEnd: () => void,
     emit: Emit = () => {},
-    claimAgain = async (): Promise<boolean> => false,
+    reclaim = async (): Promise<boolean> => false,
   ) {
     this.id = claimed.run
     this.source = claimed.source
@@ -53,36 +66,36 @@ export class RunHandle {
     this.#store = store
     this.#claimed = claimed
     this.#onEnd = onEnd
-    this.#claimAgain = claimAgain
+    this.#reclaim = reclaim
     this.#emit = emit
-    this.#at = claimed
+    this.#position = claimed
   }
 
   /** The last completed page; 0 before the first. Go on with the next one. */
   get page(): number {
-    return this.#at.page
+    return this.#position.page
   }
 
   get next(): string | null {
-    return this.#at.next
+    return this.#position.next
   }
 
   get lastItemId(): string | null {
-    return this.#at.lastItemId
+    return this.#position.lastItemId
   }
 
   get cursor(): unknown {
-    return this.#at.cursor
+    return this.#position.cursor
   }
 
   /** How many pages there will be, as far as it was said. */
   get pageTarget(): number | null {
-    return this.#at.pageTarget
+    return this.#position.pageTarget
   }
 
   /** It was finished, failed or handed back here. */
-  get isOver(): boolean {
-    return this.#isOver
+  get hasEnded(): boolean {
+    return this.#hasEnded
   }
 
   /** The claim it writes with. */
@@ -92,7 +105,7 @@ export class RunHandle {
   }
 
   /** Why it is no longer ours; null while it is. */
-  get lost(): LeaseLost | null {
+  get lost(): LeaseLostError | null {
     return this.#lost
   }
 
@@ -106,44 +119,47 @@ export class RunHandle {
    * The last page again, with the same content, is answered with its number and changes nothing, whoever saved it.
    */
   async checkpoint(report: RunCheckpoint, inTransaction?: InTransaction): Promise<number> {
-    readReport(report)
+    validateCheckpoint(report)
     checkArgument('checkpoint()', 'inTransaction', inTransaction, optional(FUNCTION))
     let checkpoint = this.#makeCheckpoint(report)
     const saved = await this.#write(async () => {
       checkpoint = this.#makeCheckpoint(report)
       return (await this.#store.checkpoint([checkpoint], inTransaction))[0]!
     })
-    this.#at = {
+    this.#position = {
       seq: this.#valueOf(saved),
       page: report.page,
       next: checkpoint.next,
-      pageTarget: report.pageTarget ?? this.#at.pageTarget,
-      lastItemId: checkpoint.lastItemId ?? this.#at.lastItemId,
-      cursor: checkpoint.cursor === undefined ? this.#at.cursor : checkpoint.cursor,
+      pageTarget: report.pageTarget ?? this.#position.pageTarget,
+      lastItemId: checkpoint.lastItemId ?? this.#position.lastItemId,
+      cursor: checkpoint.cursor === undefined ? this.#position.cursor : checkpoint.cursor,
     }
     const { run, target, key } = this.#claimed
     const { page, replaced: count = 0 } = checkpoint
     if (count > 0) this.#emit({ type: 'text_replaced', run, target, key, page, count })
-    return this.#at.seq
+    return this.#position.seq
   }
 
   #makeCheckpoint(report: RunCheckpoint): ReturnType<typeof makeCheckpoint> {
     // Sent again after its answer got lost, perhaps by the process before this one: then it follows what it followed.
-    const seq = report.page === this.#at.page ? this.#at.seq - 1 : this.#at.seq
-    return makeCheckpoint(this.#claimed, { ...this.#at, seq }, { ...report, done: false })
+    const seq = report.page === this.#position.page ? this.#position.seq - 1 : this.#position.seq
+    return makeCheckpoint(this.#claimed, { ...this.#position, seq }, { ...report, done: false })
   }
 
   /** How far it is, in its own units. */
   async progress(progress: { done: number; total: number }): Promise<void> {
-    checkOptions('progress()', progress, { done: AMOUNT, total: AMOUNT })
+    checkOptions('progress()', progress, {
+      done: NON_NEGATIVE_INTEGER,
+      total: NON_NEGATIVE_INTEGER,
+    })
     this.#valueOf(await this.#write(() => this.#store.reportProgress(this.claim, progress)))
   }
 
   /** How far it said it is, perhaps before it was resumed; else 0 of 1. */
   async progressSoFar(): Promise<{ done: number; total: number }> {
-    const run = await whenAvailable(() => this.#store.run(this.id), this.#inVain.signal)
-    if (!run) throw new LeaseLost(this.claim, 'its run was deleted')
-    return doneOf(run)
+    const run = await withRetry(() => this.#store.run(this.id), this.#stopWaiting.signal)
+    if (!run) throw new LeaseLostError(this.claim, 'its run was deleted')
+    return progressOf(run)
   }
 
   async succeed(): Promise<void> {
@@ -153,7 +169,7 @@ export class RunHandle {
 
   /** It could not go on. With `retry` it is back in line: the next `begin` goes on from the last checkpoint. */
   async fail(error: unknown, options: { retry?: boolean } = {}): Promise<void> {
-    checkOptions('fail()', options, { retry: optional(FLAG) })
+    checkOptions('fail()', options, { retry: optional(BOOLEAN) })
     const { retry = false } = options
     this.#isEnding = true
     const failure = { error: messageOf(error), retryInMs: retry ? 0 : null }
@@ -164,9 +180,9 @@ export class RunHandle {
 
   /** Hands it back unfinished: the next `begin` goes on from the last checkpoint. */
   async release(): Promise<void> {
-    if (this.#isOver) return
+    if (this.#hasEnded) return
     this.#isEnding = true
-    this.#inVain.abort(this.#ended)
+    this.#stopWaiting.abort(this.#endedError)
     const [outcome] = await this.#store.release([this.claim])
     // Somebody else has it already: nothing is left to hand back.
     await this.#end(outcome!.ok ? outcome! : { ok: true, value: undefined })
@@ -179,61 +195,63 @@ export class RunHandle {
 
   /** Used by Unstuck: the process is to stop. */
   stop(because: string): void {
-    this.#abort.abort(new Stopping(because))
+    this.#abort.abort(new StoppingError(because))
   }
 
   /** Used by Unstuck: nothing more can be saved, so waiting for the database is in vain as well. */
   loseStore(error: UnstuckError): void {
     this.#abort.abort(error)
-    this.#inVain.abort(error)
+    this.#stopWaiting.abort(error)
   }
 
   /** Used by Unstuck: it was claimed again, and goes on from where it stands now. */
-  takeUp(claimed: Claimed): void {
+  resumeWith(claimed: ClaimedTarget): void {
     this.#claimed = claimed
-    this.#at = claimed
+    this.#position = claimed
   }
 
   /** Used by Unstuck: a beat found that somebody else has it. While it is being ended, nobody need: the fence decides. */
-  lose(): void {
+  loseLease(): void {
     if (this.#isEnding) return
-    this.#drop(new LeaseLost(this.claim, 'it was taken back while this process was silent'))
+    this.#onLeaseLost(
+      new LeaseLostError(this.claim, 'it was taken back while this process was silent'),
+    )
   }
 
   async #end(outcome: Outcome<void>): Promise<void> {
-    this.#isOver = true
-    this.#inVain.abort(this.#ended)
+    this.#hasEnded = true
+    this.#stopWaiting.abort(this.#endedError)
     this.#onEnd()
     this.#valueOf(outcome)
-    await whenAvailable(() => this.#store.settle(this.id))
+    await withRetry(() => this.#store.settle(this.id))
   }
 
-  #patiently<T>(call: () => Promise<T>): Promise<T> {
-    if (this.#isOver) throw this.#ended
+  #whenAvailable<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#hasEnded) throw this.#endedError
     // A stop lets the write in hand finish; a lost lease does not.
-    return whenAvailable(call, this.#inVain.signal)
+    return withRetry(call, this.#stopWaiting.signal)
   }
 
   /** A write that is refused because the claim was lost is sent once more if the run could be claimed again. */
   async #write<T>(call: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
-    const outcome = await this.#patiently(call)
-    const isLost = !outcome.ok && outcome.error instanceof LeaseLost
-    return isLost && (await this.#claimAgain()) ? this.#patiently(call) : outcome
+    const outcome = await this.#whenAvailable(call)
+    const isLost = !outcome.ok && outcome.error instanceof LeaseLostError
+    return isLost && (await this.#reclaim()) ? this.#whenAvailable(call) : outcome
   }
 
-  get #ended(): UsageError {
+  get #endedError(): UsageError {
     return new UsageError(`Run ${this.id} has already ended here.`)
   }
 
-  #drop(lost: LeaseLost): void {
+  #onLeaseLost(lost: LeaseLostError): void {
     this.#lost ??= lost
     this.#abort.abort(lost)
-    this.#inVain.abort(lost)
+    this.#stopWaiting.abort(lost)
   }
 
   #valueOf<T>(outcome: Outcome<T>): T {
     if (outcome.ok) return outcome.value
-    if (outcome.error instanceof LeaseLost) this.#drop(outcome.error)
+    if (outcome.error instanceof LeaseLostError) this.#onLeaseLost(outcome.error)
     throw outcome.error
   }
 }

@@ -1,22 +1,22 @@
 import { decideRetry } from '../decide/retry.ts'
-import type { Claim, Claimed, Outcome } from '../model/claim.ts'
-import { isUnusable, LeaseLost, messageOf, toError } from '../model/errors.ts'
+import type { Claim, ClaimedTarget, Outcome } from '../model/claim.ts'
+import { isUnusable, LeaseLostError, messageOf, toError } from '../model/errors.ts'
 import type { Emit } from '../model/event.ts'
-import { policyOfGroup } from '../model/policy.ts'
+import { policyForGroup } from '../model/policy.ts'
 import type { Cursor } from '../model/target.ts'
-import { whenAvailable } from '../store/open.ts'
+import { withRetry } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { abortable } from './abortable.ts'
 import type { Clock } from '../host/clock.ts'
 import type { Crawl, PageResult } from './crawl.ts'
-import { makeCheckpoint, readPage } from './page.ts'
+import { makeCheckpoint, validatePage } from './page.ts'
 
 /** One claimed target on its way from its cursor to its end. */
-export type TargetJourney = {
+export type TargetContext = {
   readonly store: Store
   readonly crawl: Crawl
   readonly clock: Clock
-  readonly claimed: Claimed
+  readonly claimed: ClaimedTarget
   /** Looked at before each page: hand the target back instead of starting another. */
   readonly stop: AbortSignal
   /** Cuts the page in hand short: the deadline has come, or the target is no longer ours. */
@@ -28,110 +28,122 @@ export type TargetJourney = {
 }
 
 /** Page by page: fetch, parse, then one checkpoint. However it ends, the claim is over afterwards. */
-export async function crawlTarget(journey: TargetJourney): Promise<void> {
-  const { claimed, emit } = journey
+export async function crawlTarget(context: TargetContext): Promise<void> {
+  const { claimed, emit } = context
   const { run, target, key, epoch } = claimed
   emit({ type: 'target_start', run, target, key, epoch, page: claimed.page })
-  let at: Cursor = claimed
+  let position: Cursor = claimed
   try {
-    while (!journey.stop.aborted) {
-      const step = await crawlPage(journey, at)
-      at = step.at
+    while (!context.stop.aborted) {
+      const step = await crawlPage(context, position)
+      position = step.position
       if (!step.done) continue
-      emit({ type: 'target_complete', run, target, key, page: at.page })
+      emit({ type: 'target_complete', run, target, key, page: position.page })
       return
     }
-    await handBack(journey, at)
+    await releaseTarget(context, position)
   } catch (thrown) {
     const error = toError(thrown)
     // Nothing can be handed back or counted as an error of the page: the whole worker ends.
     if (isUnusable(error)) throw error
-    if (journey.abort.aborted || error instanceof LeaseLost) await handBack(journey, at, error)
-    else await giveIn(journey, at, error)
+    if (context.abort.aborted || error instanceof LeaseLostError)
+      await releaseTarget(context, position, error)
+    else await failTarget(context, position, error)
   }
 }
 
 async function crawlPage(
-  journey: TargetJourney,
-  at: Cursor,
-): Promise<{ at: Cursor; done: boolean }> {
-  const { claimed, crawl, store, abort, emit } = journey
+  context: TargetContext,
+  position: Cursor,
+): Promise<{ position: Cursor; done: boolean }> {
+  const { claimed, crawl, store, abort, emit } = context
   const { run, target, key, group, url } = claimed
-  const page = at.page + 1
+  const page = position.page + 1
   const result: PageResult = await abortable(abort, () =>
     crawl.page({
       target: { id: target, key, group, url },
-      url: at.next ?? url ?? '',
+      url: position.next ?? url ?? '',
       page,
-      cursor: at.cursor,
-      lastItemId: at.lastItemId,
+      cursor: position.cursor,
+      lastItemId: position.lastItemId,
       signal: abort,
-      log: journey.log,
+      log: context.log,
     }),
   )
-  const checkpoint = makeCheckpoint(claimed, at, readPage(result, page))
-  const [saved] = await whenAvailable(
-    () => store.checkpoint([checkpoint], result.inTransaction),
-    abort,
-  )
+  const checkpoint = makeCheckpoint(claimed, position, validatePage(result, page))
+  const [saved] = await withRetry(() => store.checkpoint([checkpoint], result.inTransaction), abort)
   const seq = valueOf(saved!)
   emit({ type: 'page_complete', run, target, key, page, items: checkpoint.items.length })
   const { replaced: count = 0 } = checkpoint
   if (count > 0) emit({ type: 'text_replaced', run, target, key, page, count })
-  journey.onProgress()
+  context.onProgress()
   const { next, done, pageTarget, lastItemId, cursor } = checkpoint
   return {
     done,
-    at: {
+    position: {
       seq,
       page,
       next,
-      pageTarget: pageTarget ?? at.pageTarget,
-      lastItemId: lastItemId ?? at.lastItemId,
-      cursor: cursor === undefined ? at.cursor : cursor,
+      pageTarget: pageTarget ?? position.pageTarget,
+      lastItemId: lastItemId ?? position.lastItemId,
+      cursor: cursor === undefined ? position.cursor : cursor,
     },
   }
 }
 
 /** A stop costs the target nothing. When it is no longer ours, the store says so and nothing changes. */
-async function handBack(journey: TargetJourney, at: Cursor, because?: unknown): Promise<void> {
-  const { claimed, store, emit } = journey
+async function releaseTarget(
+  context: TargetContext,
+  position: Cursor,
+  because?: unknown,
+): Promise<void> {
+  const { claimed, store, emit } = context
   const { run, target, key } = claimed
-  const outcome = await end(() => store.release([claimOf(claimed)]))
-  if (outcome?.ok) return emit({ type: 'target_released', run, target, key, page: at.page })
+  const outcome = await endClaim(() => store.release([claimOf(claimed)]))
+  if (outcome?.ok) return emit({ type: 'target_released', run, target, key, page: position.page })
   // Who cut the page short knows better why than the store, which only sees that it is gone.
-  const why = because instanceof LeaseLost ? because : (outcome?.error ?? because)
+  const why = because instanceof LeaseLostError ? because : (outcome?.error ?? because)
   emit({ type: 'lease_lost', run, target, key, because: messageOf(why) })
 }
 
 /** The page handler threw: try again later, or give up. */
-async function giveIn(journey: TargetJourney, at: Cursor, error: unknown): Promise<void> {
-  const { claimed, store, crawl, clock, emit } = journey
+async function failTarget(context: TargetContext, position: Cursor, error: unknown): Promise<void> {
+  const { claimed, store, crawl, clock, emit } = context
   const { run, target, key } = claimed
-  const policy = policyOfGroup(crawl.policy, claimed.group)
-  const errorsBefore = at.seq > claimed.seq ? 0 : claimed.errors
+  const policy = policyForGroup(crawl.policy, claimed.group)
+  const errorsBefore = position.seq > claimed.seq ? 0 : claimed.errors
   const decision = decideRetry(error, errorsBefore, policy, clock.random())
   const retryInMs = decision.action === 'retry' ? decision.afterMs : null
   const message = messageOf(error)
-  const outcome = await end(() => store.fail([{ ...claimOf(claimed), error: message, retryInMs }]))
+  const outcome = await endClaim(() =>
+    store.fail([{ ...claimOf(claimed), error: message, retryInMs }]),
+  )
   if (outcome?.ok)
-    emit({ type: 'target_error', run, target, key, page: at.page + 1, error: message, retryInMs })
+    emit({
+      type: 'target_error',
+      run,
+      target,
+      key,
+      page: position.page + 1,
+      error: message,
+      retryInMs,
+    })
   else emit({ type: 'lease_lost', run, target, key, because: messageOf(outcome?.error ?? error) })
 }
 
-const END_PATIENCE_MS = 10_000
+const END_TIMEOUT_MS = 10_000
 
 /** Ends a claim; a store that is away is waited for a while. Null: it stayed away, and recovery will see to it. */
-async function end(call: () => Promise<Outcome<void>[]>): Promise<Outcome<void> | null> {
+async function endClaim(call: () => Promise<Outcome<void>[]>): Promise<Outcome<void> | null> {
   try {
-    const [outcome] = await whenAvailable(call, AbortSignal.timeout(END_PATIENCE_MS))
+    const [outcome] = await withRetry(call, AbortSignal.timeout(END_TIMEOUT_MS))
     return outcome!
   } catch (error) {
     return { ok: false, error: toError(error) }
   }
 }
 
-function claimOf({ target, epoch, claimId, worker }: Claimed): Claim {
+function claimOf({ target, epoch, claimId, worker }: ClaimedTarget): Claim {
   return { target, epoch, claimId, worker }
 }
 

@@ -1,29 +1,29 @@
 import {
   isUnusable,
-  LeaseLost,
+  LeaseLostError,
   messageOf,
-  Stopping,
+  StoppingError,
   toUnstuckError,
   type UnstuckError,
 } from '../model/errors.ts'
-import type { Claimed } from '../model/claim.ts'
+import type { ClaimedTarget } from '../model/claim.ts'
 import type { Emit } from '../model/event.ts'
 import { newId, shortId, type ClaimId, type RunId, type WorkerId } from '../model/id.ts'
-import { policyOfGroup, STOP_DEADLINE_MS } from '../model/policy.ts'
-import { isLive, openTargets, totalTargets } from '../model/run.ts'
-import { inWords } from '../model/time.ts'
-import { openStore, whenAvailable } from '../store/open.ts'
+import { policyForGroup, STOP_DEADLINE_MS } from '../model/policy.ts'
+import { isLive, countOpenTargets, countTargets } from '../model/run.ts'
+import { humanizeDuration } from '../model/time.ts'
+import { openStore, withRetry } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { VERSION } from '../host/version.ts'
 import { abortable } from './abortable.ts'
 import { REAL_CLOCK, TIMER_MAX_MS, type Clock } from '../host/clock.ts'
 import type { Crawl } from './crawl.ts'
-import { caretaking } from '../recovery/monitor.ts'
-import { assertKnown } from './registered-worker.ts'
+import { heartbeatOptions } from '../recovery/monitor.ts'
+import { assertWorkerExists } from './assert-worker.ts'
 import { planRun } from './planning.ts'
 import { ensureRun } from './ensure-run.ts'
-import { SignsOfLife } from '../heartbeat/client.ts'
-import { threadSeat } from '../heartbeat/transport.ts'
+import { HeartbeatClient } from '../heartbeat/client.ts'
+import { threadTransport } from '../heartbeat/transport.ts'
 import { crawlTarget } from './target.ts'
 
 export type WorkerOptions = {
@@ -41,21 +41,21 @@ export type WorkerOptions = {
 }
 
 /** How a worker's life ended. */
-export type WorkerEnd = {
+export type WorkerResult = {
   /** Null: nothing was left to do. */
-  readonly stopped: string | null
+  readonly stopReason: string | null
   readonly error: UnstuckError | null
 }
 
 type Slot = {
-  readonly claimed: Claimed
+  readonly claimed: ClaimedTarget
   readonly abort: AbortController
   readonly stop: AbortController
 }
 
 const IDLE_MS = 200
 /** Of the stop deadline, what is kept for handing back and tearing down after pages were cut short. */
-const LAST_ACT_MS = 5_000
+const CLEANUP_MS = 5_000
 
 /** A process's share of a crawl: claims targets into its slots and keeps them going until it is told to stop. */
 export class CrawlWorker {
@@ -68,13 +68,13 @@ export class CrawlWorker {
   readonly #running = new Set<Promise<void>>()
   /** Once it has started. */
   store!: Store
-  #life!: SignsOfLife
+  #heartbeat!: HeartbeatClient
   #planning: Promise<void> | null = null
   #error: UnstuckError | null = null
-  #cutShort: NodeJS.Timeout | undefined
+  #abortTimer: NodeJS.Timeout | undefined
   #wake = new AbortController()
   /** A target that took a worker down: while it has saved no page, nothing else is taken beside it. */
-  #suspect: ClaimId | null = null
+  #isolatedClaim: ClaimId | null = null
 
   constructor(crawl: Crawl, options: WorkerOptions) {
     this.id = options.id ?? newId()
@@ -84,12 +84,12 @@ export class CrawlWorker {
   }
 
   /** Its signs of life are accepted, once it has started. */
-  get isHeard(): boolean {
-    return this.#life.canClaim()
+  get isHeartbeating(): boolean {
+    return this.#heartbeat.canClaim()
   }
 
   /** Works until there is nothing left, or until `stop`. */
-  async run(): Promise<WorkerEnd> {
+  async run(): Promise<WorkerResult> {
     await this.#start()
     try {
       await this.#crawl.setup()
@@ -101,20 +101,20 @@ export class CrawlWorker {
       if (!this.#stopping.signal.aborted) this.#fail(toUnstuckError(error))
     }
     await this.#finish()
-    const stopped = this.#stopping.signal.aborted ? reasonOf(this.#stopping.signal) : null
-    return { stopped, error: this.#error }
+    const stopReason = this.#stopping.signal.aborted ? reasonOf(this.#stopping.signal) : null
+    return { stopReason, error: this.#error }
   }
 
   /** Asks for a graceful stop: no new claims, the pages in hand are finished, the rest is handed back. */
   stop(because: string): void {
     if (this.#stopping.signal.aborted) return
-    this.#stopping.abort(new Stopping(because))
+    this.#stopping.abort(new StoppingError(because))
     for (const slot of this.#slots.values()) slot.stop.abort()
     const { stopDeadlineMs = STOP_DEADLINE_MS } = this.#options
     // It also keeps the process here for a page that waits for nothing the event loop knows of.
-    this.#cutShort = setTimeout(
-      () => this.#abortAll(new Stopping(`${because}, and the deadline has come`)),
-      Math.max(stopDeadlineMs - LAST_ACT_MS, stopDeadlineMs / 2),
+    this.#abortTimer = setTimeout(
+      () => this.#abortAll(new StoppingError(`${because}, and the deadline has come`)),
+      Math.max(stopDeadlineMs - CLEANUP_MS, stopDeadlineMs / 2),
     )
     this.#wakeUp()
   }
@@ -122,23 +122,23 @@ export class CrawlWorker {
   async #start(): Promise<void> {
     const { db, emit } = this.#options
     const { source, policy } = this.#crawl
-    const caretaker = { worker: this.id, source, version: VERSION, ...caretaking(policy) }
-    this.#life = new SignsOfLife(threadSeat(db, caretaker), policy, {
+    const options = { worker: this.id, source, version: VERSION, ...heartbeatOptions(policy) }
+    this.#heartbeat = new HeartbeatClient(threadTransport(db, options), policy, {
       emit,
-      onLost: (claims) => this.#lose(claims),
-      onCancelled: (claims) => this.#cancel(claims),
+      onLost: (claims) => this.#abortLost(claims),
+      onCancelled: (claims) => this.#stopCancelled(claims),
       onRecovered: () => this.#wakeUp(),
       onFatal: (error) => this.#fail(error),
     })
     // The thread and this one open the store side by side: a worker that died should be back at once.
     const opening = openStore(db, { writer: this.id })
     try {
-      const [presence] = await Promise.all([this.#life.started(), opening])
-      this.store = this.#life.timed(await opening)
+      const [presence] = await Promise.all([this.#heartbeat.started(), opening])
+      this.store = this.#heartbeat.instrument(await opening)
       emit({ type: 'worker_start', source, pid: process.pid, presence: presence.kind })
-      for (const remark of this.store.remarks) this.#options.log(remark)
+      for (const warning of this.store.warnings) this.#options.log(warning)
     } catch (error) {
-      await this.#life.stop()
+      await this.#heartbeat.stop()
       await opening.then((store) => store.close()).catch(() => {})
       throw error
     }
@@ -147,65 +147,65 @@ export class CrawlWorker {
   async #work(): Promise<void> {
     const { signal } = this.#stopping
     if (!signal.aborted) {
-      await this.#sayWhatIsThere()
-      await this.#isNothingLeft()
+      await this.#logLiveRun()
+      await this.#isDrained()
     }
     while (!signal.aborted) {
       const found = await this.#fillSlots()
       if (signal.aborted) return
-      if (!found && this.#slots.size === 0 && (await this.#isNothingLeft())) return
+      if (!found && this.#slots.size === 0 && (await this.#isDrained())) return
       await this.#pause()
     }
   }
 
   /** The log begins with what the worker found: recovery's verdicts are said already. */
-  async #sayWhatIsThere(): Promise<void> {
+  async #logLiveRun(): Promise<void> {
     const { source } = this.#crawl
-    const live = await whenAvailable(() => this.store.liveRun(source), this.#stopping.signal)
+    const live = await withRetry(() => this.store.liveRun(source), this.#stopping.signal)
     if (!live) return
     const { id, status, counts, createdAt } = live
-    const left = `${openTargets(counts)} of ${totalTargets(counts)} targets are left`
-    const now = await whenAvailable(() => this.store.now(), this.#stopping.signal)
+    const left = `${countOpenTargets(counts)} of ${countTargets(counts)} targets are left`
+    const now = await withRetry(() => this.store.now(), this.#stopping.signal)
     this.#options.log(
-      `run ${shortId(id)} of ${source} is ${status}: ${left}, ${inWords(now - createdAt)} old`,
+      `run ${shortId(id)} of ${source} is ${status}: ${left}, ${humanizeDuration(now - createdAt)} old`,
     )
   }
 
   /** Claims as many targets as slots are free. True when it got any. */
   async #fillSlots(): Promise<boolean> {
     const free = this.#crawl.concurrency - this.#slots.size
-    if (free <= 0 || this.#suspect !== null || !this.#life.canClaim()) return true
+    if (free <= 0 || this.#isolatedClaim !== null || !this.#heartbeat.canClaim()) return true
     const claimIds = Array.from({ length: free }, () => newId())
-    this.#life.asking(claimIds)
-    let claimed: Claimed[] = []
+    this.#heartbeat.requested(claimIds)
+    let claimed: ClaimedTarget[] = []
     try {
-      claimed = await whenAvailable(
+      claimed = await withRetry(
         () =>
           this.store.claim({
             worker: this.id,
             source: this.#crawl.source,
             claimIds,
-            empty: this.#slots.size === 0,
-            alone: this.#crawl.concurrency === 1,
+            isIdle: this.#slots.size === 0,
+            singleSlot: this.#crawl.concurrency === 1,
           }),
         this.#stopping.signal,
       )
     } finally {
-      this.#life.answered(
+      this.#heartbeat.received(
         claimIds,
         claimed.map((claim) => claim.claimId),
       )
     }
-    for (const claim of claimed) this.#take(claim)
+    for (const claim of claimed) this.#startTarget(claim)
     return claimed.length > 0
   }
 
-  #take(claimed: Claimed): void {
+  #startTarget(claimed: ClaimedTarget): void {
     const slot: Slot = { claimed, abort: new AbortController(), stop: new AbortController() }
     if (this.#stopping.signal.aborted) slot.stop.abort()
     this.#slots.set(claimed.claimId, slot)
-    if (claimed.suspect) this.#suspect = claimed.claimId
-    const journey = crawlTarget({
+    if (claimed.crashedBefore) this.#isolatedClaim = claimed.claimId
+    const crawling = crawlTarget({
       store: this.store,
       crawl: this.#crawl,
       clock: this.#clock,
@@ -214,41 +214,41 @@ export class CrawlWorker {
       abort: slot.abort.signal,
       emit: this.#options.emit,
       log: this.#options.log,
-      onProgress: () => this.#clear(claimed.claimId),
+      onProgress: () => this.#endIsolation(claimed.claimId),
     })
-    const ended = journey
+    const ended = crawling
       .catch((error: unknown) => this.#fail(toUnstuckError(error)))
       .finally(() => {
         this.#slots.delete(claimed.claimId)
         this.#running.delete(ended)
-        this.#life.ended(claimed.claimId)
-        this.#clear(claimed.claimId)
+        this.#heartbeat.released(claimed.claimId)
+        this.#endIsolation(claimed.claimId)
         this.#wakeUp()
       })
     this.#running.add(ended)
   }
 
-  #clear(claim: ClaimId): void {
-    if (this.#suspect !== claim) return
-    this.#suspect = null
+  #endIsolation(claim: ClaimId): void {
+    if (this.#isolatedClaim !== claim) return
+    this.#isolatedClaim = null
     this.#wakeUp()
   }
 
   /** Nothing could be claimed and nothing is in hand: plan, end the run, or see whether there is one at all. */
-  async #isNothingLeft(): Promise<boolean> {
-    const live = await whenAvailable(
+  async #isDrained(): Promise<boolean> {
+    const live = await withRetry(
       () => this.store.liveRun(this.#crawl.source),
       this.#stopping.signal,
     )
     if (!live) {
-      if (this.#options.drain) await assertKnown(this.store, this.id, this.#stopping.signal)
+      if (this.#options.drain) await assertWorkerExists(this.store, this.id, this.#stopping.signal)
       return this.#options.drain
     }
     if (live.plannedAt === null) {
       this.#plan(live.id)
       return false
     }
-    const settled = await whenAvailable(() => this.store.settle(live.id), this.#stopping.signal)
+    const settled = await withRetry(() => this.store.settle(live.id), this.#stopping.signal)
     for (const { run, status } of settled) {
       if (!isLive(status)) this.#options.emit({ type: 'run_end', run, status })
       this.#wakeUp()
@@ -260,7 +260,7 @@ export class CrawlWorker {
   #plan(run: RunId): void {
     const { signal } = this.#stopping
     this.#planning ??= (async () => {
-      if (!(await whenAvailable(() => this.store.takePlanning(run, this.id), signal))) return
+      if (!(await withRetry(() => this.store.claimPlanning(run, this.id), signal))) return
       const targets = await abortable(signal, () =>
         planRun(this.store, this.#crawl, run, signal, () => this.#wakeUp()),
       )
@@ -276,7 +276,7 @@ export class CrawlWorker {
   }
 
   /** Their run has ended: they stop at the end of the page in hand. */
-  #cancel(claims: readonly ClaimId[]): void {
+  #stopCancelled(claims: readonly ClaimId[]): void {
     const slots = claims
       .flatMap((id) => this.#slots.get(id) ?? [])
       .filter(({ stop }) => !stop.signal.aborted)
@@ -286,14 +286,14 @@ export class CrawlWorker {
     for (const { stop, abort, claimed } of slots) {
       stop.abort()
       // A page that hangs must not keep its slot for ever.
-      const { maxSilenceMs } = policyOfGroup(this.#crawl.policy, claimed.group)
-      const late = new Stopping('its run was ended, and the page did not end in time')
+      const { maxSilenceMs } = policyForGroup(this.#crawl.policy, claimed.group)
+      const late = new StoppingError('its run was ended, and the page did not end in time')
       setTimeout(() => abort.abort(late), Math.min(maxSilenceMs, TIMER_MAX_MS)).unref()
     }
   }
 
   /** Claims that a beat found to be somebody else's: what is in hand is dropped. */
-  #lose(claims: readonly ClaimId[]): void {
+  #abortLost(claims: readonly ClaimId[]): void {
     for (const slot of claims.flatMap((id) => this.#slots.get(id) ?? [])) {
       const { claimed, abort } = slot
       // Who took it wrote down why.
@@ -302,7 +302,7 @@ export class CrawlWorker {
         .then((target) => target?.lastError ?? null)
         .catch(() => null)
         .then((why) =>
-          abort.abort(new LeaseLost(claimed, `it was taken back${why ? `: ${why}` : ''}`)),
+          abort.abort(new LeaseLostError(claimed, `it was taken back${why ? `: ${why}` : ''}`)),
         )
     }
   }
@@ -321,13 +321,13 @@ export class CrawlWorker {
   async #finish(): Promise<void> {
     await this.#planning
     await Promise.all(this.#running)
-    clearTimeout(this.#cutShort)
+    clearTimeout(this.#abortTimer)
     try {
       await this.#crawl.teardown()
     } catch (error) {
       this.#options.log(`teardown failed: ${toUnstuckError(error).message}`)
     }
-    await this.#life.stop()
+    await this.#heartbeat.stop()
     await this.store.close()
     const { signal } = this.#stopping
     const reason = signal.aborted ? reasonOf(signal) : 'nothing is left to do'

@@ -1,35 +1,41 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { adopt } from './adopt.ts'
-import { readMapping } from './read-mapping.ts'
+import { withAdoptedTables } from './adopted-store.ts'
+import { parseMapping } from './parse-mapping.ts'
 import type { UnstuckEvent } from '../../core/model/event.ts'
 import { DEFAULT_POLICY } from '../../core/model/policy.ts'
 import { thisProcess } from '../../core/host/identity.ts'
 import type { Store } from '../../core/store/store.ts'
-import { claimOne, hire, startCrawl } from '../../testing/fixtures.ts'
+import { claimOne, registerWorker, enqueueCrawl } from '../../testing/fixtures.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
-import { minutesAgo } from '../../testing/users-project.ts'
-import { fill, makeUsersTable, usersRows, usersSql, ypTargets } from '../../testing/users-tables.ts'
-import { AdoptedAttendant } from './background-recovery.ts'
+import { minutesAgo } from '../../testing/user-project.ts'
+import {
+  insertRows,
+  createUserTable,
+  readUserRows,
+  runUserSql,
+  ypTargets,
+} from '../../testing/user-tables.ts'
+import { AdoptedRecovery } from './background-recovery.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { storedPolicy } from '../../core/recovery/assess.ts'
 
 /** A table whose rows are silent after three minutes, in the database that is Unstuck's own too. */
-async function stage() {
+async function createTestContext() {
   const database = await sqliteEngine.fresh()
   const { url } = database
-  await makeUsersTable(url, ypTargets)
-  await fill(url, ypTargets, [
+  await createUserTable(url, ypTargets)
+  await insertRows(url, ypTargets, [
     { id: 1, slug: 'lost', status: 'IN_PROGRESS', claimed_by: 'w-1', heartbeat_at: minutesAgo(61) },
     { id: 2, slug: 'busy', status: 'IN_PROGRESS', claimed_by: 'w-2', heartbeat_at: minutesAgo(1) },
   ])
   const options = { ...ypTargets.options.sqlite, policy: { lease: '3m', heartbeat: '1m' } }
-  const mapping = readMapping('targets', options, DEFAULT_POLICY, [])!
+  const mapping = parseMapping('targets', options, DEFAULT_POLICY, [])!
   const own = await database.open()
-  const store = adopt(own, [mapping], { address: url })
+  const store = withAdoptedTables(own, [mapping], { address: url })
   const events: UnstuckEvent[] = []
   const attendant = (more: { open?: () => Promise<Store>; worker?: () => string } = {}) =>
-    new AdoptedAttendant({
+    new AdoptedRecovery({
       open: async () => store,
       policies: [mapping.policy],
       policyOf: storedPolicy,
@@ -43,11 +49,11 @@ async function stage() {
     attendant,
     /** The row that was lost says that somebody is at it, whose last beat is long ago. */
     workAgain: () =>
-      usersSql(
+      runUserSql(
         url,
         `UPDATE yp_targets SET status = 'IN_PROGRESS', heartbeat_at = '2020-01-01T00:00:00Z' WHERE id = 1`,
       ),
-    statuses: async () => (await usersRows(url, ypTargets)).map(({ status }) => status),
+    statuses: async () => (await readUserRows(url, ypTargets)).map(({ status }) => status),
     async [Symbol.asyncDispose]() {
       await store.close()
       await database[Symbol.asyncDispose]()
@@ -55,45 +61,45 @@ async function stage() {
   }
 }
 
-test('it takes back what the silent hold, says so, and leaves runs of our own to others', async () => {
-  await using one = await stage()
-  await startCrawl(one.own, 2)
-  const gone = await hire(one.own, { process: GONE })
+test('it recovers rows of silent owners, logs it, and leaves stored runs to the workers', async () => {
+  await using one = await createTestContext()
+  await enqueueCrawl(one.own, 2)
+  const gone = await registerWorker(one.own, { process: GONE })
   await claimOne(one.own, gone)
 
-  await one.attendant().look()
+  await one.attendant().runOnce()
 
   assert.deepEqual(await one.statuses(), ['PLANNED', 'IN_PROGRESS'])
   assert.deepEqual(
     one.events.map((event) => event.type === 'recovery' && event.verdict.action),
     ['replan'],
   )
-  assert.equal((await one.own.heldBy(gone, null, 10)).length, 1)
+  assert.equal((await one.own.claimsOf(gone, null, 10)).length, 1)
 })
 
 const GONE = { ...thisProcess(), pid: 2 ** 22 - 7, startTicks: 1 }
 
-test('one process looks at a time', async () => {
-  await using one = await stage()
-  const [first, second] = [await hire(one.own), await hire(one.own)]
-  await one.attendant({ worker: () => first }).look()
+test('one process sweeps at a time', async () => {
+  await using one = await createTestContext()
+  const [first, second] = [await registerWorker(one.own), await registerWorker(one.own)]
+  await one.attendant({ worker: () => first }).runOnce()
   await one.workAgain()
 
-  await one.attendant({ worker: () => second }).look()
+  await one.attendant({ worker: () => second }).runOnce()
   assert.deepEqual(await one.statuses(), ['IN_PROGRESS', 'IN_PROGRESS'])
-  await one.own.retire(first)
-  await one.attendant({ worker: () => second }).look()
+  await one.own.retireWorker(first)
+  await one.attendant({ worker: () => second }).runOnce()
   assert.deepEqual(await one.statuses(), ['PLANNED', 'IN_PROGRESS'])
 })
 
-test('after a gap of its own it waits a lease before it calls anybody silent', async () => {
-  await using one = await stage()
+test('after a gap of its own it waits a lease before it considers an owner silent', async () => {
+  await using one = await createTestContext()
   let minutes = 0
   const now = async (): Promise<number> => (await one.own.now()) + minutes * 60_000
   const attendant = one.attendant({ open: async () => ({ ...one.store, now }) })
   const look = async (later: number): Promise<string> => {
     minutes += later
-    await attendant.look()
+    await attendant.runOnce()
     return String((await one.statuses())[0])
   }
   assert.equal(await look(0), 'PLANNED')
@@ -104,8 +110,8 @@ test('after a gap of its own it waits a lease before it calls anybody silent', a
   assert.equal(await look(2), 'PLANNED')
 })
 
-test('looks that take long are no gap: it judges silence all the same', async () => {
-  await using one = await stage()
+test('a slow sweep is not a gap: silent owners are still recovered', async () => {
+  await using one = await createTestContext()
   let minutes = 0
   const now = async (): Promise<number> => (await one.own.now()) + minutes * 60_000
   const liveRuns: Store['liveRuns'] = () => {
@@ -113,16 +119,16 @@ test('looks that take long are no gap: it judges silence all the same', async ()
     return one.store.liveRuns()
   }
   const attendant = one.attendant({ open: async () => ({ ...one.store, now, liveRuns }) })
-  await attendant.look()
+  await attendant.runOnce()
   await one.workAgain()
 
-  await attendant.look()
+  await attendant.runOnce()
 
   assert.ok(minutes >= 20)
   assert.deepEqual(await one.statuses(), ['PLANNED', 'IN_PROGRESS'])
 })
 
-test('trouble that lasts is said once and never ends it; without tables it does nothing', async () => {
+test('a lasting error is logged once and does not stop it; without tables it does nothing', async () => {
   const events: UnstuckEvent[] = []
   const enough = Promise.withResolvers<void>()
   let pauses = 0
@@ -140,8 +146,8 @@ test('trouble that lasts is said once and never ends it; without tables it does 
     policyOf: storedPolicy,
     emit: (event: UnstuckEvent) => events.push(event),
   }
-  const attendant = new AdoptedAttendant({ ...options, policies: [DEFAULT_POLICY], clock })
-  const idle = new AdoptedAttendant({ ...options, policies: [] })
+  const attendant = new AdoptedRecovery({ ...options, policies: [DEFAULT_POLICY], clock })
+  const idle = new AdoptedRecovery({ ...options, policies: [] })
 
   attendant.start()
   idle.start()

@@ -15,22 +15,22 @@ const table = (name: string, db?: string) => ({
   statuses: { active: 'running' },
 })
 
-function mistakesIn(adopted: unknown, own?: string): string[] {
+function configErrors(adopted: unknown, own?: string): string[] {
   const mistakes: string[] = []
-  readAdopted(adopted, DEFAULT_POLICY, { folder: '/crawls', own }, mistakes)
+  readAdopted(adopted, DEFAULT_POLICY, { folder: '/crawls', ownDb: own }, mistakes)
   return mistakes
 }
 
 test('one table under two names is a mistake, however its place is written', () => {
   const a = table('runs')
   const same = ['adopted.b is the same table as adopted.a']
-  assert.deepEqual(mistakesIn({ a, b: a }), same)
+  assert.deepEqual(configErrors({ a, b: a }), same)
   for (const b of [table('Runs'), table('main.runs'), table('runs', 'sqlite:own.db')])
-    assert.deepEqual(mistakesIn({ a, b }, 'sqlite:/crawls/own.db'), same, JSON.stringify(b))
+    assert.deepEqual(configErrors({ a, b }, 'sqlite:/crawls/own.db'), same, JSON.stringify(b))
   for (const b of [table('runs_2'), table('runs', 'sqlite:other.db')])
-    assert.deepEqual(mistakesIn({ a, b }, 'sqlite:own.db'), [])
+    assert.deepEqual(configErrors({ a, b }, 'sqlite:own.db'), [])
   // Two tables to PostgreSQL.
-  assert.deepEqual(mistakesIn({ a, b: table('Runs') }, 'postgres://host/crawls'), [])
+  assert.deepEqual(configErrors({ a, b: table('Runs') }, 'postgres://host/crawls'), [])
 })
 
 test('open() finds the files of a table beside the config, whatever folder it is called in, as the commands do', async () => {

@@ -90,9 +90,9 @@ export type Mapping = {
   readonly db: string | null
   readonly columns: AdoptedColumns
   /** Each a list, as written by the user. */
-  readonly words: Readonly<Record<keyof AdoptedStatuses, readonly string[]>>
+  readonly statusValues: Readonly<Record<keyof AdoptedStatuses, readonly string[]>>
   readonly timeZone: string
   /** The user named it; else it is assumed. */
-  readonly isZoneNamed: boolean
+  readonly hasExplicitTimeZone: boolean
   readonly policy: Policy
 } & Pick<AdoptedOptions, 'checkpoint' | 'outputDir' | 'filesIn' | 'alive' | 'onResume'>

@@ -1,15 +1,15 @@
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
-import { NotTaken } from './channel.ts'
+import { DeliveryError } from './channel.ts'
 
 /** Where a name leads, as one asks for it. */
-export type Resolve = (host: string) => Promise<readonly Address[]>
-export type Address = { readonly address: string; readonly family: number }
+export type ResolveHost = (host: string) => Promise<readonly IpAddress[]>
+export type IpAddress = { readonly address: string; readonly family: number }
 
-const RESOLVE: Resolve = (host) => lookup(host, { all: true, verbatim: true })
+const RESOLVE_WITH_DNS: ResolveHost = (host) => lookup(host, { all: true, verbatim: true })
 
 /** Not the open internet: this machine, its networks, the metadata of a cloud, and what is set aside for other uses. */
-const NOT_PUBLIC = new BlockList()
+const NON_PUBLIC = new BlockList()
 for (const [net, prefix] of [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -30,7 +30,7 @@ for (const [net, prefix] of [
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
 ] as const) {
-  NOT_PUBLIC.addSubnet(net, prefix, 'ipv4')
+  NON_PUBLIC.addSubnet(net, prefix, 'ipv4')
 }
 // Tunnels would carry an IPv4 address past the list above.
 for (const [net, prefix] of [
@@ -39,35 +39,41 @@ for (const [net, prefix] of [
   ['2002::', 16],
   ['3fff::', 20],
 ] as const) {
-  NOT_PUBLIC.addSubnet(net, prefix, 'ipv6')
+  NON_PUBLIC.addSubnet(net, prefix, 'ipv6')
 }
 /** All of IPv6 that is routed at all: mapped, translated, local and unique local addresses are outside. */
 const GLOBAL_IPV6 = new BlockList()
 GLOBAL_IPV6.addSubnet('2000::', 3, 'ipv6')
 
 export function isPublic(address: string): boolean {
-  if (isIP(address) === 4) return !NOT_PUBLIC.check(address, 'ipv4')
+  if (isIP(address) === 4) return !NON_PUBLIC.check(address, 'ipv4')
   if (isIP(address) !== 6 || address.includes('%')) return false
-  return GLOBAL_IPV6.check(address, 'ipv6') && !NOT_PUBLIC.check(address, 'ipv6')
+  return GLOBAL_IPV6.check(address, 'ipv6') && !NON_PUBLIC.check(address, 'ipv6')
 }
 
 /**
  * The addresses that a host may be reached at. They are looked up once and connected to as they are, so that a name
  * cannot lead elsewhere the second time. One that is not public spoils all.
  */
-export async function reachable(
+export async function resolveAllowed(
   host: string,
-  { allowPrivate, resolve = RESOLVE }: { allowPrivate: boolean; resolve?: Resolve | undefined },
-): Promise<readonly Address[]> {
+  {
+    allowPrivate,
+    resolve = RESOLVE_WITH_DNS,
+  }: { allowPrivate: boolean; resolve?: ResolveHost | undefined },
+): Promise<readonly IpAddress[]> {
   const family = isIP(host)
-  const addresses = family > 0 ? [{ address: host, family }] : await resolve(host).catch(unknown)
-  if (addresses.length === 0) return unknown()
+  const addresses =
+    family > 0 ? [{ address: host, family }] : await resolve(host).catch(throwUnknownHost)
+  if (addresses.length === 0) return throwUnknownHost()
   if (!allowPrivate && !addresses.every(({ address }) => isPublic(address))) {
-    throw new NotTaken('its host is not on the public internet; allowPrivate: true would allow it')
+    throw new DeliveryError(
+      'its host is not on the public internet; allowPrivate: true would allow it',
+    )
   }
   return addresses
 }
 
-function unknown(): never {
-  throw new NotTaken('its host is not known by that name')
+function throwUnknownHost(): never {
+  throw new DeliveryError('its host is not known by that name')
 }

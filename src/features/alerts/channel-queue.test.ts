@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Channel } from './channel.ts'
 import type { AlertMessage } from './message.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
-import { Outlet } from './channel-queue.ts'
+import { ChannelQueue } from './channel-queue.ts'
 
 const message = (key: string): AlertMessage => ({
   event: 'raised',
@@ -12,7 +12,7 @@ const message = (key: string): AlertMessage => ({
   link: null,
 })
 
-test('a hundred messages wait for a channel at most; who comes later hears at once that it was not taken', async () => {
+test('at most a hundred messages queue for a channel; further ones are rejected at once', async () => {
   const gate = Promise.withResolvers<void>()
   const taken: string[] = []
   const channel: Channel = {
@@ -23,7 +23,7 @@ test('a hundred messages wait for a channel at most; who comes later hears at on
       taken.push(key)
     },
   }
-  const outlet = new Outlet(channel, REAL_CLOCK, () => {})
+  const outlet = new ChannelQueue(channel, REAL_CLOCK, () => {})
   const waiting = Array.from({ length: 100 }, (_, n) => outlet.send(message(`m${n}`)))
   assert.equal(await outlet.send(message('too many')), false)
   gate.resolve()
@@ -34,7 +34,7 @@ test('a hundred messages wait for a channel at most; who comes later hears at on
   assert.equal(await outlet.send(message('too late')), false)
 })
 
-test('an error that is none of ours is told without its words', async () => {
+test('a foreign error is reported without its message', async () => {
   const logs: string[] = []
   const channel: Channel = {
     name: 'webhook',
@@ -42,7 +42,7 @@ test('an error that is none of ours is told without its words', async () => {
     send: () => Promise.reject(new Error('connect to https://canary failed')),
   }
   const clock = { ...REAL_CLOCK, sleep: async () => {} }
-  const outlet = new Outlet(channel, clock, (text) => logs.push(text))
+  const outlet = new ChannelQueue(channel, clock, (text) => logs.push(text))
   assert.equal(await outlet.send(message('m')), false)
   assert.deepEqual(logs, ['alerts: webhook did not take a message: it failed. It is tried again'])
 })

@@ -1,27 +1,27 @@
-import { NotTaken, type Channel } from './channel.ts'
+import { DeliveryError, type Channel } from './channel.ts'
 import type { AlertMessage } from './message.ts'
 import type { Clock } from '../../core/host/clock.ts'
 
 /** Waiting for a channel that does not answer. More are not kept: the store still knows that nobody was told. */
 const QUEUE_MAX = 100
 /** Between tries. After the last one the message is given up. */
-const WAITS_MS = [1_000, 5_000, 30_000, 120_000]
+const RETRY_DELAYS_MS = [1_000, 5_000, 30_000, 120_000]
 
-type Waiting = {
+type QueuedMessage = {
   readonly message: AlertMessage
-  readonly end: (taken: boolean) => void
-  tries: number
+  readonly resolve: (delivered: boolean) => void
+  attempts: number
 }
 
 /** What is on its way through one channel, one after the other. A dead channel keeps nobody else waiting. */
-export class Outlet {
+export class ChannelQueue {
   readonly #channel: Channel
   readonly #clock: Clock
   readonly #log: (text: string) => void
   readonly #stopping = new AbortController()
-  #queue: Waiting[] = []
+  #queue: QueuedMessage[] = []
   #work: Promise<void> | null = null
-  #trouble: string | null = null
+  #lastError: string | null = null
 
   constructor(channel: Channel, clock: Clock, log: (text: string) => void) {
     this.#channel = channel
@@ -34,8 +34,8 @@ export class Outlet {
     if (this.#stopping.signal.aborted || this.#queue.length >= QUEUE_MAX)
       return Promise.resolve(false)
     const { promise, resolve } = Promise.withResolvers<boolean>()
-    this.#queue.push({ message, end: resolve, tries: 0 })
-    this.#work ??= this.#empty()
+    this.#queue.push({ message, resolve, attempts: 0 })
+    this.#work ??= this.#drain()
     return promise
   }
 
@@ -45,44 +45,42 @@ export class Outlet {
     await this.#work
   }
 
-  async #empty(): Promise<void> {
+  async #drain(): Promise<void> {
     for (let first = this.#queue[0]; first; first = this.#queue[0]) {
-      const isOver = (await this.#try(first)) || this.#stopping.signal.aborted
-      if (isOver || first.tries > WAITS_MS.length) {
+      const isDone = (await this.#attempt(first)) || this.#stopping.signal.aborted
+      if (isDone || first.attempts > RETRY_DELAYS_MS.length) {
         this.#queue.shift()
-        first.end(isOver && !this.#stopping.signal.aborted)
+        first.resolve(isDone && !this.#stopping.signal.aborted)
       } else {
-        const waitMs = WAITS_MS[first.tries - 1]! * (0.75 + this.#clock.random() / 2)
+        const waitMs = RETRY_DELAYS_MS[first.attempts - 1]! * (0.75 + this.#clock.random() / 2)
         await this.#clock.sleep(waitMs, this.#stopping.signal)
       }
     }
     this.#work = null
   }
 
-  async #try(waiting: Waiting): Promise<boolean> {
+  async #attempt(queued: QueuedMessage): Promise<boolean> {
     if (this.#stopping.signal.aborted) return false
-    waiting.tries++
+    queued.attempts++
     try {
-      await this.#channel.send(waiting.message, this.#stopping.signal)
-      this.#say(null)
+      await this.#channel.send(queued.message, this.#stopping.signal)
+      this.#logChange(null)
       return true
     } catch (error) {
       // What another error says may hold an address or more.
-      this.#say(error instanceof NotTaken ? error.message : 'it failed')
+      this.#logChange(error instanceof DeliveryError ? error.message : 'it failed')
       return false
     }
   }
 
   /** Said when it begins and when it is over, however many messages it meets. */
-  #say(trouble: string | null): void {
-    const was = this.#trouble
+  #logChange(error: string | null): void {
+    const previous = this.#lastError
     if (this.#stopping.signal.aborted) return
-    this.#trouble = trouble
-    if (trouble !== null && was === null)
-      this.#log(
-        `alerts: ${this.#channel.name} did not take a message: ${trouble}. It is tried again`,
-      )
-    if (trouble === null && was !== null)
+    this.#lastError = error
+    if (error !== null && previous === null)
+      this.#log(`alerts: ${this.#channel.name} did not take a message: ${error}. It is tried again`)
+    if (error === null && previous !== null)
       this.#log(`alerts: ${this.#channel.name} takes messages again`)
   }
 }

@@ -12,12 +12,12 @@ export interface Channel {
 }
 
 /** A channel did not take a message. What it says can be shown to anybody: no address, no secret, no answer. */
-export class NotTaken extends Error {}
+export class DeliveryError extends Error {}
 
 /** Longest that one try may take. */
-export const TRY_MS = 5_000
+export const ATTEMPT_TIMEOUT_MS = 5_000
 
 /** A fingerprint, from which nobody learns the address. Passwords are no part of `where`: a weak one could be guessed from it. */
-export function destinationOf(name: ChannelName, where: readonly string[]): string {
-  return `${name} ${hash('sha256', JSON.stringify(where)).slice(0, 12)}`
+export function destinationOf(name: ChannelName, parts: readonly string[]): string {
+  return `${name} ${hash('sha256', JSON.stringify(parts)).slice(0, 12)}`
 }

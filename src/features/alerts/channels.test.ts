@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { httpSink, mailSink } from '../../testing/sinks.ts'
-import { NotTaken, type Channel } from './channel.ts'
-import { emailChannel, mailOf } from './email.ts'
+import { httpSink, mailSink } from '../../testing/test-receivers.ts'
+import { DeliveryError, type Channel } from './channel.ts'
+import { emailChannel, formatEmail } from './email.ts'
 import type { AlertMessage } from './message.ts'
 import { slackChannel, slackMessage } from './slack.ts'
 import { webhookChannel } from './webhook.ts'
@@ -24,7 +24,7 @@ const MESSAGE: AlertMessage = {
   link: `https://unstuck.example/runs/${RUN}`,
 }
 const NEVER = new AbortController().signal
-const LOCAL = { allowPrivate: true, allowHttp: true }
+const ALLOW_LOCAL = { allowPrivate: true, allowHttp: true }
 
 /** Text from web pages that would like to do something. */
 const PAYLOADS = [
@@ -39,25 +39,25 @@ const PAYLOADS = [
   '\u202egnp.exe \x1b]52;c;aGk=\x07',
   'x'.repeat(100_000),
 ]
-const poisoned = (payload: string): AlertMessage => ({
+const hostileMessage = (payload: string): AlertMessage => ({
   ...MESSAGE,
   alert: { ...MESSAGE.alert, source: payload, because: payload, command: payload },
 })
 
-async function trouble(channel: Channel, signal = NEVER): Promise<string> {
+async function sendError(channel: Channel, signal = NEVER): Promise<string> {
   const error: unknown = await channel.send(MESSAGE, signal).then(
     () => assert.fail('it was taken'),
     (error: unknown) => error,
   )
-  assert.ok(error instanceof NotTaken, String(error))
+  assert.ok(error instanceof DeliveryError, String(error))
   assert.doesNotMatch(error.message, /canary/)
   return error.message
 }
 
 test('a message to Slack names the run, the evidence, the command and the dashboard, and opens no previews', async () => {
   await using sink = await httpSink()
-  await slackChannel({ url: `${sink.url}/hook`, ...LOCAL }).send(MESSAGE, NEVER)
-  const { body, headers } = sink.all[0]!
+  await slackChannel({ url: `${sink.url}/hook`, ...ALLOW_LOCAL }).send(MESSAGE, NEVER)
+  const { body, headers } = sink.received[0]!
   assert.equal(headers['content-type'], 'application/json')
   assert.deepEqual(body.text.split('\n'), [
     '🔴 dead run 4f2a91bc of shop',
@@ -71,9 +71,12 @@ test('a message to Slack names the run, the evidence, the command and the dashbo
   assert.doesNotMatch(over.text, /unstuck clean/)
 })
 
-test('S31 whatever a web page wrote, Slack gets it as text and nobody is called', () => {
+test('S31 untrusted text reaches Slack as plain text and mentions no one', () => {
   for (const payload of PAYLOADS) {
-    const { text, blocks } = slackMessage(poisoned(payload)) as { text: string; blocks: any[] }
+    const { text, blocks } = slackMessage(hostileMessage(payload)) as {
+      text: string
+      blocks: any[]
+    }
     assert.doesNotMatch(text, /[<>]|&(?!amp;|lt;|gt;)/)
     assert.ok(text.length < 6_000)
     const [own, theirs] = [blocks.at(-1), blocks.slice(0, -1)]
@@ -90,9 +93,9 @@ test('a webhook gets the documented message, signed, with a key that is the same
   await using sink = await httpSink()
   const secret = 'a secret canary'
   const from = Date.now()
-  await webhookChannel({ url: sink.url, secret, ...LOCAL }).send(MESSAGE, NEVER)
-  await webhookChannel({ url: sink.url, secret: null, ...LOCAL }).send(MESSAGE, NEVER)
-  const [signed, unsigned] = sink.all
+  await webhookChannel({ url: sink.url, secret, ...ALLOW_LOCAL }).send(MESSAGE, NEVER)
+  await webhookChannel({ url: sink.url, secret: null, ...ALLOW_LOCAL }).send(MESSAGE, NEVER)
+  const [signed, unsigned] = sink.received
   const { sentAt, ...rest } = signed!.body
   assert.ok(Date.parse(sentAt) >= from && Date.parse(sentAt) <= Date.now(), sentAt)
   assert.deepEqual(rest, {
@@ -121,7 +124,7 @@ test('where a channel leads is known by a fingerprint, in which no password is',
   assert.equal(mail('smtps://me:one@mail.example'), mail('smtps://me:two@mail.example'))
   assert.notEqual(mail('smtps://mail.example'), mail('smtps://mail.example', 'x@b.example'))
   const hook = (path: string) =>
-    webhookChannel({ url: `https://x.example/${path}`, secret: null, ...LOCAL })
+    webhookChannel({ url: `https://x.example/${path}`, secret: null, ...ALLOW_LOCAL })
   assert.equal(hook('a?key=one').destination, hook('a?key=two').destination)
   assert.notEqual(hook('a').destination, hook('b').destination)
 })
@@ -136,7 +139,7 @@ describe('mail', { concurrency: true }, () => {
   test('reaches each address, as text and as HTML, by way of a server that wants a password', async () => {
     await using sink = await mailSink({ name: 'me', password: 'p/w canary' })
     await emailChannel(box(sink.port, 'me:p%2Fw%20canary@')).send(MESSAGE, NEVER)
-    const { from, to, source } = sink.all[0]!
+    const { from, to, source } = sink.received[0]!
     assert.equal(from, 'unstuck@example.com')
     assert.deepEqual(to, ['ops@example.com', 'night@example.com'])
     assert.match(source, /^Subject: \[unstuck\] dead run 4f2a91bc of shop\r$/m)
@@ -146,12 +149,12 @@ describe('mail', { concurrency: true }, () => {
     assert.doesNotMatch(source, /canary/)
   })
 
-  test('S31 whatever a web page wrote, it adds no header and no markup', async () => {
+  test('S31 untrusted text adds no header and no markup', async () => {
     await using sink = await mailSink()
     const channel = emailChannel(box(sink.port))
-    for (const payload of PAYLOADS) await channel.send(poisoned(payload), NEVER)
-    assert.equal(sink.all.length, PAYLOADS.length)
-    for (const { to, source } of sink.all) {
+    for (const payload of PAYLOADS) await channel.send(hostileMessage(payload), NEVER)
+    assert.equal(sink.received.length, PAYLOADS.length)
+    for (const { to, source } of sink.received) {
       assert.deepEqual(to, ['ops@example.com', 'night@example.com'])
       const head = source.slice(0, source.indexOf('\r\n\r\n'))
       const names = [...head.matchAll(/^([A-Za-z-]+):/gm)].map(([, name]) => name!.toLowerCase())
@@ -159,7 +162,7 @@ describe('mail', { concurrency: true }, () => {
       assert.ok(!names.includes('bcc'))
     }
     for (const payload of PAYLOADS) {
-      const { subject, text, html } = mailOf(poisoned(payload))
+      const { subject, text, html } = formatEmail(hostileMessage(payload))
       assert.doesNotMatch(subject, /\p{Cc}/u)
       assert.ok(subject.length < 200)
       assert.doesNotMatch(text, /(?!\n)\p{Cc}|\u202e/u)
@@ -171,34 +174,34 @@ describe('mail', { concurrency: true }, () => {
     }
   })
 
-  test('that is refused, or that nobody takes, says so without address or password', async () => {
+  test('that is refused or not accepted fails without naming the address or password', async () => {
     await using sink = await mailSink({ name: 'me', password: 'right' })
     const { port } = sink
     const wrong = emailChannel(box(port, 'me:canary@'))
-    assert.equal(await trouble(wrong), 'the mail server does not accept its user and password')
-    assert.equal(await trouble(emailChannel(box(port))), 'the mail server answered 530')
+    assert.equal(await sendError(wrong), 'the mail server does not accept its user and password')
+    assert.equal(await sendError(emailChannel(box(port))), 'the mail server answered 530')
     await sink[Symbol.asyncDispose]()
-    assert.match(await trouble(wrong), /^the mail server could not be reached \([A-Z]+\)$/)
+    assert.match(await sendError(wrong), /^the mail server could not be reached \([A-Z]+\)$/)
   })
 
   test('over TLS goes only to a server whose certificate is trusted', async () => {
     await using sink = await mailSink(undefined, true)
     const smtp = `smtps://localhost:${sink.port}`
-    assert.match(await trouble(emailChannel({ ...box(0), smtp })), /could not be reached \(E/)
+    assert.match(await sendError(emailChannel({ ...box(0), smtp })), /could not be reached \(E/)
     await emailChannel({ ...box(0), smtp: `${smtp}?tls.rejectUnauthorized=false` }).send(
       MESSAGE,
       NEVER,
     )
-    assert.equal(sink.all.length, 1)
+    assert.equal(sink.received.length, 1)
   })
 
   test('to a server that says nothing is given up in time, or at once when asked to', async () => {
     await using sink = await mailSink()
     sink.hangs = true
     const stop = new AbortController()
-    const stopped = trouble(emailChannel(box(sink.port)), stop.signal)
+    const stopped = sendError(emailChannel(box(sink.port)), stop.signal)
     setTimeout(() => stop.abort(), 100)
     assert.match(await stopped, /^it was stopped/)
-    assert.match(await trouble(emailChannel(box(sink.port))), /did not answer in time/)
+    assert.match(await sendError(emailChannel(box(sink.port))), /did not answer in time/)
   })
 })

@@ -16,7 +16,7 @@ const CHANNELS = {
 }
 
 /** The mistakes, one by one. */
-function mistakesOf(config: unknown): string[] {
+function configErrors(config: unknown): string[] {
   try {
     makeSettings(config, '/x/unstuck.config.ts')
     return []
@@ -28,7 +28,7 @@ function mistakesOf(config: unknown): string[] {
 }
 const settings = (config: object): Settings => makeSettings(config, null)
 
-test('what the config says about alerts is what counts', () => {
+test('alert settings of the config are applied', () => {
   const { alerts, url, warnings } = makeSettings(
     defineConfig({
       url: 'https://unstuck.example.com/ops?x=1',
@@ -50,17 +50,17 @@ test('what the config says about alerts is what counts', () => {
       sources: [],
       to: ['slack', 'email'],
       repeatMs,
-      tellsEnd: true,
+      notifyResolved: true,
     },
-    { when: 'dead', sources: ['shop'], to: ['webhook'], repeatMs: null, tellsEnd: false },
-    { when: 'parked', sources: [], to: [], repeatMs, tellsEnd: true },
+    { when: 'dead', sources: ['shop'], to: ['webhook'], repeatMs: null, notifyResolved: false },
+    { when: 'parked', sources: [], to: [], repeatMs, notifyResolved: true },
   ])
   assert.equal(url, 'https://unstuck.example.com/ops')
   assert.deepEqual([alerts.areConfigured, alerts.missing, warnings], [true, [], []])
   assert.deepEqual(alerts.channels.webhook, { ...CHANNELS.webhook, allowHttp: false })
 })
 
-test('without a word in the config everything shows on the dashboard, and nobody is told', () => {
+test('without alert settings everything shows on the dashboard, and nothing is sent', () => {
   const { alerts } = settings({})
   assert.equal(alerts.areConfigured, false)
   assert.equal(alerts.rules, DEFAULT_RULES)
@@ -86,7 +86,7 @@ test('an address that the environment lacks is a warning, and the rules still co
   ])
 })
 
-test('all mistakes are named at once, with what was probably meant and without a secret', () => {
+test('all errors are reported at once, with suggestions and without a secret', () => {
   const config = {
     url: `ftp://me:${CANARY}@x.example`,
     allerts: [],
@@ -109,7 +109,7 @@ test('all mistakes are named at once, with what was probably meant and without a
       sms: {},
     },
   }
-  assert.deepEqual(mistakesOf(config), [
+  assert.deepEqual(configErrors(config), [
     'there is no "allerts"; did you mean alerts?',
     'url must be where people reach the dashboard, as in https://unstuck.example.com',
     'channels has no sms; there are slack, email, webhook',
@@ -135,19 +135,19 @@ test('all mistakes are named at once, with what was probably meant and without a
     { from: 'a@b.example', to: [] },
     { from: 'nobody', to: ['c@d.example'] },
   ]) {
-    assert.equal(mistakesOf({ channels: { email: { smtp: 'smtp://x', ...wrong } } }).length, 1)
+    assert.equal(configErrors({ channels: { email: { smtp: 'smtp://x', ...wrong } } }).length, 1)
   }
   assert.equal(
-    mistakesOf({ channels: { email: { ...CHANNELS.email, smtp: `x:${CANARY}` } } }).length,
+    configErrors({ channels: { email: { ...CHANNELS.email, smtp: `x:${CANARY}` } } }).length,
     1,
   )
-  assert.deepEqual(mistakesOf({ alerts: {}, channels: [] }), [
+  assert.deepEqual(configErrors({ alerts: {}, channels: [] }), [
     'channels must be an object',
     'alerts must be a list of rules',
   ])
 })
 
-test('what is shown of channels is where they lead and not how one gets in', () => {
+test('channels are shown with their destination, not their credentials', () => {
   const found = settings({ channels: CHANNELS, alerts: [{ when: 'orphans', to: ['slack'] }] })
   const view = alertsView(found)
   assert.doesNotMatch(JSON.stringify(view), /canary|services/)

@@ -7,11 +7,11 @@ import {
   type AlertRule,
   type ChannelName,
 } from '../../core/model/alert-rule.ts'
-import { fields, isObject, meant } from '../../core/model/fields.ts'
+import { checkFields, isObject, didYouMean } from '../../core/model/fields.ts'
 import { sourceMistake } from '../../core/model/source.ts'
 import { parseDuration, type Duration } from '../../core/model/time.ts'
-import type { Mailbox } from './email.ts'
-import type { Hook } from './post.ts'
+import type { EmailSettings } from './email.ts'
+import type { WebhookSettings } from './post.ts'
 
 /** One of `alerts` in the config. */
 export type AlertOptions = {
@@ -34,7 +34,7 @@ export type AlertOptions = {
   | { when: Exclude<AlertKind, 'orphans'> }
 )
 
-type HookOptions = {
+type WebhookOptions = {
   /** Undefined (its environment variable is not set): a warning, and nothing is sent. */
   url: string | undefined
   /** It may be on a private network. */
@@ -44,10 +44,10 @@ type HookOptions = {
 
 /** `channels` in the config. */
 export type ChannelOptions = {
-  slack?: HookOptions | undefined
+  slack?: WebhookOptions | undefined
   email?: { smtp: string | undefined; from: string; to: readonly string[] } | undefined
   /** `secret`: messages are signed with it. */
-  webhook?: (HookOptions & { secret?: string | undefined }) | undefined
+  webhook?: (WebhookOptions & { secret?: string | undefined }) | undefined
 }
 
 /** What the config says about alerts, found correct. */
@@ -59,9 +59,9 @@ export type AlertSettings = {
   readonly missing: readonly ChannelName[]
   /** Null: not set up, or missing. */
   readonly channels: {
-    readonly slack: Hook | null
-    readonly email: Mailbox | null
-    readonly webhook: (Hook & { readonly secret: string | null }) | null
+    readonly slack: WebhookSettings | null
+    readonly email: EmailSettings | null
+    readonly webhook: (WebhookSettings & { readonly secret: string | null }) | null
   }
 }
 
@@ -72,96 +72,96 @@ export function readAlerts(
   mistakes: string[],
   warnings: string[],
 ): AlertSettings {
-  const given = fields('channels', channels ?? {}, CHANNEL_NAMES, mistakes)
-  const set = CHANNEL_NAMES.filter((name) => given[name] !== undefined)
+  const options = checkFields('channels', channels ?? {}, CHANNEL_NAMES, mistakes)
+  const configured = CHANNEL_NAMES.filter((name) => options[name] !== undefined)
   if (alerts !== undefined && !Array.isArray(alerts))
     mistakes.push('alerts must be a list of rules')
   const list: unknown[] = Array.isArray(alerts) ? alerts : []
-  const rules = list.map((rule, n) => readRule(`alerts[${n}]`, rule, set, mistakes))
-  const { slack, email, webhook } = given
+  const rules = list.map((rule, n) => readRule(`alerts[${n}]`, rule, configured, mistakes))
+  const { slack, email, webhook } = options
   const read = {
-    slack: slack === undefined ? null : readHook('slack', slack, mistakes, warnings),
-    email: email === undefined ? null : readMailbox(email, mistakes, warnings),
+    slack: slack === undefined ? null : readUrlChannel('slack', slack, mistakes, warnings),
+    email: email === undefined ? null : readEmail(email, mistakes, warnings),
     webhook: webhook === undefined ? null : readWebhook(webhook, mistakes, warnings),
   }
   return {
     areConfigured: alerts !== undefined,
     rules: alerts === undefined ? DEFAULT_RULES : rules,
-    missing: set.filter((name) => read[name] === null),
+    missing: configured.filter((name) => read[name] === null),
     channels: read,
   }
 }
 
-const COMMON = ['when', 'sources', 'to', 'repeat', 'resolved']
+const COMMON_FIELDS = ['when', 'sources', 'to', 'repeat', 'resolved']
 const REPEAT_MIN_MS = 60_000
 const WITHIN_MAX_MS = 7 * 86_400_000
 
 function readRule(
   path: string,
   given: unknown,
-  set: readonly ChannelName[],
+  configured: readonly ChannelName[],
   mistakes: string[],
 ): AlertRule {
   const when = isObject(given) ? given['when'] : undefined
-  const names = when === 'orphans' ? [...COMMON, 'moreThan', 'within'] : COMMON
+  const names = when === 'orphans' ? [...COMMON_FIELDS, 'moreThan', 'within'] : COMMON_FIELDS
   const {
     sources = [],
     to = [],
     repeat,
     resolved = true,
     ...more
-  } = fields(path, given, names, mistakes)
-  const wrong = (what: string): void => void mistakes.push(`${path}.${what}`)
+  } = checkFields(path, given, names, mistakes)
+  const addMistake = (what: string): void => void mistakes.push(`${path}.${what}`)
   if (isObject(given) && !isOneOf(when, ALERT_KINDS))
-    wrong(`when must be one of ${ALERT_KINDS.join(', ')}${meant(when, ALERT_KINDS)}`)
+    addMistake(`when must be one of ${ALERT_KINDS.join(', ')}${didYouMean(when, ALERT_KINDS)}`)
   if (!isListOf(sources, (one) => sourceMistake(one) === null))
-    wrong('sources must be a list of names of sources')
-  if (!Array.isArray(to)) wrong('to must be a list of channels')
+    addMistake('sources must be a list of names of sources')
+  if (!Array.isArray(to)) addMistake('to must be a list of channels')
   for (const name of Array.isArray(to) ? to : []) {
-    if (isOneOf(name, set)) continue
-    if (isOneOf(name, CHANNEL_NAMES)) wrong(`to names ${name}, which channels does not set up`)
+    if (isOneOf(name, configured)) continue
+    if (isOneOf(name, CHANNEL_NAMES)) addMistake(`to names ${name}, which channels does not set up`)
     else
-      wrong(
-        `to has a name that is no channel; there are ${CHANNEL_NAMES.join(', ')}${meant(name, CHANNEL_NAMES)}`,
+      addMistake(
+        `to has a name that is no channel; there are ${CHANNEL_NAMES.join(', ')}${didYouMean(name, CHANNEL_NAMES)}`,
       )
   }
   const repeatMs = repeat === undefined ? DEFAULT_REPEAT_MS : parseDuration(repeat)
   if (repeat !== 'never' && (repeatMs === null || repeatMs < REPEAT_MIN_MS))
-    wrong("repeat must be a duration from 1m on, as in '4h', or 'never'")
-  if (typeof resolved !== 'boolean') wrong('resolved must be true or false')
+    addMistake("repeat must be a duration from 1m on, as in '4h', or 'never'")
+  if (typeof resolved !== 'boolean') addMistake('resolved must be true or false')
   const rule = {
-    sources: isListOf(sources, isText) ? sources : [],
+    sources: isListOf(sources, isString) ? sources : [],
     to: Array.isArray(to) ? CHANNEL_NAMES.filter((name) => to.includes(name)) : [],
     repeatMs: repeat === 'never' ? null : repeatMs,
-    tellsEnd: resolved !== false,
+    notifyResolved: resolved !== false,
   }
   if (when !== 'orphans') return { ...rule, when: when as 'dead' }
   const { moreThan = 3, within = '1h' } = more
   if (!Number.isInteger(moreThan) || (moreThan as number) < 0)
-    wrong('moreThan must be a whole number from 0 on')
+    addMistake('moreThan must be a whole number from 0 on')
   const withinMs = parseDuration(within)
   if (withinMs === null || withinMs < 1_000 || withinMs > WITHIN_MAX_MS)
-    wrong("within must be a duration up to 7d, as in '1h'")
+    addMistake("within must be a duration up to 7d, as in '1h'")
   return { ...rule, when, moreThan: moreThan as number, withinMs: withinMs ?? 0 }
 }
 
-const HOOK = ['url', 'allowPrivate', 'allowHttp']
+const WEBHOOK_FIELDS = ['url', 'allowPrivate', 'allowHttp']
 
-function readHook(
+function readUrlChannel(
   name: ChannelName,
   given: unknown,
   mistakes: string[],
   warnings: string[],
   more: readonly string[] = [],
-): Hook | null {
+): WebhookSettings | null {
   const path = `channels.${name}`
-  const { url, ...allowed } = fields(path, given, [...HOOK, ...more], mistakes)
+  const { url, ...allowed } = checkFields(path, given, [...WEBHOOK_FIELDS, ...more], mistakes)
   const { allowPrivate = false, allowHttp = false } = allowed
   for (const [option, value] of Object.entries({ allowPrivate, allowHttp })) {
     if (typeof value !== 'boolean') mistakes.push(`${path}.${option} must be true or false`)
   }
-  if (!isObject(given) || !isThere(`${path}.url`, url, warnings)) return null
-  const protocol = isText(url) ? URL.parse(url)?.protocol : undefined
+  if (!isObject(given) || !isSet(`${path}.url`, url, warnings)) return null
+  const protocol = isString(url) ? URL.parse(url)?.protocol : undefined
   if (protocol === 'http:' && allowHttp !== true)
     mistakes.push(`${path}.url must begin with https://; allowHttp: true allows http://`)
   else if (protocol !== 'https:' && protocol !== 'http:')
@@ -174,41 +174,41 @@ function readWebhook(
   mistakes: string[],
   warnings: string[],
 ): AlertSettings['channels']['webhook'] {
-  const hook = readHook('webhook', given, mistakes, warnings, ['secret'])
+  const hook = readUrlChannel('webhook', given, mistakes, warnings, ['secret'])
   const secret = isObject(given) ? given['secret'] : undefined
   const path = 'channels.webhook.secret'
-  if (isObject(given) && 'secret' in given && !isFilled(secret))
+  if (isObject(given) && 'secret' in given && !hasValue(secret))
     warnings.push(`${path} is not set: messages are not signed.`)
-  if (isFilled(secret) && !isText(secret)) mistakes.push(`${path} must be text`)
-  return hook && { ...hook, secret: isFilled(secret) ? String(secret) : null }
+  if (hasValue(secret) && !isString(secret)) mistakes.push(`${path} must be text`)
+  return hook && { ...hook, secret: hasValue(secret) ? String(secret) : null }
 }
 
-function readMailbox(given: unknown, mistakes: string[], warnings: string[]): Mailbox | null {
+function readEmail(given: unknown, mistakes: string[], warnings: string[]): EmailSettings | null {
   const path = 'channels.email'
-  const { smtp, from, to } = fields(path, given, ['smtp', 'from', 'to'], mistakes)
+  const { smtp, from, to } = checkFields(path, given, ['smtp', 'from', 'to'], mistakes)
   if (!isObject(given)) return null
   if (!isMailAddress(from)) mistakes.push(`${path}.from must be the address of a sender`)
   if (!isListOf(to, isMailAddress) || to.length === 0)
     mistakes.push(`${path}.to must be a list of addresses`)
-  if (!isThere(`${path}.smtp`, smtp, warnings)) return null
-  const url = isText(smtp) ? URL.parse(smtp) : null
+  if (!isSet(`${path}.smtp`, smtp, warnings)) return null
+  const url = isString(smtp) ? URL.parse(smtp) : null
   if (!url?.hostname || !['smtp:', 'smtps:'].includes(url.protocol))
     mistakes.push(`${path}.smtp must be like smtps://user:password@mail.example:465`)
-  return { smtp: String(smtp), from: String(from), to: isListOf(to, isText) ? to : [] }
+  return { smtp: String(smtp), from: String(from), to: isListOf(to, isString) ? to : [] }
 }
 
 /** An address that is missing is no mistake: the same config runs where the environment lacks it. */
-function isThere(path: string, value: unknown, warnings: string[]): boolean {
-  if (isFilled(value)) return true
+function isSet(path: string, value: unknown, warnings: string[]): boolean {
+  if (hasValue(value)) return true
   warnings.push(`${path} is not set: nothing is sent there.`)
   return false
 }
 
-function isText(value: unknown): value is string {
+function isString(value: unknown): value is string {
   return typeof value === 'string'
 }
 
-function isFilled(value: unknown): boolean {
+function hasValue(value: unknown): boolean {
   return value !== undefined && value !== null && value !== ''
 }
 
@@ -222,5 +222,7 @@ function isListOf(value: unknown, isRight: (one: unknown) => boolean): value is 
 
 /** Enough to keep a second header out of a mail. */
 function isMailAddress(value: unknown): boolean {
-  return isText(value) && /^[^\p{Cc}]*[^\s\p{Cc}]@[^\s\p{Cc}]+$/u.test(value) && value.length <= 320
+  return (
+    isString(value) && /^[^\p{Cc}]*[^\s\p{Cc}]@[^\s\p{Cc}]+$/u.test(value) && value.length <= 320
+  )
 }

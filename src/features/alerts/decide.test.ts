@@ -3,17 +3,17 @@ import { test } from 'node:test'
 import type { Alert } from '../../core/model/alert.ts'
 import { DEFAULT_RULES, type AlertRule } from '../../core/model/alert-rule.ts'
 import {
-  causes,
-  HOUR,
-  known,
-  look,
-  NOTHING,
+  changedCauses,
+  HOUR_MS,
+  knownAlert,
+  evaluateAlerts,
+  NO_FACTS,
   NOW,
-  orphans,
-  rule,
+  orphanRule,
+  makeRule,
   RUN,
-  troubled,
-} from '../../testing/alert-snapshot.ts'
+  problemFacts,
+} from '../../testing/alert-fixtures.ts'
 import type { AlertFacts } from './decide.ts'
 
 const MET = { orphans: lostAt(1, 2, 3, 4), parked: [], runs: [], gaveUp: [] }
@@ -22,240 +22,264 @@ function lostAt(...minutesAgo: number[]): AlertFacts['orphans'] {
 }
 
 const CASES: readonly [string, AlertFacts, readonly AlertRule[], Alert[], object][] = [
-  ['nothing is wrong', NOTHING, DEFAULT_RULES, [], {}],
-  ['a dead run', troubled('dead'), [rule('dead')], [], { raise: [`dead ${RUN}`] }],
-  ['no rule asks for it', troubled('dead'), [rule('silent')], [], {}],
-  ['a rule for other sources', troubled('dead'), [rule('dead', { sources: ['x'] })], [], {}],
+  ['nothing is wrong', NO_FACTS, DEFAULT_RULES, [], {}],
+  ['a dead run', problemFacts('dead'), [makeRule('dead')], [], { raise: [`dead ${RUN}`] }],
+  ['no rule asks for it', problemFacts('dead'), [makeRule('silent')], [], {}],
+  [
+    'a rule for other sources',
+    problemFacts('dead'),
+    [makeRule('dead', { sources: ['x'] })],
+    [],
+    {},
+  ],
   [
     'a run beyond its duration',
-    troubled('overrun'),
-    [rule('overrun')],
+    problemFacts('overrun'),
+    [makeRule('overrun')],
     [],
     { raise: [`overrun ${RUN}`] },
   ],
-  ['… is silent too', troubled('overrun'), [rule('silent')], [], { raise: [`overrun ${RUN}`] }],
+  [
+    '… is silent too',
+    problemFacts('overrun'),
+    [makeRule('silent')],
+    [],
+    { raise: [`overrun ${RUN}`] },
+  ],
   [
     '… and one alert for both rules',
-    troubled('overrun'),
-    [rule('silent'), rule('overrun')],
+    problemFacts('overrun'),
+    [makeRule('silent'), makeRule('overrun')],
     [],
     { raise: [`overrun ${RUN}`] },
   ],
-  ['a silent run has not overrun', troubled('silent'), [rule('overrun')], [], {}],
-  ['as many orphans as are allowed', { ...MET, orphans: lostAt(1, 2, 3) }, [orphans(3)], [], {}],
-  ['one orphan more', MET, [orphans(3)], [], { raise: ['orphans 3/1h'] }],
-  ['… one of them an hour ago', { ...MET, orphans: lostAt(1, 2, 3, 60) }, [orphans(3)], [], {}],
-  ['… of another source', MET, [orphans(3, { sources: ['x'] })], [], {}],
+  ['a silent run has not overrun', problemFacts('silent'), [makeRule('overrun')], [], {}],
+  ['as many orphans as are allowed', { ...MET, orphans: lostAt(1, 2, 3) }, [orphanRule(3)], [], {}],
+  ['one orphan more', MET, [orphanRule(3)], [], { raise: ['orphans 3/1h'] }],
+  ['… one of them an hour ago', { ...MET, orphans: lostAt(1, 2, 3, 60) }, [orphanRule(3)], [], {}],
+  ['… of another source', MET, [orphanRule(3, { sources: ['x'] })], [], {}],
   [
     'parked targets',
-    { ...NOTHING, parked: [{ run: RUN, source: 'shop', targets: 7, error: 'boom' }] },
-    [rule('parked')],
+    { ...NO_FACTS, parked: [{ run: RUN, source: 'shop', targets: 7, error: 'boom' }] },
+    [makeRule('parked')],
     [],
     { raise: [`parked ${RUN}`] },
   ],
   [
     'a supervisor gave up',
-    { ...NOTHING, gaveUp: [{ source: 'shop', at: 5, because: 'x' }] },
-    [rule('gave-up')],
+    { ...NO_FACTS, gaveUp: [{ source: 'shop', at: 5, because: 'x' }] },
+    [makeRule('gave-up')],
     [],
     { raise: ['gave-up shop 5'] },
   ],
-  ['people know already', troubled('dead'), [rule('dead')], [known(`dead ${RUN}`)], {}],
+  [
+    'people know already',
+    problemFacts('dead'),
+    [makeRule('dead')],
+    [knownAlert(`dead ${RUN}`)],
+    {},
+  ],
   [
     'people heard of it 4 h ago',
-    troubled('dead'),
-    [rule('dead')],
-    [known(`dead ${RUN}`, { since: 0, sentAt: NOW - 4 * HOUR })],
+    problemFacts('dead'),
+    [makeRule('dead')],
+    [knownAlert(`dead ${RUN}`, { since: 0, sentAt: NOW - 4 * HOUR_MS })],
     { tell: [`dead ${RUN}`] },
   ],
   [
     '… and are told once only',
-    troubled('dead'),
-    [rule('dead', { repeatMs: null })],
-    [known(`dead ${RUN}`, { since: 0, sentAt: 1 })],
+    problemFacts('dead'),
+    [makeRule('dead', { repeatMs: null })],
+    [knownAlert(`dead ${RUN}`, { since: 0, sentAt: 1 })],
     {},
   ],
   [
     '… by the more insistent of two rules',
-    troubled('dead'),
-    [rule('dead', { repeatMs: null }), rule('dead', { repeatMs: HOUR })],
-    [known(`dead ${RUN}`)],
+    problemFacts('dead'),
+    [makeRule('dead', { repeatMs: null }), makeRule('dead', { repeatMs: HOUR_MS })],
+    [knownAlert(`dead ${RUN}`)],
     { tell: [`dead ${RUN}`] },
   ],
   [
     'whoever raised it is about to tell',
-    troubled('dead'),
-    [rule('dead')],
-    [known(`dead ${RUN}`, { since: NOW - 5_000, sentAt: null })],
+    problemFacts('dead'),
+    [makeRule('dead')],
+    [knownAlert(`dead ${RUN}`, { since: NOW - 5_000, sentAt: null })],
     {},
   ],
   [
     '… but has not for a minute',
-    troubled('dead'),
-    [rule('dead', { repeatMs: null })],
-    [known(`dead ${RUN}`, { sentAt: null })],
+    problemFacts('dead'),
+    [makeRule('dead', { repeatMs: null })],
+    [knownAlert(`dead ${RUN}`, { sentAt: null })],
     { tell: [`dead ${RUN}`] },
   ],
   [
     '… and there is nobody to tell',
-    troubled('dead'),
-    [rule('dead', { to: [] })],
-    [known(`dead ${RUN}`, { sentAt: null })],
+    problemFacts('dead'),
+    [makeRule('dead', { to: [] })],
+    [knownAlert(`dead ${RUN}`, { sentAt: null })],
     {},
   ],
   [
     'it is over',
-    NOTHING,
-    [rule('dead')],
-    [known(`dead ${RUN}`)],
+    NO_FACTS,
+    [makeRule('dead')],
+    [knownAlert(`dead ${RUN}`)],
     { resolve: [`dead ${RUN} → slack`] },
   ],
   [
     '… and the rule says not to tell',
-    NOTHING,
-    [rule('dead', { tellsEnd: false })],
-    [known(`dead ${RUN}`)],
+    NO_FACTS,
+    [makeRule('dead', { notifyResolved: false })],
+    [knownAlert(`dead ${RUN}`)],
     { resolve: [`dead ${RUN} → `] },
   ],
   [
     '… and nobody was told of it',
-    NOTHING,
-    [rule('dead')],
-    [known(`dead ${RUN}`, { sentAt: null })],
+    NO_FACTS,
+    [makeRule('dead')],
+    [knownAlert(`dead ${RUN}`, { sentAt: null })],
     { resolve: [`dead ${RUN} → `] },
   ],
-  ['… by the rules of others', NOTHING, [rule('dead')], [known(`dead ${RUN}`, { owner: 'x' })], {}],
+  [
+    '… by the rules of others',
+    NO_FACTS,
+    [makeRule('dead')],
+    [knownAlert(`dead ${RUN}`, { owner: 'x' })],
+    {},
+  ],
   [
     '… who have not looked for two minutes',
-    NOTHING,
-    [rule('dead')],
-    [known(`dead ${RUN}`, { owner: 'x', lastSeenAt: NOW - 120_000 })],
+    NO_FACTS,
+    [makeRule('dead')],
+    [knownAlert(`dead ${RUN}`, { owner: 'x', lastSeenAt: NOW - 120_000 })],
     { resolve: [`dead ${RUN} → slack`] },
   ],
   [
     '… who have not looked for two minutes, and no rule here asks for it',
-    NOTHING,
-    [rule('silent')],
-    [known(`dead ${RUN}`, { owner: 'x', lastSeenAt: NOW - 599_000 })],
+    NO_FACTS,
+    [makeRule('silent')],
+    [knownAlert(`dead ${RUN}`, { owner: 'x', lastSeenAt: NOW - 599_000 })],
     {},
   ],
   [
     '… who have not looked for ten',
-    NOTHING,
-    [rule('silent')],
-    [known(`dead ${RUN}`, { owner: 'x', lastSeenAt: NOW - 600_000 })],
+    NO_FACTS,
+    [makeRule('silent')],
+    [knownAlert(`dead ${RUN}`, { owner: 'x', lastSeenAt: NOW - 600_000 })],
     { resolve: [`dead ${RUN} → `] },
   ],
   [
     '… and whoever resolved it is about to tell',
-    NOTHING,
-    [rule('dead')],
-    [known(`dead ${RUN}`, { resolvedAt: NOW - 59_000 })],
+    NO_FACTS,
+    [makeRule('dead')],
+    [knownAlert(`dead ${RUN}`, { resolvedAt: NOW - 59_000 })],
     {},
   ],
   [
     '… but has not for a minute',
-    NOTHING,
-    [rule('dead')],
-    [known(`dead ${RUN}`, { resolvedAt: NOW - 60_000 })],
+    NO_FACTS,
+    [makeRule('dead')],
+    [knownAlert(`dead ${RUN}`, { resolvedAt: NOW - 60_000 })],
     { end: [`dead ${RUN}`] },
   ],
   [
     '… by the rules of others, and ours were not told for ten seconds',
-    NOTHING,
-    [rule('dead')],
-    [known(`dead ${RUN}`, { owner: 'x', resolvedAt: NOW - 10_000 })],
+    NO_FACTS,
+    [makeRule('dead')],
+    [knownAlert(`dead ${RUN}`, { owner: 'x', resolvedAt: NOW - 10_000 })],
     { end: [`dead ${RUN}`] },
   ],
   [
     '… and they heard so',
-    NOTHING,
-    [rule('dead')],
+    NO_FACTS,
+    [makeRule('dead')],
     [
-      known(`dead ${RUN}`, {
+      knownAlert(`dead ${RUN}`, {
         resolvedAt: NOW - 60_000,
-        told: { 'slack 1': { sentAt: NOW - HOUR, endedAt: NOW - 60_000 } },
+        deliveries: { 'slack 1': { sentAt: NOW - HOUR_MS, endedAt: NOW - 60_000 } },
       }),
     ],
     {},
   ],
   [
     'a silent run dies',
-    troubled('dead'),
-    [rule('dead'), rule('silent')],
-    [known(`silent ${RUN}`)],
+    problemFacts('dead'),
+    [makeRule('dead'), makeRule('silent')],
+    [knownAlert(`silent ${RUN}`)],
     { raise: [`dead ${RUN}`], resolve: [`silent ${RUN} → `] },
   ],
   [
     '… and then it is over',
-    NOTHING,
-    [rule('dead'), rule('silent')],
+    NO_FACTS,
+    [makeRule('dead'), makeRule('silent')],
     [
-      known(`silent ${RUN}`, { resolvedAt: NOW - 30 * 60_000 }),
-      known(`dead ${RUN}`, { since: NOW - 30 * 60_000, sentAt: NOW - 60_000 }),
+      knownAlert(`silent ${RUN}`, { resolvedAt: NOW - 30 * 60_000 }),
+      knownAlert(`dead ${RUN}`, { since: NOW - 30 * 60_000, sentAt: NOW - 60_000 }),
     ],
     { resolve: [`dead ${RUN} → slack`] },
   ],
   [
     '… of which those who heard of the silent one were not told',
-    NOTHING,
-    [rule('dead', { to: ['email'] }), rule('silent')],
+    NO_FACTS,
+    [makeRule('dead', { to: ['email'] }), makeRule('silent')],
     [
-      known(`silent ${RUN}`, { resolvedAt: NOW - 30 * 60_000 }),
-      known(`dead ${RUN}`, {
+      knownAlert(`silent ${RUN}`, { resolvedAt: NOW - 30 * 60_000 }),
+      knownAlert(`dead ${RUN}`, {
         since: NOW - 30 * 60_000,
-        told: { 'email 1': { sentAt: NOW - 60_000, endedAt: null } },
+        deliveries: { 'email 1': { sentAt: NOW - 60_000, endedAt: null } },
       }),
     ],
     { resolve: [`dead ${RUN} → email`], end: [`silent ${RUN}`] },
   ],
   [
     'it is over while an older trouble of the run lasts',
-    { ...NOTHING, parked: [{ run: RUN, source: 'shop', targets: 1, error: null }] },
-    [rule('silent'), rule('parked')],
-    [known(`silent ${RUN}`), known(`parked ${RUN}`, { since: NOW - 2 * HOUR })],
+    { ...NO_FACTS, parked: [{ run: RUN, source: 'shop', targets: 1, error: null }] },
+    [makeRule('silent'), makeRule('parked')],
+    [knownAlert(`silent ${RUN}`), knownAlert(`parked ${RUN}`, { since: NOW - 2 * HOUR_MS })],
     { resolve: [`silent ${RUN} → slack`] },
   ],
   [
     'one of two channels took it',
-    troubled('dead'),
-    [rule('dead', { to: ['slack', 'email'], repeatMs: null })],
-    [known(`dead ${RUN}`)],
+    problemFacts('dead'),
+    [makeRule('dead', { to: ['slack', 'email'], repeatMs: null })],
+    [knownAlert(`dead ${RUN}`)],
     { tell: [`dead ${RUN}`] },
   ],
   [
     'it was raised by the rules of others, and ours were not told for ten seconds',
-    troubled('dead'),
-    [rule('dead')],
-    [known(`dead ${RUN}`, { owner: 'x', since: NOW - 10_000, sentAt: null })],
+    problemFacts('dead'),
+    [makeRule('dead')],
+    [knownAlert(`dead ${RUN}`, { owner: 'x', since: NOW - 10_000, sentAt: null })],
     { tell: [`dead ${RUN}`] },
   ],
   [
     'it comes back soon',
-    troubled('dead'),
-    [rule('dead')],
-    [known(`dead ${RUN}`, { resolvedAt: NOW - 1 })],
+    problemFacts('dead'),
+    [makeRule('dead')],
+    [knownAlert(`dead ${RUN}`, { resolvedAt: NOW - 1 })],
     { raise: [`dead ${RUN} (quietly)`] },
   ],
   [
     '… and goes again',
-    NOTHING,
-    [rule('dead')],
-    [known(`dead ${RUN}`, { since: NOW - 60_000 })],
+    NO_FACTS,
+    [makeRule('dead')],
+    [knownAlert(`dead ${RUN}`, { since: NOW - 60_000 })],
     { resolve: [`dead ${RUN} → `] },
   ],
   [
     'it comes back after 4 h',
-    troubled('dead'),
-    [rule('dead')],
-    [known(`dead ${RUN}`, { resolvedAt: NOW - 1, sentAt: NOW - 4 * HOUR })],
+    problemFacts('dead'),
+    [makeRule('dead')],
+    [knownAlert(`dead ${RUN}`, { resolvedAt: NOW - 1, sentAt: NOW - 4 * HOUR_MS })],
     { raise: [`dead ${RUN}`] },
   ],
 ]
 
 for (const [what, facts, rules, before, expected] of CASES) {
   test(`${what}: ${JSON.stringify(expected)}`, () => {
-    assert.deepEqual(causes(look(facts, rules, before)), expected)
+    assert.deepEqual(changedCauses(evaluateAlerts(facts, rules, before)), expected)
   })
 }
 
@@ -271,8 +295,8 @@ test('a finding carries what a message needs: the evidence, the run, and what to
     ],
     gaveUp: [{ source: 'feed', at: 5, because: 'started again 5 times' }],
   }
-  const rules = [rule('parked'), rule('gave-up', { to: ['email'] }), orphans(3)]
-  const { raise } = look(facts, rules, [])
+  const rules = [makeRule('parked'), makeRule('gave-up', { to: ['email'] }), orphanRule(3)]
+  const { raise } = evaluateAlerts(facts, rules, [])
   assert.deepEqual(
     raise.map(({ run, source, because, command, to }) => [run, source, because, command, to]),
     [
@@ -295,10 +319,13 @@ test('a finding carries what a message needs: the evidence, the run, and what to
   )
 })
 
-test('an open alert is said to be so once a minute; that of others only when they are gone', () => {
+test("an open alert is refreshed once a minute; another process's only after it has gone", () => {
   const refreshed = (lastSeenAt: number, owner = 'us'): number =>
-    look(troubled('dead'), [rule('dead')], [known(`dead ${RUN}`, { lastSeenAt, owner })]).refresh
-      .length
+    evaluateAlerts(
+      problemFacts('dead'),
+      [makeRule('dead')],
+      [knownAlert(`dead ${RUN}`, { lastSeenAt, owner })],
+    ).refresh.length
   assert.deepEqual([refreshed(NOW - 60_000), refreshed(NOW - 59_000)], [1, 0])
   assert.deepEqual([refreshed(NOW - 120_000, 'x'), refreshed(NOW - 119_000, 'x')], [1, 0])
 })

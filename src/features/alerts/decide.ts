@@ -1,7 +1,7 @@
-import { OWNER_GONE_MS, type Alert } from '../../core/model/alert.ts'
+import { ALERT_OWNER_TIMEOUT_MS, type Alert } from '../../core/model/alert.ts'
 import type { AlertKind, AlertRule, ChannelName } from '../../core/model/alert-rule.ts'
 import { shortId, type RunId } from '../../core/model/id.ts'
-import { inShort, inWords, type Millis } from '../../core/model/time.ts'
+import { formatDuration, humanizeDuration, type Millis } from '../../core/model/time.ts'
 import { unstuckCommand } from '../../core/model/shell-command.ts'
 
 /** What is the case now, as far as rules ask for it. */
@@ -33,27 +33,27 @@ export type AlertFacts = {
 }
 
 /** Something that is the case, before anybody was told. */
-type Finding = Pick<Alert, 'cause' | 'rule' | 'source' | 'run' | 'because' | 'command'>
+type AlertCandidate = Pick<Alert, 'cause' | 'rule' | 'source' | 'run' | 'because' | 'command'>
 
 /** A finding, and what the rules that ask for it say. */
-export type Found = Finding & {
+export type MatchedAlert = AlertCandidate & {
   readonly to: readonly ChannelName[]
   readonly repeatMs: number | null
 }
 
 export type AlertDecision = {
   /** It was not so before. */
-  readonly raise: readonly Found[]
+  readonly raise: readonly MatchedAlert[]
   /** It is open and is said to be so still, with what is known of it now. */
-  readonly refresh: readonly Found[]
+  readonly refresh: readonly MatchedAlert[]
   /** It is over. */
   readonly resolve: readonly Alert[]
 }
 
 /** What is known of an open alert changes with the minutes. It is written down no more often. */
-const REFRESH_MS = 60_000
+const REFRESH_INTERVAL_MS = 60_000
 /** What is open by rules that nobody has any more, and that no rule here asks for, is open no longer. */
-const FORGET_MS = 600_000
+const FORGET_AFTER_MS = 600_000
 
 /**
  * What is open, by these rules. One cause is one alert, however many rules ask for it. Several configs may look at one
@@ -61,66 +61,75 @@ const FORGET_MS = 600_000
  * `open`: of everybody. Reads only its arguments.
  */
 export function decideAlerts(
-  found: readonly Found[],
+  matched: readonly MatchedAlert[],
   rules: readonly AlertRule[],
   owner: string,
   open: readonly Alert[],
   now: Millis,
 ): AlertDecision {
   const byCause = new Map(open.map((alert) => [alert.cause, alert]))
-  const isSo = new Set(found.map(({ cause }) => cause))
+  const matchedCauses = new Set(matched.map(({ cause }) => cause))
   const unseenMs = ({ lastSeenAt }: Alert): number => now - lastSeenAt
   const isOurs = (alert: Alert): boolean =>
-    alert.owner === owner || unseenMs(alert) >= OWNER_GONE_MS
-  const isAsked = (alert: Alert): boolean => rules.some((rule) => asksFor(rule, alert))
+    alert.owner === owner || unseenMs(alert) >= ALERT_OWNER_TIMEOUT_MS
+  const hasMatchingRule = (alert: Alert): boolean => rules.some((rule) => ruleMatches(rule, alert))
   return {
-    raise: found.filter(({ cause }) => !byCause.has(cause)),
-    refresh: found.filter(({ cause }) => {
+    raise: matched.filter(({ cause }) => !byCause.has(cause)),
+    refresh: matched.filter(({ cause }) => {
       const alert = byCause.get(cause)
-      return alert !== undefined && isOurs(alert) && unseenMs(alert) >= REFRESH_MS
+      return alert !== undefined && isOurs(alert) && unseenMs(alert) >= REFRESH_INTERVAL_MS
     }),
     resolve: open
-      .filter(({ cause }) => !isSo.has(cause))
-      .filter((alert) => isOurs(alert) && (isAsked(alert) || unseenMs(alert) >= FORGET_MS)),
+      .filter(({ cause }) => !matchedCauses.has(cause))
+      .filter(
+        (alert) => isOurs(alert) && (hasMatchingRule(alert) || unseenMs(alert) >= FORGET_AFTER_MS),
+      ),
   }
 }
 
 /** A run beyond its duration is also one that a rule for silent runs means. */
-export function asksFor(rule: AlertRule, { cause, rule: kind, source }: Finding): boolean {
+export function ruleMatches(
+  rule: AlertRule,
+  { cause, rule: kind, source }: AlertCandidate,
+): boolean {
   if (rule.when === 'orphans') return cause === orphansCause(rule)
   const isKind = rule.when === kind || (rule.when === 'silent' && kind === 'overrun')
-  return isKind && isMeant(rule, source ?? '')
+  return isKind && coversSource(rule, source ?? '')
 }
 
-function isMeant({ sources }: AlertRule, source: string): boolean {
+function coversSource({ sources }: AlertRule, source: string): boolean {
   return sources.length === 0 || sources.includes(source)
 }
 
 /** All that is so and that a rule asks for. */
-export function findAlerts(facts: AlertFacts, rules: readonly AlertRule[], now: Millis): Found[] {
+export function matchAlerts(
+  facts: AlertFacts,
+  rules: readonly AlertRule[],
+  now: Millis,
+): MatchedAlert[] {
   const single = [
-    ...facts.runs.map(({ what, ...run }) => finding(what, run.run, run)),
-    ...facts.parked.map(parkedTargets),
+    ...facts.runs.map(({ what, ...run }) => makeCandidate(what, run.run, run)),
+    ...facts.parked.map(parkedCandidate),
     ...facts.gaveUp.map(({ source, at, because }) =>
-      finding('gave-up', `${source} ${at}`, {
+      makeCandidate('gave-up', `${source} ${at}`, {
         source,
         because,
         command: unstuckCommand('logs', [source]),
       }),
     ),
   ]
-  const found = rules.flatMap((rule): Found[] => {
+  const found = rules.flatMap((rule): MatchedAlert[] => {
     const findings =
       rule.when === 'orphans'
-        ? manyOrphans(rule, facts.orphans, now)
-        : single.filter((one) => asksFor(rule, one))
+        ? orphanCandidates(rule, facts.orphans, now)
+        : single.filter((one) => ruleMatches(rule, one))
     return findings.map((one) => ({ ...one, to: rule.to, repeatMs: rule.repeatMs }))
   })
-  return [...Map.groupBy(found, ({ cause }) => cause).values()].map(asOne)
+  return [...Map.groupBy(found, ({ cause }) => cause).values()].map(mergeMatches)
 }
 
 /** Everybody is told whom any of the rules names, as often as the most insistent of them says. */
-function asOne(same: readonly Found[]): Found {
+function mergeMatches(same: readonly MatchedAlert[]): MatchedAlert {
   const times = same.map(({ repeatMs }) => repeatMs).filter((ms) => ms !== null)
   return {
     ...same[0]!,
@@ -129,35 +138,49 @@ function asOne(same: readonly Found[]): Found {
   }
 }
 
-function finding(
+function makeCandidate(
   rule: AlertKind,
   about: string,
-  { run = null, ...one }: Pick<Finding, 'source' | 'because' | 'command'> & { run?: RunId | null },
-): Finding {
+  {
+    run = null,
+    ...one
+  }: Pick<AlertCandidate, 'source' | 'because' | 'command'> & { run?: RunId | null },
+): AlertCandidate {
   return { ...one, cause: `${rule} ${about}`, rule, run }
 }
 
 /** Of a run as a whole: one that parks thousands is one thing to see to. */
-function parkedTargets({ run, source, targets, error }: AlertFacts['parked'][number]): Finding {
+function parkedCandidate({
+  run,
+  source,
+  targets,
+  error,
+}: AlertFacts['parked'][number]): AlertCandidate {
   const count =
     targets === 1 ? 'one target is parked' : `${targets} targets are parked, one of them`
   const because = `${count}: ${error ?? 'why is not known'}`
   const command = unstuckCommand('unpark', [], { run: shortId(run) })
-  return finding('parked', run, { run, source, because, command })
+  return makeCandidate('parked', run, { run, source, because, command })
 }
 
 type OrphansRule = Extract<AlertRule, { when: 'orphans' }>
 
-function manyOrphans(rule: OrphansRule, orphans: AlertFacts['orphans'], now: Millis): Finding[] {
+function orphanCandidates(
+  rule: OrphansRule,
+  orphans: AlertFacts['orphans'],
+  now: Millis,
+): AlertCandidate[] {
   const { moreThan, withinMs } = rule
-  const counted = orphans.filter(({ at, source }) => at > now - withinMs && isMeant(rule, source))
+  const counted = orphans.filter(
+    ({ at, source }) => at > now - withinMs && coversSource(rule, source),
+  )
   if (counted.length <= moreThan) return []
   const sources = [...new Set(counted.map(({ source }) => source))].sort()
   const because =
-    `runs lost a worker ${counted.length} times within ${inWords(withinMs)}, ` +
+    `runs lost a worker ${counted.length} times within ${humanizeDuration(withinMs)}, ` +
     `more than ${moreThan} times: ${sources.slice(0, SOURCES_SHOWN).join(', ')}` +
     (sources.length > SOURCES_SHOWN ? ` and ${sources.length - SOURCES_SHOWN} more` : '')
-  const command = unstuckCommand('history', [], { since: inShort(withinMs) })
+  const command = unstuckCommand('history', [], { since: formatDuration(withinMs) })
   const source = sources.length === 1 ? sources[0]! : null
   return [{ cause: orphansCause(rule), rule: 'orphans', source, run: null, because, command }]
 }
@@ -166,5 +189,5 @@ const SOURCES_SHOWN = 3
 
 function orphansCause({ moreThan, withinMs, sources }: OrphansRule): string {
   const whose = sources.length === 0 ? '' : ` ${JSON.stringify(sources)}`
-  return `orphans ${moreThan}/${inShort(withinMs)}${whose}`
+  return `orphans ${moreThan}/${formatDuration(withinMs)}${whose}`
 }

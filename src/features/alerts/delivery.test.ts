@@ -3,31 +3,31 @@ import { describe, test } from 'node:test'
 import { slackChannel } from './slack.ts'
 import type { Store } from '../../core/store/store.ts'
 import {
-  alertService,
-  LOCAL,
+  makeAlertService,
+  ALLOW_LOCAL,
   rulesTo,
-  toldTo,
-  until,
+  receivedAlerts,
+  waitUntil,
   webhookTo,
-} from '../../testing/alert-context.ts'
-import { claimOne, hire, startCrawl } from '../../testing/fixtures.ts'
+} from '../../testing/alert-test-service.ts'
+import { claimOne, registerWorker, enqueueCrawl } from '../../testing/fixtures.ts'
 import { postgresEngine } from '../../testing/postgres-engine.ts'
-import { httpSink } from '../../testing/sinks.ts'
+import { httpSink } from '../../testing/test-receivers.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
 
 const HOUR = 3_600_000
 /** Gives up at once on what does not take a message. */
-const hasty = { ...REAL_CLOCK, sleep: async () => {} }
+const instantClock = { ...REAL_CLOCK, sleep: async () => {} }
 
 function cancel(store: Store, run: string): Promise<unknown> {
   const deed = { action: 'cancel', actor: 'a person', because: 'enough' } as const
-  return store.moveRun({ run, to: 'cancelled', ...deed, evidence: null, only: {} })
+  return store.moveRun({ run, to: 'cancelled', ...deed, evidence: null, expected: {} })
 }
 
-async function parkOne(store: Store, source: string, hand?: string): Promise<string> {
-  const worker = hand ?? (await hire(store, { source }))
-  const run = await startCrawl(store, 1, { source })
+async function parkOne(store: Store, source: string, registered?: string): Promise<string> {
+  const worker = registered ?? (await registerWorker(store, { source }))
+  const run = await enqueueCrawl(store, 1, { source })
   const claimed = await claimOne(store, worker, { source })
   await store.park([{ ...claimed, reason: 'poison' }])
   await store.settle(run)
@@ -35,8 +35,8 @@ async function parkOne(store: Store, source: string, hand?: string): Promise<str
 }
 
 for (const engine of [sqliteEngine, postgresEngine]) {
-  describe(`telling on ${engine.name}`, () => {
-    test('of two configs on one database each tells its own people, and resolves only what is its own', async () => {
+  describe(`notifications on ${engine.name}`, () => {
+    test('two configs on one database each notify their own channels, and resolve only their own alerts', async () => {
       await using db = await engine.fresh()
       await using ours = await httpSink()
       await using theirs = await httpSink()
@@ -44,144 +44,148 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const of = (source: string) =>
         rulesTo('webhook').map((one) => ({ ...one, sources: [source] }))
       const [shop, feed] = [
-        alertService(store, [webhookTo(ours)], { rules: of('shop') }),
-        alertService(await db.open(), [webhookTo(theirs)], { rules: of('feed') }),
+        makeAlertService(store, [webhookTo(ours)], { rules: of('shop') }),
+        makeAlertService(await db.open(), [webhookTo(theirs)], { rules: of('feed') }),
       ]
-      const plain = alertService(await db.open(), [], { rules: [] })
-      const run = await startCrawl(store, 1, { source: 'shop' })
-      await startCrawl(store, 1, { source: 'feed' })
-      await db.later(25 * HOUR)
-      for (let n = 0; n < 2; n++) for (const one of [shop, feed, plain]) await one.look()
+      const plain = makeAlertService(await db.open(), [], { rules: [] })
+      const run = await enqueueCrawl(store, 1, { source: 'shop' })
+      await enqueueCrawl(store, 1, { source: 'feed' })
+      await db.advanceClock(25 * HOUR)
+      for (let n = 0; n < 2; n++) for (const one of [shop, feed, plain]) await one.check()
       await Promise.all([ours.wait(1), theirs.wait(1)])
       assert.equal((await store.openAlerts()).length, 2)
-      assert.deepEqual([ours, theirs].map(toldTo), [['raised dead'], ['raised dead']])
+      assert.deepEqual([ours, theirs].map(receivedAlerts), [['raised dead'], ['raised dead']])
 
-      await until(async () => (await store.openAlerts()).every(({ lastSentAt }) => lastSentAt))
+      await waitUntil(async () => (await store.openAlerts()).every(({ lastSentAt }) => lastSentAt))
       await cancel(store, run)
-      for (const one of [feed, plain, shop]) await one.look()
+      for (const one of [feed, plain, shop]) await one.check()
       await ours.wait(2)
-      assert.deepEqual([ours, theirs].map(toldTo), [
+      assert.deepEqual([ours, theirs].map(receivedAlerts), [
         ['raised dead', 'resolved dead'],
         ['raised dead'],
       ])
       for (const one of [shop, feed, plain]) await one.stop()
     })
 
-    test('when the config was edited nobody is told again, and what no rule asks for any more goes in time', async () => {
+    test('editing the config repeats no notification, and alerts without a rule expire', async () => {
       await using db = await engine.fresh()
       await using sink = await httpSink()
       const store = await db.open()
-      const run = await startCrawl(store, 1)
+      const run = await enqueueCrawl(store, 1)
       await parkOne(store, 'feed')
-      await db.later(25 * HOUR)
-      const before = alertService(store, [webhookTo(sink)])
-      await before.look()
+      await db.advanceClock(25 * HOUR)
+      const before = makeAlertService(store, [webhookTo(sink)])
+      await before.check()
       await sink.wait(2)
-      await until(async () => (await store.openAlerts()).every(({ lastSentAt }) => lastSentAt))
+      await waitUntil(async () => (await store.openAlerts()).every(({ lastSentAt }) => lastSentAt))
       await before.stop()
 
       const dead = rulesTo('webhook').filter(({ when }) => when === 'dead')
-      const after = alertService(store, [webhookTo(sink)], { rules: dead })
-      await db.later(3 * 60_000)
-      await after.look()
+      const after = makeAlertService(store, [webhookTo(sink)], { rules: dead })
+      await db.advanceClock(3 * 60_000)
+      await after.check()
       assert.equal((await store.openAlerts()).length, 2)
-      await db.later(8 * 60_000)
-      await after.look()
+      await db.advanceClock(8 * 60_000)
+      await after.check()
       assert.deepEqual(
         (await store.openAlerts()).map(({ rule }) => rule),
         ['dead'],
       )
       await cancel(store, run)
-      await after.look()
+      await after.check()
       await sink.wait(3)
-      assert.deepEqual(toldTo(sink).sort(), ['raised dead', 'raised parked', 'resolved dead'])
+      assert.deepEqual(receivedAlerts(sink).sort(), [
+        'raised dead',
+        'raised parked',
+        'resolved dead',
+      ])
       await after.stop()
     })
 
-    test('a silent run that dies is not told to be over', async () => {
+    test('a silent run that dies is not reported as resolved', async () => {
       await using db = await engine.fresh()
       await using sink = await httpSink()
       const store = await db.open()
-      const worker = await hire(store)
-      const run = await startCrawl(store, 1)
+      const worker = await registerWorker(store)
+      const run = await enqueueCrawl(store, 1)
       await claimOne(store, worker)
-      await db.later(2 * HOUR)
-      const one = alertService(store, [webhookTo(sink)])
-      await one.look()
+      await db.advanceClock(2 * HOUR)
+      const one = makeAlertService(store, [webhookTo(sink)])
+      await one.check()
       await sink.wait(1)
-      await until(async () => (await store.openAlerts()).every(({ lastSentAt }) => lastSentAt))
-      await db.later(25 * HOUR)
-      await one.look()
+      await waitUntil(async () => (await store.openAlerts()).every(({ lastSentAt }) => lastSentAt))
+      await db.advanceClock(25 * HOUR)
+      await one.check()
       await sink.wait(2)
-      await until(async () => (await store.openAlerts()).every(({ lastSentAt }) => lastSentAt))
-      await db.later(120_000)
-      await one.look()
-      assert.deepEqual(toldTo(sink), ['raised silent', 'raised dead'])
+      await waitUntil(async () => (await store.openAlerts()).every(({ lastSentAt }) => lastSentAt))
+      await db.advanceClock(120_000)
+      await one.check()
+      assert.deepEqual(receivedAlerts(sink), ['raised silent', 'raised dead'])
       await cancel(store, run)
-      await one.look()
+      await one.check()
       await sink.wait(3)
-      await db.later(120_000)
+      await db.advanceClock(120_000)
       one.start()
       await one.finish()
       assert.deepEqual(
-        new Set(toldTo(sink)),
+        new Set(receivedAlerts(sink)),
         new Set(['raised silent', 'raised dead', 'resolved dead']),
       )
       await one.stop()
     })
 
-    test('an end that could not be told is told by whoever comes next', async () => {
+    test('an undelivered resolution is sent by the next process', async () => {
       await using db = await engine.fresh()
       await using sink = await httpSink()
       const store = await db.open()
-      const run = await startCrawl(store, 1)
-      await db.later(25 * HOUR)
-      const first = alertService(store, [webhookTo(sink)])
-      await first.look()
-      await until(async () => (await store.openAlerts()).every(({ lastSentAt }) => lastSentAt))
-      sink.answer = 'hang'
+      const run = await enqueueCrawl(store, 1)
+      await db.advanceClock(25 * HOUR)
+      const first = makeAlertService(store, [webhookTo(sink)])
+      await first.check()
+      await waitUntil(async () => (await store.openAlerts()).every(({ lastSentAt }) => lastSentAt))
+      sink.reply = 'hang'
       await cancel(store, run)
-      await first.look()
+      await first.check()
       await sink.wait(2)
       await first.stop()
       assert.deepEqual(await store.openAlerts(), [])
 
-      sink.answer = 200
-      const second = alertService(store, [webhookTo(sink)])
-      await second.look()
-      await db.later(60_000)
-      await second.look()
+      sink.reply = 200
+      const second = makeAlertService(store, [webhookTo(sink)])
+      await second.check()
+      await db.advanceClock(60_000)
+      await second.check()
       await sink.wait(3)
-      assert.deepEqual(toldTo(sink), ['raised dead', 'resolved dead', 'resolved dead'])
-      await until(async () => {
-        await db.later(60_000)
-        await second.look()
-        const { told } = (await store.recentAlerts(1))[0]!
-        return Object.values(told).every(({ endedAt }) => endedAt !== null)
+      assert.deepEqual(receivedAlerts(sink), ['raised dead', 'resolved dead', 'resolved dead'])
+      await waitUntil(async () => {
+        await db.advanceClock(60_000)
+        await second.check()
+        const { deliveries } = (await store.recentAlerts(1))[0]!
+        return Object.values(deliveries).every(({ endedAt }) => endedAt !== null)
       })
       await second.stop()
     })
 
-    test('what one channel took the others still get', async () => {
+    test('alerts delivered to one channel still go to the others', async () => {
       await using db = await engine.fresh()
       await using hook = await httpSink()
       await using slack = await httpSink()
-      slack.answer = 500
+      slack.reply = 500
       const store = await db.open()
-      await startCrawl(store, 1)
-      await db.later(25 * HOUR)
-      const channels = [webhookTo(hook), slackChannel({ url: slack.url, ...LOCAL })]
+      await enqueueCrawl(store, 1)
+      await db.advanceClock(25 * HOUR)
+      const channels = [webhookTo(hook), slackChannel({ url: slack.url, ...ALLOW_LOCAL })]
       const rules = rulesTo('webhook', 'slack').map((rule) => ({ ...rule, repeatMs: null }))
-      const one = alertService(store, channels, { rules, clock: hasty })
-      await one.look()
+      const one = makeAlertService(store, channels, { rules, clock: instantClock })
+      await one.check()
       await Promise.all([hook.wait(1), slack.wait(5)])
-      slack.answer = 200
-      await until(async () => {
-        await db.later(60_000)
-        await one.look()
-        return slack.all.length > 5
+      slack.reply = 200
+      await waitUntil(async () => {
+        await db.advanceClock(60_000)
+        await one.check()
+        return slack.received.length > 5
       })
-      assert.deepEqual(toldTo(hook), ['raised dead'])
+      assert.deepEqual(receivedAlerts(hook), ['raised dead'])
       await one.stop()
     })
 
@@ -189,13 +193,13 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await using db = await engine.fresh()
       await using sink = await httpSink()
       const store = await db.open()
-      for (let n = 0; n < 11; n++) await startCrawl(store, 1, { source: `s${n}` })
-      await db.later(25 * HOUR)
-      const one = alertService(store, [webhookTo(sink)])
+      for (let n = 0; n < 11; n++) await enqueueCrawl(store, 1, { source: `s${n}` })
+      await db.advanceClock(25 * HOUR)
+      const one = makeAlertService(store, [webhookTo(sink)])
       one.start()
       await one.finish()
-      const [{ body }] = sink.all as [any]
-      assert.equal(sink.all.length, 1)
+      const [{ body }] = sink.received as [any]
+      assert.equal(sink.received.length, 1)
       assert.equal(body.headline, '11 dead runs')
       assert.match(body.alert.because, /^s\d+: .*; s\d+: .* and 8 more$/)
       assert.equal(body.alert.command, 'unstuck alerts list')
@@ -209,19 +213,19 @@ test('a parked target is not forgotten because many runs failed after it', async
   await using db = await sqliteEngine.fresh()
   const store = await db.open()
   // Long, because it claims a hundred times without ever beating.
-  const worker = await hire(store, { source: 'a', leaseMs: 3_600_000 })
+  const worker = await registerWorker(store, { source: 'a', leaseMs: 3_600_000 })
   const run = await parkOne(store, 'rare')
-  const one = alertService(store, [])
-  await one.look()
+  const one = makeAlertService(store, [])
+  await one.check()
   for (let n = 0; n < 101; n++) await parkOne(store, 'a', worker)
   // As if more sources had failed since than are looked at.
   const many = { ...store, lastFailed: async () => (await store.lastFailed()).slice(0, 1) }
-  const other = alertService(many, [])
-  for (const service of [one, other]) await service.look()
+  const other = makeAlertService(many, [])
+  for (const service of [one, other]) await service.check()
   const open = await store.openAlerts()
   assert.equal(open.length, 2)
   assert.ok(open.some((alert) => alert.run === run))
-  await startCrawl(store, 1, { source: 'rare' })
-  await other.look()
+  await enqueueCrawl(store, 1, { source: 'rare' })
+  await other.check()
   assert.equal((await store.openAlerts()).length, 1)
 })

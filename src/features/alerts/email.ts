@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net'
-import { destinationOf, NotTaken, TRY_MS, type Channel } from './channel.ts'
-import { wordingOf, type AlertMessage } from './message.ts'
+import { destinationOf, DeliveryError, ATTEMPT_TIMEOUT_MS, type Channel } from './channel.ts'
+import { formatMessage, type AlertMessage } from './message.ts'
 
-export type Mailbox = {
+export type EmailSettings = {
   /** `smtps://user:password@host:465`, or `smtp://…`, which turns to TLS where the server offers it. */
   readonly smtp: string
   readonly from: string
@@ -10,28 +10,32 @@ export type Mailbox = {
 }
 
 /** By SMTP. The mail server is the operator's own, so it may be on a private network. */
-export function emailChannel(mailbox: Mailbox): Channel {
+export function emailChannel(settings: EmailSettings): Channel {
   return {
     name: 'email',
-    destination: destinationOf('email', [new URL(mailbox.smtp).host, mailbox.from, ...mailbox.to]),
-    send: (message, signal) => sendMail(mailbox, message, signal),
+    destination: destinationOf('email', [
+      new URL(settings.smtp).host,
+      settings.from,
+      ...settings.to,
+    ]),
+    send: (message, signal) => sendMail(settings, message, signal),
   }
 }
 
 async function sendMail(
-  { smtp, from, to }: Mailbox,
+  { smtp, from, to }: EmailSettings,
   message: AlertMessage,
   signal: AbortSignal,
 ): Promise<void> {
   const { createTransport } = await import('nodemailer')
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(2 * TRY_MS)])
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(2 * ATTEMPT_TIMEOUT_MS)])
   const url = new URL(smtp)
   const transport = createTransport({
     url: smtp,
-    connectionTimeout: TRY_MS,
-    greetingTimeout: TRY_MS,
-    socketTimeout: TRY_MS,
-    dnsTimeout: TRY_MS,
+    connectionTimeout: ATTEMPT_TIMEOUT_MS,
+    greetingTimeout: ATTEMPT_TIMEOUT_MS,
+    socketTimeout: ATTEMPT_TIMEOUT_MS,
+    dnsTimeout: ATTEMPT_TIMEOUT_MS,
     disableFileAccess: true,
     disableUrlAccess: true,
     // A connection of our own, because one that nodemailer makes cannot be given up.
@@ -51,31 +55,31 @@ async function sendMail(
     },
   })
   try {
-    await transport.sendMail({ from, to: [...to], ...mailOf(message) })
+    await transport.sendMail({ from, to: [...to], ...formatEmail(message) })
   } catch (error) {
-    throw told(error, limit, signal)
+    throw toDeliveryError(error, limit, signal)
   } finally {
     transport.close()
   }
 }
 
 /** What stands in the mail: plain text, and the same as HTML for those who read that. */
-export function mailOf(message: AlertMessage): {
+export function formatEmail(message: AlertMessage): {
   subject: string
   text: string
   html: string
   headers: Record<string, string>
 } {
-  const { headline, because, command, link } = wordingOf(message)
+  const { headline, because, command, link } = formatMessage(message)
   const parts = [headline, because, ...(command === null ? [] : [`$ ${command}`])]
   return {
     subject: `[unstuck] ${headline}`,
     text: [...parts, ...(link === null ? [] : [link]), ''].join('\n\n'),
     html: [
-      `<p><strong>${escaped(headline)}</strong></p>`,
-      `<p>${escaped(because)}</p>`,
-      ...(command === null ? [] : [`<pre>${escaped(command)}</pre>`]),
-      ...(link === null ? [] : [`<p><a href="${escaped(link)}">Open the dashboard</a></p>`]),
+      `<p><strong>${escapeHtml(headline)}</strong></p>`,
+      `<p>${escapeHtml(because)}</p>`,
+      ...(command === null ? [] : [`<pre>${escapeHtml(command)}</pre>`]),
+      ...(link === null ? [] : [`<p><a href="${escapeHtml(link)}">Open the dashboard</a></p>`]),
     ].join('\n'),
     // No holiday notice needs to answer this.
     headers: { 'Auto-Submitted': 'auto-generated', 'X-Unstuck-Key': message.key },
@@ -90,19 +94,20 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-function escaped(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => ENTITIES[char]!)
 }
 
 /** A server's answer may repeat what it was sent: only its code is told. */
-function told(error: unknown, limit: AbortSignal, stopped: AbortSignal): NotTaken {
-  if (stopped.aborted) return new NotTaken('it was stopped before there was an answer')
+function toDeliveryError(error: unknown, limit: AbortSignal, stopped: AbortSignal): DeliveryError {
+  if (stopped.aborted) return new DeliveryError('it was stopped before there was an answer')
   const { code, responseCode } = error as { code?: unknown; responseCode?: unknown }
   if (limit.aborted || code === 'ETIMEDOUT')
-    return new NotTaken('the mail server did not answer in time')
-  if (code === 'EAUTH') return new NotTaken('the mail server does not accept its user and password')
+    return new DeliveryError('the mail server did not answer in time')
+  if (code === 'EAUTH')
+    return new DeliveryError('the mail server does not accept its user and password')
   if (typeof responseCode === 'number')
-    return new NotTaken(`the mail server answered ${responseCode}`)
+    return new DeliveryError(`the mail server answered ${responseCode}`)
   const kind = typeof code === 'string' && /^[A-Z]{3,20}$/.test(code) ? ` (${code})` : ''
-  return new NotTaken(`the mail server could not be reached${kind}`)
+  return new DeliveryError(`the mail server could not be reached${kind}`)
 }

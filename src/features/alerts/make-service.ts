@@ -15,7 +15,7 @@ import type { Settings } from '../../app/config.ts'
  * Whoever tells people what the config's rules ask for, once it is started. `worker`: the one that lives in this process,
  * as far as one does.
  */
-export function makeAlerts(
+export function makeAlertService(
   open: () => Promise<Store>,
   { alerts, url, policyOf }: Settings,
   log: (text: string) => void,

@@ -16,7 +16,7 @@ export type AlertMessage = {
 }
 
 /** A message in lines, with all that came from web pages made harmless to look at. */
-export type Wording = {
+export type FormattedMessage = {
   /** One line, short enough for the subject of a mail. */
   readonly headline: string
   readonly because: string
@@ -29,15 +29,15 @@ const HEADLINE_MAX = 150
 const BECAUSE_MAX = 1_000
 const COMMAND_MAX = 300
 
-export function wordingOf({ event, alert, causes, link }: AlertMessage): Wording {
-  const before = { raised: '', repeated: 'still: ', resolved: 'resolved: ', test: '' }[event]
+export function formatMessage({ event, alert, causes, link }: AlertMessage): FormattedMessage {
+  const prefix = { raised: '', repeated: 'still: ', resolved: 'resolved: ', test: '' }[event]
   return {
-    headline: line(
-      before + (causes ? sumOf(alert, causes.length) : subjectOf(alert)),
+    headline: cleanLine(
+      prefix + (causes ? digestSubject(alert, causes.length) : subjectOf(alert)),
       HEADLINE_MAX,
     ),
-    because: line(alert.because, BECAUSE_MAX),
-    command: event === 'resolved' ? null : line(alert.command, COMMAND_MAX),
+    because: cleanLine(alert.because, BECAUSE_MAX),
+    command: event === 'resolved' ? null : cleanLine(alert.command, COMMAND_MAX),
     link,
   }
 }
@@ -62,7 +62,7 @@ function subjectOf({ rule, run, source }: AlertMessage['alert']): string {
   }
 }
 
-function sumOf({ rule }: AlertMessage['alert'], count: number): string {
+function digestSubject({ rule }: AlertMessage['alert'], count: number): string {
   switch (rule) {
     case 'dead':
     case 'silent':
@@ -78,7 +78,7 @@ function sumOf({ rule }: AlertMessage['alert'], count: number): string {
   }
 }
 
-function line(text: string, max: number): string {
+function cleanLine(text: string, max: number): string {
   const safe = safeText(redact(text))
   return safe.length <= max ? safe : `${safe.slice(0, max - 1).toWellFormed()}…`
 }

@@ -3,21 +3,24 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
-import { httpSink } from '../../testing/sinks.ts'
-import { isPublic, type Address } from './address.ts'
-import { NotTaken } from './channel.ts'
-import { post, type Hook } from './post.ts'
+import { httpSink } from '../../testing/test-receivers.ts'
+import { isPublic, type IpAddress } from './address.ts'
+import { DeliveryError } from './channel.ts'
+import { postJson, type WebhookSettings } from './post.ts'
 
 const NEVER = new AbortController().signal
 const CANARY = 'T0/B0/s3cret-canary'
 
 /** Why it was not taken; null when it was. */
-async function sent(hook: Partial<Hook> & { url: string }, signal = NEVER): Promise<string | null> {
+async function sendError(
+  hook: Partial<WebhookSettings> & { url: string },
+  signal = NEVER,
+): Promise<string | null> {
   try {
-    await post({ allowPrivate: false, allowHttp: false, ...hook }, '{}', {}, signal)
+    await postJson({ allowPrivate: false, allowHttp: false, ...hook }, '{}', {}, signal)
     return null
   } catch (error) {
-    assert.ok(error instanceof NotTaken, String(error))
+    assert.ok(error instanceof DeliveryError, String(error))
     assert.doesNotMatch(error.message, /canary|hook\.example/)
     assert.equal(error.cause, undefined)
     return error.message
@@ -57,7 +60,7 @@ const NOT_PUBLIC = [
   'localhost',
 ]
 
-test('what is not the open internet is known for it', () => {
+test('non-public addresses are recognised', () => {
   for (const address of NOT_PUBLIC) assert.equal(isPublic(address), false, address)
   for (const address of ['8.8.8.8', '1.1.1.1', '172.32.0.1', '100.128.0.1', '2606:4700::1111'])
     assert.equal(isPublic(address), true, address)
@@ -82,7 +85,7 @@ const DISGUISES = [
 ]
 for (const url of DISGUISES) {
   test(`${url} is refused before anything is sent`, async () => {
-    assert.match((await sent({ url })) ?? '', /not on the public internet/)
+    assert.match((await sendError({ url })) ?? '', /not on the public internet/)
   })
 }
 
@@ -93,10 +96,10 @@ describe('a hook', { concurrency: true }, () => {
       ['93.184.215.14', '10.0.0.1'],
       ['::1', '2606:4700::1'],
     ]) {
-      const resolve = async (): Promise<Address[]> =>
+      const resolve = async (): Promise<IpAddress[]> =>
         addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
       assert.match(
-        (await sent({ url: 'https://hook.example/', resolve })) ?? '',
+        (await sendError({ url: 'https://hook.example/', resolve })) ?? '',
         /not on the public/,
       )
     }
@@ -106,36 +109,39 @@ describe('a hook', { concurrency: true }, () => {
     await using sink = await httpSink()
     let asked = 0
     // Here for the first who asks, elsewhere for all others.
-    const resolve = async (): Promise<Address[]> => [
+    const resolve = async (): Promise<IpAddress[]> => [
       { address: asked++ === 0 ? '127.0.0.1' : '127.0.0.2', family: 4 },
     ]
     const url = `http://hook.example:${sink.port}/x?y=1`
-    assert.equal(await sent({ url, resolve, allowPrivate: true, allowHttp: true }), null)
+    assert.equal(await sendError({ url, resolve, allowPrivate: true, allowHttp: true }), null)
     assert.equal(asked, 1)
-    assert.equal(sink.all[0]!.path, '/x?y=1')
-    assert.equal(sink.all[0]!.headers.host, `hook.example:${sink.port}`)
+    assert.equal(sink.received[0]!.path, '/x?y=1')
+    assert.equal(sink.received[0]!.headers.host, `hook.example:${sink.port}`)
   })
 
   test('over plain http is refused unless it was allowed', async () => {
     await using sink = await httpSink()
-    assert.match((await sent({ url: sink.url, allowPrivate: true })) ?? '', /not https/)
-    assert.match((await sent({ url: sink.url, allowHttp: true })) ?? '', /not on the public/)
-    assert.match((await sent({ url: 'file:///etc/passwd', allowHttp: true })) ?? '', /not https/)
-    assert.deepEqual(sink.all, [])
+    assert.match((await sendError({ url: sink.url, allowPrivate: true })) ?? '', /not https/)
+    assert.match((await sendError({ url: sink.url, allowHttp: true })) ?? '', /not on the public/)
+    assert.match(
+      (await sendError({ url: 'file:///etc/passwd', allowHttp: true })) ?? '',
+      /not https/,
+    )
+    assert.deepEqual(sink.received, [])
   })
 
-  test('that redirects is not followed, and what it answers is never told', async () => {
+  test('that redirects is not followed, and its response is never shown', async () => {
     await using sink = await httpSink()
     await using elsewhere = await httpSink()
     const url = `${sink.url}/${CANARY}`
     const allowed = { url, allowPrivate: true, allowHttp: true }
     for (const status of [301, 302, 307, 308]) {
-      sink.answer = { status, headers: { location: elsewhere.url } }
-      assert.match((await sent(allowed)) ?? '', /a redirect, which is not followed/)
+      sink.reply = { status, headers: { location: elsewhere.url } }
+      assert.match((await sendError(allowed)) ?? '', /a redirect, which is not followed/)
     }
-    sink.answer = { status: 500, body: 'the canary sings' }
-    assert.equal(await sent(allowed), 'it answered 500')
-    assert.deepEqual(elsewhere.all, [])
+    sink.reply = { status: 500, body: 'the canary sings' }
+    assert.equal(await sendError(allowed), 'it answered 500')
+    assert.deepEqual(elsewhere.received, [])
   })
 
   test('with an answer that does not end is read no further than 64 KB', async () => {
@@ -148,7 +154,7 @@ describe('a hook', { concurrency: true }, () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
     const url = `http://127.0.0.1:${port}/`
-    assert.equal(await sent({ url, allowPrivate: true, allowHttp: true }), null)
+    assert.equal(await sendError({ url, allowPrivate: true, allowHttp: true }), null)
     // What stands in the buffers of two sockets comes on top.
     assert.ok((await left.promise) < 20_000_000)
     server.close()
@@ -156,29 +162,32 @@ describe('a hook', { concurrency: true }, () => {
 
   test('that does not answer is given up after five seconds, or at once when asked to', async () => {
     await using sink = await httpSink()
-    sink.answer = 'hang'
+    sink.reply = 'hang'
     const hook = { url: sink.url, allowPrivate: true, allowHttp: true }
     const stop = new AbortController()
-    const stopped = sent(hook, stop.signal)
+    const stopped = sendError(hook, stop.signal)
     await sink.wait(1)
     stop.abort()
     assert.equal(await stopped, 'it was stopped before there was an answer')
-    assert.equal(await sent(hook), 'it did not answer within 5 s')
+    assert.equal(await sendError(hook), 'it did not answer within 5 s')
   })
 
-  test('that nobody serves, or that has no name, says so without naming it', async () => {
+  test('that is unreachable or does not resolve fails without naming it', async () => {
     await using sink = await httpSink()
     const { port } = sink
     await sink[Symbol.asyncDispose]()
     const url = `http://127.0.0.1:${port}/${CANARY}`
     assert.equal(
-      await sent({ url, allowPrivate: true, allowHttp: true }),
+      await sendError({ url, allowPrivate: true, allowHttp: true }),
       'it could not be reached (ECONNREFUSED)',
     )
-    const resolve = async (): Promise<Address[]> => {
+    const resolve = async (): Promise<IpAddress[]> => {
       throw new Error(`no such host: hook.example, asked for ${CANARY}`)
     }
-    assert.match((await sent({ url: 'https://hook.example/', resolve })) ?? '', /not known by that/)
+    assert.match(
+      (await sendError({ url: 'https://hook.example/', resolve })) ?? '',
+      /not known by that/,
+    )
   })
 })
 

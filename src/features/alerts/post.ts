@@ -1,58 +1,58 @@
 import { request as requestHttp, type IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { reachable, type Address, type Resolve } from './address.ts'
-import { NotTaken, TRY_MS } from './channel.ts'
+import { resolveAllowed, type IpAddress, type ResolveHost } from './address.ts'
+import { DeliveryError, ATTEMPT_TIMEOUT_MS } from './channel.ts'
 
 /** Where to, and what an operator allowed for it beyond https to the public internet. */
-export type Hook = {
+export type WebhookSettings = {
   readonly url: string
   readonly allowPrivate: boolean
   readonly allowHttp: boolean
   /** Left out: the system's. */
-  readonly resolve?: Resolve | undefined
+  readonly resolve?: ResolveHost | undefined
 }
 
-const ANSWER_MAX = 64 * 1024
+const RESPONSE_MAX = 64 * 1024
 
 /**
  * Sends JSON to an address that somebody configured. It goes only where it may go, follows nobody elsewhere, gives up
  * after five seconds, and of the answer only the status counts: its text is never kept or shown.
  */
-export async function post(
-  hook: Hook,
+export async function postJson(
+  settings: WebhookSettings,
   body: string,
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<void> {
-  const url = URL.parse(hook.url)
-  if (!url) throw new NotTaken('its url is not one')
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && hook.allowHttp)) {
-    throw new NotTaken('its url is not https; allowHttp: true would allow http')
+  const url = URL.parse(settings.url)
+  if (!url) throw new DeliveryError('its url is not one')
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && settings.allowHttp)) {
+    throw new DeliveryError('its url is not https; allowHttp: true would allow http')
   }
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(TRY_MS)])
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_TIMEOUT_MS)])
   try {
     const host = url.hostname.replace(/^\[|\]$/g, '')
-    const addresses = await until(limit, reachable(host, hook))
+    const addresses = await orAborted(limit, resolveAllowed(host, settings))
     const status = await send(url, host, addresses, body, headers, limit)
     if (status >= 300 && status < 400)
-      throw new NotTaken(`it answered ${status}, a redirect, which is not followed`)
-    if (status < 200 || status >= 300) throw new NotTaken(`it answered ${status}`)
+      throw new DeliveryError(`it answered ${status}, a redirect, which is not followed`)
+    if (status < 200 || status >= 300) throw new DeliveryError(`it answered ${status}`)
   } catch (error) {
-    throw told(error, signal)
+    throw toDeliveryError(error, signal)
   }
 }
 
 function send(
   url: URL,
   host: string,
-  addresses: readonly Address[],
+  addresses: readonly IpAddress[],
   body: string,
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<number> {
   const request = url.protocol === 'https:' ? requestHttps : requestHttp
   return new Promise((resolve, reject) => {
-    const call = request(
+    const outgoing = request(
       {
         host,
         port: url.port,
@@ -71,26 +71,26 @@ function send(
         },
         signal,
       },
-      (answer) => {
-        drain(answer)
-        answer.on('error', () => {}).once('close', () => resolve(answer.statusCode ?? 0))
+      (response) => {
+        drain(response)
+        response.on('error', () => {}).once('close', () => resolve(response.statusCode ?? 0))
       },
     )
-    call.on('error', reject)
-    call.end(body)
+    outgoing.on('error', reject)
+    outgoing.end(body)
   })
 }
 
 /** Read to its end, so that the other side is not cut off; what is too long is. */
-function drain(answer: IncomingMessage): void {
+function drain(response: IncomingMessage): void {
   let bytes = 0
-  answer.on('data', (chunk: Buffer) => {
+  response.on('data', (chunk: Buffer) => {
     bytes += chunk.length
-    if (bytes > ANSWER_MAX) answer.destroy()
+    if (bytes > RESPONSE_MAX) response.destroy()
   })
 }
 
-function until<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return Promise.race([
     work,
     new Promise<never>((_, reject) => {
@@ -101,12 +101,12 @@ function until<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 }
 
 /** An error of the network names the host, and perhaps more: only its kind is told. */
-function told(error: unknown, stopped: AbortSignal): NotTaken {
-  if (error instanceof NotTaken) return error
-  if (stopped.aborted) return new NotTaken('it was stopped before there was an answer')
+function toDeliveryError(error: unknown, stopped: AbortSignal): DeliveryError {
+  if (error instanceof DeliveryError) return error
+  if (stopped.aborted) return new DeliveryError('it was stopped before there was an answer')
   const { name, code } = error as { name?: unknown; code?: unknown }
   if (name === 'TimeoutError' || name === 'AbortError')
-    return new NotTaken(`it did not answer within ${TRY_MS / 1_000} s`)
+    return new DeliveryError(`it did not answer within ${ATTEMPT_TIMEOUT_MS / 1_000} s`)
   const kind = typeof code === 'string' && /^[A-Z][A-Z0-9_]{2,60}$/.test(code) ? ` (${code})` : ''
-  return new NotTaken(`it could not be reached${kind}`)
+  return new DeliveryError(`it could not be reached${kind}`)
 }

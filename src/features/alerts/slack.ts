@@ -1,13 +1,14 @@
 import { destinationOf, type Channel } from './channel.ts'
-import { wordingOf, type AlertMessage } from './message.ts'
-import { post, type Hook } from './post.ts'
+import { formatMessage, type AlertMessage } from './message.ts'
+import { postJson, type WebhookSettings } from './post.ts'
 
 /** To an incoming webhook of Slack, or of what takes the same messages. */
-export function slackChannel(hook: Hook): Channel {
+export function slackChannel(settings: WebhookSettings): Channel {
   return {
     name: 'slack',
-    destination: destinationOf('slack', [hook.url]),
-    send: (message, signal) => post(hook, JSON.stringify(slackMessage(message)), {}, signal),
+    destination: destinationOf('slack', [settings.url]),
+    send: (message, signal) =>
+      postJson(settings, JSON.stringify(slackMessage(message)), {}, signal),
   }
 }
 
@@ -16,12 +17,12 @@ export function slackChannel(hook: Hook): Channel {
  * called by a `<!channel>`, and no address in it is opened for a preview.
  */
 export function slackMessage(message: AlertMessage): object {
-  const { headline, because, command, link } = wordingOf(message)
+  const { headline, because, command, link } = formatMessage(message)
   const icon = { raised: '🔴', repeated: '🔴', resolved: '🟢', test: '🔵' }[message.event]
   const title = `${icon} ${headline}`
   const lines = [title, because, ...(command === null ? [] : [command]), ...(link ? [link] : [])]
   return {
-    text: lines.map(escaped).join('\n'),
+    text: lines.map(escapeMrkdwn).join('\n'),
     blocks: [
       section(title),
       section(because),
@@ -31,7 +32,7 @@ export function slackMessage(message: AlertMessage): object {
         : [
             {
               type: 'section',
-              text: { type: 'mrkdwn', text: `<${escaped(link)}|Open the dashboard>` },
+              text: { type: 'mrkdwn', text: `<${escapeMrkdwn(link)}|Open the dashboard>` },
             },
           ]),
     ],
@@ -43,10 +44,10 @@ export function slackMessage(message: AlertMessage): object {
 }
 
 function section(text: string): object {
-  return { type: 'section', text: { type: 'plain_text', text: escaped(text), emoji: false } }
+  return { type: 'section', text: { type: 'plain_text', text: escapeMrkdwn(text), emoji: false } }
 }
 
 /** As Slack asks for: these three stand for themselves nowhere. */
-function escaped(text: string): string {
+function escapeMrkdwn(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }

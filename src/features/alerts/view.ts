@@ -1,5 +1,5 @@
 import type { ChannelName } from '../../core/model/alert-rule.ts'
-import { inShort } from '../../core/model/time.ts'
+import { formatDuration } from '../../core/model/time.ts'
 import type { AlertSettings } from './config.ts'
 import type { Settings } from '../../app/config.ts'
 
@@ -13,7 +13,7 @@ export function alertSecrets({ channels }: AlertSettings): string[] {
 /** As people and programs may see it: of an address the host, of a secret that it is there. */
 export function alertsView({ url, alerts }: Pick<Settings, 'url' | 'alerts'>) {
   const { slack, email, webhook } = alerts.channels
-  const hook = (hook: typeof slack) =>
+  const webhookView = (hook: typeof slack) =>
     hook && {
       host: hostOf(hook.url),
       allowPrivate: hook.allowPrivate,
@@ -23,16 +23,19 @@ export function alertsView({ url, alerts }: Pick<Settings, 'url' | 'alerts'>) {
     url,
     alerts: alerts.rules.map((rule) => ({
       when: rule.when,
-      ...(rule.when === 'orphans' && { moreThan: rule.moreThan, within: inShort(rule.withinMs) }),
+      ...(rule.when === 'orphans' && {
+        moreThan: rule.moreThan,
+        within: formatDuration(rule.withinMs),
+      }),
       sources: rule.sources,
       to: rule.to,
-      repeat: rule.repeatMs === null ? 'never' : inShort(rule.repeatMs),
-      resolved: rule.tellsEnd,
+      repeat: rule.repeatMs === null ? 'never' : formatDuration(rule.repeatMs),
+      resolved: rule.notifyResolved,
     })),
     channels: {
-      slack: hook(slack),
+      slack: webhookView(slack),
       email: email && { host: hostOf(email.smtp), from: email.from, to: email.to },
-      webhook: webhook && { ...hook(webhook)!, signed: webhook.secret !== null },
+      webhook: webhook && { ...webhookView(webhook)!, signed: webhook.secret !== null },
     } satisfies Record<ChannelName, object | null>,
   }
 }

@@ -1,30 +1,32 @@
 import { createHmac } from 'node:crypto'
 import { iso } from '../../core/model/time.ts'
 import { destinationOf, type Channel } from './channel.ts'
-import { wordingOf, type AlertMessage } from './message.ts'
-import { post, type Hook } from './post.ts'
+import { formatMessage, type AlertMessage } from './message.ts'
+import { postJson, type WebhookSettings } from './post.ts'
 
 /** To a program of one's own. docs/alerts.md describes the document. */
-export function webhookChannel(hook: Hook & { readonly secret: string | null }): Channel {
-  const { origin, pathname } = new URL(hook.url)
+export function webhookChannel(
+  settings: WebhookSettings & { readonly secret: string | null },
+): Channel {
+  const { origin, pathname } = new URL(settings.url)
   return {
     name: 'webhook',
     destination: destinationOf('webhook', [origin, pathname]),
     send: (message, signal) => {
       const now = Date.now()
-      const body = JSON.stringify(webhookDocument(message, now))
+      const body = JSON.stringify(webhookPayload(message, now))
       const headers = {
         'idempotency-key': message.key,
-        ...(hook.secret !== null && { 'unstuck-signature': signature(hook.secret, body, now) }),
+        ...(settings.secret !== null && { 'unstuck-signature': sign(settings.secret, body, now) }),
       }
-      return post(hook, body, headers, signal)
+      return postJson(settings, body, headers, signal)
     },
   }
 }
 
-function webhookDocument(message: AlertMessage, now: number): object {
+function webhookPayload(message: AlertMessage, now: number): object {
   const { event, key, alert, link } = message
-  const { headline, because, command } = wordingOf(message)
+  const { headline, because, command } = formatMessage(message)
   const { cause, rule, source, run, since } = alert
   return {
     version: 1,
@@ -39,7 +41,7 @@ function webhookDocument(message: AlertMessage, now: number): object {
 }
 
 /** Of the time and the body, so that a message that somebody caught cannot be sent again later. */
-function signature(secret: string, body: string, now: number): string {
+function sign(secret: string, body: string, now: number): string {
   const t = Math.floor(now / 1_000)
   return `t=${t},v1=${createHmac('sha256', secret).update(`${t}.${body}`).digest('hex')}`
 }

@@ -1,126 +1,140 @@
 import { join } from 'node:path'
 import process from 'node:process'
-import { until } from './demo/pause.ts'
+import { pollUntil } from './demo/pause.ts'
 import type { Store } from '../../core/store/store.ts'
 import { compare } from './compare.ts'
 import { readOutcome } from './outcome.ts'
 import { runReference, type Reference } from './reference.ts'
 import { makeReport, type Report } from './report.ts'
-import { makeScratch, type Place, type Scratch } from './scratch.ts'
-import { KILLS, Storm, type Deeds } from './runner.ts'
-import { Lives, type Problem, type Trial } from './trial.ts'
+import { makeScratch, type PhaseContext, type Scratch } from './scratch.ts'
+import { DEFAULT_KILLS, ChaosRunner, type InjectionResult } from './runner.ts'
+import { ProcessRuns, type Problem, type Trial } from './trial.ts'
 
-export type ChaosEnd = {
+export type ChaosResult = {
   /** Null when there was no reference to compare with. */
   readonly report: Report | null
   readonly problems: readonly Problem[]
-  readonly kills: Deeds['kills']
+  readonly kills: InjectionResult['kills']
   readonly engine: Store['engine']
   /** What is left to look at; null when it was removed. */
-  readonly kept: Kept | null
+  readonly kept: KeptData | null
 }
 
-export type Kept = {
+export type KeptData = {
   readonly folder: string
   /** Each phase that came so far, with the address of its database; null when that was dropped. */
-  readonly places: readonly { readonly phase: Place['phase']; readonly address: string | null }[]
+  readonly phases: readonly {
+    readonly phase: PhaseContext['phase']
+    readonly address: string | null
+  }[]
   /** Left on the server. */
   readonly databases: readonly string[]
 }
 
 /** A worker that is to stop gets 25 s. */
-const LINGER_MS = 30_000
-const LOOK_EVERY_MS = 50
+const EXIT_TIMEOUT_MS = 30_000
+const POLL_MS = 50
 
 /**
  * The command once without kills, then with kills, each in a database of its own; then the two are compared. No process
  * is left behind. Null when it was interrupted: then nothing else is left either.
  */
-export async function runChaos(trial: Trial): Promise<ChaosEnd | null> {
+export async function runChaos(trial: Trial): Promise<ChaosResult | null> {
   const scratch = makeScratch(trial.server)
-  const lives = new Lives(trial.command)
+  const processes = new ProcessRuns(trial.command)
   const atExit = (): void => {
-    lives.killNow()
+    processes.killNow()
     scratch.removeFolder()
   }
   process.once('exit', atExit)
-  let end: Ended | null = null
+  let result: MutableResult | null = null
   try {
-    end = await tryOut(trial, scratch, lives)
-    if (trial.interrupted.aborted) end = null
+    result = await runPhases(trial, scratch, processes)
+    if (trial.interrupted.aborted) result = null
   } finally {
     trial.progress.close()
-    await lives.killAll()
+    await processes.killAll()
     await scratch.close()
-    if (end === null || !trial.keep) await scratch.dropDatabases()
-    const isWanted = end !== null && (trial.keep || end.problems.length > 0)
-    if (!isWanted) scratch.removeFolder()
+    if (result === null || !trial.keep) await scratch.dropDatabases()
+    const isKept = result !== null && (trial.keep || result.problems.length > 0)
+    if (!isKept) scratch.removeFolder()
     process.off('exit', atExit)
-    if (end && isWanted) end.kept = keptOf(scratch, end.places)
+    if (result && isKept) result.kept = keptOf(scratch, result.phases)
   }
-  return end
+  return result
 }
 
-type Ended = { -readonly [K in keyof ChaosEnd]: ChaosEnd[K] } & { places: readonly Place[] }
+type MutableResult = { -readonly [K in keyof ChaosResult]: ChaosResult[K] } & {
+  phases: readonly PhaseContext[]
+}
 
-async function tryOut(trial: Trial, scratch: Scratch, lives: Lives): Promise<Ended | null> {
-  const calm = await scratch.open('reference')
-  const ended = (places: readonly Place[]): Ended => {
-    const { engine } = calm.store
-    return { report: null, problems: [], kills: [], engine, kept: null, places }
+async function runPhases(
+  trial: Trial,
+  scratch: Scratch,
+  processes: ProcessRuns,
+): Promise<MutableResult | null> {
+  const referencePhase = await scratch.open('reference')
+  const resultOf = (phases: readonly PhaseContext[]): MutableResult => {
+    const { engine } = referencePhase.store
+    return { report: null, problems: [], kills: [], engine, kept: null, phases }
   }
-  const reference = await runReference(trial, calm, lives)
+  const reference = await runReference(trial, referencePhase, processes)
   if (reference === null) return null
-  if ('what' in reference) return { ...ended([calm]), problems: [reference] }
-  await settled(lives, trial)
-  await lives.killAll()
+  if ('what' in reference) return { ...resultOf([referencePhase]), problems: [reference] }
+  await waitForExit(processes, trial)
+  await processes.killAll()
 
-  const wild = await scratch.open('kills')
-  const deeds = await new Storm(trial, wild, lives, reference).play()
+  const killsPhase = await scratch.open('kills')
+  const injection = await new ChaosRunner(trial, killsPhase, processes, reference).run()
   if (trial.interrupted.aborted) return null
-  const leftBehind = deeds.problem ? 0 : await settled(lives, trial)
-  await lives.killAll()
-  const report = await prove(trial, reference, wild, deeds, leftBehind)
-  return { ...ended([calm, wild]), report, problems: report.problems, kills: deeds.kills }
+  const leftBehind = injection.problem ? 0 : await waitForExit(processes, trial)
+  await processes.killAll()
+  const report = await buildReport(trial, reference, killsPhase, injection, leftBehind)
+  return {
+    ...resultOf([referencePhase, killsPhase]),
+    report,
+    problems: report.problems,
+    kills: injection.kills,
+  }
 }
 
-async function prove(
+async function buildReport(
   trial: Trial,
   reference: Reference,
-  place: Place,
-  deeds: Deeds,
+  phase: PhaseContext,
+  injection: InjectionResult,
   leftBehind: number,
 ): Promise<Report> {
   const { kills, forMs, output, ignoreData } = trial
-  const path = output === undefined ? null : join(place.files, output)
-  const result = await readOutcome(place.store, path)
+  const path = output === undefined ? null : join(phase.outputDir, output)
+  const result = await readOutcome(phase.store, path)
   return makeReport({
     reference: reference.outcome,
     referenceMs: reference.tookMs,
     result,
     differences: compare(reference.outcome, result, { ignoreData }),
-    deeds,
-    killsAsked: kills ?? (forMs === undefined ? KILLS : null),
-    inspection: await place.store.inspect(),
+    injection,
+    killsAsked: kills ?? (forMs === undefined ? DEFAULT_KILLS : null),
+    inspection: await phase.store.inspect(),
     leftBehind,
   })
 }
 
 /** Waits for processes that outlive the command for a while, as those whose parent was killed. Answers how many stay. */
-async function settled(lives: Lives, { interrupted }: Trial): Promise<number> {
-  await until(async () => lives.remaining() === 0, {
-    everyMs: LOOK_EVERY_MS,
-    atMostMs: LINGER_MS,
-    over: interrupted,
+async function waitForExit(processes: ProcessRuns, { interrupted }: Trial): Promise<number> {
+  await pollUntil(async () => processes.remaining() === 0, {
+    everyMs: POLL_MS,
+    timeoutMs: EXIT_TIMEOUT_MS,
+    signal: interrupted,
   })
-  return lives.remaining()
+  return processes.remaining()
 }
 
-function keptOf({ folder, databases }: Scratch, places: readonly Place[]): Kept {
+function keptOf({ folder, databases }: Scratch, phases: readonly PhaseContext[]): KeptData {
   return {
     folder,
     databases,
-    places: places.map(({ phase, address, store: { engine } }) => ({
+    phases: phases.map(({ phase, address, store: { engine } }) => ({
       phase,
       address: engine === 'sqlite' || databases.length > 0 ? address : null,
     })),

@@ -67,9 +67,9 @@ function compareItems(
   const itemsDifferent: string[] = []
   for (const item of result) {
     const name = nameOf(item)
-    const twin = expected.get(name)
-    if (!twin) itemsUnexpected.push(name)
-    else if (!ignoreData && !isDeepStrictEqual(item.data, twin.data)) itemsDifferent.push(name)
+    const original = expected.get(name)
+    if (!original) itemsUnexpected.push(name)
+    else if (!ignoreData && !isDeepStrictEqual(item.data, original.data)) itemsDifferent.push(name)
     expected.delete(name)
   }
   return { itemsLost: [...expected.keys()], itemsUnexpected, itemsDifferent }
@@ -98,20 +98,22 @@ function compareTargets(
   let [pagesLost, pagesBeyond] = [0, 0]
   for (const target of result) {
     const name = nameOf(target)
-    const twin = expected.get(name)
+    const original = expected.get(name)
     expected.delete(name)
-    if (!twin) {
+    if (!original) {
       targetsUnexpected.push(name)
       continue
     }
-    const lacks = twin.page - target.page
-    const says = `${name}: page ${target.page} instead of ${twin.page}`
-    if (lacks > 0) targetsShort.push(says)
-    if (lacks < 0) targetsBeyond.push(says)
-    pagesLost += Math.max(0, lacks)
-    pagesBeyond += Math.max(0, -lacks)
-    if (target.status !== twin.status) {
-      targetsOpen.push(`${name}: ${inWords(target.status)} instead of ${inWords(twin.status)}`)
+    const missing = original.page - target.page
+    const text = `${name}: page ${target.page} instead of ${original.page}`
+    if (missing > 0) targetsShort.push(text)
+    if (missing < 0) targetsBeyond.push(text)
+    pagesLost += Math.max(0, missing)
+    pagesBeyond += Math.max(0, -missing)
+    if (target.status !== original.status) {
+      targetsOpen.push(
+        `${name}: ${formatStatus(target.status)} instead of ${formatStatus(original.status)}`,
+      )
     }
   }
   for (const { page } of expected.values()) pagesLost += page
@@ -129,9 +131,9 @@ function compareTargets(
 /** Runs that did not end well, but for those that were tried again, or end like this without kills too. */
 function openRuns(reference: readonly RunFacts[], result: readonly RunFacts[]): string[] {
   const retried = new Set(result.map(({ retryOf }) => retryOf))
-  const usual = new Map(reference.toReversed().map(({ source, status }) => [source, status]))
+  const expected = new Map(reference.toReversed().map(({ source, status }) => [source, status]))
   return result
-    .filter(({ id, source, status }) => !retried.has(id) && status !== usual.get(source))
+    .filter(({ id, source, status }) => !retried.has(id) && status !== expected.get(source))
     .filter(({ status }) => status !== 'succeeded')
     .map(({ source, status }) => `${source}: ${isLive(status) ? `left ${status}` : status}`)
 }
@@ -146,13 +148,14 @@ function compareOutput(reference: readonly string[], result: readonly string[]):
   const outputDoubled: string[] = []
   const outputUnexpected: string[] = []
   for (const [key, times] of expected) {
-    const lacks = times - (found.get(key) ?? 0)
-    for (let n = 0; n < lacks; n++) outputLost.push(key)
+    const missing = times - (found.get(key) ?? 0)
+    for (let n = 0; n < missing; n++) outputLost.push(key)
   }
   for (const [key, times] of found) {
-    const usual = expected.get(key) ?? 0
-    if (usual === 0) outputUnexpected.push(key)
-    else if (times > usual) outputDoubled.push(`${key}: ${times} times instead of ${usual}`)
+    const expectedTimes = expected.get(key) ?? 0
+    if (expectedTimes === 0) outputUnexpected.push(key)
+    else if (times > expectedTimes)
+      outputDoubled.push(`${key}: ${times} times instead of ${expectedTimes}`)
   }
   return { outputLost, outputDoubled, outputUnexpected }
 }
@@ -168,7 +171,7 @@ function nameOf({ source, key }: { source: string; key: string }): string {
   return key === source ? source : `${source} ${key}`
 }
 
-function inWords(status: string): string {
+function formatStatus(status: string): string {
   return status.replace('_', ' ')
 }
 
@@ -180,9 +183,9 @@ export function isAllDone(
   reference: readonly RunFacts[],
   runs: readonly Pick<RunFacts, 'source' | 'status'>[],
 ): boolean {
-  const there = new Set(runs.map(({ source }) => source))
+  const started = new Set(runs.map(({ source }) => source))
   return (
     runs.every(({ status }) => !isLive(status)) &&
-    reference.every(({ source }) => there.has(source))
+    reference.every(({ source }) => started.has(source))
   )
 }

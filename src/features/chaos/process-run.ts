@@ -6,69 +6,69 @@ import { newId, shortId } from '../../core/model/id.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { endTree } from '../../core/host/end-tree.ts'
 import {
-  cookieVariable,
+  tagVariable,
   findTree,
   isAlive,
-  SEES_TREES,
+  HAS_PROC,
   signalAll,
   signalGroup,
-  type Member,
-  type Roots,
+  type ProcessRef,
+  type TreeRoots,
 } from '../../core/host/process-tree.ts'
-import { readStat } from '../../core/host/identity.ts'
+import { readProcessStat } from '../../core/host/identity.ts'
 import type { Signal } from './schedule.ts'
-import type { Place } from './scratch.ts'
+import type { PhaseContext } from './scratch.ts'
 
 /** `all` processes of the command, only the one that was started, or one of them by the dice. */
-export const WHOM = ['all', 'command', 'one'] as const
-export type Whom = (typeof WHOM)[number]
+export const KILL_TARGETS = ['all', 'command', 'one'] as const
+export type KillTarget = (typeof KILL_TARGETS)[number]
 
-export type LifeEnd = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
+export type ProcessExit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
 
 /** The user's command from one start to one end, with all processes that it starts. */
-export class Life {
+export class ProcessRun {
   readonly startedAt = performance.now()
-  readonly ended: Promise<LifeEnd>
+  readonly exited: Promise<ProcessExit>
   /** Fires when the process that was started is gone. */
-  readonly over: AbortSignal
+  readonly exitSignal: AbortSignal
   readonly #child: ChildProcess
-  readonly #leader: Member
-  readonly #cookie: string
+  readonly #leader: ProcessRef
+  readonly #processTag: string
 
-  private constructor(child: ChildProcess, cookie: string) {
+  private constructor(child: ChildProcess, processTag: string) {
     this.#child = child
-    this.#cookie = cookie
-    this.#leader = { pid: child.pid!, startTicks: readStat(child.pid!)?.startTicks ?? 0 }
-    const over = new AbortController()
-    this.over = over.signal
-    this.ended = new Promise((resolve) => {
+    this.#processTag = processTag
+    this.#leader = { pid: child.pid!, startTicks: readProcessStat(child.pid!)?.startTicks ?? 0 }
+    const exit = new AbortController()
+    this.exitSignal = exit.signal
+    this.exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
-        over.abort()
+        exit.abort()
         resolve({ code, signal })
       })
     })
   }
 
   /** Without a shell in between. Its session is its own: Ctrl-C is for who kills it, not for the killed. */
-  static async start(command: readonly string[], place: Place): Promise<Life> {
+  static async start(command: readonly string[], phase: PhaseContext): Promise<ProcessRun> {
     const [program = '', ...args] = command
-    const cookie = `chaos_${shortId(newId())}`
-    const log = openSync(place.log, 'a', 0o600)
+    const processTag = `chaos_${shortId(newId())}`
+    const log = openSync(phase.logPath, 'a', 0o600)
     try {
       const child = spawn(program, args, {
         detached: true,
         stdio: ['ignore', log, log],
         env: {
           ...process.env,
-          [cookieVariable(cookie)]: '1',
-          UNSTUCK_DB: place.address,
-          UNSTUCK_CHAOS_DIR: place.files,
+          [tagVariable(processTag)]: '1',
+          UNSTUCK_DB: phase.address,
+          UNSTUCK_CHAOS_DIR: phase.outputDir,
         },
       })
       await new Promise<void>((resolve, reject) => {
         child.once('spawn', resolve).once('error', reject)
       })
-      return new Life(child, cookie)
+      return new ProcessRun(child, processTag)
     } catch (error) {
       throw new UsageError(
         `The command could not be started: ${messageOf(error)}. ` +
@@ -86,38 +86,40 @@ export class Life {
   }
 
   /** Every process of it that lives. */
-  members(): Member[] {
-    if (SEES_TREES) return findTree(this.#roots)
+  processes(): ProcessRef[] {
+    if (HAS_PROC) return findTree(this.#roots)
     return this.isRunning ? [this.#leader] : []
   }
 
   /** Whom a blow is for. */
-  choose(whom: Whom, pick: number): Member[] {
+  selectProcesses(whom: KillTarget, pick: number): ProcessRef[] {
     if (whom === 'command') return this.isRunning ? [this.#leader] : []
-    const members = this.members()
-    return whom === 'all' ? members : [members[Math.floor(pick * members.length)]!].filter(Boolean)
+    const processes = this.processes()
+    return whom === 'all'
+      ? processes
+      : [processes[Math.floor(pick * processes.length)]!].filter(Boolean)
   }
 
   /** Answers how many were there to get it. */
-  signal(signal: Signal | 'SIGCONT', members: readonly Member[]): number {
-    if (!SEES_TREES) return signalGroup(this.#leader, signal) ? 1 : 0
-    const living = members.filter(isAlive)
+  signal(signal: Signal | 'SIGCONT', processes: readonly ProcessRef[]): number {
+    if (!HAS_PROC) return signalGroup(this.#leader, signal) ? 1 : 0
+    const living = processes.filter(isAlive)
     signalAll(living, signal)
     return living.length
   }
 
   /** How it ended; null when the signal fired first. */
-  endedBefore(limit: AbortSignal): Promise<LifeEnd | null> {
+  exitedBefore(limit: AbortSignal): Promise<ProcessExit | null> {
     const fired = new Promise<null>((resolve) => {
       if (limit.aborted) resolve(null)
       limit.addEventListener('abort', () => resolve(null), { once: true })
     })
-    return Promise.race([this.ended, fired])
+    return Promise.race([this.exited, fired])
   }
 
   /** A death that the kernel knows of is known here too. */
-  async noticed(): Promise<void> {
-    if (!isAlive(this.#leader)) await this.ended
+  async waitIfDead(): Promise<void> {
+    if (!isAlive(this.#leader)) await this.exited
   }
 
   /** Resolves when none of its processes is left. */
@@ -127,11 +129,11 @@ export class Life {
 
   /** The same in the moment before the end of this process: nothing can be waited for. */
   killNow(): void {
-    if (SEES_TREES) signalAll(findTree(this.#roots), 'SIGKILL')
+    if (HAS_PROC) signalAll(findTree(this.#roots), 'SIGKILL')
     else signalGroup(this.#leader, 'SIGKILL')
   }
 
-  get #roots(): Roots {
-    return { cookie: this.#cookie, leader: this.#leader }
+  get #roots(): TreeRoots {
+    return { processTag: this.#processTag, leader: this.#leader }
   }
 }

@@ -1,13 +1,13 @@
 import process from 'node:process'
-import { clock } from './demo/reporter.ts'
+import { formatElapsed } from './demo/reporter.ts'
 import { truncate } from '../../lib/terminal/width.ts'
 import { safeText } from '../../core/events/safe-text.ts'
 
 /** Tells how it goes, on stderr: a line for each thing that happened, and on a terminal one that is redrawn in place. */
 export type Progress = {
-  tell(sentence: string): void
+  log(sentence: string): void
   /** How things stand. Only a terminal shows it. */
-  show(text: string): void
+  showStatus(text: string): void
   close(): void
 }
 
@@ -17,7 +17,7 @@ export function makeProgress(note: (line: string) => void): Progress {
   const { stderr } = process
   const isLive = stderr.isTTY && process.env['TERM'] !== 'dumb' && !process.env['NO_COLOR']
   const startedAt = performance.now()
-  const stamp = (): string => clock(startedAt).padStart(5)
+  const elapsed = (): string => formatElapsed(startedAt).padStart(5)
   let shown = ''
   let shownAt = -Infinity
   const erase = (): void => {
@@ -27,16 +27,16 @@ export function makeProgress(note: (line: string) => void): Progress {
     if (isLive && shown !== '') stderr.write(truncate(shown, (stderr.columns || 80) - 1))
   }
   return {
-    tell(sentence) {
+    log(sentence) {
       erase()
-      note(`${stamp()}  ${sentence}`)
+      note(`${elapsed()}  ${sentence}`)
       draw()
     },
-    show(text) {
+    showStatus(text) {
       if (!isLive || performance.now() - shownAt < REDRAW_MS) return
       shownAt = performance.now()
       erase()
-      shown = safeText(`${stamp()}  ${text}`)
+      shown = safeText(`${elapsed()}  ${text}`)
       draw()
     },
     close() {

@@ -2,25 +2,25 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pause } from './demo/pause.ts'
 import { isLive } from '../../core/model/run.ts'
-import { inWords } from '../../core/model/time.ts'
+import { humanizeDuration } from '../../core/model/time.ts'
 import { redact } from '../../core/model/redact.ts'
 import { plural } from '../../presenters/format.ts'
 import type { Outcome } from './compare.ts'
-import type { Life, LifeEnd } from './process-run.ts'
+import type { ProcessRun, ProcessExit } from './process-run.ts'
 import { readOutcome, readRuns } from './outcome.ts'
 import type { Progress } from './progress.ts'
-import type { Pace } from './schedule.ts'
-import type { Place } from './scratch.ts'
-import type { Lives, Problem, Trial } from './trial.ts'
+import type { ReferenceTiming } from './schedule.ts'
+import type { PhaseContext } from './scratch.ts'
+import type { ProcessRuns, Problem, Trial } from './trial.ts'
 
 /** How the command went, and what it left, when nobody disturbed it. */
 export type Reference = {
   readonly outcome: Outcome
-  readonly pace: Pace
+  readonly timing: ReferenceTiming
   readonly tookMs: number
 }
 
-const LOOK_EVERY_MS = 20
+const POLL_MS = 20
 const LOG_LINES = 10
 
 /**
@@ -29,75 +29,75 @@ const LOG_LINES = 10
  */
 export async function runReference(
   trial: Trial,
-  place: Place,
-  lives: Lives,
+  phase: PhaseContext,
+  processes: ProcessRuns,
 ): Promise<Reference | Problem | null> {
   const { timeoutMs, interrupted, progress } = trial
-  progress.tell('reference: the command runs once without kills')
-  const life = await lives.start(place)
+  progress.log('reference: the command runs once without kills')
+  const run = await processes.start(phase)
   const limit = AbortSignal.any([AbortSignal.timeout(timeoutMs), interrupted])
-  const startMs = await watchFirstPage(place, life, limit, progress)
-  const end = await life.endedBefore(limit)
-  const tookMs = performance.now() - life.startedAt
+  const startMs = await watchFirstPage(phase, run, limit, progress)
+  const end = await run.exitedBefore(limit)
+  const tookMs = performance.now() - run.startedAt
   if (interrupted.aborted) return null
-  if (!end) return neverEnded(timeoutMs, place)
-  if (end.code !== 0) return failed(end, place)
+  if (!end) return timeoutProblem(timeoutMs, phase)
+  if (end.code !== 0) return failureProblem(end, phase)
 
-  const output = trial.output === undefined ? null : join(place.files, trial.output)
-  const outcome = await readOutcome(place.store, output)
-  const problem = incomplete(outcome, trial)
+  const output = trial.output === undefined ? null : join(phase.outputDir, trial.output)
+  const outcome = await readOutcome(phase.store, output)
+  const problem = incompleteProblem(outcome, trial)
   if (problem) return problem
   const pages = outcome.runs.reduce((sum, run) => sum + run.pages, 0)
-  const pace = { startMs, workMs: tookMs - startMs, pages }
+  const timing = { startMs, workMs: tookMs - startMs, pages }
   const items = plural(outcome.items.length, 'item')
-  progress.tell(`reference: ${plural(pages, 'page')}, ${items} in ${inWords(tookMs)}`)
-  return { outcome, pace, tookMs }
+  progress.log(`reference: ${plural(pages, 'page')}, ${items} in ${humanizeDuration(tookMs)}`)
+  return { outcome, timing, tookMs }
 }
 
 /** How long after its start the first page was saved; 0 when none was. Looks until the life is over. */
 async function watchFirstPage(
-  place: Place,
-  life: Life,
+  phase: PhaseContext,
+  run: ProcessRun,
   limit: AbortSignal,
   progress: Progress,
 ): Promise<number> {
-  const over = AbortSignal.any([life.over, limit])
+  const over = AbortSignal.any([run.exitSignal, limit])
   let firstMs = 0
   while (!over.aborted) {
-    const pages = await countPages(place)
-    if (pages > 0 && firstMs === 0) firstMs = performance.now() - life.startedAt
-    progress.show(`reference: ${plural(pages, 'page')} saved`)
-    await pause(LOOK_EVERY_MS, over)
+    const pages = await countPages(phase)
+    if (pages > 0 && firstMs === 0) firstMs = performance.now() - run.startedAt
+    progress.showStatus(`reference: ${plural(pages, 'page')} saved`)
+    await pause(POLL_MS, over)
   }
   return firstMs
 }
 
-export async function countPages({ store }: Place): Promise<number> {
+export async function countPages({ store }: PhaseContext): Promise<number> {
   return (await readRuns(store)).reduce((sum, { pages }) => sum + pages, 0)
 }
 
-export function neverEnded(timeoutMs: number, place: Place): Problem {
+export function timeoutProblem(timeoutMs: number, phase: PhaseContext): Problem {
   return {
     what: 'never-ended',
-    says: `The command had not ended ${inWords(timeoutMs)} after its start (${place.phase}).`,
+    says: `The command had not ended ${humanizeDuration(timeoutMs)} after its start (${phase.phase}).`,
     count: 1,
-    examples: lastWords(place),
+    examples: logTail(phase),
     hint: 'It must end by itself when all is done: `unstuck work` needs --drain. If it only takes longer, raise --timeout.',
   }
 }
 
-function failed({ code, signal }: LifeEnd, place: Place): Problem {
+function failureProblem({ code, signal }: ProcessExit, phase: PhaseContext): Problem {
   const how = signal ? `was ended by ${signal}` : `ended with exit code ${code}`
   return {
     what: 'reference-failed',
     says: `The command ${how} before anybody was killed.`,
     count: 1,
-    examples: lastWords(place),
+    examples: logTail(phase),
     hint: 'Make it end with exit code 0 first; what it said is in its log.',
   }
 }
 
-function incomplete({ runs, output }: Outcome, trial: Trial): Problem | null {
+function incompleteProblem({ runs, output }: Outcome, trial: Trial): Problem | null {
   const problem = (what: string, says: string, hint: string): Problem => ({
     what,
     says,
@@ -131,9 +131,9 @@ function incomplete({ runs, output }: Outcome, trial: Trial): Problem | null {
 }
 
 /** The end of the command's log, without secrets. */
-export function lastWords({ log }: Place): string[] {
+export function logTail({ logPath }: PhaseContext): string[] {
   try {
-    const lines = readFileSync(log, 'utf8').split('\n')
+    const lines = readFileSync(logPath, 'utf8').split('\n')
     return lines
       .filter((line) => line.trim() !== '')
       .slice(-LOG_LINES)

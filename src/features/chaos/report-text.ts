@@ -1,12 +1,12 @@
-import { thousands } from './demo/reporter.ts'
-import { inWords } from '../../core/model/time.ts'
-import type { Paper } from '../../lib/terminal/text-writer.ts'
+import { formatNumber } from './demo/reporter.ts'
+import { humanizeDuration } from '../../core/model/time.ts'
+import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 import { plural } from '../../presenters/format.ts'
 import type { Figures, Report } from './report.ts'
 import type { Problem } from './trial.ts'
 
 /** What the report says besides the figures. */
-export type Surroundings = {
+export type ReportContext = {
   readonly seed: number
   /** The command that plays the same again. */
   readonly replay: string
@@ -16,62 +16,70 @@ export type Surroundings = {
 }
 
 /** For a trial that came to its end. */
-export function printReport(paper: Paper, report: Report, around: Surroundings): void {
-  printFigures(paper, report)
-  paper.blank()
-  printKills(paper, report, around.seed)
-  paper.blank()
-  printLosses(paper, report)
+export function printReport(writer: TextWriter, report: Report, context: ReportContext): void {
+  printFigures(writer, report)
+  writer.blank()
+  printKills(writer, report, context.seed)
+  writer.blank()
+  printLosses(writer, report)
   for (const remark of report.remarks) {
-    paper.blank()
-    paper.say(remark)
+    writer.blank()
+    writer.paragraph(remark)
   }
-  paper.blank()
+  writer.blank()
   if (report.ok) {
-    paper.say({
+    writer.paragraph({
       text: `${plural(report.kills, 'kill')}: nothing lost, nothing doubled.`,
-      ink: 'good',
+      style: 'good',
     })
-  } else printProblems(paper, report.problems)
-  printRest(paper, around)
+  } else printProblems(writer, report.problems)
+  printNextSteps(writer, context)
 }
 
 /** What is wrong, each with its first examples; also where nothing else can be said. */
-export function printProblems(paper: Paper, problems: readonly Problem[]): void {
-  paper.say({ text: 'Something is wrong:', ink: 'bad' })
+export function printProblems(writer: TextWriter, problems: readonly Problem[]): void {
+  writer.paragraph({ text: 'Something is wrong:', style: 'bad' })
   for (const { says, examples, count, hint } of problems) {
-    paper.say({ text: `- ${says}`, ink: 'bad' }, hint === null ? '' : ` ${hint}`)
-    for (const example of examples) paper.line(`    ${example}`)
+    writer.paragraph({ text: `- ${says}`, style: 'bad' }, hint === null ? '' : ` ${hint}`)
+    for (const example of examples) writer.line(`    ${example}`)
     if (count > examples.length && examples.length > 0) {
-      paper.line(`    … and ${thousands(count - examples.length)} more`)
+      writer.line(`    … and ${formatNumber(count - examples.length)} more`)
     }
   }
 }
 
 /** How to see it again, and what is left to look at. Commands stay on one line, for whoever copies them. */
-export function printRest(paper: Paper, { replay, next, leftBehind }: Surroundings): void {
-  paper.blank()
-  paper.say(`The same kills again: \`${replay}\``)
-  for (const [command, shows] of next) paper.say(`- ${shows}: \`${command}\``)
-  if (leftBehind !== null) paper.say({ text: leftBehind, ink: 'dim' })
+export function printNextSteps(
+  writer: TextWriter,
+  { replay, next, leftBehind }: ReportContext,
+): void {
+  writer.blank()
+  writer.paragraph(`The same kills again: \`${replay}\``)
+  for (const [command, shows] of next) writer.paragraph(`- ${shows}: \`${command}\``)
+  if (leftBehind !== null) writer.paragraph({ text: leftBehind, style: 'dim' })
 }
 
-function printFigures(paper: Paper, { reference, result }: Report): void {
+function printFigures(writer: TextWriter, { reference, result }: Report): void {
   const row = (name: string, figure: (of: Figures) => string): void =>
-    paper.line(`  ${name.padEnd(22)}${figure(reference).padEnd(12)}${figure(result)}`)
-  paper.line({ text: `${' '.repeat(24)}${'reference'.padEnd(12)}with kills`, ink: 'dim' })
-  row('pages saved', ({ pages }) => thousands(pages))
-  row('items saved', ({ items }) => thousands(items))
-  row('targets done', ({ targets }) => thousands(targets))
-  row('time', ({ ms }) => inWords(ms))
+    writer.line(`  ${name.padEnd(22)}${figure(reference).padEnd(12)}${figure(result)}`)
+  writer.line({ text: `${' '.repeat(24)}${'reference'.padEnd(12)}with kills`, style: 'dim' })
+  row('pages saved', ({ pages }) => formatNumber(pages))
+  row('items saved', ({ items }) => formatNumber(items))
+  row('targets done', ({ targets }) => formatNumber(targets))
+  row('time', ({ ms }) => humanizeDuration(ms))
 }
 
-function printKills(paper: Paper, report: Report, seed: number): void {
+function printKills(writer: TextWriter, report: Report, seed: number): void {
   const kinds = Object.entries(report.killsBySignal).map(([signal, times]) => `${times} ${signal}`)
   const kills = [...kinds, plural(report.starts, 'start'), `seed ${seed}`].join(', ')
-  row(paper, 'kills', report.kills, kills)
-  row(paper, 'recoveries', report.recoveries, recoveryText(report))
-  row(paper, 'late writes refused', report.lateWritesRefused, 'of copies that had lost their claim')
+  row(writer, 'kills', report.kills, kills)
+  row(writer, 'recoveries', report.recoveries, recoveryText(report))
+  row(
+    writer,
+    'late writes refused',
+    report.lateWritesRefused,
+    'of copies that had lost their claim',
+  )
 }
 
 function recoveryText({ recoveries, slowestRecoveryMs, medianRecoveryMs }: Report): string {
@@ -79,9 +87,9 @@ function recoveryText({ recoveries, slowestRecoveryMs, medianRecoveryMs }: Repor
   return `taken up after ${slowestRecoveryMs} ms at most, median ${medianRecoveryMs} ms`
 }
 
-function printLosses(paper: Paper, report: Report): void {
+function printLosses(writer: TextWriter, report: Report): void {
   const mustBeZero = (name: string, count: number | null, remark: string): void => {
-    if (count !== null) row(paper, name, count, remark, count === 0 ? 'good' : 'bad')
+    if (count !== null) row(writer, name, count, remark, count === 0 ? 'good' : 'bad')
   }
   mustBeZero('pages lost', report.pagesLost, 'by where each target ended')
   mustBeZero('pages doubled', report.pagesDoubled, 'saved again under a new number')
@@ -93,11 +101,11 @@ function printLosses(paper: Paper, report: Report): void {
 }
 
 function row(
-  paper: Paper,
+  writer: TextWriter,
   name: string,
   figure: number,
   remark: string,
-  ink: 'strong' | 'good' | 'bad' = 'strong',
+  style: 'strong' | 'good' | 'bad' = 'strong',
 ): void {
-  paper.line(`  ${name.padEnd(22)}`, { text: thousands(figure).padEnd(8), ink }, remark)
+  writer.line(`  ${name.padEnd(22)}`, { text: formatNumber(figure).padEnd(8), style }, remark)
 }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Paper } from '../../lib/terminal/text-writer.ts'
+import { TextWriter } from '../../lib/terminal/text-writer.ts'
 import type { Inspection } from '../../core/store/inspection.ts'
 import { compare, type Outcome } from './compare.ts'
 import { keysIn } from './outcome.ts'
-import { replayOf, TIMEOUT_MS } from './replay.ts'
+import { replayCommand, DEFAULT_TIMEOUT_MS } from './replay.ts'
 import { printReport } from './report-text.ts'
-import { makeReport, type Report, type Seen } from './report.ts'
-import type { Deeds } from './runner.ts'
+import { makeReport, type Report, type ReportInput } from './report.ts'
+import type { InjectionResult } from './runner.ts'
 
 const reference: Outcome = {
   runs: [{ id: 'r', source: 'shop', status: 'succeeded', retryOf: null, pages: 20, refused: 0 }],
@@ -17,15 +17,15 @@ const reference: Outcome = {
 }
 const inspection: Inspection = {
   durability: {},
-  books: { checked: 1, leftOut: 0, wrong: [] },
-  crowded: [],
-  badClaims: [],
-  endless: [],
+  counters: { checked: 1, unchecked: 0, mismatches: [] },
+  duplicateLiveRuns: [],
+  invalidClaims: [],
+  withoutEndTime: [],
   leftoverLocks: [],
   blockedWal: null,
 }
 const kill = { signal: 'SIGKILL', moment: 'work', afterMs: 900, pages: 4, processes: 1 } as const
-const DEEDS: Deeds = {
+const EXPERIMENT: InjectionResult = {
   kills: [kill, kill, { ...kill, signal: 'SIGTERM' }],
   starts: 4,
   withinMs: 300,
@@ -37,14 +37,14 @@ const DEEDS: Deeds = {
   problem: null,
 }
 
-function report(change: Partial<Outcome> = {}, seen: Partial<Seen> = {}): Report {
+function report(change: Partial<Outcome> = {}, seen: Partial<ReportInput> = {}): Report {
   const result = { ...reference, ...change }
   return makeReport({
     reference,
     referenceMs: 2_000,
     result,
     differences: compare(reference, result, { ignoreData: false }),
-    deeds: DEEDS,
+    injection: EXPERIMENT,
     killsAsked: 3,
     inspection,
     leftBehind: 0,
@@ -80,33 +80,35 @@ test('lost items are counted, and the first ten are named', () => {
 })
 
 test('a trial without a kill proves nothing, and is not ok', () => {
-  const deeds = { ...DEEDS, kills: [], isDoneEarly: true }
-  assert.deepEqual(problems(report({}, { deeds })), ['no-kills'])
+  const deeds = { ...EXPERIMENT, kills: [], isDoneEarly: true }
+  assert.deepEqual(problems(report({}, { injection: deeds })), ['no-kills'])
 })
 
-test('fewer kills than asked for are told, and are no fault', () => {
-  const found = report({}, { deeds: { ...DEEDS, isDoneEarly: true }, killsAsked: 10 })
+test('fewer kills than requested are reported, and are not a failure', () => {
+  const found = report({}, { injection: { ...EXPERIMENT, isDoneEarly: true }, killsAsked: 10 })
   assert.equal(found.ok, true)
   assert.match(found.remarks.join(), /^The command was done before all 10 kills were dealt/)
 })
 
-test('where the command was given up, that is the problem, and not what it therefore lacks', () => {
+test('if the command was given up, only that is reported, not the missing results', () => {
   const problem = { what: 'never-ended', says: '', count: 1, examples: [], hint: null }
-  const deeds = { ...DEEDS, problem }
-  assert.deepEqual(problems(report({ items: [] }, { deeds })), ['never-ended'])
+  const deeds = { ...EXPERIMENT, problem }
+  assert.deepEqual(problems(report({ items: [] }, { injection: deeds })), ['never-ended'])
 })
 
-test('a promise that the data breaks, and a process left behind, are not ok', () => {
-  const book = { run: 'r', source: 'shop', status: 'done', booked: 2, counted: 1 } as const
-  const books = { checked: 1, leftOut: 0, wrong: [book] }
-  assert.deepEqual(problems(report({}, { inspection: { ...inspection, books } })), ['books'])
+test('a broken guarantee or a leftover process is not ok', () => {
+  const book = { run: 'r', source: 'shop', status: 'done', recorded: 2, counted: 1 } as const
+  const books = { checked: 1, unchecked: 0, mismatches: [book] }
+  assert.deepEqual(problems(report({}, { inspection: { ...inspection, counters: books } })), [
+    'books',
+  ])
   assert.deepEqual(problems(report({}, { leftBehind: 2 })), ['left-behind'])
 })
 
 test('the report fits into 80 columns, says what is wrong with examples, and how to see it again', () => {
   const replay = 'npx unstuck chaos --seed 999999 --within 12345ms -- node crawl.ts'
   const print = (of: Report): string => {
-    const paper = new Paper(80, false)
+    const paper = new TextWriter(80, false)
     printReport(paper, of, { seed: 999_999, replay, next: [], leftBehind: null })
     return paper.toString()
   }
@@ -146,14 +148,14 @@ test('the command that plays it again has the seed and the time, word for word, 
     signal: 'mix',
     whom: 'all',
     withinMs: undefined,
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs: DEFAULT_TIMEOUT_MS,
     output: undefined,
     ignoreData: true,
     keep: false,
     server: 'postgres://me:secret@host/db',
   } as const
   assert.equal(
-    replayOf(trial, 640),
+    replayCommand(trial, 640),
     "npx unstuck chaos --kills 5 --signal mix --seed 7 --within 640ms --ignore-data --db 'postgres://***@host/db' -- node 'my crawl.ts' 'it'\\''s'",
   )
 })

@@ -1,8 +1,8 @@
 import type { Inspection } from '../../core/store/inspection.ts'
-import { promiseFindings } from '../../interfaces/cli/doctor/promises.ts'
+import { guaranteeFindings } from '../../interfaces/cli/doctor/guarantees.ts'
 import { plural } from '../../presenters/format.ts'
 import type { Differences, Outcome } from './compare.ts'
-import type { Deeds } from './runner.ts'
+import type { InjectionResult } from './runner.ts'
 import type { Problem } from './trial.ts'
 
 /** What a phase left, in figures. */
@@ -49,12 +49,12 @@ export type Report = {
 }
 
 /** Everything that was seen. */
-export type Seen = {
+export type ReportInput = {
   readonly reference: Outcome
   readonly referenceMs: number
   readonly result: Outcome
   readonly differences: Differences
-  readonly deeds: Deeds
+  readonly injection: InjectionResult
   readonly killsAsked: number | null
   readonly inspection: Inspection
   /** Processes that had not ended long after the command had. */
@@ -64,10 +64,10 @@ export type Seen = {
 const EXAMPLES_MAX = 10
 
 /** The proof, from the database. Reads only its arguments. */
-export function makeReport(seen: Seen): Report {
-  const { differences: found, deeds, reference, result } = seen
-  const problems = findProblems(seen)
-  const times = deeds.takenUpMs.toSorted((a, b) => a - b)
+export function makeReport(input: ReportInput): Report {
+  const { differences: found, injection, reference, result } = input
+  const problems = findProblems(input)
+  const times = injection.takenUpMs.toSorted((a, b) => a - b)
   const hasOutput = reference.output !== null
   const output = {
     lost: found.outputLost.length,
@@ -77,11 +77,11 @@ export function makeReport(seen: Seen): Report {
   return {
     ok: problems.length === 0,
     problems,
-    remarks: remarksOn(seen),
-    kills: deeds.kills.length,
-    killsAsked: seen.killsAsked,
-    killsBySignal: countBy(deeds.kills.map(({ signal }) => signal)),
-    starts: deeds.starts,
+    remarks: findRemarks(input),
+    kills: injection.kills.length,
+    killsAsked: input.killsAsked,
+    killsBySignal: countBy(injection.kills.map(({ signal }) => signal)),
+    starts: injection.starts,
     lost: found.pagesLost + found.itemsLost.length + output.lost,
     doubled: found.pagesBeyond + itemsDoubled + output.doubled,
     pagesLost: found.pagesLost,
@@ -92,13 +92,13 @@ export function makeReport(seen: Seen): Report {
     outputLost: hasOutput ? output.lost : null,
     outputDoubled: hasOutput ? output.doubled : null,
     lateWritesRefused: result.runs.reduce((sum, { refused }) => sum + refused, 0),
-    recoveries: Object.values(deeds.recoveries).reduce((sum, n) => sum + n, 0),
-    recoveriesByAction: deeds.recoveries,
+    recoveries: Object.values(injection.recoveries).reduce((sum, n) => sum + n, 0),
+    recoveriesByAction: injection.recoveries,
     medianRecoveryMs: median(times),
     slowestRecoveryMs: times.at(-1) ?? null,
-    reference: figuresOf(reference, seen.referenceMs),
-    result: figuresOf(result, deeds.tookMs),
-    withinMs: deeds.withinMs,
+    reference: figuresOf(reference, input.referenceMs),
+    result: figuresOf(result, injection.tookMs),
+    withinMs: injection.withinMs,
   }
 }
 
@@ -112,20 +112,20 @@ function figuresOf({ runs, targets, items }: Outcome, ms: number): Figures {
   }
 }
 
-function findProblems(seen: Seen): Problem[] {
-  const { differences: found, deeds, leftBehind } = seen
+function findProblems(input: ReportInput): Problem[] {
+  const { differences: found, injection, leftBehind } = input
   // It never came to its end: what it lacks for that is no news, and its reasons are not those below.
-  if (deeds.problem) return [deeds.problem]
+  if (injection.problem) return [injection.problem]
   const problems: Problem[] = []
-  if (deeds.kills.length === 0) problems.push(NO_KILLS)
-  for (const [what, says, hint, key] of KINDS) {
+  if (injection.kills.length === 0) problems.push(NO_KILLS)
+  for (const [what, says, hint, key] of PROBLEM_KINDS) {
     const list = found[key]
     if (list.length > 0) {
       const examples = list.slice(0, EXAMPLES_MAX)
       problems.push({ what, says: says(list.length), count: list.length, examples, hint })
     }
   }
-  problems.push(...brokenPromises(seen.inspection))
+  problems.push(...guaranteeProblems(input.inspection))
   if (leftBehind > 0) {
     problems.push({
       what: 'left-behind',
@@ -148,20 +148,20 @@ const NO_KILLS: Problem = {
 
 const ONE_CHECKPOINT =
   'A page must be saved in one step with its items: look for a checkpoint that moves the page on before its items are in it.'
-const TOO_OFTEN =
+const PARKED_BY_KILLS =
   'A target is parked when its workers died again and again with nothing saved in between: fewer --kills, or a longer --within, let it get on.'
-const NOT_THE_SAME =
+const DATA_DIFFERS =
   'A site that shows something else each time does this too: crawl a fixed copy of it, or pass --ignore-data.'
 
-type Lists = Exclude<keyof Differences, 'pagesLost' | 'pagesBeyond'>
-type Kind = readonly [
+type DifferenceList = Exclude<keyof Differences, 'pagesLost' | 'pagesBeyond'>
+type ProblemKind = readonly [
   what: string,
   says: (count: number) => string,
   hint: string | null,
-  list: Lists,
+  list: DifferenceList,
 ]
 
-const KINDS: readonly Kind[] = [
+const PROBLEM_KINDS: readonly ProblemKind[] = [
   [
     'items-lost',
     (n) => `${plural(n, 'item')} of the reference ${isAre(n)} missing.`,
@@ -177,7 +177,7 @@ const KINDS: readonly Kind[] = [
   [
     'items-different',
     (n) => `${plural(n, 'item')} ${n === 1 ? 'has' : 'have'} other data than in the reference.`,
-    NOT_THE_SAME,
+    DATA_DIFFERS,
     'itemsDifferent',
   ],
   [
@@ -207,7 +207,7 @@ const KINDS: readonly Kind[] = [
   [
     'targets-unfinished',
     (n) => `${plural(n, 'target')} did not end as in the reference.`,
-    TOO_OFTEN,
+    PARKED_BY_KILLS,
     'targetsOpen',
   ],
   [
@@ -241,8 +241,8 @@ function isAre(count: number): string {
 }
 
 /** What `unstuck doctor` would say about the promises. */
-function brokenPromises(inspection: Inspection): Problem[] {
-  return promiseFindings(inspection)
+function guaranteeProblems(inspection: Inspection): Problem[] {
+  return guaranteeFindings(inspection)
     .filter(({ result }) => result !== 'ok')
     .map(({ check, found, details, why }) => ({
       what: check,
@@ -253,17 +253,17 @@ function brokenPromises(inspection: Inspection): Problem[] {
     }))
 }
 
-function remarksOn({ deeds, killsAsked, reference, result }: Seen): string[] {
+function findRemarks({ injection, killsAsked, reference, result }: ReportInput): string[] {
   const remarks: string[] = []
-  if (deeds.isDoneEarly && deeds.kills.length > 0) {
+  if (injection.isDoneEarly && injection.kills.length > 0) {
     const asked = killsAsked === null ? 'the time was up' : `all ${killsAsked} kills were dealt`
     remarks.push(
-      `The command was done before ${asked}: the proof is for ${plural(deeds.kills.length, 'kill')}. A longer crawl or a shorter --within leaves room for more.`,
+      `The command was done before ${asked}: the proof is for ${plural(injection.kills.length, 'kill')}. A longer crawl or a shorter --within leaves room for more.`,
     )
   }
-  if (deeds.forced > 0) {
+  if (injection.forced > 0) {
     remarks.push(
-      `${plural(deeds.forced, 'time')} the command did not stop within 30 s when it was asked to, and was killed.`,
+      `${plural(injection.forced, 'time')} the command did not stop within 30 s when it was asked to, and was killed.`,
     )
   }
   const begunAgain = result.runs.filter(({ retryOf }) => retryOf === null).length

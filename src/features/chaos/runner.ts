@@ -1,24 +1,24 @@
-import { pause, until } from './demo/pause.ts'
+import { pause, pollUntil } from './demo/pause.ts'
 import { isLive } from '../../core/model/run.ts'
-import { inWords } from '../../core/model/time.ts'
-import { isAlive, type Member } from '../../core/host/process-tree.ts'
+import { humanizeDuration } from '../../core/model/time.ts'
+import { isAlive, type ProcessRef } from '../../core/host/process-tree.ts'
 import { plural } from '../../presenters/format.ts'
 import { isAllDone } from './compare.ts'
-import type { Life, LifeEnd } from './process-run.ts'
+import type { ProcessRun, ProcessExit } from './process-run.ts'
 import { readRuns } from './outcome.ts'
-import { Recoveries } from './recoveries.ts'
-import { countPages, lastWords, neverEnded, type Reference } from './reference.ts'
-import { delayOf, makeSchedule, withinFor, type Blow, type Signal } from './schedule.ts'
-import type { Place } from './scratch.ts'
-import { longestLeaseMs, Sleepers } from './paused-processes.ts'
-import type { Lives, Problem, Trial } from './trial.ts'
+import { RecoveryTracker } from './recovery-tracker.ts'
+import { countPages, logTail, timeoutProblem, type Reference } from './reference.ts'
+import { delayMsOf, makeSchedule, defaultWithinMs, type Fault, type Signal } from './schedule.ts'
+import type { PhaseContext } from './scratch.ts'
+import { longestLeaseMs, PausedProcesses } from './paused-processes.ts'
+import type { ProcessRuns, Problem, Trial } from './trial.ts'
 
-export const KILLS = 10
+export const DEFAULT_KILLS = 10
 
 /** A blow that hit somebody. */
 export type Kill = {
   readonly signal: Signal
-  readonly moment: Blow['moment']
+  readonly moment: Fault['moment']
   /** Since the start of that life. */
   readonly afterMs: number
   /** Saved by then. */
@@ -28,7 +28,7 @@ export type Kill = {
 }
 
 /** What was done to the command, and how it bore it. */
-export type Deeds = {
+export type InjectionResult = {
   readonly kills: readonly Kill[]
   /** How often it was started. */
   readonly starts: number
@@ -46,80 +46,81 @@ export type Deeds = {
   readonly problem: Problem | null
 }
 
-const LOOK_EVERY_MS = 20
-const SHOW_EVERY_MS = 100
+const POLL_MS = 20
+const STATUS_INTERVAL_MS = 100
 const RESTART_MS = 500
 /** As long as process managers wait after SIGTERM. */
 const STOP_MS = 30_000
 /** Beyond two leases: for so long it may end by itself again and again without saving anything. */
-const UNAIDED_MS = 15_000
-const UNAIDED_MIN = 3
+const NO_PROGRESS_MS = 15_000
+const NO_PROGRESS_EXITS = 3
 
 /** Kills the command again and again, starts it again, and lets it finish in the end. */
-export class Storm {
+export class ChaosRunner {
   readonly #trial: Trial
-  readonly #place: Place
-  readonly #lives: Lives
+  readonly #phase: PhaseContext
+  readonly #processes: ProcessRuns
   readonly #reference: Reference
-  readonly #recoveries: Recoveries
-  readonly #sleepers: Sleepers
+  readonly #recoveries: RecoveryTracker
+  readonly #paused: PausedProcesses
   readonly #withinMs: number
   /** Fires when `--for` has passed. */
-  readonly #enough: AbortSignal
+  readonly #timeUp: AbortSignal
   readonly #kills: Kill[] = []
-  #life!: Life
+  #run!: ProcessRun
   #deadline!: AbortSignal
   #pagesBefore = 0
   #isFresh = true
   #starts = 0
   #forced = 0
-  #unaided = { since: 0, times: 0, pages: -1 }
+  #noProgress = { since: 0, times: 0, pages: -1 }
   #isOver = false
   #problem: Problem | null = null
 
-  constructor(trial: Trial, place: Place, lives: Lives, reference: Reference) {
+  constructor(trial: Trial, phase: PhaseContext, processes: ProcessRuns, reference: Reference) {
     this.#trial = trial
-    this.#place = place
-    this.#lives = lives
+    this.#phase = phase
+    this.#processes = processes
     this.#reference = reference
-    this.#recoveries = new Recoveries(place.store)
-    this.#sleepers = new Sleepers(place.store, trial.progress)
-    this.#withinMs = trial.withinMs ?? withinFor(reference.pace, trial.kills ?? KILLS)
-    this.#enough =
+    this.#recoveries = new RecoveryTracker(phase.store)
+    this.#paused = new PausedProcesses(phase.store, trial.progress)
+    this.#withinMs =
+      trial.withinMs ?? defaultWithinMs(reference.timing, trial.kills ?? DEFAULT_KILLS)
+    this.#timeUp =
       trial.forMs === undefined ? new AbortController().signal : AbortSignal.timeout(trial.forMs)
   }
 
   /** Until the command has come to its end, was given up, or somebody pressed Ctrl-C. */
-  async play(): Promise<Deeds> {
+  async run(): Promise<InjectionResult> {
     const startedAt = performance.now()
     const over = new AbortController()
-    const watching = this.#recoveries.watch(over.signal)
+    const tracking = this.#recoveries.watch(over.signal)
     try {
-      await this.#begin()
-      for (const blow of makeSchedule(this.#trial.seed, this.#trial.signal)) {
-        if (this.#isEnough || !(await this.#reach(blow))) break
-        await this.#deal(blow)
+      await this.#start()
+      for (const fault of makeSchedule(this.#trial.seed, this.#trial.signal)) {
+        if (this.#hasEnoughKills || !(await this.#waitUntilDue(fault))) break
+        await this.#inject(fault)
         if (this.#isOver) break
       }
-      const isDoneEarly = this.#isOver && !this.#isEnough && this.#problem === null
-      while (!this.#isOver) await this.#toTheEnd()
+      const isDoneEarly = this.#isOver && !this.#hasEnoughKills && this.#problem === null
+      while (!this.#isOver) await this.#runToEnd()
       const tookMs = performance.now() - startedAt
       over.abort()
-      await watching
-      await this.#recoveries.look()
-      return this.#deeds(tookMs, isDoneEarly)
+      await tracking
+      await this.#recoveries.update()
+      return this.#result(tookMs, isDoneEarly)
     } finally {
-      this.#sleepers.wakeAll()
+      this.#paused.resumeAll()
       over.abort()
     }
   }
 
-  get #isEnough(): boolean {
-    const { kills = this.#trial.forMs === undefined ? KILLS : Infinity } = this.#trial
-    return this.#enough.aborted || this.#kills.length >= kills
+  get #hasEnoughKills(): boolean {
+    const { kills = this.#trial.forMs === undefined ? DEFAULT_KILLS : Infinity } = this.#trial
+    return this.#timeUp.aborted || this.#kills.length >= kills
   }
 
-  #deeds(tookMs: number, isDoneEarly: boolean): Deeds {
+  #result(tookMs: number, isDoneEarly: boolean): InjectionResult {
     return {
       kills: this.#kills,
       starts: this.#starts,
@@ -133,137 +134,142 @@ export class Storm {
     }
   }
 
-  async #begin(): Promise<void> {
-    this.#pagesBefore = await countPages(this.#place)
-    this.#life = await this.#lives.start(this.#place)
+  async #start(): Promise<void> {
+    this.#pagesBefore = await countPages(this.#phase)
+    this.#run = await this.#processes.start(this.#phase)
     this.#deadline = AbortSignal.timeout(this.#trial.timeoutMs)
     this.#isFresh = true
     this.#starts++
   }
 
   /** Waits for the blow's moment, with a new start where the command ends before it. False: there will be none. */
-  async #reach(blow: Blow): Promise<boolean> {
+  async #waitUntilDue(fault: Fault): Promise<boolean> {
     for (;;) {
-      if (await this.#isDue(blow)) return true
-      if (this.#enough.aborted) return false
-      await this.#afterEnd()
+      if (await this.#isDue(fault)) return true
+      if (this.#timeUp.aborted) return false
+      await this.#handleExit()
       if (this.#isOver) return false
     }
   }
 
-  async #isDue(blow: Blow): Promise<boolean> {
-    const { pace } = this.#reference
-    const over = AbortSignal.any([this.#overOrLate, this.#enough])
+  async #isDue(fault: Fault): Promise<boolean> {
+    const { timing } = this.#reference
+    const over = AbortSignal.any([this.#exitOrTimeout, this.#timeUp])
     // A command that saves no pages at all is hit by the clock alone.
-    const waitsForPage = pace.pages > 0 && (blow.moment === 'work' || !this.#isFresh)
+    const waitsForPage = timing.pages > 0 && (fault.moment === 'work' || !this.#isFresh)
     if (waitsForPage) {
-      const hasSaved = async (): Promise<boolean> => (await this.#look()) > this.#pagesBefore
-      await until(hasSaved, { everyMs: LOOK_EVERY_MS, atMostMs: Infinity, over })
+      const hasSaved = async (): Promise<boolean> =>
+        (await this.#updateStatus()) > this.#pagesBefore
+      await pollUntil(hasSaved, { everyMs: POLL_MS, timeoutMs: Infinity, signal: over })
     }
-    await this.#lookOn(delayOf(blow, pace.startMs, this.#withinMs), over)
+    await this.#watch(delayMsOf(fault, timing.startMs, this.#withinMs), over)
     // Done, and about to end: a kill would disturb nothing, and a new start would begin it all again.
-    if (!over.aborted && (await this.#isAllDone())) await this.#end()
-    return !over.aborted && this.#life.isRunning
+    if (!over.aborted && (await this.#isAllDone())) await this.#waitForExit()
+    return !over.aborted && this.#run.isRunning
   }
 
-  async #lookOn(forMs: number, over: AbortSignal): Promise<void> {
+  async #watch(forMs: number, over: AbortSignal): Promise<void> {
     const end = performance.now() + forMs
     for (let left = forMs; left > 0 && !over.aborted; left = end - performance.now()) {
-      await this.#look()
-      await pause(Math.max(0, Math.min(SHOW_EVERY_MS, end - performance.now())), over)
+      await this.#updateStatus()
+      await pause(Math.max(0, Math.min(STATUS_INTERVAL_MS, end - performance.now())), over)
     }
   }
 
-  async #deal({ signal, moment, pick }: Blow): Promise<void> {
-    const { store } = this.#place
-    const life = this.#life
-    const [at, pages] = [await store.now(), await countPages(this.#place)]
-    const members = life.choose(this.#trial.whom, pick)
-    const afterMs = Math.round(performance.now() - life.startedAt)
-    const processes = life.signal(signal, members)
+  async #inject({ signal, moment, pick }: Fault): Promise<void> {
+    const { store } = this.#phase
+    const run = this.#run
+    const [at, pages] = [await store.now(), await countPages(this.#phase)]
+    const processes = run.selectProcesses(this.#trial.whom, pick)
+    const afterMs = Math.round(performance.now() - run.startedAt)
+    const count = run.signal(signal, processes)
     // It had ended by itself just before.
-    if (processes === 0) return
-    this.#recoveries.killedAt(at)
-    this.#kills.push({ signal, moment, afterMs, pages, processes })
-    this.#tellKill()
+    if (count === 0) return
+    this.#recoveries.recordKill(at)
+    this.#kills.push({ signal, moment, afterMs, pages, processes: count })
+    this.#logKill()
     if (signal === 'SIGSTOP') {
-      await this.#sleepers.add(life, members)
-      return this.#begin()
+      await this.#paused.add(run, processes)
+      return this.#start()
     }
-    await this.#untilGone(life, members, signal)
-    if (life.isRunning) {
-      this.#pagesBefore = await countPages(this.#place)
+    await this.#waitUntilGone(run, processes, signal)
+    if (run.isRunning) {
+      this.#pagesBefore = await countPages(this.#phase)
       this.#isFresh = false
     } else if (await this.#isAllDone()) this.#isOver = true
-    else if (!this.#trial.interrupted.aborted) await this.#begin()
+    else if (!this.#trial.interrupted.aborted) await this.#start()
   }
 
-  async #untilGone(life: Life, members: readonly Member[], signal: Signal): Promise<void> {
+  async #waitUntilGone(
+    run: ProcessRun,
+    processes: readonly ProcessRef[],
+    signal: Signal,
+  ): Promise<void> {
     const { whom, interrupted } = this.#trial
-    if (signal === 'SIGKILL' && whom === 'all') await life.kill()
+    if (signal === 'SIGKILL' && whom === 'all') await run.kill()
     else {
-      const left = (): readonly Member[] =>
-        whom === 'all' ? life.members() : members.filter(isAlive)
-      const isGone = await until(async () => left().length === 0, {
-        everyMs: LOOK_EVERY_MS,
-        atMostMs: STOP_MS,
-        over: interrupted,
+      const left = (): readonly ProcessRef[] =>
+        whom === 'all' ? run.processes() : processes.filter(isAlive)
+      const isGone = await pollUntil(async () => left().length === 0, {
+        everyMs: POLL_MS,
+        timeoutMs: STOP_MS,
+        signal: interrupted,
       })
       if (!isGone && !interrupted.aborted) {
         this.#forced++
-        this.#trial.progress.tell(`not stopped ${inWords(STOP_MS)} after ${signal}: killed`)
-        await life.kill()
+        this.#trial.progress.log(`not stopped ${humanizeDuration(STOP_MS)} after ${signal}: killed`)
+        await run.kill()
       }
     }
-    await life.noticed()
+    await run.waitIfDead()
   }
 
-  async #toTheEnd(): Promise<void> {
-    await this.#lookOn(Infinity, this.#overOrLate)
-    await this.#afterEnd()
+  async #runToEnd(): Promise<void> {
+    await this.#watch(Infinity, this.#exitOrTimeout)
+    await this.#handleExit()
   }
 
   /** The command ended by itself, or it takes too long, or it was Ctrl-C. Starts it again where it is to go on. */
-  async #afterEnd(): Promise<void> {
-    const end = await this.#end()
+  async #handleExit(): Promise<void> {
+    const end = await this.#waitForExit()
     if (this.#trial.interrupted.aborted) this.#isOver = true
-    else if (!end) this.#giveUp(neverEnded(this.#trial.timeoutMs, this.#place))
+    else if (!end) this.#giveUp(timeoutProblem(this.#trial.timeoutMs, this.#phase))
     else if (await this.#isFinished(end)) this.#isOver = true
-    else if (await this.#isHopeless())
-      this.#giveUp(endsAgain(end, this.#unaided.times, this.#place))
+    else if (await this.#makesNoProgress())
+      this.#giveUp(noProgressProblem(end, this.#noProgress.times, this.#phase))
     else {
       await pause(RESTART_MS, this.#trial.interrupted)
-      if (!this.#trial.interrupted.aborted) await this.#begin()
+      if (!this.#trial.interrupted.aborted) await this.#start()
     }
   }
 
   /** Null when it did not end in time. */
-  #end(): Promise<LifeEnd | null> {
-    return this.#life.endedBefore(AbortSignal.any([this.#deadline, this.#trial.interrupted]))
+  #waitForExit(): Promise<ProcessExit | null> {
+    return this.#run.exitedBefore(AbortSignal.any([this.#deadline, this.#trial.interrupted]))
   }
 
   /** It says that it is done, and the database does not contradict. */
-  async #isFinished({ code }: LifeEnd): Promise<boolean> {
-    const runs = await readRuns(this.#place.store)
+  async #isFinished({ code }: ProcessExit): Promise<boolean> {
+    const runs = await readRuns(this.#phase.store)
     if (code === 0) return runs.length > 0 && runs.every(({ status }) => !isLive(status))
     // Killed, by a blow at another of its processes, with all work done.
     return this.#kills.length > 0 && isAllDone(this.#reference.outcome.runs, runs)
   }
 
   async #isAllDone(): Promise<boolean> {
-    return isAllDone(this.#reference.outcome.runs, await readRuns(this.#place.store))
+    return isAllDone(this.#reference.outcome.runs, await readRuns(this.#phase.store))
   }
 
   /** Ended by itself again and again for longer than it takes to be free of a dead copy, and nothing was saved. */
-  async #isHopeless(): Promise<boolean> {
-    const pages = await countPages(this.#place)
+  async #makesNoProgress(): Promise<boolean> {
+    const pages = await countPages(this.#phase)
     const now = performance.now()
-    if (pages !== this.#unaided.pages) this.#unaided = { since: now, times: 0, pages }
-    this.#unaided.times++
-    const { times, since } = this.#unaided
+    if (pages !== this.#noProgress.pages) this.#noProgress = { since: now, times: 0, pages }
+    this.#noProgress.times++
+    const { times, since } = this.#noProgress
     return (
-      times >= UNAIDED_MIN &&
-      now - since > UNAIDED_MS + 2 * (await longestLeaseMs(this.#place.store))
+      times >= NO_PROGRESS_EXITS &&
+      now - since > NO_PROGRESS_MS + 2 * (await longestLeaseMs(this.#phase.store))
     )
   }
 
@@ -272,37 +278,42 @@ export class Storm {
     this.#isOver = true
   }
 
-  get #overOrLate(): AbortSignal {
-    return AbortSignal.any([this.#life.over, this.#deadline, this.#trial.interrupted])
+  get #exitOrTimeout(): AbortSignal {
+    return AbortSignal.any([this.#run.exitSignal, this.#deadline, this.#trial.interrupted])
   }
 
   /** Pages saved so far, and the line that says so. */
-  async #look(): Promise<number> {
-    const pages = await countPages(this.#place)
+  async #updateStatus(): Promise<number> {
+    const pages = await countPages(this.#phase)
     const { kills } = this.#trial
-    const of = kills === undefined && this.#trial.forMs !== undefined ? '' : ` of ${kills ?? KILLS}`
-    this.#trial.progress.show(
-      `${pages} of ${this.#reference.pace.pages} pages, ${this.#kills.length}${of} kills`,
+    const of =
+      kills === undefined && this.#trial.forMs !== undefined ? '' : ` of ${kills ?? DEFAULT_KILLS}`
+    this.#trial.progress.showStatus(
+      `${pages} of ${this.#reference.timing.pages} pages, ${this.#kills.length}${of} kills`,
     )
     return pages
   }
 
-  #tellKill(): void {
+  #logKill(): void {
     const { signal, moment, afterMs, pages, processes } = this.#kills.at(-1)!
     const whom = processes > 1 ? ` to ${processes} processes` : ''
     const when = moment === 'start' && this.#isFresh ? 'while it started' : 'at work'
-    this.#trial.progress.tell(
-      `kill ${this.#kills.length}: ${signal}${whom} ${when}, ${inWords(afterMs)} after its start, ${plural(pages, 'page')} saved`,
+    this.#trial.progress.log(
+      `kill ${this.#kills.length}: ${signal}${whom} ${when}, ${humanizeDuration(afterMs)} after its start, ${plural(pages, 'page')} saved`,
     )
   }
 }
 
-function endsAgain({ code, signal }: LifeEnd, times: number, place: Place): Problem {
+function noProgressProblem(
+  { code, signal }: ProcessExit,
+  times: number,
+  phase: PhaseContext,
+): Problem {
   return {
     what: 'does-not-go-on',
     says: `After a kill the command ended by itself with ${signal ?? `exit code ${code}`}, ${times} times in a row, and saved nothing more.`,
     count: 1,
-    examples: lastWords(place),
+    examples: logTail(phase),
     hint: 'Started again after a kill it must go on by itself; what it said is in its log.',
   }
 }

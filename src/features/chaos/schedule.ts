@@ -1,4 +1,4 @@
-import { fraction } from './demo/random.ts'
+import { seededFraction } from './demo/random.ts'
 
 export const SIGNALS = [
   'SIGKILL',
@@ -15,7 +15,7 @@ export type Signal = (typeof SIGNALS)[number]
 const MIX: readonly Signal[] = ['SIGKILL', 'SIGKILL', 'SIGTERM', 'SIGINT']
 
 /** One blow, before it is known how long anything takes: its times are shares. */
-export type Blow = {
+export type Fault = {
   readonly signal: Signal
   /** `start`: while the command starts, recovers and claims. `work`: after it has saved something. */
   readonly moment: 'start' | 'work'
@@ -25,17 +25,18 @@ export type Blow = {
   readonly pick: number
 }
 
-const AT_START = 0.2
+const START_SHARE = 0.2
 
 /**
  * Blow after blow without end, decided by the seed alone. Two in a row never fall into a start: a command that is not
  * allowed to save anything between its deaths is given up by its policy, and rightly.
  */
-export function* makeSchedule(seed: number, signal: Signal | 'mix'): Generator<Blow> {
-  let before: Blow['moment'] = 'work'
+export function* makeSchedule(seed: number, signal: Signal | 'mix'): Generator<Fault> {
+  let before: Fault['moment'] = 'work'
   for (let n = 0; ; n++) {
-    const dice = (what: string): number => fraction(seed, 'chaos', n, what)
-    const moment: Blow['moment'] = before === 'work' && dice('moment') < AT_START ? 'start' : 'work'
+    const dice = (what: string): number => seededFraction(seed, 'chaos', n, what)
+    const moment: Fault['moment'] =
+      before === 'work' && dice('moment') < START_SHARE ? 'start' : 'work'
     before = moment
     yield {
       signal: signal === 'mix' ? MIX[Math.floor(dice('signal') * MIX.length)]! : signal,
@@ -47,7 +48,7 @@ export function* makeSchedule(seed: number, signal: Signal | 'mix'): Generator<B
 }
 
 /** How the command goes when nobody disturbs it. */
-export type Pace = {
+export type ReferenceTiming = {
   /** Until its first page was saved. */
   readonly startMs: number
   /** From then to its end. */
@@ -56,20 +57,20 @@ export type Pace = {
 }
 
 /** Not all of the work: the last blow must still find some. */
-const WORK_USED = 0.8
+const WORK_SHARE = 0.8
 const WITHIN_MIN_MS = 20
 
 /**
  * How long after its first page a life may last at most, so that so many of them fit into the work. Each life saves one
  * page first, and then lasts half of this on the average.
  */
-export function withinFor({ workMs, pages }: Pace, kills: number): number {
+export function defaultWithinMs({ workMs, pages }: ReferenceTiming, kills: number): number {
   const pageMs = workMs / Math.max(1, pages)
-  const lifeMs = (WORK_USED * workMs) / kills
+  const lifeMs = (WORK_SHARE * workMs) / kills
   return Math.round(Math.max(WITHIN_MIN_MS, pageMs, 2 * (lifeMs - pageMs)))
 }
 
 /** From the start of a life, or from its first page. */
-export function delayOf({ moment, share }: Blow, startMs: number, withinMs: number): number {
+export function delayMsOf({ moment, share }: Fault, startMs: number, withinMs: number): number {
   return Math.round(share * (moment === 'start' ? startMs : withinMs))
 }

@@ -8,15 +8,15 @@ import type { Store } from '../../core/store/store.ts'
 export type Phase = 'reference' | 'kills'
 
 /** Where one phase takes place: nothing in it was there before. */
-export type Place = {
+export type PhaseContext = {
   readonly phase: Phase
   /** Of the database, with its secrets: for the command's environment. */
   readonly address: string
   readonly store: Store
   /** For the command's own files: its UNSTUCK_CHAOS_DIR. */
-  readonly files: string
+  readonly outputDir: string
   /** What the command says. */
-  readonly log: string
+  readonly logPath: string
 }
 
 /** Everything that is made for the trial, in one folder; on a server, two databases beside it. */
@@ -24,7 +24,7 @@ export type Scratch = {
   readonly folder: string
   /** On a server. */
   readonly databases: readonly string[]
-  open(phase: Phase): Promise<Place>
+  open(phase: Phase): Promise<PhaseContext>
   /** Lets go of the databases. */
   close(): Promise<void>
   removeFolder(): void
@@ -43,9 +43,9 @@ export function makeScratch(server: string | null): Scratch {
   const addressOf = async (phase: Phase): Promise<string> => {
     if (server === null) return `sqlite:${join(folder, phase, 'unstuck.db')}`
     const { createScratch } = await import('../../core/store/postgres/scratch.ts')
-    const made = await createScratch(server, `unstuck_chaos_${id}_${phase}`)
-    drops.set(made.name, made.drop)
-    return made.address
+    const database = await createScratch(server, `unstuck_chaos_${id}_${phase}`)
+    drops.set(database.name, database.drop)
+    return database.address
   }
 
   return {
@@ -54,12 +54,12 @@ export function makeScratch(server: string | null): Scratch {
       return [...drops.keys()]
     },
     async open(phase) {
-      const files = join(folder, phase, 'files')
-      mkdirSync(files, { recursive: true, mode: 0o700 })
+      const outputDir = join(folder, phase, 'files')
+      mkdirSync(outputDir, { recursive: true, mode: 0o700 })
       const address = await addressOf(phase)
       const store = await openStore(address, { connections: CONNECTIONS })
       stores.push(store)
-      return { phase, address, store, files, log: join(folder, phase, 'command.log') }
+      return { phase, address, store, outputDir, logPath: join(folder, phase, 'command.log') }
     },
     async close() {
       await Promise.all(stores.splice(0).map((store) => store.close()))

@@ -1,7 +1,7 @@
-import { Life, type Whom } from './process-run.ts'
+import { ProcessRun, type KillTarget } from './process-run.ts'
 import type { Progress } from './progress.ts'
 import type { Signal } from './schedule.ts'
-import type { Place } from './scratch.ts'
+import type { PhaseContext } from './scratch.ts'
 
 /** What is to be tried out, and how. */
 export type Trial = {
@@ -12,7 +12,7 @@ export type Trial = {
   /** Kills only for so long. */
   readonly forMs: number | undefined
   readonly signal: Signal | 'mix'
-  readonly whom: Whom
+  readonly whom: KillTarget
   /** After its first page a life lasts at most so long; undefined: as the reference suggests. */
   readonly withinMs: number | undefined
   /** From a start to an end, at most. */
@@ -42,33 +42,33 @@ export type Problem = {
 }
 
 /** Every life of the command, so that none is left behind. */
-export class Lives {
+export class ProcessRuns {
   readonly #command: readonly string[]
-  #all: Life[] = []
+  #all: ProcessRun[] = []
 
   constructor(command: readonly string[]) {
     this.#command = command
   }
 
-  async start(place: Place): Promise<Life> {
-    const life = await Life.start(this.#command, place)
-    this.#all.push(life)
-    return life
+  async start(phase: PhaseContext): Promise<ProcessRun> {
+    const run = await ProcessRun.start(this.#command, phase)
+    this.#all.push(run)
+    return run
   }
 
   /** Processes that still run. */
   remaining(): number {
-    this.#all = this.#all.filter((life) => life.members().length > 0)
-    return this.#all.reduce((sum, life) => sum + life.members().length, 0)
+    this.#all = this.#all.filter((run) => run.processes().length > 0)
+    return this.#all.reduce((sum, run) => sum + run.processes().length, 0)
   }
 
   async killAll(): Promise<void> {
-    await Promise.all(this.#all.map((life) => life.kill()))
+    await Promise.all(this.#all.map((run) => run.kill()))
     this.#all = []
   }
 
   /** In the moment before the end of this process. */
   killNow(): void {
-    for (const life of this.#all) life.killNow()
+    for (const run of this.#all) run.killNow()
   }
 }

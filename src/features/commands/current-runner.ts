@@ -2,32 +2,32 @@ import { CommandRunner, type RunnerOptions } from './runner.ts'
 
 /** The runner at work. One whose guardian was lost is replaced by a new one, under a new identity. */
 export class CurrentRunner {
-  readonly #make: () => Promise<RunnerOptions>
+  readonly #makeOptions: () => Promise<RunnerOptions>
   readonly #log: (message: string) => void
   #current: Promise<CommandRunner> | null = null
   #latest: CommandRunner | null = null
 
-  constructor(make: () => Promise<RunnerOptions>, log: (message: string) => void) {
-    this.#make = make
+  constructor(makeOptions: () => Promise<RunnerOptions>, log: (message: string) => void) {
+    this.#makeOptions = makeOptions
     this.#log = log
   }
 
   /** Its signs of life are accepted. While there has been none, nothing is held that could be lost. */
-  get isHeard(): boolean {
-    return this.#latest?.guardian.life.canClaim() ?? true
+  get isHeartbeating(): boolean {
+    return this.#latest?.watchdog.heartbeat.canClaim() ?? true
   }
 
   /** One that can work. Those who ask at the same moment get the same. Throws a failure that another would share. */
   async get(): Promise<CommandRunner> {
-    const asked = (this.#current ??= this.#next(null))
+    const pending = (this.#current ??= this.#startRunner(null))
     try {
-      const runner = await asked
+      const runner = await pending
       if (!runner.failure) return runner
       if (runner.isOutdated) throw runner.failure
-      if (this.#current === asked) this.#current = this.#next(runner)
+      if (this.#current === pending) this.#current = this.#startRunner(runner)
     } catch (error) {
       // Whoever asks next tries again.
-      if (this.#current === asked) this.#current = null
+      if (this.#current === pending) this.#current = null
       throw error
     }
     return this.get()
@@ -40,12 +40,12 @@ export class CurrentRunner {
     await runner?.close()
   }
 
-  async #next(lost: CommandRunner | null): Promise<CommandRunner> {
+  async #startRunner(lost: CommandRunner | null): Promise<CommandRunner> {
     if (lost) {
       this.#log(`${lost.failure?.message} A new guardian takes its place.`)
       await lost.close()
     }
-    const runner = new CommandRunner(await this.#make())
+    const runner = new CommandRunner(await this.#makeOptions())
     try {
       await runner.start()
     } catch (error) {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { exitCodeOf, readEnding, type CommandEnd, type Ending } from './ending.ts'
+import { shellExitCode, interpretExit, type CommandExit, type ExitOutcome } from './ending.ts'
 
-const EXITED: CommandEnd = { exitCode: 0, signal: null, oomKills: 0, stop: null, said: null }
-const KILLED: CommandEnd = { ...EXITED, exitCode: null, signal: 'SIGKILL' }
+const EXITED: CommandExit = { exitCode: 0, signal: null, oomKills: 0, stop: null, reported: null }
+const KILLED: CommandExit = { ...EXITED, exitCode: null, signal: 'SIGKILL' }
 const ASKED = { why: 'asked', by: 'SIGTERM' } as const
 
-const CASES: readonly [string, CommandEnd, Ending['run'], RegExp][] = [
+const CASES: readonly [string, CommandExit, ExitOutcome['run'], RegExp][] = [
   ['exit code 0 is a success', EXITED, 'succeed', /^exit code 0$/],
   ['any other is a crash', { ...EXITED, exitCode: 3 }, 'crash', /^exit code 3$/],
   ['a signal of somebody else is a crash', KILLED, 'crash', /by someone else/],
@@ -30,20 +30,20 @@ const CASES: readonly [string, CommandEnd, Ending['run'], RegExp][] = [
   ],
   [
     'what finished while it was asked to stop is finished',
-    { ...EXITED, stop: ASKED, said: 'finished' },
+    { ...EXITED, stop: ASKED, reported: 'finished' },
     'said',
     /^finished/,
   ],
   [
     'what said that it failed has failed, whatever its exit code',
-    { ...EXITED, said: 'failed' },
+    { ...EXITED, reported: 'failed' },
     'said',
     /own word/,
   ],
-  ['what asked for another try gets it', { ...EXITED, said: 'again' }, 'said', /again/],
+  ['what asked for another try gets it', { ...EXITED, reported: 'again' }, 'said', /again/],
   [
     'a lost lease counts before everything else',
-    { ...KILLED, stop: { why: 'lease-lost' }, said: 'finished' },
+    { ...KILLED, stop: { why: 'lease-lost' }, reported: 'finished' },
     'lost',
     /taken over/,
   ],
@@ -80,7 +80,7 @@ const CASES: readonly [string, CommandEnd, Ending['run'], RegExp][] = [
 ]
 for (const [what, end, run, because] of CASES) {
   test(what, () => {
-    const ending = readEnding(end)
+    const ending = interpretExit(end)
     assert.equal(ending.run, run)
     assert.match(ending.because, because)
   })
@@ -88,7 +88,7 @@ for (const [what, end, run, because] of CASES) {
 
 test('exit codes are passed on as a shell would', () => {
   const signals = { SIGKILL: 9, SIGTERM: 15 }
-  assert.equal(exitCodeOf({ exitCode: 7, signal: null }, signals), 7)
-  assert.equal(exitCodeOf({ exitCode: null, signal: 'SIGTERM' }, signals), 143)
-  assert.equal(exitCodeOf({ exitCode: null, signal: null }, signals), 1)
+  assert.equal(shellExitCode({ exitCode: 7, signal: null }, signals), 7)
+  assert.equal(shellExitCode({ exitCode: null, signal: 'SIGTERM' }, signals), 143)
+  assert.equal(shellExitCode({ exitCode: null, signal: null }, signals), 1)
 })

@@ -1,4 +1,4 @@
-import { inWords } from '../../core/model/time.ts'
+import { humanizeDuration } from '../../core/model/time.ts'
 
 /** Why Unstuck itself ended a command; null: it ended by itself. */
 export type StopReason =
@@ -13,17 +13,17 @@ export type StopReason =
   | { readonly why: 'max-memory'; readonly limit: number; readonly seen: number }
   | { readonly why: 'not-ready'; readonly limitMs: number }
 
-export type CommandEnd = {
+export type CommandExit = {
   readonly exitCode: number | null
   readonly signal: string | null
   /** The kernel's count of processes killed for want of memory rose while it ran. */
   readonly oomKills: number
   readonly stop: StopReason | null
   /** What it said of itself over its API; null: nothing. */
-  readonly said: 'finished' | 'failed' | 'again' | null
+  readonly reported: 'finished' | 'failed' | 'again' | null
 }
 
-export type Ending = {
+export type ExitOutcome = {
   /**
    * What becomes of the run. `said`: it has settled that itself. `crash`: judged as any other crash. `orphan`: its worker is
    * dead, and it is recovered as any other worker's.
@@ -34,14 +34,14 @@ export type Ending = {
 }
 
 /** What the end of a command means for its run. */
-export function readEnding(end: CommandEnd): Ending {
+export function interpretExit(end: CommandExit): ExitOutcome {
   const how = describeExit(end)
-  const { stop, said } = end
+  const { stop, reported } = end
   if (stop?.why === 'lease-lost')
     return { run: 'lost', because: `its run was taken over by another; ${how}` }
-  if (said === 'finished') return { run: 'said', because: `finished; ${how}` }
-  if (said === 'failed') return { run: 'said', because: `failed by its own word; ${how}` }
-  if (said === 'again') return { run: 'said', because: `asked to be started again; ${how}` }
+  if (reported === 'finished') return { run: 'said', because: `finished; ${how}` }
+  if (reported === 'failed') return { run: 'said', because: `failed by its own word; ${how}` }
+  if (reported === 'again') return { run: 'said', because: `asked to be started again; ${how}` }
   switch (stop?.why) {
     case 'cancelled':
       return { run: 'cancelled', because: `cancelled; ${how}` }
@@ -50,20 +50,23 @@ export function readEnding(end: CommandEnd): Ending {
     case 'guardian-lost':
       return { run: 'orphan', because: 'its guardian process died, and it was ended with it' }
     case 'max-duration':
-      return { run: 'crash', because: `timeout: longer than ${inWords(stop.limitMs)}; ${how}` }
+      return {
+        run: 'crash',
+        because: `timeout: longer than ${humanizeDuration(stop.limitMs)}; ${how}`,
+      }
     case 'max-memory':
       return {
         run: 'crash',
-        because: `it used ${inMegabytes(stop.seen)} of memory, more than ${inMegabytes(stop.limit)}; ${how}`,
+        because: `it used ${formatMegabytes(stop.seen)} of memory, more than ${formatMegabytes(stop.limit)}; ${how}`,
       }
     case 'not-ready':
-      return { run: 'crash', because: `not ready within ${inWords(stop.limitMs)}; ${how}` }
+      return { run: 'crash', because: `not ready within ${humanizeDuration(stop.limitMs)}; ${how}` }
     case undefined:
       return { run: end.exitCode === 0 ? 'succeed' : 'crash', because: how }
   }
 }
 
-function describeExit({ exitCode, signal, oomKills, stop }: CommandEnd): string {
+function describeExit({ exitCode, signal, oomKills, stop }: CommandExit): string {
   if (signal === null) return exitCode === null ? 'it never started' : `exit code ${exitCode}`
   if (signal !== 'SIGKILL' || stop !== null) return `ended by ${signal}`
   return oomKills > 0
@@ -71,15 +74,15 @@ function describeExit({ exitCode, signal, oomKills, stop }: CommandEnd): string 
     : 'killed (SIGKILL) by someone else; the kernel counted no want of memory'
 }
 
-function inMegabytes(bytes: number): string {
+function formatMegabytes(bytes: number): string {
   return `${Math.round(bytes / 1_048_576)} MB`
 }
 
 const SIGNAL_BASE = 128
 
 /** As a shell would say it. */
-export function exitCodeOf(
-  { exitCode, signal }: Pick<CommandEnd, 'exitCode' | 'signal'>,
+export function shellExitCode(
+  { exitCode, signal }: Pick<CommandExit, 'exitCode' | 'signal'>,
   signals: Readonly<Record<string, number>>,
 ): number {
   if (exitCode !== null) return exitCode

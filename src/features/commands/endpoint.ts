@@ -2,7 +2,7 @@ import type { RunHandle } from '../../core/worker/run-handle.ts'
 
 /** How a command reaches its run: implemented by the HTTP API. */
 export interface Endpoint {
-  admit(handle: RunHandle, hooks: RunHooks): Admission
+  openSession(handle: RunHandle, hooks: RunHooks): EndpointSession
 }
 
 export type RunEnd = 'finish' | { readonly error: string; readonly retry: boolean }
@@ -18,7 +18,7 @@ export type RunHooks = {
 }
 
 /** What a command is told of the API of its run. */
-export type Admission = {
+export type EndpointSession = {
   /** The base address, UNSTUCK_URL. */
   readonly url: string
   /** For this run alone, UNSTUCK_TOKEN. */
@@ -26,5 +26,5 @@ export type Admission = {
   /** Where to connect to instead of the address's host. */
   readonly socket?: string
   /** No call is answered from now on. */
-  dismiss(): void
+  close(): void
 }

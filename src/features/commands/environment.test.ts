@@ -13,7 +13,7 @@ const RUN = {
   input: null,
 }
 
-test("the user's variables stay, an outer run's are replaced, Unstuck's secrets go, outer cookies stay", () => {
+test("the user's variables stay, an outer run's are replaced, Unstuck's secrets are removed, outer process tags stay", () => {
   const users = {
     PATH: '/bin',
     DATABASE_URL: "postgres://user's-own",

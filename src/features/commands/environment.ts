@@ -15,7 +15,7 @@ export type RunVariables = {
 }
 
 /** Meant for Unstuck alone: its database, its parent, what a service manager gave it. Another run's are replaced. */
-const OURS = [
+const RESERVED = [
   'UNSTUCK_DB',
   'UNSTUCK_PARENT',
   'UNSTUCK_RUN_ID',
@@ -32,22 +32,22 @@ const OURS = [
 ]
 
 /** Whether a variable of this name reaches the commands that Unstuck starts. */
-export function isHandedOn(name: string): boolean {
-  return !OURS.includes(name) && !isSecretVariable(name)
+export function isInherited(name: string): boolean {
+  return !RESERVED.includes(name) && !isSecretVariable(name)
 }
 
 /** The user's environment, less Unstuck's own secrets, with what the run has to offer. */
 export function commandEnvironment(
-  users: Readonly<Record<string, string | undefined>>,
+  userEnv: Readonly<Record<string, string | undefined>>,
   run: RunVariables,
 ): Record<string, string> {
-  const kept: Record<string, string> = {}
-  for (const [name, value] of Object.entries(users)) {
-    if (value !== undefined && isHandedOn(name)) kept[name] = value
+  const inherited: Record<string, string> = {}
+  for (const [name, value] of Object.entries(userEnv)) {
+    if (value !== undefined && isInherited(name)) inherited[name] = value
   }
   return {
-    ...kept,
-    ...pastProxies(kept),
+    ...inherited,
+    ...noProxyVariables(inherited),
     UNSTUCK_RUN_ID: run.runId,
     UNSTUCK_SOURCE: run.source,
     UNSTUCK_URL: run.url,
@@ -60,10 +60,10 @@ export function commandEnvironment(
 }
 
 /** Scrapers often have a proxy, and most programs would send calls to their own API through it. */
-function pastProxies(env: Readonly<Record<string, string>>): Record<string, string> {
+function noProxyVariables(env: Readonly<Record<string, string>>): Record<string, string> {
   const hasProxy = Object.keys(env).some((name) => /^(https?|all)_proxy$/i.test(name))
   if (!hasProxy) return {}
   const local = '127.0.0.1,localhost'
-  const beside = (name: string): string => (env[name] ? `${env[name]},${local}` : local)
-  return { no_proxy: beside('no_proxy'), NO_PROXY: beside('NO_PROXY') }
+  const withLocal = (name: string): string => (env[name] ? `${env[name]},${local}` : local)
+  return { no_proxy: withLocal('no_proxy'), NO_PROXY: withLocal('NO_PROXY') }
 }

@@ -1,36 +1,41 @@
-import { decideNextCycle, NO_TRAIL, type Restarts, type Trail } from './next-cycle.ts'
 import {
-  AlreadyRunning,
+  decideNextCycle,
+  NO_RESTARTS,
+  type RestartPolicy,
+  type RestartHistory,
+} from './next-cycle.ts'
+import {
+  AlreadyRunningError,
   EXIT,
   isUnusable,
   messageOf,
-  StoreUnavailable,
+  StoreUnavailableError,
   UnstuckError,
 } from '../../core/model/errors.ts'
 import { shortId, type RunId } from '../../core/model/id.ts'
 import type { Policy } from '../../core/model/policy.ts'
-import { inWords } from '../../core/model/time.ts'
-import { whenAvailable } from '../../core/store/open.ts'
+import { humanizeDuration } from '../../core/model/time.ts'
+import { withRetry } from '../../core/store/open.ts'
 import type { LiveRun, Store } from '../../core/store/store.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
-import { alreadyRunning } from '../../core/recovery/source-lock.ts'
+import { alreadyRunningError } from '../../core/recovery/source-lock.ts'
 import { CurrentRunner } from './current-runner.ts'
 import type { CycleOptions } from './cycle.ts'
 import type { CycleResult } from './settle-run.ts'
-import { CommandRefused, GuardianLost } from './watchdog.ts'
+import { CommandStartError, WatchdogLostError } from './watchdog.ts'
 import type { RunnerOptions } from './runner.ts'
 
-export type ExecOptions = {
+export type ExecWorkerOptions = {
   readonly store: Store
-  readonly runner: () => Promise<RunnerOptions>
-  readonly cycle: Omit<CycleOptions, 'source' | 'policy' | 'cookie' | 'stop' | 'hurry'>
+  readonly runnerOptions: () => Promise<RunnerOptions>
+  readonly cycleOptions: Omit<CycleOptions, 'source' | 'policy' | 'processTag' | 'stop' | 'force'>
   readonly policyFor: (source: string) => Policy
   /** Names of sources; one that ends with a star stands for all that begin so. */
   readonly sources: readonly string[]
   readonly concurrency: number
   /** End when nothing is left, instead of waiting for more. */
   readonly drain: boolean
-  readonly restarts: Restarts
+  readonly restarts: RestartPolicy
   /** It is registered, and takes runs from now on. */
   readonly onStarted?: () => void
   readonly log: (message: string) => void
@@ -44,45 +49,45 @@ export type ExecSummary = {
   readonly isStopped: boolean
 }
 
-const LOOK_EVERY_MS = 500
+const POLL_MS = 500
 /** Somebody else was faster, or has it for a while. */
-const TRY_AGAIN_MS = 2_000
+const RETRY_MS = 2_000
 
 /** Takes queued runs of commands, oldest first, each in a child process, some at once. Each is a run like any other. */
 export class ExecWorker {
-  readonly #options: ExecOptions
+  readonly #options: ExecWorkerOptions
   readonly #runner: CurrentRunner
   readonly #stopping = new AbortController()
-  readonly #hurry = new AbortController()
-  readonly #atWork = new Map<string, Promise<void>>()
+  readonly #force = new AbortController()
+  readonly #active = new Map<string, Promise<void>>()
   /** Runs that were tried: what is remembered of them, and when they may be tried again. */
-  readonly #tried = new Map<RunId, { trail: Trail; notBefore: number }>()
+  readonly #attempts = new Map<RunId, { trail: RestartHistory; notBefore: number }>()
   #wake = new AbortController()
   #succeeded = 0
   #failed = 0
   #error: unknown = null
 
-  constructor(options: ExecOptions) {
+  constructor(options: ExecWorkerOptions) {
     this.#options = options
-    this.#runner = new CurrentRunner(options.runner, options.log)
+    this.#runner = new CurrentRunner(options.runnerOptions, options.log)
   }
 
-  get isHeard(): boolean {
-    return this.#runner.isHeard
+  get isHeartbeating(): boolean {
+    return this.#runner.isHeartbeating
   }
 
   /** Whose commands run now. */
-  get sourcesAtWork(): string[] {
-    return [...this.#atWork.keys()]
+  get activeSources(): string[] {
+    return [...this.#active.keys()]
   }
 
-  stop(by: string): void {
-    this.#stopping.abort(by)
+  stop(reason: string): void {
+    this.#stopping.abort(reason)
     this.#wake.abort()
   }
 
-  hurry(): void {
-    this.#hurry.abort()
+  forceStop(): void {
+    this.#force.abort()
   }
 
   async run(): Promise<ExecSummary> {
@@ -90,134 +95,133 @@ export class ExecWorker {
       await this.#runner.get()
       this.#options.onStarted?.()
       while (!this.#stopping.signal.aborted) {
-        const live = await this.#mine()
-        for (const { run } of this.#ready(live)) this.#start(run.id, run.source)
-        if (this.#options.drain && this.#atWork.size === 0 && !this.#isAnythingLeft(live)) break
+        const live = await this.#claimableRuns()
+        for (const { run } of this.#dueRuns(live)) this.#start(run.id, run.source)
+        if (this.#options.drain && this.#active.size === 0 && !this.#hasWorkLeft(live)) break
         this.#wake = new AbortController()
-        await REAL_CLOCK.sleep(
-          LOOK_EVERY_MS,
-          AbortSignal.any([this.#wake.signal, this.#stopping.signal]),
-        )
+        await REAL_CLOCK.sleep(POLL_MS, AbortSignal.any([this.#wake.signal, this.#stopping.signal]))
       }
-      await Promise.all(this.#atWork.values())
+      await Promise.all(this.#active.values())
       if (this.#error !== null) throw this.#error
-      if (!this.#stopping.signal.aborted) await (await this.#runner.get()).assertKnown()
-      const isStopped = this.#stopping.signal.aborted && (await this.#mine()).length > 0
+      if (!this.#stopping.signal.aborted) await (await this.#runner.get()).assertWorkerExists()
+      const isStopped = this.#stopping.signal.aborted && (await this.#claimableRuns()).length > 0
       return { succeeded: this.#succeeded, failed: this.#failed, isStopped }
     } finally {
       this.#stopping.abort()
-      await Promise.all(this.#atWork.values())
+      await Promise.all(this.#active.values())
       await this.#runner.stop()
     }
   }
 
   /** Live runs of commands that are ours to take, oldest first. */
-  async #mine(): Promise<LiveRun[]> {
+  async #claimableRuns(): Promise<LiveRun[]> {
     const { store } = this.#options
     const { signal } = this.#stopping
-    const live = await whenAvailable(() => store.liveRuns(), signal).catch((error: unknown) =>
-      signal.aborted ? [] : raise(error),
+    const live = await withRetry(() => store.liveRuns(), signal).catch((error: unknown) =>
+      signal.aborted ? [] : rethrow(error),
     )
     // What has ended is no longer ours to remember.
     const alive = new Set(live.map(({ run }) => run.id))
-    for (const id of this.#tried.keys()) if (!alive.has(id)) this.#tried.delete(id)
-    const isOurs = ({ run, target }: LiveRun): boolean =>
-      run.kind === 'single' && target?.status === 'planned' && this.#isMeant(run.source)
-    return live.filter(isOurs).reverse()
+    for (const id of this.#attempts.keys()) if (!alive.has(id)) this.#attempts.delete(id)
+    const isClaimable = ({ run, target }: LiveRun): boolean =>
+      run.kind === 'single' && target?.status === 'planned' && this.#matchesSource(run.source)
+    return live.filter(isClaimable).reverse()
   }
 
-  #ready(live: readonly LiveRun[]): LiveRun[] {
+  #dueRuns(live: readonly LiveRun[]): LiveRun[] {
     const now = REAL_CLOCK.now()
     const isReady = ({ run }: LiveRun): boolean =>
-      !this.#atWork.has(run.source) && (this.#tried.get(run.id)?.notBefore ?? 0) <= now
-    return live.filter(isReady).slice(0, this.#options.concurrency - this.#atWork.size)
+      !this.#active.has(run.source) && (this.#attempts.get(run.id)?.notBefore ?? 0) <= now
+    return live.filter(isReady).slice(0, this.#options.concurrency - this.#active.size)
   }
 
   /** Who gave up on a run leaves it for a person. */
-  #isAnythingLeft(live: readonly LiveRun[]): boolean {
-    return live.some(({ run }) => this.#tried.get(run.id)?.notBefore !== Infinity)
+  #hasWorkLeft(live: readonly LiveRun[]): boolean {
+    return live.some(({ run }) => this.#attempts.get(run.id)?.notBefore !== Infinity)
   }
 
-  #isMeant(source: string): boolean {
+  #matchesSource(source: string): boolean {
     return this.#options.sources.some((name) =>
       name.endsWith('*') ? source.startsWith(name.slice(0, -1)) : source === name,
     )
   }
 
   #start(run: RunId, source: string): void {
-    const work = this.#work(run, source).finally(() => {
-      this.#atWork.delete(source)
+    const work = this.#execute(run, source).finally(() => {
+      this.#active.delete(source)
       this.#wake.abort()
     })
-    this.#atWork.set(source, work)
+    this.#active.set(source, work)
   }
 
-  async #work(run: RunId, source: string): Promise<void> {
-    const { cycle, policyFor, log } = this.#options
+  async #execute(run: RunId, source: string): Promise<void> {
+    const { cycleOptions, policyFor, log } = this.#options
     try {
       const runner = await this.#runner.get()
-      const guard = await runner.hold(source, cycle.killTimeoutMs, (seen) =>
-        Promise.reject(alreadyRunning(seen)),
+      const lock = await runner.lockSource(source, cycleOptions.killTimeoutMs, (state) =>
+        Promise.reject(alreadyRunningError(state)),
       )
       let gaveUp: string | undefined
       try {
         const policy = policyFor(source)
         const result = await runner.cycle({
-          ...cycle,
+          ...cycleOptions,
           source,
           policy,
-          maxDurationMs: cycle.maxDurationMs ?? policy.maxDurationMs,
-          cookie: guard.cookie,
+          maxDurationMs: cycleOptions.maxDurationMs ?? policy.maxDurationMs,
+          processTag: lock.processTag,
           stop: this.#stopping.signal,
-          hurry: this.#hurry.signal,
+          force: this.#force.signal,
         })
-        gaveUp = this.#remember(result)
+        gaveUp = this.#recordResult(result)
       } finally {
         // One whose guardian was lost may be closed by now: what it held is then taken over by its evidence.
-        await runner.free(source, gaveUp).catch((error: unknown) => runner.failure ?? raise(error))
+        await runner
+          .unlockSource(source, gaveUp)
+          .catch((error: unknown) => runner.failure ?? rethrow(error))
       }
     } catch (error) {
-      if (error instanceof AlreadyRunning) return this.#later(run, TRY_AGAIN_MS)
+      if (error instanceof AlreadyRunningError) return this.#retryLater(run, RETRY_MS)
       // No other run would fare better: the program is not there.
-      if (error instanceof CommandRefused || isOutdated(error)) this.#error = error
+      if (error instanceof CommandStartError || isOutdated(error)) this.#error = error
       log(`${source}: ${messageOf(error)}`)
-      if (error instanceof StoreUnavailable || error instanceof GuardianLost)
-        return this.#later(run, TRY_AGAIN_MS)
+      if (error instanceof StoreUnavailableError || error instanceof WatchdogLostError)
+        return this.#retryLater(run, RETRY_MS)
       this.#failed++
       if (this.#error !== null) this.stop('the command cannot be started')
-      this.#later(run, Infinity)
+      this.#retryLater(run, Infinity)
     }
   }
 
   /** Answers why it gives up, if it does. */
-  #remember(result: CycleResult): string | undefined {
-    const { run, end, because, isStopped, isLost } = result
-    if (isStopped || isLost) return undefined
+  #recordResult(result: CycleResult): string | undefined {
+    const { run, end, because, isStopped, isLeaseLost } = result
+    if (isStopped || isLeaseLost) return undefined
     if (end.outcome === 'succeeded') {
       this.#succeeded++
-      this.#tried.delete(run)
+      this.#attempts.delete(run)
       return undefined
     }
     this.#failed++
-    const said = `run ${shortId(run)} ${end.outcome} (${because})`
-    if (!result.isLeft) {
-      this.#options.log(said)
+    const summary = `run ${shortId(run)} ${end.outcome} (${because})`
+    if (!result.canResume) {
+      this.#options.log(summary)
       return undefined
     }
-    const trail = this.#tried.get(run)?.trail ?? NO_TRAIL
+    const trail = this.#attempts.get(run)?.trail ?? NO_RESTARTS
     const next = decideNextCycle(this.#options.restarts, end, trail, REAL_CLOCK.now(), null)
     if (next.action === 'start') {
-      this.#options.log(`${said}; it is taken up again in ${inWords(next.inMs)}`)
-      this.#tried.set(run, { trail: next.trail, notBefore: REAL_CLOCK.now() + next.inMs })
+      this.#options.log(`${summary}; it is taken up again in ${humanizeDuration(next.inMs)}`)
+      this.#attempts.set(run, { trail: next.history, notBefore: REAL_CLOCK.now() + next.inMs })
       return undefined
     }
-    this.#tried.set(run, { trail, notBefore: Infinity })
+    this.#attempts.set(run, { trail, notBefore: Infinity })
     return next.action === 'give-up' ? `${next.because}; last: ${because}` : undefined
   }
 
-  #later(run: RunId, ms: number): void {
-    const trail = this.#tried.get(run)?.trail ?? NO_TRAIL
-    this.#tried.set(run, { trail, notBefore: REAL_CLOCK.now() + ms })
+  #retryLater(run: RunId, ms: number): void {
+    const trail = this.#attempts.get(run)?.trail ?? NO_RESTARTS
+    this.#attempts.set(run, { trail, notBefore: REAL_CLOCK.now() + ms })
   }
 }
 
@@ -226,6 +230,6 @@ function isOutdated(error: unknown): boolean {
   return isUnusable(error) || (error instanceof UnstuckError && error.exitCode === EXIT.schema)
 }
 
-function raise(error: unknown): never {
+function rethrow(error: unknown): never {
   throw error
 }

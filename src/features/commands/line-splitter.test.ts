@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { redactor } from '../../core/model/redact.ts'
 import { cpuMs } from '../../testing/cpu-time.ts'
-import { CUT_MARK, LINE_MAX, LineSplitter } from './line-splitter.ts'
+import { TRUNCATION_MARK, LINE_MAX, LineSplitter } from './line-splitter.ts'
 
 /** The lines of a text that comes in these chunks. */
 function split(chunks: readonly (string | Buffer)[], clean = (text: string) => text): string[] {
@@ -67,9 +67,9 @@ for (const [what, size] of [
     const lines = split([...chunks, 'y'.repeat(70_000), '\nnext\n'])
     assert.deepEqual(
       lines.map((line) => line.length),
-      [LINE_MAX + CUT_MARK.length, 4],
+      [LINE_MAX + TRUNCATION_MARK.length, 4],
     )
-    assert.ok(lines[0]!.endsWith(CUT_MARK) && lines[0]!.startsWith('xxx'))
+    assert.ok(lines[0]!.endsWith(TRUNCATION_MARK) && lines[0]!.startsWith('xxx'))
   })
 }
 

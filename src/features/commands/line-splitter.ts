@@ -3,66 +3,66 @@ import { StringDecoder } from 'node:string_decoder'
 /** What is kept of a line, in characters. */
 export const LINE_MAX = 64 * 1024
 /** More of a long line is looked at than is kept, so that no secret escapes because the cut went through it. */
-const BEYOND = 4 * 1024
-export const CUT_MARK = ' … [cut: the line was longer than 64 KB]'
+const LOOKAHEAD = 4 * 1024
+export const TRUNCATION_MARK = ' … [cut: the line was longer than 64 KB]'
 
 /** The bytes that a program prints, as lines that are made clean. Holds no more than one line, however long it gets. */
 export class LineSplitter {
   readonly #decoder = new StringDecoder('utf8')
-  readonly #clean: (text: string) => string
+  readonly #sanitize: (text: string) => string
   /** The line that has not ended. */
-  #rest = ''
+  #partial = ''
   /** It was cut already: what still comes of it is passed over. */
-  #isCut = false
+  #isTruncated = false
 
-  constructor(clean: (text: string) => string) {
-    this.#clean = clean
+  constructor(sanitize: (text: string) => string) {
+    this.#sanitize = sanitize
   }
 
   /** The lines that end in this chunk. */
   push(chunk: Buffer): string[] {
-    return this.#take(this.#decoder.write(chunk))
+    return this.#split(this.#decoder.write(chunk))
   }
 
   /** The last line, if it has no end of its own. */
   end(): string[] {
-    const lines = this.#take(this.#decoder.end())
-    if (this.#rest !== '') lines.push(this.#finish(this.#rest))
-    this.#rest = ''
+    const lines = this.#split(this.#decoder.end())
+    if (this.#partial !== '') lines.push(this.#finish(this.#partial))
+    this.#partial = ''
     return lines
   }
 
-  #take(text: string): string[] {
+  #split(text: string): string[] {
     const pieces = text.split('\n')
-    pieces[0] = this.#rest + pieces[0]!
-    this.#rest = pieces.pop()!
-    if (this.#isCut && pieces.length > 0) {
+    pieces[0] = this.#partial + pieces[0]!
+    this.#partial = pieces.pop()!
+    if (this.#isTruncated && pieces.length > 0) {
       pieces.shift()
-      this.#isCut = false
+      this.#isTruncated = false
     }
     const lines = pieces.map((piece) => this.#finish(piece))
-    if (this.#isCut) this.#rest = ''
-    else this.#rest = unfinished(this.#rest)
-    if (this.#rest.length > LINE_MAX + BEYOND) {
-      lines.push(cut(this.#clean(this.#rest).slice(0, -BEYOND)))
-      this.#rest = ''
-      this.#isCut = true
+    if (this.#isTruncated) this.#partial = ''
+    else this.#partial = partialLine(this.#partial)
+    if (this.#partial.length > LINE_MAX + LOOKAHEAD) {
+      lines.push(truncate(this.#sanitize(this.#partial).slice(0, -LOOKAHEAD)))
+      this.#partial = ''
+      this.#isTruncated = true
     }
     return lines
   }
 
   #finish(line: string): string {
-    const text = this.#clean(lastState(line))
-    return text.length > LINE_MAX ? cut(text) : text
+    const text = this.#sanitize(lastOverwrite(line))
+    return text.length > LINE_MAX ? truncate(text) : text
   }
 }
 
-function cut(text: string): string {
-  return text.slice(0, LINE_MAX) + CUT_MARK
+function truncate(text: string): string {
+  return text.slice(0, LINE_MAX) + TRUNCATION_MARK
 }
 
 /** A progress bar writes over its line again and again: what a person would have seen last. */
-function lastState(line: string): string {
+function lastOverwrite(line: string): string {
   if (!line.includes('\r')) return line
   let end = line.length
   while (line[end - 1] === '\r') end--
@@ -70,6 +70,6 @@ function lastState(line: string): string {
 }
 
 /** The same while more may come. A carriage return at the end may be half of a line's end, so it stays. */
-function unfinished(line: string): string {
-  return line.endsWith('\r') ? `${lastState(line)}\r` : lastState(line)
+function partialLine(line: string): string {
+  return line.endsWith('\r') ? `${lastOverwrite(line)}\r` : lastOverwrite(line)
 }

@@ -68,7 +68,7 @@ test('it takes no more room than it may', () => {
   assert.deepEqual(parsed(path).at(-1), ['out', 'page 499'])
 })
 
-test('what is no line of a log is not taken for one', () => {
+test('a malformed log line is not parsed', () => {
   for (const line of ['', 'page 1', '2026-11-16T10:00:00.123Z', '2026-11-16T10:00:00.123Z xxx a'])
     assert.equal(parseLogLine(line), null)
 })

@@ -3,7 +3,7 @@ import { redact } from '../../core/model/redact.ts'
 import { safeText } from '../../core/events/safe-text.ts'
 
 const MAX_BYTES = 10_000_000
-const KEEP = 3
+const KEEP_FILES = 3
 
 /** `out`, `err`: what the command printed, and where. `run`: what Unstuck has to say about it. */
 export const LOG_STREAMS = ['out', 'err', 'run'] as const
@@ -27,17 +27,20 @@ export type LogFileOptions = {
 export class LogFile {
   readonly #file: AppendFile
 
-  constructor(path: string, { maxBytes = MAX_BYTES, keep = KEEP, ...rest }: LogFileOptions = {}) {
+  constructor(
+    path: string,
+    { maxBytes = MAX_BYTES, keep = KEEP_FILES, ...rest }: LogFileOptions = {},
+  ) {
     const remark = (lost: number): string =>
-      linesOf('run', [
+      formatLines('run', [
         `${lost} ${lost === 1 ? 'line' : 'lines'} lost: the log could not be written`,
       ])
-    this.#file = new AppendFile(path, { maxBytes, keep, remark, ...rest })
+    this.#file = new AppendFile(path, { maxBytes, keep, gapLine: remark, ...rest })
   }
 
   /** Lines as they are to be read: harmless, and without a line feed. */
   write(stream: LogStream, texts: readonly string[]): void {
-    if (texts.length > 0) this.#file.append(linesOf(stream, texts))
+    if (texts.length > 0) this.#file.append(formatLines(stream, texts))
   }
 
   /** A word of Unstuck's own. */
@@ -51,7 +54,7 @@ export class LogFile {
 }
 
 /** All with one time: they came together. */
-function linesOf(stream: LogStream, texts: readonly string[]): string {
+function formatLines(stream: LogStream, texts: readonly string[]): string {
   const start = `${new Date().toISOString()} ${stream} `
   return `${start}${texts.join(`\n${start}`)}\n`
 }

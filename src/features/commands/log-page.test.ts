@@ -55,7 +55,7 @@ test('a line that is still being written comes when it is whole', async () => {
   assert.deepEqual((await page(path, first.next, 10)).texts, ['two'])
 })
 
-test('half a line at the end of an older file keeps nobody from the next one', async () => {
+test('a partial line at the end of an older file does not block the next file', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'output.log')
   writeFileSync(path, '2026-11-16T10:00:00.000Z out one\n2026-11-16T10:00:00.000Z out tw')
@@ -65,7 +65,7 @@ test('half a line at the end of an older file keeps nobody from the next one', a
   assert.deepEqual((await page(path, next, 10)).texts, ['three'])
 })
 
-test('when the place is gone the last lines are given anew', async () => {
+test('when the cursor is gone the last lines are returned again', async () => {
   using folder = temporaryFolder()
   const { path } = rotated(folder.path)
   for (const after of ['1:1', '', 'x', '../../etc/passwd', '9'.repeat(300)]) {

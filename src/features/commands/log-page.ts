@@ -1,10 +1,10 @@
-import { generations, placeOfLastLines } from '../../lib/files/growing-file.ts'
-import { linesFrom } from '../../lib/files/line-page.ts'
+import { rotatedFiles, lastLinesOffset } from '../../lib/files/follow-file.ts'
+import { readLines } from '../../lib/files/read-lines.ts'
 import { parseLogLine, type LogLine } from './log-file.ts'
 import { openLog } from './log-reader.ts'
 
 /** Of one page, about. */
-const PAGE_BYTES = 256 * 1024
+const PAGE_MAX_BYTES = 256 * 1024
 
 export type LogPage = {
   readonly lines: LogLine[]
@@ -20,29 +20,29 @@ export async function readLogPage(
   after: string | null,
   limit: number,
 ): Promise<LogPage> {
-  const files = await generations(path)
-  const from = placeIn(after, files)
+  const files = await rotatedFiles(path)
+  const position = parsePosition(after, files)
   try {
-    return await (from ? following(files, from, limit) : newest(files, limit))
+    return await (position ? pageAfter(files, position, limit) : lastPage(files, limit))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     // It was rotated while we looked; the next page begins here again.
-    return { lines: [], next: after ?? '', anew: from === null }
+    return { lines: [], next: after ?? '', anew: position === null }
   }
 }
 
-type Files = Awaited<ReturnType<typeof generations>>
-type Place = { readonly ino: number; readonly place: number }
+type LogFiles = Awaited<ReturnType<typeof rotatedFiles>>
+type LogPosition = { readonly ino: number; readonly offset: number }
 
 /** The last lines; what the newest file and the one before it hold is enough. */
-async function newest(files: Files, limit: number): Promise<LogPage> {
+async function lastPage(files: LogFiles, limit: number): Promise<LogPage> {
   const lines: LogLine[] = []
   let next = ''
   for (const { path } of files.slice(0, 2).toReversed()) {
     await using file = await openLog(path)
     const { ino, size } = await file.stat()
-    const start = Math.max(await placeOfLastLines(file, limit), size - PAGE_BYTES)
-    const page = await linesFrom(file, start, { lines: Infinity, bytes: PAGE_BYTES })
+    const start = Math.max(await lastLinesOffset(file, limit), size - PAGE_MAX_BYTES)
+    const page = await readLines(file, start, { lines: Infinity, bytes: PAGE_MAX_BYTES })
     lines.push(...parse(page.lines))
     next = `${ino}:${page.end}`
   }
@@ -50,31 +50,34 @@ async function newest(files: Files, limit: number): Promise<LogPage> {
 }
 
 /** What comes behind a place, in that file and in those that were begun after it. */
-async function following(files: Files, from: Place, limit: number): Promise<LogPage> {
+async function pageAfter(files: LogFiles, from: LogPosition, limit: number): Promise<LogPage> {
   const lines: LogLine[] = []
-  let { ino, place } = from
+  let { ino, offset } = from
   const at = files.findIndex((file) => file.ino === ino)
   const oldestFirst = files.slice(0, at + 1).toReversed()
   for (const expected of oldestFirst) {
     await using file = await openLog(expected.path)
     const { ino: found, size } = await file.stat()
     if (found !== expected.ino) break // rotated in this very moment
-    if (found !== ino) [ino, place] = [found, 0]
-    const page = await linesFrom(file, place, { lines: limit - lines.length, bytes: PAGE_BYTES })
+    if (found !== ino) [ino, offset] = [found, 0]
+    const page = await readLines(file, offset, {
+      lines: limit - lines.length,
+      bytes: PAGE_MAX_BYTES,
+    })
     lines.push(...parse(page.lines))
-    place = page.end
+    offset = page.end
     // An older file may end with half a line: that is left behind, but not a whole one.
-    if (page.lines.length > 0 && place < size) break
+    if (page.lines.length > 0 && offset < size) break
   }
-  return { lines, next: `${ino}:${place}`, anew: false }
+  return { lines, next: `${ino}:${offset}`, anew: false }
 }
 
 function parse(lines: readonly string[]): LogLine[] {
   return lines.map(parseLogLine).filter((line) => line !== null)
 }
 
-function placeIn(after: string | null, files: Files): Place | null {
-  const [, ino, place] = /^(\d{1,20}):(\d{1,15})$/.exec(after ?? '') ?? []
-  const isThere = files.some((file) => file.ino === Number(ino))
-  return isThere ? { ino: Number(ino), place: Number(place) } : null
+function parsePosition(after: string | null, files: LogFiles): LogPosition | null {
+  const [, ino, offset] = /^(\d{1,20}):(\d{1,15})$/.exec(after ?? '') ?? []
+  const exists = files.some((file) => file.ino === Number(ino))
+  return exists ? { ino: Number(ino), offset: Number(offset) } : null
 }

@@ -16,14 +16,18 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UsageError } from '../../core/model/errors.ts'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
-import { makeRunFolder, runFolder } from '../../lib/files/data-folder.ts'
+import { createRunFolder, runFolder } from '../../lib/files/data-folder.ts'
 import { LogFile, type LogLine } from './log-file.ts'
-import { isLogThere, readLog, type Following, type Wanted } from './log-reader.ts'
+import { logExists, readLog, type FollowOptions, type LogFilter } from './log-reader.ts'
 
 const RUN = '0190c0de-0000-7000-8000-123456789abc'
-const ALL: Wanted = { lines: null }
+const ALL: LogFilter = { lines: null }
 
-async function texts(path: string, wanted: Wanted, following?: Following): Promise<string[]> {
+async function texts(
+  path: string,
+  wanted: LogFilter,
+  following?: FollowOptions,
+): Promise<string[]> {
   const found: string[] = []
   for await (const batch of readLog(path, wanted, following ?? null)) {
     found.push(...batch.map(({ text }) => text))
@@ -67,7 +71,7 @@ test('the last lines are those that match, across files', async () => {
   assert.deepEqual(await texts(path, { lines: 50, stream: 'run' }), [])
 })
 
-test('what was printed before a moment is left out', async () => {
+test('lines printed before the given time are left out', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'output.log')
   const at = (second: number): string => `2026-11-16T10:00:0${second}.000Z out ${second}\n`
@@ -94,12 +98,12 @@ test('a log larger than a chunk is read whole, and the last lines are the last',
 })
 
 /** Reads on until it is told that the log is over. */
-function follow(path: string, wanted: Wanted): Follower {
+function follow(path: string, wanted: LogFilter): Follower {
   const enough = new AbortController()
   const follower: Follower = { lines: [], missed: 0, enough, ended: Promise.resolve() }
-  const following: Following = {
-    enough: enough.signal,
-    isOver: async () => follower.isOver === true,
+  const following: FollowOptions = {
+    signal: enough.signal,
+    isFinished: async () => follower.isOver === true,
     onMissed: () => void follower.missed++,
   }
   follower.ended = (async () => {
@@ -120,7 +124,7 @@ type Follower = {
   pause?: Promise<void>
 }
 
-async function until(condition: () => boolean): Promise<void> {
+async function waitUntil(condition: () => boolean): Promise<void> {
   while (!condition()) await sleep(10)
 }
 
@@ -142,7 +146,7 @@ test('a log is followed through every rotation while another process writes it',
     }
     process.disconnect()`
   const follower = follow(path, { lines: 1 })
-  await until(() => follower.lines.length === 1)
+  await waitUntil(() => follower.lines.length === 1)
   const writer = spawn(process.execPath, ['--input-type=module', '-e', code, path], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
@@ -167,9 +171,9 @@ test('following starts with the last lines and ends with the run, its very last 
   const log = new LogFile(path)
   log.write('out', ['one', 'two', 'three'])
   const follower = follow(path, { lines: 2 })
-  await until(() => follower.lines.length === 2)
+  await waitUntil(() => follower.lines.length === 2)
   log.write('out', ['four'])
-  await until(() => follower.lines.length === 3)
+  await waitUntil(() => follower.lines.length === 3)
   follower.isOver = true
   log.note('ended: exit code 0')
   await follower.ended
@@ -179,7 +183,7 @@ test('following starts with the last lines and ends with the run, its very last 
   )
 })
 
-test('what is said between the end of the run and the last look is shown too', async () => {
+test('lines printed between the end of the run and the last read are shown too', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'output.log')
   new LogFile(path).write('out', ['one'])
@@ -188,10 +192,13 @@ test('what is said between the end of the run and the last look is shown too', a
     new LogFile(path).write('out', ['two'])
     return true
   }
-  assert.deepEqual(await texts(path, ALL, { enough, isOver, onMissed: () => {} }), ['one', 'two'])
+  assert.deepEqual(
+    await texts(path, ALL, { signal: enough, isFinished: isOver, onMissed: () => {} }),
+    ['one', 'two'],
+  )
 })
 
-test('who falls behind by more than is kept is told so, and goes on with what is there', async () => {
+test('a reader that falls behind the kept files is told so, and continues with what is there', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'output.log')
   const log = new LogFile(path, { maxBytes: 1_000, keep: 2 })
@@ -199,7 +206,7 @@ test('who falls behind by more than is kept is told so, and goes on with what is
   const { promise, resolve } = Promise.withResolvers<void>()
   const follower = follow(path, ALL)
   follower.pause = promise
-  await until(() => follower.lines.length === 1)
+  await waitUntil(() => follower.lines.length === 1)
   for (const number of numbers(0, 500)) log.write('out', [number])
   resolve()
   follower.isOver = true
@@ -215,7 +222,7 @@ test('who falls behind by more than is kept is told so, and goes on with what is
 test('Ctrl-C ends it at once', async () => {
   using folder = temporaryFolder()
   const follower = follow(rotated(folder.path), { lines: 1 })
-  await until(() => follower.lines.length === 1)
+  await waitUntil(() => follower.lines.length === 1)
   follower.enough.abort()
   await follower.ended
 })
@@ -238,15 +245,15 @@ test('a link or a pipe in the place of a log is refused, and nothing is read', a
 
 test('only a log of this run, in its own folder, counts as there', async () => {
   using base = temporaryFolder()
-  const { log } = makeRunFolder(base.path, RUN)
-  assert.equal(await isLogThere(log, RUN), false)
-  new LogFile(log).write('out', ['x'])
-  assert.equal(await isLogThere(log, RUN), true)
-  assert.equal(await isLogThere(log, RUN.replace('abc', 'abd')), false)
-  assert.equal(await isLogThere('/etc/passwd', RUN), false)
+  const { logPath } = createRunFolder(base.path, RUN)
+  assert.equal(await logExists(logPath, RUN), false)
+  new LogFile(logPath).write('out', ['x'])
+  assert.equal(await logExists(logPath, RUN), true)
+  assert.equal(await logExists(logPath, RUN.replace('abc', 'abd')), false)
+  assert.equal(await logExists('/etc/passwd', RUN), false)
   // In the middle of a rotation, and after a removal of the newest.
-  renameSync(log, `${log}.1`)
-  assert.equal(await isLogThere(log, RUN), true)
+  renameSync(logPath, `${logPath}.1`)
+  assert.equal(await logExists(logPath, RUN), true)
 })
 
 test('a run folder that leads somewhere else is not looked into', async () => {
@@ -254,8 +261,8 @@ test('a run folder that leads somewhere else is not looked into', async () => {
   const elsewhere = join(base.path, 'elsewhere')
   mkdirSync(elsewhere)
   writeFileSync(join(elsewhere, 'output.log'), readFileSync(import.meta.filename))
-  const { folder, log } = runFolder(base.path, RUN)
+  const { folder, logPath } = runFolder(base.path, RUN)
   mkdirSync(dirname(folder))
   symlinkSync(elsewhere, folder)
-  assert.equal(await isLogThere(log, RUN), false)
+  assert.equal(await logExists(logPath, RUN), false)
 })

@@ -2,15 +2,15 @@ import { constants } from 'node:fs'
 import { open, realpath, type FileHandle } from 'node:fs/promises'
 import { UsageError } from '../../core/model/errors.ts'
 import type { RunId } from '../../core/model/id.ts'
-import { generations, grow, placeOfLastLines } from '../../lib/files/growing-file.ts'
-import { LineCutter } from '../../lib/files/line-cutter.ts'
-import { isLogOf } from '../../lib/files/data-folder.ts'
+import { rotatedFiles, followFile, lastLinesOffset } from '../../lib/files/follow-file.ts'
+import { LineSplitter } from '../../lib/files/line-splitter.ts'
+import { isLogPathOf } from '../../lib/files/data-folder.ts'
 import { parseLogLine, type LogLine, type LogStream } from './log-file.ts'
 
 /** Longer ones are not written: 64 K characters, some of them as escapes. */
 const LINE_BYTES_MAX = 1_000_000
 
-export type Wanted = {
+export type LogFilter = {
   /** The last so many of those that are there; null: all. */
   readonly lines: number | null
   readonly stream?: LogStream | undefined
@@ -18,47 +18,47 @@ export type Wanted = {
   readonly since?: Date | undefined
 }
 
-export type Following = {
+export type FollowOptions = {
   /** Fires when the reader has had enough. */
-  readonly enough: AbortSignal
+  readonly signal: AbortSignal
   /** Asked when all was read: whether nothing more will come. */
-  readonly isOver: () => Promise<boolean>
+  readonly isFinished: () => Promise<boolean>
   /** Lines were rotated away before they could be read. */
   readonly onMissed: () => void
 }
 
 /** Whether a run's log is here: at a place that is one for it, wherever the links on the way lead. */
-export async function isLogThere(path: string, run: RunId): Promise<boolean> {
-  const [newest] = isLogOf(path, run) ? await generations(path) : []
+export async function logExists(path: string, run: RunId): Promise<boolean> {
+  const [newest] = isLogPathOf(path, run) ? await rotatedFiles(path) : []
   const real = newest && (await realpath(newest.path).catch(() => null))
-  return typeof real === 'string' && isLogOf(withoutNumber(real), run)
+  return typeof real === 'string' && isLogPathOf(stripGeneration(real), run)
 }
 
 /** The lines of a run's log in the order they were written, in batches: a log may be larger than memory. */
 export async function* readLog(
   path: string,
-  wanted: Wanted,
-  following: Following | null,
+  filter: LogFilter,
+  follow: FollowOptions | null,
 ): AsyncGenerator<readonly LogLine[]> {
-  const matching = only(linesOf(path, wanted, following), wanted)
-  yield* wanted.lines === null ? matching : last(matching, wanted.lines)
+  const matching = filterLines(followLines(path, filter, follow), filter)
+  yield* filter.lines === null ? matching : lastLines(matching, filter.lines)
 }
 
 /** An empty batch says that this is all for now. */
-async function* linesOf(
+async function* followLines(
   path: string,
-  wanted: Wanted,
-  following: Following | null,
+  filter: LogFilter,
+  follow: FollowOptions | null,
 ): AsyncGenerator<LogLine[]> {
-  const cutter = new LineCutter(LINE_BYTES_MAX)
-  const first = (await openNewest(path, wanted)) ?? (await openOldest(path))
+  const cutter = new LineSplitter(LINE_BYTES_MAX)
+  const first = (await openNewest(path, filter)) ?? (await openOldest(path))
   if (!first) return
-  const growth = { ...(following ?? { enough: new AbortController().signal }), open: openLog }
-  for await (const chunk of grow(path, first.file, first.place, growth)) {
-    const isAll = chunk.length === 0
-    if (isAll && !following) break
+  const growth = { ...(follow ?? { signal: new AbortController().signal }), open: openLog }
+  for await (const chunk of followFile(path, first.file, first.offset, growth)) {
+    const isCaughtUp = chunk.length === 0
+    if (isCaughtUp && !follow) break
     const lines = parse(cutter.push(chunk))
-    if (isAll || lines.length > 0) yield lines
+    if (isCaughtUp || lines.length > 0) yield lines
   }
   // The line a writer was killed in.
   const rest = cutter.end()
@@ -69,29 +69,32 @@ function parse(lines: readonly Buffer[]): LogLine[] {
   return lines.map((line) => parseLogLine(line.toString())).filter((line) => line !== null)
 }
 
-type Place = { readonly file: FileHandle; readonly place: number }
+type OpenLog = { readonly file: FileHandle; readonly offset: number }
 
 /** A short way for the usual question: when the last lines are all in the newest file, the others are not read. */
-async function openNewest(path: string, { lines, stream, since }: Wanted): Promise<Place | null> {
+async function openNewest(
+  path: string,
+  { lines, stream, since }: LogFilter,
+): Promise<OpenLog | null> {
   if (lines === null || stream !== undefined || since !== undefined) return null
-  const file = await openIfThere(path)
-  const place = file ? await placeOfLastLines(file, lines) : 0
-  if (file && place > 0) return { file, place }
+  const file = await openIfExists(path)
+  const offset = file ? await lastLinesOffset(file, lines) : 0
+  if (file && offset > 0) return { file, offset }
   await file?.close()
   return null
 }
 
-async function openOldest(path: string): Promise<Place | null> {
+async function openOldest(path: string): Promise<OpenLog | null> {
   for (;;) {
-    const oldest = (await generations(path)).at(-1)
+    const oldest = (await rotatedFiles(path)).at(-1)
     if (!oldest) return null
-    const file = await openIfThere(oldest.path)
-    if (file) return { file, place: 0 }
+    const file = await openIfExists(oldest.path)
+    if (file) return { file, offset: 0 }
     // It was the next to go, and went.
   }
 }
 
-async function openIfThere(path: string): Promise<FileHandle | null> {
+async function openIfExists(path: string): Promise<FileHandle | null> {
   try {
     return await openLog(path)
   } catch (error) {
@@ -117,9 +120,9 @@ function notALog(path: string): UsageError {
   )
 }
 
-async function* only(
+async function* filterLines(
   batches: AsyncIterable<readonly LogLine[]>,
-  { stream, since }: Wanted,
+  { stream, since }: LogFilter,
 ): AsyncGenerator<readonly LogLine[]> {
   const from = since?.toISOString() ?? ''
   const isWanted = (line: LogLine): boolean =>
@@ -132,7 +135,7 @@ async function* only(
 }
 
 /** The last lines of what is there; then whatever comes. */
-async function* last(
+async function* lastLines(
   batches: AsyncIterable<readonly LogLine[]>,
   count: number,
 ): AsyncGenerator<readonly LogLine[]> {
@@ -154,6 +157,6 @@ async function* last(
   if (!isCaughtUp) yield kept.slice(-count)
 }
 
-function withoutNumber(path: string): string {
+function stripGeneration(path: string): string {
   return path.replace(/\.\d+$/, '')
 }

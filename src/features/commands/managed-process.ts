@@ -4,57 +4,57 @@ import { readdir } from 'node:fs/promises'
 import process from 'node:process'
 import type { Claim } from '../../core/model/claim.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
-import { readStat } from '../../core/host/identity.ts'
+import { readProcessStat } from '../../core/host/identity.ts'
 import { removeCgroups } from '../../core/host/cgroup.ts'
 import { endTree } from '../../core/host/end-tree.ts'
-import type { CommandSpec, FromWard } from './watchdog-messages.ts'
+import type { CommandSpec, ManagedProcessEvent } from './watchdog-messages.ts'
 import { LogFile } from './log-file.ts'
 import { CommandOutput } from './output.ts'
 import { startErrorCode } from './start-error.ts'
-import { startMarked, type Tracking } from './start-tagged.ts'
+import { startTagged, type Tracking } from './start-tagged.ts'
 import {
-  cookieVariable,
+  tagVariable,
   countOomKills,
   descendants,
   findTree,
   isAlive,
-  memoryOf,
-  type Member,
-  type Roots,
+  memoryBytesOf,
+  type ProcessRef,
+  type TreeRoots,
 } from '../../core/host/process-tree.ts'
 
-const LOOK_EVERY_MS = 1_000
+const POLL_MS = 1_000
 /** Counting thousands of files takes a while, and only the first is news. */
-const COUNT_EVERY_MS = 10_000
-const TOUCH_EVERY_MS = 5_000
+const COUNT_INTERVAL_MS = 10_000
+const ACTIVITY_INTERVAL_MS = 5_000
 /** A process that was handed the pipe may hold it open after its end was seen; what comes later is not waited for. */
 const OUTPUT_GRACE_MS = 500
 
 /** Who hears of a command. */
-export type WardHost = {
-  readonly tell: (message: FromWard) => void
+export type ManagedProcessHost = {
+  readonly send: (message: ManagedProcessEvent) => void
   /** It shows signs of activity; so many files are in its output directory. */
-  readonly touch: (claim: Claim, artifacts: number) => Promise<void>
+  readonly reportActivity: (claim: Claim, artifacts: number) => Promise<void>
 }
 
 /** A command in the guardian's care: its processes, what they print, and their end. */
-export class Ward {
+export class ManagedProcess {
   readonly #spec: CommandSpec
-  readonly #host: WardHost
-  readonly #hurry = new AbortController()
+  readonly #host: ManagedProcessHost
+  readonly #force = new AbortController()
   readonly #log: LogFile
   readonly #oomBefore = countOomKills()
-  readonly #over = Promise.withResolvers<void>()
-  readonly #known = new Map<number, Member>()
+  readonly #ended = Promise.withResolvers<void>()
+  readonly #knownProcesses = new Map<number, ProcessRef>()
   #child: ChildProcess | null = null
   #claim: Claim
   #output: CommandOutput | null = null
-  #leader: Member | undefined
+  #leader: ProcessRef | undefined
   #tracking: Tracking = 'environment'
   #exit: { exitCode: number | null; signal: string | null } | null = null
   #ending: Promise<number> | null = null
-  #looking: NodeJS.Timeout | undefined
-  #folder: FSWatcher | undefined
+  #pollTimer: NodeJS.Timeout | undefined
+  #folderWatcher: FSWatcher | undefined
   #isActive = false
   #isSettled = false
   #isCounting = false
@@ -62,18 +62,18 @@ export class Ward {
   #peakMemory: number | null = null
   #measuredAt = -Infinity
   #countedAt = -Infinity
-  #touchedAt = -Infinity
+  #activityReportedAt = -Infinity
 
-  constructor(spec: CommandSpec, host: WardHost) {
+  constructor(spec: CommandSpec, host: ManagedProcessHost) {
     this.#spec = spec
     this.#claim = spec.claim
     this.#host = host
-    this.#log = new LogFile(spec.log, { maxBytes: spec.logBytes })
+    this.#log = new LogFile(spec.logPath, { maxBytes: spec.maxLogBytes })
   }
 
   /** Resolves when every process of the command is gone. */
-  get over(): Promise<void> {
-    return this.#over.promise
+  get ended(): Promise<void> {
+    return this.#ended.promise
   }
 
   start(): void {
@@ -82,7 +82,7 @@ export class Ward {
     const pid = child?.pid
     if (!child || pid === undefined) return
     this.#child = child
-    this.#leader = { pid, startTicks: readStat(pid)?.startTicks ?? 0 }
+    this.#leader = { pid, startTicks: readProcessStat(pid)?.startTicks ?? 0 }
     const { run, quiet, secrets } = this.#spec
     this.#output = new CommandOutput({
       run,
@@ -95,121 +95,128 @@ export class Ward {
       onActivity: () => (this.#isActive = true),
     })
     child.on('message', (message) => {
-      if (message === 'ready') this.#host.tell({ type: 'ready', id })
+      if (message === 'ready') this.#host.send({ type: 'ready', id })
     })
     child.once('exit', (exitCode, signal) => {
       this.#exit = { exitCode, signal }
-      this.#host.tell({ type: 'exited', id })
+      this.#host.send({ type: 'exited', id })
       void this.#finish()
     })
-    this.#host.tell({ type: 'tracked', id, tracking: this.#tracking })
-    this.#looking = setInterval(() => this.#look(), LOOK_EVERY_MS)
-    this.#folder = tryToWatch(outputDir, () => this.#firstFile())
+    this.#host.send({ type: 'tracked', id, tracking: this.#tracking })
+    this.#pollTimer = setInterval(() => this.#poll(), POLL_MS)
+    this.#folderWatcher = tryWatch(outputDir, () => this.#onFolderChange())
   }
 
   #spawn(): ChildProcess | null {
-    const { id, command, cwd, env, cookie, channel } = this.#spec
+    const { id, command, cwd, env, processTag, hasIpcChannel } = this.#spec
     const [file, ...args] = command
     try {
-      const { started, tracking } = startMarked({ cookie, execution: id }, () =>
+      const { started, tracking } = startTagged({ processTag, execution: id }, () =>
         spawn(file!, args, {
           cwd,
           // A session and a group of its own: it is ended as a whole, and Ctrl-C reaches only Unstuck.
           detached: true,
-          env: { ...env, [cookieVariable(cookie)]: id },
-          stdio: ['ignore', 'pipe', 'pipe', ...(channel ? ['ipc' as const] : [])],
+          env: { ...env, [tagVariable(processTag)]: id },
+          stdio: ['ignore', 'pipe', 'pipe', ...(hasIpcChannel ? ['ipc' as const] : [])],
         }),
       )
       this.#tracking = tracking
-      return started.once('error', (error) => this.#refused(error))
+      return started.once('error', (error) => this.#onStartError(error))
     } catch (error) {
       // Some reasons come this way, such as arguments that are too long.
-      this.#refused(error as NodeJS.ErrnoException)
+      this.#onStartError(error as NodeJS.ErrnoException)
       return null
     }
   }
 
   /** Ends all of it: politely, with the kill timeout; `now`: at once, also when it was asked politely before. */
-  end(now: boolean): void {
-    if (now) this.#hurry.abort()
+  terminate(force: boolean): void {
+    if (force) this.#force.abort()
     if (this.#child) void this.#endTree()
   }
 
   /** Its run was claimed again. */
-  claimed(claim: Claim): void {
+  setClaim(claim: Claim): void {
     this.#claim = claim
   }
 
   /** Its run has ended before it did: a late note would only be refused. */
-  settled(): void {
+  markSettled(): void {
     this.#isSettled = true
   }
 
   #endTree(): Promise<number> {
     // Who is there before the end is remembered: orphans without a cookie are found by it.
-    this.#remember()
+    this.#rememberProcesses()
     const { killTimeoutMs, id } = this.#spec
     this.#ending ??= endTree(this.#roots, {
       killTimeoutMs,
       clock: REAL_CLOCK,
-      hurry: this.#hurry.signal,
-      onStubborn: (pids) => this.#host.tell({ type: 'stubborn', id, pids }),
+      force: this.#force.signal,
+      onUnkillable: (pids) => this.#host.send({ type: 'stubborn', id, pids }),
     })
     return this.#ending
   }
 
-  get #roots(): Roots {
-    const { cookie, id } = this.#spec
-    return { cookie, execution: id, leader: this.#leader, known: [...this.#known.values()] }
+  get #roots(): TreeRoots {
+    const { processTag, id } = this.#spec
+    return {
+      processTag,
+      execution: id,
+      leader: this.#leader,
+      known: [...this.#knownProcesses.values()],
+    }
   }
 
   async #finish(): Promise<void> {
     const killed = await this.#endTree()
-    clearInterval(this.#looking)
-    this.#folder?.close()
+    clearInterval(this.#pollTimer)
+    this.#folderWatcher?.close()
     await this.#output?.finish(OUTPUT_GRACE_MS)
     this.#log.close()
     const { id, outputDir } = this.#spec
     const artifacts = await countFiles(outputDir)
     if (artifacts !== this.#artifacts && !this.#isSettled)
-      await this.#host.touch(this.#claim, artifacts)
+      await this.#host.reportActivity(this.#claim, artifacts)
     const oomKills = countOomKills() - this.#oomBefore
     const peakMemory = this.#peakMemory
-    this.#host.tell({ type: 'over', id, ...this.#exit!, oomKills, artifacts, peakMemory, killed })
-    this.#over.resolve()
+    this.#host.send({ type: 'over', id, ...this.#exit!, oomKills, artifacts, peakMemory, killed })
+    this.#ended.resolve()
   }
 
-  #refused(error: NodeJS.ErrnoException): void {
+  #onStartError(error: NodeJS.ErrnoException): void {
     // A message that could not be sent is an error here too.
     if (this.#child) return
-    const { id, cookie } = this.#spec
-    removeCgroups({ cookie, execution: id })
+    const { id, processTag } = this.#spec
+    removeCgroups({ processTag, execution: id })
     const code = startErrorCode(error, this.#spec)
-    this.#host.tell({ type: 'refused', id, code, text: error.message })
-    this.#over.resolve()
+    this.#host.send({ type: 'refused', id, code, text: error.message })
+    this.#ended.resolve()
   }
 
-  #look(): void {
-    this.#remember()
+  #poll(): void {
+    this.#rememberProcesses()
     const now = REAL_CLOCK.now()
-    if (now - this.#measuredAt >= this.#spec.measureEveryMs) {
+    if (now - this.#measuredAt >= this.#spec.measureIntervalMs) {
       this.#measuredAt = now
       this.#measure()
     }
-    if (this.#artifacts === 0 || now - this.#countedAt >= COUNT_EVERY_MS) void this.#count()
-    if (this.#isActive && now - this.#touchedAt >= TOUCH_EVERY_MS) this.#touch(now)
+    if (this.#artifacts === 0 || now - this.#countedAt >= COUNT_INTERVAL_MS)
+      void this.#countArtifacts()
+    if (this.#isActive && now - this.#activityReportedAt >= ACTIVITY_INTERVAL_MS)
+      this.#reportActivity(now)
   }
 
   #measure(): void {
     // Those that were orphaned between two looks are found by what they carry.
-    for (const member of findTree(this.#roots)) this.#known.set(member.pid, member)
-    const bytes = memoryOf([...this.#known.values()].filter(isAlive))
+    for (const member of findTree(this.#roots)) this.#knownProcesses.set(member.pid, member)
+    const bytes = memoryBytesOf([...this.#knownProcesses.values()].filter(isAlive))
     if (bytes === null) return
     this.#peakMemory = Math.max(this.#peakMemory ?? 0, bytes)
-    this.#host.tell({ type: 'memory', id: this.#spec.id, bytes })
+    this.#host.send({ type: 'memory', id: this.#spec.id, bytes })
   }
 
-  async #count(): Promise<void> {
+  async #countArtifacts(): Promise<void> {
     if (this.#isCounting) return
     this.#isCounting = true
     const artifacts = await countFiles(this.#spec.outputDir)
@@ -217,31 +224,32 @@ export class Ward {
     this.#countedAt = REAL_CLOCK.now()
     if (artifacts === this.#artifacts) return
     this.#artifacts = artifacts
-    this.#touch(this.#countedAt)
+    this.#reportActivity(this.#countedAt)
   }
 
   /** The first file makes the run worth going on with: that is kept at once, whatever happens next. */
-  #firstFile(): void {
-    if (this.#artifacts === 0) void this.#count()
+  #onFolderChange(): void {
+    if (this.#artifacts === 0) void this.#countArtifacts()
   }
 
-  #touch(now: number): void {
+  #reportActivity(now: number): void {
     this.#isActive = false
-    this.#touchedAt = now
-    if (!this.#isSettled) void this.#host.touch(this.#claim, this.#artifacts)
+    this.#activityReportedAt = now
+    if (!this.#isSettled) void this.#host.reportActivity(this.#claim, this.#artifacts)
   }
 
-  #remember(): void {
-    for (const [pid, member] of this.#known) if (!isAlive(member)) this.#known.delete(pid)
-    const roots = [...(this.#leader ? [this.#leader] : []), ...this.#known.values()]
+  #rememberProcesses(): void {
+    for (const [pid, member] of this.#knownProcesses)
+      if (!isAlive(member)) this.#knownProcesses.delete(pid)
+    const roots = [...(this.#leader ? [this.#leader] : []), ...this.#knownProcesses.values()]
     for (const { pid } of roots) {
-      for (const member of descendants(pid)) this.#known.set(member.pid, member)
+      for (const member of descendants(pid)) this.#knownProcesses.set(member.pid, member)
     }
   }
 }
 
 /** Where the system has no more watches to give, the look of every second must do. */
-function tryToWatch(folder: string, onChange: () => void): FSWatcher | undefined {
+function tryWatch(folder: string, onChange: () => void): FSWatcher | undefined {
   try {
     return watch(folder, onChange).on('error', () => {})
   } catch {

@@ -3,14 +3,14 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import {
   decideNextCycle,
-  NO_TRAIL,
-  type CycleEnd,
+  NO_RESTARTS,
+  type CycleExit,
   type NextCycle,
-  type Restarts,
-  type Trail,
+  type RestartPolicy,
+  type RestartHistory,
 } from './next-cycle.ts'
 
-const PLAN: Restarts = {
+const PLAN: RestartPolicy = {
   restart: 'on-failure',
   intervalMs: null,
   delayMs: 10_000,
@@ -18,21 +18,25 @@ const PLAN: Restarts = {
   windowMs: 15 * 60_000,
   minUptimeMs: 30_000,
 }
-const FAILED: CycleEnd = { outcome: 'failed', uptimeMs: 1_000, progressed: false }
-const DONE: CycleEnd = { outcome: 'succeeded', uptimeMs: 1_000, progressed: true }
+const FAILED: CycleExit = { outcome: 'failed', uptimeMs: 1_000, progressed: false }
+const DONE: CycleExit = { outcome: 'succeeded', uptimeMs: 1_000, progressed: true }
 
-function next(plan: Partial<Restarts>, end: CycleEnd, tick: number | null = null): NextCycle {
-  return decideNextCycle({ ...PLAN, ...plan }, end, NO_TRAIL, 0, tick)
+function next(plan: Partial<RestartPolicy>, end: CycleExit, tick: number | null = null): NextCycle {
+  return decideNextCycle({ ...PLAN, ...plan }, end, NO_RESTARTS, 0, tick)
 }
 
 /** What becomes of a command that always ends like this: when it is started, and why no more. */
-function life(plan: Restarts, end: CycleEnd, limit: number): { starts: number[]; gaveUp: boolean } {
+function simulate(
+  plan: RestartPolicy,
+  end: CycleExit,
+  limit: number,
+): { starts: number[]; gaveUp: boolean } {
   const starts = [0]
-  let trail: Trail = NO_TRAIL
+  let trail: RestartHistory = NO_RESTARTS
   for (let now = end.uptimeMs; starts.length < limit;) {
     const decision = decideNextCycle(plan, end, trail, now, null)
     if (decision.action !== 'start') return { starts, gaveUp: decision.action === 'give-up' }
-    trail = decision.trail
+    trail = decision.history
     starts.push(now + decision.inMs)
     now += decision.inMs + end.uptimeMs
   }
@@ -41,8 +45,8 @@ function life(plan: Restarts, end: CycleEnd, limit: number): { starts: number[];
 
 const CASES: readonly [
   string,
-  Partial<Restarts>,
-  CycleEnd,
+  Partial<RestartPolicy>,
+  CycleExit,
   number | null,
   number | 'end' | 'give-up',
 ][] = [
@@ -91,25 +95,25 @@ for (const [what, plan, end, tick, expected] of CASES) {
   })
 }
 
-test('one that dies at once is started again ever more slowly, and then given up', () => {
-  const { starts, gaveUp } = life(PLAN, FAILED, 100)
+test('a command that dies at once is restarted with growing delays, then given up', () => {
+  const { starts, gaveUp } = simulate(PLAN, FAILED, 100)
   assert.equal(gaveUp, true)
   const pauses = starts.slice(1).map((at, i) => at - starts[i]! - FAILED.uptimeMs)
   assert.deepEqual(pauses, [10_000, 20_000, 40_000, 80_000, 160_000])
 })
 
 test('a crash loop slower than the minimum uptime is given up as well', () => {
-  const { starts, gaveUp } = life(PLAN, { ...FAILED, uptimeMs: 60_000 }, 100)
+  const { starts, gaveUp } = simulate(PLAN, { ...FAILED, uptimeMs: 60_000 }, 100)
   assert.equal(gaveUp, true)
   assert.equal(starts.length, 1 + PLAN.max)
 })
 
 test('failures further apart than the window are never given up', () => {
-  assert.equal(life(PLAN, { ...FAILED, uptimeMs: 4 * 60_000 }, 50).gaveUp, false)
+  assert.equal(simulate(PLAN, { ...FAILED, uptimeMs: 4 * 60_000 }, 50).gaveUp, false)
 })
 
-test('who dies but gains ground each time is started again for ever, without back-off', () => {
-  const { starts, gaveUp } = life(PLAN, { ...FAILED, progressed: true }, 50)
+test('a command that makes progress before each crash is restarted for ever, without back-off', () => {
+  const { starts, gaveUp } = simulate(PLAN, { ...FAILED, progressed: true }, 50)
   assert.equal(gaveUp, false)
   assert.ok(starts.every((at, i) => at === i * 11_000))
 })
@@ -123,13 +127,13 @@ test('no more restarts within any window than allowed, whatever the failures loo
   fc.assert(
     fc.property(uptimes, plans, (ends, given) => {
       const plan = { ...PLAN, ...given }
-      let [trail, now] = [NO_TRAIL, 0]
+      let [trail, now] = [NO_RESTARTS, 0]
       const restarts: number[] = []
       for (const uptimeMs of ends) {
         now += uptimeMs
         const decision = decideNextCycle(plan, { ...FAILED, uptimeMs }, trail, now, null)
         if (decision.action !== 'start') break
-        trail = decision.trail
+        trail = decision.history
         now += decision.inMs
         restarts.push(now)
       }

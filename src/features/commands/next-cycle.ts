@@ -1,7 +1,7 @@
-import { inWords, type Millis } from '../../core/model/time.ts'
+import { humanizeDuration, type Millis } from '../../core/model/time.ts'
 
 /** When a command is started again. Lengths of time are in milliseconds. */
-export type Restarts = {
+export type RestartPolicy = {
   readonly restart: 'always' | 'on-failure' | 'never'
   /** From the end of a cycle to the start of the next; null: there is no next by itself. */
   readonly intervalMs: number | null
@@ -14,7 +14,7 @@ export type Restarts = {
 }
 
 /** How a cycle of the command ended. */
-export type CycleEnd = {
+export type CycleExit = {
   readonly outcome:
     | 'succeeded'
     | 'failed'
@@ -30,21 +30,21 @@ export type CycleEnd = {
 }
 
 /** What is remembered from cycle to cycle. */
-export type Trail = {
+export type RestartHistory = {
   /** When it was started again after a failure without progress, on a clock that cannot be set. */
   readonly restarts: readonly Millis[]
   /** Failures in a row that came right after the start. */
-  readonly quickEnds: number
+  readonly quickExits: number
 }
 
-export const NO_TRAIL: Trail = { restarts: [], quickEnds: 0 }
+export const NO_RESTARTS: RestartHistory = { restarts: [], quickExits: 0 }
 
 export type NextCycle =
   | {
       readonly action: 'start'
       readonly inMs: number
       readonly because: string
-      readonly trail: Trail
+      readonly history: RestartHistory
     }
   | { readonly action: 'end' }
   | { readonly action: 'give-up'; readonly because: string }
@@ -53,45 +53,50 @@ const DELAY_MAX_MS = 5 * 60_000
 
 /** Whether the command is started again, and when. `untilTickMs`: to the next time the timetable names, if there is one. */
 export function decideNextCycle(
-  plan: Restarts,
-  end: CycleEnd,
-  trail: Trail,
+  policy: RestartPolicy,
+  exit: CycleExit,
+  history: RestartHistory,
   now: Millis,
   untilTickMs: number | null,
 ): NextCycle {
-  if (end.outcome === 'unstartable') return { action: 'end' }
-  const isRestarted = end.outcome === 'failed' && plan.restart !== 'never'
-  if (isRestarted) return afterFailure(plan, end, trail, now)
-  if (untilTickMs !== null) return start(untilTickMs, 'the timetable says when', NO_TRAIL)
-  if (plan.intervalMs !== null) return start(plan.intervalMs, 'the next cycle', NO_TRAIL)
+  if (exit.outcome === 'unstartable') return { action: 'end' }
+  const isRestarted = exit.outcome === 'failed' && policy.restart !== 'never'
+  if (isRestarted) return afterFailure(policy, exit, history, now)
+  if (untilTickMs !== null) return start(untilTickMs, 'the timetable says when', NO_RESTARTS)
+  if (policy.intervalMs !== null) return start(policy.intervalMs, 'the next cycle', NO_RESTARTS)
   // A new run would begin from nothing, and go the same way.
-  if (end.outcome === 'parked') return { action: 'give-up', because: 'its run was parked' }
-  if (plan.restart === 'always' && end.outcome === 'succeeded')
-    return start(plan.delayMs, 'it ended, and is to run always', NO_TRAIL)
+  if (exit.outcome === 'parked') return { action: 'give-up', because: 'its run was parked' }
+  if (policy.restart === 'always' && exit.outcome === 'succeeded')
+    return start(policy.delayMs, 'it ended, and is to run always', NO_RESTARTS)
   return { action: 'end' }
 }
 
-function afterFailure(plan: Restarts, end: CycleEnd, trail: Trail, now: Millis): NextCycle {
+function afterFailure(
+  policy: RestartPolicy,
+  exit: CycleExit,
+  history: RestartHistory,
+  now: Millis,
+): NextCycle {
   // It dies, but gains ground each time: worth going on with for ever.
-  if (end.progressed) return start(plan.delayMs, 'it made progress', NO_TRAIL)
-  const restarts = trail.restarts.filter((at) => at > now - plan.windowMs)
-  if (restarts.length >= plan.max) {
-    const within = inWords(plan.windowMs)
-    const times = plan.max === 1 ? 'once' : `${plan.max} times`
+  if (exit.progressed) return start(policy.delayMs, 'it made progress', NO_RESTARTS)
+  const restarts = history.restarts.filter((at) => at > now - policy.windowMs)
+  if (restarts.length >= policy.max) {
+    const within = humanizeDuration(policy.windowMs)
+    const times = policy.max === 1 ? 'once' : `${policy.max} times`
     return {
       action: 'give-up',
       because: `started again ${times} within ${within} and failed each time without progress`,
     }
   }
-  const quickEnds = end.uptimeMs < plan.minUptimeMs ? trail.quickEnds + 1 : 0
+  const quickEnds = exit.uptimeMs < policy.minUptimeMs ? history.quickExits + 1 : 0
   const backoff = Math.max(
-    plan.delayMs,
-    Math.min(plan.delayMs * 2 ** (quickEnds - 1), DELAY_MAX_MS),
+    policy.delayMs,
+    Math.min(policy.delayMs * 2 ** (quickEnds - 1), DELAY_MAX_MS),
   )
-  const nth = `restart ${restarts.length + 1} of ${plan.max} within ${inWords(plan.windowMs)}`
-  return start(backoff, nth, { restarts: [...restarts, now + backoff], quickEnds })
+  const nth = `restart ${restarts.length + 1} of ${policy.max} within ${humanizeDuration(policy.windowMs)}`
+  return start(backoff, nth, { restarts: [...restarts, now + backoff], quickExits: quickEnds })
 }
 
-function start(inMs: number, because: string, trail: Trail): NextCycle {
-  return { action: 'start', inMs, because, trail }
+function start(inMs: number, because: string, history: RestartHistory): NextCycle {
+  return { action: 'start', inMs, because, history }
 }

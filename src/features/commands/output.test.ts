@@ -8,14 +8,14 @@ import { PassThrough, Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { noTerminal } from '../../testing/operator.ts'
+import { noTerminal } from '../../testing/cli-test-context.ts'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
 import { LogFile, parseLogLine } from './log-file.ts'
 import { CommandOutput, type CommandOutputOptions } from './output.ts'
 
 const run = '0190c0de-0000-7000-8000-12341a2b3c4d'
 
-type Scene = Disposable & {
+type OutputFixture = Disposable & {
   readonly log: string
   readonly child: ChildProcess
   readonly output: CommandOutput
@@ -24,7 +24,10 @@ type Scene = Disposable & {
 }
 
 /** A real command, and its output in our hands. */
-function watch(command: string[], options: Partial<CommandOutputOptions> = {}): Scene {
+function startCommand(
+  command: string[],
+  options: Partial<CommandOutputOptions> = {},
+): OutputFixture {
   const folder = temporaryFolder()
   const log = join(folder.path, 'output.log')
   const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -55,20 +58,23 @@ function screens(): { stdout: PassThrough; stderr: PassThrough } {
   return { stdout: new PassThrough(), stderr: new PassThrough() }
 }
 
-test('what a command prints is kept, and shown with the short id of its run, each stream by itself', async () => {
+test('output is stored, and shown with the short id of its run, each stream separately', async () => {
   const live = screens()
   let signs = 0
-  using scene = watch(['sh', '-c', 'echo one; echo two >&2; echo; printf "last, without an end"'], {
-    live,
-    onActivity: () => void signs++,
-  })
-  await scene.output.finished
+  using fixture = startCommand(
+    ['sh', '-c', 'echo one; echo two >&2; echo; printf "last, without an end"'],
+    {
+      live,
+      onActivity: () => void signs++,
+    },
+  )
+  await fixture.output.finished
   assert.deepEqual(
-    scene.lines().filter((line) => line.startsWith('out')),
+    fixture.lines().filter((line) => line.startsWith('out')),
     ['out one', 'out ', 'out last, without an end'],
   )
   assert.deepEqual(
-    scene.lines().filter((line) => line.startsWith('err')),
+    fixture.lines().filter((line) => line.startsWith('err')),
     ['err two'],
   )
   assert.equal(
@@ -81,9 +87,9 @@ test('what a command prints is kept, and shown with the short id of its run, eac
 
 test('quiet shows nothing, and keeps everything', async () => {
   const live = screens()
-  using scene = watch(['echo', 'hello'], { live, quiet: true })
-  await scene.output.finished
-  assert.deepEqual(scene.lines(), ['out hello'])
+  using fixture = startCommand(['echo', 'hello'], { live, quiet: true })
+  await fixture.output.finished
+  assert.deepEqual(fixture.lines(), ['out hello'])
   assert.equal(await text(live.stdout.end()), '')
 })
 
@@ -95,11 +101,11 @@ test('no secret and no order to a terminal gets into the log or onto the screen;
     '\x1b[1;32mgreen\x1b[0m \x1b[Kwiped \x1b]52;c;aGk=\x07 \u009b2J \u202Egpj.exe',
     'half \x1b[31',
   ]
-  using scene = watch(node(`console.log(${JSON.stringify(printed.join('\n'))})`), {
+  using fixture = startCommand(node(`console.log(${JSON.stringify(printed.join('\n'))})`), {
     live,
     secrets: ['token-0123456789', 'to/ken x', 'postgres://me:p%40ss-hunter2@db/x'],
   })
-  await scene.output.finished
+  await fixture.output.finished
   const expected = [
     '*** and ***',
     '***, and alone ***',
@@ -107,7 +113,7 @@ test('no secret and no order to a terminal gets into the log or onto the screen;
     'half \\x1b[31',
   ]
   assert.deepEqual(
-    scene.lines(),
+    fixture.lines(),
     expected.map((line) => `out ${line}`),
   )
   assert.equal(
@@ -117,7 +123,7 @@ test('no secret and no order to a terminal gets into the log or onto the screen;
 })
 
 const COUNT = 100_000
-const COUNTING = node(`
+const PRINT_NUMBERS = node(`
   let text = ''
   for (let n = 0; n < ${COUNT}; n++) text += 'page ' + n + ' of the catalogue was saved\\n'
   process.stdout.write(text)`)
@@ -129,29 +135,29 @@ function assertAllCounted(lines: readonly string[]): void {
 }
 
 test('of a hundred thousand lines none is missing', async () => {
-  using scene = watch(COUNTING)
-  await scene.output.finished
-  assertAllCounted(scene.lines())
+  using fixture = startCommand(PRINT_NUMBERS)
+  await fixture.output.finished
+  assertAllCounted(fixture.lines())
 })
 
 test('a slow reader slows the command, and costs no memory and no line', async () => {
   const live = screens()
-  using scene = watch(COUNTING, { live })
-  while (!existsSync(scene.log)) await sleep(20)
+  using fixture = startCommand(PRINT_NUMBERS, { live })
+  while (!existsSync(fixture.log)) await sleep(20)
   await sleep(500)
   const held = live.stdout.writableLength + live.stdout.readableLength
   assert.ok(held < 500_000, `${held} bytes are held`)
-  assert.ok(statSync(scene.log).size < 1_000_000)
-  assert.equal(scene.child.exitCode, null)
+  assert.ok(statSync(fixture.log).size < 1_000_000)
+  assert.equal(fixture.child.exitCode, null)
   const shown = text(live.stdout)
-  await scene.output.finished
+  await fixture.output.finished
   live.stdout.end()
   assert.equal((await shown).split('\n').length, COUNT + 1)
-  assertAllCounted(scene.lines())
+  assertAllCounted(fixture.lines())
 })
 
 /** Shows a command on its own stdout, ends at once when that has finished, and notes how long it was ever held up. */
-const SHOWING = node(`
+const SHOW_OUTPUT = node(`
   import { spawn } from 'node:child_process'
   import { writeFileSync } from 'node:fs'
   import { CommandOutput } from ${JSON.stringify(new URL('./output.ts', import.meta.url).href)}
@@ -175,21 +181,17 @@ function linesIn(log: string): string[] {
   return lines.map((line) => `out ${parseLogLine(line)!.text}`)
 }
 
-test(
-  'a reader that has left holds up nobody, and the log is whole',
-  { timeout: 150_000 },
-  async () => {
-    using folder = temporaryFolder()
-    const log = join(folder.path, 'output.log')
-    const [file, ...args] = [...SHOWING, log, ...COUNTING]
-    const child = spawn(file!, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-    await once(child.stdout, 'data')
-    child.stdout.destroy()
-    const [exitCode] = (await once(child, 'exit')) as [number | null]
-    assert.equal(exitCode, 0)
-    assertAllCounted(linesIn(log))
-  },
-)
+test('a closed reader blocks nothing, and the log is complete', { timeout: 150_000 }, async () => {
+  using folder = temporaryFolder()
+  const log = join(folder.path, 'output.log')
+  const [file, ...args] = [...SHOW_OUTPUT, log, ...PRINT_NUMBERS]
+  const child = spawn(file!, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  await once(child.stdout, 'data')
+  child.stdout.destroy()
+  const [exitCode] = (await once(child, 'exit')) as [number | null]
+  assert.equal(exitCode, 0)
+  assertAllCounted(linesIn(log))
+})
 
 test(
   'a terminal that was halted holds up the command, and not the process that shows it',
@@ -197,7 +199,9 @@ test(
   async () => {
     using folder = temporaryFolder()
     const log = join(folder.path, 'output.log')
-    const words = [...SHOWING, log, ...COUNTING].map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
+    const words = [...SHOW_OUTPUT, log, ...PRINT_NUMBERS].map(
+      (word) => `'${word.replaceAll("'", `'\\''`)}'`,
+    )
     const env = { ...process.env, NO_COLOR: '1', FORCE_COLOR: undefined }
     const child = spawn('script', ['-qec', `exec ${words.join(' ')}`, '/dev/null'], { env })
     using _ended = { [Symbol.dispose]: () => void child.kill('SIGKILL') }
@@ -224,16 +228,16 @@ test('it has finished when all is shown, and not while some is only buffered', a
       }, 100)
     },
   })
-  using scene = watch(['echo', 'hello'], { live: { ...screens(), stdout } })
-  await scene.output.finished
+  using fixture = startCommand(['echo', 'hello'], { live: { ...screens(), stdout } })
+  await fixture.output.finished
   assert.equal(shown, '[1a2b3c4d] hello\n')
 })
 
 test('a process left behind with the pipe in its hand is not waited for', async () => {
-  using scene = watch(['sh', '-c', 'sleep 600 & echo $!; printf unfinished'])
-  await once(scene.child, 'exit')
-  await scene.output.finish(100)
-  const [pid, ...rest] = scene.lines()
+  using fixture = startCommand(['sh', '-c', 'sleep 600 & echo $!; printf unfinished'])
+  await once(fixture.child, 'exit')
+  await fixture.output.finish(100)
+  const [pid, ...rest] = fixture.lines()
   assert.ok(process.kill(Number(pid!.split(' ')[1]), 'SIGKILL'), 'it still holds the pipe')
   assert.deepEqual(rest, [
     'out unfinished',
@@ -243,28 +247,28 @@ test('a process left behind with the pipe in its hand is not waited for', async 
 
 test('when the command has ended, a reader that does not read is not waited for, and nothing is missing', async () => {
   const live = screens()
-  using scene = watch(node(`process.stdout.write('y\\n'.repeat(20_000))`), {
+  using fixture = startCommand(node(`process.stdout.write('y\\n'.repeat(20_000))`), {
     live,
   })
-  await once(scene.child, 'exit')
-  await scene.output.finish(100)
-  assert.equal(scene.lines().length, 20_000)
+  await once(fixture.child, 'exit')
+  await fixture.output.finish(100)
+  assert.equal(fixture.lines().length, 20_000)
 })
 
 test('to finish what has finished takes no time', async () => {
-  using scene = watch(['echo', 'hello'])
-  await once(scene.child, 'exit')
+  using fixture = startCommand(['echo', 'hello'])
+  await once(fixture.child, 'exit')
   // Longer than any test may take.
-  await scene.output.finish(600_000)
-  await scene.output.finish(600_000)
-  assert.deepEqual(scene.lines(), ['out hello'])
+  await fixture.output.finish(600_000)
+  await fixture.output.finish(600_000)
+  assert.deepEqual(fixture.lines(), ['out hello'])
 })
 
 test('a screen that closes while it is waited for frees the command', async () => {
   const live = screens()
-  using scene = watch(COUNTING, { live })
+  using fixture = startCommand(PRINT_NUMBERS, { live })
   await sleep(200)
   live.stdout.destroy()
-  await scene.output.finished
-  assertAllCounted(scene.lines())
+  await fixture.output.finished
+  assertAllCounted(fixture.lines())
 })

@@ -8,7 +8,7 @@ import { LiveOutput } from './live-output.ts'
 import type { LogFile, LogStream } from './log-file.ts'
 
 /** For what is still in the pipes when nobody waits any longer: far more time than that needs. */
-const LAST_WORDS_MS = 250
+const DRAIN_MS = 250
 
 export type CommandOutputOptions = {
   readonly run: RunId
@@ -35,13 +35,13 @@ export class CommandOutput {
   /** Both streams have ended and all is written. Never rejects. */
   readonly finished: Promise<void>
   readonly #options: CommandOutputOptions
-  readonly #clean: (text: string) => string
-  readonly #hurry = new AbortController()
+  readonly #sanitize: (text: string) => string
+  readonly #force = new AbortController()
 
   constructor(options: CommandOutputOptions) {
     this.#options = options
     const redact = redactor(options.secrets ?? [])
-    this.#clean = (text) => safeText(redact(withoutColour(text)))
+    this.#sanitize = (text) => safeText(redact(stripColours(text)))
     this.finished = Promise.all([this.#pump('stdout', 'out'), this.#pump('stderr', 'err')]).then(
       () => {},
     )
@@ -53,8 +53,8 @@ export class CommandOutput {
    */
   async finish(graceMs: number): Promise<void> {
     if (await this.#finishedWithin(graceMs)) return
-    this.#hurry.abort()
-    if (await this.#finishedWithin(LAST_WORDS_MS)) return
+    this.#force.abort()
+    if (await this.#finishedWithin(DRAIN_MS)) return
     const { log, stdout, stderr } = this.#options
     stdout.destroy()
     stderr.destroy()
@@ -65,21 +65,21 @@ export class CommandOutput {
   async #pump(name: 'stdout' | 'stderr', stream: LogStream): Promise<void> {
     const { run, log, quiet, onActivity } = this.#options
     const to = quiet ? undefined : this.#options.live?.[name]
-    const live = to && new LiveOutput(to, shortId(run), this.#hurry.signal)
-    const splitter = new LineSplitter(this.#clean)
-    const take = async (lines: readonly string[]): Promise<void> => {
+    const live = to && new LiveOutput(to, shortId(run), this.#force.signal)
+    const splitter = new LineSplitter(this.#sanitize)
+    const write = async (lines: readonly string[]): Promise<void> => {
       log.write(stream, lines)
       await live?.write(lines)
     }
     try {
       for await (const chunk of this.#options[name] as AsyncIterable<Buffer>) {
         onActivity?.()
-        await take(splitter.push(chunk))
+        await write(splitter.push(chunk))
       }
     } catch {
       // Closed by us, or broken: what came so far is kept.
     }
-    await take(splitter.end())
+    await write(splitter.end())
     await live?.flush()
   }
 
@@ -92,16 +92,16 @@ export class CommandOutput {
 }
 
 /** Colours, and the order to clear a line, say nothing in a log. Whatever else a terminal would obey is made visible. */
-function withoutColour(text: string): string {
-  if (!text.includes(SEQUENCE)) return text
-  const [first, ...more] = text.split(SEQUENCE)
-  return [first, ...more.map(withoutStart)].join('')
+function stripColours(text: string): string {
+  if (!text.includes(CSI)) return text
+  const [first, ...more] = text.split(CSI)
+  return [first, ...more.map(stripLeadingCode)].join('')
 }
 
-function withoutStart(piece: string): string {
-  const start = COLOUR.exec(piece)
-  return start ? piece.slice(start[0].length) : SEQUENCE + piece
+function stripLeadingCode(piece: string): string {
+  const start = COLOUR_CODE.exec(piece)
+  return start ? piece.slice(start[0].length) : CSI + piece
 }
 
-const SEQUENCE = '\x1b['
-const COLOUR = /^[\d;:]*[mK]/
+const CSI = '\x1b['
+const COLOUR_CODE = /^[\d;:]*[mK]/

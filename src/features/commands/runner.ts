@@ -1,20 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import { EXIT, isUnusable, type UnstuckError } from '../../core/model/errors.ts'
 import type { Emit } from '../../core/model/event.ts'
-import type { Guard } from '../../core/model/source-lock.ts'
+import type { SourceLock } from '../../core/model/source-lock.ts'
 import type { ClaimId, WorkerId } from '../../core/model/id.ts'
 import type { Policy } from '../../core/model/policy.ts'
 import type { Store } from '../../core/store/store.ts'
 import { VERSION } from '../../core/host/version.ts'
-import { takeSource, type SeenGuard } from '../../core/recovery/source-lock.ts'
-import { assertKnown } from '../../core/worker/registered-worker.ts'
-import { caretaking } from '../../core/recovery/monitor.ts'
+import { acquireSourceLock, type SourceLockState } from '../../core/recovery/source-lock.ts'
+import { assertWorkerExists } from '../../core/worker/assert-worker.ts'
+import { heartbeatOptions } from '../../core/recovery/monitor.ts'
 import { runCycle, type CycleOptions } from './cycle.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { CycleResult } from './settle-run.ts'
-import { Guardian } from './watchdog.ts'
-import { OldOutput } from './old-output.ts'
-import { blindSpot, type Tracking } from './start-tagged.ts'
+import { Watchdog } from './watchdog.ts'
+import { OutputPruner } from './output-pruner.ts'
+import { trackingGap, type Tracking } from './start-tagged.ts'
 
 export type RunnerOptions = {
   readonly store: Store
@@ -33,11 +33,11 @@ export type RunnerOptions = {
 }
 
 /** Whoever works on a claim hears what becomes of it. */
-export type ClaimHost = {
+export type ClaimListener = {
   onLost(): void
   onCancelled(): void
   /** The guardian died. */
-  onOrphaned(): void
+  onWatchdogLost(): void
   /** This program can no longer use the database: it is to end politely. */
   onOutdated(because: string): void
 }
@@ -45,9 +45,9 @@ export type ClaimHost = {
 /** Runs commands for sources, each in the guardian's care. One process, one guardian, any number of commands at once. */
 export class CommandRunner {
   readonly options: RunnerOptions
-  readonly guardian: Guardian
-  readonly claims = new Map<ClaimId, ClaimHost>()
-  readonly #oldOutput: OldOutput | null
+  readonly watchdog: Watchdog
+  readonly claims = new Map<ClaimId, ClaimListener>()
+  readonly #outputPruner: OutputPruner | null
   #failure: UnstuckError | null = null
   #isClosed = false
   #tracking: Tracking | null = null
@@ -55,18 +55,18 @@ export class CommandRunner {
   constructor(options: RunnerOptions) {
     this.options = options
     const { db, worker, source, policy, emit, store, keepOutput: keep, log } = options
-    this.#oldOutput = keep === null ? null : new OldOutput({ store, keep, log })
-    const caretaker = { worker, source, version: VERSION, ...caretaking(policy) }
-    this.guardian = new Guardian(db, caretaker, {
+    this.#outputPruner = keep === null ? null : new OutputPruner({ store, keep, log })
+    const heartbeat = { worker, source, version: VERSION, ...heartbeatOptions(policy) }
+    this.watchdog = new Watchdog(db, heartbeat, {
       emit,
       onLost: (claims) => claims.forEach((id) => this.claims.get(id)?.onLost()),
       onCancelled: (claims) => claims.forEach((id) => this.claims.get(id)?.onCancelled()),
       onRecovered: () => {},
       onFatal: (error) => {
         this.#failure = error
-        for (const host of this.claims.values()) {
-          if (this.isOutdated) host.onOutdated(error.message)
-          else host.onOrphaned()
+        for (const listener of this.claims.values()) {
+          if (this.isOutdated) listener.onOutdated(error.message)
+          else listener.onWatchdogLost()
         }
       },
     })
@@ -88,69 +88,69 @@ export class CommandRunner {
   }
 
   /** Logs once what cannot be found. */
-  noteTracking(tracking: Tracking): void {
-    const gap = this.#tracking === null ? blindSpot(tracking) : null
+  setTracking(tracking: Tracking): void {
+    const gap = this.#tracking === null ? trackingGap(tracking) : null
     this.#tracking = tracking
     if (gap !== null) this.options.log(`${gap} (see \`unstuck doctor\`)`)
   }
 
   /** Resolves when the guardian is heard, and what was dead has been recovered. */
   async start(): Promise<void> {
-    await this.guardian.life.started()
+    await this.watchdog.heartbeat.started()
   }
 
   /**
    * Afterwards nobody else may start this source, and nothing of an earlier copy runs on this machine. Throws its `failure`
    * when the guardian is lost meanwhile: nobody would hold the source then.
    */
-  async hold(
+  async lockSource(
     source: string,
     killTimeoutMs: number,
-    onBusy: (seen: SeenGuard) => Promise<void>,
-  ): Promise<Guard> {
+    onLocked: (state: SourceLockState) => Promise<void>,
+  ): Promise<SourceLock> {
     const { store, worker, log } = this.options
-    const cookie = randomBytes(8).toString('hex')
-    const guard = await takeSource(
+    const processTag = randomBytes(8).toString('hex')
+    const lock = await acquireSourceLock(
       store,
-      { source, worker, killTimeoutMs, cookie },
+      { source, worker, killTimeoutMs, processTag },
       {
         log,
-        spare: this.guardian.pid,
-        onBusy: async (seen) => {
+        spare: this.watchdog.pid,
+        onBusy: async (state) => {
           if (this.#failure) throw this.#failure
-          await onBusy(seen)
+          await onLocked(state)
         },
       },
     )
     if (this.#failure) throw this.#failure
-    return guard
+    return lock
   }
 
   async cycle(options: CycleOptions): Promise<CycleResult> {
     const result = await runCycle(this, options)
     const { base, source, stop } = options
     // Who is to stop has no time for it, and who has lost the source no right to.
-    const isFree = !stop.aborted && !result.isLost && !this.#failure
-    if (isFree) await this.#oldOutput?.remove(base, source, stop)
+    const canPrune = !stop.aborted && !result.isLeaseLost && !this.#failure
+    if (canPrune) await this.#outputPruner?.prune(base, source, stop)
     return result
   }
 
   /** Throws when the database has lost its row. */
-  assertKnown(): Promise<void> {
-    return assertKnown(this.options.store, this.options.worker)
+  assertWorkerExists(): Promise<void> {
+    return assertWorkerExists(this.options.store, this.options.worker)
   }
 
-  async free(source: string, gaveUp?: string): Promise<void> {
+  async unlockSource(source: string, gaveUp?: string): Promise<void> {
     // What a closed one held is taken over by its evidence.
     if (this.#isClosed) return
     const { store, worker } = this.options
-    await store.freeSource({ source, worker, ...(gaveUp !== undefined && { gaveUp }) })
+    await store.unlockSource({ source, worker, ...(gaveUp !== undefined && { gaveUp }) })
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
-    await this.guardian.stop()
+    await this.watchdog.stop()
     await this.options.store.close()
   }
 }

@@ -1,127 +1,127 @@
 import { constants } from 'node:os'
-import { exitCodeOf, type Ending } from './ending.ts'
-import type { CycleEnd } from './next-cycle.ts'
+import { shellExitCode, type ExitOutcome } from './ending.ts'
+import type { CycleExit } from './next-cycle.ts'
 import type { Claim } from '../../core/model/claim.ts'
-import { EXIT, LeaseLost, Stopping } from '../../core/model/errors.ts'
+import { EXIT, LeaseLostError, StoppingError } from '../../core/model/errors.ts'
 import type { RunId } from '../../core/model/id.ts'
 import { isLive, type Run } from '../../core/model/run.ts'
-import { whenAvailable } from '../../core/store/open.ts'
+import { withRetry } from '../../core/store/open.ts'
 import type { Store } from '../../core/store/store.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { recover } from '../../core/recovery/recover.ts'
 import type { RunHandle } from '../../core/worker/run-handle.ts'
-import { settleCrash } from './crash.ts'
-import type { WardEnd } from './watchdog-messages.ts'
+import { settleCrash } from './settle-crash.ts'
+import type { ManagedProcessExit } from './watchdog-messages.ts'
 import type { RunnerOptions } from './runner.ts'
 
 export type CycleResult = {
   readonly run: RunId
-  readonly end: CycleEnd
+  readonly end: CycleExit
   readonly exitCode: number
   /** Stopped on request, with work left. */
   readonly isStopped: boolean
   /** Its run can go on. */
-  readonly isLeft: boolean
-  readonly isLost: boolean
+  readonly canResume: boolean
+  readonly isLeaseLost: boolean
   readonly because: string
 }
 
 /** A command that is over, and the run that is to be settled by it. */
-export type Settling = {
+export type EndedCommand = {
   readonly handle: RunHandle
   readonly claim: Claim
   /** As it was when the command started. */
-  readonly before: Run
+  readonly runBefore: Run
   readonly execution: string
-  readonly ending: Ending
-  readonly over: WardEnd
+  readonly ending: ExitOutcome
+  readonly exit: ManagedProcessExit
 }
 
 /** Settles the run, keeps how the command ended, and says what it means for the next cycle. */
-export async function settle(
-  runner: RunnerOptions,
-  settling: Settling,
+export async function settleCommand(
+  options: RunnerOptions,
+  ended: EndedCommand,
   uptimeMs: number,
 ): Promise<CycleResult> {
-  const { handle, before, execution, ending, over } = settling
-  await settleRun(runner, settling)
-  await recordEnd(runner.store, execution, over, ending.because)
-  const after = await whenAvailable(() => runner.store.run(handle.id))
+  const { handle, runBefore, execution, ending, exit } = ended
+  await settleRun(options, ended)
+  await recordExecutionEnd(options.store, execution, exit, ending.because)
+  const after = await withRetry(() => options.store.run(handle.id))
   const isStopped = ending.run === 'release'
-  const ownCode = exitCodeOf(over, constants.signals)
+  const commandExitCode = shellExitCode(exit, constants.signals)
   return {
     run: handle.id,
     end: {
       outcome: outcomeOf(after),
       uptimeMs,
-      progressed: after !== null && amount(after) > amount(before),
+      progressed: after !== null && progressAmount(after) > progressAmount(runBefore),
     },
-    exitCode: isStopped ? EXIT.resumable : ownCode || codeOf(after),
+    exitCode: isStopped ? EXIT.resumable : commandExitCode || runExitCode(after),
     isStopped,
-    isLeft: after !== null && isLive(after.status),
-    isLost: ending.run === 'lost',
+    canResume: after !== null && isLive(after.status),
+    isLeaseLost: ending.run === 'lost',
     because: ending.because,
   }
 }
 
-async function settleRun(runner: RunnerOptions, settling: Settling): Promise<void> {
-  const { handle, claim, ending, over } = settling
-  const { store } = runner
+async function settleRun(options: RunnerOptions, ended: EndedCommand): Promise<void> {
+  const { handle, claim, ending, exit } = ended
+  const { store } = options
   // It said so with its last breath, and did not wait for the answer.
-  if (handle.isOver) return
+  if (handle.hasEnded) return
   try {
     switch (ending.run) {
       case 'said':
       case 'lost':
         return
       case 'orphan':
-        await whenAvailable(() => recover(runner, { sources: [handle.source] }))
+        await withRetry(() => recover(options, { sources: [handle.source] }))
         return
       case 'succeed':
         await handle.succeed()
         return
       case 'release':
       case 'cancelled':
-        await whenAvailable(() => store.touch(claim, over.artifacts))
-        await whenAvailable(() => handle.release())
+        await withRetry(() => store.reportActivity(claim, exit.artifacts))
+        await withRetry(() => handle.release())
         return
       case 'crash':
-        await whenAvailable(() => store.touch(claim, over.artifacts))
-        await settleCrash(runner, handle, claim, ending.because)
+        await withRetry(() => store.reportActivity(claim, exit.artifacts))
+        await settleCrash(options, handle, claim, ending.because)
     }
   } catch (error) {
     // Somebody else has settled it meanwhile: a person, or the command's own last call.
-    if (!(error instanceof LeaseLost)) throw error
+    if (!(error instanceof LeaseLostError)) throw error
   }
 }
 
-export async function recordEnd(
+export async function recordExecutionEnd(
   store: Store,
   execution: string,
-  { exitCode, signal, artifacts, peakMemory }: WardEnd,
+  { exitCode, signal, artifacts, peakMemory }: ManagedProcessExit,
   because: string,
 ): Promise<void> {
   const end = { exitCode, signal, because, artifacts, peakMemory }
-  await whenAvailable(async () => store.endExecution(execution, { at: await store.now(), ...end }))
+  await withRetry(async () => store.endExecution(execution, { at: await store.now(), ...end }))
 }
 
 const STOP_MS = 10_000
-const HURRY_MS = 3_000
+const FORCE_MS = 3_000
 
 /**
  * The database may be away. Whoever was asked to stop waits a while for it, who is in a hurry a moment, and no longer:
  * what is left is recovered by whoever comes next.
  */
-export async function unlessHurried<T>(
+export async function withStopDeadline<T>(
   work: Promise<T>,
   stop: AbortSignal,
-  hurry: AbortSignal,
+  force: AbortSignal,
 ): Promise<T> {
   const done = new AbortController()
   const limit = new Promise<never>((_, reject) => {
     const within = async (ms: number): Promise<void> => {
       await REAL_CLOCK.sleep(ms, done.signal)
-      reject(new Stopping('the database did not answer in time'))
+      reject(new StoppingError('the database did not answer in time'))
     }
     const when = (signal: AbortSignal, ms: number): void => {
       const once = { once: true, signal: done.signal }
@@ -129,7 +129,7 @@ export async function unlessHurried<T>(
       else signal.addEventListener('abort', () => void within(ms), once)
     }
     when(stop, STOP_MS)
-    when(hurry, HURRY_MS)
+    when(force, FORCE_MS)
   })
   try {
     return await Promise.race([work, limit])
@@ -139,24 +139,24 @@ export async function unlessHurried<T>(
 }
 
 /** The run knows best what became of it, whoever has settled it. */
-function outcomeOf(run: Run | null): CycleEnd['outcome'] {
+function outcomeOf(run: Run | null): CycleExit['outcome'] {
   if (run?.status === 'succeeded' || run?.status === 'cancelled') return run.status
   return (run?.counts.targets.parked ?? 0) > 0 ? 'parked' : 'failed'
 }
 
 /** For a command that ended with 0, but said over its API that it has failed, or is to be started again. */
-function codeOf(run: Run | null): number {
+function runExitCode(run: Run | null): number {
   if (run?.status === 'failed') return EXIT.failed
   return run && isLive(run.status) ? EXIT.resumable : EXIT.done
 }
 
 /** Of everything that counts as progress, added up: more of it is progress. */
-function amount({ counts, progress, artifacts }: Run): number {
+function progressAmount({ counts, progress, artifacts }: Run): number {
   const { pages, itemsNew, itemsUpdated, skipped } = counts
   return pages + itemsNew + itemsUpdated + skipped + artifacts + (progress?.done ?? 0)
 }
 
-export const NEVER_STARTED: WardEnd = {
+export const NOT_STARTED: ManagedProcessExit = {
   exitCode: null,
   signal: null,
   oomKills: 0,

@@ -6,10 +6,10 @@ import process from 'node:process'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
 
-const WARD = new URL('./managed-process.ts', import.meta.url).href
+const MANAGED_PROCESS_MODULE = new URL('./managed-process.ts', import.meta.url).href
 /** Loads the code before it drops root's rights: the clone may lie where only root may enter. */
 const START = `
-  import { Ward } from '${WARD}'
+  import { Ward } from '${MANAGED_PROCESS_MODULE}'
   const [path, program, folder] = process.argv.slice(1)
   if (process.getuid() === 0) {
     process.setgroups([])
@@ -24,7 +24,7 @@ const START = `
 `
 
 /** Starts a program as an ordinary user and returns the system's code for its refusal. */
-function refusal(path: string, program: string, folder: string): string {
+function startError(path: string, program: string, folder: string): string {
   const args = ['--input-type=module', '-e', START, path, program, folder]
   const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
   const message = JSON.parse(stdout || '{}') as { type?: string; code?: string }
@@ -36,7 +36,7 @@ test('as an ordinary user, a folder of the PATH that may not be entered is skipp
   using folder = temporaryFolder()
   const closed = join(folder.path, 'closed')
   mkdirSync(closed, { mode: 0o600 })
-  const from = (path: string, program: string): string => refusal(path, program, folder.path)
+  const from = (path: string, program: string): string => startError(path, program, folder.path)
   assert.equal(from(`${closed}:/usr/bin:/bin`, 'no-such-program'), 'ENOENT')
   assert.equal(from(closed, 'no-such-program'), 'ENOENT')
   // A file that is no program, and a path that was given as a whole, are still refused as what they are.

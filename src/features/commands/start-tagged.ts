@@ -1,6 +1,6 @@
-import { startInCgroup, type Marked } from '../../core/host/cgroup.ts'
-import { startWithLimitMark } from '../../core/host/limit-tag.ts'
-import { SEES_TREES } from '../../core/host/process-tree.ts'
+import { startInCgroup, type TreeTag } from '../../core/host/cgroup.ts'
+import { startWithLimitTag } from '../../core/host/limit-tag.ts'
+import { HAS_PROC } from '../../core/host/process-tree.ts'
 
 /**
  * How the processes of a command are found, whatever they do. `cgroup`: the kernel keeps the list of them. `limit`: by a
@@ -11,7 +11,7 @@ import { SEES_TREES } from '../../core/host/process-tree.ts'
 export type Tracking = 'cgroup' | 'limit' | 'environment' | 'group'
 
 /** What cannot be found, in a sentence; null where nothing gets away by accident. */
-export function blindSpot(tracking: Tracking): string | null {
+export function trackingGap(tracking: Tracking): string | null {
   switch (tracking) {
     case 'cgroup':
     case 'limit':
@@ -24,15 +24,15 @@ export function blindSpot(tracking: Tracking): string | null {
 }
 
 /** Starts a process under the strongest mark this system allows. Whatever `start` throws is thrown. */
-export function startMarked<T>(
-  marked: Required<Marked>,
+export function startTagged<T>(
+  tag: Required<TreeTag>,
   start: () => T,
 ): { readonly started: T; readonly tracking: Tracking } {
   let result: { started: T } | null = null
   const once = (): void => {
     result = { started: start() }
   }
-  if (startInCgroup(marked, once)) return { ...result!, tracking: 'cgroup' }
-  if (startWithLimitMark(marked, once)) return { ...result!, tracking: 'limit' }
-  return { started: start(), tracking: SEES_TREES ? 'environment' : 'group' }
+  if (startInCgroup(tag, once)) return { ...result!, tracking: 'cgroup' }
+  if (startWithLimitTag(tag, once)) return { ...result!, tracking: 'limit' }
+  return { started: start(), tracking: HAS_PROC ? 'environment' : 'group' }
 }

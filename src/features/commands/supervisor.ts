@@ -1,36 +1,46 @@
-import { decideNextCycle, NO_TRAIL, type Restarts, type Trail } from './next-cycle.ts'
-import { AlreadyRunning, EXIT, messageOf, StoreUnavailable } from '../../core/model/errors.ts'
-import type { Guard } from '../../core/model/source-lock.ts'
-import { inWords } from '../../core/model/time.ts'
+import {
+  decideNextCycle,
+  NO_RESTARTS,
+  type RestartPolicy,
+  type RestartHistory,
+} from './next-cycle.ts'
+import {
+  AlreadyRunningError,
+  EXIT,
+  messageOf,
+  StoreUnavailableError,
+} from '../../core/model/errors.ts'
+import type { SourceLock } from '../../core/model/source-lock.ts'
+import { humanizeDuration } from '../../core/model/time.ts'
 import type { Store } from '../../core/store/store.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
 import {
-  alreadyRunning,
-  describeBusy,
-  lookAtGuard,
-  type SeenGuard,
+  alreadyRunningError,
+  describeHolder,
+  inspectSourceLock,
+  type SourceLockState,
 } from '../../core/recovery/source-lock.ts'
 import type { CycleOptions } from './cycle.ts'
 import type { CycleResult } from './settle-run.ts'
 import { CurrentRunner } from './current-runner.ts'
-import { GuardianLost } from './watchdog.ts'
+import { WatchdogLostError } from './watchdog.ts'
 import type { CommandRunner, RunnerOptions } from './runner.ts'
 import type { Tracking } from './start-tagged.ts'
 
 export type SupervisorOptions = {
   /** For looking, before there is a runner. */
   readonly store: Store
-  readonly runner: () => Promise<RunnerOptions>
-  readonly cycle: Omit<CycleOptions, 'cookie' | 'stop' | 'hurry'>
-  readonly restarts: Restarts
+  readonly runnerOptions: () => Promise<RunnerOptions>
+  readonly cycleOptions: Omit<CycleOptions, 'processTag' | 'stop' | 'force'>
+  readonly restarts: RestartPolicy
   /** The next time a timetable names, from now in milliseconds; null: there is none. */
-  readonly untilTick: () => number | null
+  readonly msUntilNextTick: () => number | null
   readonly ifRunning: 'wait' | 'skip' | 'fail'
   readonly log: (message: string) => void
 }
 
 /** How it ended, for whoever started it. */
-export type Supervised = {
+export type SupervisorResult = {
   readonly exitCode: number
   readonly last: CycleResult | null
   readonly gaveUp: string | null
@@ -40,11 +50,11 @@ export type Supervised = {
   readonly tracking: Tracking | null
 }
 
-const ASK_AGAIN_MS = 500
-const SAY_AGAIN_MS = 60_000
+const BUSY_RETRY_MS = 500
+const BUSY_LOG_MS = 60_000
 const SLEEP_MAX_MS = 5_000
 
-const NOTHING_DONE: Supervised = {
+const NOTHING_RUN: SupervisorResult = {
   exitCode: EXIT.resumable,
   last: null,
   gaveUp: null,
@@ -56,59 +66,59 @@ const NOTHING_DONE: Supervised = {
 export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #stopping = new AbortController()
-  readonly #hurry = new AbortController()
+  readonly #force = new AbortController()
   readonly #runner: CurrentRunner
   #lastRunner: CommandRunner | null = null
-  #isHeld = false
-  #trail: Trail = NO_TRAIL
-  #saidBusyAt = -Infinity
+  #hasSourceLock = false
+  #trail: RestartHistory = NO_RESTARTS
+  #busyLoggedAt = -Infinity
 
   constructor(options: SupervisorOptions) {
     this.#options = options
-    this.#runner = new CurrentRunner(options.runner, options.log)
+    this.#runner = new CurrentRunner(options.runnerOptions, options.log)
   }
 
-  get isHeard(): boolean {
-    return this.#runner.isHeard
+  get isHeartbeating(): boolean {
+    return this.#runner.isHeartbeating
   }
 
   /** Ends the command and then this; `run` resolves when both are done. */
-  stop(by: string): void {
-    this.#stopping.abort(by)
+  stop(reason: string): void {
+    this.#stopping.abort(reason)
   }
 
   /** No more politeness. */
-  hurry(): void {
-    this.#hurry.abort()
+  forceStop(): void {
+    this.#force.abort()
   }
 
-  async run(): Promise<Supervised> {
+  async run(): Promise<SupervisorResult> {
     let gaveUp: string | undefined
     try {
-      await this.#refuseEarly()
-      const ended = await this.#cycles()
+      await this.#failIfLocked()
+      const ended = await this.#runCycles()
       gaveUp = ended.gaveUp ?? undefined
       return ended
     } catch (error) {
-      if (error instanceof AlreadyRunning && this.#options.ifRunning === 'skip')
-        return { ...NOTHING_DONE, exitCode: EXIT.done, skipped: error.message }
+      if (error instanceof AlreadyRunningError && this.#options.ifRunning === 'skip')
+        return { ...NOTHING_RUN, exitCode: EXIT.done, skipped: error.message }
       throw error
     } finally {
-      await this.#letGo(gaveUp)
+      await this.#unlockSource(gaveUp)
     }
   }
 
-  async #cycles(): Promise<Supervised> {
-    const { restarts, untilTick } = this.#options
-    const tick = untilTick()
-    if (tick !== null && !(await this.#waitForTick(tick))) return NOTHING_DONE
+  async #runCycles(): Promise<SupervisorResult> {
+    const { restarts, msUntilNextTick } = this.#options
+    const tick = msUntilNextTick()
+    if (tick !== null && !(await this.#waitForTick(tick))) return NOTHING_RUN
     // Stopped while it waited for another copy, all of it is left; for its time, nothing; between two cycles, what the
     // last one left.
-    let stopped = tick === null ? NOTHING_DONE : { ...NOTHING_DONE, exitCode: EXIT.done }
+    let stopped = tick === null ? NOTHING_RUN : { ...NOTHING_RUN, exitCode: EXIT.done }
     while (!this.#stopping.signal.aborted) {
-      const last = await this.#patiently(() => this.#cycle())
+      const last = await this.#withRetry(() => this.#runCycle())
       if (last === null) break
-      const done = (exitCode: number, gaveUp: string | null = null): Supervised => ({
+      const done = (exitCode: number, gaveUp: string | null = null): SupervisorResult => ({
         exitCode,
         last,
         gaveUp,
@@ -116,27 +126,33 @@ export class Supervisor {
         tracking: this.#lastRunner?.tracking ?? null,
       })
       if (this.#lastRunner?.isOutdated) throw this.#lastRunner.failure!
-      if (last.isLost) {
-        if (this.#lastRunner) await this.#lastRunner.assertKnown()
+      if (last.isLeaseLost) {
+        if (this.#lastRunner) await this.#lastRunner.assertWorkerExists()
         return done(EXIT.leaseLost)
       }
       if (last.isStopped) return done(last.exitCode)
-      const next = decideNextCycle(restarts, last.end, this.#trail, REAL_CLOCK.now(), untilTick())
+      const next = decideNextCycle(
+        restarts,
+        last.end,
+        this.#trail,
+        REAL_CLOCK.now(),
+        msUntilNextTick(),
+      )
       if (next.action === 'end') return done(last.exitCode)
       if (next.action === 'give-up') {
         return done(last.exitCode || EXIT.failed, `${next.because}; last: ${last.because}`)
       }
-      this.#trail = next.trail
+      this.#trail = next.history
       const outcome = `${last.end.outcome} (${last.because})`
-      this.#say(`${outcome}; starts again in ${inWords(next.inMs)} (${next.because})`)
-      stopped = done(last.isLeft ? EXIT.resumable : EXIT.done)
+      this.#log(`${outcome}; starts again in ${humanizeDuration(next.inMs)} (${next.because})`)
+      stopped = done(last.canResume ? EXIT.resumable : EXIT.done)
       await this.#sleep(next.inMs)
     }
     return stopped
   }
 
   /** Tries until it goes, as far as that is worth waiting for. Null: stopped meanwhile. */
-  async #patiently<T>(act: () => Promise<T>): Promise<T | null> {
+  async #withRetry<T>(act: () => Promise<T>): Promise<T | null> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
       try {
@@ -144,82 +160,87 @@ export class Supervisor {
       } catch (error) {
         if (signal.aborted && error === signal.reason) return null
         // With another guardian it may yet go.
-        const isGuardians = error !== null && error === this.#lastRunner?.failure
-        if (isGuardians && !this.#lastRunner?.isOutdated) continue
-        if (!this.#isWorthWaiting(error)) throw error
+        const isWatchdogFailure = error !== null && error === this.#lastRunner?.failure
+        if (isWatchdogFailure && !this.#lastRunner?.isOutdated) continue
+        if (!this.#isRetryable(error)) throw error
         await this.#wait(messageOf(error))
       }
     }
     return null
   }
 
-  async #cycle(): Promise<CycleResult> {
-    const { runner, guard } = await this.#hold()
+  async #runCycle(): Promise<CycleResult> {
+    const { runner, lock } = await this.#lockSource()
     return runner.cycle({
-      ...this.#options.cycle,
-      cookie: guard.cookie,
+      ...this.#options.cycleOptions,
+      processTag: lock.processTag,
       stop: this.#stopping.signal,
-      hurry: this.#hurry.signal,
+      force: this.#force.signal,
     })
   }
 
-  async #hold(): Promise<{ runner: CommandRunner; guard: Guard }> {
-    const { source, killTimeoutMs } = this.#options.cycle
+  async #lockSource(): Promise<{ runner: CommandRunner; lock: SourceLock }> {
+    const { source, killTimeoutMs } = this.#options.cycleOptions
     const runner = await this.#runner.get()
     this.#lastRunner = runner
-    const guard = await runner.hold(source, killTimeoutMs, (seen) => this.#busy(seen))
-    this.#isHeld = true
-    return { runner, guard }
+    const lock = await runner.lockSource(source, killTimeoutMs, (state) => this.#onLocked(state))
+    this.#hasSourceLock = true
+    return { runner, lock }
   }
 
   /** Another copy, if it is to be waited for; a database that was there before; a guardian that may start yet. */
-  #isWorthWaiting(error: unknown): boolean {
-    if (error instanceof AlreadyRunning) return this.#options.ifRunning === 'wait'
-    if (error instanceof GuardianLost) return this.#options.restarts.restart !== 'never'
-    return error instanceof StoreUnavailable && this.#lastRunner !== null
+  #isRetryable(error: unknown): boolean {
+    if (error instanceof AlreadyRunningError) return this.#options.ifRunning === 'wait'
+    if (error instanceof WatchdogLostError) return this.#options.restarts.restart !== 'never'
+    return error instanceof StoreUnavailableError && this.#lastRunner !== null
   }
 
   /** Who is told that somebody has it is told at once: a guardian of one's own takes a moment to start. */
-  async #refuseEarly(): Promise<void> {
-    const { store, cycle, ifRunning } = this.#options
+  async #failIfLocked(): Promise<void> {
+    const { store, cycleOptions, ifRunning } = this.#options
     if (ifRunning === 'wait') return
-    const guard = await store.guard(cycle.source)
-    const seen = guard && (await lookAtGuard(store, guard))
-    if (seen?.advice.action === 'refuse') throw alreadyRunning(seen)
+    const lock = await store.sourceLock(cycleOptions.source)
+    const state = lock && (await inspectSourceLock(store, lock))
+    if (state?.advice.action === 'refuse') throw alreadyRunningError(state)
   }
 
   /** Somebody has the source. One who is ending is waited for whatever was asked: it will be free. */
-  async #busy(seen: SeenGuard): Promise<void> {
-    const isEnding = seen.guard.endingSince !== null
-    const willBeFree = seen.advice.action === 'wait'
-    if (this.#options.ifRunning !== 'wait' && !isEnding && !willBeFree) throw alreadyRunning(seen)
-    await this.#wait(describeBusy(seen, await this.#options.store.now()))
+  async #onLocked(state: SourceLockState): Promise<void> {
+    const isUnlocking = state.lock.unlockingSince !== null
+    const willUnlock = state.advice.action === 'wait'
+    if (this.#options.ifRunning !== 'wait' && !isUnlocking && !willUnlock)
+      throw alreadyRunningError(state)
+    await this.#wait(describeHolder(state, await this.#options.store.now()))
     this.#stopping.signal.throwIfAborted()
   }
 
   async #wait(because: string): Promise<void> {
     const now = REAL_CLOCK.now()
-    if (now - this.#saidBusyAt > SAY_AGAIN_MS) {
-      this.#saidBusyAt = now
-      this.#say(`waiting: ${because}`)
+    if (now - this.#busyLoggedAt > BUSY_LOG_MS) {
+      this.#busyLoggedAt = now
+      this.#log(`waiting: ${because}`)
     }
-    await this.#sleep(ASK_AGAIN_MS)
+    await this.#sleep(BUSY_RETRY_MS)
   }
 
   /** With a timetable the first cycle waits for its time as well, holding the source. False: stopped while it did not. */
   async #waitForTick(ms: number): Promise<boolean> {
-    const held = await this.#patiently(() => this.#hold())
-    if (held === null) return false
-    this.#say(`first run in ${inWords(ms)}, at ${new Date(Date.now() + ms).toLocaleString()}`)
+    const locked = await this.#withRetry(() => this.#lockSource())
+    if (locked === null) return false
+    this.#log(
+      `first run in ${humanizeDuration(ms)}, at ${new Date(Date.now() + ms).toLocaleString()}`,
+    )
     await this.#sleep(ms)
     return true
   }
 
-  async #letGo(gaveUp: string | undefined): Promise<void> {
-    const { cycle, log } = this.#options
+  async #unlockSource(gaveUp: string | undefined): Promise<void> {
+    const { cycleOptions, log } = this.#options
     // If the database is away, the freed presence says it all the same.
-    if (this.#isHeld)
-      await this.#lastRunner?.free(cycle.source, gaveUp).catch((error) => log(messageOf(error)))
+    if (this.#hasSourceLock)
+      await this.#lastRunner
+        ?.unlockSource(cycleOptions.source, gaveUp)
+        .catch((error) => log(messageOf(error)))
     await this.#runner.stop()
   }
 
@@ -237,7 +258,7 @@ export class Supervisor {
     }
   }
 
-  #say(message: string): void {
+  #log(message: string): void {
     this.#options.log(message)
   }
 }

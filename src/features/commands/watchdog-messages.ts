@@ -1,7 +1,7 @@
 import type { Claim } from '../../core/model/claim.ts'
 import type { RunId } from '../../core/model/id.ts'
-import type { CaretakerOptions } from '../../core/heartbeat/service.ts'
-import type { FromCaretaker, ToCaretaker } from '../../core/heartbeat/message-service.ts'
+import type { HeartbeatOptions } from '../../core/heartbeat/service.ts'
+import type { FromService, ToService } from '../../core/heartbeat/endpoint.ts'
 import type { Tracking } from './start-tagged.ts'
 
 /** Everything the guardian must know to start a command, and to end it alone if it has to. */
@@ -15,37 +15,37 @@ export type CommandSpec = {
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
   /** The source's; every process of the command carries it. */
-  readonly cookie: string
+  readonly processTag: string
   readonly killTimeoutMs: number
   readonly outputDir: string
-  readonly log: string
-  readonly logBytes: number
+  readonly logPath: string
+  readonly maxLogBytes: number
   readonly quiet: boolean
   /** Values that no line may show. */
   readonly secrets: readonly string[]
   /** Whether Node's own channel is opened, for a program that says `process.send('ready')`. */
-  readonly channel: boolean
+  readonly hasIpcChannel: boolean
   /** How often its memory is looked at. */
-  readonly measureEveryMs: number
+  readonly measureIntervalMs: number
 }
 
-export type GuardianStart = { readonly db: string; readonly caretaker: CaretakerOptions }
+export type WatchdogStart = { readonly db: string; readonly heartbeat: HeartbeatOptions }
 
-export type ToGuardian =
-  | ToCaretaker
-  | ({ readonly type: 'begin' } & GuardianStart)
+export type ToWatchdog =
+  | ToService
+  | ({ readonly type: 'begin' } & WatchdogStart)
   | { readonly type: 'run'; readonly spec: CommandSpec }
   /** Politely, or at once. */
-  | { readonly type: 'end'; readonly id: string; readonly now: boolean }
+  | { readonly type: 'end'; readonly id: string; readonly force: boolean }
   /** Its run has ended before it did: there is nothing more to note. */
   | { readonly type: 'settled'; readonly id: string }
   /** Its run was claimed again: activity is noted in the name of this claim. */
   | { readonly type: 'claimed'; readonly id: string; readonly claim: Claim }
 
-export type FromGuardian = FromCaretaker | FromWard
+export type FromWatchdog = FromService | ManagedProcessEvent
 
 /** What is heard of a command. */
-export type FromWard =
+export type ManagedProcessEvent =
   | { readonly type: 'refused'; readonly id: string; readonly code: string; readonly text: string }
   | { readonly type: 'tracked'; readonly id: string; readonly tracking: Tracking }
   | { readonly type: 'ready'; readonly id: string }
@@ -55,9 +55,9 @@ export type FromWard =
   | { readonly type: 'memory'; readonly id: string; readonly bytes: number }
   | { readonly type: 'stubborn'; readonly id: string; readonly pids: readonly number[] }
   /** Every process of it is gone. */
-  | ({ readonly type: 'over'; readonly id: string } & WardEnd)
+  | ({ readonly type: 'over'; readonly id: string } & ManagedProcessExit)
 
-export type WardEnd = {
+export type ManagedProcessExit = {
   readonly exitCode: number | null
   readonly signal: string | null
   readonly oomKills: number

@@ -1,8 +1,8 @@
 import process from 'node:process'
 import type { Claim } from '../../core/model/claim.ts'
-import { serveCaretaker, type CaretakerService } from '../../core/heartbeat/message-service.ts'
-import type { CommandSpec, FromGuardian, GuardianStart, ToGuardian } from './watchdog-messages.ts'
-import { Ward } from './managed-process.ts'
+import { openHeartbeatEndpoint, type HeartbeatEndpoint } from '../../core/heartbeat/endpoint.ts'
+import type { CommandSpec, FromWatchdog, WatchdogStart, ToWatchdog } from './watchdog-messages.ts'
+import { ManagedProcess } from './managed-process.ts'
 
 /**
  * Stands between Unstuck and the commands it wraps. It is the worker in the eyes of others: it holds the presence and
@@ -15,95 +15,95 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 // Our output is Unstuck's: a reader that has left must not end the commands.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
-const wards = new Map<string, Ward>()
-let service: CaretakerService | null = null
-let start: GuardianStart | null = null
+const processes = new Map<string, ManagedProcess>()
+let service: HeartbeatEndpoint | null = null
+let startOptions: WatchdogStart | null = null
 
-process.on('message', (message: ToGuardian) => {
+process.on('message', (message: ToWatchdog) => {
   switch (message.type) {
     case 'begin':
-      start = message
-      void begin(message)
+      startOptions = message
+      void startHeartbeat(message)
       return
     case 'run':
-      return startWard(message.spec)
+      return startProcess(message.spec)
     case 'end':
-      return wards.get(message.id)?.end(message.now)
+      return processes.get(message.id)?.terminate(message.force)
     case 'settled':
-      return wards.get(message.id)?.settled()
+      return processes.get(message.id)?.markSettled()
     case 'claimed':
-      return wards.get(message.id)?.claimed(message.claim)
+      return processes.get(message.id)?.setClaim(message.claim)
     case 'claims':
     case 'stats':
     case 'stop':
-      service?.hear(message)
+      service?.receive(message)
   }
 })
-process.on('disconnect', () => void letGo())
+process.on('disconnect', () => void shutDown())
 
-async function begin({ db, caretaker }: GuardianStart): Promise<void> {
-  service = await serveCaretaker({
+async function startHeartbeat({ db, heartbeat }: WatchdogStart): Promise<void> {
+  service = await openHeartbeatEndpoint({
     db,
-    caretaker,
+    heartbeat,
     loopLagMs: () => 0,
-    tell: (message) => {
-      tell(message)
+    post: (message) => {
+      send(message)
       if (message.type === 'stopped' && process.connected) process.disconnect()
     },
   })
   if (!(await service?.start())) process.exit(1)
 }
 
-function startWard(spec: CommandSpec): void {
-  const ward = new Ward(spec, { tell, touch })
-  wards.set(spec.id, ward)
-  void ward.over.then(() => wards.delete(spec.id))
-  ward.start()
+function startProcess(spec: CommandSpec): void {
+  const managed = new ManagedProcess(spec, { send, reportActivity })
+  processes.set(spec.id, managed)
+  void managed.ended.then(() => processes.delete(spec.id))
+  managed.start()
 }
 
 /** Only a sign of activity: the next one comes soon, and a lost claim is heard of with the next beat. */
-async function touch(claim: Claim, artifacts: number): Promise<void> {
-  await tryTo(async () => {
-    await service?.store.touch(claim, artifacts)
+async function reportActivity(claim: Claim, artifacts: number): Promise<void> {
+  await ignoreErrors(async () => {
+    await service?.store.reportActivity(claim, artifacts)
   })
 }
 
 /** Unstuck is gone, or done with us. */
-async function letGo(): Promise<void> {
-  const left = [...wards.values()]
-  for (const ward of left) ward.end(false)
-  if (left.length > 0) await tryTo(() => markEnding())
-  await Promise.all(left.map((ward) => ward.over))
-  await tryTo(() => freeGuards())
+async function shutDown(): Promise<void> {
+  const left = [...processes.values()]
+  for (const managed of left) managed.terminate(false)
+  if (left.length > 0) await ignoreErrors(() => markUnlocking())
+  await Promise.all(left.map((managed) => managed.ended))
+  await ignoreErrors(() => unlockSources())
   await service?.stop()
   process.exit(0)
 }
 
 /** Others who want to start need not give up: it will be free soon. */
-async function markEnding(): Promise<void> {
-  for (const source of await guardedSources()) {
-    await service?.store.markEnding(source, start!.caretaker.worker)
+async function markUnlocking(): Promise<void> {
+  for (const source of await lockedSources()) {
+    await service?.store.markUnlocking(source, startOptions!.heartbeat.worker)
   }
 }
 
-async function freeGuards(): Promise<void> {
-  for (const source of await guardedSources()) {
-    await service?.store.freeSource({ source, worker: start!.caretaker.worker })
+async function unlockSources(): Promise<void> {
+  for (const source of await lockedSources()) {
+    await service?.store.unlockSource({ source, worker: startOptions!.heartbeat.worker })
   }
 }
 
-async function guardedSources(): Promise<string[]> {
-  const guards = (await service?.store.guards()) ?? []
-  return guards
-    .filter(({ worker }) => worker === start?.caretaker.worker)
+async function lockedSources(): Promise<string[]> {
+  const locks = (await service?.store.sourceLocks()) ?? []
+  return locks
+    .filter(({ worker }) => worker === startOptions?.heartbeat.worker)
     .map(({ source }) => source)
 }
 
 /** Without the store the tree is ended all the same; the guard is then taken over by its evidence. */
-async function tryTo(act: () => Promise<void>): Promise<void> {
+async function ignoreErrors(act: () => Promise<void>): Promise<void> {
   await act().catch(() => {})
 }
 
-function tell(message: FromGuardian): void {
+function send(message: FromWatchdog): void {
   if (process.connected) process.send!(message, undefined, {}, () => {})
 }

@@ -1,17 +1,17 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import type { Claim } from '../../core/model/claim.ts'
 import { EXIT, UnstuckError } from '../../core/model/errors.ts'
-import type { CaretakerOptions } from '../../core/heartbeat/service.ts'
-import type { FromCaretaker } from '../../core/heartbeat/message-service.ts'
+import type { HeartbeatOptions } from '../../core/heartbeat/service.ts'
+import type { FromService } from '../../core/heartbeat/endpoint.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
-import { SignsOfLife, type LifeHost } from '../../core/heartbeat/client.ts'
+import { HeartbeatClient, type HeartbeatHandlers } from '../../core/heartbeat/client.ts'
 import { endTree } from '../../core/host/end-tree.ts'
 import type {
   CommandSpec,
-  FromGuardian,
-  FromWard,
-  ToGuardian,
-  WardEnd,
+  FromWatchdog,
+  ManagedProcessEvent,
+  ToWatchdog,
+  ManagedProcessExit,
 } from './watchdog-messages.ts'
 import type { Tracking } from './start-tagged.ts'
 
@@ -27,18 +27,18 @@ export type CommandHost = {
 }
 
 /** A command in the guardian's care, seen from Unstuck. */
-export type Charge = {
+export type CommandHandle = {
   /** Resolves when every process of it is gone; rejects with `CommandRefused` when it could not be started. */
-  readonly over: Promise<WardEnd>
-  end(now: boolean): void
+  readonly ended: Promise<ManagedProcessExit>
+  terminate(force: boolean): void
   /** Its run has ended before it did. */
-  settled(): void
+  markSettled(): void
   /** Its run was claimed again. */
-  claimed(claim: Claim): void
+  setClaim(claim: Claim): void
 }
 
 /** The program is not there, or may not be executed. */
-export class CommandRefused extends UnstuckError {
+export class CommandStartError extends UnstuckError {
   constructor(command: string, code: string, text: string) {
     const isMissing = code === 'ENOENT'
     super(
@@ -52,7 +52,7 @@ export class CommandRefused extends UnstuckError {
 }
 
 /** Nobody holds the source any more, and nobody looks after the command but us. */
-export class GuardianLost extends UnstuckError {
+export class WatchdogLostError extends UnstuckError {
   constructor(how: string) {
     super('E_GUARDIAN', EXIT.failed, `The guardian process ${how}.`)
   }
@@ -63,74 +63,77 @@ const COMMAND_NOT_FOUND = 127
 const COMMAND_NOT_EXECUTABLE = 126
 
 /** Unstuck's side of the guardian: the process that beats for it and holds its commands. */
-export class Guardian {
-  readonly life: SignsOfLife
-  readonly #process: ChildProcess
-  readonly #charges = new Map<string, { spec: CommandSpec; host: CommandHost; over: Settle }>()
+export class Watchdog {
+  readonly heartbeat: HeartbeatClient
+  readonly #child: ChildProcess
+  readonly #commands = new Map<
+    string,
+    { spec: CommandSpec; host: CommandHost; ended: PendingExit }
+  >()
   readonly #ended = Promise.withResolvers<void>()
-  #heard: (message: FromCaretaker) => void = () => {}
-  #isGone = false
+  #onHeartbeatMessage: (message: FromService) => void = () => {}
+  #hasExited = false
 
-  constructor(db: string, caretaker: CaretakerOptions, host: LifeHost) {
+  constructor(db: string, heartbeat: HeartbeatOptions, host: HeartbeatHandlers) {
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-    const guardian = fork(new URL(`./watchdog-process.${extension}`, import.meta.url), {
+    const child = fork(new URL(`./watchdog-process.${extension}`, import.meta.url), {
       // Out of reach of what is sent to Unstuck's own group.
       detached: true,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
-    this.#process = guardian
-    guardian.on('message', (message: FromGuardian) => this.#hear(message))
-    this.life = new SignsOfLife(
+    this.#child = child
+    child.on('message', (message: FromWatchdog) => this.#receive(message))
+    this.heartbeat = new HeartbeatClient(
       {
-        tell: (message) => this.#tell(message),
-        listen: (heard, ended) => {
-          this.#heard = heard
-          const gone = (how: string): void => {
-            this.#isGone = true
-            this.#orphan()
+        post: (message) => this.#send(message),
+        listen: (onMessage, onEnd) => {
+          this.#onHeartbeatMessage = onMessage
+          const onExit = (how: string): void => {
+            this.#hasExited = true
+            this.#killOrphans()
             this.#ended.resolve()
-            ended(new GuardianLost(how))
+            onEnd(new WatchdogLostError(how))
           }
-          guardian.once('exit', (code, signal) => gone(`ended (${signal ?? `exit code ${code}`})`))
-          guardian.on('error', (error) => {
+          child.once('exit', (code, signal) => onExit(`ended (${signal ?? `exit code ${code}`})`))
+          child.on('error', (error) => {
             // One that never started has no exit either.
-            if (guardian.pid === undefined) gone(`could not be started: ${error.message}`)
+            if (child.pid === undefined) onExit(`could not be started: ${error.message}`)
           })
         },
         // It is always stopped by hand: a program that wraps a command does not just run out of things to do.
         ref: () => {},
         unref: () => {},
       },
-      caretaker,
+      heartbeat,
       host,
     )
-    this.#tell({ type: 'begin', db, caretaker })
+    this.#send({ type: 'begin', db, heartbeat })
   }
 
   get pid(): number | undefined {
-    return this.#process.pid
+    return this.#child.pid
   }
 
-  run(spec: CommandSpec, host: CommandHost): Charge {
-    const over = Promise.withResolvers<WardEnd>()
-    this.#charges.set(spec.id, { spec, host, over })
-    if (this.#isGone) this.#orphan()
-    else this.#tell({ type: 'run', spec })
+  run(spec: CommandSpec, host: CommandHost): CommandHandle {
+    const ended = Promise.withResolvers<ManagedProcessExit>()
+    this.#commands.set(spec.id, { spec, host, ended })
+    if (this.#hasExited) this.#killOrphans()
+    else this.#send({ type: 'run', spec })
     return {
-      over: over.promise,
-      end: (now) => this.#tell({ type: 'end', id: spec.id, now }),
-      settled: () => this.#tell({ type: 'settled', id: spec.id }),
-      claimed: (claim) => this.#tell({ type: 'claimed', id: spec.id, claim }),
+      ended: ended.promise,
+      terminate: (force) => this.#send({ type: 'end', id: spec.id, force }),
+      markSettled: () => this.#send({ type: 'settled', id: spec.id }),
+      setClaim: (claim) => this.#send({ type: 'claimed', id: spec.id, claim }),
     }
   }
 
   /** Lets go of the presence. The guardian ends by itself. */
   async stop(): Promise<void> {
-    await this.life.stop()
+    await this.heartbeat.stop()
     await this.#ended.promise
   }
 
-  #hear(message: FromGuardian): void {
+  #receive(message: FromWatchdog): void {
     switch (message.type) {
       case 'refused':
       case 'tracked':
@@ -139,16 +142,16 @@ export class Guardian {
       case 'memory':
       case 'stubborn':
       case 'over':
-        return this.#hearOfCharge(message)
+        return this.#receiveProcessEvent(message)
       default:
-        return this.#heard(message)
+        return this.#onHeartbeatMessage(message)
     }
   }
 
-  #hearOfCharge(message: FromWard): void {
-    const charge = this.#charges.get(message.id)
-    if (!charge) return
-    const { spec, host, over } = charge
+  #receiveProcessEvent(message: ManagedProcessEvent): void {
+    const command = this.#commands.get(message.id)
+    if (!command) return
+    const { spec, host, ended } = command
     switch (message.type) {
       case 'tracked':
         return host.onTracked(message.tracking)
@@ -161,34 +164,34 @@ export class Guardian {
       case 'stubborn':
         return host.log(`killed, but still there: processes ${message.pids.join(', ')}`)
       case 'refused':
-        this.#charges.delete(message.id)
-        return over.reject(new CommandRefused(spec.command[0]!, message.code, message.text))
+        this.#commands.delete(message.id)
+        return ended.reject(new CommandStartError(spec.command[0]!, message.code, message.text))
       case 'over':
-        this.#charges.delete(message.id)
-        return over.resolve(message)
+        this.#commands.delete(message.id)
+        return ended.resolve(message)
     }
   }
 
   /** The guardian died: its commands have nobody who would end them but us. */
-  #orphan(): void {
-    for (const [id, { spec, over }] of this.#charges) {
-      this.#charges.delete(id)
-      const roots = { cookie: spec.cookie, execution: id }
+  #killOrphans(): void {
+    for (const [id, { spec, ended }] of this.#commands) {
+      this.#commands.delete(id)
+      const roots = { processTag: spec.processTag, execution: id }
       void endTree(roots, { killTimeoutMs: 0, clock: REAL_CLOCK }).then(
-        (killed) => over.resolve({ ...UNKNOWN_END, killed }),
-        over.reject,
+        (killed) => ended.resolve({ ...UNKNOWN_EXIT, killed }),
+        ended.reject,
       )
     }
   }
 
-  #tell(message: ToGuardian): void {
-    if (this.#process.connected) this.#process.send(message, () => {})
+  #send(message: ToWatchdog): void {
+    if (this.#child.connected) this.#child.send(message, () => {})
   }
 }
 
-type Settle = PromiseWithResolvers<WardEnd>
+type PendingExit = PromiseWithResolvers<ManagedProcessExit>
 
-const UNKNOWN_END: WardEnd = {
+const UNKNOWN_EXIT: ManagedProcessExit = {
   exitCode: null,
   signal: 'SIGKILL',
   oomKills: 0,

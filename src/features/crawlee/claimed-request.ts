@@ -1,19 +1,19 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Claimed } from '../../core/model/claim.ts'
+import type { ClaimedTarget } from '../../core/model/claim.ts'
 import type { Id } from '../../core/model/id.ts'
 import type { DatasetEntry, Store } from '../../core/store/store.ts'
-import { toRequest, type KeptRequest } from './request.ts'
+import { claimToRequest, type StoredRequest } from './request.ts'
 
 export type PushedEntry = DatasetEntry & { readonly dataset: Id }
 
 /** A request that this process has claimed, and what its handler has pushed so far. */
-export class InHand {
+export class ClaimedRequest {
   /** Where it is kept: only what goes there can be saved with it. */
   readonly store: Store
-  readonly claimed: Claimed
-  readonly request: KeptRequest
+  readonly claim: ClaimedTarget
+  readonly request: StoredRequest
   /** Its handler has it: until then it was only fetched ahead. */
-  isBegun = false
+  isStarted = false
   /** Its end is on its way to the database: a claim that is over there by now was ended, and not taken. */
   isEnding = false
   /**
@@ -24,27 +24,27 @@ export class InHand {
   /** Saved together with the request's end, or not at all. */
   readonly entries: PushedEntry[] = []
 
-  constructor(store: Store, claimed: Claimed) {
+  constructor(store: Store, claimed: ClaimedTarget) {
     this.store = store
-    this.claimed = claimed
-    this.request = toRequest(claimed)
+    this.claim = claimed
+    this.request = claimToRequest(claimed)
   }
 }
 
 /** One call of a request's handler and what goes with it. */
-export type Task = {
+export type HandlerTask = {
   /** Filled when it fetches its request. */
-  request: InHand | null
+  request: ClaimedRequest | null
   /** It is known that the code at hand works on it. Else that is only likely: a context is inherited by all that it begins. */
-  readonly isSure?: boolean
+  readonly isBound?: boolean
 }
 
 /** Which request the code at hand works on. */
-export const currentTask = new AsyncLocalStorage<Task>()
+export const currentTask = new AsyncLocalStorage<HandlerTask>()
 
 /** The same function, for the request that is being worked on now, whoever calls it and whenever. */
-export function boundToTask<A extends unknown[], R>(act: (...args: A) => R): (...args: A) => R {
+export function bindToTask<A extends unknown[], R>(call: (...args: A) => R): (...args: A) => R {
   const task = currentTask.getStore()
-  if (!task) return act
-  return (...args) => currentTask.run({ request: task.request, isSure: true }, () => act(...args))
+  if (!task) return call
+  return (...args) => currentTask.run({ request: task.request, isBound: true }, () => call(...args))
 }

@@ -1,11 +1,11 @@
 import { UsageError } from '../../core/model/errors.ts'
 import { newId } from '../../core/model/id.ts'
 import { boundedKey } from '../../core/model/item.ts'
-import { whenAvailable } from '../../core/store/open.ts'
+import { withRetry } from '../../core/store/open.ts'
 import type { DatasetEntry, Storage } from '../../core/store/store.ts'
-import type { Depot } from './session.ts'
-import { escaped } from './escape.ts'
-import { currentTask, type InHand } from './claimed-request.ts'
+import type { CrawleeSession } from './session.ts'
+import { escapeText } from './escape.ts'
+import { currentTask, type ClaimedRequest } from './claimed-request.ts'
 
 export type PushedItem = Record<string, unknown>
 
@@ -15,43 +15,43 @@ export type PushedItem = Record<string, unknown>
  * an item twice is better than none. While its handler still runs it is most likely its own, and dropped if it was taken.
  */
 export async function push(
-  depot: Depot,
+  session: CrawleeSession,
   { id, name }: Storage,
   items: readonly PushedItem[],
 ): Promise<void> {
   const entries = items.map((item): DatasetEntry => {
-    return { key: keyOf(depot.itemKey(item, name)), data: JSON.stringify(item) }
+    return { key: toItemKey(session.itemKey(item, name)), data: JSON.stringify(item) }
   })
-  const request = requestAtHand(depot)
+  const request = currentRequest(session)
   if (request?.state === 'held') {
     for (const entry of entries) request.entries.push({ ...entry, dataset: id })
   } else if (request && isLate(request)) {
-    depot.log(`${request.request.url} is not in hand any more: ${entries.length} items dropped`)
+    session.log(`${request.request.url} is not in hand any more: ${entries.length} items dropped`)
   } else {
     // With a key each, so that a call whose answer got lost can be made again.
     const call = newId()
     const sent = entries.map(({ key, data }, n) => ({ key: key ?? `push ${call} ${n}`, data }))
-    await whenAvailable(() => depot.store.append(id, sent))
+    await withRetry(() => session.store.append(id, sent))
   }
 }
 
 /** Whoever has it next pushes the same again. */
-function isLate({ state }: InHand): boolean {
-  return state === 'taken' || (state === 'over' && currentTask.getStore()?.isSure === true)
+function isLate({ state }: ClaimedRequest): boolean {
+  return state === 'taken' || (state === 'over' && currentTask.getStore()?.isBound === true)
 }
 
 /** The request that is being handled, if it is kept where this is. */
-function requestAtHand({ store }: Depot): InHand | null {
+function currentRequest({ store }: CrawleeSession): ClaimedRequest | null {
   const request = currentTask.getStore()?.request ?? null
   return request?.store === store ? request : null
 }
 
 /** One that says nothing is none: all items that lack it would become one. */
-function keyOf(key: unknown): string | null {
+function toItemKey(key: unknown): string | null {
   if (key === undefined || key === null || key === '' || Number.isNaN(key)) return null
   if (typeof key !== 'string' && typeof key !== 'number')
     throw new UsageError(
       `itemKey() answers a text, a number, or undefined for no key, not ${typeof key}.`,
     )
-  return boundedKey(escaped(String(key)))
+  return boundedKey(escapeText(String(key)))
 }

@@ -1,5 +1,5 @@
 /** What became of a try: `error` says why it was given up or put back. */
-export type Ending =
-  | { readonly as: 'handled' }
-  | { readonly as: 'given up'; readonly error: string }
-  | { readonly as: 'put back'; readonly error: string; readonly forefront: boolean }
+export type RequestResult =
+  | { readonly kind: 'handled' }
+  | { readonly kind: 'given up'; readonly error: string }
+  | { readonly kind: 'put back'; readonly error: string; readonly forefront: boolean }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { escaped, escapedJson, unescaped, unescapedJson } from './escape.ts'
+import { escapeText, escapeJson, unescapeText, unescapeJson } from './escape.ts'
 import { targetKey } from './request.ts'
 
 const TEXTS = [
@@ -15,20 +15,20 @@ const TEXTS = [
   '\0\0',
 ]
 
-test('what no engine could keep is read back as it was written, names too', () => {
+test('text that no engine can store is read back unchanged, in names too', () => {
   for (const text of TEXTS) {
-    assert.equal(unescaped(escaped(text)), text)
-    assert.ok(escaped(text).isWellFormed() && !escaped(text).includes('\0'))
+    assert.equal(unescapeText(escapeText(text)), text)
+    assert.ok(escapeText(text).isWellFormed() && !escapeText(text).includes('\0'))
     const value = { [text]: [text, { deep: text }, 1, null, true], ['__proto__']: text }
-    const kept = escapedJson(value)
+    const kept = escapeJson(value)
     assert.doesNotMatch(JSON.stringify(kept), /(?<!\\)\\u(0000|d[89a-f])/)
     assert.deepEqual(
-      unescapedJson(JSON.parse(JSON.stringify(kept))),
+      unescapeJson(JSON.parse(JSON.stringify(kept))),
       JSON.parse(JSON.stringify(value)),
     )
   }
-  assert.equal(new Set(TEXTS.map(escaped)).size, TEXTS.length, 'different texts stay different')
-  assert.equal(escaped('ü 🎈'), 'ü 🎈')
+  assert.equal(new Set(TEXTS.map(escapeText)).size, TEXTS.length, 'different texts stay different')
+  assert.equal(escapeText('ü 🎈'), 'ü 🎈')
 })
 
 test('a key of any length is one that every engine keeps', () => {

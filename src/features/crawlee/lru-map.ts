@@ -1,19 +1,19 @@
 /** What was told last of each of so many: the oldest are forgotten. */
-export class Recent<T> {
+export class LruMap<T> {
   readonly #max: number
-  readonly #told = new Map<string, T>()
+  readonly #entries = new Map<string, T>()
 
   constructor(max: number) {
     this.#max = max
   }
 
   set(key: string, value: T): void {
-    this.#told.delete(key)
-    this.#told.set(key, value)
-    if (this.#told.size > this.#max) this.#told.delete(this.#told.keys().next().value!)
+    this.#entries.delete(key)
+    this.#entries.set(key, value)
+    if (this.#entries.size > this.#max) this.#entries.delete(this.#entries.keys().next().value!)
   }
 
   get(key: string): T | undefined {
-    return this.#told.get(key)
+    return this.#entries.get(key)
   }
 }

@@ -1,15 +1,15 @@
-import { AlreadyRunning, Refused, UsageError } from '../../core/model/errors.ts'
+import { AlreadyRunningError, RefusedError, UsageError } from '../../core/model/errors.ts'
 import { newId, shortId, type RunId } from '../../core/model/id.ts'
 import type { Policy } from '../../core/model/policy.ts'
 import { isLive, type Run } from '../../core/model/run.ts'
 import { CRAWLEE } from '../../core/model/crawlee.ts'
 import { checkSource } from '../../core/model/source.ts'
 import type { NewTarget, Target } from '../../core/model/target.ts'
-import { whenAvailable } from '../../core/store/open.ts'
+import { withRetry } from '../../core/store/open.ts'
 import type { Storage, Store } from '../../core/store/store.ts'
 
 /** As which the runs of a queue are known. */
-export function sourceOf(queue: string): string {
+export function queueSource(queue: string): string {
   const source = `${CRAWLEE}${queue}`
   checkSource(source)
   return source
@@ -23,8 +23,8 @@ export type QueueRunOptions = {
 }
 
 /** A run that ends is opened again by the next request; of those who add and those who end, somebody may be faster. */
-const TRIES = 10
-const MORE = 'more requests came into its queue'
+const ATTEMPTS_MAX = 10
+const MORE_REQUESTS = 'more requests came into its queue'
 
 /** The run whose targets are the requests of a queue. It is made by the first request, and remembers whose it is. */
 export class QueueRun {
@@ -34,58 +34,58 @@ export class QueueRun {
   #id: RunId | null = null
   #isPlanned = false
   /** This process has seen to it that it lives, with its policy. */
-  #isTakenUp = false
+  #isEnsured = false
   #isCancelled = false
 
   constructor(queue: Storage, options: QueueRunOptions) {
-    this.source = sourceOf(queue.name)
+    this.source = queueSource(queue.name)
     this.#queue = queue
     this.#options = options
   }
 
   /** As it is now; null before the first request. */
-  async look(): Promise<Run | null> {
+  async load(): Promise<Run | null> {
     const { store } = this.#options
-    const known = this.#id && (await whenAvailable(() => store.run(this.#id!)))
+    const known = this.#id && (await withRetry(() => store.run(this.#id!)))
     if (known) return known
     // Not seen yet, or deleted by a person.
     this.#id = null
-    this.#isTakenUp = false
-    const newest = await whenAvailable(() => store.runs({ source: this.source, limit: 1 }))
+    this.#isEnsured = false
+    const newest = await withRetry(() => store.runs({ source: this.source, limit: 1 }))
     const [run] = newest.items
-    return run && this.#isOurs(run) ? this.#take(run) : null
+    return run && this.#isOurs(run) ? this.#use(run) : null
   }
 
   async find(keys: readonly string[]): Promise<Target[]> {
-    const run = this.#id ?? (await this.look())?.id
+    const run = this.#id ?? (await this.load())?.id
     if (run === undefined) return []
-    return whenAvailable(() => this.#options.store.targetsByKey(run, keys))
+    return withRetry(() => this.#options.store.targetsByKey(run, keys))
   }
 
   /** All of them are targets of a live run afterwards. */
   async plan(targets: readonly NewTarget[]): Promise<void> {
     const { store } = this.#options
     for (let tries = 1; ; tries++) {
-      const run = await this.#takeUp()
+      const run = await this.#ensureLive()
       try {
-        await whenAvailable(() => store.plan(run, targets))
-        if (!this.#isPlanned) await whenAvailable(() => store.finishPlanning(run))
+        await withRetry(() => store.plan(run, targets))
+        if (!this.#isPlanned) await withRetry(() => store.finishPlanning(run))
         this.#isPlanned = true
         return
       } catch (error) {
-        const now = await this.look()
-        if (!(error instanceof UsageError) || !now || isLive(now.status) || tries === TRIES)
+        const now = await this.load()
+        if (!(error instanceof UsageError) || !now || isLive(now.status) || tries === ATTEMPTS_MAX)
           throw error
-        await this.#reopen(now, MORE)
+        await this.#reopen(now, MORE_REQUESTS)
       }
     }
   }
 
   /** Requests wait for it: it lives afterwards, unless it was ended while this process worked on it. */
-  async wake(): Promise<void> {
+  async resume(): Promise<void> {
     if (this.#isCancelled) return
-    this.#isTakenUp = false
-    await this.#takeUp('its crawler was started again')
+    this.#isEnsured = false
+    await this.#ensureLive('its crawler was started again')
   }
 
   /** A person ended it while this process worked on it. */
@@ -94,7 +94,7 @@ export class QueueRun {
   }
 
   /** A person has ended it: what is found on the pages in hand would wait for nobody. */
-  cancelled(): void {
+  markCancelled(): void {
     if (!this.#isCancelled && this.#id !== null)
       this.#options.log(`run ${shortId(this.#id)} was ended: finishing the pages in hand`)
     this.#isCancelled = true
@@ -102,54 +102,57 @@ export class QueueRun {
 
   /** What is left is not wanted: the run ends if it lives, and stays to be looked at. Answers whether it did. */
   async end(because: string): Promise<boolean> {
-    const run = await this.look()
+    const run = await this.load()
     if (!run || !isLive(run.status)) return false
     const { store, actor } = this.#options
-    return whenAvailable(() =>
+    return withRetry(() =>
       store.moveRun({
         run: run.id,
         to: 'cancelled',
         action: 'cancel',
         evidence: null,
-        only: {},
+        expected: {},
         actor,
         because,
       }),
     )
   }
 
-  async #takeUp(because = MORE): Promise<RunId> {
-    if (this.#isTakenUp && this.#id !== null) return this.#id
+  async #ensureLive(because = MORE_REQUESTS): Promise<RunId> {
+    if (this.#isEnsured && this.#id !== null) return this.#id
     const { store, policy } = this.#options
-    const run = (await this.look()) ?? (await this.#begin())
+    const run = (await this.load()) ?? (await this.#create())
     if (!isLive(run.status)) await this.#reopen(run, because)
-    await whenAvailable(() => store.setPolicy(run.id, policy))
-    this.#isTakenUp = true
+    await withRetry(() => store.setPolicy(run.id, policy))
+    this.#isEnsured = true
     return run.id
   }
 
-  async #begin(): Promise<Run> {
+  async #create(): Promise<Run> {
     const { store, policy } = this.#options
     const { source } = this
     const [id, input] = [newId(), { queue: this.#queue.id }]
     try {
-      await whenAvailable(() => store.enqueue({ id, source, kind: 'crawl', policy, input }))
+      await withRetry(() => store.enqueue({ id, source, kind: 'crawl', policy, input }))
     } catch (error) {
       // Another process was faster: its run is as good.
-      if (!(error instanceof AlreadyRunning)) throw error
-      const live = await whenAvailable(() => store.liveRun(source))
+      if (!(error instanceof AlreadyRunningError)) throw error
+      const live = await withRetry(() => store.liveRun(source))
       if (live && !this.#isOurs(live)) throw error
     }
-    const run = await this.look()
-    if (!run) throw new Refused(`The run of ${source} has ended before its first request was in.`)
+    const run = await this.load()
+    if (!run)
+      throw new RefusedError(`The run of ${source} has ended before its first request was in.`)
     return run
   }
 
   async #reopen(run: Run, because: string): Promise<void> {
     if (this.#isCancelled)
-      throw new Refused(`Run ${shortId(run.id)} was ended by a person: it takes no more requests.`)
+      throw new RefusedError(
+        `Run ${shortId(run.id)} was ended by a person: it takes no more requests.`,
+      )
     const { store, actor } = this.#options
-    await whenAvailable(() =>
+    await withRetry(() =>
       store.replan({
         run: run.id,
         action: 'resume',
@@ -162,7 +165,7 @@ export class QueueRun {
     )
   }
 
-  #take(run: Run): Run {
+  #use(run: Run): Run {
     this.#id = run.id
     this.#isPlanned = run.plannedAt !== null
     return run

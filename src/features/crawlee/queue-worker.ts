@@ -1,16 +1,16 @@
-import type { Claimed } from '../../core/model/claim.ts'
+import type { ClaimedTarget } from '../../core/model/claim.ts'
 import type { UnstuckError } from '../../core/model/errors.ts'
 import { newId, type ClaimId, type WorkerId } from '../../core/model/id.ts'
 import type { Policy } from '../../core/model/policy.ts'
-import { sentence } from '../../presenters/event.ts'
-import { threadSeat } from '../../core/heartbeat/transport.ts'
-import { caretaking } from '../../core/recovery/monitor.ts'
-import { SignsOfLife } from '../../core/heartbeat/client.ts'
-import { whenAvailable } from '../../core/store/open.ts'
+import { describeEvent } from '../../presenters/event.ts'
+import { threadTransport } from '../../core/heartbeat/transport.ts'
+import { heartbeatOptions } from '../../core/recovery/monitor.ts'
+import { HeartbeatClient } from '../../core/heartbeat/client.ts'
+import { withRetry } from '../../core/store/open.ts'
 import type { Store } from '../../core/store/store.ts'
 import { VERSION } from '../../core/host/version.ts'
-import { InHand } from './claimed-request.ts'
-import { Recent } from './lru-map.ts'
+import { ClaimedRequest } from './claimed-request.ts'
+import { LruMap } from './lru-map.ts'
 
 export type QueueWorkerOptions = {
   readonly store: Store
@@ -18,15 +18,15 @@ export type QueueWorkerOptions = {
   readonly policy: Policy
   readonly source: string
   /** As whom it lives next. */
-  readonly nextWorker: () => WorkerId
+  readonly nextWorkerId: () => WorkerId
   readonly log: (message: string) => void
   readonly onCancelled: () => void
   /** It begins to live, or has ended. */
-  readonly onLife: (isAlive: boolean) => void
+  readonly onActiveChange: (isAlive: boolean) => void
 }
 
 /** So many at least are fetched ahead: Crawlee asks for more when one is left. */
-const AHEAD_MIN = 4
+const PREFETCH_MIN = 4
 /** Asked about for as long as Crawlee may still have them in mind. */
 const LOST_MAX = 10_000
 
@@ -36,14 +36,14 @@ const LOST_MAX = 10_000
  */
 export class QueueWorker {
   readonly #options: QueueWorkerOptions
-  readonly #held = new Map<ClaimId, InHand>()
+  readonly #held = new Map<ClaimId, ClaimedRequest>()
   /** Requests, by id, that were taken from this process while it had them: the last ones. */
-  readonly #lost = new Recent<true>(LOST_MAX)
+  readonly #lost = new LruMap<true>(LOST_MAX)
   /** Requests that were put in front of all others since the last claim. */
-  #inFront = 0
+  #forefrontCount = 0
   #worker: WorkerId = ''
-  #life: Promise<SignsOfLife> | null = null
-  #timed: Store | null = null
+  #heartbeat: Promise<HeartbeatClient> | null = null
+  #measuredStore: Store | null = null
   #claiming: Promise<unknown> = Promise.resolve()
   #fatal: UnstuckError | null = null
 
@@ -53,21 +53,21 @@ export class QueueWorker {
 
   /** For claims and their ends: how long they wait for it is measured. */
   get store(): Store {
-    return this.#timed ?? this.#options.store
+    return this.#measuredStore ?? this.#options.store
   }
 
   /** It shows signs of life. */
-  get isAlive(): boolean {
-    return this.#life !== null
+  get isActive(): boolean {
+    return this.#heartbeat !== null
   }
 
   /** What this process has, by the order in which it came. */
-  get inHand(): InHand[] {
+  get claimed(): ClaimedRequest[] {
     return [...this.#held.values()]
   }
 
   /** A request with this id was in hand here, and was taken back. */
-  wasInHand(id: string): boolean {
+  wasLost(id: string): boolean {
     return this.#lost.get(id) === true
   }
 
@@ -76,7 +76,7 @@ export class QueueWorker {
    * does not sit on what others could do; but all that was put in front, since Crawlee would handle those that it has before
    * it asks for the rest. One that took a process down is taken alone.
    */
-  claim(limit: number): Promise<{ claimed: InHand[]; asked: number }> {
+  claim(limit: number): Promise<{ claimed: ClaimedRequest[]; asked: number }> {
     // One after the other: whether the process is empty must be true.
     const next = this.#claiming.then(() => this.#claim(limit))
     this.#claiming = next.catch(() => {})
@@ -84,98 +84,100 @@ export class QueueWorker {
   }
 
   /** So many come before what was fetched ahead. */
-  expectInFront(count: number): void {
-    this.#inFront += count
+  expectForefront(count: number): void {
+    this.#forefrontCount += count
   }
 
   /** The claim is over, one way or another. */
-  end(request: InHand, as: 'saved' | 'taken' | 'over'): void {
-    request.state = as
-    if (as !== 'saved' && request.isBegun) this.#lost.set(request.request.id, true)
-    this.#held.delete(request.claimed.claimId)
-    void this.#life?.then((life) => life.ended(request.claimed.claimId)).catch(() => {})
+  endClaim(request: ClaimedRequest, state: 'saved' | 'taken' | 'over'): void {
+    request.state = state
+    if (state !== 'saved' && request.isStarted) this.#lost.set(request.request.id, true)
+    this.#held.delete(request.claim.claimId)
+    void this.#heartbeat
+      ?.then((heartbeat) => heartbeat.released(request.claim.claimId))
+      .catch(() => {})
   }
 
   /** Hands back what nobody has begun; ends if nothing is in hand then. */
-  async rest(): Promise<void> {
+  async stopIfIdle(): Promise<void> {
     await this.#claiming
-    await this.handBack(this.inHand.filter(({ isBegun }) => !isBegun))
-    if (this.#held.size > 0 || !this.#life) return
-    const life = this.#life
-    this.#life = null
-    this.#options.onLife(false)
-    await (await life).stop()
+    await this.release(this.claimed.filter(({ isStarted }) => !isStarted))
+    if (this.#held.size > 0 || !this.#heartbeat) return
+    const heartbeat = this.#heartbeat
+    this.#heartbeat = null
+    this.#options.onActiveChange(false)
+    await (await heartbeat).stop()
   }
 
   /** Untouched, claimable at once by anybody. */
-  async handBack(requests: readonly InHand[]): Promise<void> {
+  async release(requests: readonly ClaimedRequest[]): Promise<void> {
     if (requests.length === 0) return
     for (const request of requests) request.isEnding = true
     try {
-      await whenAvailable(() => this.store.release(requests.map(({ claimed }) => claimed)))
-      for (const request of requests) this.end(request, 'taken')
+      await withRetry(() => this.store.release(requests.map(({ claim }) => claim)))
+      for (const request of requests) this.endClaim(request, 'taken')
     } finally {
       for (const request of requests) request.isEnding = false
     }
   }
 
-  async #claim(limit: number): Promise<{ claimed: InHand[]; asked: number }> {
-    const begun = this.inHand.filter(({ isBegun }) => isBegun).length
-    const asked = Math.min(limit, Math.max(AHEAD_MIN, begun, this.#inFront))
-    const isSuspectHere = this.inHand.some(({ claimed }) => claimed.suspect)
-    const life = await (this.#life ??= this.#live())
+  async #claim(limit: number): Promise<{ claimed: ClaimedRequest[]; asked: number }> {
+    const started = this.claimed.filter(({ isStarted }) => isStarted).length
+    const asked = Math.min(limit, Math.max(PREFETCH_MIN, started, this.#forefrontCount))
+    const holdsCrashed = this.claimed.some(({ claim }) => claim.crashedBefore)
+    const heartbeat = await (this.#heartbeat ??= this.#startHeartbeat())
     if (this.#fatal) throw this.#fatal
-    if (isSuspectHere || asked <= 0 || !life.canClaim()) return { claimed: [], asked }
+    if (holdsCrashed || asked <= 0 || !heartbeat.canClaim()) return { claimed: [], asked }
     const { source } = this.#options
     const claimIds = Array.from({ length: asked }, () => newId())
-    life.asking(claimIds)
-    this.#inFront = 0
-    let claimed: Claimed[] = []
+    heartbeat.requested(claimIds)
+    this.#forefrontCount = 0
+    let claimed: ClaimedTarget[] = []
     try {
       const [worker, empty] = [this.#worker, this.#held.size === 0]
-      claimed = await whenAvailable(() =>
-        this.store.claim({ worker, source, claimIds, empty, alone: false }),
+      claimed = await withRetry(() =>
+        this.store.claim({ worker, source, claimIds, isIdle: empty, singleSlot: false }),
       )
     } finally {
-      const given = claimed.map(({ claimId }) => claimId)
-      life.answered(claimIds, given)
+      const claimedIds = claimed.map(({ claimId }) => claimId)
+      heartbeat.received(claimIds, claimedIds)
     }
-    const requests = claimed.map((one) => new InHand(this.#options.store, one))
-    for (const request of requests) this.#held.set(request.claimed.claimId, request)
+    const requests = claimed.map((one) => new ClaimedRequest(this.#options.store, one))
+    for (const request of requests) this.#held.set(request.claim.claimId, request)
     return { claimed: requests, asked }
   }
 
-  async #live(): Promise<SignsOfLife> {
-    const { db, policy, source, log, nextWorker, onCancelled, onLife } = this.#options
-    this.#worker = nextWorker()
-    const caretaker = { worker: this.#worker, source, version: VERSION, ...caretaking(policy) }
-    const life = new SignsOfLife(threadSeat(db, caretaker), policy, {
+  async #startHeartbeat(): Promise<HeartbeatClient> {
+    const { db, policy, source, log, nextWorkerId, onCancelled, onActiveChange } = this.#options
+    this.#worker = nextWorkerId()
+    const options = { worker: this.#worker, source, version: VERSION, ...heartbeatOptions(policy) }
+    const heartbeat = new HeartbeatClient(threadTransport(db, options), policy, {
       emit: (event) => {
-        const said = sentence(event)
-        if (said !== null) log(said)
+        const line = describeEvent(event)
+        if (line !== null) log(line)
       },
-      onLost: (claims) => this.#lose(claims),
+      onLost: (claims) => this.#markLost(claims),
       onCancelled,
       onRecovered: () => {},
       onFatal: (error) => (this.#fatal = error),
     })
     try {
-      await life.started()
+      await heartbeat.started()
     } catch (error) {
-      this.#life = null
+      this.#heartbeat = null
       throw error
     }
-    this.#timed = life.timed(this.#options.store)
-    onLife(true)
-    return life
+    this.#measuredStore = heartbeat.instrument(this.#options.store)
+    onActiveChange(true)
+    return heartbeat
   }
 
   /** A beat found that somebody else has them. */
-  #lose(claims: readonly ClaimId[]): void {
+  #markLost(claims: readonly ClaimId[]): void {
     for (const request of claims.flatMap((id) => this.#held.get(id) ?? [])) {
       if (request.isEnding) continue
       this.#options.log(`${request.request.url} was taken back: what it pushed is dropped`)
-      this.end(request, 'taken')
+      this.endClaim(request, 'taken')
     }
   }
 }

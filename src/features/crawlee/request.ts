@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
-import type { Claimed } from '../../core/model/claim.ts'
+import type { ClaimedTarget } from '../../core/model/claim.ts'
 import type { NewTarget, Target } from '../../core/model/target.ts'
 import { iso } from '../../core/model/time.ts'
-import { escaped, escapedJson, unescaped, unescapedJson } from './escape.ts'
+import { escapeText, escapeJson, unescapeText, unescapeJson } from './escape.ts'
 
 /** A request as Crawlee hands it over: plain JSON, with whatever else Crawlee has in it. */
-export type KeptRequest = {
+export type StoredRequest = {
   readonly id: string
   readonly url: string
   readonly uniqueKey: string
@@ -28,46 +28,48 @@ export function requestId(uniqueKey: string): string {
 
 /** The key of its target: the unique key, or a digest of one that is too long to be a key. */
 export function targetKey(uniqueKey: string): string {
-  const key = escaped(uniqueKey)
+  const key = escapeText(uniqueKey)
   if (Buffer.byteLength(key) <= KEY_BYTES_MAX) return key
   return `${key.slice(0, 60).toWellFormed()}… ${hash('sha256', key, 'hex')}`
 }
 
 /** What is kept of it, in the cursor of its target: plain data, as of now. Crawlee goes on changing its own object. */
-export function keep(request: NewRequest): unknown {
-  return escapedJson({ ...request, id: requestId(request.uniqueKey) })
+export function toStored(request: NewRequest): unknown {
+  return escapeJson({ ...request, id: requestId(request.uniqueKey) })
 }
 
-export function toTarget(request: NewRequest, forefront: boolean): NewTarget {
-  const [key, url] = [targetKey(request.uniqueKey), escaped(request.url)]
-  return { key, url, cursor: keep(request), ...(forefront && { forefront }) }
+export function requestToTarget(request: NewRequest, forefront: boolean): NewTarget {
+  const [key, url] = [targetKey(request.uniqueKey), escapeText(request.url)]
+  return { key, url, cursor: toStored(request), ...(forefront && { forefront }) }
 }
 
 /** What its next handler gets. One that had been given up and was put back in line by a person begins anew. */
-export function toRequest(claimed: Pick<Claimed, 'cursor' | 'key' | 'url'>): KeptRequest {
-  const kept = read(claimed.cursor)
-  const { handledAt, ...open } = kept
-  const uniqueKey = kept.uniqueKey ?? unescaped(claimed.key)
+export function claimToRequest(
+  claimed: Pick<ClaimedTarget, 'cursor' | 'key' | 'url'>,
+): StoredRequest {
+  const stored = parseCursor(claimed.cursor)
+  const { handledAt, ...open } = stored
+  const uniqueKey = stored.uniqueKey ?? unescapeText(claimed.key)
   return withoutNulls({
     ...open,
     ...(handledAt !== undefined && { retryCount: 0, errorMessages: [] }),
     id: requestId(uniqueKey),
     uniqueKey,
-    url: kept.url ?? unescaped(claimed.url ?? ''),
+    url: stored.url ?? unescapeText(claimed.url ?? ''),
   })
 }
 
 /** A target that somebody asks about, as the request that it is. */
-export function asRequest(target: Target): KeptRequest {
-  const { handledAt: saidAt, retryCount, errorMessages } = read(target.cursor)
-  const request = toRequest(target)
+export function targetToRequest(target: Target): StoredRequest {
+  const { handledAt: storedHandledAt, retryCount, errorMessages } = parseCursor(target.cursor)
+  const request = claimToRequest(target)
   if (!isHandled(target)) return request
-  const handledAt = saidAt ?? iso(target.finishedAt ?? target.lastActivityAt)
+  const handledAt = storedHandledAt ?? iso(target.finishedAt ?? target.lastActivityAt)
   return withoutNulls({ ...request, retryCount, errorMessages, handledAt })
 }
 
-function read(cursor: unknown): Partial<KeptRequest> {
-  return unescapedJson(cursor) ?? {}
+function parseCursor(cursor: unknown): Partial<StoredRequest> {
+  return unescapeJson(cursor) ?? {}
 }
 
 /** For Crawlee: nothing will be done about it any more, whatever became of it. */
@@ -76,7 +78,9 @@ export function isHandled({ status }: Pick<Target, 'status'>): boolean {
 }
 
 /** Crawlee checks what it gets back, and takes a null for a mistake. */
-function withoutNulls(request: Record<string, unknown>): KeptRequest {
-  const there = Object.entries(request).filter(([, value]) => value !== null && value !== undefined)
-  return Object.fromEntries(there) as KeptRequest
+function withoutNulls(request: Record<string, unknown>): StoredRequest {
+  const present = Object.entries(request).filter(
+    ([, value]) => value !== null && value !== undefined,
+  )
+  return Object.fromEntries(present) as StoredRequest
 }

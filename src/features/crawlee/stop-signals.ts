@@ -6,13 +6,13 @@ export type StopSignalsOptions = {
   /** The first signal: take nothing new, hand back what nobody has begun. */
   readonly stop: () => void
   /** The deadline: hand back what is still in hand. */
-  readonly handBack: () => Promise<void>
+  readonly release: () => Promise<void>
   readonly log: (message: string) => void
 }
 
 /** Of the deadline, what is kept for handing back. */
-const LAST_ACT_MS = 2_000
-const PATIENCE_MS = STOP_DEADLINE_MS - LAST_ACT_MS
+const RELEASE_MS = 2_000
+const STOP_TIMEOUT_MS = STOP_DEADLINE_MS - RELEASE_MS
 
 /**
  * What SIGTERM and SIGINT do while requests are claimed: the first asks the crawlers to stop, the second ends at once,
@@ -32,20 +32,20 @@ export class StopSignals {
     return this.#stoppedBy
   }
 
-  hear(): void {
-    this.ignore()
+  listen(): void {
+    this.unlisten()
     process.on('SIGTERM', this.#onSignal)
     process.on('SIGINT', this.#onSignal)
   }
 
-  ignore(): void {
+  unlisten(): void {
     clearTimeout(this.#deadline)
     process.off('SIGTERM', this.#onSignal)
     process.off('SIGINT', this.#onSignal)
   }
 
   readonly #onSignal = (signal: NodeJS.Signals): void => {
-    const { stop, handBack, log } = this.#options
+    const { stop, release, log } = this.#options
     if (this.#stoppedBy) {
       log(`${signal} again: ending now. What was saved is safe; the rest is resumable.`)
       process.exit(EXIT.resumable)
@@ -53,13 +53,13 @@ export class StopSignals {
     this.#stoppedBy = signal
     log(`${signal}: finishing the pages in hand, then stopping. Once more to end at once.`)
     this.#deadline = setTimeout(() => {
-      log(`Still not stopped after ${PATIENCE_MS / 1000} s: ending now. The rest is resumable.`)
-      const late = setTimeout(() => process.exit(EXIT.resumable), LAST_ACT_MS)
-      void handBack().finally(() => {
+      log(`Still not stopped after ${STOP_TIMEOUT_MS / 1000} s: ending now. The rest is resumable.`)
+      const late = setTimeout(() => process.exit(EXIT.resumable), RELEASE_MS)
+      void release().finally(() => {
         clearTimeout(late)
         process.exit(EXIT.resumable)
       })
-    }, PATIENCE_MS)
+    }, STOP_TIMEOUT_MS)
     stop()
   }
 }

@@ -2,7 +2,7 @@ import { createReadStream, type ReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { createZstdDecompress } from 'node:zlib'
 import { LINE_BYTES_MAX } from '../../core/events/journal.ts'
-import { LineCutter } from '../../lib/files/line-cutter.ts'
+import { LineSplitter } from '../../lib/files/line-splitter.ts'
 
 export type JournalEntry = { readonly time?: unknown; readonly type?: unknown } & Readonly<
   Record<string, unknown>
@@ -27,7 +27,7 @@ export async function* readJournal(
   skipped: Skipped = nothingSkipped(),
   start = 0,
 ): AsyncGenerator<JournalEntry> {
-  yield* entriesOf(contentOf(path, start, skipped), skipped)
+  yield* entriesOf(openContent(path, start, skipped), skipped)
 }
 
 /** The entries in a stream of bytes, cut into chunks anywhere. */
@@ -43,12 +43,12 @@ export async function* entriesOf(
   }
 }
 
-function contentOf(path: string, start: number, skipped: Skipped): AsyncIterable<Buffer> {
+function openContent(path: string, start: number, skipped: Skipped): AsyncIterable<Buffer> {
   const file = createReadStream(path, { start })
-  return path.endsWith('.zst') ? decompressed(file, skipped) : file
+  return path.endsWith('.zst') ? decompress(file, skipped) : file
 }
 
-async function* decompressed(file: ReadStream, skipped: Skipped): AsyncGenerator<Buffer> {
+async function* decompress(file: ReadStream, skipped: Skipped): AsyncGenerator<Buffer> {
   const plain: Readable = file.pipe(createZstdDecompress())
   let unreadable: Error | null = null
   file.once('error', (error) => plain.destroy((unreadable = error)))
@@ -66,12 +66,12 @@ async function* decompressed(file: ReadStream, skipped: Skipped): AsyncGenerator
 type Line = { readonly bytes: Buffer; readonly ended: boolean }
 
 async function* linesOf(chunks: AsyncIterable<Buffer>, skipped: Skipped): AsyncGenerator<Line> {
-  const cutter = new LineCutter(LINE_BYTES_MAX)
+  const splitter = new LineSplitter(LINE_BYTES_MAX)
   for await (const chunk of chunks) {
-    for (const bytes of cutter.push(chunk)) yield { bytes, ended: true }
+    for (const bytes of splitter.push(chunk)) yield { bytes, ended: true }
   }
-  const rest = cutter.end()
-  skipped.tooLong += cutter.tooLong
+  const rest = splitter.end()
+  skipped.tooLong += splitter.tooLong
   if (rest) yield { bytes: rest, ended: false }
 }
 

@@ -20,7 +20,7 @@ async function numbers(folder: string, after: string | null = null, limit = 100)
   return { found: entries.map(({ n }) => n), next }
 }
 
-test('what several journals say about a run comes in order of time, and then what follows', async () => {
+test('entries of several journals about a run come in order of time, and later ones follow', async () => {
   using folder = temporaryFolder()
   const [one, other] = [newId(), newId()]
   const pathOf = (worker: string) => join(folder.path, `${worker}.jsonl`)
@@ -68,7 +68,7 @@ test('only files with a name of ours are read, no links, and none that ended bef
   assert.deepEqual((await numbers(join(folder.path, 'nothing'))).found, [])
 })
 
-test('a place that is none is as none', async () => {
+test('an invalid cursor is ignored', async () => {
   using folder = temporaryFolder()
   const worker = newId()
   writeFileSync(join(folder.path, `${worker}.jsonl`), line(worker, 1))

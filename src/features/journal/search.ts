@@ -3,24 +3,24 @@ import { open, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isId, type RunId } from '../../core/model/id.ts'
 import type { JournalEntry } from './reader.ts'
-import { linesFrom } from '../../lib/files/line-page.ts'
+import { readLines } from '../../lib/files/read-lines.ts'
 
 /** Of the journals in a folder, the newest so many are looked at, and of these the ends. */
 const JOURNALS_MAX = 50
 const NAMES_MAX = 1_000
-const END_BYTES = [16 * 1024, 256 * 1024]
+const TAIL_BYTES = [16 * 1024, 256 * 1024]
 /** A worker may be about to write an event that it saw before: only what is older than this is told in order. */
 const SETTLED_MS = 100
 /** The time of a file's last change is a little coarse. */
 const FILE_TIME_SLACK_MS = 1_000
 
-export type Found = {
+export type JournalPage = {
   readonly entries: readonly (JournalEntry & { readonly time: string })[]
   /** Give it back to go on behind them. */
   readonly next: string
 }
 
-type Wanted = {
+type JournalQuery = {
   readonly run: RunId
   /** `next` of the last answer; null for the newest. */
   readonly after: string | null
@@ -33,23 +33,28 @@ type Wanted = {
  * What the workers' journals in a folder say about a run, in order of time: what follows a place, else the newest. A look at
  * the ends of files, for people who watch; the whole of a journal is read by `readJournal`.
  */
-export async function searchJournals(folder: string, wanted: Wanted): Promise<Found> {
-  const place = placeOf(wanted.after)
-  const from = place?.time ?? wanted.since.toISOString()
+export async function searchJournals(folder: string, query: JournalQuery): Promise<JournalPage> {
+  const position = parsePosition(query.after)
+  const from = position?.time ?? query.since.toISOString()
   const until = new Date(Date.now() - SETTLED_MS).toISOString()
-  const found: Found['entries'][number][] = []
+  const found: JournalPage['entries'][number][] = []
   for (const path of await journalsSince(folder, Date.parse(from))) {
-    for (const entry of await endOf(path, from)) {
-      if (names(entry, wanted.run) && hasTime(entry) && entry.time >= from && entry.time <= until)
+    for (const entry of await readTail(path, from)) {
+      if (
+        mentionsRun(entry, query.run) &&
+        hasTime(entry) &&
+        entry.time >= from &&
+        entry.time <= until
+      )
         found.push(entry)
     }
   }
   // The same order every time, so that a place in it stays one.
   found.sort((a, b) => compare(a.time, b.time) || compare(String(a['worker']), String(b['worker'])))
-  const fresh = found.slice(place?.count ?? 0)
-  const entries = place ? fresh.slice(0, wanted.limit) : fresh.slice(-wanted.limit)
+  const fresh = found.slice(position?.count ?? 0)
+  const entries = position ? fresh.slice(0, query.limit) : fresh.slice(-query.limit)
   const last = entries.at(-1)?.time
-  if (last === undefined) return { entries, next: wanted.after ?? `${from} 0` }
+  if (last === undefined) return { entries, next: query.after ?? `${from} 0` }
   const upTo = found.indexOf(entries.at(-1)!)
   const same = found.slice(0, upTo + 1).filter(({ time }) => time === last).length
   return { entries, next: `${last} ${same}` }
@@ -60,19 +65,19 @@ function compare(a: string, b: string): number {
 }
 
 /** How many of the entries with this very time were told already. */
-function placeOf(after: string | null): { time: string; count: number } | null {
-  const [, time, count] = PLACE.exec(after ?? '') ?? []
+function parsePosition(after: string | null): { time: string; count: number } | null {
+  const [, time, count] = POSITION.exec(after ?? '') ?? []
   return time === undefined ? null : { time, count: Number(count) }
 }
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
-const PLACE = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (\d{1,6})$/
+const POSITION = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (\d{1,6})$/
 
-function hasTime(entry: JournalEntry): entry is Found['entries'][number] {
+function hasTime(entry: JournalEntry): entry is JournalPage['entries'][number] {
   return typeof entry.time === 'string' && TIME.test(entry.time)
 }
 
-function names({ run, verdict }: JournalEntry, wanted: RunId): boolean {
+function mentionsRun({ run, verdict }: JournalEntry, wanted: RunId): boolean {
   return run === wanted || (verdict as { run?: unknown } | null | undefined)?.run === wanted
 }
 
@@ -97,16 +102,16 @@ async function journalsSince(folder: string, since: number): Promise<string[]> {
 }
 
 /** The end of a journal: from this time on if a little will do, else as much as is read at most. */
-async function endOf(path: string, from: string): Promise<JournalEntry[]> {
+async function readTail(path: string, from: string): Promise<JournalEntry[]> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
   const opened = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => null)
   if (!opened) return []
   await using file = opened
   const { size } = await file.stat()
   let entries: JournalEntry[] = []
-  for (const bytes of END_BYTES) {
+  for (const bytes of TAIL_BYTES) {
     const start = Math.max(0, size - bytes)
-    const { lines } = await linesFrom(file, start, { lines: Infinity, bytes })
+    const { lines } = await readLines(file, start, { lines: Infinity, bytes })
     // The first one is cut somewhere, unless it is the very first.
     entries = lines.slice(start > 0 ? 1 : 0).flatMap(parse)
     const first = entries.find(hasTime)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EVIDENCE } from '../../testing/fixtures.ts'
-import { readOrphan } from './orphan.ts'
+import { orphanOf } from './orphan.ts'
 
-const LIVING = { ...EVIDENCE, presence: 'held', process: 'alive', beatAgeMs: 300 } as const
-const SILENT = { ...LIVING, beatAgeMs: 20_000 }
+const ALIVE = { ...EVIDENCE, presence: 'held', process: 'alive', beatAgeMs: 300 } as const
+const SILENT = { ...ALIVE, beatAgeMs: 20_000 }
 const RUN_EVIDENCE = {
   ageMs: 9e7,
   idleMs: 8e7,
@@ -31,7 +31,7 @@ for (const [what, given, expected] of [
     { ...OF_TARGET, reason: 'gone', silentMs: 1_234 },
   ],
   ['a silent one', entry('replan', SILENT), { ...OF_TARGET, reason: 'silent', silentMs: 20_000 }],
-  ['a living one', entry('resume', LIVING), { ...OF_TARGET, reason: 'stalled', silentMs: null }],
+  ['a living one', entry('resume', ALIVE), { ...OF_TARGET, reason: 'stalled', silentMs: null }],
   [
     'what is set aside waits for nobody',
     entry('park', EVIDENCE, 't', 'parked'),
@@ -49,7 +49,7 @@ for (const [what, given, expected] of [
   ],
   [
     'a run that overran',
-    entry('resume', { ...RUN_EVIDENCE, owner: LIVING }, null),
+    entry('resume', { ...RUN_EVIDENCE, owner: ALIVE }, null),
     { ...OF_RUN, reason: 'overrun', silentMs: null },
   ],
   [
@@ -63,5 +63,5 @@ for (const [what, given, expected] of [
   ['a target that a person set aside', entry('park', null, 't', 'parked'), null],
   ['a revert', entry('revert', {}, null), null],
 ] as const) {
-  test(`read from the trail: ${what}`, () => assert.deepEqual(readOrphan(given), expected))
+  test(`read from the trail: ${what}`, () => assert.deepEqual(orphanOf(given), expected))
 }

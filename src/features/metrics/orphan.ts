@@ -1,8 +1,12 @@
 import type { RunId, TargetId, WorkerId } from '../../core/model/id.ts'
 import type { Millis } from '../../core/model/time.ts'
-import { RUN_AFTER, TARGET_AFTER, type RunEvidence } from '../../core/model/verdict.ts'
+import {
+  RUN_STATUS_AFTER,
+  TARGET_STATUS_AFTER,
+  type RunEvidence,
+} from '../../core/model/verdict.ts'
 import type { Evidence } from '../../core/model/worker.ts'
-import { readSign, STEADY } from '../../core/decide/liveness.ts'
+import { assessLiveness, TRUSTED_OBSERVER } from '../../core/decide/liveness.ts'
 
 /**
  * Why a run had to be recovered. `gone`, `silent`: its worker was; `stalled`: the worker lives, the work stood still;
@@ -41,14 +45,16 @@ type Entry = {
 }
 
 /** What recovery did, told from the trail; null for everything that people did, and for what is not a recovery. */
-export function readOrphan(entry: Entry): Orphan | null {
+export function orphanOf(entry: Entry): Orphan | null {
   const { action, target, run } = entry
   // A person's word has no evidence, but for cleaning: there age was the evidence.
   if (typeof entry.evidence !== 'object' || entry.evidence === null) return null
   if (target === null) {
-    return action in RUN_AFTER ? ofRun(run, action, entry.evidence as RunEvidence) : null
+    return action in RUN_STATUS_AFTER
+      ? orphanOfRun(run, action, entry.evidence as RunEvidence)
+      : null
   }
-  if (!(action in TARGET_AFTER)) return null
+  if (!(action in TARGET_STATUS_AFTER)) return null
   const evidence = entry.evidence as Evidence
   const reason = reasonOf(evidence) ?? 'stalled'
   const { worker, epoch } = (entry.before ?? {}) as { worker?: WorkerId; epoch?: number }
@@ -63,7 +69,7 @@ export function readOrphan(entry: Entry): Orphan | null {
   }
 }
 
-function ofRun(run: RunId, action: string, { owner, idleMs }: RunEvidence): Orphan {
+function orphanOfRun(run: RunId, action: string, { owner, idleMs }: RunEvidence): Orphan {
   const rest = { run, worker: null, waiting: null }
   if (action === 'abandon') return { ...rest, reason: 'abandoned', silentMs: idleMs }
   if (!owner) return { ...rest, reason: 'stale', silentMs: idleMs }
@@ -73,6 +79,6 @@ function ofRun(run: RunId, action: string, { owner, idleMs }: RunEvidence): Orph
 
 /** Of a worker that was lost; null for one that lived. */
 function reasonOf(evidence: Evidence): 'gone' | 'silent' | null {
-  const { sign } = readSign(evidence, STEADY)
-  return sign === 'gone' || sign === 'silent' ? sign : null
+  const { liveness } = assessLiveness(evidence, TRUSTED_OBSERVER)
+  return liveness === 'gone' || liveness === 'silent' ? liveness : null
 }

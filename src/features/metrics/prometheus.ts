@@ -1,23 +1,23 @@
 import type { Registry } from 'prom-client'
-import { LATENCY_BOUNDS, type Latency } from '../../core/model/latency.ts'
+import { LATENCY_BUCKETS, type LatencyHistogram } from '../../core/model/latency.ts'
 import type { Counts, RunStatus } from '../../core/model/run.ts'
 
 /** What the metrics are made of. Every label has few values, all known beforehand: no source, no id, no address. */
 export type Figures = {
   readonly runs: Readonly<Record<RunStatus, number>>
   /** The books of all runs. */
-  readonly books: Counts
+  readonly counters: Counts
   readonly liveRuns: Readonly<Record<string, number>>
   readonly workers: Readonly<Record<string, number>>
   /** Of the live run that has been still for longest; null when none is live. */
-  readonly stillSeconds: number | null
+  readonly idleSeconds: number | null
   readonly alertsOpen: number
-  readonly checkpoint: Latency
-  readonly claim: Latency
+  readonly checkpoint: LatencyHistogram
+  readonly claim: LatencyHistogram
   /** By reason; null until the trail is read. */
   readonly orphaned: Readonly<Record<string, number>> | null
-  readonly orphanedFor: Latency | null
-  readonly recoveredWithin: Latency
+  readonly orphanedDuration: LatencyHistogram | null
+  readonly recoveryDuration: LatencyHistogram
 }
 
 /** From seconds to a day: how long something lay there until it was seen to. */
@@ -44,91 +44,92 @@ export const METRICS: readonly Metric[] = [
     help: 'Runs there are, by status.',
     type: 'gauge',
     labels: ['status'],
-    values: ({ runs }) => each('status', runs),
+    values: ({ runs }) => byLabel('status', runs),
   },
   {
     name: 'unstuck_live_runs',
     help: 'Runs that have not ended, by how they fare: orphaned, stalled and dead ones are stuck.',
     type: 'gauge',
     labels: ['health'],
-    values: ({ liveRuns }) => each('health', liveRuns),
+    values: ({ liveRuns }) => byLabel('health', liveRuns),
   },
   {
     name: 'unstuck_oldest_activity_seconds',
     help: 'How long the live run that has been still for longest has been so; 0 when none is live.',
     type: 'gauge',
-    values: ({ stillSeconds }) => one(stillSeconds ?? 0),
+    values: ({ idleSeconds }) => single(idleSeconds ?? 0),
   },
   {
     name: 'unstuck_targets',
     help: 'Targets of all runs, by status.',
     type: 'gauge',
     labels: ['status'],
-    values: ({ books }) => each('status', books.targets),
+    values: ({ counters }) => byLabel('status', counters.targets),
   },
   {
     name: 'unstuck_workers',
     help: 'Workers that have not ended, by their sign of life.',
     type: 'gauge',
     labels: ['sign'],
-    values: ({ workers }) => each('sign', workers),
+    values: ({ workers }) => byLabel('sign', workers),
   },
   {
     name: 'unstuck_alerts_open',
     help: 'Alerts that are open.',
     type: 'gauge',
-    values: ({ alertsOpen }) => one(alertsOpen),
+    values: ({ alertsOpen }) => single(alertsOpen),
   },
   {
     name: 'unstuck_pages_total',
     help: 'Pages saved.',
     type: 'counter',
-    values: ({ books }) => one(books.pages),
+    values: ({ counters }) => single(counters.pages),
   },
   {
     name: 'unstuck_items_total',
     help: 'Items saved: new ones, ones whose data had changed, and ones that were as before.',
     type: 'counter',
     labels: ['kind'],
-    values: ({ books: { itemsNew, itemsUpdated, itemsUnchanged } }) =>
-      each('kind', { new: itemsNew, updated: itemsUpdated, unchanged: itemsUnchanged }),
+    values: ({ counters: { itemsNew, itemsUpdated, itemsUnchanged } }) =>
+      byLabel('kind', { new: itemsNew, updated: itemsUpdated, unchanged: itemsUnchanged }),
   },
   {
     name: 'unstuck_fenced_writes_total',
     help: 'Writes by a worker that had lost its claim. They were refused; nothing was saved twice.',
     type: 'counter',
-    values: ({ books }) => one(books.refused),
+    values: ({ counters }) => single(counters.refused),
   },
   {
     name: 'unstuck_orphaned_runs_recovered_total',
     help: 'Runs that were recovered from a worker that was lost, or from standing still.',
     type: 'counter',
     labels: ['reason'],
-    values: ({ orphaned }) => (orphaned ? each('reason', orphaned) : []),
+    values: ({ orphaned }) => (orphaned ? byLabel('reason', orphaned) : []),
   },
   {
     name: 'unstuck_orphaned_runs_duration_seconds',
     help: 'From the last sign of life of a run that was lost until it was recovered.',
     type: 'histogram',
-    values: ({ orphanedFor }) => (orphanedFor ? buckets(orphanedFor, RECOVERY_BOUNDS) : []),
+    values: ({ orphanedDuration }) =>
+      orphanedDuration ? buckets(orphanedDuration, RECOVERY_BOUNDS) : [],
   },
   {
     name: 'unstuck_recovery_seconds',
     help: 'From the last sign of life of a lost worker until somebody else had its target. Since this process watches.',
     type: 'histogram',
-    values: ({ recoveredWithin }) => buckets(recoveredWithin, RECOVERY_BOUNDS),
+    values: ({ recoveryDuration }) => buckets(recoveryDuration, RECOVERY_BOUNDS),
   },
   {
     name: 'unstuck_checkpoint_duration_seconds',
     help: 'How long workers waited for the database to save a page.',
     type: 'histogram',
-    values: ({ checkpoint }) => buckets(checkpoint, LATENCY_BOUNDS),
+    values: ({ checkpoint }) => buckets(checkpoint, LATENCY_BUCKETS),
   },
   {
     name: 'unstuck_claim_duration_seconds',
     help: 'How long workers waited for the database to give them targets.',
     type: 'histogram',
-    values: ({ claim }) => buckets(claim, LATENCY_BOUNDS),
+    values: ({ claim }) => buckets(claim, LATENCY_BUCKETS),
   },
 ]
 
@@ -148,7 +149,7 @@ export async function registerMetrics(registry: Registry, source: MetricSource):
   // Loaded only where metrics are wanted.
   const { default: client } = await import('prom-client')
   const kinds = { counter: client.Counter, gauge: client.Gauge, histogram: client.Histogram }
-  const enter = (
+  const addMetric = (
     { name, help, type, labels = [] }: Omit<Metric, 'values'>,
     values: () => Promise<readonly Value[]>,
   ): void => {
@@ -166,10 +167,10 @@ export async function registerMetrics(registry: Registry, source: MetricSource):
     })
     Object.assign(metric, { get, getForPromString: get })
   }
-  enter({ name: UP, help: 'Whether the database answers: 1 or 0.', type: 'gauge' }, async () =>
-    one((await source.figures()) ? 1 : 0),
+  addMetric({ name: UP, help: 'Whether the database answers: 1 or 0.', type: 'gauge' }, async () =>
+    single((await source.figures()) ? 1 : 0),
   )
-  enter(
+  addMetric(
     {
       name: BUILD_INFO,
       help: 'Which version of Unstuck this is, and over which database. Always 1.',
@@ -179,23 +180,23 @@ export async function registerMetrics(registry: Registry, source: MetricSource):
     async () => [{ value: 1, labels: { version, engine } }],
   )
   for (const metric of METRICS) {
-    enter(metric, async () => {
+    addMetric(metric, async () => {
       const figures = await source.figures()
       return figures ? metric.values(figures) : []
     })
   }
 }
 
-function one(value: number): Value[] {
+function single(value: number): Value[] {
   return [{ value, labels: {} }]
 }
 
-function each(label: string, counts: Readonly<Record<string, number>>): Value[] {
+function byLabel(label: string, counts: Readonly<Record<string, number>>): Value[] {
   return Object.entries(counts).map(([key, value]) => ({ value, labels: { [label]: key } }))
 }
 
 /** Cumulative, as Prometheus has them; then the sum and the count. */
-function buckets({ counts, seconds }: Latency, bounds: readonly number[]): Value[] {
+function buckets({ counts, seconds }: LatencyHistogram, bounds: readonly number[]): Value[] {
   let sum = 0
   const upTo = [...bounds, '+Inf'].map((le, step): Value => {
     sum += counts[step] ?? 0

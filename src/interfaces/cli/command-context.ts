@@ -2,26 +2,29 @@ import { join } from 'node:path'
 import { newId, type WorkerId } from '../../core/model/id.ts'
 import type { Policy } from '../../core/model/policy.ts'
 import { openJournal } from '../../core/events/journal.ts'
-import { sentence } from '../../presenters/event.ts'
+import { describeEvent } from '../../presenters/event.ts'
 import type { CycleOptions } from '../../features/commands/cycle.ts'
 import { dataFolder } from '../../lib/files/data-folder.ts'
 import type { RunnerOptions } from '../../features/commands/runner.ts'
-import { removeOldJournalsHourly } from '../../features/journal/old-journals.ts'
+import { pruneJournalsHourly } from '../../features/journal/prune-journals.ts'
 import { openStore } from '../../core/store/open.ts'
 import { alertSecrets } from '../../features/alerts/view.ts'
 import { RunApi } from '../../features/commands/run-api/run-api.ts'
-import type { Context } from './command.ts'
+import type { CliContext } from './command.ts'
 import type { CommandOptions } from './command-options.ts'
-import { whoAmI } from '../../app/open-context.ts'
+import { currentUser } from '../../app/open-context.ts'
 
 /** What commands are run with: the API they reach, and whoever runs them. */
-export type CommandSetting = {
+export type CommandContext = {
   readonly endpoint: RunApi
   /** For one life of the guardian: each has an identity and a journal of its own. */
   readonly runner: () => Promise<RunnerOptions>
   /** The guardian's of now, or the last one's. */
   readonly worker: () => WorkerId | null
-  readonly cycle: Omit<CycleOptions, 'source' | 'command' | 'policy' | 'cookie' | 'stop' | 'hurry'>
+  readonly cycle: Omit<
+    CycleOptions,
+    'source' | 'command' | 'policy' | 'processTag' | 'stop' | 'force'
+  >
   readonly log: (text: string) => void
 }
 
@@ -29,13 +32,13 @@ export type CommandSetting = {
 const LOG_FILES = 4
 
 /** `source`: empty where many are served. */
-export async function setUpCommands(
-  context: Pick<Context, 'database' | 'output' | 'json' | 'settings'> & {
+export async function makeCommandContext(
+  context: Pick<CliContext, 'database' | 'output' | 'json' | 'settings'> & {
     readonly options: CommandOptions
   },
   source: string,
   policy: Policy,
-): Promise<CommandSetting> {
+): Promise<CommandContext> {
   const { database, output, options } = context
   const log = (text: string): void => output.note(`[unstuck] ${text}`)
   const db = await database.address()
@@ -43,7 +46,7 @@ export async function setUpCommands(
   const endpoint = new RunApi({ log, ...(options.socket && { socketFolder: join(base, 'api') }) })
   const { alerts } = await context.settings()
   const journals = join(base, 'journal')
-  removeOldJournalsHourly(journals, () => database.open())
+  pruneJournalsHourly(journals, () => database.open())
   let current: WorkerId | null = null
   return {
     endpoint,
@@ -62,11 +65,11 @@ export async function setUpCommands(
         policy,
         endpoint,
         keepOutput: options.keepOutput ?? null,
-        actor: whoAmI(),
+        actor: currentUser(),
         log,
         emit: (event) => {
           journal(event)
-          const text = sentence(event)
+          const text = describeEvent(event)
           if (text !== null) log(text)
         },
       }
@@ -77,9 +80,9 @@ export async function setUpCommands(
       base,
       killTimeoutMs: options.killTimeout,
       maxDurationMs: options.maxDuration ?? policy.maxDurationMs,
-      maxMemory: options.maxMemory ?? null,
-      readyWithinMs: options.waitReady ? options.readyTimeout : null,
-      logBytes: Math.floor(options.logSize / LOG_FILES),
+      maxMemoryBytes: options.maxMemory ?? null,
+      readyTimeoutMs: options.waitReady ? options.readyTimeout : null,
+      maxLogBytes: Math.floor(options.logSize / LOG_FILES),
       quiet: options.quiet || context.json,
       // No line of a command's output may show a password, or where alerts go.
       secrets: [db, ...alertSecrets(alerts)],

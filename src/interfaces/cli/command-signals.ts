@@ -1,7 +1,7 @@
 import { EXIT } from '../../core/model/errors.ts'
 
 /** What a signal can do to whoever runs commands. */
-export type Stoppable = { stop(by: string): void; hurry(): void }
+export type Stoppable = { stop(by: string): void; forceStop(): void }
 
 /**
  * SIGTERM and SIGINT end the command and everything it started, politely; the second one at once. A process manager that
@@ -9,16 +9,16 @@ export type Stoppable = { stop(by: string): void; hurry(): void }
  * it back.
  */
 export function onCommandSignals(command: Stoppable, log: (message: string) => void): () => void {
-  let asked = 0
-  const ask = (by: string): void => {
-    asked++
-    if (asked === 1) {
+  let signalCount = 0
+  const onSignal = (by: string): void => {
+    signalCount++
+    if (signalCount === 1) {
       log(`${by}: ending the command and all it started. Once more to kill it at once.`)
       command.stop(by)
-    } else if (asked === 2) {
+    } else if (signalCount === 2) {
       log(`${by} again: killing it.`)
-      command.hurry()
-    } else if (asked === 3) {
+      command.forceStop()
+    } else if (signalCount === 3) {
       log(
         `${by} a third time: leaving. The guardian goes on ending the command, and holds its source until then.`,
       )
@@ -26,14 +26,14 @@ export function onCommandSignals(command: Stoppable, log: (message: string) => v
     }
   }
   const onDisconnect = (): void => {
-    if (asked === 0) ask('the process manager is gone')
+    if (signalCount === 0) onSignal('the process manager is gone')
   }
-  process.on('SIGTERM', ask)
-  process.on('SIGINT', ask)
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
   process.on('disconnect', onDisconnect)
   return () => {
-    process.off('SIGTERM', ask)
-    process.off('SIGINT', ask)
+    process.off('SIGTERM', onSignal)
+    process.off('SIGINT', onSignal)
     process.off('disconnect', onDisconnect)
   }
 }

@@ -9,7 +9,7 @@ import type {
   OptionValues,
 } from './option.ts'
 import type { Output } from './output.ts'
-import type { Paper } from '../../lib/terminal/text-writer.ts'
+import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 
 /**
  * One command, one file. Parsing, opening the store, printing, `--json`, `--watch`, errors and exit codes live
@@ -25,14 +25,14 @@ export type Command<A extends Arguments = Arguments, O extends Options = Options
   /** `run` can be asked again and again: the command gets `--watch`. */
   readonly watch?: true
   /** Goes on when nobody reads its output any more: work does not end because of a closed pipe. */
-  readonly outlivesReader?: true
+  readonly ignoresClosedPipe?: true
   /** From the last argument on, options are those of another program. */
   readonly passThrough?: true
   /** Answers what to print, or prints a stream through `context.output` and answers an exit code. */
-  run(context: Context<A, O>): Promise<Answer | number | void>
+  run(context: CliContext<A, O>): Promise<CommandResult | number | void>
 }
 
-export type Context<A extends Arguments = Arguments, O extends Options = Options> = {
+export type CliContext<A extends Arguments = Arguments, O extends Options = Options> = {
   readonly args: ArgumentValues<A>
   readonly options: OptionValues<O>
   readonly json: boolean
@@ -43,9 +43,9 @@ export type Context<A extends Arguments = Arguments, O extends Options = Options
 }
 
 /** The data is a promise to scripts (docs/json-output.md), the text is for people. */
-export type Answer = {
+export type CommandResult = {
   readonly data: unknown
-  readonly text: (paper: Paper) => void
+  readonly print: (writer: TextWriter) => void
   readonly exitCode?: number
 }
 

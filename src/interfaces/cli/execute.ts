@@ -1,13 +1,13 @@
 import process from 'node:process'
 import { EXIT, UsageError } from '../../core/model/errors.ts'
 import { safeJson } from '../../core/events/safe-text.ts'
-import { findAddress } from '../../app/address.ts'
+import { findDatabaseAddress } from '../../app/address.ts'
 import { configFolder } from '../../app/config-file.ts'
 import { loadSettings, type Settings } from '../../app/config.ts'
-import type { Answer, Command, Context } from './command.ts'
+import type { CommandResult, Command, CliContext } from './command.ts'
 import { makeDatabase } from '../../app/open-database.ts'
 import type { Option } from './option.ts'
-import { makeOutput, whenReaderLeaves, type ColourChoice, type Output } from './output.ts'
+import { makeOutput, onClosedStdout, type ColourChoice, type Output } from './output.ts'
 import { kebab, type Flags } from './program.ts'
 import { watch } from './watch.ts'
 
@@ -23,7 +23,7 @@ export async function execute(
   const loadOnce = once(() => loadSettings(cwd))
   const database = makeDatabase(
     () =>
-      findAddress({
+      findDatabaseAddress({
         flag: flags['db'] as string | undefined,
         env: process.env['UNSTUCK_DB'],
         configured: async () => (await loadOnce()).db,
@@ -40,20 +40,20 @@ export async function execute(
       log: (line) => output.note(`[unstuck] ${line}`),
     },
   )
-  const context: Context<any, any> = {
+  const context: CliContext<any, any> = {
     args: readArguments(command, args),
     options: readOptions(command, flags),
     json,
     database,
-    settings: once(async () => warned(await loadOnce(), output)),
+    settings: once(async () => withWarnings(await loadOnce(), output)),
     output,
   }
-  if (command.outlivesReader) whenReaderLeaves(true)
+  if (command.ignoresClosedPipe) onClosedStdout(true)
   try {
     if (flags['watch'] === true)
       return await watch(async () => command.run(context), { json, output })
-    const answer = await command.run(context)
-    return typeof answer === 'object' ? await print(answer, json, output) : (answer ?? EXIT.done)
+    const result = await command.run(context)
+    return typeof result === 'object' ? await print(result, json, output) : (result ?? EXIT.done)
   } finally {
     await database.close()
   }
@@ -65,20 +65,20 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
 }
 
 /** Said to commands that act by the policies; one that only looks up the address need not hear it. */
-function warned(settings: Settings, output: Output): Settings {
+function withWarnings(settings: Settings, output: Output): Settings {
   for (const warning of settings.warnings) output.note(`Warning: ${warning}`)
   return settings
 }
 
-async function print(answer: Answer, json: boolean, output: Output): Promise<number> {
+async function print(result: CommandResult, json: boolean, output: Output): Promise<number> {
   if (json) {
-    await output.write(`${safeJson(answer.data, 2)}\n`)
+    await output.write(`${safeJson(result.data, 2)}\n`)
   } else {
-    const paper = output.paper()
-    answer.text(paper)
-    await output.write(paper.toString())
+    const writer = output.makeWriter()
+    result.print(writer)
+    await output.write(writer.toString())
   }
-  return answer.exitCode ?? EXIT.done
+  return result.exitCode ?? EXIT.done
 }
 
 function readArguments(
@@ -94,10 +94,10 @@ function readOptions(command: Command<any, any>, flags: Flags): Record<string, u
   const values: Record<string, unknown> = {}
   for (const [name, option] of Object.entries<Option<unknown>>(command.options ?? {})) {
     const given = flags[name]
-    if (given === undefined) values[name] = option.initial
+    if (given === undefined) values[name] = option.defaultValue
     else if (typeof given === 'boolean' || option.many) values[name] = given
     else {
-      const read = option.read(given as string)
+      const read = option.parse(given as string)
       if ('value' in read) values[name] = read.value
       else mistakes.push(`--${kebab(name)} ${read.mistake}, not ${JSON.stringify(given)}.`)
     }

@@ -1,114 +1,123 @@
 import { shortId } from '../../core/model/id.ts'
-import { isLive, isRow, sayRow } from '../../core/model/run.ts'
-import { inWords } from '../../core/model/time.ts'
+import { isLive, isAdoptedRow, describeRow } from '../../core/model/run.ts'
+import { humanizeDuration } from '../../core/model/time.ts'
 import type { Explanation } from '../../presenters/explanation.ts'
 import type { PolicySetting } from '../../app/policy-origin.ts'
 import { runView } from '../../presenters/view.ts'
-import type { Paper } from '../../lib/terminal/text-writer.ts'
-import { ago, doneOfTotal, plural, runStatus, targetStatus } from '../../presenters/format.ts'
+import type { TextWriter } from '../../lib/terminal/text-writer.ts'
+import {
+  formatAgo,
+  formatDoneOfTotal,
+  plural,
+  formatRunStatus,
+  formatTargetStatus,
+} from '../../presenters/format.ts'
 import { printSettings } from './policy-text.ts'
-import { printDeed } from './history-text.ts'
+import { printAuditEntry } from './history-text.ts'
 
 /** The settings that the verdict hangs on, and the name of the preset that some of them come from. */
-export type Grounds = { readonly policy: readonly PolicySetting[]; readonly preset: string | null }
+export type PolicyContext = {
+  readonly policy: readonly PolicySetting[]
+  readonly preset: string | null
+}
 
 /** For a tired person: what it is, what is known, what that means, and what would change it. */
 export function printExplanation(
-  paper: Paper,
-  explained: Explanation,
-  { policy, preset }: Grounds,
+  writer: TextWriter,
+  explanation: Explanation,
+  { policy, preset }: PolicyContext,
 ): void {
-  const { run, target, decision, outlook, trail, now } = explained
-  if (target) printTarget(paper, explained)
-  else printRun(paper, explained)
+  const { run, target, decision, outlook, trail, now } = explanation
+  if (target) printTarget(writer, explanation)
+  else printRun(writer, explanation)
 
-  paper.heading('What is known')
-  printEvidence(paper, explained)
+  writer.heading('What is known')
+  printEvidence(writer, explanation)
 
-  paper.heading('Verdict')
-  paper.say({ text: decision.action, ink: 'strong' }, `: ${decision.because}.`)
+  writer.heading('Verdict')
+  writer.paragraph({ text: decision.action, style: 'strong' }, `: ${decision.because}.`)
 
-  if (outlook.changes.length > 0) paper.heading('What would change it')
-  for (const change of outlook.changes) paper.say(`- ${change}`)
+  if (outlook.changes.length > 0) writer.heading('What would change it')
+  for (const change of outlook.changes) writer.paragraph(`- ${change}`)
 
   if (policy.length > 0) {
-    paper.heading('By this policy')
-    printSettings(paper, policy, preset)
+    writer.heading('By this policy')
+    printSettings(writer, policy, preset)
   }
-  if (trail.length > 0) paper.heading('What was done so far, newest first')
+  if (trail.length > 0) writer.heading('What was done so far, newest first')
   for (const entry of trail) {
-    const isOther = !target && entry.target !== null && !isRow(run)
-    printDeed(paper, entry, now, isOther ? `target ${shortId(entry.target)}` : '')
+    const isOther = !target && entry.target !== null && !isAdoptedRow(run)
+    printAuditEntry(writer, entry, now, isOther ? `target ${shortId(entry.target)}` : '')
   }
 }
 
-function printRun(paper: Paper, { run, now }: Explanation): void {
+function printRun(writer: TextWriter, { run, now }: Explanation): void {
   const { extracted, skipped } = runView(run)
-  const { text, ink } = runStatus(run.status)
-  paper.say(
+  const { text, style } = formatRunStatus(run.status)
+  writer.paragraph(
     `Run ${shortId(run.id)} of `,
-    { text: run.source, ink: 'strong' },
+    { text: run.source, style: 'strong' },
     ': ',
-    { text, ink },
+    { text, style },
     '.',
   )
-  if (run.adopted) paper.say(`It is ${sayRow(run.adopted)}.`)
-  const pages = isRow(run) ? '' : ` ${plural(run.counts.pages, 'page')} saved,`
-  paper.say(
-    `It is ${inWords(now - run.createdAt)} old: ${doneOfTotal(run)} done,${pages} ` +
+  if (run.adopted) writer.paragraph(`It is ${describeRow(run.adopted)}.`)
+  const pages = isAdoptedRow(run) ? '' : ` ${plural(run.counts.pages, 'page')} saved,`
+  writer.paragraph(
+    `It is ${humanizeDuration(now - run.createdAt)} old: ${formatDoneOfTotal(run)} done,${pages} ` +
       `${plural(extracted, 'item')} extracted, ${skipped} skipped.`,
   )
-  if (isRow(run) && run.artifacts > 0)
-    paper.say('There is a checkpoint or a file of its output: something to go on from.')
-  if (run.error !== null) paper.say({ text: `Error: ${run.error}`, ink: 'bad' })
+  if (isAdoptedRow(run) && run.artifacts > 0)
+    writer.paragraph('There is a checkpoint or a file of its output: something to go on from.')
+  if (run.error !== null) writer.paragraph({ text: `Error: ${run.error}`, style: 'bad' })
   if (run.retryOf !== null)
-    paper.say(`It follows run ${shortId(run.retryOf)} and began from nothing.`)
+    writer.paragraph(`It follows run ${shortId(run.retryOf)} and began from nothing.`)
 }
 
-function printTarget(paper: Paper, { run, target }: Explanation): void {
+function printTarget(writer: TextWriter, { run, target }: Explanation): void {
   const { id, key, group, status, page, pageTarget, attempts, crashes, lastError } = target!
   const of = pageTarget === null ? '' : ` of ${pageTarget}`
-  const { text, ink } = runStatus(run.status)
-  paper.say(
+  const { text, style } = formatRunStatus(run.status)
+  writer.paragraph(
     `Target ${shortId(id)}, `,
-    { text: key, ink: 'strong' },
+    { text: key, style: 'strong' },
     group === null ? ': ' : `, of group ${group}: `,
-    targetStatus(status),
+    formatTargetStatus(status),
     '.',
   )
-  paper.say(`It is part of run ${shortId(run.id)} of ${run.source}: `, { text, ink }, '.')
-  paper.say(
+  writer.paragraph(`It is part of run ${shortId(run.id)} of ${run.source}: `, { text, style }, '.')
+  writer.paragraph(
     `${page === 0 ? 'No page is saved' : `Page ${page}${of} is its last saved one`}; ` +
       `${plural(attempts, 'attempt')}, ${plural(crashes, 'worker')} lost on it since.`,
   )
-  if (lastError !== null) paper.say({ text: `Last error: ${lastError}`, ink: 'bad' })
+  if (lastError !== null) writer.paragraph({ text: `Last error: ${lastError}`, style: 'bad' })
 }
 
-function printEvidence(paper: Paper, { run, target, owner, now }: Explanation): void {
+function printEvidence(writer: TextWriter, { run, target, owner, now }: Explanation): void {
   if (owner) {
-    const { evidence, reading, worker } = owner
-    paper.say(`${capital(reading.because)}. That is called ${reading.sign}.`)
+    const { evidence, assessment, worker } = owner
+    writer.paragraph(`${capitalize(assessment.because)}. That is called ${assessment.liveness}.`)
     if (evidence.who === undefined)
-      paper.say(
-        `Its lock is ${lockWords(evidence.presence)}; its beats are due every ${inWords(evidence.heartbeatMs)}, ` +
-          `and it counts as silent after ${inWords(evidence.leaseMs)}. It started ${ago(worker.startedAt, now)}.`,
+      writer.paragraph(
+        `Its lock is ${formatPresence(evidence.presence)}; its beats are due every ${humanizeDuration(evidence.heartbeatMs)}, ` +
+          `and it counts as silent after ${humanizeDuration(evidence.leaseMs)}. It started ${formatAgo(worker.startedAt, now)}.`,
       )
   } else if (isLive(run.status))
-    paper.say(run.adopted ? 'Nobody is known to work on it.' : 'Nobody works on it.')
-  else paper.say(`${target ? 'Its run' : 'It'} ended ${endOf(run, now)}.`)
+    writer.paragraph(run.adopted ? 'Nobody is known to work on it.' : 'Nobody works on it.')
+  else writer.paragraph(`${target ? 'Its run' : 'It'} ended ${formatEnd(run, now)}.`)
   const last = (target ?? run).lastActivityAt
-  paper.say(`Something of it last changed ${ago(last, now)}.`)
+  writer.paragraph(`Something of it last changed ${formatAgo(last, now)}.`)
 }
 
-function endOf({ finishedAt }: Explanation['run'], now: number): string {
-  const when = ago(finishedAt, now)
+function formatEnd({ finishedAt }: Explanation['run'], now: number): string {
+  const when = formatAgo(finishedAt, now)
   return when === 'now' ? 'just now' : when
 }
 
-function lockWords(presence: 'held' | 'free' | 'unknown'): string {
+function formatPresence(presence: 'held' | 'free' | 'unknown'): string {
   return { held: 'held', free: 'free', unknown: 'not to be seen from here' }[presence]
 }
 
-function capital(text: string): string {
+function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -3,8 +3,8 @@ import { CommanderError } from 'commander'
 import { EXIT, messageOf, stackOf, UnstuckError } from '../../core/model/errors.ts'
 import { redact } from '../../core/model/redact.ts'
 import { safeJson } from '../../core/events/safe-text.ts'
-import { coloured, columnsOf, type ColourChoice } from './output.ts'
-import { Paper } from '../../lib/terminal/text-writer.ts'
+import { hasColour, columnsOf, type ColourChoice } from './output.ts'
+import { TextWriter } from '../../lib/terminal/text-writer.ts'
 
 export type FailureStyle = {
   readonly json: boolean
@@ -18,32 +18,33 @@ type Failure = { readonly code: string; readonly exitCode: number; readonly mess
 
 /** Says on stderr what happened, why, and what to do; answers the exit code. Secrets never get this far. */
 export function reportFailure(error: unknown, style: FailureStyle): number {
-  const { code, exitCode, message } = understand(error, style.help)
+  const { code, exitCode, message } = toFailure(error, style.help)
   const stack = style.debug && error instanceof Error ? redact(stackOf(error)) : null
   if (style.json) {
     const details = stack === null ? { code, message } : { code, message, stack }
     process.stderr.write(`${safeJson({ error: details })}\n`)
   } else {
-    process.stderr.write(inWords(code, message, stack, style.colour))
+    process.stderr.write(formatFailure(code, message, stack, style.colour))
   }
   return exitCode
 }
 
-function inWords(
+function formatFailure(
   code: string,
   message: string,
   stack: string | null,
   colour: ColourChoice,
 ): string {
-  const paper = new Paper(columnsOf(process.stderr), coloured(colour, process.stderr))
+  const writer = new TextWriter(columnsOf(process.stderr), hasColour(colour, process.stderr))
   const [first = '', ...more] = message.split('\n')
-  paper.say({ text: 'Error', ink: 'bad' }, ` ${code}: ${first}`)
-  for (const line of more) paper.say(line)
-  if (stack !== null) for (const line of stack.split('\n')) paper.say({ text: line, ink: 'dim' })
-  return paper.toString()
+  writer.paragraph({ text: 'Error', style: 'bad' }, ` ${code}: ${first}`)
+  for (const line of more) writer.paragraph(line)
+  if (stack !== null)
+    for (const line of stack.split('\n')) writer.paragraph({ text: line, style: 'dim' })
+  return writer.toString()
 }
 
-function understand(error: unknown, help: string): Failure {
+function toFailure(error: unknown, help: string): Failure {
   if (error instanceof UnstuckError) {
     return { code: error.code, exitCode: error.exitCode, message: redact(error.message) }
   }
@@ -56,7 +57,7 @@ function understand(error: unknown, help: string): Failure {
 }
 
 const SECRET_OPTION = /^unknown option '-.*(token|secret|password|passwd|smtp|webhook)/i
-const NOT_BY_FLAG =
+const SECRET_OPTION_HINT =
   'Secrets are not given by flags, which everybody on this machine can read while the command runs: ' +
   'set UNSTUCK_ADMIN_TOKEN or UNSTUCK_DB, and take those of channels from the environment in the config. Change the one that was written here.'
 
@@ -65,7 +66,7 @@ function usageMessage(message: string): string {
   const [said = '', hint] = message.replace(/^error: /, '').split('\n')
   // What was given to an option that is not there may be a secret.
   const what = said.replace(/^(unknown option '[^=]*)=.*'$/, "$1'")
-  if (SECRET_OPTION.test(what)) return `Unknown option. ${NOT_BY_FLAG}`
+  if (SECRET_OPTION.test(what)) return `Unknown option. ${SECRET_OPTION_HINT}`
   const sentence = what.charAt(0).toUpperCase() + what.slice(1).replace(/\.$/, '')
   return hint ? `${sentence}. ${hint.replace(/^\(|\)$/g, '')}` : `${sentence}.`
 }

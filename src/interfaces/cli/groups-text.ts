@@ -1,48 +1,52 @@
-import type { Group } from '../../presenters/progress.ts'
+import type { GroupProgress } from '../../presenters/progress.ts'
 import { countsView } from '../../presenters/view.ts'
-import type { Cell, Paper } from '../../lib/terminal/text-writer.ts'
-import { bar, plural } from '../../presenters/format.ts'
+import type { Cell, TextWriter } from '../../lib/terminal/text-writer.ts'
+import { progressBar, plural } from '../../presenters/format.ts'
 
 /** Those with trouble first, then the largest. */
-export function printGroups(paper: Paper, groups: readonly Group[], max: number): void {
-  const bad = ({ counts: { targets } }: Group): number =>
+export function printGroups(
+  writer: TextWriter,
+  groups: readonly GroupProgress[],
+  max: number,
+): void {
+  const bad = ({ counts: { targets } }: GroupProgress): number =>
     targets.failed + targets.parked + targets.stuck
   const views = groups
     .toSorted((a, b) => bad(b) - bad(a) || countsView(b.counts).total - countsView(a.counts).total)
     .slice(0, max)
     .map(({ group, counts }) => ({ group, ...countsView(counts) }))
-  paper.table(
+  writer.table(
     [
-      { head: 'GROUP', flex: true },
-      { head: 'DONE', align: 'right' },
-      { head: '', optional: 2 },
-      { head: 'WORKING', align: 'right', optional: 4 },
-      { head: 'FAILED', align: 'right' },
-      { head: 'PARKED', align: 'right' },
-      { head: 'STUCK', align: 'right', optional: 1 },
-      { head: 'PAGES', align: 'right', optional: 5 },
-      { head: 'ITEMS', align: 'right', optional: 3 },
+      { header: 'GROUP', flex: true },
+      { header: 'DONE', align: 'right' },
+      { header: '', optional: 2 },
+      { header: 'WORKING', align: 'right', optional: 4 },
+      { header: 'FAILED', align: 'right' },
+      { header: 'PARKED', align: 'right' },
+      { header: 'STUCK', align: 'right', optional: 1 },
+      { header: 'PAGES', align: 'right', optional: 5 },
+      { header: 'ITEMS', align: 'right', optional: 3 },
     ],
     views.map((view) => [
       view.group ?? '(none)',
       `${view.done}/${view.total}`,
-      bar(view.done, view.total),
+      progressBar(view.done, view.total),
       String(view.in_progress),
-      trouble(view.failed),
-      trouble(view.parked),
-      trouble(view.stuck),
+      failureCell(view.failed),
+      failureCell(view.parked),
+      failureCell(view.stuck),
       String(view.pages),
       String(view.extracted),
     ]),
   )
   const rest = groups.length - views.length
   if (rest > 0)
-    paper.line({
+    writer.line({
       text: `… and ${plural(rest, 'more group')}: \`unstuck progress --by group\``,
-      ink: 'dim',
+      style: 'dim',
     })
 }
 
-function trouble(count: number): Cell {
-  return { text: String(count), ink: count > 0 ? 'bad' : 'dim' }
+function failureCell(count: number): Cell {
+  return { text: String(count), style: count > 0 ? 'bad' : 'dim' }
 }

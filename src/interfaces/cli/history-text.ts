@@ -1,29 +1,34 @@
 import { shortId } from '../../core/model/id.ts'
 import type { Millis } from '../../core/model/time.ts'
 import type { AuditEntry } from '../../core/store/store.ts'
-import type { Paper } from '../../lib/terminal/text-writer.ts'
-import { ago } from '../../presenters/format.ts'
+import type { TextWriter } from '../../lib/terminal/text-writer.ts'
+import { formatAgo } from '../../presenters/format.ts'
 
 /** One entry of the audit trail: when, what to what, by whom and why. `about`: what the reader does not know yet. */
-export function printDeed(paper: Paper, entry: AuditEntry, now: Millis, about: string): void {
+export function printAuditEntry(
+  writer: TextWriter,
+  entry: AuditEntry,
+  now: Millis,
+  about: string,
+): void {
   const { at, action } = entry
-  paper.say(
+  writer.paragraph(
     '- ',
-    { text: `${ago(at, now)}:`, ink: 'dim' },
+    { text: `${formatAgo(at, now)}:`, style: 'dim' },
     ' ',
-    { text: action, ink: 'strong' },
-    `${about && ` ${about}`}${moved(entry)}${whoAndWhy(entry)}.`,
+    { text: action, style: 'strong' },
+    `${about && ` ${about}`}${formatMove(entry)}${formatActorAndReason(entry)}.`,
   )
 }
 
 /** `target 91bc4f2a of run 4f2a91bc`, as far as it is about one. */
-export function aboutOf({ run, target }: AuditEntry): string {
+export function describeSubject({ run, target }: AuditEntry): string {
   return target === null
     ? `run ${shortId(run)}`
     : `target ${shortId(target)} of run ${shortId(run)}`
 }
 
-function moved({ before, after }: AuditEntry): string {
+function formatMove({ before, after }: AuditEntry): string {
   const [from, to] = [before, after].map((side) =>
     (side as { status?: string } | null)?.status?.replace('_', ' '),
   )
@@ -31,6 +36,6 @@ function moved({ before, after }: AuditEntry): string {
 }
 
 /** Where the reason only says who did it, that is said once. */
-function whoAndWhy({ actor, because }: AuditEntry): string {
+function formatActorAndReason({ actor, because }: AuditEntry): string {
   return because.endsWith(` by ${actor}`) ? `: ${because}` : `, by ${actor}: ${because}`
 }

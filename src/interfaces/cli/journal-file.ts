@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
-import { messageOf, NotFound, UsageError } from '../../core/model/errors.ts'
+import { messageOf, NotFoundError, UsageError } from '../../core/model/errors.ts'
 
 /** Refuses, with advice, what cannot be read as a journal. Answers the file's facts. */
 export async function statJournal(path: string): Promise<{ size: number; mtimeMs: number }> {
@@ -16,7 +16,7 @@ export async function statJournal(path: string): Promise<{ size: number; mtimeMs
   } catch (error) {
     if (error instanceof UsageError) throw error
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
-      throw new NotFound(
+      throw new NotFoundError(
         `file ${path}`,
         'Workers keep their journals beside the database, in .unstuck/journal.',
       )

@@ -1,9 +1,9 @@
 import { shortId } from '../../core/model/id.ts'
-import { openTargets, totalTargets, type Run } from '../../core/model/run.ts'
-import { inWords } from '../../core/model/time.ts'
+import { countOpenTargets, countTargets, type Run } from '../../core/model/run.ts'
+import { humanizeDuration } from '../../core/model/time.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Output } from './output.ts'
-import { bar } from '../../presenters/format.ts'
+import { progressBar } from '../../presenters/format.ts'
 
 const REDRAW_MS = 500
 const PLAIN_EVERY_MS = 10_000
@@ -63,7 +63,7 @@ export class LiveLine {
     const run = await this.#openStore()
       .then((store) => store.liveRun(this.#source))
       .catch(() => null)
-    this.#brief = run ? this.#briefly(run) : `waiting for a run of ${this.#source}`
+    this.#brief = run ? this.#describeBriefly(run) : `waiting for a run of ${this.#source}`
     if (!run || !this.#timer) return
     const text = this.#describe(run)
     if (!this.#terminal) return this.#output.note(`${this.#prefix}${text}`)
@@ -71,16 +71,16 @@ export class LiveLine {
     this.#show(text)
   }
 
-  #briefly({ id, counts }: Run): string {
-    const total = totalTargets(counts)
-    const done = `${total - openTargets(counts)} of ${total} targets`
+  #describeBriefly({ id, counts }: Run): string {
+    const total = countTargets(counts)
+    const done = `${total - countOpenTargets(counts)} of ${total} targets`
     return `run ${shortId(id)} of ${this.#source}: ${done}, ${counts.pages} pages`
   }
 
   #describe(run: Run): string {
     const { counts } = run
-    const total = totalTargets(counts)
-    const done = total - openTargets(counts)
+    const total = countTargets(counts)
+    const done = total - countOpenTargets(counts)
     const now = Date.now()
     const rate = this.#before
       ? ((counts.pages - this.#before.pages) * 60_000) / (now - this.#before.at)
@@ -89,11 +89,11 @@ export class LiveLine {
     if (!this.#before || now - this.#before.at > 5_000)
       this.#before = { at: now, pages: counts.pages }
     const parts = [
-      `${bar(done, total)} ${done}/${total}${run.plannedAt === null ? '+' : ''} targets`,
+      `${progressBar(done, total)} ${done}/${total}${run.plannedAt === null ? '+' : ''} targets`,
       `${counts.pages} pages`,
       `${counts.itemsNew + counts.itemsUpdated} items`,
       ...(rate > 0 ? [`${Math.round(rate)} pages/min`] : []),
-      `last ${inWords(now - run.lastActivityAt)} ago`,
+      `last ${humanizeDuration(now - run.lastActivityAt)} ago`,
     ]
     return parts.join(' · ')
   }

@@ -114,14 +114,14 @@ test('a config with mistakes ends with 2', async () => {
   assert.match(stderr, /did you mean preset\?/)
 })
 
-async function colourful(args: string[], env: NodeJS.ProcessEnv = {}): Promise<boolean> {
+async function usesColour(args: string[], env: NodeJS.ProcessEnv = {}): Promise<boolean> {
   return (await unstuck(['status', ...args], { cwd, env })).stdout.includes('\x1b[')
 }
 
 test('colour is for terminals, unless it is asked for', async () => {
-  assert.equal(await colourful([]), false)
-  assert.equal(await colourful(['--color', 'always']), true)
-  assert.equal(await colourful([], { FORCE_COLOR: '1' }), true)
-  assert.equal(await colourful(['--color', 'never'], { FORCE_COLOR: '1' }), false)
-  assert.equal(await colourful([], { NO_COLOR: '1' }), false)
+  assert.equal(await usesColour([]), false)
+  assert.equal(await usesColour(['--color', 'always']), true)
+  assert.equal(await usesColour([], { FORCE_COLOR: '1' }), true)
+  assert.equal(await usesColour(['--color', 'never'], { FORCE_COLOR: '1' }), false)
+  assert.equal(await usesColour([], { NO_COLOR: '1' }), false)
 })

@@ -1,31 +1,33 @@
 import process from 'node:process'
 import { CommanderError } from 'commander'
 import { EXIT } from '../../core/model/errors.ts'
-import { CATALOGUE, commandIn } from './catalogue.ts'
+import { COMMANDS, resolveCommand } from './command-list.ts'
 import { reportFailure, type FailureStyle } from './failure.ts'
-import { COLOUR_CHOICES, whenReaderLeaves } from './output.ts'
+import { COLOUR_CHOICES, onClosedStdout } from './output.ts'
 import { makeProgram } from './program.ts'
 
 /** The command line: parses, runs one command, and leaves its exit code to the process. */
 export async function main(argv: string[]): Promise<void> {
-  whenReaderLeaves(false)
-  const program = makeProgram(CATALOGUE, async (command, args, flags) => {
+  onClosedStdout(false)
+  const program = makeProgram(COMMANDS, async (command, args, flags) => {
     const { execute } = await import('./execute.ts')
     process.exitCode = await execute(command, args, flags)
   })
   try {
-    await program.parseAsync(asked(argv), { from: 'user' })
+    await program.parseAsync(normalizeHelp(argv), { from: 'user' })
   } catch (error) {
-    process.exitCode = isHelp(error) ? exitOfHelp(error) : reportFailure(error, styleOf(argv))
+    process.exitCode = isHelp(error)
+      ? helpExitCode(error)
+      : reportFailure(error, failureStyleOf(argv))
     // Whatever else keeps the event loop going, a process manager's channel among them, must not keep a failure here.
-    setTimeout(() => process.exit(), LEFTOVERS_MS).unref()
+    setTimeout(() => process.exit(), EXIT_GRACE_MS).unref()
   }
 }
 
-const LEFTOVERS_MS = 1_000
+const EXIT_GRACE_MS = 1_000
 
 /** `unstuck` alone asks for help, and so does `unstuck help show`. */
-function asked(argv: readonly string[]): string[] {
+function normalizeHelp(argv: readonly string[]): string[] {
   if (argv.length === 0) return ['--help']
   return argv[0] === 'help' ? [...argv.slice(1), '--help'] : [...argv]
 }
@@ -38,12 +40,12 @@ function isHelp(error: unknown): error is CommanderError {
 }
 
 /** Help that nobody asked for stands for a missing word, as in `unstuck journal`. */
-function exitOfHelp(error: CommanderError): number {
+function helpExitCode(error: CommanderError): number {
   return error.exitCode === 0 ? EXIT.done : EXIT.usage
 }
 
 /** Read by hand: an error in the arguments must be reported in the way these same arguments ask for. */
-function styleOf(argv: readonly string[]): FailureStyle {
+function failureStyleOf(argv: readonly string[]): FailureStyle {
   const end = argv.indexOf('--')
   const own = end === -1 ? argv : argv.slice(0, end)
   const chosen =
@@ -53,6 +55,6 @@ function styleOf(argv: readonly string[]): FailureStyle {
     json: own.includes('--json'),
     debug: own.includes('--debug'),
     colour: COLOUR_CHOICES.find((choice) => chosen?.endsWith(choice)) ?? 'auto',
-    help: ['unstuck', ...commandIn(own), '--help'].join(' '),
+    help: ['unstuck', ...resolveCommand(own), '--help'].join(' '),
   }
 }

@@ -1,14 +1,14 @@
-import { inShort, parseDuration } from '../../core/model/time.ts'
+import { formatDuration, parseDuration } from '../../core/model/time.ts'
 
 /** A flag of a command. Its key in `options` is its name: `maxAttempts` is `--max-attempts`. */
 export type Option<T> = {
-  readonly about: string
+  readonly description: string
   /** What stands for the value in the help; null for a switch. */
   readonly value: string | null
-  readonly initial: T
+  readonly defaultValue: T
   /** How the help says it, where the value itself would not be read well. */
-  readonly initialText?: string
-  readonly read: (text: string) => Read<T>
+  readonly defaultText?: string
+  readonly parse: (text: string) => ParseResult<T>
   readonly many?: true
   readonly short?: string
   /** Written `--no-NAME`, and true without it. */
@@ -17,141 +17,151 @@ export type Option<T> = {
 
 /** A positional argument. */
 export type Argument<T> = {
-  readonly about: string
+  readonly description: string
   readonly shape: 'required' | 'optional' | 'rest'
   /** Only types: never set. */
   readonly gives?: T
 }
 
-type Read<T> = { readonly value: T } | { readonly mistake: string }
+type ParseResult<T> = { readonly value: T } | { readonly mistake: string }
 
 export type Options = Readonly<Record<string, Option<unknown>>>
 export type Arguments = Readonly<Record<string, Argument<unknown>>>
-export type OptionValues<O extends Options> = { [K in keyof O]: O[K]['initial'] }
+export type OptionValues<O extends Options> = { [K in keyof O]: O[K]['defaultValue'] }
 export type ArgumentValues<A extends Arguments> = {
   [K in keyof A]: A[K] extends Argument<infer T> ? T : never
 }
 
 export const argument = {
-  required: (about: string): Argument<string> => ({ about, shape: 'required' }),
-  optional: (about: string): Argument<string | undefined> => ({ about, shape: 'optional' }),
+  required: (description: string): Argument<string> => ({ description, shape: 'required' }),
+  optional: (description: string): Argument<string | undefined> => ({
+    description,
+    shape: 'optional',
+  }),
   /** All that is left, as it was written. */
-  rest: (about: string): Argument<string[]> => ({ about, shape: 'rest' }),
+  rest: (description: string): Argument<string[]> => ({ description, shape: 'rest' }),
 }
 
 export const option = {
-  flag: (about: string, short?: string): Option<boolean> => ({
-    about,
+  flag: (description: string, short?: string): Option<boolean> => ({
+    description,
     value: null,
-    initial: false,
-    read: () => ({ value: true }),
+    defaultValue: false,
+    parse: () => ({ value: true }),
     ...(short && { short }),
   }),
 
   /** `--no-NAME`. */
-  unless: (about: string): Option<boolean> => ({
-    about,
+  unless: (description: string): Option<boolean> => ({
+    description,
     value: null,
-    initial: true,
-    read: () => ({ value: false }),
+    defaultValue: true,
+    parse: () => ({ value: false }),
     negated: true,
   }),
 
-  text: (value: string, about: string): Option<string | undefined> => ({
-    about,
+  text: (value: string, description: string): Option<string | undefined> => ({
+    description,
     value,
-    initial: undefined,
-    read: (text) => ({ value: text }),
+    defaultValue: undefined,
+    parse: (text) => ({ value: text }),
   }),
 
-  texts: (value: string, about: string): Option<readonly string[]> => ({
-    about,
+  texts: (value: string, description: string): Option<readonly string[]> => ({
+    description,
     value,
-    initial: [],
-    read: (text) => ({ value: [text] }),
+    defaultValue: [],
+    parse: (text) => ({ value: [text] }),
     many: true,
   }),
 
   count: <T extends number | undefined>(
     value: string,
-    about: string,
-    initial: T,
+    description: string,
+    defaultValue: T,
     range: { min?: number; max?: number } = {},
-  ): Option<T | number> => ({ about, value, initial, read: (text) => readCount(text, range) }),
+  ): Option<T | number> => ({
+    description,
+    value,
+    defaultValue,
+    parse: (text) => parseCount(text, range),
+  }),
 
   /** `all` is read as null. */
   countOrAll: (
     value: string,
-    about: string,
-    initial: number,
+    description: string,
+    defaultValue: number,
     range: { min?: number; max?: number } = {},
   ): Option<number | null> => ({
-    about,
+    description,
     value: `${value}|all`,
-    initial,
-    read: (text) => (text === 'all' ? { value: null } : readCount(text, range, ', or all')),
+    defaultValue,
+    parse: (text) => (text === 'all' ? { value: null } : parseCount(text, range, ', or all')),
   }),
 
   /** Read into milliseconds. */
   duration: <T extends number | undefined>(
     value: string,
-    about: string,
-    initial: T,
+    description: string,
+    defaultValue: T,
   ): Option<T | number> => ({
-    about,
+    description,
     value,
-    initial,
-    read: readDuration,
-    ...(initial !== undefined && { initialText: inShort(initial) }),
+    defaultValue,
+    parse: parseDurationOption,
+    ...(defaultValue !== undefined && { defaultText: formatDuration(defaultValue) }),
   }),
 
   /** Read into bytes. */
   size: <T extends number | undefined>(
     value: string,
-    about: string,
-    initial: T,
+    description: string,
+    defaultValue: T,
   ): Option<T | number> => ({
-    about,
+    description,
     value,
-    initial,
-    read: readSize,
-    ...(initial !== undefined && { initialText: `${Math.round(initial / SIZES['M']!)}M` }),
+    defaultValue,
+    parse: parseSize,
+    ...(defaultValue !== undefined && {
+      defaultText: `${Math.round(defaultValue / SIZES['M']!)}M`,
+    }),
   }),
 
   choice: <const C extends string, T extends C | undefined>(
     of: readonly C[],
-    about: string,
-    initial: T,
+    description: string,
+    defaultValue: T,
   ): Option<C | T> => ({
-    about,
+    description,
     value: of.join('|'),
-    initial,
-    read: (text) =>
+    defaultValue,
+    parse: (text) =>
       (of as readonly string[]).includes(text)
         ? { value: text as C }
         : { mistake: `must be one of ${of.join(', ')}` },
   }),
 }
 
-function readCount(
+function parseCount(
   text: string,
   { min = 1, max = 1_000_000 }: { min?: number; max?: number },
   more = '',
-): Read<number> {
+): ParseResult<number> {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN
   return value >= min && value <= max
     ? { value }
     : { mistake: `must be a whole number from ${min} to ${max}${more}` }
 }
 
-function readDuration(text: string): Read<number> {
+function parseDurationOption(text: string): ParseResult<number> {
   const ms = parseDuration(text)
   return ms === null ? { mistake: 'must be a duration like 30s, 15m, 1h or 7d' } : { value: ms }
 }
 
 const SIZES: Record<string, number> = { K: 1_024, M: 1_024 ** 2, G: 1_024 ** 3 }
 
-function readSize(text: string): Read<number> {
+function parseSize(text: string): ParseResult<number> {
   const match = /^(\d{1,9}(?:\.\d+)?)([KMG])B?$/i.exec(text)
   const bytes = match && Math.round(Number(match[1]) * SIZES[match[2]!.toUpperCase()]!)
   return bytes ? { value: bytes } : { mistake: 'must be a size like 400M or 2G' }

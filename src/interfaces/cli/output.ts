@@ -5,7 +5,7 @@ import { styleText } from 'node:util'
 import { redact } from '../../core/model/redact.ts'
 import { safeText } from '../../core/events/safe-text.ts'
 import { EXIT, messageOf } from '../../core/model/errors.ts'
-import { Paper } from '../../lib/terminal/text-writer.ts'
+import { TextWriter } from '../../lib/terminal/text-writer.ts'
 
 export const COLOUR_CHOICES = ['auto', 'always', 'never'] as const
 export type ColourChoice = (typeof COLOUR_CHOICES)[number]
@@ -18,7 +18,7 @@ export type Output = {
   /** Results, on stdout. Resolves when the reader can take more, so that a stream stays small in memory. */
   readonly write: (text: string) => Promise<void>
   /** A fresh sheet of the terminal's width, or of another. */
-  readonly paper: (columns?: number) => Paper
+  readonly makeWriter: (columns?: number) => TextWriter
   /** A remark for people, on stderr: it never mixes with results. */
   readonly note: (text: string) => void
   /** Somebody sits there who can be asked, wherever the results go. */
@@ -41,7 +41,7 @@ export function makeOutput(colour: ColourChoice): Output {
       if (text === '' || stdout.destroyed) return
       if (!stdout.write(text)) await once(stdout, 'drain').catch(ignoreClosedPipe)
     },
-    paper: (columns = columnsOf(stdout)) => new Paper(columns, coloured(colour, stdout)),
+    makeWriter: (columns = columnsOf(stdout)) => new TextWriter(columns, hasColour(colour, stdout)),
     note(text) {
       stderr.write(`${safeText(redact(text))}\n`)
     },
@@ -66,7 +66,7 @@ export function makeOutput(colour: ColourChoice): Output {
 }
 
 /** `auto` leaves it to Node: NO_COLOR, FORCE_COLOR, TERM=dumb and whether it is a terminal. */
-export function coloured(choice: ColourChoice, stream: NodeJS.WriteStream): boolean {
+export function hasColour(choice: ColourChoice, stream: NodeJS.WriteStream): boolean {
   if (choice !== 'auto') return choice === 'always'
   return styleText('bold', 'x', { stream }) !== 'x'
 }
@@ -79,9 +79,9 @@ export function columnsOf(stream: NodeJS.WriteStream): number {
 }
 
 /** `| head` took what it wanted: that is a good end, and not an error. Any other trouble with stdout is one. */
-export function whenReaderLeaves(outlivesReader: boolean): void {
+export function onClosedStdout(ignoresClosedPipe: boolean): void {
   const leave = (error: Error): void => {
-    if (outlivesReader) return
+    if (ignoresClosedPipe) return
     if (isClosedPipe(error)) process.exit(EXIT.done)
     process.stderr.write(`The output could not be written: ${messageOf(error)}\n`)
     process.exit(EXIT.failed)

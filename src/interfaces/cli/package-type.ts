@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { upwards } from './init/detect.ts'
+import { findUpwards } from './init/detect.ts'
 
 /** By the nearest package.json Node reads a .ts file as a module or not. */
 export function nearestPackage(folder: string): { path: string; isModule: boolean } | null {
-  const path = upwards(folder, 'package.json')
+  const path = findUpwards(folder, 'package.json')
   return path === null ? null : { path, isModule: typeIn(path) === 'module' }
 }
 

@@ -1,14 +1,14 @@
 import type { PolicySetting } from '../../app/policy-origin.ts'
-import type { Paper } from '../../lib/terminal/text-writer.ts'
+import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 
 /** Settings with who said so. */
 export function printSettings(
-  paper: Paper,
+  writer: TextWriter,
   settings: readonly PolicySetting[],
   preset: string | null,
 ): void {
-  paper.table(
-    [{ head: 'SETTING' }, { head: 'VALUE' }, { head: 'FROM', flex: true }],
+  writer.table(
+    [{ header: 'SETTING' }, { header: 'VALUE' }, { header: 'FROM', flex: true }],
     settings.map(({ name, group, value, origin }) => {
       const from = origin === 'preset' ? `preset ${preset}` : origin
       return [

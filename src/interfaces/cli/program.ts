@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Command as Program, Option as Flag } from 'commander'
-import type { Entry } from './catalogue.ts'
+import type { CommandEntry } from './command-list.ts'
 import type { Command } from './command.ts'
 import type { Argument, Option } from './option.ts'
 import { COLOUR_CHOICES } from './output.ts'
@@ -9,36 +9,38 @@ const COMMON = 'Common options:'
 const EXAMPLES = ['unstuck demo', 'unstuck work crawl.ts --workers 10', 'unstuck status --watch']
 
 /** Called with what the user wrote, not read yet. */
-export type Call = (command: Command<any, any>, args: unknown[], flags: Flags) => Promise<void>
+export type Invoke = (command: Command<any, any>, args: unknown[], flags: Flags) => Promise<void>
 export type Flags = Readonly<Record<string, unknown>>
 
 /** The command line as commander knows it: only the called command's file is loaded, just before it is parsed. */
-export function makeProgram(catalogue: readonly Entry[], call: Call): Program {
-  const program = addCommonOptions(frame(new Program('unstuck')))
+export function makeProgram(entries: readonly CommandEntry[], call: Invoke): Program {
+  const program = addCommonOptions(configure(new Program('unstuck')))
     .optionsGroup(COMMON)
     .version(version(), '-V, --version', 'the version, and nothing else')
     .description('Crash-proof runs for crawlers, scrapers and other long jobs.')
     .addHelpText('before', examplesText(EXAMPLES))
     .addHelpText('after', '\nEach command explains itself: unstuck COMMAND --help')
-  addAll(program, catalogue, call)
+  addCommands(program, entries, call)
   return program
 }
 
-function addAll(parent: Program, entries: readonly Entry[], call: Call): void {
+function addCommands(parent: Program, entries: readonly CommandEntry[], call: Invoke): void {
   const pending = new Map<Program, () => Promise<Command<any, any>>>()
   for (const entry of entries) {
-    const sub = frame(parent.command(entry.name)).summary(entry.summary).description(entry.summary)
+    const sub = configure(parent.command(entry.name))
+      .summary(entry.summary)
+      .description(entry.summary)
     if (entry.group) sub.helpGroup(entry.group)
     if ('load' in entry) pending.set(sub, entry.load)
-    else addAll(addCommonOptions(sub), entry.commands, call)
+    else addCommands(addCommonOptions(sub), entry.commands, call)
   }
   parent.hook('preSubcommand', async (_, sub) => {
     const command = await pending.get(sub)?.()
-    if (command) fill(sub, command, call)
+    if (command) addDeclarations(sub, command, call)
   })
 }
 
-function frame(program: Program): Program {
+function configure(program: Program): Program {
   return program
     .helpCommand(false)
     .configureHelp({ subcommandTerm: (sub) => sub.name(), optionDescription: explain })
@@ -64,7 +66,7 @@ function addCommonOptions(program: Program): Program {
   return program
 }
 
-function fill(program: Program, command: Command<any, any>, call: Call): void {
+function addDeclarations(program: Program, command: Command<any, any>, call: Invoke): void {
   program.addHelpText('before', examplesText(command.examples))
   for (const [name, argument] of Object.entries(command.args ?? {}))
     addArgument(program, name, argument as Argument<unknown>)
@@ -79,10 +81,14 @@ function fill(program: Program, command: Command<any, any>, call: Call): void {
   program.action(async () => call(command, program.processedArgs, program.optsWithGlobals()))
 }
 
-function addArgument(program: Program, name: string, { about, shape }: Argument<unknown>): void {
+function addArgument(
+  program: Program,
+  name: string,
+  { description, shape }: Argument<unknown>,
+): void {
   const label = name.toUpperCase()
   const written = { required: `<${label}>`, optional: `[${label}]`, rest: `[${label}...]` }[shape]
-  program.argument(written, about)
+  program.argument(written, description)
 }
 
 function flagsOf(name: string, option: Option<unknown>): string {
@@ -92,9 +98,10 @@ function flagsOf(name: string, option: Option<unknown>): string {
   return `${flags} <${option.value}${option.many ? '...' : ''}>`
 }
 
-function describe({ about, value, initial, initialText }: Option<unknown>): string {
-  const isDefault = value !== null && (typeof initial === 'string' || typeof initial === 'number')
-  return isDefault ? `${about} (default: ${initialText ?? initial})` : about
+function describe({ description, value, defaultValue, defaultText }: Option<unknown>): string {
+  const isDefault =
+    value !== null && (typeof defaultValue === 'string' || typeof defaultValue === 'number')
+  return isDefault ? `${description} (default: ${defaultText ?? defaultValue})` : description
 }
 
 export function kebab(name: string): string {

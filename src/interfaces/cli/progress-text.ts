@@ -1,38 +1,51 @@
 import { shortId } from '../../core/model/id.ts'
-import { openTargets, totalTargets, type Counts, type Run } from '../../core/model/run.ts'
+import { countOpenTargets, countTargets, type Counts, type Run } from '../../core/model/run.ts'
 import { TARGET_STATUSES } from '../../core/model/target.ts'
 import type { Millis } from '../../core/model/time.ts'
 import { countsView, runView } from '../../presenters/view.ts'
-import type { Paper } from '../../lib/terminal/text-writer.ts'
-import { age, ago, bar, percent, plural, runStatus, targetStatus } from '../../presenters/format.ts'
+import type { TextWriter } from '../../lib/terminal/text-writer.ts'
+import {
+  formatAge,
+  formatAgo,
+  progressBar,
+  percent,
+  plural,
+  formatRunStatus,
+  formatTargetStatus,
+} from '../../presenters/format.ts'
 import type { Progress } from '../../presenters/progress.ts'
 import { printGroups } from './groups-text.ts'
 
 /** Before this share is done, the time left would be noise. */
-const GUESS_FROM = 0.02
+const ETA_MIN_SHARE = 0.02
 const MOVING_WITHIN_MS = 60_000
 
-export function printProgress(paper: Paper, progress: Progress, now: Millis, place: number): void {
+export function printProgress(
+  writer: TextWriter,
+  progress: Progress,
+  now: Millis,
+  place: number,
+): void {
   const { run, by, groups, counts, pages } = progress
-  if (place > 0) paper.blank()
-  paper.line(
-    { text: run.source, ink: 'strong' },
+  if (place > 0) writer.blank()
+  writer.line(
+    { text: run.source, style: 'strong' },
     ` ${shortId(run.id)}, `,
-    runStatus(run.status),
-    `, last sign ${ago(run.lastActivityAt, now)}`,
+    formatRunStatus(run.status),
+    `, last sign ${formatAgo(run.lastActivityAt, now)}`,
   )
-  paper.say(headline(run, counts, now))
-  paper.blank()
-  if (by === 'group') printGroups(paper, groups, Infinity)
+  writer.paragraph(headline(run, counts, now))
+  writer.blank()
+  if (by === 'group') printGroups(writer, groups, Infinity)
   else if (by === 'status')
     printShares(
-      paper,
+      writer,
       'STATUS',
-      TARGET_STATUSES.map((status) => [targetStatus(status).text, counts.targets[status]]),
+      TARGET_STATUSES.map((status) => [formatTargetStatus(status).text, counts.targets[status]]),
     )
   else
     printShares(
-      paper,
+      writer,
       'AT PAGE',
       pages.map(({ page, targets }) => [String(page), targets]),
     )
@@ -42,7 +55,7 @@ function headline(run: Run, counts: Counts, now: Millis): string {
   const view = countsView(counts)
   const whole = counts === run.counts ? runView(run) : view
   const parts = [
-    `${bar(whole.done, whole.total)} ${whole.done}/${whole.total}, ${percent(whole.done, whole.total)}`,
+    `${progressBar(whole.done, whole.total)} ${whole.done}/${whole.total}, ${percent(whole.done, whole.total)}`,
     plural(view.pages, 'page'),
     plural(view.extracted, 'item'),
   ]
@@ -51,7 +64,7 @@ function headline(run: Run, counts: Counts, now: Millis): string {
   if (ranMs > 0 && view.pages > 0)
     parts.push(`${Math.round((view.pages * 60_000) / ranMs)} pages/min`)
   const left = timeLeft(run, counts, now)
-  if (left !== null) parts.push(`about ${age(left)} left`)
+  if (left !== null) parts.push(`about ${formatAge(left)} left`)
   return parts.join(', ')
 }
 
@@ -59,30 +72,30 @@ function headline(run: Run, counts: Counts, now: Millis): string {
 function timeLeft(run: Run, counts: Counts, now: Millis): number | null {
   const isMoving = run.status === 'running' && now - run.lastActivityAt < MOVING_WITHIN_MS
   if (!isMoving || run.plannedAt === null || run.startedAt === null) return null
-  const total = run.progress?.total ?? totalTargets(counts)
-  const open = run.progress ? total - run.progress.done : openTargets(counts)
+  const total = run.progress?.total ?? countTargets(counts)
+  const open = run.progress ? total - run.progress.done : countOpenTargets(counts)
   const ended = total - open
-  if (open <= 0 || ended <= 0 || ended / total < GUESS_FROM) return null
+  if (open <= 0 || ended <= 0 || ended / total < ETA_MIN_SHARE) return null
   return ((now - run.startedAt) * open) / ended
 }
 
 function printShares(
-  paper: Paper,
+  writer: TextWriter,
   head: string,
   rows: readonly (readonly [string, number])[],
 ): void {
   const total = rows.reduce((sum, [, targets]) => sum + targets, 0)
-  paper.table(
+  writer.table(
     [
-      { head },
-      { head: 'TARGETS', align: 'right' },
-      { head: '' },
-      { head: 'SHARE', align: 'right' },
+      { header: head },
+      { header: 'TARGETS', align: 'right' },
+      { header: '' },
+      { header: 'SHARE', align: 'right' },
     ],
     rows.map(([name, targets]) => [
       name,
       String(targets),
-      bar(targets, total),
+      progressBar(targets, total),
       percent(targets, total),
     ]),
   )

@@ -1,118 +1,126 @@
 import { shortId, type RunId } from '../../core/model/id.ts'
 import type { Millis } from '../../core/model/time.ts'
-import { sayJudged, type Verdict } from '../../core/model/verdict.ts'
-import type { JudgedRun } from '../../core/recovery/assess.ts'
-import type { Sorted } from '../../presenters/recovery.ts'
+import { describeSubject, type Verdict } from '../../core/model/verdict.ts'
+import type { AssessedRun } from '../../core/recovery/assess.ts'
+import type { RecoveryPlan } from '../../presenters/recovery.ts'
 import { revertibleRuns } from '../../presenters/undo.ts'
-import { LINES_MAX, printFirst, printLeftOut, ROWS_MAX } from '../../lib/terminal/long-lists.ts'
-import type { Paper } from '../../lib/terminal/text-writer.ts'
+import { LINES_MAX, printFirst, printOmitted, ROWS_MAX } from '../../lib/terminal/long-lists.ts'
+import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 import {
-  age,
-  ago,
-  doneOfTotal,
+  formatAge,
+  formatAgo,
+  formatDoneOfTotal,
   plural,
-  runStatus,
-  sourceOf,
-  whoCell,
+  formatRunStatus,
+  formatSource,
+  formatProcessCell,
 } from '../../presenters/format.ts'
 import { groupVerdicts } from './verdict-groups.ts'
 
 /** Every active run, then the verdicts: what would be done, or was. */
 export function printPlan(
-  paper: Paper,
-  { active, deeds, theirs, away }: Sorted,
+  writer: TextWriter,
+  { active, planned, needsAttention, unreadable }: RecoveryPlan,
   now: Millis,
   isDone = false,
 ): void {
-  for (const { table, because } of away)
-    paper.say({ text: `Not all can be seen: ${table} cannot be read. `, ink: 'warn' }, because)
-  printActive(paper, active, now)
-  paper.heading(isDone ? 'What was done' : 'What would be done')
-  if (deeds.length === 0)
-    paper.say(theirs.length > 0 ? 'Nothing by itself.' : 'Nothing to recover.')
-  printVerdicts(paper, deeds, isDone)
-  if (isDone) printUndo(paper, deeds)
-  if (theirs.length === 0) return
-  paper.heading('Left to you')
-  printVerdicts(paper, theirs)
-  if (theirs.some(({ action, cannot }) => action === 'abandon' && cannot === undefined))
-    paper.say('`unstuck clean` marks what is dead.')
+  for (const { table, because } of unreadable)
+    writer.paragraph(
+      { text: `Not all can be seen: ${table} cannot be read. `, style: 'warn' },
+      because,
+    )
+  printActive(writer, active, now)
+  writer.heading(isDone ? 'What was done' : 'What would be done')
+  if (planned.length === 0)
+    writer.paragraph(needsAttention.length > 0 ? 'Nothing by itself.' : 'Nothing to recover.')
+  printVerdicts(writer, planned, isDone)
+  if (isDone) printUndo(writer, planned)
+  if (needsAttention.length === 0) return
+  writer.heading('Left to you')
+  printVerdicts(writer, needsAttention)
+  if (needsAttention.some(({ action, cannot }) => action === 'abandon' && cannot === undefined))
+    writer.paragraph('`unstuck clean` marks what is dead.')
 }
 
 /** After a person agreed to the plan. */
-export function printDone(paper: Paper, { deeds }: Sorted): void {
-  const done = deeds.filter(({ applied }) => applied)
-  paper.blank()
-  if (done.length === 0) paper.say('Nothing was changed.')
-  else paper.line({ text: 'What was done', ink: 'strong' })
-  printVerdicts(paper, done, true)
-  printUndo(paper, deeds)
+export function printApplied(writer: TextWriter, { planned }: RecoveryPlan): void {
+  const done = planned.filter(({ applied }) => applied)
+  writer.blank()
+  if (done.length === 0) writer.paragraph('Nothing was changed.')
+  else writer.line({ text: 'What was done', style: 'strong' })
+  printVerdicts(writer, done, true)
+  printUndo(writer, planned)
 }
 
-function printActive(paper: Paper, active: readonly JudgedRun[], now: Millis): void {
-  if (active.length === 0) return paper.say('No run is active.')
-  paper.say(`${plural(active.length, 'active run')}:`)
-  paper.table(
+function printActive(writer: TextWriter, active: readonly AssessedRun[], now: Millis): void {
+  if (active.length === 0) return writer.paragraph('No run is active.')
+  writer.paragraph(`${plural(active.length, 'active run')}:`)
+  writer.table(
     [
-      { head: 'RUN' },
-      { head: 'SOURCE', flex: true },
-      { head: 'STATUS' },
-      { head: 'DONE', align: 'right' },
-      { head: 'AGE', align: 'right', optional: 2 },
-      { head: 'OWNER', flex: true, optional: 3 },
-      { head: 'LAST SIGN', align: 'right', optional: 1 },
+      { header: 'RUN' },
+      { header: 'SOURCE', flex: true },
+      { header: 'STATUS' },
+      { header: 'DONE', align: 'right' },
+      { header: 'AGE', align: 'right', optional: 2 },
+      { header: 'OWNER', flex: true, optional: 3 },
+      { header: 'LAST SIGN', align: 'right', optional: 1 },
     ],
     active
       .slice(0, ROWS_MAX)
       .map(({ run, owner, evidence }) => [
         shortId(run.id),
-        sourceOf(run),
-        runStatus(run.status),
-        doneOfTotal(run),
-        age(evidence.ageMs),
-        owner ? whoCell(owner.evidence) : 'nobody',
-        ago(owner ? now - owner.evidence.beatAgeMs : run.lastActivityAt, now),
+        formatSource(run),
+        formatRunStatus(run.status),
+        formatDoneOfTotal(run),
+        formatAge(evidence.ageMs),
+        owner ? formatProcessCell(owner.evidence) : 'nobody',
+        formatAgo(owner ? now - owner.evidence.beatAgeMs : run.lastActivityAt, now),
       ]),
   )
-  printLeftOut(paper, active.length - ROWS_MAX, '`unstuck runs` lists them')
+  printOmitted(writer, active.length - ROWS_MAX, '`unstuck runs` lists them')
 }
 
-const EXAMPLES = 3
+const EXAMPLES_MAX = 3
 
 /** One line for each, or where they are many one for each group of them. */
-function printVerdicts(paper: Paper, verdicts: readonly Verdict[], isDone = false): void {
+function printVerdicts(writer: TextWriter, verdicts: readonly Verdict[], isDone = false): void {
   const isLate = ({ applied }: Verdict): boolean => isDone && !applied
   if (verdicts.length <= LINES_MAX) {
-    for (const verdict of verdicts) printVerdict(paper, verdict, isLate(verdict))
+    for (const verdict of verdicts) printVerdict(writer, verdict, isLate(verdict))
     return
   }
   const groups = groupVerdicts(verdicts)
   for (const { first, all } of groups.slice(0, LINES_MAX)) {
-    if (all.length === 1) printVerdict(paper, first, isLate(first))
-    else printGroup(paper, first, all, isLate(first))
+    if (all.length === 1) printVerdict(writer, first, isLate(first))
+    else printGroup(writer, first, all, isLate(first))
   }
   const left = groups.slice(LINES_MAX).reduce((sum, { all }) => sum + all.length, 0)
   const where = isDone ? '`unstuck history`' : '`--json`'
-  printLeftOut(paper, left, `${where} has each of the ${verdicts.length}`)
+  printOmitted(writer, left, `${where} has each of the ${verdicts.length}`)
 }
 
-function printGroup(paper: Paper, first: Verdict, all: readonly Verdict[], isLate: boolean): void {
+function printGroup(
+  writer: TextWriter,
+  first: Verdict,
+  all: readonly Verdict[],
+  isLate: boolean,
+): void {
   const { action, source, target, row } = first
   const many = plural(all.length, target === null || row ? 'run' : 'target')
   const ids = all
-    .slice(0, EXAMPLES)
+    .slice(0, EXAMPLES_MAX)
     .map(({ target, run, row }) => shortId(row ? run : (target ?? run)))
-  paper.say(
+  writer.paragraph(
     '- ',
-    { text: action, ink: 'strong' },
+    { text: action, style: 'strong' },
     ` ${many} of ${source}${moveOf(first)}${reasonOf(first, isLate)}`,
   )
-  paper.say({ text: `  For example ${ids.join(', ')}.`, ink: 'dim' })
+  writer.paragraph({ text: `  For example ${ids.join(', ')}.`, style: 'dim' })
 }
 
-function printVerdict(paper: Paper, verdict: Verdict, isLate = false): void {
-  const text = ` ${sayJudged(verdict)}${moveOf(verdict)}${reasonOf(verdict, isLate)}`
-  paper.say('- ', { text: verdict.action, ink: 'strong' }, text)
+function printVerdict(writer: TextWriter, verdict: Verdict, isLate = false): void {
+  const text = ` ${describeSubject(verdict)}${moveOf(verdict)}${reasonOf(verdict, isLate)}`
+  writer.paragraph('- ', { text: verdict.action, style: 'strong' }, text)
 }
 
 function reasonOf({ because, cannot }: Verdict, isLate: boolean): string {
@@ -127,12 +135,12 @@ function moveOf({ action, from, to, row }: Verdict): string {
   return from === to || row ? '' : ` (${from.replace('_', ' ')} → ${to}${also})`
 }
 
-function printUndo(paper: Paper, deeds: readonly Verdict[]): void {
-  const undo = (run: RunId): void => paper.say(`Undo: \`unstuck revert ${shortId(run)}\``)
-  printFirst(paper, revertibleRuns(deeds), undo, '`unstuck history` lists what can be undone')
+function printUndo(writer: TextWriter, deeds: readonly Verdict[]): void {
+  const undo = (run: RunId): void => writer.paragraph(`Undo: \`unstuck revert ${shortId(run)}\``)
+  printFirst(writer, revertibleRuns(deeds), undo, '`unstuck history` lists what can be undone')
   const late = deeds.filter(({ applied }) => !applied)
   if (late.length === 0) return
-  const isTheirs = late.some(({ row, evidence }) => row !== undefined || 'who' in evidence)
-  const or = isTheirs ? ', or your database did not take it, as the log then says' : ''
-  paper.say(`${plural(late.length, 'verdict')} not applied: somebody was faster${or}.`)
+  const isAdopted = late.some(({ row, evidence }) => row !== undefined || 'who' in evidence)
+  const or = isAdopted ? ', or your database did not take it, as the log then says' : ''
+  writer.paragraph(`${plural(late.length, 'verdict')} not applied: somebody was faster${or}.`)
 }

@@ -2,15 +2,15 @@ import { Cron } from 'croner'
 import { messageOf, UsageError } from '../../core/model/errors.ts'
 
 /** How long until the next time that a crontab line names; null without one. */
-export function makeTimetable(
-  when: string | undefined,
+export function makeSchedule(
+  expression: string | undefined,
   timezone: string | undefined,
 ): () => number | null {
-  if (when === undefined) {
+  if (expression === undefined) {
     if (timezone !== undefined) throw new UsageError('--timezone goes with --cron.')
     return () => null
   }
-  const cron = parse(when, timezone)
+  const cron = parse(expression, timezone)
   return () => {
     const next = cron.nextRun()
     // Croner rounds down to whole seconds: never the same moment twice.

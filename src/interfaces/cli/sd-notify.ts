@@ -10,56 +10,56 @@ export const ALIVE = 'WATCHDOG=1'
 const STOPPING = 'STOPPING=1'
 
 /** A service as its manager sees it. Both are asked again and again. */
-export type Service = {
+export type ManagedService = {
   /** Its signs of life are accepted. While they are not, the watchdog is not told otherwise. */
-  readonly isWell: () => boolean
+  readonly isHealthy: () => boolean
   /** In a few words, for `systemctl status`. */
   readonly status: () => string
   readonly log: (message: string) => void
 }
 
 /** How often the service is looked at, at least. */
-const LOOK_MS = 1_000
+const POLL_MS = 1_000
 /** Looks within the time in which the watchdog must hear of it. */
-const LOOKS_PER_SIGN = 4
+const POLLS_PER_PING = 4
 const STATUS_LENGTH = 200
 
 /**
  * Tells systemd that the service is ready, at work, alive, or stopping (sd_notify). Without a socket to tell it to, it
  * does nothing.
  */
-export class ServiceManager {
-  readonly #service: Service
+export class SystemdNotifier {
+  readonly #service: ManagedService
   readonly #send: Send | null
-  readonly #signEveryMs: number | null
+  readonly #pingEveryMs: number | null
   readonly #timer: NodeJS.Timeout | undefined
   readonly #unsent = new Map<string, string>()
   #sending: Promise<void> | null = null
   #status = ''
   #isReady = false
-  #signedAt = -Infinity
+  #pingedAt = -Infinity
 
-  constructor(service: Service, env: NodeJS.ProcessEnv = process.env) {
+  constructor(service: ManagedService, env: NodeJS.ProcessEnv = process.env) {
     this.#service = service
     const isChild = isWorkerProcess()
     this.#send = senderFor(env, isChild, service.log)
-    this.#signEveryMs = isChild ? LOOK_MS : signEveryMs(env, process.pid)
+    this.#pingEveryMs = isChild ? POLL_MS : watchdogIntervalMs(env, process.pid)
     if (!this.#send) return
-    const lookMs = Math.min(LOOK_MS, (this.#signEveryMs ?? Infinity) / LOOKS_PER_SIGN)
-    this.#timer = setInterval(() => this.#look(), lookMs).unref()
+    const pollMs = Math.min(POLL_MS, (this.#pingEveryMs ?? Infinity) / POLLS_PER_PING)
+    this.#timer = setInterval(() => this.#poll(), pollMs).unref()
   }
 
   /** It does what it was started for. Said once. */
   ready(): void {
     if (this.#isReady) return
     this.#isReady = true
-    this.#tell(READY)
-    this.#look()
+    this.#notify(READY)
+    this.#poll()
   }
 
   stopping(): void {
-    this.#tell(STOPPING)
-    this.#look()
+    this.#notify(STOPPING)
+    this.#poll()
   }
 
   /** Resolves when everything is told: a service that ends before systemd knows that it was ready has failed in its eyes. */
@@ -68,21 +68,21 @@ export class ServiceManager {
     await this.#sending
   }
 
-  #look(): void {
+  #poll(): void {
     const status = safeText(this.#service.status()).slice(0, STATUS_LENGTH)
     if (status !== this.#status) {
       this.#status = status
-      this.#tell(`STATUS=${status}`)
+      this.#notify(`STATUS=${status}`)
     }
     const now = performance.now()
-    const isDue = this.#signEveryMs !== null && now - this.#signedAt >= this.#signEveryMs
-    if (!isDue || !this.#isReady || !this.#service.isWell()) return
-    this.#signedAt = now
-    this.#tell(ALIVE)
+    const isDue = this.#pingEveryMs !== null && now - this.#pingedAt >= this.#pingEveryMs
+    if (!isDue || !this.#isReady || !this.#service.isHealthy()) return
+    this.#pingedAt = now
+    this.#notify(ALIVE)
   }
 
   /** What comes while another message is on its way goes with the next one; of two alike, the later. */
-  #tell(notice: string): void {
+  #notify(notice: string): void {
     if (!this.#send) return
     this.#unsent.set(notice.split('=', 1)[0]!, notice)
     this.#sending ??= this.#sendAll(this.#send).finally(() => (this.#sending = null))
@@ -98,18 +98,18 @@ export class ServiceManager {
 }
 
 /** The same, with the manager told of a stop before it begins. */
-export function announced(manager: ServiceManager, command: Stoppable): Stoppable {
+export function withStopNotice(notifier: SystemdNotifier, command: Stoppable): Stoppable {
   return {
     stop: (by) => {
-      manager.stopping()
+      notifier.stopping()
       command.stop(by)
     },
-    hurry: () => command.hurry(),
+    forceStop: () => command.forceStop(),
   }
 }
 
 /** Half of the time after which the watchdog would act; null when there is none, or it watches another process. */
-export function signEveryMs(env: NodeJS.ProcessEnv, pid: number): number | null {
+export function watchdogIntervalMs(env: NodeJS.ProcessEnv, pid: number): number | null {
   const { WATCHDOG_USEC: limit, WATCHDOG_PID: watched } = env
   if (watched !== undefined && watched !== String(pid)) return null
   const micros = Number(limit)
@@ -126,11 +126,11 @@ function senderFor(
 ): Send | null {
   const { NOTIFY_SOCKET: socket, PATH } = env
   if (!socket) return null
-  return isChild ? byChannel : byProgram({ NOTIFY_SOCKET: socket, PATH }, log)
+  return isChild ? viaParent : viaSystemdNotify({ NOTIFY_SOCKET: socket, PATH }, log)
 }
 
 /** The parent speaks for all of its worker processes. */
-async function byChannel(notices: readonly string[]): Promise<void> {
+async function viaParent(notices: readonly string[]): Promise<void> {
   if (!process.connected) return
   for (const notice of notices) process.send!(notice, undefined, {}, () => {})
 }
@@ -138,10 +138,10 @@ async function byChannel(notices: readonly string[]): Promise<void> {
 const PROGRAM = 'systemd-notify'
 const MISSING = `there is no program ${PROGRAM}. Install it, or use Type=exec and no WatchdogSec= in the unit.`
 /** It waits for systemd to have read the message, but not for ever. */
-const PATIENCE_MS = 10_000
+const NOTIFY_TIMEOUT_MS = 10_000
 
 /** Node cannot write to a socket of this kind. The program that comes with systemd can; it is started a few times a minute. */
-function byProgram(env: NodeJS.ProcessEnv, log: (message: string) => void): Send {
+function viaSystemdNotify(env: NodeJS.ProcessEnv, log: (message: string) => void): Send {
   let isMissing = false
   let isSaid = false
   const say = (trouble: string): void => {
@@ -153,20 +153,20 @@ function byProgram(env: NodeJS.ProcessEnv, log: (message: string) => void): Send
     new Promise((resolve) => {
       if (isMissing) return resolve()
       const program = spawn(PROGRAM, notices, { env, stdio: ['ignore', 'ignore', 'pipe'] })
-      const patience = setTimeout(() => program.kill('SIGKILL'), PATIENCE_MS)
+      const timeout = setTimeout(() => program.kill('SIGKILL'), NOTIFY_TIMEOUT_MS)
       const done = (trouble?: string): void => {
-        clearTimeout(patience)
+        clearTimeout(timeout)
         if (trouble !== undefined) say(trouble)
         resolve()
       }
-      let complaint = ''
-      program.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text))
+      let problem = ''
+      program.stderr.setEncoding('utf8').on('data', (text: string) => (problem += text))
       program.once('error', (error: NodeJS.ErrnoException) => {
         isMissing = error.code === 'ENOENT'
         done(isMissing ? MISSING : error.message)
       })
       program.once('close', (code, signal) => {
-        const how = complaint.trim() || (signal ?? `exit code ${code}`)
+        const how = problem.trim() || (signal ?? `exit code ${code}`)
         done(code === 0 ? undefined : `${PROGRAM}: ${how}`)
       })
     })

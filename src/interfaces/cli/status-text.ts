@@ -1,100 +1,112 @@
 import { shortId } from '../../core/model/id.ts'
 import { runView } from '../../presenters/view.ts'
 import { isStuck } from '../../presenters/health.ts'
-import { printFirst, printLeftOut, ROWS_MAX } from '../../lib/terminal/long-lists.ts'
-import type { Paper } from '../../lib/terminal/text-writer.ts'
-import { age, ago, bar, doneOfTotal, plural, runStatus, sourceOf } from '../../presenters/format.ts'
-import type { Survey } from '../../presenters/status.ts'
+import { printFirst, printOmitted, ROWS_MAX } from '../../lib/terminal/long-lists.ts'
+import type { TextWriter } from '../../lib/terminal/text-writer.ts'
+import {
+  formatAge,
+  formatAgo,
+  progressBar,
+  formatDoneOfTotal,
+  plural,
+  formatRunStatus,
+  formatSource,
+} from '../../presenters/format.ts'
+import type { StatusReport } from '../../presenters/status.ts'
 
 /** Where nothing ever ran, the way to the first run is what matters. */
-export function printFirstSteps(paper: Paper, missing?: string): void {
+export function printFirstSteps(writer: TextWriter, missing?: string): void {
   const hint = missing === undefined ? '' : ` There is no database at ${missing}.`
-  paper.say('Nothing has run yet.', { text: hint, ink: 'dim' })
-  paper.blank()
-  paper.line('  unstuck demo           see it survive kill -9, on this machine')
-  paper.line('  unstuck work crawl.ts  work on a crawl of your own')
+  writer.paragraph('Nothing has run yet.', { text: hint, style: 'dim' })
+  writer.blank()
+  writer.line('  unstuck demo           see it survive kill -9, on this machine')
+  writer.line('  unstuck work crawl.ts  work on a crawl of your own')
 }
 
-export function printStatus(paper: Paper, survey: Survey): void {
-  const { data, live, latest, now } = survey
-  if (!latest && data.attention.length === 0) return printFirstSteps(paper)
+export function printStatus(writer: TextWriter, report: StatusReport): void {
+  const { data, live, latest, now } = report
+  if (!latest && data.attention.length === 0) return printFirstSteps(writer)
   const stuck = live.some(({ health }) => isStuck(health))
-  paper.say({
+  writer.paragraph({
     text: data.summary,
-    ink: stuck ? 'bad' : data.attention.length > 0 ? 'warn' : 'good',
+    style: stuck ? 'bad' : data.attention.length > 0 ? 'warn' : 'good',
   })
   if (live.length > 0) {
-    paper.blank()
-    printLive(paper, survey)
+    writer.blank()
+    printLive(writer, report)
   } else if (latest) {
-    paper.line(
+    writer.line(
       'Last run: ',
       latest.source,
       ' ',
       shortId(latest.id),
       ', ',
-      runStatus(latest.status),
-      `, ${ago(latest.finishedAt, now)}`,
+      formatRunStatus(latest.status),
+      `, ${formatAgo(latest.finishedAt, now)}`,
     )
   }
-  paper.blank()
-  paper.line(`Workers: ${workersLine(data.workers)}`)
+  writer.blank()
+  writer.line(`Workers: ${workersLine(data.workers)}`)
   const waiting = data.commands.filter(
     ({ source, worker }) => worker !== null && !live.some(({ run }) => run.source === source),
   )
   const print = ({ source, endingSince }: (typeof waiting)[number]): void => {
     const how = endingSince === null ? 'between two runs' : 'its command is being ended'
-    paper.line(`Wrapped: ${source}, ${how}`)
+    writer.line(`Wrapped: ${source}, ${how}`)
   }
-  printFirst(paper, waiting, print, '`--json` has all')
-  if (data.attention.length > 0) printAttention(paper, survey)
+  printFirst(writer, waiting, print, '`--json` has all')
+  if (data.attention.length > 0) printAttention(writer, report)
 }
 
-function printLive(paper: Paper, { live, now }: Survey): void {
+function printLive(writer: TextWriter, { live, now }: StatusReport): void {
   const isCut = live.length > ROWS_MAX
   // Where not all are shown, what is stuck comes first.
   const place = ({ health }: (typeof live)[number]): number => (isCut && isStuck(health) ? 0 : 1)
   const shown = live.toSorted((a, b) => place(a) - place(b))
-  paper.table(
+  writer.table(
     [
-      { head: 'RUN' },
-      { head: 'SOURCE', flex: true },
-      { head: 'STATUS' },
-      { head: 'DONE', align: 'right' },
-      { head: '', optional: 3 },
-      { head: 'PAGES', align: 'right', optional: 5 },
-      { head: 'ITEMS', align: 'right', optional: 2 },
-      { head: 'AGE', align: 'right', optional: 4 },
-      { head: 'LAST SIGN', align: 'right', optional: 1 },
+      { header: 'RUN' },
+      { header: 'SOURCE', flex: true },
+      { header: 'STATUS' },
+      { header: 'DONE', align: 'right' },
+      { header: '', optional: 3 },
+      { header: 'PAGES', align: 'right', optional: 5 },
+      { header: 'ITEMS', align: 'right', optional: 2 },
+      { header: 'AGE', align: 'right', optional: 4 },
+      { header: 'LAST SIGN', align: 'right', optional: 1 },
     ],
     shown.slice(0, ROWS_MAX).map(({ run, health }) => {
       const { done, total, extracted } = runView(run)
       return [
         shortId(run.id),
-        sourceOf(run),
-        isStuck(health) ? { text: health.state, ink: 'bad' } : runStatus(run.status),
-        doneOfTotal(run),
-        bar(done, total),
+        formatSource(run),
+        isStuck(health) ? { text: health.state, style: 'bad' } : formatRunStatus(run.status),
+        formatDoneOfTotal(run),
+        progressBar(done, total),
         String(run.counts.pages),
         String(extracted),
-        age(now - run.createdAt),
-        ago(run.lastActivityAt, now),
+        formatAge(now - run.createdAt),
+        formatAgo(run.lastActivityAt, now),
       ]
     }),
   )
-  printLeftOut(paper, live.length - ROWS_MAX, '`unstuck runs` lists them')
+  printOmitted(writer, live.length - ROWS_MAX, '`unstuck runs` lists them')
 }
 
-function workersLine(counts: Survey['data']['workers']): string {
+function workersLine(counts: StatusReport['data']['workers']): string {
   const parts = Object.entries(counts).map(([sign, count]) => `${count} ${sign}`)
   return parts.length > 0 ? parts.join(', ') : 'none'
 }
 
-function printAttention(paper: Paper, { data }: Survey): void {
-  paper.heading(`Left for a person: ${plural(data.attention.length, 'thing')}`)
+function printAttention(writer: TextWriter, { data }: StatusReport): void {
+  writer.heading(`Left for a person: ${plural(data.attention.length, 'thing')}`)
   const print = ({ source, what, because, command }: (typeof data.attention)[number]): void => {
     const why = because ? `; ${because.replace(/\.$/, '')}` : ''
-    paper.say('- ', { text: source, ink: 'strong' }, `: ${what}${why}. See \`${command}\`.`)
+    writer.paragraph(
+      '- ',
+      { text: source, style: 'strong' },
+      `: ${what}${why}. See \`${command}\`.`,
+    )
   }
-  printFirst(paper, data.attention, print, '`--json` has all')
+  printFirst(writer, data.attention, print, '`--json` has all')
 }

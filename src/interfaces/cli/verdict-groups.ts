@@ -1,4 +1,4 @@
-import { kindOf } from '../../presenters/fingerprint.ts'
+import { errorKind } from '../../presenters/fingerprint.ts'
 import type { Verdict } from '../../core/model/verdict.ts'
 
 /** Verdicts that differ only in their targets or runs, and in the numbers of their reasons. */
@@ -13,7 +13,7 @@ export function groupVerdicts(verdicts: readonly Verdict[]): VerdictGroup[] {
   const groups = Map.groupBy(verdicts, (verdict) => {
     const { source, action, from, to, target, row, applied, cannot, because } = verdict
     const isRun = target === null || row !== undefined
-    return JSON.stringify([source, action, from, to, isRun, applied, cannot, kindOf(because)])
+    return JSON.stringify([source, action, from, to, isRun, applied, cannot, errorKind(because)])
   })
   return [...groups.values()]
     .map((all) => ({ first: all[0]!, all }))

@@ -25,7 +25,7 @@ test('lines that a narrower terminal has wrapped are drawn over too', async () =
   assert.ok(output.written[1]?.startsWith('\x1b[2A'))
 })
 
-test('what does not fit on the screen is counted', async () => {
+test('rows that do not fit on the screen are counted', async () => {
   const output = terminal(80, 4)
   await makeScreen(output).draw('1\n2\n3\n4\n5\n')
   assert.equal(output.written[0], '1\x1b[K\n2\x1b[K\n… 3 more lines\x1b[K\n\x1b[J')

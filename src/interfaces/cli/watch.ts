@@ -1,10 +1,10 @@
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { stripVTControlCharacters } from 'node:util'
-import { EXIT, messageOf, StoreUnavailable } from '../../core/model/errors.ts'
+import { EXIT, messageOf, StoreUnavailableError } from '../../core/model/errors.ts'
 import { redact } from '../../core/model/redact.ts'
 import { safeJson } from '../../core/events/safe-text.ts'
-import type { Answer } from './command.ts'
+import type { CommandResult } from './command.ts'
 import type { Output } from './output.ts'
 import { widthOf } from '../../lib/terminal/width.ts'
 
@@ -12,11 +12,11 @@ const TERMINAL_EVERY_MS = 1_000
 /** A log that is read later wants fewer blocks than a screen that is read now. */
 const PLAIN_EVERY_MS = 10_000
 
-type Look = () => Promise<Answer | number | void>
+type LoadResult = () => Promise<CommandResult | number | void>
 
 /** Looks again and again until Ctrl-C. While the database is away it says so, and goes on. */
 export async function watch(
-  look: Look,
+  load: LoadResult,
   { json, output }: { json: boolean; output: Output },
 ): Promise<number> {
   const stopped = untilInterrupted()
@@ -25,18 +25,18 @@ export async function watch(
   let last = ''
   while (!stopped.aborted) {
     try {
-      const answer = await look()
-      if (typeof answer !== 'object') return answer ?? EXIT.done
-      if (json) await output.write(`${safeJson(answer.data)}\n`)
+      const result = await load()
+      if (typeof result !== 'object') return result ?? EXIT.done
+      if (json) await output.write(`${safeJson(result.data)}\n`)
       else {
-        const paper = output.paper()
-        answer.text(paper)
-        last = paper.toString()
+        const writer = output.makeWriter()
+        result.print(writer)
+        last = writer.toString()
         if (screen) await screen.draw(last)
         else await output.write(`${last}\n`)
       }
     } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
+      if (!(error instanceof StoreUnavailableError)) throw error
       const trouble = `The database does not answer; trying again. ${redact(messageOf(error))}`
       if (screen) await screen.draw(`${last}\n${trouble}\n`)
       else output.note(trouble)

@@ -1,15 +1,15 @@
-import type { Restarts } from '../../features/commands/next-cycle.ts'
+import type { RestartPolicy } from '../../features/commands/next-cycle.ts'
 import { EXIT, UsageError } from '../../core/model/errors.ts'
 import { sourceMistake } from '../../core/model/source.ts'
 import { ExecWorker } from '../../features/commands/exec-worker.ts'
-import { alertsBeside } from './background-alerts.ts'
-import type { Answer, Context } from './command.ts'
+import { startBackgroundAlerts } from './background-alerts.ts'
+import type { CommandResult, CliContext } from './command.ts'
 import type { CommandOptions } from './command-options.ts'
-import { setUpCommands } from './command-context.ts'
+import { makeCommandContext } from './command-context.ts'
 import { onCommandSignals } from './command-signals.ts'
-import { announced, ServiceManager } from './sd-notify.ts'
+import { withStopNotice, SystemdNotifier } from './sd-notify.ts'
 
-export type ExecRequest = Pick<Context, 'settings' | 'database' | 'output' | 'json'> & {
+export type ExecRequest = Pick<CliContext, 'settings' | 'database' | 'output' | 'json'> & {
   readonly command: readonly string[]
   readonly options: CommandOptions & {
     readonly source: readonly string[]
@@ -19,7 +19,7 @@ export type ExecRequest = Pick<Context, 'settings' | 'database' | 'output' | 'js
 }
 
 /** A run that died with progress is taken up again as `unstuck run --restart on-failure` would. */
-const RESTARTS: Restarts = {
+const RESTARTS: RestartPolicy = {
   restart: 'on-failure',
   intervalMs: null,
   delayMs: 10_000,
@@ -29,22 +29,22 @@ const RESTARTS: Restarts = {
 }
 
 /** `unstuck work --source S --exec -- CMD`: takes queued runs, each in a child process. */
-export async function workOnCommands(request: ExecRequest): Promise<Answer> {
+export async function workOnCommands(request: ExecRequest): Promise<CommandResult> {
   const { command, options } = request
-  check(request)
+  checkRequest(request)
   const settings = await request.settings()
   const policy = settings.policyFor(options.source[0]!)
-  const { endpoint, runner, cycle, log, worker: id } = await setUpCommands(request, '', policy)
+  const { endpoint, runner, cycle, log, worker: id } = await makeCommandContext(request, '', policy)
   const waits = `waiting for runs of ${options.source.join(', ')}`
-  const manager = new ServiceManager({
-    isWell: () => worker.isHeard,
-    status: () => worker.sourcesAtWork.map((name) => `at work on ${name}`).join(', ') || waits,
+  const manager = new SystemdNotifier({
+    isHealthy: () => worker.isHeartbeating,
+    status: () => worker.activeSources.map((name) => `at work on ${name}`).join(', ') || waits,
     log,
   })
   const worker = new ExecWorker({
     store: await request.database.open({ connections: 1 }),
-    runner,
-    cycle: { ...cycle, command, maxDurationMs: options.maxDuration ?? null },
+    runnerOptions: runner,
+    cycleOptions: { ...cycle, command, maxDurationMs: options.maxDuration ?? null },
     policyFor: (source) => settings.policyFor(source),
     sources: options.source,
     concurrency: options.concurrency ?? 1,
@@ -53,9 +53,9 @@ export async function workOnCommands(request: ExecRequest): Promise<Answer> {
     onStarted: () => manager.ready(),
     log,
   })
-  const alerts = await alertsBeside(request, log, id)
+  const alerts = await startBackgroundAlerts(request, log, id)
   await endpoint.start()
-  const forget = onCommandSignals(announced(manager, worker), log)
+  const forget = onCommandSignals(withStopNotice(manager, worker), log)
   try {
     log(waits)
     const done = await worker.run()
@@ -64,8 +64,8 @@ export async function workOnCommands(request: ExecRequest): Promise<Answer> {
     const left = isStopped ? ', and some are left' : ''
     log(`${succeeded} succeeded, ${failed} failed${left}`)
     const exitCode =
-      isStopped && options.drain ? EXIT.resumable : failed > 0 ? EXIT.leftForAPerson : EXIT.done
-    return { data: { ...done, exitCode }, exitCode, text: () => {} }
+      isStopped && options.drain ? EXIT.resumable : failed > 0 ? EXIT.needsAttention : EXIT.done
+    return { data: { ...done, exitCode }, exitCode, print: () => {} }
   } finally {
     forget()
     await alerts.stop()
@@ -74,7 +74,7 @@ export async function workOnCommands(request: ExecRequest): Promise<Answer> {
   }
 }
 
-function check({ command, options }: ExecRequest): void {
+function checkRequest({ command, options }: ExecRequest): void {
   const example = 'unstuck work --source reports --exec -- python report.py'
   if (options.source.length === 0)
     throw new UsageError(`--exec needs to know whose runs to take. For example: ${example}`)

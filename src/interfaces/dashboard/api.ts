@@ -19,7 +19,7 @@ export class ApiError extends Error {
   }
 
   /** It may well work in a moment: nobody answered, or the database is away. */
-  get passes(): boolean {
+  get isTransient(): boolean {
     return this.status === 0 || this.status === 503
   }
 }
@@ -32,11 +32,14 @@ export async function call<T>(
   path: string,
   { body, signal }: { body?: unknown; signal?: AbortSignal } = {},
 ): Promise<T> {
-  const isDeed = method !== 'GET'
+  const isMutation = method !== 'GET'
   const request: RequestInit = {
     method,
-    headers: { accept: 'application/json', ...(isDeed && { 'content-type': 'application/json' }) },
-    ...(isDeed && { body: JSON.stringify(body ?? {}) }),
+    headers: {
+      accept: 'application/json',
+      ...(isMutation && { 'content-type': 'application/json' }),
+    },
+    ...(isMutation && { body: JSON.stringify(body ?? {}) }),
     ...(signal && { signal }),
   }
   const unreachable = (error: unknown): never => {
@@ -50,8 +53,8 @@ export async function call<T>(
   const response = await fetch(apiUrl(path), request).catch(unreachable)
   // An answer that broke off in the middle is none.
   if (response.ok) return (await response.json().catch(unreachable)) as T
-  const error = failure(response, await response.json().catch(() => null))
-  if (error.status === 401 && path !== '/api/login') toLogin()
+  const error = toApiError(response, await response.json().catch(() => null))
+  if (error.status === 401 && path !== '/api/login') redirectToLogin()
   throw error
 }
 
@@ -59,7 +62,7 @@ export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return call<T>('GET', path, signal ? { signal } : {})
 }
 
-function failure(response: Response, answer: unknown): ApiError {
+function toApiError(response: Response, answer: unknown): ApiError {
   const said = (answer as { error?: { code?: string; message?: string } } | null)?.error
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
   return new ApiError(
@@ -71,7 +74,7 @@ function failure(response: Response, answer: unknown): ApiError {
   )
 }
 
-function toLogin(): void {
+function redirectToLogin(): void {
   const from = location.pathname + location.search
   const base = apiUrl('')
   const next = from.startsWith(base) ? `/${from.slice(base.length)}` : '/'

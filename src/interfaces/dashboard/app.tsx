@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { ActionHost } from './kit/act.tsx'
+import { ActionHost } from './kit/action-host.tsx'
 import { Shortcuts } from './kit/shortcuts.tsx'
 import { isStale } from './kit/stale.tsx'
 import { useConnection } from './live.ts'
@@ -16,19 +16,19 @@ import { RunPage } from './pages/run.tsx'
 import { Runs } from './pages/runs.tsx'
 import { TargetPage } from './pages/target.tsx'
 import { Workers } from './pages/workers.tsx'
-import { navigate, usePlace } from './router.ts'
+import { navigate, useLocation } from './router.ts'
 import { useSession, useSessionFailure } from './session.ts'
 import { Shell } from './shell.tsx'
 
 export function App() {
-  const { page, path } = usePlace()
-  useFocusOnArrival(path)
+  const { page, path } = useLocation()
+  useFocusHeading(path)
   if (page.name === 'login') return <Login />
   return (
     <Shell>
-      <Known>
-        <PageOf page={page} />
-      </Known>
+      <RequireSession>
+        <CurrentPage page={page} />
+      </RequireSession>
       <ActionHost />
       <Shortcuts />
     </Shell>
@@ -36,7 +36,7 @@ export function App() {
 }
 
 /** Nothing is shown, or asked for, before it is known who is looking. */
-function Known({ children }: { children: ComponentChildren }) {
+function RequireSession({ children }: { children: ComponentChildren }) {
   const session = useSession()
   const failure = useSessionFailure()
   const isOld = isStale(useConnection())
@@ -45,7 +45,7 @@ function Known({ children }: { children: ComponentChildren }) {
   return failure && !isOld ? <Failure error={failure} /> : <Loading lines={6} />
 }
 
-function PageOf({ page }: { page: Page }) {
+function CurrentPage({ page }: { page: Page }) {
   switch (page.name) {
     case 'overview':
       return <Overview />
@@ -65,11 +65,11 @@ function PageOf({ page }: { page: Page }) {
       return <History />
     case 'login':
     case 'nowhere':
-      return <Nowhere />
+      return <NotFound />
   }
 }
 
-function Nowhere() {
+function NotFound() {
   return (
     <>
       <PageHead title="Nothing is here" />
@@ -83,7 +83,7 @@ function Nowhere() {
 }
 
 /** Who moves to another page by a link is told so by a screen reader: the focus goes to its heading. */
-function useFocusOnArrival(path: string): void {
+function useFocusHeading(path: string): void {
   const isFirst = useRef(true)
   useEffect(() => {
     if (isFirst.current) {

@@ -12,9 +12,9 @@ export type Connection = {
   /** When it came to that, by the browser's clock. */
   readonly since: number
   /** The database does not answer, though the server does. */
-  readonly trouble: { readonly since: string; readonly message: string } | null
+  readonly storeError: { readonly since: string; readonly message: string } | null
   /** When something last came, by the browser's clock; null before the first. */
-  readonly heardAt: number | null
+  readonly lastEventAt: number | null
 }
 
 const KINDS = ['overview', 'run', 'workers', 'log', 'trail'] as const
@@ -23,14 +23,14 @@ const RETRY_MS = [1_000, 2_000, 5_000, 10_000]
 const connection = observable<Connection>({
   state: 'connecting',
   since: Date.now(),
-  trouble: null,
-  heardAt: null,
+  storeError: null,
+  lastEventAt: null,
 })
 /** The last of each topic: a page that is opened again has something to show at once. */
 const latest = new Map<Topic, Observable<unknown>>()
-const wanted = new Map<Topic, Set<(data: unknown) => void>>()
+const subscriptions = new Map<Topic, Set<(data: unknown) => void>>()
 let stream: EventSource | null = null
-let asked = ''
+let openTopics = ''
 let failures = 0
 let retry: ReturnType<typeof setTimeout> | undefined
 let isChanging = false
@@ -42,19 +42,19 @@ export function useLive<T>(topic: Topic | null): T | undefined {
 }
 
 /** Calls back with each event of a topic. */
-export function useLiveEvents<T>(topic: Topic | null, heard: (data: T) => void): void {
-  const current = useRef(heard)
-  current.current = heard
+export function useLiveEvents<T>(topic: Topic | null, onEvent: (data: T) => void): void {
+  const current = useRef(onEvent)
+  current.current = onEvent
   useEffect(() => {
     if (!topic) return
     const listener = (data: unknown) => current.current(data as T)
-    const listeners = wanted.get(topic) ?? new Set()
-    wanted.set(topic, listeners.add(listener))
-    changed()
+    const listeners = subscriptions.get(topic) ?? new Set()
+    subscriptions.set(topic, listeners.add(listener))
+    scheduleConnect()
     return () => {
       listeners.delete(listener)
-      if (listeners.size === 0) wanted.delete(topic)
-      changed()
+      if (listeners.size === 0) subscriptions.delete(topic)
+      scheduleConnect()
     }
   }, [topic])
 }
@@ -65,13 +65,13 @@ export function useConnection(): Connection {
 
 /** Stops listening until it is called again with false; what is shown stays. */
 export function pause(isPaused: boolean): void {
-  become(isPaused ? 'paused' : 'connecting')
-  changed()
+  setState(isPaused ? 'paused' : 'connecting')
+  scheduleConnect()
 }
 
 /** Nobody looks at a hidden tab, so it hears nothing. Once, at the start. */
 export function startLive(): void {
-  document.addEventListener('visibilitychange', changed)
+  document.addEventListener('visibilitychange', scheduleConnect)
 }
 
 const NOTHING = observable<unknown>(undefined)
@@ -83,13 +83,13 @@ function latestOf(topic: Topic): Observable<unknown> {
   return known
 }
 
-function become(state: Connection['state']): void {
+function setState(state: Connection['state']): void {
   const now = connection.get()
   if (now.state !== state) connection.set({ ...now, state, since: Date.now() })
 }
 
 /** A page is left and the next one opened in one breath: the stream changes once. */
-function changed(): void {
+function scheduleConnect(): void {
   if (isChanging) return
   isChanging = true
   queueMicrotask(() => {
@@ -99,15 +99,15 @@ function changed(): void {
 }
 
 function connect(): void {
-  const isQuiet = connection.get().state === 'paused' || document.hidden || wanted.size === 0
-  const topics = isQuiet ? '' : [...wanted.keys()].sort().join(',')
-  if (topics === asked && (stream !== null || topics === '')) return
+  const isQuiet = connection.get().state === 'paused' || document.hidden || subscriptions.size === 0
+  const topics = isQuiet ? '' : [...subscriptions.keys()].sort().join(',')
+  if (topics === openTopics && (stream !== null || topics === '')) return
   clearTimeout(retry)
   stream?.close()
   stream = null
-  asked = topics
+  openTopics = topics
   if (topics === '') return
-  if (connection.get().state !== 'live') become('connecting')
+  if (connection.get().state !== 'live') setState('connecting')
   open(topics)
 }
 
@@ -116,41 +116,41 @@ function open(topics: string): void {
   stream = source
   source.addEventListener('open', () => {
     failures = 0
-    become('live')
+    setState('live')
     // If there still is trouble, the server says so first.
-    connection.set({ ...connection.get(), trouble: null })
+    connection.set({ ...connection.get(), storeError: null })
   })
-  source.addEventListener('error', () => lost(source))
+  source.addEventListener('error', () => onLost(source))
   for (const kind of KINDS) {
-    source.addEventListener(kind, (event: MessageEvent<string>) => heard(kind, event.data))
+    source.addEventListener(kind, (event: MessageEvent<string>) => onEvent(kind, event.data))
   }
   source.addEventListener('trouble', (event: MessageEvent<string>) => {
-    const trouble = JSON.parse(event.data) as Connection['trouble']
-    connection.set({ ...connection.get(), trouble })
+    const storeError = JSON.parse(event.data) as Connection['storeError']
+    connection.set({ ...connection.get(), storeError })
   })
-  source.addEventListener('back', () => connection.set({ ...connection.get(), trouble: null }))
+  source.addEventListener('back', () => connection.set({ ...connection.get(), storeError: null }))
 }
 
 /** The browser tries again by itself after a cut line, but not after an answer it did not like. */
-function lost(source: EventSource): void {
+function onLost(source: EventSource): void {
   if (source !== stream) return
-  become('lost')
+  setState('lost')
   if (source.readyState !== EventSource.CLOSED) return
   stream = null
   const wait = RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]
   retry = setTimeout(() => {
     // A stream cannot say that one has to log in first; this call can.
-    get('/api/session').then(changed, changed)
+    get('/api/session').then(scheduleConnect, scheduleConnect)
   }, wait)
 }
 
-function heard(kind: (typeof KINDS)[number], text: string): void {
+function onEvent(kind: (typeof KINDS)[number], text: string): void {
   const data: unknown = JSON.parse(text)
   const { now } = data as { now?: string }
   if (now !== undefined) setClock(now)
-  connection.set({ ...connection.get(), heardAt: Date.now() })
-  become('live')
-  for (const [topic, listeners] of wanted) {
+  connection.set({ ...connection.get(), lastEventAt: Date.now() })
+  setState('live')
+  for (const [topic, listeners] of subscriptions) {
     if (topic !== kind && !topic.startsWith(`${kind}:`)) continue
     latestOf(topic).set(data)
     for (const tell of listeners) tell(data)

@@ -10,10 +10,10 @@ export type Resource<T> = {
   readonly reload: () => void
 }
 
-export type Freshness = {
-  readonly everyMs?: number
+export type RefreshOptions = {
+  readonly refreshMs?: number
   /** Asked again whenever this is another number, such as `useDeeds()`. */
-  readonly round?: number
+  readonly version?: number
 }
 
 const RETRY_MS = 3_000
@@ -24,9 +24,9 @@ const RETRY_MS = 3_000
  */
 export function useResource<T>(
   path: string | null,
-  { everyMs, round: outer }: Freshness = {},
+  { refreshMs, version: outer }: RefreshOptions = {},
 ): Resource<T> {
-  const [round, setRound] = useState(0)
+  const [reloads, setReloads] = useState(0)
   const [state, setState] = useState<{ path: string | null; data?: T; error: ApiError | null }>({
     path: null,
     error: null,
@@ -45,12 +45,12 @@ export function useResource<T>(
       try {
         const data = await get<T>(path, leaving.signal)
         setState({ path, data, error: null })
-        if (everyMs) again(everyMs)
+        if (refreshMs) again(refreshMs)
       } catch (error) {
         if (leaving.signal.aborted) return
         if (!(error instanceof ApiError)) throw error
         setState((last) => (last.path === path ? { ...last, error } : { path, error }))
-        if (error.passes) again(RETRY_MS)
+        if (error.isTransient) again(RETRY_MS)
       }
       setLoading(false)
     }
@@ -59,13 +59,13 @@ export function useResource<T>(
       clearTimeout(timer)
       leaving.abort()
     }
-  }, [path, everyMs, round, outer])
+  }, [path, refreshMs, reloads, outer])
 
   return {
     data: state.data,
     error: state.path === path ? state.error : null,
     isLoading,
-    reload: () => setRound((n) => n + 1),
+    reload: () => setReloads((n) => n + 1),
   }
 }
 
@@ -77,7 +77,7 @@ export type List<T> = Omit<Resource<T>, 'data'> & {
 }
 
 /** A list by pages: the first is kept fresh like any resource, `more` adds the next ones below. */
-export function useList<T>(path: string | null, options: Freshness = {}): List<T> {
+export function useList<T>(path: string | null, options: RefreshOptions = {}): List<T> {
   const first = useResource<Page<T>>(path, options)
   const [added, setAdded] = useState<{ path: string | null; items: T[]; next: Page<T>['next'] }>()
   const [failed, setFailed] = useState<ApiError | null>(null)
@@ -87,7 +87,7 @@ export function useList<T>(path: string | null, options: Freshness = {}): List<T
   return {
     ...first,
     error: failed ?? first.error,
-    items: first.data && joined(first.data.items, rest?.items ?? []),
+    items: first.data && mergePages(first.data.items, rest?.items ?? []),
     hasMore: next !== null,
     async more() {
       if (path === null || next === null) return
@@ -110,7 +110,7 @@ export function useList<T>(path: string | null, options: Freshness = {}): List<T
 }
 
 /** A fresh first page may have pushed some of its rows into the second. */
-function joined<T>(first: T[], rest: T[]): T[] {
+function mergePages<T>(first: T[], rest: T[]): T[] {
   if (rest.length === 0) return first
   const ids = new Set(first.map(idOf))
   return [...first, ...rest.filter((item) => !ids.has(idOf(item)))]

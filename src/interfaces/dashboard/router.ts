@@ -1,22 +1,22 @@
 import { observable, useObserved } from './observable.ts'
-import { type Place, placeOf } from './model/location.ts'
+import { type PageLocation, parseLocation } from './model/location.ts'
 
 /** Where everything lives: the server says so in the page itself, whatever path it is mounted under. */
 const BASE = document.documentElement.dataset['base'] ?? '/'
 
-const current = observable<Place>(here())
+const current = observable<PageLocation>(currentLocation())
 
-function here(): Place {
+function currentLocation(): PageLocation {
   const path = location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length) : ''
-  return placeOf(`/${path}`, location.search)
+  return parseLocation(`/${path}`, location.search)
 }
 
 /** Listens to Back and Forward; once, at the start. */
 export function startRouter(): void {
-  addEventListener('popstate', () => current.set(here()))
+  addEventListener('popstate', () => current.set(currentLocation()))
 }
 
-export function usePlace(): Place {
+export function useLocation(): PageLocation {
   return useObserved(current)
 }
 
@@ -37,14 +37,14 @@ export function apiUrl(path: string): string {
 export function navigate(to: string, { replace = false } = {}): void {
   const before = current.get().path
   history[replace ? 'replaceState' : 'pushState'](null, '', hrefOf(to))
-  current.set(here())
+  current.set(currentLocation())
   const anchor = to.split('#')[1]
-  if (anchor !== undefined) requestAnimationFrame(() => reach(anchor))
+  if (anchor !== undefined) requestAnimationFrame(() => focusSection(anchor))
   else if (!replace && current.get().path !== before) scrollTo(0, 0)
 }
 
 /** Moves to a part of the page, also for who does not see it. */
-export function reach(id: string): void {
+export function focusSection(id: string): void {
   const part = document.getElementById(id)
   part?.scrollIntoView({ block: 'start' })
   part?.focus({ preventScroll: true })

@@ -17,7 +17,7 @@ export async function loadSession(): Promise<void> {
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     failed.set(error)
-    if (error.passes) setTimeout(() => void loadSession(), 2_000)
+    if (error.isTransient) setTimeout(() => void loadSession(), 2_000)
   }
 }
 
@@ -31,7 +31,7 @@ export function useSessionFailure(): ApiError | null {
 }
 
 /** Whether buttons that act are there at all. `admin`: also those that cannot be taken back. */
-export function useMay(role: 'operator' | 'admin'): boolean {
+export function useHasRole(role: 'operator' | 'admin'): boolean {
   const now = useSession()
   if (!now || now.readOnly) return false
   return now.role === 'admin' || now.role === role

@@ -24,15 +24,15 @@ export type Execution = InferOutput<typeof runs.execution>
 export type AuditEntry = InferOutput<typeof runs.auditEntry>
 export type GroupCounts = InferOutput<typeof runs.groupCounts>
 export type Health = InferOutput<typeof runs.health>
-export type Sign = InferOutput<typeof runs.sign>
+export type Liveness = InferOutput<typeof runs.sign>
 export type RunStatus = Run['status']
 export type TargetStatus = Target['status']
 
 export type Verdict = InferOutput<typeof recovering.verdict>
-export type JudgedRun = InferOutput<typeof recovering.judgedRun>
+export type AssessedRun = InferOutput<typeof recovering.assessedRun>
 export type Recovery = InferOutput<typeof recovering.recovery>
 export type Cleaning = InferOutput<typeof recovering.cleaning>
-export type Done = InferOutput<typeof recovering.done>
+export type ActionResponse = InferOutput<typeof recovering.actionResult>
 export type Undo = InferOutput<typeof recovering.undo>
 
 /** A page of a list; `next` goes back as `after`. */

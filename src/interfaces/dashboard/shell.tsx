@@ -4,11 +4,11 @@ import { call } from './api.ts'
 import { Button } from './kit/button.tsx'
 import { Icon, type IconName } from './kit/icon.tsx'
 import { Link, useIsAt } from './kit/link.tsx'
-import { isStale, Stale } from './kit/stale.tsx'
+import { isStale, StaleBanner } from './kit/stale.tsx'
 import { pause, useConnection, useLive } from './live.ts'
 import { safe } from './model/safe.ts'
-import { counted } from './model/format.ts'
-import { reach, usePlace } from './router.ts'
+import { plural } from './model/format.ts'
+import { focusSection, useLocation } from './router.ts'
 import { useSession } from './session.ts'
 import type { Overview } from './shapes.ts'
 import { setTheme, THEMES, useTheme } from './theme.ts'
@@ -27,7 +27,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   const isOld = isStale(useConnection())
   return (
     <div class="shell">
-      <a class="skip" href="#main" onClick={toContent}>
+      <a class="skip" href="#main" onClick={skipToContent}>
         Skip to the content
       </a>
       <header class="bar">
@@ -39,11 +39,11 @@ export function Shell({ children }: { children: ComponentChildren }) {
         <div class="bar-foot">
           <LiveButton />
           <ThemeButton />
-          <Who />
+          <UserMenu />
         </div>
       </header>
       <main id="main" tabIndex={-1} data-stale={isOld ? '' : undefined}>
-        <Stale />
+        <StaleBanner />
         {children}
       </main>
     </div>
@@ -51,15 +51,15 @@ export function Shell({ children }: { children: ComponentChildren }) {
 }
 
 /** Without a step in the browser's history: Back leads to the page before. */
-function toContent(event: MouseEvent): void {
+function skipToContent(event: MouseEvent): void {
   event.preventDefault()
-  reach('main')
+  focusSection('main')
 }
 
 /** On a phone the pages stand in one row, which is wider than the screen. */
-function useCurrentInSight() {
+function useScrollToCurrent() {
   const nav = useRef<HTMLElement>(null)
-  const { path } = usePlace()
+  const { path } = useLocation()
   useEffect(() => {
     nav.current
       ?.querySelector('[aria-current]')
@@ -69,7 +69,7 @@ function useCurrentInSight() {
 }
 
 function Navigation() {
-  const nav = useCurrentInSight()
+  const nav = useScrollToCurrent()
   const overview = useLive<Overview>('overview')
   const waiting = overview ? Math.max(overview.alerts.length, overview.attention.length) : 0
   const tone = overview?.state === 'stuck' ? 'bad' : 'warn'
@@ -80,7 +80,7 @@ function Navigation() {
           <Icon name={icon} />
           <span>{name}</span>
           {path === '/' && waiting > 0 && (
-            <span class={`badge tone-${tone}`} title={badgeWords(overview)}>
+            <span class={`badge tone-${tone}`} title={badgeLabel(overview)}>
               {waiting}
               <span class="visually-hidden">
                 {' '}
@@ -94,10 +94,10 @@ function Navigation() {
   )
 }
 
-function badgeWords(overview: Overview | undefined): string {
+function badgeLabel(overview: Overview | undefined): string {
   const open = overview?.alerts.length ?? 0
   const left = overview?.attention.length ?? 0
-  return `${counted(open, 'open alert')}, ${counted(left, 'thing')} left for a person`
+  return `${plural(open, 'open alert')}, ${plural(left, 'thing')} left for a person`
 }
 
 function NavLink({ path, children }: { path: string; children: ComponentChildren }) {
@@ -152,7 +152,7 @@ function ThemeButton() {
   )
 }
 
-function Who() {
+function UserMenu() {
   const session = useSession()
   if (!session) return null
   const { name, role, readOnly, store, loggedIn, version } = session

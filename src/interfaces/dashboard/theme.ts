@@ -9,7 +9,7 @@ const theme = observable<Theme>('system')
 
 /** As it was chosen the last time; once, at the start. */
 export function startTheme(): void {
-  setTheme(THEMES.find((one) => one === remembered()) ?? 'system')
+  setTheme(THEMES.find((one) => one === readTheme()) ?? 'system')
 }
 
 export function useTheme(): Theme {
@@ -29,7 +29,7 @@ export function setTheme(chosen: Theme): void {
   }
 }
 
-function remembered(): string | null {
+function readTheme(): string | null {
   try {
     return localStorage.getItem(KEY)
   } catch {

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { StoreUnavailable } from '../../core/model/errors.ts'
-import { PROBES } from '../../testing/http-probes.ts'
-import { httpStage, type HttpStage } from '../../testing/http-context.ts'
+import { StoreUnavailableError } from '../../core/model/errors.ts'
+import { TEST_ROUTES } from '../../testing/http-test-routes.ts'
+import { createHttpTestContext, type HttpTestContext } from '../../testing/http-test-context.ts'
 import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
 
-const probes = { app: { routes: PROBES } }
+const probes = { app: { routes: TEST_ROUTES } }
 
 test('a call is answered with what its route says, and every mistake is named at once', async () => {
-  await using stage = await httpStage(probes)
-  const look = (query: string) => stage.call('GET', `/api/look/a${query}`, { as: 'viewer' })
+  await using ctx = await createHttpTestContext(probes)
+  const look = (query: string) => ctx.call('GET', `/api/look/a${query}`, { as: 'viewer' })
   const { status, body } = await look('?limit=5&status=good')
   assert.deepEqual(
     [status, body.params, body.query],
@@ -26,7 +26,7 @@ test('a call is answered with what its route says, and every mistake is named at
   )
   assert.equal((await look('?limit=5&limit=6')).status, 400)
 
-  const act = (sent: unknown) => stage.call('POST', '/api/act', { as: 'operator', body: sent })
+  const act = (sent: unknown) => ctx.call('POST', '/api/act', { as: 'operator', body: sent })
   assert.deepEqual((await act({ because: 'x' })).body.body, { because: 'x' })
   for (const sent of [
     { role: 'admin' },
@@ -44,7 +44,7 @@ test('a call is answered with what its route says, and every mistake is named at
 })
 
 test('a name that cannot be one is not there', async () => {
-  await using stage = await httpStage(probes)
+  await using ctx = await createHttpTestContext(probes)
   for (const name of [
     '..',
     '%2e%2e',
@@ -55,30 +55,30 @@ test('a name that cannot be one is not there', async () => {
     'a%2fb',
     'a'.repeat(9_000) + '1',
   ]) {
-    const { status } = await stage.call('GET', `/api/look/${name}`, { as: 'viewer' })
+    const { status } = await ctx.call('GET', `/api/look/${name}`, { as: 'viewer' })
     assert.equal(status, 404, name)
   }
 })
 
 test('paths and methods that are not there are refused in JSON', async () => {
-  await using stage = await httpStage(probes)
+  await using ctx = await createHttpTestContext(probes)
   const as = 'viewer'
-  const nowhere = await stage.call('GET', '/api/nowhere', { as })
+  const nowhere = await ctx.call('GET', '/api/nowhere', { as })
   assert.deepEqual([nowhere.status, nowhere.body.error.code], [404, 'NOT_FOUND'])
-  const wrong = await stage.call('GET', '/api/act', { as })
+  const wrong = await ctx.call('GET', '/api/act', { as })
   assert.deepEqual([wrong.status, wrong.headers.get('allow')], [405, 'POST'])
   for (const method of ['PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-    assert.equal((await stage.call(method, '/api/look/a', { as })).status, 405, method)
+    assert.equal((await ctx.call(method, '/api/look/a', { as })).status, 405, method)
   }
-  assert.equal((await stage.call('POST', '/', { as })).status, 405)
-  const head = await stage.call('HEAD', '/api/look/a', { as })
+  assert.equal((await ctx.call('POST', '/', { as })).status, 405)
+  const head = await ctx.call('HEAD', '/api/look/a', { as })
   assert.deepEqual([head.status, head.body], [200, ''])
   assert.ok(Number(head.headers.get('content-length')) > 0)
 })
 
 test('an error says what to do; one of our own gives its id and nothing else', async () => {
-  await using stage = await httpStage(probes)
-  const fall = (how: string) => stage.call('POST', `/api/fall/${how}`, { as: 'operator' })
+  await using ctx = await createHttpTestContext(probes)
+  const fall = (how: string) => ctx.call('POST', `/api/fall/${how}`, { as: 'operator' })
   const codes: Record<string, [number, string]> = {
     missing: [404, 'NOT_FOUND'],
     wrong: [400, 'USAGE'],
@@ -98,20 +98,20 @@ test('an error says what to do; one of our own gives its id and nothing else', a
   assert.doesNotMatch(JSON.stringify(body), /secret|SELECT|canary|at /)
   const id = /under ([0-9a-f-]{36})/.exec(body.error.message)?.[1]
   assert.ok(id)
-  const line = stage.log.find((one) => one.includes(id))
+  const line = ctx.log.find((one) => one.includes(id))
   assert.match(line!, /SELECT 1/)
   assert.doesNotMatch(line!, /canary/)
 })
 
 test('every answer is closed to other sites, other types and every cache', async () => {
-  await using stage = await httpStage(probes)
+  await using ctx = await createHttpTestContext(probes)
   const answers = [
-    await stage.call('GET', '/api/look/a', { as: 'viewer' }),
-    await stage.call('GET', '/api/look/a'),
-    await stage.call('GET', '/api/nowhere', { as: 'viewer' }),
-    await stage.call('GET', '/healthz'),
-    await stage.call('GET', '/'),
-    await stage.call('GET', '/assets/none.js'),
+    await ctx.call('GET', '/api/look/a', { as: 'viewer' }),
+    await ctx.call('GET', '/api/look/a'),
+    await ctx.call('GET', '/api/nowhere', { as: 'viewer' }),
+    await ctx.call('GET', '/healthz'),
+    await ctx.call('GET', '/'),
+    await ctx.call('GET', '/assets/none.js'),
   ]
   for (const { headers } of answers) {
     assert.equal(
@@ -129,21 +129,21 @@ test('every answer is closed to other sites, other types and every cache', async
 })
 
 for (const engine of [sqliteEngine, postgresEngine]) {
-  test(`whoever asks for a change leaves a row, done or refused; a look at it does not (${engine.name})`, async () => {
-    await using stage = await httpStage({ ...probes, engine })
+  test(`every mutation is recorded, applied or rejected; a dry run is not (${engine.name})`, async () => {
+    await using ctx = await createHttpTestContext({ ...probes, engine })
     const ask = (path: string, as: 'viewer' | 'operator', body: object) =>
-      stage.call('POST', path, { as, body })
+      ctx.call('POST', path, { as, body })
     await ask('/api/act', 'operator', { because: 'one', plan: '0123456789abcdef' })
     await ask('/api/act', 'operator', { dryRun: true })
     await ask('/api/act', 'viewer', { because: 'two' })
     await ask('/api/fall/refused', 'operator', {})
     await ask('/api/act', 'operator', { nonsense: 1 })
-    await stage.call('POST', '/api/act')
-    await stage.call('POST', '/api/login', {
+    await ctx.call('POST', '/api/act')
+    await ctx.call('POST', '/api/login', {
       headers: { 'sec-fetch-site': 'same-origin' },
-      body: { token: stage.tokens.admin },
+      body: { token: ctx.tokens.admin },
     })
-    const { items } = await stage.store.operations({ limit: 10 })
+    const { items } = await ctx.store.operations({ limit: 10 })
     const seen = items.toReversed().map(({ actor, call, selection, plan, status, result }) => ({
       actor: actor.split(' ')[0],
       call,
@@ -192,23 +192,23 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 }
 
 test('a burst of changes leaves the row of its beginning, not a row each', async () => {
-  await using stage = await httpStage({ ...probes, gate: { readOnly: true } })
+  await using ctx = await createHttpTestContext({ ...probes, auth: { readOnly: true } })
   await Promise.all(
-    Array.from({ length: 80 }, () => stage.call('POST', '/api/act', { as: 'operator' })),
+    Array.from({ length: 80 }, () => ctx.call('POST', '/api/act', { as: 'operator' })),
   )
-  const { items } = await stage.store.operations({ limit: 100 })
+  const { items } = await ctx.store.operations({ limit: 100 })
   const count = (status: number) => items.filter((one) => one.status === status).length
   assert.deepEqual([count(403), count(429)], [60, 1])
 })
 
-test('while the database is away it says so, and goes on when it is back', async () => {
+test('while the database is unreachable it returns an error, and recovers when it is back', async () => {
   let isAway = true
-  let stage: HttpStage | undefined
-  await using there = await httpStage({
+  let stage: HttpTestContext | undefined
+  await using there = await createHttpTestContext({
     app: {
-      routes: PROBES,
+      routes: TEST_ROUTES,
       open: async () => {
-        if (isAway) throw new StoreUnavailable('The database does not answer.')
+        if (isAway) throw new StoreUnavailableError('The database does not answer.')
         return stage!.store
       },
     },
@@ -228,18 +228,20 @@ test('while the database is away it says so, and goes on when it is back', async
 
 test('a mistake in the config is the server’s own: the caller gets an id, the log the reason', async () => {
   const settings = () => Promise.reject(new Error('unstuck.config.ts needs mending'))
-  await using stage = await httpStage({ app: { routes: PROBES, settings } })
-  const { status, body } = await stage.call('GET', '/api/look/a', { as: 'viewer' })
+  await using ctx = await createHttpTestContext({ app: { routes: TEST_ROUTES, settings } })
+  const { status, body } = await ctx.call('GET', '/api/look/a', { as: 'viewer' })
   assert.equal(status, 500)
   assert.doesNotMatch(body.error.message, /mending/)
-  assert.match(stage.log[0]!, /mending/)
+  assert.match(ctx.log[0]!, /mending/)
 })
 
 test('below a base path it answers there, and nowhere else', async () => {
-  await using stage = await httpStage({ app: { routes: PROBES, basePath: '/ops/unstuck' } })
-  const look = (path: string) => stage.call('GET', path, { as: 'viewer' })
+  await using ctx = await createHttpTestContext({
+    app: { routes: TEST_ROUTES, basePath: '/ops/unstuck' },
+  })
+  const look = (path: string) => ctx.call('GET', path, { as: 'viewer' })
   assert.equal((await look('/ops/unstuck/api/look/a')).status, 200)
   assert.equal((await look('/api/look/a')).status, 404)
-  assert.equal((await stage.call('GET', '/ops/unstuck')).status, 200)
-  assert.equal((await stage.call('GET', '/ops/unstuck/runs/1')).status, 200)
+  assert.equal((await ctx.call('GET', '/ops/unstuck')).status, 200)
+  assert.equal((await ctx.call('GET', '/ops/unstuck/runs/1')).status, 200)
 })

@@ -1,24 +1,30 @@
 import { Hono, type Context } from 'hono'
-import { messageOf, stackOf, StoreUnavailable } from '../../core/model/errors.ts'
+import { messageOf, stackOf, StoreUnavailableError } from '../../core/model/errors.ts'
 import { newId } from '../../core/model/id.ts'
 import { redact } from '../../core/model/redact.ts'
 import { safeText } from '../../core/events/safe-text.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Settings } from '../../app/config.ts'
-import { json, refused } from './response.ts'
+import { jsonResponse, errorResponse } from './response.ts'
 import { loadAssets } from './assets.ts'
-import { callRoute, type Frame } from './call-route.ts'
-import { isReady, logIn, logOut } from './login.ts'
-import { Gate, type GateOptions, type Peer } from './auth.ts'
-import { refusalFor, unexpected, unknownPath, wrongMethod, type HttpRefusal } from './http-error.ts'
-import { RefusalLog } from './error-log.ts'
-import type { Ground, Route } from './route.ts'
-import { secure } from '../../lib/http/security-headers.ts'
-import { MemorySessions, SessionBook } from './sessions.ts'
+import { callRoute, type AppContext } from './call-route.ts'
+import { readiness, logIn, logOut } from './login.ts'
+import { Auth, type AuthOptions, type Peer } from './auth.ts'
+import {
+  toHttpError,
+  internalError,
+  unknownRoute,
+  wrongMethod,
+  type HttpError,
+} from './http-error.ts'
+import { ErrorLog } from './error-log.ts'
+import type { ServerContext, Route } from './route.ts'
+import { withSecurityHeaders } from '../../lib/http/security-headers.ts'
+import { InMemorySessionStore, SessionManager } from './sessions.ts'
 import { ALL_ROUTES } from './route-table.ts'
 
 export type AppOptions = {
-  readonly gate: GateOptions
+  readonly auth: AuthOptions
   /** Asked again after a failure: the database may be there by then. */
   readonly open: () => Promise<Store>
   readonly settings: () => Promise<Settings>
@@ -38,83 +44,88 @@ export type App = {
   close(): void
 }
 
-type Visitor = Context<{ Bindings: Peer }>
+type HonoContext = Context<{ Bindings: Peer }>
 
 export function createApp(options: AppOptions): App {
   const { basePath = '', log = () => {}, routes = ALL_ROUTES } = options
   const closing = new AbortController()
-  const say = (line: string): void => log(safeText(redact(line)))
-  const refusals = new RefusalLog(say)
-  const ground = makeGround(options, refusals, closing.signal)
-  const memory = options.gate.readOnly ? new MemorySessions() : null
-  const gate = new Gate(options.gate, new SessionBook(async () => memory ?? (await ground()).store))
-  const frame: Frame = {
-    gate,
-    ground,
-    refusalOf: (error, request) => refusalOf(error, request, log),
-    refusals,
-    log: say,
+  const logLine = (line: string): void => log(safeText(redact(line)))
+  const errorLog = new ErrorLog(logLine)
+  const server = makeServerContext(options, errorLog, closing.signal)
+  const memory = options.auth.readOnly ? new InMemorySessionStore() : null
+  const auth = new Auth(
+    options.auth,
+    new SessionManager(async () => memory ?? (await server()).store),
+  )
+  const app: AppContext = {
+    auth,
+    server,
+    httpErrorFor: (error, request) => httpErrorFor(error, request, log),
+    errorLog,
+    log: logLine,
   }
   const hono = new Hono<{ Bindings: Peer }>({ getPath: ({ url }) => pathBelow(url, basePath) })
-  hono.get('/healthz', () => json({ ok: true }))
-  hono.get('/readyz', () => isReady(frame.ground))
+  hono.get('/healthz', () => jsonResponse({ ok: true }))
+  hono.get('/readyz', () => readiness(app.server))
   hono.use('*', async ({ req }, next) => {
-    gate.checkHost(req.raw)
+    auth.checkHost(req.raw)
     await next()
   })
-  hono.post('/api/login', ({ req, env }) => logIn(frame, req.raw, env))
-  hono.post('/api/logout', ({ req }) => logOut(gate, req.raw))
+  hono.post('/api/login', ({ req, env }) => logIn(app, req.raw, env))
+  hono.post('/api/logout', ({ req }) => logOut(auth, req.raw))
   for (const route of routes) {
     hono.on(route.method, route.path, ({ req, env }) =>
-      callRoute(frame, route, { request: req.raw, peer: env, params: req.param() }),
+      callRoute(app, route, { request: req.raw, peer: env, params: req.param() }),
     )
   }
-  const refuse = (refusal: HttpRefusal) => async (visitor: Visitor) => {
-    await gate.identify(visitor.req.raw, visitor.env)
-    throw refusal
+  const reject = (httpError: HttpError) => async (hono: HonoContext) => {
+    await auth.identify(hono.req.raw, hono.env)
+    throw httpError
   }
-  for (const [path, methods] of methodsByPath(routes)) hono.all(path, refuse(wrongMethod(methods)))
-  hono.all('/api/*', refuse(unknownPath()))
+  for (const [path, methods] of methodsByPath(routes)) hono.all(path, reject(wrongMethod(methods)))
+  hono.all('/api/*', reject(unknownRoute()))
   const assets = loadAssets(basePath)
   hono.get('*', ({ req }) => assets(pathBelow(req.url, basePath), req.raw))
-  hono.all('*', refuse(wrongMethod(['GET'])))
+  hono.all('*', reject(wrongMethod(['GET'])))
   hono.onError((error, { req, env }) => {
-    const refusal = frame.refusalOf(error, req.raw)
-    refusals.add(req.raw, gate.addressOf(req.raw, env), refusal)
-    return refused(refusal)
+    const httpError = app.httpErrorFor(error, req.raw)
+    errorLog.add(req.raw, auth.addressOf(req.raw, env), httpError)
+    return errorResponse(httpError)
   })
   return {
     async fetch(request, peer = {}) {
-      const isReached = peer.hasWholePath !== true || isBelow(new URL(request.url), basePath)
-      return secure(isReached ? await hono.fetch(request, peer) : refused(unknownPath()))
+      const isBelowBase = peer.hasWholePath !== true || isBelow(new URL(request.url), basePath)
+      return withSecurityHeaders(
+        isBelowBase ? await hono.fetch(request, peer) : errorResponse(unknownRoute()),
+      )
     },
     close: () => closing.abort(),
   }
 }
 
 /** Made once, when the database first answers. */
-function makeGround(
-  { gate: { readOnly }, open, settings, dataFolder }: AppOptions,
-  refusals: RefusalLog,
+function makeServerContext(
+  { auth: { readOnly }, open, settings, dataFolder }: AppOptions,
+  errorLog: ErrorLog,
   closing: AbortSignal,
-): () => Promise<Ground> {
-  let ground: Promise<Ground> | undefined
-  const make = async (): Promise<Ground> => {
+): () => Promise<ServerContext> {
+  let server: Promise<ServerContext> | undefined
+  const build = async (): Promise<ServerContext> => {
     try {
       const [known, store, folder] = [await settings(), await open(), await dataFolder()]
-      return { settings: known, store, dataFolder: folder, readOnly, refusals, closing }
+      return { settings: known, store, dataFolder: folder, readOnly, errorLog, closing }
     } catch (error) {
-      if (error instanceof StoreUnavailable) throw error
+      if (error instanceof StoreUnavailableError) throw error
       // A mistake in the config or the address is the server's own, whoever happens to call.
       throw new Error(messageOf(error), { cause: error })
     }
   }
   return () => {
-    ground ??= make().catch((error: unknown) => {
-      ground = undefined
+    server ??= build().catch((error: unknown) => {
+      server = undefined
       throw error
     })
-    return ground
+    return server
   }
 }
 
@@ -139,13 +150,13 @@ function methodsByPath(routes: readonly Route[]): Map<string, string[]> {
 }
 
 /** What the caller can do nothing about is written down under an id, and they get the id alone. */
-function refusalOf(error: unknown, request: Request, log: (line: string) => void): HttpRefusal {
-  const refusal = refusalFor(error)
-  if (refusal) return refusal
+function httpErrorFor(error: unknown, request: Request, log: (line: string) => void): HttpError {
+  const httpError = toHttpError(error)
+  if (httpError) return httpError
   const id = newId()
   if (!request.signal.aborted) {
     const { pathname } = new URL(request.url)
     log(safeText(redact(`${request.method} ${pathname} (${id}): ${stackOf(error)}`)))
   }
-  return unexpected(id)
+  return internalError(id)
 }

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
 import { loadAssets } from './assets.ts'
-import { checkBasePath } from './base-path.ts'
+import { normalizeBasePath } from './base-path.ts'
 
 const PAGE =
   '<!doctype html><html><head><script type="module" src="./assets/a-1.js"></script></head></html>'
@@ -15,7 +15,7 @@ function get(headers: Record<string, string> = {}): Request {
   return new Request('http://localhost/', { headers })
 }
 
-function built(basePath: string): Disposable & { serve: ReturnType<typeof loadAssets> } {
+function buildAssets(basePath: string): Disposable & { serve: ReturnType<typeof loadAssets> } {
   const folder = temporaryFolder()
   mkdirSync(join(folder.path, 'assets'))
   writeFileSync(join(folder.path, 'index.html'), PAGE)
@@ -25,7 +25,7 @@ function built(basePath: string): Disposable & { serve: ReturnType<typeof loadAs
 }
 
 test('every address of the dashboard is its page, which knows where it is mounted', async () => {
-  using at = built('/ops/unstuck')
+  using at = buildAssets('/ops/unstuck')
   for (const path of ['/', '/runs', '/runs/0197', '/dead-letters', '/index.html']) {
     const response = at.serve(path, get())
     assert.equal(response.headers.get('content-type'), 'text/html; charset=utf-8')
@@ -34,14 +34,14 @@ test('every address of the dashboard is its page, which knows where it is mounte
     assert.match(html, /<html data-base="\/ops\/unstuck\/">/, path)
     assert.match(html, / src="\/ops\/unstuck\/assets\/a-1\.js"/, path)
   }
-  using root = built('')
+  using root = buildAssets('')
   const html = await root.serve('/', get()).text()
   assert.match(html, /<html data-base="\/">/)
   assert.match(html, / src="\/assets\/a-1\.js"/)
 })
 
 test('a file is kept for ever, small on the way, and not sent twice', async () => {
-  using at = built('')
+  using at = buildAssets('')
   const plain = at.serve('/assets/a-1.js', get())
   assert.equal(plain.headers.get('cache-control'), 'public, max-age=31536000, immutable')
   assert.equal(plain.headers.get('content-type'), 'text/javascript; charset=utf-8')
@@ -57,7 +57,7 @@ test('a file is kept for ever, small on the way, and not sent twice', async () =
 })
 
 test('S13 nothing but the files that were there at the start is ever read', () => {
-  using at = built('')
+  using at = buildAssets('')
   const wrong = [
     '/assets/../package.json',
     '/../../package.json',
@@ -84,7 +84,7 @@ test('without a dashboard the page says how to build it', async () => {
 
 test('a base path has nothing in it that means something in HTML, a cookie or a pattern', () => {
   const right = { '': '', '/': '', '/unstuck': '/unstuck', '/a/b-c_d.e~f/': '/a/b-c_d.e~f' }
-  for (const [given, path] of Object.entries(right)) assert.equal(checkBasePath(given), path)
+  for (const [given, path] of Object.entries(right)) assert.equal(normalizeBasePath(given), path)
   for (const path of [
     'unstuck',
     '/a"b',
@@ -97,5 +97,5 @@ test('a base path has nothing in it that means something in HTML, a cookie or a 
     '/api',
     '/ä',
   ])
-    assert.throws(() => checkBasePath(path), { code: 'E_USAGE' }, path)
+    assert.throws(() => normalizeBasePath(path), { code: 'E_USAGE' }, path)
 })

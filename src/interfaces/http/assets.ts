@@ -19,10 +19,10 @@ const TYPES: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 }
 /** Their names change with their content. */
-const FOR_EVER = 'public, max-age=31536000, immutable'
-const ASK_AGAIN = 'no-cache'
+const CACHE_FOREVER = 'public, max-age=31536000, immutable'
+const REVALIDATE = 'no-cache'
 
-const NOT_BUILT = `<!doctype html>
+const NOT_BUILT_PAGE = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>Unstuck</title></head>
 <body>
@@ -48,13 +48,16 @@ export function loadAssets(
   const files = new Map(
     filesIn(folder).map((name) => {
       const bytes = readFileSync(join(folder, name))
-      return [`/${name}`, asset(name, name === 'index.html' ? atBase(bytes, basePath) : bytes)]
+      return [
+        `/${name}`,
+        makeAsset(name, name === 'index.html' ? withBasePath(bytes, basePath) : bytes),
+      ]
     }),
   )
-  const index = files.get('/index.html') ?? asset('index.html', Buffer.from(NOT_BUILT))
+  const index = files.get('/index.html') ?? makeAsset('index.html', Buffer.from(NOT_BUILT_PAGE))
   return (path, request) => {
     const found = files.get(path) ?? (isFileName(path) ? undefined : index)
-    return found ? serve(found, request) : new Response('Not found\n', { status: 404 })
+    return found ? serveAsset(found, request) : new Response('Not found\n', { status: 404 })
   }
 }
 
@@ -68,22 +71,22 @@ function filesIn(folder: string): string[] {
 }
 
 /** Tells the dashboard where it is mounted. A base path has no character that means something in HTML. */
-function atBase(html: Buffer, basePath: string): Buffer<ArrayBuffer> {
+function withBasePath(html: Buffer, basePath: string): Buffer<ArrayBuffer> {
   const text = html.toString().replaceAll('="./', `="${basePath}/`)
   return Buffer.from(text.replace(/<html\b/, `<html data-base="${basePath}/"`))
 }
 
-function asset(name: string, bytes: Buffer<ArrayBuffer>): Asset {
+function makeAsset(name: string, bytes: Buffer<ArrayBuffer>): Asset {
   return {
     type: TYPES[extname(name)] ?? 'application/octet-stream',
     bytes,
     gzip: gzipSync(bytes, { level: 9 }),
     etag: `"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`,
-    cache: name.startsWith('assets/') ? FOR_EVER : ASK_AGAIN,
+    cache: name.startsWith('assets/') ? CACHE_FOREVER : REVALIDATE,
   }
 }
 
-function serve({ type, bytes, gzip, etag, cache }: Asset, { headers }: Request): Response {
+function serveAsset({ type, bytes, gzip, etag, cache }: Asset, { headers }: Request): Response {
   const shared = { etag, 'cache-control': cache, vary: 'accept-encoding' }
   if (headers.get('if-none-match') === etag)
     return new Response(null, { status: 304, headers: shared })

@@ -1,9 +1,9 @@
-import { StoreUnavailable } from '../../core/model/errors.ts'
+import { StoreUnavailableError } from '../../core/model/errors.ts'
 import {
   accessFailed,
   accessTimedOut,
   forbidden,
-  HttpRefusal,
+  HttpError,
   misdirected,
   notLocal,
   readOnly,
@@ -12,15 +12,15 @@ import {
   unauthorized,
   wrongOrigin,
 } from './http-error.ts'
-import { isForwarded, lastOf, publicOrigin } from './forwarding.ts'
+import { isForwarded, lastEntry, publicOrigin } from './forwarding.ts'
 import { RateLimit } from '../../lib/http/rate-limit.ts'
 import { ROLES, type Caller, type Role } from './route.ts'
-import { sessionCookie, sessionIn, type CookieScope } from './session-cookie.ts'
-import type { SessionBook } from './sessions.ts'
-import type { TokenBook } from './token-file.ts'
+import { sessionCookie, readSessionCookie, type CookieScope } from './session-cookie.ts'
+import type { SessionManager } from './sessions.ts'
+import type { TokenFile } from './token-file.ts'
 import { isLoopback } from './host-check.ts'
 import { LOCAL_NAME } from './tokens.ts'
-import { within } from './timeout.ts'
+import { withTimeout } from './timeout.ts'
 
 /** What the server around a request knows of whoever sent it. */
 export type Peer = {
@@ -37,8 +37,8 @@ export type Access = (
 ) => Visitor | null | undefined | Promise<Visitor | null | undefined>
 export type Visitor = { readonly name: string; readonly role: Role }
 
-export type GateOptions = {
-  readonly tokens: TokenBook | null
+export type AuthOptions = {
+  readonly tokens: TokenFile | null
   readonly access?: Access | undefined
   /** For tests, which cannot wait that long. */
   readonly accessTimeoutMs?: number
@@ -56,20 +56,20 @@ export type GateOptions = {
 const MINUTE_MS = 60_000
 const ACCESS_TIMEOUT_MS = 10_000
 /** A stream is checked every 3 s and must end within 5 s of its right. */
-const RECHECK_MS = 1_000
+const RECHECK_TIMEOUT_MS = 1_000
 const LOGINS_MAX = 5
-const CHANGES_MAX = 60
+const MUTATIONS_MAX = 60
 const NAME_MAX = 200
 const BEARER = /^Bearer +([\x21-\x7e]{1,512})$/i
 
 /** The one gate that everything passes: dashboard, API, streams, metrics. Closed unless something opens it. */
-export class Gate {
-  readonly #options: GateOptions
-  readonly #sessions: SessionBook
+export class Auth {
+  readonly #options: AuthOptions
+  readonly #sessions: SessionManager
   readonly #logins = new RateLimit(LOGINS_MAX, MINUTE_MS)
-  readonly #changes = new RateLimit(CHANGES_MAX, MINUTE_MS)
+  readonly #mutations = new RateLimit(MUTATIONS_MAX, MINUTE_MS)
 
-  constructor(options: GateOptions, sessions: SessionBook) {
+  constructor(options: AuthOptions, sessions: SessionManager) {
     this.#options = options
     this.#sessions = sessions
   }
@@ -88,21 +88,21 @@ export class Gate {
     if (new URL(request.url).searchParams.has('token')) throw tokenInAddress()
     const caller = await this.#callerOf(request, peer)
     if (!caller) throw this.#isOpenToLocal() && isForwarded(request) ? notLocal() : unauthorized()
-    if (!isSentOnPurpose(request, caller)) checkOrigin(request, this.#originOf(request))
+    if (!hasExplicitCredentials(request, caller)) checkOrigin(request, this.#originOf(request))
     peer.trust?.()
     return caller
   }
 
-  checkRole(caller: Caller, needed: Role): void {
-    if (!isEnough(caller.role, needed)) throw forbidden(needed, caller.role)
+  requireRole(caller: Caller, needed: Role): void {
+    if (!hasRole(caller.role, needed)) throw forbidden(needed, caller.role)
   }
 
   /** Before anything is changed. */
-  checkChange(caller: Caller): void {
-    const tooMany = this.#changes.take(`${caller.by} ${caller.name}`)
+  checkMutation(caller: Caller): void {
+    const tooMany = this.#mutations.take(`${caller.by} ${caller.name}`)
     if (tooMany) {
-      const refusal = tooManyRequests(tooMany.afterSeconds, 'changes at once')
-      throw tooMany.isFirst ? refusal : new Unrecorded(refusal)
+      const httpError = tooManyRequests(tooMany.afterSeconds, 'changes at once')
+      throw tooMany.isFirst ? httpError : new UnrecordedError(httpError)
     }
     if (this.#options.readOnly) throw readOnly()
   }
@@ -114,14 +114,14 @@ export class Gate {
     needed: Role,
   ): Promise<boolean> {
     try {
-      const slow = (): Error => new StoreUnavailable('The check took too long.')
-      const found = await within(RECHECK_MS, this.#callerOf(request, peer), slow)
-      return found !== null && isEnough(found.role, needed)
+      const slow = (): Error => new StoreUnavailableError('The check took too long.')
+      const found = await withTimeout(RECHECK_TIMEOUT_MS, this.#callerOf(request, peer), slow)
+      return found !== null && hasRole(found.role, needed)
     } catch (error) {
       // While the database is away nothing is read from it either; only the token can be checked.
-      if (caller.by !== 'cookie' || !(error instanceof StoreUnavailable)) return false
+      if (caller.by !== 'cookie' || !(error instanceof StoreUnavailableError)) return false
       const tokens = this.#options.tokens?.all() ?? []
-      return tokens.some(({ name, role }) => name === caller.name && isEnough(role, needed))
+      return tokens.some(({ name, role }) => name === caller.name && hasRole(role, needed))
     }
   }
 
@@ -138,7 +138,7 @@ export class Gate {
     const token = this.#options.tokens?.find(secret)
     const tooMany =
       (isLocal ? null : this.#logins.take(address ?? '')) ??
-      (token ? this.#changes.take(`cookie ${token.name}`) : null)
+      (token ? this.#mutations.take(`cookie ${token.name}`) : null)
     if (tooMany) throw tooManyRequests(tooMany.afterSeconds, 'attempts to log in')
     if (!token) throw wrongToken()
     const before = this.#sessionIn(request)
@@ -165,7 +165,7 @@ export class Gate {
     const bySession =
       session === null ? null : await this.#sessions.find(session, () => tokens!.all())
     if (bySession) return { name: bySession.name, role: bySession.role, address, by: 'cookie' }
-    if (access) return asCaller(await this.#ask(access, request), address)
+    if (access) return toCaller(await this.#callAccess(access, request), address)
     if (this.#isOpenToLocal() && !isForwarded(request)) {
       return { name: LOCAL_NAME, role: 'admin', address, by: 'local' }
     }
@@ -173,11 +173,11 @@ export class Gate {
   }
 
   /** Calls the user's function, which may throw, or never return. */
-  async #ask(access: Access, request: Request): Promise<Visitor | null | undefined> {
+  async #callAccess(access: Access, request: Request): Promise<Visitor | null | undefined> {
     const ms = this.#options.accessTimeoutMs ?? ACCESS_TIMEOUT_MS
     const late = accessTimedOut(ms)
     try {
-      return await within(ms, Promise.try(access, request), () => late)
+      return await withTimeout(ms, Promise.try(access, request), () => late)
     } catch (error) {
       throw error === late ? late : accessFailed(error)
     }
@@ -191,7 +191,7 @@ export class Gate {
 
   /** Where a request comes from: the connection, or what a trusted proxy forwards. */
   addressOf({ headers }: Request, peer: Peer): string | null {
-    const forwarded = this.#options.trustProxy ? lastOf(headers.get('x-forwarded-for')) : null
+    const forwarded = this.#options.trustProxy ? lastEntry(headers.get('x-forwarded-for')) : null
     return (forwarded ?? peer.address ?? null)?.replace(/^::ffff:/, '').slice(0, 64) ?? null
   }
 
@@ -204,19 +204,19 @@ export class Gate {
   }
 
   #sessionIn(request: Request): string | null {
-    return sessionIn(request.headers.get('cookie'), this.#scopeOf(request))
+    return readSessionCookie(request.headers.get('cookie'), this.#scopeOf(request))
   }
 }
 
 /** One of a burst: that it began is written down, and that is enough. */
-export class Unrecorded extends HttpRefusal {
-  constructor({ status, code, message, headers }: HttpRefusal) {
+export class UnrecordedError extends HttpError {
+  constructor({ status, code, message, headers }: HttpError) {
     super(status, code, message, { headers })
   }
 }
 
-function wrongToken(): HttpRefusal {
-  return new HttpRefusal(
+function wrongToken(): HttpError {
+  return new HttpError(
     401,
     'UNAUTHORIZED',
     'This is not a token of this server, or no longer. `unstuck tokens list` shows their names, `unstuck tokens add NAME` makes one.',
@@ -224,7 +224,7 @@ function wrongToken(): HttpRefusal {
 }
 
 /** With a header that no browser sends along by itself, whoever wrote the page. */
-function isSentOnPurpose({ headers }: Request, { by }: Caller): boolean {
+function hasExplicitCredentials({ headers }: Request, { by }: Caller): boolean {
   return by === 'token' || (by === 'access' && BEARER.test(headers.get('authorization') ?? ''))
 }
 
@@ -247,13 +247,13 @@ function checkOrigin({ method, headers }: Request, own: URL | null): void {
   if (site === null && origin === null) throw wrongOrigin()
 }
 
-function asCaller(visitor: Visitor | null | undefined, address: string | null): Caller | null {
-  if (!visitor) return null
-  const { name, role } = visitor
+function toCaller(user: Visitor | null | undefined, address: string | null): Caller | null {
+  if (!user) return null
+  const { name, role } = user
   if (!ROLES.includes(role) || typeof name !== 'string' || name === '') return null
   return { name: name.slice(0, NAME_MAX), role, address, by: 'access' }
 }
 
-function isEnough(role: Role, needed: Role): boolean {
+function hasRole(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed)
 }

@@ -1,9 +1,9 @@
 import { messageOf } from '../../core/model/errors.ts'
 import { RateLimit } from '../../lib/http/rate-limit.ts'
-import type { HttpRefusal } from './http-error.ts'
+import type { HttpError } from './http-error.ts'
 
 /** Refused for who calls, from where or how often; what is merely a wrong request is not among them. */
-export const REFUSED_CODES = [
+export const COUNTED_CODES = [
   'UNAUTHORIZED',
   'FORBIDDEN',
   'READ_ONLY',
@@ -15,16 +15,16 @@ export const REFUSED_CODES = [
 ] as const
 export const LOGIN_RESULTS = ['ok', 'wrong_token', 'too_many', 'other'] as const
 
-type RefusedCode = (typeof REFUSED_CODES)[number]
+type CountedCode = (typeof COUNTED_CODES)[number]
 type LoginResult = (typeof LOGIN_RESULTS)[number]
 
 const LINES_PER_MINUTE = 30
 const PATH_MAX = 200
 
 /** Counts logins and refused calls for the metrics, and logs the refused ones: so many lines a minute, whoever sends how many. */
-export class RefusalLog {
+export class ErrorLog {
   readonly logins = zeros(LOGIN_RESULTS)
-  readonly refused = zeros(REFUSED_CODES)
+  readonly errors = zeros(COUNTED_CODES)
   readonly #log: (line: string) => void
   readonly #lines = new RateLimit(LINES_PER_MINUTE, 60_000)
 
@@ -33,14 +33,14 @@ export class RefusalLog {
   }
 
   countLogin(error?: unknown): void {
-    this.logins[resultOf(error)]++
+    this.logins[loginResult(error)]++
   }
 
   /** Ignores refusals that are not about who calls. */
-  add({ method, url }: Request, address: string | null, refusal: HttpRefusal): void {
-    const { status, code, cause } = refusal
+  add({ method, url }: Request, address: string | null, httpError: HttpError): void {
+    const { status, code, cause } = httpError
     if (!isCounted(code)) return
-    this.refused[code]++
+    this.errors[code]++
     const path = new URL(url).pathname
     const tooMany = this.#lines.take(path.endsWith('/api/login') ? 'logins' : 'calls')
     if (tooMany) {
@@ -55,15 +55,15 @@ export class RefusalLog {
   }
 }
 
-function resultOf(error: unknown): LoginResult {
+function loginResult(error: unknown): LoginResult {
   if (error === undefined) return 'ok'
   const { code } = error as { code?: unknown }
   if (code === 'UNAUTHORIZED') return 'wrong_token'
   return code === 'TOO_MANY_REQUESTS' ? 'too_many' : 'other'
 }
 
-function isCounted(code: string): code is RefusedCode {
-  return (REFUSED_CODES as readonly string[]).includes(code)
+function isCounted(code: string): code is CountedCode {
+  return (COUNTED_CODES as readonly string[]).includes(code)
 }
 
 function zeros<K extends string>(keys: readonly K[]): Record<K, number> {

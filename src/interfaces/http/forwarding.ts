@@ -7,7 +7,7 @@ export function isForwarded({ headers }: Request): boolean {
 }
 
 /** What the nearest proxy sent in a list; the entries before it may come from the caller. */
-export function lastOf(list: string | null): string | null {
+export function lastEntry(list: string | null): string | null {
   return list?.split(',').at(-1)?.trim().toLowerCase() || null
 }
 
@@ -17,7 +17,7 @@ export function lastOf(list: string | null): string | null {
  */
 export function publicOrigin({ headers, url }: Request, trustProxy: boolean): URL | null {
   const forwarded = (name: string): string | null =>
-    trustProxy ? lastOf(headers.get(`x-forwarded-${name}`)) : null
+    trustProxy ? lastEntry(headers.get(`x-forwarded-${name}`)) : null
   const connection = new URL(url)
   const scheme = forwarded('proto') ?? connection.protocol.slice(0, -1)
   const host = forwarded('host') ?? headers.get('host') ?? connection.host

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 
 const LOCAL = ['127.0.0.1', 'localhost', '[::1]'] as const
-const EVERYWHERE = ['0.0.0.0', '::']
+const ALL_INTERFACES = ['0.0.0.0', '::']
 
 /** Whether only this machine can reach an address that a server listens on. */
 export function isLoopback(host: string): boolean {
@@ -12,18 +12,18 @@ export function isLoopback(host: string): boolean {
  * By which names the server may be called. A web page can have its own name point to this machine (DNS rebinding), and
  * would then be let in like the dashboard: but it cannot change the name in the Host header.
  */
-export function hostCheck(host: string, allowed: readonly string[]): (name: string) => boolean {
-  const names = new Set([...LOCAL, asInHeader(host), ...allowed.map(asInHeader)])
+export function makeHostCheck(host: string, allowed: readonly string[]): (name: string) => boolean {
+  const names = new Set([...LOCAL, toHostHeader(host), ...allowed.map(toHostHeader)])
   // Listening on every address, it is called by any of them; an address is not a name that somebody could point here.
-  const isEverywhere = EVERYWHERE.includes(host)
+  const isAllInterfaces = ALL_INTERFACES.includes(host)
   return (header) => {
     const name = withoutPort(header)?.toLowerCase()
     if (name === undefined) return false
-    return names.has(name) || (isEverywhere && isIP(name.replace(/^\[(.+)\]$/, '$1')) > 0)
+    return names.has(name) || (isAllInterfaces && isIP(name.replace(/^\[(.+)\]$/, '$1')) > 0)
   }
 }
 
-function asInHeader(host: string): string {
+function toHostHeader(host: string): string {
   return (isIP(host) === 6 ? `[${host}]` : host).toLowerCase()
 }
 

@@ -1,35 +1,35 @@
 import { tooManyRequests } from './http-error.ts'
-import type { Call, Ground } from './route.ts'
+import type { Call, ServerContext } from './route.ts'
 
 /** Of the looks that read much, so many are under way for one caller; some more wait, and what comes then is refused. */
-const AT_ONCE = 2
-const WAITING_MAX = 8
+const CONCURRENT_MAX = 2
+const QUEUED_MAX = 8
 
-type Line = { underWay: number; readonly waiting: (() => void)[] }
+type CallerQueue = { running: number; readonly queued: (() => void)[] }
 
 /** Each server has its own. */
-const LINES = new WeakMap<Ground, Map<string, Line>>()
+const QUEUES = new WeakMap<ServerContext, Map<string, CallerQueue>>()
 
 /** For calls that read all there is of something: whoever asks for many at once waits for themselves, and nobody else does. */
-export async function inLine<T>(
-  { caller, ground, signal }: Pick<Call<unknown, unknown, unknown>, 'caller' | 'ground' | 'signal'>,
-  look: () => Promise<T>,
+export async function limitConcurrency<T>(
+  { caller, server, signal }: Pick<Call<unknown, unknown, unknown>, 'caller' | 'server' | 'signal'>,
+  read: () => Promise<T>,
 ): Promise<T> {
-  const lines = LINES.get(ground) ?? new Map<string, Line>()
-  LINES.set(ground, lines)
+  const queues = QUEUES.get(server) ?? new Map<string, CallerQueue>()
+  QUEUES.set(server, queues)
   const key = JSON.stringify([caller.name, caller.by === 'local' ? null : caller.address])
-  const line = lines.get(key) ?? { underWay: 0, waiting: [] }
-  lines.set(key, line)
-  if (line.underWay < AT_ONCE) line.underWay++
-  else if (line.waiting.length >= WAITING_MAX) throw tooManyRequests(1, 'of these at once')
-  else await new Promise<void>((resolve) => line.waiting.push(resolve))
+  const queue = queues.get(key) ?? { running: 0, queued: [] }
+  queues.set(key, queue)
+  if (queue.running < CONCURRENT_MAX) queue.running++
+  else if (queue.queued.length >= QUEUED_MAX) throw tooManyRequests(1, 'of these at once')
+  else await new Promise<void>((resolve) => queue.queued.push(resolve))
   try {
     signal.throwIfAborted()
-    return await look()
+    return await read()
   } finally {
     // Whoever is next takes the place over.
-    const next = line.waiting.shift()
+    const next = queue.queued.shift()
     if (next) next()
-    else if (--line.underWay === 0) lines.delete(key)
+    else if (--queue.running === 0) queues.delete(key)
   }
 }

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
-import { json } from './response.ts'
-import type { Frame } from './call-route.ts'
-import type { Gate, Peer } from './auth.ts'
+import { jsonResponse } from './response.ts'
+import type { AppContext } from './call-route.ts'
+import type { Auth, Peer } from './auth.ts'
 import { sessionOf } from './session-routes.ts'
 import { readBody, readJson } from './validate.ts'
 
@@ -14,7 +14,7 @@ export const loginBody = v.strictObject({
 
 /** Starts a session for a browser: the token itself is not kept there. */
 export async function logIn(
-  { gate, ground, refusals }: Pick<Frame, 'gate' | 'ground' | 'refusals'>,
+  { auth, server, errorLog }: Pick<AppContext, 'auth' | 'server' | 'errorLog'>,
   request: Request,
   peer: Peer,
 ): Promise<Response> {
@@ -22,33 +22,33 @@ export async function logIn(
     const { token } = readBody(loginBody, await readJson(request)) as v.InferOutput<
       typeof loginBody
     >
-    const { caller, cookie } = await gate.logIn(request, peer, token)
-    const session = await sessionOf(caller, await ground())
-    refusals.countLogin()
-    return json(session, 200, { 'set-cookie': cookie })
+    const { caller, cookie } = await auth.logIn(request, peer, token)
+    const session = await sessionOf(caller, await server())
+    errorLog.countLogin()
+    return jsonResponse(session, 200, { 'set-cookie': cookie })
   } catch (error) {
-    refusals.countLogin(error)
+    errorLog.countLogin(error)
     throw error
   }
 }
 
-export async function logOut(gate: Gate, request: Request): Promise<Response> {
+export async function logOut(auth: Auth, request: Request): Promise<Response> {
   readBody(undefined, await readJson(request))
-  return json({}, 200, { 'set-cookie': await gate.logOut(request) })
+  return jsonResponse({}, 200, { 'set-cookie': await auth.logOut(request) })
 }
 
-const PATIENCE_MS = 2_000
+const READY_TIMEOUT_MS = 2_000
 
 /** Whether the database answers, and nothing more. */
-export async function isReady(ground: Frame['ground']): Promise<Response> {
+export async function readiness(server: AppContext['server']): Promise<Response> {
   const ok = await Promise.race([
-    ground()
+    server()
       .then(({ store }) => store.now())
       .then(
         () => true,
         () => false,
       ),
-    sleep(PATIENCE_MS, false, { ref: false }),
+    sleep(READY_TIMEOUT_MS, false, { ref: false }),
   ])
-  return json({ ok }, ok ? 200 : 503)
+  return jsonResponse({ ok }, ok ? 200 : 503)
 }

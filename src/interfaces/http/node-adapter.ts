@@ -2,17 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { discardRest } from '../../lib/http/discard-rest.ts'
-import { refused } from './response.ts'
+import { errorResponse } from './response.ts'
 import type { Peer } from './auth.ts'
-import { unknownPath, wrongMethod, type HttpRefusal } from './http-error.ts'
-import { secure } from '../../lib/http/security-headers.ts'
+import { unknownRoute, wrongMethod, type HttpError } from './http-error.ts'
+import { withSecurityHeaders } from '../../lib/http/security-headers.ts'
 
 type Fetch = (request: Request, peer: Peer) => Promise<Response>
 
-const LAST_ANSWER_MS = 200
+const DRAIN_MS = 200
 
 /** Answers a request of Node's own server by a function from request to response. `body`: where somebody has read it already. */
-export async function answerNode(
+export async function handleNodeRequest(
   fetch: Fetch,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
@@ -24,31 +24,33 @@ export async function answerNode(
   const address = incoming.socket.remoteAddress ?? null
   const peer = { address, hasWholePath: true, ...(trust && { trust }) }
   const response =
-    request instanceof Request ? await fetch(request, peer) : secure(refused(request))
+    request instanceof Request
+      ? await fetch(request, peer)
+      : withSecurityHeaders(errorResponse(request))
   if (left.signal.aborted) {
     await response.body?.cancel().catch(() => {})
     return
   }
   const isRead = await discardRest(incoming)
-  await send(response, outgoing)
+  await sendResponse(response, outgoing)
   // A connection that breaks at once would take the answer with it.
-  if (!isRead) setTimeout(() => incoming.destroy(), LAST_ANSWER_MS).unref()
+  if (!isRead) setTimeout(() => incoming.destroy(), DRAIN_MS).unref()
 }
 
 /** `.` and `..` between slashes, encoded or not, and backslashes: a URL would resolve them, and so leave the base path. */
-const RELATIVE = /\\|(^|\/)(\.|%2e){1,2}(\/|$)/i
+const DOT_SEGMENT = /\\|(^|\/)(\.|%2e){1,2}(\/|$)/i
 
 function toRequest(
   incoming: IncomingMessage,
   url: string,
   body: unknown,
   signal: AbortSignal,
-): Request | HttpRefusal {
+): Request | HttpError {
   const method = incoming.method ?? 'GET'
   const [path = '/', ...query] = url.replace(/^[a-z]+:\/\/[^/?]*/i, '').split('?')
   // No request of the web can have them.
   if (/^(connect|trace|track)$/i.test(method)) return wrongMethod(['GET'])
-  if (RELATIVE.test(path)) return unknownPath()
+  if (DOT_SEGMENT.test(path)) return unknownRoute()
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(incoming.headersDistinct)) {
     for (const value of values) headers.append(name, value)
@@ -74,7 +76,7 @@ function streamOf(incoming: IncomingMessage): ReadableStream {
   return ReadableStream.from(incoming.iterator({ destroyOnReturn: false }))
 }
 
-async function send(response: Response, outgoing: ServerResponse): Promise<void> {
+async function sendResponse(response: Response, outgoing: ServerResponse): Promise<void> {
   const { 'set-cookie': _, ...headers } = Object.fromEntries(response.headers)
   const cookies = response.headers.getSetCookie()
   outgoing.writeHead(response.status, {

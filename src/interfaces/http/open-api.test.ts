@@ -1,16 +1,23 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { claim, hire, save, someItems, SOURCE, startCrawl } from '../../testing/fixtures.ts'
-import { describeApi, HTTP_API_DOCUMENT } from '../../testing/http-api-document.ts'
-import { httpStage } from '../../testing/http-context.ts'
+import {
+  claim,
+  registerWorker,
+  savePage,
+  makeItems,
+  SOURCE,
+  enqueueCrawl,
+} from '../../testing/fixtures.ts'
+import { buildOpenApiDocument, HTTP_API_DOCUMENT } from '../../testing/http-api-document.ts'
+import { createHttpTestContext } from '../../testing/http-test-context.ts'
 import { OpenApi, type Schema } from '../../testing/open-api.ts'
 import { ALL_ROUTES } from './route-table.ts'
 
 test('the OpenAPI document is what the routes say', () => {
   assert.deepEqual(
     JSON.parse(readFileSync(HTTP_API_DOCUMENT, 'utf8')),
-    JSON.parse(JSON.stringify(describeApi())),
+    JSON.parse(JSON.stringify(buildOpenApiDocument())),
     'write it anew: node src/testing/http-api-document.ts',
   )
 })
@@ -27,30 +34,30 @@ test('every call is in the document, under a name of its own, with its role', ()
   }
 })
 
-test('what is answered is as documented, with every field of it', async () => {
-  await using stage = await httpStage()
-  const run = await startCrawl(stage.store, 4)
-  const worker = await hire(stage.store, { leaseMs: 600_000 })
-  const [one, another] = await claim(stage.store, worker, 2)
-  await save(stage.store, one!, { items: someItems(0, 3) })
-  await stage.store.fail([{ ...another!, error: 'no answer', retryInMs: null }])
-  await stage.call('POST', `/api/targets/${one!.target}/park`, { as: 'operator' })
+test('responses match the document, with every field', async () => {
+  await using ctx = await createHttpTestContext()
+  const run = await enqueueCrawl(ctx.store, 4)
+  const worker = await registerWorker(ctx.store, { leaseMs: 600_000 })
+  const [one, another] = await claim(ctx.store, worker, 2)
+  await savePage(ctx.store, one!, { items: makeItems(0, 3) })
+  await ctx.store.fail([{ ...another!, error: 'no answer', retryInMs: null }])
+  await ctx.call('POST', `/api/targets/${one!.target}/park`, { as: 'operator' })
   const document = new OpenApi(HTTP_API_DOCUMENT)
   const names: Record<string, string> = { run, source: SOURCE, target: one!.target }
   const looks = ALL_ROUTES.filter(
-    ({ method, path, answer }) => method === 'GET' && answer && !/openapi|:finger/.test(path),
+    ({ method, path, response }) => method === 'GET' && response && !/openapi|:finger/.test(path),
   )
   assert.ok(looks.length > 10)
   for (const { path } of looks) {
     const at = path.replace(/:(\w+)/g, (_, name: string) => names[name]!)
-    const { status, body } = await stage.call('GET', at, { as: 'viewer' })
+    const { status, body } = await ctx.call('GET', at, { as: 'viewer' })
     assert.equal(status, 200, `${at}: ${JSON.stringify(body)}`)
     const responses = document.paths[inDocument(path)]!['get']!.responses as any
     const { schema } = responses['200'].content['application/json']
-    assert.deepEqual(document.mistakes(body, schema, { strict: true }), [], at)
+    assert.deepEqual(document.validationErrors(body, schema, { strict: true }), [], at)
   }
-  const refused = await stage.call('GET', '/api/runs/none', { as: 'viewer' })
-  assert.deepEqual(document.mistakes(refused.body, document.schemas['Error']!), [])
+  const refused = await ctx.call('GET', '/api/runs/none', { as: 'viewer' })
+  assert.deepEqual(document.validationErrors(refused.body, document.schemas['Error']!), [])
 })
 
 function inDocument(path: string): string {

@@ -1,5 +1,5 @@
 import type { NewOperation } from '../../core/store/store.ts'
-import { HttpRefusal } from './http-error.ts'
+import { HttpError } from './http-error.ts'
 import type { Caller } from './route.ts'
 
 /** For the audit trail. */
@@ -8,7 +8,7 @@ export function actorOf({ name, role, address }: Caller): string {
 }
 
 /** What somebody asked for and what came of it, to be written down. */
-export function operationOf(
+export function toOperation(
   caller: Caller,
   call: string,
   body: unknown,
@@ -31,10 +31,10 @@ export function isDryRun(body: unknown): boolean {
 }
 
 /** What came of it, in a sentence. */
-export function resultOf(answer: unknown): string {
-  if (answer instanceof HttpRefusal) return answer.message
-  if (typeof answer !== 'object' || answer === null) return 'Done.'
-  const { said, ...rest } = answer as Record<string, unknown>
+export function summarizeResult(result: unknown): string {
+  if (result instanceof HttpError) return result.message
+  if (typeof result !== 'object' || result === null) return 'Done.'
+  const { said, ...rest } = result as Record<string, unknown>
   if (typeof said === 'string') return said
   const counts = Object.entries(rest).flatMap(([name, value]) => {
     if (typeof value === 'number') return [`${name}: ${value}`]

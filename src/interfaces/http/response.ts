@@ -1,8 +1,8 @@
 import { safeJson } from '../../core/events/safe-text.ts'
-import type { HttpRefusal } from './http-error.ts'
+import type { HttpError } from './http-error.ts'
 
 /** An answer in JSON that is also safe to look at in a terminal. */
-export function json(
+export function jsonResponse(
   data: unknown,
   status = 200,
   headers: Readonly<Record<string, string>> = {},
@@ -18,6 +18,6 @@ export function json(
   })
 }
 
-export function refused({ status, code, message, headers, more }: HttpRefusal): Response {
-  return json({ error: { code, message }, ...more }, status, headers)
+export function errorResponse({ status, code, message, headers, details }: HttpError): Response {
+  return jsonResponse({ error: { code, message }, ...details }, status, headers)
 }

@@ -1,11 +1,11 @@
 import { LIVE_ROUTES } from './live/routes.ts'
-import { OWN_ROUTES } from './session-routes.ts'
+import { SESSION_ROUTES } from './session-routes.ts'
 import type { Route } from './route.ts'
 import { ROUTES } from './routes/routes.ts'
 
 /** Every call that needs a role. What is not in this table is not there. */
 export const ALL_ROUTES: readonly Route<any, any, any, any>[] = [
-  ...OWN_ROUTES,
+  ...SESSION_ROUTES,
   ...ROUTES,
   ...LIVE_ROUTES,
 ]

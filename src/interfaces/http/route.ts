@@ -1,8 +1,8 @@
 import type { BaseIssue, BaseSchema, InferOutput } from 'valibot'
-import type { Door } from '../../core/recovery/recover.ts'
+import type { OperatorContext } from '../../core/recovery/recover.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Settings } from '../../app/config.ts'
-import type { RefusalLog } from './error-log.ts'
+import type { ErrorLog } from './error-log.ts'
 
 /** `viewer` looks, `operator` acts and can take it back, `admin` also does what cannot be taken back. */
 export const ROLES = ['viewer', 'operator', 'admin'] as const
@@ -22,14 +22,14 @@ export type Caller = {
 export type Schema<T = unknown> = BaseSchema<unknown, T, BaseIssue<unknown>>
 
 /** What every handler stands on. */
-export type Ground = {
+export type ServerContext = {
   readonly store: Store
   readonly settings: Settings
   /** Where journals and the output of wrapped commands are on this machine. */
   readonly dataFolder: string
   /** Nothing may be changed. */
   readonly readOnly: boolean
-  readonly refusals: RefusalLog
+  readonly errorLog: ErrorLog
   /** Fires when the server ends: streams end with it. */
   readonly closing: AbortSignal
 }
@@ -40,8 +40,8 @@ export type Call<P, Q, B> = {
   readonly body: B
   readonly caller: Caller
   /** Acts in the caller's name, by the config's policies. */
-  readonly door: Door
-  readonly ground: Ground
+  readonly context: OperatorContext
+  readonly server: ServerContext
   /** Fires when the caller has left. */
   readonly signal: AbortSignal
   /** Asked again by whatever lasts: false when the token was taken away, or its role is no longer enough. */
@@ -69,7 +69,7 @@ export type Route<
   readonly query?: Q
   readonly body?: B
   /** Of the answer in JSON; null when it is a stream, which `produces` names. */
-  readonly answer: A | null
+  readonly response: A | null
   readonly produces?: readonly string[]
   /** Of a good answer; 200 unless said. */
   readonly status?: 201

@@ -3,45 +3,45 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { PROBES } from '../../testing/http-probes.ts'
-import { httpStage, type HttpStage } from '../../testing/http-context.ts'
+import { TEST_ROUTES } from '../../testing/http-test-routes.ts'
+import { createHttpTestContext, type HttpTestContext } from '../../testing/http-test-context.ts'
 import { HttpServer } from './server.ts'
 import { defineRoute, type Route } from './route.ts'
 
-const probes = { app: { routes: PROBES } }
+const probes = { app: { routes: TEST_ROUTES } }
 
-function dial({ url }: HttpStage): Socket {
+function connectRaw({ url }: HttpTestContext): Socket {
   const { hostname, port } = new URL(url)
   return connect(Number(port), hostname).on('error', () => {})
 }
 
 /** Sends bytes as they are; answers all that came back until the other end hung up. */
-async function exchange(stage: HttpStage, bytes: string): Promise<string> {
-  const socket = dial(stage)
+async function exchange(ctx: HttpTestContext, bytes: string): Promise<string> {
+  const socket = connectRaw(ctx)
   socket.write(bytes)
   return text(socket)
 }
 
-const post = (stage: HttpStage, length: number | string): string =>
-  `POST /api/act HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${stage.tokens.operator}\r\n` +
+const post = (ctx: HttpTestContext, length: number | string): string =>
+  `POST /api/act HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${ctx.tokens.operator}\r\n` +
   `content-type: application/json\r\n${typeof length === 'number' ? `content-length: ${length}` : length}\r\n\r\n`
 
 test('too much is refused: headers, bodies, depth', async () => {
-  await using stage = await httpStage(probes)
+  await using ctx = await createHttpTestContext(probes)
   const long = await exchange(
-    stage,
+    ctx,
     `GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nx: ${'x'.repeat(17_000)}\r\n\r\n`,
   )
   assert.match(long, /^HTTP\/1\.1 431 /)
   const as = 'operator'
-  const big = await stage.call('POST', '/api/act', { as, body: { because: 'x'.repeat(300_000) } })
+  const big = await ctx.call('POST', '/api/act', { as, body: { because: 'x'.repeat(300_000) } })
   assert.deepEqual([big.status, big.body.error.code], [413, 'BODY_TOO_LARGE'])
-  const fits = await stage.call('POST', '/api/act', { as, body: { because: 'x'.repeat(250_000) } })
+  const fits = await ctx.call('POST', '/api/act', { as, body: { because: 'x'.repeat(250_000) } })
   assert.equal(fits.status, 200)
-  const deep = await fetch(`${stage.url}/api/act`, {
+  const deep = await fetch(`${ctx.url}/api/act`, {
     method: 'POST',
     headers: {
-      authorization: `Bearer ${stage.tokens.operator}`,
+      authorization: `Bearer ${ctx.tokens.operator}`,
       'content-type': 'application/json',
     },
     body: '['.repeat(100_000),
@@ -51,9 +51,9 @@ test('too much is refused: headers, bodies, depth', async () => {
 })
 
 test('a body without an end is refused on the way, and stays out of memory', async () => {
-  await using stage = await httpStage(probes)
-  const socket = dial(stage)
-  socket.write(post(stage, 'transfer-encoding: chunked'))
+  await using ctx = await createHttpTestContext(probes)
+  const socket = connectRaw(ctx)
+  socket.write(post(ctx, 'transfer-encoding: chunked'))
   const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
   const before = process.memoryUsage().rss
   let sent = 0
@@ -70,44 +70,47 @@ test('a body without an end is refused on the way, and stays out of memory', asy
   assert.ok(process.memoryUsage().rss - before < 256 * 2 ** 20)
 })
 
-test('what is no request is told so in JSON', async () => {
-  await using stage = await httpStage(probes)
-  const noise = await exchange(stage, 'hello\r\n\r\n')
+test('an invalid request gets a JSON error', async () => {
+  await using ctx = await createHttpTestContext(probes)
+  const noise = await exchange(ctx, 'hello\r\n\r\n')
   assert.match(noise, /^HTTP\/1\.1 400 [^]*\{"error":\{"code":"BAD_REQUEST"/)
   const twice = await exchange(
-    stage,
+    ctx,
     'GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nhost: evil.example\r\n\r\n',
   )
   assert.match(twice, /^HTTP\/1\.1 400 /)
-  const none = await exchange(stage, 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n')
+  const none = await exchange(ctx, 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n')
   assert.match(none, /^HTTP\/1\.1 421 /)
   const trace = await exchange(
-    stage,
+    ctx,
     'TRACE / HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n',
   )
   assert.match(trace, /^HTTP\/1\.1 405 /)
   const proxied =
     'GET http://evil.example/api/look/a HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n'
-  assert.match(await exchange(stage, proxied), /^HTTP\/1\.1 421 /)
+  assert.match(await exchange(ctx, proxied), /^HTTP\/1\.1 421 /)
 })
 
-test('who sends slowly is hung up on, headers and body alike', async () => {
-  await using strict = await httpStage({ ...probes, limits: { headersMs: 150 } })
+test('a slow sender is disconnected, for headers and body', async () => {
+  await using strict = await createHttpTestContext({ ...probes, limits: { headersMs: 150 } })
   assert.match(await exchange(strict, 'GET / HTTP/1.1\r\nhost: 127'), /^HTTP\/1\.1 408 /)
-  await using stage = await httpStage({ ...probes, limits: { headersMs: 150, bodyMs: 400 } })
-  const slow = await exchange(stage, `${post(stage, 100)}{"because": "`)
+  await using ctx = await createHttpTestContext({
+    ...probes,
+    limits: { headersMs: 150, bodyMs: 400 },
+  })
+  const slow = await exchange(ctx, `${post(ctx, 100)}{"because": "`)
   assert.doesNotMatch(slow, / 200 /)
 })
 
-test('five hundred slow clients hold up nobody', async () => {
+test('five hundred slow clients block no other client', async () => {
   // What they held up would never be answered.
   const limits = { connections: 100, headersMs: 600_000, bodyMs: 600_000 }
-  await using stage = await httpStage({ ...probes, limits })
-  const slow = Array.from({ length: 500 }, () => dial(stage))
+  await using ctx = await createHttpTestContext({ ...probes, limits })
+  const slow = Array.from({ length: 500 }, () => connectRaw(ctx))
   await Promise.all(slow.map((socket) => once(socket, 'connect')))
   for (const socket of slow) socket.write('GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: ')
   for (let n = 0; n < 40; n++) {
-    assert.equal((await stage.call('GET', '/api/look/a', { as: 'viewer' })).status, 200)
+    assert.equal((await ctx.call('GET', '/api/look/a', { as: 'viewer' })).status, 200)
   }
   assert.ok(slow.filter((socket) => socket.destroyed || socket.readableEnded).length >= 300)
   for (const socket of slow) socket.destroy()
@@ -117,7 +120,7 @@ test('a stop ends streams, answers what is under way, and closes the rest', asyn
   const asked = Promise.withResolvers<void>()
   const answer = Promise.withResolvers<void>()
   const slow = defineRoute({
-    ...PROBES[0]!,
+    ...TEST_ROUTES[0]!,
     path: '/api/slow',
     params: undefined,
     handle: async () => {
@@ -127,10 +130,10 @@ test('a stop ends streams, answers what is under way, and closes the rest', asyn
     },
   } as Route<any, any, any, any>)
   const stream = defineRoute({
-    ...PROBES[0]!,
+    ...TEST_ROUTES[0]!,
     path: '/api/stream',
     params: undefined,
-    answer: null,
+    response: null,
     handle: async ({ ground }: any) => {
       const { closing } = ground as { closing: AbortSignal }
       const body = new ReadableStream({
@@ -144,28 +147,28 @@ test('a stop ends streams, answers what is under way, and closes the rest', asyn
   } as Route<any, any, any, any>)
   // Nothing but the stop ends a connection.
   const limits = { headersMs: 600_000, bodyMs: 600_000 }
-  await using stage = await httpStage({ app: { routes: [slow, stream] }, limits })
-  const headers = { authorization: `Bearer ${stage.tokens.viewer}` }
-  const streamed = await fetch(`${stage.url}/api/stream`, { headers })
-  const underWay = fetch(`${stage.url}/api/slow`, { headers })
-  const idle = dial(stage)
+  await using ctx = await createHttpTestContext({ app: { routes: [slow, stream] }, limits })
+  const headers = { authorization: `Bearer ${ctx.tokens.viewer}` }
+  const streamed = await fetch(`${ctx.url}/api/stream`, { headers })
+  const underWay = fetch(`${ctx.url}/api/slow`, { headers })
+  const idle = connectRaw(ctx)
   await asked.promise
-  const stopped = stage.server.stop()
+  const stopped = ctx.server.stop()
   assert.equal(await streamed.text(), 'first\n')
-  await assert.rejects(fetch(stage.url))
+  await assert.rejects(fetch(ctx.url))
   answer.resolve()
   assert.deepEqual(await (await underWay).json(), { ok: true })
   await stopped
   if (!idle.closed) await once(idle, 'close')
 })
 
-test('a caller who leaves is noticed, and a stream that breaks tells nothing', async () => {
+test('a client that disconnects is noticed, and a broken stream reveals nothing', async () => {
   const left = Promise.withResolvers<void>()
   const broken = defineRoute({
-    ...PROBES[0]!,
+    ...TEST_ROUTES[0]!,
     path: '/api/broken',
     params: undefined,
-    answer: null,
+    response: null,
     handle: async () =>
       new Response(
         new ReadableStream({
@@ -177,7 +180,7 @@ test('a caller who leaves is noticed, and a stream that breaks tells nothing', a
       ),
   } as Route<any, any, any, any>)
   const waiting = defineRoute({
-    ...PROBES[0]!,
+    ...TEST_ROUTES[0]!,
     path: '/api/waiting',
     params: undefined,
     handle: async ({ signal }: any) => {
@@ -186,22 +189,22 @@ test('a caller who leaves is noticed, and a stream that breaks tells nothing', a
       return {}
     },
   } as Route<any, any, any, any>)
-  await using stage = await httpStage({ app: { routes: [broken, waiting] } })
-  const authorization = `authorization: Bearer ${stage.tokens.viewer}`
+  await using ctx = await createHttpTestContext({ app: { routes: [broken, waiting] } })
+  const authorization = `authorization: Bearer ${ctx.tokens.viewer}`
   const got = await exchange(
-    stage,
+    ctx,
     `GET /api/broken HTTP/1.1\r\nhost: 127.0.0.1\r\n${authorization}\r\n\r\n`,
   )
   assert.doesNotMatch(got, /secret/)
-  const caller = dial(stage)
+  const caller = connectRaw(ctx)
   caller.write(`GET /api/waiting HTTP/1.1\r\nhost: 127.0.0.1\r\n${authorization}\r\n\r\n`)
   setTimeout(() => caller.destroy(), 50)
   await left.promise
 })
 
 test('a port that is taken is a clear refusal', async () => {
-  await using stage = await httpStage(probes)
-  const port = Number(new URL(stage.url).port)
+  await using ctx = await createHttpTestContext(probes)
+  const port = Number(new URL(ctx.url).port)
   const app = { fetch: async () => new Response(), close: () => {} }
   const second = new HttpServer(app, { host: '127.0.0.1', port })
   await assert.rejects(second.start(), { code: 'E_USAGE', message: /is taken.*--port/ })

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { messageOf, UsageError } from '../../core/model/errors.ts'
 import { Connections } from '../../lib/http/connections.ts'
 import type { App } from './app.ts'
-import { answerNode } from './node-adapter.ts'
+import { handleNodeRequest } from './node-adapter.ts'
 
 export type ServerOptions = {
   readonly host: string
@@ -19,7 +19,7 @@ const LIMITS = { headersMs: 10_000, bodyMs: 30_000, connections: 1_000 }
 const HEADERS_MAX = 16 * 1_024
 const KEEP_ALIVE_MS = 75_000
 /** How long calls under way have when it stops. */
-const LAST_ANSWERS_MS = 5_000
+const DRAIN_MS = 5_000
 
 /** The app on a port of its own. */
 export class HttpServer {
@@ -47,7 +47,7 @@ export class HttpServer {
       requireHostHeader: false,
     }
     this.#server = createServer(settings, (request, response) => this.#serve(request, response))
-      .on('clientError', hangUp)
+      .on('clientError', rejectSocket)
       .on('connection', (socket) => this.#connections.add(socket))
   }
 
@@ -69,7 +69,9 @@ export class HttpServer {
       this.#server.listen(port, host)
       await once(this.#server, 'listening')
     } catch (error) {
-      throw new UsageError(whyNot(error as NodeJS.ErrnoException, host, port), { cause: error })
+      throw new UsageError(listenErrorMessage(error as NodeJS.ErrnoException, host, port), {
+        cause: error,
+      })
     }
     const { port: taken } = this.#server.address() as AddressInfo
     return `http://${isIP(host) === 6 ? `[${host}]` : host}:${taken}`
@@ -78,7 +80,7 @@ export class HttpServer {
   #serve(request: IncomingMessage, response: ServerResponse): void {
     // Two names in one request are a trick, and which of them counts is a matter of taste.
     if ((request.headersDistinct['host'] ?? []).length > 1) {
-      hangUp(new Error('several hosts'), request.socket)
+      rejectSocket(new Error('several hosts'), request.socket)
       return
     }
     this.#busy.add(request.socket)
@@ -87,9 +89,9 @@ export class HttpServer {
       if (this.#stopped) request.socket.destroySoon()
     })
     const trust = (): void => this.#connections.trust(request.socket)
-    answerNode((web, peer) => this.#app.fetch(web, peer), request, response, { trust }).catch(() =>
-      response.destroy(),
-    )
+    handleNodeRequest((web, peer) => this.#app.fetch(web, peer), request, response, {
+      trust,
+    }).catch(() => response.destroy())
   }
 
   async #close(): Promise<void> {
@@ -99,14 +101,14 @@ export class HttpServer {
     if (!this.#server.listening) return
     const closed = once(this.#server, 'close')
     this.#server.close()
-    this.#connections.dropOthers(this.#busy)
-    const end = setTimeout(() => this.#server.closeAllConnections(), LAST_ANSWERS_MS)
+    this.#connections.dropExcept(this.#busy)
+    const end = setTimeout(() => this.#server.closeAllConnections(), DRAIN_MS)
     await closed
     clearTimeout(end)
   }
 }
 
-function whyNot(error: NodeJS.ErrnoException, host: string, port: number): string {
+function listenErrorMessage(error: NodeJS.ErrnoException, host: string, port: number): string {
   switch (error.code) {
     case 'EADDRINUSE':
       return `Port ${port} of ${host} is taken, perhaps by another \`unstuck serve\`. End it, or choose another one with --port.`
@@ -126,7 +128,7 @@ const MALFORMED: Readonly<Record<string, string>> = {
 }
 
 /** What came in was no request, or came too slowly. */
-function hangUp(error: NodeJS.ErrnoException, socket: Duplex): void {
+function rejectSocket(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy()
     return

@@ -1,4 +1,4 @@
-const LASTS_SECONDS = 24 * 3_600
+const MAX_AGE_SECONDS = 24 * 3_600
 
 /** Which server a cookie belongs to. Browsers keep cookies by host alone: the port is in the name, the path beside it. */
 export type CookieScope = {
@@ -16,14 +16,14 @@ function cookieName({ origin, path }: CookieScope): string {
 
 /** Returns the value of the Set-Cookie header. Null as the secret removes the cookie. */
 export function sessionCookie(secret: string | null, scope: CookieScope): string {
-  const age = secret === null ? 0 : LASTS_SECONDS
+  const age = secret === null ? 0 : MAX_AGE_SECONDS
   const pair = `${cookieName(scope)}=${secret ?? ''}`
   const parts = [pair, `Path=${scope.path}`, `Max-Age=${age}`, 'HttpOnly', 'SameSite=Strict']
   return [...parts, ...(scope.origin?.protocol === 'https:' ? ['Secure'] : [])].join('; ')
 }
 
 /** Returns the session's secret from the Cookie header. Of two, browsers send the one with the longer path first. */
-export function sessionIn(header: string | null, scope: CookieScope): string | null {
+export function readSessionCookie(header: string | null, scope: CookieScope): string | null {
   const wanted = cookieName(scope)
   for (const pair of (header ?? '').split(';')) {
     const [name, value] = pair.trim().split('=', 2)

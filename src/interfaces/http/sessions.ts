@@ -1,16 +1,16 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { NewSession, Session, Sessions } from '../../core/store/store.ts'
+import type { NewSession, Session, HttpSessionStore } from '../../core/store/store.ts'
 import type { Token } from './tokens.ts'
 
-const LASTS_MS = 24 * 3_600_000
+const SESSION_TTL_MS = 24 * 3_600_000
 /** 256 bits, as base64url writes them. */
 const SECRET = /^[\w-]{43}$/
 
 /** Where sessions are kept. */
-export type SessionStore = Pick<Sessions, 'createSession' | 'session' | 'deleteSession'>
+export type SessionStore = Pick<HttpSessionStore, 'createSession' | 'session' | 'deleteSession'>
 
 /** Sessions of browsers: each is a random secret that only the browser holds, bound to the token it logged in with. */
-export class SessionBook {
+export class SessionManager {
   readonly #open: () => Promise<SessionStore>
   /** Lookups under way: many calls of one page, or many checks while the database is slow, are one. */
   readonly #pending = new Map<string, Promise<Session | null>>()
@@ -26,8 +26,8 @@ export class SessionBook {
     await store.createSession({
       id: idOf(secret),
       token: token.name,
-      tokenMark: markOf(secret, token),
-      lastsMs: LASTS_MS,
+      tokenMark: tokenMarkOf(secret, token),
+      lastsMs: SESSION_TTL_MS,
     })
     return secret
   }
@@ -35,12 +35,12 @@ export class SessionBook {
   /** Returns the token of a session; null if the session ended or expired, or its token was removed. */
   async find(secret: string, tokens: () => readonly Token[]): Promise<Token | null> {
     if (!SECRET.test(secret)) return null
-    const session = await this.#look(idOf(secret))
+    const session = await this.#load(idOf(secret))
     const token = tokens().find(({ name }) => name === session?.token)
     if (!session || !token) return null
     const isSame = timingSafeEqual(
       Buffer.from(hash('sha256', session.tokenMark)),
-      Buffer.from(hash('sha256', markOf(secret, token))),
+      Buffer.from(hash('sha256', tokenMarkOf(secret, token))),
     )
     return isSame ? token : null
   }
@@ -49,7 +49,7 @@ export class SessionBook {
     if (SECRET.test(secret)) await (await this.#open()).deleteSession(idOf(secret))
   }
 
-  #look(id: string): Promise<Session | null> {
+  #load(id: string): Promise<Session | null> {
     const pending =
       this.#pending.get(id) ??
       this.#open()
@@ -65,21 +65,21 @@ function idOf(secret: string): string {
 }
 
 /** Not the token's hash, nor a hash of it alone: who reads the database learns nothing about a token. */
-function markOf(secret: string, token: Token): string {
+function tokenMarkOf(secret: string, token: Token): string {
   return hash('sha256', `${secret}.${token.hash}`)
 }
 
-const IN_MEMORY_MAX = 1_000
+const SESSIONS_MAX = 1_000
 
 /** For a server that only shows: its login may not be allowed to write, or its database is a copy. Ends with the process. */
-export class MemorySessions implements SessionStore {
+export class InMemorySessionStore implements SessionStore {
   readonly #sessions = new Map<string, Session>()
 
   async createSession({ lastsMs, ...session }: NewSession): Promise<void> {
     const createdAt = Date.now()
     this.#sessions.set(session.id, { ...session, createdAt, expiresAt: createdAt + lastsMs })
     const [oldest] = this.#sessions.keys()
-    if (this.#sessions.size > IN_MEMORY_MAX) this.#sessions.delete(oldest!)
+    if (this.#sessions.size > SESSIONS_MAX) this.#sessions.delete(oldest!)
   }
 
   async session(id: string): Promise<Session | null> {

@@ -3,13 +3,13 @@ import { statSync } from 'node:fs'
 import { messageOf, UsageError } from '../../core/model/errors.ts'
 import { ADMIN_NAME, readTokens, type Token } from './tokens.ts'
 
-const ADMIN_LENGTH_MIN = 32
+const ADMIN_TOKEN_LENGTH_MIN = 32
 
 /** The tokens that count now: the file's, read again whenever it has changed, and the environment's. */
-export class TokenBook {
+export class TokenFile {
   readonly #path: string | null
   readonly #log: (line: string) => void
-  readonly #own: readonly Token[]
+  readonly #envTokens: readonly Token[]
   #version = ''
   #tokens: readonly Token[]
   #isReadable = true
@@ -18,15 +18,15 @@ export class TokenBook {
   constructor(path: string | null, admin: string | undefined, log: (line: string) => void) {
     this.#path = path
     this.#log = log
-    this.#own = admin ? [adminToken(admin)] : []
-    this.#tokens = this.#own
+    this.#envTokens = admin ? [adminToken(admin)] : []
+    this.#tokens = this.#envTokens
   }
 
   all(): readonly Token[] {
     const version = this.#path === null ? '' : versionOf(this.#path)
     if (version !== this.#version) {
       this.#version = version
-      this.#tokens = [...this.#read(), ...this.#own]
+      this.#tokens = [...this.#read(), ...this.#envTokens]
     }
     return this.#tokens
   }
@@ -67,13 +67,13 @@ function versionOf(path: string): string {
 
 /** One that a person made up is not by chance, but at least it is long. */
 export function isLongEnough(secret: string): boolean {
-  return secret.length >= ADMIN_LENGTH_MIN
+  return secret.length >= ADMIN_TOKEN_LENGTH_MIN
 }
 
 function adminToken(secret: string): Token {
   if (!isLongEnough(secret)) {
     throw new UsageError(
-      `UNSTUCK_ADMIN_TOKEN is shorter than ${ADMIN_LENGTH_MIN} characters. Make one with \`openssl rand -base64 32\`.`,
+      `UNSTUCK_ADMIN_TOKEN is shorter than ${ADMIN_TOKEN_LENGTH_MIN} characters. Make one with \`openssl rand -base64 32\`.`,
     )
   }
   const createdAt = new Date().toISOString()

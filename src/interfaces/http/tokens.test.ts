@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
 import { unstuck } from '../../testing/unstuck-cli.ts'
-import { TokenBook } from './token-file.ts'
+import { TokenFile } from './token-file.ts'
 import { addToken, readTokens, removeToken } from './tokens.ts'
 
-const silent = (): void => {}
+const noLog = (): void => {}
 
 test('of a token only its hash is kept, in a file for this user alone', () => {
   using folder = temporaryFolder()
@@ -54,11 +54,11 @@ test('tokens look like chance: no two alike, every bit set half of the time', ()
     assert.ok(ones > 57 && ones < 143, `bit ${bit}: ${ones}`)
 })
 
-test('a book follows its file: added, taken away, spoiled', () => {
+test('the token file is re-read: added, removed, corrupted', () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'tokens.json')
   const said: string[] = []
-  const book = new TokenBook(path, undefined, (line) => said.push(line))
+  const book = new TokenFile(path, undefined, (line) => said.push(line))
   assert.ok(book.isEmpty())
   const maria = addToken(path, 'maria', 'viewer')
   const ben = addToken(path, 'ben', 'admin')
@@ -82,10 +82,10 @@ test('every token is compared in constant time', () => {
 
 test('the token of the environment is an administrator, and must be long', () => {
   const secret = 'x'.repeat(32)
-  const book = new TokenBook(null, secret, silent)
+  const book = new TokenFile(null, secret, noLog)
   assert.deepEqual([book.find(secret)?.role, book.isEmpty()], ['admin', false])
-  assert.throws(() => new TokenBook(null, 'short', silent), /UNSTUCK_ADMIN_TOKEN is shorter/)
-  assert.ok(new TokenBook(null, '', silent).isEmpty())
+  assert.throws(() => new TokenFile(null, 'short', noLog), /UNSTUCK_ADMIN_TOKEN is shorter/)
+  assert.ok(new TokenFile(null, '', noLog).isEmpty())
 })
 
 test('the command line makes, lists and takes away tokens, and never shows one again', async () => {

@@ -22,7 +22,7 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/
 export const LOCAL_NAME = 'local'
 /** The one from the environment, for containers. */
 export const ADMIN_NAME = 'admin-from-environment'
-const OTHERS = 0o077
+const OTHERS_MODE = 0o077
 
 const token = v.strictObject({
   name: v.pipe(v.string(), v.regex(NAME)),
@@ -79,7 +79,7 @@ export function readTokens(path: string): Token[] {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (!stats) return []
   assertTrusted(path, 'list of tokens')
-  if (process.platform !== 'win32' && (stats.mode & OTHERS) !== 0) {
+  if (process.platform !== 'win32' && (stats.mode & OTHERS_MODE) !== 0) {
     throw new UsageError(`Others can read ${path}. Close it with \`chmod 600 ${path}\`.`)
   }
   try {

@@ -1,16 +1,16 @@
 import { hostname } from 'node:os'
-import { adopt } from '../../features/adopted/adopt.ts'
+import { withAdoptedTables } from '../../features/adopted/adopted-store.ts'
 import type { AdoptedOptions, Mapping } from '../../features/adopted/mapping.ts'
 import {
-  AlreadyDone,
+  AlreadyDoneError,
   isUnusable,
   messageOf,
-  NotFound,
-  Stopping,
+  NotFoundError,
+  StoppingError,
   UsageError,
 } from '../../core/model/errors.ts'
 import type { UnstuckEvent } from '../../core/model/event.ts'
-import { checkArgument, checkOptions, listOf, optional } from '../../core/model/fields.ts'
+import { checkArgument, checkOptions, arrayOf, optional } from '../../core/model/fields.ts'
 import { newId } from '../../core/model/id.ts'
 import { DEFAULT_POLICY, makePolicy, type PolicyOptions } from '../../core/model/policy.ts'
 import type { Run } from '../../core/model/run.ts'
@@ -24,27 +24,27 @@ import { VERSION } from '../../core/host/version.ts'
 import { readAdopted } from '../../features/adopted/config.ts'
 import { toCheck, toSummary, type Check, type Summary } from './results.ts'
 import {
-  AGE,
-  BEGIN,
+  AGE_FIELDS,
+  BEGIN_FIELDS,
   checkBecause,
-  checkRun,
-  HISTORY,
-  ID,
-  OPEN,
-  RECOVER,
-  RESET,
-  REWIND,
+  checkRunId,
+  HISTORY_FIELDS,
+  ID_FIELD,
+  OPEN_FIELDS,
+  RECOVER_FIELDS,
+  RESET_FIELDS,
+  REWIND_FIELDS,
 } from './options.ts'
-import { clean, cleanAll, sumUp } from '../../core/recovery/clean.ts'
+import { cleanRun, cleanRuns, classifyRuns } from '../../core/recovery/clean.ts'
 import { configFolder, databaseAddress } from '../../app/config-file.ts'
 import { explainRun, explainTarget, type Explanation } from '../../presenters/explanation.ts'
-import { caretaking } from '../../core/recovery/monitor.ts'
+import { heartbeatOptions } from '../../core/recovery/monitor.ts'
 import { adviseStart } from '../../core/recovery/advise-start.ts'
-import { recover, type Door, type RecoverOptions } from '../../core/recovery/recover.ts'
+import { recover, type OperatorContext, type RecoverOptions } from '../../core/recovery/recover.ts'
 import { RunHandle } from '../../core/worker/run-handle.ts'
-import { SignsOfLife } from '../../core/heartbeat/client.ts'
-import { threadSeat } from '../../core/heartbeat/transport.ts'
-import { beginRun, refuseIfDone } from '../../core/worker/begin.ts'
+import { HeartbeatClient } from '../../core/heartbeat/client.ts'
+import { threadTransport } from '../../core/heartbeat/transport.ts'
+import { beginRun, assertNotDone } from '../../core/worker/begin.ts'
 import {
   cancel,
   park,
@@ -75,24 +75,24 @@ export type OpenOptions = {
 
 /** Opens Unstuck for use in one's own code. */
 export async function open(options: OpenOptions = {}): Promise<Unstuck> {
-  checkOptions('open()', options, OPEN)
+  checkOptions('open()', options, OPEN_FIELDS)
   const { policy, mistakes } = makePolicy(options.policy, DEFAULT_POLICY)
   if (mistakes.length > 0)
     throw new UsageError(`open() cannot use this policy: ${mistakes.join('; ')}.`)
   const db = databaseAddress(options.db, { connections: options.connections })
-  const tables = readTables(options.adopted, db)
+  const tables = readAdoptedTables(options.adopted, db)
   const worker = newId()
-  const own = await openStore(db, { writer: worker })
+  const ownStore = await openStore(db, { writer: worker })
   const log = (message: string): void => options.onEvent?.({ type: 'store_trouble', message })
-  const store = adopt(own, tables, { address: db, log })
-  return new Unstuck(store, { ...options, own, db, worker, policy })
+  const store = withAdoptedTables(ownStore, tables, { address: db, log })
+  return new Unstuck(store, { ...options, ownStore, db, worker, policy })
 }
 
 /** All mistakes at once. */
-function readTables(adopted: OpenOptions['adopted'], own: string): Mapping[] {
+function readAdoptedTables(adopted: OpenOptions['adopted'], ownDb: string): Mapping[] {
   const mistakes: string[] = []
   const folder = configFolder(process.cwd())
-  const tables = readAdopted(adopted, DEFAULT_POLICY, { folder, own }, mistakes)
+  const tables = readAdopted(adopted, DEFAULT_POLICY, { folder, ownDb }, mistakes)
   if (mistakes.length > 0) {
     const list = mistakes.map((mistake) => `\n- ${mistake}`).join('')
     throw new UsageError(`open() cannot use these tables:${list}`)
@@ -100,10 +100,10 @@ function readTables(adopted: OpenOptions['adopted'], own: string): Mapping[] {
   return tables
 }
 
-type Settled = Omit<OpenOptions, 'policy' | 'adopted'> & { db: string; own: Store } & Pick<
-    BeginRequest,
-    'worker' | 'policy'
-  >
+type ResolvedOptions = Omit<OpenOptions, 'policy' | 'adopted'> & {
+  db: string
+  ownStore: Store
+} & Pick<BeginRequest, 'worker' | 'policy'>
 
 const HISTORY_MAX = 100
 
@@ -111,13 +111,13 @@ const HISTORY_MAX = 100
 export class Unstuck {
   /** With the rows of adopted tables, which are runs in it. */
   readonly store: Store
-  readonly #options: Settled
+  readonly #options: ResolvedOptions
   readonly #handles = new Map<string, RunHandle>()
-  #life: Promise<SignsOfLife> | null = null
+  #heartbeat: Promise<HeartbeatClient> | null = null
   /** The signal that came while a run was open. */
-  #stoppedBy: NodeJS.Signals | null = null
+  #stopSignal: NodeJS.Signals | null = null
 
-  constructor(store: Store, options: Settled) {
+  constructor(store: Store, options: ResolvedOptions) {
     this.store = store
     this.#options = options
   }
@@ -125,44 +125,45 @@ export class Unstuck {
   /** The pre-start check. It advises; `begin` decides, atomically. `age`: instead of the policy's `abandonAfter`. */
   async check(source: string, options: { age?: Duration } = {}): Promise<Check> {
     checkSource(source)
-    checkOptions('check()', options, AGE)
-    return toCheck(await adviseStart(this.#door, source, ageOf(options.age)))
+    checkOptions('check()', options, AGE_FIELDS)
+    return toCheck(await adviseStart(this.#context, source, parseAge(options.age)))
   }
 
   /**
-   * Starts or resumes the source's run, atomically; throws `AlreadyRunning` when somebody lives and works on it. `once`:
-   * throws `AlreadyDone` when a run of the source has succeeded, as for a job that a queue delivers twice.
+   * Starts or resumes the source's run, atomically; throws `AlreadyRunningError` when somebody lives and works on it. `once`:
+   * throws `AlreadyDoneError` when a run of the source has succeeded, as for a job that a queue delivers twice.
    */
   async begin(source: string, options: { once?: boolean } = {}): Promise<RunHandle> {
     checkSource(source)
-    checkOptions('begin()', options, BEGIN)
+    checkOptions('begin()', options, BEGIN_FIELDS)
     const { once = false } = options
-    if (this.#stoppedBy) throw new Stopping(this.#stoppedBy)
-    if (once) await refuseIfDone(this.#options.own, source)
-    const life = await this.#signsOfLife()
-    const { worker, policy, own } = this.#options
-    const store = life.timed(own)
-    const begun = await beginRun({ ...this.#door, store, life }, { source, worker, policy })
+    if (this.#stopSignal) throw new StoppingError(this.#stopSignal)
+    if (once) await assertNotDone(this.#options.ownStore, source)
+    const heartbeat = await this.#ensureHeartbeat()
+    const { worker, policy, ownStore } = this.#options
+    const store = heartbeat.instrument(ownStore)
+    const begun = await beginRun({ ...this.#context, store, heartbeat }, { source, worker, policy })
     const { claimId } = begun.claimed
     const onEnd = (): void => {
-      life.ended(claimId)
+      heartbeat.released(claimId)
       this.#handles.delete(claimId)
-      if (this.#handles.size === 0) this.#ignoreSignals()
+      if (this.#handles.size === 0) this.#stopListening()
     }
     const { onEvent } = this.#options
     const handle = new RunHandle(store, begun.claimed, begun.resumed, onEnd, onEvent)
-    if (this.#handles.size === 0) this.#hearSignals()
+    if (this.#handles.size === 0) this.#listenForSignals()
     this.#handles.set(claimId, handle)
-    if (once && !begun.resumed) await this.#dropIfDone(handle)
+    if (once && !begun.resumed) await this.#cancelIfDone(handle)
     return handle
   }
 
   /** Another may have done it between our look and our claim; from here on ours keeps the others out. */
-  async #dropIfDone(handle: RunHandle): Promise<void> {
+  async #cancelIfDone(handle: RunHandle): Promise<void> {
     try {
-      await refuseIfDone(this.#options.own, handle.source)
+      await assertNotDone(this.#options.ownStore, handle.source)
     } catch (error) {
-      if (error instanceof AlreadyDone) await cancel(this.#door, handle.id, messageOf(error))
+      if (error instanceof AlreadyDoneError)
+        await cancel(this.#context, handle.id, messageOf(error))
       await handle.release()
       throw error
     }
@@ -170,90 +171,90 @@ export class Unstuck {
 
   /** Judges every run and claim and recovers what is dead. With `dryRun` it only says what it would do. */
   async recover(options: RecoverOptions = {}): Promise<Verdict[]> {
-    checkOptions('recover()', options, RECOVER)
+    checkOptions('recover()', options, RECOVER_FIELDS)
     const { worker } = this.#options
-    return (await recover(this.#door, { ...options, self: worker })).verdicts
+    return (await recover(this.#context, { ...options, self: worker })).verdicts
   }
 
   /** Every live run, by what can be said about it now. */
   async summary(options: { age?: Duration } = {}): Promise<Summary> {
-    checkOptions('summary()', options, AGE)
-    return toSummary(await sumUp(this.#door, ageOf(options.age)))
+    checkOptions('summary()', options, AGE_FIELDS)
+    return toSummary(await classifyRuns(this.#context, parseAge(options.age)))
   }
 
   /** Marks a dead run as abandoned, or all of them; refuses one that is not dead. Nothing is deleted. */
   async clean(run?: string, options: { age?: Duration } = {}): Promise<Verdict[]> {
-    checkArgument('clean()', 'run', run, optional(ID))
-    checkOptions('clean()', options, AGE)
-    const age = ageOf(options.age)
-    if (run !== undefined) return [await clean(this.#door, run, age)]
-    return cleanAll(this.#door, (await sumUp(this.#door, age)).dead)
+    checkArgument('clean()', 'run', run, optional(ID_FIELD))
+    checkOptions('clean()', options, AGE_FIELDS)
+    const age = parseAge(options.age)
+    if (run !== undefined) return [await cleanRun(this.#context, run, age)]
+    return cleanRuns(this.#context, (await classifyRuns(this.#context, age)).dead)
   }
 
   /** The verdict on a run or a target, what it hangs on, and what would change it. */
   async explain(id: string): Promise<Explanation> {
-    checkArgument('explain()', 'id', id, ID)
+    checkArgument('explain()', 'id', id, ID_FIELD)
     const run = await this.store.run(id)
-    const explained = run ? explainRun(this.#door, run) : explainTarget(this.#door, id)
+    const explained = run ? explainRun(this.#context, run) : explainTarget(this.#context, id)
     return (await explained) ?? notFound(id)
   }
 
   /** Ends a live run. Whoever works on it stops at the end of the page in hand. */
   async cancel(run: string, because?: string): Promise<Run> {
-    checkRun('cancel()', run)
+    checkRunId('cancel()', run)
     checkBecause('cancel()', because)
-    return cancel(this.#door, run, because)
+    return cancel(this.#context, run, because)
   }
 
   /** Opens an ended run again: the next worker goes on from its cursors. */
   async resume(run: string): Promise<Run> {
-    checkRun('resume()', run)
-    return (await resume(this.#door, run)).run
+    checkRunId('resume()', run)
+    return (await resume(this.#context, run)).run
   }
 
   /** A new run that follows this one from nothing. */
   async retry(run: string): Promise<Run> {
-    checkRun('retry()', run)
-    return retry(this.#door, run)
+    checkRunId('retry()', run)
+    return retry(this.#context, run)
   }
 
   /** Takes back the last clean, cancel, fail or recovery of a run. */
   async revert(run: string): Promise<Run> {
-    checkRun('revert()', run)
-    return (await revert(this.#door, run)).run
+    checkRunId('revert()', run)
+    return (await revert(this.#context, run)).run
   }
 
   /** Failed targets of a run go on from their cursors. Answers how many. */
   async resetFailed(run: string, options: ResetOptions = {}): Promise<number> {
-    checkRun('resetFailed()', run)
-    checkOptions('resetFailed()', options, RESET)
-    return (await resetFailed(this.#door, run, options)).targets
+    checkRunId('resetFailed()', run)
+    checkOptions('resetFailed()', options, RESET_FIELDS)
+    return (await resetFailed(this.#context, run, options)).targets
   }
 
   /** Sets targets aside. Answers how many were open. */
   async park(targets: readonly string[], because?: string): Promise<number> {
-    checkArgument('park()', 'targets', targets, listOf(ID))
+    checkArgument('park()', 'targets', targets, arrayOf(ID_FIELD))
     checkBecause('park()', because)
-    return (await park(this.#door, targets, because)).length
+    return (await park(this.#context, targets, because)).length
   }
 
   /** Parked and held targets of a run, or these of them, go on from their cursors. Answers how many. */
   async unpark(run: string, targets?: readonly string[]): Promise<number> {
-    checkRun('unpark()', run)
-    checkArgument('unpark()', 'targets', targets, optional(listOf(ID)))
-    return (await unpark(this.#door, run, { targets })).targets
+    checkRunId('unpark()', run)
+    checkArgument('unpark()', 'targets', targets, optional(arrayOf(ID_FIELD)))
+    return (await unpark(this.#context, run, { targets })).targets
   }
 
   /** The one way a cursor goes back. */
   async rewind(target: string, options: RewindOptions): Promise<Target> {
-    checkArgument('rewind()', 'target', target, ID)
-    checkOptions('rewind()', options, REWIND)
-    return rewind(this.#door, target, options)
+    checkArgument('rewind()', 'target', target, ID_FIELD)
+    checkOptions('rewind()', options, REWIND_FIELDS)
+    return rewind(this.#context, target, options)
   }
 
   /** What was done, newest first: by whom, when, why, and what was before and after. */
   async history(filter: Partial<AuditFilter> = {}): Promise<AuditEntry[]> {
-    checkOptions('history()', filter, HISTORY)
+    checkOptions('history()', filter, HISTORY_FIELDS)
     return this.store.audit({ newestFirst: true, limit: HISTORY_MAX, ...filter })
   }
 
@@ -262,9 +263,9 @@ export class Unstuck {
     try {
       await Promise.all([...this.#handles.values()].map((handle) => handle.release()))
     } finally {
-      this.#ignoreSignals()
-      process.off('beforeExit', this.#onIdle)
-      await this.#life?.then((life) => life.stop())
+      this.#stopListening()
+      process.off('beforeExit', this.#onBeforeExit)
+      await this.#heartbeat?.then((heartbeat) => heartbeat.stop())
       await this.store.close()
     }
   }
@@ -273,25 +274,25 @@ export class Unstuck {
     await this.close()
   }
 
-  get #door(): Door {
+  get #context(): OperatorContext {
     return { store: this.store, actor: `process ${process.pid} on ${hostname()}` }
   }
 
   /** Started by the first who needs it; the others wait for the same. */
-  #signsOfLife(): Promise<SignsOfLife> {
-    this.#life ??= this.#startLife().catch((error: unknown) => {
-      this.#life = null
+  #ensureHeartbeat(): Promise<HeartbeatClient> {
+    this.#heartbeat ??= this.#startHeartbeat().catch((error: unknown) => {
+      this.#heartbeat = null
       throw error
     })
-    return this.#life
+    return this.#heartbeat
   }
 
-  async #startLife(): Promise<SignsOfLife> {
+  async #startHeartbeat(): Promise<HeartbeatClient> {
     const { db, worker, policy, onEvent } = this.#options
-    const caretaker = { worker, source: '', version: VERSION, ...caretaking(policy) }
-    const life = new SignsOfLife(threadSeat(db, caretaker), policy, {
+    const options = { worker, source: '', version: VERSION, ...heartbeatOptions(policy) }
+    const heartbeat = new HeartbeatClient(threadTransport(db, options), policy, {
       emit: (event) => onEvent?.(event),
-      onLost: (claims) => claims.forEach((id) => this.#handles.get(id)?.lose()),
+      onLost: (claims) => claims.forEach((id) => this.#handles.get(id)?.loseLease()),
       onCancelled: (claims) =>
         claims.forEach((id) => this.#handles.get(id)?.stop('the run was cancelled')),
       onRecovered: () => {},
@@ -300,41 +301,41 @@ export class Unstuck {
           isUnusable(error) ? handle.loseStore(error) : handle.stop(error.message),
         ),
     })
-    await life.started()
-    process.once('beforeExit', this.#onIdle)
-    return life
+    await heartbeat.started()
+    process.once('beforeExit', this.#onBeforeExit)
+    return heartbeat
   }
 
   /** Only while a run is open: without one a signal does what it would do without us. */
-  #hearSignals(): void {
+  #listenForSignals(): void {
     if (this.#options.signals === false) return
     process.on('SIGTERM', this.#onSignal)
     process.on('SIGINT', this.#onSignal)
   }
 
-  #ignoreSignals(): void {
+  #stopListening(): void {
     process.off('SIGTERM', this.#onSignal)
     process.off('SIGINT', this.#onSignal)
   }
 
   /** Each run's signal fires; a second one does what it would do without us. */
   readonly #onSignal = (signal: NodeJS.Signals): void => {
-    this.#ignoreSignals()
-    this.#stoppedBy = signal
+    this.#stopListening()
+    this.#stopSignal = signal
     this.#handles.forEach((handle) => handle.stop(signal))
   }
 
   /** The program has nothing left to do and forgot to say goodbye. */
-  readonly #onIdle = (): void => {
+  readonly #onBeforeExit = (): void => {
     void this.close()
   }
 }
 
-function ageOf(age: Duration | undefined): number | undefined {
+function parseAge(age: Duration | undefined): number | undefined {
   if (age === undefined) return undefined
   return parseDuration(age) ?? undefined
 }
 
 function notFound(id: string): never {
-  throw new NotFound(`run or target ${id}`, '`unstuck runs` lists runs.')
+  throw new NotFoundError(`run or target ${id}`, '`unstuck runs` lists runs.')
 }

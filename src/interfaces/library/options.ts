@@ -1,16 +1,16 @@
 import { CONNECTIONS_MAX } from '../../core/model/address.ts'
 import {
-  AMOUNT,
+  NON_NEGATIVE_INTEGER,
   ANYTHING,
   checkArgument,
-  count,
+  integerBetween,
   DURATION,
-  FILLED_TEXT,
-  FLAG,
+  NON_EMPTY_STRING,
+  BOOLEAN,
   FUNCTION,
-  listOf,
+  arrayOf,
   optional,
-  TEXT,
+  STRING,
   type Field,
   type Fields,
 } from '../../core/model/fields.ts'
@@ -19,65 +19,66 @@ import { LIMITS } from '../../core/model/limits.ts'
 
 /** What the calls of the library take: each is checked before anything is done. */
 
-export const ID: Field = {
+export const ID_FIELD: Field = {
   rule: 'an id, as `unstuck runs --json` has them',
-  fits: (value) => typeof value === 'string' && isId(value),
+  isValid: (value) => typeof value === 'string' && isId(value),
 }
-const TEXTS = optional(listOf(TEXT))
+const TEXT_LIST = optional(arrayOf(STRING))
 
-export const OPEN: Fields = {
-  db: optional(TEXT),
-  connections: optional(count(1, CONNECTIONS_MAX)),
+export const OPEN_FIELDS: Fields = {
+  db: optional(STRING),
+  connections: optional(integerBetween(1, CONNECTIONS_MAX)),
   policy: optional(ANYTHING),
   adopted: optional(ANYTHING),
   onEvent: optional(FUNCTION),
-  signals: optional(FLAG),
+  signals: optional(BOOLEAN),
 }
-export const AGE: Fields = { age: optional(DURATION) }
-export const BEGIN: Fields = { once: optional(FLAG) }
-export const RECOVER: Fields = {
-  dryRun: optional(FLAG),
-  olderThanMs: optional(AMOUNT),
-  sources: TEXTS,
-  groups: TEXTS,
-  only: optional({ rule: 'a set of ids', fits: (value) => value instanceof Set }),
+export const AGE_FIELDS: Fields = { age: optional(DURATION) }
+export const BEGIN_FIELDS: Fields = { once: optional(BOOLEAN) }
+export const RECOVER_FIELDS: Fields = {
+  dryRun: optional(BOOLEAN),
+  olderThanMs: optional(NON_NEGATIVE_INTEGER),
+  sources: TEXT_LIST,
+  groups: TEXT_LIST,
+  only: optional({ rule: 'a set of ids', isValid: (value) => value instanceof Set }),
   runs: optional({
     rule: 'true, false or a function',
-    fits: (value) => FLAG.fits(value) || FUNCTION.fits(value),
+    isValid: (value) => BOOLEAN.isValid(value) || FUNCTION.isValid(value),
   }),
-  of: optional(FUNCTION),
-  judge: optional(ANYTHING),
-  self: optional(ID),
+  runFilter: optional(FUNCTION),
+  observer: optional(ANYTHING),
+  self: optional(ID_FIELD),
   clock: optional(ANYTHING),
 }
-export const RESET: Fields = {
-  targets: optional(listOf(ID)),
-  groups: TEXTS,
-  maxAttempts: optional(count(0)),
-  dryRun: optional(FLAG),
+export const RESET_FIELDS: Fields = {
+  targets: optional(arrayOf(ID_FIELD)),
+  groups: TEXT_LIST,
+  maxAttempts: optional(integerBetween(0)),
+  dryRun: optional(BOOLEAN),
 }
-export const REWIND: Fields = {
-  to: count(0),
+export const REWIND_FIELDS: Fields = {
+  to: integerBetween(0),
   next: optional({
     rule: `an address of ${LIMITS.url} bytes at most`,
-    fits: (value) => FILLED_TEXT.fits(value) && Buffer.byteLength(value as string) <= LIMITS.url,
+    isValid: (value) =>
+      NON_EMPTY_STRING.isValid(value) && Buffer.byteLength(value as string) <= LIMITS.url,
   }),
-  cursor: optional({ rule: 'any JSON', fits: (value) => !FUNCTION.fits(value) }),
+  cursor: optional({ rule: 'any JSON', isValid: (value) => !FUNCTION.isValid(value) }),
 }
-export const HISTORY: Fields = {
-  run: optional(ID),
-  target: optional(ID),
-  source: optional(TEXT),
-  since: optional(AMOUNT),
-  newestFirst: optional(FLAG),
-  after: optional(AMOUNT),
-  limit: optional(count(1, 10_000)),
+export const HISTORY_FIELDS: Fields = {
+  run: optional(ID_FIELD),
+  target: optional(ID_FIELD),
+  source: optional(STRING),
+  since: optional(NON_NEGATIVE_INTEGER),
+  newestFirst: optional(BOOLEAN),
+  after: optional(NON_NEGATIVE_INTEGER),
+  limit: optional(integerBetween(1, 10_000)),
 }
 
-export function checkRun(call: string, run: unknown): void {
-  checkArgument(call, 'run', run, ID)
+export function checkRunId(call: string, run: unknown): void {
+  checkArgument(call, 'run', run, ID_FIELD)
 }
 
 export function checkBecause(call: string, because: unknown): void {
-  checkArgument(call, 'because', because, optional(FILLED_TEXT))
+  checkArgument(call, 'because', because, optional(NON_EMPTY_STRING))
 }

@@ -1,9 +1,9 @@
 import type { StartAction } from '../../core/decide/start.ts'
 import type { Run } from '../../core/model/run.ts'
 import type { Cursor } from '../../core/model/target.ts'
-import type { Summed } from '../../core/recovery/clean.ts'
-import type { JudgedRun, Owner } from '../../core/recovery/assess.ts'
-import type { Advice } from '../../core/recovery/advise-start.ts'
+import type { ClassifiedRuns } from '../../core/recovery/clean.ts'
+import type { AssessedRun, Owner } from '../../core/recovery/assess.ts'
+import type { StartAdvice } from '../../core/recovery/advise-start.ts'
 
 /** What the library answers to those who ask before they act. */
 
@@ -21,7 +21,7 @@ export type Check = {
 
 /** A run and what can be said about it: the verdict, its reason, and the evidence. */
 export type SummedRun = Run &
-  Pick<JudgedRun, 'decision' | 'evidence'> & {
+  Pick<AssessedRun, 'decision' | 'evidence'> & {
     /** Who has it, or had it last, and what is known of them. */
     heldBy: Owner | null
     /** Where a run with one target goes on; null for a crawl. */
@@ -38,7 +38,7 @@ export type Summary = {
   dead: SummedRun[]
 }
 
-export function toCheck({ action, because, cannot, run, owner, target }: Advice): Check {
+export function toCheck({ action, because, cannot, run, owner, target }: StartAdvice): Check {
   const cursor = target && target.seq > 0 ? cursorOf(target) : null
   return {
     action,
@@ -50,7 +50,7 @@ export function toCheck({ action, because, cannot, run, owner, target }: Advice)
   }
 }
 
-export function toSummary({ total, active, resumable, dead }: Summed): Summary {
+export function toSummary({ total, active, resumable, dead }: ClassifiedRuns): Summary {
   return {
     total,
     active: active.map(toSummedRun),
@@ -63,7 +63,7 @@ function cursorOf({ seq, page, pageTarget, next, lastItemId, cursor }: Cursor): 
   return { seq, page, pageTarget, next, lastItemId, cursor }
 }
 
-function toSummedRun({ run, target, decision, owner, evidence }: JudgedRun): SummedRun {
+function toSummedRun({ run, target, decision, owner, evidence }: AssessedRun): SummedRun {
   return {
     ...run,
     decision,

@@ -2,89 +2,100 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fingerprintOf } from '../../presenters/fingerprint.ts'
 import type { RunId, WorkerId } from '../../core/model/id.ts'
-import { allOk, claim, startCrawl } from '../../testing/fixtures.ts'
-import { HOUR_MS, operator, type Operator } from '../../testing/operator.ts'
-import { Paper } from '../../lib/terminal/text-writer.ts'
-import { carryOut, planDeed } from './actions.ts'
+import { assertAllOk, claim, enqueueCrawl } from '../../testing/fixtures.ts'
+import {
+  HOUR_MS,
+  createCliTestContext,
+  type CliTestContext,
+} from '../../testing/cli-test-context.ts'
+import { TextWriter } from '../../lib/terminal/text-writer.ts'
+import { applyPlan, planAction } from './actions.ts'
 import type { Plan } from './state.ts'
 
 const NEVER = new AbortController().signal
 
-function doorOf({ store }: Operator): { store: Operator['store']; actor: string } {
+function operatorContext({ store }: CliTestContext): {
+  store: CliTestContext['store']
+  actor: string
+} {
   return { store, actor: 'ada' }
 }
 
 function textOf({ text }: Plan): string {
-  const paper = new Paper(200, false)
-  text(paper)
-  return paper.toString()
+  const writer = new TextWriter(200, false)
+  text(writer)
+  return writer.toString()
 }
 
-async function leaveOrphan(by: Operator, source: string): Promise<[RunId, WorkerId]> {
-  const run = await startCrawl(by.store, 2, { source })
-  const worker = await by.gone(source)
-  await claim(by.store, worker, 1, { source })
+async function createOrphan(ctx: CliTestContext, source: string): Promise<[RunId, WorkerId]> {
+  const run = await enqueueCrawl(ctx.store, 2, { source })
+  const worker = await ctx.registerDeadWorker(source)
+  await claim(ctx.store, worker, 1, { source })
   return [run, worker]
 }
 
-test('a recovery does what was shown, and what came up since waits for another look', async () => {
-  await using by = await operator()
-  const [shown] = await leaveOrphan(by, 'shown')
-  const plan = await planDeed(doorOf(by), { kind: 'recover' }, NEVER)
-  const [later] = await leaveOrphan(by, 'later')
-  const { said } = await carryOut(doorOf(by), plan, NEVER)
+test('a recovery applies what was shown, and newer verdicts wait for the next preview', async () => {
+  await using ctx = await createCliTestContext()
+  const [shown] = await createOrphan(ctx, 'shown')
+  const plan = await planAction(operatorContext(ctx), { kind: 'recover' }, NEVER)
+  const [later] = await createOrphan(ctx, 'later')
+  const { message } = await applyPlan(operatorContext(ctx), plan, NEVER)
 
   assert.equal(plan.question, 'Do this?')
-  assert.equal(said, 'Recovery: 1 of 1 thing done.')
-  assert.equal((await by.store.run(shown))?.counts.targets.in_progress, 0)
-  assert.equal((await by.store.run(later))?.counts.targets.in_progress, 1)
+  assert.equal(message, 'Recovery: 1 of 1 thing done.')
+  assert.equal((await ctx.store.run(shown))?.counts.targets.in_progress, 0)
+  assert.equal((await ctx.store.run(later))?.counts.targets.in_progress, 1)
 })
 
-test('somebody who was faster is told of, and nothing is done twice', async () => {
-  await using by = await operator()
-  await leaveOrphan(by, 'shop')
-  const plan = await planDeed(doorOf(by), { kind: 'recover' }, NEVER)
-  await carryOut(doorOf(by), plan, NEVER)
-  const { said } = await carryOut(doorOf(by), plan, NEVER)
-  assert.equal(said, 'Recovery: 0 of 1 thing done; 1 had changed meanwhile.')
-  assert.equal((await by.store.audit({ limit: 10 })).length, 1)
+test('a concurrent change is reported, and nothing is applied twice', async () => {
+  await using ctx = await createCliTestContext()
+  await createOrphan(ctx, 'shop')
+  const plan = await planAction(operatorContext(ctx), { kind: 'recover' }, NEVER)
+  await applyPlan(operatorContext(ctx), plan, NEVER)
+  const { message } = await applyPlan(operatorContext(ctx), plan, NEVER)
+  assert.equal(message, 'Recovery: 0 of 1 thing done; 1 had changed meanwhile.')
+  assert.equal((await ctx.store.audit({ limit: 10 })).length, 1)
 })
 
-test('what is dead is marked and can be taken back from where it was done', async () => {
-  await using by = await operator()
-  const run = await startCrawl(by.store, 1, { source: 'old' })
-  const worker = await by.gone('old')
-  await claim(by.store, worker, 1, { source: 'old' })
-  await carryOut(doorOf(by), await planDeed(doorOf(by), { kind: 'recover' }, NEVER), NEVER)
-  await by.database.later(30 * HOUR_MS)
+test('dead runs are marked and can be reverted from the same screen', async () => {
+  await using ctx = await createCliTestContext()
+  const run = await enqueueCrawl(ctx.store, 1, { source: 'old' })
+  const worker = await ctx.registerDeadWorker('old')
+  await claim(ctx.store, worker, 1, { source: 'old' })
+  await applyPlan(
+    operatorContext(ctx),
+    await planAction(operatorContext(ctx), { kind: 'recover' }, NEVER),
+    NEVER,
+  )
+  await ctx.database.advanceClock(30 * HOUR_MS)
 
-  const plan = await planDeed(doorOf(by), { kind: 'clean' }, NEVER)
+  const plan = await planAction(operatorContext(ctx), { kind: 'clean' }, NEVER)
   assert.equal(plan.question, 'Mark 1 dead run as “Timeout – auto-cleaned”?')
-  const { undo } = await carryOut(doorOf(by), plan, NEVER)
-  assert.equal((await by.store.run(run))?.status, 'abandoned')
+  const { undo } = await applyPlan(operatorContext(ctx), plan, NEVER)
+  assert.equal((await ctx.store.run(run))?.status, 'abandoned')
   assert.deepEqual(undo, [run])
 
-  const back = await planDeed(doorOf(by), { kind: 'revert', runs: undo }, NEVER)
+  const back = await planAction(operatorContext(ctx), { kind: 'revert', runs: undo }, NEVER)
   assert.match(textOf(back), /The cleaning of run .* would be taken back/)
-  await carryOut(doorOf(by), back, NEVER)
-  assert.equal((await by.store.run(run))?.status, 'interrupted')
+  await applyPlan(operatorContext(ctx), back, NEVER)
+  assert.equal((await ctx.store.run(run))?.status, 'interrupted')
 })
 
 test('where nothing is to be done nothing is asked', async () => {
-  await using by = await operator()
-  await startCrawl(by.store, 1)
+  await using ctx = await createCliTestContext()
+  await enqueueCrawl(ctx.store, 1)
   for (const kind of ['recover', 'clean'] as const) {
-    assert.equal((await planDeed(doorOf(by), { kind }, NEVER)).question, null)
+    assert.equal((await planAction(operatorContext(ctx), { kind }, NEVER)).question, null)
   }
 })
 
-test('dead letters of one kind go back in line, those that were shown or none', async () => {
-  await using by = await operator()
-  const run = await startCrawl(by.store, 3, { source: 'shop' })
-  const worker = await by.present('shop')
+test('dead letters of one kind are requeued, exactly those shown or none', async () => {
+  await using ctx = await createCliTestContext()
+  const run = await enqueueCrawl(ctx.store, 3, { source: 'shop' })
+  const worker = await ctx.registerLiveWorker('shop')
   const fail = async (error: string): Promise<void> => {
-    const claimed = await claim(by.store, worker, 1, { source: 'shop' })
-    allOk(await by.store.fail(claimed.map((one) => ({ ...one, error, retryInMs: null }))))
+    const claimed = await claim(ctx.store, worker, 1, { source: 'shop' })
+    assertAllOk(await ctx.store.fail(claimed.map((one) => ({ ...one, error, retryInMs: null }))))
   }
   await fail('HTTP 403 for https://shop.example/1')
   await fail('the layout has changed')
@@ -93,16 +104,19 @@ test('dead letters of one kind go back in line, those that were shown or none', 
     fingerprint: fingerprintOf('HTTP 403 for https://x.example/'),
   } as const
 
-  const plan = await planDeed(doorOf(by), deed, NEVER)
+  const plan = await planAction(operatorContext(ctx), deed, NEVER)
   assert.equal(plan.question, 'Put 1 target back in line?')
   await fail('HTTP 403 for https://shop.example/2')
   await assert.rejects(
-    carryOut(doorOf(by), plan, NEVER),
+    applyPlan(operatorContext(ctx), plan, NEVER),
     /Nothing was changed: they are not the same/,
   )
 
-  const again = await planDeed(doorOf(by), deed, NEVER)
-  assert.equal((await carryOut(doorOf(by), again, NEVER)).said, '2 targets back in line.')
-  const { planned, failed } = (await by.store.run(run))!.counts.targets
+  const again = await planAction(operatorContext(ctx), deed, NEVER)
+  assert.equal(
+    (await applyPlan(operatorContext(ctx), again, NEVER)).message,
+    '2 targets back in line.',
+  )
+  const { planned, failed } = (await ctx.store.run(run))!.counts.targets
   assert.deepEqual({ planned, failed }, { planned: 2, failed: 1 })
 })

@@ -1,109 +1,115 @@
 import { shortId } from '../../core/model/id.ts'
 import { iso, type Millis } from '../../core/model/time.ts'
 import { safeJson } from '../../core/events/safe-text.ts'
-import type { AuditEntry, Held } from '../../core/store/store.ts'
-import type { LetterGroup } from '../../presenters/dead-letters.ts'
+import type { AuditEntry, HeldTarget } from '../../core/store/store.ts'
+import type { DeadLetterGroup } from '../../presenters/dead-letters.ts'
 import { printExplanation } from '../cli/explain-text.ts'
-import type { Paper } from '../../lib/terminal/text-writer.ts'
-import { ago, plural, targetStatus, whoWords, workerSign } from '../../presenters/format.ts'
+import type { TextWriter } from '../../lib/terminal/text-writer.ts'
+import {
+  formatAgo,
+  plural,
+  formatTargetStatus,
+  formatProcess,
+  formatLiveness,
+} from '../../presenters/format.ts'
 import { printRun } from '../cli/run-text.ts'
-import { aboutOf, printDeed } from '../cli/history-text.ts'
+import { describeSubject, printAuditEntry } from '../cli/history-text.ts'
 import type { WorkerView } from '../../presenters/view.ts'
 import type { Detail } from './snapshot.ts'
 
 /** What is behind a row: the same that the commands print. */
-export function printDetail(paper: Paper, detail: Detail, now: Millis): void {
-  switch (detail.of) {
+export function printDetail(writer: TextWriter, detail: Detail, now: Millis): void {
+  switch (detail.kind) {
     case 'run':
-      return printRun(paper, detail.page)
+      return printRun(writer, detail.page)
     case 'worker':
-      return printWorker(paper, detail, now)
+      return printWorker(writer, detail, now)
     case 'verdict': {
-      const { explained, policy } = detail.explained
-      return printExplanation(paper, explained, { policy, preset: detail.preset })
+      const { explanation, policy } = detail.explained
+      return printExplanation(writer, explanation, { policy, preset: detail.preset })
     }
     case 'letter':
-      return printLetter(paper, detail, now)
+      return printDeadLetterGroup(writer, detail, now)
     case 'entry':
-      return printEntry(paper, detail.entry, now)
+      return printEntry(writer, detail.entry, now)
   }
 }
 
 function printWorker(
-  paper: Paper,
-  { worker, held }: { worker: WorkerView; held: readonly Held[] },
+  writer: TextWriter,
+  { worker, claimed }: { worker: WorkerView; claimed: readonly HeldTarget[] },
   now: Millis,
 ): void {
-  paper.line(
-    { text: `Worker ${shortId(worker.id)}`, ink: 'strong' },
-    ` of ${worker.source}, ${whoWords(worker)}: `,
-    workerSign(worker.sign),
+  writer.line(
+    { text: `Worker ${shortId(worker.id)}`, style: 'strong' },
+    ` of ${worker.source}, ${formatProcess(worker)}: `,
+    formatLiveness(worker.sign),
   )
-  paper.say(`${worker.because}.`)
-  paper.say({
-    text: `It started ${ago(Date.parse(worker.startedAt), now)}. Its id is ${worker.id}.`,
-    ink: 'dim',
+  writer.paragraph(`${worker.because}.`)
+  writer.paragraph({
+    text: `It started ${formatAgo(Date.parse(worker.startedAt), now)}. Its id is ${worker.id}.`,
+    style: 'dim',
   })
-  paper.heading(
-    held.length === 0 ? 'It holds nothing' : `In hand: ${plural(held.length, 'target')}`,
+  writer.heading(
+    claimed.length === 0 ? 'It holds nothing' : `In hand: ${plural(claimed.length, 'target')}`,
   )
-  if (held.length === 0) return
-  paper.table(
+  if (claimed.length === 0) return
+  writer.table(
     [
-      { head: 'TARGET' },
-      { head: 'SOURCE', flex: true, optional: 2 },
-      { head: 'KEY', flex: true },
-      { head: 'PAGE', align: 'right' },
-      { head: 'LAST SIGN', align: 'right', optional: 1 },
+      { header: 'TARGET' },
+      { header: 'SOURCE', flex: true, optional: 2 },
+      { header: 'KEY', flex: true },
+      { header: 'PAGE', align: 'right' },
+      { header: 'LAST SIGN', align: 'right', optional: 1 },
     ],
-    held.map(({ target, run }) => [
+    claimed.map(({ target, run }) => [
       shortId(target.id),
       run.source,
       target.key,
       target.pageTarget === null ? `${target.page}` : `${target.page}/${target.pageTarget}`,
-      ago(target.lastActivityAt, now),
+      formatAgo(target.lastActivityAt, now),
     ]),
   )
 }
 
-function printLetter(
-  paper: Paper,
-  { group, isPartial }: { group: LetterGroup; isPartial: boolean },
+function printDeadLetterGroup(
+  writer: TextWriter,
+  { group, isPartial }: { group: DeadLetterGroup; isPartial: boolean },
   now: Millis,
 ): void {
   const { error, count, sources, sample, firstAt, lastAt } = group
-  paper.say({ text: error, ink: 'bad' })
-  paper.blank()
-  paper.say(
-    `${isPartial ? 'At least ' : ''}${plural(count, 'target')} of ${sources.join(', ')}; first ${ago(Date.parse(firstAt), now)}, ` +
-      `last ${ago(Date.parse(lastAt), now)}.`,
+  writer.paragraph({ text: error, style: 'bad' })
+  writer.blank()
+  writer.paragraph(
+    `${isPartial ? 'At least ' : ''}${plural(count, 'target')} of ${sources.join(', ')}; first ${formatAgo(Date.parse(firstAt), now)}, ` +
+      `last ${formatAgo(Date.parse(lastAt), now)}.`,
   )
-  paper.heading('For example')
-  paper.table(
-    [{ head: 'TARGET' }, { head: 'RUN' }, { head: 'STATUS' }, { head: 'KEY', flex: true }],
+  writer.heading('For example')
+  writer.table(
+    [{ header: 'TARGET' }, { header: 'RUN' }, { header: 'STATUS' }, { header: 'KEY', flex: true }],
     sample.map(({ id, run, key, status }) => [
       shortId(id),
       shortId(run),
-      targetStatus(status),
+      formatTargetStatus(status),
       key,
     ]),
   )
-  paper.heading('What to do')
+  writer.heading('What to do')
   for (const run of new Set(sample.map((one) => one.run))) {
     const statuses = new Set(sample.filter((one) => one.run === run).map(({ status }) => status))
-    if (statuses.has('failed')) paper.say(`- \`unstuck reset-failed ${shortId(run)}\``)
+    if (statuses.has('failed')) writer.paragraph(`- \`unstuck reset-failed ${shortId(run)}\``)
     if (statuses.has('parked') || statuses.has('stuck'))
-      paper.say(`- \`unstuck unpark --run ${shortId(run)}\``)
+      writer.paragraph(`- \`unstuck unpark --run ${shortId(run)}\``)
   }
-  paper.say('They go on from their last saved pages.')
+  writer.paragraph('They go on from their last saved pages.')
 }
 
-function printEntry(paper: Paper, entry: AuditEntry, now: Millis): void {
-  printDeed(paper, entry, now, `${aboutOf(entry)} of ${entry.source}`)
-  paper.say({ text: `${iso(entry.at)}, entry ${entry.id}, by ${entry.actor}`, ink: 'dim' })
+function printEntry(writer: TextWriter, entry: AuditEntry, now: Millis): void {
+  printAuditEntry(writer, entry, now, `${describeSubject(entry)} of ${entry.source}`)
+  writer.paragraph({ text: `${iso(entry.at)}, entry ${entry.id}, by ${entry.actor}`, style: 'dim' })
   for (const part of ['before', 'after', 'evidence'] as const) {
     if (entry[part] === null) continue
-    paper.heading(part)
-    for (const line of safeJson(entry[part], 2).split('\n')) paper.line(line)
+    writer.heading(part)
+    for (const line of safeJson(entry[part], 2).split('\n')) writer.line(line)
   }
 }

@@ -2,21 +2,28 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { HOSTILE_TEXTS } from '../../testing/hostile-text.ts'
-import { lookAt, NOW, someRun, someRuns, someVerdict, someWorker } from '../../testing/top-frame.ts'
-import type { Sorted } from '../../presenters/recovery.ts'
+import {
+  makeLook,
+  NOW,
+  makeRun,
+  makeRuns,
+  makeVerdict,
+  makeWorker,
+} from '../../testing/top-fixtures.ts'
+import type { RecoveryPlan } from '../../presenters/recovery.ts'
 import { widthOf } from '../../lib/terminal/width.ts'
 import { drawTop, type Size } from './frame.ts'
-import type { Look, Seen } from './snapshot.ts'
-import { moved, startState, type TopState, type View } from './state.ts'
+import type { Snapshot, ViewData } from './snapshot.ts'
+import { withPosition, initialState, type TopState, type View } from './state.ts'
 
 const WIDE: Size = { columns: 80, rows: 24 }
-const RUNS: Seen = { view: 'runs', runs: someRuns() }
+const RUNS: ViewData = { view: 'runs', runs: makeRuns() }
 
 function at(view: View, more: Partial<TopState> = {}): TopState {
-  return { ...startState(false), view, ...more }
+  return { ...initialState(false), view, ...more }
 }
 
-function draw(state: TopState, look: Look | null, size = WIDE): string {
+function draw(state: TopState, look: Snapshot | null, size = WIDE): string {
   return drawTop(state, look, size, false).join('\n').trimEnd()
 }
 
@@ -25,15 +32,15 @@ function golden(text: string): string {
 }
 
 describe('on 80 columns', () => {
-  test('the answer stands first, then what needs a look', () => {
-    const drawn = draw(at('runs'), lookAt(RUNS), { columns: 80, rows: 14 })
+  test('the summary comes first, then what needs attention', () => {
+    const drawn = draw(at('runs'), makeLook(RUNS), { columns: 80, rows: 14 })
     assert.equal(drawn, golden(FIRST))
   })
 
   test('workers and verdicts are lists like the runs', () => {
     const workers = [
-      someWorker('c0ffee01'),
-      someWorker('c0ffee02', {
+      makeWorker('c0ffee01'),
+      makeWorker('c0ffee02', {
         sign: 'gone',
         pid: 4111,
         targets: 1,
@@ -42,10 +49,10 @@ describe('on 80 columns', () => {
       }),
     ]
     const size = { columns: 80, rows: 10 }
-    assert.equal(draw(at('workers'), lookAt({ view: 'workers', workers }), size), golden(WORKERS))
-    const deeds = [someVerdict('c2e09188')]
+    assert.equal(draw(at('workers'), makeLook({ view: 'workers', workers }), size), golden(WORKERS))
+    const deeds = [makeVerdict('c2e09188')]
     const theirs = [
-      someVerdict('0', {
+      makeVerdict('0', {
         target: null,
         action: 'abandon',
         from: 'interrupted',
@@ -54,25 +61,25 @@ describe('on 80 columns', () => {
         source: 'tender-portal',
       }),
     ]
-    const recovery = { active: [], deeds, theirs, away: [] }
+    const recovery = { active: [], planned: deeds, needsAttention: theirs, unreadable: [] }
     assert.equal(
-      draw(at('recovery'), lookAt({ view: 'recovery', recovery }), size),
+      draw(at('recovery'), makeLook({ view: 'recovery', recovery }), size),
       golden(VERDICTS),
     )
   })
 
   test('a row of a table of the user is told by that, and its owner has no made-up id', () => {
     const who = 'row a/2 of jobs (vm:78)'
-    const workers = [someWorker('c0ffee01', { who, source: 'import' })]
-    const listed = draw(at('workers'), lookAt({ view: 'workers', workers }))
+    const workers = [makeWorker('c0ffee01', { who, source: 'import' })]
+    const listed = draw(at('workers'), makeLook({ view: 'workers', workers }))
     assert.match(listed, /import +row a\/2 of jobs \(vm:78\)/)
     assert.doesNotMatch(listed, /c0ffee01/)
 
-    const verdict = someVerdict('c2e09188', { source: 'import', action: 'fail', to: 'failed' })
+    const verdict = makeVerdict('c2e09188', { source: 'import', action: 'fail', to: 'failed' })
     const run = { id: verdict.run, adopted: { table: 'jobs', key: 'a/2', can: [] } }
-    const active = [{ run }] as unknown as Sorted['active']
-    const recovery = { active, deeds: [verdict], theirs: [], away: [] }
-    const drawn = draw(at('recovery'), lookAt({ view: 'recovery', recovery }))
+    const active = [{ run }] as unknown as RecoveryPlan['active']
+    const recovery = { active, planned: [verdict], needsAttention: [], unreadable: [] }
+    const drawn = draw(at('recovery'), makeLook({ view: 'recovery', recovery }))
     assert.match(drawn, /fail +run \w{8} +import \(row a\/2 of jobs\)/)
     assert.doesNotMatch(drawn, /target \w{8}|→/)
   })
@@ -90,52 +97,52 @@ describe('on 80 columns', () => {
     }
     const drawn = draw(
       at('letters'),
-      lookAt({ view: 'letters', groups: [group], isPartial: false }),
+      makeLook({ view: 'letters', groups: [group], isPartial: false }),
     )
     assert.match(drawn, /31 {2}29 failed, 2 parked {2}HTTP 403 .* 60 s ago/)
     assert.match(drawn, /r retry/)
   })
 
   test('nothing to list is said in a sentence with what to do', () => {
-    assert.match(draw(at('runs'), lookAt({ view: 'runs', runs: [] })), /`unstuck demo`/)
-    const filtered = moved(at('runs'), { filter: 'nowhere' })
-    assert.match(draw(filtered, lookAt(RUNS)), /None of 4 has “nowhere”\. Esc shows all\./)
+    assert.match(draw(at('runs'), makeLook({ view: 'runs', runs: [] })), /`unstuck demo`/)
+    const filtered = withPosition(at('runs'), { filter: 'nowhere' })
+    assert.match(draw(filtered, makeLook(RUNS)), /None of 4 has “nowhere”\. Esc shows all\./)
   })
 
   test('without data yet, or while another view is being fetched, the frame stands', () => {
     assert.match(draw(at('runs'), null), /looking …[^]*\[1 Runs\]/)
-    assert.match(draw(at('workers'), lookAt(RUNS)), /\[2 Workers\]/)
+    assert.match(draw(at('workers'), makeLook(RUNS)), /\[2 Workers\]/)
   })
 
-  test('when the database is away, what was seen last stays, and it is said', () => {
-    const drawn = draw(at('runs', { trouble: 'The database does not answer: …' }), lookAt(RUNS))
+  test('when the database is unreachable, the last data stays, with a notice', () => {
+    const drawn = draw(at('runs', { error: 'The database does not answer: …' }), makeLook(RUNS))
     assert.match(drawn, /directory[^]*The database does not answer/)
   })
 
   test('a list longer than the screen shows the part with the chosen row', () => {
     const runs = Array.from({ length: 60 }, (_, n) =>
-      someRun(String(10_000_000 + n), { source: `source-${n}` }),
+      makeRun(String(10_000_000 + n), { source: `source-${n}` }),
     )
     const chosen = { row: runs[40]!.id, top: 0, sort: 1, filter: '' }
-    const drawn = draw(moved(at('runs'), chosen), lookAt({ view: 'runs', runs }))
+    const drawn = draw(withPosition(at('runs'), chosen), makeLook({ view: 'runs', runs }))
     assert.match(drawn, /^> 10000040 {2}source-40 /m)
     assert.equal(drawn.split('\n').length, WIDE.rows)
   })
 })
 
 test('on 40 columns the columns that matter are left', () => {
-  assert.equal(draw(at('runs'), lookAt(RUNS), { columns: 40, rows: 12 }), golden(NARROW))
+  assert.equal(draw(at('runs'), makeLook(RUNS), { columns: 40, rows: 12 }), golden(NARROW))
 })
 
 test('from 100 columns on there is room for the pace and what is left', () => {
-  const drawn = draw(at('runs'), lookAt(RUNS), { columns: 110, rows: 24 })
+  const drawn = draw(at('runs'), makeLook(RUNS), { columns: 110, rows: 24 })
   assert.match(drawn, /PAGES\/MIN +LEFT/)
   assert.match(drawn, /catalogue .* 12 +8–11 min/)
 })
 
 test('colour only repeats what the words say', () => {
-  const coloured = drawTop(at('runs'), lookAt(RUNS), WIDE, true)
-  const plain = drawTop(at('runs'), lookAt(RUNS), WIDE, false)
+  const coloured = drawTop(at('runs'), makeLook(RUNS), WIDE, true)
+  const plain = drawTop(at('runs'), makeLook(RUNS), WIDE, false)
   assert.notDeepEqual(coloured, plain)
   assert.deepEqual(
     coloured.map((line) => stripVTControlCharacters(line).trimEnd()),
@@ -143,15 +150,15 @@ test('colour only repeats what the words say', () => {
   )
 })
 
-test('whatever strangers wrote stays on its line and cannot move the cursor', () => {
+test('untrusted text stays on its line and cannot move the cursor', () => {
   const runs = HOSTILE_TEXTS.map((text, n) =>
-    someRun(String(20_000_000 + n), { source: text, because: text, health: 'orphaned' }),
+    makeRun(String(20_000_000 + n), { source: text, because: text, health: 'orphaned' }),
   )
   for (const columns of [200, 80, 40, 20, 1]) {
     for (const { id } of runs) {
       // One row of all is enough for most of them: each is the chosen one once, with its reason below.
-      const state = moved(at('runs'), { row: id, filter: id })
-      const look = lookAt({ view: 'runs', runs }, { summary: HOSTILE_TEXTS.slice(34).join(' ') })
+      const state = withPosition(at('runs'), { row: id, filter: id })
+      const look = makeLook({ view: 'runs', runs }, { summary: HOSTILE_TEXTS.slice(34).join(' ') })
       assertHarmless(drawTop(state, look, { columns, rows: 24 }, false), columns)
     }
   }

@@ -1,6 +1,6 @@
-import type { Paper } from '../../lib/terminal/text-writer.ts'
+import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 
-const LOOK: readonly [string, string][] = [
+const NAVIGATION_KEYS: readonly [string, string][] = [
   ['1 – 5, Tab', 'runs, workers, recovery, dead letters, history'],
   ['↑ ↓, j k', 'move; PgUp PgDn by a page, Home End to the ends'],
   ['Enter', 'open what is chosen; Esc goes back'],
@@ -9,7 +9,7 @@ const LOOK: readonly [string, string][] = [
   ['q, Ctrl-C', 'quit; Ctrl-Z sets it aside, `fg` brings it back'],
 ]
 
-const ACT: readonly [string, string][] = [
+const ACTION_KEYS: readonly [string, string][] = [
   ['R', 'recover what the dead and the silent held, as `unstuck recover`'],
   ['C', 'mark dead runs as “Timeout – auto-cleaned”, as `unstuck clean`'],
   ['c', 'cancel the chosen run, as `unstuck cancel`'],
@@ -18,25 +18,25 @@ const ACT: readonly [string, string][] = [
 ]
 
 /** Which keys there are. */
-export function printHelp(paper: Paper, readonly: boolean, where: string | null): void {
-  paper.line({ text: 'Look', ink: 'strong' })
-  printKeys(paper, LOOK)
-  paper.heading('Act')
-  if (readonly) paper.say('This is a read-only look: start it without --readonly to act.')
+export function printHelp(writer: TextWriter, readonly: boolean, where: string | null): void {
+  writer.line({ text: 'Look', style: 'strong' })
+  printKeys(writer, NAVIGATION_KEYS)
+  writer.heading('Act')
+  if (readonly) writer.paragraph('This is a read-only look: start it without --readonly to act.')
   else {
-    printKeys(paper, ACT)
-    paper.say('Each shows what it would do first, and does it only after y.')
+    printKeys(writer, ACTION_KEYS)
+    writer.paragraph('Each shows what it would do first, and does it only after y.')
   }
   if (where === null) return
-  paper.blank()
-  paper.say({ text: `The database is ${where}.`, ink: 'dim' })
+  writer.blank()
+  writer.paragraph({ text: `The database is ${where}.`, style: 'dim' })
 }
 
 const KEYS_WIDTH = 12
 
-function printKeys(paper: Paper, keys: readonly [string, string][]): void {
+function printKeys(writer: TextWriter, keys: readonly [string, string][]): void {
   for (const [key, does] of keys) {
-    if (paper.columns >= 60) paper.line({ text: key.padEnd(KEYS_WIDTH), ink: 'strong' }, does)
-    else paper.say('- ', { text: key, ink: 'strong' }, `: ${does}`)
+    if (writer.columns >= 60) writer.line({ text: key.padEnd(KEYS_WIDTH), style: 'strong' }, does)
+    else writer.paragraph('- ', { text: key, style: 'strong' }, `: ${does}`)
   }
 }

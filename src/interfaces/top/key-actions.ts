@@ -1,11 +1,11 @@
-import { Paper } from '../../lib/terminal/text-writer.ts'
-import { bodyHeight, chosenIn, listInFront, textOf, windowOf, type Size } from './frame.ts'
+import { TextWriter } from '../../lib/terminal/text-writer.ts'
+import { bodyHeight, selectedRow, currentList, textOf, visibleWindow, type Size } from './frame.ts'
 import type { Key } from './keys.ts'
-import type { Look } from './snapshot.ts'
+import type { Snapshot } from './snapshot.ts'
 import {
-  moved,
+  withPosition,
   VIEWS,
-  type Deed,
+  type Action,
   type Plan,
   type Screen,
   type TopState,
@@ -14,202 +14,221 @@ import {
 import type { Row } from './views.ts'
 
 /** What a key asks of the world. */
-export type Wish =
-  | { readonly want: 'quit' | 'suspend' | 'redraw' }
+export type Effect =
+  | { readonly type: 'quit' | 'suspend' | 'redraw' }
   /** Something else is in front now: look at once. */
-  | { readonly want: 'look' }
-  | { readonly want: 'plan'; readonly deed: Deed }
-  | { readonly want: 'act'; readonly plan: Plan }
+  | { readonly type: 'look' }
+  | { readonly type: 'plan'; readonly action: Action }
+  | { readonly type: 'act'; readonly plan: Plan }
 
-export type Pressed = { readonly state: TopState; readonly wish?: Wish }
+export type KeyResult = { readonly state: TopState; readonly effect?: Effect }
 
 const FILTER_MAX = 80
 
 /** What a key makes of the state. No single key changes a run: each deed is shown first. */
-export function press(before: TopState, key: Key, look: Look | null, size: Size): Pressed {
-  const state: TopState = { ...before, said: null }
-  if (key === 'ctrl-c') return { state, wish: { want: 'quit' } }
-  if (key === 'ctrl-z') return { state, wish: { want: 'suspend' } }
-  if (key === 'ctrl-l') return { state, wish: { want: 'redraw' } }
-  switch (state.screen.show) {
+export function handleKey(
+  before: TopState,
+  key: Key,
+  snapshot: Snapshot | null,
+  size: Size,
+): KeyResult {
+  const state: TopState = { ...before, message: null }
+  if (key === 'ctrl-c') return { state, effect: { type: 'quit' } }
+  if (key === 'ctrl-z') return { state, effect: { type: 'suspend' } }
+  if (key === 'ctrl-l') return { state, effect: { type: 'redraw' } }
+  switch (state.screen.kind) {
     case 'filter':
-      return { state: typeFilter(state, state.screen, key, look, size) }
+      return { state: handleFilterKey(state, state.screen, key, snapshot, size) }
     case 'plan':
-      return pressAtPlan(state, state.screen, key, look, size)
+      return handlePlanKey(state, state.screen, key, snapshot, size)
     case 'help':
-      return closes(key) || key === '?'
-        ? { state: toList(state) }
-        : { state: scrolled(state, key, look, size) }
+      return isCloseKey(key) || key === '?'
+        ? { state: showList(state) }
+        : { state: scrollText(state, key, snapshot, size) }
     case 'detail':
-      if (closes(key)) return { state: toList(state) }
-      return pressAnywhere(state, key, look) ?? { state: scrolled(state, key, look, size) }
+      if (isCloseKey(key)) return { state: showList(state) }
+      return (
+        handleCommonKey(state, key, snapshot) ?? { state: scrollText(state, key, snapshot, size) }
+      )
     case 'list':
-      return pressInList(state, key, look, size)
+      return handleListKey(state, key, snapshot, size)
   }
 }
 
-function closes(key: Key): boolean {
+function isCloseKey(key: Key): boolean {
   return ['escape', 'q', 'left', 'backspace'].includes(key)
 }
 
-function toList(state: TopState): TopState {
-  return { ...state, screen: { show: 'list' } }
+function showList(state: TopState): TopState {
+  return { ...state, screen: { kind: 'list' } }
 }
 
-function pressInList(state: TopState, key: Key, look: Look | null, size: Size): Pressed {
-  const place = state.places[state.view]
+function handleListKey(
+  state: TopState,
+  key: Key,
+  snapshot: Snapshot | null,
+  size: Size,
+): KeyResult {
+  const position = state.positions[state.view]
   switch (key) {
     case 'q':
-      return { state, wish: { want: 'quit' } }
+      return { state, effect: { type: 'quit' } }
     case '/':
-      return { state: { ...state, screen: { show: 'filter', before: place.filter } } }
+      return { state: { ...state, screen: { kind: 'filter', before: position.filter } } }
     case 'escape':
-      return { state: moved(state, { filter: '' }) }
+      return { state: withPosition(state, { filter: '' }) }
     case 's':
-      return { state: moved(state, { sort: place.sort + 1, top: 0 }) }
+      return { state: withPosition(state, { sort: position.sort + 1, top: 0 }) }
     case 'tab':
     case 'right':
-      return turn(state, 1)
+      return switchView(state, 1)
     case 'back-tab':
     case 'left':
-      return turn(state, -1)
+      return switchView(state, -1)
     case 'enter': {
-      const row = chosen(state, look)
+      const row = selectedRowOf(state, snapshot)
       if (!row) return { state }
-      const screen: Screen = { show: 'detail', row: row.id, scroll: 0 }
-      return { state: { ...state, screen }, wish: { want: 'look' } }
+      const screen: Screen = { kind: 'detail', row: row.id, scroll: 0 }
+      return { state: { ...state, screen }, effect: { type: 'look' } }
     }
     default: {
       const view = VIEWS[Number(key) - 1]
-      if (view) return show(state, view)
-      return pressAnywhere(state, key, look) ?? { state: stepped(state, key, look, size) }
+      if (view) return showView(state, view)
+      return (
+        handleCommonKey(state, key, snapshot) ?? {
+          state: moveSelection(state, key, snapshot, size),
+        }
+      )
     }
   }
 }
 
 /** Keys that mean the same in a list and in what is opened from it; null for others. */
-function pressAnywhere(state: TopState, key: Key, look: Look | null): Pressed | null {
+function handleCommonKey(state: TopState, key: Key, snapshot: Snapshot | null): KeyResult | null {
   switch (key) {
     case '?':
-      return { state: { ...state, screen: { show: 'help', scroll: 0 } } }
+      return { state: { ...state, screen: { kind: 'help', scroll: 0 } } }
     case 'R':
-      return ask(state, { kind: 'recover' })
+      return requestPlan(state, { kind: 'recover' })
     case 'C':
-      return ask(state, { kind: 'clean' })
+      return requestPlan(state, { kind: 'clean' })
     case 'c': {
-      const run = chosen(state, look)?.run
-      if (!run) return { state: told(state, 'Choose a run first: 1 shows them.') }
-      return ask(state, { kind: 'cancel', run })
+      const run = selectedRowOf(state, snapshot)?.run
+      if (!run) return { state: withMessage(state, 'Choose a run first: 1 shows them.') }
+      return requestPlan(state, { kind: 'cancel', run })
     }
     case 'r': {
-      const row = state.view === 'letters' ? chosen(state, look) : undefined
-      if (!row) return { state: told(state, 'Choose an error first: 4 shows them.') }
-      return ask(state, { kind: 'retry', fingerprint: row.id })
+      const row = state.view === 'letters' ? selectedRowOf(state, snapshot) : undefined
+      if (!row) return { state: withMessage(state, 'Choose an error first: 4 shows them.') }
+      return requestPlan(state, { kind: 'retry', fingerprint: row.id })
     }
     case 'u': {
-      const run = chosen(state, look)?.run
+      const run = selectedRowOf(state, snapshot)?.run
       const runs = state.undo.length > 0 ? state.undo : run ? [run] : []
       if (runs.length === 0)
         return {
-          state: told(
+          state: withMessage(
             state,
             'Nothing was done from here: choose a run to take back what was last done to it.',
           ),
         }
-      return ask(state, { kind: 'revert', runs })
+      return requestPlan(state, { kind: 'revert', runs })
     }
     default:
       return null
   }
 }
 
-function ask(state: TopState, deed: Deed): Pressed {
+function requestPlan(state: TopState, action: Action): KeyResult {
   if (state.readonly)
-    return { state: told(state, 'This is a read-only look: start it without --readonly to act.') }
+    return {
+      state: withMessage(state, 'This is a read-only look: start it without --readonly to act.'),
+    }
   if (state.busy !== null) return { state }
   const busy =
-    deed.kind === 'recover'
+    action.kind === 'recover'
       ? 'Looking what it would do, and listening whether the silent still beat …'
       : 'Looking what it would do …'
-  return { state: { ...state, busy }, wish: { want: 'plan', deed } }
+  return { state: { ...state, busy }, effect: { type: 'plan', action } }
 }
 
-function told(state: TopState, text: string): TopState {
-  return { ...state, said: { text, ink: 'warn' } }
+function withMessage(state: TopState, text: string): TopState {
+  return { ...state, message: { text, ink: 'warn' } }
 }
 
-function pressAtPlan(
+function handlePlanKey(
   state: TopState,
-  { plan }: Extract<Screen, { show: 'plan' }>,
+  { plan }: Extract<Screen, { kind: 'plan' }>,
   key: Key,
-  look: Look | null,
+  snapshot: Snapshot | null,
   size: Size,
-): Pressed {
+): KeyResult {
   if (plan.question !== null && (key === 'y' || key === 'Y')) {
-    return { state: { ...toList(state), busy: 'At it …' }, wish: { want: 'act', plan } }
+    return { state: { ...showList(state), busy: 'At it …' }, effect: { type: 'act', plan } }
   }
-  const isNo = closes(key) || ['n', 'N', 'enter'].includes(key)
-  if (!isNo) return { state: scrolled(state, key, look, size) }
-  const back = toList(state)
-  return { state: plan.question === null ? back : told(back, 'Nothing was changed.') }
+  const isNo = isCloseKey(key) || ['n', 'N', 'enter'].includes(key)
+  if (!isNo) return { state: scrollText(state, key, snapshot, size) }
+  const back = showList(state)
+  return { state: plan.question === null ? back : withMessage(back, 'Nothing was changed.') }
 }
 
-function typeFilter(
+function handleFilterKey(
   state: TopState,
-  { before }: Extract<Screen, { show: 'filter' }>,
+  { before }: Extract<Screen, { kind: 'filter' }>,
   key: Key,
-  look: Look | null,
+  snapshot: Snapshot | null,
   size: Size,
 ): TopState {
-  const { filter } = state.places[state.view]
-  if (key === 'enter') return toList(state)
-  if (key === 'escape') return toList(moved(state, { filter: before === filter ? '' : before }))
-  if (key === 'backspace') return moved(state, { filter: filter.replace(/.$/su, '') })
+  const { filter } = state.positions[state.view]
+  if (key === 'enter') return showList(state)
+  if (key === 'escape')
+    return showList(withPosition(state, { filter: before === filter ? '' : before }))
+  if (key === 'backspace') return withPosition(state, { filter: filter.replace(/.$/su, '') })
   const isTyped = /^.$/su.test(key)
-  if (!isTyped) return stepped(state, key, look, size)
-  return filter.length < FILTER_MAX ? moved(state, { filter: filter + key, top: 0 }) : state
+  if (!isTyped) return moveSelection(state, key, snapshot, size)
+  return filter.length < FILTER_MAX ? withPosition(state, { filter: filter + key, top: 0 }) : state
 }
 
-function turn(state: TopState, by: number): Pressed {
+function switchView(state: TopState, by: number): KeyResult {
   const next = (VIEWS.indexOf(state.view) + by + VIEWS.length) % VIEWS.length
-  return show(state, VIEWS[next]!)
+  return showView(state, VIEWS[next]!)
 }
 
-function show(state: TopState, view: View): Pressed {
-  return { state: { ...toList(state), view }, wish: { want: 'look' } }
+function showView(state: TopState, view: View): KeyResult {
+  return { state: { ...showList(state), view }, effect: { type: 'look' } }
 }
 
 /** The row that a key would act on. */
-function chosen(state: TopState, look: Look | null): Row | undefined {
-  const list = listInFront(state, look)
+function selectedRowOf(state: TopState, snapshot: Snapshot | null): Row | undefined {
+  const list = currentList(state, snapshot)
   const { screen } = state
-  if (screen.show === 'detail') return list?.rows.find(({ id }) => id === screen.row)
-  return list ? chosenIn(list, state.places[state.view]) : undefined
+  if (screen.kind === 'detail') return list?.rows.find(({ id }) => id === screen.row)
+  return list ? selectedRow(list, state.positions[state.view]) : undefined
 }
 
 /** Another row of the list, and the list around it. */
-function stepped(state: TopState, key: Key, look: Look | null, size: Size): TopState {
-  const { rows } = listInFront(state, look) ?? { rows: [] }
-  const place = state.places[state.view]
-  const height = bodyHeight(look, size)
-  const { index } = windowOf(place, rows, height)
-  const to = step(key, index, height - 1, rows.length - 1)
+function moveSelection(state: TopState, key: Key, snapshot: Snapshot | null, size: Size): TopState {
+  const { rows } = currentList(state, snapshot) ?? { rows: [] }
+  const position = state.positions[state.view]
+  const height = bodyHeight(snapshot, size)
+  const { index } = visibleWindow(position, rows, height)
+  const to = nextIndex(key, index, height - 1, rows.length - 1)
   const row = rows[to]
   if (!row || to === index) return state
-  const { top } = windowOf({ ...place, row: row.id }, rows, height)
-  return moved(state, { row: row.id, top })
+  const { top } = visibleWindow({ ...position, row: row.id }, rows, height)
+  return withPosition(state, { row: row.id, top })
 }
 
-function scrolled(state: TopState, key: Key, look: Look | null, size: Size): TopState {
+function scrollText(state: TopState, key: Key, snapshot: Snapshot | null, size: Size): TopState {
   const { screen } = state
   if (!('scroll' in screen)) return state
-  const text = textOf(state, look, new Paper(size.columns, false)) ?? []
-  const height = bodyHeight(look, size)
-  const scroll = step(key, screen.scroll, height, Math.max(0, text.length - height))
+  const text = textOf(state, snapshot, new TextWriter(size.columns, false)) ?? []
+  const height = bodyHeight(snapshot, size)
+  const scroll = nextIndex(key, screen.scroll, height, Math.max(0, text.length - height))
   return { ...state, screen: { ...screen, scroll } }
 }
 
-function step(key: Key, from: number, page: number, last: number): number {
+function nextIndex(key: Key, from: number, page: number, last: number): number {
   const to = { up: from - 1, k: from - 1, down: from + 1, j: from + 1 }[key]
   const far = {
     'page-up': from - page,

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { endKeys, readKeys } from './keys.ts'
+import { flushKeys, parseKeys } from './keys.ts'
 
-test('what terminals send is read as keys, whichever way they spell them', () => {
+test('key sequences of all common terminals are decoded', () => {
   const spelled = '\x1b[A\x1bOB\x1b[5~\x1b[6~\x1b[H\x1b[4~\x1b[Z\r\n\t\x7f\x03\x1aRüж好'
   const keys = 'up down page-up page-down home end back-tab enter enter tab backspace ctrl-c ctrl-z'
-  assert.deepEqual(readKeys(spelled), { keys: `${keys} R ü ж 好`.split(' '), rest: '' })
+  assert.deepEqual(parseKeys(spelled), { keys: `${keys} R ü ж 好`.split(' '), rest: '' })
 })
 
-test('a key with Shift or Ctrl held is that key; one that nobody knows is none', () => {
-  assert.deepEqual(readKeys('\x1b[1;5A\x1b[6;2~\x1b[200~\x1b[31~\x01x').keys, [
+test('a key with Shift or Ctrl is that key; an unknown one is ignored', () => {
+  assert.deepEqual(parseKeys('\x1b[1;5A\x1b[6;2~\x1b[200~\x1b[31~\x01x').keys, [
     'up',
     'page-down',
     'x',
@@ -17,14 +17,14 @@ test('a key with Shift or Ctrl held is that key; one that nobody knows is none',
 })
 
 test('a sequence that comes in two parts is one key', () => {
-  const first = readKeys('j\x1b[')
+  const first = parseKeys('j\x1b[')
   assert.deepEqual(first, { keys: ['j'], rest: '\x1b[' })
-  assert.deepEqual(readKeys(`${first.rest}B`), { keys: ['down'], rest: '' })
+  assert.deepEqual(parseKeys(`${first.rest}B`), { keys: ['down'], rest: '' })
 })
 
 test('Escape is told from the start of a sequence by what does not follow', () => {
-  assert.deepEqual(readKeys('\x1b'), { keys: [], rest: '\x1b' })
-  assert.deepEqual(endKeys('\x1b'), ['escape'])
-  assert.deepEqual(endKeys(''), [])
-  assert.deepEqual(readKeys('\x1bx'), { keys: ['escape', 'x'], rest: '' })
+  assert.deepEqual(parseKeys('\x1b'), { keys: [], rest: '\x1b' })
+  assert.deepEqual(flushKeys('\x1b'), ['escape'])
+  assert.deepEqual(flushKeys(''), [])
+  assert.deepEqual(parseKeys('\x1bx'), { keys: ['escape', 'x'], rest: '' })
 })

@@ -33,16 +33,16 @@ const SEQUENCES: Readonly<Record<string, Key>> = {
 // oxlint-disable-next-line no-control-regex
 const SEQUENCE = /^\x1b(?:\[([\d;?<]*)([A-Za-z~])|O([A-Z]))/
 // oxlint-disable-next-line no-control-regex
-const BEGUN = /^\x1b(?:\[[\d;?<]*|O)?$/
+const INCOMPLETE_SEQUENCE = /^\x1b(?:\[[\d;?<]*|O)?$/
 
 /**
  * The keys in what a terminal sent. `rest`: the start of a sequence whose end has not come yet, or Escape itself; only
  * time tells which. Sequences nobody knows are no key.
  */
-export function readKeys(sent: string): { keys: Key[]; rest: string } {
+export function parseKeys(input: string): { keys: Key[]; rest: string } {
   const keys: Key[] = []
-  for (let left = sent; left !== '';) {
-    if (BEGUN.test(left)) return { keys, rest: left }
+  for (let left = input; left !== '';) {
+    if (INCOMPLETE_SEQUENCE.test(left)) return { keys, rest: left }
     const sequence = SEQUENCE.exec(left)
     if (sequence) {
       const [all, digits = '', end, other] = sequence
@@ -60,6 +60,6 @@ export function readKeys(sent: string): { keys: Key[]; rest: string } {
 }
 
 /** What a sequence was that never ended: somebody pressed Escape. */
-export function endKeys(rest: string): Key[] {
+export function flushKeys(rest: string): Key[] {
   return rest === '' ? [] : ['escape']
 }

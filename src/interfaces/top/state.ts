@@ -1,12 +1,12 @@
 import type { Id, RunId } from '../../core/model/id.ts'
-import type { Ink } from '../../lib/terminal/table.ts'
-import type { Paper } from '../../lib/terminal/text-writer.ts'
+import type { Style } from '../../lib/terminal/table.ts'
+import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 
 export const VIEWS = ['runs', 'workers', 'recovery', 'letters', 'history'] as const
 export type View = (typeof VIEWS)[number]
 
 /** Where a person is in a list. */
-export type Place = {
+export type ListPosition = {
   /** The row stays chosen when the list moves under it; null: the first. */
   readonly row: string | null
   /** The first line that is shown. */
@@ -17,7 +17,7 @@ export type Place = {
 }
 
 /** Something that a key can do to runs. It is shown before it is done. */
-export type Deed =
+export type Action =
   | { readonly kind: 'recover' }
   | { readonly kind: 'clean' }
   | { readonly kind: 'cancel'; readonly run: RunId }
@@ -28,8 +28,8 @@ export type Deed =
 
 /** A deed that was looked at: what it would do, and the question. */
 export type Plan = {
-  readonly deed: Deed
-  readonly text: (paper: Paper) => void
+  readonly action: Action
+  readonly text: (writer: TextWriter) => void
   /** Null: there is nothing to be done, so nothing is asked. */
   readonly question: string | null
   /** What the plan is about: what came up since waits for another look. */
@@ -37,45 +37,51 @@ export type Plan = {
 }
 
 export type Screen =
-  | { readonly show: 'list' }
+  | { readonly kind: 'list' }
   /** The filter is being typed; `before` comes back with Escape. */
-  | { readonly show: 'filter'; readonly before: string }
-  | { readonly show: 'detail'; readonly row: string; readonly scroll: number }
-  | { readonly show: 'help'; readonly scroll: number }
-  | { readonly show: 'plan'; readonly plan: Plan; readonly scroll: number }
+  | { readonly kind: 'filter'; readonly before: string }
+  | { readonly kind: 'detail'; readonly row: string; readonly scroll: number }
+  | { readonly kind: 'help'; readonly scroll: number }
+  | { readonly kind: 'plan'; readonly plan: Plan; readonly scroll: number }
 
 export type TopState = {
   readonly view: View
-  readonly places: Readonly<Record<View, Place>>
+  readonly positions: Readonly<Record<View, ListPosition>>
   readonly screen: Screen
   /** What became of the last key, until the next one. */
-  readonly said: { readonly text: string; readonly ink: Ink } | null
+  readonly message: { readonly text: string; readonly ink: Style } | null
   /** A deed is being looked at or done; keys that would start another wait. */
   readonly busy: string | null
   /** Why what is shown is old; null: it is not. */
-  readonly trouble: string | null
+  readonly error: string | null
   /** What was done last from here, for the key that takes it back. */
   readonly undo: readonly RunId[]
   readonly readonly: boolean
 }
 
-const START: Place = { row: null, top: 0, filter: '', sort: 0 }
+const INITIAL_POSITION: ListPosition = { row: null, top: 0, filter: '', sort: 0 }
 
-export function startState(readonly: boolean): TopState {
+export function initialState(readonly: boolean): TopState {
   return {
     view: 'runs',
-    places: { runs: START, workers: START, recovery: START, letters: START, history: START },
-    screen: { show: 'list' },
-    said: null,
+    positions: {
+      runs: INITIAL_POSITION,
+      workers: INITIAL_POSITION,
+      recovery: INITIAL_POSITION,
+      letters: INITIAL_POSITION,
+      history: INITIAL_POSITION,
+    },
+    screen: { kind: 'list' },
+    message: null,
     busy: null,
-    trouble: null,
+    error: null,
     undo: [],
     readonly,
   }
 }
 
 /** The same with another place in the view that is shown. */
-export function moved(state: TopState, place: Partial<Place>): TopState {
-  const { view, places } = state
-  return { ...state, places: { ...places, [view]: { ...places[view], ...place } } }
+export function withPosition(state: TopState, position: Partial<ListPosition>): TopState {
+  const { view, positions } = state
+  return { ...state, positions: { ...positions, [view]: { ...positions[view], ...position } } }
 }

@@ -1,10 +1,10 @@
 import process from 'node:process'
 import type { Size } from './frame.ts'
-import { endKeys, readKeys, type Key } from './keys.ts'
+import { flushKeys, parseKeys, type Key } from './keys.ts'
 
 /** A screen of its own, no cursor, and no wrapping: a character that is wider than we think breaks one line, not all. */
-const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J'
-const LEAVE = '\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l'
+const ENTER_SCREEN = '\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J'
+const LEAVE_SCREEN = '\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l'
 const CLEAR = '\x1b[2J'
 
 /** A sequence arrives in one piece or nearly so; Escape alone is followed by nothing. */
@@ -36,32 +36,32 @@ export type Listeners = {
 export function openTerminal({ onKey, onChange, onEnd }: Listeners): Terminal {
   const { stdin, stdout } = process
   let drawn: readonly string[] = []
-  let isOurs = false
+  let isAcquired = false
   let rest = ''
   let escape: NodeJS.Timeout | undefined
 
-  const take = (): void => {
-    isOurs = true
+  const acquire = (): void => {
+    isAcquired = true
     drawn = []
     stdin.setRawMode(true)
     stdin.resume()
-    stdout.write(ENTER)
+    stdout.write(ENTER_SCREEN)
   }
-  const giveBack = (): void => {
-    if (!isOurs) return
-    isOurs = false
-    stdout.write(LEAVE)
+  const release = (): void => {
+    if (!isAcquired) return
+    isAcquired = false
+    stdout.write(LEAVE_SCREEN)
     stdin.setRawMode(false)
     stdin.pause()
   }
   const onData = (sent: string): void => {
     clearTimeout(escape)
-    const read = readKeys(rest + sent)
+    const read = parseKeys(rest + sent)
     rest = read.rest
     read.keys.forEach(onKey)
     if (rest === '') return
     escape = setTimeout(() => {
-      const keys = endKeys(rest)
+      const keys = flushKeys(rest)
       rest = ''
       keys.forEach(onKey)
     }, ESCAPE_MS)
@@ -69,13 +69,13 @@ export function openTerminal({ onKey, onChange, onEnd }: Listeners): Terminal {
   const suspend = (): void => {
     // There nothing would bring us back.
     if (process.platform === 'win32') return
-    giveBack()
+    release()
     process.off('SIGTSTP', suspend)
     // To the whole group, as the terminal does it: whoever started us waits with us.
     process.kill(0, 'SIGTSTP')
     setTimeout(() => {
       process.on('SIGTSTP', suspend)
-      take()
+      acquire()
       onChange()
     }, SUSPEND_MS)
   }
@@ -89,15 +89,15 @@ export function openTerminal({ onKey, onChange, onEnd }: Listeners): Terminal {
   process.on('SIGTERM', onEnd).on('SIGINT', onEnd).on('SIGHUP', onEnd)
   process.on('SIGTSTP', suspend).on('SIGCONT', redraw)
   // A crash is reported after this, on the terminal as it was.
-  process.on('uncaughtExceptionMonitor', giveBack).on('exit', giveBack)
-  take()
+  process.on('uncaughtExceptionMonitor', release).on('exit', release)
+  acquire()
 
   return {
     get size() {
       return { columns: stdout.columns || 80, rows: stdout.rows || 24 }
     },
     draw(lines) {
-      if (!isOurs) return
+      if (!isAcquired) return
       const changed = lines.flatMap((line, n) =>
         line === drawn[n] ? [] : [`\x1b[${n + 1};1H${line}\x1b[K`],
       )
@@ -111,12 +111,12 @@ export function openTerminal({ onKey, onChange, onEnd }: Listeners): Terminal {
     suspend,
     close() {
       clearTimeout(escape)
-      giveBack()
+      release()
       stdin.off('data', onData).off('end', onEnd).off('error', onEnd)
       stdout.off('resize', redraw)
       process.off('SIGTERM', onEnd).off('SIGINT', onEnd).off('SIGHUP', onEnd)
       process.off('SIGTSTP', suspend).off('SIGCONT', redraw)
-      process.off('uncaughtExceptionMonitor', giveBack).off('exit', giveBack)
+      process.off('uncaughtExceptionMonitor', release).off('exit', release)
     },
   }
 }

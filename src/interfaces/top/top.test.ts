@@ -3,10 +3,14 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
-import { claim, claimOne, save, startCrawl } from '../../testing/fixtures.ts'
-import { noTerminal, operator, type Operator } from '../../testing/operator.ts'
-import { cliCall } from '../../testing/unstuck-cli.ts'
-import { pauseAfter } from './top.ts'
+import { claim, claimOne, savePage, enqueueCrawl } from '../../testing/fixtures.ts'
+import {
+  noTerminal,
+  createCliTestContext,
+  type CliTestContext,
+} from '../../testing/cli-test-context.ts'
+import { cliCommand } from '../../testing/unstuck-cli.ts'
+import { pollDelay } from './top.ts'
 
 const ENTER = '\x1b[?1049h'
 const LEAVE = '\x1b[?25h\x1b[?1049l'
@@ -20,14 +24,18 @@ type Session = Disposable & {
 }
 
 /** The real program on a terminal of its own, 80 × 24, between two looks at the terminal's settings. */
-function sit(by: Operator, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Session {
-  const call = cliCall(['top', '--db', by.database.url, ...args])
+function startSession(
+  ctx: CliTestContext,
+  args: readonly string[] = [],
+  env: NodeJS.ProcessEnv = {},
+): Session {
+  const call = cliCommand(['top', '--db', ctx.database.url, ...args])
   const words = call.command.map((word) => `'${word}'`).join(' ')
   const script =
     `stty cols 80 rows 24; echo "before $(stty -g)"; ` +
     `sh -c 'echo "pid $$"; exec "$@"' - ${words}; echo "code $?"; echo "after $(stty -g)"`
   const child = spawn('script', ['-qec', script, '/dev/null'], {
-    cwd: by.cwd,
+    cwd: ctx.cwd,
     env: { ...call.env, TERM: 'xterm', ...env },
   })
   let [raw, read] = ['', 0]
@@ -66,19 +74,19 @@ function sit(by: Operator, args: readonly string[] = [], env: NodeJS.ProcessEnv 
 }
 
 /** A run whose worker is proven gone, with one page saved. */
-async function leaveOrphan(by: Operator): Promise<string> {
-  const run = await startCrawl(by.store, 3, { source: 'directory' })
-  const worker = await by.gone('directory')
-  await save(by.store, await claimOne(by.store, worker, { source: 'directory' }))
-  await claim(by.store, worker, 1, { source: 'directory' })
+async function createOrphan(ctx: CliTestContext): Promise<string> {
+  const run = await enqueueCrawl(ctx.store, 3, { source: 'directory' })
+  const worker = await ctx.registerDeadWorker('directory')
+  await savePage(ctx.store, await claimOne(ctx.store, worker, { source: 'directory' }))
+  await claim(ctx.store, worker, 1, { source: 'directory' })
   return run
 }
 
 describe('top on a terminal', { skip: noTerminal, timeout: 60_000 }, () => {
-  test('it draws, follows keys, recovers after y, takes a cancelling back, and leaves the terminal as it was', async () => {
-    await using by = await operator()
-    const run = await leaveOrphan(by)
-    using session = sit(by)
+  test('it draws, follows keys, recovers after y, reverts a cancel, and restores the terminal', async () => {
+    await using ctx = await createCliTestContext()
+    const run = await createOrphan(ctx)
+    using session = startSession(ctx)
     await session.when(/Something is stuck[^]*orphaned/, 'R')
     await session.when(/What would be done[^]*Do these 2 things\?/, 'y')
     await session.when('Recovery: 2 of 2 things done.', 'c')
@@ -91,18 +99,18 @@ describe('top on a terminal', { skip: noTerminal, timeout: 60_000 }, () => {
 
     assert.deepEqual({ code, isAsBefore }, { code: 0, isAsBefore: true })
     assert.ok(raw.indexOf(ENTER) < raw.indexOf(LEAVE), 'it gives the screen back')
-    const trail = await by.store.audit({ run, limit: 10 })
+    const trail = await ctx.store.audit({ run, limit: 10 })
     assert.deepEqual(
       trail.map(({ action }) => action),
       ['resume', 'replan', 'cancel', 'revert'],
     )
-    assert.equal((await by.store.run(run))?.status, 'interrupted')
+    assert.equal((await ctx.store.run(run))?.status, 'interrupted')
   })
 
   test('after SIGTERM the terminal is as it was', async () => {
-    await using by = await operator()
-    await leaveOrphan(by)
-    using session = sit(by)
+    await using ctx = await createCliTestContext()
+    await createOrphan(ctx)
+    using session = startSession(ctx)
     await session.when('orphaned', '')
     process.kill(session.pid(), 'SIGTERM')
     const { code, isAsBefore, raw } = await session.end()
@@ -111,9 +119,9 @@ describe('top on a terminal', { skip: noTerminal, timeout: 60_000 }, () => {
   })
 
   test('Ctrl-Z gives the terminal back, and it comes back whole', async () => {
-    await using by = await operator()
-    await leaveOrphan(by)
-    using session = sit(by)
+    await using ctx = await createCliTestContext()
+    await createOrphan(ctx)
+    using session = startSession(ctx)
     // Where no shell could wake it again the system does not stop it, so here it comes back by itself.
     await session.when('orphaned', '\x1a')
     await session.when(/orphaned/, 'q')
@@ -123,21 +131,21 @@ describe('top on a terminal', { skip: noTerminal, timeout: 60_000 }, () => {
     assert.equal(raw.split(LEAVE).length, 3)
   })
 
-  test('a read-only look changes nothing', async () => {
-    await using by = await operator()
-    await leaveOrphan(by)
-    const before = await by.dump()
-    using session = sit(by, ['--readonly'])
+  test('a read-only session changes nothing', async () => {
+    await using ctx = await createCliTestContext()
+    await createOrphan(ctx)
+    const before = await ctx.dump()
+    using session = startSession(ctx, ['--readonly'])
     await session.when(/read-only[^]*orphaned/, 'R')
     await session.when('start it without --readonly to act', 'q')
     assert.equal((await session.end()).code, 0)
-    assert.equal(await by.dump(), before)
+    assert.equal(await ctx.dump(), before)
   })
 
   test('without colour no colour is sent; the mark shows what is chosen', async () => {
-    await using by = await operator()
-    await leaveOrphan(by)
-    using session = sit(by, [], { NO_COLOR: '1' })
+    await using ctx = await createCliTestContext()
+    await createOrphan(ctx)
+    using session = startSession(ctx, [], { NO_COLOR: '1' })
     await session.when(/> \S{8} {2}directory/, 'q')
     const { raw } = await session.end()
     // oxlint-disable-next-line no-control-regex
@@ -145,9 +153,9 @@ describe('top on a terminal', { skip: noTerminal, timeout: 60_000 }, () => {
   })
 
   test('on a terminal that cannot draw it says what does', async () => {
-    await using by = await operator()
-    await leaveOrphan(by)
-    using session = sit(by, [], { TERM: 'dumb' })
+    await using ctx = await createCliTestContext()
+    await createOrphan(ctx)
+    using session = startSession(ctx, [], { TERM: 'dumb' })
     const { code, raw } = await session.end()
     assert.equal(code, 2)
     assert.match(raw, /unstuck status --watch/)
@@ -156,13 +164,13 @@ describe('top on a terminal', { skip: noTerminal, timeout: 60_000 }, () => {
 })
 
 test('without a terminal it ends with 2 and says what to use instead', async () => {
-  await using by = await operator()
-  const { stderr, stdout } = await by.call(['top'], 2)
+  await using ctx = await createCliTestContext()
+  const { stderr, stdout } = await ctx.cli(['top'], 2)
   assert.match(stderr, /unstuck status --watch/)
   assert.equal(stdout, '')
-  assert.match((await by.call(['top', '--json'], 2)).stderr, /unstuck status --json/)
+  assert.match((await ctx.cli(['top', '--json'], 2)).stderr, /unstuck status --json/)
 })
 
-test('a look that takes long is taken seldom: a tenth of the time at most', () => {
-  assert.deepEqual([5, 100, 3_000].map(pauseAfter), [1_000, 1_000, 30_000])
+test('a slow refresh is run less often: at most a tenth of the time', () => {
+  assert.deepEqual([5, 100, 3_000].map(pollDelay), [1_000, 1_000, 30_000])
 })

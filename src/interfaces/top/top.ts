@@ -1,72 +1,72 @@
-import { messageOf, StoreUnavailable, UnstuckError } from '../../core/model/errors.ts'
+import { messageOf, StoreUnavailableError, UnstuckError } from '../../core/model/errors.ts'
 import { redact } from '../../core/model/redact.ts'
-import { carryOut, planDeed } from './actions.ts'
+import { applyPlan, planAction } from './actions.ts'
 import { drawTop } from './frame.ts'
 import type { Key } from './keys.ts'
-import { lookOnce, type Ground, type Look } from './snapshot.ts'
-import { press, type Wish } from './key-actions.ts'
-import { startState, type TopState } from './state.ts'
+import { takeSnapshot, type TopContext, type Snapshot } from './snapshot.ts'
+import { handleKey, type Effect } from './key-actions.ts'
+import { initialState, type TopState } from './state.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
-const LOOK_EVERY_MS = 1_000
+const POLL_MS = 1_000
 /** Of its time the database spends one part on a look, and so many on other things. */
-const PARTS = 10
+const IDLE_RATIO = 10
 
 /** How long after a look the next one comes: a look that reads much is not taken every second. */
-export function pauseAfter(tookMs: number): number {
-  return Math.max(LOOK_EVERY_MS, PARTS * tookMs)
+export function pollDelay(tookMs: number): number {
+  return Math.max(POLL_MS, IDLE_RATIO * tookMs)
 }
 
 export type TopOptions = { readonly readonly: boolean; readonly colour: boolean }
 
 /** The whole screen until somebody quits: keys go in, drawings come out, and what lies between is pure. */
 export class Top {
-  readonly #ground: Ground
+  readonly #context: TopContext
   readonly #colour: boolean
-  readonly #leaving = new AbortController()
+  readonly #closing = new AbortController()
   readonly #ended = Promise.withResolvers<void>()
   /** Deeds under way: who quits waits for them. */
   readonly #pending = new Set<Promise<void>>()
   #state: TopState
-  #look: Look | null = null
+  #snapshot: Snapshot | null = null
   #terminal: Terminal | null = null
   #timer: NodeJS.Timeout | undefined
-  #isLooking = false
-  #looksAgain = false
+  #isPolling = false
+  #pollsAgain = false
 
-  constructor(ground: Ground, { readonly, colour }: TopOptions) {
-    this.#ground = ground
+  constructor(context: TopContext, { readonly, colour }: TopOptions) {
+    this.#context = context
     this.#colour = colour
-    this.#state = startState(readonly)
+    this.#state = initialState(readonly)
   }
 
   async run(): Promise<void> {
     this.#terminal = openTerminal({
-      onKey: (key) => this.#press(key),
+      onKey: (key) => this.#handleKey(key),
       onChange: () => this.#draw(),
       onEnd: () => this.#ended.resolve(),
     })
     try {
       this.#draw()
-      this.#lookNow()
+      this.#pollNow()
       await this.#ended.promise
     } finally {
       clearTimeout(this.#timer)
-      this.#leaving.abort()
+      this.#closing.abort()
       this.#terminal.close()
       await Promise.all(this.#pending)
     }
   }
 
-  #press(key: Key): void {
-    const { state, wish } = press(this.#state, key, this.#look, this.#terminal!.size)
+  #handleKey(key: Key): void {
+    const { state, effect } = handleKey(this.#state, key, this.#snapshot, this.#terminal!.size)
     this.#state = state
-    if (wish) this.#grant(wish)
+    if (effect) this.#applyEffect(effect)
     this.#draw()
   }
 
-  #grant(wish: Wish): void {
-    switch (wish.want) {
+  #applyEffect(effect: Effect): void {
+    switch (effect.type) {
       case 'quit':
         return this.#ended.resolve()
       case 'suspend':
@@ -74,29 +74,33 @@ export class Top {
       case 'redraw':
         return this.#terminal!.clear()
       case 'look':
-        return this.#lookNow()
+        return this.#pollNow()
       case 'plan':
-        return this.#follow(async () => {
-          const plan = await planDeed(this.#ground.door, wish.deed, this.#leaving.signal)
-          this.#set({ screen: { show: 'plan', plan, scroll: 0 } })
+        return this.#track(async () => {
+          const plan = await planAction(this.#context.operator, effect.action, this.#closing.signal)
+          this.#set({ screen: { kind: 'plan', plan, scroll: 0 } })
         })
       case 'act':
-        return this.#follow(async () => {
-          const { said, undo } = await carryOut(this.#ground.door, wish.plan, this.#leaving.signal)
+        return this.#track(async () => {
+          const { message, undo } = await applyPlan(
+            this.#context.operator,
+            effect.plan,
+            this.#closing.signal,
+          )
           const back = undo.length > 0 ? ' u takes it back.' : ''
-          this.#set({ said: { text: `${said}${back}`, ink: 'good' }, undo })
-          this.#lookNow()
+          this.#set({ message: { text: `${message}${back}`, ink: 'good' }, undo })
+          this.#pollNow()
         })
     }
   }
 
   /** Something that takes a while. What it is refused with is said, and the screen goes on. */
-  #follow(work: () => Promise<void>): void {
+  #track(work: () => Promise<void>): void {
     const done = work()
       .catch((error: unknown) => {
-        if (this.#leaving.signal.aborted) return
+        if (this.#closing.signal.aborted) return
         if (error instanceof UnstuckError) {
-          this.#set({ said: { text: redact(messageOf(error)), ink: 'bad' } })
+          this.#set({ message: { text: redact(messageOf(error)), ink: 'bad' } })
         } else this.#ended.reject(error)
       })
       .finally(() => {
@@ -107,34 +111,34 @@ export class Top {
   }
 
   /** At once, and then again and again. Two looks never overlap. */
-  #lookNow(): void {
-    if (this.#isLooking) {
-      this.#looksAgain = true
+  #pollNow(): void {
+    if (this.#isPolling) {
+      this.#pollsAgain = true
       return
     }
     clearTimeout(this.#timer)
-    this.#isLooking = true
+    this.#isPolling = true
     const started = performance.now()
-    const done = this.#lookAround().finally(() => {
+    const done = this.#poll().finally(() => {
       this.#pending.delete(done)
-      this.#isLooking = false
-      if (this.#leaving.signal.aborted) return
-      const pause = this.#looksAgain ? 0 : pauseAfter(performance.now() - started)
-      this.#looksAgain = false
-      this.#timer = setTimeout(() => this.#lookNow(), pause)
+      this.#isPolling = false
+      if (this.#closing.signal.aborted) return
+      const pause = this.#pollsAgain ? 0 : pollDelay(performance.now() - started)
+      this.#pollsAgain = false
+      this.#timer = setTimeout(() => this.#pollNow(), pause)
     })
     this.#pending.add(done)
   }
 
-  async #lookAround(): Promise<void> {
+  async #poll(): Promise<void> {
     try {
-      this.#look = await lookOnce(this.#ground, this.#state)
-      this.#set({ trouble: null })
+      this.#snapshot = await takeSnapshot(this.#context, this.#state)
+      this.#set({ error: null })
     } catch (error) {
-      if (this.#leaving.signal.aborted) return
-      if (!(error instanceof StoreUnavailable)) return this.#ended.reject(error)
+      if (this.#closing.signal.aborted) return
+      if (!(error instanceof StoreUnavailableError)) return this.#ended.reject(error)
       const why = redact(messageOf(error))
-      this.#set({ trouble: `The database does not answer: this is what it was. ${why}` })
+      this.#set({ error: `The database does not answer: this is what it was. ${why}` })
     }
   }
 
@@ -146,6 +150,6 @@ export class Top {
   #draw(): void {
     const terminal = this.#terminal
     if (!terminal) return
-    terminal.draw(drawTop(this.#state, this.#look, terminal.size, this.#colour))
+    terminal.draw(drawTop(this.#state, this.#snapshot, terminal.size, this.#colour))
   }
 }

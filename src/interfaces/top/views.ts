@@ -1,16 +1,24 @@
 import { shortId, type RunId } from '../../core/model/id.ts'
 import { isLive, type AdoptedRef, type RunStatus } from '../../core/model/run.ts'
-import { inWords, type Millis } from '../../core/model/time.ts'
+import { humanizeDuration, type Millis } from '../../core/model/time.ts'
 import type { Verdict } from '../../core/model/verdict.ts'
 import type { AuditEntry } from '../../core/store/store.ts'
-import type { LetterGroup } from '../../presenters/dead-letters.ts'
+import type { DeadLetterGroup } from '../../presenters/dead-letters.ts'
 import type { ListedRun } from '../../presenters/runs.ts'
 import type { Cell } from '../../lib/terminal/text-writer.ts'
 import type { Column, Span } from '../../lib/terminal/table.ts'
-import { ago, age, bar, runStatus, sourceOf, whoCell, workerSign } from '../../presenters/format.ts'
+import {
+  formatAgo,
+  formatAge,
+  progressBar,
+  formatRunStatus,
+  formatSource,
+  formatProcessCell,
+  formatLiveness,
+} from '../../presenters/format.ts'
 import type { WorkerView } from '../../presenters/view.ts'
-import type { Look } from './snapshot.ts'
-import type { Place, View } from './state.ts'
+import type { Snapshot } from './snapshot.ts'
+import type { ListPosition, View } from './state.ts'
 
 /** One line of a list. */
 export type Row = {
@@ -39,7 +47,7 @@ export type List = {
 }
 
 /** What a view is made of, whatever it lists. */
-type Listed<T> = {
+type ViewSpec<T> = {
   readonly columns: readonly WideColumn[]
   readonly noun: readonly [string, string]
   readonly empty: string
@@ -60,52 +68,57 @@ export function titleOf(view: View): string {
 }
 
 /** What the view in front lists, as the person wants to see it. */
-export function listOf({ seen, now }: Look, place: Place): List {
-  switch (seen.view) {
+export function buildList({ viewData, now }: Snapshot, position: ListPosition): List {
+  switch (viewData.view) {
     case 'runs':
-      return arrange(RUNS, seen.runs, place, now)
+      return arrangeRows(RUNS, viewData.runs, position, now)
     case 'workers':
-      return arrange(WORKERS, seen.workers, place, now)
+      return arrangeRows(WORKERS, viewData.workers, position, now)
     case 'recovery': {
-      const { active, deeds, theirs } = seen.recovery
+      const { active, planned, needsAttention } = viewData.recovery
       const rows = new Map(active.map(({ run }) => [run.id, run.adopted]))
-      const judged = (verdict: Verdict, isTheirs: boolean): Judged => {
+      const assessed = (verdict: Verdict, isTheirs: boolean): ListedVerdict => {
         const row = rows.get(verdict.run)
         // A whole table is told by its source, and its rows by their ids.
-        return { verdict, isTheirs, row: row && row.key !== '' ? row : null }
+        return { verdict, needsAttention: isTheirs, row: row && row.key !== '' ? row : null }
       }
       const both = [
-        ...deeds.map((verdict) => judged(verdict, false)),
-        ...theirs.map((verdict) => judged(verdict, true)),
+        ...planned.map((verdict) => assessed(verdict, false)),
+        ...needsAttention.map((verdict) => assessed(verdict, true)),
       ]
-      return arrange(VERDICTS, both, place, now)
+      return arrangeRows(VERDICTS, both, position, now)
     }
     case 'letters':
-      return arrange(lettersIn(seen.isPartial), seen.groups, place, now)
+      return arrangeRows(deadLetterSpec(viewData.isPartial), viewData.groups, position, now)
     case 'history':
-      return arrange(TRAIL, seen.entries, place, now)
+      return arrangeRows(HISTORY, viewData.entries, position, now)
   }
 }
 
-function arrange<T>(listed: Listed<T>, all: readonly T[], place: Place, now: Millis): List {
-  const order = listed.orders[place.sort % listed.orders.length]!
-  const wanted = place.filter.toLowerCase().split(/\s+/).filter(Boolean)
+function arrangeRows<T>(
+  spec: ViewSpec<T>,
+  all: readonly T[],
+  position: ListPosition,
+  now: Millis,
+): List {
+  const order = spec.orders[position.sort % spec.orders.length]!
+  const terms = position.filter.toLowerCase().split(/\s+/).filter(Boolean)
   const rows = all
     .toSorted((a, b) => order.compare(a, b))
-    .map((one) => listed.row(one, now))
-    .filter((row) => fits(row, wanted))
-  return { ...listed, rows, total: all.length, order: order.name }
+    .map((one) => spec.row(one, now))
+    .filter((row) => matches(row, terms))
+  return { ...spec, rows, total: all.length, order: order.name }
 }
 
 /** Every word must be somewhere in what is shown of it. */
-function fits({ id, cells, about }: Row, wanted: readonly string[]): boolean {
-  if (wanted.length === 0) return true
+function matches({ id, cells, about }: Row, terms: readonly string[]): boolean {
+  if (terms.length === 0) return true
   const texts = cells.map((cell) => (typeof cell === 'string' ? cell : cell.text))
   const said = [id, ...texts, about].join(' ').toLowerCase()
-  return wanted.every((word) => said.includes(word))
+  return terms.every((word) => said.includes(word))
 }
 
-const by =
+const compareBy =
   <T>(read: (one: T) => string | number) =>
   (a: T, b: T): number => {
     const [left, right] = [read(a), read(b)]
@@ -115,30 +128,30 @@ const by =
 const HEALTH_RANK = ['orphaned', 'stalled', 'dead', 'interrupted', 'waiting', 'healthy']
 const STUCK = ['orphaned', 'stalled', 'dead']
 
-const RUNS: Listed<ListedRun> = {
+const RUNS: ViewSpec<ListedRun> = {
   noun: ['run', 'runs'],
   columns: [
-    { head: 'RUN' },
-    { head: 'SOURCE', flex: true },
-    { head: 'STATUS' },
-    { head: 'DONE', align: 'right' },
-    { head: '', optional: 3 },
-    { head: 'PAGES/MIN', align: 'right', from: 100 },
-    { head: 'LEFT', align: 'right', from: 100 },
-    { head: 'ITEMS', align: 'right', optional: 2 },
-    { head: 'LAST SIGN', align: 'right', optional: 1 },
+    { header: 'RUN' },
+    { header: 'SOURCE', flex: true },
+    { header: 'STATUS' },
+    { header: 'DONE', align: 'right' },
+    { header: '', optional: 3 },
+    { header: 'PAGES/MIN', align: 'right', from: 100 },
+    { header: 'LEFT', align: 'right', from: 100 },
+    { header: 'ITEMS', align: 'right', optional: 2 },
+    { header: 'LAST SIGN', align: 'right', optional: 1 },
   ],
   empty: 'Nothing has run yet. See it work with `unstuck demo`, or start `unstuck work crawl.ts`.',
   orders: [
     // The newest of those that have ended come right after the live ones.
     {
       name: 'attention',
-      compare: (a, b) => by(rankOf)(a, b) || by(lastSign)(b, a),
+      compare: (a, b) => compareBy(rankOf)(a, b) || compareBy(lastActivity)(b, a),
     },
-    { name: 'source', compare: by(({ source }) => source) },
-    { name: 'last sign', compare: (a, b) => by(lastSign)(b, a) },
-    { name: 'share done', compare: by(({ done, total }) => (total > 0 ? done / total : 0)) },
-    { name: 'age', compare: by(({ createdAt }) => createdAt) },
+    { name: 'source', compare: compareBy(({ source }) => source) },
+    { name: 'last sign', compare: (a, b) => compareBy(lastActivity)(b, a) },
+    { name: 'share done', compare: compareBy(({ done, total }) => (total > 0 ? done / total : 0)) },
+    { name: 'age', compare: compareBy(({ createdAt }) => createdAt) },
   ],
   row(run, now) {
     const { id, status, health, done, total, pace } = run
@@ -148,29 +161,31 @@ const RUNS: Listed<ListedRun> = {
       run: id,
       cells: [
         shortId(id),
-        sourceOf(run),
-        health !== null && STUCK.includes(health) ? { text: health, ink: 'bad' } : inShort(status),
+        formatSource(run),
+        health !== null && STUCK.includes(health)
+          ? { text: health, style: 'bad' }
+          : shortStatus(status),
         `${done}/${total}${plus}`,
-        bar(done, total),
+        progressBar(done, total),
         pace ? String(Math.round(pace.pagesPerMinute)) : '',
-        pace?.etaSeconds ? etaWords(pace.etaSeconds) : '',
+        pace?.etaSeconds ? formatEta(pace.etaSeconds) : '',
         String(run.extracted),
-        ago(Date.parse(run.lastActivityAt), now),
+        formatAgo(Date.parse(run.lastActivityAt), now),
       ],
-      about: aboutRun(run),
+      about: describeRun(run),
     }
   },
 }
 
 /** All columns would suffer from the one long word; it stands below the list instead. */
-function inShort(status: RunStatus): Span {
-  const said = runStatus(status)
+function shortStatus(status: RunStatus): Span {
+  const said = formatRunStatus(status)
   return status === 'abandoned' ? { ...said, text: 'cleaned' } : said
 }
 
-function aboutRun({ because, error, status }: ListedRun): string {
+function describeRun({ because, error, status }: ListedRun): string {
   if (because !== null) return because
-  const said = [status === 'abandoned' ? runStatus(status).text : null, error]
+  const said = [status === 'abandoned' ? formatRunStatus(status).text : null, error]
   return said.filter((one) => one !== null).join(': ')
 }
 
@@ -178,13 +193,13 @@ function rankOf({ health, status }: ListedRun): number {
   return isLive(status) && health !== null ? HEALTH_RANK.indexOf(health) : HEALTH_RANK.length
 }
 
-function lastSign({ lastActivityAt }: ListedRun): string {
+function lastActivity({ lastActivityAt }: ListedRun): string {
   return lastActivityAt
 }
 
 /** `8–11 min`: a range, since nobody knows better. */
-function etaWords({ from, to }: { from: number; to: number }): string {
-  const [low, high] = [inWords(from * 1_000), inWords(to * 1_000)]
+function formatEta({ from, to }: { from: number; to: number }): string {
+  const [low, high] = [humanizeDuration(from * 1_000), humanizeDuration(to * 1_000)]
   const [, unit] = high.split(' ')
   return low === high
     ? low
@@ -193,26 +208,26 @@ function etaWords({ from, to }: { from: number; to: number }): string {
       : `${low} – ${high}`
 }
 
-const SIGN_RANK = ['gone', 'silent', 'stalled', 'unknown', 'present']
+const LIVENESS_RANK = ['gone', 'silent', 'stalled', 'unknown', 'present']
 
-const WORKERS: Listed<WorkerView> = {
+const WORKERS: ViewSpec<WorkerView> = {
   noun: ['worker', 'workers'],
   columns: [
-    { head: 'WORKER' },
-    { head: 'SOURCE', flex: true },
-    { head: 'PROCESS', flex: true, optional: 3 },
-    { head: 'SIGN' },
-    { head: 'TARGETS', align: 'right', optional: 1 },
-    { head: 'UP', align: 'right', optional: 2 },
-    { head: 'LAST BEAT', align: 'right' },
+    { header: 'WORKER' },
+    { header: 'SOURCE', flex: true },
+    { header: 'PROCESS', flex: true, optional: 3 },
+    { header: 'SIGN' },
+    { header: 'TARGETS', align: 'right', optional: 1 },
+    { header: 'UP', align: 'right', optional: 2 },
+    { header: 'LAST BEAT', align: 'right' },
   ],
   empty: 'Nobody is known to be at work. `unstuck work crawl.ts` starts a worker.',
   orders: [
-    { name: 'sign', compare: by(({ sign }) => SIGN_RANK.indexOf(sign)) },
-    { name: 'last beat', compare: by(({ lastBeatAt }) => lastBeatAt) },
+    { name: 'sign', compare: compareBy(({ sign }) => LIVENESS_RANK.indexOf(sign)) },
+    { name: 'last beat', compare: compareBy(({ lastBeatAt }) => lastBeatAt) },
     { name: 'targets', compare: (a, b) => b.targets - a.targets },
-    { name: 'source', compare: by(({ source }) => source) },
-    { name: 'process', compare: by(({ host, pid }) => `${host} ${pid}`) },
+    { name: 'source', compare: compareBy(({ source }) => source) },
+    { name: 'process', compare: compareBy(({ host, pid }) => `${host} ${pid}`) },
   ],
   row: (worker, now) => ({
     id: worker.id,
@@ -221,52 +236,52 @@ const WORKERS: Listed<WorkerView> = {
       // The id of who has a row of a table of the user's own is made up.
       worker.who === null ? shortId(worker.id) : '',
       worker.source,
-      whoCell(worker),
-      workerSign(worker.sign),
+      formatProcessCell(worker),
+      formatLiveness(worker.sign),
       String(worker.targets),
-      age(now - Date.parse(worker.startedAt)),
-      ago(Date.parse(worker.lastBeatAt), now),
+      formatAge(now - Date.parse(worker.startedAt)),
+      formatAgo(Date.parse(worker.lastBeatAt), now),
     ],
     about: worker.because,
   }),
 }
 
-type Judged = {
+type ListedVerdict = {
   readonly verdict: Verdict
-  readonly isTheirs: boolean
+  readonly needsAttention: boolean
   /** The row of a table of the user's own that the run is; null: it is none. */
   readonly row: AdoptedRef | null
 }
 
-const VERDICTS: Listed<Judged> = {
+const VERDICTS: ViewSpec<ListedVerdict> = {
   noun: ['verdict', 'verdicts'],
   columns: [
-    { head: 'ACTION' },
-    { head: 'ABOUT' },
-    { head: 'SOURCE', flex: true },
-    { head: 'CHANGE', optional: 2 },
-    { head: 'SIGN', optional: 1 },
-    { head: 'KEY' },
+    { header: 'ACTION' },
+    { header: 'ABOUT' },
+    { header: 'SOURCE', flex: true },
+    { header: 'CHANGE', optional: 2 },
+    { header: 'SIGN', optional: 1 },
+    { header: 'KEY' },
   ],
   empty: 'Nothing to recover: nobody who held something is gone, silent or stalled.',
   orders: [
-    { name: 'who', compare: by(({ isTheirs }) => Number(isTheirs)) },
-    { name: 'source', compare: by(({ verdict }) => verdict.source) },
-    { name: 'action', compare: by(({ verdict }) => verdict.action) },
+    { name: 'who', compare: compareBy(({ needsAttention }) => Number(needsAttention)) },
+    { name: 'source', compare: compareBy(({ verdict }) => verdict.source) },
+    { name: 'action', compare: compareBy(({ verdict }) => verdict.action) },
   ],
-  row: ({ verdict, isTheirs, row }) => {
+  row: ({ verdict, needsAttention, row }) => {
     const { action, run, target, source, from, to, sign, because } = verdict
     return {
       id: target ?? run,
       run,
       cells: [
-        { text: action, ink: isTheirs ? 'warn' : 'strong' },
+        { text: action, style: needsAttention ? 'warn' : 'strong' },
         row === null && target !== null ? `target ${shortId(target)}` : `run ${shortId(run)}`,
-        sourceOf({ source, adopted: row }),
+        formatSource({ source, adopted: row }),
         // Which word a row gets is its table's affair.
         from === to || row !== null ? '' : `${from.replace('_', ' ')} → ${to}`,
-        workerSign(sign),
-        isTheirs ? (action === 'abandon' ? 'C' : '') : 'R',
+        formatLiveness(sign),
+        needsAttention ? (action === 'abandon' ? 'C' : '') : 'R',
       ],
       about: because,
     }
@@ -274,64 +289,67 @@ const VERDICTS: Listed<Judged> = {
 }
 
 /** `isPartial`: there are more than were looked at. */
-const lettersIn = (isPartial: boolean): Listed<LetterGroup> => ({
+const deadLetterSpec = (isPartial: boolean): ViewSpec<DeadLetterGroup> => ({
   noun: ['kind of error', 'kinds of errors'],
   columns: [
-    { head: 'TARGETS', align: 'right' },
-    { head: 'STATUS', optional: 2 },
-    { head: 'ERROR', flex: true },
-    { head: 'SOURCES', flex: true, optional: 3 },
-    { head: 'LAST', align: 'right', optional: 1 },
+    { header: 'TARGETS', align: 'right' },
+    { header: 'STATUS', optional: 2 },
+    { header: 'ERROR', flex: true },
+    { header: 'SOURCES', flex: true, optional: 3 },
+    { header: 'LAST', align: 'right', optional: 1 },
   ],
   empty: 'No target failed, is held or parked.',
   orders: [
     { name: 'count', compare: (a, b) => b.count - a.count },
-    { name: 'last seen', compare: (a, b) => by<LetterGroup>(({ lastAt }) => lastAt)(b, a) },
-    { name: 'error', compare: by(({ error }) => error) },
+    {
+      name: 'last seen',
+      compare: (a, b) => compareBy<DeadLetterGroup>(({ lastAt }) => lastAt)(b, a),
+    },
+    { name: 'error', compare: compareBy(({ error }) => error) },
   ],
   row: ({ fingerprint, count, statuses, error, sources, lastAt }, now) => ({
     id: fingerprint,
     run: null,
     cells: [
       `${isPartial ? 'at least ' : ''}${count}`,
-      statusWords(statuses),
+      formatStatuses(statuses),
       error,
       sources.join(', '),
-      ago(Date.parse(lastAt), now),
+      formatAgo(Date.parse(lastAt), now),
     ],
     about: error,
   }),
 })
 
 /** `29 failed, 1 stuck`; the number is left out where there is only one kind. */
-function statusWords(statuses: LetterGroup['statuses']): Span {
+function formatStatuses(statuses: DeadLetterGroup['statuses']): Span {
   const kinds = Object.entries(statuses).filter(([, count]) => count > 0)
   const isParked = kinds.every(([kind]) => kind === 'parked')
   const words = kinds.map(([kind, count]) => (kinds.length === 1 ? kind : `${count} ${kind}`))
-  return { text: words.join(', '), ink: isParked ? 'warn' : 'bad' }
+  return { text: words.join(', '), style: isParked ? 'warn' : 'bad' }
 }
 
-const TRAIL: Listed<AuditEntry> = {
+const HISTORY: ViewSpec<AuditEntry> = {
   noun: ['entry', 'entries'],
   columns: [
-    { head: 'WHEN', align: 'right' },
-    { head: 'ACTION' },
-    { head: 'ABOUT' },
-    { head: 'SOURCE', flex: true },
-    { head: 'BY', flex: true, optional: 1 },
+    { header: 'WHEN', align: 'right' },
+    { header: 'ACTION' },
+    { header: 'ABOUT' },
+    { header: 'SOURCE', flex: true },
+    { header: 'BY', flex: true, optional: 1 },
   ],
   empty: 'Nothing was done: no recovery, no cleaning, no word of a person.',
   orders: [
     { name: 'time', compare: (a, b) => b.id - a.id },
-    { name: 'source', compare: by(({ source }) => source) },
-    { name: 'action', compare: by(({ action }) => action) },
+    { name: 'source', compare: compareBy(({ source }) => source) },
+    { name: 'action', compare: compareBy(({ action }) => action) },
   ],
   row: ({ id, at, action, run, target, source, actor, because }, now) => ({
     id: String(id),
     run,
     cells: [
-      { text: ago(at, now), ink: 'dim' },
-      { text: action, ink: 'strong' },
+      { text: formatAgo(at, now), style: 'dim' },
+      { text: action, style: 'strong' },
       target === null ? `run ${shortId(run)}` : `target ${shortId(target)}`,
       source,
       actor,

@@ -5,7 +5,13 @@ import { test } from 'node:test'
 import { UsageError } from '../../core/model/errors.ts'
 import { newId } from '../../core/model/id.ts'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
-import { dataFolder, isLogOf, makeRunFolder, removeRunFolder, runFolder } from './data-folder.ts'
+import {
+  dataFolder,
+  isLogPathOf,
+  createRunFolder,
+  removeRunFolder,
+  runFolder,
+} from './data-folder.ts'
 
 const RUN = '0190c0de-0000-7000-8000-123456789abc'
 
@@ -27,12 +33,12 @@ const NO_IDS = ['', '..', '../../etc', '/etc', `${RUN}/..`, '%2e%2e', `${RUN}\0`
 for (const text of NO_IDS) {
   test(`${JSON.stringify(text)} does not become a path`, () => {
     assert.throws(() => runFolder('/data', text), UsageError)
-    assert.equal(isLogOf(`/data/runs/${text}/output.log`, text), false)
+    assert.equal(isLogPathOf(`/data/runs/${text}/output.log`, text), false)
   })
 }
 
 test('only the log of this very run is one', () => {
-  assert.equal(isLogOf(`/data/runs/${RUN}/output.log`, RUN), true)
+  assert.equal(isLogPathOf(`/data/runs/${RUN}/output.log`, RUN), true)
   for (const path of [
     '/etc/passwd',
     '',
@@ -42,14 +48,14 @@ test('only the log of this very run is one', () => {
     `/data/runs/${RUN}/output.log/`,
     `runs/${RUN}/output.log`,
   ]) {
-    assert.equal(isLogOf(path, RUN), false, path)
+    assert.equal(isLogPathOf(path, RUN), false, path)
   }
 })
 
 test('the folder is made for this user alone, and may be there already', () => {
   using base = temporaryFolder()
-  const { folder, outputDir } = makeRunFolder(base.path, RUN)
-  makeRunFolder(base.path, RUN)
+  const { folder, outputDir } = createRunFolder(base.path, RUN)
+  createRunFolder(base.path, RUN)
   for (const path of [join(base.path, 'runs'), folder, outputDir]) {
     assert.equal(statSync(path).mode & 0o777, 0o700)
   }
@@ -60,16 +66,17 @@ test('a link in its place is refused', () => {
   mkdirSync(join(base.path, 'runs'))
   mkdirSync(join(base.path, 'elsewhere'))
   symlinkSync(join(base.path, 'elsewhere'), join(base.path, 'runs', RUN))
-  assert.throws(() => makeRunFolder(base.path, RUN), /leads somewhere else/)
+  assert.throws(() => createRunFolder(base.path, RUN), /leads somewhere else/)
 })
 
 test('its files go as a whole, and nothing else: what links in them lead to stays', async () => {
   using base = temporaryFolder()
   const [other, elsewhere] = [newId(), join(base.path, 'elsewhere')]
-  const { folder, outputDir, log } = makeRunFolder(base.path, RUN)
-  makeRunFolder(base.path, other)
+  const { folder, outputDir, logPath } = createRunFolder(base.path, RUN)
+  createRunFolder(base.path, other)
   mkdirSync(elsewhere)
-  for (const path of [log, join(outputDir, 'a'), join(elsewhere, 'kept')]) writeFileSync(path, 'x')
+  for (const path of [logPath, join(outputDir, 'a'), join(elsewhere, 'kept')])
+    writeFileSync(path, 'x')
   symlinkSync(elsewhere, join(outputDir, 'linked'))
   symlinkSync('/nowhere', join(outputDir, 'dangling'))
 
@@ -84,18 +91,18 @@ test('its files go as a whole, and nothing else: what links in them lead to stay
 
 test('a link in its place is not removed, nor what it leads to', async () => {
   using base = temporaryFolder()
-  const { folder: neighbour, log } = makeRunFolder(base.path, newId())
-  writeFileSync(log, 'x')
+  const { folder: neighbour, logPath } = createRunFolder(base.path, newId())
+  writeFileSync(logPath, 'x')
   symlinkSync(neighbour, join(base.path, 'runs', RUN))
   await assert.rejects(removeRunFolder(base.path, RUN), /leads somewhere else/)
-  assert.ok(existsSync(log))
+  assert.ok(existsSync(logPath))
 })
 
 test('the folder of all runs may be a link of its owner', async () => {
   using base = temporaryFolder()
   mkdirSync(join(base.path, 'disk'))
   symlinkSync(join(base.path, 'disk'), join(base.path, 'runs'))
-  makeRunFolder(base.path, RUN)
+  createRunFolder(base.path, RUN)
   assert.equal(await removeRunFolder(base.path, RUN), true)
   assert.deepEqual(readdirSync(join(base.path, 'disk')), [])
 })

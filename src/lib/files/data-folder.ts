@@ -11,7 +11,7 @@ export type RunFolder = {
   /** For the command's own files: UNSTUCK_OUTPUT_DIR. */
   readonly outputDir: string
   /** What the command printed. */
-  readonly log: string
+  readonly logPath: string
 }
 
 /**
@@ -35,37 +35,37 @@ export function runFolder(base: string, run: RunId): RunFolder {
   // Whatever stands in an address bar or a database: only an id becomes a part of a path.
   if (!isId(run)) throw new UsageError(`${JSON.stringify(run)} is not the id of a run.`)
   const folder = join(resolve(base), 'runs', run)
-  return { folder, outputDir: join(folder, 'output'), log: join(folder, 'output.log') }
+  return { folder, outputDir: join(folder, 'output'), logPath: join(folder, 'output.log') }
 }
 
 /** Whether a path that somebody wrote down is one of a log of this run. */
-export function isLogOf(path: string, run: RunId): boolean {
+export function isLogPathOf(path: string, run: RunId): boolean {
   const base = dirname(dirname(dirname(path)))
-  return isId(run) && path === runFolder(base, run).log
+  return isId(run) && path === runFolder(base, run).logPath
 }
 
 /** The same places, made for this user alone. */
-export function makeRunFolder(base: string, run: RunId): RunFolder {
-  const places = runFolder(base, run)
-  mkdirSync(places.outputDir, { recursive: true, mode: 0o700 })
-  assertTrusted(places.outputDir, 'output folder', { within: base })
-  for (const path of [places.folder, places.outputDir]) {
+export function createRunFolder(base: string, run: RunId): RunFolder {
+  const paths = runFolder(base, run)
+  mkdirSync(paths.outputDir, { recursive: true, mode: 0o700 })
+  assertTrusted(paths.outputDir, 'output folder', { within: base })
+  for (const path of [paths.folder, paths.outputDir]) {
     if (lstatSync(path).isDirectory()) continue
     throw new UsageError(
       `${path} leads somewhere else: a link stands where the files of a run belong. Remove it and start again.`,
     )
   }
-  return places
+  return paths
 }
 
 /** Whether anything stands where the files of a run belong. */
-export function isRunFolderThere(base: string, run: RunId): boolean {
+export function runFolderExists(base: string, run: RunId): boolean {
   return lstatSync(runFolder(base, run).folder, { throwIfNoEntry: false }) !== undefined
 }
 
 /** Takes a run's files away for good. False when there are none. A link is never followed, in its place or inside. */
 export async function removeRunFolder(base: string, run: RunId): Promise<boolean> {
-  if (!isRunFolderThere(base, run)) return false
+  if (!runFolderExists(base, run)) return false
   const { folder } = runFolder(base, run)
   if ((await realpath(folder)) !== join(await realpath(dirname(folder)), run)) {
     throw new UsageError(

@@ -8,7 +8,7 @@ export class Connections {
   readonly #max: number
   readonly #open = new Set<Socket>()
   /** In the order they came. */
-  readonly #strangers = new Set<Socket>()
+  readonly #untrusted = new Set<Socket>()
 
   constructor(max: number) {
     this.#max = max
@@ -16,23 +16,23 @@ export class Connections {
 
   add(socket: Socket): void {
     if (this.#open.size >= this.#max) {
-      const [oldest = socket] = this.#strangers
+      const [oldest = socket] = this.#untrusted
       this.#drop(oldest)
       if (oldest === socket) return
     }
     this.#open.add(socket)
-    this.#strangers.add(socket)
+    this.#untrusted.add(socket)
     socket.once('close', () => this.#forget(socket))
   }
 
   /** It has shown a right token. */
   trust(socket: Socket): void {
-    this.#strangers.delete(socket)
+    this.#untrusted.delete(socket)
   }
 
   /** Hangs up on everybody but these. */
-  dropOthers(than: ReadonlySet<Socket>): void {
-    for (const socket of this.#open) if (!than.has(socket)) this.#drop(socket)
+  dropExcept(kept: ReadonlySet<Socket>): void {
+    for (const socket of this.#open) if (!kept.has(socket)) this.#drop(socket)
   }
 
   #drop(socket: Socket): void {
@@ -42,6 +42,6 @@ export class Connections {
 
   #forget(socket: Socket): void {
     this.#open.delete(socket)
-    this.#strangers.delete(socket)
+    this.#untrusted.delete(socket)
   }
 }

@@ -1,29 +1,29 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BEAT, eventFrame, EventStream } from './event-stream.ts'
+import { KEEPALIVE, eventFrame, EventStream } from './event-stream.ts'
 
 const KILOBYTES_100 = eventFrame('log', JSON.stringify('x'.repeat(100_000)))
 
-test('who does not read is dropped in time, and gets what was sent until then', async () => {
+test('a client that does not read is dropped after a timeout, and gets what was sent until then', async () => {
   const stream = new EventStream()
   let seconds = 0
   for (; seconds < 100 && !stream.ended.aborted; seconds++) {
     stream.send(KILOBYTES_100, seconds * 1_000)
   }
   assert.ok(seconds > 25 && seconds < 40, `${seconds} were taken`)
-  stream.send(BEAT)
+  stream.send(KEEPALIVE)
   const text = await stream.response.text()
   assert.equal(text.split('event: log').length, seconds)
 })
 
-test('who does not read is dropped at once when it would be kept too much', () => {
+test('a client that does not read is dropped at once when its buffer is full', () => {
   const stream = new EventStream()
   let sent = 0
   for (; sent < 1_000 && !stream.ended.aborted; sent++) stream.send(KILOBYTES_100, 0)
   assert.ok(sent > 100 && sent < 200, `${sent} were taken`)
 })
 
-test('a first picture of any size is no reason to be dropped', async () => {
+test('an initial snapshot of any size does not drop the client', async () => {
   const stream = new EventStream()
   const large = eventFrame('overview', JSON.stringify('x'.repeat(20_000_000)))
   stream.send(large, 0)
@@ -33,11 +33,11 @@ test('a first picture of any size is no reason to be dropped', async () => {
   assert.equal(stream.ended.aborted, false)
   const several = new EventStream()
   for (let n = 0; n < 3; n++) several.send(eventFrame('run', 'x'.repeat(1_500_000)), n)
-  several.send(BEAT, 15_000)
+  several.send(KEEPALIVE, 15_000)
   assert.equal(several.ended.aborted, false)
 })
 
-test('who reads is never dropped', async () => {
+test('a client that reads is never dropped', async () => {
   const stream = new EventStream()
   const reader = stream.response.body!.getReader()
   for (let n = 0; n < 100; n++) {
@@ -47,11 +47,11 @@ test('who reads is never dropped', async () => {
   assert.equal(stream.ended.aborted, false)
 })
 
-test('it ends once, whoever ends it', async () => {
+test('it ends once, from either side', async () => {
   const left = new EventStream()
   await left.response.body!.cancel()
   assert.ok(left.ended.aborted)
-  left.send(BEAT)
+  left.send(KEEPALIVE)
   left.close()
   const closed = new EventStream()
   closed.close()

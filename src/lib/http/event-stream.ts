@@ -1,9 +1,9 @@
 /** Who has more than this unread is behind. A first picture may well be larger: that alone is no reason to end. */
-const BEHIND = 1024 * 1024
+const BEHIND_BYTES = 1024 * 1024
 /** How long one may be behind without ever catching up. */
-const PATIENCE_MS = 20_000
+const BEHIND_MAX_MS = 20_000
 /** What is kept for one reader at most, however short it has been behind. */
-const UNREAD_MAX = 16 * BEHIND
+const UNREAD_MAX = 16 * BEHIND_BYTES
 /** How long a browser waits before it comes again. */
 const RETRY_MS = 2_000
 
@@ -15,7 +15,7 @@ export function eventFrame(event: string, json: string, id?: number): Uint8Array
   return encoder.encode(`${named}\ndata: ${json}\n\n`)
 }
 
-export const BEAT = encoder.encode(': beat\n\n')
+export const KEEPALIVE = encoder.encode(': beat\n\n')
 
 /** One reader's stream of events. */
 export class EventStream {
@@ -37,7 +37,7 @@ export class EventStream {
         },
         cancel: () => this.#end.abort(),
       },
-      new ByteLengthQueuingStrategy({ highWaterMark: BEHIND }),
+      new ByteLengthQueuingStrategy({ highWaterMark: BEHIND_BYTES }),
     )
     this.response = new Response(body, {
       headers: {
@@ -52,12 +52,12 @@ export class EventStream {
   /** Who goes on not reading what came before is dropped: a browser comes again and begins afresh. */
   send(frame: Uint8Array, now = performance.now()): void {
     if (this.ended.aborted) return
-    const unread = BEHIND - (this.#controller.desiredSize ?? 0)
-    this.#behindSince = unread > BEHIND ? (this.#behindSince ?? now) : null
-    const isPatient = now - (this.#behindSince ?? now) <= PATIENCE_MS
+    const unread = BEHIND_BYTES - (this.#controller.desiredSize ?? 0)
+    this.#behindSince = unread > BEHIND_BYTES ? (this.#behindSince ?? now) : null
+    const isWithinTime = now - (this.#behindSince ?? now) <= BEHIND_MAX_MS
     // The first picture is sent whatever its size, else who comes again would never get it.
-    const hasRoom = unread <= BEHIND || unread + frame.length <= UNREAD_MAX
-    if (isPatient && hasRoom) this.#controller.enqueue(frame)
+    const hasRoom = unread <= BEHIND_BYTES || unread + frame.length <= UNREAD_MAX
+    if (isWithinTime && hasRoom) this.#controller.enqueue(frame)
     else this.close()
   }
 

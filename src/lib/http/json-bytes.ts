@@ -3,19 +3,19 @@ import { messageOf } from '../../core/model/errors.ts'
 const DEPTH_MAX = 32
 
 /** What the bytes say, or what `wrong` makes of why they cannot be read. */
-export function parseJson(bytes: Uint8Array, wrong: (reason: string) => Error): unknown {
+export function parseJson(bytes: Uint8Array, toError: (reason: string) => Error): unknown {
   // Looked at before it is parsed: a million brackets are small as text and large as lists.
-  if (isTooDeep(bytes)) throw wrong(`it is nested deeper than ${DEPTH_MAX} levels`)
+  if (isTooDeep(bytes)) throw toError(`it is nested deeper than ${DEPTH_MAX} levels`)
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    throw wrong('it is not UTF-8')
+    throw toError('it is not UTF-8')
   }
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw wrong(messageOf(error))
+    throw toError(messageOf(error))
   }
 }
 

@@ -1,5 +1,5 @@
 /** A page that shows what strangers wrote runs nothing but its own files, and nobody frames it. */
-const CONTENT_POLICY = [
+const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -13,8 +13,8 @@ const CONTENT_POLICY = [
   "trusted-types 'none'",
 ].join('; ')
 
-const ALWAYS = {
-  'content-security-policy': CONTENT_POLICY,
+const SECURITY_HEADERS = {
+  'content-security-policy': CONTENT_SECURITY_POLICY,
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
@@ -22,8 +22,8 @@ const ALWAYS = {
 } as const
 
 /** Puts them on any answer; what is not a file of the dashboard is kept nowhere. */
-export function secure(response: Response): Response {
-  for (const [name, value] of Object.entries(ALWAYS)) response.headers.set(name, value)
+export function withSecurityHeaders(response: Response): Response {
+  for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.headers.set(name, value)
   if (!response.headers.has('cache-control')) response.headers.set('cache-control', 'no-store')
   return response
 }

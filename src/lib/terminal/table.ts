@@ -1,12 +1,12 @@
 import { pad, truncate, widthOf } from './width.ts'
 
 /** What a state means to a person. Colour only repeats what the words say. */
-export type Ink = 'good' | 'warn' | 'bad' | 'dim' | 'strong'
-export type Span = { readonly text: string; readonly ink?: Ink | undefined }
+export type Style = 'good' | 'warn' | 'bad' | 'dim' | 'strong'
+export type Span = { readonly text: string; readonly style?: Style | undefined }
 export type Line = readonly Span[]
 
 export type Column = {
-  readonly head: string
+  readonly header: string
   readonly align?: 'right'
   /** Gives way first: it is cut with an ellipsis until the rest fits. */
   readonly flex?: true
@@ -19,30 +19,30 @@ const FLEX_MIN = 8
 
 /** Aligned plain columns that fit the width. Cells must be safe text already. */
 export function layout(columns: readonly Column[], rows: readonly Line[], width: number): Line[] {
-  const kept = choose(columns, rows, width)
-  const widths = shrink(columns, kept, natural(columns, rows), width)
-  const heads = columns.map((column): Span => ({ text: column.head, ink: 'dim' }))
+  const kept = chooseColumns(columns, rows, width)
+  const widths = shrinkColumns(columns, kept, naturalWidths(columns, rows), width)
+  const heads = columns.map((column): Span => ({ text: column.header, style: 'dim' }))
   return [heads, ...rows].map((row) =>
     kept.map((index, place) => {
       const last = place === kept.length - 1
-      const { text, ink } = row[index] ?? { text: '' }
+      const { text, style } = row[index] ?? { text: '' }
       const { align } = columns[index]!
       const cut = truncate(text, widths[index]!)
       // Nothing is padded at the end of a line: it would only be noise in a pipe.
       const filled = last && align !== 'right' ? cut : pad(cut, widths[index]!, align)
-      return { text: last ? filled : filled + ' '.repeat(GAP), ink }
+      return { text: last ? filled : filled + ' '.repeat(GAP), style }
     }),
   )
 }
 
-function natural(columns: readonly Column[], rows: readonly Line[]): number[] {
-  return columns.map(({ head }, i) =>
-    rows.reduce((most, row) => Math.max(most, widthOf(row[i]?.text ?? '')), widthOf(head)),
+function naturalWidths(columns: readonly Column[], rows: readonly Line[]): number[] {
+  return columns.map(({ header }, i) =>
+    rows.reduce((most, row) => Math.max(most, widthOf(row[i]?.text ?? '')), widthOf(header)),
   )
 }
 
-function choose(columns: readonly Column[], rows: readonly Line[], width: number): number[] {
-  const widths = natural(columns, rows)
+function chooseColumns(columns: readonly Column[], rows: readonly Line[], width: number): number[] {
+  const widths = naturalWidths(columns, rows)
   let kept = columns.map((_, i) => i)
   const least = (): number =>
     kept.reduce(
@@ -59,7 +59,7 @@ function choose(columns: readonly Column[], rows: readonly Line[], width: number
   return kept
 }
 
-function shrink(
+function shrinkColumns(
   columns: readonly Column[],
   kept: readonly number[],
   widths: readonly number[],

@@ -2,20 +2,20 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import * as fc from 'fast-check'
-import { Paper, type Cell } from './text-writer.ts'
+import { TextWriter, type Cell } from './text-writer.ts'
 import type { Column } from './table.ts'
 import { truncate, widthOf } from './width.ts'
-import { bar, percent } from '../../presenters/format.ts'
+import { progressBar, percent } from '../../presenters/format.ts'
 
 const COLUMNS: Column[] = [
-  { head: 'RUN' },
-  { head: 'SOURCE', flex: true },
-  { head: 'STATUS' },
-  { head: 'ITEMS', align: 'right', optional: 1 },
-  { head: 'AGE', align: 'right', optional: 2 },
+  { header: 'RUN' },
+  { header: 'SOURCE', flex: true },
+  { header: 'STATUS' },
+  { header: 'ITEMS', align: 'right', optional: 1 },
+  { header: 'AGE', align: 'right', optional: 2 },
 ]
 const ROWS: Cell[][] = [
-  ['4f2a91bc', 'directory', { text: 'running', ink: 'good' }, '5102', '12 min'],
+  ['4f2a91bc', 'directory', { text: 'running', style: 'good' }, '5102', '12 min'],
   ['0d88fcca', '東京の求人情報と不動産のとても長い名前のポータルサイト', 'succeeded', '7', '2 h'],
   [
     'e0a454cc',
@@ -27,9 +27,9 @@ const ROWS: Cell[][] = [
 ]
 
 function table(columns: number, colour = false): string {
-  const paper = new Paper(columns, colour)
-  paper.table(COLUMNS, ROWS)
-  return paper.toString()
+  const writer = new TextWriter(columns, colour)
+  writer.table(COLUMNS, ROWS)
+  return writer.toString()
 }
 
 test('a table fits 80 columns: the flexible column gives way', () => {
@@ -67,44 +67,47 @@ test('colour adds nothing but colour', () => {
   assert.equal(stripVTControlCharacters(coloured), table(80))
 })
 
-test('no line is wider than the paper, whatever is written on it', () => {
+test('no line is wider than the terminal, whatever the text', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 60 })
   fc.assert(
     fc.property(
       fc.array(text, { minLength: 3, maxLength: 3 }),
       fc.integer({ min: 30, max: 90 }),
       (cells, columns) => {
-        const paper = new Paper(columns, false)
-        paper.table([{ head: 'A' }, { head: 'B', flex: true }, { head: 'C', optional: 1 }], [cells])
-        paper.line(...cells)
-        for (const line of paper.toString().split('\n')) assert.ok(widthOf(line) <= columns, line)
+        const writer = new TextWriter(columns, false)
+        writer.table(
+          [{ header: 'A' }, { header: 'B', flex: true }, { header: 'C', optional: 1 }],
+          [cells],
+        )
+        writer.line(...cells)
+        for (const line of writer.toString().split('\n')) assert.ok(widthOf(line) <= columns, line)
       },
     ),
   )
 })
 
 test('sentences wrap between words, and a command to copy stays whole', () => {
-  const paper = new Paper(40, false)
-  paper.say(
+  const writer = new TextWriter(40, false)
+  writer.paragraph(
     '- ',
-    { text: 'directory', ink: 'strong' },
+    { text: 'directory', style: 'strong' },
     ': two targets failed. See `unstuck show 4f2a91bc`.',
   )
   assert.equal(
-    paper.toString(),
+    writer.toString(),
     '- directory: two targets failed. See\n  `unstuck show 4f2a91bc`.\n',
   )
 })
 
 test('scraped text cannot act, wherever a command puts it', () => {
   const evil = 'x\x1b]52;c;aGk=\x07\u009b2J\u202e\r\ny'
-  const paper = new Paper(200, false)
-  paper.line(evil, { text: evil, ink: 'bad' })
-  paper.say(evil)
-  paper.heading(evil)
-  paper.table([{ head: 'A' }], [[evil]])
-  assert.doesNotMatch(paper.toString(), /(?!\n)\p{Cc}|\u202e/u)
-  assert.equal(paper.toString().split('\n').length, 7)
+  const writer = new TextWriter(200, false)
+  writer.line(evil, { text: evil, style: 'bad' })
+  writer.paragraph(evil)
+  writer.heading(evil)
+  writer.table([{ header: 'A' }], [[evil]])
+  assert.doesNotMatch(writer.toString(), /(?!\n)\p{Cc}|\u202e/u)
+  assert.equal(writer.toString().split('\n').length, 7)
 })
 
 for (const [text, width] of [
@@ -130,10 +133,10 @@ test('a cut text ends in an ellipsis and never inside a character', () => {
 })
 
 test('a bar is full only when all is done, and empty only when nothing is', () => {
-  assert.equal(bar(0, 0), '░░░░░░░░')
-  assert.equal(bar(1, 1_000_000), '█░░░░░░░')
-  assert.equal(bar(999_999, 1_000_000), '███████░')
-  assert.equal(bar(5, 5), '████████')
+  assert.equal(progressBar(0, 0), '░░░░░░░░')
+  assert.equal(progressBar(1, 1_000_000), '█░░░░░░░')
+  assert.equal(progressBar(999_999, 1_000_000), '███████░')
+  assert.equal(progressBar(5, 5), '████████')
   assert.equal(percent(999_999, 1_000_000), '99 %')
   assert.equal(percent(1, 1_000_000), '1 %')
 })

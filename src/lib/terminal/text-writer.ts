@@ -1,11 +1,11 @@
 import { styleText } from 'node:util'
 import { safeText } from '../../core/events/safe-text.ts'
-import { layout, type Column, type Ink, type Line, type Span } from './table.ts'
+import { layout, type Column, type Style, type Line, type Span } from './table.ts'
 import { truncate, widthOf } from './width.ts'
 
 export type Cell = string | Span
 
-const STYLES: Record<Ink, Parameters<typeof styleText>[0]> = {
+const TERMINAL_STYLES: Record<Style, Parameters<typeof styleText>[0]> = {
   good: 'green',
   warn: 'yellow',
   bad: 'red',
@@ -17,7 +17,7 @@ const STYLES: Record<Ink, Parameters<typeof styleText>[0]> = {
  * What people read. Everything written on it is made safe here, in one place, before it is measured and
  * coloured; so no command can forget to.
  */
-export class Paper {
+export class TextWriter {
   readonly columns: number
   readonly #colour: boolean
   readonly #lines: string[] = []
@@ -30,35 +30,35 @@ export class Paper {
   /** One line, cut where it does not fit. */
   line(...cells: Cell[]): void {
     let left = this.columns
-    const fitted = cells.map(safe).map(({ text, ink }): Span => {
+    const fitted = cells.map(toSafeSpan).map(({ text, style }): Span => {
       const cut = truncate(text, left)
       left -= widthOf(cut)
-      return { text: cut, ink }
+      return { text: cut, style }
     })
-    this.#put(fitted)
+    this.#push(fitted)
   }
 
   /** A sentence, wrapped between words; a list's entry under itself. Text in `backticks` is kept on one line. */
-  say(...cells: Cell[]): void {
-    const spans = cells.map(safe)
+  paragraph(...cells: Cell[]): void {
+    const spans = cells.map(toSafeSpan)
     const indent: Span = { text: spans[0]?.text.startsWith('- ') ? '  ' : '' }
     let line: Span[] = []
     let used = 0
-    for (const { text, ink } of spans) {
+    for (const { text, style } of spans) {
       for (const word of text.match(/\s*(?:`[^`]*`\S*|\S+)|\s+$/g) ?? []) {
         const fits = used + widthOf(word) <= this.columns
         const wraps = !fits && used > indent.text.length
         if (wraps) {
-          this.#put(line)
+          this.#push(line)
           line = [indent]
           used = indent.text.length
         }
         const put = wraps || (used === 0 && !fits) ? word.trimStart() : word
-        line.push({ text: put, ink })
+        line.push({ text: put, style })
         used += widthOf(put)
       }
     }
-    this.#put(line)
+    this.#push(line)
   }
 
   blank(): void {
@@ -68,30 +68,30 @@ export class Paper {
   /** A title over what follows, apart from what came before. */
   heading(text: string): void {
     if (this.#lines.length > 0) this.blank()
-    this.line({ text, ink: 'strong' })
+    this.line({ text, style: 'strong' })
   }
 
   table(columns: readonly Column[], rows: readonly (readonly Cell[])[]): void {
-    const safeRows = rows.map((row) => row.map(safe))
-    for (const line of layout(columns, safeRows, this.columns)) this.#put(line)
+    const safeRows = rows.map((row) => row.map(toSafeSpan))
+    for (const line of layout(columns, safeRows, this.columns)) this.#push(line)
   }
 
   toString(): string {
     return this.#lines.map((line) => `${line}\n`).join('')
   }
 
-  #put(line: Line): void {
-    const text = line.map(({ text, ink }) => this.#dye(text, ink)).join('')
+  #push(line: Line): void {
+    const text = line.map(({ text, style }) => this.#style(text, style)).join('')
     this.#lines.push(text.trimEnd())
   }
 
-  #dye(text: string, ink: Ink | undefined): string {
-    if (!ink || !this.#colour || text.trim() === '') return text
-    return styleText(STYLES[ink], text, { validateStream: false })
+  #style(text: string, style: Style | undefined): string {
+    if (!style || !this.#colour || text.trim() === '') return text
+    return styleText(TERMINAL_STYLES[style], text, { validateStream: false })
   }
 }
 
-function safe(cell: Cell): Span {
-  const { text, ink } = typeof cell === 'string' ? { text: cell, ink: undefined } : cell
-  return { text: safeText(text), ink }
+function toSafeSpan(cell: Cell): Span {
+  const { text, style } = typeof cell === 'string' ? { text: cell, style: undefined } : cell
+  return { text: safeText(text), style }
 }

@@ -18,7 +18,7 @@ export const verdict = v.object({
 })
 
 /** A live run with its verdict. */
-export const judgedRun = v.object({
+export const assessedRun = v.object({
   ...run.entries,
   action: v.picklist(ACTIONS),
   because: v.string(),
@@ -49,7 +49,7 @@ export const undo = v.nullable(
 /** `recover --json`, with the plan; of long lists the first. */
 export const recovery = v.object({
   /** 200 at most. */
-  active: v.array(judgedRun),
+  active: v.array(assessedRun),
   /** How many active runs there are. */
   activeTotal: count,
   /** 500 at most: first what recovery does, then what is a person's to decide. */
@@ -70,9 +70,9 @@ export const recovery = v.object({
 /** `clean --json`, with the plan. */
 export const cleaning = v.object({
   total: count,
-  active: v.array(judgedRun),
-  resumable: v.array(judgedRun),
-  dead: v.array(judgedRun),
+  active: v.array(assessedRun),
+  resumable: v.array(assessedRun),
+  dead: v.array(assessedRun),
   cleaned: v.array(verdict),
   dryRun: v.boolean(),
   plan: v.string(),
@@ -81,7 +81,7 @@ export const cleaning = v.object({
 })
 
 /** What an action on one run or on targets answers. */
-export const done = v.object({
+export const actionResult = v.object({
   run: v.nullable(run),
   /** How many targets it was about. */
   targets: count,

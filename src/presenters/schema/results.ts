@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { TARGET_STATUSES } from '../../core/model/target.ts'
 import { count, time } from './common.ts'
-import { judgedRun, undo } from './recovery.ts'
+import { assessedRun, undo } from './recovery.ts'
 import * as runs from './run.ts'
 
 /** What single calls answer, as docs/json-output.md has it of the command of the same name. */
@@ -45,9 +45,9 @@ export const advice = v.object({
 /** `summary --json` */
 export const summary = v.object({
   total: count,
-  active: v.array(judgedRun),
-  resumable: v.array(judgedRun),
-  dead: v.array(judgedRun),
+  active: v.array(assessedRun),
+  resumable: v.array(assessedRun),
+  dead: v.array(assessedRun),
 })
 
 /** `history --json` */
@@ -80,7 +80,7 @@ export const deletion = v.object({
 })
 
 /** Dead letters that are back in line, or would be. */
-export const retriedLetters = v.object({
+export const deadLetterRetry = v.object({
   targets: count,
   /** How many more there are, for another call. */
   left: count,

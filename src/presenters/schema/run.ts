@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { ADOPTED_DEEDS, RUN_STATUSES } from '../../core/model/run.ts'
+import { ADOPTED_ACTIONS, RUN_STATUSES } from '../../core/model/run.ts'
 import { TARGET_STATUSES } from '../../core/model/target.ts'
 import { count, time, timeOrNull } from './common.ts'
 
@@ -36,7 +36,7 @@ export const run = v.object({
   retryOf: v.nullable(v.string()),
   /** The row of a table of one's own; `key` is empty where the whole table is the run. */
   adopted: v.nullable(
-    v.object({ table: v.string(), key: v.string(), can: v.array(v.picklist(ADOPTED_DEEDS)) }),
+    v.object({ table: v.string(), key: v.string(), can: v.array(v.picklist(ADOPTED_ACTIONS)) }),
   ),
   /** In a list: its error is longer than what is here. */
   cut: v.optional(v.literal(true)),

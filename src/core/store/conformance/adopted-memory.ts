@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId, type Id } from '../../model/id.ts'
-import { startCrawl } from '../../../testing/fixtures.ts'
+import { enqueueCrawl } from '../../../testing/fixtures.ts'
 import type { Engine } from '../../../testing/test-database.ts'
-import type { IntentEnd, NewIntent, Store } from '../store.ts'
+import type { IntentResult, NewIntent, Store } from '../store.ts'
 
 /** Something about to be done to the row `key` of an adopted table. */
 function intent(key: string, given: Partial<NewIntent> = {}): NewIntent {
@@ -28,7 +28,7 @@ function intent(key: string, given: Partial<NewIntent> = {}): NewIntent {
   }
 }
 
-async function conclude(store: Store, id: Id, isDone: IntentEnd['isDone']): Promise<boolean> {
+async function conclude(store: Store, id: Id, isDone: IntentResult['isDone']): Promise<boolean> {
   return (await store.concludeIntents([{ id, isDone }]))[0]!
 }
 
@@ -36,14 +36,14 @@ export function adoptedMemoryTests(engine: Engine): void {
   test('P15 what was done to a row elsewhere stands in the trail as what is done to our own runs', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const own = await startCrawl(store, 1)
+    const own = await enqueueCrawl(store, 1)
     const deed = { actor: 'alice', action: 'abandon', because: 'nothing done in 2 days' }
     const evidence = { ageMs: 5, owner: null }
-    await store.moveRun({ ...deed, run: own, to: 'abandoned', evidence, only: {} })
+    await store.moveRun({ ...deed, run: own, to: 'abandoned', evidence, expected: {} })
     const [likeThis] = await store.audit({ run: own, limit: 5 })
 
     const about = intent('17')
-    await store.intend([
+    await store.recordIntents([
       { ...about, entry: { ...about.entry, source: 'shop', before: { status: 'queued' } } },
     ])
     assert.deepEqual(await store.audit({ run: about.row, limit: 5 }), [], 'not before it is done')
@@ -54,7 +54,7 @@ export function adoptedMemoryTests(engine: Engine): void {
     const { id, at } = entry!
     assert.deepEqual(entry, { ...likeThis, run: about.row, id, at })
     assert.ok(id > likeThis!.id && at >= likeThis!.at)
-    assert.deepEqual(await store.adoptedRows([newId(), about.row, own]), [
+    assert.deepEqual(await store.rememberedRows([newId(), about.row, own]), [
       { id: about.row, table: 'courses', key: '17', reopenedAt: null },
     ])
   })
@@ -64,14 +64,14 @@ export function adoptedMemoryTests(engine: Engine): void {
     const stores = await Promise.all(Array.from({ length: 10 }, () => db.open()))
     const [store] = stores
     const about = intent('1')
-    await store!.intend([about])
-    await store!.intend([{ ...about, reopens: true }])
+    await store!.recordIntents([about])
+    await store!.recordIntents([{ ...about, reopens: true }])
 
     const settled = await Promise.all(stores.map((one) => conclude(one, about.id, true)))
 
     assert.equal(settled.filter(Boolean).length, 1)
     assert.equal((await store!.audit({ limit: 20 })).length, 1)
-    assert.equal((await store!.adoptedRows([about.row]))[0]!.reopenedAt, null, 'as first said')
+    assert.equal((await store!.rememberedRows([about.row]))[0]!.reopenedAt, null, 'as first said')
     assert.equal(await conclude(store!, about.id, false), false)
     assert.equal(await conclude(store!, newId(), true), false)
   })
@@ -81,7 +81,7 @@ export function adoptedMemoryTests(engine: Engine): void {
     const store = await db.open()
     const [done, notDone, unsure, settled] = ['1', '2', '3', '4'].map((key) => intent(key))
     const all = [done!, notDone!, unsure!, settled!]
-    await store.intend(all)
+    await store.recordIntents(all)
     await conclude(store, settled!.id, false)
 
     const answers = await store.concludeIntents([
@@ -97,7 +97,7 @@ export function adoptedMemoryTests(engine: Engine): void {
       entries.map(({ run }) => run),
       [unsure!.row, done!.row],
     )
-    assert.equal((await store.adoptedRows(all.map(({ row }) => row))).length, 2)
+    assert.equal((await store.rememberedRows(all.map(({ row }) => row))).length, 2)
     assert.deepEqual(await store.openIntents(0, 5), [])
   })
 
@@ -105,13 +105,13 @@ export function adoptedMemoryTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     const about = intent('1')
-    await store.intend([about])
+    await store.recordIntents([about])
 
     assert.equal(await conclude(store, about.id, false), true)
 
     assert.equal(await conclude(store, about.id, true), false)
     assert.deepEqual(await store.audit({ limit: 5 }), [])
-    assert.deepEqual(await store.adoptedRows([about.row]), [])
+    assert.deepEqual(await store.rememberedRows([about.row]), [])
     assert.deepEqual(await store.openIntents(0, 5), [])
   })
 
@@ -119,13 +119,13 @@ export function adoptedMemoryTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     const about = intent('1')
-    await store.intend([about])
+    await store.recordIntents([about])
 
     assert.equal(await conclude(store, about.id, 'unsure'), true)
 
     const [entry] = await store.audit({ limit: 5 })
     assert.deepEqual(entry?.after, { status: 'abandoned', unsure: true })
-    assert.equal((await store.adoptedRows([about.row])).length, 1)
+    assert.equal((await store.rememberedRows([about.row])).length, 1)
     assert.equal(await conclude(store, about.id, true), false)
   })
 
@@ -133,11 +133,11 @@ export function adoptedMemoryTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     const [first, second, young] = [intent('1'), intent('2', { reopens: true }), intent('3')]
-    await store.intend([first])
-    await db.later(20_000)
-    await store.intend([second])
-    await db.later(30_000)
-    await store.intend([young])
+    await store.recordIntents([first])
+    await db.advanceClock(20_000)
+    await store.recordIntents([second])
+    await db.advanceClock(30_000)
+    await store.recordIntents([young])
 
     const open = await store.openIntents(30_000, 5)
 
@@ -158,10 +158,10 @@ export function adoptedMemoryTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     const row = newId()
-    const reopenedAt = async () => (await store.adoptedRows([row]))[0]?.reopenedAt
+    const reopenedAt = async () => (await store.rememberedRows([row]))[0]?.reopenedAt
     const concludeAs = async (reopens: boolean) => {
       const about = intent('1', { row, reopens })
-      await store.intend([about])
+      await store.recordIntents([about])
       await conclude(store, about.id, true)
     }
 
@@ -180,7 +180,7 @@ export function adoptedMemoryTests(engine: Engine): void {
     const store = await db.open()
     const [one, two] = [intent('1'), intent('2')]
     for (const about of [one, two]) {
-      await store.intend([about])
+      await store.recordIntents([about])
       await conclude(store, about.id, true)
     }
 
@@ -198,11 +198,11 @@ export function adoptedMemoryTests(engine: Engine): void {
     const plain = intent(odd)
     const about = { ...plain, entry: { ...plain.entry, because: odd, before: { [odd]: odd } } }
 
-    await store.intend([about])
+    await store.recordIntents([about])
     assert.equal((await store.openIntents(0, 5)).length, 1)
     assert.equal(await conclude(store, about.id, true), true)
 
     assert.match((await store.audit({ limit: 1 }))[0]!.because, /^a.?b .*DROP$/su)
-    assert.equal((await store.adoptedRows([about.row])).length, 1)
+    assert.equal((await store.rememberedRows([about.row])).length, 1)
   })
 }

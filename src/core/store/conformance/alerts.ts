@@ -22,13 +22,13 @@ export function alertTests(engine: Engine): void {
 
     assert.equal(await store.raiseAlert(SILENT), true)
     const [first] = await store.openAlerts()
-    await db.later(60_000)
+    await db.advanceClock(60_000)
     assert.equal(await store.raiseAlert({ ...SILENT, because: 'still', command: 'x' }), false)
 
     const [again] = await store.openAlerts()
     assert.ok(first && again)
     const { since } = first
-    const untold = { lastSentAt: null, told: {}, resolvedAt: null }
+    const untold = { lastSentAt: null, deliveries: {}, resolvedAt: null }
     assert.deepEqual(first, { ...SILENT, since, lastSeenAt: since, ...untold })
     assert.ok(Math.abs(since - (await store.now())) < 60_000)
     const moved = { since: since - 60_000, lastSeenAt: again.lastSeenAt }
@@ -54,29 +54,32 @@ export function alertTests(engine: Engine): void {
     await store.raiseAlert(SILENT)
     await store.raiseAlert(GAVE_UP)
     const causes = [SILENT.cause, GAVE_UP.cause, SILENT.cause]
-    await store.markTold({ causes, destination: 'slack 1', event: 'sent' })
-    await store.markTold({ causes: [SILENT.cause], destination: 'email 1', event: 'sent' })
+    await store.markDelivered({ causes, destination: 'slack 1', event: 'sent' })
+    await store.markDelivered({ causes: [SILENT.cause], destination: 'email 1', event: 'sent' })
     const open = (await store.openAlerts()).find(({ cause }) => cause === SILENT.cause)!
-    assert.deepEqual(Object.keys(open.told).sort(), ['email 1', 'slack 1'])
-    assert.equal(open.lastSentAt, Math.max(...Object.values(open.told).map((one) => one.sentAt!)))
+    assert.deepEqual(Object.keys(open.deliveries).sort(), ['email 1', 'slack 1'])
+    assert.equal(
+      open.lastSentAt,
+      Math.max(...Object.values(open.deliveries).map((one) => one.sentAt!)),
+    )
     assert.ok(open.lastSentAt >= open.since)
     assert.equal(await store.resolveAlert(open), true)
     assert.equal(await store.resolveAlert(open), false)
-    await store.markTold({ causes: [SILENT.cause], destination: 'slack 1', event: 'ended' })
+    await store.markDelivered({ causes: [SILENT.cause], destination: 'slack 1', event: 'ended' })
     const [resolved] = await store.recentAlerts(10)
     assert.ok(resolved!.resolvedAt! >= resolved!.since)
-    const { sentAt, endedAt } = resolved!.told['slack 1']!
-    assert.equal(sentAt, open.told['slack 1']!.sentAt)
+    const { sentAt, endedAt } = resolved!.deliveries['slack 1']!
+    assert.equal(sentAt, open.deliveries['slack 1']!.sentAt)
     assert.ok(endedAt! >= resolved!.resolvedAt!)
-    assert.equal(resolved!.told['email 1']!.endedAt, null)
-    await db.later(60_000)
+    assert.equal(resolved!.deliveries['email 1']!.endedAt, null)
+    await db.advanceClock(60_000)
 
     assert.equal(await store.raiseAlert({ ...SILENT, because: 'again', command: 'y' }), true)
 
     const back = (await store.openAlerts()).find(({ cause }) => cause === SILENT.cause)!
     assert.partialDeepStrictEqual(back, { because: 'again', command: 'y', resolvedAt: null })
     assert.ok(back.since > resolved!.since - 60_000 + 1_000)
-    assert.equal(back.told['slack 1']!.sentAt, sentAt! - 60_000)
+    assert.equal(back.deliveries['slack 1']!.sentAt, sentAt! - 60_000)
     assert.deepEqual(await store.recentAlerts(10), [])
   })
 
@@ -85,11 +88,11 @@ export function alertTests(engine: Engine): void {
     const store = await db.open()
     await store.raiseAlert(SILENT)
     const before = (await store.openAlerts())[0]!
-    await db.later(119_000)
+    await db.advanceClock(119_000)
     await store.raiseAlert({ ...SILENT, owner: 'theirs' })
     assert.equal((await store.openAlerts())[0]!.owner, 'ours')
     assert.equal(await store.resolveAlert(before), false, 'it was seen meanwhile')
-    await db.later(120_000)
+    await db.advanceClock(120_000)
     const stale = (await store.openAlerts())[0]!
     await store.raiseAlert({ ...SILENT, owner: 'theirs' })
     const taken = (await store.openAlerts())[0]!
@@ -104,14 +107,14 @@ export function alertTests(engine: Engine): void {
     const store = await db.open()
     for (const alert of [SILENT, GAVE_UP, { ...SILENT, cause: 'third' }]) {
       await store.raiseAlert(alert)
-      await db.later(1_000)
+      await db.advanceClock(1_000)
     }
     const causes = async () => (await store.openAlerts()).map(({ cause }) => cause)
     assert.deepEqual(await causes(), [SILENT.cause, GAVE_UP.cause, 'third'])
 
     for (const cause of [GAVE_UP.cause, SILENT.cause]) {
       await store.resolveAlert((await store.openAlerts()).find((one) => one.cause === cause)!)
-      await db.later(1_000)
+      await db.advanceClock(1_000)
     }
 
     assert.deepEqual(await causes(), ['third'])

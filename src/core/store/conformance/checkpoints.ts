@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PageBehind } from '../../model/errors.ts'
+import { PageBehindError } from '../../model/errors.ts'
 import {
-  allOk,
+  assertAllOk,
   assertLeaseLost,
-  bury,
+  recoverWorker,
   claim,
   claimOne,
-  hire,
-  ok,
-  page,
-  save,
-  someItems,
+  registerWorker,
+  unwrap,
+  nextCheckpoint,
+  savePage,
+  makeItems,
   SOURCE,
-  startCrawl,
-  targetOf,
+  enqueueCrawl,
+  getTarget,
 } from '../../../testing/fixtures.ts'
-import { assertBooksBalance } from '../../../testing/assert-counters.ts'
-import { otherProcess } from '../../../testing/other-process.ts'
+import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
+import { startStoreProcess } from '../../../testing/store-process.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 import type { Store } from '../store.ts'
 
@@ -25,11 +25,11 @@ export function checkpointTests(engine: Engine): void {
   test('P3 atomic page: its items, its cursor and its counts are in together', async () => {
     await using db = await engine.fresh()
     const [store, reader] = [await db.open(), await db.open()]
-    const run = await startCrawl(store, 1)
-    const claimed = await claimOne(store, await hire(store))
+    const run = await enqueueCrawl(store, 1)
+    const claimed = await claimOne(store, await registerWorker(store))
 
     const [outcome] = await store.checkpoint([
-      page(claimed, {
+      nextCheckpoint(claimed, {
         items: [{ url: 'https://Shop.example/acme?utm_source=x', data: { name: 'Acme' } }],
         next: 'https://shop.example/?page=2',
         pageTarget: 12,
@@ -39,8 +39,8 @@ export function checkpointTests(engine: Engine): void {
       }),
     ])
 
-    assert.equal(ok(outcome!), 1)
-    assert.partialDeepStrictEqual(await targetOf(reader, claimed.target), {
+    assert.equal(unwrap(outcome!), 1)
+    assert.partialDeepStrictEqual(await getTarget(reader, claimed.target), {
       status: 'in_progress',
       seq: 1,
       page: 1,
@@ -65,16 +65,16 @@ export function checkpointTests(engine: Engine): void {
   test('what a page does not say stays as it was', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    await startCrawl(store, 1)
-    const first = await save(store, await claimOne(store, await hire(store)), {
+    await enqueueCrawl(store, 1)
+    const first = await savePage(store, await claimOne(store, await registerWorker(store)), {
       pageTarget: 12,
       lastItemId: 'acme',
       cursor: { at: 1 },
     })
 
-    await save(store, first, { next: null })
+    await savePage(store, first, { next: null })
 
-    assert.partialDeepStrictEqual(await targetOf(store, first.target), {
+    assert.partialDeepStrictEqual(await getTarget(store, first.target), {
       page: 2,
       next: null,
       pageTarget: 12,
@@ -86,10 +86,10 @@ export function checkpointTests(engine: Engine): void {
   test('P3 atomic page: who reads meanwhile never sees items without their page, nor a page without its items', async () => {
     await using db = await engine.fresh()
     const reader = await db.open()
-    await using writer = await otherProcess(db.url)
-    await startCrawl(reader, 1)
-    let claimed = await claimOne(reader, await hire(reader))
-    const pageNow = async () => (await targetOf(reader, claimed.target)).page
+    await using writer = await startStoreProcess(db.url)
+    await enqueueCrawl(reader, 1)
+    let claimed = await claimOne(reader, await registerWorker(reader))
+    const pageNow = async () => (await getTarget(reader, claimed.target)).page
     let looks = 0
     const look = async (): Promise<void> => {
       const before = await pageNow()
@@ -102,10 +102,10 @@ export function checkpointTests(engine: Engine): void {
     }
 
     for (let n = 0; n < 60; n++) {
-      const next = page(claimed, { items: someItems(n * 5, 5) })
+      const next = nextCheckpoint(claimed, { items: makeItems(n * 5, 5) })
       let saved = false
       const saving = writer.call(0, 'checkpoint', [next]).then((outcomes) => {
-        allOk(outcomes)
+        assertAllOk(outcomes)
         saved = true
       })
       for (; !saved; await new Promise(setImmediate)) await look()
@@ -119,13 +119,13 @@ export function checkpointTests(engine: Engine): void {
   test('P3 atomic page: a fenced page leaves no item behind', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const [late, fresh] = [await hire(store), await hire(store)]
-    await startCrawl(store, 1)
+    const [late, fresh] = [await registerWorker(store), await registerWorker(store)]
+    await enqueueCrawl(store, 1)
     const lost = await claimOne(store, late)
-    await bury(store, late)
-    await claimOne(store, fresh, { empty: true })
+    await recoverWorker(store, late)
+    await claimOne(store, fresh, { isIdle: true })
 
-    assertLeaseLost((await store.checkpoint([page(lost, { items: someItems(0, 3) })]))[0])
+    assertLeaseLost((await store.checkpoint([nextCheckpoint(lost, { items: makeItems(0, 3) })]))[0])
 
     assert.deepEqual(await store.items(SOURCE, null, 10), [])
   })
@@ -133,12 +133,12 @@ export function checkpointTests(engine: Engine): void {
   test('a checkpoint with done finishes its target in the same step', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 1)
-    const claimed = await claimOne(store, await hire(store))
+    const run = await enqueueCrawl(store, 1)
+    const claimed = await claimOne(store, await registerWorker(store))
 
-    await save(store, claimed, { done: true, next: null, items: someItems(0, 1) })
+    await savePage(store, claimed, { done: true, next: null, items: makeItems(0, 1) })
 
-    const target = await targetOf(store, claimed.target)
+    const target = await getTarget(store, claimed.target)
     assert.equal(target.status, 'done')
     assert.ok(target.finishedAt)
     assert.deepEqual(await store.settle(run), [{ run, status: 'succeeded' }])
@@ -147,83 +147,92 @@ export function checkpointTests(engine: Engine): void {
   test('P6 never back: a page behind the cursor is refused, and the cursor stays', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 1)
-    let claimed = await claimOne(store, await hire(store))
-    for (let n = 0; n < 3; n++) claimed = await save(store, claimed)
+    const run = await enqueueCrawl(store, 1)
+    let claimed = await claimOne(store, await registerWorker(store))
+    for (let n = 0; n < 3; n++) claimed = await savePage(store, claimed)
     const at = claimed.seq
 
     for (const number of [1, 2, 3]) {
-      const late = page(claimed, { expectedSeq: at, page: number, items: someItems(0, 1) })
+      const late = nextCheckpoint(claimed, {
+        expectedSeq: at,
+        page: number,
+        items: makeItems(0, 1),
+      })
       const [outcome] = await store.checkpoint([late])
-      assert.ok(!outcome!.ok && outcome!.error instanceof PageBehind, `page ${number}`)
+      assert.ok(!outcome!.ok && outcome!.error instanceof PageBehindError, `page ${number}`)
       assert.match(outcome!.error.message, /stands at page 3/)
     }
 
-    assert.equal((await targetOf(store, claimed.target)).page, 3)
+    assert.equal((await getTarget(store, claimed.target)).page, 3)
     assert.deepEqual(await store.items(SOURCE, null, 10), [])
     assert.equal((await store.run(run))?.counts.pages, 3)
-    await save(store, claimed)
+    await savePage(store, claimed)
   })
 
   test('P6 never back: a page that expects another number than the next changes nothing', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    await startCrawl(store, 1)
-    const claimed = await save(store, await claimOne(store, await hire(store)))
+    await enqueueCrawl(store, 1)
+    const claimed = await savePage(store, await claimOne(store, await registerWorker(store)))
 
     for (const expectedSeq of [0, 2, 7]) {
-      const [outcome] = await store.checkpoint([page(claimed, { expectedSeq, page: 9 })])
+      const [outcome] = await store.checkpoint([nextCheckpoint(claimed, { expectedSeq, page: 9 })])
       assert.equal(outcome?.ok, false, `expecting ${expectedSeq}`)
     }
 
-    assert.equal((await targetOf(store, claimed.target)).page, 1)
+    assert.equal((await getTarget(store, claimed.target)).page, 1)
   })
 
   test('a batch saves many pages in one step and answers for each', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 20)
-    const claims = await claim(store, await hire(store), 20)
+    const run = await enqueueCrawl(store, 20)
+    const claims = await claim(store, await registerWorker(store), 20)
 
     const outcomes = await store.checkpoint(
-      claims.map((claim, n) => page(claim, { items: someItems(n * 2, 2), done: n % 4 === 0 })),
+      claims.map((claim, n) =>
+        nextCheckpoint(claim, { items: makeItems(n * 2, 2), done: n % 4 === 0 }),
+      ),
     )
 
     assert.deepEqual(
-      outcomes.map((outcome) => ok(outcome)),
+      outcomes.map((outcome) => unwrap(outcome)),
       Array(20).fill(1),
     )
     assert.partialDeepStrictEqual((await store.run(run))?.counts, { pages: 20, itemsNew: 40 })
     assert.equal((await store.run(run))?.counts.targets.done, 5)
-    await assertBooksBalance(store, run)
+    await assertCountersConsistent(store, run)
   })
 
   test('two pages of one target in a batch follow each other', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 1)
-    const claimed = await claimOne(store, await hire(store))
-    const [first, second] = [page(claimed), page({ ...claimed, seq: 1, page: 1 }, { done: true })]
+    const run = await enqueueCrawl(store, 1)
+    const claimed = await claimOne(store, await registerWorker(store))
+    const [first, second] = [
+      nextCheckpoint(claimed),
+      nextCheckpoint({ ...claimed, seq: 1, page: 1 }, { done: true }),
+    ]
 
     const outcomes = await store.checkpoint([first, second])
 
     assert.deepEqual(
-      outcomes.map((outcome) => ok(outcome)),
+      outcomes.map((outcome) => unwrap(outcome)),
       [1, 2],
     )
-    assert.equal((await targetOf(store, claimed.target)).page, 2)
-    await assertBooksBalance(store, run)
+    assert.equal((await getTarget(store, claimed.target)).page, 2)
+    await assertCountersConsistent(store, run)
   })
 
   test('progress moves the last activity of its target and its run', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 1)
-    const claimed = await claimOne(store, await hire(store))
-    await db.later(60_000)
+    const run = await enqueueCrawl(store, 1)
+    const claimed = await claimOne(store, await registerWorker(store))
+    await db.advanceClock(60_000)
     const before = await activity(store, run, claimed.target)
 
-    await save(store, claimed)
+    await savePage(store, claimed)
 
     const after = await activity(store, run, claimed.target)
     assert.ok(after.target - before.target > 50_000)
@@ -238,6 +247,6 @@ async function activity(
 ): Promise<{ run: number; target: number }> {
   return {
     run: (await store.run(run))!.lastActivityAt,
-    target: (await targetOf(store, target)).lastActivityAt,
+    target: (await getTarget(store, target)).lastActivityAt,
   }
 }

@@ -1,40 +1,40 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { HeartbeatOverdue } from '../../model/errors.ts'
+import { HeartbeatOverdueError } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
 import { DEFAULT_POLICY } from '../../model/policy.ts'
 import {
-  allOk,
-  allTargets,
+  assertAllOk,
+  listTargets,
   begin,
   beginOne,
-  bury,
+  recoverWorker,
   claim,
   claimOne,
-  hire,
-  save,
+  registerWorker,
+  savePage,
   SOURCE,
-  queueSingle,
-  startCrawl,
-  targetOf,
+  enqueueSingle,
+  enqueueCrawl,
+  getTarget,
 } from '../../../testing/fixtures.ts'
-import { assertBooksBalance } from '../../../testing/assert-counters.ts'
-import { otherProcesses } from '../../../testing/other-process.ts'
+import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
+import { startStoreProcesses } from '../../../testing/store-process.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 
 export function claimingTests(engine: Engine): void {
   test('P1 one owner: of twenty stores and two processes that claim at once no two get the same target', async () => {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 20 }, () => db.open()))
-    await using others = await otherProcesses(db.url, 2)
-    const worker = await hire(stores[0]!)
-    const run = await startCrawl(stores[0]!, 100)
+    await using others = await startStoreProcesses(db.url, 2)
+    const worker = await registerWorker(stores[0]!)
+    const run = await enqueueCrawl(stores[0]!, 100)
     const ids = () => ({
       worker,
       source: SOURCE,
       claimIds: [newId(), newId(), newId()],
-      empty: false,
-      alone: false,
+      isIdle: false,
+      singleSlot: false,
     })
 
     const claimed = (
@@ -49,14 +49,14 @@ export function claimingTests(engine: Engine): void {
     assert.equal(targets.length, 100)
     assert.ok(claimed.every((claim) => claim.epoch === 1))
     assert.equal((await stores[0]!.run(run))?.counts.targets.in_progress, 100)
-    await assertBooksBalance(stores[0]!, run)
+    await assertCountersConsistent(stores[0]!, run)
   })
 
   test('a claim takes at most one target per id, oldest first, and says all its holder needs', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    const run = await startCrawl(store, [{ key: 'a', group: 'CA', url: 'https://a.example/' }])
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, [{ key: 'a', group: 'CA', url: 'https://a.example/' }])
     await sleepIntoNextId()
     await store.plan(run, [{ key: 'b' }])
     await sleepIntoNextId()
@@ -76,7 +76,7 @@ export function claimingTests(engine: Engine): void {
       group: 'CA',
       url: 'https://a.example/',
       errors: 0,
-      suspect: false,
+      crashedBefore: false,
       seq: 0,
       page: 0,
       pageTarget: null,
@@ -84,18 +84,18 @@ export function claimingTests(engine: Engine): void {
       lastItemId: null,
       cursor: null,
     })
-    const target = await targetOf(store, a.target)
+    const target = await getTarget(store, a.target)
     assert.equal(target.status, 'in_progress')
     assert.equal(target.worker, worker)
     assert.ok(target.claimedAt)
-    await assertBooksBalance(store, run)
+    await assertCountersConsistent(store, run)
   })
 
   test('the first claim makes a run running', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 2)
-    const worker = await hire(store)
+    const run = await enqueueCrawl(store, 2)
+    const worker = await registerWorker(store)
 
     await claimOne(store, worker)
 
@@ -110,8 +110,8 @@ export function claimingTests(engine: Engine): void {
   test('P12 a claim asked again with the same ids answers the same claims and takes nothing more', async () => {
     await using db = await engine.fresh()
     const [one, other] = [await db.open(), await db.open()]
-    const worker = await hire(one)
-    const run = await startCrawl(one, 10)
+    const worker = await registerWorker(one)
+    const run = await enqueueCrawl(one, 10)
     const claimIds = [newId(), newId(), newId()]
 
     const first = await claim(one, worker, 3, { claimIds })
@@ -128,8 +128,8 @@ export function claimingTests(engine: Engine): void {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 4 }, () => db.open()))
     const store = stores[0]!
-    const worker = await hire(store)
-    const run = await startCrawl(store, 100)
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, 100)
 
     for (let round = 1; round <= 15; round++) {
       const claimIds = [newId(), newId(), newId()]
@@ -145,15 +145,15 @@ export function claimingTests(engine: Engine): void {
   test('there is nothing to claim for an unknown source, a run that ended or a worker that did', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    const retired = await hire(store)
-    await store.retire(retired)
-    const run = await startCrawl(store, 3)
+    const worker = await registerWorker(store)
+    const retired = await registerWorker(store)
+    await store.retireWorker(retired)
+    const run = await enqueueCrawl(store, 3)
 
     assert.deepEqual(await claim(store, worker, 1, { source: 'another' }), [])
     assert.deepEqual(await claim(store, retired), [])
     assert.deepEqual(await claim(store, worker, 0), [])
-    allOk(await store.finish(await claim(store, worker, 3)))
+    assertAllOk(await store.finish(await claim(store, worker, 3)))
     assert.deepEqual(await claim(store, worker), [])
     await store.settle(run)
     assert.deepEqual(await claim(store, worker), [])
@@ -162,62 +162,62 @@ export function claimingTests(engine: Engine): void {
   test('a run with one target is begun, not claimed', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    await queueSingle(store)
+    await enqueueSingle(store)
 
-    assert.deepEqual(await claim(store, await hire(store), 5, { empty: true }), [])
+    assert.deepEqual(await claim(store, await registerWorker(store), 5, { isIdle: true }), [])
   })
 
   test('a retry comes back when its time has come, before fresh targets, and not before', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    await startCrawl(store, 5)
+    const worker = await registerWorker(store)
+    await enqueueCrawl(store, 5)
     const failed = await claimOne(store, worker)
-    allOk(await store.fail([{ ...failed, error: 'HTTP 503', retryInMs: 60_000 }]))
+    assertAllOk(await store.fail([{ ...failed, error: 'HTTP 503', retryInMs: 60_000 }]))
 
     const early = await claimOne(store, worker)
-    await db.later(59_000)
-    const stillEarly = await claimOne(store, await hire(store))
-    await db.later(1_500)
-    const due = await claimOne(store, await hire(store))
+    await db.advanceClock(59_000)
+    const stillEarly = await claimOne(store, await registerWorker(store))
+    await db.advanceClock(1_500)
+    const due = await claimOne(store, await registerWorker(store))
 
     assert.notEqual(early.target, failed.target)
     assert.notEqual(stillEarly.target, failed.target)
     assert.equal(due.target, failed.target)
     assert.equal(due.errors, 1)
     assert.equal(due.epoch, 2)
-    assert.equal(due.suspect, false)
+    assert.equal(due.crashedBefore, false)
   })
 
   test('P9 a worker whose heartbeats do not get through claims nothing, until one is accepted', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store, { heartbeatMs: 10_000, leaseMs: 60_000 })
-    await startCrawl(store, 5)
-    await queueSingle(store, 'single')
-    const hold = { source: 'command', worker, killTimeoutMs: 1_000, cookie: 'c' }
-    await db.later(15_000)
+    const worker = await registerWorker(store, { heartbeatMs: 10_000, leaseMs: 60_000 })
+    await enqueueCrawl(store, 5)
+    await enqueueSingle(store, 'single')
+    const hold = { source: 'command', worker, killTimeoutMs: 1_000, processTag: 'c' }
+    await db.advanceClock(15_000)
     const early = await claimOne(store, worker)
-    await db.later(16_000)
+    await db.advanceClock(16_000)
 
     assert.deepEqual(await claim(store, worker, 2), [])
-    await assert.rejects(begin(store, worker, { source: 'single' }), HeartbeatOverdue)
-    await assert.rejects(begin(store, worker, { source: 'new' }), HeartbeatOverdue)
-    await assert.rejects(store.holdSource(hold), HeartbeatOverdue)
+    await assert.rejects(begin(store, worker, { source: 'single' }), HeartbeatOverdueError)
+    await assert.rejects(begin(store, worker, { source: 'new' }), HeartbeatOverdueError)
+    await assert.rejects(store.lockSource(hold), HeartbeatOverdueError)
     assert.equal((await store.liveRun('single'))?.status, 'queued')
     assert.equal(await store.liveRun('new'), null)
 
-    await store.beat({ worker, claimIds: [early.claimId], loopLagMs: 0 })
+    await store.heartbeat({ worker, claimIds: [early.claimId], loopLagMs: 0 })
     assert.equal((await claim(store, worker, 2)).length, 2)
     assert.equal((await beginOne(store, worker, { source: 'single' })).source, 'single')
-    assert.equal((await store.holdSource(hold)).worker, worker)
+    assert.equal((await store.lockSource(hold)).worker, worker)
   })
 
   test('P12 an answer that got lost is given again, however long no heartbeat got through', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    await startCrawl(store, 1)
+    const worker = await registerWorker(store)
+    await enqueueCrawl(store, 1)
     const claimIds = [newId()]
     const claimed = await claim(store, worker, 1, { claimIds })
     const request = {
@@ -229,7 +229,7 @@ export function claimingTests(engine: Engine): void {
       claimId: newId(),
     }
     const begun = await store.begin(request)
-    await db.later(60_000)
+    await db.advanceClock(60_000)
 
     assert.deepEqual(await claim(store, worker, 1, { claimIds }), claimed)
     assert.deepEqual(await store.begin(request), begun)
@@ -238,13 +238,13 @@ export function claimingTests(engine: Engine): void {
   test('a retry that is alone in line waits for its time', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    await startCrawl(store, 1)
+    const worker = await registerWorker(store)
+    await enqueueCrawl(store, 1)
     const failed = await claimOne(store, worker)
-    allOk(await store.fail([{ ...failed, error: 'HTTP 429', retryInMs: 5_000 }]))
+    assertAllOk(await store.fail([{ ...failed, error: 'HTTP 429', retryInMs: 5_000 }]))
 
-    assert.deepEqual(await claim(store, worker, 1, { empty: true }), [])
-    await db.later(5_500)
+    assert.deepEqual(await claim(store, worker, 1, { isIdle: true }), [])
+    await db.advanceClock(5_500)
 
     assert.equal((await claimOne(store, worker)).target, failed.target)
   })
@@ -252,12 +252,12 @@ export function claimingTests(engine: Engine): void {
   test('a target that was handed back or taken back after a page comes before fresh ones', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const [worker, dead] = [await hire(store), await hire(store)]
-    await startCrawl(store, 8)
+    const [worker, dead] = [await registerWorker(store), await registerWorker(store)]
+    await enqueueCrawl(store, 8)
     const released = await claimOne(store, worker)
-    const resumed = await save(store, await claimOne(store, dead))
-    allOk(await store.release([released]))
-    await bury(store, dead)
+    const resumed = await savePage(store, await claimOne(store, dead))
+    assertAllOk(await store.release([released]))
+    await recoverWorker(store, dead)
 
     const claimed = await claim(store, worker, 2)
 
@@ -274,14 +274,14 @@ export function claimingTests(engine: Engine): void {
   test('the epoch grows with each claim, also after a clean release', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    const run = await startCrawl(store, 1)
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, 1)
 
     for (let epoch = 1; epoch <= 4; epoch++) {
       const claimed = await claimOne(store, worker)
       assert.equal(claimed.epoch, epoch)
-      allOk(await store.release([claimed]))
-      const [target] = await allTargets(store, run)
+      assertAllOk(await store.release([claimed]))
+      const [target] = await listTargets(store, run)
       assert.equal(target?.epoch, epoch)
       assert.equal(target?.worker, null)
     }

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { NotFound, UsageError } from '../../model/errors.ts'
+import { NotFoundError, UsageError } from '../../model/errors.ts'
 import { newId, type Id } from '../../model/id.ts'
 import {
-  allOk,
+  assertAllOk,
   assertLeaseLost,
-  bury,
+  recoverWorker,
   claimOne,
-  hire,
-  page,
-  save,
-  startCrawl,
-  targetOf,
+  registerWorker,
+  nextCheckpoint,
+  savePage,
+  enqueueCrawl,
+  getTarget,
 } from '../../../testing/fixtures.ts'
-import { assertBooksBalance } from '../../../testing/assert-counters.ts'
+import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 import type { DatasetEntry, Store } from '../store.ts'
 
@@ -115,16 +115,16 @@ export function datasetTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     const [{ id }, other] = [await dataset(store), await dataset(store, 'other')]
-    const run = await startCrawl(store, [{ key: 'a', group: 'CA' }])
-    const claimed = await claimOne(store, await hire(store))
+    const run = await enqueueCrawl(store, [{ key: 'a', group: 'CA' }])
+    const claimed = await claimOne(store, await registerWorker(store))
     await store.append(id, [entry('old', 0)])
     const entries = [entry('new', 1), entry('old', 2), entry(null, 3)]
-    const first = page(claimed, { done: true })
+    const first = nextCheckpoint(claimed, { done: true })
     const appending = () =>
       store.appending(run, [...to(id, entries), ...to(other.id, [entry('old', 4)])], claimed.group)
 
-    allOk(await store.checkpoint([first], appending()))
-    allOk(await store.checkpoint([first], appending()))
+    assertAllOk(await store.checkpoint([first], appending()))
+    assertAllOk(await store.checkpoint([first], appending()))
 
     assert.deepEqual((await store.entries(id, ALL)).items, ['2', '1', '3'])
     assert.deepEqual((await store.entries(other.id, ALL)).items, ['4'])
@@ -133,20 +133,20 @@ export function datasetTests(engine: Engine): void {
     const [group, ...more] = await store.countsByGroup(run)
     assert.equal(more.length, 0)
     assert.partialDeepStrictEqual(group, { group: 'CA', counts })
-    await assertBooksBalance(store, run)
+    await assertCountersConsistent(store, run)
   })
 
   test('P2 a worker that lost its claim leaves no entries, and counts none', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const { id } = await dataset(store)
-    const run = await startCrawl(store, 1)
-    const worker = await hire(store)
+    const run = await enqueueCrawl(store, 1)
+    const worker = await registerWorker(store)
     const late = await claimOne(store, worker)
-    await bury(store, worker)
+    await recoverWorker(store, worker)
 
     const appending = store.appending(run, to(id, [entry(null, 1)]))
-    const [outcome] = await store.checkpoint([page(late)], appending)
+    const [outcome] = await store.checkpoint([nextCheckpoint(late)], appending)
 
     assertLeaseLost(outcome)
     assert.equal((await store.entries(id, ALL)).total, 0)
@@ -157,14 +157,17 @@ export function datasetTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     const [{ id }, gone] = [await dataset(store), await dataset(store, 'gone')]
-    const run = await startCrawl(store, 1)
-    const claimed = await claimOne(store, await hire(store))
+    const run = await enqueueCrawl(store, 1)
+    const claimed = await claimOne(store, await registerWorker(store))
     const both = [...to(id, [entry(null, 1)]), ...to(gone.id, [entry(null, 2)])]
     await store.dropStorage(gone.id)
 
-    await assert.rejects(store.checkpoint([page(claimed)], store.appending(run, both)), NotFound)
     await assert.rejects(
-      store.checkpoint([page(claimed)], async (tx) => {
+      store.checkpoint([nextCheckpoint(claimed)], store.appending(run, both)),
+      NotFoundError,
+    )
+    await assert.rejects(
+      store.checkpoint([nextCheckpoint(claimed)], async (tx) => {
         await store.appending(run, both.slice(0, 1))(tx)
         throw new Error('of the user')
       }),
@@ -172,10 +175,10 @@ export function datasetTests(engine: Engine): void {
     )
 
     assert.equal((await store.entries(id, ALL)).total, 0)
-    assert.equal((await targetOf(store, claimed.target)).seq, 0)
+    assert.equal((await getTarget(store, claimed.target)).seq, 0)
     assert.equal((await store.run(run))?.counts.itemsNew, 0)
-    await save(store, claimed)
-    await assertBooksBalance(store, run)
+    await savePage(store, claimed)
+    await assertCountersConsistent(store, run)
   })
 }
 

@@ -4,13 +4,13 @@ import { UsageError } from '../../model/errors.ts'
 import { LIMITS } from '../../model/limits.ts'
 import { makeCheckpoint } from '../../worker/page.ts'
 import {
-  allOk,
+  assertAllOk,
   claimOne,
-  hire,
-  ok,
+  registerWorker,
+  unwrap,
   SOURCE,
-  startCrawl,
-  targetOf,
+  enqueueCrawl,
+  getTarget,
 } from '../../../testing/fixtures.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 
@@ -19,8 +19,8 @@ export function dirtyTextTests(engine: Engine): void {
   test('NUL and lone surrogates in item data and cursors become U+FFFD, and are counted', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    await startCrawl(store, 1)
-    const claimed = await claimOne(store, await hire(store))
+    await enqueueCrawl(store, 1)
+    const claimed = await claimOne(store, await registerWorker(store))
     const checkpoint = makeCheckpoint(claimed, claimed, {
       page: 1,
       items: [
@@ -32,23 +32,23 @@ export function dirtyTextTests(engine: Engine): void {
       done: false,
     })
     assert.equal(checkpoint.replaced, 7)
-    ok((await store.checkpoint([checkpoint]))[0]!)
+    unwrap((await store.checkpoint([checkpoint]))[0]!)
 
     const [item] = await store.items(SOURCE, null, 10)
     assert.deepEqual(item!.data, { 'n\ufffd': ['a\ufffdb', '\ufffd', '\u{1f600}', '\\u0000'] })
-    const { next, lastItemId, cursor } = await targetOf(store, claimed.target)
+    const { next, lastItemId, cursor } = await getTarget(store, claimed.target)
     assert.deepEqual(
       [next, lastItemId, cursor],
       ['https://a.example/\ufffd', 'id\ufffd', { at: 'c\ufffd', 'k\ufffd': 1 }],
     )
-    ok((await store.checkpoint([checkpoint]))[0]!)
+    unwrap((await store.checkpoint([checkpoint]))[0]!)
   })
 
   test('items whose keys or addresses differ only in such characters stay different items', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    await startCrawl(store, 1)
-    const claimed = await claimOne(store, await hire(store))
+    await enqueueCrawl(store, 1)
+    const claimed = await claimOne(store, await registerWorker(store))
     const keys = [
       'a\ud800',
       'a\ud801',
@@ -65,9 +65,9 @@ export function dirtyTextTests(engine: Engine): void {
       ...urls.map((url) => ({ url, data: url })),
     ]
     const save = async (page: number): Promise<void> => {
-      const at = await targetOf(store, claimed.target)
+      const at = await getTarget(store, claimed.target)
       const checkpoint = makeCheckpoint(claimed, at, { page, items, next: null, done: false })
-      ok((await store.checkpoint([checkpoint]))[0]!)
+      unwrap((await store.checkpoint([checkpoint]))[0]!)
     }
     await save(1)
     const saved = await store.items(SOURCE, null, 100)
@@ -83,7 +83,7 @@ export function dirtyTextTests(engine: Engine): void {
   test('in target keys and groups they are refused; in addresses and cursors of targets replaced', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 0, { planned: false })
+    const run = await enqueueCrawl(store, 0, { planned: false })
     for (const [target, why] of [
       [{ key: 'a\0' }, /key has a NUL or a lone surrogate/],
       [{ key: 'a\ud800' }, /key has a NUL or a lone surrogate/],
@@ -103,8 +103,10 @@ export function dirtyTextTests(engine: Engine): void {
     await store.plan(run, [{ key: 'a', url: 'https://a.example/\0', cursor: ['\ud800'] }])
     const [target] = (await store.targets(run, { limit: 10 })).items
     assert.deepEqual([target!.url, target!.cursor], ['https://a.example/\ufffd', ['\ufffd']])
-    const claimed = await claimOne(store, await hire(store))
-    allOk(await store.fail([{ ...claimed, error: 'x', retryInMs: 0, nextCursor: { 'a\0': '\0' } }]))
-    assert.deepEqual((await targetOf(store, claimed.target)).cursor, { 'a\ufffd': '\ufffd' })
+    const claimed = await claimOne(store, await registerWorker(store))
+    assertAllOk(
+      await store.fail([{ ...claimed, error: 'x', retryInMs: 0, nextCursor: { 'a\0': '\0' } }]),
+    )
+    assert.deepEqual((await getTarget(store, claimed.target)).cursor, { 'a\ufffd': '\ufffd' })
   })
 }

@@ -5,16 +5,16 @@ import type { Execution, ExecutionEnd } from '../../model/execution.ts'
 import { newId, type RunId } from '../../model/id.ts'
 import { DEFAULT_POLICY } from '../../model/policy.ts'
 import {
-  allOk,
+  assertAllOk,
   assertLeaseLost,
   begin,
   beginOne,
-  bury,
-  hire,
-  ok,
-  queueSingle,
+  recoverWorker,
+  registerWorker,
+  unwrap,
+  enqueueSingle,
   SOURCE,
-  targetOf,
+  getTarget,
 } from '../../../testing/fixtures.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 import type { Store } from '../store.ts'
@@ -24,7 +24,7 @@ export function executionTests(engine: Engine): void {
   test("the lives of a run's command are listed newest first, as they were told", async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const [run, other] = [await queueSingle(store), await queueSingle(store, 'another')]
+    const [run, other] = [await enqueueSingle(store), await enqueueSingle(store, 'another')]
     const [first, second, third] = [newId(), newId(), newId()]
       .sort()
       .map((id) => ({ ...anExecution(run), id })) as [Execution, Execution, Execution]
@@ -42,7 +42,7 @@ export function executionTests(engine: Engine): void {
   test('a start that is told twice is one, and does not undo its end', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await queueSingle(store)
+    const run = await enqueueSingle(store)
     const execution = anExecution(run)
 
     await store.startExecution(execution)
@@ -55,7 +55,7 @@ export function executionTests(engine: Engine): void {
   test('a command ends once: what is told of its end later does not count', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await queueSingle(store)
+    const run = await enqueueSingle(store)
     const execution = anExecution(run)
     const killed = { ...END, exitCode: null, signal: 'SIGKILL', peakMemory: null, artifacts: 0 }
     await store.startExecution(execution)
@@ -70,7 +70,7 @@ export function executionTests(engine: Engine): void {
   test('one that never started is told together with its end', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await queueSingle(store)
+    const run = await enqueueSingle(store)
     const end = { ...END, exitCode: 127, because: 'there is no such command' }
     const execution = { ...anExecution(run), end }
 
@@ -82,7 +82,7 @@ export function executionTests(engine: Engine): void {
   test('what a command is called or ended by may be any text', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await queueSingle(store)
+    const run = await enqueueSingle(store)
     const command = ['sh', '-c', `echo "it's" {$HOME}, \\ ü 🦊`, '']
     const execution = { ...anExecution(run), command, log: `/tmp/a "b"/ü.log` }
     await store.startExecution(execution)
@@ -97,11 +97,11 @@ export function executionTests(engine: Engine): void {
   test('a run that is deleted takes its executions along, and no others', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const claimed = await beginOne(store, await hire(store))
-    const other = await queueSingle(store, 'another')
+    const claimed = await beginOne(store, await registerWorker(store))
+    const other = await enqueueSingle(store, 'another')
     await store.startExecution(anExecution(claimed.run))
     await store.startExecution(anExecution(other))
-    allOk(await store.finish([claimed]))
+    assertAllOk(await store.finish([claimed]))
     await store.settle()
 
     await store.deleteRun({
@@ -121,21 +121,21 @@ export function executionTests(engine: Engine): void {
   test('a sign of activity moves its target and its run, and costs nothing else', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const claimed = await beginOne(store, await hire(store))
+    const claimed = await beginOne(store, await registerWorker(store))
     for (const act of [
-      () => store.touch(claimed, 0),
+      () => store.reportActivity(claimed, 0),
       () => store.reportProgress(claimed, { done: 0, total: 9 }),
     ]) {
-      await db.later(60_000)
-      const [run, target] = [await store.run(claimed.run), await targetOf(store, claimed.target)]
+      await db.advanceClock(60_000)
+      const [run, target] = [await store.run(claimed.run), await getTarget(store, claimed.target)]
 
-      ok(await act())
+      unwrap(await act())
 
       const now = await store.now()
       const after = (await store.run(claimed.run))!
       assert.ok(now - run!.lastActivityAt >= 60_000)
       assert.ok(now - after.lastActivityAt < 30_000)
-      const { lastActivityAt, ...rest } = await targetOf(store, claimed.target)
+      const { lastActivityAt, ...rest } = await getTarget(store, claimed.target)
       assert.ok(now - lastActivityAt < 30_000)
       assert.deepEqual({ ...rest, lastActivityAt: target.lastActivityAt }, target)
       assert.deepEqual(after.counts, run!.counts)
@@ -145,13 +145,13 @@ export function executionTests(engine: Engine): void {
   test('the files of a command are counted up, never down, and wherever its run is shown', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const claimed = await beginOne(store, await hire(store))
+    const claimed = await beginOne(store, await registerWorker(store))
     const shown = async () => [
       (await store.run(claimed.run))!.artifacts,
       (await store.liveRun(SOURCE))!.artifacts,
       (await store.runs({ limit: 1 })).items[0]!.artifacts,
       (await store.liveRuns())[0]!.run.artifacts,
-      (await store.heldBy(claimed.worker, null, 1))[0]!.run.artifacts,
+      (await store.claimsOf(claimed.worker, null, 1))[0]!.run.artifacts,
     ]
     assert.deepEqual(await shown(), [0, 0, 0, 0, 0])
 
@@ -161,7 +161,7 @@ export function executionTests(engine: Engine): void {
       [2, 3],
       [4, 4],
     ] as const) {
-      ok(await store.touch(claimed, artifacts))
+      unwrap(await store.reportActivity(claimed, artifacts))
       assert.deepEqual(await shown(), Array(5).fill(counted))
     }
   })
@@ -169,25 +169,25 @@ export function executionTests(engine: Engine): void {
   test('P1 who lost its claim cannot touch the run, and is told so by type', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const [late, next] = [await hire(store), await hire(store)]
+    const [late, next] = [await registerWorker(store), await registerWorker(store)]
     const lost = await beginOne(store, late)
-    await bury(store, late)
+    await recoverWorker(store, late)
     const current = await beginOne(store, next)
-    ok(await store.touch(current, 1))
+    unwrap(await store.reportActivity(current, 1))
     const before = (await store.run(current.run))!
 
-    assertLeaseLost(await store.touch(lost, 9))
+    assertLeaseLost(await store.reportActivity(lost, 9))
 
     const { refused } = (await store.run(current.run))!.counts
     assert.equal(refused, before.counts.refused + 1)
     assert.equal((await store.run(current.run))!.artifacts, 1)
-    ok(await store.touch(current, 2))
+    unwrap(await store.reportActivity(current, 2))
   })
 
   test('a run keeps what its command is to be given, and whoever begins it finds it', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
+    const worker = await registerWorker(store)
     const input = { city: 'Zürich', pages: [1, 2.5, null], deep: { '': true } }
     const id = await queueWith(store, input)
 
@@ -205,12 +205,12 @@ export function executionTests(engine: Engine): void {
   test('a run that is tried again is given the same, whoever asks for it', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
+    const worker = await registerWorker(store)
     const input = ['again', 0, 'NUL \0']
     await queueWith(store, input)
     await begin(store, worker)
 
-    await bury(store, worker, 'retry')
+    await recoverWorker(store, worker, 'retry')
     const byVerdict = (await store.liveRun(SOURCE))!
     const newRun = newId()
     await store.retryRun({ run: byVerdict.id, newRun, actor: 'the tests', because: 'asked' })

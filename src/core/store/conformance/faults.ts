@@ -3,22 +3,22 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { newId } from '../../model/id.ts'
 import {
-  allTargets,
+  listTargets,
   beginOne,
-  bury,
+  recoverWorker,
   claim,
-  hire,
-  page,
-  startCrawl,
+  registerWorker,
+  nextCheckpoint,
+  enqueueCrawl,
 } from '../../../testing/fixtures.ts'
-import { assertBooksBalance } from '../../../testing/assert-counters.ts'
+import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
 import type { Engine, TestDatabase } from '../../../testing/test-database.ts'
 import type { Store } from '../store.ts'
 
 const TARGETS = 4
 const PAGES = 4
 /** The others may be slow; they are not stuck. */
-const PATIENCE_MS = 30_000
+const TIMEOUT_MS = 30_000
 const EXPECTED = Array.from({ length: TARGETS }, (_, t) =>
   Array.from({ length: PAGES }, (_, p) => [`t${t}/p${p + 1}/a`, `t${t}/p${p + 1}/b`, `all/${p}`]),
 )
@@ -43,7 +43,7 @@ export function faultTests(engine: Engine): void {
     await fc.assert(
       fc.asyncProperty(faults, async (faults) => {
         const source = newId()
-        const run = await startCrawl(
+        const run = await enqueueCrawl(
           stores[0]!,
           Array.from({ length: TARGETS }, (_, n) => `t${n}`),
           { source },
@@ -61,13 +61,13 @@ export function faultTests(engine: Engine): void {
     const store = await db.open()
     const late: [Store, Parameters<Store['checkpoint']>[0][number]][] = []
     for (let n = 1; n <= 6; n++) {
-      const worker = await hire(store)
+      const worker = await registerWorker(store)
       const claimed = await beginOne(store, worker)
       assert.equal(claimed.page, n - 1)
-      const next = page(claimed, { items: [{ key: `p${n}`, data: n }], done: n === 6 })
+      const next = nextCheckpoint(claimed, { items: [{ key: `p${n}`, data: n }], done: n === 6 })
       assert.equal((await store.checkpoint([next]))[0]?.ok, true)
-      late.push([store, page({ ...claimed, seq: n, page: n })])
-      await bury(store, worker)
+      late.push([store, nextCheckpoint({ ...claimed, seq: n, page: n })])
+      await recoverWorker(store, worker)
     }
     for (const [store, page] of late) assert.equal((await store.checkpoint([page]))[0]?.ok, false)
     assert.equal((await store.items('shop', null, 10)).length, 6)
@@ -83,9 +83,9 @@ async function crawl(
   insertLedger: string,
   nextFault: () => Fault,
 ): Promise<void> {
-  let worker = await hire(store, { source })
-  for (let idleSince = performance.now(); performance.now() - idleSince < PATIENCE_MS;) {
-    const [claimed] = await claim(store, worker, 1, { source, empty: true })
+  let worker = await registerWorker(store, { source })
+  for (let idleSince = performance.now(); performance.now() - idleSince < TIMEOUT_MS;) {
+    const [claimed] = await claim(store, worker, 1, { source, isIdle: true })
     if (!claimed) {
       const live = await store.liveRun(source)
       if (!live || live.counts.targets.planned + live.counts.targets.in_progress === 0) return
@@ -96,7 +96,7 @@ async function crawl(
     let at = claimed
     for (let held = true; held;) {
       const n = at.page + 1
-      const next = page(at, {
+      const next = nextCheckpoint(at, {
         done: n === PAGES,
         items: [
           { key: `${at.key}/p${n}/a`, data: n },
@@ -108,8 +108,8 @@ async function crawl(
         store.checkpoint([next], (tx) => tx.query(insertLedger, [source, `${at.key}/p${n}`]))
       const fault = nextFault()
       if (fault === 'die') {
-        await bury(store, worker)
-        worker = await hire(store, { source })
+        await recoverWorker(store, worker)
+        worker = await registerWorker(store, { source })
         break
       }
       if (fault === 'release') {
@@ -132,7 +132,7 @@ async function crawl(
       }
       if (fault === 'lateWrite') {
         // Taken for dead, but alive: its write comes after the new owner could have started.
-        await bury(store, worker)
+        await recoverWorker(store, worker)
         assert.equal((await write())[0]!.ok, false)
         break
       }
@@ -163,11 +163,11 @@ async function assertComplete(
     Array.from({ length: PAGES }, (_, p) => `t${t}/p${p + 1}`),
   ).flat()
   assert.deepEqual(lines.sort(), pages.sort())
-  for (const target of await allTargets(store, run)) {
+  for (const target of await listTargets(store, run)) {
     assert.equal(target.status, 'done')
     assert.equal(target.page, PAGES)
   }
-  await assertBooksBalance(store, run)
+  await assertCountersConsistent(store, run)
   const [settled] = await store.settle(run)
   assert.equal(settled?.status, 'succeeded')
 }

@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Claimed, Outcome } from '../../model/claim.ts'
-import { LeaseLost } from '../../model/errors.ts'
+import type { ClaimedTarget, Outcome } from '../../model/claim.ts'
+import { LeaseLostError } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
 import {
-  allOk,
+  assertAllOk,
   assertLeaseLost,
-  bury,
+  recoverWorker,
   claim,
   claimOne,
-  hire,
-  ok,
-  page,
-  save,
+  registerWorker,
+  unwrap,
+  nextCheckpoint,
+  savePage,
   SOURCE,
-  startCrawl,
-  targetOf,
-  tryEverything,
+  enqueueCrawl,
+  getTarget,
+  tryAllWrites,
 } from '../../../testing/fixtures.ts'
-import { assertBooksBalance } from '../../../testing/assert-counters.ts'
+import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 import type { Store } from '../store.ts'
 
@@ -26,21 +26,23 @@ export function fencingTests(engine: Engine): void {
   test('P1 one effective owner: a worker that lost its claim cannot save, beat, finish, fail, release, park, touch or report', async () => {
     await using db = await engine.fresh()
     const [store, theirs] = [await db.open(), await db.open()]
-    const [late, fresh] = [await hire(store), await hire(store)]
-    const run = await startCrawl(store, 1)
-    const lost = await save(store, await claimOne(store, late), { items: [{ key: 'a', data: 1 }] })
-    await bury(theirs, late)
-    const current = await save(theirs, await claimOne(theirs, fresh), {
+    const [late, fresh] = [await registerWorker(store), await registerWorker(store)]
+    const run = await enqueueCrawl(store, 1)
+    const lost = await savePage(store, await claimOne(store, late), {
+      items: [{ key: 'a', data: 1 }],
+    })
+    await recoverWorker(theirs, late)
+    const current = await savePage(theirs, await claimOne(theirs, fresh), {
       items: [{ key: 'b', data: 2 }],
     })
-    const before = await targetOf(store, current.target)
+    const before = await getTarget(store, current.target)
 
-    const answers = await tryEverything(store, lost)
-    const beat = await store.beat({ worker: late, claimIds: [lost.claimId], loopLagMs: 0 })
+    const answers = await tryAllWrites(store, lost)
+    const beat = await store.heartbeat({ worker: late, claimIds: [lost.claimId], loopLagMs: 0 })
 
     for (const [verb, outcome] of Object.entries(answers)) assertLeaseLost(outcome, verb)
     assert.deepEqual(beat.held, [])
-    assert.deepEqual(await targetOf(store, current.target), before)
+    assert.deepEqual(await getTarget(store, current.target), before)
     assert.deepEqual(
       (await store.items(SOURCE, null, 10)).map((item) => item.key),
       ['a', 'b'],
@@ -48,25 +50,25 @@ export function fencingTests(engine: Engine): void {
     assert.equal((await store.run(run))?.progress, null)
     assert.equal((await store.run(run))?.artifacts, 0)
     assert.equal((await store.run(run))?.counts.refused, Object.keys(answers).length)
-    await assertBooksBalance(store, run)
-    await save(theirs, current)
+    await assertCountersConsistent(store, run)
+    await savePage(theirs, current)
   })
 
   test('P1 one effective owner: what was taken back is lost before anybody else has it', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const late = await hire(store)
-    const run = await startCrawl(store, 1)
+    const late = await registerWorker(store)
+    const run = await enqueueCrawl(store, 1)
     const lost = await claimOne(store, late)
-    await bury(store, late)
-    const before = await targetOf(store, lost.target)
+    await recoverWorker(store, late)
+    const before = await getTarget(store, lost.target)
 
-    const answers = await tryEverything(store, lost)
+    const answers = await tryAllWrites(store, lost)
 
     assertLost(answers, ['release', 'fail and retry'])
-    assert.deepEqual(await targetOf(store, lost.target), before)
+    assert.deepEqual(await getTarget(store, lost.target), before)
     assert.deepEqual(await store.items(SOURCE, null, 10), [])
-    await assertBooksBalance(store, run)
+    await assertCountersConsistent(store, run)
   })
 
   const alreadySo = { park: ['park'], hold: [], fail: ['fail for good'] }
@@ -74,53 +76,55 @@ export function fencingTests(engine: Engine): void {
     test(`P1 one effective owner: after the verdict ${action} nothing more is written`, async () => {
       await using db = await engine.fresh()
       const store = await db.open()
-      const late = await hire(store)
-      const run = await startCrawl(store, 1)
+      const late = await registerWorker(store)
+      const run = await enqueueCrawl(store, 1)
       const lost = await claimOne(store, late)
-      await bury(store, late, action)
-      const before = await targetOf(store, lost.target)
+      await recoverWorker(store, late, action)
+      const before = await getTarget(store, lost.target)
 
-      const answers = await tryEverything(store, lost)
+      const answers = await tryAllWrites(store, lost)
 
       assertLost(answers, alreadySo[action])
-      assert.deepEqual(await targetOf(store, lost.target), before)
-      await assertBooksBalance(store, run)
+      assert.deepEqual(await getTarget(store, lost.target), before)
+      await assertCountersConsistent(store, run)
     })
   }
 
   test('P1 two owners stay apart by their claim id when a restored backup took the epoch back', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    await startCrawl(store, 1)
-    const current = await claimOne(store, await hire(store))
+    await enqueueCrawl(store, 1)
+    const current = await claimOne(store, await registerWorker(store))
 
-    const twin = await tryEverything(store, { ...current, claimId: newId() })
-    const older = await tryEverything(store, { ...current, epoch: current.epoch - 1 })
-    const newer = await tryEverything(store, { ...current, epoch: current.epoch + 1 })
+    const twin = await tryAllWrites(store, { ...current, claimId: newId() })
+    const older = await tryAllWrites(store, { ...current, epoch: current.epoch - 1 })
+    const newer = await tryAllWrites(store, { ...current, epoch: current.epoch + 1 })
 
     for (const answers of [twin, older, newer]) {
       for (const [verb, outcome] of Object.entries(answers)) assertLeaseLost(outcome, verb)
     }
-    await save(store, current)
+    await savePage(store, current)
   })
 
   test('P1 of two owners who write at the same moment only the current one gets through', async () => {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 5 }, () => db.open()))
     const store = stores[0]!
-    const run = await startCrawl(store, 1)
-    const claims: Claimed[] = []
+    const run = await enqueueCrawl(store, 1)
+    const claims: ClaimedTarget[] = []
     for (const store of stores) {
-      const worker = await hire(store)
-      claims.push(await claimOne(store, worker, { empty: true }))
-      if (claims.length < stores.length) await bury(store, worker)
+      const worker = await registerWorker(store)
+      claims.push(await claimOne(store, worker, { isIdle: true }))
+      if (claims.length < stores.length) await recoverWorker(store, worker)
     }
     for (let round = 0; round < 10; round++) {
-      const seq = (await targetOf(store, claims[0]!.target)).seq
+      const seq = (await getTarget(store, claims[0]!.target)).seq
       const outcomes = await Promise.all(
         stores.map((store, n) => {
           const claim = { ...claims[n]!, seq, page: seq }
-          return store.checkpoint([page(claim, { items: [{ key: `by ${n}`, data: round }] })])
+          return store.checkpoint([
+            nextCheckpoint(claim, { items: [{ key: `by ${n}`, data: round }] }),
+          ])
         }),
       )
       const won = outcomes.map(([outcome]) => outcome!.ok)
@@ -130,21 +134,21 @@ export function fencingTests(engine: Engine): void {
       (await store.items(SOURCE, null, 10)).map((item) => item.key),
       ['by 4'],
     )
-    await assertBooksBalance(store, run)
+    await assertCountersConsistent(store, run)
   })
 
   test('a refusal says who has it now, and carries the claim', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const [late, fresh] = [await hire(store), await hire(store)]
-    await startCrawl(store, 1)
+    const [late, fresh] = [await registerWorker(store), await registerWorker(store)]
+    await enqueueCrawl(store, 1)
     const lost = await claimOne(store, late)
-    await bury(store, late)
-    await claimOne(store, fresh, { empty: true })
+    await recoverWorker(store, late)
+    await claimOne(store, fresh, { isIdle: true })
 
     const [outcome] = await store.finish([lost])
 
-    assert.ok(outcome && !outcome.ok && outcome.error instanceof LeaseLost)
+    assert.ok(outcome && !outcome.ok && outcome.error instanceof LeaseLostError)
     assert.equal(outcome.error.code, 'E_LEASE_LOST')
     assert.equal(outcome.error.claim.claimId, lost.claimId)
     assert.match(outcome.error.message, new RegExp(fresh.slice(-8)))
@@ -153,28 +157,31 @@ export function fencingTests(engine: Engine): void {
   test('a claim on a target that does not exist is lost', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    await startCrawl(store, 1)
-    const real = await claimOne(store, await hire(store))
+    await enqueueCrawl(store, 1)
+    const real = await claimOne(store, await registerWorker(store))
 
-    const answers = await tryEverything(store, { ...real, target: newId() })
+    const answers = await tryAllWrites(store, { ...real, target: newId() })
 
     for (const [verb, outcome] of Object.entries(answers)) assertLeaseLost(outcome, verb)
   })
 
-  const batches: Record<string, (store: Store, claims: Claimed[]) => Promise<{ ok: boolean }[]>> = {
+  const batches: Record<
+    string,
+    (store: Store, claims: ClaimedTarget[]) => Promise<{ ok: boolean }[]>
+  > = {
     finish: (store, claims) => store.finish(claims),
     release: (store, claims) => store.release(claims),
     park: (store, claims) => store.park(claims.map((claim) => ({ ...claim, reason: 'x' }))),
     fail: (store, claims) =>
       store.fail(claims.map((claim) => ({ ...claim, error: 'x', retryInMs: null }))),
-    checkpoint: (store, claims) => store.checkpoint(claims.map((claim) => page(claim))),
+    checkpoint: (store, claims) => store.checkpoint(claims.map((claim) => nextCheckpoint(claim))),
   }
   for (const [verb, act] of Object.entries(batches)) {
     test(`one fenced claim in a batch does not spoil the others: ${verb}`, async () => {
       await using db = await engine.fresh()
       const store = await db.open()
-      const run = await startCrawl(store, 5)
-      const claims = await claim(store, await hire(store), 5)
+      const run = await enqueueCrawl(store, 5)
+      const claims = await claim(store, await registerWorker(store), 5)
       const lost = claims.map((claim, n) => (n % 2 ? { ...claim, claimId: newId() } : claim))
 
       const outcomes = await act(store, lost)
@@ -185,32 +192,32 @@ export function fencingTests(engine: Engine): void {
       )
       const counts = (await store.run(run))!.counts
       assert.equal(counts.refused, 2)
-      await assertBooksBalance(store, run)
+      await assertCountersConsistent(store, run)
     })
   }
 
   test('P12 the end of a claim asked for again is answered as done, and counted once', async () => {
     await using db = await engine.fresh()
     const [store, other] = [await db.open(), await db.open()]
-    const run = await startCrawl(store, 5)
-    const worker = await hire(store)
+    const run = await enqueueCrawl(store, 5)
+    const worker = await registerWorker(store)
     const [a, b, c, d, e] = await claim(store, worker, 5)
 
     for (const each of [store, other]) {
-      allOk(await each.finish([a!]))
-      allOk(await each.release([b!]))
-      allOk(await each.fail([{ ...c!, error: 'gave up', retryInMs: null }]))
-      allOk(await each.fail([{ ...d!, error: 'again', retryInMs: 60_000 }]))
-      allOk(await each.park([{ ...e!, reason: 'odd' }]))
+      assertAllOk(await each.finish([a!]))
+      assertAllOk(await each.release([b!]))
+      assertAllOk(await each.fail([{ ...c!, error: 'gave up', retryInMs: null }]))
+      assertAllOk(await each.fail([{ ...d!, error: 'again', retryInMs: 60_000 }]))
+      assertAllOk(await each.park([{ ...e!, reason: 'odd' }]))
     }
 
-    assert.equal((await targetOf(store, d!.target)).errors, 1)
+    assert.equal((await getTarget(store, d!.target)).errors, 1)
     const counts = (await store.run(run))!.counts
     assert.partialDeepStrictEqual(counts, {
       targets: { planned: 2, in_progress: 0, done: 1, failed: 1, parked: 1 },
       refused: 0,
     })
-    await assertBooksBalance(store, run)
+    await assertCountersConsistent(store, run)
   })
 
   test('an empty batch is answered with nothing', async () => {
@@ -222,22 +229,22 @@ export function fencingTests(engine: Engine): void {
     assert.deepEqual(await store.fail([]), [])
     assert.deepEqual(await store.release([]), [])
     assert.deepEqual(await store.park([]), [])
-    assert.deepEqual(await store.applyJudgements([], 'nobody'), [])
+    assert.deepEqual(await store.applyVerdicts([], 'nobody'), [])
   })
 
   test('nothing is written to a target that is done', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    await startCrawl(store, 1)
-    const claimed = await claimOne(store, await hire(store))
-    ok((await store.checkpoint([page(claimed, { done: true })]))[0]!)
+    await enqueueCrawl(store, 1)
+    const claimed = await claimOne(store, await registerWorker(store))
+    unwrap((await store.checkpoint([nextCheckpoint(claimed, { done: true })]))[0]!)
     const behind = { ...claimed, seq: 1, page: 1 }
 
-    assertLeaseLost((await store.checkpoint([page(behind)]))[0], 'a page')
+    assertLeaseLost((await store.checkpoint([nextCheckpoint(behind)]))[0], 'a page')
     assertLeaseLost((await store.release([claimed]))[0], 'a release')
     assertLeaseLost(await store.reportProgress(claimed, { done: 1, total: 1 }), 'progress')
 
-    assert.equal((await targetOf(store, claimed.target)).status, 'done')
+    assert.equal((await getTarget(store, claimed.target)).status, 'done')
   })
 }
 

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PageBehind } from '../../model/errors.ts'
+import { PageBehindError } from '../../model/errors.ts'
 import {
-  allOk,
+  assertAllOk,
   assertLeaseLost,
   claim,
   claimOne,
-  hire,
-  ok,
-  page,
-  someItems,
+  registerWorker,
+  unwrap,
+  nextCheckpoint,
+  makeItems,
   SOURCE,
-  startCrawl,
-  targetOf,
+  enqueueCrawl,
+  getTarget,
 } from '../../../testing/fixtures.ts'
-import { assertBooksBalance } from '../../../testing/assert-counters.ts'
+import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 import type { Store } from '../store.ts'
 
@@ -25,11 +25,11 @@ export function inTransactionTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     await db.raw('CREATE TABLE ledger (page INTEGER)')
-    await startCrawl(store, 1)
-    const claimed = await claimOne(store, await hire(store))
+    await enqueueCrawl(store, 1)
+    const claimed = await claimOne(store, await registerWorker(store))
 
     const outcomes = await store.checkpoint(
-      [page(claimed, { items: someItems(0, 1) })],
+      [nextCheckpoint(claimed, { items: makeItems(0, 1) })],
       async (tx) => {
         await tx.query(insertLedger, [1])
         const rows = await tx.query('SELECT page FROM ledger')
@@ -37,7 +37,7 @@ export function inTransactionTests(engine: Engine): void {
       },
     )
 
-    assert.equal(ok(outcomes[0]!), 1)
+    assert.equal(unwrap(outcomes[0]!), 1)
     assert.equal((await db.raw('SELECT * FROM ledger')).length, 1)
     assert.equal((await store.items(SOURCE, null, 10)).length, 1)
   })
@@ -46,9 +46,9 @@ export function inTransactionTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     await db.raw('CREATE TABLE ledger (page INTEGER)')
-    const run = await startCrawl(store, 1)
-    const claimed = await claimOne(store, await hire(store))
-    const first = page(claimed, { items: someItems(0, 2) })
+    const run = await enqueueCrawl(store, 1)
+    const claimed = await claimOne(store, await registerWorker(store))
+    const first = nextCheckpoint(claimed, { items: makeItems(0, 2) })
 
     await assert.rejects(
       store.checkpoint([first], async (tx) => {
@@ -64,55 +64,58 @@ export function inTransactionTests(engine: Engine): void {
 
     assert.equal((await db.raw('SELECT * FROM ledger')).length, 0)
     assert.deepEqual(await store.items(SOURCE, null, 10), [])
-    assert.equal((await targetOf(store, claimed.target)).seq, 0)
-    await assertBooksBalance(store, run)
-    allOk(await store.checkpoint([first], (tx) => tx.query(insertLedger, [1])))
+    assert.equal((await getTarget(store, claimed.target)).seq, 0)
+    await assertCountersConsistent(store, run)
+    assertAllOk(await store.checkpoint([first], (tx) => tx.query(insertLedger, [1])))
     assert.equal((await db.raw('SELECT * FROM ledger')).length, 1)
   })
 
   test("a write that the user's function asks of the store is refused, instead of waiting for itself", async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    await startCrawl(store, 2)
-    const worker = await hire(store)
+    await enqueueCrawl(store, 2)
+    const worker = await registerWorker(store)
     const [claimed, other] = await claim(store, worker, 2)
     const later: Promise<unknown>[] = []
 
     for (const write of [
-      () => store.checkpoint([page(other!)]),
-      () => store.checkpoint([page(other!)], () => {}),
+      () => store.checkpoint([nextCheckpoint(other!)]),
+      () => store.checkpoint([nextCheckpoint(other!)], () => {}),
       () => store.finish([claimed!]),
-      () => startCrawl(store, 1, { source: 'another' }),
+      () => enqueueCrawl(store, 1, { source: 'another' }),
     ]) {
-      await assert.rejects(store.checkpoint([page(claimed!)], write), /Use only tx\.query/)
+      await assert.rejects(
+        store.checkpoint([nextCheckpoint(claimed!)], write),
+        /Use only tx\.query/,
+      )
     }
     const end = Promise.withResolvers<void>()
-    allOk(
-      await store.checkpoint([page(claimed!)], async () => {
+    assertAllOk(
+      await store.checkpoint([nextCheckpoint(claimed!)], async () => {
         assert.equal((await store.target(other!.target))!.seq, 0)
-        later.push(end.promise.then(() => store.checkpoint([page(other!)])))
+        later.push(end.promise.then(() => store.checkpoint([nextCheckpoint(other!)])))
       }),
     )
     end.resolve()
 
-    allOk((await Promise.all(later))[0] as Awaited<ReturnType<Store['checkpoint']>>)
+    assertAllOk((await Promise.all(later))[0] as Awaited<ReturnType<Store['checkpoint']>>)
   })
 
   test("P5 the user's function does not run for a page that is in already, is behind, or was refused", async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    await startCrawl(store, 1)
-    const claimed = await claimOne(store, await hire(store))
-    const first = page(claimed)
+    await enqueueCrawl(store, 1)
+    const claimed = await claimOne(store, await registerWorker(store))
+    const first = nextCheckpoint(claimed)
     let runs = 0
     const count = () => void runs++
-    allOk(await store.checkpoint([first], count))
+    assertAllOk(await store.checkpoint([first], count))
 
-    allOk(await store.checkpoint([first], count))
-    const [behind] = await store.checkpoint([page(claimed, { next: 'other' })], count)
-    const [refused] = await store.checkpoint([page({ ...claimed, epoch: 9 })], count)
+    assertAllOk(await store.checkpoint([first], count))
+    const [behind] = await store.checkpoint([nextCheckpoint(claimed, { next: 'other' })], count)
+    const [refused] = await store.checkpoint([nextCheckpoint({ ...claimed, epoch: 9 })], count)
 
-    assert.ok(!behind!.ok && behind!.error instanceof PageBehind)
+    assert.ok(!behind!.ok && behind!.error instanceof PageBehindError)
     assertLeaseLost(refused)
     assert.equal(runs, 1)
   })

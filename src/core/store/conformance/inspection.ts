@@ -2,44 +2,44 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../../model/id.ts'
 import {
-  allOk,
-  allTargets,
+  assertAllOk,
+  listTargets,
   beginOne,
   claim,
-  hire,
-  page,
+  registerWorker,
+  nextCheckpoint,
   SOURCE,
-  startCrawl,
+  enqueueCrawl,
 } from '../../../testing/fixtures.ts'
 import type { Engine, TestDatabase } from '../../../testing/test-database.ts'
-import { lookAtDatabase } from '../open.ts'
+import { readDatabaseInfo } from '../open.ts'
 
 export function inspectionTests(engine: Engine): void {
   test('P14 a sound database shows nothing, before, during and after a run', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    assert.deepEqual((await store.inspect()).books, { checked: 0, leftOut: 0, wrong: [] })
+    assert.deepEqual((await store.inspect()).counters, { checked: 0, unchecked: 0, mismatches: [] })
 
-    const worker = await hire(store)
-    await startCrawl(store, ['a', { key: 'b', group: 'TX' }, 'c', 'd'])
+    const worker = await registerWorker(store)
+    await enqueueCrawl(store, ['a', { key: 'b', group: 'TX' }, 'c', 'd'])
     const [a, b, c] = await claim(store, worker, 3)
-    await store.checkpoint([page(a!, { done: true })])
-    allOk(await store.park([{ ...b!, reason: 'x' }]))
+    await store.checkpoint([nextCheckpoint(a!, { done: true })])
+    assertAllOk(await store.park([{ ...b!, reason: 'x' }]))
     await beginOne(store, worker, { source: 'single' })
     const during = await store.inspect()
 
-    allOk(await store.finish([c!]))
-    allOk(await store.finish(await claim(store, worker, 1)))
+    assertAllOk(await store.finish([c!]))
+    assertAllOk(await store.finish(await claim(store, worker, 1)))
     await store.settle()
     const after = await store.inspect()
 
     for (const seen of [during, after]) {
       const { durability: _, ...rest } = seen
       assert.deepEqual(rest, {
-        books: { checked: 2, leftOut: 0, wrong: [] },
-        crowded: [],
-        badClaims: [],
-        endless: [],
+        counters: { checked: 2, unchecked: 0, mismatches: [] },
+        duplicateLiveRuns: [],
+        invalidClaims: [],
+        withoutEndTime: [],
         leftoverLocks: [],
         blockedWal: null,
       })
@@ -61,21 +61,21 @@ export function inspectionTests(engine: Engine): void {
   test('P14 books that do not balance are named by run and status', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 5)
-    await startCrawl(store, 2, { source: 'sound' })
+    const run = await enqueueCrawl(store, 5)
+    await enqueueCrawl(store, 2, { source: 'sound' })
     await db.raw(
       `UPDATE ${db.table('tally')} SET planned = planned - 2, done = done + 1 WHERE run_id = '${run}'`,
     )
 
-    const { books } = await store.inspect()
+    const { counters } = await store.inspect()
 
     const wrong = { run, source: SOURCE }
-    assert.deepEqual(books, {
+    assert.deepEqual(counters, {
       checked: 2,
-      leftOut: 0,
-      wrong: [
-        { ...wrong, status: 'planned', booked: 3, counted: 5 },
-        { ...wrong, status: 'done', booked: 1, counted: 0 },
+      unchecked: 0,
+      mismatches: [
+        { ...wrong, status: 'planned', recorded: 3, counted: 5 },
+        { ...wrong, status: 'done', recorded: 1, counted: 0 },
       ],
     })
   })
@@ -84,17 +84,17 @@ export function inspectionTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     const [fewer, bookless] = [
-      await startCrawl(store, 3),
-      await startCrawl(store, 1, { source: 'bookless' }),
+      await enqueueCrawl(store, 3),
+      await enqueueCrawl(store, 1, { source: 'bookless' }),
     ]
-    const [target] = await allTargets(store, fewer)
+    const [target] = await listTargets(store, fewer)
     await db.raw(`DELETE FROM ${db.table('target')} WHERE id = '${target!.id}'`)
     await db.raw(`DELETE FROM ${db.table('tally')} WHERE run_id = '${bookless}'`)
 
-    const { wrong } = (await store.inspect()).books
+    const { mismatches } = (await store.inspect()).counters
 
     assert.deepEqual(
-      wrong.map(({ run, booked, counted }) => [run, booked, counted]),
+      mismatches.map(({ run, recorded, counted }) => [run, recorded, counted]),
       [
         [bookless, 0, 1],
         [fewer, 3, 2],
@@ -105,13 +105,13 @@ export function inspectionTests(engine: Engine): void {
   test('P14 books balance in every inspection while the run is worked on', async () => {
     await using db = await engine.fresh()
     const [store, other] = [await db.open(), await db.open()]
-    const worker = await hire(store)
-    await startCrawl(store, 200)
+    const worker = await registerWorker(store)
+    await enqueueCrawl(store, 200)
     let working = true
     const look = async (): Promise<number> => {
       let looks = 0
       for (; working || looks === 0; looks++) {
-        assert.deepEqual((await other.inspect()).books.wrong, [])
+        assert.deepEqual((await other.inspect()).counters.mismatches, [])
       }
       return looks
     }
@@ -120,7 +120,9 @@ export function inspectionTests(engine: Engine): void {
     for (;;) {
       const claims = await claim(store, worker, 5)
       if (claims.length === 0) break
-      allOk(await store.checkpoint(claims.map((claim) => page(claim, { done: true }))))
+      assertAllOk(
+        await store.checkpoint(claims.map((claim) => nextCheckpoint(claim, { done: true }))),
+      )
     }
     working = false
 
@@ -130,30 +132,36 @@ export function inspectionTests(engine: Engine): void {
   test('a run too large to be counted in a look is left out, and said so', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 1)
-    await startCrawl(store, 1, { source: 'small' })
+    const run = await enqueueCrawl(store, 1)
+    await enqueueCrawl(store, 1, { source: 'small' })
     await db.raw(`UPDATE ${db.table('tally')} SET planned = 9000000 WHERE run_id = '${run}'`)
 
-    assert.deepEqual((await store.inspect()).books, { checked: 1, leftOut: 1, wrong: [] })
+    assert.deepEqual((await store.inspect()).counters, { checked: 1, unchecked: 1, mismatches: [] })
   })
 
   test('P10 two live runs of one source are found when the guard is gone', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 1)
-    await startCrawl(store, 1, { source: 'alone' })
+    const run = await enqueueCrawl(store, 1)
+    await enqueueCrawl(store, 1, { source: 'alone' })
     const second = newId()
     await db.raw(`DROP INDEX ${db.table('run_live')}`)
     await copyRun(db, run, second)
 
-    assert.deepEqual((await store.inspect()).crowded, [{ source: SOURCE, runs: [run, second] }])
+    assert.deepEqual((await store.inspect()).duplicateLiveRuns, [
+      { source: SOURCE, runs: [run, second] },
+    ])
   })
 
   test('P1 claims that nobody can be held to are found, with what is wrong with each', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const [ended, unknown, honest] = [await hire(store), await hire(store), await hire(store)]
-    const run = await startCrawl(store, 5)
+    const [ended, unknown, honest] = [
+      await registerWorker(store),
+      await registerWorker(store),
+      await registerWorker(store),
+    ]
+    const run = await enqueueCrawl(store, 5)
     const [a] = await claim(store, ended, 1)
     const [b] = await claim(store, unknown, 1)
     const [c] = await claim(store, honest, 2)
@@ -165,10 +173,10 @@ export function inspectionTests(engine: Engine): void {
     await db.raw(`DROP TRIGGER target_never_back${engine.name === 'sqlite' ? '' : ` ON ${target}`}`)
     await db.raw(`UPDATE ${target} SET epoch = 0 WHERE id = '${c!.target}'`)
 
-    const { badClaims } = await store.inspect()
+    const { invalidClaims } = await store.inspect()
 
     assert.deepEqual(
-      new Set(badClaims),
+      new Set(invalidClaims),
       new Set([
         { target: a!.target, run, source: SOURCE, worker: ended, fault: 'worker-ended' },
         { target: b!.target, run, source: SOURCE, worker: unknown, fault: 'worker-unknown' },
@@ -180,8 +188,8 @@ export function inspectionTests(engine: Engine): void {
   test("claims of a run that has ended are nobody's trouble", async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    const run = await startCrawl(store, 1)
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, 1)
     await claim(store, worker, 1)
     const now = engine.name === 'sqlite' ? '1' : 'now()'
     await db.raw(
@@ -189,35 +197,35 @@ export function inspectionTests(engine: Engine): void {
     )
     await db.raw(`DELETE FROM ${db.table('worker')}`)
 
-    assert.deepEqual((await store.inspect()).badClaims, [])
+    assert.deepEqual((await store.inspect()).invalidClaims, [])
   })
 
   test('P7 a run that ended at no time is found', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 1)
+    const run = await enqueueCrawl(store, 1)
     await db.raw(`UPDATE ${db.table('run')} SET status = 'cancelled' WHERE id = '${run}'`)
 
-    assert.deepEqual((await store.inspect()).endless, [{ run, source: SOURCE }])
+    assert.deepEqual((await store.inspect()).withoutEndTime, [{ run, source: SOURCE }])
   })
 
   test('a look from outside tells the version and what is pending, and changes nothing', async () => {
     await using db = await engine.empty()
-    const before = await lookAtDatabase(db.url)
+    const before = await readDatabaseInfo(db.url)
     assert.equal(before.version, 0)
     assert.equal(before.pending.length, before.known)
-    const again = await lookAtDatabase(db.url)
+    const again = await readDatabaseInfo(db.url)
     assert.equal(again.engine === null, before.engine === null, 'the first look made something')
 
     await (await db.open()).close()
-    const current = await lookAtDatabase(db.url)
+    const current = await readDatabaseInfo(db.url)
     assert.equal(current.engine?.name, engine.name)
     assert.equal(current.version, current.known)
     assert.deepEqual(current.pending, [])
     assert.doesNotMatch(current.where, /password|unstuck:/)
 
     await db.raw(`DELETE FROM ${db.table('migration')} WHERE number = ${current.known}`)
-    const older = await lookAtDatabase(db.url)
+    const older = await readDatabaseInfo(db.url)
     assert.equal(older.version, current.known - 1)
     assert.equal(older.pending.length, 1)
     assert.match(older.pending[0]!, /^[a-z][a-z-]*$/)
@@ -226,7 +234,7 @@ export function inspectionTests(engine: Engine): void {
     await db.raw(
       `INSERT INTO ${db.table('migration')} (number, lowest, applied_at) VALUES (999, 999, ${now})`,
     )
-    const newer = await lookAtDatabase(db.url)
+    const newer = await readDatabaseInfo(db.url)
     assert.deepEqual([newer.version, newer.pending], [999, []])
   })
 }

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Checkpoint } from '../../model/checkpoint.ts'
-import { PageRejected } from '../../model/errors.ts'
+import { PageRejectedError } from '../../model/errors.ts'
 import type { NewItem, SavedItem } from '../../model/item.ts'
 import {
-  allOk,
+  assertAllOk,
   assertLeaseLost,
   claim,
   claimOne,
-  hire,
-  ok,
-  page,
-  save,
-  someItems,
+  registerWorker,
+  unwrap,
+  nextCheckpoint,
+  savePage,
+  makeItems,
   SOURCE,
-  startCrawl,
-  targetOf,
+  enqueueCrawl,
+  getTarget,
 } from '../../../testing/fixtures.ts'
-import { assertBooksBalance } from '../../../testing/assert-counters.ts'
+import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 import type { Store } from '../store.ts'
 
@@ -25,11 +25,11 @@ export function itemTests(engine: Engine): void {
   test('an item is new, then unchanged, then updated; its version grows with its data only', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 1)
-    let claimed = await claimOne(store, await hire(store))
+    const run = await enqueueCrawl(store, 1)
+    let claimed = await claimOne(store, await registerWorker(store))
     const see = async (data: unknown): Promise<SavedItem> => {
-      await db.later(1_000)
-      claimed = await save(store, claimed, { items: [{ key: 'acme', data }] })
+      await db.advanceClock(1_000)
+      claimed = await savePage(store, claimed, { items: [{ key: 'acme', data }] })
       return (await store.items(SOURCE, null, 10))[0]!
     }
 
@@ -53,13 +53,13 @@ export function itemTests(engine: Engine): void {
   test('an item seen by a later run is updated there, and belongs to that run', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    await startCrawl(store, 1)
-    await save(store, await claimOne(store, worker), { items: someItems(0, 2, 1), done: true })
+    const worker = await registerWorker(store)
+    await enqueueCrawl(store, 1)
+    await savePage(store, await claimOne(store, worker), { items: makeItems(0, 2, 1), done: true })
     await store.settle()
-    const second = await startCrawl(store, 1)
+    const second = await enqueueCrawl(store, 1)
 
-    await save(store, await claimOne(store, worker), { items: someItems(1, 2, 2), done: true })
+    await savePage(store, await claimOne(store, worker), { items: makeItems(1, 2, 2), done: true })
 
     assert.partialDeepStrictEqual((await store.run(second))?.counts, {
       itemsNew: 1,
@@ -80,12 +80,14 @@ export function itemTests(engine: Engine): void {
   test('the same item on two pages of a batch is one row', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 3)
-    const claims = await claim(store, await hire(store), 3)
+    const run = await enqueueCrawl(store, 3)
+    const claims = await claim(store, await registerWorker(store), 3)
 
-    allOk(
+    assertAllOk(
       await store.checkpoint(
-        claims.map((claim) => page(claim, { items: [{ key: 'acme', data: { same: true } }] })),
+        claims.map((claim) =>
+          nextCheckpoint(claim, { items: [{ key: 'acme', data: { same: true } }] }),
+        ),
       ),
     )
 
@@ -102,12 +104,12 @@ export function itemTests(engine: Engine): void {
   test('the same item with other data on the next page of a batch is updated', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 2)
-    const claims = await claim(store, await hire(store), 2)
+    const run = await enqueueCrawl(store, 2)
+    const claims = await claim(store, await registerWorker(store), 2)
 
-    allOk(
+    assertAllOk(
       await store.checkpoint(
-        claims.map((claim, n) => page(claim, { items: [{ key: 'acme', data: n }] })),
+        claims.map((claim, n) => nextCheckpoint(claim, { items: [{ key: 'acme', data: n }] })),
       ),
     )
 
@@ -120,21 +122,21 @@ export function itemTests(engine: Engine): void {
   test('the same item twice on one page is one row, and the last one counts', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 1)
-    const claimed = await claimOne(store, await hire(store))
+    const run = await enqueueCrawl(store, 1)
+    const claimed = await claimOne(store, await registerWorker(store))
     const first: NewItem[] = [
       { key: 'acme', data: 'first' },
       { key: 'other', data: 0 },
       { key: 'acme', data: 'last' },
     ]
 
-    const next = await save(store, claimed, { items: first })
+    const next = await savePage(store, claimed, { items: first })
     const [item, ...more] = await store.items(SOURCE, null, 10)
     assert.equal(item?.data, 'last')
     assert.equal(more.length, 1)
     assert.equal((await store.run(run))?.counts.itemsNew, 2)
 
-    await save(store, next, {
+    await savePage(store, next, {
       items: [
         { key: 'acme', data: 'last' },
         { key: 'acme', data: 'newer' },
@@ -148,21 +150,21 @@ export function itemTests(engine: Engine): void {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 6 }, () => db.open()))
     const store = stores[0]!
-    const run = await startCrawl(store, 60)
-    const claims = await claim(store, await hire(store), 60)
-    const items = someItems(0, 30)
+    const run = await enqueueCrawl(store, 60)
+    const claims = await claim(store, await registerWorker(store), 60)
+    const items = makeItems(0, 30)
 
     const outcomes = await Promise.all(
       stores.flatMap((store, s) =>
         Array.from({ length: 5 }, (_, n) => {
           const pair = claims.slice((s * 5 + n) * 2, (s * 5 + n) * 2 + 2)
           const order = (s + n) % 2 ? items : items.toReversed()
-          return store.checkpoint(pair.map((claim) => page(claim, { items: order })))
+          return store.checkpoint(pair.map((claim) => nextCheckpoint(claim, { items: order })))
         }),
       ),
     )
 
-    allOk(outcomes.flat())
+    assertAllOk(outcomes.flat())
     assert.equal((await store.items(SOURCE, null, 100)).length, 30)
     assert.partialDeepStrictEqual((await store.run(run))?.counts, {
       pages: 60,
@@ -170,18 +172,18 @@ export function itemTests(engine: Engine): void {
       itemsUpdated: 0,
       itemsUnchanged: 59 * 30,
     })
-    await assertBooksBalance(store, run)
+    await assertCountersConsistent(store, run)
   })
 
   test('one fenced page in a batch leaves its own items out, and no others', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    await startCrawl(store, 3)
-    const claims = await claim(store, await hire(store), 3)
+    await enqueueCrawl(store, 3)
+    const claims = await claim(store, await registerWorker(store), 3)
 
     const outcomes = await store.checkpoint(
       claims.map((claim, n) =>
-        page(n === 1 ? { ...claim, epoch: 7 } : claim, { items: someItems(n, 1) }),
+        nextCheckpoint(n === 1 ? { ...claim, epoch: 7 } : claim, { items: makeItems(n, 1) }),
       ),
     )
 
@@ -196,10 +198,10 @@ export function itemTests(engine: Engine): void {
   test('a page whose data the engine cannot keep fails alone', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 4)
-    const claims = await claim(store, await hire(store), 4)
+    const run = await enqueueCrawl(store, 4)
+    const claims = await claim(store, await registerWorker(store), 4)
     const pages = claims.map((claim, n) => {
-      const fine = page(claim, { items: [{ key: `item-${n}`, data: 'fine' }] })
+      const fine = nextCheckpoint(claim, { items: [{ key: `item-${n}`, data: 'fine' }] })
       return n === 2 ? withNul(fine) : fine
     })
 
@@ -207,36 +209,36 @@ export function itemTests(engine: Engine): void {
 
     assert.deepEqual(
       outcomes.map((outcome) => outcome.ok),
-      [true, true, !engine.refusesNul, true],
+      [true, true, !engine.rejectsNul, true],
     )
-    if (engine.refusesNul) {
-      assert.ok(!outcomes[2]!.ok && outcomes[2]!.error instanceof PageRejected)
-      assert.equal((await targetOf(store, claims[2]!.target)).seq, 0)
+    if (engine.rejectsNul) {
+      assert.ok(!outcomes[2]!.ok && outcomes[2]!.error instanceof PageRejectedError)
+      assert.equal((await getTarget(store, claims[2]!.target)).seq, 0)
     }
-    await assertBooksBalance(store, run)
+    await assertCountersConsistent(store, run)
   })
 
   test('a page that is refused alone is refused by type, and its target can go on', async () => {
-    if (!engine.refusesNul) return
+    if (!engine.rejectsNul) return
     await using db = await engine.fresh()
     const store = await db.open()
-    await startCrawl(store, 1)
-    const claimed = await claimOne(store, await hire(store))
+    await enqueueCrawl(store, 1)
+    const claimed = await claimOne(store, await registerWorker(store))
 
     const [outcome] = await store.checkpoint([
-      withNul(page(claimed, { items: [{ key: 'a', data: 'b' }] })),
+      withNul(nextCheckpoint(claimed, { items: [{ key: 'a', data: 'b' }] })),
     ])
 
-    assert.ok(!outcome!.ok && outcome!.error instanceof PageRejected)
-    await save(store, claimed, { items: [{ key: 'a', data: 'b' }] })
+    assert.ok(!outcome!.ok && outcome!.error instanceof PageRejectedError)
+    await savePage(store, claimed, { items: [{ key: 'a', data: 'b' }] })
   })
 
   test('items come by key, page by page, whatever characters their keys have', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    await startCrawl(store, 1)
+    await enqueueCrawl(store, 1)
     const keys = ['B', 'a', 'ä', 'Z', 'z', '10', '9', "o'clock", '%', '_', '日本', '😀', 'a b', '-']
-    await save(store, await claimOne(store, await hire(store)), {
+    await savePage(store, await claimOne(store, await registerWorker(store)), {
       items: keys.map((key) => ({ key, data: key })),
     })
 
@@ -252,7 +254,7 @@ export function itemTests(engine: Engine): void {
   test('data of any JSON comes back as it was', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    await startCrawl(store, 1)
+    await enqueueCrawl(store, 1)
     const values = [
       null,
       0,
@@ -265,7 +267,7 @@ export function itemTests(engine: Engine): void {
       'x'.repeat(1_000_000),
     ]
 
-    await save(store, await claimOne(store, await hire(store)), {
+    await savePage(store, await claimOne(store, await registerWorker(store)), {
       items: values.map((data, n) => ({ key: `k${n}`, data })),
     })
 
@@ -280,10 +282,16 @@ export function itemTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     for (const source of ['one', 'two']) {
-      const worker = await hire(store, { source })
-      await startCrawl(store, 1, { source })
+      const worker = await registerWorker(store, { source })
+      await enqueueCrawl(store, 1, { source })
       const claimed = await claimOne(store, worker, { source })
-      ok((await store.checkpoint([page(claimed, { items: [{ key: 'same', data: source }] })]))[0]!)
+      unwrap(
+        (
+          await store.checkpoint([
+            nextCheckpoint(claimed, { items: [{ key: 'same', data: source }] }),
+          ])
+        )[0]!,
+      )
     }
 
     assert.equal((await store.items('one', null, 10))[0]?.data, 'one')

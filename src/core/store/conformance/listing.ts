@@ -3,14 +3,14 @@ import { test } from 'node:test'
 import { newId } from '../../model/id.ts'
 import { DEFAULT_POLICY } from '../../model/policy.ts'
 import {
-  allOk,
-  allTargets,
+  assertAllOk,
+  listTargets,
   claim,
-  hire,
-  save,
+  registerWorker,
+  savePage,
   SOURCE,
-  startCrawl,
-  targetOf,
+  enqueueCrawl,
+  getTarget,
 } from '../../../testing/fixtures.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 import type { Listing, RunFilter, Store, TargetFilter } from '../store.ts'
@@ -33,8 +33,8 @@ export function listingTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     await endedRuns(store, 2)
-    const live = await startCrawl(store, 1)
-    const other = await startCrawl(store, 1, { source: 'other' })
+    const live = await enqueueCrawl(store, 1)
+    const other = await enqueueCrawl(store, 1, { source: 'other' })
     const ids = async (filter: Partial<Parameters<Store['runs']>[0]>) =>
       (await store.runs({ limit: 10, ...filter })).items.map((run) => run.id).sort()
 
@@ -50,11 +50,11 @@ export function listingTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     const ended = await endedRuns(store, 3)
-    const cancelled = await startCrawl(store, 1)
-    const cancel = { to: 'cancelled', action: 'cancel', evidence: null, only: {} } as const
+    const cancelled = await enqueueCrawl(store, 1)
+    const cancel = { to: 'cancelled', action: 'cancel', evidence: null, expected: {} } as const
     await store.moveRun({ run: cancelled, ...cancel, actor: 'a', because: 'b' })
-    const queued = await startCrawl(store, 1)
-    await startCrawl(store, 1, { source: 'other' })
+    const queued = await enqueueCrawl(store, 1)
+    await enqueueCrawl(store, 1, { source: 'other' })
     const list = (source: string | undefined, statuses: RunFilter['statuses']) =>
       everyPage((after) => store.runs({ source, statuses, after, limit: 2 }))
     const ids = async (...asked: Parameters<typeof list>) =>
@@ -72,9 +72,9 @@ export function listingTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     const [hotels, odd, other] = [
-      await startCrawl(store, 1, { source: 'Hotel-Prices' }),
-      await startCrawl(store, 1, { source: '100%_\\é' }),
-      await startCrawl(store, 1, { source: 'other' }),
+      await enqueueCrawl(store, 1, { source: 'Hotel-Prices' }),
+      await enqueueCrawl(store, 1, { source: '100%_\\é' }),
+      await enqueueCrawl(store, 1, { source: 'other' }),
     ]
     const search = async (search: string, filter: Partial<RunFilter> = {}) =>
       (await store.runs({ search, limit: 10, ...filter })).items.map((run) => run.id).sort()
@@ -93,9 +93,9 @@ export function listingTests(engine: Engine): void {
   test('runs are found by when they were made, whatever clock their id is from', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    await startCrawl(store, 1, { source: 'old' })
-    await db.later(3_600_000)
-    const young = await startCrawl(store, 1)
+    await enqueueCrawl(store, 1, { source: 'old' })
+    await db.advanceClock(3_600_000)
+    const young = await enqueueCrawl(store, 1)
     // Made by a clock that is years behind.
     const late = `00000000${newId().slice(8)}`
     await store.enqueue({ id: late, source: 'late', kind: 'crawl', policy: DEFAULT_POLICY })
@@ -130,9 +130,9 @@ export function listingTests(engine: Engine): void {
       key: `t${n}`,
       group: groups[n % 2]!,
     }))
-    const run = await startCrawl(store, [...targets, 'without a group'])
-    allOk(await store.finish(await claim(store, await hire(store), 4)))
-    const all = await allTargets(store, run, 5)
+    const run = await enqueueCrawl(store, [...targets, 'without a group'])
+    assertAllOk(await store.finish(await claim(store, await registerWorker(store), 4)))
+    const all = await listTargets(store, run, 5)
     const count = async (filter: Partial<Parameters<Store['targets']>[1]>) =>
       (await everyPage((after) => store.targets(run, { limit: 2, ...filter, after }))).length
 
@@ -150,17 +150,17 @@ export function listingTests(engine: Engine): void {
   test('targets in several statuses come in one order, none twice and none missing', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 9)
-    const [a, b, ...others] = await claim(store, await hire(store), 6)
-    allOk(await store.finish([a!, b!]))
-    allOk(await store.fail(others.map((c) => ({ ...c, error: 'x', retryInMs: null }))))
+    const run = await enqueueCrawl(store, 9)
+    const [a, b, ...others] = await claim(store, await registerWorker(store), 6)
+    assertAllOk(await store.finish([a!, b!]))
+    assertAllOk(await store.fail(others.map((c) => ({ ...c, error: 'x', retryInMs: null }))))
     const list = (statuses: TargetFilter['statuses']) =>
       everyPage((after) => store.targets(run, { statuses, after, limit: 2 }))
 
     const found = await list(['failed', 'done', 'failed'])
     assert.deepEqual(
       found.map(({ id }) => id),
-      (await allTargets(store, run))
+      (await listTargets(store, run))
         .filter(({ status }) => status !== 'planned')
         .map(({ id }) => id),
     )
@@ -171,11 +171,11 @@ export function listingTests(engine: Engine): void {
   test('targets are found by a part of their key or of their last error, in any case', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, ['Berlin/Hotels', 'berlin_bars', 'Paris 100%'])
-    const claims = await claim(store, await hire(store), 3)
+    const run = await enqueueCrawl(store, ['Berlin/Hotels', 'berlin_bars', 'Paris 100%'])
+    const claims = await claim(store, await registerWorker(store), 3)
     const [, bars] = claims
-    allOk(await store.release(claims.filter((one) => one !== bars)))
-    allOk(await store.fail([{ ...bars!, error: 'HTTP 503 at Paris', retryInMs: null }]))
+    assertAllOk(await store.release(claims.filter((one) => one !== bars)))
+    assertAllOk(await store.fail([{ ...bars!, error: 'HTTP 503 at Paris', retryInMs: null }]))
     const search = async (search: string, filter: Partial<TargetFilter> = {}) =>
       (await store.targets(run, { search, limit: 10, ...filter })).items
         .map(({ key }) => key)
@@ -205,7 +205,7 @@ export function listingTests(engine: Engine): void {
   test('a run keeps the policy it is worked on with', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 1, { policy: { maxCrashes: 7 } })
+    const run = await enqueueCrawl(store, 1, { policy: { maxCrashes: 7 } })
     assert.deepEqual((await store.run(run))?.policy, { ...DEFAULT_POLICY, maxCrashes: 7 })
 
     const policy = { ...DEFAULT_POLICY, onCrash: 'hold', maxDurationMs: 5_000 } as const
@@ -217,8 +217,8 @@ export function listingTests(engine: Engine): void {
   test('a target without group, address and claim says so', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, ['a'])
-    const [target] = await allTargets(store, run)
+    const run = await enqueueCrawl(store, ['a'])
+    const [target] = await listTargets(store, run)
 
     assert.partialDeepStrictEqual(target, {
       run,
@@ -248,24 +248,24 @@ export function listingTests(engine: Engine): void {
   test('targets are counted by the page they stand at', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 4)
-    const [one, two] = await claim(store, await hire(store), 2)
-    await save(store, await save(store, one!))
-    await save(store, two!)
+    const run = await enqueueCrawl(store, 4)
+    const [one, two] = await claim(store, await registerWorker(store), 2)
+    await savePage(store, await savePage(store, one!))
+    await savePage(store, two!)
 
     assert.deepEqual(await store.countsByPage(run), [
       { page: 0, targets: 2 },
       { page: 1, targets: 1 },
       { page: 2, targets: 1 },
     ])
-    assert.equal((await targetOf(store, one!.target)).page, 2)
+    assert.equal((await getTarget(store, one!.target)).page, 2)
   })
 }
 
 async function endedRuns(store: Store, count: number): Promise<string[]> {
   const made: string[] = []
   for (let n = 0; n < count; n++) {
-    made.push(await startCrawl(store, 0))
+    made.push(await enqueueCrawl(store, 0))
     await store.settle()
   }
   return made

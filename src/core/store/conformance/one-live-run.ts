@@ -1,33 +1,33 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { AlreadyRunning } from '../../model/errors.ts'
+import { AlreadyRunningError } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
 import { DEFAULT_POLICY } from '../../model/policy.ts'
 import {
-  allOk,
-  allTargets,
+  assertAllOk,
+  listTargets,
   begin,
   beginOne,
-  bury,
-  hire,
-  ok,
-  save,
+  recoverWorker,
+  registerWorker,
+  unwrap,
+  savePage,
   SOURCE,
-  startCrawl,
-  targetOf,
+  enqueueCrawl,
+  getTarget,
 } from '../../../testing/fixtures.ts'
-import { assertBooksBalance } from '../../../testing/assert-counters.ts'
-import { otherProcesses } from '../../../testing/other-process.ts'
+import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
+import { startStoreProcesses } from '../../../testing/store-process.ts'
 import type { Engine } from '../../../testing/test-database.ts'
-import type { Begun, BeginRequest, NewRun } from '../store.ts'
+import type { BeginResult, BeginRequest, NewRun } from '../store.ts'
 
 export function oneLiveRunTests(engine: Engine): void {
   test('P10 one live run per source: of fifty begins at once, in many processes, one wins', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     // It does not beat here, and fifty at once may take long.
-    const worker = await hire(store, { leaseMs: 600_000 })
-    await using processes = await otherProcesses(db.url, 4, 5)
+    const worker = await registerWorker(store, { leaseMs: 600_000 })
+    await using processes = await startStoreProcesses(db.url, 4, 5)
     const here = await Promise.all(Array.from({ length: 10 }, () => db.open()))
 
     const begun = await Promise.all([
@@ -42,11 +42,11 @@ export function oneLiveRunTests(engine: Engine): void {
     assert.ok(winner?.claimed)
     assert.equal(more.length, 0)
     for (const answer of begun) {
-      assert.equal(answer.claimed ? answer.claimed.run : inTheWay(answer), winner.claimed.run)
+      assert.equal(answer.claimed ? answer.claimed.run : blockingRun(answer), winner.claimed.run)
     }
     const { items: runs } = await store.runs({ source: SOURCE, limit: 100 })
     assert.equal(runs.length, 1)
-    assert.equal((await allTargets(store, winner.claimed.run)).length, 1)
+    assert.equal((await listTargets(store, winner.claimed.run)).length, 1)
   })
 
   test('P10 one live run per source: of many enqueues at once one wins, the others are refused by type', async () => {
@@ -57,16 +57,17 @@ export function oneLiveRunTests(engine: Engine): void {
 
     const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
     assert.equal(refused.length, 11)
-    for (const { reason } of refused) assert.ok(reason instanceof AlreadyRunning, String(reason))
+    for (const { reason } of refused)
+      assert.ok(reason instanceof AlreadyRunningError, String(reason))
     assert.equal((await stores[0]!.runs({ limit: 100 })).items.length, 1)
   })
 
   test('P10 one live run per source: the database itself refuses a second one, whatever a program forgets', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
+    const worker = await registerWorker(store)
     const first = await beginOne(store, worker)
-    allOk(await store.fail([{ ...first, error: 'x', retryInMs: null }]))
+    assertAllOk(await store.fail([{ ...first, error: 'x', retryInMs: null }]))
     await store.settle()
     await beginOne(store, worker)
 
@@ -79,18 +80,20 @@ export function oneLiveRunTests(engine: Engine): void {
   test('P10 the guard heals: when its holder is taken for dead, one of many begins takes the run up', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const [dead, next] = [await hire(store), await hire(store)]
-    const first = await save(store, await beginOne(store, dead), { items: [{ key: 'a', data: 1 }] })
+    const [dead, next] = [await registerWorker(store), await registerWorker(store)]
+    const first = await savePage(store, await beginOne(store, dead), {
+      items: [{ key: 'a', data: 1 }],
+    })
     assert.equal((await begin(store, next)).claimed, null)
 
-    await bury(store, dead)
+    await recoverWorker(store, dead)
     await store.settle()
     const stores = await Promise.all(Array.from({ length: 10 }, () => db.open()))
     const begun = await Promise.all(stores.map((store) => begin(store, next)))
 
     const winners = begun.filter((answer) => answer.claimed !== null)
     assert.equal(winners.length, 1)
-    const { claimed, resumed } = winners[0] as Begun & { claimed: object; resumed: boolean }
+    const { claimed, resumed } = winners[0] as BeginResult & { claimed: object; resumed: boolean }
     assert.equal(claimed.run, first.run)
     assert.equal(claimed.page, 1)
     assert.equal(claimed.epoch, first.epoch + 1)
@@ -101,10 +104,10 @@ export function oneLiveRunTests(engine: Engine): void {
   test('a live run refuses the next one and names itself', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 1)
+    const run = await enqueueCrawl(store, 1)
 
     await assert.rejects(store.enqueue(newRun()), (error) => {
-      assert.ok(error instanceof AlreadyRunning)
+      assert.ok(error instanceof AlreadyRunningError)
       assert.equal(error.run, run)
       assert.equal(error.source, SOURCE)
       return true
@@ -128,7 +131,7 @@ export function oneLiveRunTests(engine: Engine): void {
   test('begin makes the run and the target it was given ids for, and claims it', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
+    const worker = await registerWorker(store)
     const request = beginRequest(worker)
 
     const begun = await store.begin(request)
@@ -149,22 +152,22 @@ export function oneLiveRunTests(engine: Engine): void {
   test('begin asked again answers the same claim, and makes nothing new', async () => {
     await using db = await engine.fresh()
     const [one, other] = [await db.open(), await db.open()]
-    const worker = await hire(one)
+    const worker = await registerWorker(one)
     const request = beginRequest(worker)
 
     const first = await one.begin(request)
     const again = await other.begin(request)
 
     assert.deepEqual(again, first)
-    assert.equal((await targetOf(one, request.target)).epoch, 1)
+    assert.equal((await getTarget(one, request.target)).epoch, 1)
   })
 
   test('begin asked again of a run that it took up still says that it did', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const [dead, next] = [await hire(store), await hire(store)]
+    const [dead, next] = [await registerWorker(store), await registerWorker(store)]
     await beginOne(store, dead)
-    await bury(store, dead)
+    await recoverWorker(store, dead)
     const request = beginRequest(next)
 
     const first = await store.begin(request)
@@ -178,7 +181,7 @@ export function oneLiveRunTests(engine: Engine): void {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 4 }, () => db.open()))
     const store = stores[0]!
-    const worker = await hire(store)
+    const worker = await registerWorker(store)
 
     for (let round = 1; round <= 8; round++) {
       const request = { ...beginRequest(worker), source: `begun ${round}` }
@@ -195,11 +198,11 @@ export function oneLiveRunTests(engine: Engine): void {
   test('begin does not touch a live crawl of the source', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 2)
+    const run = await enqueueCrawl(store, 2)
 
-    const begun = await begin(store, await hire(store))
+    const begun = await begin(store, await registerWorker(store))
 
-    assert.deepEqual(begun, { claimed: null, inTheWay: run })
+    assert.deepEqual(begun, { claimed: null, blockingRun: run })
     assert.equal((await store.run(run))?.counts.targets.planned, 2)
   })
 
@@ -212,20 +215,20 @@ export function oneLiveRunTests(engine: Engine): void {
     assert.equal((await store.run(run))?.counts.targets.planned, 1)
     assert.ok((await store.run(run))?.plannedAt)
 
-    const begun = await begin(store, await hire(store))
+    const begun = await begin(store, await registerWorker(store))
 
     assert.equal(begun.claimed?.run, run)
     assert.equal(begun.claimed?.key, SOURCE)
     assert.equal(begun.claimed && begun.resumed, false)
-    await assertBooksBalance(store, run)
+    await assertCountersConsistent(store, run)
   })
 
   test('when a run has ended the source is free again', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
+    const worker = await registerWorker(store)
     const first = await beginOne(store, worker)
-    allOk(await store.finish([first]))
+    assertAllOk(await store.finish([first]))
     await store.settle(first.run)
 
     const second = await beginOne(store, worker)
@@ -238,29 +241,29 @@ export function oneLiveRunTests(engine: Engine): void {
   test('P9 a run that was taken can be begun again by name; no other is started or taken in its place', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const [worker, other] = [await hire(store), await hire(store)]
+    const [worker, other] = [await registerWorker(store), await registerWorker(store)]
     const first = await beginOne(store, worker)
-    await bury(store, worker)
+    await recoverWorker(store, worker)
     const only = first.run
 
-    const again = await store.begin({ ...beginRequest(worker), only })
+    const again = await store.begin({ ...beginRequest(worker), onlyRun: only })
     assert.deepEqual([again.claimed?.run, again.claimed?.epoch], [only, 2])
-    await bury(store, worker)
+    await recoverWorker(store, worker)
     const theirs = await beginOne(store, other)
-    assert.equal(inTheWay(await store.begin({ ...beginRequest(worker), only })), only)
-    ok((await store.finish([theirs]))[0]!)
+    assert.equal(blockingRun(await store.begin({ ...beginRequest(worker), onlyRun: only })), only)
+    unwrap((await store.finish([theirs]))[0]!)
     await store.settle()
-    assert.equal((await store.begin({ ...beginRequest(worker), only })).claimed, null)
+    assert.equal((await store.begin({ ...beginRequest(worker), onlyRun: only })).claimed, null)
     assert.equal(await store.liveRun(SOURCE), null, 'none is started')
   })
 
   test('a run with one target says how far it is', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const claim = await beginOne(store, await hire(store))
+    const claim = await beginOne(store, await registerWorker(store))
     assert.equal((await store.run(claim.run))?.progress, null)
 
-    ok(await store.reportProgress(claim, { done: 3, total: 8 }))
+    unwrap(await store.reportProgress(claim, { done: 3, total: 8 }))
 
     assert.deepEqual((await store.run(claim.run))?.progress, { done: 3, total: 8 })
   })
@@ -281,6 +284,6 @@ function newRun(source = SOURCE): NewRun {
   return { id: newId(), source, kind: 'crawl', policy: DEFAULT_POLICY }
 }
 
-function inTheWay(begun: Begun): string | null {
-  return 'inTheWay' in begun ? begun.inTheWay : null
+function blockingRun(begun: BeginResult): string | null {
+  return 'blockingRun' in begun ? begun.blockingRun : null
 }

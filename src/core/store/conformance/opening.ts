@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SchemaTooNew } from '../../model/errors.ts'
-import { claim, hire, startCrawl } from '../../../testing/fixtures.ts'
-import { otherProcesses } from '../../../testing/other-process.ts'
+import { SchemaTooNewError } from '../../model/errors.ts'
+import { claim, registerWorker, enqueueCrawl } from '../../../testing/fixtures.ts'
+import { startStoreProcesses } from '../../../testing/store-process.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 
 export function openingTests(engine: Engine): void {
@@ -11,19 +11,19 @@ export function openingTests(engine: Engine): void {
 
     const [here, there] = await Promise.all([
       Promise.all(Array.from({ length: 8 }, () => db.open())),
-      otherProcesses(db.url, 3, 4),
+      startStoreProcesses(db.url, 3, 4),
     ])
     await using _ended = there
 
-    const worker = await hire(here[0]!)
-    await startCrawl(here[1]!, 1)
+    const worker = await registerWorker(here[0]!)
+    await enqueueCrawl(here[1]!, 1)
     assert.equal((await claim(here[2]!, worker)).length, 1)
   })
 
   test('opening again changes nothing', async () => {
     await using db = await engine.empty()
     const first = await db.open()
-    const run = await startCrawl(first, 3)
+    const run = await enqueueCrawl(first, 3)
     await first.close()
 
     const second = await db.open()
@@ -36,8 +36,8 @@ export function openingTests(engine: Engine): void {
   test('an older schema is brought up to date, with all that is in it, beside a program that does not know it', async () => {
     await using db = await engine.empty()
     const old = await db.open()
-    const worker = await hire(old)
-    const run = await startCrawl(old, 3)
+    const worker = await registerWorker(old)
+    const run = await enqueueCrawl(old, 3)
     await claim(old, worker, 1)
     for (const text of [
       ...['sample', 'alert', 'telling', 'operation'].map((name) => `DROP TABLE ${db.table(name)}`),
@@ -61,7 +61,7 @@ export function openingTests(engine: Engine): void {
     await store.takeSample()
     assert.equal((await store.samples({ since: 0, until: 8e15, run })).length, 1)
     assert.equal((await store.run(run))?.counts.targets.in_progress, 1)
-    assert.equal((await old.beat({ worker, claimIds: [], loopLagMs: 0 })).tooOld, false)
+    assert.equal((await old.heartbeat({ worker, claimIds: [], loopLagMs: 0 })).isOutdated, false)
     assert.equal((await claim(old, worker, 5)).length, 2)
   })
 
@@ -70,7 +70,7 @@ export function openingTests(engine: Engine): void {
     await db.raw(newMigration(engine, db.table('migration'), 999, 1))
     const before = await db.raw(`SELECT * FROM ${db.table('migration')}`)
 
-    await assert.rejects(db.open(), SchemaTooNew)
+    await assert.rejects(db.open(), SchemaTooNewError)
 
     assert.deepEqual(await db.raw(`SELECT * FROM ${db.table('migration')}`), before)
   })
@@ -78,15 +78,15 @@ export function openingTests(engine: Engine): void {
   test('a worker learns with its beat that the schema has left it behind', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
+    const worker = await registerWorker(store)
     const beat = { worker, claimIds: [], loopLagMs: 0 }
-    assert.equal((await store.beat(beat)).tooOld, false)
+    assert.equal((await store.heartbeat(beat)).isOutdated, false)
 
     await db.raw(newMigration(engine, db.table('migration'), 999, 1))
-    assert.equal((await store.beat(beat)).tooOld, false, 'a migration that only adds')
+    assert.equal((await store.heartbeat(beat)).isOutdated, false, 'a migration that only adds')
 
     await db.raw(`UPDATE ${db.table('migration')} SET lowest = 999 WHERE number = 999`)
-    assert.equal((await store.beat(beat)).tooOld, true)
+    assert.equal((await store.heartbeat(beat)).isOutdated, true)
   })
 
   test('the clock of the store is the time of day', async () => {
@@ -97,7 +97,7 @@ export function openingTests(engine: Engine): void {
 
     assert.ok(Math.abs(now - Date.now()) < 60_000)
     assert.equal(store.engine, engine.name)
-    assert.doesNotMatch(store.where, /password/)
+    assert.doesNotMatch(store.location, /password/)
   })
 }
 

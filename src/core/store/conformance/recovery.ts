@@ -4,22 +4,22 @@ import { newId } from '../../model/id.ts'
 import type { TargetStatus } from '../../model/target.ts'
 import type { Action } from '../../model/verdict.ts'
 import {
-  allOk,
-  allTargets,
+  assertAllOk,
+  listTargets,
   begin,
   beginOne,
-  bury,
+  recoverWorker,
   claim,
   claimOne,
   EVIDENCE,
-  hire,
-  judge,
-  save,
+  registerWorker,
+  pendingVerdicts,
+  savePage,
   SOURCE,
-  startCrawl,
-  targetOf,
+  enqueueCrawl,
+  getTarget,
 } from '../../../testing/fixtures.ts'
-import { assertBooksBalance } from '../../../testing/assert-counters.ts'
+import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 
 export function recoveryTests(engine: Engine): void {
@@ -27,13 +27,13 @@ export function recoveryTests(engine: Engine): void {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 10 }, () => db.open()))
     const store = stores[0]!
-    const dead = await hire(store)
-    const run = await startCrawl(store, 5)
+    const dead = await registerWorker(store)
+    const run = await enqueueCrawl(store, 5)
     const claims = await claim(store, dead, 5)
-    const judgements = await Promise.all(stores.map((store) => judge(store, dead)))
+    const judgements = await Promise.all(stores.map((store) => pendingVerdicts(store, dead)))
 
     const applied = await Promise.all(
-      stores.map((store, n) => store.applyJudgements(judgements[n]!, `recoverer ${n}`)),
+      stores.map((store, n) => store.applyVerdicts(judgements[n]!, `recoverer ${n}`)),
     )
 
     for (const [n, { target }] of judgements[0]!.map(({ held }) => held).entries()) {
@@ -44,98 +44,98 @@ export function recoveryTests(engine: Engine): void {
     assert.equal(audit.length, 5)
     assert.equal(new Set(audit.map((entry) => entry.target)).size, 5)
     for (const { target: id } of claims) {
-      const target = await targetOf(store, id)
+      const target = await getTarget(store, id)
       assert.equal(target.status, 'planned')
       assert.equal(target.epoch, 1)
     }
-    await assertBooksBalance(store, run)
+    await assertCountersConsistent(store, run)
   })
 
   test('P2 recovery is fenced too: a judgement of old does not touch the next owner', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const [dead, next] = [await hire(store), await hire(store)]
-    await startCrawl(store, 1)
+    const [dead, next] = [await registerWorker(store), await registerWorker(store)]
+    await enqueueCrawl(store, 1)
     await claimOne(store, dead)
-    const judgement = await judge(store, dead)
-    await store.applyJudgements(judgement, 'first')
-    const current = await claimOne(store, next, { empty: true })
+    const judgement = await pendingVerdicts(store, dead)
+    await store.applyVerdicts(judgement, 'first')
+    const current = await claimOne(store, next, { isIdle: true })
 
-    assert.deepEqual(await store.applyJudgements(judgement, 'second'), [false])
+    assert.deepEqual(await store.applyVerdicts(judgement, 'second'), [false])
 
-    assert.equal((await targetOf(store, current.target)).worker, next)
+    assert.equal((await getTarget(store, current.target)).worker, next)
     assert.equal((await store.audit({ limit: 10 })).length, 1)
-    await save(store, current)
+    await savePage(store, current)
   })
 
   test('P9 no false recovery: who has beaten since the judgement is not taken from', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    await startCrawl(store, 1)
+    const worker = await registerWorker(store)
+    await enqueueCrawl(store, 1)
     const claimed = await claimOne(store, worker)
-    const judgement = await judge(store, worker)
+    const judgement = await pendingVerdicts(store, worker)
 
-    await store.beat({ worker, claimIds: [claimed.claimId], loopLagMs: 0 })
+    await store.heartbeat({ worker, claimIds: [claimed.claimId], loopLagMs: 0 })
 
-    assert.deepEqual(await store.applyJudgements(judgement, 'the tests'), [false])
-    assert.equal((await targetOf(store, claimed.target)).status, 'in_progress')
+    assert.deepEqual(await store.applyVerdicts(judgement, 'the tests'), [false])
+    assert.equal((await getTarget(store, claimed.target)).status, 'in_progress')
     assert.deepEqual(await store.audit({ limit: 10 }), [])
-    await save(store, claimed)
+    await savePage(store, claimed)
   })
 
   test('P9 no false recovery: a page saved since the judgement calls it off', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    await startCrawl(store, 1)
+    const worker = await registerWorker(store)
+    await enqueueCrawl(store, 1)
     const claimed = await claimOne(store, worker)
-    const judgement = await judge(store, worker)
+    const judgement = await pendingVerdicts(store, worker)
 
-    const after = await save(store, claimed)
+    const after = await savePage(store, claimed)
 
-    assert.deepEqual(await store.applyJudgements(judgement, 'the tests'), [false])
-    await save(store, after)
+    assert.deepEqual(await store.applyVerdicts(judgement, 'the tests'), [false])
+    await savePage(store, after)
   })
 
   test('P2 recovery is fenced too: a claim that was released and made again since is another claim', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    await startCrawl(store, 1)
+    const worker = await registerWorker(store)
+    await enqueueCrawl(store, 1)
     const claimed = await claimOne(store, worker)
-    const judgement = await judge(store, worker)
-    allOk(await store.release([claimed]))
+    const judgement = await pendingVerdicts(store, worker)
+    assertAllOk(await store.release([claimed]))
     const again = await claimOne(store, worker)
 
-    assert.deepEqual(await store.applyJudgements(judgement, 'the tests'), [false])
+    assert.deepEqual(await store.applyVerdicts(judgement, 'the tests'), [false])
 
-    assert.equal((await targetOf(store, again.target)).claimId, again.claimId)
+    assert.equal((await getTarget(store, again.target)).claimId, again.claimId)
   })
 
   test('P9 a beat and a judgement at the same moment: either the worker keeps its claim, or it is told', async () => {
     await using db = await engine.fresh()
     const [theirs, ours] = [await db.open(), await db.open()]
-    const run = await startCrawl(theirs, 30)
+    const run = await enqueueCrawl(theirs, 30)
     for (let round = 0; round < 15; round++) {
-      const worker = await hire(theirs)
+      const worker = await registerWorker(theirs)
       const claimed = await claimOne(theirs, worker)
-      const judgement = await judge(ours, worker)
+      const judgement = await pendingVerdicts(ours, worker)
       const beat = { worker, claimIds: [claimed.claimId], loopLagMs: 0 }
 
       const [answer, [taken]] = await Promise.all([
-        theirs.beat(beat),
-        ours.applyJudgements(judgement, 'the tests'),
+        theirs.heartbeat(beat),
+        ours.applyVerdicts(judgement, 'the tests'),
       ])
 
-      const told = await theirs.beat(beat)
+      const told = await theirs.heartbeat(beat)
       assert.equal(told.held.length, taken ? 0 : 1, `round ${round}`)
       if (taken && answer.held.length === 1) {
-        assert.ok((await theirs.worker(worker))!.beats > judgement[0]!.held.workerBeats)
+        assert.ok((await theirs.worker(worker))!.heartbeats > judgement[0]!.held.workerHeartbeats)
       }
-      if (!taken) allOk(await theirs.finish([claimed]))
+      if (!taken) assertAllOk(await theirs.finish([claimed]))
     }
-    await assertBooksBalance(theirs, run)
+    await assertCountersConsistent(theirs, run)
   })
 
   const becomes: Partial<Record<Action, TargetStatus>> = {
@@ -149,14 +149,14 @@ export function recoveryTests(engine: Engine): void {
     test(`P7 the verdict ${action} makes a target ${status}, and tells why`, async () => {
       await using db = await engine.fresh()
       const store = await db.open()
-      const dead = await hire(store)
-      const run = await startCrawl(store, 2)
-      const claimed = await save(store, await claimOne(store, dead))
-      const [judgement] = await judge(store, dead, action as Action)
+      const dead = await registerWorker(store)
+      const run = await enqueueCrawl(store, 2)
+      const claimed = await savePage(store, await claimOne(store, dead))
+      const [judgement] = await pendingVerdicts(store, dead, action as Action)
 
-      assert.deepEqual(await store.applyJudgements([judgement!], 'night watch'), [true])
+      assert.deepEqual(await store.applyVerdicts([judgement!], 'night watch'), [true])
 
-      const target = await targetOf(store, claimed.target)
+      const target = await getTarget(store, claimed.target)
       assert.equal(target.status, status)
       assert.equal(target.page, 1, 'saved pages are kept')
       assert.equal(target.lastError, judgement!.decision.because)
@@ -173,53 +173,55 @@ export function recoveryTests(engine: Engine): void {
         after: { status },
       })
       assert.ok(Math.abs(entry!.at - Date.now()) < 60_000)
-      await assertBooksBalance(store, run)
+      await assertCountersConsistent(store, run)
     })
   }
 
   test('verdicts that leave a target alone change nothing and are not in the audit trail', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    await startCrawl(store, 1)
+    const worker = await registerWorker(store)
+    await enqueueCrawl(store, 1)
     const claimed = await claimOne(store, worker)
 
     for (const action of ['leave', 'alert', 'wait', 'resumable'] as const) {
-      assert.deepEqual(await bury(store, worker, action), [false], action)
+      assert.deepEqual(await recoverWorker(store, worker, action), [false], action)
     }
 
-    assert.equal((await targetOf(store, claimed.target)).status, 'in_progress')
+    assert.equal((await getTarget(store, claimed.target)).status, 'in_progress')
     assert.deepEqual(await store.audit({ limit: 10 }), [])
   })
 
   test('one judgement that no longer holds does not spoil the others', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    const run = await startCrawl(store, 3)
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, 3)
     const claims = await claim(store, worker, 3)
-    const judgements = await judge(store, worker)
+    const judgements = await pendingVerdicts(store, worker)
     const saved = judgements[1]!.held.target.id
-    await save(
+    await savePage(
       store,
       claims.find((claim) => claim.target === saved)!,
     )
 
-    assert.deepEqual(await store.applyJudgements(judgements, 'the tests'), [true, false, true])
+    assert.deepEqual(await store.applyVerdicts(judgements, 'the tests'), [true, false, true])
 
-    await assertBooksBalance(store, run)
+    await assertCountersConsistent(store, run)
   })
 
   test('P2 the verdict retry fails the run and queues its successor in one step, once for any number of recoverers', async () => {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 6 }, () => db.open()))
     const store = stores[0]!
-    const [dead, next] = [await hire(store), await hire(store)]
+    const [dead, next] = [await registerWorker(store), await registerWorker(store)]
     const old = await beginOne(store, dead, { policy: { maxRetries: 4 } })
-    const judgements = await Promise.all(stores.map((store) => judge(store, dead, 'retry')))
+    const judgements = await Promise.all(
+      stores.map((store) => pendingVerdicts(store, dead, 'retry')),
+    )
 
     const applied = await Promise.all(
-      stores.map((store, n) => store.applyJudgements(judgements[n]!, 'the tests')),
+      stores.map((store, n) => store.applyVerdicts(judgements[n]!, 'the tests')),
     )
 
     assert.equal(applied.flat().filter(Boolean).length, 1)
@@ -239,10 +241,10 @@ export function recoveryTests(engine: Engine): void {
       policy: { maxRetries: 4 },
     })
     assert.ok(queued?.plannedAt)
-    assert.equal((await allTargets(store, winner.newRun)).length, 1)
-    assert.equal((await targetOf(store, old.target)).status, 'failed')
-    await assertBooksBalance(store, old.run)
-    await assertBooksBalance(store, winner.newRun)
+    assert.equal((await listTargets(store, winner.newRun)).length, 1)
+    assert.equal((await getTarget(store, old.target)).status, 'failed')
+    await assertCountersConsistent(store, old.run)
+    await assertCountersConsistent(store, winner.newRun)
     assert.deepEqual((await store.audit({ limit: 10 }))[0]?.after, {
       status: 'failed',
       newRun: winner.newRun,
@@ -255,23 +257,23 @@ export function recoveryTests(engine: Engine): void {
   test('what a worker holds is listed by target, page by page, with its run and its beats', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const [worker, other] = [await hire(store), await hire(store)]
-    const run = await startCrawl(store, 9)
+    const [worker, other] = [await registerWorker(store), await registerWorker(store)]
+    const run = await enqueueCrawl(store, 9)
     await claim(store, other, 2)
     const claims = await claim(store, worker, 5)
-    await store.beat({ worker, claimIds: claims.map((claim) => claim.claimId), loopLagMs: 0 })
+    await store.heartbeat({ worker, claimIds: claims.map((claim) => claim.claimId), loopLagMs: 0 })
 
-    const first = await store.heldBy(worker, null, 3)
-    const rest = await store.heldBy(worker, first.at(-1)!.target.id, 3)
+    const first = await store.claimsOf(worker, null, 3)
+    const rest = await store.claimsOf(worker, first.at(-1)!.target.id, 3)
 
     const ids = [...first, ...rest].map((held) => held.target.id)
     assert.deepEqual(ids, claims.map((claim) => claim.target).sort())
     for (const held of first) {
       assert.equal(held.run.id, run)
-      assert.equal(held.workerBeats, 1)
+      assert.equal(held.workerHeartbeats, 1)
       assert.equal(held.target.worker, worker)
     }
-    assert.deepEqual(await store.heldBy(newId(), null, 3), [])
+    assert.deepEqual(await store.claimsOf(newId(), null, 3), [])
   })
 
   test('the audit trail is read in order, by run and from after an entry', async () => {
@@ -279,10 +281,10 @@ export function recoveryTests(engine: Engine): void {
     const store = await db.open()
     const runs: string[] = []
     for (const source of ['one', 'two']) {
-      const dead = await hire(store, { source })
-      runs.push(await startCrawl(store, 2, { source }))
+      const dead = await registerWorker(store, { source })
+      runs.push(await enqueueCrawl(store, 2, { source }))
       await claim(store, dead, 2, { source })
-      await bury(store, dead)
+      await recoverWorker(store, dead)
     }
 
     const all = await store.audit({ limit: 10 })

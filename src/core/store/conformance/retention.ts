@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { count, noStats, sumStats } from '../../model/latency.ts'
+import { recordLatency, emptyStats, sumStats } from '../../model/latency.ts'
 import type { WorkerId } from '../../model/id.ts'
-import { assertBooksBalance } from '../../../testing/assert-counters.ts'
-import { claimOne, hire, save, startCrawl } from '../../../testing/fixtures.ts'
+import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
+import { claimOne, registerWorker, savePage, enqueueCrawl } from '../../../testing/fixtures.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 import { openStore } from '../open.ts'
 import type { Store } from '../store.ts'
@@ -12,20 +12,20 @@ export function retentionTests(engine: Engine): void {
   test('P14 many ended workers: their rows are removed, the books, totals and measurements stay', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 60)
+    const run = await enqueueCrawl(store, 60)
     const ended: WorkerId[] = []
     for (let n = 0; n < 40; n++) {
       // On PostgreSQL each worker counts in rows of its own.
-      const worker = await hire(store)
+      const worker = await registerWorker(store)
       await using theirs = await ownStore(db.url, worker)
-      await save(theirs.store, await claimOne(theirs.store, worker), { done: true })
-      const stats = noStats()
-      count(stats.checkpoint, 1)
-      await theirs.store.beat({ worker, claimIds: [], loopLagMs: 0, stats })
-      await theirs.store.retire(worker)
+      await savePage(theirs.store, await claimOne(theirs.store, worker), { done: true })
+      const stats = emptyStats()
+      recordLatency(stats.checkpoint, 1)
+      await theirs.store.heartbeat({ worker, claimIds: [], loopLagMs: 0, stats })
+      await theirs.store.retireWorker(worker)
       ended.push(worker)
     }
-    const alive = await hire(store)
+    const alive = await registerWorker(store)
     const before = await figures(store, run)
     const now = await store.now()
 
@@ -37,9 +37,9 @@ export function retentionTests(engine: Engine): void {
     assert.notEqual(await store.worker(alive), null)
     assert.equal(await store.removeEndedWorkers(beforeNow(now)), 0)
     assert.deepEqual(await figures(store, run), before)
-    await assertBooksBalance(store, run)
+    await assertCountersConsistent(store, run)
     assert.deepEqual(
-      (await store.workers()).map(({ worker }) => worker.id),
+      (await store.observations()).map(({ worker }) => worker.id),
       [alive],
     )
   })
@@ -47,10 +47,14 @@ export function retentionTests(engine: Engine): void {
   test('a row stays while a claim or a guard refers to it', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const [claimant, guardian, idle] = [await hire(store), await hire(store), await hire(store)]
-    const run = await startCrawl(store, 1)
+    const [claimant, guardian, idle] = [
+      await registerWorker(store),
+      await registerWorker(store),
+      await registerWorker(store),
+    ]
+    const run = await enqueueCrawl(store, 1)
     await claimOne(store, claimant)
-    await store.holdSource({ source: 'x', worker: guardian, killTimeoutMs: 1, cookie: 'c' })
+    await store.lockSource({ source: 'x', worker: guardian, killTimeoutMs: 1, processTag: 'c' })
     await store.moveRun({
       run,
       to: 'cancelled',
@@ -58,9 +62,9 @@ export function retentionTests(engine: Engine): void {
       actor: 'a',
       because: 'b',
       evidence: null,
-      only: {},
+      expected: {},
     })
-    for (const worker of [claimant, guardian, idle]) await store.retire(worker)
+    for (const worker of [claimant, guardian, idle]) await store.retireWorker(worker)
     const now = await store.now()
 
     await store.removeEndedWorkers(beforeNow(now))
@@ -73,8 +77,8 @@ export function retentionTests(engine: Engine): void {
     const store = await db.open()
     const ended: WorkerId[] = []
     for (let n = 0; n < 6; n++) {
-      const worker = await hire(store)
-      await store.retire(worker)
+      const worker = await registerWorker(store)
+      await store.retireWorker(worker)
       ended.push(worker)
     }
     const now = await store.now()
@@ -89,11 +93,11 @@ export function retentionTests(engine: Engine): void {
   test('a removed worker that beats again is refused, and nothing is changed', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    await store.retire(worker)
+    const worker = await registerWorker(store)
+    await store.retireWorker(worker)
     await store.removeEndedWorkers(beforeNow(await store.now()))
 
-    await assert.rejects(store.beat({ worker, claimIds: [], loopLagMs: 0 }), /does not know/)
+    await assert.rejects(store.heartbeat({ worker, claimIds: [], loopLagMs: 0 }), /does not know/)
     assert.equal(await store.worker(worker), null)
   })
 
@@ -103,7 +107,7 @@ export function retentionTests(engine: Engine): void {
     const alert = { owner: 'o', rule: 'r', source: null, run: null, because: 'b', command: 'c' }
     for (const cause of ['over', 'open']) {
       await store.raiseAlert({ ...alert, cause })
-      await store.markTold({ causes: [cause], destination: 'd', event: 'sent' })
+      await store.markDelivered({ causes: [cause], destination: 'd', event: 'sent' })
     }
     const now = await store.now()
     await store.resolveAlert({ cause: 'over', owner: 'o', lastSeenAt: now + 60_000 })
@@ -113,10 +117,10 @@ export function retentionTests(engine: Engine): void {
 
     assert.deepEqual(await store.recentAlerts(10), [])
     const [open] = await store.openAlerts()
-    assert.ok(open?.told['d'], 'who was notified of the open one')
+    assert.ok(open?.deliveries['d'], 'who was notified of the open one')
     await store.raiseAlert({ ...alert, cause: 'over' })
     const again = (await store.openAlerts()).find(({ cause }) => cause === 'over')
-    assert.deepEqual(again?.told, {})
+    assert.deepEqual(again?.deliveries, {})
   })
 }
 

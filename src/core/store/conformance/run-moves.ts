@@ -1,33 +1,41 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { AlreadyRunning } from '../../model/errors.ts'
+import { AlreadyRunningError } from '../../model/errors.ts'
 import { newId, type RunId } from '../../model/id.ts'
 import { DEFAULT_POLICY } from '../../model/policy.ts'
 import type { Run } from '../../model/run.ts'
-import { assertBooksBalance } from '../../../testing/assert-counters.ts'
+import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
 import {
-  allTargets,
+  listTargets,
   assertLeaseLost,
   beginOne,
   claim,
   claimOne,
-  hire,
-  ok,
-  page,
-  save,
+  registerWorker,
+  unwrap,
+  nextCheckpoint,
+  savePage,
   SOURCE,
-  someItems,
-  startCrawl,
-  targetOf,
-  tryEverything,
+  makeItems,
+  enqueueCrawl,
+  getTarget,
+  tryAllWrites,
 } from '../../../testing/fixtures.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 import type { RunMove, Store } from '../store.ts'
 
-const DEED = { actor: 'alice', because: 'it had to be' }
+const AUDIT_INFO = { actor: 'alice', because: 'it had to be' }
 
 function move(run: RunId, given: Partial<RunMove> = {}): RunMove {
-  return { run, to: 'cancelled', action: 'cancel', evidence: null, only: {}, ...DEED, ...given }
+  return {
+    run,
+    to: 'cancelled',
+    action: 'cancel',
+    evidence: null,
+    expected: {},
+    ...AUDIT_INFO,
+    ...given,
+  }
 }
 
 async function runOf(store: Store, id: RunId): Promise<Run> {
@@ -40,7 +48,7 @@ export function runMoveTests(engine: Engine): void {
   test('P15 a run that is moved says what it was, what it is, who did it and why', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 3)
+    const run = await enqueueCrawl(store, 3)
     const evidence = { ageMs: 5, owner: null }
 
     assert.equal(
@@ -65,18 +73,20 @@ export function runMoveTests(engine: Engine): void {
       before: { status: 'queued' },
       after: { status: 'abandoned' },
     })
-    assert.equal((await allTargets(store, run)).length, 3, 'nothing is deleted')
-    await assertBooksBalance(store, run)
+    assert.equal((await listTargets(store, run)).length, 3, 'nothing is deleted')
+    await assertCountersConsistent(store, run)
   })
 
   test('P2 of ten who move a run at once one does, and writes one audit row', async () => {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 10 }, () => db.open()))
-    const run = await startCrawl(stores[0]!, 1)
+    const run = await enqueueCrawl(stores[0]!, 1)
     const { lastActivityAt } = await runOf(stores[0]!, run)
-    const only = { status: 'queued', lastActivityAt, unheld: true } as const
+    const only = { status: 'queued', lastActivityAt, isUnclaimed: true } as const
 
-    const moved = await Promise.all(stores.map((store) => store.moveRun(move(run, { only }))))
+    const moved = await Promise.all(
+      stores.map((store) => store.moveRun(move(run, { expected: only }))),
+    )
 
     assert.equal(moved.filter(Boolean).length, 1)
     assert.equal((await stores[0]!.audit({ run, limit: 20 })).length, 1)
@@ -85,18 +95,18 @@ export function runMoveTests(engine: Engine): void {
   test('P2 a run that has changed since it was judged stays as it is', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    const run = await startCrawl(store, 2)
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, 2)
     const seen = await runOf(store, run)
-    await db.later(1_000)
+    await db.advanceClock(1_000)
     const judged = await runOf(store, run)
     const claimed = await claimOne(store, worker)
-    await save(store, claimed)
+    await savePage(store, claimed)
 
-    assert.equal(await store.moveRun(move(run, { only: { status: 'queued' } })), false)
-    assert.equal(await store.moveRun(move(run, { only: { unheld: true } })), false)
+    assert.equal(await store.moveRun(move(run, { expected: { status: 'queued' } })), false)
+    assert.equal(await store.moveRun(move(run, { expected: { isUnclaimed: true } })), false)
     const { lastActivityAt } = judged
-    assert.equal(await store.moveRun(move(run, { only: { lastActivityAt } })), false)
+    assert.equal(await store.moveRun(move(run, { expected: { lastActivityAt } })), false)
     assert.notEqual(seen.lastActivityAt, judged.lastActivityAt)
 
     assert.equal((await runOf(store, run)).status, 'running')
@@ -104,7 +114,7 @@ export function runMoveTests(engine: Engine): void {
     const now = await runOf(store, run)
     assert.equal(
       await store.moveRun(
-        move(run, { only: { status: 'running', lastActivityAt: now.lastActivityAt } }),
+        move(run, { expected: { status: 'running', lastActivityAt: now.lastActivityAt } }),
       ),
       true,
       'what is still as it was judged is moved',
@@ -115,32 +125,32 @@ export function runMoveTests(engine: Engine): void {
   test('who holds a target of a run that ended hears it with the next beat, and may finish its page', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    const run = await startCrawl(store, 1)
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, 1)
     const claimed = await claimOne(store, worker)
     await store.moveRun(move(run))
 
-    const { held, cancelled } = await store.beat({
+    const { held, cancelled } = await store.heartbeat({
       worker,
       claimIds: [claimed.claimId],
       loopLagMs: 0,
     })
 
     assert.deepEqual([held, cancelled], [[claimed.claimId], [claimed.claimId]])
-    await save(store, claimed, { items: someItems(0, 1) })
-    ok((await store.release([claimed]))[0]!)
-    assert.equal((await targetOf(store, claimed.target)).page, 1)
+    await savePage(store, claimed, { items: makeItems(0, 1) })
+    unwrap((await store.release([claimed]))[0]!)
+    assert.equal((await getTarget(store, claimed.target)).page, 1)
     assert.equal((await runOf(store, run)).status, 'cancelled')
-    await assertBooksBalance(store, run)
+    await assertCountersConsistent(store, run)
   })
 
   test('a run that is interrupted by a timeout has its targets back in line, and their holders are fenced', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    const run = await startCrawl(store, 3)
-    const [first] = await claim(store, worker, 2, { alone: true })
-    const saved = await save(store, first!)
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, 3)
+    const [first] = await claim(store, worker, 2, { singleSlot: true })
+    const saved = await savePage(store, first!)
 
     const because = 'timeout: running for 2 h'
     assert.equal(
@@ -150,14 +160,14 @@ export function runMoveTests(engine: Engine): void {
 
     const { status, finishedAt, error } = await runOf(store, run)
     assert.deepEqual([status, finishedAt, error], ['interrupted', null, null])
-    const target = await targetOf(store, saved.target)
+    const target = await getTarget(store, saved.target)
     assert.deepEqual([target.status, target.page], ['planned', 1])
-    const crashes = (await allTargets(store, run)).map((one) => one.crashes + one.crashesAlone)
+    const crashes = (await listTargets(store, run)).map((one) => one.crashes + one.crashesAlone)
     assert.deepEqual(crashes, [0, 0, 0], 'a timeout is not a crash')
     assert.match(target.lastError!, /timeout/)
-    for (const [what, outcome] of Object.entries(await tryEverything(store, saved)))
+    for (const [what, outcome] of Object.entries(await tryAllWrites(store, saved)))
       assertLeaseLost(outcome, what)
-    await assertBooksBalance(store, run)
+    await assertCountersConsistent(store, run)
 
     const before = await store.now()
     await claimOne(store, worker)
@@ -169,11 +179,15 @@ export function runMoveTests(engine: Engine): void {
   test('P2 a run that was taken up again since it was judged stays as it is', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    const run = await startCrawl(store, 2)
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, 2)
     await claimOne(store, worker)
     const { status, resumes } = await runOf(store, run)
-    const overran = move(run, { to: 'interrupted', action: 'resume', only: { status, resumes } })
+    const overran = move(run, {
+      to: 'interrupted',
+      action: 'resume',
+      expected: { status, resumes },
+    })
     assert.equal(await store.moveRun(overran), true)
     await claimOne(store, worker)
 
@@ -184,14 +198,14 @@ export function runMoveTests(engine: Engine): void {
   test('begin abandons the dead run that was judged and starts a new one, in one step', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const old = await beginOne(store, await hire(store))
-    ok((await store.release([old]))[0]!)
+    const old = await beginOne(store, await registerWorker(store))
+    unwrap((await store.release([old]))[0]!)
     await store.settle()
     const { status, lastActivityAt } = await runOf(store, old.run)
-    const only = { status, lastActivityAt, unheld: true }
-    const clean = move(old.run, { to: 'abandoned', action: 'abandon', only })
+    const only = { status, lastActivityAt, isUnclaimed: true }
+    const clean = move(old.run, { to: 'abandoned', action: 'abandon', expected: only })
 
-    const workers = await Promise.all(Array.from({ length: 8 }, () => hire(store)))
+    const workers = await Promise.all(Array.from({ length: 8 }, () => registerWorker(store)))
     const begun = await Promise.all(
       workers.map((worker) =>
         store.begin({
@@ -201,7 +215,7 @@ export function runMoveTests(engine: Engine): void {
           run: newId(),
           target: newId(),
           claimId: newId(),
-          clean,
+          abandonFirst: clean,
         }),
       ),
     )
@@ -217,20 +231,20 @@ export function runMoveTests(engine: Engine): void {
   test('a run that is not dead any more is not abandoned by begin, but taken up', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const old = await beginOne(store, await hire(store))
-    const saved = await save(store, old)
-    ok((await store.release([saved]))[0]!)
-    const only = { status: 'interrupted', lastActivityAt: 1, unheld: true } as const
-    const clean = move(old.run, { to: 'abandoned', action: 'abandon', only })
+    const old = await beginOne(store, await registerWorker(store))
+    const saved = await savePage(store, old)
+    unwrap((await store.release([saved]))[0]!)
+    const only = { status: 'interrupted', lastActivityAt: 1, isUnclaimed: true } as const
+    const clean = move(old.run, { to: 'abandoned', action: 'abandon', expected: only })
 
     const ids = { run: newId(), target: newId(), claimId: newId() }
     const policy = { ...DEFAULT_POLICY, retries: 9 }
     const begun = await store.begin({
       source: SOURCE,
-      worker: await hire(store),
+      worker: await registerWorker(store),
       policy,
       ...ids,
-      clean,
+      abandonFirst: clean,
     })
 
     assert.equal(begun.claimed?.run, old.run)
@@ -247,14 +261,14 @@ export function runMoveTests(engine: Engine): void {
     const store = await db.open()
     const clean = move(newId(), { to: 'abandoned', action: 'abandon' })
     const ids = { run: newId(), target: newId(), claimId: newId() }
-    const worker = await hire(store)
+    const worker = await registerWorker(store)
 
     const begun = await store.begin({
       source: SOURCE,
       worker,
       policy: DEFAULT_POLICY,
       ...ids,
-      clean,
+      abandonFirst: clean,
     })
 
     assert.equal(begun.claimed?.run, ids.run)
@@ -264,12 +278,12 @@ export function runMoveTests(engine: Engine): void {
   test('a retry is a new queued run that follows the old one from nothing', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const old = await beginOne(store, await hire(store))
-    await save(store, old)
-    ok((await store.release([{ ...old }]))[0]!)
+    const old = await beginOne(store, await registerWorker(store))
+    await savePage(store, old)
+    unwrap((await store.release([{ ...old }]))[0]!)
     const newRun = newId()
 
-    await store.retryRun({ run: old.run, newRun, ...DEED })
+    await store.retryRun({ run: old.run, newRun, ...AUDIT_INFO })
 
     assert.equal((await runOf(store, old.run)).status, 'failed')
     const next = await runOf(store, newRun)
@@ -277,36 +291,39 @@ export function runMoveTests(engine: Engine): void {
       [next.status, next.retryOf, next.kind, next.retries],
       ['queued', old.run, 'single', 0],
     )
-    const taken = await beginOne(store, await hire(store))
+    const taken = await beginOne(store, await registerWorker(store))
     assert.deepEqual([taken.run, taken.page], [newRun, 0])
     const [entry] = await store.audit({ run: old.run, limit: 5 })
     assert.deepEqual(entry!.after, { status: 'failed', newRun })
-    await assertBooksBalance(store, newRun)
-    await assertBooksBalance(store, old.run)
+    await assertCountersConsistent(store, newRun)
+    await assertCountersConsistent(store, old.run)
   })
 
   test('a retry of a crawl is planned anew, and is refused while somebody has the old one or another lives', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 2)
-    const worker = await hire(store)
+    const run = await enqueueCrawl(store, 2)
+    const worker = await registerWorker(store)
     const claimed = await claimOne(store, worker)
     const newRun = newId()
 
-    await assert.rejects(store.retryRun({ run, newRun, ...DEED }), AlreadyRunning)
+    await assert.rejects(store.retryRun({ run, newRun, ...AUDIT_INFO }), AlreadyRunningError)
     assert.equal(await store.run(newRun), null)
 
-    ok((await store.release([claimed]))[0]!)
-    await store.retryRun({ run, newRun, ...DEED })
+    unwrap((await store.release([claimed]))[0]!)
+    await store.retryRun({ run, newRun, ...AUDIT_INFO })
     const next = await runOf(store, newRun)
     assert.deepEqual([next.status, next.plannedAt, next.kind], ['queued', null, 'crawl'])
-    await assert.rejects(store.retryRun({ run, newRun: newId(), ...DEED }), AlreadyRunning)
+    await assert.rejects(
+      store.retryRun({ run, newRun: newId(), ...AUDIT_INFO }),
+      AlreadyRunningError,
+    )
   })
 
   test('a late page of a run that was cancelled and came back is refused', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const claimed = await beginOne(store, await hire(store))
+    const claimed = await beginOne(store, await registerWorker(store))
     await store.moveRun(move(claimed.run))
     const plan = {
       from: 'cancelled',
@@ -316,17 +333,17 @@ export function runMoveTests(engine: Engine): void {
       undoes: 'cancel',
     } as const
 
-    assert.equal(await store.revert({ run: claimed.run, ...plan, ...DEED }), true)
+    assert.equal(await store.revert({ run: claimed.run, ...plan, ...AUDIT_INFO }), true)
 
-    assertLeaseLost((await store.checkpoint([page(claimed)]))[0])
-    const target = await targetOf(store, claimed.target)
+    assertLeaseLost((await store.checkpoint([nextCheckpoint(claimed)]))[0])
+    const target = await getTarget(store, claimed.target)
     assert.equal(target.status, 'planned')
     assert.ok(target.epoch > claimed.epoch)
     assert.ok((await runOf(store, claimed.run)).reopenedAt !== null)
-    await assertBooksBalance(store, claimed.run)
+    await assertCountersConsistent(store, claimed.run)
 
     await store.moveRun(move(claimed.run))
-    await store.revert({ run: claimed.run, ...plan, ...DEED })
-    assert.ok((await targetOf(store, claimed.target)).epoch > target.epoch, 'held or not')
+    await store.revert({ run: claimed.run, ...plan, ...AUDIT_INFO })
+    assert.ok((await getTarget(store, claimed.target)).epoch > target.epoch, 'held or not')
   })
 }

@@ -3,17 +3,17 @@ import { test } from 'node:test'
 import { newId } from '../../model/id.ts'
 import type { Sample } from '../../model/sample.ts'
 import {
-  allOk,
+  assertAllOk,
   beginOne,
-  bury,
+  recoverWorker,
   claim,
   claimOne,
-  hire,
-  ok,
-  save,
-  someItems,
+  registerWorker,
+  unwrap,
+  savePage,
+  makeItems,
   SOURCE,
-  startCrawl,
+  enqueueCrawl,
 } from '../../../testing/fixtures.ts'
 import type { Engine, TestDatabase } from '../../../testing/test-database.ts'
 import type { SampleFilter, Store } from '../store.ts'
@@ -25,22 +25,22 @@ export function sampleTests(engine: Engine): void {
   test('samples tell how far each live run was, in the order of time', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 3)
-    const other = await startCrawl(store, 1, { source: 'other' })
-    const [one, two] = await claim(store, await hire(store), 2)
+    const run = await enqueueCrawl(store, 3)
+    const other = await enqueueCrawl(store, 1, { source: 'other' })
+    const [one, two] = await claim(store, await registerWorker(store), 2)
     const told: [number, number, number][] = []
     const look = async (): Promise<void> => {
       await store.takeSample()
       const { counts } = (await store.run(run))!
       told.push([counts.pages, counts.itemsNew + counts.itemsUpdated, counts.targets.done])
-      await db.later(MINUTE_MS)
+      await db.advanceClock(MINUTE_MS)
     }
 
     await look()
-    const next = await save(store, one!, { items: someItems(0, 3) })
+    const next = await savePage(store, one!, { items: makeItems(0, 3) })
     await look()
-    await save(store, next, { items: someItems(2, 2, { changed: true }), done: true })
-    await save(store, two!)
+    await savePage(store, next, { items: makeItems(2, 2, { changed: true }), done: true })
+    await savePage(store, two!)
     await look()
 
     assert.deepEqual(told, [
@@ -64,11 +64,11 @@ export function sampleTests(engine: Engine): void {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 4 }, () => db.open()))
     const [store] = stores as [Store]
-    await startCrawl(store, 1)
-    const claimed = await claimOne(store, await hire(store))
+    await enqueueCrawl(store, 1)
+    const claimed = await claimOne(store, await registerWorker(store))
     const before = await store.now()
     await Promise.all(stores.map((store) => store.takeSample()))
-    await save(store, claimed)
+    await savePage(store, claimed)
 
     await Promise.all(stores.map((store) => store.takeSample()))
 
@@ -82,18 +82,18 @@ export function sampleTests(engine: Engine): void {
   test('a run that ended between two samples is taken once more, and then no longer', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const sampled = await startCrawl(store, 1)
+    const sampled = await enqueueCrawl(store, 1)
     await store.takeSample()
-    await db.later(MINUTE_MS)
-    const worker = await hire(store)
-    await save(store, await claimOne(store, worker), { items: someItems(0, 2), done: true })
+    await db.advanceClock(MINUTE_MS)
+    const worker = await registerWorker(store)
+    await savePage(store, await claimOne(store, worker), { items: makeItems(0, 2), done: true })
     const short = await beginOne(store, worker, { source: 'short' })
-    await save(store, short, { items: someItems(0, 1), done: true })
-    const idle = await startCrawl(store, 0, { source: 'idle' })
+    await savePage(store, short, { items: makeItems(0, 1), done: true })
+    const idle = await enqueueCrawl(store, 0, { source: 'idle' })
     await store.settle()
     for (let n = 0; n < 3; n++) {
       await store.takeSample()
-      await db.later(MINUTE_MS)
+      await db.advanceClock(MINUTE_MS)
     }
 
     assert.deepEqual(counts(await since(store, { run: sampled })), [
@@ -107,16 +107,16 @@ export function sampleTests(engine: Engine): void {
   test('a run that was opened again and ended again is taken again', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    const run = await startCrawl(store, 1)
-    const claimed = await save(store, await claimOne(store, worker))
-    allOk(await store.fail([{ ...claimed, error: 'x', retryInMs: null }]))
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, 1)
+    const claimed = await savePage(store, await claimOne(store, worker))
+    assertAllOk(await store.fail([{ ...claimed, error: 'x', retryInMs: null }]))
     await store.settle()
     await store.takeSample()
-    await db.later(MINUTE_MS)
+    await db.advanceClock(MINUTE_MS)
     const deed = { actor: 'a person', because: 'mended', reopen: true, dryRun: false }
     await store.replan({ run, action: 'reset-failed', statuses: ['failed'], ...deed })
-    await save(store, await claimOne(store, await hire(store)), { done: true })
+    await savePage(store, await claimOne(store, await registerWorker(store)), { done: true })
     await store.settle()
 
     await store.takeSample()
@@ -130,8 +130,8 @@ export function sampleTests(engine: Engine): void {
   test('of a run with one target a sample has the progress that it reported', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const claimed = await beginOne(store, await hire(store))
-    ok(await store.reportProgress(claimed, { done: 40, total: 100 }))
+    const claimed = await beginOne(store, await registerWorker(store))
+    unwrap(await store.reportProgress(claimed, { done: 40, total: 100 }))
 
     await store.takeSample()
 
@@ -170,7 +170,7 @@ export function sampleTests(engine: Engine): void {
     const store = await db.open()
     const now = await store.now()
     const stands = async (source: string, from: number, to: number, pages = 0) => {
-      const run = await startCrawl(store, 1, { source })
+      const run = await enqueueCrawl(store, 1, { source })
       const minutes = Array.from({ length: to - from + 1 }, (_, n) => from + n)
       const sample = (ago: number) => ({ run, at: now - ago * MINUTE_MS, ended: false, pages })
       await insert(db, engine, minutes.map(sample))
@@ -198,22 +198,22 @@ export function sampleTests(engine: Engine): void {
   test('somebody who need not look leaves it to others who have looked just now, unless nobody is left', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    await startCrawl(store, 1)
+    const worker = await registerWorker(store)
+    await enqueueCrawl(store, 1)
     const claimed = await claimOne(store, worker)
     const pages = async (): Promise<number> => (await since(store, {})).at(-1)?.pages ?? -1
     const look = () => store.takeSample({ unlessWithinMs: 10_000 })
 
     await look()
     assert.equal(await pages(), 0, 'nobody has looked before')
-    const next = await save(store, claimed)
+    const next = await savePage(store, claimed)
     await look()
     assert.equal(await pages(), 0)
-    await db.later(10_000)
+    await db.advanceClock(10_000)
     await look()
     assert.equal(await pages(), 1)
-    await save(store, next, { done: true })
-    await store.retire(worker)
+    await savePage(store, next, { done: true })
+    await store.retireWorker(worker)
     await look()
     assert.equal(await pages(), 2)
   })
@@ -238,18 +238,18 @@ export function sampleTests(engine: Engine): void {
   test('recoveries are counted per step, of all, of a run and of a source', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 5)
-    await startCrawl(store, 1, { source: 'other' })
+    const run = await enqueueCrawl(store, 5)
+    await enqueueCrawl(store, 1, { source: 'other' })
     const die = async (count: number, source = SOURCE): Promise<void> => {
-      const worker = await hire(store, { source })
+      const worker = await registerWorker(store, { source })
       await claim(store, worker, count, { source })
-      await bury(store, worker)
+      await recoverWorker(store, worker)
     }
     await die(3)
-    await db.later(2 * HOUR_MS)
+    await db.advanceClock(2 * HOUR_MS)
     await die(1)
     await die(1, 'other')
-    const cancel = { to: 'cancelled', action: 'cancel', evidence: null, only: {} } as const
+    const cancel = { to: 'cancelled', action: 'cancel', evidence: null, expected: {} } as const
     await store.moveRun({ run, ...cancel, actor: 'a person', because: 'not recovery' })
     const from = (await store.now()) - 3 * HOUR_MS
     const perHour = (filter: { run?: string; source?: string }) =>

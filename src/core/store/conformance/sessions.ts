@@ -39,7 +39,7 @@ export function sessionTests(engine: Engine): void {
     await store.createSession(SESSION)
     await store.createSession(later)
     assert.equal(await store.pruneSessions(), 0)
-    await db.later(DAY_MS)
+    await db.advanceClock(DAY_MS)
     assert.equal(await store.session(ID), null)
     assert.equal(await store.pruneSessions(), 1)
     assert.equal(await store.pruneSessions(), 0)

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Claimed } from '../../model/claim.ts'
+import type { ClaimedTarget } from '../../model/claim.ts'
 import type { Store } from '../store.ts'
 import {
-  allOk,
+  assertAllOk,
   beginOne,
-  bury,
+  recoverWorker,
   claim,
   claimOne,
-  hire,
-  ok,
-  page,
-  startCrawl,
+  registerWorker,
+  unwrap,
+  nextCheckpoint,
+  enqueueCrawl,
 } from '../../../testing/fixtures.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 
@@ -19,13 +19,13 @@ export function settleTests(engine: Engine): void {
   test('a run ends when it is planned and nothing is open, and not before', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    const run = await startCrawl(store, 2, { planned: false })
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, 2, { planned: false })
     const [one, two] = await claim(store, worker, 2)
 
-    allOk(await store.finish([one!]))
+    assertAllOk(await store.finish([one!]))
     assert.deepEqual(await store.settle(run), [])
-    allOk(await store.finish([two!]))
+    assertAllOk(await store.finish([two!]))
     assert.deepEqual(await store.settle(run), [], 'more targets may come')
     await store.finishPlanning(run)
 
@@ -38,19 +38,19 @@ export function settleTests(engine: Engine): void {
     assert.equal(await store.liveRun('shop'), null)
   })
 
-  const notDone: Record<string, (store: Store, claim: Claimed) => Promise<unknown>> = {
+  const notDone: Record<string, (store: Store, claim: ClaimedTarget) => Promise<unknown>> = {
     failed: (store, claim) => store.fail([{ ...claim, error: 'HTTP 500', retryInMs: null }]),
     parked: (store, claim) => store.park([{ ...claim, reason: 'set aside' }]),
-    stuck: (store, claim) => bury(store, claim.worker, 'hold'),
+    stuck: (store, claim) => recoverWorker(store, claim.worker, 'hold'),
   }
   for (const [status, act] of Object.entries(notDone)) {
     test(`a run with a ${status} target ends as failed and says why`, async () => {
       await using db = await engine.fresh()
       const store = await db.open()
-      const run = await startCrawl(store, 2)
-      allOk(await store.finish([await claimOne(store, await hire(store))]))
+      const run = await enqueueCrawl(store, 2)
+      assertAllOk(await store.finish([await claimOne(store, await registerWorker(store))]))
 
-      await act(store, await claimOne(store, await hire(store)))
+      await act(store, await claimOne(store, await registerWorker(store)))
 
       assert.deepEqual(await store.settle(), [{ run, status: 'failed' }])
       const ended = await store.run(run)
@@ -62,10 +62,10 @@ export function settleTests(engine: Engine): void {
   test('a target in line for a retry keeps its run open', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 1)
-    const claimed = await claimOne(store, await hire(store))
+    const run = await enqueueCrawl(store, 1)
+    const claimed = await claimOne(store, await registerWorker(store))
 
-    allOk(await store.fail([{ ...claimed, error: 'HTTP 503', retryInMs: 60_000 }]))
+    assertAllOk(await store.fail([{ ...claimed, error: 'HTTP 503', retryInMs: 60_000 }]))
 
     assert.deepEqual(await store.settle(run), [])
     assert.equal((await store.run(run))?.status, 'running')
@@ -75,17 +75,17 @@ export function settleTests(engine: Engine): void {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 4 }, () => db.open()))
     const store = stores[0]!
-    const workers = await Promise.all(stores.map((store) => hire(store)))
+    const workers = await Promise.all(stores.map((store) => registerWorker(store)))
 
     for (let round = 0; round < 10; round++) {
-      const run = await startCrawl(store, stores.length)
+      const run = await enqueueCrawl(store, stores.length)
       const claims = await Promise.all(
-        stores.map((store, n) => claimOne(store, workers[n]!, { empty: true })),
+        stores.map((store, n) => claimOne(store, workers[n]!, { isIdle: true })),
       )
       const settled = await Promise.all(
         stores.map(async (store, n) => {
-          const last = page(claims[n]!, { done: true })
-          allOk(n % 2 ? await store.finish([claims[n]!]) : await store.checkpoint([last]))
+          const last = nextCheckpoint(claims[n]!, { done: true })
+          assertAllOk(n % 2 ? await store.finish([claims[n]!]) : await store.checkpoint([last]))
           return store.settle(run)
         }),
       )
@@ -98,17 +98,17 @@ export function settleTests(engine: Engine): void {
   test('a run with work left, no claim and no living worker is interrupted; the next claim takes it up', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    const run = await startCrawl(store, 2)
-    allOk(await store.release(await claim(store, worker, 2)))
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, 2)
+    assertAllOk(await store.release(await claim(store, worker, 2)))
 
     assert.deepEqual(await store.settle(), [], 'its worker lives')
-    await store.retire(worker)
+    await store.retireWorker(worker)
     assert.deepEqual(await store.settle(), [{ run, status: 'interrupted' }])
     assert.deepEqual(await store.settle(), [])
     assert.equal((await store.liveRun('shop'))?.id, run, 'an interrupted run is live')
 
-    await claimOne(store, await hire(store))
+    await claimOne(store, await registerWorker(store))
     const resumed = await store.run(run)
     assert.equal(resumed?.status, 'running')
     assert.equal(resumed?.resumes, 1)
@@ -117,11 +117,11 @@ export function settleTests(engine: Engine): void {
   test('a run that is not planned to its end is interrupted, not ended, when its last worker leaves', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    const run = await startCrawl(store, 2, { planned: false })
-    allOk(await store.finish(await claim(store, worker, 2)))
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, 2, { planned: false })
+    assertAllOk(await store.finish(await claim(store, worker, 2)))
 
-    await store.retire(worker)
+    await store.retireWorker(worker)
 
     assert.deepEqual(await store.settle(), [{ run, status: 'interrupted' }])
   })
@@ -129,13 +129,13 @@ export function settleTests(engine: Engine): void {
   test('a worker that has been silent for a lease does not keep a run running', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    const run = await startCrawl(store, 1)
-    allOk(await store.release([await claimOne(store, worker)]))
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, 1)
+    assertAllOk(await store.release([await claimOne(store, worker)]))
 
-    await db.later(14_000)
+    await db.advanceClock(14_000)
     assert.deepEqual(await store.settle(), [])
-    await db.later(2_000)
+    await db.advanceClock(2_000)
 
     assert.deepEqual(await store.settle(), [{ run, status: 'interrupted' }])
   })
@@ -143,11 +143,11 @@ export function settleTests(engine: Engine): void {
   test('a run is not interrupted while somebody holds a claim in it, alive or not', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    await startCrawl(store, 2)
+    const worker = await registerWorker(store)
+    await enqueueCrawl(store, 2)
     await claimOne(store, worker)
-    await store.retire(worker)
-    await db.later(60_000)
+    await store.retireWorker(worker)
+    await db.advanceClock(60_000)
 
     assert.deepEqual(await store.settle(), [])
   })
@@ -155,7 +155,7 @@ export function settleTests(engine: Engine): void {
   test('a run that nobody has claimed yet stays queued', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const run = await startCrawl(store, 1)
+    const run = await enqueueCrawl(store, 1)
 
     assert.deepEqual(await store.settle(), [])
 
@@ -166,9 +166,9 @@ export function settleTests(engine: Engine): void {
   test('a run with one target that was handed back is interrupted, whoever else lives', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
+    const worker = await registerWorker(store)
     const claimed = await beginOne(store, worker)
-    ok((await store.release([claimed]))[0]!)
+    unwrap((await store.release([claimed]))[0]!)
 
     assert.deepEqual(await store.settle(), [{ run: claimed.run, status: 'interrupted' }])
     assert.equal((await store.run(claimed.run))?.owner, null)
@@ -182,8 +182,8 @@ export function settleTests(engine: Engine): void {
   test('settling one run leaves the others alone', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const one = await startCrawl(store, 0, { source: 'one' })
-    const two = await startCrawl(store, 0, { source: 'two' })
+    const one = await enqueueCrawl(store, 0, { source: 'one' })
+    const two = await enqueueCrawl(store, 0, { source: 'two' })
 
     assert.deepEqual(await store.settle(one), [{ run: one, status: 'succeeded' }])
     assert.equal((await store.run(two))?.status, 'queued')

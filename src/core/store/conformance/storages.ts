@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { NotFound, UsageError } from '../../model/errors.ts'
+import { NotFoundError, UsageError } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 import type { Store } from '../store.ts'
@@ -35,7 +35,7 @@ export function storageTests(engine: Engine): void {
     assert.equal(await store.storage('dataset', 'PRICES'), null)
     assert.equal(await store.storage('dataset', newId()), null)
 
-    await db.later(5_000)
+    await db.advanceClock(5_000)
     const looked = (await store.storage('dataset', id))!
     assert.ok(looked.accessedAt >= createdAt)
     assert.equal(looked.modifiedAt, looked.createdAt)
@@ -51,7 +51,7 @@ export function storageTests(engine: Engine): void {
     const names = ['c', 'a', 'b']
     for (const name of names) {
       await store.makeStorage('queue', name)
-      await db.later(10)
+      await db.advanceClock(10)
     }
 
     const read = async (offset: number, limit: number, desc: boolean) => {
@@ -102,8 +102,8 @@ export function storageTests(engine: Engine): void {
     assert.equal(await store.storage('dataset', 'a'), null)
     assert.equal(await count(db, 'dataset_entry'), 2)
     assert.equal(await count(db, 'record'), 0)
-    await assert.rejects(store.append(id, [ENTRY]), NotFound)
-    await assert.rejects(store.setRecord(records.id, text('k', 'v')), NotFound)
+    await assert.rejects(store.append(id, [ENTRY]), NotFoundError)
+    await assert.rejects(store.setRecord(records.id, text('k', 'v')), NotFoundError)
     assert.deepEqual(await store.entries(id, ALL), { total: 0, items: [] })
     assert.equal(await store.record(records.id, 'k'), null)
   })

@@ -2,7 +2,7 @@ import { describe } from 'node:test'
 import type { Engine } from '../../../testing/test-database.ts'
 import { adoptedMemoryTests } from './adopted-memory.ts'
 import { alertTests } from './alerts.ts'
-import { booksTests } from './books.ts'
+import { counterTests } from './counters.ts'
 import { checkpointTests } from './checkpoints.ts'
 import { claimingTests } from './claiming.ts'
 import { crashTests } from './crashes.ts'
@@ -12,7 +12,7 @@ import { dirtyTextTests } from './dirty-text.ts'
 import { executionTests } from './executions.ts'
 import { faultTests } from './faults.ts'
 import { fencingTests } from './fencing.ts'
-import { guardTests } from './guards.ts'
+import { sourceLockTests } from './source-locks.ts'
 import { inTransactionTests } from './in-transaction.ts'
 import { inspectionTests } from './inspection.ts'
 import { itemTests } from './items.ts'
@@ -30,10 +30,10 @@ import { sessionTests } from './sessions.ts'
 import { settleTests } from './settle.ts'
 import { storageTests } from './storages.ts'
 import { runMoveTests } from './run-moves.ts'
-import { trailTests } from './trail.ts'
-import { turnTests } from './turn.ts'
-import { undoingTests } from './undoing.ts'
-import { watchingTests } from './watching.ts'
+import { auditTests } from './audit.ts'
+import { leadershipTests } from './leadership.ts'
+import { undoingTests } from './revert.ts'
+import { monitoringTests } from './monitoring.ts'
 import { workerTests } from './workers.ts'
 
 /** What every engine must keep. An engine's own test file calls this and adds what is its alone. */
@@ -55,16 +55,16 @@ export function conformance(engine: Engine): void {
     describe('dirty text', () => dirtyTextTests(engine))
     describe('workers', () => workerTests(engine))
     describe('presence', () => presenceTests(engine))
-    describe('guards', () => guardTests(engine))
+    describe('guards', () => sourceLockTests(engine))
     describe('wrapped commands', () => executionTests(engine))
     describe('recovery', () => recoveryTests(engine))
     describe('what is done to runs', () => runMoveTests(engine))
-    describe('the trail, and what is left', () => trailTests(engine))
+    describe('the trail, and what is left', () => auditTests(engine))
     describe('what is done to targets', () => replanTests(engine))
     describe('undoing', () => undoingTests(engine))
-    describe('turns', () => turnTests(engine))
-    describe('books', () => booksTests(engine))
-    describe('watching', () => watchingTests(engine))
+    describe('turns', () => leadershipTests(engine))
+    describe('books', () => counterTests(engine))
+    describe('watching', () => monitoringTests(engine))
     describe('samples', () => sampleTests(engine))
     describe('retention', () => retentionTests(engine))
     describe('alerts and operations', () => alertTests(engine))

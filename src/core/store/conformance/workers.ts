@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../../model/id.ts'
 import {
-  allOk,
+  assertAllOk,
   beginOne,
-  bury,
+  recoverWorker,
   claim,
   claimOne,
-  hire,
-  save,
-  startCrawl,
-  targetOf,
+  registerWorker,
+  savePage,
+  enqueueCrawl,
+  getTarget,
 } from '../../../testing/fixtures.ts'
-import { assertBooksBalance } from '../../../testing/assert-counters.ts'
+import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 
 export function workerTests(engine: Engine): void {
@@ -29,7 +29,7 @@ export function workerTests(engine: Engine): void {
       pidNamespace: 'pid:[4026531836]',
     }
 
-    const id = await hire(store, { process, leaseMs: 3_000, heartbeatMs: 500 })
+    const id = await registerWorker(store, { process, leaseMs: 3_000, heartbeatMs: 500 })
 
     assert.partialDeepStrictEqual(await store.worker(id), {
       id,
@@ -39,7 +39,7 @@ export function workerTests(engine: Engine): void {
       version: '0.0.0-test',
       heartbeatMs: 500,
       leaseMs: 3_000,
-      beats: 0,
+      heartbeats: 0,
       endedAt: null,
     })
   })
@@ -49,38 +49,38 @@ export function workerTests(engine: Engine): void {
     const store = await db.open()
     const process = { host: 'mac', pid: 7, startTicks: null, bootId: null, pidNamespace: null }
 
-    const id = await hire(store, { process })
+    const id = await registerWorker(store, { process })
 
     assert.deepEqual((await store.worker(id))?.process, process)
-    assert.equal((await store.workers())[0]?.evidence.process, 'unknown')
+    assert.equal((await store.observations())[0]?.evidence.process, 'unknown')
   })
 
   test('registering again changes nothing', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const id = await hire(store)
-    await store.beat(beat(id))
+    const id = await registerWorker(store)
+    await store.heartbeat(beat(id))
 
-    await hire(store, { id })
+    await registerWorker(store, { id })
 
-    assert.equal((await store.worker(id))?.beats, 1)
-    assert.equal((await store.workers()).length, 1)
+    assert.equal((await store.worker(id))?.heartbeats, 1)
+    assert.equal((await store.observations()).length, 1)
   })
 
   test('a beat is counted, says the time and keeps the lag it was told', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    await db.later(5_000)
-    const [before] = await store.workers()
+    const worker = await registerWorker(store)
+    await db.advanceClock(5_000)
+    const [before] = await store.observations()
 
-    const answer = await store.beat(beat(worker))
+    const answer = await store.heartbeat(beat(worker))
 
-    const [after] = await store.workers()
+    const [after] = await store.observations()
     assert.ok(before!.evidence.beatAgeMs >= 5_000)
     assert.ok(before!.evidence.beatAgeMs < 10_000)
     assert.ok(after!.evidence.beatAgeMs < 2_000)
-    assert.equal(after!.worker.beats, before!.worker.beats + 1)
+    assert.equal(after!.worker.heartbeats, before!.worker.heartbeats + 1)
     assert.equal(after!.evidence.loopLagMs, 7)
     assert.ok(Math.abs(answer.now - Date.now()) < 60_000)
     assert.equal(answer.serverStartedAt === null, engine.name === 'sqlite')
@@ -89,19 +89,19 @@ export function workerTests(engine: Engine): void {
   test('a beat answers which of the named claims are still held, and no others', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    await startCrawl(store, 4)
+    const worker = await registerWorker(store)
+    await enqueueCrawl(store, 4)
     const [a, b, c, d] = await claim(store, worker, 4)
-    allOk(await store.finish([a!]))
-    allOk(await store.release([b!]))
+    assertAllOk(await store.finish([a!]))
+    assertAllOk(await store.release([b!]))
     const ids = [a!, b!, c!].map((claim) => claim.claimId)
 
-    const answer = await store.beat(beat(worker, [...ids, newId()]))
+    const answer = await store.heartbeat(beat(worker, [...ids, newId()]))
 
     assert.deepEqual(answer.held, [c!.claimId])
     assert.deepEqual(answer.cancelled, [])
     assert.equal(
-      (await targetOf(store, d!.target)).status,
+      (await getTarget(store, d!.target)).status,
       'in_progress',
       'its answer is on its way',
     )
@@ -110,23 +110,23 @@ export function workerTests(engine: Engine): void {
   test('P1 a beat does not answer for claims of others', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const [mine, theirs] = [await hire(store), await hire(store)]
-    await startCrawl(store, 2)
+    const [mine, theirs] = [await registerWorker(store), await registerWorker(store)]
+    await enqueueCrawl(store, 2)
     const other = await claimOne(store, theirs)
 
-    assert.deepEqual((await store.beat(beat(mine, [other.claimId]))).held, [])
-    assert.equal((await targetOf(store, other.target)).worker, theirs)
+    assert.deepEqual((await store.heartbeat(beat(mine, [other.claimId]))).held, [])
+    assert.equal((await getTarget(store, other.target)).worker, theirs)
   })
 
   test('a beat tells which claims are in a run that has been ended', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    const run = await startCrawl(store, 2)
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, 2)
     const [a] = await claim(store, worker, 1)
     await db.raw(`UPDATE ${db.table('run')} SET status = 'cancelled' WHERE id = '${run}'`)
 
-    const answer = await store.beat(beat(worker, [a!.claimId]))
+    const answer = await store.heartbeat(beat(worker, [a!.claimId]))
 
     assert.deepEqual(answer.held, [a!.claimId])
     assert.deepEqual(answer.cancelled, [a!.claimId])
@@ -135,98 +135,102 @@ export function workerTests(engine: Engine): void {
   test('a claim the worker does not know of is released after a lease, at no cost', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    const run = await startCrawl(store, 2)
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, 2)
     const [known, lost] = await claim(store, worker, 2)
     const named = beat(worker, [known!.claimId])
 
-    await db.later(14_000)
-    await store.beat(named)
+    await db.advanceClock(14_000)
+    await store.heartbeat(named)
     assert.equal(
-      (await targetOf(store, lost!.target)).status,
+      (await getTarget(store, lost!.target)).status,
       'in_progress',
       'younger than a lease',
     )
-    await db.later(2_000)
-    const answer = await store.beat(named)
+    await db.advanceClock(2_000)
+    const answer = await store.heartbeat(named)
 
     assert.deepEqual(answer.held, [known!.claimId], 'what is named stays, however old')
-    const target = await targetOf(store, lost!.target)
+    const target = await getTarget(store, lost!.target)
     assert.equal(target.status, 'planned')
     assert.equal(target.crashes, 0)
     assert.equal(target.attempts, 0)
-    assert.equal((await claimOne(store, await hire(store))).target, lost!.target)
-    await assertBooksBalance(store, run)
+    assert.equal((await claimOne(store, await registerWorker(store))).target, lost!.target)
+    await assertCountersConsistent(store, run)
   })
 
   test('the beat of an unknown worker is refused with advice', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
 
-    await assert.rejects(store.beat(beat(newId())), { code: 'E_DB_UNUSABLE' })
+    await assert.rejects(store.heartbeat(beat(newId())), { code: 'E_DB_UNUSABLE' })
   })
 
   test('a retired worker is not listed, keeps its record, and comes back with a beat', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
+    const worker = await registerWorker(store)
 
-    await store.retire(worker)
-    await store.retire(worker)
-    assert.deepEqual(await store.workers(), [])
+    await store.retireWorker(worker)
+    await store.retireWorker(worker)
+    assert.deepEqual(await store.observations(), [])
     assert.ok((await store.worker(worker))?.endedAt)
-    await store.beat(beat(worker))
+    await store.heartbeat(beat(worker))
 
     assert.equal((await store.worker(worker))?.endedAt, null)
-    assert.equal((await store.workers()).length, 1)
+    assert.equal((await store.observations()).length, 1)
   })
 
   test('a worker that still holds something is not retired: it would never be recovered', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    await startCrawl(store, 1)
+    const worker = await registerWorker(store)
+    await enqueueCrawl(store, 1)
     const claimed = await claimOne(store, worker)
 
-    await store.retire(worker)
-    assert.equal((await store.workers()).length, 1)
-    allOk(await store.release([claimed]))
-    await store.retire(worker)
+    await store.retireWorker(worker)
+    assert.equal((await store.observations()).length, 1)
+    assertAllOk(await store.release([claimed]))
+    await store.retireWorker(worker)
 
-    assert.deepEqual(await store.workers(), [])
+    assert.deepEqual(await store.observations(), [])
   })
 
   test('P14 the books stay balanced when workers retire', async () => {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 3 }, () => db.open()))
-    const workers = await Promise.all(stores.map((store) => hire(store)))
-    const run = await startCrawl(stores[0]!, 6)
+    const workers = await Promise.all(stores.map((store) => registerWorker(store)))
+    const run = await enqueueCrawl(stores[0]!, 6)
     await Promise.all(
       stores.map(async (store, n) => {
         for (const claimed of await claim(store, workers[n]!, 2)) {
-          await save(store, claimed, { done: true, skipped: 1, items: [{ key: `${n}`, data: n }] })
+          await savePage(store, claimed, {
+            done: true,
+            skipped: 1,
+            items: [{ key: `${n}`, data: n }],
+          })
         }
       }),
     )
     const before = (await stores[0]!.run(run))!.counts
 
-    await Promise.all(stores.map((store, n) => store.retire(workers[n]!)))
+    await Promise.all(stores.map((store, n) => store.retireWorker(workers[n]!)))
 
     assert.deepEqual((await stores[0]!.run(run))!.counts, before)
     assert.equal(before.skipped, 6)
-    await assertBooksBalance(stores[0]!, run)
+    await assertCountersConsistent(stores[0]!, run)
   })
 
   test('what a worker held is shown with the run only while it is held', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
+    const worker = await registerWorker(store)
     const claimed = await beginOne(store, worker)
     assert.equal((await store.run(claimed.run))?.owner, worker)
 
-    await bury(store, worker)
+    await recoverWorker(store, worker)
 
     assert.equal((await store.run(claimed.run))?.owner, null)
-    assert.equal((await targetOf(store, claimed.target)).worker, null)
+    assert.equal((await getTarget(store, claimed.target)).worker, null)
   })
 }

@@ -1,5 +1,5 @@
 import type { Id } from '../../model/id.ts'
-import type { AdoptedMemory, Intent, IntentEnd } from '../adopted-memory.ts'
+import type { AdoptedStore, Intent, IntentResult } from '../adopted-store.ts'
 import {
   concluded,
   toIntent,
@@ -7,9 +7,9 @@ import {
   type IntentRecord,
   type RememberedRecord,
 } from '../adopted-rows.ts'
-import { recordAll } from './audit.ts'
+import { recordAuditEntries } from './audit.ts'
 import { ms, sql, type Connection, type Database } from './database.ts'
-import { storable, storableJson } from './strip-nul.ts'
+import { stripNul, stripNulJson } from './strip-nul.ts'
 
 const REMEMBERED = sql(
   'adopted:rows',
@@ -26,7 +26,7 @@ const ENDING = sql(
    ORDER BY id LIMIT 10
 `,
 )
-const INTEND = sql(
+const RECORD_INTENTS = sql(
   'adopted:intend',
   /* sql */ `
   INSERT INTO unstuck.adopted_intent (id, row_id, name, key, entry, reopens)
@@ -69,26 +69,26 @@ const FORGET = sql(
 `,
 )
 
-export function adoptedMemoryVerbs(db: Database): AdoptedMemory {
+export function adoptedMethods(db: Database): AdoptedStore {
   return {
-    adoptedRows: async (ids) =>
+    rememberedRows: async (ids) =>
       (await db.all<RememberedRecord>(REMEMBERED, [ids])).map(toRemembered),
 
     adoptedEnding: async (suffix) =>
-      (await db.all<{ id: string }>(ENDING, [storable(suffix.toLowerCase())])).map(({ id }) => id),
+      (await db.all<{ id: string }>(ENDING, [stripNul(suffix.toLowerCase())])).map(({ id }) => id),
 
-    intend: async (intents) => {
+    recordIntents: async (intents) => {
       const rows = intents.map(({ id, row, ref, entry, reopens }) => {
         return { id, row_id: row, name: ref.table, key: ref.key, entry, reopens }
       })
-      await db.all(INTEND, [storableJson(rows)])
+      await db.all(RECORD_INTENTS, [stripNulJson(rows)])
     },
 
     concludeIntents: (ends) =>
       db.transaction('adopted:conclude', async (connection) => {
         const rows = await connection.all<IntentRecord>(SETTLE, [ends.map(({ id }) => id)])
         const settled = new Map(rows.map((row) => [row.id, toIntent(row)]))
-        await enter(connection, ends, settled)
+        await recordOutcomes(connection, ends, settled)
         return ends.map(({ id }) => settled.has(id))
       }),
 
@@ -99,9 +99,9 @@ export function adoptedMemoryVerbs(db: Database): AdoptedMemory {
   }
 }
 
-async function enter(
+async function recordOutcomes(
   connection: Connection,
-  ends: readonly IntentEnd[],
+  ends: readonly IntentResult[],
   settled: ReadonlyMap<Id, Intent>,
 ): Promise<void> {
   const done = ends.flatMap(({ id, isDone }) => {
@@ -109,7 +109,7 @@ async function enter(
     return intent && isDone ? [{ ...intent, entry: concluded(intent.entry, isDone) }] : []
   })
   if (done.length === 0) return
-  await recordAll(
+  await recordAuditEntries(
     connection,
     done.map(({ entry }) => entry),
   )
@@ -117,5 +117,5 @@ async function enter(
   const rows = new Map(
     done.map(({ row: id, ref: { table: name, key }, reopens }) => [id, { id, name, key, reopens }]),
   )
-  await connection.all(REMEMBER, [storableJson([...rows.values()])])
+  await connection.all(REMEMBER, [stripNulJson([...rows.values()])])
 }

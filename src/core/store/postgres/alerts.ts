@@ -1,8 +1,8 @@
-import { OWNER_GONE_MS } from '../../model/alert.ts'
+import { ALERT_OWNER_TIMEOUT_MS } from '../../model/alert.ts'
 import type { Store } from '../store.ts'
 import { toAlert, type AlertRow } from '../list-rows.ts'
-import { moment, ms, sql, type Database } from './database.ts'
-import { storable } from './strip-nul.ts'
+import { timestamp, ms, sql, type Database } from './database.ts'
+import { stripNul } from './strip-nul.ts'
 
 const COLUMNS = /* sql */ `
   cause, owner, rule, source, run_id, because, command, ${ms('since')} AS since,
@@ -66,35 +66,35 @@ const RESOLVE = sql(
   'alert:resolve',
   /* sql */ `
   UPDATE unstuck.alert SET resolved_at = clock_timestamp()
-   WHERE cause = $1 AND resolved_at IS NULL AND owner = $2 AND last_seen_at < ${moment('$3')} + interval '1 millisecond'
+   WHERE cause = $1 AND resolved_at IS NULL AND owner = $2 AND last_seen_at < ${timestamp('$3')} + interval '1 millisecond'
   RETURNING cause
 `,
 )
 
-type AlertVerbs = Pick<
+type AlertMethods = Pick<
   Store,
-  'openAlerts' | 'recentAlerts' | 'raiseAlert' | 'markTold' | 'resolveAlert'
+  'openAlerts' | 'recentAlerts' | 'raiseAlert' | 'markDelivered' | 'resolveAlert'
 >
 
-export function alertVerbs(db: Database): AlertVerbs {
+export function alertMethods(db: Database): AlertMethods {
   return {
     openAlerts: async () => (await db.all<AlertRow>(OPEN)).map(toAlert),
     recentAlerts: async (limit) => (await db.all<AlertRow>(RESOLVED, [limit])).map(toAlert),
     raiseAlert: async (alert) => {
       const { owner, rule, source, run } = alert
-      const [cause, because] = [storable(alert.cause), storable(alert.because)]
-      const stillOpen = await db.all(STILL_OPEN, [cause, because, owner, OWNER_GONE_MS])
+      const [cause, because] = [stripNul(alert.cause), stripNul(alert.because)]
+      const stillOpen = await db.all(STILL_OPEN, [cause, because, owner, ALERT_OWNER_TIMEOUT_MS])
       if (stillOpen.length > 0) return false
-      const command = storable(alert.command)
+      const command = stripNul(alert.command)
       const raised = await db.all(RAISE, [cause, owner, rule, source, run, because, command])
       return raised.length > 0
     },
     // In one order for all, so that two that mark the same ones do not wait for each other.
-    markTold: async ({ causes, destination, event }) => {
-      const told = [...new Set(causes.map(storable))].sort()
+    markDelivered: async ({ causes, destination, event }) => {
+      const told = [...new Set(causes.map(stripNul))].sort()
       await db.all(event === 'sent' ? SENT : ENDED, [told, destination])
     },
     resolveAlert: async ({ cause, owner, lastSeenAt }) =>
-      (await db.all(RESOLVE, [storable(cause), owner, lastSeenAt])).length > 0,
+      (await db.all(RESOLVE, [stripNul(cause), owner, lastSeenAt])).length > 0,
   }
 }

@@ -1,7 +1,7 @@
 import { toAuditEntry, type AuditRow } from '../rows.ts'
 import type { AuditCount, AuditEntry, Store } from '../store.ts'
-import { moment, ms, sql, type Connection, type Database } from './database.ts'
-import { storableJson } from './strip-nul.ts'
+import { timestamp, ms, sql, type Connection, type Database } from './database.ts'
+import { stripNulJson } from './strip-nul.ts'
 
 // A JSON null comes out of a record as no value at all.
 const RECORD = sql(
@@ -26,7 +26,7 @@ const LIST = (name: string, where: string, order: string) =>
   SELECT id::float8 AS id, ${ms('at')} AS at, actor, action, source, run_id, target_id, because, evidence,
          before, after
     FROM unstuck.audit
-   WHERE ${where} AND at >= ${moment('$3')}
+   WHERE ${where} AND at >= ${timestamp('$3')}
      AND ($4::text IS NULL OR source = $4)
    ORDER BY ${order} LIMIT $2
 `,
@@ -42,7 +42,7 @@ const COUNTS = sql(
   'audit:counts',
   /* sql */ `
   SELECT source, action, count(*)::int AS count, ${ms('max(at)')} AS "lastAt" FROM unstuck.audit
-   WHERE at >= ${moment('$1')} AND ($2::text IS NULL OR source = $2)
+   WHERE at >= ${timestamp('$1')} AND ($2::text IS NULL OR source = $2)
    GROUP BY source, action ORDER BY source COLLATE "C", action COLLATE "C"
 `,
   'anew',
@@ -51,18 +51,18 @@ const COUNTS = sql(
 export type NewEntry = Omit<AuditEntry, 'id' | 'at'>
 
 /** Enters what was done into the trail, in the transaction that does it. */
-export function record(connection: Connection, entry: NewEntry): Promise<void> {
-  return recordAll(connection, [entry])
+export function recordAudit(connection: Connection, entry: NewEntry): Promise<void> {
+  return recordAuditEntries(connection, [entry])
 }
 
-export async function recordAll(
+export async function recordAuditEntries(
   connection: Connection,
   entries: readonly NewEntry[],
 ): Promise<void> {
-  if (entries.length > 0) await connection.all(RECORD, [storableJson(entries)])
+  if (entries.length > 0) await connection.all(RECORD, [stripNulJson(entries)])
 }
 
-export function auditVerbs(db: Database): Pick<Store, 'audit' | 'auditCounts'> {
+export function auditMethods(db: Database): Pick<Store, 'audit' | 'auditCounts'> {
   return {
     audit: async ({
       run,

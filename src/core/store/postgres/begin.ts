@@ -1,15 +1,15 @@
-import { HeartbeatOverdue, UnusableStore } from '../../model/errors.ts'
-import type { Guard } from '../../model/source-lock.ts'
-import { toGuard, type GuardRow } from '../command-rows.ts'
-import { keepPolicy } from '../rows.ts'
-import type { BeginRequest, Begun, Store } from '../store.ts'
+import { HeartbeatOverdueError, UnusableStoreError } from '../../model/errors.ts'
+import type { SourceLock } from '../../model/source-lock.ts'
+import { toSourceLock, type SourceLockRow } from '../command-rows.ts'
+import { serializePolicy } from '../rows.ts'
+import type { BeginRequest, BeginResult, Store } from '../store.ts'
 import { CLAIM_COLUMNS, TAKEN_UP, toClaimed, type ClaimedRow } from './claims.ts'
 import { sql, type Connection, type Database } from './database.ts'
-import { GUARD_COLUMNS } from './source-locks.ts'
+import { SOURCE_LOCK_COLUMNS } from './source-locks.ts'
 import { MAY_CLAIM } from './may-claim.ts'
 import { moveRun } from './run-moves.ts'
 import { LIVE } from './runs.ts'
-import { ADD_UP } from './counters.ts'
+import { ADD_ON_CONFLICT } from './counters.ts'
 
 // Its worker cannot be retired between this claim and its commit. With it, the guard that somebody else holds who has
 // not ended.
@@ -18,7 +18,7 @@ const LOCK_WORKER = sql(
   /* sql */ `
   WITH me AS MATERIALIZED (SELECT id FROM unstuck.worker WHERE id = $1 AND ${MAY_CLAIM} FOR SHARE),
   other AS (
-    SELECT ${GUARD_COLUMNS} FROM unstuck.guard g JOIN unstuck.worker w ON w.id = g.worker_id
+    SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.guard g JOIN unstuck.worker w ON w.id = g.worker_id
      WHERE g.source = $2 AND g.worker_id <> $1 AND w.ended_at IS NULL
   )
   SELECT EXISTS (SELECT FROM me) AS may_claim, other.* FROM (SELECT) AS always LEFT JOIN other ON true
@@ -47,7 +47,7 @@ const ADD_TARGET = sql(
   /* sql */ `
   WITH booked AS (
     INSERT INTO unstuck.tally (run_id, grp, writer, planned) VALUES ($3, '', $1, 1)
-    ${ADD_UP}
+    ${ADD_ON_CONFLICT}
   )
   INSERT INTO unstuck.target (id, run_id, key) VALUES ($2, $3, $4)
 `,
@@ -79,56 +79,57 @@ const TAKE = sql(
   booked AS (
     INSERT INTO unstuck.tally (run_id, grp, writer, planned, in_progress)
     SELECT run_id, grp, $1, -1, 1 FROM claimed
-    ${ADD_UP}
+    ${ADD_ON_CONFLICT}
   )
   TABLE claimed
 `,
 )
 const HELD = sql('begin:held', `SELECT ${CLAIM_COLUMNS} FROM unstuck.target t WHERE t.id = $1`)
 
-const LOOKS_MAX = 20
+const BEGIN_TRIES = 20
 
-export function beginVerbs(db: Database): Pick<Store, 'begin'> {
+export function beginMethods(db: Database): Pick<Store, 'begin'> {
   return {
     begin: (request) =>
       db.transaction('begin', async (connection) => {
         const asker = await lockWorker(connection, request)
-        if (!asker.guard && request.clean) await moveRun(connection, request.clean)
+        if (!asker.sourceLock && request.abandonFirst)
+          await moveRun(connection, request.abandonFirst)
         // Who is overtaken by another one looks again at what that one made.
-        for (let looks = 1; looks <= LOOKS_MAX; looks++) {
+        for (let looks = 1; looks <= BEGIN_TRIES; looks++) {
           const begun = await tryToBegin(connection, request, asker)
-          if (begun === 'overdue') throw new HeartbeatOverdue(db.address.where)
+          if (begun === 'overdue') throw new HeartbeatOverdueError(db.address.where)
           if (begun) return begun
         }
-        throw new UnusableStore(
+        throw new UnusableStoreError(
           `The runs of ${request.source} change too fast to begin one. Try again.`,
         )
       }),
   }
 }
 
-type Asker = {
+type BeginContext = {
   readonly mayClaim: boolean
   /** Of somebody else who has not ended. */
-  readonly guard: Guard | null
+  readonly sourceLock: SourceLock | null
 }
 
 async function lockWorker(
   connection: Connection,
   { worker, source }: BeginRequest,
-): Promise<Asker> {
-  type Row = { may_claim: boolean } & (GuardRow | { source: null })
+): Promise<BeginContext> {
+  type Row = { may_claim: boolean } & (SourceLockRow | { source: null })
   const [row] = await connection.all<Row>(LOCK_WORKER, [worker, source])
-  return { mayClaim: row!.may_claim, guard: row!.source === null ? null : toGuard(row!) }
+  return { mayClaim: row!.may_claim, sourceLock: row!.source === null ? null : toSourceLock(row!) }
 }
 
 async function tryToBegin(
   connection: Connection,
   request: BeginRequest,
-  { mayClaim, guard }: Asker,
-): Promise<Begun | 'overdue' | null> {
+  { mayClaim, sourceLock }: BeginContext,
+): Promise<BeginResult | 'overdue' | null> {
   const { source, worker, claimId } = request
-  const policy = keepPolicy(request.policy)
+  const policy = serializePolicy(request.policy)
   const [live] = await connection.all<{
     run: string
     kind: string
@@ -141,24 +142,30 @@ async function tryToBegin(
     const [held] = await connection.all<ClaimedRow>(HELD, [live.target])
     return begun(held!, source)
   }
-  if (guard) return { claimed: null, guard }
-  const { only } = request
-  if (only !== undefined && live?.run !== only)
-    return { claimed: null, inTheWay: live?.run ?? only }
+  if (sourceLock) return { claimed: null, sourceLock }
+  const { onlyRun } = request
+  if (onlyRun !== undefined && live?.run !== onlyRun)
+    return { claimed: null, blockingRun: live?.run ?? onlyRun }
   if (live && (live.kind !== 'single' || live.status !== 'planned')) {
-    return { claimed: null, inTheWay: live.run }
+    return { claimed: null, blockingRun: live.run }
   }
   if (!mayClaim) return 'overdue'
   if (!live) {
     const made = await connection.all(START, [request.run, source, policy])
     if (made.length === 0) return null
-    await connection.book(ADD_TARGET, [request.target, request.run, source])
+    await connection.writeCounts(ADD_TARGET, [request.target, request.run, source])
   }
   const { run, target } = live ?? request
-  const [taken] = await connection.book<ClaimedRow>(TAKE, [target, claimId, worker, run, policy])
+  const [taken] = await connection.writeCounts<ClaimedRow>(TAKE, [
+    target,
+    claimId,
+    worker,
+    run,
+    policy,
+  ])
   return taken ? begun(taken, source) : null
 }
 
-function begun(row: ClaimedRow, source: string): Begun {
+function begun(row: ClaimedRow, source: string): BeginResult {
   return { claimed: toClaimed(row, source), resumed: row.epoch > 1 }
 }

@@ -1,15 +1,15 @@
 import type { Checkpoint, InTransaction } from '../../model/checkpoint.ts'
 import type { Outcome } from '../../model/claim.ts'
-import { messageOf, PageBehind, PageRejected } from '../../model/errors.ts'
+import { messageOf, PageBehindError, PageRejectedError } from '../../model/errors.ts'
 import type { Store } from '../store.ts'
 import { refuseInUserFunction } from '../user-function.ts'
-import { sql, type Asks, type Connection, type Database } from './database.ts'
+import { sql, type Queryable, type Connection, type Database } from './database.ts'
 import { isDataError } from './errors.ts'
 import { itemJson, saveOnePage, SEEN_AGAIN } from './one-page.ts'
 import { PageBatches } from './page-batches.ts'
-import { countRefused, isSameClaim, leaseLost, standings } from './refusal.ts'
-import { ADD_UP } from './counters.ts'
-import { ownFunctions, runInTransaction, UsersError } from './user-transaction.ts'
+import { countRefused, isSameClaim, leaseLost, claimStates } from './claim-state.ts'
+import { ADD_ON_CONFLICT } from './counters.ts'
+import { internalFunctions, runInTransaction, UserCodeError } from './user-transaction.ts'
 
 // $1 writer, $2 pages, $3 their items. One statement, so one round trip and one transaction.
 //
@@ -71,7 +71,7 @@ export const CHECKPOINT = sql(
            sum(items) - coalesce(sum(added), 0) - coalesce(sum(updated), 0)
       FROM advanced LEFT JOIN changed USING (checkpoint)
      GROUP BY run_id, grp ORDER BY run_id, grp
-    ${ADD_UP}
+    ${ADD_ON_CONFLICT}
   )
   SELECT n, seq FROM advanced
 `,
@@ -80,7 +80,7 @@ export const CHECKPOINT = sql(
 type Numbered = { readonly n: number; readonly page: Checkpoint }
 type Settled = { readonly n: number; readonly outcome: Outcome<number> }
 
-export function checkpointVerbs(db: Database): Pick<Store, 'checkpoint'> {
+export function checkpointMethods(db: Database): Pick<Store, 'checkpoint'> {
   const saveAll: Store['checkpoint'] = async (pages, inTransaction) => {
     const outcomes: Outcome<number>[] = []
     for (const round of rounds(pages)) {
@@ -123,10 +123,10 @@ async function save(
     const late = pages.filter(({ n }) => !saved.has(n))
     return [
       ...[...saved].map(([n, seq]): Settled => ({ n, outcome: { ok: true, value: seq } })),
-      ...(late.length > 0 ? await turnedAway(db, late) : []),
+      ...(late.length > 0 ? await explainRejections(db, late) : []),
     ]
   } catch (error) {
-    if (error instanceof UsersError) throw error.cause
+    if (error instanceof UserCodeError) throw error.cause
     if (!isDataError(error)) throw error
     if (pages.length === 1)
       return [{ n: pages[0]!.n, outcome: { ok: false, error: rejected(error) } }]
@@ -138,13 +138,13 @@ async function save(
 }
 
 /** Which of the pages are in now, and under which number. */
-async function advance(db: Asks, pages: readonly Numbered[]): Promise<Map<number, number>> {
+async function advance(db: Queryable, pages: readonly Numbered[]): Promise<Map<number, number>> {
   const [only] = pages
   if (only && pages.length === 1) {
     const seq = await saveOnePage(db, only.page)
     return seq === null ? new Map() : new Map([[only.n, seq]])
   }
-  const rows = await db.book<{ n: number; seq: number }>(CHECKPOINT, [
+  const rows = await db.writeCounts<{ n: number; seq: number }>(CHECKPOINT, [
     JSON.stringify(pages.map(toRow)),
     itemsJson(pages),
   ])
@@ -162,13 +162,13 @@ function advanceWith(
     if (saved.size > 0) await runInTransaction(db, connection, inTransaction)
     return saved
   }
-  return ownFunctions.has(inTransaction)
+  return internalFunctions.has(inTransaction)
     ? db.transaction('checkpoint', work)
     : db.userTransaction('checkpoint', work)
 }
 
-async function turnedAway(db: Database, late: readonly Numbered[]): Promise<Settled[]> {
-  const standing = await standings(
+async function explainRejections(db: Database, late: readonly Numbered[]): Promise<Settled[]> {
+  const standing = await claimStates(
     db,
     late.map(({ page }) => page.claim),
   )
@@ -183,7 +183,7 @@ async function turnedAway(db: Database, late: readonly Numbered[]): Promise<Sett
       if (row.status === 'in_progress' && row.page >= page.page) {
         return {
           n,
-          outcome: { ok: false, error: new PageBehind(claim.target, page.page, row.page) },
+          outcome: { ok: false, error: new PageBehindError(claim.target, page.page, row.page) },
         }
       }
     }
@@ -198,11 +198,11 @@ async function turnedAway(db: Database, late: readonly Numbered[]): Promise<Sett
 }
 
 function isLeaseLost(outcome: Outcome<number>): boolean {
-  return !outcome.ok && !(outcome.error instanceof PageBehind)
+  return !outcome.ok && !(outcome.error instanceof PageBehindError)
 }
 
-function rejected(error: unknown): PageRejected {
-  return new PageRejected(
+function rejected(error: unknown): PageRejectedError {
+  return new PageRejectedError(
     `PostgreSQL cannot store the page: ${messageOf(error)}. Clean its items or its cursor, then try again.`,
     { cause: error },
   )

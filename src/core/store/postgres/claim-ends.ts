@@ -2,13 +2,19 @@ import type { Claim, Outcome } from '../../model/claim.ts'
 import { messageOf, UsageError } from '../../model/errors.ts'
 import type { TargetStatus } from '../../model/target.ts'
 import { cleanJson } from '../../model/text.ts'
-import { keepCursor } from '../new-targets.ts'
+import { serializeCursor } from '../new-targets.ts'
 import type { Store } from '../store.ts'
 import { sql, type Database, type Sql } from './database.ts'
 import { isDataError } from './errors.ts'
-import { countRefused, isSameClaim, leaseLost, standings, type Standing } from './refusal.ts'
-import { storable } from './strip-nul.ts'
-import { ADD_UP } from './counters.ts'
+import {
+  countRefused,
+  isSameClaim,
+  leaseLost,
+  claimStates,
+  type ClaimState,
+} from './claim-state.ts'
+import { stripNul } from './strip-nul.ts'
+import { ADD_ON_CONFLICT } from './counters.ts'
 
 /** How a claim ends: what its target becomes, and what is written beside it. */
 type Ending = {
@@ -61,7 +67,7 @@ const END = /* sql */ `
            count(*) FILTER (WHERE status = 'planned'), count(*) FILTER (WHERE status = 'done'),
            count(*) FILTER (WHERE status = 'failed'), count(*) FILTER (WHERE status = 'parked')
       FROM ended GROUP BY run_id, grp ORDER BY run_id, grp
-    ${ADD_UP}
+    ${ADD_ON_CONFLICT}
   )
   SELECT n FROM ended
 `
@@ -87,7 +93,7 @@ const ACTIVE = (isProgress: string): string => /* sql */ `
   ),
   booked AS (
     INSERT INTO unstuck.tally (run_id, grp, writer) SELECT run_id, grp, $1 FROM held
-    ${ADD_UP}
+    ${ADD_ON_CONFLICT}
   )
 `
 const PROGRESS = sql(
@@ -111,12 +117,12 @@ const TOUCH = sql(
 `,
 )
 
-type ClaimEndVerbs = Pick<
+type ClaimEndMethods = Pick<
   Store,
-  'finish' | 'fail' | 'release' | 'park' | 'touch' | 'reportProgress'
+  'finish' | 'fail' | 'release' | 'park' | 'reportActivity' | 'reportProgress'
 >
 
-export function claimEndVerbs(db: Database): ClaimEndVerbs {
+export function claimEndMethods(db: Database): ClaimEndMethods {
   return {
     finish: (claims) =>
       end(
@@ -147,11 +153,11 @@ export function claimEndVerbs(db: Database): ClaimEndVerbs {
           error,
           retryInMs,
           forefront,
-          cursor: keepCursor({ key: claim.target, cursor }) === null ? null : cursor,
+          cursor: serializeCursor({ key: claim.target, cursor }) === null ? null : cursor,
         })),
       ),
 
-    touch: (claim, artifacts) => note(db, TOUCH, claim, [artifacts]),
+    reportActivity: (claim, artifacts) => note(db, TOUCH, claim, [artifacts]),
     reportProgress: (claim, { done, total }) => note(db, PROGRESS, claim, [done, total]),
   }
 }
@@ -164,9 +170,9 @@ async function note(
   values: readonly number[],
 ): Promise<Outcome<void>> {
   const { target, epoch, claimId } = claim
-  const rows = await db.book(statement, [target, epoch, claimId, ...values])
+  const rows = await db.writeCounts(statement, [target, epoch, claimId, ...values])
   if (rows.length > 0) return { ok: true, value: undefined }
-  const standing = (await standings(db, [claim])).get(target)
+  const standing = (await claimStates(db, [claim])).get(target)
   await countRefused(db, [claim])
   return { ok: false, error: leaseLost(claim, standing) }
 }
@@ -183,7 +189,7 @@ async function end(
   const late = endings.filter((_, n) => !done.has(n))
   if (late.length === 0) return endings.map(() => ({ ok: true, value: undefined }))
 
-  const standing = await standings(
+  const standing = await claimStates(
     db,
     late.map((ending) => ending.claim),
   )
@@ -207,7 +213,7 @@ async function ended(
 ): Promise<{ n: number }[]> {
   try {
     const rows = cleanJson(JSON.stringify(endings.map(toRow))).json
-    return await db.book<{ n: number }>(statement, [rows])
+    return await db.writeCounts<{ n: number }>(statement, [rows])
   } catch (error) {
     if (!isDataError(error)) throw error
     throw new UsageError(
@@ -218,8 +224,8 @@ async function ended(
 }
 
 /** Asked again after an answer got lost. A verdict leaves the same state, but with its own reason. */
-function isAlready(stands: Standing, { claim, status, error }: Ending): boolean {
-  const sameReason = error === undefined || stands.last_error === storable(error)
+function isAlready(stands: ClaimState, { claim, status, error }: Ending): boolean {
+  const sameReason = error === undefined || stands.last_error === stripNul(error)
   return isSameClaim(stands, claim) && stands.status === status && sameReason
 }
 
@@ -235,7 +241,7 @@ function toRow(ending: Ending, n: number): Record<string, unknown> {
     status,
     untouched,
     failed,
-    error: error === undefined ? null : storable(error),
+    error: error === undefined ? null : stripNul(error),
     retry_in_ms: retryInMs ?? null,
     forefront,
     cursor: cursor ?? null,

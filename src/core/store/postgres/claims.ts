@@ -1,10 +1,10 @@
-import type { Claimed } from '../../model/claim.ts'
+import type { ClaimedTarget } from '../../model/claim.ts'
 import type { ClaimId } from '../../model/id.ts'
 import type { ClaimRequest, Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
 import { MAY_CLAIM } from './may-claim.ts'
 import { LIVE } from './runs.ts'
-import { ADD_UP } from './counters.ts'
+import { ADD_ON_CONFLICT } from './counters.ts'
 
 export const CLAIM_COLUMNS = /* sql */ `
   t.id, t.run_id, t.key, t.grp, t.url, t.epoch, t.claim_id, t.worker_id, t.seq, t.page, t.page_target,
@@ -82,7 +82,7 @@ export const CLAIM = sql(
   booked AS (
     INSERT INTO unstuck.tally (run_id, grp, writer, planned, in_progress)
     SELECT run_id, grp, $1, -count(*), count(*) FROM claimed GROUP BY run_id, grp ORDER BY run_id, grp
-    ${ADD_UP}
+    ${ADD_ON_CONFLICT}
   )
   SELECT (SELECT ids FROM picked) IS NOT NULL AND NOT EXISTS (SELECT FROM asker) AS is_overtaken, answer.*
     FROM (SELECT) AS always LEFT JOIN (TABLE claimed UNION ALL TABLE again) AS answer ON true
@@ -92,21 +92,21 @@ const LOCK_WORKER = sql('claim:worker', `SELECT FROM unstuck.worker WHERE id = $
 
 type Row = { is_overtaken: boolean } & (ClaimedRow | { id: null })
 
-export function claimVerbs(db: Database): Pick<Store, 'claim'> {
+export function claimMethods(db: Database): Pick<Store, 'claim'> {
   /** Ids of a call that was not answered: it may still be under way at the server. */
   let unsure: readonly ClaimId[] = []
 
   const claim = async (request: ClaimRequest): Promise<Row[]> => {
-    const { worker, source, claimIds, empty, alone } = request
-    const values = [worker, source, claimIds, empty, alone]
+    const { worker, source, claimIds, isIdle, singleSlot } = request
+    const values = [worker, source, claimIds, isIdle, singleSlot]
     if (!claimIds.some((id) => unsure.includes(id))) {
-      const rows = await db.book<Row>(CLAIM, values)
+      const rows = await db.writeCounts<Row>(CLAIM, values)
       if (!rows.some((row) => row.is_overtaken)) return rows
     }
     // Behind the lock the other call is over, and seen; or it comes later and takes nothing.
     return db.transaction('claim', async (connection) => {
       await connection.all(LOCK_WORKER, [worker])
-      return connection.book<Row>(CLAIM, values)
+      return connection.writeCounts<Row>(CLAIM, values)
     })
   }
 
@@ -147,7 +147,7 @@ export type ClaimedRow = {
   crashes: number
 }
 
-export function toClaimed(row: ClaimedRow, source: string): Claimed {
+export function toClaimed(row: ClaimedRow, source: string): ClaimedTarget {
   return {
     target: row.id,
     epoch: row.epoch,
@@ -166,6 +166,6 @@ export function toClaimed(row: ClaimedRow, source: string): Claimed {
     cursor: row.cursor,
     errors: row.errors,
     // This claim's own crash is counted already.
-    suspect: row.crashes > 1,
+    crashedBefore: row.crashes > 1,
   }
 }

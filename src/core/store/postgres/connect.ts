@@ -1,7 +1,7 @@
 import { Client, type ClientBase } from 'pg'
 import type { Address, Host } from './address.ts'
-import { isTrouble, reasonOf } from './errors.ts'
-import { hangUp } from './timeouts.ts'
+import { isConnectionError, reasonOf } from './errors.ts'
+import { closeClient } from './timeouts.ts'
 
 /** Which servers will do: any that answers, the primary, or one that takes writes. */
 export type Accepts = 'any' | 'primary' | 'writable'
@@ -21,7 +21,7 @@ export async function tryHosts<T>(address: Address, connect: () => Promise<T>): 
     try {
       return await connect()
     } catch (error) {
-      if (!isTrouble(error) || address.hosts.length === 1) throw error
+      if (!isConnectionError(error) || address.hosts.length === 1) throw error
       failures.push(`${address.hosts[at]!.name}: ${reasonOf(error)}`)
       if (failures.length === address.hosts.length) throw noneServes(failures)
       // Another connection may have gone on to the next host already.
@@ -45,7 +45,7 @@ export function connectTo(
       await setUp(client)
       return client
     } catch (error) {
-      await hangUp(client)
+      await closeClient(client)
       throw error
     }
   })

@@ -3,20 +3,20 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
-import { StoreUnavailable, type UnstuckError } from '../../model/errors.ts'
+import { StoreUnavailableError, type UnstuckError } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
 import {
-  allOk,
+  assertAllOk,
   claim,
   claimOne,
-  hire,
-  ok,
-  page,
-  someItems,
+  registerWorker,
+  unwrap,
+  nextCheckpoint,
+  makeItems,
   SOURCE,
-  startCrawl,
+  enqueueCrawl,
 } from '../../../testing/fixtures.ts'
-import { assertBooksBalance } from '../../../testing/assert-counters.ts'
+import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
 import { postgresEngine as engine } from '../../../testing/postgres-engine.ts'
 import type { TestDatabase } from '../../../testing/test-database.ts'
 import { openStore } from '../open.ts'
@@ -38,7 +38,7 @@ async function openOn(
 }
 
 /** A function for a page's transaction that ends when it is told to. */
-function pausing() {
+function makePause() {
   const started = Promise.withResolvers<void>()
   const end = Promise.withResolvers<void>()
   const work = async (): Promise<void> => {
@@ -52,12 +52,14 @@ test('a store has two connections, however many pages are saved at once', async 
   await using db = await engine.fresh()
   await using stack = new AsyncDisposableStack()
   const store = await openOn(stack, db)
-  await startCrawl(store, 20)
-  const claims = await claim(store, await hire(store), 20)
+  await enqueueCrawl(store, 20)
+  const claims = await claim(store, await registerWorker(store), 20)
 
-  const saving = claims.map((one) => store.checkpoint([page(one)], (tx) => tx.query('SELECT 1')))
+  const saving = claims.map((one) =>
+    store.checkpoint([nextCheckpoint(one)], (tx) => tx.query('SELECT 1')),
+  )
   const looks = await Promise.all([db.raw(SESSIONS), db.raw(SESSIONS), db.raw(SESSIONS)])
-  for (const saved of await Promise.all(saving)) allOk(saved)
+  for (const saved of await Promise.all(saving)) assertAllOk(saved)
 
   for (const look of [...looks, await db.raw(SESSIONS)])
     assert.ok(look.length <= 2, `${look.length}`)
@@ -68,16 +70,16 @@ test('the address can name another number of connections', async () => {
   await using stack = new AsyncDisposableStack()
   const store = await openStore(`${db.url}?connection_limit=3`)
   stack.defer(() => store.close())
-  await startCrawl(store, 4)
-  const claims = await claim(store, await hire(store), 4)
-  const pauses = claims.map(() => pausing())
+  await enqueueCrawl(store, 4)
+  const claims = await claim(store, await registerWorker(store), 4)
+  const pauses = claims.map(() => makePause())
 
-  const saving = claims.map((one, n) => store.checkpoint([page(one)], pauses[n]!.work))
+  const saving = claims.map((one, n) => store.checkpoint([nextCheckpoint(one)], pauses[n]!.work))
   await pauses[1]!.started
   assert.ok(await store.run((await store.liveRun(SOURCE))!.id))
   const sessions = await db.raw(SESSIONS)
   for (const { end } of pauses) end()
-  for (const saved of await Promise.all(saving)) allOk(saved)
+  for (const saved of await Promise.all(saving)) assertAllOk(saved)
 
   assert.equal(sessions.length, 3)
 })
@@ -86,31 +88,31 @@ test("a page whose function takes long leaves a connection for other pages, and 
   await using db = await engine.fresh()
   await using stack = new AsyncDisposableStack()
   const store = await openOn(stack, db)
-  await startCrawl(store, 3)
-  const worker = await hire(store)
+  await enqueueCrawl(store, 3)
+  const worker = await registerWorker(store)
   const [first, second, third] = await claim(store, worker, 3)
-  const slow = pausing()
-  const next = pausing()
+  const slow = makePause()
+  const next = makePause()
 
-  const saving = store.checkpoint([page(first!)], slow.work)
+  const saving = store.checkpoint([nextCheckpoint(first!)], slow.work)
   await slow.started
-  const waiting = store.checkpoint([page(second!)], next.work)
-  assert.equal(ok((await store.checkpoint([page(third!)]))[0]!), 1)
-  await store.beat({ worker, claimIds: [], loopLagMs: 0 })
+  const waiting = store.checkpoint([nextCheckpoint(second!)], next.work)
+  assert.equal(unwrap((await store.checkpoint([nextCheckpoint(third!)]))[0]!), 1)
+  await store.heartbeat({ worker, claimIds: [], loopLagMs: 0 })
   slow.end()
-  assert.equal(ok((await saving)[0]!), 1)
+  assert.equal(unwrap((await saving)[0]!), 1)
   await next.started
   next.end()
 
-  assert.equal(ok((await waiting)[0]!), 1)
+  assert.equal(unwrap((await waiting)[0]!), 1)
 })
 
 test('pages that wait for a connection are saved in one statement', async () => {
   await using db = await engine.fresh()
   await using stack = new AsyncDisposableStack()
   const store = await openOn(stack, db, 1)
-  await startCrawl(store, 12)
-  const claims = await claim(store, await hire(store), 12)
+  await enqueueCrawl(store, 12)
+  const claims = await claim(store, await registerWorker(store), 12)
   const statements: string[] = []
   const listen = (message: unknown): void => {
     const { name, moment } = message as StatementMoment
@@ -119,9 +121,9 @@ test('pages that wait for a connection are saved in one statement', async () => 
   subscribe('unstuck:statement', listen)
   stack.defer(() => void unsubscribe('unstuck:statement', listen))
 
-  const saved = await Promise.all(claims.map((one) => store.checkpoint([page(one)])))
+  const saved = await Promise.all(claims.map((one) => store.checkpoint([nextCheckpoint(one)])))
 
-  for (const outcomes of saved) allOk(outcomes)
+  for (const outcomes of saved) assertAllOk(outcomes)
   assert.equal(statements.length, 2)
 })
 
@@ -129,11 +131,11 @@ test('pages that are saved together have each its own outcome', async () => {
   await using db = await engine.fresh()
   await using stack = new AsyncDisposableStack()
   const store = await openOn(stack, db, 1)
-  const run = await startCrawl(store, 12)
-  const claims = await claim(store, await hire(store), 12)
+  const run = await enqueueCrawl(store, 12)
+  const claims = await claim(store, await registerWorker(store), 12)
   const pages = claims.map((one, n) => {
-    if (n === 5) return page(one, { next: 'not storable: \0' })
-    return page(n === 7 ? { ...one, epoch: 99 } : one, { items: someItems(2 * n, 2) })
+    if (n === 5) return nextCheckpoint(one, { next: 'not storable: \0' })
+    return nextCheckpoint(n === 7 ? { ...one, epoch: 99 } : one, { items: makeItems(2 * n, 2) })
   })
 
   const saved = await Promise.all(pages.map((one) => store.checkpoint([one])))
@@ -146,47 +148,47 @@ test('pages that are saved together have each its own outcome', async () => {
     codes.map((_, n) => (n === 5 ? 'E_PAGE_REJECTED' : n === 7 ? 'E_LEASE_LOST' : 'ok')),
   )
   assert.equal((await store.items(SOURCE, null, 100)).length, 20)
-  await assertBooksBalance(store, run)
+  await assertCountersConsistent(store, run)
 })
 
 test('a call that gets no connection in time names the cause', async () => {
   await using db = await engine.fresh()
   await using stack = new AsyncDisposableStack()
   const store = await openOn(stack, db, 1)
-  await startCrawl(store, 1)
-  const claimed = await claimOne(store, await hire(store))
-  const slow = pausing()
+  await enqueueCrawl(store, 1)
+  const claimed = await claimOne(store, await registerWorker(store))
+  const slow = makePause()
 
-  const saving = store.checkpoint([page(claimed)], slow.work)
+  const saving = store.checkpoint([nextCheckpoint(claimed)], slow.work)
   await slow.started
   await assert.rejects(store.now(), (error) => {
-    assert.ok(error instanceof StoreUnavailable)
+    assert.ok(error instanceof StoreUnavailableError)
     assert.match(error.message, /one connection .* none came free/)
     return true
   })
   slow.end()
 
-  allOk(await saving)
+  assertAllOk(await saving)
 })
 
 test('a heartbeat waits for nothing else, and its connection holds the presence lock', async () => {
   await using db = await engine.fresh()
   await using stack = new AsyncDisposableStack()
   const store = await openOn(stack, db, 1)
-  const held = await store.holdPresence(newId())
+  const held = await store.acquirePresence(newId())
   stack.defer(() => held.release())
-  const worker = await hire(store, { presence: held.presence })
-  await startCrawl(store, 1)
-  const slow = pausing()
+  const worker = await registerWorker(store, { presence: held.presence })
+  await enqueueCrawl(store, 1)
+  const slow = makePause()
 
-  const saving = store.checkpoint([page(await claimOne(store, worker))], slow.work)
+  const saving = store.checkpoint([nextCheckpoint(await claimOne(store, worker))], slow.work)
   await slow.started
-  await store.beat({ worker, claimIds: [], loopLagMs: 0 })
+  await store.heartbeat({ worker, claimIds: [], loopLagMs: 0 })
   const locks = await db.raw(`SELECT a.query FROM pg_locks l JOIN pg_stat_activity a USING (pid)
     WHERE l.locktype = 'advisory' AND a.application_name = 'unstuck' AND a.datname = current_database()`)
   const sessions = await db.raw(SESSIONS)
   slow.end()
-  allOk(await saving)
+  assertAllOk(await saving)
 
   assert.equal(sessions.length, 2)
   assert.equal(locks.length, 1)
@@ -197,19 +199,19 @@ test('when the session of the heartbeat is ended, the next heartbeat gets throug
   await using db = await engine.fresh()
   await using stack = new AsyncDisposableStack()
   const store = await openOn(stack, db, 1)
-  const held = await store.holdPresence(newId())
+  const held = await store.acquirePresence(newId())
   stack.defer(() => held.release())
-  const worker = await hire(store, { presence: held.presence })
-  const beat = () => store.beat({ worker, claimIds: [], loopLagMs: 0 })
+  const worker = await registerWorker(store, { presence: held.presence })
+  const beat = () => store.heartbeat({ worker, claimIds: [], loopLagMs: 0 })
   await beat()
 
   for (let round = 0; round < 3; round++) {
     await db.raw(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
     // The first may still go to the session that has ended.
-    await beat().catch((error: unknown) => assert.ok(error instanceof StoreUnavailable))
+    await beat().catch((error: unknown) => assert.ok(error instanceof StoreUnavailableError))
     await beat()
-    await isHeld(store, worker)
+    await waitUntilHeld(store, worker)
   }
 })
 
@@ -218,10 +220,10 @@ test('while the server still holds the lock for a dead session, heartbeats go on
   await using db = await engine.fresh()
   await using stack = new AsyncDisposableStack()
   const store = await openOn(stack, db, 1)
-  const held = await store.holdPresence(newId())
+  const held = await store.acquirePresence(newId())
   stack.defer(() => held.release())
-  const worker = await hire(store, { presence: held.presence })
-  const beat = () => store.beat({ worker, claimIds: [], loopLagMs: 0 })
+  const worker = await registerWorker(store, { presence: held.presence })
+  const beat = () => store.heartbeat({ worker, claimIds: [], loopLagMs: 0 })
   await beat()
   const other = new Client({ connectionString: db.url })
   await other.connect()
@@ -232,17 +234,17 @@ test('while the server still holds the lock for a dead session, heartbeats go on
   await db.raw(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
   await taking
-  await beat().catch((error: unknown) => assert.ok(error instanceof StoreUnavailable))
+  await beat().catch((error: unknown) => assert.ok(error instanceof StoreUnavailableError))
   await beat()
   await beat()
   await other.query(`SELECT pg_advisory_unlock(${key})`)
 
-  await isHeld(store, worker)
+  await waitUntilHeld(store, worker)
 })
 
-async function isHeld(store: Store, worker: string): Promise<void> {
+async function waitUntilHeld(store: Store, worker: string): Promise<void> {
   for (let tries = 0; ; tries++) {
-    const seen = (await store.workers()).find((one) => one.worker.id === worker)
+    const seen = (await store.observations()).find((one) => one.worker.id === worker)
     if (seen!.evidence.presence === 'held') return
     assert.ok(tries < 1_000, 'the lock was not taken again')
     await sleep(20)

@@ -1,7 +1,7 @@
-import { sql, type Asks } from './database.ts'
+import { sql, type Queryable } from './database.ts'
 
 /** The end of every entry into the books: what is not named in it changes by 0. */
-export const ADD_UP = /* sql */ `
+export const ADD_ON_CONFLICT = /* sql */ `
   ON CONFLICT (run_id, grp, writer) DO UPDATE SET
     planned          = tally.planned         + excluded.planned,
     in_progress      = tally.in_progress     + excluded.in_progress,
@@ -19,7 +19,7 @@ export const ADD_UP = /* sql */ `
 `
 
 /** The entry for targets that changed their status: rows of `moved`, with what each was and what it is now. */
-export const BOOK_MOVED = /* sql */ `
+export const ADD_MOVED_COUNTS = /* sql */ `
   INSERT INTO unstuck.tally (run_id, grp, writer, planned, in_progress, done, failed, stuck, parked)
   SELECT run_id, grp, $1,
          count(*) FILTER (WHERE status = 'planned')     - count(*) FILTER (WHERE was = 'planned'),
@@ -29,7 +29,7 @@ export const BOOK_MOVED = /* sql */ `
          count(*) FILTER (WHERE status = 'stuck')       - count(*) FILTER (WHERE was = 'stuck'),
          count(*) FILTER (WHERE status = 'parked')      - count(*) FILTER (WHERE was = 'parked')
     FROM moved GROUP BY run_id, grp ORDER BY run_id, grp
-  ${ADD_UP}
+  ${ADD_ON_CONFLICT}
 `
 
 /** For SELECTs over `tally t`: the sums that make a run's counts. */
@@ -62,11 +62,11 @@ const FOLD = sql(
          sum(pages), sum(items_new), sum(items_updated), sum(items_unchanged), sum(skipped), sum(refused),
          max(last_activity_at)
     FROM folded GROUP BY run_id, grp ORDER BY run_id, grp
-  ${ADD_UP}
+  ${ADD_ON_CONFLICT}
 `,
 )
 
 /** Moves what a worker's connections wrote into the rows that stay. The sums are the same at every moment. */
-export async function foldTally(db: Asks, worker: string): Promise<void> {
+export async function foldCounters(db: Queryable, worker: string): Promise<void> {
   await db.all(FOLD, [worker])
 }

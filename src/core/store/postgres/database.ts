@@ -8,14 +8,14 @@ import {
   type QueryConfig,
   type QueryResult,
 } from 'pg'
-import { messageOf, StoreUnavailable } from '../../model/errors.ts'
+import { messageOf, StoreUnavailableError } from '../../model/errors.ts'
 import { announce } from '../statement-channel.ts'
 import { refuseInUserFunction } from '../user-function.ts'
 import type { Address } from './address.ts'
 import { connectTo, currentHost, refuseStandby, tryHosts, type Accepts } from './connect.ts'
-import { codeOf, isContention, isPoolBusy, isTrouble, storeError } from './errors.ts'
+import { codeOf, isContention, isPoolBusy, isConnectionError, storeError } from './errors.ts'
 import { waitAtMost } from './timeouts.ts'
-import { Turns } from './semaphore.ts'
+import { Semaphore } from './semaphore.ts'
 
 /** A statement and the name it is announced by. */
 export type Sql = {
@@ -35,7 +35,7 @@ export function ms(column: string): string {
 }
 
 /** The other way: milliseconds as a time. */
-export function moment(value: string): string {
+export function timestamp(value: string): string {
   return `'epoch'::timestamptz + ${value}::float8 * interval '1 millisecond'`
 }
 
@@ -43,20 +43,20 @@ export function moment(value: string): string {
  * For the rest of a transaction that asks for few of many rows: with stale statistics the planner may read the whole
  * table to find the first of them.
  */
-export async function walkIndexes(connection: Connection, name: string): Promise<void> {
+export async function preferIndexes(connection: Connection, name: string): Promise<void> {
   await connection.exec(`${name}:plan`, 'SET LOCAL enable_seqscan = off')
 }
 
 /** What can be asked of one connection, and of the whole pool. */
-export interface Asks {
+export interface Queryable {
   /** Runs a statement and answers its rows. */
   all<Row>(statement: Sql, values?: readonly unknown[]): Promise<Row[]>
   /** The same for a statement that changes the books: its `$1` is the writer they are kept under. */
-  book<Row>(statement: Sql, values?: readonly unknown[]): Promise<Row[]>
+  writeCounts<Row>(statement: Sql, values?: readonly unknown[]): Promise<Row[]>
 }
 
 /** One connection, for as long as a statement or a transaction needs it. */
-export class Connection implements Asks {
+export class Connection implements Queryable {
   /** Whose name the books are kept under. */
   readonly writer: string
   readonly #client: ClientBase
@@ -79,7 +79,7 @@ export class Connection implements Asks {
     return result.rows as Row[]
   }
 
-  book<Row>(statement: Sql, values: readonly unknown[] = []): Promise<Row[]> {
+  writeCounts<Row>(statement: Sql, values: readonly unknown[] = []): Promise<Row[]> {
     return this.all<Row>(statement, [this.writer, ...values])
   }
 
@@ -147,18 +147,18 @@ export type DatabaseOptions = {
 }
 
 /** The pool. Connections are opened when needed; each has a number, its lane, and keeps books of its own. */
-export class Database implements Asks {
+export class Database implements Queryable {
   readonly address: Address
   readonly pooled: boolean
   readonly writer: string
   /** At most. */
   readonly connections: number
   /** Where heartbeats go: a connection of their own, so that they wait for nothing else. */
-  heartbeats: Asks = this
+  heartbeats: Queryable = this
   readonly #pool: Pool
   readonly #accepts: Accepts
-  readonly #lanes = new Map<ClientBase, number>()
-  readonly #userTurns: Turns
+  readonly #connectionNumbers = new Map<ClientBase, number>()
+  readonly #userSlots: Semaphore
 
   constructor(address: Address, { writer, connections, pooled, accepts }: DatabaseOptions) {
     this.address = address
@@ -167,7 +167,7 @@ export class Database implements Asks {
     this.connections = connections
     this.#accepts = accepts
     // What the user does in a page's transaction may take long: one connection is left for everything else.
-    this.#userTurns = new Turns(Math.max(1, connections - 1))
+    this.#userSlots = new Semaphore(Math.max(1, connections - 1))
     const { connectionTimeoutMillis } = address.hosts[0].config
     this.#pool = new Pool({
       connectionTimeoutMillis,
@@ -181,9 +181,9 @@ export class Database implements Asks {
     this.#pool.on('error', () => {})
     this.#pool.on('connect', (client) => {
       client.on('error', () => {})
-      this.#lanes.set(client, this.#freeLane())
+      this.#connectionNumbers.set(client, this.#freeConnectionNumber())
     })
-    this.#pool.on('remove', (client) => this.#lanes.delete(client))
+    this.#pool.on('remove', (client) => this.#connectionNumbers.delete(client))
   }
 
   /** For every new connection, before it is used. */
@@ -205,18 +205,18 @@ export class Database implements Asks {
   }
 
   all<Row>(statement: Sql, values: readonly unknown[] = []): Promise<Row[]> {
-    return this.#patiently((connection) => connection.all<Row>(statement, values))
+    return this.#retryContention((connection) => connection.all<Row>(statement, values))
   }
 
-  async book<Row>(statement: Sql, values: readonly unknown[] = []): Promise<Row[]> {
+  async writeCounts<Row>(statement: Sql, values: readonly unknown[] = []): Promise<Row[]> {
     refuseInUserFunction(this)
-    return this.#patiently((connection) => connection.book<Row>(statement, values))
+    return this.#retryContention((connection) => connection.writeCounts<Row>(statement, values))
   }
 
   /** Runs `work` in a transaction: all of it, or nothing. What it throws is thrown here, after a rollback. */
   async transaction<T>(name: string, work: (connection: Connection) => Promise<T>): Promise<T> {
     refuseInUserFunction(this)
-    return this.#patiently(async (connection) => {
+    return this.#retryContention(async (connection) => {
       await connection.exec(`${name}:begin`, BEGIN)
       try {
         const result = await work(connection)
@@ -225,7 +225,7 @@ export class Database implements Asks {
         if (did !== 'COMMIT') throw notCommitted(connection.failure)
         return result
       } catch (error) {
-        if (!isTrouble(error)) await connection.rollback(name)
+        if (!isConnectionError(error)) await connection.rollback(name)
         throw error
       }
     })
@@ -235,7 +235,7 @@ export class Database implements Asks {
   async userTransaction<T>(name: string, work: (connection: Connection) => Promise<T>): Promise<T> {
     // Before it waits for its turn, which its caller may hold.
     refuseInUserFunction(this)
-    return this.#userTurns.take(() => this.transaction(name, work))
+    return this.#userSlots.run(() => this.transaction(name, work))
   }
 
   /** Waits for what is under way, but not for a server that no longer answers. */
@@ -244,18 +244,18 @@ export class Database implements Asks {
     await waitAtMost(CLOSE_MS, this.#pool.end())
   }
 
-  #patiently<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
-    return patiently(this.address, () => this.#once(work))
+  #retryContention<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    return retryContention(this.address, () => this.#once(work))
   }
 
   async #once<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     const client = await tryHosts(this.address, () => this.#pool.connect()).catch(this.#explain)
-    const writer = `${this.writer}/${this.#lanes.get(client) ?? 0}`
+    const writer = `${this.writer}/${this.#connectionNumbers.get(client) ?? 0}`
     const connection = new Connection(client, writer, !this.pooled)
     try {
       return await work(connection)
     } catch (error) {
-      if (isTrouble(error)) connection.broken = true
+      if (isConnectionError(error)) connection.broken = true
       throw error
     } finally {
       client.release(connection.broken)
@@ -265,21 +265,21 @@ export class Database implements Asks {
   readonly #explain = (error: unknown): never => {
     if (!isPoolBusy(error)) throw error
     const max = this.connections
-    throw new StoreUnavailable(
+    throw new StoreUnavailableError(
       `This process has ${max === 1 ? 'one connection' : `${max} connections`} to ${this.address.where}, and none came free in time. ` +
         'It is tried again. With `connections` in the config it has more.',
       { cause: error },
     )
   }
 
-  #freeLane(): number {
-    const taken = new Set(this.#lanes.values())
+  #freeConnectionNumber(): number {
+    const taken = new Set(this.#connectionNumbers.values())
     for (let lane = 0; ; lane++) if (!taken.has(lane)) return lane
   }
 }
 
 /** Repeats what lost against another transaction. */
-export async function patiently<T>({ where }: Address, work: () => Promise<T>): Promise<T> {
+export async function retryContention<T>({ where }: Address, work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work()

@@ -1,17 +1,17 @@
 import type { InTransaction } from '../../model/checkpoint.ts'
 import { messageOf, UsageError } from '../../model/errors.ts'
-import { noSuchStorage, readEntries, TOUCHED_MS, type Entry } from '../storage-rows.ts'
-import type { Storages } from '../storages.ts'
+import { storageNotFound, readEntries, ACCESS_GRANULARITY_MS, type Entry } from '../storage-rows.ts'
+import type { CrawleeStore } from '../crawlee-store.ts'
 import { sql, type Database, type Sql } from './database.ts'
 import { codeOf, isDataError } from './errors.ts'
-import { ADD_UP } from './counters.ts'
-import { ownFunctions, writerOf } from './user-transaction.ts'
+import { ADD_ON_CONFLICT } from './counters.ts'
+import { internalFunctions, writerOf } from './user-transaction.ts'
 
 /** What is in these storages has changed. Marked now and then, by one at a time: nobody waits for it until a page is in. */
 export const MODIFY = (ids: string): string => /* sql */ `
   UPDATE unstuck.storage SET modified_at = clock_timestamp(), accessed_at = clock_timestamp()
    WHERE id IN (SELECT id FROM unstuck.storage
-                 WHERE id = ANY (${ids}) AND modified_at < clock_timestamp() - ${TOUCHED_MS} * interval '1 millisecond'
+                 WHERE id = ANY (${ids}) AND modified_at < clock_timestamp() - ${ACCESS_GRANULARITY_MS} * interval '1 millisecond'
                    FOR NO KEY UPDATE SKIP LOCKED)
 `
 // A row that was there has been locked for its update, which is all that xmax tells.
@@ -35,7 +35,7 @@ const APPEND_AND_BOOK = sql(
   WITH ${SAVED(4)}
   INSERT INTO unstuck.tally (run_id, grp, writer, items_new, items_updated)
   SELECT $2, $3, $1, count(*) FILTER (WHERE is_new), count(*) FILTER (WHERE NOT is_new) FROM saved
-  ${ADD_UP}
+  ${ADD_ON_CONFLICT}
 `,
 )
 // The way to the offset leads along the index alone: entries may be large, and those before it are not read.
@@ -61,7 +61,9 @@ const BATCH = 5_000
 const BATCH_CHARACTERS = 16_000_000
 
 /** Entries in the order they came. */
-export function datasetVerbs(db: Database): Pick<Storages, 'append' | 'appending' | 'entries'> {
+export function datasetMethods(
+  db: Database,
+): Pick<CrawleeStore, 'append' | 'appending' | 'entries'> {
   return {
     append: async (dataset, entries) => {
       const [first, ...more] = batches(readEntries(entries.map((entry) => ({ ...entry, dataset }))))
@@ -91,7 +93,7 @@ export function datasetVerbs(db: Database): Pick<Storages, 'append' | 'appending
           )
         }
       }
-      ownFunctions.add(append)
+      internalFunctions.add(append)
       return append
     },
 
@@ -131,7 +133,7 @@ const NO_SUCH_ROW = '23503'
 
 /** What the server says of an entry, or of a record, as advice. */
 export function entryError(error: unknown, storages: readonly string[]): unknown {
-  if (codeOf(error) === NO_SUCH_ROW) return noSuchStorage([...new Set(storages)].join(' or '))
+  if (codeOf(error) === NO_SUCH_ROW) return storageNotFound([...new Set(storages)].join(' or '))
   if (!isDataError(error)) return error
   return new UsageError(`PostgreSQL cannot store it: ${messageOf(error)}.`, { cause: error })
 }

@@ -1,5 +1,5 @@
 import { LIMITS } from '../../model/limits.ts'
-import { TROUBLED_STATUSES } from '../../model/target.ts'
+import { DEAD_LETTER_STATUSES } from '../../model/target.ts'
 import { checkAfter, toListing } from '../rows.ts'
 import type { DeadLetter, Store } from '../store.ts'
 import { ms, sql, type Database } from './database.ts'
@@ -18,11 +18,11 @@ export const DEAD_LETTERS = sql(
   'anew',
 )
 
-export function deadLetterVerbs(db: Database): Pick<Store, 'deadLetters'> {
+export function deadLetterMethods(db: Database): Pick<Store, 'deadLetters'> {
   return {
     deadLetters: async ({ source = null, statuses, after, limit }) => {
       checkAfter({ after })
-      const asked = statuses?.length ? statuses : TROUBLED_STATUSES
+      const asked = statuses?.length ? statuses : DEAD_LETTER_STATUSES
       const rows = await db.all<DeadLetter>(DEAD_LETTERS, [
         after ?? BEFORE_ALL,
         limit + 1,

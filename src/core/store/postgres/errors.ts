@@ -1,10 +1,10 @@
 import {
   messageOf,
   missingTables,
-  StoreReadOnly,
-  StoreUnavailable,
+  StoreReadOnlyError,
+  StoreUnavailableError,
   UnstuckError,
-  UnusableStore,
+  UnusableStoreError,
 } from '../../model/errors.ts'
 
 /** SQLSTATE of a server's error, or Node's code of a socket's. */
@@ -16,11 +16,11 @@ export function codeOf(error: unknown): string {
 /** Deadlock or serialisation failure: the same transaction, tried again, will probably go through. */
 export function isContention(error: unknown): boolean {
   const code = codeOf(error)
-  return code === '40001' || code === '40P01' || isOvertaken(error)
+  return code === '40001' || code === '40P01' || isOutdatedWrite(error)
 }
 
 /** Another run of the source came to life between a look and a write: tried again, the look sees it. */
-function isOvertaken(error: unknown): boolean {
+function isOutdatedWrite(error: unknown): boolean {
   const { constraint, schema } = (error ?? {}) as { constraint?: unknown; schema?: unknown }
   return codeOf(error) === '23505' && schema === 'unstuck' && constraint === 'run_live'
 }
@@ -32,8 +32,8 @@ export function isDataError(error: unknown): boolean {
 
 // Connection lost, resources short (disk full, too many clients), shut down, cancelled, killed while idle, and the
 // standby that a failover left behind at the other end of an open connection.
-const TROUBLE_STATES = /^(08...|53...|57P..|57014|58030|25P0[34]|25006|55P03)$/
-const TROUBLE_CODES = new Set([
+const CONNECTION_ERROR_STATES = /^(08...|53...|57P..|57014|58030|25P0[34]|25006|55P03)$/
+const CONNECTION_ERROR_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'ECONNABORTED',
@@ -46,15 +46,15 @@ const TROUBLE_CODES = new Set([
   'ENOENT',
 ])
 // What `pg` throws without a code.
-const TROUBLE_MESSAGES =
+const CONNECTION_ERROR_MESSAGES =
   /^(Query read timeout|Connection terminated|timeout e|Client (has encountered|was closed))/
 
 /** The connection is of no use any more, or the server cannot serve now. The outcome may be unknown. */
-export function isTrouble(error: unknown): boolean {
-  if (error instanceof UnstuckError) return error instanceof StoreUnavailable
+export function isConnectionError(error: unknown): boolean {
+  if (error instanceof UnstuckError) return error instanceof StoreUnavailableError
   const code = codeOf(error)
-  if (code !== '') return TROUBLE_STATES.test(code) || TROUBLE_CODES.has(code)
-  return TROUBLE_MESSAGES.test(messageOf(error))
+  if (code !== '') return CONNECTION_ERROR_STATES.test(code) || CONNECTION_ERROR_CODES.has(code)
+  return CONNECTION_ERROR_MESSAGES.test(messageOf(error))
 }
 
 /** A table of ours, or its schema, is not there. The message names it in any language; a table of the user's is their matter. */
@@ -73,29 +73,29 @@ export function storeError(error: unknown, where: string): unknown {
   const options = { cause: error }
   switch (codeOf(error)) {
     case '3D000':
-      return new UnusableStore(
+      return new UnusableStoreError(
         `There is no such database: ${where}. Create it (\`createdb\`), or correct the address in --db or UNSTUCK_DB.`,
         options,
       )
     case '28P01':
     case '28000':
-      return new UnusableStore(
+      return new UnusableStoreError(
         `The server refused the login to ${where}: ${reasonOf(error)}. Check user and password in the address.`,
         options,
       )
     case '42501':
-      return new StoreReadOnly(where, options)
+      return new StoreReadOnlyError(where, options)
   }
   if (isMissingTable(error)) return missingTables(where, error)
-  if (isTrouble(error)) {
-    return new StoreUnavailable(
+  if (isConnectionError(error)) {
+    return new StoreUnavailableError(
       `The database ${where} does not answer: ${reasonOf(error)}. ` +
         'Check that the server runs and can be reached from here; work goes on by itself when it is back.',
       options,
     )
   }
   if (isContention(error)) {
-    return new StoreUnavailable(
+    return new StoreUnavailableError(
       `The database ${where} is too busy: ${reasonOf(error)}, again and again. Work is tried again by itself.`,
       options,
     )

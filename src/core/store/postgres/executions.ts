@@ -1,15 +1,15 @@
 import type { ExecutionEnd } from '../../model/execution.ts'
 import { toExecution, type ExecutionRow } from '../command-rows.ts'
 import type { Store } from '../store.ts'
-import { moment, ms, sql, type Database } from './database.ts'
-import { storable, storableJson } from './strip-nul.ts'
+import { timestamp, ms, sql, type Database } from './database.ts'
+import { stripNul, stripNulJson } from './strip-nul.ts'
 
 const START = sql(
   'execution:start',
   /* sql */ `
   INSERT INTO unstuck.execution (id, run_id, worker_id, host, command, output_dir, log, started_at,
                                  ended_at, exit_code, signal, because, artifacts, peak_memory)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, ${moment('$8')}, ${moment('$9')}, $10, $11, $12, $13, $14)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, ${timestamp('$8')}, ${timestamp('$9')}, $10, $11, $12, $13, $14)
   ON CONFLICT (id) DO NOTHING
 `,
 )
@@ -18,7 +18,7 @@ const END = sql(
   'execution:end',
   /* sql */ `
   UPDATE unstuck.execution
-     SET ended_at = ${moment('$2')}, exit_code = $3, signal = $4, because = $5, artifacts = $6,
+     SET ended_at = ${timestamp('$2')}, exit_code = $3, signal = $4, because = $5, artifacts = $6,
          peak_memory = $7
    WHERE id = $1 AND ended_at IS NULL
 `,
@@ -32,13 +32,13 @@ const LIST = sql(
 `,
 )
 
-export function executionVerbs(
+export function executionMethods(
   db: Database,
 ): Pick<Store, 'startExecution' | 'endExecution' | 'executions'> {
   return {
     startExecution: async ({ id, run, worker, host, command, outputDir, log, startedAt, end }) => {
-      const words = storableJson(command)
-      const places = [storable(outputDir), storable(log)]
+      const words = stripNulJson(command)
+      const places = [stripNul(outputDir), stripNul(log)]
       const values = [id, run, worker, host, words, ...places, startedAt, ...endValues(end)]
       await db.all(START, values)
     },
@@ -53,5 +53,5 @@ export function executionVerbs(
 function endValues(end: ExecutionEnd | null): unknown[] {
   if (end === null) return [null, null, null, null, null, null]
   const { at, exitCode, signal, because, artifacts, peakMemory } = end
-  return [at, exitCode, signal, storable(because), artifacts, peakMemory]
+  return [at, exitCode, signal, stripNul(because), artifacts, peakMemory]
 }

@@ -1,13 +1,13 @@
 import {
-  checkBooks,
-  endlessRuns,
+  checkCounters,
+  runsWithoutEndTime,
   LISTED_MAX,
-  LIVE_MAX,
-  NEWEST_MAX,
-  type BadClaim,
-  type BooksRow,
+  LIVE_RUNS_MAX,
+  NEWEST_RUNS_MAX,
+  type InvalidClaim,
+  type CounterCheckRow,
   type Inspection,
-  type RunHead,
+  type InspectedRun,
 } from '../inspection.ts'
 import type { Store } from '../store.ts'
 import { ms, sql, type Database } from './database.ts'
@@ -18,7 +18,7 @@ const DURABILITY = sql(
   'inspect:durability',
   `SELECT current_setting('synchronous_commit') AS synchronous_commit`,
 )
-const HEADS = sql(
+const INSPECTED_RUNS = sql(
   'inspect:runs',
   /* sql */ `
   WITH chosen AS (
@@ -34,7 +34,7 @@ const HEADS = sql(
 `,
 )
 // One statement sees one snapshot: a run that is worked on must not look wrong.
-const BOOKS = sql(
+const COUNTERS = sql(
   'inspect:books',
   /* sql */ `
   SELECT ${SUMS},
@@ -43,14 +43,14 @@ const BOOKS = sql(
     FROM unstuck.tally t WHERE t.run_id = $1
 `,
 )
-const CROWDED = sql(
+const DUPLICATE_LIVE_RUNS = sql(
   'inspect:crowded',
   /* sql */ `
   SELECT source, array_agg(id::text ORDER BY id) AS runs FROM unstuck.run
    WHERE status IN ${LIVE} GROUP BY source HAVING count(*) > 1 ORDER BY source LIMIT $1
 `,
 )
-const BAD_CLAIMS = sql(
+const INVALID_CLAIMS = sql(
   'inspect:claims',
   /* sql */ `
   SELECT t.id AS target, t.run_id AS run, r.source, t.worker_id AS worker,
@@ -66,17 +66,23 @@ const BAD_CLAIMS = sql(
 `,
 )
 
-export function inspectVerbs(db: Database): Pick<Store, 'inspect'> {
+export function inspectMethods(db: Database): Pick<Store, 'inspect'> {
   return {
     async inspect(): Promise<Inspection> {
-      const runs = await db.all<RunHead>(HEADS, [LIVE_MAX, NEWEST_MAX])
+      const runs = await db.all<InspectedRun>(INSPECTED_RUNS, [LIVE_RUNS_MAX, NEWEST_RUNS_MAX])
       const [durability] = await db.all<{ synchronous_commit: string }>(DURABILITY)
       return {
         durability: durability!,
-        books: await checkBooks(runs, async (run) => (await db.all<BooksRow>(BOOKS, [run]))[0]!),
-        crowded: await db.all<Inspection['crowded'][number]>(CROWDED, [LISTED_MAX]),
-        badClaims: await db.all<BadClaim>(BAD_CLAIMS, [LISTED_MAX]),
-        endless: endlessRuns(runs),
+        counters: await checkCounters(
+          runs,
+          async (run) => (await db.all<CounterCheckRow>(COUNTERS, [run]))[0]!,
+        ),
+        duplicateLiveRuns: await db.all<Inspection['duplicateLiveRuns'][number]>(
+          DUPLICATE_LIVE_RUNS,
+          [LISTED_MAX],
+        ),
+        invalidClaims: await db.all<InvalidClaim>(INVALID_CLAIMS, [LISTED_MAX]),
+        withoutEndTime: runsWithoutEndTime(runs),
         leftoverLocks: [],
         blockedWal: null,
       }

@@ -3,7 +3,7 @@ import { processState } from '../../host/identity.ts'
 import type { Store } from '../store.ts'
 import { ms, sql, type Database } from './database.ts'
 
-const LOOK = sql(
+const LEADER = sql(
   'turn',
   /* sql */ `
   SELECT t.worker_id AS holder, ${ms('t.until - clock_timestamp()')} AS left_ms,
@@ -14,7 +14,7 @@ const LOOK = sql(
 `,
 )
 // A compare-and-set: of all that saw the turn come free, one gets it.
-const TAKE = sql(
+const TAKE_LEADERSHIP = sql(
   'turn:take',
   /* sql */ `
   INSERT INTO unstuck.turn (name, worker_id, until)
@@ -25,7 +25,7 @@ const TAKE = sql(
 `,
 )
 
-type Turn = {
+type LeaderRow = {
   holder: string
   left_ms: number
   works: boolean | null
@@ -36,31 +36,31 @@ type Turn = {
   pid_namespace: string | null
 }
 
-export function turnVerbs(db: Database): Pick<Store, 'takeTurn'> {
+export function leaderMethods(db: Database): Pick<Store, 'acquireLeadership'> {
   return {
-    takeTurn: async (worker, forMs, name = 'sweep') => {
-      const [turn] = await db.all<Turn>(LOOK, [name])
-      const running = turn !== undefined && turn.left_ms > 0
-      if (running && turn.holder === worker && turn.left_ms > forMs / 2) return true
+    acquireLeadership: async (worker, forMs, name = 'sweep') => {
+      const [leader] = await db.all<LeaderRow>(LEADER, [name])
+      const running = leader !== undefined && leader.left_ms > 0
+      if (running && leader.holder === worker && leader.left_ms > forMs / 2) return true
       // Who would come round sooner takes over from who comes seldom.
-      const isFree = turn !== undefined && (turn.left_ms > forMs || isGone(turn))
-      const gone = isFree ? turn.holder : null
-      if (running && turn.holder !== worker && gone === null) return false
-      return (await db.all(TAKE, [worker, forMs, gone, name])).length > 0
+      const isFree = leader !== undefined && (leader.left_ms > forMs || isGone(leader))
+      const gone = isFree ? leader.holder : null
+      if (running && leader.holder !== worker && gone === null) return false
+      return (await db.all(TAKE_LEADERSHIP, [worker, forMs, gone, name])).length > 0
     },
   }
 }
 
 /** Proven by the kernel of this host, or its worker has ended. */
-function isGone(turn: Turn): boolean {
-  const { works, host, pid, start_ticks: startTicks, boot_id: bootId } = turn
+function isGone(leader: LeaderRow): boolean {
+  const { works, host, pid, start_ticks: startTicks, boot_id: bootId } = leader
   if (host === null || !works) return true
   const process: ProcessIdentity = {
     host,
     pid,
     startTicks,
     bootId,
-    pidNamespace: turn.pid_namespace,
+    pidNamespace: leader.pid_namespace,
   }
   return processState(process) === 'gone'
 }

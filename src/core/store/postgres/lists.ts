@@ -4,7 +4,7 @@ import { containing } from '../like.ts'
 import { checkAfter, toItem, toListing, toTarget, type ItemRow, type TargetRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { ms, sql, type Database, type Sql } from './database.ts'
-import { storable } from './strip-nul.ts'
+import { stripNul } from './strip-nul.ts'
 
 const COLUMNS = (texts: string): string => /* sql */ `
   t.id, t.run_id, t.key, t.grp, t.url, t.status, t.epoch, t.claim_id, t.worker_id, t.alone, t.seq, t.page,
@@ -65,7 +65,7 @@ const ITEMS_BY_RUN = sql(
 export const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 
 /** What is in the store, for people: targets and items. */
-export function listVerbs(
+export function listMethods(
   db: Database,
 ): Pick<Store, 'target' | 'targets' | 'targetsByKey' | 'targetsEnding' | 'items' | 'itemsByRun'> {
   return {
@@ -84,7 +84,7 @@ export function listVerbs(
     },
     targetsByKey: async (run, keys) => {
       // One that PostgreSQL cannot keep is not there.
-      const asked = keys.filter((key) => key === storable(key))
+      const asked = keys.filter((key) => key === stripNul(key))
       return (await db.all<TargetRow>(BY_KEY, [run, asked])).map(toTarget)
     },
     targetsEnding: async (suffix) =>

@@ -1,5 +1,5 @@
 import { LIMITS } from '../../model/limits.ts'
-import { toLiveRun, type BooksRow, type LiveRunRow, type TallyRow } from '../rows.ts'
+import { toLiveRun, type RunCountersRow, type LiveRunRow, type CountersRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { ms, sql, type Database } from './database.ts'
 import { LIVE } from './runs.ts'
@@ -26,8 +26,8 @@ export const LIVE_RUNS = sql(
    ORDER BY r.id DESC
 `,
 )
-const SUM = (column: keyof TallyRow) => `nullif(sum(t.${column}), 0)::int AS ${column}`
-export const LIVE_BOOKS = sql(
+const SUM = (column: keyof CountersRow) => `nullif(sum(t.${column}), 0)::int AS ${column}`
+export const LIVE_COUNTERS = sql(
   'runs:live-books',
   /* sql */ `
   SELECT r.id, books.*
@@ -42,12 +42,12 @@ export const LIVE_BOOKS = sql(
 `,
 )
 
-export function liveRunVerbs(db: Database): Pick<Store, 'liveRuns'> {
+export function liveRunMethods(db: Database): Pick<Store, 'liveRuns'> {
   return {
     liveRuns: async () => {
       const [facts, books] = await Promise.all([
         db.all<LiveRunRow>(LIVE_RUNS),
-        db.all<BooksRow & { id: string }>(LIVE_BOOKS),
+        db.all<RunCountersRow & { id: string }>(LIVE_COUNTERS),
       ])
       const booksOf = new Map(books.map((row) => [row.id, row]))
       return facts.flatMap((row) => {

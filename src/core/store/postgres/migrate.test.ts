@@ -11,7 +11,7 @@ const WAITING = /* sql */ `
      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 `
 
-test('workers beat on while a schema that they use gets its new indexes', async () => {
+test('workers keep heartbeating while new indexes are created', async () => {
   await using db = await postgresEngine.empty()
   await db.raw(/* sql */ `
     CREATE SCHEMA unstuck;
@@ -32,5 +32,5 @@ test('workers beat on while a schema that they use gets its new indexes', async 
 
   await writer.query('COMMIT')
   await writer.end()
-  await (await opened).workers()
+  await (await opened).observations()
 })

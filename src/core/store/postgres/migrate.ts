@@ -1,4 +1,4 @@
-import { SchemaTooNew } from '../../model/errors.ts'
+import { SchemaTooNewError } from '../../model/errors.ts'
 import { sql, type Connection } from './database.ts'
 import { codeOf } from './errors.ts'
 import { heart } from './migrations/001-heart.ts'
@@ -80,7 +80,7 @@ async function applyPending(connection: Connection): Promise<void> {
 /** The schema's version; refuses one that this program does not know. */
 export async function version(connection: Connection): Promise<number> {
   const number = await foundVersion(connection)
-  if (number > SCHEMA_VERSION) throw new SchemaTooNew(number, SCHEMA_VERSION)
+  if (number > SCHEMA_VERSION) throw new SchemaTooNewError(number, SCHEMA_VERSION)
   return number
 }
 

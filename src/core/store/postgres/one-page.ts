@@ -1,7 +1,7 @@
 import type { Checkpoint } from '../../model/checkpoint.ts'
 import type { Item } from '../../model/item.ts'
-import { sql, type Asks } from './database.ts'
-import { ADD_UP } from './counters.ts'
+import { sql, type Queryable } from './database.ts'
+import { ADD_ON_CONFLICT } from './counters.ts'
 
 /** The end of every item's INSERT: the data moves, and its version with it, only when it differs. */
 export const SEEN_AGAIN = /* sql */ `
@@ -49,18 +49,18 @@ export const ONE_PAGE = sql(
       FROM advanced a,
            (SELECT count(*) FILTER (WHERE version = 1) AS added,
                    count(*) FILTER (WHERE version > 1) AS updated FROM saved) i
-    ${ADD_UP}
+    ${ADD_ON_CONFLICT}
   )
   SELECT seq FROM advanced
 `,
 )
 
 /** Saves one page; null when the fence turned it away. */
-export async function saveOnePage(db: Asks, page: Checkpoint): Promise<number | null> {
+export async function saveOnePage(db: Queryable, page: Checkpoint): Promise<number | null> {
   const { target, epoch, claimId } = page.claim
   const { expectedSeq, next, hash, pageTarget = null, lastItemId = null, cursor } = page
   const fence = [target, epoch, claimId, expectedSeq, page.page, 'in_progress']
-  const [row] = await db.book<{ seq: number }>(ONE_PAGE, [
+  const [row] = await db.writeCounts<{ seq: number }>(ONE_PAGE, [
     ...fence,
     next,
     hash,

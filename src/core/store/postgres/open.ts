@@ -1,38 +1,38 @@
 import type { OpenOptions } from '../open.ts'
 import type { Store } from '../store.ts'
 import { parseAddress } from './address.ts'
-import { adoptedMemoryVerbs } from './adopted-memory.ts'
-import { alertVerbs } from './alerts.ts'
-import { auditVerbs } from './audit.ts'
-import { beginVerbs } from './begin.ts'
-import { checkpointVerbs } from './checkpoints.ts'
-import { claimEndVerbs } from './claim-ends.ts'
-import { claimVerbs } from './claims.ts'
+import { adoptedMethods } from './adopted-memory.ts'
+import { alertMethods } from './alerts.ts'
+import { auditMethods } from './audit.ts'
+import { beginMethods } from './begin.ts'
+import { checkpointMethods } from './checkpoints.ts'
+import { claimEndMethods } from './claim-ends.ts'
+import { claimMethods } from './claims.ts'
 import { CONNECTIONS_DEFAULT, Database, ms, sql } from './database.ts'
-import { executionVerbs } from './executions.ts'
-import { guardVerbs } from './source-locks.ts'
-import { inspectVerbs } from './inspect.ts'
-import { listVerbs } from './lists.ts'
-import { liveRunVerbs } from './live-runs.ts'
-import { operationVerbs } from './operations.ts'
-import { planVerbs } from './plan.ts'
-import { presenceVerbs } from './presence.ts'
-import { recoveryVerbs } from './recovery.ts'
-import { replanVerbs } from './replan.ts'
-import { revertVerbs } from './revert.ts'
-import { runListVerbs } from './run-lists.ts'
-import { runMoveVerbs } from './run-moves.ts'
-import { runVerbs } from './runs.ts'
-import { retentionVerbs } from './retention.ts'
-import { sampleVerbs } from './samples.ts'
-import { sessionVerbs } from './sessions.ts'
-import { settleVerbs } from './settle.ts'
-import { survey } from './probe.ts'
-import { storageVerbs } from './storages.ts'
-import { totalVerbs } from './totals.ts'
-import { deadLetterVerbs } from './dead-letters.ts'
-import { turnVerbs } from './leaders.ts'
-import { workerVerbs } from './workers.ts'
+import { executionMethods } from './executions.ts'
+import { sourceLockMethods } from './source-locks.ts'
+import { inspectMethods } from './inspect.ts'
+import { listMethods } from './lists.ts'
+import { liveRunMethods } from './live-runs.ts'
+import { operationMethods } from './operations.ts'
+import { planMethods } from './plan.ts'
+import { presenceMethods } from './presence.ts'
+import { recoveryMethods } from './recovery.ts'
+import { replanMethods } from './replan.ts'
+import { revertMethods } from './revert.ts'
+import { runListMethods } from './run-lists.ts'
+import { runMoveMethods } from './run-moves.ts'
+import { runMethods } from './runs.ts'
+import { retentionMethods } from './retention.ts'
+import { sampleMethods } from './samples.ts'
+import { sessionMethods } from './sessions.ts'
+import { settleMethods } from './settle.ts'
+import { probeServer } from './probe.ts'
+import { storageMethods } from './storages.ts'
+import { totalMethods } from './totals.ts'
+import { deadLetterMethods } from './dead-letters.ts'
+import { leaderMethods } from './leaders.ts'
+import { workerMethods } from './workers.ts'
 
 const NOW = sql('now', `SELECT ${ms('clock_timestamp()')} AS now`)
 
@@ -42,7 +42,7 @@ export async function openPostgres(
   { writer = '', connections, readOnly = false }: OpenOptions = {},
 ): Promise<Store> {
   const address = parseAddress(text)
-  const { pooled } = await survey(address, readOnly)
+  const { pooled } = await probeServer(address, readOnly)
   const db = new Database(address, {
     writer,
     connections: connections ?? address.connections ?? CONNECTIONS_DEFAULT,
@@ -51,40 +51,40 @@ export async function openPostgres(
   })
   return {
     engine: 'postgres',
-    where: address.where,
-    remarks: pooled ? [POOLED] : [],
-    away: [],
+    location: address.where,
+    warnings: pooled ? [POOLED] : [],
+    unreadable: [],
     now: async () => (await db.all<{ now: number }>(NOW))[0]!.now,
-    ...runVerbs(db),
-    ...runListVerbs(db),
-    ...liveRunVerbs(db),
-    ...planVerbs(db),
-    ...settleVerbs(db),
-    ...claimVerbs(db),
-    ...beginVerbs(db),
-    ...checkpointVerbs(db),
-    ...claimEndVerbs(db),
-    ...listVerbs(db),
-    ...presenceVerbs(db),
-    ...workerVerbs(db),
-    ...turnVerbs(db),
-    ...guardVerbs(db),
-    ...executionVerbs(db),
-    ...recoveryVerbs(db),
-    ...runMoveVerbs(db),
-    ...replanVerbs(db),
-    ...revertVerbs(db),
-    ...auditVerbs(db),
-    ...totalVerbs(db),
-    ...deadLetterVerbs(db),
-    ...sampleVerbs(db),
-    ...retentionVerbs(db),
-    ...alertVerbs(db),
-    ...operationVerbs(db),
-    ...sessionVerbs(db),
-    ...adoptedMemoryVerbs(db),
-    ...storageVerbs(db),
-    ...inspectVerbs(db),
+    ...runMethods(db),
+    ...runListMethods(db),
+    ...liveRunMethods(db),
+    ...planMethods(db),
+    ...settleMethods(db),
+    ...claimMethods(db),
+    ...beginMethods(db),
+    ...checkpointMethods(db),
+    ...claimEndMethods(db),
+    ...listMethods(db),
+    ...presenceMethods(db),
+    ...workerMethods(db),
+    ...leaderMethods(db),
+    ...sourceLockMethods(db),
+    ...executionMethods(db),
+    ...recoveryMethods(db),
+    ...runMoveMethods(db),
+    ...replanMethods(db),
+    ...revertMethods(db),
+    ...auditMethods(db),
+    ...totalMethods(db),
+    ...deadLetterMethods(db),
+    ...sampleMethods(db),
+    ...retentionMethods(db),
+    ...alertMethods(db),
+    ...operationMethods(db),
+    ...sessionMethods(db),
+    ...adoptedMethods(db),
+    ...storageMethods(db),
+    ...inspectMethods(db),
     close: () => db.close(),
   }
 }

@@ -2,7 +2,7 @@ import type { Operation } from '../../model/operation.ts'
 import type { Store } from '../store.ts'
 import { toOperations } from '../list-rows.ts'
 import { ms, sql, type Database } from './database.ts'
-import { storable, storableJson } from './strip-nul.ts'
+import { stripNul, stripNulJson } from './strip-nul.ts'
 
 const RECORD = sql(
   'operation:record',
@@ -19,12 +19,12 @@ const LIST = sql(
 `,
 )
 
-export function operationVerbs(db: Database): Pick<Store, 'recordOperation' | 'operations'> {
+export function operationMethods(db: Database): Pick<Store, 'recordOperation' | 'operations'> {
   return {
     recordOperation: async ({ actor, address, call, selection, plan, status, result }) => {
-      const asked = storableJson(selection ?? null)
-      const [who, what, came] = [actor, call, result].map(storable)
-      const [where, which] = [address && storable(address), plan && storable(plan)]
+      const asked = stripNulJson(selection ?? null)
+      const [who, what, came] = [actor, call, result].map(stripNul)
+      const [where, which] = [address && stripNul(address), plan && stripNul(plan)]
       await db.all(RECORD, [who, where, what, asked, which, status, came])
     },
     operations: async ({ after = Number.MAX_SAFE_INTEGER, limit }) =>

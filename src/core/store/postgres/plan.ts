@@ -7,7 +7,7 @@ import type { Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
 import { isDataError } from './errors.ts'
 import { LIVE } from './runs.ts'
-import { ADD_UP } from './counters.ts'
+import { ADD_ON_CONFLICT } from './counters.ts'
 
 // The run's row is locked, so that it cannot end between this look and this commit. Targets go in sorted by key: two
 // planners of the same list wait for each other instead of locking each other out. What is put in front of all others
@@ -32,12 +32,12 @@ const PLAN = sql(
   booked AS (
     INSERT INTO unstuck.tally (run_id, grp, writer, planned)
     SELECT run_id, grp, $1, count(*) FROM added GROUP BY run_id, grp ORDER BY run_id, grp
-    ${ADD_UP}
+    ${ADD_ON_CONFLICT}
   )
   SELECT (SELECT count(*) FROM live)::int AS live, (SELECT count(*) FROM added)::int AS added
 `,
 )
-const TAKE_PLANNING = sql(
+const CLAIM_PLANNING = sql(
   'plan:take',
   /* sql */ `
   UPDATE unstuck.run r SET planner = $2
@@ -56,7 +56,9 @@ const FINISH_PLANNING = sql(
 
 const BATCH = 5_000
 
-export function planVerbs(db: Database): Pick<Store, 'plan' | 'takePlanning' | 'finishPlanning'> {
+export function planMethods(
+  db: Database,
+): Pick<Store, 'plan' | 'claimPlanning' | 'finishPlanning'> {
   return {
     plan: async (run, targets) => {
       checkTargets(targets)
@@ -66,7 +68,7 @@ export function planVerbs(db: Database): Pick<Store, 'plan' | 'takePlanning' | '
       }
       return added
     },
-    takePlanning: async (run, worker) => (await db.all(TAKE_PLANNING, [run, worker])).length > 0,
+    claimPlanning: async (run, worker) => (await db.all(CLAIM_PLANNING, [run, worker])).length > 0,
     finishPlanning: async (run) => void (await db.all(FINISH_PLANNING, [run])),
   }
 }
@@ -84,7 +86,7 @@ async function plan(db: Database, run: RunId, targets: readonly NewTarget[]): Pr
     forefront,
   }))
   try {
-    const [answer] = await db.book<{ live: number; added: number }>(PLAN, [
+    const [answer] = await db.writeCounts<{ live: number; added: number }>(PLAN, [
       run,
       cleanJson(JSON.stringify(rows)).json,
     ])

@@ -6,28 +6,28 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { startPooler } from '../../../../test/pooler.ts'
 import {
-  PageRejected,
-  StoreReadOnly,
-  StoreUnavailable,
-  UnusableStore,
+  PageRejectedError,
+  StoreReadOnlyError,
+  StoreUnavailableError,
+  UnusableStoreError,
   UsageError,
 } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
 import {
-  allOk,
+  assertAllOk,
   begin,
-  bury,
+  recoverWorker,
   claim,
   claimOne,
-  hire,
-  judge,
-  ok,
-  page,
-  queueSingle,
-  save,
-  someItems,
+  registerWorker,
+  pendingVerdicts,
+  unwrap,
+  nextCheckpoint,
+  enqueueSingle,
+  savePage,
+  makeItems,
   SOURCE,
-  startCrawl,
+  enqueueCrawl,
 } from '../../../testing/fixtures.ts'
 import { genericPlan } from '../../../testing/generic-plan.ts'
 import { createDatabase, startServer } from '../../../testing/postgres.ts'
@@ -37,7 +37,7 @@ import type { Store } from '../store.ts'
 import { BACKWARD, FORWARD } from './audit.ts'
 import { CHECKPOINT } from './checkpoints.ts'
 import { CLAIM } from './claims.ts'
-import { LIVE_BOOKS, LIVE_RUNS } from './live-runs.ts'
+import { LIVE_COUNTERS, LIVE_RUNS } from './live-runs.ts'
 import { SCHEMA_VERSION } from './migrate.ts'
 import { openPostgres } from './open.ts'
 
@@ -57,7 +57,7 @@ async function openOn(stack: AsyncDisposableStack, url: string): Promise<Store> 
   return store
 }
 
-async function ask(url: string, text: string): Promise<Record<string, unknown>[]> {
+async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
   const client = new Client({ connectionString: url })
   await client.connect()
   try {
@@ -68,33 +68,33 @@ async function ask(url: string, text: string): Promise<Record<string, unknown>[]
 }
 
 describe('behind a transaction-mode pooler', () => {
-  test('it is noticed and said, and everything works without a session', async () => {
+  test('it is detected and reported, and everything works without a session', async () => {
     const { stack, url } = await setUp()
     await using _ = stack
     const pooler = stack.use(await startPooler(url))
     const store = await openOn(stack, pooler.url)
-    assert.match(store.remarks.join(), /pooler/)
+    assert.match(store.warnings.join(), /pooler/)
 
-    const { presence } = await store.holdPresence(newId())
+    const { presence } = await store.acquirePresence(newId())
     assert.deepEqual(presence, { kind: 'none' })
-    const worker = await hire(store, { presence })
-    const [witnessed] = await store.workers()
+    const worker = await registerWorker(store, { presence })
+    const [witnessed] = await store.observations()
     assert.equal(witnessed!.evidence.presence, 'unknown')
 
-    const run = await startCrawl(store, 12)
+    const run = await enqueueCrawl(store, 12)
     // More often than a plan is prepared, on more connections than one.
     for (let round = 0; round < 12; round++) {
       const claims = await claim(store, worker, 4)
       const saved = await Promise.all(
-        claims.map((c) => save(store, c, { items: someItems(round, 3) })),
+        claims.map((c) => savePage(store, c, { items: makeItems(round, 3) })),
       )
-      allOk(await (round % 2 === 0 ? store.release(saved) : store.finish(saved)))
-      await store.beat({ worker, claimIds: [], loopLagMs: 0 })
+      assertAllOk(await (round % 2 === 0 ? store.release(saved) : store.finish(saved)))
+      await store.heartbeat({ worker, claimIds: [], loopLagMs: 0 })
     }
     const begun = await begin(store, worker, { source: 'single' })
     assert.ok(begun.claimed)
-    await bury(store, worker)
-    await store.retire(worker)
+    await recoverWorker(store, worker)
+    await store.retireWorker(worker)
 
     const settled = new Map((await store.settle()).map(({ run, status }) => [run, status]))
     assert.equal(settled.get(run), 'succeeded')
@@ -105,31 +105,34 @@ describe('behind a transaction-mode pooler', () => {
     const { stack, url } = await setUp()
     await using _ = stack
     const store = await openOn(stack, url)
-    assert.deepEqual(store.remarks, [])
+    assert.deepEqual(store.warnings, [])
   })
 
   test('a server that may lose what it acknowledged is refused', async () => {
     const { stack, url } = await setUp()
     await using _ = stack
     const name = new URL(url).pathname.slice(1)
-    await ask(url, `ALTER DATABASE ${name} SET synchronous_commit = off`)
+    await query(url, `ALTER DATABASE ${name} SET synchronous_commit = off`)
     const pooler = stack.use(await startPooler(url))
-    await assert.rejects(openPostgres(pooler.url), UnusableStore)
+    await assert.rejects(openPostgres(pooler.url), UnusableStoreError)
   })
 })
 
 test('synchronous_commit is turned on where the server has it off', async () => {
   const { stack, url } = await setUp()
   await using _ = stack
-  await ask(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET synchronous_commit = off`)
+  await query(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET synchronous_commit = off`)
   const store = await openOn(stack, url)
-  const worker = await hire(store)
-  await startCrawl(store, 1)
+  const worker = await registerWorker(store)
+  await enqueueCrawl(store, 1)
   let setting: unknown
-  const [outcome] = await store.checkpoint([page(await claimOne(store, worker))], async (tx) => {
-    ;[setting] = await tx.query('SHOW synchronous_commit')
-  })
-  ok(outcome!)
+  const [outcome] = await store.checkpoint(
+    [nextCheckpoint(await claimOne(store, worker))],
+    async (tx) => {
+      ;[setting] = await tx.query('SHOW synchronous_commit')
+    },
+  )
+  unwrap(outcome!)
   assert.deepEqual(setting, { synchronous_commit: 'on' })
 })
 
@@ -175,7 +178,7 @@ async function startProxy(
 }
 
 /** Runs `act` when the statement is about to be sent, once. */
-function before(name: string, act: () => void): Disposable {
+function beforeStatement(name: string, act: () => void): Disposable {
   const listen = (message: unknown): void => {
     const moment = message as StatementMoment
     if (moment.name !== name || moment.moment !== 'before') return
@@ -196,8 +199,8 @@ describe('an answer that got lost', () => {
     return {
       store,
       lose: async (statement, call) => {
-        using _ = before(statement, proxy.loseNextAnswer)
-        await assert.rejects(call(), StoreUnavailable, `${statement} was answered`)
+        using _ = beforeStatement(statement, proxy.loseNextAnswer)
+        await assert.rejects(call(), StoreUnavailableError, `${statement} was answered`)
         return call()
       },
     }
@@ -207,13 +210,13 @@ describe('an answer that got lost', () => {
     const { stack, url } = await setUp()
     await using _ = stack
     const { store, lose } = await scene(stack, url)
-    const worker = await hire(store)
-    const run = await startCrawl(store, 1)
-    const next = page(await claimOne(store, worker), { items: someItems(0, 3) })
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, 1)
+    const next = nextCheckpoint(await claimOne(store, worker), { items: makeItems(0, 3) })
 
     const [outcome] = await lose('checkpoint:page', () => store.checkpoint([next]))
 
-    assert.equal(ok(outcome!), 1)
+    assert.equal(unwrap(outcome!), 1)
     const { counts } = (await store.run(run))!
     assert.deepEqual([counts.pages, counts.itemsNew, counts.refused], [1, 3, 0])
   })
@@ -222,24 +225,24 @@ describe('an answer that got lost', () => {
     const { stack, url } = await setUp()
     await using _ = stack
     const { store, lose } = await scene(stack, url)
-    await ask(url, 'CREATE TABLE ledger (page int)')
-    const worker = await hire(store)
-    await startCrawl(store, 1)
-    const next = page(await claimOne(store, worker))
+    await query(url, 'CREATE TABLE ledger (page int)')
+    const worker = await registerWorker(store)
+    await enqueueCrawl(store, 1)
+    const next = nextCheckpoint(await claimOne(store, worker))
 
     const [outcome] = await lose('checkpoint:commit', () =>
       store.checkpoint([next], (tx) => tx.query('INSERT INTO ledger VALUES ($1)', [next.page])),
     )
 
-    assert.equal(ok(outcome!), 1)
-    assert.deepEqual(await ask(url, 'SELECT * FROM ledger'), [{ page: 1 }])
+    assert.equal(unwrap(outcome!), 1)
+    assert.deepEqual(await query(url, 'SELECT * FROM ledger'), [{ page: 1 }])
   })
 
   test('of claims, their ends, and new runs: nothing is done twice', async () => {
     const { stack, url } = await setUp()
     await using _ = stack
     const { store, lose } = await scene(stack, url)
-    const worker = await hire(store)
+    const worker = await registerWorker(store)
     const run = newId()
     await lose('enqueue', () =>
       store.enqueue({ id: run, source: SOURCE, kind: 'crawl', policy: DEFAULT_POLICY }),
@@ -248,7 +251,7 @@ describe('an answer that got lost', () => {
     await store.finishPlanning(run)
 
     const claimIds = [newId(), newId(), newId()]
-    const request = { worker, source: SOURCE, claimIds, empty: true, alone: false }
+    const request = { worker, source: SOURCE, claimIds, isIdle: true, singleSlot: false }
     const claims = await lose('claim', () => store.claim(request))
     assert.deepEqual(
       claims.map((c) => c.claimId),
@@ -259,10 +262,10 @@ describe('an answer that got lost', () => {
       [1, 1, 1],
     )
 
-    allOk(await lose('finish', () => store.finish([claims[0]!])))
-    allOk(await lose('release', () => store.release([claims[1]!])))
+    assertAllOk(await lose('finish', () => store.finish([claims[0]!])))
+    assertAllOk(await lose('release', () => store.release([claims[1]!])))
     const failure = { ...claims[2]!, error: 'no', retryInMs: null }
-    allOk(await lose('fail', () => store.fail([failure])))
+    assertAllOk(await lose('fail', () => store.fail([failure])))
     const { targets, refused } = (await store.run(run))!.counts
     assert.deepEqual([targets.done, targets.planned, targets.failed, refused], [1, 1, 1, 0])
 
@@ -283,7 +286,7 @@ describe('an answer that got lost', () => {
     const { stack, url } = await setUp()
     await using _ = stack
     const { store, lose } = await scene(stack, url)
-    const run = await startCrawl(store, 1)
+    const run = await enqueueCrawl(store, 1)
     const newRun = newId()
 
     await lose('retry:commit', () =>
@@ -298,18 +301,18 @@ describe('an answer that got lost', () => {
     const { stack, url } = await setUp()
     await using _ = stack
     const { store, lose } = await scene(stack, url)
-    const worker = await hire(store)
-    await startCrawl(store, 1)
+    const worker = await registerWorker(store)
+    await enqueueCrawl(store, 1)
     await claimOne(store, worker)
-    const judgements = await judge(store, worker)
+    const judgements = await pendingVerdicts(store, worker)
 
-    await lose('recover:commit', () => store.applyJudgements(judgements, 'the tests'))
+    await lose('recover:commit', () => store.applyVerdicts(judgements, 'the tests'))
 
     assert.equal((await store.audit({ limit: 10 })).length, 1)
   })
 })
 
-describe('at the very moment that somebody else commits', () => {
+describe('at the moment another transaction commits', () => {
   /** Holds this open in a transaction of its own for as long as somebody waits for it. */
   async function meanwhile<T>(
     stack: AsyncDisposableStack,
@@ -323,7 +326,7 @@ describe('at the very moment that somebody else commits', () => {
     await other.query(`BEGIN; ${statements}`)
     const answer = call()
     const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
-    for (let tries = 0; (await ask(url, waiting)).length === 0; tries++) {
+    for (let tries = 0; (await query(url, waiting)).length === 0; tries++) {
       assert.ok(tries < 3_000, 'nobody waited')
       await sleep(10)
     }
@@ -336,16 +339,16 @@ describe('at the very moment that somebody else commits', () => {
     UPDATE unstuck.target SET status = 'in_progress' WHERE run_id = '${run}'
   `
 
-  test('a run that is claimed from is not taken for one that nobody holds', async () => {
+  test('a run with a concurrent claim is not treated as unowned', async () => {
     const { stack, url } = await setUp()
     await using _ = stack
     const store = await openOn(stack, url)
-    const run = await startCrawl(store, 1)
+    const run = await enqueueCrawl(store, 1)
     const asked = { run, to: 'abandoned', action: 'abandon', evidence: null } as const
     const deed = { actor: 'alice', because: 'dead' }
 
     const moved = await meanwhile(stack, url, claimed(run), () =>
-      store.moveRun({ ...asked, ...deed, only: { unheld: true } }),
+      store.moveRun({ ...asked, ...deed, expected: { isUnclaimed: true } }),
     )
 
     assert.equal(moved, false)
@@ -356,8 +359,8 @@ describe('at the very moment that somebody else commits', () => {
     const { stack, url } = await setUp()
     await using _ = stack
     const store = await openOn(stack, url)
-    const worker = await hire(store)
-    const run = await queueSingle(store)
+    const worker = await registerWorker(store)
+    const run = await enqueueSingle(store)
     const cancelled = `UPDATE unstuck.run SET status = 'cancelled' WHERE id = '${run}'`
 
     const begun = await meanwhile(stack, url, cancelled, () => begin(store, worker))
@@ -367,54 +370,54 @@ describe('at the very moment that somebody else commits', () => {
     assert.equal((await store.run(run))!.status, 'cancelled')
   })
 
-  const hold = { source: SOURCE, killTimeoutMs: 30_000, cookie: 'c' }
+  const hold = { source: SOURCE, killTimeoutMs: 30_000, processTag: 'c' }
 
-  test('P10 a guard that a worker takes who has only just registered is not taken from it', async () => {
+  test('P10 a source lock acquired by a worker that just registered is not taken from it', async () => {
     const { stack, url } = await setUp()
     await using _ = stack
     const store = await openOn(stack, url)
-    const [old, holder] = [await hire(store), newId()]
+    const [old, holder] = [await registerWorker(store), newId()]
     const taken = /* sql */ `
       INSERT INTO unstuck.worker (id, source, host, pid, presence, version, heartbeat_ms, lease_ms)
       SELECT '${holder}', source, host, pid, presence, version, heartbeat_ms, lease_ms FROM unstuck.worker;
       UPDATE unstuck.guard SET worker_id = '${holder}' WHERE source = '${SOURCE}'
     `
-    await store.holdSource({ ...hold, worker: old })
-    await store.freeSource({ source: SOURCE, worker: old })
+    await store.lockSource({ ...hold, worker: old })
+    await store.unlockSource({ source: SOURCE, worker: old })
 
     const guard = await meanwhile(stack, url, taken, () =>
-      store.holdSource({ ...hold, worker: old }),
+      store.lockSource({ ...hold, worker: old }),
     )
 
     assert.equal(guard.worker, holder)
   })
 
-  test('P9 a holder that beats keeps its guard, whoever is about to take it or to free it', async () => {
+  test('P9 a heartbeating holder keeps its source lock against concurrent takers and unlocks', async () => {
     const { stack, url } = await setUp()
     await using _ = stack
     const store = await openOn(stack, url)
-    const [holder, other] = [await hire(store), await hire(store)]
-    const guard = await store.holdSource({ ...hold, worker: holder })
+    const [holder, other] = [await registerWorker(store), await registerWorker(store)]
+    const guard = await store.lockSource({ ...hold, worker: holder })
     const beat = `UPDATE unstuck.worker SET beats = beats + 1 WHERE id = '${holder}'`
 
-    const instead = { worker: holder, beats: 0 }
+    const instead = { worker: holder, heartbeats: 0 }
     const seen = await meanwhile(stack, url, beat, () =>
-      store.holdSource({ ...hold, worker: other, instead }),
+      store.lockSource({ ...hold, worker: other, takeOverFrom: instead }),
     )
     const freed = await meanwhile(stack, url, beat, () =>
-      store.freeSource({ source: SOURCE, worker: holder, beats: 1 }),
+      store.unlockSource({ source: SOURCE, worker: holder, heartbeats: 1 }),
     )
 
     assert.deepEqual(seen, guard)
     assert.equal(freed, false)
-    assert.deepEqual(await store.guard(SOURCE), guard)
+    assert.deepEqual(await store.sourceLock(SOURCE), guard)
   })
 
   test('a worker that is being retired is not claimed for in between', async () => {
     const { stack, url } = await setUp()
     await using _ = stack
     const store = await openOn(stack, url)
-    const worker = await hire(store)
+    const worker = await registerWorker(store)
     const retiring = `SELECT FROM unstuck.worker WHERE id = '${worker}' FOR UPDATE`
 
     const begun = await meanwhile(stack, url, retiring, () => begin(store, worker))
@@ -427,8 +430,8 @@ test('a run with more targets and items than fit into one statement is put back 
   const { stack, url } = await setUp()
   await using _ = stack
   const store = await openOn(stack, url)
-  const run = await startCrawl(store, 1)
-  await ask(
+  const run = await enqueueCrawl(store, 1)
+  await query(
     url,
     /* sql */ `
     INSERT INTO unstuck.target (id, run_id, key, grp, status)
@@ -448,25 +451,25 @@ test('a run with more targets and items than fit into one statement is put back 
   assert.deepEqual(again, { targets: 25_000, reopened: false })
   const { planned, failed } = (await store.run(run))!.counts.targets
   assert.deepEqual([planned, failed], [25_001, 0])
-  const end = { run, to: 'cancelled', action: 'cancel', evidence: null, only: {} } as const
+  const end = { run, to: 'cancelled', action: 'cancel', evidence: null, expected: {} } as const
   await store.moveRun({ ...end, ...deed })
   assert.deepEqual(await store.deleteRun({ run, withItems: true, ...deed }), {
     targets: 25_001,
     items: 12_500,
   })
-  assert.deepEqual(await ask(url, 'SELECT count(*)::int FROM unstuck.item'), [{ count: 12_500 }])
+  assert.deepEqual(await query(url, 'SELECT count(*)::int FROM unstuck.item'), [{ count: 12_500 }])
 })
 
 test('a reason with a NUL or half a character in it is kept without', async () => {
   const { stack, url } = await setUp()
   await using _ = stack
   const store = await openOn(stack, url)
-  const run = await startCrawl(store, 2)
+  const run = await enqueueCrawl(store, 2)
   const [target] = (await store.targets(run, { limit: 1 })).items
   const deed = { actor: 'al\0ice', because: 'a\0b \ud83d' }
 
-  await store.setAside({ targets: [target!.id], ...deed })
-  const move = { run, to: 'cancelled', action: 'cancel', only: {} } as const
+  await store.parkTargets({ targets: [target!.id], ...deed })
+  const move = { run, to: 'cancelled', action: 'cancel', expected: {} } as const
   await store.moveRun({ ...move, evidence: { host: 'h\0' }, ...deed })
 
   assert.equal((await store.run(run))!.error, 'ab \ufffd')
@@ -478,7 +481,7 @@ test('a reason with a NUL or half a character in it is kept without', async () =
   await assert.rejects(store.rewind({ ...rewind, cursor: 'a\0b' }), UsageError)
 })
 
-describe('a server in trouble', () => {
+describe('a failing server', () => {
   test('one that accepts and never answers is given up within seconds', async () => {
     await using stack = new AsyncDisposableStack()
     const mute = createServer((socket) => socket.on('error', () => {}))
@@ -487,7 +490,7 @@ describe('a server in trouble', () => {
     const { port } = mute.address() as AddressInfo
 
     await assert.rejects(openPostgres(`postgres://me:secret@127.0.0.1:${port}/db`), (error) => {
-      assert.ok(error instanceof StoreUnavailable)
+      assert.ok(error instanceof StoreUnavailableError)
       assert.match(error.message, new RegExp(`127\\.0\\.0\\.1:${port}/db`))
       assert.doesNotMatch(error.message, /secret/)
       return true
@@ -501,7 +504,7 @@ describe('a server in trouble', () => {
     const store = await openOn(stack, `${proxy.url}?query_timeout=2000`)
     await store.now()
     proxy.fallSilent()
-    await assert.rejects(store.now(), StoreUnavailable)
+    await assert.rejects(store.now(), StoreUnavailableError)
   })
 
   test('a restart is survived: calls fail meanwhile, then go on, and the presence is taken again', async () => {
@@ -509,18 +512,21 @@ describe('a server in trouble', () => {
     const server = await startServer()
     stack.defer(() => server.remove())
     const store = await openOn(stack, server.url)
-    const held = await store.holdPresence(newId())
+    const held = await store.acquirePresence(newId())
     stack.defer(() => held.release())
-    const worker = await hire(store, { presence: held.presence })
-    const presence = async (): Promise<string> => (await store.workers())[0]!.evidence.presence
+    const worker = await registerWorker(store, { presence: held.presence })
+    const presence = async (): Promise<string> => (await store.observations())[0]!.evidence.presence
     assert.equal(await presence(), 'held')
 
     const stoppedAt = await store.now()
     await server.stop()
-    await assert.rejects(store.beat({ worker, claimIds: [], loopLagMs: 0 }), StoreUnavailable)
+    await assert.rejects(
+      store.heartbeat({ worker, claimIds: [], loopLagMs: 0 }),
+      StoreUnavailableError,
+    )
     await server.start()
 
-    const answer = await store.beat({ worker, claimIds: [], loopLagMs: 0 })
+    const answer = await store.heartbeat({ worker, claimIds: [], loopLagMs: 0 })
     assert.ok(answer.serverStartedAt! >= stoppedAt)
     for (let tries = 0; (await presence()) !== 'held'; tries++) {
       assert.ok(tries < 1_000, 'the lock was not taken again')
@@ -534,45 +540,45 @@ describe('a server in trouble', () => {
     const nowhere = new URL(url)
     nowhere.pathname = 'no_such_database'
     await assert.rejects(openPostgres(nowhere.href), (error) => {
-      assert.ok(error instanceof UnusableStore)
+      assert.ok(error instanceof UnusableStoreError)
       assert.match(error.message, /createdb/)
       return true
     })
     const stranger = new URL(url)
     stranger.password = 'wrong'
-    await assert.rejects(openPostgres(stranger.href), UnusableStore)
+    await assert.rejects(openPostgres(stranger.href), UnusableStoreError)
   })
 
   test('one that can only be read is refused', async () => {
     const { stack, url } = await setUp()
     await using _ = stack
     await openOn(stack, url)
-    await ask(
+    await query(
       url,
       `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on`,
     )
-    await assert.rejects(openPostgres(url), StoreReadOnly)
+    await assert.rejects(openPostgres(url), StoreReadOnlyError)
   })
 
   test('a user without the right to create opens a schema that is up to date, and no other', async () => {
     const { stack, url } = await setUp()
     await using _ = stack
     const role = `role_${newId().slice(-8)}`
-    await ask(url, `CREATE ROLE ${role} LOGIN PASSWORD 'x'`)
-    stack.defer(() => ask(url, `DROP OWNED BY ${role}; DROP ROLE ${role}`).then(() => {}))
+    await query(url, `CREATE ROLE ${role} LOGIN PASSWORD 'x'`)
+    stack.defer(() => query(url, `DROP OWNED BY ${role}; DROP ROLE ${role}`).then(() => {}))
     const theirs = new URL(url)
     theirs.username = role
     theirs.password = 'x'
-    await assert.rejects(openPostgres(theirs.href), StoreReadOnly)
+    await assert.rejects(openPostgres(theirs.href), StoreReadOnlyError)
 
     await openOn(stack, url)
-    await assert.rejects(openPostgres(theirs.href), StoreReadOnly)
-    await ask(
+    await assert.rejects(openPostgres(theirs.href), StoreReadOnlyError)
+    await query(
       url,
       `GRANT USAGE ON SCHEMA unstuck TO ${role}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA unstuck TO ${role}`,
     )
     const store = await openOn(stack, theirs.href)
-    await startCrawl(store, 1)
+    await enqueueCrawl(store, 1)
   })
 })
 
@@ -581,20 +587,20 @@ test('twenty that open an empty database at once all find it ready', async () =>
   await using _ = stack
   const stores = await Promise.all(Array.from({ length: 20 }, () => openOn(stack, url)))
   await Promise.all(stores.map((store) => store.now()))
-  const applied = await ask(url, 'SELECT number FROM unstuck.migration ORDER BY number')
+  const applied = await query(url, 'SELECT number FROM unstuck.migration ORDER BY number')
   assert.deepEqual(
     applied,
     Array.from({ length: SCHEMA_VERSION }, (_, n) => ({ number: n + 1 })),
   )
 })
 
-test('a statement that failed inside the user’s function undoes the page, even when nobody looked', async () => {
+test('a failed statement inside the user’s function rolls back the page, even if its error is ignored', async () => {
   const { stack, url } = await setUp()
   await using _ = stack
   const store = await openOn(stack, url)
-  const worker = await hire(store)
-  await startCrawl(store, 1)
-  const next = page(await claimOne(store, worker), { items: someItems(0, 1) })
+  const worker = await registerWorker(store)
+  await enqueueCrawl(store, 1)
+  const next = nextCheckpoint(await claimOne(store, worker), { items: makeItems(0, 1) })
 
   await assert.rejects(
     store.checkpoint([next], (tx) => tx.query('SELECT 1/0').catch(() => {})),
@@ -609,21 +615,21 @@ test('a statement that failed inside the user’s function undoes the page, even
   )
 
   assert.deepEqual(await store.items(SOURCE, null, 10), [])
-  assert.equal(ok((await store.checkpoint([next]))[0]!), 1)
+  assert.equal(unwrap((await store.checkpoint([next]))[0]!), 1)
 })
 
 test('text that PostgreSQL cannot store rejects its page alone', async () => {
   const { stack, url } = await setUp()
   await using _ = stack
   const store = await openOn(stack, url)
-  const worker = await hire(store)
-  await startCrawl(store, 4)
+  const worker = await registerWorker(store)
+  await enqueueCrawl(store, 4)
   const claims = await claim(store, worker, 4)
   const data = ['fine', 'a\0b', 'half \ud83d', 'fine too']
 
   const outcomes = await store.checkpoint(
     claims.map((c, n) => {
-      const made = page(c, { items: [{ key: `item-${n}`, data: null }] })
+      const made = nextCheckpoint(c, { items: [{ key: `item-${n}`, data: null }] })
       // Past what replaces such text.
       return { ...made, items: [{ ...made.items[0]!, data: JSON.stringify(data[n]) }] }
     }),
@@ -633,7 +639,8 @@ test('text that PostgreSQL cannot store rejects its page alone', async () => {
     outcomes.map((outcome) => outcome.ok),
     [true, false, false, true],
   )
-  for (const outcome of outcomes) assert.ok(outcome.ok || outcome.error instanceof PageRejected)
+  for (const outcome of outcomes)
+    assert.ok(outcome.ok || outcome.error instanceof PageRejectedError)
 })
 
 describe('plans', () => {
@@ -656,8 +663,8 @@ describe('plans', () => {
   async function setUpMany(): Promise<Disposables> {
     const { stack, url } = await setUp()
     const store = await openOn(stack, url)
-    const run = await startCrawl(store, 1)
-    await ask(
+    const run = await enqueueCrawl(store, 1)
+    await query(
       url,
       /* sql */ `
       INSERT INTO unstuck.target (id, run_id, key, ready_at, crashes)
@@ -702,7 +709,7 @@ describe('plans', () => {
   test('live runs are found by their index, whatever has ended before', async () => {
     const { stack, url } = await setUpMany()
     await using _ = stack
-    await ask(
+    await query(
       url,
       /* sql */ `
       INSERT INTO unstuck.run (id, source, kind, status, policy)
@@ -711,7 +718,7 @@ describe('plans', () => {
       ANALYZE unstuck.run, unstuck.tally
     `,
     )
-    for (const statement of [LIVE_RUNS, LIVE_BOOKS]) {
+    for (const statement of [LIVE_RUNS, LIVE_COUNTERS]) {
       const plan = await explain(url, statement)
       assert.deepEqual(
         plan.filter((node) => node['Node Type'] === 'Seq Scan'),
@@ -723,7 +730,7 @@ describe('plans', () => {
   test('the trail is read along its index, in either direction', async () => {
     const { stack, url } = await setUpMany()
     await using _ = stack
-    await ask(
+    await query(
       url,
       /* sql */ `
       INSERT INTO unstuck.audit (actor, action, source, run_id, because, evidence, before, after)

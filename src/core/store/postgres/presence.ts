@@ -1,10 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
-import type { HeldPresence, Store } from '../store.ts'
-import { type Asks, Connection, patiently, sql, type Database, type Sql } from './database.ts'
-import { codeOf, isTrouble, storeError } from './errors.ts'
-import { hangUp } from './timeouts.ts'
+import type { PresenceLock, Store } from '../store.ts'
+import {
+  type Queryable,
+  Connection,
+  retryContention,
+  sql,
+  type Database,
+  type Sql,
+} from './database.ts'
+import { codeOf, isConnectionError, storeError } from './errors.ts'
+import { closeClient } from './timeouts.ts'
 
 // The server notices within half a minute when this host is gone; an idle session is what this one is meant to be.
 const KEEP = sql(
@@ -32,9 +39,9 @@ const BACK_OFF_MAX_MS = 2_000
 const NO_SUCH_FUNCTION = '42883'
 
 /** From here on heartbeats have a connection of their own, and where the server can, it holds an advisory lock. */
-export function presenceVerbs(db: Database): Pick<Store, 'holdPresence'> {
+export function presenceMethods(db: Database): Pick<Store, 'acquirePresence'> {
   return {
-    holdPresence: async () => {
+    acquirePresence: async () => {
       const session = new HeartbeatSession(db)
       try {
         await session.start()
@@ -58,7 +65,7 @@ export function presenceVerbs(db: Database): Pick<Store, 'holdPresence'> {
  * A connection outside of the pool, which nothing else uses: heartbeats do not wait for slower statements, and the lock is
  * held for as long as the session lives. The server frees it when the session ends, however it ends.
  */
-class HeartbeatSession implements Asks {
+class HeartbeatSession implements Queryable {
   readonly #db: Database
   /** 63 random bits: as unlikely to be anybody else's as an id. */
   readonly #key = (randomBytes(8).readBigUInt64BE() >> 1n).toString()
@@ -74,7 +81,7 @@ class HeartbeatSession implements Asks {
     this.#canLock = !db.pooled
   }
 
-  get presence(): HeldPresence['presence'] {
+  get presence(): PresenceLock['presence'] {
     return this.#canLock ? { kind: 'session', key: this.#key } : { kind: 'none' }
   }
 
@@ -94,17 +101,17 @@ class HeartbeatSession implements Asks {
     return this.#ask((connection) => connection.all<Row>(statement, values))
   }
 
-  book<Row>(statement: Sql, values: readonly unknown[] = []): Promise<Row[]> {
-    return this.#ask((connection) => connection.book<Row>(statement, values))
+  writeCounts<Row>(statement: Sql, values: readonly unknown[] = []): Promise<Row[]> {
+    return this.#ask((connection) => connection.writeCounts<Row>(statement, values))
   }
 
   async release(): Promise<void> {
     this.#released.abort()
-    if (this.#client) await hangUp(this.#client)
+    if (this.#client) await closeClient(this.#client)
   }
 
   #ask<Row>(work: (connection: Connection) => Promise<Row[]>): Promise<Row[]> {
-    return patiently(this.#db.address, () => this.#inTurn(() => this.#use(work)))
+    return retryContention(this.#db.address, () => this.#inTurn(() => this.#use(work)))
   }
 
   /** A connection runs one statement at a time. */
@@ -122,7 +129,7 @@ class HeartbeatSession implements Asks {
       if (this.#canLock && !this.#isLocked) await this.#lock()
       return await work(this.#on(client))
     } catch (error) {
-      if (isTrouble(error)) this.#lose(client)
+      if (isConnectionError(error)) this.#lose(client)
       throw error
     } finally {
       // To be present is no reason to stay alive.
@@ -136,7 +143,7 @@ class HeartbeatSession implements Asks {
     const client = await this.#db.connect(async (made) => {
       if (!this.#db.pooled) await this.#on(made).all(KEEP)
     })
-    if (signal.aborted) await hangUp(client)
+    if (signal.aborted) await closeClient(client)
     signal.throwIfAborted()
     client.once('end', () => this.#lose(client))
     this.#client = client
@@ -160,7 +167,7 @@ class HeartbeatSession implements Asks {
     if (this.#client !== client) return
     this.#client = null
     this.#isLocked = false
-    void hangUp(client)
+    void closeClient(client)
     if (this.#canLock) void this.#retake()
   }
 

@@ -1,5 +1,5 @@
-import { canBeKept, checkLabel, keyRange } from '../storage-rows.ts'
-import type { Storages } from '../storages.ts'
+import { isStorableLabel, checkLabel, keyRange } from '../storage-rows.ts'
+import type { CrawleeStore } from '../crawlee-store.ts'
 import { sql, type Database } from './database.ts'
 import { entryError, MODIFY } from './datasets.ts'
 
@@ -43,12 +43,12 @@ export const KEYS_BELOW = sql(
 type KeyRow = { key: string; size: number }
 
 /** Bytes by key. */
-export function recordVerbs(
+export function recordMethods(
   db: Database,
-): Pick<Storages, 'record' | 'hasRecord' | 'setRecord' | 'deleteRecord' | 'recordKeys'> {
+): Pick<CrawleeStore, 'record' | 'hasRecord' | 'setRecord' | 'deleteRecord' | 'recordKeys'> {
   return {
     record: async (storage, key) => {
-      if (!canBeKept(key)) return null
+      if (!isStorableLabel(key)) return null
       const [row] = await db.all<{ value: Uint8Array; content_type: string }>(RECORD, [
         storage,
         key,
@@ -57,7 +57,7 @@ export function recordVerbs(
     },
 
     hasRecord: async (storage, key) =>
-      canBeKept(key) && (await db.all(HAS, [storage, key])).length > 0,
+      isStorableLabel(key) && (await db.all(HAS, [storage, key])).length > 0,
 
     setRecord: async (storage, { key, value, contentType }) => {
       checkLabel('The key', key)
@@ -70,7 +70,7 @@ export function recordVerbs(
     },
 
     deleteRecord: async (storage, key) => {
-      if (canBeKept(key)) await db.all(DELETE, [storage, key])
+      if (isStorableLabel(key)) await db.all(DELETE, [storage, key])
     },
 
     recordKeys: async (storage, { limit, ...page }) => {

@@ -1,16 +1,16 @@
 import type { RunId } from '../../model/id.ts'
-import { TARGET_AFTER } from '../../model/verdict.ts'
+import { TARGET_STATUS_AFTER } from '../../model/verdict.ts'
 import { toHeldTarget, toRun, type RunRow, type TargetRow } from '../rows.ts'
-import type { Judgement, Store } from '../store.ts'
-import { recordAll, type NewEntry } from './audit.ts'
+import type { PendingVerdict, Store } from '../store.ts'
+import { recordAuditEntries, type NewEntry } from './audit.ts'
 import { ms, sql, type Connection, type Database } from './database.ts'
 import { BEFORE_ALL, LISTED } from './lists.ts'
-import { follow } from './run-moves.ts'
+import { queueRetry } from './run-moves.ts'
 import { LIVE, RUNS_BY_ID } from './runs.ts'
-import { storable, storableJson } from './strip-nul.ts'
-import { ADD_UP } from './counters.ts'
+import { stripNul, stripNulJson } from './strip-nul.ts'
+import { ADD_ON_CONFLICT } from './counters.ts'
 
-const HELD_BY = sql(
+const CLAIMS_OF = sql(
   'recover:held',
   /* sql */ `
   SELECT ${LISTED}, w.beats AS worker_beats
@@ -63,7 +63,7 @@ const TAKE_BACK = sql(
            count(*) FILTER (WHERE status = 'planned'), count(*) FILTER (WHERE status = 'failed'),
            count(*) FILTER (WHERE status = 'stuck'), count(*) FILTER (WHERE status = 'parked')
       FROM taken GROUP BY run_id, grp ORDER BY run_id, grp
-    ${ADD_UP}
+    ${ADD_ON_CONFLICT}
   )
   SELECT n FROM taken
 `,
@@ -77,11 +77,11 @@ const FAIL_RUN = sql(
   RETURNING id
 `,
 )
-export function recoveryVerbs(db: Database): Pick<Store, 'heldBy' | 'applyJudgements'> {
+export function recoveryMethods(db: Database): Pick<Store, 'claimsOf' | 'applyVerdicts'> {
   return {
-    heldBy: async (worker, after, limit) => {
+    claimsOf: async (worker, after, limit) => {
       type Row = TargetRow & { worker_beats: number }
-      const rows = await db.all<Row>(HELD_BY, [worker, after ?? BEFORE_ALL, limit])
+      const rows = await db.all<Row>(CLAIMS_OF, [worker, after ?? BEFORE_ALL, limit])
       if (rows.length === 0) return []
       const ids = [...new Set(rows.map((row) => row.run_id))]
       const runs = (await db.all<RunRow>(RUNS_BY_ID, [ids])).map(toRun)
@@ -89,15 +89,15 @@ export function recoveryVerbs(db: Database): Pick<Store, 'heldBy' | 'applyJudgem
       return rows.map((row) => ({
         target: toHeldTarget(row),
         run: byId.get(row.run_id)!,
-        workerBeats: row.worker_beats,
+        workerHeartbeats: row.worker_beats,
       }))
     },
 
-    applyJudgements: async (judgements, actor) => {
-      const pending = judgements.flatMap((judgement, n) => toPending(judgement, n))
+    applyVerdicts: async (judgements, actor) => {
+      const pending = judgements.flatMap((judgement, n) => toNumbered(judgement, n))
       if (pending.length === 0) return judgements.map(() => false)
       const applied = await db.transaction('recover', (connection) =>
-        apply(connection, pending, actor),
+        applyVerdicts(connection, pending, actor),
       )
       return judgements.map((_, n) => applied.has(n))
     },
@@ -105,45 +105,54 @@ export function recoveryVerbs(db: Database): Pick<Store, 'heldBy' | 'applyJudgem
 }
 
 /** A judgement that asks for a change, with what the change is. */
-type Pending = Judgement & { readonly n: number; readonly status: string }
+type NumberedVerdict = PendingVerdict & { readonly n: number; readonly status: string }
 
-function toPending(judgement: Judgement, n: number): Pending[] {
-  const status = TARGET_AFTER[judgement.decision.action]
-  return status ? [{ ...judgement, n, status }] : []
+function toNumbered(verdict: PendingVerdict, n: number): NumberedVerdict[] {
+  const status = TARGET_STATUS_AFTER[verdict.decision.action]
+  return status ? [{ ...verdict, n, status }] : []
 }
 
-async function apply(
+async function applyVerdicts(
   connection: Connection,
-  pending: readonly Pending[],
+  pending: readonly NumberedVerdict[],
   actor: string,
 ): Promise<Set<number>> {
-  const taken = await connection.book<{ n: number }>(TAKE_BACK, [storableJson(pending.map(toRow))])
+  const taken = await connection.writeCounts<{ n: number }>(TAKE_BACK, [
+    stripNulJson(pending.map(toRow)),
+  ])
   const applied = new Set(taken.map((row) => row.n))
   const entries: NewEntry[] = []
   for (const judgement of pending) {
     if (!applied.has(judgement.n)) continue
-    const newRun = await followed(connection, judgement)
+    const newRun = await insertRetries(connection, judgement)
     entries.push(toEntry(judgement, newRun, actor))
   }
-  await recordAll(connection, entries)
+  await recordAuditEntries(connection, entries)
   return applied
 }
 
 /** The run that follows by a verdict of `retry`; null where there is none, or where it has ended in another way meanwhile. */
-async function followed(
+async function insertRetries(
   connection: Connection,
-  { held, decision, newRun }: Judgement,
+  { held, decision, newRun }: PendingVerdict,
 ): Promise<RunId | null> {
   if (decision.action !== 'retry') return null
   const run = held.run.id
-  const failed = await connection.all(FAIL_RUN, [run, storable(decision.because)])
+  const failed = await connection.all(FAIL_RUN, [run, stripNul(decision.because)])
   if (failed.length === 0) return null
-  await follow(connection, { run, newRun, counts: true })
+  await queueRetry(connection, { run, newRun, counts: true })
   return newRun
 }
 
-function toRow({ n, held, status, decision, sign, provisional }: Pending): Record<string, unknown> {
-  const { target, workerBeats } = held
+function toRow({
+  n,
+  held,
+  status,
+  decision,
+  liveness,
+  isProvisional,
+}: NumberedVerdict): Record<string, unknown> {
+  const { target, workerHeartbeats } = held
   return {
     n,
     target: target.id,
@@ -151,17 +160,17 @@ function toRow({ n, held, status, decision, sign, provisional }: Pending): Recor
     claim_id: target.claimId,
     seq: target.seq,
     worker: target.worker,
-    beats: workerBeats,
+    beats: workerHeartbeats,
     status,
     because: decision.because,
-    timed_out: sign === 'stalled',
-    provisional: provisional ?? false,
+    timed_out: liveness === 'stalled',
+    provisional: isProvisional ?? false,
     last_activity_at: target.lastActivityAt,
   }
 }
 
 function toEntry(
-  { held, status, decision, evidence }: Pending,
+  { held, status, decision, evidence }: NumberedVerdict,
   newRun: RunId | null,
   actor: string,
 ): NewEntry {

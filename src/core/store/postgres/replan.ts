@@ -1,15 +1,15 @@
-import { messageOf, NotFound, UsageError } from '../../model/errors.ts'
+import { messageOf, NotFoundError, UsageError } from '../../model/errors.ts'
 import { shortId, type RunId, type TargetId } from '../../model/id.ts'
 import { isLive, type RunStatus } from '../../model/run.ts'
 import type { TargetStatus } from '../../model/target.ts'
-import type { Replan, Replanned, Rewind, SetAside, Store } from '../store.ts'
-import { record, recordAll } from './audit.ts'
-import { sql, walkIndexes, type Asks, type Connection, type Database } from './database.ts'
+import type { ReplanRequest, ReplanResult, RewindRequest, ParkedTarget, Store } from '../store.ts'
+import { recordAudit, recordAuditEntries } from './audit.ts'
+import { sql, preferIndexes, type Queryable, type Connection, type Database } from './database.ts'
 import { isDataError } from './errors.ts'
 import { BEFORE_ALL } from './lists.ts'
-import { lockRun, refuseOtherLive, standingOfRun } from './runs.ts'
-import { storable } from './strip-nul.ts'
-import { BOOK_MOVED } from './counters.ts'
+import { lockRun, refuseOtherLive, runState } from './runs.ts'
+import { stripNul } from './strip-nul.ts'
+import { ADD_MOVED_COUNTS } from './counters.ts'
 
 /** The targets that are meant, whatever their status. The values of `chosen` stand from the given number on. */
 const CHOSEN = (n: number) => /* sql */ `
@@ -47,7 +47,7 @@ const REPLAN_NAMED = sql(
      WHERE t.id = chosen.id
     RETURNING t.run_id, t.grp, t.status, chosen.was
   ),
-  booked AS (${BOOK_MOVED})
+  booked AS (${ADD_MOVED_COUNTS})
   SELECT was AS status, count(*)::int AS count FROM moved GROUP BY was
 `,
 )
@@ -69,7 +69,7 @@ const REPLAN = sql(
      WHERE t.id = chosen.id
     RETURNING t.run_id, t.grp, t.status, chosen.was
   ),
-  booked AS (${BOOK_MOVED})
+  booked AS (${ADD_MOVED_COUNTS})
   SELECT (SELECT count(*) FROM moved)::int AS count, id AS last FROM chosen ORDER BY id DESC LIMIT 1
 `,
   'anew',
@@ -107,7 +107,7 @@ const FENCE_OFF = sql(
      WHERE t.id = open.id
     RETURNING t.run_id, t.grp, t.status, open.was
   )
-  ${BOOK_MOVED}
+  ${ADD_MOVED_COUNTS}
 `,
 )
 const UNKNOWN = sql(
@@ -118,7 +118,7 @@ const UNKNOWN = sql(
 `,
 )
 // Nothing is asked of the runs, so they are not locked.
-const SET_ASIDE = sql(
+const PARK = sql(
   'set-aside',
   /* sql */ `
   WITH chosen AS MATERIALIZED (
@@ -136,7 +136,7 @@ const SET_ASIDE = sql(
      WHERE t.id = chosen.id
     RETURNING t.id, t.run_id, t.grp, t.status, chosen.was
   ),
-  booked AS (${BOOK_MOVED})
+  booked AS (${ADD_MOVED_COUNTS})
   SELECT m.id AS target, m.run_id AS run, m.was AS "from", r.source
     FROM moved m JOIN unstuck.run r ON r.id = m.run_id
    ORDER BY array_position($2::uuid[], m.id)
@@ -158,29 +158,29 @@ const REWIND = sql(
      WHERE id = $2
     RETURNING run_id, grp, status, $3::text AS was
   )
-  ${BOOK_MOVED}
+  ${ADD_MOVED_COUNTS}
 `,
 )
 
 /** What people do to targets. */
-export function replanVerbs(db: Database): Pick<Store, 'replan' | 'setAside' | 'rewind'> {
+export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets' | 'rewind'> {
   return {
     replan: (request) =>
       request.dryRun
         ? count(db, request)
         : db.transaction('replan', (connection) => replan(connection, request)),
 
-    setAside: ({ targets, actor, because }) =>
+    parkTargets: ({ targets, actor, because }) =>
       db.transaction('set-aside', async (connection) => {
         const [unknown] = await connection.all<{ id: TargetId }>(UNKNOWN, [targets])
         if (unknown) throw noTarget(unknown.id)
-        type Row = SetAside & { source: string }
-        const rows = await connection.book<Row>(SET_ASIDE, [targets, storable(because)])
+        type Row = ParkedTarget & { source: string }
+        const rows = await connection.writeCounts<Row>(PARK, [targets, stripNul(because)])
         const deed = { actor, action: 'park', because, evidence: null, after: { status: 'parked' } }
         const entries = rows.map(({ target, run, from, source }) => {
           return { ...deed, source, run, target, before: { status: from } }
         })
-        await recordAll(connection, entries)
+        await recordAuditEntries(connection, entries)
         return rows.map(({ target, run, from }) => ({ target, run, from }))
       }),
 
@@ -198,29 +198,29 @@ export function replanVerbs(db: Database): Pick<Store, 'replan' | 'setAside' | '
   }
 }
 
-function noTarget(id: TargetId): NotFound {
-  return new NotFound(`target ${id}`, '`unstuck show RUN` lists those that need a person.')
+function noTarget(id: TargetId): NotFoundError {
+  return new NotFoundError(`target ${id}`, '`unstuck show RUN` lists those that need a person.')
 }
 
-function chosen({ run, groups, attemptsMax }: Replan): unknown[] {
+function chosen({ run, groups, attemptsMax }: ReplanRequest): unknown[] {
   return [run, groups ?? null, attemptsMax ?? null]
 }
 
-async function count(db: Asks, request: Replan): Promise<Replanned> {
-  const { source, status, planned } = await standingOfRun(db, request.run)
+async function count(db: Queryable, request: ReplanRequest): Promise<ReplanResult> {
+  const { source, status, planned } = await runState(db, request.run)
   await refuseOtherLive(db, source, request.run)
   const values = [...chosen(request), request.statuses]
   const [row] = await (request.targets
     ? db.all<{ count: number }>(COUNT_NAMED, [...values, request.targets])
     : db.all<{ count: number }>(COUNT, values))
   const targets = row!.count
-  return { targets, reopened: await reopens(db, request, { status, planned, targets }) }
+  return { targets, reopened: await reopensRun(db, request, { status, planned, targets }) }
 }
 
 /** Whether a run that has ended has something to live for again. */
-async function reopens(
-  db: Asks,
-  { run, reopen }: Replan,
+async function reopensRun(
+  db: Queryable,
+  { run, reopen }: ReplanRequest,
   { status, planned, targets }: { status: RunStatus; planned: boolean; targets: number },
 ): Promise<boolean> {
   if (isLive(status)) return false
@@ -228,18 +228,18 @@ async function reopens(
   return reopen && (!planned || (await db.all(HAS_OPEN, [run])).length > 0)
 }
 
-async function replan(connection: Connection, request: Replan): Promise<Replanned> {
+async function replan(connection: Connection, request: ReplanRequest): Promise<ReplanResult> {
   const { run, action, actor, because } = request
   const { source, status, planned } = await lockRun(connection, run)
   await refuseOtherLive(connection, source, run)
-  await walkIndexes(connection, 'replan')
+  await preferIndexes(connection, 'replan')
   const counts = await (request.targets
     ? putBackThese(connection, request, request.targets)
     : putBack(connection, request))
   const targets = Object.values(counts).reduce((sum, count) => sum + count, 0)
-  const reopened = await reopens(connection, request, { status, planned, targets })
+  const reopened = await reopensRun(connection, request, { status, planned, targets })
   if (targets === 0 && !reopened) return { targets, reopened }
-  await record(connection, {
+  await recordAudit(connection, {
     actor,
     action,
     because,
@@ -263,26 +263,26 @@ type ByStatus = Partial<Record<TargetStatus, number>>
 
 async function putBackThese(
   connection: Connection,
-  request: Replan,
+  request: ReplanRequest,
   targets: readonly TargetId[],
 ): Promise<ByStatus> {
   const counts: ByStatus = {}
   for (let n = 0; n < targets.length; n += BATCH) {
     const values = [...chosen(request), request.statuses, targets.slice(n, n + BATCH)]
     type Row = { status: TargetStatus; count: number }
-    for (const { status, count } of await connection.book<Row>(REPLAN_NAMED, values))
+    for (const { status, count } of await connection.writeCounts<Row>(REPLAN_NAMED, values))
       counts[status] = (counts[status] ?? 0) + count
   }
   return counts
 }
 
-async function putBack(connection: Connection, request: Replan): Promise<ByStatus> {
+async function putBack(connection: Connection, request: ReplanRequest): Promise<ByStatus> {
   const counts: ByStatus = {}
   for (const status of request.statuses) {
     let after: TargetId | null = BEFORE_ALL
     while (after !== null) {
       const values: unknown[] = [...chosen(request), status, after, BATCH]
-      const [row] = await connection.book<{ count: number; last: TargetId }>(REPLAN, values)
+      const [row] = await connection.writeCounts<{ count: number; last: TargetId }>(REPLAN, values)
       if (row) counts[status] = (counts[status] ?? 0) + row.count
       after = row?.last ?? null
     }
@@ -303,11 +303,11 @@ export async function fenceOff(
   run: RunId,
   statuses: readonly TargetStatus[],
 ): Promise<void> {
-  await walkIndexes(connection, 'reopen')
-  await connection.book(FENCE_OFF, [run, statuses])
+  await preferIndexes(connection, 'reopen')
+  await connection.writeCounts(FENCE_OFF, [run, statuses])
 }
 
-async function rewind(connection: Connection, request: Rewind): Promise<void> {
+async function rewind(connection: Connection, request: RewindRequest): Promise<void> {
   const { target: id, to, next, cursor, actor, because } = request
   const [found] = await connection.all<{ run: RunId }>(RUN_OF, [id])
   if (!found) throw noTarget(id)
@@ -321,9 +321,9 @@ async function rewind(connection: Connection, request: Rewind): Promise<void> {
     throw new UsageError(`Target ${shortId(id)} stands at page ${page}: it can only go back.`)
   await refuseOtherLive(connection, source, run)
   const json = cursor === null ? null : JSON.stringify(cursor)
-  await connection.book(REWIND, [id, status, to, next, json])
+  await connection.writeCounts(REWIND, [id, status, to, next, json])
   if (!isLive(runStatus)) await reopenRun(connection, run)
-  await record(connection, {
+  await recordAudit(connection, {
     actor,
     action: 'rewind',
     because,

@@ -1,14 +1,14 @@
 import type { Store } from '../store.ts'
-import { REMOVED_AT_ONCE, untilShort } from '../list-rows.ts'
-import { moment, sql, type Database } from './database.ts'
-import { foldTally } from './counters.ts'
+import { DELETE_BATCH, deleteInBatches } from '../list-rows.ts'
+import { timestamp, sql, type Database } from './database.ts'
+import { foldCounters } from './counters.ts'
 
 /** A statement that was under way when its worker was retired may have counted after the fold. */
 const UNFOLDED = sql(
   'worker:unfolded',
   /* sql */ `
   SELECT w.id::text FROM unstuck.worker w
-   WHERE w.ended_at < ${moment('$1')}
+   WHERE w.ended_at < ${timestamp('$1')}
      AND EXISTS (SELECT FROM unstuck.tally t WHERE t.writer >= w.id || '/' AND t.writer < w.id || '0')
 `,
 )
@@ -19,8 +19,8 @@ const REMOVE_WORKERS = sql(
   /* sql */ `
   WITH old AS (
     SELECT w.id FROM unstuck.worker w
-     WHERE (w.ended_at < ${moment('$1')}
-            OR w.ended_at < ${moment('$2')} AND w.id IN (
+     WHERE (w.ended_at < ${timestamp('$1')}
+            OR w.ended_at < ${timestamp('$2')} AND w.id IN (
               SELECT id FROM unstuck.worker WHERE ended_at IS NOT NULL
                ORDER BY ended_at DESC, id DESC OFFSET $3))
        AND w.stats IS NULL
@@ -36,7 +36,7 @@ const REMOVE_ALERTS = sql(
   'alert:remove',
   /* sql */ `
   WITH old AS (
-    SELECT cause FROM unstuck.alert WHERE resolved_at < ${moment('$1')}
+    SELECT cause FROM unstuck.alert WHERE resolved_at < ${timestamp('$1')}
      ORDER BY resolved_at LIMIT $2 FOR UPDATE SKIP LOCKED
   ),
   gone AS (DELETE FROM unstuck.alert a USING old WHERE a.cause = old.cause RETURNING 1),
@@ -45,21 +45,23 @@ const REMOVE_ALERTS = sql(
 `,
 )
 
-type RetentionVerbs = Pick<Store, 'removeEndedWorkers' | 'removeResolvedAlerts'>
+type RetentionMethods = Pick<Store, 'removeEndedWorkers' | 'removeResolvedAlerts'>
 
-export function retentionVerbs(db: Database): RetentionVerbs {
+export function retentionMethods(db: Database): RetentionMethods {
   const removed = async (statement: typeof REMOVE_WORKERS, values: unknown[]): Promise<number> =>
-    (await db.all<{ count: number }>(statement, [...values, REMOVED_AT_ONCE]))[0]!.count
+    (await db.all<{ count: number }>(statement, [...values, DELETE_BATCH]))[0]!.count
 
   return {
     removeEndedWorkers: async ({ endedBefore, settledBefore, keepNewest }) => {
       for (const { id } of await db.all<{ id: string }>(UNFOLDED, [settledBefore])) {
-        await db.transaction('worker:fold', (connection) => foldTally(connection, id))
+        await db.transaction('worker:fold', (connection) => foldCounters(connection, id))
       }
-      return untilShort(() => removed(REMOVE_WORKERS, [endedBefore, settledBefore, keepNewest]))
+      return deleteInBatches(() =>
+        removed(REMOVE_WORKERS, [endedBefore, settledBefore, keepNewest]),
+      )
     },
 
     removeResolvedAlerts: (resolvedBefore) =>
-      untilShort(() => removed(REMOVE_ALERTS, [resolvedBefore])),
+      deleteInBatches(() => removed(REMOVE_ALERTS, [resolvedBefore])),
   }
 }

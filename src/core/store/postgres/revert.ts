@@ -2,12 +2,12 @@ import { UsageError } from '../../model/errors.ts'
 import { shortId } from '../../model/id.ts'
 import { isLive } from '../../model/run.ts'
 import type { TargetStatus } from '../../model/target.ts'
-import type { Revert, Store } from '../store.ts'
-import { record } from './audit.ts'
-import { sql, walkIndexes, type Connection, type Database, type Sql } from './database.ts'
+import type { RevertRequest, Store } from '../store.ts'
+import { recordAudit } from './audit.ts'
+import { sql, preferIndexes, type Connection, type Database, type Sql } from './database.ts'
 import { fenceOff } from './replan.ts'
 import { lockRun, lockRuns, otherLive } from './runs.ts'
-import { BOOK_MOVED } from './counters.ts'
+import { ADD_MOVED_COUNTS } from './counters.ts'
 
 const CANCEL_RETRY = sql(
   'revert:retry',
@@ -16,7 +16,7 @@ const CANCEL_RETRY = sql(
    WHERE id = $1
 `,
 )
-const COME_BACK = sql(
+const REOPEN_RUN = sql(
   'revert:run',
   /* sql */ `
   UPDATE unstuck.run
@@ -42,7 +42,7 @@ const RESTORE = sql(
      WHERE t.id = aside.id
     RETURNING t.run_id, t.grp, t.status, aside.was
   )
-  ${BOOK_MOVED}
+  ${ADD_MOVED_COUNTS}
 `,
 )
 
@@ -79,11 +79,11 @@ const DELETE_ITEMS = sql(
   SELECT (SELECT count(*) FROM gone)::int AS count, key AS last FROM edge
 `,
 )
-const DELETE_TALLY = sql('delete:tally', `DELETE FROM unstuck.tally WHERE run_id = $1`)
+const DELETE_COUNTERS = sql('delete:tally', `DELETE FROM unstuck.tally WHERE run_id = $1`)
 const DELETE_RUN = sql('delete:run', `DELETE FROM unstuck.run WHERE id = $1`)
 
 /** Taking back what was done, and the one thing that cannot be taken back. */
-export function revertVerbs(db: Database): Pick<Store, 'revert' | 'deleteRun'> {
+export function revertMethods(db: Database): Pick<Store, 'revert' | 'deleteRun'> {
   return {
     revert: (asked) => db.transaction('revert', (connection) => revert(connection, asked)),
 
@@ -95,16 +95,16 @@ export function revertVerbs(db: Database): Pick<Store, 'revert' | 'deleteRun'> {
             `Run ${shortId(run)} is ${status}: only what has ended can be deleted.`,
           )
         }
-        await walkIndexes(connection, 'delete')
+        await preferIndexes(connection, 'delete')
         const items = withItems ? await deleteAll(connection, DELETE_ITEMS, source, run) : 0
         const targets = await deleteAll(connection, DELETE_TARGETS, run)
         // Twice: a worker that retires at this moment moves rows, and the first waits for it.
-        await connection.all(DELETE_TALLY, [run])
-        await connection.all(DELETE_TALLY, [run])
+        await connection.all(DELETE_COUNTERS, [run])
+        await connection.all(DELETE_COUNTERS, [run])
         await connection.all(DELETE_RUN, [run])
         const deed = { actor, action: 'delete', because, evidence: null, source, run, target: null }
         const [before, after] = [{ status, targets, items }, { status: 'deleted' }]
-        await record(connection, { ...deed, before, after })
+        await recordAudit(connection, { ...deed, before, after })
         return { targets, items }
       }),
   }
@@ -130,7 +130,7 @@ async function deleteAll(
   return gone
 }
 
-async function revert(connection: Connection, asked: Revert): Promise<boolean> {
+async function revert(connection: Connection, asked: RevertRequest): Promise<boolean> {
   const { run, from, to, targets, cancel, undoes, actor, because } = asked
   const [own, retry] = await lockRuns(connection, cancel === null ? [run] : [run, cancel])
   const { source, kind, status } = own!
@@ -144,7 +144,7 @@ async function revert(connection: Connection, asked: Revert): Promise<boolean> {
     const why = `the run it follows, ${shortId(run)}, was taken back`
     await connection.all(CANCEL_RETRY, [cancel, why])
     const [before, after] = [{ status: 'queued' }, { status: 'cancelled' }]
-    await record(connection, {
+    await recordAudit(connection, {
       ...deed,
       action: 'cancel',
       because: why,
@@ -153,13 +153,13 @@ async function revert(connection: Connection, asked: Revert): Promise<boolean> {
       after,
     })
   }
-  await connection.all(COME_BACK, [run, to])
+  await connection.all(REOPEN_RUN, [run, to])
   if (!isLive(from)) {
     const open: TargetStatus[] = kind === 'single' ? ['in_progress', 'planned'] : ['in_progress']
     await fenceOff(connection, run, open)
   }
-  if (targets.length > 0) await connection.book(RESTORE, [JSON.stringify(targets)])
+  if (targets.length > 0) await connection.writeCounts(RESTORE, [JSON.stringify(targets)])
   const [before, after] = [{ status: from }, { status: to, undoes, targets: targets.length }]
-  await record(connection, { ...deed, action: 'revert', because, run, before, after })
+  await recordAudit(connection, { ...deed, action: 'revert', because, run, before, after })
   return true
 }

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { Client } from 'pg'
-import { StoreReadOnly, UnusableStore } from '../../model/errors.ts'
+import { StoreReadOnlyError, UnusableStoreError } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
 import {
   claimOne,
-  hire,
-  page,
-  save,
-  someItems,
+  registerWorker,
+  nextCheckpoint,
+  savePage,
+  makeItems,
   SOURCE,
-  startCrawl,
+  enqueueCrawl,
 } from '../../../testing/fixtures.ts'
-import { everyVerb, everyWholeLook } from '../../../testing/every-method.ts'
+import { callEveryStoreMethod, callFullScanMethods } from '../../../testing/every-store-method.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import type { TestDatabase } from '../../../testing/test-database.ts'
 import { openStore, type OpenOptions } from '../open.ts'
@@ -34,7 +34,7 @@ async function withRoles(group: Group, options: OpenOptions = {}): Promise<TestD
   return {
     ...db,
     open: async () => {
-      const store = await openStore(as(db.url, group), { connections: 4, ...options })
+      const store = await openStore(loginUrl(db.url, group), { connections: 4, ...options })
       stores.push(store)
       return store
     },
@@ -45,14 +45,14 @@ async function withRoles(group: Group, options: OpenOptions = {}): Promise<TestD
   }
 }
 
-function as(url: string, group: Group): string {
+function loginUrl(url: string, group: Group): string {
   const theirs = new URL(url)
   theirs.username = login(group)
   theirs.password = 'x'
   return theirs.href
 }
 
-async function ask(url: string, text: string): Promise<Record<string, unknown>[]> {
+async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
   const client = new Client({ connectionString: url })
   await client.connect()
   try {
@@ -69,14 +69,14 @@ before(async () => {
   await using db = await postgresEngine.fresh()
   await db.raw(ROLES)
   for (const group of GROUPS) {
-    await ask(server(), `CREATE ROLE ${login(group)} LOGIN PASSWORD 'x' IN ROLE ${group}`)
+    await query(server(), `CREATE ROLE ${login(group)} LOGIN PASSWORD 'x' IN ROLE ${group}`)
     // Whatever the path is, it must not matter.
-    await ask(server(), `ALTER ROLE ${login(group)} SET search_path = ''`)
+    await query(server(), `ALTER ROLE ${login(group)} SET search_path = ''`)
   }
 })
-after(() => ask(server(), `DROP ROLE ${[...GROUPS.map(login), ...GROUPS].join(', ')}`))
+after(() => query(server(), `DROP ROLE ${[...GROUPS.map(login), ...GROUPS].join(', ')}`))
 
-test('S25 a login with no more than the rights of unstuck_worker does all that a worker and a person do', async () => {
+test('S25 a login with only the rights of unstuck_worker can do everything that workers and operators do', async () => {
   await using db = await withRoles('unstuck_worker')
   const used = new Set<string>()
   const store = new Proxy(await db.open(), {
@@ -86,35 +86,35 @@ test('S25 a login with no more than the rights of unstuck_worker does all that a
     },
   })
 
-  const presence = await store.holdPresence(newId())
-  await everyVerb(store)
-  await everyWholeLook(store)
+  const presence = await store.acquirePresence(newId())
+  await callEveryStoreMethod(store)
+  await callFullScanMethods(store)
   await presence.release()
-  await startCrawl(store, 1, { source: 'last' })
-  const claimed = await claimOne(store, await hire(store), { source: 'last' })
-  const [outcome] = await store.checkpoint([page(claimed)], (tx) => tx.query('SELECT 1'))
+  await enqueueCrawl(store, 1, { source: 'last' })
+  const claimed = await claimOne(store, await registerWorker(store), { source: 'last' })
+  const [outcome] = await store.checkpoint([nextCheckpoint(claimed)], (tx) => tx.query('SELECT 1'))
   assert.equal(outcome?.ok, true)
 
   const unused = Object.keys(store).filter((name) => !used.has(name))
-  assert.deepEqual(unused.sort(), ['away', 'close', 'engine', 'remarks', 'where'])
+  assert.deepEqual(unused.sort(), ['close', 'engine', 'location', 'unreadable', 'warnings'])
 })
 
-test('S24 what was done can be neither changed nor deleted by a worker', async () => {
+test('S24 a worker can neither change nor delete audit entries', async () => {
   await using db = await withRoles('unstuck_worker')
-  const url = as(db.url, 'unstuck_worker')
+  const url = loginUrl(db.url, 'unstuck_worker')
   for (const table of ['unstuck.audit', 'unstuck.operation']) {
     const column = table === 'unstuck.audit' ? 'because' : 'result'
-    await assert.rejects(ask(url, `UPDATE ${table} SET ${column} = ''`), DENIED)
-    await assert.rejects(ask(url, `DELETE FROM ${table}`), DENIED)
-    await assert.rejects(ask(url, `TRUNCATE ${table}`), DENIED)
-    await assert.rejects(ask(url, `DROP TABLE ${table}`), DENIED)
-    await assert.rejects(ask(url, `ALTER TABLE ${table} ADD COLUMN x int`), DENIED)
+    await assert.rejects(query(url, `UPDATE ${table} SET ${column} = ''`), DENIED)
+    await assert.rejects(query(url, `DELETE FROM ${table}`), DENIED)
+    await assert.rejects(query(url, `TRUNCATE ${table}`), DENIED)
+    await assert.rejects(query(url, `DROP TABLE ${table}`), DENIED)
+    await assert.rejects(query(url, `ALTER TABLE ${table} ADD COLUMN x int`), DENIED)
   }
 })
 
 test('S25 a worker has no rights on the schema and on the version of it', async () => {
   await using db = await withRoles('unstuck_worker')
-  const url = as(db.url, 'unstuck_worker')
+  const url = loginUrl(db.url, 'unstuck_worker')
   for (const text of [
     'CREATE TABLE unstuck.mine ()',
     'UPDATE unstuck.migration SET lowest = 99',
@@ -123,15 +123,17 @@ test('S25 a worker has no rights on the schema and on the version of it', async 
     'DELETE FROM unstuck.guard',
     'DELETE FROM unstuck.execution',
   ]) {
-    await assert.rejects(ask(url, text), DENIED, text)
+    await assert.rejects(query(url, text), DENIED, text)
   }
 })
 
 test('S25 a viewer reads everything and writes nothing', async () => {
   await using db = await withRoles('unstuck_viewer', { readOnly: true })
   const owner = await openStore(db.url)
-  const run = await startCrawl(owner, 3)
-  await save(owner, await claimOne(owner, await hire(owner)), { items: someItems(0, 2) })
+  const run = await enqueueCrawl(owner, 3)
+  await savePage(owner, await claimOne(owner, await registerWorker(owner)), {
+    items: makeItems(0, 2),
+  })
   await owner.close()
   const store = await db.open()
 
@@ -139,26 +141,26 @@ test('S25 a viewer reads everything and writes nothing', async () => {
   assert.equal((await store.runTotals()).running, 1)
   assert.equal((await store.targets(run, { limit: 5 })).items.length, 3)
   assert.equal((await store.items(SOURCE, null, 5)).length, 2)
-  assert.equal((await store.workers()).length, 1)
+  assert.equal((await store.observations()).length, 1)
   assert.equal((await store.liveRuns()).length, 1)
   await store.inspect()
-  await assert.rejects(startCrawl(store, 1, { source: 'other' }), StoreReadOnly)
-  await assert.rejects(store.takeSample(), StoreReadOnly)
+  await assert.rejects(enqueueCrawl(store, 1, { source: 'other' }), StoreReadOnlyError)
+  await assert.rejects(store.takeSample(), StoreReadOnlyError)
   const tables = await db.raw(`SELECT tablename FROM pg_tables WHERE schemaname = 'unstuck'`)
   assert.ok(tables.length >= 12)
   for (const { tablename } of tables) {
-    const url = as(db.url, 'unstuck_viewer')
-    await assert.rejects(ask(url, `DELETE FROM unstuck.${String(tablename)}`), DENIED)
+    const url = loginUrl(db.url, 'unstuck_viewer')
+    await assert.rejects(query(url, `DELETE FROM unstuck.${String(tablename)}`), DENIED)
   }
 })
 
-test('a viewer is told who has to bring the schema up to date; without being told that it only looks on it is refused', async () => {
+test('a viewer is told who has to migrate the schema; opened without read-only it is rejected', async () => {
   await using db = await withRoles('unstuck_viewer')
-  await assert.rejects(db.open(), StoreReadOnly)
+  await assert.rejects(db.open(), StoreReadOnlyError)
   await db.raw(`DELETE FROM unstuck.migration WHERE number > 1`)
-  const theirs = as(db.url, 'unstuck_viewer')
+  const theirs = loginUrl(db.url, 'unstuck_viewer')
   await assert.rejects(openStore(theirs, { readOnly: true }), (error) => {
-    assert.ok(error instanceof UnusableStore)
+    assert.ok(error instanceof UnusableStoreError)
     assert.match(error.message, /unstuck migrate/)
     return true
   })
@@ -179,8 +181,8 @@ test('S25 unstuck_migrate can bring an older schema up to date, and the file can
   await db.open()
   await db.raw(ROLES)
 
-  const store = await openStore(as(db.url, 'unstuck_worker'))
-  await startCrawl(store, 1)
+  const store = await openStore(loginUrl(db.url, 'unstuck_worker'))
+  await enqueueCrawl(store, 1)
   await store.takeSample()
   await store.close()
 })

@@ -2,19 +2,19 @@ import { containing, endingWith } from '../like.ts'
 import { checkAfter, toListing, toRun, type RunRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { LAST_FAILED_MAX } from '../list-rows.ts'
-import { moment, sql, type Database } from './database.ts'
-import { BOOKS, LISTED_COLUMNS } from './runs.ts'
+import { timestamp, sql, type Database } from './database.ts'
+import { COUNTERS, LISTED_COLUMNS } from './runs.ts'
 
 // $1 source, $2 after, $3 limit, $4 since, $5 the least id of that time, $6 a part of the source, $7 the end of the id.
 const FITS = /* sql */ `
   ($1::text IS NULL OR source = $1) AND ($2::uuid IS NULL OR id < $2)
-  AND ($4::float8 IS NULL OR created_at >= ${moment('$4')}) AND ($5::uuid IS NULL OR id >= $5)
+  AND ($4::float8 IS NULL OR created_at >= ${timestamp('$4')}) AND ($5::uuid IS NULL OR id >= $5)
   AND ($6::text IS NULL OR source ILIKE $6 OR id::text LIKE $7)
 `
 const RUNS = sql(
   'runs',
   /* sql */ `
-  SELECT ${LISTED_COLUMNS} FROM unstuck.run r ${BOOKS}
+  SELECT ${LISTED_COLUMNS} FROM unstuck.run r ${COUNTERS}
    WHERE r.id IN (SELECT id FROM unstuck.run WHERE ${FITS} ORDER BY id DESC LIMIT $3)
    ORDER BY r.id DESC
 `,
@@ -24,7 +24,7 @@ const RUNS = sql(
 export const RUNS_IN = sql(
   'runs:in',
   /* sql */ `
-  SELECT ${LISTED_COLUMNS} FROM unstuck.run r ${BOOKS}
+  SELECT ${LISTED_COLUMNS} FROM unstuck.run r ${COUNTERS}
    WHERE r.id IN (
      SELECT found.id
        FROM unnest($8::text[]) AS asked (status)
@@ -40,7 +40,7 @@ export const RUNS_IN = sql(
 const LEAST_SINCE = sql(
   'runs:since',
   /* sql */ `
-  SELECT min(id::text COLLATE "C") AS id FROM unstuck.run WHERE created_at >= ${moment('$1')}
+  SELECT min(id::text COLLATE "C") AS id FROM unstuck.run WHERE created_at >= ${timestamp('$1')}
 `,
   'anew',
 )
@@ -65,7 +65,7 @@ export const LAST_FAILED = sql(
      WHERE newest.status = 'failed'
      ORDER BY newest.id DESC LIMIT $1
   )
-  SELECT ${LISTED_COLUMNS} FROM unstuck.run r ${BOOKS}
+  SELECT ${LISTED_COLUMNS} FROM unstuck.run r ${COUNTERS}
    WHERE r.id IN (SELECT id FROM last)
    ORDER BY r.id DESC
 `,
@@ -79,7 +79,7 @@ const ENDING = sql(
 `,
 )
 
-export function runListVerbs(db: Database): Pick<Store, 'runs' | 'runsEnding' | 'lastFailed'> {
+export function runListMethods(db: Database): Pick<Store, 'runs' | 'runsEnding' | 'lastFailed'> {
   return {
     lastFailed: async () => (await db.all<RunRow>(LAST_FAILED, [LAST_FAILED_MAX])).map(toRun),
 

@@ -1,12 +1,12 @@
-import { AlreadyRunning } from '../../model/errors.ts'
+import { AlreadyRunningError } from '../../model/errors.ts'
 import { newId, type RunId } from '../../model/id.ts'
 import { isLive } from '../../model/run.ts'
 import type { RunMove, Store } from '../store.ts'
-import { record } from './audit.ts'
-import { ms, sql, walkIndexes, type Connection, type Database } from './database.ts'
+import { recordAudit } from './audit.ts'
+import { ms, sql, preferIndexes, type Connection, type Database } from './database.ts'
 import { LIVE, lockRun, lockRunIfAny, refuseOtherLive } from './runs.ts'
-import { storable } from './strip-nul.ts'
-import { ADD_UP, BOOK_MOVED } from './counters.ts'
+import { stripNul } from './strip-nul.ts'
+import { ADD_ON_CONFLICT, ADD_MOVED_COUNTS } from './counters.ts'
 
 // Asked under the run's lock, by a look that is younger than it: who claimed from a run that was queued or interrupted
 // is seen, or waits. Who claims from a running one at this very moment is not; it hears of the move with its next beat.
@@ -29,7 +29,7 @@ const MOVE = sql(
 `,
 )
 /** Their holders find the claim gone. A timeout is not a crash. */
-const HAND_BACK = sql(
+const RELEASE_TARGETS = sql(
   'move:hand-back',
   /* sql */ `
   WITH held AS MATERIALIZED (
@@ -45,11 +45,11 @@ const HAND_BACK = sql(
      WHERE t.id = held.id
     RETURNING t.run_id, t.grp, t.status, held.was
   )
-  ${BOOK_MOVED}
+  ${ADD_MOVED_COUNTS}
 `,
 )
 // A run with one target follows with the same one. $5: whether it counts as one of the retries that the policy allows.
-const FOLLOW = sql(
+const QUEUE_RETRY = sql(
   'retry:insert',
   /* sql */ `
   WITH only_target AS (
@@ -70,60 +70,71 @@ const FOLLOW = sql(
     RETURNING run_id, grp
   )
   INSERT INTO unstuck.tally (run_id, grp, writer, planned) SELECT run_id, grp, $1, 1 FROM added
-  ${ADD_UP}
+  ${ADD_ON_CONFLICT}
 `,
 )
-const FOLLOWS = sql('retry:look', `SELECT FROM unstuck.run WHERE id = $1 AND retry_of = $2`)
+const FIND_RETRY = sql('retry:look', `SELECT FROM unstuck.run WHERE id = $1 AND retry_of = $2`)
 
-export function runMoveVerbs(db: Database): Pick<Store, 'moveRun' | 'retryRun'> {
+export function runMoveMethods(db: Database): Pick<Store, 'moveRun' | 'retryRun'> {
   return {
     moveRun: (move) => db.transaction('move', (connection) => moveRun(connection, move)),
 
     retryRun: ({ run, newRun, actor, because }) =>
       db.transaction('retry', async (connection) => {
         const { source, status } = await lockRun(connection, run)
-        if ((await connection.all(FOLLOWS, [newRun, run])).length > 0) return // asked again
+        if ((await connection.all(FIND_RETRY, [newRun, run])).length > 0) return // asked again
         await refuseOtherLive(connection, source, run)
-        const end = { run, to: 'failed', because, only: { unheld: true } } as const
+        const end = { run, to: 'failed', because, expected: { isUnclaimed: true } } as const
         if (isLive(status) && !(await move(connection, end))) {
-          throw new AlreadyRunning(source, run, 'and a worker has it')
+          throw new AlreadyRunningError(source, run, 'and a worker has it')
         }
-        await follow(connection, { run, newRun, counts: false })
+        await queueRetry(connection, { run, newRun, counts: false })
         const deed = { actor, action: 'retry', because, evidence: null, source, run, target: null }
         const after = { status: isLive(status) ? 'failed' : status, newRun }
-        await record(connection, { ...deed, before: { status }, after })
+        await recordAudit(connection, { ...deed, before: { status }, after })
       }),
   }
 }
 
 /** The same inside a transaction of its caller. */
-export async function moveRun(connection: Connection, asked: RunMove): Promise<boolean> {
-  const { run, to, actor, action, because, evidence } = asked
+export async function moveRun(connection: Connection, request: RunMove): Promise<boolean> {
+  const { run, to, actor, action, because, evidence } = request
   const stands = await lockRunIfAny(connection, run)
-  if (!stands || !(await move(connection, asked))) return false
+  if (!stands || !(await move(connection, request))) return false
   const { source, status } = stands
   const deed = { actor, action, because, evidence, source, run, target: null }
-  await record(connection, { ...deed, before: { status }, after: { status: to } })
+  await recordAudit(connection, { ...deed, before: { status }, after: { status: to } })
   return true
 }
 
-type Move = Pick<RunMove, 'run' | 'to' | 'because' | 'only'>
+type Move = Pick<RunMove, 'run' | 'to' | 'because' | 'expected'>
 
-async function move(connection: Connection, { run, to, because, only }: Move): Promise<boolean> {
-  const { status = null, lastActivityAt = null, unheld = false, resumes = null } = only
-  const why = storable(because)
-  await walkIndexes(connection, 'move')
-  const moved = await connection.all(MOVE, [run, to, why, status, lastActivityAt, unheld, resumes])
+async function move(
+  connection: Connection,
+  { run, to, because, expected }: Move,
+): Promise<boolean> {
+  const { status = null, lastActivityAt = null, isUnclaimed = false, resumes = null } = expected
+  const why = stripNul(because)
+  await preferIndexes(connection, 'move')
+  const moved = await connection.all(MOVE, [
+    run,
+    to,
+    why,
+    status,
+    lastActivityAt,
+    isUnclaimed,
+    resumes,
+  ])
   if (moved.length === 0) return false
   const isTimeout = to === 'interrupted' || to === 'failed'
-  if (isTimeout) await connection.book(HAND_BACK, [run, why])
+  if (isTimeout) await connection.writeCounts(RELEASE_TARGETS, [run, why])
   return true
 }
 
 /** A queued run that follows another from nothing. The other one must have ended by now. */
-export async function follow(
+export async function queueRetry(
   connection: Connection,
   { run, newRun, counts }: { run: RunId; newRun: RunId; counts: boolean },
 ): Promise<void> {
-  await connection.book(FOLLOW, [newRun, run, newId(), counts])
+  await connection.writeCounts(QUEUE_RETRY, [newRun, run, newId(), counts])
 }

@@ -1,13 +1,13 @@
-import { AlreadyRunning, messageOf, NotFound, UsageError } from '../../model/errors.ts'
+import { AlreadyRunningError, messageOf, NotFoundError, UsageError } from '../../model/errors.ts'
 import { newId, type RunId } from '../../model/id.ts'
 import { LIMITS } from '../../model/limits.ts'
 import type { RunKind, RunStatus } from '../../model/run.ts'
-import { keepInput } from '../command-rows.ts'
-import { keepPolicy, toCounts, toRun, type RunRow, type TallyRow } from '../rows.ts'
+import { serializeInput } from '../command-rows.ts'
+import { serializePolicy, toCounts, toRun, type RunRow, type CountersRow } from '../rows.ts'
 import type { Store } from '../store.ts'
-import { ms, sql, type Asks, type Connection, type Database } from './database.ts'
+import { ms, sql, type Queryable, type Connection, type Database } from './database.ts'
 import { isDataError } from './errors.ts'
-import { ADD_UP, SUMS } from './counters.ts'
+import { ADD_ON_CONFLICT, SUMS } from './counters.ts'
 
 export const LIVE = `('queued', 'running', 'interrupted')`
 
@@ -29,7 +29,7 @@ export const LISTED_COLUMNS = COLUMNS(/* sql */ `
   left(r.error, ${LIMITS.listed}) AS error,
   CASE WHEN length(r.input::text) <= ${LIMITS.listed} THEN r.input END AS input,
   greatest(length(r.error), length(r.input::text), 0) > ${LIMITS.listed} AS cut`)
-export const BOOKS = /* sql */ `
+export const COUNTERS = /* sql */ `
   CROSS JOIN LATERAL (
     SELECT ${SUMS}, ${ms('max(t.last_activity_at)')} AS last_activity_at
       FROM unstuck.tally t WHERE t.run_id = r.id
@@ -37,11 +37,11 @@ export const BOOKS = /* sql */ `
 `
 export const RUNS_BY_ID = sql(
   'runs:by-id',
-  `SELECT ${RUN_COLUMNS} FROM unstuck.run r ${BOOKS} WHERE r.id = ANY ($1::uuid[])`,
+  `SELECT ${RUN_COLUMNS} FROM unstuck.run r ${COUNTERS} WHERE r.id = ANY ($1::uuid[])`,
 )
 const LIVE_RUN = sql(
   'runs:live',
-  `SELECT ${RUN_COLUMNS} FROM unstuck.run r ${BOOKS} WHERE r.source = $1 AND r.status IN ${LIVE}`,
+  `SELECT ${RUN_COLUMNS} FROM unstuck.run r ${COUNTERS} WHERE r.source = $1 AND r.status IN ${LIVE}`,
 )
 const COUNTS_BY_GROUP = sql(
   'counts:group',
@@ -69,7 +69,7 @@ const ENQUEUE = sql(
   ),
   booked AS (
     INSERT INTO unstuck.tally (run_id, grp, writer, planned) SELECT run_id, '', $1, 1 FROM only_target
-    ${ADD_UP}
+    ${ADD_ON_CONFLICT}
   )
   SELECT id FROM queued
 `,
@@ -82,45 +82,46 @@ const IN_THE_WAY = sql(
 `,
 )
 /** As whoever is about to move a run wants to know it. */
-const STANDING = /* sql */ `
+const RUN_STATE = /* sql */ `
   SELECT id, source, kind, status, started_at IS NOT NULL AS started, planned_at IS NOT NULL AS planned
     FROM unstuck.run WHERE id = ANY ($1::uuid[]) ORDER BY id
 `
-const LOOK = sql('run:look', STANDING)
-const LOCK = sql('run:lock', `${STANDING} FOR UPDATE`)
+const LOOK = sql('run:look', RUN_STATE)
+const LOCK = sql('run:lock', `${RUN_STATE} FOR UPDATE`)
 const OTHER_LIVE = sql(
   'run:other',
   `SELECT id, status FROM unstuck.run WHERE source = $1 AND status IN ${LIVE} AND id <> $2`,
 )
 const SET_POLICY = sql('policy', `UPDATE unstuck.run SET policy = $2 WHERE id = $1`)
 
-type RunVerbs = Pick<
+type RunMethods = Pick<
   Store,
   'enqueue' | 'setPolicy' | 'liveRun' | 'run' | 'countsByGroup' | 'countsByPage'
 >
 
-export function runVerbs(db: Database): RunVerbs {
+export function runMethods(db: Database): RunMethods {
   return {
     enqueue: async ({ id, source, kind, policy, input }) => {
-      const kept = keepInput(source, input)
+      const kept = serializeInput(source, input)
       for (;;) {
-        const values = [id, source, kind, keepPolicy(policy), newId(), kept]
-        const made = await db.book(ENQUEUE, values).catch(refuseInput)
+        const values = [id, source, kind, serializePolicy(policy), newId(), kept]
+        const made = await db.writeCounts(ENQUEUE, values).catch(refuseInput)
         if (made.length > 0) return
         const [other] = await db.all<{ id: string; status: string }>(IN_THE_WAY, [id, source])
         if (other?.id === id) return // asked again
-        if (other) throw new AlreadyRunning(source, other.id, `which is ${other.status}`)
+        if (other) throw new AlreadyRunningError(source, other.id, `which is ${other.status}`)
         // What was in the way has just ended.
       }
     },
 
-    setPolicy: async (run, policy) => void (await db.all(SET_POLICY, [run, keepPolicy(policy)])),
+    setPolicy: async (run, policy) =>
+      void (await db.all(SET_POLICY, [run, serializePolicy(policy)])),
 
     liveRun: async (source) => oneRun(await db.all<RunRow>(LIVE_RUN, [source])),
     run: async (id) => oneRun(await db.all<RunRow>(RUNS_BY_ID, [[id]])),
 
     countsByGroup: async (run) => {
-      const rows = await db.all<TallyRow & { grp: string }>(COUNTS_BY_GROUP, [run])
+      const rows = await db.all<CountersRow & { grp: string }>(COUNTS_BY_GROUP, [run])
       return rows.map((row) => ({ group: row.grp === '' ? null : row.grp, counts: toCounts(row) }))
     },
     countsByPage: (run) => db.all<{ page: number; targets: number }>(COUNTS_BY_PAGE, [run]),
@@ -135,7 +136,7 @@ function refuseInput(error: unknown): never {
   )
 }
 
-type RunStanding = {
+type RunState = {
   id: RunId
   source: string
   kind: RunKind
@@ -145,52 +146,56 @@ type RunStanding = {
 }
 
 /** Where a run stands. */
-export async function standingOfRun(db: Asks, run: RunId): Promise<RunStanding> {
-  return found(await db.all<RunStanding>(LOOK, [[run]]), run)
+export async function runState(db: Queryable, run: RunId): Promise<RunState> {
+  return found(await db.all<RunState>(LOOK, [[run]]), run)
 }
 
 /**
  * The same for those who are about to move it: nobody else does until they are done. Whoever locks a run and targets of
  * it locks the run first, and whoever locks several, in the order of their ids.
  */
-export async function lockRun(connection: Connection, run: RunId): Promise<RunStanding> {
-  return found(await connection.all<RunStanding>(LOCK, [[run]]), run)
+export async function lockRun(connection: Connection, run: RunId): Promise<RunState> {
+  return found(await connection.all<RunState>(LOCK, [[run]]), run)
 }
 
 export async function lockRunIfAny(
   connection: Connection,
   run: RunId,
-): Promise<RunStanding | undefined> {
-  return (await connection.all<RunStanding>(LOCK, [[run]]))[0]
+): Promise<RunState | undefined> {
+  return (await connection.all<RunState>(LOCK, [[run]]))[0]
 }
 
 /** Answers in the order in which they are named. */
 export async function lockRuns(
   connection: Connection,
   runs: readonly RunId[],
-): Promise<RunStanding[]> {
-  const rows = await connection.all<RunStanding>(LOCK, [runs])
+): Promise<RunState[]> {
+  const rows = await connection.all<RunState>(LOCK, [runs])
   return runs.map((run) => found(rows, run))
 }
 
-function found(rows: readonly RunStanding[], run: RunId): RunStanding {
+function found(rows: readonly RunState[], run: RunId): RunState {
   const row = rows.find(({ id }) => id === run)
-  if (!row) throw new NotFound(`run ${run}`, '`unstuck runs` lists them.')
+  if (!row) throw new NotFoundError(`run ${run}`, '`unstuck runs` lists them.')
   return row
 }
 
 type OtherLive = { id: RunId; status: RunStatus }
 
 /** The live run of a source, where it is not this one. */
-export async function otherLive(db: Asks, source: string, run: RunId): Promise<OtherLive | null> {
+export async function otherLive(
+  db: Queryable,
+  source: string,
+  run: RunId,
+): Promise<OtherLive | null> {
   const [other] = await db.all<OtherLive>(OTHER_LIVE, [source, run])
   return other ?? null
 }
 
 /** Only one run of a source may be live: one that is to live again must wait for the other. */
-export async function refuseOtherLive(db: Asks, source: string, run: RunId): Promise<void> {
+export async function refuseOtherLive(db: Queryable, source: string, run: RunId): Promise<void> {
   const other = await otherLive(db, source, run)
-  if (other) throw new AlreadyRunning(source, other.id, `which is ${other.status}`)
+  if (other) throw new AlreadyRunningError(source, other.id, `which is ${other.status}`)
 }
 
 function oneRun([row]: RunRow[]): ReturnType<typeof toRun> | null {

@@ -1,13 +1,13 @@
 import type { Store } from '../store.ts'
 import {
   LAST_STRETCH_MS,
-  RECOVERIES,
-  someMinutes,
-  STILL_MS,
+  RECOVERY_ACTIONS,
+  sampledMinutes,
+  IDLE_AFTER_MS,
   toSample,
   type SampleRow,
 } from '../list-rows.ts'
-import { moment, ms, sql, type Database } from './database.ts'
+import { timestamp, ms, sql, type Database } from './database.ts'
 import { LIVE } from './runs.ts'
 
 // Any number that nobody else would choose. Who comes second leaves it to the first.
@@ -64,7 +64,7 @@ export const TAKE = sql(
 const COLUMNS = `${ms('s.at')} AS at, s.run_id, s.source, s.pages, s.items, s.done`
 // $1 since, $2 until, $3 run, $4 source.
 const FITS = /* sql */ `
-  s.at BETWEEN ${moment('$1')} AND ${moment('$2')}
+  s.at BETWEEN ${timestamp('$1')} AND ${timestamp('$2')}
   AND ($3::uuid IS NULL OR s.run_id = $3) AND ($4::text IS NULL OR s.source = $4)
 `
 export const SAMPLES = sql(
@@ -77,7 +77,7 @@ export const SOME_SAMPLES = sql(
   /* sql */ `
   SELECT ${COLUMNS}
     FROM unnest($5::float8[]) AS m (begin), unstuck.sample s
-   WHERE s.at >= ${moment('m.begin')} AND s.at < ${moment('(m.begin + 60000)')} AND NOT s.ended AND ${FITS}
+   WHERE s.at >= ${timestamp('m.begin')} AND s.at < ${timestamp('(m.begin + 60000)')} AND NOT s.ended AND ${FITS}
    UNION ALL
   SELECT ${COLUMNS} FROM unstuck.sample s WHERE s.ended AND ${FITS}
    ORDER BY at
@@ -90,7 +90,7 @@ const PRUNE = sql(
   WITH gone AS (
     DELETE FROM unstuck.sample
      WHERE ctid = ANY (ARRAY (
-       SELECT ctid FROM unstuck.sample WHERE at < ${moment('$1')} ORDER BY at LIMIT $2))
+       SELECT ctid FROM unstuck.sample WHERE at < ${timestamp('$1')} ORDER BY at LIMIT $2))
     RETURNING 1
   )
   SELECT count(*)::int AS count FROM gone
@@ -104,16 +104,16 @@ export const RECOVERIES_PER_STEP = sql(
   /* sql */ `
   SELECT $1::float8 + floor((${ms('at')} - $1::float8) / $2) * $2 AS at, count(*)::int AS count
     FROM unstuck.audit
-   WHERE at >= ${moment('$1')} AND action = ANY ($3::text[])
+   WHERE at >= ${timestamp('$1')} AND action = ANY ($3::text[])
      AND ($4::uuid IS NULL OR run_id = $4) AND ($5::text IS NULL OR source = $5)
    GROUP BY 1 ORDER BY 1
 `,
   'anew',
 )
 
-type SampleVerbs = Pick<Store, 'takeSample' | 'samples' | 'pruneSamples' | 'recoveriesPerStep'>
+type SampleMethods = Pick<Store, 'takeSample' | 'samples' | 'pruneSamples' | 'recoveriesPerStep'>
 
-export function sampleVerbs(db: Database): SampleVerbs {
+export function sampleMethods(db: Database): SampleMethods {
   return {
     takeSample: ({ unlessWithinMs } = {}) =>
       db.transaction('sample', async (connection) => {
@@ -126,12 +126,12 @@ export function sampleVerbs(db: Database): SampleVerbs {
           if (others!.left) return
         }
         await connection.all(FORGET_MINUTE)
-        await connection.all(TAKE, [LAST_STRETCH_MS, STILL_MS])
+        await connection.all(TAKE, [LAST_STRETCH_MS, IDLE_AFTER_MS])
       }),
 
     samples: async ({ run = null, source = null, ...filter }) => {
       const values = [filter.since, filter.until, run, source]
-      const minutes = someMinutes(filter)
+      const minutes = sampledMinutes(filter)
       const rows = minutes
         ? await db.all<SampleRow>(SOME_SAMPLES, [...values, minutes])
         : await db.all<SampleRow>(SAMPLES, values)
@@ -150,7 +150,7 @@ export function sampleVerbs(db: Database): SampleVerbs {
       db.all<{ at: number; count: number }>(RECOVERIES_PER_STEP, [
         since,
         stepMs,
-        RECOVERIES,
+        RECOVERY_ACTIONS,
         run,
         source,
       ]),

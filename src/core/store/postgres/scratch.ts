@@ -1,9 +1,9 @@
 import type { Client, QueryConfig } from 'pg'
-import { UnusableStore } from '../../model/errors.ts'
+import { UnusableStoreError } from '../../model/errors.ts'
 import { parseAddress, withDatabase } from './address.ts'
 import { connectTo } from './connect.ts'
 import { codeOf, storeError } from './errors.ts'
-import { hangUp } from './timeouts.ts'
+import { closeClient } from './timeouts.ts'
 
 /** A database that holds nothing of anybody: made for a trial, and gone after it. */
 export type Scratch = {
@@ -41,12 +41,12 @@ async function ask(server: string, statement: string): Promise<void> {
   } catch (error) {
     throw codeOf(error) === NOT_PERMITTED ? notPermitted(where, error) : storeError(error, where)
   } finally {
-    if (client) await hangUp(client)
+    if (client) await closeClient(client)
   }
 }
 
-function notPermitted(where: string, cause: unknown): UnusableStore {
-  return new UnusableStore(
+function notPermitted(where: string, cause: unknown): UnusableStoreError {
+  return new UnusableStoreError(
     `The login to ${where} may not make databases, and nothing is tried out in yours. ` +
       'Let it (`ALTER ROLE name CREATEDB`), name another server, or leave --db out: a SQLite file needs no rights.',
     { cause },

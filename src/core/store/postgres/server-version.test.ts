@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { UnusableStore } from '../../model/errors.ts'
+import { UnusableStoreError } from '../../model/errors.ts'
 import { refuseOldServer } from './server-version.ts'
 
 test('PostgreSQL older than 14 is refused by name, compatible engines are not', () => {
@@ -12,6 +12,7 @@ test('PostgreSQL older than 14 is refused by name, compatible engines are not', 
   assert.throws(
     refuse(130_023, 'PostgreSQL 13.23 on x86_64-pc-linux-gnu'),
     (error: unknown) =>
-      error instanceof UnusableStore && /PostgreSQL 13\.23, and 14 or newer/.test(error.message),
+      error instanceof UnusableStoreError &&
+      /PostgreSQL 13\.23, and 14 or newer/.test(error.message),
   )
 })

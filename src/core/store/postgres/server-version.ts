@@ -1,4 +1,4 @@
-import { UnusableStore } from '../../model/errors.ts'
+import { UnusableStoreError } from '../../model/errors.ts'
 
 /** The oldest version that the tests of the store pass on and that PostgreSQL itself still supports. */
 const OLDEST = 14
@@ -14,7 +14,7 @@ export type ServerVersion = { readonly version_number: number; readonly version_
 export function refuseOldServer({ version_number, version_text }: ServerVersion): void {
   const version = /^PostgreSQL (\S+)/.exec(version_text)?.[1]
   if (version === undefined || version_number >= OLDEST * 10_000) return
-  throw new UnusableStore(
+  throw new UnusableStoreError(
     `The server is PostgreSQL ${version}, and ${OLDEST} or newer is needed. Upgrade the server, or use another one.`,
   )
 }

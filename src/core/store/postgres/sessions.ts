@@ -1,4 +1,4 @@
-import type { Session, Sessions } from '../sessions.ts'
+import type { Session, HttpSessionStore } from '../http-session-store.ts'
 import { ms, sql, type Database } from './database.ts'
 
 const CREATE = sql(
@@ -25,7 +25,7 @@ const PRUNE = sql(
 `,
 )
 
-export function sessionVerbs(db: Database): Sessions {
+export function sessionMethods(db: Database): HttpSessionStore {
   return {
     createSession: async ({ id, token, tokenMark, lastsMs }) => {
       await db.all(CREATE, [id, token, tokenMark, lastsMs])

@@ -1,6 +1,6 @@
 import type { Store } from '../store.ts'
 import { TAKEN_UP } from './claims.ts'
-import { sql, walkIndexes, type Database } from './database.ts'
+import { sql, preferIndexes, type Database } from './database.ts'
 import { LIVE } from './runs.ts'
 
 /** Planned, and no target is open. */
@@ -65,11 +65,11 @@ const SETTLE = sql(
 
 type Settled = Awaited<ReturnType<Store['settle']>>[number]
 
-export function settleVerbs(db: Database): Pick<Store, 'settle'> {
+export function settleMethods(db: Database): Pick<Store, 'settle'> {
   return {
     settle: (run, lost = false) =>
       db.transaction('settle', async (connection) => {
-        await walkIndexes(connection, 'settle')
+        await preferIndexes(connection, 'settle')
         const open = await connection.all<{ id: string }>(LOOK, [run ?? null, lost])
         if (open.length === 0) return []
         const ids = open.map((row) => row.id)

@@ -1,12 +1,12 @@
-import { HeartbeatOverdue } from '../../model/errors.ts'
-import type { Guard } from '../../model/source-lock.ts'
-import { toGuard, type GuardRow } from '../command-rows.ts'
-import type { HoldSource, Store } from '../store.ts'
-import { ms, sql, type Asks, type Connection, type Database } from './database.ts'
+import { HeartbeatOverdueError } from '../../model/errors.ts'
+import type { SourceLock } from '../../model/source-lock.ts'
+import { toSourceLock, type SourceLockRow } from '../command-rows.ts'
+import type { LockSourceRequest, Store } from '../store.ts'
+import { ms, sql, type Queryable, type Connection, type Database } from './database.ts'
 import { MAY_CLAIM } from './may-claim.ts'
-import { storable } from './strip-nul.ts'
+import { stripNul } from './strip-nul.ts'
 
-export const GUARD_COLUMNS = /* sql */ `
+export const SOURCE_LOCK_COLUMNS = /* sql */ `
   g.source, g.worker_id, g.kill_timeout_ms, g.cookie, g.gave_up_because,
   ${ms('g.since')} AS since, ${ms('g.ending_since')} AS ending_since,
   ${ms('g.gave_up_at')} AS gave_up_at
@@ -20,7 +20,7 @@ const LOCK_WORKERS = sql(
 `,
 )
 /** Makes the guard where there is none, and locks it: so the look at its holder that follows is younger than its hold. */
-const LOCK = sql(
+const MAKE_AND_LOCK = sql(
   'guard:lock',
   /* sql */ `
   INSERT INTO unstuck.guard (source, kill_timeout_ms, cookie) VALUES ($1, $2, $3)
@@ -28,7 +28,7 @@ const LOCK = sql(
 `,
 )
 // A holder that is not known any more has ended. The one who holds it already finds it as it is.
-const TAKE = sql(
+const TAKE_LOCK = sql(
   'guard:take',
   /* sql */ `
   UPDATE unstuck.guard g
@@ -41,14 +41,14 @@ const TAKE = sql(
            AND EXISTS (SELECT FROM unstuck.worker w WHERE w.id = $4::uuid AND w.beats = $5::int)))
 `,
 )
-const MARK_ENDING = sql(
+const MARK_UNLOCKING = sql(
   'guard:ending',
   /* sql */ `
   UPDATE unstuck.guard SET ending_since = coalesce(ending_since, clock_timestamp())
    WHERE source = $1 AND worker_id = $2
 `,
 )
-const FREE = sql(
+const UNLOCK = sql(
   'guard:free',
   /* sql */ `
   WITH still AS MATERIALIZED (
@@ -61,50 +61,60 @@ const FREE = sql(
   RETURNING source
 `,
 )
-const GUARD = sql('guard', `SELECT ${GUARD_COLUMNS} FROM unstuck.guard g WHERE g.source = $1`)
-const GUARDS = sql('guards', `SELECT ${GUARD_COLUMNS} FROM unstuck.guard g ORDER BY g.source`)
+const SOURCE_LOCK = sql(
+  'guard',
+  `SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.guard g WHERE g.source = $1`,
+)
+const SOURCE_LOCKS = sql(
+  'guards',
+  `SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.guard g ORDER BY g.source`,
+)
 
-type GuardVerbs = Pick<Store, 'holdSource' | 'markEnding' | 'freeSource' | 'guards' | 'guard'>
+type SourceLockMethods = Pick<
+  Store,
+  'lockSource' | 'markUnlocking' | 'unlockSource' | 'sourceLocks' | 'sourceLock'
+>
 
-export function guardVerbs(db: Database): GuardVerbs {
+export function sourceLockMethods(db: Database): SourceLockMethods {
   return {
-    holdSource: (request) =>
+    lockSource: (request) =>
       db.transaction('guard:hold', async (connection) => {
-        const { guard, mayClaim } = await hold(connection, request)
-        if (!mayClaim && guard.worker !== request.worker)
-          throw new HeartbeatOverdue(db.address.where)
-        return guard
+        const { sourceLock, mayClaim } = await lockSource(connection, request)
+        if (!mayClaim && sourceLock.worker !== request.worker)
+          throw new HeartbeatOverdueError(db.address.where)
+        return sourceLock
       }),
 
-    markEnding: async (source, worker) => void (await db.all(MARK_ENDING, [source, worker])),
+    markUnlocking: async (source, worker) => void (await db.all(MARK_UNLOCKING, [source, worker])),
 
-    freeSource: async ({ source, worker, beats = null, gaveUp }) => {
-      const because = gaveUp === undefined ? null : storable(gaveUp)
-      return (await db.all(FREE, [source, worker, beats, because])).length > 0
+    unlockSource: async ({ source, worker, heartbeats = null, gaveUp }) => {
+      const because = gaveUp === undefined ? null : stripNul(gaveUp)
+      return (await db.all(UNLOCK, [source, worker, heartbeats, because])).length > 0
     },
 
-    guards: async () => (await db.all<GuardRow>(GUARDS)).map(toGuard),
+    sourceLocks: async () => (await db.all<SourceLockRow>(SOURCE_LOCKS)).map(toSourceLock),
 
-    guard: (source) => lookAt(db, source),
+    sourceLock: (source) => findSourceLock(db, source),
   }
 }
 
-async function hold(
+async function lockSource(
   connection: Connection,
-  request: HoldSource,
-): Promise<{ guard: Guard; mayClaim: boolean }> {
-  const { source, worker, killTimeoutMs, cookie, instead } = request
+  request: LockSourceRequest,
+): Promise<{ sourceLock: SourceLock; mayClaim: boolean }> {
+  const { source, worker, killTimeoutMs, processTag, takeOverFrom } = request
   type Row = { id: string; may_claim: boolean }
-  const both = instead ? [worker, instead.worker] : [worker]
+  const both = takeOverFrom ? [worker, takeOverFrom.worker] : [worker]
   const workers = await connection.all<Row>(LOCK_WORKERS, [both])
   const mayClaim = workers.some((row) => row.id === worker && row.may_claim)
-  await connection.all(LOCK, [source, killTimeoutMs, cookie])
-  const { worker: insteadOf = null, beats = null } = instead ?? {}
-  if (mayClaim) await connection.all(TAKE, [source, worker, killTimeoutMs, insteadOf, beats])
-  return { guard: (await lookAt(connection, source))!, mayClaim }
+  await connection.all(MAKE_AND_LOCK, [source, killTimeoutMs, processTag])
+  const { worker: insteadOf = null, heartbeats = null } = takeOverFrom ?? {}
+  if (mayClaim)
+    await connection.all(TAKE_LOCK, [source, worker, killTimeoutMs, insteadOf, heartbeats])
+  return { sourceLock: (await findSourceLock(connection, source))!, mayClaim }
 }
 
-async function lookAt(db: Asks, source: string): Promise<Guard | null> {
-  const [row] = await db.all<GuardRow>(GUARD, [source])
-  return row ? toGuard(row) : null
+async function findSourceLock(db: Queryable, source: string): Promise<SourceLock | null> {
+  const [row] = await db.all<SourceLockRow>(SOURCE_LOCK, [source])
+  return row ? toSourceLock(row) : null
 }

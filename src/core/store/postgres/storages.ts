@@ -1,11 +1,17 @@
 import { UsageError } from '../../model/errors.ts'
 import { isId, newId } from '../../model/id.ts'
-import { canBeKept, checkLabel, toStorage, TOUCHED_MS, type StorageRow } from '../storage-rows.ts'
-import type { Storages } from '../storages.ts'
+import {
+  isStorableLabel,
+  checkLabel,
+  toStorage,
+  ACCESS_GRANULARITY_MS,
+  type StorageRow,
+} from '../storage-rows.ts'
+import type { CrawleeStore } from '../crawlee-store.ts'
 import { ms, sql, type Database, type Sql } from './database.ts'
-import { datasetVerbs } from './datasets.ts'
+import { datasetMethods } from './datasets.ts'
 import { codeOf } from './errors.ts'
-import { recordVerbs } from './records.ts'
+import { recordMethods } from './records.ts'
 
 const COLUMNS = /* sql */ `
   s.id, s.kind, s.name, ${ms('s.created_at')} AS created_at, ${ms('s.modified_at')} AS modified_at,
@@ -22,7 +28,7 @@ const FIND = sql(
   accessed AS (
     UPDATE unstuck.storage SET accessed_at = clock_timestamp()
      WHERE id IN (SELECT s.id FROM unstuck.storage s JOIN found USING (id)
-                   WHERE s.accessed_at < clock_timestamp() - ${TOUCHED_MS} * interval '1 millisecond'
+                   WHERE s.accessed_at < clock_timestamp() - ${ACCESS_GRANULARITY_MS} * interval '1 millisecond'
                      FOR NO KEY UPDATE OF s SKIP LOCKED)
     RETURNING id, accessed_at
   )
@@ -68,13 +74,13 @@ const DROP = sql('storage:drop', `DELETE FROM unstuck.storage WHERE id = $1 RETU
 const NOT_UNIQUE = '23505'
 
 /** Storages by name, and what is in them. */
-export function storageVerbs(db: Database): Storages {
+export function storageMethods(db: Database): CrawleeStore {
   return {
-    ...datasetVerbs(db),
-    ...recordVerbs(db),
+    ...datasetMethods(db),
+    ...recordMethods(db),
 
     storage: async (kind, idOrName) => {
-      if (!canBeKept(idOrName)) return null
+      if (!isStorableLabel(idOrName)) return null
       const id = isId(idOrName) ? idOrName : null
       const [row] = await db.all<StorageRow>(FIND, [kind, idOrName, id])
       return row ? toStorage(row) : null

@@ -2,19 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 
 /** Waits for something to end, but no longer than this: a server that no longer answers keeps nobody waiting. */
-export async function waitAtMost(ms: number, ending: Promise<unknown>): Promise<void> {
+export async function waitAtMost(ms: number, promise: Promise<unknown>): Promise<void> {
   const over = new AbortController()
   const { signal } = over
   try {
-    await Promise.race([ending, sleep(ms, undefined, { signal })])
+    await Promise.race([promise, sleep(ms, undefined, { signal })])
   } finally {
     over.abort()
   }
 }
 
-const HANG_UP_MS = 1_000
+const CLOSE_TIMEOUT_MS = 1_000
 
 /** Ends a connection in good order, where the other end still listens. */
-export async function hangUp(client: Client): Promise<void> {
-  await waitAtMost(HANG_UP_MS, client.end())
+export async function closeClient(client: Client): Promise<void> {
+  await waitAtMost(CLOSE_TIMEOUT_MS, client.end())
 }

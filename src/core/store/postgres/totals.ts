@@ -1,8 +1,8 @@
 import type { RunStatus } from '../../model/run.ts'
-import { toCounts, type TallyRow } from '../rows.ts'
+import { toCounts, type CountersRow } from '../rows.ts'
 import type { Store } from '../store.ts'
-import { FOLDED_AT_ONCE, foldStats, toRunTotals } from '../list-rows.ts'
-import { moment, sql, type Database } from './database.ts'
+import { FOLD_BATCH, foldStats, toRunTotals } from '../list-rows.ts'
+import { timestamp, sql, type Database } from './database.ts'
 import { SUMS } from './counters.ts'
 
 const RUN_TOTALS = sql(
@@ -14,7 +14,7 @@ const WORKER_STATS = sql('worker:stats', `SELECT stats FROM unstuck.worker WHERE
 const OLD_STATS = sql(
   'worker:old-stats',
   /* sql */ `
-  SELECT id, stats FROM unstuck.worker WHERE stats IS NOT NULL AND ended_at < ${moment('$1')}
+  SELECT id, stats FROM unstuck.worker WHERE stats IS NOT NULL AND ended_at < ${timestamp('$1')}
    ORDER BY id LIMIT $2 FOR UPDATE
 `,
 )
@@ -24,20 +24,20 @@ const FORGET_STATS = sql(
   `UPDATE unstuck.worker SET stats = NULL WHERE id = ANY ($1::uuid[])`,
 )
 
-type TotalVerbs = Pick<Store, 'runTotals' | 'targetTotals' | 'workerStats' | 'foldWorkerStats'>
+type TotalMethods = Pick<Store, 'runTotals' | 'targetTotals' | 'workerStats' | 'foldWorkerStats'>
 
-export function totalVerbs(db: Database): TotalVerbs {
+export function totalMethods(db: Database): TotalMethods {
   return {
     runTotals: async () =>
       toRunTotals(await db.all<{ status: RunStatus; count: number }>(RUN_TOTALS)),
-    targetTotals: async () => toCounts((await db.all<TallyRow>(TARGET_TOTALS))[0]!),
+    targetTotals: async () => toCounts((await db.all<CountersRow>(TARGET_TOTALS))[0]!),
     workerStats: async () =>
       (await db.all<{ stats: unknown }>(WORKER_STATS)).map(({ stats }) => stats),
 
     foldWorkerStats: async (endedBefore) => {
-      for (let found = FOLDED_AT_ONCE; found === FOLDED_AT_ONCE;) {
+      for (let found = FOLD_BATCH; found === FOLD_BATCH;) {
         found = await db.transaction('worker:fold-stats', async (connection) => {
-          const values = [endedBefore, FOLDED_AT_ONCE]
+          const values = [endedBefore, FOLD_BATCH]
           const rows = await connection.all<{ id: string; stats: unknown }>(OLD_STATS, values)
           const folded = foldStats(rows)
           if (!folded) return 0

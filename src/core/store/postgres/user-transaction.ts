@@ -5,7 +5,7 @@ import { IDLE_MS, type Connection, type Database } from './database.ts'
 import { isContention, storeError } from './errors.ts'
 
 /** Keeps what the user's function threw apart from what the store throws: it is not for the store to interpret. */
-export class UsersError extends Error {}
+export class UserCodeError extends Error {}
 
 /** Under which name the books are kept in a page's transaction: for statements of ours that join it. */
 export function writerOf(tx: Transaction): string {
@@ -17,7 +17,7 @@ export function writerOf(tx: Transaction): string {
 const writers = new WeakMap<Transaction, string>()
 
 /** Functions of this program that join a page's transaction: they are quick, and hold no connection for long. */
-export const ownFunctions = new WeakSet<InTransaction>()
+export const internalFunctions = new WeakSet<InTransaction>()
 
 /** Runs the user's own statements in a page's transaction. */
 export async function runInTransaction(
@@ -33,7 +33,7 @@ export async function runInTransaction(
     params: readonly unknown[] = [],
   ): Promise<Record<string, unknown>[]> => {
     if (isOver) throw new UsageError('The page is already committed: await each tx.query().')
-    checkPace(lastAskedAt)
+    checkIdleTime(lastAskedAt)
     try {
       return await connection.query(text, params)
     } catch (error) {
@@ -47,19 +47,19 @@ export async function runInTransaction(
     const tx = { query }
     writers.set(tx, connection.writer)
     await callUserFunction(db, () => inTransaction(tx))
-    checkPace(lastAskedAt)
+    checkIdleTime(lastAskedAt)
   } catch (thrown) {
     const error = toError(thrown)
     // What comes of the store is the store's, also when it went through the user's hands.
     if (error instanceof UnstuckError || isContention(error)) throw error
-    throw new UsersError(messageOf(error), { cause: error })
+    throw new UserCodeError(messageOf(error), { cause: error })
   } finally {
     isOver = true
   }
 }
 
 /** The server ends a transaction that is idle for too long. Trying again would end the same way. */
-function checkPace(lastAskedAt: number): void {
+function checkIdleTime(lastAskedAt: number): void {
   if (performance.now() - lastAskedAt < IDLE_MS) return
   throw new UsageError(
     `The function given to checkpoint() left its transaction idle for more than ${IDLE_MS / 1_000} s, so the ` +

@@ -65,7 +65,7 @@ test('runs in several statuses are found by a walk along the index for each', as
   assert.ok((await indexesOf(RUNS_IN, ['old-7', ...page, statuses])).includes('run_listed'))
 })
 
-test('what is left for a person is found in the index that has nothing else', async () => {
+test('targets that need attention are found in their partial index', async () => {
   const troubled = 'target_troubled'
   const statuses = ['failed', 'stuck', 'parked']
   const none = '00000000-0000-0000-0000-000000000000'

@@ -1,12 +1,12 @@
 import { unknownWorker } from '../../model/errors.ts'
 import { processState } from '../../host/identity.ts'
 import { toWorker, type WorkerRow } from '../rows.ts'
-import type { BeatAnswer, Store, Witnessed } from '../store.ts'
+import type { HeartbeatResult, Store, WorkerObservation } from '../store.ts'
 import { toHolding, type HoldingRow } from '../list-rows.ts'
 import { ms, sql, type Database } from './database.ts'
 import { SCHEMA_VERSION } from './migrate.ts'
 import { LIVE } from './runs.ts'
-import { ADD_UP, foldTally } from './counters.ts'
+import { ADD_ON_CONFLICT, foldCounters } from './counters.ts'
 
 const WORKER_COLUMNS = /* sql */ `
   w.id, w.source, w.host, w.pid, w.start_ticks::float8 AS start_ticks, w.boot_id, w.pid_namespace,
@@ -25,7 +25,7 @@ const REGISTER = sql(
 )
 // $1 writer, $2 worker, $3 loop lag, $4 the claims it names, $5 what it has measured. Claims in its name that it has not named for a whole
 // lease are handed back untouched: their answer got lost.
-const BEAT = sql(
+const HEARTBEAT = sql(
   'beat',
   /* sql */ `
   WITH me AS (
@@ -48,7 +48,7 @@ const BEAT = sql(
   booked AS (
     INSERT INTO unstuck.tally (run_id, grp, writer, in_progress, planned)
     SELECT run_id, grp, $1, -count(*), count(*) FROM let_go GROUP BY run_id, grp ORDER BY run_id, grp
-    ${ADD_UP}
+    ${ADD_ON_CONFLICT}
   ),
   -- Crashes that were none, as this heartbeat shows. Where a target is locked, the next heartbeat strikes it off.
   lost AS MATERIALIZED (
@@ -129,11 +129,14 @@ const HOLDINGS = sql(
 `,
 )
 
-type WorkerVerbs = Pick<Store, 'register' | 'beat' | 'retire' | 'workers' | 'holdings' | 'worker'>
+type WorkerMethods = Pick<
+  Store,
+  'registerWorker' | 'heartbeat' | 'retireWorker' | 'observations' | 'holdings' | 'worker'
+>
 
-export function workerVerbs(db: Database): WorkerVerbs {
+export function workerMethods(db: Database): WorkerMethods {
   return {
-    register: async ({ id, source, process, presence, version, heartbeatMs, leaseMs }) => {
+    registerWorker: async ({ id, source, process, presence, version, heartbeatMs, leaseMs }) => {
       const { host, pid, startTicks, bootId, pidNamespace } = process
       await db.all(REGISTER, [
         id,
@@ -150,9 +153,9 @@ export function workerVerbs(db: Database): WorkerVerbs {
       ])
     },
 
-    beat: async ({ worker, claimIds, loopLagMs, stats }) => {
+    heartbeat: async ({ worker, claimIds, loopLagMs, stats }) => {
       const measured = stats === undefined ? null : JSON.stringify(stats)
-      const [answer] = await db.heartbeats.book<BeatRow>(BEAT, [
+      const [answer] = await db.heartbeats.writeCounts<HeartbeatRow>(HEARTBEAT, [
         worker,
         loopLagMs,
         claimIds,
@@ -163,16 +166,23 @@ export function workerVerbs(db: Database): WorkerVerbs {
         throw unknownWorker(db.address.where)
       }
       const tooOld = lowest > SCHEMA_VERSION
-      return { held, cancelled, serverStartedAt, now, tooOld, unpark: answer!.unpark ?? [] }
+      return {
+        held,
+        cancelled,
+        serverStartedAt,
+        now,
+        isOutdated: tooOld,
+        unpark: answer!.unpark ?? [],
+      }
     },
 
-    retire: (worker) =>
+    retireWorker: (worker) =>
       db.transaction('worker:retire', async (connection) => {
         // A claim of this worker may be under way, even when its process is dead: the server finishes what it was
         // sent. The lock waits for it; a worker that turns out to hold something is not at its end yet.
         await connection.all(LOCK_WORKER, [worker])
         await connection.all(RETIRE, [worker])
-        await foldTally(connection, worker)
+        await foldCounters(connection, worker)
       }),
 
     worker: async (id) => {
@@ -180,24 +190,24 @@ export function workerVerbs(db: Database): WorkerVerbs {
       return row ? toWorker(row) : null
     },
 
-    workers: async () => (await db.all<WitnessRow>(WORKERS)).map(witness),
+    observations: async () => (await db.all<ObservationRow>(WORKERS)).map(observe),
     holdings: async () => (await db.all<HoldingRow>(HOLDINGS)).map(toHolding),
   }
 }
 
-type BeatRow = {
+type HeartbeatRow = {
   known: boolean
   held: string[]
   cancelled: string[]
-  unpark: BeatAnswer['unpark'] | null
+  unpark: HeartbeatResult['unpark'] | null
   server_started_at: number
   now: number
   lowest: number
 }
 
-type WitnessRow = WorkerRow & { is_locked: boolean; beat_age_ms: number }
+type ObservationRow = WorkerRow & { is_locked: boolean; beat_age_ms: number }
 
-function witness(row: WitnessRow): Witnessed {
+function observe(row: ObservationRow): WorkerObservation {
   const worker = toWorker(row)
   const lock = row.is_locked ? 'held' : 'free'
   return {

@@ -1,4 +1,4 @@
-import type { AdoptedMemory, IntentEnd } from '../adopted-memory.ts'
+import type { AdoptedStore, IntentResult } from '../adopted-store.ts'
 import {
   concluded,
   toIntent,
@@ -6,7 +6,7 @@ import {
   type IntentRecord,
   type RememberedRecord,
 } from '../adopted-rows.ts'
-import { record } from './audit.ts'
+import { recordAudit } from './audit.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { readJson } from './lists.ts'
 
@@ -22,7 +22,7 @@ const ENDING = sql(
    ORDER BY id LIMIT 10
 `,
 )
-const INTEND = sql(
+const RECORD_INTENT = sql(
   'adopted:intend',
   /* sql */ `
   INSERT INTO adopted_intent (id, at, row_id, name, key, entry, reopens)
@@ -51,9 +51,9 @@ const FORGET = sql(
 `,
 )
 
-export function adoptedMemoryVerbs(db: Database): AdoptedMemory {
+export function adoptedMethods(db: Database): AdoptedStore {
   return {
-    adoptedRows: async (ids) =>
+    rememberedRows: async (ids) =>
       db
         .read((tx) => tx.all<RememberedRecord>(REMEMBERED, { ids: JSON.stringify(ids) }))
         .map(toRemembered),
@@ -63,11 +63,11 @@ export function adoptedMemoryVerbs(db: Database): AdoptedMemory {
         .read((tx) => tx.all<{ id: string }>(ENDING, { suffix: suffix.toLowerCase() }))
         .map(({ id }) => id),
 
-    intend: (intents) =>
+    recordIntents: (intents) =>
       db.write('adopted:intend', (tx) => {
         for (const { id, row, ref, entry, reopens } of intents) {
           const said = { entry: JSON.stringify(entry), reopens: reopens ? 1 : 0 }
-          tx.run(INTEND, { id, row, ...ref, ...said, now: tx.now() })
+          tx.run(RECORD_INTENT, { id, row, ...ref, ...said, now: tx.now() })
         }
       }),
 
@@ -84,12 +84,12 @@ export function adoptedMemoryVerbs(db: Database): AdoptedMemory {
   }
 }
 
-function conclude(tx: Connection, { id, isDone }: IntentEnd): boolean {
+function conclude(tx: Connection, { id, isDone }: IntentResult): boolean {
   const settled = tx.get<IntentRecord>(SETTLE, { id })
   if (!settled || !isDone) return settled !== undefined
   const { row, ref, entry, reopens } = readIntent(settled)
   const now = tx.now()
-  record(tx, { ...concluded(entry, isDone), at: now })
+  recordAudit(tx, { ...concluded(entry, isDone), at: now })
   tx.run(REMEMBER, { row, ...ref, reopenedAt: reopens ? now : null })
   return true
 }

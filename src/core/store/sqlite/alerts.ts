@@ -1,4 +1,4 @@
-import { OWNER_GONE_MS } from '../../model/alert.ts'
+import { ALERT_OWNER_TIMEOUT_MS } from '../../model/alert.ts'
 import type { Store } from '../store.ts'
 import { toAlert, type AlertRow } from '../list-rows.ts'
 import { sql, type Database } from './database.ts'
@@ -59,12 +59,12 @@ const RESOLVE = sql(
 `,
 )
 
-type AlertVerbs = Pick<
+type AlertMethods = Pick<
   Store,
-  'openAlerts' | 'recentAlerts' | 'raiseAlert' | 'markTold' | 'resolveAlert'
+  'openAlerts' | 'recentAlerts' | 'raiseAlert' | 'markDelivered' | 'resolveAlert'
 >
 
-export function alertVerbs(db: Database): AlertVerbs {
+export function alertMethods(db: Database): AlertMethods {
   return {
     openAlerts: async () => db.read((tx) => tx.all<AlertRow>(OPEN)).map(toAlert),
     recentAlerts: async (limit) =>
@@ -73,11 +73,11 @@ export function alertVerbs(db: Database): AlertVerbs {
       db.write('alert:raise', (tx) => {
         const now = tx.now()
         const seen = { cause, owner, because, now }
-        if (tx.run(STILL_OPEN, { ...seen, gone: now - OWNER_GONE_MS }) > 0) return false
+        if (tx.run(STILL_OPEN, { ...seen, gone: now - ALERT_OWNER_TIMEOUT_MS }) > 0) return false
         tx.run(RAISE, { ...seen, rule, source, run, command })
         return true
       }),
-    markTold: ({ causes, destination, event }) =>
+    markDelivered: ({ causes, destination, event }) =>
       db.write('alert:told', (tx) => {
         const told = { causes: JSON.stringify(causes), destination, now: tx.now() }
         tx.run(event === 'sent' ? SENT : ENDED, told)

@@ -34,7 +34,7 @@ const COUNTS = sql(
 )
 
 /** Enters what was done into the trail, in the transaction that does it. */
-export function record(tx: Connection, entry: Omit<AuditEntry, 'id'>): void {
+export function recordAudit(tx: Connection, entry: Omit<AuditEntry, 'id'>): void {
   tx.run(RECORD, {
     ...entry,
     evidence: JSON.stringify(entry.evidence ?? null),
@@ -43,7 +43,7 @@ export function record(tx: Connection, entry: Omit<AuditEntry, 'id'>): void {
   })
 }
 
-export function auditVerbs(db: Database): Pick<Store, 'audit' | 'auditCounts'> {
+export function auditMethods(db: Database): Pick<Store, 'audit' | 'auditCounts'> {
   return {
     audit: async ({
       run,

@@ -1,9 +1,16 @@
-import { HeartbeatOverdue } from '../../model/errors.ts'
-import { keepPolicy } from '../rows.ts'
-import type { BeginRequest, Begun, Store } from '../store.ts'
-import { HELD, isTaken, TAKE, toClaimed, WAKE, type ClaimedRow } from './claims.ts'
+import { HeartbeatOverdueError } from '../../model/errors.ts'
+import { serializePolicy } from '../rows.ts'
+import type { BeginRequest, BeginResult, Store } from '../store.ts'
+import {
+  HELD,
+  countClaim,
+  CLAIM_TARGET,
+  toClaimed,
+  MARK_RUNNING,
+  type ClaimedRow,
+} from './claims.ts'
 import { sql, type Connection, type Database } from './database.ts'
-import { heldByAnother } from './source-locks.ts'
+import { lockedByAnother } from './source-locks.ts'
 import { mayClaim } from './may-claim.ts'
 import { moveRun } from './run-moves.ts'
 import { insertTargets, LIVE, SET_POLICY } from './runs.ts'
@@ -24,15 +31,15 @@ const BEGIN = sql(
 `,
 )
 
-export function beginVerbs(db: Database): Pick<Store, 'begin'> {
-  return { begin: (request) => db.write('begin', (tx) => begin(tx, request, db.where)) }
+export function beginMethods(db: Database): Pick<Store, 'begin'> {
+  return { begin: (request) => db.write('begin', (tx) => begin(tx, request, db.location)) }
 }
 
-function begin(tx: Connection, request: BeginRequest, where: string): Begun {
+function begin(tx: Connection, request: BeginRequest, where: string): BeginResult {
   const { source, worker, claimId } = request
   const now = tx.now()
-  const guard = heldByAnother(tx, source, worker)
-  if (!guard && request.clean) moveRun(tx, request.clean)
+  const guard = lockedByAnother(tx, source, worker)
+  if (!guard && request.abandonFirst) moveRun(tx, request.abandonFirst)
   const live = tx.get<{
     run: string
     kind: string
@@ -45,26 +52,26 @@ function begin(tx: Connection, request: BeginRequest, where: string): Begun {
     const [row] = tx.all<ClaimedRow>(HELD, { worker, claimIds: JSON.stringify([claimId]) })
     return begun(row!, source)
   }
-  if (guard) return { claimed: null, guard }
-  const { only } = request
-  if (only !== undefined && live?.run !== only)
-    return { claimed: null, inTheWay: live?.run ?? only }
+  if (guard) return { claimed: null, sourceLock: guard }
+  const { onlyRun } = request
+  if (onlyRun !== undefined && live?.run !== onlyRun)
+    return { claimed: null, blockingRun: live?.run ?? onlyRun }
   if (live && (live.kind !== 'single' || live.status !== 'planned')) {
-    return { claimed: null, inTheWay: live.run }
+    return { claimed: null, blockingRun: live.run }
   }
-  if (!mayClaim(tx, worker)) throw new HeartbeatOverdue(where)
+  if (!mayClaim(tx, worker)) throw new HeartbeatOverdueError(where)
   const run = live?.run ?? request.run
   if (!live) {
-    tx.run(BEGIN, { run, source, policy: keepPolicy(request.policy), now })
+    tx.run(BEGIN, { run, source, policy: serializePolicy(request.policy), now })
     insertTargets(tx, run, [{ id: request.target, key: source }])
-  } else tx.run(SET_POLICY, { run, policy: keepPolicy(request.policy) })
+  } else tx.run(SET_POLICY, { run, policy: serializePolicy(request.policy) })
   const id = live?.target ?? request.target
-  const row = tx.get<ClaimedRow>(TAKE, { id, claimId, worker, now, alone: 1 })!
-  if (!isTaken(tx, row, now)) return { claimed: null, inTheWay: run }
-  tx.run(WAKE, { run, now })
+  const row = tx.get<ClaimedRow>(CLAIM_TARGET, { id, claimId, worker, now, alone: 1 })!
+  if (!countClaim(tx, row, now)) return { claimed: null, blockingRun: run }
+  tx.run(MARK_RUNNING, { run, now })
   return begun(row, source)
 }
 
-function begun(row: ClaimedRow, source: string): Begun {
+function begun(row: ClaimedRow, source: string): BeginResult {
   return { claimed: toClaimed(row, source), resumed: row.epoch > 1 }
 }

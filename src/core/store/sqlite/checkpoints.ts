@@ -1,12 +1,12 @@
 import type { Checkpoint, InTransaction } from '../../model/checkpoint.ts'
 import type { Outcome } from '../../model/claim.ts'
-import { PageBehind, PageRejected, toError } from '../../model/errors.ts'
+import { PageBehindError, PageRejectedError, toError } from '../../model/errors.ts'
 import type { Item } from '../../model/item.ts'
 import type { Store } from '../store.ts'
 import { callUserFunction } from '../user-function.ts'
 import { sql, type Connection, type Database, type Positions, type Sql } from './database.ts'
 import { sqliteCode } from './errors.ts'
-import { isSameClaim, refuse, standing } from './refusal.ts'
+import { isSameClaim, refuseWrite, claimState } from './claim-state.ts'
 
 // The statements of a page are bound by position: they are most of what a crawl does, and looking up names would be a
 // quarter of their time.
@@ -55,7 +55,7 @@ const SEE_ITEM = sql(
 )
 
 // A run's planning has made the row.
-const BOOK_PAGE = sql(
+const COUNT_PAGE = sql(
   'checkpoint:tally',
   /* sql */ `
   UPDATE tally
@@ -66,7 +66,7 @@ const BOOK_PAGE = sql(
 `,
 )
 
-export function checkpointVerbs(db: Database): Pick<Store, 'checkpoint'> {
+export function checkpointMethods(db: Database): Pick<Store, 'checkpoint'> {
   const save = (pages: readonly Checkpoint[], inTransaction?: InTransaction) =>
     db.write('checkpoint', (tx) => {
       const outcomes = pages.map((page) => savePage(tx, page))
@@ -82,7 +82,7 @@ export function checkpointVerbs(db: Database): Pick<Store, 'checkpoint'> {
       if (!isDataError(error)) throw error
       if (pages.length === 1) {
         const reason = `The page cannot be stored: ${(error as Error).message}.`
-        return [{ ok: false, error: new PageRejected(reason, { cause: error }) }]
+        return [{ ok: false, error: new PageRejectedError(reason, { cause: error }) }]
       }
       // One bad page must not take the others with it.
       const outcomes: Outcome<number>[] = []
@@ -96,7 +96,7 @@ export function checkpointVerbs(db: Database): Pick<Store, 'checkpoint'> {
 function savePage(tx: Connection, page: Checkpoint): { outcome: Outcome<number>; wasIn: boolean } {
   const now = tx.now()
   const row = advance(tx, page, now)
-  if (!row) return turnedAway(tx, page)
+  if (!row) return explainRejection(tx, page)
 
   // The same item twice on a page is one row, the last one.
   const items = new Map(page.items.map((item) => [item.key, item]))
@@ -106,7 +106,7 @@ function savePage(tx: Connection, page: Checkpoint): { outcome: Outcome<number>;
   const { items_new, items_updated, items_unchanged } = counts
   const done = page.done ? 1 : 0
   const books = [items_new, items_updated, items_unchanged, done, now]
-  tx.run(BOOK_PAGE, [row.run_id, row.grp, page.skipped, ...books])
+  tx.run(COUNT_PAGE, [row.run_id, row.grp, page.skipped, ...books])
   return { outcome: { ok: true, value: row.seq }, wasIn: false }
 }
 
@@ -137,23 +137,23 @@ function saveItem(
   return 'items_unchanged'
 }
 
-function turnedAway(
+function explainRejection(
   tx: Connection,
   page: Checkpoint,
 ): { outcome: Outcome<number>; wasIn: boolean } {
   const { claim, expectedSeq } = page
-  const row = standing(tx, claim)
+  const row = claimState(tx, claim)
   if (row && isSameClaim(row, claim)) {
     // The COMMIT whose answer got lost had gone through.
     if (row.seq === expectedSeq + 1 && row.page_hash === page.hash) {
       return { outcome: { ok: true, value: row.seq }, wasIn: true }
     }
     if (row.status === 'in_progress' && row.page >= page.page) {
-      const error = new PageBehind(claim.target, page.page, row.page)
+      const error = new PageBehindError(claim.target, page.page, row.page)
       return { outcome: { ok: false, error }, wasIn: false }
     }
   }
-  return { outcome: { ok: false, error: refuse(tx, claim, row) }, wasIn: false }
+  return { outcome: { ok: false, error: refuseWrite(tx, claim, row) }, wasIn: false }
 }
 
 async function runInTransaction(

@@ -1,11 +1,11 @@
 import type { Claim, Outcome } from '../../model/claim.ts'
 import type { TargetStatus } from '../../model/target.ts'
-import { keepCursor } from '../new-targets.ts'
+import { serializeCursor } from '../new-targets.ts'
 import type { Store } from '../store.ts'
 import { sql, type Connection, type Database, type Params, type Sql } from './database.ts'
-import { isSameClaim, refuse, standing } from './refusal.ts'
-import { foremostOf } from './runs.ts'
-import { book } from './counters.ts'
+import { isSameClaim, refuseWrite, claimState } from './claim-state.ts'
+import { firstPosition } from './runs.ts'
+import { addCounts } from './counters.ts'
 
 const FENCE = `WHERE id = :target AND epoch = :epoch AND claim_id = :claimId AND status = 'in_progress' RETURNING run_id, grp`
 const FINISH = sql(
@@ -75,12 +75,12 @@ const RUN_ARTIFACTS = sql(
   `UPDATE run SET artifacts = :artifacts WHERE id = :run AND artifacts < :artifacts`,
 )
 
-type ClaimEndVerbs = Pick<
+type ClaimEndMethods = Pick<
   Store,
-  'finish' | 'fail' | 'release' | 'park' | 'touch' | 'reportProgress'
+  'finish' | 'fail' | 'release' | 'park' | 'reportActivity' | 'reportProgress'
 >
 
-export function claimEndVerbs(db: Database): ClaimEndVerbs {
+export function claimEndMethods(db: Database): ClaimEndMethods {
   /** Ends claims that still hold, and answers for each of them apart. */
   const end = <T extends Claim>(
     name: string,
@@ -103,8 +103,8 @@ export function claimEndVerbs(db: Database): ClaimEndVerbs {
     db.write(name, (tx) => {
       const now = tx.now()
       const row = tx.get<{ run_id: string; grp: string }>(ACTIVE, { ...fence(claim), now })
-      if (!row) return { ok: false, error: refuse(tx, claim, standing(tx, claim)) }
-      book(tx, row.run_id, row.grp, {}, now)
+      if (!row) return { ok: false, error: refuseWrite(tx, claim, claimState(tx, claim)) }
+      addCounts(tx, row.run_id, row.grp, {}, now)
       // Progress strikes off errors and crashes.
       if (isProgress(tx, row.run_id)) tx.run(STRIKE_OFF, { target: claim.target })
       return { ok: true, value: undefined }
@@ -115,7 +115,7 @@ export function claimEndVerbs(db: Database): ClaimEndVerbs {
     release: (claims) => end('release', claims, () => ({ statement: RELEASE, becomes: 'planned' })),
     fail: (failures) =>
       end('fail', failures, ({ error, retryInMs, target, forefront, nextCursor }, tx) => {
-        const params = { error, cursor: keepCursor({ key: target, cursor: nextCursor }) }
+        const params = { error, cursor: serializeCursor({ key: target, cursor: nextCursor }) }
         if (retryInMs === null) return { statement: GIVE_UP, becomes: 'failed', params }
         const readyAt = forefront ? beforeAll(tx, target) : null
         return { statement: RETRY, becomes: 'planned', params: { ...params, retryInMs, readyAt } }
@@ -126,7 +126,7 @@ export function claimEndVerbs(db: Database): ClaimEndVerbs {
         becomes: 'parked',
         params: { reason },
       })),
-    touch: (claim, artifacts) =>
+    reportActivity: (claim, artifacts) =>
       note('touch', claim, (tx, run) => tx.run(RUN_ARTIFACTS, { run, artifacts }) > 0),
     reportProgress: (claim, { done, total }) =>
       note('progress', claim, (tx, run) => {
@@ -139,7 +139,7 @@ export function claimEndVerbs(db: Database): ClaimEndVerbs {
 
 function beforeAll(tx: Connection, target: string): number | null {
   const row = tx.get<{ run_id: string }>(RUN_OF, { target })
-  return row ? foremostOf(tx, row.run_id) - 1 : null
+  return row ? firstPosition(tx, row.run_id) - 1 : null
 }
 
 function fence({ target, epoch, claimId }: Claim): Params {
@@ -160,13 +160,13 @@ export function endClaim(
     ...params,
   })
   if (row) {
-    book(tx, row.run_id, row.grp, { in_progress: -1, [becomes]: 1 }, now)
+    addCounts(tx, row.run_id, row.grp, { in_progress: -1, [becomes]: 1 }, now)
     return { ok: true, value: undefined }
   }
-  const stands = standing(tx, claim)
+  const stands = claimState(tx, claim)
   // Asked again after an answer got lost: it is already as it should be.
   if (stands && isSameClaim(stands, claim) && stands.status === becomes) {
     return { ok: true, value: undefined }
   }
-  return { ok: false, error: refuse(tx, claim, stands) }
+  return { ok: false, error: refuseWrite(tx, claim, stands) }
 }

@@ -1,9 +1,9 @@
-import type { Claimed } from '../../model/claim.ts'
+import type { ClaimedTarget } from '../../model/claim.ts'
 import type { ClaimRequest, Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { mayClaim } from './may-claim.ts'
 import { LIVE } from './runs.ts'
-import { book } from './counters.ts'
+import { addCounts } from './counters.ts'
 
 const CLAIM_COLUMNS = /* sql */ `
   target.id, target.run_id, target.key, target.grp, target.url, target.epoch, target.claim_id, target.worker_id, target.seq, target.page, target.page_target,
@@ -22,7 +22,7 @@ export const HELD = sql(
      AND claim_id IN (SELECT value FROM json_each(:claimIds))
 `,
 )
-const SUSPECT = sql(
+const CRASHED_BEFORE = sql(
   'claim:suspect',
   /* sql */ `
   SELECT id FROM target
@@ -47,7 +47,7 @@ const FRESH = sql(
 `,
 )
 // A crash is counted here and struck off when the claim ends any other way.
-export const TAKE = sql(
+export const CLAIM_TARGET = sql(
   'claim:take',
   /* sql */ `
   UPDATE target
@@ -58,7 +58,7 @@ export const TAKE = sql(
   RETURNING ${CLAIM_COLUMNS}
 `,
 )
-export const WAKE = sql(
+export const MARK_RUNNING = sql(
   'claim:run-running',
   /* sql */ `
   UPDATE run SET status = 'running', started_at = coalesce(started_at, :now), reopened_at = NULL,
@@ -67,7 +67,7 @@ export const WAKE = sql(
    WHERE id = :run AND (status IN ('queued', 'interrupted') OR reopened_at IS NOT NULL)
 `,
 )
-const SET_ASIDE = sql(
+const PARK_UNREADABLE = sql(
   'claim:unreadable',
   /* sql */ `
   UPDATE target SET status = 'parked', last_error = :reason, finished_at = :now,
@@ -76,7 +76,7 @@ const SET_ASIDE = sql(
 `,
 )
 
-export function claimVerbs(db: Database): Pick<Store, 'claim'> {
+export function claimMethods(db: Database): Pick<Store, 'claim'> {
   return {
     claim: async (request) => {
       // A worker with nothing to claim asks often: it must not fight for the write lock.
@@ -94,51 +94,51 @@ function isAnythingToClaim(tx: Connection, request: ClaimRequest): boolean {
   return Boolean(
     tx.get(FRESH, { run: run.id, limit: 1 }) ||
     tx.get(DUE, { run: run.id, now, limit: 1 }) ||
-    (request.empty && tx.get(SUSPECT, { run: run.id, now })) ||
+    (request.isIdle && tx.get(CRASHED_BEFORE, { run: run.id, now })) ||
     tx.get(HELD, { worker, claimIds: JSON.stringify(claimIds) }),
   )
 }
 
-function claim(tx: Connection, request: ClaimRequest): Claimed[] {
-  const { worker, source, claimIds, empty, alone } = request
+function claim(tx: Connection, request: ClaimRequest): ClaimedTarget[] {
+  const { worker, source, claimIds, isIdle, singleSlot } = request
   const held = tx.all<ClaimedRow>(HELD, { worker, claimIds: JSON.stringify(claimIds) })
   if (held.length > 0) return held.map((row) => toClaimed(row, source))
   const run = tx.get<{ id: string; status: string; reopened_at: number | null }>(RUN, { source })
   if (!run || !mayClaim(tx, worker)) return []
 
   const now = tx.now()
-  const suspect = empty ? tx.all<{ id: string }>(SUSPECT, { run: run.id, now }) : []
-  const picked = suspect.length > 0 ? suspect : pick(tx, run.id, claimIds.length, now)
-  const counted = alone || suspect.length > 0 ? 1 : 0
-  const claimed: Claimed[] = []
+  const suspect = isIdle ? tx.all<{ id: string }>(CRASHED_BEFORE, { run: run.id, now }) : []
+  const picked = suspect.length > 0 ? suspect : pickReady(tx, run.id, claimIds.length, now)
+  const counted = singleSlot || suspect.length > 0 ? 1 : 0
+  const claimed: ClaimedTarget[] = []
   for (const [n, { id }] of picked.entries()) {
-    const row = tx.get<ClaimedRow>(TAKE, {
+    const row = tx.get<ClaimedRow>(CLAIM_TARGET, {
       id,
       claimId: claimIds[n]!,
       worker,
       now,
       alone: counted,
     })!
-    if (isTaken(tx, row, now)) claimed.push(toClaimed(row, source))
+    if (countClaim(tx, row, now)) claimed.push(toClaimed(row, source))
   }
   const isNews = run.status !== 'running' || run.reopened_at !== null
-  if (claimed.length > 0 && isNews) tx.run(WAKE, { run: run.id, now })
+  if (claimed.length > 0 && isNews) tx.run(MARK_RUNNING, { run: run.id, now })
   return claimed
 }
 
 /** Books a target that was just taken; one that cannot be read is set aside, so that it stops nobody. */
-export function isTaken(tx: Connection, row: ClaimedRow, now: number): boolean {
+export function countClaim(tx: Connection, row: ClaimedRow, now: number): boolean {
   const unreadable = isUnreadable(row.cursor)
   const becomes = unreadable ? 'parked' : 'in_progress'
-  book(tx, row.run_id, row.grp, { planned: -1, [becomes]: 1 }, now)
+  addCounts(tx, row.run_id, row.grp, { planned: -1, [becomes]: 1 }, now)
   if (unreadable) {
     const reason = 'its cursor is not valid JSON any more: somebody wrote to the database by hand'
-    tx.run(SET_ASIDE, { id: row.id, now, reason })
+    tx.run(PARK_UNREADABLE, { id: row.id, now, reason })
   }
   return !unreadable
 }
 
-function pick(tx: Connection, run: string, limit: number, now: number): { id: string }[] {
+function pickReady(tx: Connection, run: string, limit: number, now: number): { id: string }[] {
   const due = tx.all<{ id: string }>(DUE, { run, now, limit })
   if (due.length === limit) return due
   return [...due, ...tx.all<{ id: string }>(FRESH, { run, limit: limit - due.length })]
@@ -163,7 +163,7 @@ export type ClaimedRow = {
   crashes: number
 }
 
-export function toClaimed(row: ClaimedRow, source: string): Claimed {
+export function toClaimed(row: ClaimedRow, source: string): ClaimedTarget {
   return {
     target: row.id,
     epoch: row.epoch,
@@ -182,7 +182,7 @@ export function toClaimed(row: ClaimedRow, source: string): Claimed {
     cursor: row.cursor === null ? null : JSON.parse(row.cursor),
     errors: row.errors,
     // This claim's own crash is counted already.
-    suspect: row.crashes > 1,
+    crashedBefore: row.crashes > 1,
   }
 }
 

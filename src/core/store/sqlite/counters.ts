@@ -1,6 +1,6 @@
 import { sql, type Connection } from './database.ts'
 
-export type Change = {
+export type CountChange = {
   planned?: number
   in_progress?: number
   done?: number
@@ -15,7 +15,7 @@ export type Change = {
   refused?: number
 }
 
-const BOOK = sql(
+const ADD_COUNTS = sql(
   'tally',
   /* sql */ `
   INSERT INTO tally (run_id, grp, planned, in_progress, done, failed, stuck, parked, pages,
@@ -39,7 +39,7 @@ const BOOK = sql(
 `,
 )
 
-const NO_CHANGE: Required<Change> = {
+const NO_CHANGE: Required<CountChange> = {
   planned: 0,
   in_progress: 0,
   done: 0,
@@ -55,8 +55,14 @@ const NO_CHANGE: Required<Change> = {
 }
 
 /** Enters a change into the books, in the transaction that makes it. */
-export function book(tx: Connection, run: string, grp: string, change: Change, now: number): void {
-  tx.run(BOOK, { ...NO_CHANGE, ...change, run, grp, now })
+export function addCounts(
+  tx: Connection,
+  run: string,
+  grp: string,
+  change: CountChange,
+  now: number,
+): void {
+  tx.run(ADD_COUNTS, { ...NO_CHANGE, ...change, run, grp, now })
 }
 
 /** For SELECTs over `tally`: the sums that make a run's counts. */

@@ -1,9 +1,9 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
-import { messageOf, StoreUnavailable } from '../../model/errors.ts'
+import { messageOf, StoreUnavailableError } from '../../model/errors.ts'
 import { announce } from '../statement-channel.ts'
 import { refuseInUserFunction } from '../user-function.ts'
-import { isBusy, isMissingTable, MissingTable, storeError } from './errors.ts'
+import { isBusy, isMissingTable, MissingTableError, storeError } from './errors.ts'
 import type { StoreClock } from './clock.ts'
 import type { OpenFiles } from './open-files.ts'
 
@@ -125,7 +125,7 @@ function ours<T>(act: () => T): T {
   try {
     return act()
   } catch (error) {
-    throw isMissingTable(error) ? new MissingTable(messageOf(error), { cause: error }) : error
+    throw isMissingTable(error) ? new MissingTableError(messageOf(error), { cause: error }) : error
   }
 }
 
@@ -153,11 +153,11 @@ const RETRY_MS = 4
 const RETRY_MAX_MS = 32
 const URGENT_AFTER_MS = 200
 const URGENT_MS = 5
-const PATIENCE_MS = 10_000
+const BUSY_TIMEOUT_MS = 10_000
 /** How long this process writes before its other work has a turn. */
 const YIELD_MS = 2
 
-export type Opened = {
+export type OpenConnections = {
   readonly writer: Connection
   readonly reader: Connection
   readonly clock: StoreClock
@@ -169,7 +169,7 @@ export type Opened = {
  * no other work of the process can slip into a transaction. Reads have their own connection.
  */
 export class Database {
-  readonly where: string
+  readonly location: string
   readonly reader: Connection
   readonly writer: Connection
   readonly clock: StoreClock
@@ -178,8 +178,8 @@ export class Database {
   #pumping = false
   #yieldedAt = 0
 
-  constructor(where: string, { writer, reader, clock, files }: Opened) {
-    this.where = where
+  constructor(where: string, { writer, reader, clock, files }: OpenConnections) {
+    this.location = where
     this.writer = writer
     this.reader = reader
     this.clock = clock
@@ -213,7 +213,7 @@ export class Database {
       this.#files.assertInPlace()
       return result
     } catch (error) {
-      throw storeError(error, this.where)
+      throw storeError(error, this.location)
     }
   }
 
@@ -247,7 +247,7 @@ export class Database {
         this.#files.assertInPlace()
         job.resolve(result as never)
       } catch (error) {
-        job.reject(storeError(error, this.where))
+        job.reject(storeError(error, this.location))
       }
       await this.#yield()
     }
@@ -284,9 +284,9 @@ export class Database {
       } catch (error) {
         if (!isBusy(error)) throw error
         const waitedMs = performance.now() - askedAt
-        if (waitedMs > PATIENCE_MS) {
-          throw new StoreUnavailable(
-            `The database ${this.where} has been locked by another process for ${PATIENCE_MS / 1000} s. ` +
+        if (waitedMs > BUSY_TIMEOUT_MS) {
+          throw new StoreUnavailableError(
+            `The database ${this.location} has been locked by another process for ${BUSY_TIMEOUT_MS / 1000} s. ` +
               'Look for a program that keeps a transaction open (a database browser, a backup).',
             { cause: error },
           )

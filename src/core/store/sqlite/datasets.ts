@@ -1,7 +1,7 @@
-import { noSuchStorage, readEntries, type Entry } from '../storage-rows.ts'
-import type { Storages } from '../storages.ts'
+import { storageNotFound, readEntries, type Entry } from '../storage-rows.ts'
+import type { CrawleeStore } from '../crawlee-store.ts'
 import { sql, type Connection, type Database, type Sql } from './database.ts'
-import { book } from './counters.ts'
+import { addCounts } from './counters.ts'
 
 // Most entries are new, so that is tried first and costs one statement.
 const ADD = sql(
@@ -40,7 +40,9 @@ export const OLDEST_FIRST = LIST('ASC')
 export const NEWEST_FIRST = LIST('DESC')
 
 /** Entries in the order they came. */
-export function datasetVerbs(db: Database): Pick<Storages, 'append' | 'appending' | 'entries'> {
+export function datasetMethods(
+  db: Database,
+): Pick<CrawleeStore, 'append' | 'appending' | 'entries'> {
   return {
     append: async (dataset, entries) => {
       const kept = readEntries(entries.map((entry) => ({ ...entry, dataset })))
@@ -52,7 +54,7 @@ export function datasetVerbs(db: Database): Pick<Storages, 'append' | 'appending
       return () => {
         if (kept.length === 0) return
         // The one writer there is: it is in the page's transaction while this runs.
-        book(db.writer, run, group ?? '', save(db.writer, kept), db.writer.now())
+        addCounts(db.writer, run, group ?? '', save(db.writer, kept), db.writer.now())
       }
     },
 
@@ -74,7 +76,7 @@ function save(
   const counts = { items_new: 0, items_updated: 0 }
   const now = tx.now()
   for (const id of new Set(entries.map(({ dataset }) => dataset))) {
-    if (tx.run(MODIFY, { id, now }) === 0) throw noSuchStorage(id)
+    if (tx.run(MODIFY, { id, now }) === 0) throw storageNotFound(id)
   }
   for (const { dataset, key, data } of entries) {
     if (tx.run(ADD, [dataset, key, data]) === 1) counts.items_new++

@@ -1,5 +1,5 @@
 import { LIMITS } from '../../model/limits.ts'
-import { TROUBLED_STATUSES } from '../../model/target.ts'
+import { DEAD_LETTER_STATUSES } from '../../model/target.ts'
 import { checkAfter, toListing } from '../rows.ts'
 import type { DeadLetter, Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
@@ -17,11 +17,11 @@ const DEAD_LETTERS = sql(
 `,
 )
 
-export function deadLetterVerbs(db: Database): Pick<Store, 'deadLetters'> {
+export function deadLetterMethods(db: Database): Pick<Store, 'deadLetters'> {
   return {
     deadLetters: async ({ source = null, statuses, after, limit }) => {
       checkAfter({ after })
-      const asked = JSON.stringify(statuses?.length ? statuses : TROUBLED_STATUSES)
+      const asked = JSON.stringify(statuses?.length ? statuses : DEAD_LETTER_STATUSES)
       const values = { source, statuses: asked, after: after ?? '', limit: limit + 1 }
       const rows = db.read((tx) => tx.many<DeadLetter>(DEAD_LETTERS, values))
       return toListing(rows, limit, (row) => row)

@@ -1,10 +1,10 @@
 import {
   messageOf,
   missingTables,
-  StoreReadOnly,
-  StoreUnavailable,
+  StoreReadOnlyError,
+  StoreUnavailableError,
   UnstuckError,
-  UnusableStore,
+  UnusableStoreError,
 } from '../../model/errors.ts'
 
 const ERROR = 1
@@ -28,7 +28,7 @@ export function isBusy(error: unknown): boolean {
 }
 
 /** A statement of ours found no table. Those of the user are no matter of ours, so they are told apart where they are run. */
-export class MissingTable extends Error {}
+export class MissingTableError extends Error {}
 
 export function isMissingTable(error: unknown): boolean {
   return sqliteCode(error) === ERROR && messageOf(error).startsWith('no such table')
@@ -37,32 +37,35 @@ export function isMissingTable(error: unknown): boolean {
 /** SQLite's error as advice. What is not SQLite's comes back as it is. */
 export function storeError(error: unknown, where: string): unknown {
   if (error instanceof UnstuckError) return error
-  if (error instanceof MissingTable) return missingTables(where, error)
+  if (error instanceof MissingTableError) return missingTables(where, error)
   const options = { cause: error }
   switch (sqliteCode(error)) {
     case BUSY:
     case LOCKED:
-      return new StoreUnavailable(`The database ${where} is locked by another process.`, options)
+      return new StoreUnavailableError(
+        `The database ${where} is locked by another process.`,
+        options,
+      )
     case FULL:
-      return new StoreUnavailable(
+      return new StoreUnavailableError(
         `The disk of the database ${where} is full. Free some space; work goes on by itself.`,
         options,
       )
     case IOERR:
-      return new StoreUnavailable(
+      return new StoreUnavailableError(
         `The disk of the database ${where} reports an error: ${(error as Error).message}.`,
         options,
       )
     case READONLY:
-      return new StoreReadOnly(where, options)
+      return new StoreReadOnlyError(where, options)
     case CANTOPEN:
-      return new UnusableStore(
+      return new UnusableStoreError(
         `The database ${where} cannot be opened. Check that its folder exists and may be written to.`,
         options,
       )
     case CORRUPT:
     case NOTADB:
-      return new UnusableStore(
+      return new UnusableStoreError(
         `The file ${where} is not a sound SQLite database. Restore it from a backup, or name another with --db.`,
         options,
       )

@@ -29,7 +29,7 @@ const LIST = sql(
 
 type SqliteExecutionRow = Omit<ExecutionRow, 'command'> & { command: string }
 
-export function executionVerbs(
+export function executionMethods(
   db: Database,
 ): Pick<Store, 'startExecution' | 'endExecution' | 'executions'> {
   return {

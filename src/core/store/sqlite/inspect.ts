@@ -3,16 +3,16 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { Presence } from '../../model/worker.ts'
 import {
-  checkBooks,
-  endlessRuns,
+  checkCounters,
+  runsWithoutEndTime,
   LISTED_MAX,
-  LIVE_MAX,
-  NEWEST_MAX,
-  type BadClaim,
-  type BooksRow,
+  LIVE_RUNS_MAX,
+  NEWEST_RUNS_MAX,
+  type InvalidClaim,
+  type CounterCheckRow,
   type Inspection,
   type LeftoverLock,
-  type RunHead,
+  type InspectedRun,
 } from '../inspection.ts'
 import { toWorker, type WorkerRow } from '../rows.ts'
 import type { Store } from '../store.ts'
@@ -26,7 +26,7 @@ const JOURNAL_MODE = sql('inspect:journal', 'PRAGMA journal_mode')
 const SYNCHRONOUS = sql('inspect:synchronous', 'PRAGMA synchronous')
 const LEVELS = ['off', 'normal', 'full', 'extra']
 
-const HEADS = sql(
+const INSPECTED_RUNS = sql(
   'inspect:runs',
   /* sql */ `
   WITH chosen AS (
@@ -42,7 +42,7 @@ const HEADS = sql(
 `,
 )
 // One statement sees one snapshot: a run that is worked on must not look wrong.
-const BOOKS = sql(
+const COUNTERS = sql(
   'inspect:books',
   /* sql */ `
   SELECT ${SUMS},
@@ -51,14 +51,14 @@ const BOOKS = sql(
     FROM tally t WHERE t.run_id = :run
 `,
 )
-const CROWDED = sql(
+const DUPLICATE_LIVE_RUNS = sql(
   'inspect:crowded',
   /* sql */ `
   SELECT source, json_group_array(id) AS runs FROM run
    WHERE status IN ${LIVE} GROUP BY source HAVING count(*) > 1 ORDER BY source LIMIT :limit
 `,
 )
-const BAD_CLAIMS = sql(
+const INVALID_CLAIMS = sql(
   'inspect:claims',
   /* sql */ `
   SELECT t.id AS target, t.run_id AS run, r.source, t.worker_id AS worker,
@@ -75,24 +75,26 @@ const BAD_CLAIMS = sql(
 )
 const WORKER = sql('inspect:worker', `SELECT * FROM worker WHERE id = :id`)
 
-export function inspectVerbs(db: Database, lockFolder: string): Pick<Store, 'inspect'> {
+export function inspectMethods(db: Database, lockFolder: string): Pick<Store, 'inspect'> {
   return {
     async inspect(): Promise<Inspection> {
       const runs = db.read((tx) =>
-        tx.all<RunHead>(HEADS, { live: LIVE_MAX, newest: NEWEST_MAX }).map((row) => ({ ...row })),
+        tx
+          .all<InspectedRun>(INSPECTED_RUNS, { live: LIVE_RUNS_MAX, newest: NEWEST_RUNS_MAX })
+          .map((row) => ({ ...row })),
       )
       return {
         durability: durability(db),
-        books: await checkBooks(runs, async (run) => {
+        counters: await checkCounters(runs, async (run) => {
           // Counting holds up the event loop: between two runs others have their turn.
           await setImmediate()
-          return books(db, run)
+          return readCounters(db, run)
         }),
-        crowded: crowded(db),
-        badClaims: db.read((tx) =>
-          tx.all<BadClaim>(BAD_CLAIMS, { limit: LISTED_MAX }).map((row) => ({ ...row })),
+        duplicateLiveRuns: duplicateLiveRuns(db),
+        invalidClaims: db.read((tx) =>
+          tx.all<InvalidClaim>(INVALID_CLAIMS, { limit: LISTED_MAX }).map((row) => ({ ...row })),
         ),
-        endless: endlessRuns(runs),
+        withoutEndTime: runsWithoutEndTime(runs),
         leftoverLocks: leftoverLocks(db, lockFolder),
         blockedWal: blockedWal(db),
       }
@@ -106,15 +108,17 @@ function durability(db: Database): Inspection['durability'] {
   return { journal_mode, synchronous: LEVELS[synchronous] ?? String(synchronous) }
 }
 
-function books(db: Database, run: string): BooksRow {
-  type Row = BooksRow & { counted: string }
-  const row = db.read((tx) => tx.get<Row>(BOOKS, { run }))!
-  return { ...row, counted: JSON.parse(row.counted) as BooksRow['counted'] }
+function readCounters(db: Database, run: string): CounterCheckRow {
+  type Row = CounterCheckRow & { counted: string }
+  const row = db.read((tx) => tx.get<Row>(COUNTERS, { run }))!
+  return { ...row, counted: JSON.parse(row.counted) as CounterCheckRow['counted'] }
 }
 
-function crowded(db: Database): Inspection['crowded'] {
+function duplicateLiveRuns(db: Database): Inspection['duplicateLiveRuns'] {
   return db
-    .read((tx) => tx.all<{ source: string; runs: string }>(CROWDED, { limit: LISTED_MAX }))
+    .read((tx) =>
+      tx.all<{ source: string; runs: string }>(DUPLICATE_LIVE_RUNS, { limit: LISTED_MAX }),
+    )
     .map(({ source, runs }) => ({ source, runs: JSON.parse(runs) as string[] }))
 }
 

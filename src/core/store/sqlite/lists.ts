@@ -56,7 +56,7 @@ const ITEMS_BY_RUN = sql(
 export type SqliteTargetRow = Omit<TargetRow, 'cursor'> & { cursor: string | null }
 
 /** What is in the store, for people: targets and items. */
-export function listVerbs(
+export function listMethods(
   db: Database,
 ): Pick<Store, 'target' | 'targets' | 'targetsByKey' | 'targetsEnding' | 'items' | 'itemsByRun'> {
   return {

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../model/limits.ts'
 import { TARGET_STATUSES } from '../../model/target.ts'
-import { toLiveRun, type BooksRow, type LiveRunRow, type TallyRow } from '../rows.ts'
+import { toLiveRun, type RunCountersRow, type LiveRunRow, type CountersRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
 import { readJson } from './lists.ts'
@@ -35,12 +35,12 @@ const COUNTS = [
   'items_unchanged',
   'skipped',
   'refused',
-] as const satisfies (keyof TallyRow)[]
+] as const satisfies (keyof CountersRow)[]
 
-type Row = BooksRow &
+type Row = RunCountersRow &
   Omit<LiveRunRow, 'policy' | 'input'> & { policy: string | null; input: string | null }
 
-export function liveRunVerbs(db: Database): Pick<Store, 'liveRuns'> {
+export function liveRunMethods(db: Database): Pick<Store, 'liveRuns'> {
   return {
     liveRuns: async () => {
       const byRun = new Map<string, Row>()

@@ -1,4 +1,4 @@
-import { SchemaTooNew } from '../../model/errors.ts'
+import { SchemaTooNewError } from '../../model/errors.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { heart } from './migrations/001-heart.ts'
 import { doors } from './migrations/002-doors.ts'
@@ -82,5 +82,5 @@ export function version(db: Connection): { number: number; lowest: number } {
 }
 
 function refuse(db: Connection): never {
-  throw new SchemaTooNew(version(db).number, SCHEMA_VERSION)
+  throw new SchemaTooNewError(version(db).number, SCHEMA_VERSION)
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { UnusableStore } from '../../model/errors.ts'
-import { startCrawl } from '../../../testing/fixtures.ts'
+import { UnusableStoreError } from '../../model/errors.ts'
+import { enqueueCrawl } from '../../../testing/fixtures.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { openStore } from '../open.ts'
 
@@ -11,12 +11,12 @@ test('a file that was deleted is neither read from nor written to, also when it 
   using folder = temporaryFolder()
   const [path, away] = [join(folder.path, 'u.db'), join(folder.path, 'away.db')]
   const store = await openStore(`sqlite:${path}`)
-  await startCrawl(store, 1)
+  await enqueueCrawl(store, 1)
 
   renameSync(path, away)
-  await assert.rejects(store.runs({ limit: 1 }), UnusableStore)
+  await assert.rejects(store.runs({ limit: 1 }), UnusableStoreError)
   renameSync(away, path)
-  await assert.rejects(store.settle(), UnusableStore)
+  await assert.rejects(store.settle(), UnusableStoreError)
 
   await store.close()
 })
@@ -25,7 +25,7 @@ test('a missing database is not made anew while its -wal file is there', async (
   using folder = temporaryFolder()
   const [path, away] = [join(folder.path, 'u.db'), join(folder.path, 'away.db')]
   const store = await openStore(`sqlite:${path}`)
-  await startCrawl(store, 1)
+  await enqueueCrawl(store, 1)
   renameSync(path, away)
   const { size } = statSync(`${path}-wal`)
 

@@ -1,5 +1,5 @@
 import { statSync, type BigIntStats } from 'node:fs'
-import { messageOf, StoreUnavailable, UnusableStore } from '../../model/errors.ts'
+import { messageOf, StoreUnavailableError, UnusableStoreError } from '../../model/errors.ts'
 
 type OpenFile = { readonly path: string; readonly id: string }
 
@@ -12,7 +12,7 @@ type OpenFile = { readonly path: string; readonly id: string }
  */
 export class OpenFiles {
   readonly #files: readonly OpenFile[]
-  #lost: UnusableStore | null = null
+  #lost: UnusableStoreError | null = null
 
   private constructor(files: readonly OpenFile[]) {
     this.#files = files
@@ -41,7 +41,7 @@ export function fileId(path: string): string | null {
   try {
     stat = statSync(path, { bigint: true, throwIfNoEntry: false })
   } catch (error) {
-    throw new StoreUnavailable(
+    throw new StoreUnavailableError(
       `The file ${path} cannot be looked at: ${messageOf(error)}. Check the permissions of its folder.`,
       { cause: error },
     )
@@ -49,9 +49,9 @@ export function fileId(path: string): string | null {
   return stat ? `${stat.dev}:${stat.ino}` : null
 }
 
-function lostFile(path: string, isMissing: boolean): UnusableStore {
+function lostFile(path: string, isMissing: boolean): UnusableStoreError {
   const what = isMissing ? 'was deleted or moved' : 'was replaced by another file'
-  return new UnusableStore(
+  return new UnusableStoreError(
     `The database file ${path} ${what} while this process had it open. Nothing has been reported as saved since. ` +
       'Stop every process that uses it, put the file back together with its -wal file or restore a backup, ' +
       'and start again.',

@@ -3,43 +3,43 @@ import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import { UnusableStore } from '../../model/errors.ts'
+import { UnusableStoreError } from '../../model/errors.ts'
 import { assertTrusted } from '../../host/trusted-path.ts'
 import type { Store } from '../store.ts'
-import { adoptedMemoryVerbs } from './adopted-memory.ts'
-import { alertVerbs } from './alerts.ts'
-import { auditVerbs } from './audit.ts'
-import { beginVerbs } from './begin.ts'
-import { checkpointVerbs } from './checkpoints.ts'
-import { claimEndVerbs } from './claim-ends.ts'
-import { claimVerbs } from './claims.ts'
+import { adoptedMethods } from './adopted-memory.ts'
+import { alertMethods } from './alerts.ts'
+import { auditMethods } from './audit.ts'
+import { beginMethods } from './begin.ts'
+import { checkpointMethods } from './checkpoints.ts'
+import { claimEndMethods } from './claim-ends.ts'
+import { claimMethods } from './claims.ts'
 import { HOST_CLOCK, StoreClock, type HostClock } from './clock.ts'
 import { Connection, Database } from './database.ts'
 import { isBusy, storeError } from './errors.ts'
-import { executionVerbs } from './executions.ts'
-import { guardVerbs } from './source-locks.ts'
-import { inspectVerbs } from './inspect.ts'
-import { listVerbs } from './lists.ts'
-import { liveRunVerbs } from './live-runs.ts'
+import { executionMethods } from './executions.ts'
+import { sourceLockMethods } from './source-locks.ts'
+import { inspectMethods } from './inspect.ts'
+import { listMethods } from './lists.ts'
+import { liveRunMethods } from './live-runs.ts'
 import { migrate } from './migrate.ts'
 import { networkFileSystem } from './network-drive.ts'
 import { fileId, OpenFiles } from './open-files.ts'
-import { operationVerbs } from './operations.ts'
-import { presenceVerbs } from './presence.ts'
-import { recoveryVerbs } from './recovery.ts'
-import { replanVerbs } from './replan.ts'
-import { revertVerbs } from './revert.ts'
-import { runListVerbs } from './run-lists.ts'
-import { runMoveVerbs } from './run-moves.ts'
-import { runVerbs } from './runs.ts'
-import { retentionVerbs } from './retention.ts'
-import { sampleVerbs } from './samples.ts'
-import { sessionVerbs } from './sessions.ts'
-import { settleVerbs } from './settle.ts'
-import { storageVerbs } from './storages.ts'
-import { totalVerbs } from './totals.ts'
-import { deadLetterVerbs } from './dead-letters.ts'
-import { workerVerbs } from './workers.ts'
+import { operationMethods } from './operations.ts'
+import { presenceMethods } from './presence.ts'
+import { recoveryMethods } from './recovery.ts'
+import { replanMethods } from './replan.ts'
+import { revertMethods } from './revert.ts'
+import { runListMethods } from './run-lists.ts'
+import { runMoveMethods } from './run-moves.ts'
+import { runMethods } from './runs.ts'
+import { retentionMethods } from './retention.ts'
+import { sampleMethods } from './samples.ts'
+import { sessionMethods } from './sessions.ts'
+import { settleMethods } from './settle.ts'
+import { storageMethods } from './storages.ts'
+import { totalMethods } from './totals.ts'
+import { deadLetterMethods } from './dead-letters.ts'
+import { workerMethods } from './workers.ts'
 
 /** Opens the database file, making it when it is not there. */
 export async function openSqlite(file: string, host: HostClock = HOST_CLOCK): Promise<Store> {
@@ -56,38 +56,38 @@ export async function openSqlite(file: string, host: HostClock = HOST_CLOCK): Pr
   const lockFolder = `${path}-workers`
   return {
     engine: 'sqlite',
-    where: path,
-    remarks: [],
-    away: [],
+    location: path,
+    warnings: [],
+    unreadable: [],
     now: async () => db.now(),
-    ...runVerbs(db),
-    ...runListVerbs(db),
-    ...liveRunVerbs(db),
-    ...settleVerbs(db),
-    ...claimVerbs(db),
-    ...beginVerbs(db),
-    ...checkpointVerbs(db),
-    ...claimEndVerbs(db),
-    ...listVerbs(db),
-    ...presenceVerbs(lockFolder),
-    ...workerVerbs(db, lockFolder),
-    ...guardVerbs(db),
-    ...executionVerbs(db),
-    ...recoveryVerbs(db),
-    ...runMoveVerbs(db),
-    ...replanVerbs(db),
-    ...revertVerbs(db),
-    ...auditVerbs(db),
-    ...totalVerbs(db),
-    ...deadLetterVerbs(db),
-    ...sampleVerbs(db),
-    ...retentionVerbs(db),
-    ...alertVerbs(db),
-    ...operationVerbs(db),
-    ...sessionVerbs(db),
-    ...adoptedMemoryVerbs(db),
-    ...storageVerbs(db),
-    ...inspectVerbs(db, lockFolder),
+    ...runMethods(db),
+    ...runListMethods(db),
+    ...liveRunMethods(db),
+    ...settleMethods(db),
+    ...claimMethods(db),
+    ...beginMethods(db),
+    ...checkpointMethods(db),
+    ...claimEndMethods(db),
+    ...listMethods(db),
+    ...presenceMethods(lockFolder),
+    ...workerMethods(db, lockFolder),
+    ...sourceLockMethods(db),
+    ...executionMethods(db),
+    ...recoveryMethods(db),
+    ...runMoveMethods(db),
+    ...replanMethods(db),
+    ...revertMethods(db),
+    ...auditMethods(db),
+    ...totalMethods(db),
+    ...deadLetterMethods(db),
+    ...sampleMethods(db),
+    ...retentionMethods(db),
+    ...alertMethods(db),
+    ...operationMethods(db),
+    ...sessionMethods(db),
+    ...adoptedMethods(db),
+    ...storageMethods(db),
+    ...inspectMethods(db, lockFolder),
     close: () => db.close(),
   }
 }
@@ -106,7 +106,7 @@ async function openDatabase(path: string, host: HostClock): Promise<Database> {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     const network = networkFileSystem(folder)
     if (network) {
-      throw new UnusableStore(
+      throw new UnusableStoreError(
         `${path} lies on a network file system (${network}), whose locks cannot prove that a worker is dead. ` +
           'Put the database on a local disk, or use PostgreSQL for workers on many machines.',
       )
@@ -123,7 +123,7 @@ function create(path: string): void {
   // SQLite would delete the -wal file of a database that it finds empty, and with it the newest pages.
   const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
   if (walBytes > 0 && fileId(path) === null) {
-    throw new UnusableStore(
+    throw new UnusableStoreError(
       `The database file ${path} is missing, but its -wal file, which holds the newest pages, is there. Put the file ` +
         `back beside it; or, to begin with an empty database, delete ${path}-wal first.`,
     )
@@ -150,7 +150,7 @@ async function openFiles(path: string, clock: StoreClock): Promise<Database> {
     reader.close()
     writer.close()
     if (tries === OPEN_TRIES) {
-      throw new UnusableStore(
+      throw new UnusableStoreError(
         `The database file ${path} is replaced by another one again and again while it is opened. ` +
           'Find the program that does it, and start again.',
       )
@@ -189,7 +189,7 @@ function assertDurable(db: DatabaseSync, path: string): void {
   const mode = one('PRAGMA journal_mode')
   const synchronous = one('PRAGMA synchronous')
   if (mode !== 'wal' || synchronous !== 2) {
-    throw new UnusableStore(
+    throw new UnusableStoreError(
       `${path} cannot be used safely: journal mode ${String(mode)}, synchronous ${String(synchronous)}; ` +
         'WAL and FULL are needed. Put the database on a local disk.',
     )
@@ -197,15 +197,17 @@ function assertDurable(db: DatabaseSync, path: string): void {
   const version = String(one('SELECT sqlite_version()'))
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
   if (major * 1_000_000 + minor * 1_000 + patch < 3_051_003) {
-    throw new UnusableStore(`SQLite ${version} is too old: 3.51.3 is needed. Install a newer Node.`)
+    throw new UnusableStoreError(
+      `SQLite ${version} is too old: 3.51.3 is needed. Install a newer Node.`,
+    )
   }
 }
 
-export function fileError(error: unknown, path: string): UnusableStore | null {
+export function fileError(error: unknown, path: string): UnusableStoreError | null {
   const { code } = error as NodeJS.ErrnoException
   if (typeof code !== 'string' || code.startsWith('ERR_')) return null
-  if (error instanceof UnusableStore) return error
-  return new UnusableStore(
+  if (error instanceof UnusableStoreError) return error
+  return new UnusableStoreError(
     `The database ${path} cannot be opened: ${(error as Error).message}. Check the path and its permissions.`,
     { cause: error },
   )

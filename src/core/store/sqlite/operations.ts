@@ -16,7 +16,7 @@ const LIST = sql(
   `SELECT * FROM operation WHERE id < :after ORDER BY id DESC LIMIT :limit`,
 )
 
-export function operationVerbs(db: Database): Pick<Store, 'recordOperation' | 'operations'> {
+export function operationMethods(db: Database): Pick<Store, 'recordOperation' | 'operations'> {
   return {
     recordOperation: ({ actor, address, call, selection, plan, status, result }) =>
       db.write('operation', (tx) => {

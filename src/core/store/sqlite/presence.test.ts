@@ -4,19 +4,19 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { newId } from '../../model/id.ts'
 import type { Presence, ProcessIdentity } from '../../model/worker.ts'
-import { otherProcess } from '../../../testing/other-process.ts'
+import { startStoreProcess } from '../../../testing/store-process.ts'
 import { sqliteEngine as engine } from '../../../testing/sqlite-engine.ts'
 import type { TestDatabase } from '../../../testing/test-database.ts'
 import { thisProcess } from '../../host/identity.ts'
 import { probePresence } from './presence.ts'
 
-test('P9 a lock file that is missing or is another file tells nothing about its holder', async () => {
+test('P9 a missing or replaced lock file is no evidence about its holder', async () => {
   await using db = await engine.fresh()
-  await using other = await otherProcess(db.url)
-  const presence = await other.holdPresence(newId())
+  await using other = await startStoreProcess(db.url)
+  const presence = await other.acquirePresence(newId())
   const folder = lockFolder(db)
   const path = join(folder, (presence as { path: string }).path)
-  const probe = () => probePresence(folder, presence, elsewhere(other.pid))
+  const probe = () => probePresence(folder, presence, otherHost(other.pid))
   assert.equal(probe(), 'held')
 
   renameSync(path, `${path}.moved`)
@@ -29,21 +29,21 @@ test('P9 a lock file that is missing or is another file tells nothing about its 
   assert.equal(probe(), 'held')
 })
 
-test('P9 a lock file under another boot tells nothing about its holder', async () => {
+test('P9 a lock file from another boot is no evidence about its holder', async () => {
   await using db = await engine.fresh()
-  await using other = await otherProcess(db.url)
-  const presence = await other.holdPresence(newId())
+  await using other = await startStoreProcess(db.url)
+  const presence = await other.acquirePresence(newId())
 
-  const holder = { ...elsewhere(other.pid), bootId: newId() }
+  const holder = { ...otherHost(other.pid), bootId: newId() }
 
   assert.equal(probePresence(lockFolder(db), presence, holder), 'unknown')
 })
 
 test('a lock is free when its holder was killed, and stays in place for others to look at', async () => {
   await using db = await engine.fresh()
-  await using other = await otherProcess(db.url)
-  const presence = await other.holdPresence(newId())
-  const probe = () => probePresence(lockFolder(db), presence, elsewhere(other.pid))
+  await using other = await startStoreProcess(db.url)
+  const presence = await other.acquirePresence(newId())
+  const probe = () => probePresence(lockFolder(db), presence, otherHost(other.pid))
   for (let n = 0; n < 50; n++) assert.equal(probe(), 'held', 'probing must not free it')
 
   await other.kill('SIGKILL')
@@ -56,10 +56,10 @@ test('a lock is free when its holder was killed, and stays in place for others t
 test('a process does not open its own lock: that would let it go', async () => {
   await using db = await engine.fresh()
   const store = await db.open()
-  await using other = await otherProcess(db.url)
+  await using other = await startStoreProcess(db.url)
   const id = newId()
-  const held = await store.holdPresence(id)
-  await store.register({
+  const held = await store.acquirePresence(id)
+  await store.registerWorker({
     id,
     source: 'shop',
     process: thisProcess(),
@@ -70,8 +70,8 @@ test('a process does not open its own lock: that would let it go', async () => {
   })
 
   for (let n = 0; n < 5; n++) {
-    assert.equal((await store.workers())[0]?.evidence.presence, 'held')
-    assert.equal((await other.call(0, 'workers'))[0]?.evidence.presence, 'held')
+    assert.equal((await store.observations())[0]?.evidence.presence, 'held')
+    assert.equal((await other.call(0, 'observations'))[0]?.evidence.presence, 'held')
   }
   await held.release()
   assert.deepEqual(readdirSync(lockFolder(db)), [])
@@ -80,12 +80,12 @@ test('a process does not open its own lock: that would let it go', async () => {
 test('retiring a worker removes its lock file', async () => {
   await using db = await engine.fresh()
   const store = await db.open()
-  await using other = await otherProcess(db.url)
+  await using other = await startStoreProcess(db.url)
   const id = newId()
-  await other.holdPresence(id)
+  await other.acquirePresence(id)
   await other.kill('SIGKILL')
 
-  await store.retire(id)
+  await store.retireWorker(id)
 
   assert.deepEqual(readdirSync(lockFolder(db)), [])
 })
@@ -101,6 +101,6 @@ function lockFolder(db: TestDatabase): string {
   return `${db.url.slice('sqlite:'.length)}-workers`
 }
 
-function elsewhere(pid: number): ProcessIdentity {
+function otherHost(pid: number): ProcessIdentity {
   return { ...thisProcess(), pid, startTicks: 1 }
 }

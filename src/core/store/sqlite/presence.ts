@@ -5,7 +5,7 @@ import type { WorkerId } from '../../model/id.ts'
 import type { Evidence, Presence, ProcessIdentity } from '../../model/worker.ts'
 import { assertTrusted } from '../../host/trusted-path.ts'
 import { bootId, thisProcess } from '../../host/identity.ts'
-import type { HeldPresence, Store } from '../store.ts'
+import type { PresenceLock, Store } from '../store.ts'
 import { isBusy } from './errors.ts'
 import { fileId } from './open-files.ts'
 
@@ -13,11 +13,11 @@ import { fileId } from './open-files.ts'
  * A worker's lock file: a small SQLite database held in an exclusive transaction. The kernel frees it when the
  * process ends, however it ends, in any container on the host.
  */
-export function presenceVerbs(folder: string): Pick<Store, 'holdPresence'> {
-  return { holdPresence: async (worker) => holdPresence(folder, worker) }
+export function presenceMethods(folder: string): Pick<Store, 'acquirePresence'> {
+  return { acquirePresence: async (worker) => acquirePresence(folder, worker) }
 }
 
-function holdPresence(folder: string, worker: WorkerId): HeldPresence {
+function acquirePresence(folder: string, worker: WorkerId): PresenceLock {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   assertTrusted(folder, 'lock folder', { within: dirname(folder) })
   const path = lockPath(folder, worker)

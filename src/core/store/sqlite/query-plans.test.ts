@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { everyVerb } from '../../../testing/every-method.ts'
+import { callEveryStoreMethod } from '../../../testing/every-store-method.ts'
 import { sqliteEngine as engine } from '../../../testing/sqlite-engine.ts'
 import { NEWEST_FIRST, OLDEST_FIRST } from './datasets.ts'
 import { BY_KEY } from './lists.ts'
@@ -9,10 +9,10 @@ import { LIVE_RUNS } from './live-runs.ts'
 import { KEYS, KEYS_BELOW } from './records.ts'
 import { COUNT_NAMED, REPLAN_NAMED } from './replan.ts'
 import { LAST_FAILED } from './run-lists.ts'
-import { FOREMOST } from './runs.ts'
+import { FIRST_POSITION } from './runs.ts'
 import { RUN_TOTALS } from './totals.ts'
 
-test('no statement of a run reads all targets, items, workers or entries in the books', async (t) => {
+test('no statement of a run scans all targets, items, workers or counters', async (t) => {
   await using db = await engine.fresh()
   const statements = new Set<string>()
   const prepare = DatabaseSync.prototype.prepare
@@ -21,7 +21,7 @@ test('no statement of a run reads all targets, items, workers or entries in the 
     return prepare.call(this, text)
   })
 
-  await everyVerb(await db.open())
+  await callEveryStoreMethod(await db.open())
   t.mock.restoreAll()
 
   const ours = [...statements].filter((text) =>
@@ -66,7 +66,7 @@ test('the one target of a live run and the last run of a source are looked up by
   assert.match(await planOf(LAST_FAILED.text), /SCAN f\nSEARCH r .*\bid=\?/)
 })
 
-test('named targets are put back in line by their ids, however many others have failed', async () => {
+test('named targets are requeued by their ids, however many others have failed', async () => {
   await using db = await engine.fresh()
   await db.open()
   for (const { text } of [COUNT_NAMED, REPLAN_NAMED]) {
@@ -92,7 +92,7 @@ test('entries, keys of records and targets by key are found by their indexes', a
   assert.match(await planOf(KEYS.text), /USING PRIMARY KEY \(storage_id=\? AND key>\?\)$/)
   assert.match(await planOf(KEYS_BELOW.text), /\(storage_id=\? AND key>\? AND key<\?\)$/)
   assert.match(await planOf(BY_KEY.text), /target_2 \(run_id=\? AND key=\?\)/)
-  assert.match(await planOf(FOREMOST.text), /target_ready \(run_id=\? AND ready_at<\?\)$/)
+  assert.match(await planOf(FIRST_POSITION.text), /target_ready \(run_id=\? AND ready_at<\?\)$/)
 })
 
 const TABLES = (

@@ -1,5 +1,5 @@
-import { canBeKept, checkLabel, keyRange, noSuchStorage } from '../storage-rows.ts'
-import type { Storages } from '../storages.ts'
+import { isStorableLabel, checkLabel, keyRange, storageNotFound } from '../storage-rows.ts'
+import type { CrawleeStore } from '../crawlee-store.ts'
 import { sql, type Database } from './database.ts'
 import { MODIFY } from './datasets.ts'
 
@@ -34,12 +34,12 @@ export const KEYS_BELOW = sql(
 type KeyRow = { key: string; size: number }
 
 /** Bytes by key. */
-export function recordVerbs(
+export function recordMethods(
   db: Database,
-): Pick<Storages, 'record' | 'hasRecord' | 'setRecord' | 'deleteRecord' | 'recordKeys'> {
+): Pick<CrawleeStore, 'record' | 'hasRecord' | 'setRecord' | 'deleteRecord' | 'recordKeys'> {
   return {
     record: async (storage, key) => {
-      if (!canBeKept(key)) return null
+      if (!isStorableLabel(key)) return null
       const row = db.read((tx) =>
         tx.get<{ value: Uint8Array; content_type: string }>(RECORD, { storage, key }),
       )
@@ -47,19 +47,19 @@ export function recordVerbs(
     },
 
     hasRecord: async (storage, key) =>
-      canBeKept(key) && db.read((tx) => tx.get(HAS, { storage, key })) !== undefined,
+      isStorableLabel(key) && db.read((tx) => tx.get(HAS, { storage, key })) !== undefined,
 
     setRecord: async (storage, { key, value, contentType }) => {
       checkLabel('The key', key)
       checkLabel('The content type', contentType)
       await db.write('record:set', (tx) => {
-        if (tx.run(MODIFY, { id: storage, now: tx.now() }) === 0) throw noSuchStorage(storage)
+        if (tx.run(MODIFY, { id: storage, now: tx.now() }) === 0) throw storageNotFound(storage)
         tx.run(SET, { storage, key, value, contentType })
       })
     },
 
     deleteRecord: async (storage, key) => {
-      if (!canBeKept(key)) return
+      if (!isStorableLabel(key)) return
       await db.write('record:delete', (tx) => {
         if (tx.run(DELETE, { storage, key }) === 1) {
           tx.run(MODIFY, { id: storage, now: tx.now() })

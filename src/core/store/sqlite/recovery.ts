@@ -1,12 +1,12 @@
-import { TARGET_AFTER } from '../../model/verdict.ts'
-import type { Held, Judgement, Store } from '../store.ts'
-import { record } from './audit.ts'
+import { TARGET_STATUS_AFTER } from '../../model/verdict.ts'
+import type { HeldTarget, PendingVerdict, Store } from '../store.ts'
+import { recordAudit } from './audit.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { addOnlyTarget, insertRetry, LIVE, readRun, RUN, type SqliteRunRow } from './runs.ts'
-import { book } from './counters.ts'
+import { addCounts } from './counters.ts'
 import { LISTED, readHeldTarget, type SqliteTargetRow } from './lists.ts'
 
-const HELD_BY = sql(
+const CLAIMS_OF = sql(
   'recover:held',
   /* sql */ `
   SELECT ${LISTED}, (SELECT beats FROM worker w WHERE w.id = worker_id) AS worker_beats FROM target
@@ -32,7 +32,7 @@ const TAKE_BACK = sql(
   RETURNING run_id, grp, crashes
 `,
 )
-const REMEMBER = sql(
+const RECORD_LOST_CLAIM = sql(
   'recover:remember',
   /* sql */ `
   INSERT OR REPLACE INTO lost_claim (worker_id, target_id, epoch, alone, parked)
@@ -46,36 +46,36 @@ const FAIL_RUN = sql(
    WHERE id = :run AND status IN ${LIVE}
 `,
 )
-export function recoveryVerbs(db: Database): Pick<Store, 'heldBy' | 'applyJudgements'> {
+export function recoveryMethods(db: Database): Pick<Store, 'claimsOf' | 'applyVerdicts'> {
   return {
-    heldBy: async (worker, after, limit) =>
+    claimsOf: async (worker, after, limit) =>
       db.read((tx) => {
         type Row = SqliteTargetRow & { worker_beats: number }
-        const rows = tx.all<Row>(HELD_BY, { worker, after: after ?? '', limit })
-        const runs = new Map<string, Held['run']>()
+        const rows = tx.all<Row>(CLAIMS_OF, { worker, after: after ?? '', limit })
+        const runs = new Map<string, HeldTarget['run']>()
         for (const { run_id: id } of rows) {
           if (!runs.has(id)) runs.set(id, readRun(tx.get<SqliteRunRow>(RUN, { id })!))
         }
         return rows.map((row) => ({
           target: readHeldTarget(row),
           run: runs.get(row.run_id)!,
-          workerBeats: row.worker_beats,
+          workerHeartbeats: row.worker_beats,
         }))
       }),
 
-    applyJudgements: (judgements, actor) =>
-      db.write('recover', (tx) => judgements.map((judgement) => apply(tx, judgement, actor))),
+    applyVerdicts: (judgements, actor) =>
+      db.write('recover', (tx) => judgements.map((verdict) => applyVerdict(tx, verdict, actor))),
   }
 }
 
-function apply(
+function applyVerdict(
   tx: Connection,
-  { held, decision, sign, evidence, newRun, provisional }: Judgement,
+  { held, decision, liveness, evidence, newRun, isProvisional }: PendingVerdict,
   actor: string,
 ): boolean {
-  const { target, run, workerBeats } = held
+  const { target, run, workerHeartbeats } = held
   const { action, because } = decision
-  const status = TARGET_AFTER[action]
+  const status = TARGET_STATUS_AFTER[action]
   if (!status) return false
   const now = tx.now()
   const taken = tx.get<{ run_id: string; grp: string; crashes: number }>(TAKE_BACK, {
@@ -84,8 +84,8 @@ function apply(
     claimId: target.claimId,
     seq: target.seq,
     worker: target.worker,
-    beats: workerBeats,
-    timedOut: sign === 'stalled' ? 1 : 0,
+    beats: workerHeartbeats,
+    timedOut: liveness === 'stalled' ? 1 : 0,
     lastActivityAt: target.lastActivityAt,
     status,
     because,
@@ -94,9 +94,9 @@ function apply(
   if (!taken) return false
 
   // Its worker may yet come back.
-  if (provisional && taken.crashes > 0)
-    tx.run(REMEMBER, { worker: target.worker, target: target.id })
-  book(tx, taken.run_id, taken.grp, { in_progress: -1, [status]: 1 }, now)
+  if (isProvisional && taken.crashes > 0)
+    tx.run(RECORD_LOST_CLAIM, { worker: target.worker, target: target.id })
+  addCounts(tx, taken.run_id, taken.grp, { in_progress: -1, [status]: 1 }, now)
   // One that was cancelled meanwhile is not tried again.
   const isRetried = action === 'retry' && tx.run(FAIL_RUN, { run: run.id, because, now }) > 0
   if (isRetried) {
@@ -104,7 +104,7 @@ function apply(
     addOnlyTarget(tx, newRun, target, now)
   }
   const { epoch, worker, page } = target
-  record(tx, {
+  recordAudit(tx, {
     at: now,
     actor,
     action,

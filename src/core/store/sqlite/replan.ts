@@ -1,15 +1,15 @@
 import type { TargetStatus } from '../../model/target.ts'
-import type { Replan, Replanned, SetAside, Store } from '../store.ts'
-import { record } from './audit.ts'
+import type { ReplanRequest, ReplanResult, ParkedTarget, Store } from '../store.ts'
+import { recordAudit } from './audit.ts'
 import { sql, type Connection, type Database } from './database.ts'
-import { refuseOtherLive, standingOfRun } from './runs.ts'
-import { book } from './counters.ts'
+import { refuseOtherLive, runState } from './runs.ts'
+import { addCounts } from './counters.ts'
 import { isLive, type RunStatus } from '../../model/run.ts'
-import { NotFound, UsageError } from '../../model/errors.ts'
+import { NotFoundError, UsageError } from '../../model/errors.ts'
 import { shortId } from '../../model/id.ts'
 
 /** All of a run that fit. */
-const FITTING = /* sql */ `
+const MATCHING = /* sql */ `
   run_id = :run AND status IN (SELECT value FROM json_each(:statuses))
     AND (:groups IS NULL OR grp IN (SELECT value FROM json_each(:groups)))
     AND (:attemptsMax IS NULL OR attempts <= :attemptsMax)
@@ -23,7 +23,7 @@ const NAMED = /* sql */ `
 `
 const COUNT = sql(
   'replan:count',
-  `SELECT grp, status, count(*) AS count FROM target WHERE ${FITTING} GROUP BY grp, status`,
+  `SELECT grp, status, count(*) AS count FROM target WHERE ${MATCHING} GROUP BY grp, status`,
 )
 export const COUNT_NAMED = sql(
   'replan:count-named',
@@ -36,7 +36,7 @@ const REPLAN = sql(
   UPDATE target SET status = 'planned', ready_at = CASE WHEN seq > 0 THEN 0 END, claim_id = NULL,
                     errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
                     finished_at = NULL
-   WHERE ${FITTING}
+   WHERE ${MATCHING}
 `,
 )
 export const REPLAN_NAMED = sql(
@@ -71,11 +71,11 @@ const FENCE_OFF = sql(
   RETURNING grp
 `,
 )
-const STANDING = sql(
+const TARGET_STATE = sql(
   'target:standing',
   `SELECT run_id, grp, status, page FROM target WHERE id = :id`,
 )
-const SET_ASIDE = sql(
+const PARK = sql(
   'target:set-aside',
   /* sql */ `
   UPDATE target SET status = 'parked', claim_id = NULL, last_error = :because, finished_at = :now,
@@ -96,30 +96,30 @@ const REWIND = sql(
 `,
 )
 
-type TargetStanding = { run_id: string; grp: string; status: TargetStatus; page: number }
+type TargetState = { run_id: string; grp: string; status: TargetStatus; page: number }
 
 /** What people do to targets. */
-export function replanVerbs(db: Database): Pick<Store, 'replan' | 'setAside' | 'rewind'> {
+export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets' | 'rewind'> {
   return {
     replan: async (request) => {
       if (!request.dryRun) return db.write('replan', (tx) => replan(tx, request))
-      const { targets, reopened } = db.read((tx) => lookAt(tx, request))
+      const { targets, reopened } = db.read((tx) => previewReplan(tx, request))
       return { targets, reopened }
     },
 
-    setAside: ({ targets, actor, because }) =>
+    parkTargets: ({ targets, actor, because }) =>
       db.write('set-aside', (tx) => {
-        const done: SetAside[] = []
+        const done: ParkedTarget[] = []
         for (const id of targets) {
-          const { run_id: run, grp, status: from } = standing(tx, id)
+          const { run_id: run, grp, status: from } = targetState(tx, id)
           if (from === 'done' || from === 'parked') continue
           const now = tx.now()
-          tx.run(SET_ASIDE, { id, because, now })
-          book(tx, run, grp, { [from]: -1, parked: 1 }, now)
-          const { source } = standingOfRun(tx, run)
+          tx.run(PARK, { id, because, now })
+          addCounts(tx, run, grp, { [from]: -1, parked: 1 }, now)
+          const { source } = runState(tx, run)
           const deed = { at: now, actor, action: 'park', because, evidence: null }
           const [before, after] = [{ status: from }, { status: 'parked' }]
-          record(tx, { ...deed, source, run, target: id, before, after })
+          recordAudit(tx, { ...deed, source, run, target: id, before, after })
           done.push({ target: id, run, from })
         }
         return done
@@ -127,21 +127,21 @@ export function replanVerbs(db: Database): Pick<Store, 'replan' | 'setAside' | '
 
     rewind: ({ target: id, to, next, cursor, actor, because }) =>
       db.write('rewind', (tx) => {
-        const { run_id: run, grp, status, page } = standing(tx, id)
+        const { run_id: run, grp, status, page } = targetState(tx, id)
         if (to > page)
           throw new UsageError(`Target ${shortId(id)} stands at page ${page}: it can only go back.`)
-        const { source, status: runStatus } = standingOfRun(tx, run)
+        const { source, status: runStatus } = runState(tx, run)
         refuseOtherLive(tx, source, run)
         const now = tx.now()
         tx.run(REWIND, { id, to, next, cursor: cursor === null ? null : JSON.stringify(cursor) })
-        book(tx, run, grp, status === 'planned' ? {} : { [status]: -1, planned: 1 }, now)
+        addCounts(tx, run, grp, status === 'planned' ? {} : { [status]: -1, planned: 1 }, now)
         if (!isLive(runStatus)) reopen(tx, run, now)
         const deed = { at: now, actor, action: 'rewind', because, evidence: null }
         const [before, after] = [
           { status, page },
           { status: 'planned', page: to },
         ]
-        record(tx, { ...deed, source, run, target: id, before, after })
+        recordAudit(tx, { ...deed, source, run, target: id, before, after })
       }),
   }
 }
@@ -155,18 +155,18 @@ function reopen(tx: Connection, run: string, now: number): string {
 /** Targets that somebody held when their run ended are back in line: nobody else would ever look for them. */
 export function fenceOff(tx: Connection, run: string, now: number): void {
   for (const { grp } of tx.all<{ grp: string }>(FENCE_OFF, { run })) {
-    book(tx, run, grp, { in_progress: -1, planned: 1 }, now)
+    addCounts(tx, run, grp, { in_progress: -1, planned: 1 }, now)
   }
 }
 
-function standing(tx: Connection, id: string): TargetStanding {
-  const found = tx.get<TargetStanding>(STANDING, { id })
+function targetState(tx: Connection, id: string): TargetState {
+  const found = tx.get<TargetState>(TARGET_STATE, { id })
   if (!found)
-    throw new NotFound(`target ${id}`, '`unstuck show RUN` lists those that need a person.')
+    throw new NotFoundError(`target ${id}`, '`unstuck show RUN` lists those that need a person.')
   return found
 }
 
-function chosen({ run, statuses, targets, groups, attemptsMax }: Replan) {
+function chosen({ run, statuses, targets, groups, attemptsMax }: ReplanRequest) {
   return {
     run,
     statuses: JSON.stringify(statuses),
@@ -178,34 +178,40 @@ function chosen({ run, statuses, targets, groups, attemptsMax }: Replan) {
 
 type Chosen = { grp: string; status: TargetStatus; count: number }
 
-type Look = Replanned & { source: string; status: RunStatus; rows: Chosen[] }
+type ReplanPreview = ReplanResult & { source: string; status: RunStatus; rows: Chosen[] }
 
 /** What would be put back in line, and whether that opens the run again. */
-function lookAt(tx: Connection, request: Replan): Look {
-  const { source, status } = standingOfRun(tx, request.run)
+function previewReplan(tx: Connection, request: ReplanRequest): ReplanPreview {
+  const { source, status } = runState(tx, request.run)
   refuseOtherLive(tx, source, request.run)
   const rows = tx.all<Chosen>(request.targets ? COUNT_NAMED : COUNT, chosen(request))
   const targets = rows.reduce((sum, row) => sum + row.count, 0)
-  return { source, status, rows, targets, reopened: !isLive(status) && opens(tx, request, targets) }
+  return {
+    source,
+    status,
+    rows,
+    targets,
+    reopened: !isLive(status) && reopensRun(tx, request, targets),
+  }
 }
 
 /** Whether the run has something to live for again. */
-function opens(tx: Connection, { run, reopen }: Replan, targets: number): boolean {
+function reopensRun(tx: Connection, { run, reopen }: ReplanRequest, targets: number): boolean {
   if (targets > 0 || reopen === 'for-more') return true
-  const { planned_at: plannedAt } = standingOfRun(tx, run)
+  const { planned_at: plannedAt } = runState(tx, run)
   return reopen && (plannedAt === null || tx.get(HAS_OPEN, { run }) !== undefined)
 }
 
-function replan(tx: Connection, request: Replan): Replanned {
+function replan(tx: Connection, request: ReplanRequest): ReplanResult {
   const { run, action, actor, because } = request
   const now = tx.now()
-  const { source, status, rows, targets, reopened } = lookAt(tx, request)
+  const { source, status, rows, targets, reopened } = previewReplan(tx, request)
   if (targets === 0 && !reopened) return { targets, reopened }
   tx.run(request.targets ? REPLAN_NAMED : REPLAN, chosen(request))
   for (const row of rows)
-    book(tx, run, row.grp, { [row.status]: -row.count, planned: row.count }, now)
+    addCounts(tx, run, row.grp, { [row.status]: -row.count, planned: row.count }, now)
   const becomes = reopened ? reopen(tx, run, now) : status
-  record(tx, {
+  recordAudit(tx, {
     at: now,
     actor,
     action,

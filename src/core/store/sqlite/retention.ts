@@ -1,5 +1,5 @@
 import type { Store } from '../store.ts'
-import { REMOVED_AT_ONCE, untilShort } from '../list-rows.ts'
+import { DELETE_BATCH, deleteInBatches } from '../list-rows.ts'
 import { sql, type Database } from './database.ts'
 
 /** Rows with stats stay: they are the sum of what all ended workers have measured. So do rows that something refers to. */
@@ -28,23 +28,23 @@ const IN_CAUSES = `cause IN (SELECT value FROM json_each(:causes))`
 const REMOVE_ALERTS = sql('alert:remove', `DELETE FROM alert WHERE ${IN_CAUSES}`)
 const REMOVE_TELLINGS = sql('alert:remove-told', `DELETE FROM telling WHERE ${IN_CAUSES}`)
 
-type RetentionVerbs = Pick<Store, 'removeEndedWorkers' | 'removeResolvedAlerts'>
+type RetentionMethods = Pick<Store, 'removeEndedWorkers' | 'removeResolvedAlerts'>
 
-export function retentionVerbs(db: Database): RetentionVerbs {
+export function retentionMethods(db: Database): RetentionMethods {
   return {
     removeEndedWorkers: (bounds) =>
-      untilShort(() =>
+      deleteInBatches(() =>
         db.write('worker:remove', (tx) =>
-          tx.run(REMOVE_WORKERS, { ...bounds, limit: REMOVED_AT_ONCE }),
+          tx.run(REMOVE_WORKERS, { ...bounds, limit: DELETE_BATCH }),
         ),
       ),
 
     removeResolvedAlerts: (resolvedBefore) =>
-      untilShort(() =>
+      deleteInBatches(() =>
         db.write('alert:remove', (tx) => {
           const old = tx.all<{ cause: string }>(OLD_ALERTS, {
             resolvedBefore,
-            limit: REMOVED_AT_ONCE,
+            limit: DELETE_BATCH,
           })
           const causes = JSON.stringify(old.map(({ cause }) => cause))
           tx.run(REMOVE_TELLINGS, { causes })

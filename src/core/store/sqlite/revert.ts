@@ -1,12 +1,12 @@
 import { UsageError } from '../../model/errors.ts'
 import { shortId } from '../../model/id.ts'
 import { isLive } from '../../model/run.ts'
-import type { Revert, Store } from '../store.ts'
-import { record } from './audit.ts'
+import type { RevertRequest, Store } from '../store.ts'
+import { recordAudit } from './audit.ts'
 import { sql, type Connection, type Database } from './database.ts'
-import { standingOfRun, LIVE } from './runs.ts'
+import { runState, LIVE } from './runs.ts'
 import { fenceOff } from './replan.ts'
-import { book } from './counters.ts'
+import { addCounts } from './counters.ts'
 
 const OTHER_LIVE = sql(
   'revert:other',
@@ -19,7 +19,7 @@ const CANCEL_RETRY = sql(
    WHERE id = :run AND status = 'queued' AND started_at IS NULL
 `,
 )
-const COME_BACK = sql(
+const REOPEN_RUN = sql(
   'revert:run',
   /* sql */ `
   UPDATE run SET status = :to, finished_at = NULL, error = NULL, reopened_at = :now
@@ -46,17 +46,17 @@ const DELETE_ITEMS = sql(
   `DELETE FROM item WHERE source = :source AND run_id = :run`,
 )
 const DELETE_TARGETS = sql('delete:targets', `DELETE FROM target WHERE run_id = :run`)
-const DELETE_TALLY = sql('delete:tally', `DELETE FROM tally WHERE run_id = :run`)
+const DELETE_COUNTERS = sql('delete:tally', `DELETE FROM tally WHERE run_id = :run`)
 const DELETE_RUN = sql('delete:run', `DELETE FROM run WHERE id = :run`)
 
 /** Taking back what was done, and the one thing that cannot be taken back. */
-export function revertVerbs(db: Database): Pick<Store, 'revert' | 'deleteRun'> {
+export function revertMethods(db: Database): Pick<Store, 'revert' | 'deleteRun'> {
   return {
     revert: (request) => db.write('revert', (tx) => revert(tx, request)),
 
     deleteRun: ({ run, withItems, actor, because }) =>
       db.write('delete', (tx) => {
-        const { source, status } = standingOfRun(tx, run)
+        const { source, status } = runState(tx, run)
         if (isLive(status)) {
           throw new UsageError(
             `Run ${shortId(run)} is ${status}: only what has ended can be deleted.`,
@@ -64,20 +64,27 @@ export function revertVerbs(db: Database): Pick<Store, 'revert' | 'deleteRun'> {
         }
         const items = withItems ? tx.run(DELETE_ITEMS, { source, run }) : 0
         const targets = tx.run(DELETE_TARGETS, { run })
-        tx.run(DELETE_TALLY, { run })
+        tx.run(DELETE_COUNTERS, { run })
         tx.run(DELETE_RUN, { run })
         const deed = { at: tx.now(), actor, action: 'delete', because, evidence: null }
         const before = { status, targets, items }
-        record(tx, { ...deed, source, run, target: null, before, after: { status: 'deleted' } })
+        recordAudit(tx, {
+          ...deed,
+          source,
+          run,
+          target: null,
+          before,
+          after: { status: 'deleted' },
+        })
         return { targets, items }
       }),
   }
 }
 
-function revert(tx: Connection, asked: Revert): boolean {
+function revert(tx: Connection, asked: RevertRequest): boolean {
   const { run, from, to, targets, cancel, undoes, actor, because } = asked
   const now = tx.now()
-  const { source, kind, status: stands } = standingOfRun(tx, run)
+  const { source, kind, status: stands } = runState(tx, run)
   // All that may speak against it comes before the first write.
   if (stands !== from || tx.get(OTHER_LIVE, { source, run, cancel })) return false
   const deed = { at: now, actor, because, evidence: null, source, target: null }
@@ -85,18 +92,18 @@ function revert(tx: Connection, asked: Revert): boolean {
     const why = `the run it follows, ${shortId(run)}, was taken back`
     if (tx.run(CANCEL_RETRY, { run: cancel, because: why, now }) === 0) return false
     const [before, after] = [{ status: 'queued' }, { status: 'cancelled' }]
-    record(tx, { ...deed, action: 'cancel', because: why, run: cancel, before, after })
+    recordAudit(tx, { ...deed, action: 'cancel', because: why, run: cancel, before, after })
   }
-  tx.run(COME_BACK, { run, to, now })
+  tx.run(REOPEN_RUN, { run, to, now })
   for (const { id, status, seq } of targets) {
     const row = tx.get<{ grp: string }>(RESTORE, { id, status, seq })
-    if (row) book(tx, run, row.grp, { [status]: -1, planned: 1 }, now)
+    if (row) addCounts(tx, run, row.grp, { [status]: -1, planned: 1 }, now)
   }
   if (!isLive(from)) {
     fenceOff(tx, run, now)
     if (kind === 'single') tx.run(RAISE_EPOCH, { run })
   }
   const [before, after] = [{ status: from }, { status: to, undoes, targets: targets.length }]
-  record(tx, { ...deed, action: 'revert', run, before, after })
+  recordAudit(tx, { ...deed, action: 'revert', run, before, after })
   return true
 }

@@ -63,7 +63,7 @@ const ENDING = sql(
 /** Sorts after every id. */
 const AFTER_ALL = '~'
 
-export function runListVerbs(db: Database): Pick<Store, 'runs' | 'runsEnding' | 'lastFailed'> {
+export function runListMethods(db: Database): Pick<Store, 'runs' | 'runsEnding' | 'lastFailed'> {
   return {
     lastFailed: async () =>
       db

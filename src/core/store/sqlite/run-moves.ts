@@ -1,10 +1,10 @@
-import { AlreadyRunning } from '../../model/errors.ts'
+import { AlreadyRunningError } from '../../model/errors.ts'
 import { isLive } from '../../model/run.ts'
 import type { RunMove, Store } from '../store.ts'
-import { record } from './audit.ts'
+import { recordAudit } from './audit.ts'
 import { sql, type Connection, type Database } from './database.ts'
-import { addOnlyTarget, LIVE, lookAtRun, refuseOtherLive, standingOfRun } from './runs.ts'
-import { book } from './counters.ts'
+import { addOnlyTarget, LIVE, findRunState, refuseOtherLive, runState } from './runs.ts'
+import { addCounts } from './counters.ts'
 
 const MOVE = sql(
   'move',
@@ -22,7 +22,7 @@ const MOVE = sql(
 `,
 )
 /** Their holders find the claim gone. A timeout is not a crash. */
-const HAND_BACK = sql(
+const RELEASE_TARGETS = sql(
   'move:hand-back',
   /* sql */ `
   UPDATE target SET status = 'planned', claim_id = NULL, ready_at = 0, last_error = :because,
@@ -31,7 +31,7 @@ const HAND_BACK = sql(
   RETURNING grp
 `,
 )
-const FOLLOW = sql(
+const QUEUE_RETRY = sql(
   'retry:insert',
   /* sql */ `
   INSERT INTO run (id, source, kind, status, policy, created_at, retry_of, input)
@@ -40,47 +40,47 @@ const FOLLOW = sql(
 )
 const TARGET_OF = sql('retry:target', `SELECT key, url FROM target WHERE run_id = :run LIMIT 1`)
 
-export function runMoveVerbs(db: Database): Pick<Store, 'moveRun' | 'retryRun'> {
+export function runMoveMethods(db: Database): Pick<Store, 'moveRun' | 'retryRun'> {
   return {
     moveRun: (move) => db.write('move', (tx) => moveRun(tx, move)),
 
     retryRun: ({ run, newRun, actor, because }) =>
       db.write('retry', (tx) => {
-        const { source, kind, status } = standingOfRun(tx, run)
-        if (lookAtRun(tx, newRun)) return // asked again
+        const { source, kind, status } = runState(tx, run)
+        if (findRunState(tx, newRun)) return // asked again
         refuseOtherLive(tx, source, run)
         const now = tx.now()
         if (
           isLive(status) &&
-          !move(tx, { run, to: 'failed', because, only: { unheld: true } }, now)
+          !move(tx, { run, to: 'failed', because, expected: { isUnclaimed: true } }, now)
         ) {
-          throw new AlreadyRunning(source, run, 'and a worker has it')
+          throw new AlreadyRunningError(source, run, 'and a worker has it')
         }
-        tx.run(FOLLOW, { run, newRun, now })
+        tx.run(QUEUE_RETRY, { run, newRun, now })
         const target = tx.get<{ key: string; url: string | null }>(TARGET_OF, { run })
         if (kind === 'single' && target) addOnlyTarget(tx, newRun, target, now)
         const after = { status: isLive(status) ? 'failed' : status, newRun }
         const deed = { at: now, actor, action: 'retry', because, evidence: null }
-        record(tx, { ...deed, source, run, target: null, before: { status }, after })
+        recordAudit(tx, { ...deed, source, run, target: null, before: { status }, after })
       }),
   }
 }
 
 /** The same inside a transaction of its caller. */
-export function moveRun(tx: Connection, asked: RunMove): boolean {
-  const { run, to, actor, action, because, evidence } = asked
+export function moveRun(tx: Connection, request: RunMove): boolean {
+  const { run, to, actor, action, because, evidence } = request
   const now = tx.now()
-  const stands = lookAtRun(tx, run)
-  if (!stands || !move(tx, asked, now)) return false
+  const stands = findRunState(tx, run)
+  if (!stands || !move(tx, request, now)) return false
   const { source, status } = stands
   const deed = { at: now, actor, action, because, evidence }
-  record(tx, { ...deed, source, run, target: null, before: { status }, after: { status: to } })
+  recordAudit(tx, { ...deed, source, run, target: null, before: { status }, after: { status: to } })
   return true
 }
 
 function move(
   tx: Connection,
-  { run, to, because, only }: Pick<RunMove, 'run' | 'to' | 'because' | 'only'>,
+  { run, to, because, expected }: Pick<RunMove, 'run' | 'to' | 'because' | 'expected'>,
   now: number,
 ): boolean {
   const moved = tx.run(MOVE, {
@@ -88,16 +88,16 @@ function move(
     to,
     because,
     now,
-    onlyStatus: only.status ?? null,
-    onlyActivityAt: only.lastActivityAt ?? null,
-    onlyResumes: only.resumes ?? null,
-    onlyUnheld: only.unheld ? 1 : 0,
+    onlyStatus: expected.status ?? null,
+    onlyActivityAt: expected.lastActivityAt ?? null,
+    onlyResumes: expected.resumes ?? null,
+    onlyUnheld: expected.isUnclaimed ? 1 : 0,
   })
   if (moved === 0) return false
   const isTimeout = to === 'interrupted' || to === 'failed'
   if (isTimeout) {
-    for (const { grp } of tx.all<{ grp: string }>(HAND_BACK, { run, because })) {
-      book(tx, run, grp, { in_progress: -1, planned: 1 }, now)
+    for (const { grp } of tx.all<{ grp: string }>(RELEASE_TARGETS, { run, because })) {
+      addCounts(tx, run, grp, { in_progress: -1, planned: 1 }, now)
     }
   }
   return true

@@ -1,16 +1,16 @@
-import { AlreadyRunning, NotFound, UsageError } from '../../model/errors.ts'
+import { AlreadyRunningError, NotFoundError, UsageError } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
 import { LIMITS } from '../../model/limits.ts'
 import type { Run, RunKind, RunStatus } from '../../model/run.ts'
 import type { NewTarget } from '../../model/target.ts'
 import { cleanText } from '../../model/text.ts'
-import { keepInput } from '../command-rows.ts'
-import { checkTargets, keepCursor } from '../new-targets.ts'
-import { keepPolicy, toCounts, toRun, type RunRow, type TallyRow } from '../rows.ts'
+import { serializeInput } from '../command-rows.ts'
+import { checkTargets, serializeCursor } from '../new-targets.ts'
+import { serializePolicy, toCounts, toRun, type RunRow, type CountersRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { readJson } from './lists.ts'
-import { book, SUMS, type Change } from './counters.ts'
+import { addCounts, SUMS, type CountChange } from './counters.ts'
 
 export const LIVE = `('queued', 'running', 'interrupted')`
 
@@ -49,7 +49,7 @@ const COUNTS_BY_PAGE = sql(
   `SELECT page, count(*) AS targets FROM target WHERE run_id = :run GROUP BY page ORDER BY page`,
 )
 
-const WHO_LIVES = sql(
+const LIVE_RUN_ID = sql(
   'enqueue:live',
   `SELECT id, status FROM run WHERE source = :source AND status IN ${LIVE}`,
 )
@@ -70,7 +70,7 @@ const INSERT_TARGET = sql(
 `,
 )
 // What was begun before waits since 0; what is put in front of that, since before then.
-export const FOREMOST = sql(
+export const FIRST_POSITION = sql(
   'plan:foremost',
   /* sql */ `
   SELECT ready_at FROM target
@@ -78,7 +78,7 @@ export const FOREMOST = sql(
    ORDER BY ready_at LIMIT 1
 `,
 )
-const TAKE_PLANNING = sql(
+const CLAIM_PLANNING = sql(
   'plan:take',
   /* sql */ `
   UPDATE run SET planner = :worker
@@ -92,17 +92,17 @@ const FINISH_PLANNING = sql(
   `UPDATE run SET planned_at = coalesce(planned_at, :now), planner = NULL WHERE id = :run`,
 )
 const PLANNED = sql('plan:done', `UPDATE run SET planned_at = :now WHERE id = :run`)
-const STANDING = sql(
+const RUN_STATE = sql(
   'run:standing',
   `SELECT source, kind, status, planned_at FROM run WHERE id = :run`,
 )
 export const SET_POLICY = sql('policy', `UPDATE run SET policy = :policy WHERE id = :run`)
 
-type RunVerbs = Pick<
+type RunMethods = Pick<
   Store,
   | 'enqueue'
   | 'plan'
-  | 'takePlanning'
+  | 'claimPlanning'
   | 'finishPlanning'
   | 'setPolicy'
   | 'liveRun'
@@ -111,20 +111,20 @@ type RunVerbs = Pick<
   | 'countsByPage'
 >
 
-export function runVerbs(db: Database): RunVerbs {
+export function runMethods(db: Database): RunMethods {
   return {
     enqueue: async ({ id, source, kind, policy, input }) => {
-      const kept = keepInput(source, input)
+      const kept = serializeInput(source, input)
       return db.write('enqueue', (tx) => {
-        const live = tx.get<{ id: string; status: string }>(WHO_LIVES, { source })
+        const live = tx.get<{ id: string; status: string }>(LIVE_RUN_ID, { source })
         if (live?.id === id) return // asked again
-        if (live) throw new AlreadyRunning(source, live.id, `which is ${live.status}`)
+        if (live) throw new AlreadyRunningError(source, live.id, `which is ${live.status}`)
         const now = tx.now()
         tx.run(INSERT, {
           id,
           source,
           kind,
-          policy: keepPolicy(policy),
+          policy: serializePolicy(policy),
           now,
           retries: 0,
           retryOf: null,
@@ -143,8 +143,8 @@ export function runVerbs(db: Database): RunVerbs {
       })
     },
 
-    takePlanning: (run, worker) =>
-      db.write('plan:take', (tx) => tx.run(TAKE_PLANNING, { run, worker }) === 1),
+    claimPlanning: (run, worker) =>
+      db.write('plan:take', (tx) => tx.run(CLAIM_PLANNING, { run, worker }) === 1),
 
     finishPlanning: (run) =>
       db.write('plan:finish', (tx) => {
@@ -153,7 +153,7 @@ export function runVerbs(db: Database): RunVerbs {
 
     setPolicy: (run, policy) =>
       db.write('policy', (tx) => {
-        tx.run(SET_POLICY, { run, policy: keepPolicy(policy) })
+        tx.run(SET_POLICY, { run, policy: serializePolicy(policy) })
       }),
 
     liveRun: async (source) => oneRun(db.read((tx) => tx.get<SqliteRunRow>(LIVE_RUN, { source }))),
@@ -162,7 +162,7 @@ export function runVerbs(db: Database): RunVerbs {
     countsByGroup: async (run) =>
       db.read((tx) =>
         tx
-          .all<TallyRow & { grp: string }>(COUNTS_BY_GROUP, { run })
+          .all<CountersRow & { grp: string }>(COUNTS_BY_GROUP, { run })
           .map((row) => ({ group: row.grp === '' ? null : row.grp, counts: toCounts(row) })),
       ),
     countsByPage: async (run) =>
@@ -181,14 +181,14 @@ export function insertTargets(
   targets: readonly (NewTarget & { readonly id?: string })[],
 ): number {
   const now = tx.now()
-  const added = new Map<string, Required<Pick<Change, 'planned'>>>()
+  const added = new Map<string, Required<Pick<CountChange, 'planned'>>>()
   // Ids made in one millisecond are in no order; sorted, they keep the order of planning, which is that of claiming.
   const ids = targets.map(({ id }) => id ?? newId()).sort()
-  let foremost = targets.some((target) => target.forefront) ? foremostOf(tx, run) : 0
+  let foremost = targets.some((target) => target.forefront) ? firstPosition(tx, run) : 0
   let count = 0
   for (const [n, target] of targets.entries()) {
     const { key, group: grp = '', url = null } = target
-    const [cursor, readyAt] = [keepCursor(target), target.forefront ? --foremost : null]
+    const [cursor, readyAt] = [serializeCursor(target), target.forefront ? --foremost : null]
     const place = url === null ? null : cleanText(url)
     const row = { id: ids[n]!, run, key, grp, url: place, cursor, readyAt, now }
     if (tx.run(INSERT_TARGET, row) === 0) continue
@@ -197,13 +197,13 @@ export function insertTargets(
     if (change) change.planned++
     else added.set(grp, { planned: 1 })
   }
-  for (const [grp, change] of added) book(tx, run, grp, change, now)
+  for (const [grp, change] of added) addCounts(tx, run, grp, change, now)
   return count
 }
 
 /** When the first in line became ready, at most 0: what is to go before it became so earlier. */
-export function foremostOf(tx: Connection, run: string): number {
-  return tx.get<{ ready_at: number }>(FOREMOST, { run })?.ready_at ?? 0
+export function firstPosition(tx: Connection, run: string): number {
+  return tx.get<{ ready_at: number }>(FIRST_POSITION, { run })?.ready_at ?? 0
 }
 
 /** The one target of a run that has only one, which is planned with it. */
@@ -217,24 +217,25 @@ export function addOnlyTarget(
   tx.run(PLANNED, { run, now })
 }
 
-type RunStanding = { source: string; kind: RunKind; status: RunStatus; planned_at: number | null }
+type RunState = { source: string; kind: RunKind; status: RunStatus; planned_at: number | null }
 
 /** Where a run stands, for those who are about to move it. */
-export function lookAtRun(tx: Connection, run: string): RunStanding | undefined {
-  return tx.get<RunStanding>(STANDING, { run })
+export function findRunState(tx: Connection, run: string): RunState | undefined {
+  return tx.get<RunState>(RUN_STATE, { run })
 }
 
 /** The same for those who need it to be there. */
-export function standingOfRun(tx: Connection, run: string): RunStanding {
-  const found = lookAtRun(tx, run)
-  if (!found) throw new NotFound(`run ${run}`, '`unstuck runs` lists them.')
+export function runState(tx: Connection, run: string): RunState {
+  const found = findRunState(tx, run)
+  if (!found) throw new NotFoundError(`run ${run}`, '`unstuck runs` lists them.')
   return found
 }
 
 /** Only one run of a source may be live: one that is to live again must wait for the other. */
 export function refuseOtherLive(tx: Connection, source: string, run: string): void {
-  const live = tx.get<{ id: string; status: string }>(WHO_LIVES, { source })
-  if (live && live.id !== run) throw new AlreadyRunning(source, live.id, `which is ${live.status}`)
+  const live = tx.get<{ id: string; status: string }>(LIVE_RUN_ID, { source })
+  if (live && live.id !== run)
+    throw new AlreadyRunningError(source, live.id, `which is ${live.status}`)
 }
 
 /** A queued run that follows another which died with nothing done. */
@@ -247,11 +248,11 @@ export function insertRetry(
     id,
     source: of.source,
     kind: 'single',
-    policy: keepPolicy(of.policy),
+    policy: serializePolicy(of.policy),
     now: tx.now(),
     retries: of.retries + 1,
     retryOf: of.id,
-    input: keepInput(of.source, of.input),
+    input: serializeInput(of.source, of.input),
   })
 }
 

@@ -3,9 +3,9 @@ import {
   hourOf,
   LAST_STRETCH_MS,
   minuteOf,
-  RECOVERIES,
-  someMinutes,
-  STILL_MS,
+  RECOVERY_ACTIONS,
+  sampledMinutes,
+  IDLE_AFTER_MS,
   toSample,
   type SampleRow,
 } from '../list-rows.ts'
@@ -99,9 +99,9 @@ const RECOVERIES_PER_STEP = sql(
 `,
 )
 
-type SampleVerbs = Pick<Store, 'takeSample' | 'samples' | 'pruneSamples' | 'recoveriesPerStep'>
+type SampleMethods = Pick<Store, 'takeSample' | 'samples' | 'pruneSamples' | 'recoveriesPerStep'>
 
-export function sampleVerbs(db: Database): SampleVerbs {
+export function sampleMethods(db: Database): SampleMethods {
   return {
     takeSample: async ({ unlessWithinMs } = {}) => {
       if (unlessWithinMs !== undefined) {
@@ -114,7 +114,7 @@ export function sampleVerbs(db: Database): SampleVerbs {
         const minute = minuteOf(now)
         tx.run(FORGET_MINUTE, { minute })
         const recently = minute - LAST_STRETCH_MS
-        tx.run(TAKE, { now, recently, hour: hourOf(now), still: now - STILL_MS })
+        tx.run(TAKE, { now, recently, hour: hourOf(now), still: now - IDLE_AFTER_MS })
       })
     },
 
@@ -126,7 +126,7 @@ export function sampleVerbs(db: Database): SampleVerbs {
           : source !== undefined
             ? [OF_SOURCE, { source }]
             : [ALL, {}]
-      const minutes = someMinutes(filter)
+      const minutes = sampledMinutes(filter)
       const asked =
         minutes === null
           ? { statement: lists.every, params: { since, until, ...whose } }
@@ -154,7 +154,7 @@ export function sampleVerbs(db: Database): SampleVerbs {
           .all<{ at: number; count: number }>(RECOVERIES_PER_STEP, {
             since,
             step: stepMs,
-            actions: JSON.stringify(RECOVERIES),
+            actions: JSON.stringify(RECOVERY_ACTIONS),
             run,
             source,
           })

@@ -1,4 +1,4 @@
-import type { Session, Sessions } from '../sessions.ts'
+import type { Session, HttpSessionStore } from '../http-session-store.ts'
 import { sql, type Database } from './database.ts'
 
 const CREATE = sql(
@@ -19,7 +19,7 @@ const FIND = sql(
 const DELETE = sql('session:delete', `DELETE FROM http_session WHERE id = :id`)
 const PRUNE = sql('session:prune', `DELETE FROM http_session WHERE expires_at <= :now`)
 
-export function sessionVerbs(db: Database): Sessions {
+export function sessionMethods(db: Database): HttpSessionStore {
   return {
     createSession: ({ id, token, tokenMark, lastsMs }) =>
       db.write('session', (tx) => {

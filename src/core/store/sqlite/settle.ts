@@ -52,7 +52,7 @@ const UNSETTLED = sql(
 
 type Settled = Awaited<ReturnType<Store['settle']>>[number]
 
-export function settleVerbs(db: Database): Pick<Store, 'settle'> {
+export function settleMethods(db: Database): Pick<Store, 'settle'> {
   return {
     settle: async (run, lost = false) => {
       const only = { run: run ?? null }

@@ -1,11 +1,11 @@
-import { HeartbeatOverdue } from '../../model/errors.ts'
-import type { Guard } from '../../model/source-lock.ts'
-import { toGuard, type GuardRow } from '../command-rows.ts'
-import type { HoldSource, Store } from '../store.ts'
+import { HeartbeatOverdueError } from '../../model/errors.ts'
+import type { SourceLock } from '../../model/source-lock.ts'
+import { toSourceLock, type SourceLockRow } from '../command-rows.ts'
+import type { LockSourceRequest, Store } from '../store.ts'
 import { mayClaim } from './may-claim.ts'
 import { sql, type Connection, type Database } from './database.ts'
 
-const MAKE = sql(
+const MAKE_LOCK = sql(
   'guard:make',
   /* sql */ `
   INSERT INTO guard (source, kill_timeout_ms, cookie) VALUES (:source, :killTimeoutMs, :cookie)
@@ -13,7 +13,7 @@ const MAKE = sql(
 `,
 )
 // A holder that is not known any more has ended. The one who holds it already finds it as it is.
-const TAKE = sql(
+const TAKE_LOCK = sql(
   'guard:take',
   /* sql */ `
   UPDATE guard SET worker_id = :worker, since = :now, kill_timeout_ms = :killTimeoutMs,
@@ -25,14 +25,14 @@ const TAKE = sql(
            AND EXISTS (SELECT 1 FROM worker w WHERE w.id = :insteadOf AND w.beats = :beats)))
 `,
 )
-const MARK_ENDING = sql(
+const MARK_UNLOCKING = sql(
   'guard:ending',
   /* sql */ `
   UPDATE guard SET ending_since = coalesce(ending_since, :now)
    WHERE source = :source AND worker_id = :worker
 `,
 )
-const FREE = sql(
+const UNLOCK = sql(
   'guard:free',
   /* sql */ `
   UPDATE guard SET worker_id = NULL, since = NULL, ending_since = NULL,
@@ -41,9 +41,9 @@ const FREE = sql(
      AND (:beats IS NULL OR EXISTS (SELECT 1 FROM worker w WHERE w.id = :worker AND w.beats = :beats))
 `,
 )
-const GUARD = sql('guard', `SELECT * FROM guard WHERE source = :source`)
-const GUARDS = sql('guards', `SELECT * FROM guard ORDER BY source`)
-const HELD_BY_ANOTHER = sql(
+const SOURCE_LOCK = sql('guard', `SELECT * FROM guard WHERE source = :source`)
+const SOURCE_LOCKS = sql('guards', `SELECT * FROM guard ORDER BY source`)
+const LOCKED_BY_ANOTHER = sql(
   'guard:other',
   /* sql */ `
   SELECT g.* FROM guard g JOIN worker w ON w.id = g.worker_id
@@ -51,54 +51,57 @@ const HELD_BY_ANOTHER = sql(
 `,
 )
 
-type GuardVerbs = Pick<Store, 'holdSource' | 'markEnding' | 'freeSource' | 'guards' | 'guard'>
+type SourceLockMethods = Pick<
+  Store,
+  'lockSource' | 'markUnlocking' | 'unlockSource' | 'sourceLocks' | 'sourceLock'
+>
 
-export function guardVerbs(db: Database): GuardVerbs {
+export function sourceLockMethods(db: Database): SourceLockMethods {
   return {
-    holdSource: (request) => db.write('guard:hold', (tx) => hold(tx, request, db.where)),
+    lockSource: (request) => db.write('guard:hold', (tx) => lockSource(tx, request, db.location)),
 
-    markEnding: (source, worker) =>
+    markUnlocking: (source, worker) =>
       db.write('guard:ending', (tx) => {
-        tx.run(MARK_ENDING, { source, worker, now: tx.now() })
+        tx.run(MARK_UNLOCKING, { source, worker, now: tx.now() })
       }),
 
-    freeSource: ({ source, worker, beats = null, gaveUp = null }) =>
+    unlockSource: ({ source, worker, heartbeats = null, gaveUp = null }) =>
       db.write(
         'guard:free',
-        (tx) => tx.run(FREE, { source, worker, beats, gaveUp, now: tx.now() }) === 1,
+        (tx) => tx.run(UNLOCK, { source, worker, beats: heartbeats, gaveUp, now: tx.now() }) === 1,
       ),
 
-    guards: async () => db.read((tx) => tx.all<GuardRow>(GUARDS)).map(toGuard),
+    sourceLocks: async () => db.read((tx) => tx.all<SourceLockRow>(SOURCE_LOCKS)).map(toSourceLock),
 
-    guard: async (source) => db.read((tx) => lookAt(tx, source)),
+    sourceLock: async (source) => db.read((tx) => findSourceLock(tx, source)),
   }
 }
 
-function hold(tx: Connection, request: HoldSource, where: string): Guard {
-  const { source, worker, killTimeoutMs, cookie, instead } = request
-  tx.run(MAKE, { source, killTimeoutMs, cookie })
+function lockSource(tx: Connection, request: LockSourceRequest, where: string): SourceLock {
+  const { source, worker, killTimeoutMs, processTag, takeOverFrom } = request
+  tx.run(MAKE_LOCK, { source, killTimeoutMs, cookie: processTag })
   const isAllowed = mayClaim(tx, worker)
   const taking = {
     source,
     worker,
     killTimeoutMs,
     now: tx.now(),
-    insteadOf: instead?.worker ?? null,
-    beats: instead?.beats ?? null,
+    insteadOf: takeOverFrom?.worker ?? null,
+    beats: takeOverFrom?.heartbeats ?? null,
   }
-  if (isAllowed) tx.run(TAKE, taking)
-  const guard = lookAt(tx, source)!
-  if (!isAllowed && guard.worker !== worker) throw new HeartbeatOverdue(where)
-  return guard
+  if (isAllowed) tx.run(TAKE_LOCK, taking)
+  const sourceLock = findSourceLock(tx, source)!
+  if (!isAllowed && sourceLock.worker !== worker) throw new HeartbeatOverdueError(where)
+  return sourceLock
 }
 
-function lookAt(tx: Connection, source: string): Guard | null {
-  const row = tx.get<GuardRow>(GUARD, { source })
-  return row ? toGuard(row) : null
+function findSourceLock(tx: Connection, source: string): SourceLock | null {
+  const row = tx.get<SourceLockRow>(SOURCE_LOCK, { source })
+  return row ? toSourceLock(row) : null
 }
 
 /** The guard of a source, if somebody else holds it who has not ended. */
-export function heldByAnother(tx: Connection, source: string, worker: string): Guard | null {
-  const row = tx.get<GuardRow>(HELD_BY_ANOTHER, { source, worker })
-  return row ? toGuard(row) : null
+export function lockedByAnother(tx: Connection, source: string, worker: string): SourceLock | null {
+  const row = tx.get<SourceLockRow>(LOCKED_BY_ANOTHER, { source, worker })
+  return row ? toSourceLock(row) : null
 }

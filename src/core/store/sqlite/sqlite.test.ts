@@ -7,29 +7,29 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
-  StoreReadOnly,
-  StoreUnavailable,
+  StoreReadOnlyError,
+  StoreUnavailableError,
   UnstuckError,
-  UnusableStore,
+  UnusableStoreError,
   UsageError,
 } from '../../model/errors.ts'
 import {
   beginOne,
   begin,
-  allTargets,
+  listTargets,
   claim,
   claimOne,
-  hire,
-  page,
-  save,
-  someItems,
+  registerWorker,
+  nextCheckpoint,
+  savePage,
+  makeItems,
   SOURCE,
-  startCrawl,
-  targetOf,
-  ok,
+  enqueueCrawl,
+  getTarget,
+  unwrap,
 } from '../../../testing/fixtures.ts'
-import { assertBooksBalance } from '../../../testing/assert-counters.ts'
-import { otherProcesses } from '../../../testing/other-process.ts'
+import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
+import { startStoreProcesses } from '../../../testing/store-process.ts'
 import { sqliteEngine as engine, temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { openStore } from '../open.ts'
 import { storeError } from './errors.ts'
@@ -53,10 +53,10 @@ test('four processes that saturate one file all get their share, without an erro
   for (const n of pages) assert.ok(n >= mean / 10, `starved: ${pages.join(', ')} pages`)
 })
 
-test('who waits for the write lock does not block its event loop, and gets in when it is free', async () => {
+test('waiting for the write lock does not block the event loop, and ends when the lock is free', async () => {
   await using db = await engine.fresh()
   const store = await db.open()
-  const other = new DatabaseSync(store.where)
+  const other = new DatabaseSync(store.location)
   other.exec('BEGIN IMMEDIATE')
   let longest = 0
   let last = performance.now()
@@ -66,7 +66,7 @@ test('who waits for the write lock does not block its event loop, and gets in wh
   }, 5)
   ticking.unref()
 
-  const waiting = startCrawl(store, 1)
+  const waiting = enqueueCrawl(store, 1)
   await sleep(3_000)
   assert.deepEqual((await store.runs({ limit: 10 })).items, [], 'reading goes on')
   other.exec('COMMIT')
@@ -82,12 +82,12 @@ test('when a statement of the user makes SQLite roll back, the page fails with t
   await using db = await engine.fresh()
   const store = await db.open()
   await db.raw('CREATE TABLE ledger (page INTEGER UNIQUE)')
-  const run = await startCrawl(store, 1)
-  const claimed = await claimOne(store, await hire(store))
+  const run = await enqueueCrawl(store, 1)
+  const claimed = await claimOne(store, await registerWorker(store))
   const insert = 'INSERT OR ROLLBACK INTO ledger VALUES (?)'
 
   await assert.rejects(
-    store.checkpoint([page(claimed)], async (tx) => {
+    store.checkpoint([nextCheckpoint(claimed)], async (tx) => {
       await tx.query(insert, [1])
       await tx.query(insert, [1]).catch(() => {})
       await tx.query(insert, [2]).catch(() => {})
@@ -96,116 +96,116 @@ test('when a statement of the user makes SQLite roll back, the page fails with t
   )
 
   assert.deepEqual(await db.raw('SELECT * FROM ledger'), [])
-  assert.equal((await targetOf(store, claimed.target)).seq, 0)
-  await assertBooksBalance(store, run)
+  assert.equal((await getTarget(store, claimed.target)).seq, 0)
+  await assertCountersConsistent(store, run)
 })
 
 test('sixteen writers on one file lose nothing', async () => {
   await using db = await engine.fresh()
   const store = await db.open()
-  await using processes = await otherProcesses(db.url, 4, 4)
-  const worker = await hire(store)
-  const run = await startCrawl(store, 16)
+  await using processes = await startStoreProcesses(db.url, 4, 4)
+  const worker = await registerWorker(store)
+  const run = await enqueueCrawl(store, 16)
   const claims = await claim(store, worker, 16)
 
   await Promise.all(
     claims.map(async (claimed, n) => {
       for (let at = claimed; at.page < 20; at = { ...at, seq: at.seq + 1, page: at.page + 1 }) {
-        const next = page(at, {
-          items: someItems(n * 1_000 + at.page, 1),
+        const next = nextCheckpoint(at, {
+          items: makeItems(n * 1_000 + at.page, 1),
           done: at.page === 19,
         })
         const [outcome] = await processes.all[n % 4]!.call(n >> 2, 'checkpoint', [next])
-        assert.equal(ok(outcome!), at.seq + 1)
+        assert.equal(unwrap(outcome!), at.seq + 1)
       }
     }),
   )
 
   assert.equal((await store.items(SOURCE, null, 1_000)).length, 320)
   assert.partialDeepStrictEqual((await store.run(run))?.counts, { pages: 320, itemsNew: 320 })
-  await assertBooksBalance(store, run)
+  await assertCountersConsistent(store, run)
 })
 
 test('a jump of the wall clock expires no lease', async (t) => {
   await using db = await engine.fresh()
   const store = await db.open()
-  const [worker, other] = [await hire(store), await hire(store)]
-  await startCrawl(store, 2)
-  ok((await store.release([await claimOne(store, worker)]))[0]!)
-  await store.takeTurn(worker, 60_000)
+  const [worker, other] = [await registerWorker(store), await registerWorker(store)]
+  await enqueueCrawl(store, 2)
+  unwrap((await store.release([await claimOne(store, worker)]))[0]!)
+  await store.acquireLeadership(worker, 60_000)
   const hour = 3_600_000
   for (const jump of [hour, -hour]) {
     t.mock.timers.enable({ apis: ['Date'], now: Date.now() + jump })
 
-    const [witnessed] = await store.workers()
+    const [witnessed] = await store.observations()
     assert.ok(witnessed!.evidence.beatAgeMs < hour / 2, `age ${witnessed!.evidence.beatAgeMs} ms`)
     assert.deepEqual(await store.settle(), [], 'its worker lives')
-    assert.equal(await store.takeTurn(other, 60_000), false)
+    assert.equal(await store.acquireLeadership(other, 60_000), false)
     t.mock.timers.reset()
   }
 })
 
-test('a target whose cursor can no longer be read is set aside with a reason, and the others are claimed', async () => {
+test('a target with an unreadable cursor is parked with a reason, and the others are claimed', async () => {
   await using db = await engine.fresh()
   const store = await db.open()
-  const worker = await hire(store)
-  const run = await startCrawl(store, 3)
-  const [broken] = await allTargets(store, run)
+  const worker = await registerWorker(store)
+  const run = await enqueueCrawl(store, 3)
+  const [broken] = await listTargets(store, run)
   await db.raw(`UPDATE target SET cursor = '{"at": ' WHERE id = '${broken!.id}'`)
 
   const claimed = await claim(store, worker, 3)
 
   assert.equal(claimed.length, 2)
-  const target = await targetOf(store, broken!.id)
+  const target = await getTarget(store, broken!.id)
   assert.equal(target.status, 'parked')
   assert.match(target.lastError ?? '', /cursor/)
   assert.equal(target.crashes, 0)
-  await assertBooksBalance(store, run)
+  await assertCountersConsistent(store, run)
 })
 
 test('a run with one target whose cursor can no longer be read ends, and the source is free again', async () => {
   await using db = await engine.fresh()
   const store = await db.open()
-  const worker = await hire(store)
+  const worker = await registerWorker(store)
   const claimed = await beginOne(store, worker)
-  ok((await store.release([claimed]))[0]!)
+  unwrap((await store.release([claimed]))[0]!)
   await db.raw(`UPDATE target SET cursor = 'nonsense'`)
 
-  assert.deepEqual(await begin(store, worker), { claimed: null, inTheWay: claimed.run })
+  assert.deepEqual(await begin(store, worker), { claimed: null, blockingRun: claimed.run })
 
   assert.deepEqual(await store.settle(), [{ run: claimed.run, status: 'failed' }])
   assert.notEqual((await beginOne(store, worker)).run, claimed.run)
 })
 
-test('a full disk is told by type; when there is room again work goes on', async () => {
+test('a full disk is a typed error; when there is room again work continues', async () => {
   await using db = await engine.fresh()
   const store = await db.open()
-  await startCrawl(store, 1)
-  let claimed = await claimOne(store, await hire(store))
+  await enqueueCrawl(store, 1)
+  let claimed = await claimOne(store, await registerWorker(store))
   const limit = async (pages: string) => {
-    const next = page(claimed)
+    const next = nextCheckpoint(claimed)
     const [outcome] = await store.checkpoint([next], (tx) =>
       tx.query(`PRAGMA max_page_count = ${pages}`),
     )
-    claimed = { ...claimed, seq: ok(outcome!), page: next.page }
+    claimed = { ...claimed, seq: unwrap(outcome!), page: next.page }
   }
   await limit('1')
-  const big = page(claimed, { items: someItems(0, 50, 'x'.repeat(20_000)) })
+  const big = nextCheckpoint(claimed, { items: makeItems(0, 50, 'x'.repeat(20_000)) })
 
   await assert.rejects(store.checkpoint([big]), (error) => {
-    assert.ok(error instanceof StoreUnavailable)
+    assert.ok(error instanceof StoreUnavailableError)
     assert.match(error.message, /full/)
     return true
   })
   assert.deepEqual(await store.items(SOURCE, null, 10), [])
-  await assert.rejects(store.checkpoint([big]), StoreUnavailable)
+  await assert.rejects(store.checkpoint([big]), StoreUnavailableError)
 
   await limit('1000000')
-  await save(store, claimed, { items: someItems(0, 50, 'x'.repeat(20_000)) })
+  await savePage(store, claimed, { items: makeItems(0, 50, 'x'.repeat(20_000)) })
   assert.equal((await store.items(SOURCE, null, 100)).length, 50)
 })
 
-test('what cannot be a database is refused with advice', async () => {
+test('a path that cannot be a database is rejected with advice', async () => {
   using folder = temporaryFolder()
   const at = (name: string): string => join(folder.path, name)
   mkdirSync(at('folder'))
@@ -214,7 +214,7 @@ test('what cannot be a database is refused with advice', async () => {
 
   for (const name of ['folder', 'text.db', 'file/below.db']) {
     await assert.rejects(openStore(`sqlite:${at(name)}`), (error) => {
-      assert.ok(error instanceof UnusableStore, `${name}: ${String(error)}`)
+      assert.ok(error instanceof UnusableStoreError, `${name}: ${String(error)}`)
       assert.ok(error.message.includes(at(name)))
       return true
     })
@@ -227,7 +227,7 @@ test('a database is made where none is, with its folder, for the eyes of its own
   const path = join(folder.path, 'deep', 'er', 'unstuck.db')
 
   const store = await openStore(`sqlite:${path}`)
-  const held = await store.holdPresence('01977777-0000-7000-8000-000000000000')
+  const held = await store.acquirePresence('01977777-0000-7000-8000-000000000000')
 
   const mode = (file: string): number => statSync(file).mode & 0o777
   assert.equal(mode(path), 0o600)
@@ -254,18 +254,18 @@ test('a network file system is known by its type', () => {
   assert.equal(networkFileSystem(import.meta.dirname), null)
 })
 
-test("SQLite's errors are told by type", () => {
+test('SQLite errors are mapped to typed errors', () => {
   const told = (errcode: number): unknown =>
     storeError({ code: 'ERR_SQLITE_ERROR', errcode, message: 'x' }, '/a.db')
   const FULL = 13
   const IOERR_WRITE = 10 | (3 << 8)
   const READONLY_DBMOVED = 8 | (4 << 8)
 
-  assert.ok(told(5) instanceof StoreUnavailable)
-  assert.ok(told(FULL) instanceof StoreUnavailable)
-  assert.ok(told(IOERR_WRITE) instanceof StoreUnavailable)
-  assert.ok(told(READONLY_DBMOVED) instanceof StoreReadOnly)
-  for (const code of [11, 14, 26]) assert.ok(told(code) instanceof UnusableStore)
+  assert.ok(told(5) instanceof StoreUnavailableError)
+  assert.ok(told(FULL) instanceof StoreUnavailableError)
+  assert.ok(told(IOERR_WRITE) instanceof StoreUnavailableError)
+  assert.ok(told(READONLY_DBMOVED) instanceof StoreReadOnlyError)
+  for (const code of [11, 14, 26]) assert.ok(told(code) instanceof UnusableStoreError)
   assert.ok(!(told(19) instanceof UnstuckError), 'a constraint is not the disk')
   const own = new UsageError('mine')
   assert.equal(storeError(own, '/a.db'), own)

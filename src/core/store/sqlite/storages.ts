@@ -1,10 +1,16 @@
 import { UsageError } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
-import { canBeKept, checkLabel, toStorage, TOUCHED_MS, type StorageRow } from '../storage-rows.ts'
-import type { Storages } from '../storages.ts'
+import {
+  isStorableLabel,
+  checkLabel,
+  toStorage,
+  ACCESS_GRANULARITY_MS,
+  type StorageRow,
+} from '../storage-rows.ts'
+import type { CrawleeStore } from '../crawlee-store.ts'
 import { sql, type Database, type Sql } from './database.ts'
-import { datasetVerbs } from './datasets.ts'
-import { recordVerbs } from './records.ts'
+import { datasetMethods } from './datasets.ts'
+import { recordMethods } from './records.ts'
 
 // One whose id it is goes before one that is named like it.
 const FIND = sql(
@@ -50,18 +56,18 @@ const RENAME = sql(
 const DROP = sql('storage:drop', `DELETE FROM storage WHERE id = :id`)
 
 /** Storages by name, and what is in them. */
-export function storageVerbs(db: Database): Storages {
+export function storageMethods(db: Database): CrawleeStore {
   return {
-    ...datasetVerbs(db),
-    ...recordVerbs(db),
+    ...datasetMethods(db),
+    ...recordMethods(db),
 
     storage: async (kind, idOrName) => {
-      if (!canBeKept(idOrName)) return null
+      if (!isStorableLabel(idOrName)) return null
       const row = db.read((tx) => tx.get<StorageRow>(FIND, { kind, idOrName }))
       if (!row) return null
       // Who looks often must not fight for the write lock.
       const now = db.now()
-      if (now - row.accessed_at < TOUCHED_MS) return toStorage(row)
+      if (now - row.accessed_at < ACCESS_GRANULARITY_MS) return toStorage(row)
       await db.write('storage:access', (tx) => tx.run(ACCESS, { id: row.id, now }))
       return toStorage({ ...row, accessed_at: now })
     },

@@ -1,7 +1,7 @@
 import type { RunStatus } from '../../model/run.ts'
-import { toCounts, type TallyRow } from '../rows.ts'
+import { toCounts, type CountersRow } from '../rows.ts'
 import type { Store } from '../store.ts'
-import { FOLDED_AT_ONCE, foldStats, toRunTotals } from '../list-rows.ts'
+import { FOLD_BATCH, foldStats, toRunTotals } from '../list-rows.ts'
 import { sql, type Database } from './database.ts'
 import { readJson } from './lists.ts'
 import { SUMS } from './counters.ts'
@@ -25,20 +25,20 @@ const FORGET_STATS = sql(
   `UPDATE worker SET stats = NULL WHERE id IN (SELECT value FROM json_each(:others))`,
 )
 
-type TotalVerbs = Pick<Store, 'runTotals' | 'targetTotals' | 'workerStats' | 'foldWorkerStats'>
+type TotalMethods = Pick<Store, 'runTotals' | 'targetTotals' | 'workerStats' | 'foldWorkerStats'>
 
-export function totalVerbs(db: Database): TotalVerbs {
+export function totalMethods(db: Database): TotalMethods {
   return {
     runTotals: async () =>
       toRunTotals(db.read((tx) => tx.all<{ status: RunStatus; count: number }>(RUN_TOTALS))),
-    targetTotals: async () => toCounts(db.read((tx) => tx.get<TallyRow>(TARGET_TOTALS)!)),
+    targetTotals: async () => toCounts(db.read((tx) => tx.get<CountersRow>(TARGET_TOTALS)!)),
     workerStats: async () =>
       db.read((tx) => tx.many<{ stats: string }>(WORKER_STATS)).map((row) => readJson(row.stats)),
 
     foldWorkerStats: async (endedBefore) => {
-      for (let found = FOLDED_AT_ONCE; found === FOLDED_AT_ONCE;) {
+      for (let found = FOLD_BATCH; found === FOLD_BATCH;) {
         found = await db.write('worker:fold-stats', (tx) => {
-          const params = { endedBefore, limit: FOLDED_AT_ONCE }
+          const params = { endedBefore, limit: FOLD_BATCH }
           const rows = tx.all<{ id: string; stats: string }>(OLD_STATS, params)
           const folded = foldStats(rows.map(({ id, stats }) => ({ id, stats: readJson(stats) })))
           if (!folded) return 0

@@ -1,24 +1,30 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { claimOne, hire, save, someItems, startCrawl } from '../../../testing/fixtures.ts'
+import {
+  claimOne,
+  registerWorker,
+  savePage,
+  makeItems,
+  enqueueCrawl,
+} from '../../../testing/fixtures.ts'
 import { sqliteEngine as engine } from '../../../testing/sqlite-engine.ts'
 
 /** More than five thousand pages of the file. */
-const BIG = { items: someItems(0, 30, 'x'.repeat(1_000_000)) }
+const BIG = { items: makeItems(0, 30, 'x'.repeat(1_000_000)) }
 
 test('a -wal file that another program keeps from being copied back is reported, and no longer when it is', async () => {
   await using db = await engine.fresh()
   const store = await db.open()
-  const worker = await hire(store)
-  await startCrawl(store, 1)
+  const worker = await registerWorker(store)
+  await enqueueCrawl(store, 1)
   let claimed = await claimOne(store, worker)
-  const reader = new DatabaseSync(store.where)
+  const reader = new DatabaseSync(store.location)
   reader.exec('BEGIN; SELECT count(*) FROM run')
 
-  claimed = { ...claimed, ...(await save(store, claimed, BIG)) }
+  claimed = { ...claimed, ...(await savePage(store, claimed, BIG)) }
   const { blockedWal } = await store.inspect()
-  const { warning } = await store.beat({ worker, claimIds: [claimed.claimId], loopLagMs: 0 })
+  const { warning } = await store.heartbeat({ worker, claimIds: [claimed.claimId], loopLagMs: 0 })
 
   assert.ok(blockedWal && blockedWal.left >= 5_000 && blockedWal.left <= blockedWal.pages)
   assert.ok(blockedWal.bytes > 20_000_000)

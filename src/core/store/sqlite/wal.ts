@@ -13,7 +13,7 @@ const PAGE_BYTES_MIN = 4_096
  * null while that is not so. Looks no further than at the size of the file while it is small.
  */
 export function blockedWal(db: Database): BlockedWal | null {
-  const bytes = statSync(`${db.where}-wal`, { throwIfNoEntry: false })?.size ?? 0
+  const bytes = statSync(`${db.location}-wal`, { throwIfNoEntry: false })?.size ?? 0
   if (bytes < BLOCKED_PAGES * PAGE_BYTES_MIN) return null
   const { log, checkpointed } = db.read((tx) =>
     tx.get<{ log: number; checkpointed: number }>(CHECKPOINT)!,
@@ -31,8 +31,8 @@ export function watchWal(db: Database): () => string | null {
     if (performance.now() - lookedAt < LOOK_EVERY_MS) return warning
     lookedAt = performance.now()
     warning = blockedWal(db)
-      ? `The file ${db.where}-wal only grows: another program keeps a read transaction open, so it cannot be copied back ` +
-        `into the database. Close it (\`fuser -v ${db.where}\` names it); \`unstuck doctor\` tells how much is left.`
+      ? `The file ${db.location}-wal only grows: another program keeps a read transaction open, so it cannot be copied back ` +
+        `into the database. Close it (\`fuser -v ${db.location}\` names it); \`unstuck doctor\` tells how much is left.`
       : null
     return warning
   }

@@ -3,7 +3,7 @@ import type { Policy } from '../../model/policy.ts'
 import type { Presence, Worker } from '../../model/worker.ts'
 import { bootId, processState, uptimeMs } from '../../host/identity.ts'
 import { toWorker, type WorkerRow } from '../rows.ts'
-import type { BeatAnswer, Store, Witnessed } from '../store.ts'
+import type { HeartbeatResult, Store, WorkerObservation } from '../store.ts'
 import { toHolding, type HoldingRow } from '../list-rows.ts'
 import { endClaim, RELEASE } from './claim-ends.ts'
 import { sql, type Connection, type Database } from './database.ts'
@@ -22,7 +22,7 @@ const REGISTER = sql(
   ON CONFLICT (id) DO NOTHING
 `,
 )
-const BEAT = sql(
+const HEARTBEAT = sql(
   'beat',
   /* sql */ `
   UPDATE worker SET last_beat_at = :now, beat_uptime = :uptime, beats = beats + 1,
@@ -97,8 +97,8 @@ const HOLDINGS = sql(
 `,
 )
 
-const TURN = sql('turn', `SELECT worker_id, boot_id, until_uptime FROM turn WHERE name = :name`)
-const TAKE_TURN = sql(
+const LEADER = sql('turn', `SELECT worker_id, boot_id, until_uptime FROM turn WHERE name = :name`)
+const TAKE_LEADERSHIP = sql(
   'turn:take',
   /* sql */ `
   INSERT INTO turn (name, worker_id, boot_id, until_uptime) VALUES (:name, :worker, :boot, :until)
@@ -108,19 +108,25 @@ const TAKE_TURN = sql(
 `,
 )
 
-type WorkerVerbs = Pick<
+type WorkerMethods = Pick<
   Store,
-  'register' | 'beat' | 'retire' | 'workers' | 'holdings' | 'worker' | 'takeTurn'
+  | 'registerWorker'
+  | 'heartbeat'
+  | 'retireWorker'
+  | 'observations'
+  | 'holdings'
+  | 'worker'
+  | 'acquireLeadership'
 >
 
-export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
+export function workerMethods(db: Database, lockFolder: string): WorkerMethods {
   const find = (id: string): SqliteWorkerRow | undefined =>
     db.read((tx) => tx.get<SqliteWorkerRow>(WORKER, { id }))
 
   const walWarning = watchWal(db)
 
   return {
-    register: (worker) =>
+    registerWorker: (worker) =>
       db.write('worker:register', (tx) => {
         const { process, presence, id, source, version, heartbeatMs, leaseMs } = worker
         tx.run(REGISTER, {
@@ -136,18 +142,18 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
         })
       }),
 
-    beat: async ({ worker, claimIds, loopLagMs, stats }) => {
+    heartbeat: async ({ worker, claimIds, loopLagMs, stats }) => {
       const answer = await db.write('beat', (tx) => {
         db.clock.adjust(tx)
         const now = tx.now()
-        const row = tx.get<{ lease_ms: number }>(BEAT, {
+        const row = tx.get<{ lease_ms: number }>(HEARTBEAT, {
           worker,
           loopLagMs,
           stats: stats === undefined ? null : JSON.stringify(stats),
           now,
           uptime: uptimeMs(),
         })
-        if (!row) throw unknownWorker(db.where)
+        if (!row) throw unknownWorker(db.location)
         const named = JSON.stringify(claimIds)
         releaseUnnamed(tx, worker, named, now - row.lease_ms)
         const unpark = strikeOffLost(tx, worker)
@@ -161,14 +167,14 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
           unpark,
           serverStartedAt: null,
           now,
-          tooOld: isTooOld(tx),
-        } satisfies BeatAnswer
+          isOutdated: isTooOld(tx),
+        } satisfies HeartbeatResult
       })
       const warning = walWarning()
       return warning === null ? answer : { ...answer, warning }
     },
 
-    retire: async (worker) => {
+    retireWorker: async (worker) => {
       const ended = await db.write('worker:retire', (tx) => {
         tx.run(DROP_PLANNING, { worker })
         tx.run(FORGET, { worker })
@@ -184,33 +190,38 @@ export function workerVerbs(db: Database, lockFolder: string): WorkerVerbs {
       return row ? readWorker(row) : null
     },
 
-    workers: async () =>
+    observations: async () =>
       db
         .read((tx) => tx.all<SqliteWorkerRow>(WORKERS))
-        .map((row) => witness(row, lockFolder, db.now())),
+        .map((row) => observe(row, lockFolder, db.now())),
 
     holdings: async () =>
       db
         .read((tx) => tx.many<Omit<HoldingRow, 'policy'> & { policy: string }>(HOLDINGS))
         .map((row) => toHolding({ ...row, policy: JSON.parse(row.policy) as Partial<Policy> })),
 
-    takeTurn: async (worker, forMs, name = 'sweep') => {
-      const turn = db.read((tx) =>
-        tx.get<{ worker_id: string; boot_id: string | null; until_uptime: number }>(TURN, {
+    acquireLeadership: async (worker, forMs, name = 'sweep') => {
+      const leader = db.read((tx) =>
+        tx.get<{ worker_id: string; boot_id: string | null; until_uptime: number }>(LEADER, {
           name,
         }),
       )
       const now = uptimeMs()
-      const running = turn !== undefined && turn.boot_id === bootId() && turn.until_uptime > now
-      if (running && turn.worker_id === worker && turn.until_uptime - now > forMs / 2) return true
+      const running =
+        leader !== undefined && leader.boot_id === bootId() && leader.until_uptime > now
+      if (running && leader.worker_id === worker && leader.until_uptime - now > forMs / 2)
+        return true
       // Who would come round sooner takes over from who comes seldom.
       const isFree = (left: number): boolean =>
-        left > forMs || isGone(find(turn!.worker_id), lockFolder)
-      if (running && turn.worker_id !== worker && !isFree(turn.until_uptime - now)) return false
+        left > forMs || isGone(find(leader!.worker_id), lockFolder)
+      if (running && leader.worker_id !== worker && !isFree(leader.until_uptime - now)) return false
       return db.write('turn', (tx) => {
         const params = { name, worker, boot: bootId(), until: now + forMs }
-        const seen = { seenWorker: turn?.worker_id ?? null, seenUntil: turn?.until_uptime ?? null }
-        return tx.run(TAKE_TURN, { ...params, ...seen }) === 1
+        const seen = {
+          seenWorker: leader?.worker_id ?? null,
+          seenUntil: leader?.until_uptime ?? null,
+        }
+        return tx.run(TAKE_LEADERSHIP, { ...params, ...seen }) === 1
       })
     },
   }
@@ -222,7 +233,7 @@ function readWorker(row: SqliteWorkerRow): Worker {
   return toWorker({ ...row, presence: JSON.parse(row.presence) as Presence })
 }
 
-function witness(row: SqliteWorkerRow, lockFolder: string, now: number): Witnessed {
+function observe(row: SqliteWorkerRow, lockFolder: string, now: number): WorkerObservation {
   const worker = readWorker(row)
   const sameBoot = worker.process.bootId === bootId()
   const byUptime = uptimeMs() - row.beat_uptime
@@ -232,7 +243,7 @@ function witness(row: SqliteWorkerRow, lockFolder: string, now: number): Witness
       presence: probePresence(lockFolder, worker.presence, worker.process),
       presenceKind: worker.presence.kind,
       process: processState(worker.process),
-      beatAgeMs: sameBoot && byUptime >= 0 ? byUptime : Math.max(0, now - worker.lastBeatAt),
+      beatAgeMs: sameBoot && byUptime >= 0 ? byUptime : Math.max(0, now - worker.lastHeartbeatAt),
       heartbeatMs: worker.heartbeatMs,
       leaseMs: worker.leaseMs,
       loopLagMs: worker.loopLagMs,
@@ -252,7 +263,7 @@ function isGone(row: SqliteWorkerRow | undefined, lockFolder: string): boolean {
 }
 
 /** Strikes off crashes that were none, as this heartbeat shows. Returns the targets that were parked for one. */
-function strikeOffLost(tx: Connection, worker: string): BeatAnswer['unpark'] {
+function strikeOffLost(tx: Connection, worker: string): HeartbeatResult['unpark'] {
   type Row = { target: string; run: string; alone: number; unpark: number }
   const lost = tx.all<Row>(LOST, { worker })
   for (const { target, alone } of lost) tx.run(STRIKE_OFF, { target, alone })

@@ -1,33 +1,38 @@
 import { messageOf } from '../../../core/model/errors.ts'
-import { inOneLine } from '../sanitize-line.ts'
+import { sanitizeLine } from '../sanitize-line.ts'
 
 /** What went wrong when a function of the user's was asked about a row. */
-export type Trouble = { readonly key: string; readonly error: unknown }
+export type CallbackFailure = { readonly key: string; readonly error: unknown }
 
 /** Trouble with users' functions: of each it is said once, until it works again for those rows that it failed for. */
-export class Complaints {
+export class ErrorThrottle {
   readonly #log: (line: string) => void
   /** The rows that it failed for, by table and function. */
-  readonly #known = new Map<string, Set<string>>()
+  readonly #failingRows = new Map<string, Set<string>>()
 
   constructor(log: (line: string) => void) {
     this.#log = log
   }
 
   /** After it was asked about these rows. */
-  hear(table: string, name: string, asked: readonly string[], troubles: readonly Trouble[]): void {
-    const which = JSON.stringify([table, name])
-    const known = this.#known.get(which) ?? new Set()
-    this.#known.set(which, known)
-    const isKnown = troubles.some(({ key }) => known.has(key))
-    for (const key of asked) known.delete(key)
-    for (const { key } of troubles) known.add(key)
-    const [first, ...others] = troubles
-    if (!first || isKnown) return
+  report(
+    table: string,
+    name: string,
+    keys: readonly string[],
+    failures: readonly CallbackFailure[],
+  ): void {
+    const callback = JSON.stringify([table, name])
+    const failing = this.#failingRows.get(callback) ?? new Set()
+    this.#failingRows.set(callback, failing)
+    const isReported = failures.some(({ key }) => failing.has(key))
+    for (const key of keys) failing.delete(key)
+    for (const { key } of failures) failing.add(key)
+    const [first, ...others] = failures
+    if (!first || isReported) return
     const rows = others.length === 1 ? 'row' : 'rows'
     const also = others.length > 0 ? ` (and for ${others.length} more ${rows})` : ''
     this.#log(
-      `${name}() of row ${inOneLine(first.key)} of ${table}: ${messageOf(first.error)}${also}`,
+      `${name}() of row ${sanitizeLine(first.key)} of ${table}: ${messageOf(first.error)}${also}`,
     )
   }
 }

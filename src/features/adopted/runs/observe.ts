@@ -1,49 +1,50 @@
 import type { Run } from '../../../core/model/run.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import type { Evidence, Worker } from '../../../core/model/worker.ts'
-import type { Witnessed } from '../../../core/store/store.ts'
+import type { WorkerObservation } from '../../../core/store/store.ts'
 import type { Mapping } from '../mapping.ts'
 import type { AdoptedRow } from '../table/table.ts'
-import { inOneLine } from '../sanitize-line.ts'
-import type { Facts } from './row-run.ts'
+import { sanitizeLine } from '../sanitize-line.ts'
+import type { RowFacts } from './row-run.ts'
 
-type Known = Facts & {
+type ObservedRowFacts = RowFacts & {
   readonly mapping: Mapping
   readonly run: Run
   readonly ids: { readonly worker: string }
 }
 
 /** Who has it, as far as the row or `alive` tells; null when neither does. */
-export function witness(
+export function observe(
   row: AdoptedRow,
-  { mapping, run, ids, now, serverStartedAt, told }: Known,
-): Witnessed | null {
-  const { alive } = told
+  { mapping, run, ids, now, serverStartedAt, callbackResults }: ObservedRowFacts,
+): WorkerObservation | null {
+  const { alive } = callbackResults
   // Whoever takes up a target where others beat is to beat as well.
-  const isToBeat = mapping.kind === 'targets' && mapping.columns.heartbeatAt !== undefined
-  if (row.heartbeatAt === null && alive === null && !isToBeat) return null
+  const expectsHeartbeat = mapping.kind === 'targets' && mapping.columns.heartbeatAt !== undefined
+  if (row.heartbeatAt === null && alive === null && !expectsHeartbeat) return null
   const { leaseMs } = run.policy
-  const owner = row.owner === null ? null : inOneLine(row.owner)
+  const owner = row.owner === null ? null : sanitizeLine(row.owner)
   const host = owner ?? mapping.name
-  const lastBeatAt = lastSignOf(row, now + leaseMs) ?? (isToBeat ? lastMoveOf(row) : null)
+  const lastHeartbeatAt =
+    lastHeartbeatOf(row, now + leaseMs) ?? (expectsHeartbeat ? lastProgressOf(row) : null)
   const evidence: Evidence = {
     presence: 'unknown',
     presenceKind: 'none',
     process: 'unknown',
     beatAgeMs:
-      lastBeatAt === null
+      lastHeartbeatAt === null
         ? Math.max(leaseMs + 1, now - (row.startedAt ?? now))
-        : Math.max(0, now - lastBeatAt),
+        : Math.max(0, now - lastHeartbeatAt),
     heartbeatMs: 0,
     leaseMs,
     loopLagMs: 0,
     host,
     pid: 0,
-    who: `row ${inOneLine(row.key)} of ${mapping.name}${owner === null ? '' : ` (${owner})`}`,
+    who: `row ${sanitizeLine(row.key)} of ${mapping.name}${owner === null ? '' : ` (${owner})`}`,
     ...(row.heartbeatAt === null && { neverBeat: true }),
-    ...(lastBeatAt !== null &&
+    ...(lastHeartbeatAt !== null &&
       serverStartedAt !== null && { serverUpMs: Math.max(0, now - serverStartedAt) }),
-    ...(alive !== null && { told: toldOf(alive) }),
+    ...(alive !== null && { told: toAliveCheck(alive) }),
   }
   const worker: Worker = {
     id: ids.worker,
@@ -53,16 +54,16 @@ export function witness(
     version: '',
     heartbeatMs: 0,
     leaseMs,
-    startedAt: row.startedAt ?? lastBeatAt ?? now,
-    lastBeatAt: lastBeatAt ?? row.startedAt ?? now,
-    beats: 0,
+    startedAt: row.startedAt ?? lastHeartbeatAt ?? now,
+    lastHeartbeatAt: lastHeartbeatAt ?? row.startedAt ?? now,
+    heartbeats: 0,
     loopLagMs: 0,
     endedAt: null,
   }
   return { worker, evidence }
 }
 
-function toldOf(alive: boolean | 'unanswered'): Evidence['told'] {
+function toAliveCheck(alive: boolean | 'unanswered'): Evidence['told'] {
   return alive === 'unanswered' ? alive : alive ? 'alive' : 'gone'
 }
 
@@ -70,14 +71,17 @@ function toldOf(alive: boolean | 'unanswered'): Evidence['told'] {
  * Its last beat, or a start or sign of work that is newer: not everybody beats at the start. What lies ahead by more
  * than clocks do is no sign, as the end of the day that it began on.
  */
-function lastSignOf({ heartbeatAt, startedAt, activityAt }: AdoptedRow, to: Millis): Millis | null {
+function lastHeartbeatOf(
+  { heartbeatAt, startedAt, activityAt }: AdoptedRow,
+  latest: Millis,
+): Millis | null {
   if (heartbeatAt === null) return null
-  const others = [startedAt, activityAt].filter((at) => at !== null).filter((at) => at <= to)
+  const others = [startedAt, activityAt].filter((at) => at !== null).filter((at) => at <= latest)
   return Math.max(heartbeatAt, ...others)
 }
 
 /** When a target was taken up, or last moved. */
-function lastMoveOf({ startedAt, activityAt }: AdoptedRow): Millis | null {
+function lastProgressOf({ startedAt, activityAt }: AdoptedRow): Millis | null {
   return startedAt === null || activityAt === null
     ? (startedAt ?? activityAt)
     : Math.max(startedAt, activityAt)

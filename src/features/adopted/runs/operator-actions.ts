@@ -1,52 +1,61 @@
-import { sayEnding } from '../../../core/decide/cancelling.ts'
-import { isAsLeft } from '../../../core/decide/revert.ts'
-import { NotFound, Refused } from '../../../core/model/errors.ts'
+import { cancelHint } from '../../../core/decide/cancel.ts'
+import { isUnchanged } from '../../../core/decide/revert.ts'
+import { NotFoundError, RefusedError } from '../../../core/model/errors.ts'
 import { shortId, type RunId, type TargetId } from '../../../core/model/id.ts'
-import { isLive, sayRow, type AdoptedRef, type Run } from '../../../core/model/run.ts'
+import { isLive, describeRow, type AdoptedRef, type Run } from '../../../core/model/run.ts'
 import type { TargetStatus } from '../../../core/model/target.ts'
-import type { Deed, Replan, Replanned, Revert, SetAside } from '../../../core/store/store.ts'
-import { carryOut, type Desk } from './intents.ts'
+import type {
+  AuditInfo,
+  ReplanRequest,
+  ReplanResult,
+  RevertRequest,
+  ParkedTarget,
+} from '../../../core/store/store.ts'
+import { applyOperation, type AdoptedContext } from './intents.ts'
 import type { Mapping } from '../mapping.ts'
-import type { Seen } from './row-run.ts'
-import { allRows, wordsMeaning } from './reading.ts'
-import { stampIn } from './row-hash.ts'
+import type { ResolvedRow } from './row-run.ts'
+import { allRows, statusValuesIn } from './row-queries.ts'
+import { snapshotIn } from './row-hash.ts'
 import { changeFor } from './verdicts.ts'
-import { notMapped, wordFor } from './status-mapping.ts'
+import { missingStatusMessage, statusValueAfter } from './status-mapping.ts'
 
 /** What people ask for, done to rows of their own tables. */
 
-const TRAIL_MAX = 10_000
+const AUDIT_MAX = 10_000
 
 /** Puts a row, or rows of a table of targets, back in line. */
-export async function replanRows(desk: Desk, request: Replan): Promise<Replanned> {
-  const run = await theRun(desk, request.run)
-  const seen = await chosen(desk, run, request)
-  if (seen.length === 0) return { targets: 0, reopened: false }
-  const { mapping } = seen[0]!.table
-  const word = wordOrRefuse(mapping, 'resume')
+export async function replanRows(
+  context: AdoptedContext,
+  request: ReplanRequest,
+): Promise<ReplanResult> {
+  const run = await requireRun(context, request.run)
+  const resolved = await selectRows(context, run, request)
+  if (resolved.length === 0) return { targets: 0, reopened: false }
+  const { mapping } = resolved[0]!.table
+  const statusValue = requireStatusValue(mapping, 'resume')
   const reopened = !isLive(run.status)
-  if (request.dryRun) return { targets: seen.length, reopened }
+  if (request.dryRun) return { targets: resolved.length, reopened }
   let targets = 0
-  for (const one of seen) if (await putBack(desk, one, request, word)) targets++
+  for (const one of resolved) if (await requeue(context, one, request, statusValue)) targets++
   return { targets, reopened: reopened && targets > 0 }
 }
 
-async function putBack(
-  desk: Desk,
-  seen: Seen,
-  { action, actor, because }: Replan,
+async function requeue(
+  context: AdoptedContext,
+  resolved: ResolvedRow,
+  { action, actor, because }: ReplanRequest,
   word: string,
 ): Promise<boolean> {
-  const { mapping } = seen.table
+  const { mapping } = resolved.table
   const isRun = mapping.kind === 'runs'
-  const { status } = seen.target
-  return carryOut(desk, seen, {
+  const { status } = resolved.target
+  return applyOperation(context, resolved, {
     action,
     actor,
     because,
     evidence: null,
-    target: isRun ? null : seen.target.id,
-    change: { word, finishedAt: null, error: null, owner: null, heartbeatAt: null },
+    target: isRun ? null : resolved.target.id,
+    change: { status: word, finishedAt: null, error: null, owner: null, heartbeatAt: null },
     before: { targets: { [status]: 1 } },
     after: { targets: { planned: 1 } },
     reopens: true,
@@ -54,25 +63,31 @@ async function putBack(
 }
 
 /** The rows that fit. A row that is a run counts as its one target, if it has ended and did not succeed. */
-async function chosen({ rows }: Desk, run: Run, request: Replan): Promise<Seen[]> {
+async function selectRows(
+  { rows }: AdoptedContext,
+  run: Run,
+  request: ReplanRequest,
+): Promise<ResolvedRow[]> {
   const { statuses, targets, groups, attemptsMax, reopen } = request
   const { kind, table } = await tableOf(rows, run.adopted!)
   if (kind === 'runs') {
-    const seen = await rows.seeId(run.id)
-    const isOver = seen && !isLive(seen.run.status) && seen.run.status !== 'succeeded'
-    const isMeant = targets?.includes(seen?.target.id ?? '') ?? true
-    return isOver && isMeant && (reopen || statuses.includes(seen.target.status)) ? [seen] : []
+    const resolved = await rows.resolveId(run.id)
+    const hasEnded = resolved && !isLive(resolved.run.status) && resolved.run.status !== 'succeeded'
+    const isSelected = targets?.includes(resolved?.target.id ?? '') ?? true
+    return hasEnded && isSelected && (reopen || statuses.includes(resolved.target.status))
+      ? [resolved]
+      : []
   }
-  const found: Seen[] = []
+  const found: ResolvedRow[] = []
   if (targets) {
     for (const id of targets) {
-      const seen = await rows.seeId(id)
-      if (seen?.target.run === run.id) found.push(seen)
+      const resolved = await rows.resolveId(id)
+      if (resolved?.target.run === run.id) found.push(resolved)
     }
   } else {
-    const words = await wordsMeaning(table, statuses)
-    if (words.length > 0)
-      found.push(...(await rows.see(table, await allRows(table, { words }), run)))
+    const statusValues = await statusValuesIn(table, statuses)
+    if (statusValues.length > 0)
+      found.push(...(await rows.resolve(table, await allRows(table, { statusValues }), run)))
   }
   return found.filter(
     ({ target }) =>
@@ -83,95 +98,99 @@ async function chosen({ rows }: Desk, run: Run, request: Replan): Promise<Seen[]
 }
 
 /** Exactly what stood there before is there again, if the row still is as it was planned. */
-export async function revertRows(desk: Desk, revert: Revert): Promise<boolean> {
-  const { rows } = desk
-  const run = await theRun(desk, revert.run)
+export async function revertRows(context: AdoptedContext, revert: RevertRequest): Promise<boolean> {
+  const { rows } = context
+  const run = await requireRun(context, revert.run)
   const { kind } = await tableOf(rows, run.adopted!)
   if (kind === 'targets') {
     let count = 0
     for (const { id, status } of revert.targets) {
-      const seen = await rows.seeId(id)
-      if (seen?.target.status === status && (await restore(desk, seen, revert, id))) count++
+      const resolved = await rows.resolveId(id)
+      if (resolved?.target.status === status && (await restore(context, resolved, revert, id)))
+        count++
     }
     return count > 0
   }
-  const seen = await rows.seeId(revert.run)
-  return seen?.run.status === revert.from && (await restore(desk, seen, revert, null))
+  const resolved = await rows.resolveId(revert.run)
+  return resolved?.run.status === revert.from && (await restore(context, resolved, revert, null))
 }
 
 async function restore(
-  desk: Desk,
-  seen: Seen,
-  { undoes, actor, because, targets }: Revert,
+  context: AdoptedContext,
+  resolved: ResolvedRow,
+  { undoes, actor, because, targets }: RevertRequest,
   target: TargetId | null,
 ): Promise<boolean> {
-  const trail = await desk.store.audit({
-    run: seen.run.id,
+  const audit = await context.store.audit({
+    run: resolved.run.id,
     ...(target !== null && { target }),
     newestFirst: true,
-    limit: TRAIL_MAX,
+    limit: AUDIT_MAX,
   })
-  const undone = trail.find(({ action }) => action === undoes)
-  const stamp = undone && stampIn(undone)
-  if (!stamp) throw new Refused(`What stood in ${nameOf(seen)} before is not known.`)
-  if (!isAsLeft(undone, seen.row)) return false
-  return carryOut(desk, seen, {
+  const undone = audit.find(({ action }) => action === undoes)
+  const snapshot = undone && snapshotIn(undone)
+  if (!snapshot) throw new RefusedError(`What stood in ${rowLabel(resolved)} before is not known.`)
+  if (!isUnchanged(undone, resolved.row)) return false
+  return applyOperation(context, resolved, {
     action: 'revert',
     actor,
     because,
     evidence: null,
     target,
-    change: { restore: stamp },
+    change: { restore: snapshot },
     after: { undoes, targets: targets.length },
     reopens: true,
   })
 }
 
 /** Sets targets of a table aside. Answers those that were open. */
-export async function setRowsAside(
-  desk: Desk,
+export async function parkRows(
+  context: AdoptedContext,
   targets: readonly TargetId[],
-  { actor, because }: Deed,
-): Promise<SetAside[]> {
-  const done: SetAside[] = []
+  { actor, because }: AuditInfo,
+): Promise<ParkedTarget[]> {
+  const done: ParkedTarget[] = []
   for (const id of targets) {
-    const seen = await desk.rows.seeId(id)
-    if (!seen)
-      throw new NotFound(`target ${id}`, '`unstuck show RUN` lists those that need a person.')
-    const { mapping } = seen.table
+    const resolved = await context.rows.resolveId(id)
+    if (!resolved)
+      throw new NotFoundError(`target ${id}`, '`unstuck show RUN` lists those that need a person.')
+    const { mapping } = resolved.table
     if (mapping.kind === 'runs') {
-      throw new Refused(
-        `Target ${shortId(id)} is ${nameOf(seen)}, which is a run of its own: ${sayEnding(seen.run)}.`,
+      throw new RefusedError(
+        `Target ${shortId(id)} is ${rowLabel(resolved)}, which is a run of its own: ${cancelHint(resolved.run)}.`,
       )
     }
-    const from: TargetStatus = seen.target.status
+    const from: TargetStatus = resolved.target.status
     if (from === 'done' || from === 'parked') continue
-    const word = mapping.words.parked[0] ?? mapping.words.stuck[0]
-    if (word === undefined) throw new Refused(`${notMapped(mapping, 'park', ['parked', 'stuck'])}.`)
-    const change = changeFor(mapping, 'park', { word, because, now: seen.now })
-    const deed = { action: 'park', actor, because, evidence: null, target: id, change }
-    if (await carryOut(desk, seen, deed)) done.push({ target: id, run: seen.run.id, from })
+    const status = mapping.statusValues.parked[0] ?? mapping.statusValues.stuck[0]
+    if (status === undefined)
+      throw new RefusedError(`${missingStatusMessage(mapping, 'park', ['parked', 'stuck'])}.`)
+    const change = changeFor(mapping, 'park', { status, because, now: resolved.now })
+    const operation = { action: 'park', actor, because, evidence: null, target: id, change }
+    if (await applyOperation(context, resolved, operation))
+      done.push({ target: id, run: resolved.run.id, from })
   }
   return done
 }
 
-async function theRun({ rows }: Desk, id: RunId): Promise<Run> {
+async function requireRun({ rows }: AdoptedContext, id: RunId): Promise<Run> {
   const run = await rows.run(id)
-  if (!run) throw new NotFound(`run ${id}`, '`unstuck runs` lists them.')
+  if (!run) throw new NotFoundError(`run ${id}`, '`unstuck runs` lists them.')
   return run
 }
 
-async function tableOf(rows: Desk['rows'], { table: name }: AdoptedRef) {
-  const table = (await rows.tables.usable()).find(({ mapping }) => mapping.name === name)!
+async function tableOf(rows: AdoptedContext['rows'], { table: name }: AdoptedRef) {
+  const table = (await rows.tables.available()).find(({ mapping }) => mapping.name === name)!
   return { table, kind: table.mapping.kind }
 }
 
-function wordOrRefuse(mapping: Mapping, action: 'resume'): string {
-  const found = wordFor(mapping, action)
-  if ('missing' in found) throw new Refused(`${notMapped(mapping, action, found.missing)}.`)
+function requireStatusValue(mapping: Mapping, action: 'resume'): string {
+  const found = statusValueAfter(mapping, action)
+  if ('missing' in found)
+    throw new RefusedError(`${missingStatusMessage(mapping, action, found.missing)}.`)
   return found.word
 }
 
-function nameOf({ table, row }: Seen): string {
-  return sayRow({ table: table.mapping.name, key: row.key })
+function rowLabel({ table, row }: ResolvedRow): string {
+  return describeRow({ table: table.mapping.name, key: row.key })
 }

@@ -2,17 +2,17 @@ import { hash } from 'node:crypto'
 import { iso } from '../../../core/model/time.ts'
 import type { AuditEntry } from '../../../core/store/store.ts'
 import type { AdoptedColumns, Mapping } from '../mapping.ts'
-import type { AdoptedRow, Change } from '../table/table.ts'
+import type { AdoptedRow, RowChange } from '../table/table.ts'
 
-type Stamp = AdoptedRow['stamp']
-export type KeptStamp = Readonly<
+type RowSnapshot = AdoptedRow['snapshot']
+export type StoredSnapshot = Readonly<
   Record<string, string | number | null | { readonly bigint: string }>
 >
 
 /** The trail is JSON, which has no large integers. */
-export function keepStamp(stamp: Stamp): KeptStamp {
+export function encodeSnapshot(snapshot: RowSnapshot): StoredSnapshot {
   return Object.fromEntries(
-    Object.entries(stamp).map(([name, value]) => [
+    Object.entries(snapshot).map(([name, value]) => [
       name,
       typeof value === 'bigint' ? { bigint: String(value) } : value,
     ]),
@@ -20,14 +20,18 @@ export function keepStamp(stamp: Stamp): KeptStamp {
 }
 
 /** The same for the same content of all mapped columns: goes with whatever is judged, however often it is copied. */
-export function sealOf({ stamp }: Pick<AdoptedRow, 'stamp'>): string {
-  return hash('sha256', JSON.stringify(keepStamp(stamp))).slice(0, 32)
+export function hashRow({ snapshot }: Pick<AdoptedRow, 'snapshot'>): string {
+  return hash('sha256', JSON.stringify(encodeSnapshot(snapshot))).slice(0, 32)
 }
 
 /** What stood in the columns that the change writes. */
-export function stampBefore({ columns }: Mapping, row: AdoptedRow, change: Change): Stamp {
+export function snapshotBefore(
+  { columns }: Mapping,
+  row: AdoptedRow,
+  change: RowChange,
+): RowSnapshot {
   const fields: Readonly<Record<string, keyof AdoptedColumns>> = {
-    word: 'status',
+    status: 'status',
     finishedAt: 'finishedAt',
     error: 'error',
     owner: 'owner',
@@ -38,14 +42,14 @@ export function stampBefore({ columns }: Mapping, row: AdoptedRow, change: Chang
     ...Object.keys(change.restore ?? {}),
   ]
   return Object.fromEntries(
-    names.filter((name) => name in row.stamp).map((name) => [name, row.stamp[name]!]),
+    names.filter((name) => name in row.snapshot).map((name) => [name, row.snapshot[name]!]),
   )
 }
 
 /** What people see of an ending, where there are columns for it: by this `revert` tells whether it still stands there. */
-export function wroteOf(
+export function writtenValues(
   { columns }: Mapping,
-  { error, finishedAt }: Change,
+  { error, finishedAt }: RowChange,
 ): { wrote?: { error?: string; finishedAt?: string } } {
   const wrote = {
     ...(columns.error !== undefined && typeof error === 'string' && { error }),
@@ -56,8 +60,8 @@ export function wroteOf(
 }
 
 /** What stood there before this entry's deed; null when it tells of none. */
-export function stampIn({ before }: Pick<AuditEntry, 'before'>): Stamp | null {
-  const { stamp } = (before ?? {}) as { stamp?: KeptStamp }
+export function snapshotIn({ before }: Pick<AuditEntry, 'before'>): RowSnapshot | null {
+  const { stamp } = (before ?? {}) as { stamp?: StoredSnapshot }
   if (typeof stamp !== 'object' || stamp === null) return null
   return Object.fromEntries(
     Object.entries(stamp).map(([name, value]) => [

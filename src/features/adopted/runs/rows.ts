@@ -1,98 +1,111 @@
-import { setImmediate as breathe } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type { Id, RunId, WorkerId } from '../../../core/model/id.ts'
 import type { AdoptedRef, Run } from '../../../core/model/run.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { adoptedId, WHOLE_TABLE } from '../ids.ts'
+import { adoptedId, TABLE_RUN_KEY } from '../ids.ts'
 import type { Mapping } from '../mapping.ts'
-import { Complaints } from './error-throttle.ts'
-import { isActive, isOpen, liveRows } from './reading.ts'
+import { ErrorThrottle } from './error-throttle.ts'
+import { isActive, isOpen, liveRows } from './row-queries.ts'
 import {
   idsOf,
-  seeRun,
-  seeTarget,
-  wholeTable,
-  type Facts,
+  resolveRun,
+  resolveTarget,
+  toTableRun,
+  type RowFacts,
   type Reopened,
-  type Seen,
+  type ResolvedRow,
 } from './row-run.ts'
 import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
-import { sealOf } from './row-hash.ts'
-import { Tables } from './tables.ts'
-import { askAll, NOTHING_TOLD } from './callbacks.ts'
-import { Whereabouts } from './row-locator.ts'
-import { wordsOf } from './status-mapping.ts'
+import { hashRow } from './row-hash.ts'
+import { AdoptedTables } from './tables.ts'
+import { callUserFunctions, NO_RESULTS } from './callbacks.ts'
+import { RowLocator } from './row-locator.ts'
+import { statusValuesFor } from './status-mapping.ts'
 
 /** All that is live at one moment. */
-export type AllLive = {
+export type LiveRows = {
   /** Rows that are runs. */
-  readonly runs: readonly Seen[]
+  readonly runs: readonly ResolvedRow[]
   /** Tables that are one run each, and what of them is in progress. */
-  readonly wholes: readonly { readonly run: Run; readonly active: readonly Seen[] }[]
+  readonly tableRuns: readonly { readonly run: Run; readonly active: readonly ResolvedRow[] }[]
   /** Those of them that somebody is known to have, by that worker. */
-  readonly held: Map<WorkerId, Seen>
+  readonly byWorker: Map<WorkerId, ResolvedRow>
 }
 
-type Options = {
+type AdoptedRowsOptions = {
   readonly address: string
   readonly log: (line: string) => void
-  readonly policyOf: Facts['policyOf']
+  readonly policyOf: RowFacts['policyOf']
 }
 
-const LOOK_LASTS_MS = 10_000
-const WHOLE_LASTS_MS = 1_000
-const SAID_MAX = 1_000
+const LIVE_TTL_MS = 10_000
+const TABLE_RUN_TTL_MS = 1_000
+const LOGGED_MAX = 1_000
 /** So many rows are seen in one go: then others have their turn. */
-const BREATH = 1_000
+const YIELD_EVERY = 1_000
 
 /** The rows of users' own tables, seen as runs, targets and workers, and found again by the ids that they have as such. */
 export class AdoptedRows {
   readonly log: (line: string) => void
   readonly #store: Store
-  readonly #policyOf: Facts['policyOf']
-  readonly tables: Tables
-  readonly where: Whereabouts
+  readonly #policyOf: RowFacts['policyOf']
+  readonly tables: AdoptedTables
+  readonly locator: RowLocator
   /** `isNow`: nothing has happened since it was begun. */
-  #lastLook: { at: number; isNow: boolean; readonly all: Promise<AllLive> } | null = null
-  readonly #wholes = new Map<AdoptedTable, { readonly until: number; readonly run: Promise<Run> }>()
-  readonly #said = new Set<string>()
-  readonly #complaints: Complaints
+  #lastLoad: { at: number; isCurrent: boolean; readonly all: Promise<LiveRows> } | null = null
+  readonly #tableRuns = new Map<
+    AdoptedTable,
+    { readonly until: number; readonly run: Promise<Run> }
+  >()
+  readonly #logged = new Set<string>()
+  readonly #errorThrottle: ErrorThrottle
   /** Opened again by a person, and moved on since. */
   readonly moved = new Set<Id>()
 
-  constructor(store: Store, mappings: readonly Mapping[], options: Options) {
+  constructor(store: Store, mappings: readonly Mapping[], options: AdoptedRowsOptions) {
     this.#store = store
     this.log = options.log
-    this.#complaints = new Complaints(options.log)
+    this.#errorThrottle = new ErrorThrottle(options.log)
     this.#policyOf = options.policyOf
-    this.tables = new Tables(mappings, options)
-    this.where = new Whereabouts(store, this.tables)
+    this.tables = new AdoptedTables(mappings, options)
+    this.locator = new RowLocator(store, this.tables)
   }
 
   /** These rows as everybody else sees them. Only of live ones more is asked than the row itself says. */
-  async see(table: AdoptedTable, rows: readonly AdoptedRow[], whole?: Run): Promise<Seen[]> {
+  async resolve(
+    table: AdoptedTable,
+    rows: readonly AdoptedRow[],
+    tableRun?: Run,
+  ): Promise<ResolvedRow[]> {
     if (rows.length === 0) return []
     const { mapping } = table
     const { now, serverStartedAt } = await table.clock()
-    const open = rows.filter(({ word }) => isOpen(mapping, word))
-    const asked = open.map((row) => ({ row, isActive: isActive(mapping, row.word) }))
-    const told = new Map(
-      (await askAll(mapping, asked, this.#complaints)).map((one, at) => [open[at]!.key, one]),
+    const open = rows.filter(({ status }) => isOpen(mapping, status))
+    const openRows = open.map((row) => ({ row, isActive: isActive(mapping, row.status) }))
+    const callbackResults = new Map(
+      (await callUserFunctions(mapping, openRows, this.#errorThrottle)).map((one, at) => [
+        open[at]!.key,
+        one,
+      ]),
     )
     const reopened = await this.#reopened(table, open)
-    const run = mapping.kind === 'targets' ? (whole ?? (await this.#aboutWhole(table))) : null
-    const all: Seen[] = []
+    const run =
+      mapping.kind === 'targets' ? (tableRun ?? (await this.#cachedTableRun(table))) : null
+    const all: ResolvedRow[] = []
     for (const row of rows) {
-      if (all.length % BREATH === BREATH - 1) await breathe()
+      if (all.length % YIELD_EVERY === YIELD_EVERY - 1) await yieldToEventLoop()
       const facts = {
         now,
         serverStartedAt,
-        told: told.get(row.key) ?? NOTHING_TOLD,
+        callbackResults: callbackResults.get(row.key) ?? NO_RESULTS,
         reopened: reopened.get(row.key) ?? null,
         policyOf: this.#policyOf,
       }
-      const seen = sealed(run ? seeTarget(table, row, run, facts) : seeRun(table, row, facts))
-      this.#remember(seen)
-      all.push(seen)
+      const resolved = withRowHash(
+        run ? resolveTarget(table, row, run, facts) : resolveRun(table, row, facts),
+      )
+      this.#remember(resolved)
+      all.push(resolved)
     }
     return all
   }
@@ -101,18 +114,18 @@ export class AdoptedRows {
    * This row, if it still is what was judged. Nobody is asked about it again: the judgement is made. `whole`: the run
    * that its table is.
    */
-  async seeStill(
+  async resolveUnchanged(
     { table: name, key }: AdoptedRef,
-    seal: string | undefined,
-    whole?: Run,
-  ): Promise<Seen | null> {
-    const table = (await this.tables.usable()).find(({ mapping }) => mapping.name === name)
+    rowHash: string | undefined,
+    tableRun?: Run,
+  ): Promise<ResolvedRow | null> {
+    const table = (await this.tables.available()).find(({ mapping }) => mapping.name === name)
     if (!table) return null
-    const read = await this.tables.askOne(table, () => Promise.all([table.row(key), table.clock()]))
+    const read = await this.tables.query(table, () => Promise.all([table.row(key), table.clock()]))
     const [row, clock] = read ?? [null, null]
-    if (!row || !clock || sealOf(row) !== seal) return null
-    const facts = { ...clock, told: NOTHING_TOLD, reopened: null }
-    return whole ? seeTarget(table, row, whole, facts) : seeRun(table, row, facts)
+    if (!row || !clock || hashRow(row) !== rowHash) return null
+    const facts = { ...clock, callbackResults: NO_RESULTS, reopened: null }
+    return tableRun ? resolveTarget(table, row, tableRun, facts) : resolveRun(table, row, facts)
   }
 
   /** Those that a person opened again, and the word that they were left with. */
@@ -124,130 +137,134 @@ export class AdoptedRows {
     if (rows.length === 0) return found
     const isRun = mapping.kind === 'runs'
     const ids = rows.map((row) => (isRun ? idsOf(mapping, row).run : idsOf(mapping, row).target))
-    for (const { id, key, reopenedAt: at } of await this.#store.adoptedRows(ids)) {
+    for (const { id, key, reopenedAt: at } of await this.#store.rememberedRows(ids)) {
       if (at === null) continue
       const of = isRun
         ? { run: id }
-        : { run: adoptedId(mapping.name, WHOLE_TABLE, 'run'), target: id }
+        : { run: adoptedId(mapping.name, TABLE_RUN_KEY, 'run'), target: id }
       const [last] = await this.#store.audit({ ...of, newestFirst: true, limit: 1 })
       const { word } = (last?.after ?? {}) as { word?: unknown }
-      found.set(key, { at, word: typeof word === 'string' ? word : null })
+      found.set(key, { at, status: typeof word === 'string' ? word : null })
     }
     return found
   }
 
   /** The one run that a table of targets is. */
-  async whole(table: AdoptedTable, active?: readonly AdoptedRow[]): Promise<Run> {
+  async tableRun(table: AdoptedTable, active?: readonly AdoptedRow[]): Promise<Run> {
     const { mapping } = table
     const [counts, { now }] = await Promise.all([table.counts(), table.clock()])
     // What is at work is found by its word; the newest of all takes a look at each.
-    const words = wordsOf(mapping, ['in_progress'])
-    const [newest] = active ?? (await table.rows({ words, limit: 1 }))
-    const run = wholeTable(
+    const statusValues = statusValuesFor(mapping, ['in_progress'])
+    const [newest] = active ?? (await table.rows({ statusValues, limit: 1 }))
+    const run = toTableRun(
       mapping,
       counts,
       newest ?? (await table.rows({ limit: 1 }))[0] ?? null,
       now,
     )
-    this.where.show(run.id, { table: table.mapping.name, key: WHOLE_TABLE })
+    this.locator.remember(run.id, { table: table.mapping.name, key: TABLE_RUN_KEY })
     return run
   }
 
   /** The same for those to whom a moment does not matter: to look at a target is not to count them all. */
-  #aboutWhole(table: AdoptedTable): Promise<Run> {
+  #cachedTableRun(table: AdoptedTable): Promise<Run> {
     const now = performance.now()
-    const known = this.#wholes.get(table)
+    const known = this.#tableRuns.get(table)
     if (known && now < known.until) return known.run
-    const run = this.whole(table)
-    this.#wholes.set(table, { until: now + WHOLE_LASTS_MS, run })
-    run.catch(() => this.#wholes.delete(table))
+    const run = this.tableRun(table)
+    this.#tableRuns.set(table, { until: now + TABLE_RUN_TTL_MS, run })
+    run.catch(() => this.#tableRuns.delete(table))
     return run
   }
 
   /** All that is live now. Asked for twice in one breath, it is one look. */
-  look(): Promise<AllLive> {
-    if (this.#lastLook?.isNow) return this.#lastLook.all
-    const look = { at: performance.now(), isNow: true, all: this.#lookNow() }
-    this.#lastLook = look
+  loadLive(): Promise<LiveRows> {
+    if (this.#lastLoad?.isCurrent) return this.#lastLoad.all
+    const load = { at: performance.now(), isCurrent: true, all: this.#loadLiveNow() }
+    this.#lastLoad = load
     queueMicrotask(() => {
-      look.isNow = false
+      load.isCurrent = false
     })
-    return look.all
+    return load.all
   }
 
-  async #lookNow(): Promise<AllLive> {
-    const looks = await this.tables.ask(async (table) => {
+  async #loadLiveNow(): Promise<LiveRows> {
+    const loads = await this.tables.queryAll(async (table) => {
       const rows = await liveRows(table)
-      if (table.mapping.kind === 'runs') return { runs: await this.see(table, rows), wholes: [] }
-      const run = await this.whole(table, rows)
-      return { runs: [], wholes: [{ run, active: await this.see(table, rows, run) }] }
+      if (table.mapping.kind === 'runs')
+        return { runs: await this.resolve(table, rows), tableRuns: [] }
+      const run = await this.tableRun(table, rows)
+      return { runs: [], tableRuns: [{ run, active: await this.resolve(table, rows, run) }] }
     })
-    const runs = looks.flatMap((one) => one.runs)
-    const wholes = looks.flatMap((one) => one.wholes)
-    const held = [...runs, ...wholes.flatMap(({ active }) => active)]
-      .filter(({ witnessed }) => witnessed !== null)
-      .map((seen) => [seen.witnessed!.worker.id, seen] as const)
-    return { runs, wholes, held: new Map(held) }
+    const runs = loads.flatMap((one) => one.runs)
+    const wholes = loads.flatMap((one) => one.tableRuns)
+    const byWorker = [...runs, ...wholes.flatMap(({ active }) => active)]
+      .filter(({ observation }) => observation !== null)
+      .map((resolved) => [resolved.observation!.worker.id, resolved] as const)
+    return { runs, tableRuns: wholes, byWorker: new Map(byWorker) }
   }
 
   /** What a worker holds, as of the look in which it was seen: asked for once, it costs nothing more. */
-  async heldBy(worker: WorkerId): Promise<Seen | null> {
-    const last = this.#lastLook
-    const isFresh = last !== null && performance.now() < last.at + LOOK_LASTS_MS
-    const held = isFresh ? (await last.all.catch(() => null))?.held : undefined
-    const seen = held?.get(worker)
-    held?.delete(worker)
-    if (seen && last) {
+  async claimOf(worker: WorkerId): Promise<ResolvedRow | null> {
+    const last = this.#lastLoad
+    const isFresh = last !== null && performance.now() < last.at + LIVE_TTL_MS
+    const byWorker = isFresh ? (await last.all.catch(() => null))?.byWorker : undefined
+    const resolved = byWorker?.get(worker)
+    byWorker?.delete(worker)
+    if (resolved && last) {
       // Who goes through very many of them gets all from the one look, however long that takes.
       last.at = performance.now()
-      return seen
+      return resolved
     }
-    const now = await this.seeId(worker)
-    return now?.witnessed ? now : null
+    const now = await this.resolveId(worker)
+    return now?.observation ? now : null
   }
 
   /** Whatever row has this id, as a run, a target or a worker; not for the run that a whole table is. */
-  async seeId(id: Id): Promise<Seen | null> {
-    const found = await this.where.find(id)
-    const row = found && found.key !== WHOLE_TABLE ? await found.table.row(found.key) : null
-    const [seen] = row ? await this.see(found!.table, [row]) : []
-    return seen ?? null
+  async resolveId(id: Id): Promise<ResolvedRow | null> {
+    const found = await this.locator.find(id)
+    const row = found && found.key !== TABLE_RUN_KEY ? await found.table.row(found.key) : null
+    const [resolved] = row ? await this.resolve(found!.table, [row]) : []
+    return resolved ?? null
   }
 
   /** A run by its id, be it a row or a whole table. */
   async run(id: RunId): Promise<Run | null> {
-    const found = await this.where.find(id)
-    if (found?.key === WHOLE_TABLE) return this.whole(found.table)
-    const seen = found && (await this.seeId(id))
-    return seen?.run.id === id ? seen.run : null
+    const found = await this.locator.find(id)
+    if (found?.key === TABLE_RUN_KEY) return this.tableRun(found.table)
+    const resolved = found && (await this.resolveId(id))
+    return resolved?.run.id === id ? resolved.run : null
   }
 
-  #remember({ table, row, run, target, witnessed, hasMoved }: Seen): void {
+  #remember({ table, row, run, target, observation, hasMoved }: ResolvedRow): void {
     const { name, kind } = table.mapping
     const ref = { table: name, key: row.key }
-    if (kind === 'runs') this.where.show(run.id, ref)
-    this.where.show(target.id, ref)
-    if (witnessed) this.where.show(witnessed.worker.id, ref)
+    if (kind === 'runs') this.locator.remember(run.id, ref)
+    this.locator.remember(target.id, ref)
+    if (observation) this.locator.remember(observation.worker.id, ref)
     if (hasMoved) this.moved.add(kind === 'runs' ? run.id : target.id)
   }
 
   /** To the log, however often it is so. */
-  sayOnce(line: string): void {
-    if (this.#said.has(line)) return
-    if (this.#said.size === SAID_MAX) this.#said.clear()
-    this.#said.add(line)
+  logOnce(line: string): void {
+    if (this.#logged.has(line)) return
+    if (this.#logged.size === LOGGED_MAX) this.#logged.clear()
+    this.#logged.add(line)
     this.log(line)
   }
 }
 
 /** What is judged of it says what exactly was seen: what is done because of that is done to this and nothing newer. */
-function sealed(seen: Seen): Seen {
-  const { table, row, run, witnessed } = seen
-  if (!isOpen(table.mapping, row.word)) return seen
-  const seal = sealOf(row)
+function withRowHash(resolved: ResolvedRow): ResolvedRow {
+  const { table, row, run, observation } = resolved
+  if (!isOpen(table.mapping, row.status)) return resolved
+  const rowHash = hashRow(row)
   return {
-    ...seen,
-    run: table.mapping.kind === 'runs' ? { ...run, seal } : run,
-    witnessed: witnessed && { ...witnessed, evidence: { ...witnessed.evidence, seal } },
+    ...resolved,
+    run: table.mapping.kind === 'runs' ? { ...run, rowHash } : run,
+    observation: observation && {
+      ...observation,
+      evidence: { ...observation.evidence, seal: rowHash },
+    },
   }
 }

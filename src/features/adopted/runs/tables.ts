@@ -1,26 +1,26 @@
-import { messageOf, StoreUnavailable } from '../../../core/model/errors.ts'
-import type { AwayTable } from '../../../core/store/store.ts'
+import { messageOf, StoreUnavailableError } from '../../../core/model/errors.ts'
+import type { UnreadableTable } from '../../../core/store/store.ts'
 import type { Mapping } from '../mapping.ts'
 import { openAdoptedTable } from '../table/open-table.ts'
 import type { AdoptedTable } from '../table/table.ts'
 
-type Options = {
+type AdoptedTablesOptions = {
   readonly address: string
   readonly log: (line: string) => void
 }
 
 /** One that is away is not asked again for so long: a command asks many questions, and each may wait for an answer. */
-const AGAIN_AFTER_MS = 1_000
+const RETRY_AFTER_MS = 1_000
 
 /** The tables of the config. Each is found, and fails, by itself: one that is away takes nothing from the others. */
-export class Tables {
+export class AdoptedTables {
   readonly #mappings: readonly Mapping[]
-  readonly #options: Options
+  readonly #options: AdoptedTablesOptions
   readonly #opening = new Map<string, Promise<AdoptedTable>>()
   readonly #opened = new Map<string, AdoptedTable>()
-  readonly #away = new Map<string, { readonly because: string; readonly until: number }>()
+  readonly #unreadable = new Map<string, { readonly because: string; readonly retryAt: number }>()
 
-  constructor(mappings: readonly Mapping[], options: Options) {
+  constructor(mappings: readonly Mapping[], options: AdoptedTablesOptions) {
     this.#mappings = mappings
     this.#options = options
   }
@@ -31,52 +31,50 @@ export class Tables {
   }
 
   /** Those of which nothing can be said now, and why. */
-  get away(): AwayTable[] {
-    return [...this.#away].map(([table, { because }]) => ({ table, because }))
+  get unreadable(): UnreadableTable[] {
+    return [...this.#unreadable].map(([table, { because }]) => ({ table, because }))
   }
 
-  get remarks(): string[] {
-    const said = [...this.#opened.values()].flatMap(({ remarks }) => remarks)
-    return [...said, ...this.away.map(sayAway)]
+  get warnings(): string[] {
+    const warnings = [...this.#opened.values()].flatMap(({ warnings }) => warnings)
+    return [...warnings, ...this.unreadable.map(unreadableMessage)]
   }
 
   /** Those that can be asked now: found and checked at the first call. What fails is tried again. */
-  async usable(): Promise<AdoptedTable[]> {
-    const found = await Promise.all(this.#mappings.map((mapping) => this.#use(mapping)))
+  async available(): Promise<AdoptedTable[]> {
+    const found = await Promise.all(this.#mappings.map((mapping) => this.#openIfDue(mapping)))
     return found.filter((table) => table !== null)
   }
 
   /** The answers of all that can be asked, and are meant. */
-  async ask<T>(
-    question: (table: AdoptedTable) => Promise<T>,
-    isMeant: (mapping: Mapping) => boolean = () => true,
+  async queryAll<T>(
+    read: (table: AdoptedTable) => Promise<T>,
+    isIncluded: (mapping: Mapping) => boolean = () => true,
   ): Promise<T[]> {
-    const tables = (await this.usable()).filter(({ mapping }) => isMeant(mapping))
-    const answers = await Promise.all(
-      tables.map((table) => this.askOne(table, async () => [await question(table)])),
+    const tables = (await this.available()).filter(({ mapping }) => isIncluded(mapping))
+    const results = await Promise.all(
+      tables.map((table) => this.query(table, async () => [await read(table)])),
     )
-    return answers.flatMap((answer) => answer ?? [])
+    return results.flatMap((result) => result ?? [])
   }
 
   /** Null when it cannot answer: then it is away. */
-  async askOne<T>(
-    { mapping: { name } }: AdoptedTable,
-    question: () => Promise<T>,
-  ): Promise<T | null> {
+  async query<T>({ mapping: { name } }: AdoptedTable, read: () => Promise<T>): Promise<T | null> {
     try {
-      const answer = await question()
-      this.#away.delete(name)
-      return answer
+      const result = await read()
+      this.#unreadable.delete(name)
+      return result
     } catch (error) {
-      this.#miss(name, error)
+      this.#markUnreadable(name, error)
       return null
     }
   }
 
   /** For whoever looked for something everywhere and did not find it: it may be in one that is away. */
-  refuseIfAway(name?: string): void {
-    const away = this.away.filter(({ table }) => name === undefined || table === name)
-    if (away.length > 0) throw new StoreUnavailable(away.map(sayAway).join(' '))
+  throwIfUnreadable(name?: string): void {
+    const unreadable = this.unreadable.filter(({ table }) => name === undefined || table === name)
+    if (unreadable.length > 0)
+      throw new StoreUnavailableError(unreadable.map(unreadableMessage).join(' '))
   }
 
   async close(): Promise<void> {
@@ -87,10 +85,10 @@ export class Tables {
     await Promise.allSettled(tables.map((table) => table.close()))
   }
 
-  async #use(mapping: Mapping): Promise<AdoptedTable | null> {
+  async #openIfDue(mapping: Mapping): Promise<AdoptedTable | null> {
     const { name } = mapping
-    const away = this.#away.get(name)
-    if (away && performance.now() < away.until) return null
+    const unreadable = this.#unreadable.get(name)
+    if (unreadable && performance.now() < unreadable.retryAt) return null
     await this.#dropIfStale(name)
     const opening = this.#opening.get(name) ?? this.#open(mapping)
     this.#opening.set(name, opening)
@@ -98,7 +96,7 @@ export class Tables {
       return await opening
     } catch (error) {
       this.#opening.delete(name)
-      this.#miss(name, error)
+      this.#markUnreadable(name, error)
       return null
     }
   }
@@ -115,19 +113,19 @@ export class Tables {
   async #open(mapping: Mapping): Promise<AdoptedTable> {
     const table = await openAdoptedTable(mapping, mapping.db ?? this.#options.address)
     this.#opened.set(mapping.name, table)
-    this.#away.delete(mapping.name)
+    this.#unreadable.delete(mapping.name)
     return table
   }
 
   /** Trouble that lasts is said once. */
-  #miss(name: string, error: unknown): void {
+  #markUnreadable(name: string, error: unknown): void {
     const because = messageOf(error)
-    if (this.#away.get(name)?.because !== because)
-      this.#options.log(sayAway({ table: name, because }))
-    this.#away.set(name, { because, until: performance.now() + AGAIN_AFTER_MS })
+    if (this.#unreadable.get(name)?.because !== because)
+      this.#options.log(unreadableMessage({ table: name, because }))
+    this.#unreadable.set(name, { because, retryAt: performance.now() + RETRY_AFTER_MS })
   }
 }
 
-function sayAway({ table, because }: AwayTable): string {
+function unreadableMessage({ table, because }: UnreadableTable): string {
   return `The adopted table ${table} cannot be read: ${because}`
 }

@@ -1,6 +1,10 @@
 import type { RunId } from '../../../core/model/id.ts'
 import type { Counts, Run } from '../../../core/model/run.ts'
-import { TROUBLED_STATUSES, type Target, type TroubledStatus } from '../../../core/model/target.ts'
+import {
+  DEAD_LETTER_STATUSES,
+  type Target,
+  type DeadLetterStatus,
+} from '../../../core/model/target.ts'
 import type {
   DeadLetter,
   DeadLetterFilter,
@@ -8,9 +12,9 @@ import type {
   Store,
   TargetFilter,
 } from '../../../core/store/store.ts'
-import { positionOf, readCursor, writeCursor, type Position } from './cursor.ts'
-import { allRows, wordsMeaning } from './reading.ts'
-import { countsOf, sumOf, type Seen } from './row-run.ts'
+import { positionOf, decodeCursor, encodeCursor, type ListPosition } from './cursor.ts'
+import { allRows, statusValuesIn } from './row-queries.ts'
+import { toCounts, countByTargetStatus, type ResolvedRow } from './row-run.ts'
 import type { AdoptedRows } from './rows.ts'
 import type { AdoptedTable } from '../table/table.ts'
 
@@ -20,44 +24,47 @@ export async function listTargets(
   run: RunId,
   filter: TargetFilter,
 ): Promise<Listing<Target>> {
-  const whole = await wholeOf(rows, run)
-  if (!whole) {
-    const seen = await rows.seeId(run)
-    return { items: seen && fits(seen.target, filter) ? [seen.target] : [], next: null }
+  const tableRun = await findTableRun(rows, run)
+  if (!tableRun) {
+    const resolved = await rows.resolveId(run)
+    return {
+      items: resolved && matchesFilter(resolved.target, filter) ? [resolved.target] : [],
+      next: null,
+    }
   }
-  const { table } = whole
-  const { seen, next } = await pageOf(rows, whole, filter)
+  const { table } = tableRun
+  const { resolved, next } = await tablePage(rows, tableRun, filter)
   return {
-    items: seen.map(({ target }) => target),
-    next: next && writeCursor({ tables: { [table.mapping.name]: next } }),
+    items: resolved.map(({ target }) => target),
+    next: next && encodeCursor({ tables: { [table.mapping.name]: next } }),
   }
 }
 
-type Whole = { readonly table: AdoptedTable; readonly run: Run }
+type TableRun = { readonly table: AdoptedTable; readonly run: Run }
 
 /** The table that is this run; null when it is a row. */
-async function wholeOf(rows: AdoptedRows, id: RunId): Promise<Whole | null> {
-  const found = await rows.where.find(id)
+async function findTableRun(rows: AdoptedRows, id: RunId): Promise<TableRun | null> {
+  const found = await rows.locator.find(id)
   if (found?.table.mapping.kind !== 'targets') return null
-  return { table: found.table, run: await rows.whole(found.table) }
+  return { table: found.table, run: await rows.tableRun(found.table) }
 }
 
-async function pageOf(
+async function tablePage(
   rows: AdoptedRows,
-  { table, run }: Whole,
+  { table, run }: TableRun,
   { statuses, group, search, after, limit }: TargetFilter,
-): Promise<{ seen: Seen[]; next: Position | null }> {
+): Promise<{ resolved: ResolvedRow[]; next: ListPosition | null }> {
   const { name } = table.mapping
-  const from = readCursor(after, [name]).tables[name]
-  const words = statuses?.length ? await wordsMeaning(table, statuses) : undefined
-  if (from === null || words?.length === 0) return { seen: [], next: null }
-  const found = await table.rows({ words, group, search, after: from, limit: limit + 1 })
+  const from = decodeCursor(after, [name]).tables[name]
+  const statusValues = statuses?.length ? await statusValuesIn(table, statuses) : undefined
+  if (from === null || statusValues?.length === 0) return { resolved: [], next: null }
+  const found = await table.rows({ statusValues, group, search, after: from, limit: limit + 1 })
   const page = found.slice(0, limit)
   const next = found.length > limit ? positionOf(page.at(-1)!) : null
-  return { seen: await rows.see(table, page, run), next }
+  return { resolved: await rows.resolve(table, page, run), next }
 }
 
-function fits(target: Target, { statuses, group, search, after }: TargetFilter): boolean {
+function matchesFilter(target: Target, { statuses, group, search, after }: TargetFilter): boolean {
   const part = search?.toLowerCase()
   return (
     after === undefined &&
@@ -80,26 +87,29 @@ export async function countsByPage(
 }
 
 async function allTargets(rows: AdoptedRows, run: RunId): Promise<Target[]> {
-  const whole = await wholeOf(rows, run)
-  const found = whole
-    ? await rows.see(whole.table, await allRows(whole.table, {}), whole.run)
-    : [await rows.seeId(run)]
-  return found.flatMap((seen) => (seen ? [seen.target] : []))
+  const tableRun = await findTableRun(rows, run)
+  const found = tableRun
+    ? await rows.resolve(tableRun.table, await allRows(tableRun.table, {}), tableRun.run)
+    : [await rows.resolveId(run)]
+  return found.flatMap((resolved) => (resolved ? [resolved.target] : []))
 }
 
 export async function countsByGroup(
   rows: AdoptedRows,
   run: RunId,
 ): Promise<{ group: string | null; counts: Counts }[]> {
-  const whole = await wholeOf(rows, run)
-  if (!whole) {
-    const seen = await rows.seeId(run)
-    return seen ? [{ group: null, counts: seen.run.counts }] : []
+  const tableRun = await findTableRun(rows, run)
+  if (!tableRun) {
+    const resolved = await rows.resolveId(run)
+    return resolved ? [{ group: null, counts: resolved.run.counts }] : []
   }
-  const { table } = whole
+  const { table } = tableRun
   const groups = Map.groupBy(await table.counts(), ({ group }) => group)
   return [...groups]
-    .map(([group, counts]) => ({ group, counts: countsOf(sumOf(table.mapping, counts)) }))
+    .map(([group, counts]) => ({
+      group,
+      counts: toCounts(countByTargetStatus(table.mapping, counts)),
+    }))
     .sort((a, b) => ((a.group ?? '') < (b.group ?? '') ? -1 : 1))
 }
 
@@ -110,12 +120,12 @@ export async function listDeadLetters(
   filter: DeadLetterFilter,
 ): Promise<Listing<DeadLetter>> {
   const { source, after, limit } = filter
-  const tables = (await rows.tables.usable()).filter(
+  const tables = (await rows.tables.available()).filter(
     ({ mapping }) =>
       mapping.kind === 'targets' && (source === undefined || source === mapping.name),
   )
   if (tables.length === 0) return store.deadLetters(filter)
-  let positions = readCursor(after, [])
+  let positions = decodeCursor(after, [])
   const items: DeadLetter[] = []
   if (positions.own !== null) {
     const page = await store.deadLetters({ ...filter, after: positions.own })
@@ -126,40 +136,43 @@ export async function listDeadLetters(
     const { name } = table.mapping
     if (positions.own !== null || items.length === limit) break
     const rest = { ...filter, limit: limit - items.length }
-    const page = await rows.tables.askOne(table, () =>
-      lettersIn(rows, table, positions.tables[name], rest),
+    const page = await rows.tables.query(table, () =>
+      tableDeadLetters(rows, table, positions.tables[name], rest),
     )
     items.push(...(page?.items ?? []))
     positions = { own: null, tables: { ...positions.tables, [name]: page?.next ?? null } }
   }
-  const isOver = tables.every(({ mapping }) => positions.tables[mapping.name] === null)
-  return { items, next: isOver ? null : writeCursor(positions) }
+  const isComplete = tables.every(({ mapping }) => positions.tables[mapping.name] === null)
+  return { items, next: isComplete ? null : encodeCursor(positions) }
 }
 
-async function lettersIn(
+async function tableDeadLetters(
   rows: AdoptedRows,
   table: AdoptedTable,
-  after: Position | null | undefined,
+  after: ListPosition | null | undefined,
   { statuses, limit }: DeadLetterFilter,
-): Promise<{ items: DeadLetter[]; next: Position | null }> {
-  const words = await wordsMeaning(table, statuses?.length ? statuses : TROUBLED_STATUSES)
-  if (after === null || words.length === 0) return { items: [], next: null }
-  const found = await table.rows({ words, after, limit: limit + 1 })
+): Promise<{ items: DeadLetter[]; next: ListPosition | null }> {
+  const statusValues = await statusValuesIn(
+    table,
+    statuses?.length ? statuses : DEAD_LETTER_STATUSES,
+  )
+  if (after === null || statusValues.length === 0) return { items: [], next: null }
+  const found = await table.rows({ statusValues, after, limit: limit + 1 })
   const page = found.slice(0, limit)
-  const seen = await rows.see(table, page, await rows.whole(table))
+  const resolved = await rows.resolve(table, page, await rows.tableRun(table))
   return {
-    items: seen.map(toLetter),
+    items: resolved.map(toDeadLetter),
     next: found.length > limit ? positionOf(page.at(-1)!) : null,
   }
 }
 
-function toLetter({ target, run }: Seen): DeadLetter {
+function toDeadLetter({ target, run }: ResolvedRow): DeadLetter {
   return {
     id: target.id,
     key: target.key,
     run: run.id,
     source: run.source,
-    status: target.status as TroubledStatus,
+    status: target.status as DeadLetterStatus,
     error: target.lastError ?? '',
     at: target.finishedAt ?? target.lastActivityAt,
   }

@@ -2,7 +2,7 @@ import type { Counts, RunStatus } from '../../../core/model/run.ts'
 import { TARGET_STATUSES } from '../../../core/model/target.ts'
 import type { Store } from '../../../core/store/store.ts'
 import type { Mapping } from '../mapping.ts'
-import { sumOf } from './row-run.ts'
+import { countByTargetStatus } from './row-run.ts'
 import type { AdoptedRows } from './rows.ts'
 import { runStatusOf } from './status-mapping.ts'
 
@@ -12,9 +12,9 @@ export async function runTotals(
   rows: AdoptedRows,
 ): Promise<Record<RunStatus, number>> {
   const totals = { ...(await store.runTotals()) }
-  await rows.tables.ask(async (table) => {
+  await rows.tables.queryAll(async (table) => {
     if (table.mapping.kind === 'targets') {
-      const { status } = await rows.whole(table)
+      const { status } = await rows.tableRun(table)
       totals[status]++
       return
     }
@@ -28,10 +28,10 @@ export async function runTotals(
 export async function targetTotals(store: Store, rows: AdoptedRows): Promise<Counts> {
   const own = await store.targetTotals()
   const targets = { ...own.targets }
-  const isOfTargets = ({ kind }: Mapping): boolean => kind === 'targets'
-  await rows.tables.ask(async (table) => {
-    const sum = sumOf(table.mapping, await table.counts())
+  const isTargetTable = ({ kind }: Mapping): boolean => kind === 'targets'
+  await rows.tables.queryAll(async (table) => {
+    const sum = countByTargetStatus(table.mapping, await table.counts())
     for (const status of TARGET_STATUSES) targets[status] += sum[status] ?? 0
-  }, isOfTargets)
+  }, isTargetTable)
   return { ...own, targets }
 }

@@ -1,44 +1,44 @@
-import { readSign, STEADY } from '../../../core/decide/liveness.ts'
-import { Refused } from '../../../core/model/errors.ts'
+import { assessLiveness, TRUSTED_OBSERVER } from '../../../core/decide/liveness.ts'
+import { RefusedError } from '../../../core/model/errors.ts'
 import { shortId } from '../../../core/model/id.ts'
 import { isLive, type RunStatus } from '../../../core/model/run.ts'
 import type { Millis } from '../../../core/model/time.ts'
-import { TARGET_AFTER, type Action } from '../../../core/model/verdict.ts'
-import type { Judgement, RunMove } from '../../../core/store/store.ts'
+import { TARGET_STATUS_AFTER, type Action } from '../../../core/model/verdict.ts'
+import type { PendingVerdict, RunMove } from '../../../core/store/store.ts'
 import { storedText } from '../../../core/store/stored-text.ts'
-import { carryOut, carryOutAll, type Desk, type Task } from './intents.ts'
+import { applyOperation, applyOperations, type AdoptedContext, type RowTask } from './intents.ts'
 import type { Mapping } from '../mapping.ts'
-import { isPutBack } from './reading.ts'
-import type { Seen } from './row-run.ts'
-import type { Change } from '../table/table.ts'
-import { notMapped, wordFor } from './status-mapping.ts'
+import { isWaiting } from './row-queries.ts'
+import type { ResolvedRow } from './row-run.ts'
+import type { RowChange } from '../table/table.ts'
+import { missingStatusMessage, statusValueAfter } from './status-mapping.ts'
 
-const CANCEL_TRIES = 5
+const CANCEL_ATTEMPTS = 5
 /** So many are done together: each takes a few transactions less, and whoever is killed leaves no more to look into. */
-const TOGETHER = 100
+const BATCH_SIZE = 100
 
 /** Applies each to the row as it was judged. Answers which were applied by this call. */
-export async function applyToRows(
-  desk: Desk,
-  judgements: readonly Judgement[],
+export async function applyVerdictsToRows(
+  context: AdoptedContext,
+  verdicts: readonly PendingVerdict[],
   actor: string,
 ): Promise<boolean[]> {
   const applied: boolean[] = []
-  for (let at = 0; at < judgements.length; at += TOGETHER)
-    applied.push(...(await applyTogether(desk, judgements.slice(at, at + TOGETHER), actor)))
+  for (let at = 0; at < verdicts.length; at += BATCH_SIZE)
+    applied.push(...(await applyBatch(context, verdicts.slice(at, at + BATCH_SIZE), actor)))
   return applied
 }
 
-async function applyTogether(
-  desk: Desk,
-  judgements: readonly Judgement[],
+async function applyBatch(
+  context: AdoptedContext,
+  verdicts: readonly PendingVerdict[],
   actor: string,
 ): Promise<boolean[]> {
-  const tasks: (Task | null)[] = []
-  for (const judgement of judgements) tasks.push(await taskOf(desk, judgement, actor))
+  const tasks: (RowTask | null)[] = []
+  for (const verdict of verdicts) tasks.push(await toTask(context, verdict, actor))
   const done = (
-    await carryOutAll(
-      desk,
+    await applyOperations(
+      context,
       tasks.filter((task) => task !== null),
     )
   ).values()
@@ -46,69 +46,86 @@ async function applyTogether(
 }
 
 /** Null: there is nothing to do, it is no longer what was judged, or there is no word for it. */
-async function taskOf(
-  { rows }: Desk,
-  { held: { run, target, row }, decision, evidence }: Judgement,
+async function toTask(
+  { rows }: AdoptedContext,
+  { held: { run, target, row }, decision, evidence }: PendingVerdict,
   actor: string,
-): Promise<Task | null> {
+): Promise<RowTask | null> {
   const { action, because } = decision
-  if (TARGET_AFTER[action] === undefined || !row) return null
-  const whole = run.kind === 'crawl' ? run : undefined
-  const seen = await rows.seeStill(row, evidence.seal, whole)
-  if (!seen) return null
-  const { mapping } = seen.table
-  const found = wordFor(mapping, action)
+  if (TARGET_STATUS_AFTER[action] === undefined || !row) return null
+  const tableRun = run.kind === 'crawl' ? run : undefined
+  const resolved = await rows.resolveUnchanged(row, evidence.seal, tableRun)
+  if (!resolved) return null
+  const { mapping } = resolved.table
+  const found = statusValueAfter(mapping, action)
   if ('missing' in found) {
-    rows.sayOnce(notMapped(mapping, action, found.missing))
+    rows.logOnce(missingStatusMessage(mapping, action, found.missing))
     return null
   }
-  const deed = {
+  const operation = {
     actor,
     action,
     because,
-    evidence: withoutSeal(evidence),
+    evidence: withoutRowHash(evidence),
     target: target.id,
-    change: changeFor(mapping, action, { word: found.word, because, now: seen.now }),
+    change: changeFor(mapping, action, { status: found.word, because, now: resolved.now }),
     before: { worker: target.worker, page: target.page },
     isAutomatic: true,
   }
-  return { seen: { ...seen, run, target }, deed }
+  return { resolved: { ...resolved, run, target }, operation }
 }
 
 /** The trail has what stood there. */
-function withoutSeal({ seal: _seal, ...evidence }: Judgement['evidence']): unknown {
+function withoutRowHash({ seal: _rowHash, ...evidence }: PendingVerdict['evidence']): unknown {
   return evidence
 }
 
 /** Moves a row as it was judged as a whole, or as a person asked. */
-export async function moveRow(desk: Desk, move: RunMove): Promise<boolean> {
-  const { rows } = desk
-  const { run: id, actor, action, because, evidence, to, only } = move
-  const isJudged = only.row !== undefined
-  const seen = await (only.row ? rows.seeStill(only.row, only.row.seal) : rows.seeId(id))
-  if (!seen) return isJudged ? false : refuseWhole(desk, move)
-  if (!isLive(seen.run.status) || (!isJudged && !isStill(seen, only))) return false
-  const { mapping } = seen.table
-  const found = wordFor(mapping, ACTION_TO[to])
-  const isPersons = to === 'cancelled'
+export async function moveRow(context: AdoptedContext, move: RunMove): Promise<boolean> {
+  const { rows } = context
+  const { run: id, actor, action, because, evidence, to, expected } = move
+  const hasVerdict = expected.row !== undefined
+  const resolved = await (expected.row
+    ? rows.resolveUnchanged(expected.row, expected.row.rowHash)
+    : rows.resolveId(id))
+  if (!resolved) return hasVerdict ? false : refuseTableRun(context, move)
+  if (!isLive(resolved.run.status) || (!hasVerdict && !meetsPreconditions(resolved, expected)))
+    return false
+  const { mapping } = resolved.table
+  const found = statusValueAfter(mapping, ACTION_FOR[to])
+  const isManual = to === 'cancelled'
   if ('missing' in found) {
-    if (isPersons) throw new Refused(`${notMapped(mapping, 'cancel', found.missing)}.`)
-    rows.sayOnce(notMapped(mapping, ACTION_TO[to], found.missing))
+    if (isManual)
+      throw new RefusedError(`${missingStatusMessage(mapping, 'cancel', found.missing)}.`)
+    rows.logOnce(missingStatusMessage(mapping, ACTION_FOR[to], found.missing))
     return false
   }
-  const change = changeFor(mapping, ACTION_TO[to], { word: found.word, because, now: seen.now })
-  const deed = { actor, action, because, evidence, change, target: null, isAutomatic: !isPersons }
-  return carryOut(desk, seen, deed)
+  const change = changeFor(mapping, ACTION_FOR[to], {
+    status: found.word,
+    because,
+    now: resolved.now,
+  })
+  const operation = {
+    actor,
+    action,
+    because,
+    evidence,
+    change,
+    target: null,
+    isAutomatic: !isManual,
+  }
+  return applyOperation(context, resolved, operation)
 }
 
 /** A person's word counts whatever the row is by now, so it is said again when somebody was faster. */
-export async function cancelRow(desk: Desk, move: RunMove): Promise<boolean> {
-  for (let tries = 1; tries <= CANCEL_TRIES; tries++) if (await moveRow(desk, move)) return true
+export async function cancelRow(context: AdoptedContext, move: RunMove): Promise<boolean> {
+  for (let tries = 1; tries <= CANCEL_ATTEMPTS; tries++)
+    if (await moveRow(context, move)) return true
   return false
 }
 
 /** As verdicts call it. */
-const ACTION_TO = {
+const ACTION_FOR = {
   interrupted: 'resume',
   cancelled: 'cancel',
   abandoned: 'abandon',
@@ -116,25 +133,29 @@ const ACTION_TO = {
 } as const satisfies Partial<Record<RunStatus, Action | 'cancel'>>
 
 /** Nothing ends a table of targets as a whole. */
-async function refuseWhole({ rows }: Desk, { run: id, to }: RunMove): Promise<boolean> {
+async function refuseTableRun(
+  { rows }: AdoptedContext,
+  { run: id, to }: RunMove,
+): Promise<boolean> {
   const run = await rows.run(id)
   if (!run || to !== 'cancelled') return false
-  throw new Refused(
+  throw new RefusedError(
     `Run ${shortId(id)} is the whole table ${run.source}: it is not ended as one. ` +
       'Set single targets aside with `unstuck park`.',
   )
 }
 
 /** Whether that is still so which had to be. Who is lost holds nothing. */
-function isStill({ run, witnessed }: Seen, only: RunMove['only']): boolean {
-  const { status, lastActivityAt, resumes, unheld } = only
-  const isHeld =
-    witnessed !== null && !['gone', 'silent'].includes(readSign(witnessed.evidence, STEADY).sign)
+function meetsPreconditions({ run, observation }: ResolvedRow, only: RunMove['expected']): boolean {
+  const { status, lastActivityAt, resumes, isUnclaimed } = only
+  const isClaimed =
+    observation !== null &&
+    !['gone', 'silent'].includes(assessLiveness(observation.evidence, TRUSTED_OBSERVER).liveness)
   return (
     (status === undefined || status === run.status) &&
     (lastActivityAt === undefined || lastActivityAt === run.lastActivityAt) &&
     (resumes === undefined || resumes === run.resumes) &&
-    !(unheld && isHeld)
+    !(isUnclaimed && isClaimed)
   )
 }
 
@@ -142,9 +163,9 @@ function isStill({ run, witnessed }: Seen, only: RunMove['only']): boolean {
 export function changeFor(
   mapping: Mapping,
   action: Action | 'cancel',
-  { word, because, now }: { word: string; because: string; now: Millis },
-): Change {
-  if (isPutBack(mapping, word)) return { word, owner: null, heartbeatAt: null }
+  { status, because, now }: { status: string; because: string; now: Millis },
+): RowChange {
+  if (isWaiting(mapping, status)) return { status, owner: null, heartbeatAt: null }
   const error = storedText(because)
-  return action === 'hold' ? { word, error } : { word, finishedAt: now, error }
+  return action === 'hold' ? { status, error } : { status, finishedAt: now, error }
 }

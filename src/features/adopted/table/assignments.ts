@@ -1,7 +1,7 @@
-import { type CatalogueColumn, type Field, writtenFields } from './columns.ts'
+import { type CatalogueColumn, type MappedField, writableFields } from './columns.ts'
 import type { Cell } from './make-row.ts'
 import type { Mapping } from '../mapping.ts'
-import type { Change } from './table.ts'
+import type { RowChange } from './table.ts'
 
 /** What is to stand in which column: a moment as a number of milliseconds, or exactly what stood there once. */
 export type Assignment =
@@ -10,26 +10,26 @@ export type Assignment =
   | { readonly kind: 'restored'; readonly value: Cell }
 
 /** Columns that are not mapped, or cannot be null, are left as they are. */
-export function assignments(
+export function toAssignments(
   mapping: Mapping,
-  columns: ReadonlyMap<Field, CatalogueColumn>,
-  change: Change,
-): Map<Field, Assignment> {
-  const { word, finishedAt, error, owner, heartbeatAt, restore = {} } = change
-  const assigned = new Map<Field, Assignment>()
-  const assign = (field: Field, assignment: Assignment): void => {
+  columns: ReadonlyMap<MappedField, CatalogueColumn>,
+  change: RowChange,
+): Map<MappedField, Assignment> {
+  const { status, finishedAt, error, owner, heartbeatAt, restore = {} } = change
+  const assigned = new Map<MappedField, Assignment>()
+  const assign = (field: MappedField, assignment: Assignment): void => {
     const column = columns.get(field)
     const isNull = assignment.kind !== 'moment' && assignment.value === null
     if (column && (column.isNullable || !isNull)) assigned.set(field, assignment)
   }
-  const assignValue = (field: Field, value: Cell | undefined): void => {
+  const assignValue = (field: MappedField, value: Cell | undefined): void => {
     if (value !== undefined) assign(field, { kind: 'value', value })
   }
-  for (const field of writtenFields(mapping)) {
+  for (const field of writableFields(mapping)) {
     const value = restore[mapping.columns[field] ?? '']
     if (value !== undefined) assign(field, { kind: 'restored', value })
   }
-  assignValue('status', word)
+  assignValue('status', status)
   assignValue('error', error)
   assignValue('owner', owner)
   assignValue('heartbeatAt', heartbeatAt)

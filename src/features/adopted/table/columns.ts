@@ -4,7 +4,7 @@ import type { AdoptedColumns, Mapping } from '../mapping.ts'
 
 /** The mapped columns of a table, as the database's catalogue has them. */
 
-export type Field = keyof AdoptedColumns
+export type MappedField = keyof AdoptedColumns
 
 /** `any`: SQLite, where a column takes what it is given. */
 export type ColumnKind =
@@ -31,7 +31,7 @@ export type CatalogueColumn = {
   /** Of an enum. */
   readonly labels: readonly string[] | null
   /** Characters that it takes; null: as many as there are. */
-  readonly lengthMax: number | null
+  readonly maxLength: number | null
 }
 
 export const TIME_FIELDS = ['startedAt', 'finishedAt', 'heartbeatAt', 'activityAt'] as const
@@ -48,7 +48,7 @@ const TIMES: readonly ColumnKind[] = [
   'any',
 ]
 /** What each may be. Left out: anything. */
-const KINDS: Partial<Record<Field, readonly ColumnKind[]>> = {
+const ALLOWED_KINDS: Partial<Record<MappedField, readonly ColumnKind[]>> = {
   id: ['text', 'uuid', 'integer', 'number', 'any'],
   status: ['text', 'enum', 'any'],
   error: ['text', 'json', 'any'],
@@ -64,7 +64,7 @@ const KINDS: Partial<Record<Field, readonly ColumnKind[]>> = {
   pageTarget: NUMBERS,
   attempts: NUMBERS,
 }
-const EXPECTED: Partial<Record<Field, string>> = {
+const EXPECTED_TYPES: Partial<Record<MappedField, string>> = {
   id: 'text, a uuid or a whole number',
   status: 'text or an enum',
   error: 'text',
@@ -75,24 +75,24 @@ const EXPECTED: Partial<Record<Field, string>> = {
 }
 
 /** The fields that are mapped, with the user's names for their columns. */
-export function mappedFields(mapping: Mapping): [Field, string][] {
+export function mappedFields(mapping: Mapping): [MappedField, string][] {
   return Object.entries(mapping.columns).filter(
-    (entry): entry is [Field, string] => entry[1] !== undefined,
+    (entry): entry is [MappedField, string] => entry[1] !== undefined,
   )
 }
 
 /** Those of them that may be written. Owner and heartbeat are only cleared, when it goes back in line. */
-export function writtenFields({ words }: Mapping): readonly Field[] {
-  const isPutBack = [words.interrupted, words.queued, words.planned].some(
+export function writableFields({ statusValues }: Mapping): readonly MappedField[] {
+  const canBeRequeued = [statusValues.interrupted, statusValues.queued, statusValues.planned].some(
     ({ length }) => length > 0,
   )
-  return isPutBack
+  return canBeRequeued
     ? ['status', 'finishedAt', 'error', 'owner', 'heartbeatAt']
     : ['status', 'finishedAt', 'error']
 }
 
 /** Whether the user's functions want to see whole rows. */
-export function hasFunctions({ checkpoint, outputDir, alive, onResume }: Mapping): boolean {
+export function hasUserFunctions({ checkpoint, outputDir, alive, onResume }: Mapping): boolean {
   return [checkpoint, outputDir, alive, onResume].some((one) => one !== undefined)
 }
 
@@ -102,31 +102,31 @@ export function matchColumns<C extends CatalogueColumn>(
   table: string,
   found: readonly C[],
   isSame: (name: string, other: string) => boolean,
-): Map<Field, C> {
-  const matched = new Map<Field, C>()
+): Map<MappedField, C> {
+  const matched = new Map<MappedField, C>()
   const mistakes: string[] = []
   for (const [field, name] of mappedFields(mapping)) {
     const column = found.find((one) => isSame(one.name, name))
     const at = `columns.${field}`
     if (!column) {
-      const near = closest(
+      const hint = closest(
         name,
         found.map((one) => one.name),
       )
-      mistakes.push(`${at}: there is no column ${name}${near ? `; did you mean ${near}?` : '.'}`)
+      mistakes.push(`${at}: there is no column ${name}${hint ? `; did you mean ${hint}?` : '.'}`)
       continue
     }
-    const kinds = KINDS[field]
+    const kinds = ALLOWED_KINDS[field]
     if (kinds && !kinds.includes(column.kind)) {
-      const expected = EXPECTED[field] ?? 'a number'
+      const expected = EXPECTED_TYPES[field] ?? 'a number'
       mistakes.push(`${at}: ${column.name} is of type ${column.type}, and must be ${expected}.`)
     }
-    if (column.isComputed && writtenFields(mapping).includes(field)) {
+    if (column.isComputed && writableFields(mapping).includes(field)) {
       mistakes.push(`${at}: ${column.name} is computed by the database and cannot be written.`)
     }
     matched.set(field, column)
   }
-  mistakes.push(...wordMistakes(mapping, matched.get('status')))
+  mistakes.push(...statusMistakes(mapping, matched.get('status')))
   if (mistakes.length > 0) throw mappingError(mapping, `does not fit ${table}`, mistakes)
   return matched
 }
@@ -142,18 +142,18 @@ export function mappingError(
 }
 
 /** A word that the enum does not have, or that is too long, can neither stand there nor be written. */
-function wordMistakes({ words }: Mapping, column: CatalogueColumn | undefined): string[] {
-  const { name, labels = null, lengthMax = null } = column ?? {}
+function statusMistakes({ statusValues }: Mapping, column: CatalogueColumn | undefined): string[] {
+  const { name, labels = null, maxLength = null } = column ?? {}
   const mistakeOf = (word: string): string | null => {
-    if (labels && labelled(word, labels) === undefined) {
-      const near = closest(word, labels) ?? labels.join(', ')
-      return `is not one of the enum's words; there is ${near}.`
+    if (labels && findLabel(word, labels) === undefined) {
+      const hint = closest(word, labels) ?? labels.join(', ')
+      return `is not one of the enum's words; there is ${hint}.`
     }
-    return lengthMax !== null && Array.from(word).length > lengthMax
-      ? `is longer than the ${lengthMax} characters that ${name} takes.`
+    return maxLength !== null && Array.from(word).length > maxLength
+      ? `is longer than the ${maxLength} characters that ${name} takes.`
       : null
   }
-  return Object.entries(words).flatMap(([status, of]) =>
+  return Object.entries(statusValues).flatMap(([status, of]) =>
     of.flatMap((word) => {
       const mistake = mistakeOf(word)
       return mistake === null ? [] : [`statuses.${status}: ${word} ${mistake}`]
@@ -162,10 +162,10 @@ function wordMistakes({ words }: Mapping, column: CatalogueColumn | undefined): 
 }
 
 /** The label that is this word in some case. */
-export function labelled(word: string, labels: readonly string[]): string | undefined {
+export function findLabel(value: string, labels: readonly string[]): string | undefined {
   return (
-    labels.find((label) => label === word) ??
-    labels.find((label) => label.toLowerCase() === word.toLowerCase())
+    labels.find((label) => label === value) ??
+    labels.find((label) => label.toLowerCase() === value.toLowerCase())
   )
 }
 
@@ -176,16 +176,16 @@ const SPELLINGS_MAX = 10_000
  * These words as they stand there, in whatever case. A list of them, rather than a comparison without regard to case,
  * because an index on the column helps to find these, and because databases differ in what they take for the same letter.
  */
-export function spellingsOf(words: readonly string[], found: readonly string[]): string[] {
-  const meant = new Set(words.map((word) => word.toLowerCase()))
-  return [...new Set([...words, ...found.filter((word) => meant.has(word.toLowerCase()))])]
+export function spellingsOf(statusValues: readonly string[], found: readonly string[]): string[] {
+  const wanted = new Set(statusValues.map((word) => word.toLowerCase()))
+  return [...new Set([...statusValues, ...found.filter((word) => wanted.has(word.toLowerCase()))])]
 }
 
 /**
  * All that stands in a column, each once, as `word`. With an index on it from one to the next, which takes as many steps
  * as there are words and not as there are rows.
  */
-export function distinctWords(table: string, column: string, isIndexed: boolean): string {
+export function distinctValuesSql(table: string, column: string, isIndexed: boolean): string {
   if (!isIndexed)
     return /* sql */ `SELECT DISTINCT ${column} AS word FROM ${table} LIMIT ${SPELLINGS_MAX}`
   return /* sql */ `

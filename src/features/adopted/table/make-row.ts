@@ -1,5 +1,5 @@
 import type { Millis } from '../../../core/model/time.ts'
-import type { Field, TimeField } from './columns.ts'
+import type { MappedField, TimeField } from './columns.ts'
 import type { UserRow } from '../mapping.ts'
 import type { AdoptedRow } from './table.ts'
 
@@ -8,56 +8,62 @@ export type Cell = string | number | bigint | null
 
 export type RowParts = {
   /** Null: it is not mapped, or nothing stands there. */
-  readonly cell: (field: Field) => Cell
-  readonly moment: (field: TimeField) => Millis | null
+  readonly cell: (field: MappedField) => Cell
+  readonly timestamp: (field: TimeField) => Millis | null
   readonly hasCheckpoint: boolean
-  readonly user: UserRow
-  readonly stamp: AdoptedRow['stamp']
+  readonly userRow: UserRow
+  readonly snapshot: AdoptedRow['snapshot']
 }
 
 /** What the columns of a row mean. */
-export function makeRow({ cell, moment, hasCheckpoint, user, stamp }: RowParts): AdoptedRow {
-  const text = (field: Field): string | null => {
+export function makeRow({
+  cell,
+  timestamp,
+  hasCheckpoint,
+  userRow,
+  snapshot,
+}: RowParts): AdoptedRow {
+  const text = (field: MappedField): string | null => {
     const value = cell(field)
     return value === null ? null : String(value)
   }
   const key = text('id') ?? ''
   return {
     key,
-    word: text('status') ?? '',
+    status: text('status') ?? '',
     source: text('source'),
-    startedAt: moment('startedAt'),
-    finishedAt: moment('finishedAt'),
+    startedAt: timestamp('startedAt'),
+    finishedAt: timestamp('finishedAt'),
     error: text('error'),
-    heartbeatAt: moment('heartbeatAt'),
-    activityAt: moment('activityAt'),
+    heartbeatAt: timestamp('heartbeatAt'),
+    activityAt: timestamp('activityAt'),
     owner: text('owner'),
-    extracted: countOf(cell('extracted')) ?? 0,
-    skipped: countOf(cell('skipped')) ?? 0,
-    done: countOf(cell('done')),
-    total: countOf(cell('total')),
+    extracted: toCount(cell('extracted')) ?? 0,
+    skipped: toCount(cell('skipped')) ?? 0,
+    done: toCount(cell('done')),
+    total: toCount(cell('total')),
     hasCheckpoint,
     target: {
       key: text('key') ?? key,
       group: text('group'),
       url: text('url'),
-      page: countOf(cell('page')) ?? 0,
-      pageTarget: countOf(cell('pageTarget')),
-      attempts: countOf(cell('attempts')) ?? 0,
+      page: toCount(cell('page')) ?? 0,
+      pageTarget: toCount(cell('pageTarget')),
+      attempts: toCount(cell('attempts')) ?? 0,
     },
-    user,
-    stamp,
+    userRow,
+    snapshot,
   }
 }
 
 /** A counter, also one kept as text; whatever is no number counts as nothing said. */
-function countOf(value: Cell): number | null {
+function toCount(value: Cell): number | null {
   if (value === null || (typeof value === 'string' && value.trim() === '')) return null
   const count = Number(value)
   return Number.isFinite(count) ? count : null
 }
 
 /** Whether there is anything to go on from. */
-export function saysSomething(checkpoint: Cell): boolean {
+export function hasContent(checkpoint: Cell): boolean {
   return checkpoint !== null && !/^\s*(?:\{\s*\}|null)?\s*$/.test(String(checkpoint))
 }

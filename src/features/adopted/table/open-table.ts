@@ -1,5 +1,5 @@
 import { UsageError } from '../../../core/model/errors.ts'
-import { keepSecrets, passwordsIn } from '../../../core/model/redact.ts'
+import { registerSecrets, passwordsIn } from '../../../core/model/redact.ts'
 import type { Mapping } from '../mapping.ts'
 import type { AdoptedTable } from './table.ts'
 
@@ -8,7 +8,7 @@ import type { AdoptedTable } from './table.ts'
  * there, is not of a type that can be used, or may not be read or written.
  */
 export async function openAdoptedTable(mapping: Mapping, address: string): Promise<AdoptedTable> {
-  keepSecrets(passwordsIn(address))
+  registerSecrets(passwordsIn(address))
   if (/^postgres(ql)?:\/\//.test(address)) {
     const { openPostgresTable } = await import('./postgres-table.ts')
     return openPostgresTable(mapping, address)

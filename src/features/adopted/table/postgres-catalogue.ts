@@ -4,23 +4,23 @@ import { type Database, sql } from '../../../core/store/postgres/database.ts'
 import {
   type CatalogueColumn,
   type ColumnKind,
-  type Field,
+  type MappedField,
   mappingError,
   matchColumns,
   TIME_FIELDS,
-  writtenFields,
+  writableFields,
 } from './columns.ts'
 import type { Mapping } from '../mapping.ts'
 import {
   MANY_ROWS,
-  noIndexRemark,
-  notWrittenRemark,
-  notUniqueRemark,
-  zoneRemark,
+  noIndexWarning,
+  readOnlyWarning,
+  notUniqueWarning,
+  timeZoneWarning,
 } from './warnings.ts'
 
 // The server's own tables are nobody's runs, and neither are ours.
-const IS_THEIRS = /* sql */ `n.nspname NOT IN ('pg_catalog', 'information_schema', 'unstuck') AND n.nspname NOT LIKE 'pg\\_toast%'`
+const IS_USER_TABLE = /* sql */ `n.nspname NOT IN ('pg_catalog', 'information_schema', 'unstuck') AND n.nspname NOT LIKE 'pg\\_toast%'`
 const TABLE = sql(
   'adopted:table',
   /* sql */ `
@@ -29,7 +29,7 @@ const TABLE = sql(
          has_schema_privilege(n.oid, 'USAGE') AS may_use,
          pg_relation_is_updatable(c.oid, true) & 4 = 4 AS is_updatable
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-   WHERE c.relname = $1 AND c.relkind IN ('r', 'p', 'v', 'f', 'm') AND ${IS_THEIRS}
+   WHERE c.relname = $1 AND c.relkind IN ('r', 'p', 'v', 'f', 'm') AND ${IS_USER_TABLE}
      AND CASE WHEN $2::text IS NULL THEN pg_table_is_visible(c.oid) ELSE n.nspname = $2 END
 `,
   'anew',
@@ -39,7 +39,7 @@ const TABLES = sql(
   /* sql */ `
   SELECT n.nspname AS schema, c.relname AS name, pg_table_is_visible(c.oid) AS is_visible
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-   WHERE c.relkind IN ('r', 'p', 'v', 'f') AND ${IS_THEIRS}
+   WHERE c.relkind IN ('r', 'p', 'v', 'f') AND ${IS_USER_TABLE}
    ORDER BY is_visible DESC, 1, 2 LIMIT 10000
 `,
   'anew',
@@ -120,21 +120,21 @@ export type PostgresColumn = CatalogueColumn & {
   readonly castTo: string
   /** Its name within the server. */
   readonly base: string
-  readonly mayRead: boolean
-  readonly mayWrite: boolean
+  readonly canRead: boolean
+  readonly canWrite: boolean
 }
 
 export type PostgresCatalogue = {
   /** Quoted, with its schema. */
   readonly table: string
-  readonly columns: ReadonlyMap<Field, PostgresColumn>
+  readonly columns: ReadonlyMap<MappedField, PostgresColumn>
   /** All that may be read, for the user's functions. */
   readonly readable: readonly PostgresColumn[]
   /** The words in it can be told from an index. */
   readonly isStatusIndexed: boolean
   /** What this login lacks to write to it; null: nothing. Whoever only looks needs no more than to read. */
-  readonly grant: string | null
-  readonly remarks: readonly string[]
+  readonly missingGrant: string | null
+  readonly warnings: readonly string[]
 }
 
 /** Finds the table in the catalogue, and what this login may do with it. */
@@ -145,27 +145,27 @@ export async function readPostgresCatalogue(
   const table = await findTable(db, mapping)
   const all = (await db.all<ColumnRow>(COLUMNS, [table.oid])).map(toColumn)
   const columns = matchColumns(mapping, table.quoted, all, (name, other) => name === other)
-  checkReading(mapping, table, columns)
-  const grant = missingForWriting(mapping, table, columns)
+  checkReadable(mapping, table, columns)
+  const missingGrant = missingWriteGrant(mapping, table, columns)
   const indexes = await db.all<IndexRow>(INDEXES, [table.oid])
   const status = columns.get('status')!
   return {
     table: table.quoted,
     columns,
-    readable: all.filter(({ mayRead }) => mayRead),
+    readable: all.filter(({ canRead }) => canRead),
     isStatusIndexed: indexes.some((one) => one.column === status.name && one.is_ordered),
-    grant,
-    remarks: [
-      ...(grant === null ? [] : [notWrittenRemark(table.quoted, grant)]),
-      ...(await remarksOn(db, table, columns, indexes)),
-      ...(mapping.isZoneNamed ? [] : await zoneRemarks(db, table, columns)),
+    missingGrant,
+    warnings: [
+      ...(missingGrant === null ? [] : [readOnlyWarning(table.quoted, missingGrant)]),
+      ...(await warningsFor(db, table, columns, indexes)),
+      ...(mapping.hasExplicitTimeZone ? [] : await timeZoneWarnings(db, table, columns)),
     ],
   }
 }
 
 async function findTable(db: Database, mapping: Mapping): Promise<TableRow> {
   const [found] = await db.all<TableRow>(TABLE, [mapping.table, mapping.schema])
-  if (!found) throw await notFound(db, mapping)
+  if (!found) throw await tableNotFound(db, mapping)
   if (!found.is_updatable) {
     throw new UsageError(
       `adopted.${mapping.name}: ${found.quoted} is a view that cannot be written to. Name the table behind it.`,
@@ -180,10 +180,10 @@ async function findTable(db: Database, mapping: Mapping): Promise<TableRow> {
   return found
 }
 
-async function notFound(db: Database, { name, schema, table }: Mapping): Promise<UsageError> {
+async function tableNotFound(db: Database, { name, schema, table }: Mapping): Promise<UsageError> {
   const tables = await db.all<{ schema: string; name: string; is_visible: boolean }>(TABLES)
   const beside = tables.filter((one) => (schema === null ? one.is_visible : one.schema === schema))
-  const near = closest(
+  const closestTable = closest(
     table,
     beside.map((one) => one.name),
   )
@@ -192,29 +192,29 @@ async function notFound(db: Database, { name, schema, table }: Mapping): Promise
     schema ?? '',
     tables.map((one) => one.schema),
   )
-  const meant =
+  const suggestion =
     (elsewhere && `${elsewhere.schema}.${table}`) ??
-    (near && (schema === null ? near : `${schema}.${near}`)) ??
+    (closestTable && (schema === null ? closestTable : `${schema}.${closestTable}`)) ??
     (schema !== null && beside.length === 0 && schemas ? `${schemas}.${table}` : null)
-  const asked = schema === null ? table : `${schema}.${table}`
+  const requested = schema === null ? table : `${schema}.${table}`
   return new UsageError(
-    `adopted.${name}: there is no table ${asked} in the database${meant ? `; did you mean ${meant}?` : '.'}`,
+    `adopted.${name}: there is no table ${requested} in the database${suggestion ? `; did you mean ${suggestion}?` : '.'}`,
   )
 }
 
 function toColumn({ cast_to, may_read, may_write, length_max, ...row }: ColumnRow): PostgresColumn {
-  const kind = row.labels ? 'enum' : (KINDS[row.base] ?? 'other')
+  const kind = row.labels ? 'enum' : (KIND_OF_TYPE[row.base] ?? 'other')
   return {
     ...row,
     kind,
     castTo: cast_to,
-    mayRead: may_read,
-    mayWrite: may_write,
-    lengthMax: row.base === 'varchar' || row.base === 'bpchar' ? length_max : null,
+    canRead: may_read,
+    canWrite: may_write,
+    maxLength: row.base === 'varchar' || row.base === 'bpchar' ? length_max : null,
   }
 }
 
-const KINDS: Readonly<Record<string, ColumnKind>> = {
+const KIND_OF_TYPE: Readonly<Record<string, ColumnKind>> = {
   text: 'text',
   varchar: 'text',
   bpchar: 'text',
@@ -234,20 +234,24 @@ const KINDS: Readonly<Record<string, ColumnKind>> = {
   jsonb: 'json',
 }
 
-type Columns = ReadonlyMap<Field, PostgresColumn>
+type MappedColumns = ReadonlyMap<MappedField, PostgresColumn>
 
-function checkReading(mapping: Mapping, table: TableRow, columns: Columns): void {
-  const unread = [...columns.values()].filter(({ mayRead }) => !mayRead)
-  if (unread.length > 0)
-    throw mappingError(mapping, 'needs more rights', [grantOf('SELECT', table, unread)])
+function checkReadable(mapping: Mapping, table: TableRow, columns: MappedColumns): void {
+  const unreadable = [...columns.values()].filter(({ canRead }) => !canRead)
+  if (unreadable.length > 0)
+    throw mappingError(mapping, 'needs more rights', [grantOf('SELECT', table, unreadable)])
 }
 
-function missingForWriting(mapping: Mapping, table: TableRow, columns: Columns): string | null {
-  const written = writtenFields(mapping)
-  const unwritten = [...columns]
-    .filter(([field, { mayWrite }]) => written.includes(field) && !mayWrite)
+function missingWriteGrant(
+  mapping: Mapping,
+  table: TableRow,
+  columns: MappedColumns,
+): string | null {
+  const written = writableFields(mapping)
+  const unwritable = [...columns]
+    .filter(([field, { canWrite }]) => written.includes(field) && !canWrite)
     .map(([, column]) => column)
-  return unwritten.length > 0 ? grantOf('UPDATE', table, unwritten) : null
+  return unwritable.length > 0 ? grantOf('UPDATE', table, unwritable) : null
 }
 
 function grantOf(
@@ -259,10 +263,10 @@ function grantOf(
   return `GRANT ${right} (${names}) ON ${quoted} TO ${login};`
 }
 
-async function remarksOn(
+async function warningsFor(
   db: Database,
   { kind, quoted }: TableRow,
-  columns: ReadonlyMap<Field, PostgresColumn>,
+  columns: ReadonlyMap<MappedField, PostgresColumn>,
   indexes: readonly IndexRow[],
 ): Promise<string[]> {
   if (kind !== 'r' && kind !== 'p') return []
@@ -270,16 +274,18 @@ async function remarksOn(
   const isUnique = indexes.some(({ column, is_unique }) => column === id.name && is_unique)
   const hasIndex = indexes.some(({ column }) => column === status.name)
   return [
-    ...(isUnique ? [] : [notUniqueRemark(quoted, id.quoted)]),
-    ...(hasIndex || !(await isBig(db, quoted, id)) ? [] : [noIndexRemark(quoted, status.quoted)]),
+    ...(isUnique ? [] : [notUniqueWarning(quoted, id.quoted)]),
+    ...(hasIndex || !(await hasManyRows(db, quoted, id))
+      ? []
+      : [noIndexWarning(quoted, status.quoted)]),
   ]
 }
 
 /** What programs write into such columns is mostly what the server's clock shows, in the zone that it is set to. */
-async function zoneRemarks(
+async function timeZoneWarnings(
   db: Database,
   { quoted }: TableRow,
-  columns: ReadonlyMap<Field, PostgresColumn>,
+  columns: ReadonlyMap<MappedField, PostgresColumn>,
 ): Promise<string[]> {
   const unzoned = TIME_FIELDS.flatMap((field) => columns.get(field) ?? [])
     .filter(({ kind }) => kind === 'timestamp' || kind === 'date')
@@ -287,10 +293,14 @@ async function zoneRemarks(
   if (unzoned.length === 0) return []
   const [found] = await db.all<{ zone: string }>(ZONE)
   const isUtc = /^(Etc\/)?(UTC|UCT|GMT|Zulu|Universal|Greenwich)$/i.test(found!.zone)
-  return isUtc ? [] : [zoneRemark(quoted, [...new Set(unzoned)], found!.zone)]
+  return isUtc ? [] : [timeZoneWarning(quoted, [...new Set(unzoned)], found!.zone)]
 }
 
-async function isBig(db: Database, table: string, { quoted }: PostgresColumn): Promise<boolean> {
+async function hasManyRows(
+  db: Database,
+  table: string,
+  { quoted }: PostgresColumn,
+): Promise<boolean> {
   const size = sql(
     'adopted:size',
     /* sql */ `SELECT count(*)::int AS rows FROM (SELECT ${quoted} FROM ${table} LIMIT ${MANY_ROWS + 1}) AS counted`,

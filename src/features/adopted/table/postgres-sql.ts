@@ -1,25 +1,25 @@
-import { moment } from '../../../core/store/postgres/database.ts'
-import { storable } from '../../../core/store/postgres/strip-nul.ts'
+import { timestamp } from '../../../core/store/postgres/database.ts'
+import { stripNul } from '../../../core/store/postgres/strip-nul.ts'
 import type { Assignment } from './assignments.ts'
 import {
-  type Field,
-  hasFunctions,
-  labelled,
+  type MappedField,
+  hasUserFunctions,
+  findLabel,
   mappedFields,
   TIME_FIELDS,
   type TimeField,
 } from './columns.ts'
 import type { Mapping } from '../mapping.ts'
-import { type Form, writeMoment } from './timestamps.ts'
+import { type TimeFormat, formatTimestamp } from './timestamps.ts'
 import type { PostgresCatalogue, PostgresColumn } from './postgres-catalogue.ts'
-import { momentIn } from './postgres-timestamps.ts'
+import { timestampSql } from './postgres-timestamps.ts'
 import type { AdoptedRow } from './table.ts'
 
 /** The values of one statement, each with its place in it. */
-export class Values {
+export class BindValues {
   readonly all: unknown[] = []
   readonly #timeZone: string
-  #zone: string | undefined
+  #boundZone: string | undefined
 
   constructor(timeZone: string) {
     this.#timeZone = timeZone
@@ -31,11 +31,11 @@ export class Values {
   }
 
   get zone(): string {
-    return (this.#zone ??= `${this.bind(this.#timeZone)}::text`)
+    return (this.#boundZone ??= `${this.bind(this.#timeZone)}::text`)
   }
 }
 
-const EMPTY = String.raw`^\s*(\{\s*\}|null)?\s*$`
+const EMPTY_CHECKPOINT = String.raw`^\s*(\{\s*\}|null)?\s*$`
 
 /** The parts that statements on a table are made of. */
 export class PostgresSql {
@@ -52,27 +52,27 @@ export class PostgresSql {
   }
 
   /** As text; NULL where it is not mapped. */
-  text(field: Field): string {
+  text(field: MappedField): string {
     const column = this.#catalogue.columns.get(field)
     return column ? `${column.quoted}::text` : 'NULL::text'
   }
 
-  moment(field: TimeField, values: Values): string {
+  timestamp(field: TimeField, values: BindValues): string {
     const column = this.#catalogue.columns.get(field)
-    return column ? momentIn(column.quoted, column.kind, () => values.zone) : 'NULL::float8'
+    return column ? timestampSql(column.quoted, column.kind, () => values.zone) : 'NULL::float8'
   }
 
   /** A status that is one of these, compared in its own type: an index on it is of use. */
-  isOneOf(spellings: readonly string[], values: Values): string {
+  isOneOf(spellings: readonly string[], values: BindValues): string {
     const { quoted, kind, base, castTo } = this.#catalogue.columns.get('status')!
-    const list = `${values.bind(spellings.map(storable))}::text[]`
+    const list = `${values.bind(spellings.map(stripNul))}::text[]`
     const isOwnType = kind === 'enum' || base === 'citext'
     return isOwnType
       ? `${quoted}::${castTo} = ANY (${list}::${castTo}[])`
       : `${quoted} = ANY (${list})`
   }
 
-  isId(key: string, values: Values, is: '=' | '<' | '>' = '='): string {
+  isId(key: string, values: BindValues, is: '=' | '<' | '>' = '='): string {
     return `${this.id.quoted} ${is} ${values.bind(key)}::${this.id.castTo}`
   }
 
@@ -80,26 +80,26 @@ export class PostgresSql {
    * Each mapped column as `c:` and its field, exactly as it stands there; the moments as `m:`. For the user's functions
    * each that may be read as `u:` and its number, as their own programs get it.
    */
-  columns(values: Values): string {
+  columns(values: BindValues): string {
     const { columns } = this.#catalogue
     const cells = [...columns.keys()].map((field) => `${this.#cell(field)} AS "c:${field}"`)
-    const moments = TIME_FIELDS.filter((field) => columns.has(field)).map(
-      (field) => `${this.moment(field, values)} AS "m:${field}"`,
+    const timestamps = TIME_FIELDS.filter((field) => columns.has(field)).map(
+      (field) => `${this.timestamp(field, values)} AS "m:${field}"`,
     )
     const user = this.userColumns().map(({ quoted }, at) => `${quoted} AS "u:${at}"`)
-    const says = `coalesce(${this.text('checkpoint')} !~* '${EMPTY}', false) AS "c:says"`
-    return [...cells, ...moments, ...user, says].join(', ')
+    const hasContent = `coalesce(${this.text('checkpoint')} !~* '${EMPTY_CHECKPOINT}', false) AS "c:says"`
+    return [...cells, ...timestamps, ...user, hasContent].join(', ')
   }
 
   /** Without a function of the user's nobody looks at more than what is mapped, nor at a checkpoint's content. */
   userColumns(): readonly PostgresColumn[] {
-    if (hasFunctions(this.#mapping)) return this.#catalogue.readable
+    if (hasUserFunctions(this.#mapping)) return this.#catalogue.readable
     const mapped = [...this.#catalogue.columns].filter(([field]) => field !== 'checkpoint')
     return [...new Set(mapped.map(([, column]) => column))]
   }
 
   /** Nothing that was read of the row has changed since, and it is the only one of its id. */
-  stillIs(row: AdoptedRow, values: Values): string {
+  isUnchanged(row: AdoptedRow, values: BindValues): string {
     const { quoted } = this.id
     const id = `${values.bind(row.key)}::${this.id.castTo}`
     const conditions = [
@@ -107,47 +107,62 @@ export class PostgresSql {
       `(SELECT count(*) FROM ${this.table} AS other WHERE other.${quoted} = ${id}) = 1`,
     ]
     for (const [field, name] of mappedFields(this.#mapping)) {
-      const was = values.bind(row.stamp[name] ?? null)
+      const was = values.bind(row.snapshot[name] ?? null)
       conditions.push(`${this.#cell(field)} IS NOT DISTINCT FROM ${was}::text`)
     }
     return conditions.join(' AND ')
   }
 
   /** `column = value`. The form is that of times in a column for text or numbers. */
-  set(field: Field, assignment: Assignment, form: Form, values: Values): string {
+  assignment(
+    field: MappedField,
+    assignment: Assignment,
+    format: TimeFormat,
+    values: BindValues,
+  ): string {
     const column = this.#catalogue.columns.get(field)!
     if (assignment.kind === 'moment') {
-      return `${column.quoted} = ${this.#time(assignment.at, column, form, values)}`
+      return `${column.quoted} = ${this.#timeValue(assignment.at, column, format, values)}`
     }
     const { kind, value } = assignment
-    const raw = kind === 'restored' || value === null ? value : fitted(String(value), field, column)
+    const raw =
+      kind === 'restored' || value === null ? value : fitToColumn(String(value), field, column)
     return `${column.quoted} = ${values.bind(raw)}::${column.castTo}`
   }
 
-  #time(at: number, { kind, castTo }: PostgresColumn, form: Form, values: Values): string {
+  #timeValue(
+    at: number,
+    { kind, castTo }: PostgresColumn,
+    format: TimeFormat,
+    values: BindValues,
+  ): string {
     switch (kind) {
       case 'timestamptz':
-        return moment(values.bind(at))
+        return timestamp(values.bind(at))
       case 'timestamp':
       case 'date':
-        return `((${moment(values.bind(at))}) AT TIME ZONE ${values.zone})::${castTo}`
+        return `((${timestamp(values.bind(at))}) AT TIME ZONE ${values.zone})::${castTo}`
       default:
-        return `${values.bind(String(writeMoment(at, form, this.#mapping.timeZone)))}::${castTo}`
+        return `${values.bind(String(formatTimestamp(at, format, this.#mapping.timeZone)))}::${castTo}`
     }
   }
 
   /** As it is kept and compared: of a checkpoint, which may be long, enough to see that it is another. */
-  #cell(field: Field): string {
+  #cell(field: MappedField): string {
     const text = this.text(field)
     return field === 'checkpoint' ? `length(${text}) || ':' || hashtextextended(${text}, 0)` : text
   }
 }
 
 /** As the column takes it. What was said of an error may be cut, a word may not. */
-function fitted(text: string, field: Field, { kind, labels, lengthMax }: PostgresColumn): string {
-  if (labels) return labelled(text, labels) ?? text
-  const plain = storable(text)
-  if (kind === 'json') return JSON.stringify(plain)
-  const isCut = field === 'error' && lengthMax !== null
-  return isCut ? Array.from(plain).slice(0, lengthMax).join('') : plain
+function fitToColumn(
+  text: string,
+  field: MappedField,
+  { kind, labels, maxLength }: PostgresColumn,
+): string {
+  if (labels) return findLabel(text, labels) ?? text
+  const stripped = stripNul(text)
+  if (kind === 'json') return JSON.stringify(stripped)
+  const isCut = field === 'error' && maxLength !== null
+  return isCut ? Array.from(stripped).slice(0, maxLength).join('') : stripped
 }

@@ -1,30 +1,36 @@
-import { messageOf, Refused, UsageError } from '../../../core/model/errors.ts'
+import { messageOf, RefusedError, UsageError } from '../../../core/model/errors.ts'
 import { containing } from '../../../core/store/like.ts'
 import { type Connection, ms, sql } from '../../../core/store/postgres/database.ts'
 import { codeOf } from '../../../core/store/postgres/errors.ts'
-import { storable } from '../../../core/store/postgres/strip-nul.ts'
-import { assignments } from './assignments.ts'
-import { distinctWords, type Field, mappedFields, spellingsOf, TIME_FIELDS } from './columns.ts'
-import { formFor, type Storage } from './time-format.ts'
+import { stripNul } from '../../../core/store/postgres/strip-nul.ts'
+import { toAssignments } from './assignments.ts'
+import {
+  distinctValuesSql,
+  type MappedField,
+  mappedFields,
+  spellingsOf,
+  TIME_FIELDS,
+} from './columns.ts'
+import { timeFormatFor, type TimeStorage } from './time-format.ts'
 import { type Cell, makeRow } from './make-row.ts'
-import { inOneLine } from '../sanitize-line.ts'
+import { sanitizeLine } from '../sanitize-line.ts'
 import type { Mapping } from '../mapping.ts'
-import type { Form } from './timestamps.ts'
+import type { TimeFormat } from './timestamps.ts'
 import {
   type PostgresCatalogue,
   type PostgresColumn,
   readPostgresCatalogue,
 } from './postgres-catalogue.ts'
-import { isKeyOf } from './postgres-keys.ts'
+import { isValidKey } from './postgres-keys.ts'
 import { type SharedPool, sharePool } from './postgres-pools.ts'
-import { PostgresSql, Values } from './postgres-sql.ts'
-import { tellsOfStale } from './stale.ts'
-import type { AdoptedRow, AdoptedTable, Change, RowFilter } from './table.ts'
+import { PostgresSql, BindValues } from './postgres-sql.ts'
+import { mayBeStale } from './stale.ts'
+import type { AdoptedRow, AdoptedTable, RowChange, RowFilter } from './table.ts'
 
-const LOCK_MS = 2_000
-const CHANGE_MS = 5_000
+const LOCK_TIMEOUT_MS = 2_000
+const CHANGE_TIMEOUT_MS = 5_000
 // Less than a client waits for an answer: a change that was given up must not come through later.
-const LIMITS = `SET LOCAL lock_timeout = ${LOCK_MS}; SET LOCAL statement_timeout = ${CHANGE_MS}`
+const TIMEOUTS = `SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}; SET LOCAL statement_timeout = ${CHANGE_TIMEOUT_MS}`
 const CLOCK = /* sql */ `
   SELECT ${ms('clock_timestamp()')} AS now, ${ms('pg_postmaster_start_time()')} AS "serverStartedAt"
 `
@@ -44,52 +50,55 @@ export async function openPostgresTable(mapping: Mapping, address: string): Prom
 
 class PostgresTable implements AdoptedTable {
   readonly mapping: Mapping
-  readonly remarks: readonly string[]
+  readonly warnings: readonly string[]
   isStale = false
   readonly #pool: SharedPool
   readonly #catalogue: PostgresCatalogue
   readonly #sql: PostgresSql
   /** Of each column that times are written to as text or numbers, a few that stood there. */
-  readonly #samples = new Map<Field, Cell[]>()
+  readonly #samples = new Map<MappedField, Cell[]>()
 
   constructor(pool: SharedPool, mapping: Mapping, catalogue: PostgresCatalogue) {
     this.#pool = pool
     this.#catalogue = catalogue
     this.#sql = new PostgresSql(mapping, catalogue)
     this.mapping = mapping
-    this.remarks = catalogue.remarks
+    this.warnings = catalogue.warnings
   }
 
   async clock(): Promise<{ now: number; serverStartedAt: number | null }> {
-    const [clock] = await this.#ask<{ now: number; serverStartedAt: number | null }>('clock', CLOCK)
+    const [clock] = await this.#query<{ now: number; serverStartedAt: number | null }>(
+      'clock',
+      CLOCK,
+    )
     return clock!
   }
 
   async row(key: string): Promise<AdoptedRow | null> {
-    if (!isKeyOf(this.#sql.id, key)) return null
+    if (!isValidKey(this.#sql.id, key)) return null
     const values = this.#values()
     const text = /* sql */ `
       SELECT ${this.#sql.columns(values)} FROM ${this.#sql.table} WHERE ${this.#sql.isId(key, values)} LIMIT 1
     `
-    const [raw] = await this.#ask<RawRow>('row', text, values)
+    const [raw] = await this.#query<RawRow>('row', text, values)
     return raw ? this.#toRow(raw) : null
   }
 
   async rows(filter: RowFilter): Promise<AdoptedRow[]> {
     const values = this.#values()
-    const spellings = filter.words && (await this.#spellings(filter.words))
+    const spellings = filter.statusValues && (await this.#spellings(filter.statusValues))
     const text = /* sql */ `
       SELECT ${this.#sql.columns(values)} FROM ${this.#sql.table}
-       WHERE ${this.#filtered(filter, spellings, values)}
-       ORDER BY ${this.#startedFirst()}${this.#sql.id.quoted} DESC
+       WHERE ${this.#conditions(filter, spellings, values)}
+       ORDER BY ${this.#orderByStart()}${this.#sql.id.quoted} DESC
        LIMIT ${values.bind(filter.limit)}
     `
-    const rows = await this.#ask<RawRow>('rows', text, values)
+    const rows = await this.#query<RawRow>('rows', text, values)
     return rows.map((raw) => this.#toRow(raw))
   }
 
   counts(): Promise<{ word: string; group: string | null; count: number }[]> {
-    return this.#ask(
+    return this.#query(
       'counts',
       /* sql */ `
       SELECT coalesce(${this.#sql.text('status')}, '') AS word, ${this.#sql.text('group')} AS "group",
@@ -103,42 +112,42 @@ class PostgresTable implements AdoptedTable {
     const values = this.#values()
     const { id, table } = this.#sql
     const from =
-      after !== null && isKeyOf(id, after)
+      after !== null && isValidKey(id, after)
         ? this.#sql.isId(after, values, '>')
         : `${id.quoted} IS NOT NULL`
     const text = /* sql */ `
       SELECT ${id.quoted}::text AS key FROM ${table} WHERE ${from} ORDER BY ${id.quoted} LIMIT ${values.bind(limit)}
     `
-    const rows = await this.#ask<{ key: string }>('keys', text, values)
+    const rows = await this.#query<{ key: string }>('keys', text, values)
     return rows.map(({ key }) => key)
   }
 
-  async change(row: AdoptedRow, change: Change): Promise<AdoptedRow | null> {
-    const { grant } = this.#catalogue
-    if (grant !== null) {
+  async change(row: AdoptedRow, change: RowChange): Promise<AdoptedRow | null> {
+    const { missingGrant } = this.#catalogue
+    if (missingGrant !== null) {
       // Whoever reads this may give it: then the next look finds it.
       this.isStale = true
-      throw new Refused(`The login may not write to ${this.#sql.table}: ${grant}`)
+      throw new RefusedError(`The login may not write to ${this.#sql.table}: ${missingGrant}`)
     }
     const values = this.#values()
-    const assigned = assignments(this.mapping, this.#catalogue.columns, change)
+    const assigned = toAssignments(this.mapping, this.#catalogue.columns, change)
     const sets: string[] = []
     for (const [field, assignment] of assigned) {
-      sets.push(this.#sql.set(field, assignment, await this.#form(row, field), values))
+      sets.push(this.#sql.assignment(field, assignment, await this.#timeFormat(row, field), values))
     }
     const { table } = this.#sql
-    const stillIs = this.#sql.stillIs(row, values)
+    const isUnchanged = this.#sql.isUnchanged(row, values)
     const columns = this.#sql.columns(values)
     const [raw] =
       sets.length > 0
         ? await this.#write(
             row,
-            /* sql */ `UPDATE ${table} SET ${sets.join(', ')} WHERE ${stillIs} RETURNING ${columns}`,
+            /* sql */ `UPDATE ${table} SET ${sets.join(', ')} WHERE ${isUnchanged} RETURNING ${columns}`,
             values,
           )
-        : await this.#ask<RawRow>(
+        : await this.#query<RawRow>(
             'still',
-            /* sql */ `SELECT ${columns} FROM ${table} WHERE ${stillIs}`,
+            /* sql */ `SELECT ${columns} FROM ${table} WHERE ${isUnchanged}`,
             values,
           )
     return raw ? this.#toRow(raw) : null
@@ -148,17 +157,21 @@ class PostgresTable implements AdoptedTable {
     return this.#pool.close()
   }
 
-  #values(): Values {
-    return new Values(this.mapping.timeZone)
+  #values(): BindValues {
+    return new BindValues(this.mapping.timeZone)
   }
 
-  #filtered(filter: RowFilter, spellings: readonly string[] | undefined, values: Values): string {
+  #conditions(
+    filter: RowFilter,
+    spellings: readonly string[] | undefined,
+    values: BindValues,
+  ): string {
     const { source, group, search, startedSince, after } = filter
     const { id } = this.#sql
     const conditions = [`${id.quoted} IS NOT NULL`]
-    const isText = (field: Field, text: string): string =>
+    const isText = (field: MappedField, text: string): string =>
       // What PostgreSQL cannot store stands nowhere.
-      storable(text) === text ? `${this.#sql.text(field)} = ${values.bind(text)}` : 'false'
+      stripNul(text) === text ? `${this.#sql.text(field)} = ${values.bind(text)}` : 'false'
     if (spellings) conditions.push(this.#sql.isOneOf(spellings, values))
     if (source !== undefined) {
       const column = this.#sql.text('source')
@@ -166,9 +179,9 @@ class PostgresTable implements AdoptedTable {
       conditions.push(`(${isText('source', source)}${orNone})`)
     }
     if (group !== undefined) conditions.push(isText('group', group))
-    if (search !== undefined) conditions.push(this.#found(values.bind(containing(search))))
+    if (search !== undefined) conditions.push(this.#matchesSearch(values.bind(containing(search))))
     if (startedSince !== undefined) {
-      const started = this.#sql.moment('startedAt', values)
+      const started = this.#sql.timestamp('startedAt', values)
       conditions.push(`${started} >= ${values.bind(startedSince)}::float8`)
     }
     if (after) conditions.push(this.#isAfter(after, values))
@@ -176,114 +189,116 @@ class PostgresTable implements AdoptedTable {
   }
 
   /** By the name that it has among the columns, so that it is worked out once. */
-  #startedFirst(): string {
+  #orderByStart(): string {
     return this.mapping.columns.startedAt === undefined ? '' : '"m:startedAt" DESC NULLS LAST, '
   }
 
-  async #spellings(words: readonly string[]): Promise<string[]> {
+  async #spellings(statusValues: readonly string[]): Promise<string[]> {
     const { quoted, labels } = this.#catalogue.columns.get('status')!
     // An enum takes no text that is not one of its own.
-    if (labels) return spellingsOf(words, labels).filter((word) => labels.includes(word))
+    if (labels) return spellingsOf(statusValues, labels).filter((word) => labels.includes(word))
     const { isStatusIndexed } = this.#catalogue
-    const text = distinctWords(this.#sql.table, quoted, isStatusIndexed)
-    const found = await this.#ask<{ word: string | null }>('words', text)
+    const text = distinctValuesSql(this.#sql.table, quoted, isStatusIndexed)
+    const found = await this.#query<{ word: string | null }>('words', text)
     return spellingsOf(
-      words,
+      statusValues,
       found.flatMap(({ word }) => word ?? []),
     )
   }
 
-  #found(pattern: string): string {
-    const fields: Field[] =
+  #matchesSearch(pattern: string): string {
+    const fields: MappedField[] =
       this.mapping.kind === 'targets' ? ['key', 'id', 'error'] : ['source', 'id', 'error']
     return `(${fields.map((field) => `${this.#sql.text(field)} ILIKE ${pattern}`).join(' OR ')})`
   }
 
-  #isAfter({ startedAt, key }: NonNullable<RowFilter['after']>, values: Values): string {
-    const started = `coalesce(${this.#sql.moment('startedAt', values)}, '-infinity')`
+  #isAfter({ startedAt, key }: NonNullable<RowFilter['after']>, values: BindValues): string {
+    const started = `coalesce(${this.#sql.timestamp('startedAt', values)}, '-infinity')`
     const at = `${values.bind(startedAt ?? -Infinity)}::float8`
     const { id } = this.#sql
     // An id that cannot stand there is that of a row elsewhere: rows of the same moment come before it.
-    return isKeyOf(id, key)
+    return isValidKey(id, key)
       ? `(${started}, ${id.quoted}) < (${at}, ${values.bind(key)}::${id.castTo})`
       : `${started} < ${at}`
   }
 
   #toRow(raw: RawRow): AdoptedRow {
-    const cell = (field: Field): Cell => (raw[`c:${field}`] ?? null) as string | null
+    const cell = (field: MappedField): Cell => (raw[`c:${field}`] ?? null) as string | null
     const names = mappedFields(this.mapping)
     return makeRow({
       cell: (field) =>
-        field === 'error' && this.#kindOf(field) === 'json' ? unquoted(cell(field)) : cell(field),
-      moment: (field) => (raw[`m:${field}`] ?? null) as number | null,
+        field === 'error' && this.#kindOf(field) === 'json'
+          ? parseJsonString(cell(field))
+          : cell(field),
+      timestamp: (field) => (raw[`m:${field}`] ?? null) as number | null,
       hasCheckpoint: raw['c:says'] === true,
-      user: Object.fromEntries(
+      userRow: Object.fromEntries(
         this.#sql.userColumns().map(({ name }, at) => [name, raw[`u:${at}`]]),
       ),
-      stamp: Object.fromEntries(names.map(([field, name]) => [name, cell(field)])),
+      snapshot: Object.fromEntries(names.map(([field, name]) => [name, cell(field)])),
     })
   }
 
-  #kindOf(field: Field): PostgresColumn['kind'] | undefined {
+  #kindOf(field: MappedField): PostgresColumn['kind'] | undefined {
     return this.#catalogue.columns.get(field)?.kind
   }
 
   /** For a column of a type for times it is of no matter. */
-  async #form(row: AdoptedRow, field: Field): Promise<Form> {
+  async #timeFormat(row: AdoptedRow, field: MappedField): Promise<TimeFormat> {
     const column = this.#catalogue.columns.get(field)!
     const storage = storageOf(column)
-    if (!storage) return formFor('either', [], [])
-    const near = TIME_FIELDS.filter((one) => storageOf(this.#catalogue.columns.get(one))).map(
-      (one) => asNumber(row.stamp[this.mapping.columns[one]!] ?? null, this.#kindOf(one)),
+    if (!storage) return timeFormatFor('either', [], [])
+    const otherTimes = TIME_FIELDS.filter((one) => storageOf(this.#catalogue.columns.get(one))).map(
+      (one) => toNumber(row.snapshot[this.mapping.columns[one]!] ?? null, this.#kindOf(one)),
     )
-    return formFor(storage, await this.#sampled(field, column), near)
+    return timeFormatFor(storage, await this.#samplesOf(field, column), otherTimes)
   }
 
-  async #sampled(field: Field, { quoted, kind }: PostgresColumn): Promise<Cell[]> {
+  async #samplesOf(field: MappedField, { quoted, kind }: PostgresColumn): Promise<Cell[]> {
     const known = this.#samples.get(field)
     if (known) return known
     const text = /* sql */ `
       SELECT ${quoted}::text AS value FROM ${this.#sql.table} WHERE ${quoted} IS NOT NULL LIMIT 20
     `
-    const rows = await this.#ask<{ value: string }>('sample', text)
-    const found = rows.map(({ value }) => asNumber(value, kind))
+    const rows = await this.#query<{ value: string }>('sample', text)
+    const found = rows.map(({ value }) => toNumber(value, kind))
     if (found.length > 0) this.#samples.set(field, found)
     return found
   }
 
   /** In a transaction of its own, which ends in time whatever others hold. */
-  async #write(row: AdoptedRow, text: string, values: Values): Promise<RawRow[]> {
+  async #write(row: AdoptedRow, text: string, values: BindValues): Promise<RawRow[]> {
     const update = sql('adopted:change', text, 'anew')
     const work = async (connection: Connection): Promise<RawRow[]> => {
-      await connection.exec('adopted:limits', LIMITS)
+      await connection.exec('adopted:limits', TIMEOUTS)
       return connection.all<RawRow>(update, values.all).catch((error: unknown) => {
-        throw tooLate(error, `Row ${inOneLine(row.key)} of ${this.mapping.name}`) ?? error
+        throw timeoutError(error, `Row ${sanitizeLine(row.key)} of ${this.mapping.name}`) ?? error
       })
     }
     try {
       return await this.#pool.db.transaction('adopted:change', work)
     } catch (error) {
-      throw this.#failed(error)
+      throw this.#toFailure(error)
     }
   }
 
-  async #ask<Row>(name: string, text: string, values?: Values): Promise<Row[]> {
+  async #query<Row>(name: string, text: string, values?: BindValues): Promise<Row[]> {
     try {
       return await this.#pool.db.all<Row>(sql(`adopted:${name}`, text, 'anew'), values?.all)
     } catch (error) {
-      throw this.#failed(error)
+      throw this.#toFailure(error)
     }
   }
 
-  #failed(error: unknown): unknown {
-    const told = explained(error)
-    this.isStale ||= tellsOfStale(told)
-    return told
+  #toFailure(error: unknown): unknown {
+    const failure = explainError(error)
+    this.isStale ||= mayBeStale(failure)
+    return failure
   }
 }
 
 /** What a time is written to it as; null: it has a type for times, or none. */
-function storageOf(column: PostgresColumn | undefined): Storage | null {
+function storageOf(column: PostgresColumn | undefined): TimeStorage | null {
   switch (column?.kind) {
     case 'text':
       return 'text'
@@ -297,36 +312,38 @@ function storageOf(column: PostgresColumn | undefined): Storage | null {
 }
 
 /** Numbers come as text. */
-function asNumber(value: Cell, kind: PostgresColumn['kind'] | undefined): Cell {
+function toNumber(value: Cell, kind: PostgresColumn['kind'] | undefined): Cell {
   return value === null || kind === 'text' ? value : Number(value)
 }
 
 /** The text in a JSON string; other JSON as it is. */
-function unquoted(json: Cell): Cell {
+function parseJsonString(json: Cell): Cell {
   const value: unknown = typeof json === 'string' ? JSON.parse(json) : null
   return typeof value === 'string' ? value : json
 }
 
 /** Others go on meanwhile, so it is no trouble of the database. */
-function tooLate(error: unknown, row: string): Refused | null {
-  const said = `${row} is left as it is`
+function timeoutError(error: unknown, row: string): RefusedError | null {
+  const prefix = `${row} is left as it is`
   switch (codeOf(error)) {
     case '55P03':
-      return new Refused(
-        `${said}: another transaction has held it for longer than ${LOCK_MS / 1_000} s.`,
+      return new RefusedError(
+        `${prefix}: another transaction has held it for longer than ${LOCK_TIMEOUT_MS / 1_000} s.`,
       )
     case '57014':
-      return new Refused(`${said}: to change it took longer than ${CHANGE_MS / 1_000} s.`)
+      return new RefusedError(
+        `${prefix}: to change it took longer than ${CHANGE_TIMEOUT_MS / 1_000} s.`,
+      )
     default:
       return null
   }
 }
 
 /** Rules of the user's own tables and triggers, and what has become of them since they were found. */
-function explained(error: unknown): unknown {
+function explainError(error: unknown): unknown {
   const code = codeOf(error)
   if (/^(23...|22001|44000|P0001)$/.test(code)) {
-    return new Refused(
+    return new RefusedError(
       `The database refused the change: ${messageOf(error)}. Check the words and columns of the mapping.`,
     )
   }

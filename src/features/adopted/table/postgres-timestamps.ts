@@ -3,39 +3,39 @@ import type { ColumnKind } from './columns.ts'
 import { UNITS } from './timestamps.ts'
 
 // Without groups that catch anything: the server takes a hundred times as long for those.
-const NUMBER = String.raw`^\d{1,17}(?:\.\d{1,20})?$`
-const TEXT =
+const NUMBER_PATTERN = String.raw`^\d{1,17}(?:\.\d{1,20})?$`
+const TEXT_PATTERN =
   String.raw`^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])` +
   String.raw`(?:[Tt ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:\s?(?:[Zz]|[Uu][Tt][Cc]|[Gg][Mm][Tt]|[+-]\d\d(?::?\d\d)?))?)?$`
 
 /** The moment in a column as milliseconds, or null, in SQL: for sorting and comparing as well as for reading. */
-export function momentIn(column: string, kind: ColumnKind, zone: () => string): string {
+export function timestampSql(column: string, kind: ColumnKind, zone: () => string): string {
   switch (kind) {
     case 'timestamptz':
-      return finite(column, column)
+      return finiteSql(column, column)
     case 'timestamp':
-      return finite(column, `${column} AT TIME ZONE ${zone()}`)
+      return finiteSql(column, `${column} AT TIME ZONE ${zone()}`)
     case 'date':
-      return `${finite(column, endOf(`${column}::timestamp`, zone()))} - 1`
+      return `${finiteSql(column, endOfDaySql(`${column}::timestamp`, zone()))} - 1`
     case 'text':
-      return inText(column, zone())
+      return textToTimestampSql(column, zone())
     default:
-      return inNumber(`${column}::float8`)
+      return numberToTimestampSql(`${column}::float8`)
   }
 }
 
 /** `infinity` is no moment. */
-function finite(column: string, time: string): string {
+function finiteSql(column: string, time: string): string {
   return `CASE WHEN isfinite(${column}) THEN ${ms(`(${time})`)} END`
 }
 
 /** The end of a day is where the next one begins, but for a millisecond. */
-function endOf(day: string, zone: string): string {
+function endOfDaySql(day: string, zone: string): string {
   return `(${day} + interval '1 day') AT TIME ZONE ${zone}`
 }
 
 /** Seconds, milliseconds or microseconds, by size. */
-function inNumber(value: string): string {
+function numberToTimestampSql(value: string): string {
   const units = UNITS.map(
     ({ from, to, ms: each }) => /* sql */ `
       WHEN n >= ${from} AND n < ${to} THEN floor(round(n * ${each} * 1e3) / 1e3)`,
@@ -46,7 +46,7 @@ function inNumber(value: string): string {
 /**
  * By their places in the text. Days are added rather than cast, so that no 30th of February can make a whole list fail.
  */
-function inText(column: string, zone: string): string {
+function textToTimestampSql(column: string, zone: string): string {
   // t: the text; z: what is left of it after the time, its zone.
   const part = (from: number, length: number): string =>
     `coalesce(nullif(substr(t, ${from}, ${length}), ''), '0')`
@@ -63,9 +63,9 @@ function inText(column: string, zone: string): string {
          ELSE interval '0' END`
   // OFFSET 0: worked out once, and not again wherever it is named.
   return /* sql */ `(
-    SELECT CASE WHEN t ~ '${NUMBER}' THEN ${inNumber('t::float8')}
-                WHEN (t ~ '${TEXT}' AND left(t, 4) <> '0000') IS NOT TRUE THEN NULL
-                WHEN length(t) = 10 THEN ${ms(`(${endOf(wall, zone)})`)} - 1
+    SELECT CASE WHEN t ~ '${NUMBER_PATTERN}' THEN ${numberToTimestampSql('t::float8')}
+                WHEN (t ~ '${TEXT_PATTERN}' AND left(t, 4) <> '0000') IS NOT TRUE THEN NULL
+                WHEN length(t) = 10 THEN ${ms(`(${endOfDaySql(wall, zone)})`)} - 1
                 WHEN z = '' THEN ${ms(`((${wall}) AT TIME ZONE ${zone})`)}
                 ELSE ${ms(`((${wall} - ${offset}) AT TIME ZONE 'UTC')`)} END
       FROM (SELECT t, ltrim(substr(t, 17), ':.0123456789') AS z

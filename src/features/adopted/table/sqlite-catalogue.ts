@@ -1,11 +1,11 @@
 import { closest } from '../../../core/model/closest.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import { sql, type Connection } from '../../../core/store/sqlite/database.ts'
-import { type CatalogueColumn, type Field, mappingError, matchColumns } from './columns.ts'
+import { type CatalogueColumn, type MappedField, mappingError, matchColumns } from './columns.ts'
 import type { Mapping } from '../mapping.ts'
-import { nameMistake, quoteName } from '../names.ts'
+import { identifierMistake, quoteIdentifier } from '../identifiers.ts'
 import { ownTables } from '../own-tables.ts'
-import { MANY_ROWS, noIndexRemark, notUniqueRemark } from './warnings.ts'
+import { MANY_ROWS, noIndexWarning, notUniqueWarning } from './warnings.ts'
 
 const TABLES = sql(
   'adopted:tables',
@@ -36,22 +36,23 @@ export type SqliteColumn = CatalogueColumn & { readonly affinity: Affinity }
 export type SqliteCatalogue = {
   /** Quoted. */
   readonly table: string
-  readonly columns: ReadonlyMap<Field, SqliteColumn>
+  readonly columns: ReadonlyMap<MappedField, SqliteColumn>
   /** All that there are, for the user's functions. */
-  readonly all: readonly string[]
+  readonly readable: readonly string[]
   /** The words in it can be told from an index. */
   readonly isStatusIndexed: boolean
-  readonly remarks: readonly string[]
+  readonly warnings: readonly string[]
 }
 
 /** SQLite's own rule: names are the same in any case. */
-const isSame = (name: string, other: string): boolean => name.toLowerCase() === other.toLowerCase()
+const isSameName = (name: string, other: string): boolean =>
+  name.toLowerCase() === other.toLowerCase()
 
 /** Finds the table in the file's schema. */
 export function readSqliteCatalogue(db: Connection, mapping: Mapping): SqliteCatalogue {
   const name = findTable(db, mapping)
   const rows = db.all<ColumnRow>(COLUMNS, { table: name })
-  const columns = matchColumns(mapping, name, rows.map(toColumn), isSame)
+  const columns = matchColumns(mapping, name, rows.map(toColumn), isSameName)
   const id = columns.get('id')!
   if (id.affinity === 'none' && /blob/i.test(id.type)) {
     throw mappingError(mapping, `does not fit ${name}`, [
@@ -61,12 +62,12 @@ export function readSqliteCatalogue(db: Connection, mapping: Mapping): SqliteCat
   const indexes = db.all<IndexRow>(INDEXES, { table: name })
   const status = columns.get('status')!
   return {
-    table: quoteName(name),
+    table: quoteIdentifier(name),
     columns,
     isStatusIndexed: indexes.some((one) => one.column === status.name && one.is_partial === 0n),
     // Whoever names a column in a way that we would not put into SQL gets a row without it.
-    all: rows.map((row) => row.name).filter((column) => nameMistake(column) === null),
-    remarks: remarksOn(db, name, rows, columns, indexes),
+    readable: rows.map((row) => row.name).filter((column) => identifierMistake(column) === null),
+    warnings: warningsFor(db, name, rows, columns, indexes),
   }
 }
 
@@ -82,14 +83,14 @@ function findTable(db: Connection, mapping: Mapping): string {
   const all = db.all<{ name: string; type: string }>(TABLES)
   const ours = ownTables(all.map(({ name }) => name))
   const tables = all.filter(({ name }) => !ours.has(name))
-  const found = tables.find(({ name }) => isSame(name, mapping.table))
+  const found = tables.find(({ name }) => isSameName(name, mapping.table))
   if (!found) {
-    const near = closest(
+    const hint = closest(
       mapping.table,
       tables.map(({ name }) => name),
     )
     throw new UsageError(
-      `adopted.${mapping.name}: there is no table ${mapping.table} in the database${near ? `; did you mean ${near}?` : '.'}`,
+      `adopted.${mapping.name}: there is no table ${mapping.table} in the database${hint ? `; did you mean ${hint}?` : '.'}`,
     )
   }
   if (found.type === 'view') {
@@ -108,7 +109,7 @@ function toColumn({ name, type, not_null, pk, hidden }: ColumnRow): SqliteColumn
     isNullable: not_null === 0n && pk === 0n,
     isComputed: hidden !== 0n,
     labels: null,
-    lengthMax: null,
+    maxLength: null,
     affinity: affinityOf(type),
   }
 }
@@ -121,11 +122,11 @@ function affinityOf(type: string): Affinity {
   return /real|floa|doub/i.test(type) ? 'real' : 'numeric'
 }
 
-function remarksOn(
+function warningsFor(
   db: Connection,
   name: string,
   rows: readonly ColumnRow[],
-  columns: ReadonlyMap<Field, SqliteColumn>,
+  columns: ReadonlyMap<MappedField, SqliteColumn>,
   indexes: readonly IndexRow[],
 ): string[] {
   const [id, status] = [columns.get('id')!, columns.get('status')!]
@@ -138,15 +139,15 @@ function remarksOn(
     )
   const hasIndex = indexes.some(({ column }) => column === status.name)
   return [
-    ...(isUnique ? [] : [notUniqueRemark(name, id.name)]),
-    ...(hasIndex || !isBig(db, name) ? [] : [noIndexRemark(name, status.name)]),
+    ...(isUnique ? [] : [notUniqueWarning(name, id.name)]),
+    ...(hasIndex || !hasManyRows(db, name) ? [] : [noIndexWarning(name, status.name)]),
   ]
 }
 
-function isBig(db: Connection, name: string): boolean {
+function hasManyRows(db: Connection, name: string): boolean {
   const count = sql(
     'adopted:size',
-    /* sql */ `SELECT count(*) AS rows FROM (SELECT 1 FROM ${quoteName(name)} LIMIT ${MANY_ROWS + 1})`,
+    /* sql */ `SELECT count(*) AS rows FROM (SELECT 1 FROM ${quoteIdentifier(name)} LIMIT ${MANY_ROWS + 1})`,
   )
   return db.get<{ rows: bigint }>(count)!.rows > BigInt(MANY_ROWS)
 }

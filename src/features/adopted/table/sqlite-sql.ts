@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto'
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
-import { type Field, hasFunctions, mappedFields, type TimeField } from './columns.ts'
+import { type MappedField, hasUserFunctions, mappedFields, type TimeField } from './columns.ts'
 import type { Cell } from './make-row.ts'
 import type { Mapping } from '../mapping.ts'
-import { readMoment } from './timestamps.ts'
-import { quoteName } from '../names.ts'
+import { parseTimestamp } from './timestamps.ts'
+import { quoteIdentifier } from '../identifiers.ts'
 import type { SqliteCatalogue } from './sqlite-catalogue.ts'
 import type { AdoptedRow } from './table.ts'
 
-export type Values = Record<string, SQLInputValue>
+export type BindValues = Record<string, SQLInputValue>
 
 /** What the SQL below calls: text and numbers are read as times in one place, and in no other way. */
-export function addFunctions(db: DatabaseSync, timeZone: string): void {
+export function registerFunctions(db: DatabaseSync, timeZone: string): void {
   const options = { deterministic: true, directOnly: true, useBigIntArguments: true }
   db.function('unstuck_moment', options, (value) =>
-    readMoment(value instanceof Uint8Array ? null : value, timeZone),
+    parseTimestamp(value instanceof Uint8Array ? null : value, timeZone),
   )
   db.function('unstuck_digest', options, (value) => digest(value as Cell))
 }
@@ -32,13 +32,13 @@ export class SqliteSql {
   }
 
   /** Quoted; NULL where it is not mapped. */
-  column(field: Field): string {
+  column(field: MappedField): string {
     const column = this.#catalogue.columns.get(field)
-    return column ? quoteName(column.name) : 'NULL'
+    return column ? quoteIdentifier(column.name) : 'NULL'
   }
 
   /** As it is read and compared. Bytes as hexadecimal text. */
-  cell(field: Field): string {
+  cell(field: MappedField): string {
     const column = this.column(field)
     return `CASE typeof(${column}) WHEN 'blob' THEN hex(${column}) ELSE ${column} END`
   }
@@ -49,16 +49,16 @@ export class SqliteSql {
     return affinity === 'none' ? `CAST(${this.column('id')} AS TEXT)` : this.column('id')
   }
 
-  get isRow(): string {
+  get hasId(): string {
     return `typeof(${this.column('id')}) IN ('integer', 'real', 'text')`
   }
 
-  moment(field: TimeField): string {
+  timestamp(field: TimeField): string {
     return `unstuck_moment(${this.column(field)})`
   }
 
-  get found(): string {
-    const fields: Field[] =
+  get matchesSearch(): string {
+    const fields: MappedField[] =
       this.#mapping.kind === 'targets' ? ['key', 'id', 'error'] : ['source', 'id', 'error']
     const tests = fields.map((field) => `${this.column(field)} LIKE :search ESCAPE '\\'`)
     return `(${tests.join(' OR ')})`
@@ -69,13 +69,13 @@ export class SqliteSql {
     const cells = [...this.#catalogue.columns.keys()].map(
       (field) => `${this.cell(field)} AS "c:${field}"`,
     )
-    const all = hasFunctions(this.#mapping) ? this.#catalogue.all : []
-    const user = all.map((name) => `${quoteName(name)} AS "u:${name}"`)
+    const all = hasUserFunctions(this.#mapping) ? this.#catalogue.readable : []
+    const user = all.map((name) => `${quoteIdentifier(name)} AS "u:${name}"`)
     return /* sql */ `SELECT ${[...cells, ...user].join(', ')} FROM ${this.table}`
   }
 
   /** The row of this id, if no other has one that looks like it: 1 and '1' are two in a column without a type. */
-  get isOnly(): string {
+  get isUniqueRow(): string {
     const { affinity } = this.#catalogue.columns.get('id')!
     const id = this.column('id')
     const isAlike =
@@ -84,11 +84,11 @@ export class SqliteSql {
   }
 
   /** Nothing that was read of the row has changed since, and it is the only one of its id. */
-  stillIs(row: AdoptedRow): { condition: string; values: Values } {
-    const conditions = [this.isOnly]
-    const values: Values = {}
+  isUnchanged(row: AdoptedRow): { condition: string; values: BindValues } {
+    const conditions = [this.isUniqueRow]
+    const values: BindValues = {}
     for (const [field, name] of mappedFields(this.#mapping)) {
-      const was = bindable(row.stamp[name] ?? null)
+      const was = toBindValue(row.snapshot[name] ?? null)
       if (field === 'id') {
         values['id'] = was
         continue
@@ -107,6 +107,6 @@ export function digest(value: Cell): string | null {
 }
 
 /** As it stood there: a whole number is bound as a floating point one otherwise. */
-export function bindable(value: Cell): Cell {
+export function toBindValue(value: Cell): Cell {
   return Number.isSafeInteger(value) ? BigInt(value as number) : value
 }

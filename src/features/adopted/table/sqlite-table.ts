@@ -1,23 +1,31 @@
-import { Refused } from '../../../core/model/errors.ts'
+import { RefusedError } from '../../../core/model/errors.ts'
 import { containing } from '../../../core/store/like.ts'
 import { sql, type Connection, type Sql } from '../../../core/store/sqlite/database.ts'
-import { type Assignment, assignments } from './assignments.ts'
-import { distinctWords, type Field, mappedFields, spellingsOf, TIME_FIELDS } from './columns.ts'
-import { formFor, type Storage } from './time-format.ts'
-import { type Cell, makeRow, saysSomething } from './make-row.ts'
-import { inOneLine } from '../sanitize-line.ts'
+import { type Assignment, toAssignments } from './assignments.ts'
+import {
+  distinctValuesSql,
+  type MappedField,
+  mappedFields,
+  spellingsOf,
+  TIME_FIELDS,
+} from './columns.ts'
+import { timeFormatFor, type TimeStorage } from './time-format.ts'
+import { type Cell, makeRow, hasContent } from './make-row.ts'
+import { sanitizeLine } from '../sanitize-line.ts'
 import type { Mapping } from '../mapping.ts'
-import { readMoment, writeMoment } from './timestamps.ts'
+import { parseTimestamp, formatTimestamp } from './timestamps.ts'
 import { type Affinity, readSqliteCatalogue, type SqliteCatalogue } from './sqlite-catalogue.ts'
-import { UsersFile } from './sqlite-file.ts'
-import { addFunctions, bindable, digest, SqliteSql, type Values } from './sqlite-sql.ts'
-import type { AdoptedRow, AdoptedTable, Change, RowFilter } from './table.ts'
+import { UserDatabaseFile } from './user-database-file.ts'
+import { registerFunctions, toBindValue, digest, SqliteSql, type BindValues } from './sqlite-sql.ts'
+import type { AdoptedRow, AdoptedTable, RowChange, RowFilter } from './table.ts'
 
 type RawRow = Record<string, Cell | Uint8Array>
 
 /** Opens a table in a file that must be there. */
 export async function openSqliteTable(mapping: Mapping, file: string): Promise<AdoptedTable> {
-  const db = new UsersFile(file, (connection) => addFunctions(connection, mapping.timeZone))
+  const db = new UserDatabaseFile(file, (connection) =>
+    registerFunctions(connection, mapping.timeZone),
+  )
   try {
     const catalogue = await db.read((connection) => readSqliteCatalogue(connection, mapping))
     return new SqliteTable(db, mapping, catalogue)
@@ -29,20 +37,20 @@ export async function openSqliteTable(mapping: Mapping, file: string): Promise<A
 
 class SqliteTable implements AdoptedTable {
   readonly mapping: Mapping
-  readonly remarks: readonly string[]
-  readonly #db: UsersFile
+  readonly warnings: readonly string[]
+  readonly #db: UserDatabaseFile
   readonly #catalogue: SqliteCatalogue
   readonly #sql: SqliteSql
   readonly #statements = new Map<string, Sql>()
   /** Of each column that times are written to, a few that stood there. */
-  readonly #samples = new Map<Field, Cell[]>()
+  readonly #samples = new Map<MappedField, Cell[]>()
 
-  constructor(db: UsersFile, mapping: Mapping, catalogue: SqliteCatalogue) {
+  constructor(db: UserDatabaseFile, mapping: Mapping, catalogue: SqliteCatalogue) {
     this.#db = db
     this.#catalogue = catalogue
     this.#sql = new SqliteSql(mapping, catalogue)
     this.mapping = mapping
-    this.remarks = catalogue.remarks
+    this.warnings = catalogue.warnings
   }
 
   get isStale(): boolean {
@@ -54,26 +62,28 @@ class SqliteTable implements AdoptedTable {
   }
 
   row(key: string): Promise<AdoptedRow | null> {
-    const { select, isRow, id } = this.#sql
+    const { select, hasId, id } = this.#sql
     const statement = this.#statement(
       'adopted:row',
-      /* sql */ `${select} WHERE ${isRow} AND ${id} = :key`,
+      /* sql */ `${select} WHERE ${hasId} AND ${id} = :key`,
     )
     return this.#db.read((db) => this.#toRow(db.get<RawRow>(statement, { key })))
   }
 
   rows(filter: RowFilter): Promise<AdoptedRow[]> {
-    const { conditions, values } = this.#filtered(filter)
+    const { conditions, values } = this.#conditions(filter)
     const statement = this.#statement(
       'adopted:rows',
       /* sql */ `
       ${this.#sql.select} WHERE ${conditions.join(' AND ')}
-       ORDER BY ${this.#sql.moment('startedAt')} DESC NULLS LAST, ${this.#sql.id} DESC LIMIT :limit
+       ORDER BY ${this.#sql.timestamp('startedAt')} DESC NULLS LAST, ${this.#sql.id} DESC LIMIT :limit
     `,
     )
-    const { words } = filter
+    const { statusValues } = filter
     return this.#db.read((db) => {
-      const spellings = words && { spellings: JSON.stringify(this.#spellings(db, words)) }
+      const spellings = statusValues && {
+        spellings: JSON.stringify(this.#spellings(db, statusValues)),
+      }
       return db.many<RawRow>(statement, { ...values, ...spellings }).map((raw) => this.#toRow(raw)!)
     })
   }
@@ -84,7 +94,7 @@ class SqliteTable implements AdoptedTable {
       /* sql */ `
       SELECT coalesce(${this.#sql.cell('status')}, '') AS word, ${this.#sql.cell('group')} AS grouped,
              count(*) AS count
-        FROM ${this.#sql.table} WHERE ${this.#sql.isRow} GROUP BY 1, 2 ORDER BY 1, 2
+        FROM ${this.#sql.table} WHERE ${this.#sql.hasId} GROUP BY 1, 2 ORDER BY 1, 2
     `,
     )
     return this.#db.read((db) =>
@@ -97,24 +107,24 @@ class SqliteTable implements AdoptedTable {
   }
 
   keys(after: string | null, limit: number): Promise<string[]> {
-    const { table, isRow, id } = this.#sql
+    const { table, hasId, id } = this.#sql
     const isAfter = after === null ? '' : `AND ${id} > :after`
     const statement = this.#statement(
       'adopted:keys',
       /* sql */ `
-      SELECT ${this.#sql.column('id')} AS key FROM ${table} WHERE ${isRow} ${isAfter} ORDER BY ${id} LIMIT :limit
+      SELECT ${this.#sql.column('id')} AS key FROM ${table} WHERE ${hasId} ${isAfter} ORDER BY ${id} LIMIT :limit
     `,
     )
-    const values: Values = after === null ? { limit } : { after, limit }
+    const values: BindValues = after === null ? { limit } : { after, limit }
     return this.#db.read((db) =>
       db.all<{ key: Cell }>(statement, values).map(({ key }) => String(key)),
     )
   }
 
-  change(row: AdoptedRow, change: Change): Promise<AdoptedRow | null> {
+  change(row: AdoptedRow, change: RowChange): Promise<AdoptedRow | null> {
     const { select, table } = this.#sql
-    const { condition, values } = this.#sql.stillIs(row)
-    const assigned = assignments(this.mapping, this.#catalogue.columns, change)
+    const { condition, values } = this.#sql.isUnchanged(row)
+    const assigned = toAssignments(this.mapping, this.#catalogue.columns, change)
     const sets = [...assigned.keys()].map((field) => `${this.#sql.column(field)} = :to_${field}`)
     const update = this.#statement(
       'adopted:change',
@@ -125,17 +135,20 @@ class SqliteTable implements AdoptedTable {
       'adopted:changed',
       /* sql */ `${select} WHERE ${this.#sql.column('id')} = :id`,
     )
-    const only = this.#statement('adopted:only', /* sql */ `${select} WHERE ${this.#sql.isOnly}`)
+    const only = this.#statement(
+      'adopted:only',
+      /* sql */ `${select} WHERE ${this.#sql.isUniqueRow}`,
+    )
     return this.#db.write((db) => {
       if (sets.length === 0) return this.#toRow(db.get<RawRow>(still, values))
       const written = [...assigned].map(([field, assignment]) => [
         `to_${field}`,
-        this.#written(db, row, field, assignment),
+        this.#toStored(db, row, field, assignment),
       ])
       if (db.run(update, { ...values, ...Object.fromEntries(written) }) === 0) {
         // It fits, and a trigger let it pass.
         if (db.get<RawRow>(still, values)) return null
-        return this.#passedOver(row, this.#toRow(db.get<RawRow>(only, { id: values['id']! })))
+        return this.#throwIfUnchanged(row, this.#toRow(db.get<RawRow>(only, { id: values['id']! })))
       }
       // Read again, because what the user's triggers did to it is not in the answer to the update.
       return this.#toRow(db.get<RawRow>(again, { id: values['id']! }))
@@ -147,26 +160,26 @@ class SqliteTable implements AdoptedTable {
   }
 
   /** Somebody was faster, or it never fits: what was not UTF-8 is not what it was when it is sent back. */
-  #passedOver({ key, stamp }: AdoptedRow, now: AdoptedRow | null): null {
+  #throwIfUnchanged({ key, snapshot }: AdoptedRow, now: AdoptedRow | null): null {
     const isSame =
-      now !== null && Object.keys(stamp).every((name) => now.stamp[name] === stamp[name])
+      now !== null && Object.keys(snapshot).every((name) => now.snapshot[name] === snapshot[name])
     if (!isSame) return null
-    throw new Refused(
-      `Row ${inOneLine(key)} of ${this.mapping.name} is left as it is: ` +
+    throw new RefusedError(
+      `Row ${sanitizeLine(key)} of ${this.mapping.name} is left as it is: ` +
         'text in a mapped column of it is not UTF-8, so nobody can tell whether it is still the same.',
     )
   }
 
-  #spellings(db: Connection, words: readonly string[]): string[] {
+  #spellings(db: Connection, statusValues: readonly string[]): string[] {
     const { table, isStatusIndexed } = this.#catalogue
     const status = this.#sql.column('status')
     const statement = this.#statement(
       'adopted:words',
-      distinctWords(table, status, isStatusIndexed),
+      distinctValuesSql(table, status, isStatusIndexed),
     )
     const found = db.all<{ word: Cell }>(statement)
     return spellingsOf(
-      words,
+      statusValues,
       found.map(({ word }) => String(word)),
     )
   }
@@ -178,64 +191,70 @@ class SqliteTable implements AdoptedTable {
     return statement
   }
 
-  #filtered(filter: RowFilter): { conditions: string[]; values: Values } {
-    const { words, source, group, search, startedSince, after, limit } = filter
-    const { id, isRow, found } = this.#sql
+  #conditions(filter: RowFilter): { conditions: string[]; values: BindValues } {
+    const { statusValues, source, group, search, startedSince, after, limit } = filter
+    const { id, hasId, matchesSearch } = this.#sql
     const status = this.#sql.column('status')
-    const at = this.#sql.moment('startedAt')
-    const conditions = [isRow]
-    const values: Values = { limit }
-    const where = (condition: string, bound: Values): void => {
+    const at = this.#sql.timestamp('startedAt')
+    const conditions = [hasId]
+    const values: BindValues = { limit }
+    const addCondition = (condition: string, bound: BindValues): void => {
       conditions.push(condition)
       Object.assign(values, bound)
     }
-    if (words) where(`${status} IN (SELECT value FROM json_each(:spellings))`, {})
+    if (statusValues) addCondition(`${status} IN (SELECT value FROM json_each(:spellings))`, {})
     if (source !== undefined) {
       const column = this.#sql.column('source')
       const orNone = filter.orNoSource ? ` OR ${column} IS NULL OR ${column} = ''` : ''
-      where(`(${column} = :source${orNone})`, { source })
+      addCondition(`(${column} = :source${orNone})`, { source })
     }
-    if (group !== undefined) where(`${this.#sql.column('group')} = :group`, { group })
-    if (search !== undefined) where(found, { search: containing(search) })
-    if (startedSince !== undefined) where(`${at} >= :since`, { since: startedSince })
+    if (group !== undefined) addCondition(`${this.#sql.column('group')} = :group`, { group })
+    if (search !== undefined) addCondition(matchesSearch, { search: containing(search) })
+    if (startedSince !== undefined) addCondition(`${at} >= :since`, { since: startedSince })
     if (after) {
       const bound = { at: after.startedAt ?? -Number.MAX_VALUE, key: after.key }
-      where(`(coalesce(${at}, ${-Number.MAX_VALUE}), ${id}) < (:at, :key)`, bound)
+      addCondition(`(coalesce(${at}, ${-Number.MAX_VALUE}), ${id}) < (:at, :key)`, bound)
     }
     return { conditions, values }
   }
 
   #toRow(raw: RawRow | undefined): AdoptedRow | null {
     if (!raw) return null
-    const cell = (field: Field): Cell => natural(raw[`c:${field}`] ?? null) as Cell
-    const stamp: Record<string, Cell> = {}
-    const user: Record<string, unknown> = {}
+    const cell = (field: MappedField): Cell => toNumberIfSafe(raw[`c:${field}`] ?? null) as Cell
+    const snapshot: Record<string, Cell> = {}
+    const userRow: Record<string, unknown> = {}
     for (const [field, name] of mappedFields(this.mapping)) {
       const isCheckpoint = field === 'checkpoint'
-      stamp[name] = isCheckpoint ? digest(cell(field)) : cell(field)
-      if (!isCheckpoint) user[name] = cell(field)
+      snapshot[name] = isCheckpoint ? digest(cell(field)) : cell(field)
+      if (!isCheckpoint) userRow[name] = cell(field)
     }
     for (const [name, value] of Object.entries(raw)) {
-      if (name.startsWith('u:')) user[name.slice(2)] = natural(value)
+      if (name.startsWith('u:')) userRow[name.slice(2)] = toNumberIfSafe(value)
     }
     return makeRow({
       cell,
-      moment: (field) => readMoment(cell(field), this.mapping.timeZone),
-      hasCheckpoint: saysSomething(cell('checkpoint')),
-      user,
-      stamp,
+      timestamp: (field) => parseTimestamp(cell(field), this.mapping.timeZone),
+      hasCheckpoint: hasContent(cell('checkpoint')),
+      userRow,
+      snapshot,
     })
   }
 
-  #written(db: Connection, row: AdoptedRow, field: Field, assignment: Assignment): Cell {
-    if (assignment.kind !== 'moment') return bindable(assignment.value)
+  #toStored(db: Connection, row: AdoptedRow, field: MappedField, assignment: Assignment): Cell {
+    if (assignment.kind !== 'moment') return toBindValue(assignment.value)
     const { affinity } = this.#catalogue.columns.get(field)!
-    const near = TIME_FIELDS.map((one) => row.stamp[this.mapping.columns[one] ?? ''] ?? null)
-    const form = formFor(STORAGE[affinity], this.#sampled(db, field), near)
-    return writeMoment(assignment.at, form, this.mapping.timeZone)
+    const otherTimes = TIME_FIELDS.map(
+      (one) => row.snapshot[this.mapping.columns[one] ?? ''] ?? null,
+    )
+    const format = timeFormatFor(
+      STORAGE_OF_AFFINITY[affinity],
+      this.#samplesOf(db, field),
+      otherTimes,
+    )
+    return formatTimestamp(assignment.at, format, this.mapping.timeZone)
   }
 
-  #sampled(db: Connection, field: Field): Cell[] {
+  #samplesOf(db: Connection, field: MappedField): Cell[] {
     const known = this.#samples.get(field)
     if (known) return known
     const statement = this.#statement(
@@ -251,7 +270,7 @@ class SqliteTable implements AdoptedTable {
   }
 }
 
-const STORAGE: Readonly<Record<Affinity, Storage>> = {
+const STORAGE_OF_AFFINITY: Readonly<Record<Affinity, TimeStorage>> = {
   text: 'text',
   numeric: 'either',
   none: 'either',
@@ -260,6 +279,6 @@ const STORAGE: Readonly<Record<Affinity, Storage>> = {
 }
 
 /** As the user's own programs get it: a bigint only where a number would not be exact. */
-function natural(value: Cell | Uint8Array): unknown {
+function toNumberIfSafe(value: Cell | Uint8Array): unknown {
   return typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value
 }

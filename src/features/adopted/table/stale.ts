@@ -1,6 +1,6 @@
-import { Refused, StoreUnavailable } from '../../../core/model/errors.ts'
+import { RefusedError, StoreUnavailableError } from '../../../core/model/errors.ts'
 
 /** Whether a failure may come of what the catalogue said once: one that is away, or says no, is what it was. */
-export function tellsOfStale(error: unknown): boolean {
-  return !(error instanceof StoreUnavailable || error instanceof Refused)
+export function mayBeStale(error: unknown): boolean {
+  return !(error instanceof StoreUnavailableError || error instanceof RefusedError)
 }

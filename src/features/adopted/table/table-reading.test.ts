@@ -1,70 +1,78 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ENGINES, opened, openedUsersTable } from '../../../testing/adopted-tables.ts'
+import { ENGINES, openTestTable, openUserTable } from '../../../testing/open-test-table.ts'
 import { HOSTILE_TEXTS } from '../../../testing/hostile-text.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 import {
   crawlRuns,
-  fill,
-  makeUsersTable,
+  insertRows,
+  createUserTable,
   type NewRow,
   qualificationRuns,
   tenderRuns,
-  usersSql,
+  runUserSql,
   ypTargets,
-} from '../../../testing/users-tables.ts'
+} from '../../../testing/user-tables.ts'
 import type { AdoptedOptions } from '../mapping.ts'
-import { readMoment } from './timestamps.ts'
+import { parseTimestamp } from './timestamps.ts'
 import type { AdoptedRow, AdoptedTable, RowFilter } from './table.ts'
 
 const NOW = Date.UTC(2026, 10, 16, 12, 0, 0)
-const ago = (minutes: number): Date => new Date(NOW - minutes * 60_000)
+const minutesAgo = (minutes: number): Date => new Date(NOW - minutes * 60_000)
 const UUIDS = [1, 2, 3].map((n) => `00000000-0000-4000-8000-00000000000${n}`)
 const STATUSES = { active: 'running', failed: 'failed' }
 
 for (const engine of ENGINES) {
-  test(`${engine.name}: a row of each of the tables that people have means what it says`, async () => {
+  test(`${engine.name}: a row of each example table is read correctly`, async () => {
     await using db = await engine.empty()
 
-    await using crawls = await openedUsersTable(db.url, crawlRuns)
-    await fill(db.url, crawlRuns, [
-      { id: UUIDS[0]!, course_id: 'algebra', started_at: ago(10), extracted_total: 7 },
+    await using crawls = await openUserTable(db.url, crawlRuns)
+    await insertRows(db.url, crawlRuns, [
+      { id: UUIDS[0]!, course_id: 'algebra', started_at: minutesAgo(10), extracted_total: 7 },
     ])
     const crawl = (await crawls.table.row(UUIDS[0]!))!
     assert.equal(crawl.key, UUIDS[0])
     assert.deepEqual(
-      [crawl.word, crawl.source, crawl.startedAt, crawl.finishedAt, crawl.error],
+      [crawl.status, crawl.source, crawl.startedAt, crawl.finishedAt, crawl.error],
       ['running', 'algebra', NOW - 600_000, null, null],
     )
     assert.deepEqual([crawl.extracted, crawl.skipped, crawl.done, crawl.total], [7, 0, null, null])
 
-    await using tenders = await openedUsersTable(db.url, tenderRuns)
-    await fill(db.url, tenderRuns, [
-      { portal_name: 'portal-a', status: 'failed', started_at: ago(9), completed_at: ago(1) },
+    await using tenders = await openUserTable(db.url, tenderRuns)
+    await insertRows(db.url, tenderRuns, [
+      {
+        portal_name: 'portal-a',
+        status: 'failed',
+        started_at: minutesAgo(9),
+        completed_at: minutesAgo(1),
+      },
     ])
     const tender = (await tenders.table.row('1'))!
     assert.deepEqual(
-      [tender.key, tender.word, tender.startedAt, tender.finishedAt],
+      [tender.key, tender.status, tender.startedAt, tender.finishedAt],
       ['1', 'failed', NOW - 540_000, NOW - 60_000],
     )
 
-    await using qualifications = await openedUsersTable(db.url, qualificationRuns)
-    await fill(db.url, qualificationRuns, [
-      { id: 'clx1', status: 'PROCESSING', total: 1, createdAt: ago(10) },
+    await using qualifications = await openUserTable(db.url, qualificationRuns)
+    await insertRows(db.url, qualificationRuns, [
+      { id: 'clx1', status: 'PROCESSING', total: 1, createdAt: minutesAgo(10) },
     ])
-    const [qualification] = await qualifications.table.rows({ words: ['processing'], limit: 5 })
+    const [qualification] = await qualifications.table.rows({
+      statusValues: ['processing'],
+      limit: 5,
+    })
     assert.deepEqual(
       [qualification!.key, qualification!.done, qualification!.total, qualification!.startedAt],
       ['clx1', 0, 1, NOW - 600_000],
     )
 
-    await using targets = await openedUsersTable(db.url, ypTargets)
-    await fill(db.url, ypTargets, [
+    await using targets = await openUserTable(db.url, ypTargets)
+    await insertRows(db.url, ypTargets, [
       { id: 5, slug: 'ca/plumbers', state: 'CA', status: 'IN_PROGRESS', claimed_by: 'host-1:77' },
       { id: 6, slug: 'ca/painters', state: 'CA', url: 'https://x/', page_current: 3 },
     ])
-    await usersSql(db.url, `UPDATE yp_targets SET page_target = 12, attempts = 2 WHERE id = 6`)
+    await runUserSql(db.url, `UPDATE yp_targets SET page_target = 12, attempts = 2 WHERE id = 6`)
     const [painters, plumbers] = await targets.table.rows({ limit: 5 })
     assert.deepEqual([plumbers!.owner, plumbers!.heartbeatAt], ['host-1:77', null])
     assert.deepEqual(painters!.target, {
@@ -80,7 +88,7 @@ for (const engine of ENGINES) {
       { word: 'PLANNED', group: 'CA', count: 1 },
     ])
     for (const { table } of [crawls, tenders, qualifications, targets]) {
-      assert.deepEqual(table.remarks, [])
+      assert.deepEqual(table.warnings, [])
       assert.equal(await table.row('there-is-no-such-row'), null)
       assert.equal(await table.row('99999999999999999999\0'), null)
       const { now, serverStartedAt } = await table.clock()
@@ -95,13 +103,13 @@ for (const engine of ENGINES) {
     const rows: NewRow[] = Array.from({ length: 23 }, (_, n) => ({
       id: n + 1,
       slug: `t${n}`,
-      claimed_at: n % 6 === 5 ? null : ago(n % 4),
+      claimed_at: n % 6 === 5 ? null : minutesAgo(n % 4),
     }))
-    await using opening = await openedUsersTable(db.url, ypTargets)
-    await fill(db.url, ypTargets, rows)
+    await using opening = await openUserTable(db.url, ypTargets)
+    await insertRows(db.url, ypTargets, rows)
     const { table } = opening
     const whole = await table.rows({ limit: 100 })
-    const paged = await byPages(table, 4)
+    const paged = await readAllPages(table, 4)
 
     assert.equal(whole.length, 23)
     assert.deepEqual(paged.map(keyOf), whole.map(keyOf))
@@ -121,22 +129,28 @@ for (const engine of ENGINES) {
     )
   })
 
-  test(`${engine.name}: rows are found by word in any case, source, group, time and any part of their text`, async () => {
+  test(`${engine.name}: rows are found by status in any case, source, group, time and any part of their text`, async () => {
     await using db = await engine.empty()
-    await using opening = await openedUsersTable(db.url, crawlRuns)
+    await using opening = await openUserTable(db.url, crawlRuns)
     const { table } = opening
-    await fill(db.url, crawlRuns, [
-      { id: UUIDS[0]!, course_id: 'algebra', status: 'Running', started_at: ago(1) },
-      { id: UUIDS[1]!, course_id: '100%_\\', status: 'RUNNING', started_at: ago(5) },
-      { id: UUIDS[2]!, course_id: 'Biology', status: 'odd', started_at: ago(9), error: `O'No` },
+    await insertRows(db.url, crawlRuns, [
+      { id: UUIDS[0]!, course_id: 'algebra', status: 'Running', started_at: minutesAgo(1) },
+      { id: UUIDS[1]!, course_id: '100%_\\', status: 'RUNNING', started_at: minutesAgo(5) },
+      {
+        id: UUIDS[2]!,
+        course_id: 'Biology',
+        status: 'odd',
+        started_at: minutesAgo(9),
+        error: `O'No`,
+      },
     ])
     const found = async (filter: Omit<RowFilter, 'limit'>): Promise<number[]> => {
       const rows = await table.rows({ ...filter, limit: 10 })
       return rows.map(({ key }) => UUIDS.indexOf(key))
     }
-    assert.deepEqual(await found({ words: ['running'] }), [0, 1])
-    assert.deepEqual(await found({ words: ['RUNNING', 'ODD'] }), [0, 1, 2])
-    assert.deepEqual(await found({ words: [] }), [])
+    assert.deepEqual(await found({ statusValues: ['running'] }), [0, 1])
+    assert.deepEqual(await found({ statusValues: ['RUNNING', 'ODD'] }), [0, 1, 2])
+    assert.deepEqual(await found({ statusValues: [] }), [])
     assert.deepEqual(await found({ source: 'algebra' }), [0])
     assert.deepEqual(await found({ source: 'Algebra' }), [])
     assert.deepEqual(await found({ source: 'alg\0ebra' }), [])
@@ -150,7 +164,7 @@ for (const engine of ENGINES) {
     assert.deepEqual(await found({ search: `' OR 1=1 --` }), [])
   })
 
-  test(`${engine.name}: rows are found however their word is spelled, with an index on it and without`, async () => {
+  test(`${engine.name}: rows are found by status ignoring case, with and without an index`, async () => {
     await using db = await engine.empty()
     const words = ['In_progress', 'in_Progress', 'In_ProgRess', 'IN_PROGRESS', 'in_progress']
     const rows = [...words, 'other', 'in_progress '].map((word, n) => `(${n}, '${word}')`)
@@ -165,16 +179,16 @@ for (const engine of ENGINES) {
     }
     for (const index of ['', 'CREATE INDEX jobs_status ON jobs (status)']) {
       if (index !== '') await db.raw(index)
-      await using opening = await opened(db.url, options)
-      const found = await opening.table.rows({ words: ['in_progress'], limit: 9 })
-      assert.deepEqual(found.map(({ word }) => word).toReversed(), words, index)
-      assert.deepEqual(await opening.table.rows({ words: ['nothing'], limit: 9 }), [])
+      await using opening = await openTestTable(db.url, options)
+      const found = await opening.table.rows({ statusValues: ['in_progress'], limit: 9 })
+      assert.deepEqual(found.map(({ status }) => status).toReversed(), words, index)
+      assert.deepEqual(await opening.table.rows({ statusValues: ['nothing'], limit: 9 }), [])
     }
   })
 
-  test(`${engine.name}: whatever strangers wrote is read as it stands there`, async () => {
+  test(`${engine.name}: untrusted text is read unchanged`, async () => {
     await using db = await engine.empty()
-    await using opening = await openedUsersTable(db.url, ypTargets)
+    await using opening = await openUserTable(db.url, ypTargets)
     const rows = HOSTILE_TEXTS.map((text, n) => ({
       id: n,
       slug: `${text} ${n}`,
@@ -183,16 +197,16 @@ for (const engine of ENGINES) {
       status: text,
       claimed_by: text,
       last_error: text,
-      claimed_at: ago(n),
+      claimed_at: minutesAgo(n),
     }))
-    await fill(db.url, ypTargets, rows)
+    await insertRows(db.url, ypTargets, rows)
     const read = await opening.table.rows({ limit: 1_000 })
     assert.equal(read.length, HOSTILE_TEXTS.length)
     for (const [n, row] of read.entries()) {
       const text = HOSTILE_TEXTS[n]
       const { key, group, url } = row.target
       assert.deepEqual([key, group, url], [`${text} ${n}`, text, text])
-      assert.deepEqual([row.word, row.owner, row.error], [text, text, text])
+      assert.deepEqual([row.status, row.owner, row.error], [text, text, text])
     }
     const words = await opening.table.counts()
     assert.deepEqual(new Set(words.map(({ word }) => word)), new Set(HOSTILE_TEXTS))
@@ -211,7 +225,7 @@ for (const engine of ENGINES) {
         (9007199254740994, NULL, NULL, NULL, NULL, NULL),
         (-5, 'running', NULL, 'yesterday', 'many', '')
     `)
-    await using opening = await opened(db.url, {
+    await using opening = await openTestTable(db.url, {
       table: 'order',
       columns: {
         id: 'user',
@@ -229,7 +243,14 @@ for (const engine of ENGINES) {
       ['9007199254740993', NOW - 3_600_000, 12, 7.5],
     )
     assert.deepEqual(
-      others.map((row) => [row.key, row.word, row.source, row.startedAt, row.extracted, row.done]),
+      others.map((row) => [
+        row.key,
+        row.status,
+        row.source,
+        row.startedAt,
+        row.extracted,
+        row.done,
+      ]),
       [
         ['9007199254740994', '', null, null, 0, null],
         ['-5', 'running', null, null, 0, null],
@@ -252,25 +273,32 @@ for (const engine of ENGINES) {
       ['note', ['1']],
     ] as const) {
       const columns = { id: 'id', status: 'state', checkpoint }
-      await using opening = await opened(db.url, { table: 'jobs', columns, statuses: STATUSES })
+      await using opening = await openTestTable(db.url, {
+        table: 'jobs',
+        columns,
+        statuses: STATUSES,
+      })
       const rows = await opening.table.rows({ limit: 9 })
       assert.deepEqual(rows.filter((row) => row.hasCheckpoint).map(keyOf), having)
-      assert.ok(rows.every(({ user }) => !(checkpoint in user)))
+      assert.ok(rows.every(({ userRow }) => !(checkpoint in userRow)))
     }
   })
 
   test(`${engine.name}: functions of the user's see whole rows; without one only mapped columns are read`, async () => {
     await using db = await engine.empty()
-    await makeUsersTable(db.url, tenderRuns)
-    await fill(db.url, tenderRuns, [
-      { portal_name: 'a', status: 'running', settings: '{"depth":3}', started_at: ago(1) },
+    await createUserTable(db.url, tenderRuns)
+    await insertRows(db.url, tenderRuns, [
+      { portal_name: 'a', status: 'running', settings: '{"depth":3}', started_at: minutesAgo(1) },
     ])
     const options = tenderRuns.options[engine.name]
-    await using plain = await opened(db.url, options)
-    await using asked = await opened(db.url, { ...options, alive: () => true })
+    await using plain = await openTestTable(db.url, options)
+    await using asked = await openTestTable(db.url, { ...options, alive: () => true })
     const [first] = await plain.table.rows({ limit: 1 })
-    assert.deepEqual(Object.keys(first!.user).toSorted(), Object.values(options.columns).toSorted())
-    const whole = (await asked.table.row('1'))!.user
+    assert.deepEqual(
+      Object.keys(first!.userRow).toSorted(),
+      Object.values(options.columns).toSorted(),
+    )
+    const whole = (await asked.table.row('1'))!.userRow
     assert.deepEqual([whole['id'], whole['portal_name']], [1, 'a'])
     assert.match(JSON.stringify(whole['settings']), /depth/)
   })
@@ -298,13 +326,13 @@ test('postgres: a time in text is read in SQL as it is in JavaScript', async () 
     ['9'.repeat(400), '1e300', `2026-11-16'; DROP TABLE times; --`, '2026-11-16T12:34:56.7+02'],
   ].flat()
   await db.raw('CREATE TABLE times (id integer PRIMARY KEY, status text, at text)')
-  await usersSql(
+  await runUserSql(
     db.url,
     `INSERT INTO times SELECT n, 'running', at FROM json_array_elements_text($1::json) WITH ORDINALITY AS t (at, n)`,
     [JSON.stringify(texts)],
   )
   for (const timeZone of ['UTC', 'Europe/Berlin', 'Australia/Lord_Howe']) {
-    await using opening = await opened(db.url, {
+    await using opening = await openTestTable(db.url, {
       table: 'times',
       columns: { id: 'id', status: 'status', startedAt: 'at' },
       statuses: STATUSES,
@@ -314,9 +342,9 @@ test('postgres: a time in text is read in SQL as it is in JavaScript', async () 
     assert.equal(rows.length, texts.length)
     for (const { key, startedAt } of rows) {
       const text = texts[Number(key) - 1]!
-      assert.equal(startedAt, readMoment(text, timeZone), `${text} in ${timeZone}`)
+      assert.equal(startedAt, parseTimestamp(text, timeZone), `${text} in ${timeZone}`)
     }
-    assert.deepEqual((await byPages(opening.table, 5)).map(keyOf), rows.map(keyOf))
+    assert.deepEqual((await readAllPages(opening.table, 5)).map(keyOf), rows.map(keyOf))
   }
 })
 
@@ -331,7 +359,7 @@ test('a time without a zone is of the zone that the mapping names, in a column o
         CREATE TABLE runs_${n} (id integer PRIMARY KEY, status text, at ${type});
         INSERT INTO runs_${n} VALUES (1, 'running', '2026-07-01 12:00:00'), (2, 'running', '2026-12-01 12:00:00');
       `)
-      await using opening = await opened(db.url, {
+      await using opening = await openTestTable(db.url, {
         table: `runs_${n}`,
         columns: { id: 'id', status: 'status', startedAt: 'at' },
         statuses: STATUSES,
@@ -352,7 +380,7 @@ test('postgres: a day counts as its end, in the zone that the mapping names', as
     CREATE TABLE runs (id integer PRIMARY KEY, status text, at date);
     INSERT INTO runs VALUES (1, 'running', '2026-10-24'), (2, 'running', 'infinity'), (3, 'running', '2026-12-31');
   `)
-  await using opening = await opened(db.url, {
+  await using opening = await openTestTable(db.url, {
     table: 'runs',
     columns: { id: 'id', status: 'status', startedAt: 'at' },
     statuses: STATUSES,
@@ -362,8 +390,8 @@ test('postgres: a day counts as its end, in the zone that the mapping names', as
   assert.deepEqual(
     rows.map(({ key, startedAt }) => [key, startedAt]),
     [
-      ['3', readMoment('2026-12-31', 'Europe/Berlin')],
-      ['1', readMoment('2026-10-24', 'Europe/Berlin')],
+      ['3', parseTimestamp('2026-12-31', 'Europe/Berlin')],
+      ['1', parseTimestamp('2026-10-24', 'Europe/Berlin')],
       ['2', null],
     ],
   )
@@ -371,7 +399,7 @@ test('postgres: a day counts as its end, in the zone that the mapping names', as
 
 const keyOf = ({ key }: AdoptedRow): string => key
 
-async function byPages(table: AdoptedTable, limit: number): Promise<AdoptedRow[]> {
+async function readAllPages(table: AdoptedTable, limit: number): Promise<AdoptedRow[]> {
   const all: AdoptedRow[] = []
   for (let page = await table.rows({ limit }); page.length > 0;) {
     all.push(...page)

@@ -8,7 +8,7 @@ import type { Mapping, UserRow } from '../mapping.ts'
 export interface AdoptedTable {
   readonly mapping: Mapping
   /** What a person should know about it, in sentences: no index on the status, words that nobody mapped. */
-  readonly remarks: readonly string[]
+  readonly warnings: readonly string[]
   /** A statement failed as it does where the table is no longer what was found: it is to be opened anew. */
   readonly isStale: boolean
   /** The clock of the database that it is in, and since when its server runs (null for SQLite). */
@@ -22,15 +22,15 @@ export interface AdoptedTable {
   keys(after: string | null, limit: number): Promise<string[]>
   /**
    * Writes if every mapped column of the row still is as it was read; null when somebody was faster. Times are written
-   * in the form that the column has. Answers the row as it is then. `Refused`: this row cannot be written, now or at all.
+   * in the form that the column has. Answers the row as it is then. `RefusedError`: this row cannot be written, now or at all.
    */
-  change(row: AdoptedRow, change: Change): Promise<AdoptedRow | null>
+  change(row: AdoptedRow, change: RowChange): Promise<AdoptedRow | null>
   close(): Promise<void>
 }
 
 export type RowFilter = {
   /** Any of these words, in any case; left out: all. */
-  readonly words?: readonly string[] | undefined
+  readonly statusValues?: readonly string[] | undefined
   readonly source?: string | undefined
   /** With `source`: rows that say nothing of theirs too. */
   readonly orNoSource?: boolean | undefined
@@ -48,7 +48,7 @@ export type AdoptedRow = {
   /** Its id, as text. */
   readonly key: string
   /** As it stands there. */
-  readonly word: string
+  readonly status: string
   readonly source: string | null
   readonly startedAt: Millis | null
   readonly finishedAt: Millis | null
@@ -75,21 +75,21 @@ export type AdoptedRow = {
    * For the user's functions: mapped columns, and all others that may be read where there is such a function. Without
    * one, a checkpoint's content is not read.
    */
-  readonly user: UserRow
+  readonly userRow: UserRow
   /**
    * What stood in each mapped column, by the user's name of it: what the next write is compared with, and can restore.
    * Of a checkpoint only as much as shows that it is another.
    */
-  readonly stamp: Readonly<Record<string, string | number | bigint | null>>
+  readonly snapshot: Readonly<Record<string, string | number | bigint | null>>
 }
 
 /** What is to stand there. Left out: as it is. Columns that are not mapped, or cannot be null, are left as they are. */
-export type Change = {
-  readonly word?: string
+export type RowChange = {
+  readonly status?: string
   readonly finishedAt?: Millis | null
   readonly error?: string | null
   readonly owner?: null
   readonly heartbeatAt?: null
   /** Exactly what stood in these columns before, from a stamp: for taking something back. Of mapped columns only. */
-  readonly restore?: AdoptedRow['stamp']
+  readonly restore?: AdoptedRow['snapshot']
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { formOf, readMoment, writeMoment, type RawTime } from './timestamps.ts'
+import { timeFormatOf, parseTimestamp, formatTimestamp, type RawTime } from './timestamps.ts'
 
 const AT = Date.UTC(2026, 10, 16, 12, 34, 56, 789)
 const SECOND = AT - 789
@@ -51,30 +51,30 @@ const CASES: readonly [RawTime | null, number | null][] = [
   ["2026-11-16'; DROP TABLE runs; --", null],
 ]
 
-test('a time is read however it was written, and what is none is none', () => {
-  for (const [value, at] of CASES) assert.equal(readMoment(value, 'UTC'), at, String(value))
+test('a timestamp is parsed in every supported format, and anything else is null', () => {
+  for (const [value, at] of CASES) assert.equal(parseTimestamp(value, 'UTC'), at, String(value))
 })
 
-test('a time without a zone is of the zone that was named', () => {
-  assert.equal(readMoment('2026-07-01 12:00:00', 'Europe/Berlin'), Date.UTC(2026, 6, 1, 10))
-  assert.equal(readMoment('2026-12-01 12:00:00', 'Europe/Berlin'), Date.UTC(2026, 11, 1, 11))
-  assert.equal(readMoment('2026-12-01 12:00:00Z', 'Europe/Berlin'), Date.UTC(2026, 11, 1, 12))
-  assert.equal(readMoment('2026-12-01 12:00', 'Asia/Kathmandu'), Date.UTC(2026, 11, 1, 6, 15))
+test('a timestamp without a zone uses the configured zone', () => {
+  assert.equal(parseTimestamp('2026-07-01 12:00:00', 'Europe/Berlin'), Date.UTC(2026, 6, 1, 10))
+  assert.equal(parseTimestamp('2026-12-01 12:00:00', 'Europe/Berlin'), Date.UTC(2026, 11, 1, 11))
+  assert.equal(parseTimestamp('2026-12-01 12:00:00Z', 'Europe/Berlin'), Date.UTC(2026, 11, 1, 12))
+  assert.equal(parseTimestamp('2026-12-01 12:00', 'Asia/Kathmandu'), Date.UTC(2026, 11, 1, 6, 15))
 })
 
-test('a day counts as its end, so that what began on it is never taken for older than it is', () => {
-  const day = (text: string, timeZone: string): number => readMoment(text, timeZone)! + 1
+test('a date counts as the end of its day, so a row is never considered older than it is', () => {
+  const day = (text: string, timeZone: string): number => parseTimestamp(text, timeZone)! + 1
   assert.equal(day('2026-12-01', 'UTC'), Date.UTC(2026, 11, 2))
   assert.equal(day('2026-12-01', 'America/New_York'), Date.UTC(2026, 11, 2, 5))
   assert.equal(day('2026-10-24', 'Europe/Berlin'), Date.UTC(2026, 9, 24, 22))
   assert.equal(day('2026-12-31', 'UTC'), Date.UTC(2027, 0, 1))
-  const form = formOf('2024-01-02')!
-  assert.equal(writeMoment(AT, form, 'UTC'), '2026-11-16')
-  assert.equal(writeMoment(DAY - 1, form, 'Asia/Kathmandu'), '2026-11-16')
+  const form = timeFormatOf('2024-01-02')!
+  assert.equal(formatTimestamp(AT, form, 'UTC'), '2026-11-16')
+  assert.equal(formatTimestamp(DAY - 1, form, 'Asia/Kathmandu'), '2026-11-16')
 })
 
-test('the hour that a clock change repeats is the second one, and the one that it leaves out counts on', () => {
-  const berlin = (text: string): number | null => readMoment(text, 'Europe/Berlin')
+test('an ambiguous hour is read as the second one, and a skipped hour is moved forward', () => {
+  const berlin = (text: string): number | null => parseTimestamp(text, 'Europe/Berlin')
   assert.equal(berlin('2026-10-25 02:30:00'), Date.UTC(2026, 9, 25, 1, 30))
   assert.equal(berlin('2026-10-25 01:59:59'), Date.UTC(2026, 9, 24, 23, 59, 59))
   assert.equal(berlin('2026-10-25 03:00:00'), Date.UTC(2026, 9, 25, 2))
@@ -100,18 +100,18 @@ const SAMPLES: readonly { sample: RawTime; toMs: number }[] = [
   { sample: '1704164645678', toMs: 1 },
   { sample: 1_704_164_645_678_901n, toMs: 1 },
 ]
-const moments = fc.integer({ min: Date.UTC(2002, 0, 1), max: Date.UTC(2190, 0, 1) })
+const timestamps = fc.integer({ min: Date.UTC(2002, 0, 1), max: Date.UTC(2190, 0, 1) })
 
-test('what is written in the form of another is read back as the same moment, and looks like it', () => {
+test("a timestamp written in another value's format parses to the same instant and has that format", () => {
   for (const { sample, toMs } of SAMPLES) {
-    const form = formOf(sample)!
+    const form = timeFormatOf(sample)!
     fc.assert(
-      fc.property(moments, (at) => {
-        const written = writeMoment(at, form, 'UTC')
-        assert.equal(readMoment(written, 'UTC'), Math.floor(at / toMs) * toMs, String(sample))
+      fc.property(timestamps, (at) => {
+        const written = formatTimestamp(at, form, 'UTC')
+        assert.equal(parseTimestamp(written, 'UTC'), Math.floor(at / toMs) * toMs, String(sample))
         assert.equal(typeof written === 'string', typeof sample === 'string')
         // A number such as 1700000000.5 has lost the noughts at its end, and nothing else.
-        if (typeof written !== 'number') assert.deepEqual(formOf(written), form)
+        if (typeof written !== 'number') assert.deepEqual(timeFormatOf(written), form)
       }),
       { numRuns: 50 },
     )
@@ -119,27 +119,27 @@ test('what is written in the form of another is read back as the same moment, an
 })
 
 test('in a zone with clock changes too, but for the hour that comes twice', () => {
-  const form = formOf('2024-01-02 03:04:05.678')!
+  const form = timeFormatOf('2024-01-02 03:04:05.678')!
   for (const timeZone of ['Europe/Berlin', 'America/St_Johns', 'Australia/Lord_Howe']) {
     fc.assert(
-      fc.property(moments, (at) => {
-        const written = writeMoment(at, form, timeZone)
-        const read = readMoment(written, timeZone)!
-        const isRepeated = read !== at && writeMoment(read, form, timeZone) === written
+      fc.property(timestamps, (at) => {
+        const written = formatTimestamp(at, form, timeZone)
+        const read = parseTimestamp(written, timeZone)!
+        const isRepeated = read !== at && formatTimestamp(read, form, timeZone) === written
         assert.ok(read === at || (isRepeated && read > at && read - at <= 3_600_000), timeZone)
       }),
       { numRuns: 300 },
     )
   }
   const summer = Date.UTC(2026, 9, 25, 0, 59, 59)
-  assert.equal(writeMoment(summer, form, 'Europe/Berlin'), '2026-10-25 02:59:59.000')
+  assert.equal(formatTimestamp(summer, form, 'Europe/Berlin'), '2026-10-25 02:59:59.000')
 })
 
 test('the clocks of a zone are looked up for days and not for every row, which would take many seconds', (t) => {
   const asked = t.mock.method(Intl.DateTimeFormat.prototype, 'formatToParts').mock
   for (let n = 0; n < 10_000; n++) {
     const wall = new Date(Date.UTC(2024, 0, 1) + n * 3_600_000).toISOString().slice(0, 19)
-    readMoment(wall, 'Europe/Berlin')
+    parseTimestamp(wall, 'Europe/Berlin')
   }
   assert.ok(asked.callCount() < 1_000, `${asked.callCount()}`)
 })

@@ -9,9 +9,9 @@ import type { Millis } from '../../../core/model/time.ts'
 export type RawTime = string | number | bigint
 
 /** How a time is written, so that ours look like the others in the column. */
-export type Form = EpochForm | TextForm
+export type TimeFormat = EpochFormat | TextFormat
 
-type EpochForm = {
+type EpochFormat = {
   readonly kind: 'epoch'
   readonly unit: (typeof UNITS)[number]['unit']
   /** Digits after the point. */
@@ -19,9 +19,9 @@ type EpochForm = {
   readonly isText: boolean
 }
 
-type TextForm = {
+type TextFormat = {
   readonly kind: 'text'
-  readonly until: 'day' | 'minute' | 'second'
+  readonly precision: 'day' | 'minute' | 'second'
   readonly separator: string
   /** Digits after the point. */
   readonly digits: number
@@ -39,34 +39,34 @@ export const UNITS = [
   { unit: 'us', from: 1e15, to: 1e16, ms: 0.001 },
 ] as const
 
-const NUMBER = /^\s*\d{1,17}(?:\.(\d{1,20}))?\s*$/
-const TEXT =
+const NUMBER_PATTERN = /^\s*\d{1,17}(?:\.(\d{1,20}))?\s*$/
+const TEXT_PATTERN =
   /^\s*(?!0000)(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?:([T ])([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?(\s?(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?)?\s*$/i
 
 /**
  * The moment that stands there, or null: nothing, or nothing that is a time. A day without a time counts as its end, so
  * that what began on it is never taken for older than it is.
  */
-export function readMoment(value: RawTime | null, timeZone: string): Millis | null {
+export function parseTimestamp(value: RawTime | null, timeZone: string): Millis | null {
   if (value === null) return null
-  if (typeof value !== 'string') return ofNumber(Number(value))
-  if (NUMBER.test(value)) return ofNumber(Number(value))
-  const match = TEXT.exec(value)
+  if (typeof value !== 'string') return fromNumber(Number(value))
+  if (NUMBER_PATTERN.test(value)) return fromNumber(Number(value))
+  const match = TEXT_PATTERN.exec(value)
   if (!match) return null
   const [, year, month, day, , hour, minute, second, fraction, zone] = match
   const wall = wallTime(
     [year, month, day, hour, minute, second].map((part) => Number(part ?? 0)),
     Number((fraction ?? '').padEnd(3, '0').slice(0, 3)),
   )
-  if (hour === undefined) return fromWall(wall + DAY_MS, timeZone) - 1
-  return zone === undefined ? fromWall(wall, timeZone) : wall - offsetOf(zone)
+  if (hour === undefined) return fromWallTime(wall + DAY_MS, timeZone) - 1
+  return zone === undefined ? fromWallTime(wall, timeZone) : wall - offsetOf(zone)
 }
 
 /** How the time that stands there is written; null where none does. */
-export function formOf(value: RawTime | null): Form | null {
-  if (value === null || readMoment(value, 'UTC') === null) return null
+export function timeFormatOf(value: RawTime | null): TimeFormat | null {
+  if (value === null || parseTimestamp(value, 'UTC') === null) return null
   const text = String(value)
-  const number = NUMBER.exec(text)
+  const number = NUMBER_PATTERN.exec(text)
   if (number) {
     const { unit } = unitOf(Number(value))!
     return {
@@ -77,10 +77,10 @@ export function formOf(value: RawTime | null): Form | null {
       isText: typeof value === 'string',
     }
   }
-  const [, , , , separator, , minute, second, fraction, zone] = TEXT.exec(text)!
+  const [, , , , separator, , minute, second, fraction, zone] = TEXT_PATTERN.exec(text)!
   return {
     kind: 'text',
-    until: minute === undefined ? 'day' : second === undefined ? 'minute' : 'second',
+    precision: minute === undefined ? 'day' : second === undefined ? 'minute' : 'second',
     separator: separator ?? '',
     digits: fraction?.length ?? 0,
     zone: zone ?? '',
@@ -88,21 +88,21 @@ export function formOf(value: RawTime | null): Form | null {
 }
 
 /** Writes it in this form: read again, it is the same moment as far as the form goes. */
-export function writeMoment(at: Millis, form: Form, timeZone: string): RawTime {
-  return form.kind === 'epoch' ? writeEpoch(at, form) : writeText(at, form, timeZone)
+export function formatTimestamp(at: Millis, format: TimeFormat, timeZone: string): RawTime {
+  return format.kind === 'epoch' ? writeEpoch(at, format) : writeText(at, format, timeZone)
 }
 
 function unitOf(value: number): (typeof UNITS)[number] | undefined {
   return UNITS.find(({ from, to }) => value >= from && value < to)
 }
 
-function ofNumber(value: number): Millis | null {
+function fromNumber(value: number): Millis | null {
   const { ms } = unitOf(value) ?? {}
   // By way of whole microseconds, so that the last digit of 1700000000.123 is not lost.
   return ms === undefined ? null : Math.floor(Math.round(value * ms * 1_000) / 1_000)
 }
 
-function writeEpoch(at: Millis, { unit, digits, isText }: EpochForm): RawTime {
+function writeEpoch(at: Millis, { unit, digits, isText }: EpochFormat): RawTime {
   const { ms } = UNITS.find((one) => one.unit === unit)!
   const whole = BigInt(Math.floor(at / ms))
   if (digits === 0) return isText ? String(whole) : whole
@@ -111,13 +111,13 @@ function writeEpoch(at: Millis, { unit, digits, isText }: EpochForm): RawTime {
   return isText ? text : Number(text)
 }
 
-function writeText(at: Millis, form: TextForm, timeZone: string): string {
-  const { until, separator, digits, zone } = form
+function writeText(at: Millis, format: TextFormat, timeZone: string): string {
+  const { precision, separator, digits, zone } = format
   const wall = at + (zone === '' ? offsetAt(at, timeZone) : offsetOf(zone))
   const iso = new Date(wall).toISOString()
   const day = iso.slice(0, 10)
-  if (until === 'day') return day
-  if (until === 'minute') return `${day}${separator}${iso.slice(11, 16)}${zone}`
+  if (precision === 'day') return day
+  if (precision === 'minute') return `${day}${separator}${iso.slice(11, 16)}${zone}`
   const fraction = digits === 0 ? '' : `.${iso.slice(20, 23).padEnd(digits, '0').slice(0, digits)}`
   return `${day}${separator}${iso.slice(11, 19)}${fraction}${zone}`
 }
@@ -126,10 +126,10 @@ function writeText(at: Millis, form: TextForm, timeZone: string): string {
 function wallTime(parts: readonly number[], ms: number): number {
   const [year = 0, month = 1, day = 1, hour, minute, second] = parts
   // Not Date.UTC alone, which takes the years 0 to 99 for those of the last century.
-  return new Date(0).setUTCFullYear(year, month - 1, day) + clock(hour, minute, second) + ms
+  return new Date(0).setUTCFullYear(year, month - 1, day) + timeOfDayMs(hour, minute, second) + ms
 }
 
-function clock(hour = 0, minute = 0, second = 0): number {
+function timeOfDayMs(hour = 0, minute = 0, second = 0): number {
   return ((hour * 60 + minute) * 60 + second) * 1_000
 }
 
@@ -137,7 +137,7 @@ function clock(hour = 0, minute = 0, second = 0): number {
 function offsetOf(zone: string): number {
   const match = /([+-])(\d\d):?(\d\d)?/.exec(zone)
   if (!match) return 0
-  const ms = clock(Number(match[2]), Number(match[3] ?? 0))
+  const ms = timeOfDayMs(Number(match[2]), Number(match[3] ?? 0))
   return match[1] === '-' ? -ms : ms
 }
 
@@ -147,7 +147,7 @@ const DAY_MS = 86_400_000
  * The moment at which the clocks of the zone show this. An hour that comes twice is taken for the second one, and one
  * that never comes counts on from before the change, both as PostgreSQL does.
  */
-function fromWall(wall: number, timeZone: string): Millis {
+function fromWallTime(wall: number, timeZone: string): Millis {
   const before = offsetAt(wall - DAY_MS, timeZone)
   const after = offsetAt(wall + DAY_MS, timeZone)
   const fits = (offset: number): boolean => offsetAt(wall - offset, timeZone) === offset
@@ -162,10 +162,10 @@ function offsetAt(at: Millis, timeZone: string): number {
   if (timeZone === 'UTC') return 0
   const day = Math.floor(at / DAY_MS)
   const offset = offsetOnDay(day, timeZone)
-  return offset === offsetOnDay(day + 1, timeZone) ? offset : lookUpOffset(at, timeZone)
+  return offset === offsetOnDay(day + 1, timeZone) ? offset : computeOffset(at, timeZone)
 }
 
-const DAYS_MAX = 20_000
+const OFFSETS_MAX = 20_000
 const offsets = new Map<string, number>()
 
 /** When it begins, in UTC. */
@@ -173,8 +173,8 @@ function offsetOnDay(day: number, timeZone: string): number {
   const key = `${day} ${timeZone}`
   let offset = offsets.get(key)
   if (offset === undefined) {
-    offset = lookUpOffset(day * DAY_MS, timeZone)
-    if (offsets.size === DAYS_MAX) offsets.clear()
+    offset = computeOffset(day * DAY_MS, timeZone)
+    if (offsets.size === OFFSETS_MAX) offsets.clear()
     offsets.set(key, offset)
   }
   return offset
@@ -182,7 +182,7 @@ function offsetOnDay(day: number, timeZone: string): number {
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-function lookUpOffset(at: Millis, timeZone: string): number {
+function computeOffset(at: Millis, timeZone: string): number {
   let format = formats.get(timeZone)
   if (!format) {
     format = new Intl.DateTimeFormat('en-US', {

@@ -1,6 +1,6 @@
-import { plainName, type ColumnType, type FoundColumn, type FoundTable } from './found-table.ts'
+import { normalizeName, type ColumnType, type FoundColumn, type FoundTable } from './found-table.ts'
 import type { AdoptedColumns } from '../mapping.ts'
-import { nameMistake } from '../names.ts'
+import { identifierMistake } from '../identifiers.ts'
 
 /** A column of the user's and what it is taken for. */
 export type ColumnGuess = {
@@ -9,26 +9,26 @@ export type ColumnGuess = {
   readonly because: string
 }
 
-type Field = {
+type FieldRule = {
   readonly field: keyof AdoptedColumns
   readonly types: readonly ColumnType[]
   /** In plain names, the surest first. */
   readonly names: readonly (string | RegExp)[]
   readonly because: string
   /** These say a time or a number only if the column's type does. */
-  readonly strictly?: { readonly names: readonly string[]; readonly types: readonly ColumnType[] }
+  readonly strict?: { readonly names: readonly string[]; readonly types: readonly ColumnType[] }
 }
 
-const TIMES = ['moment', 'local', 'text', 'number'] as const satisfies ColumnType[]
-const SURE_TIMES = ['moment', 'local'] as const satisfies ColumnType[]
-const NUMBERS = ['number'] as const satisfies ColumnType[]
-const TEXTS = ['text'] as const satisfies ColumnType[]
-const LABELS = ['text', 'enum', 'uuid', 'number'] as const satisfies ColumnType[]
+const TIME_LIKE_TYPES = ['moment', 'local', 'text', 'number'] as const satisfies ColumnType[]
+const TIME_TYPES = ['moment', 'local'] as const satisfies ColumnType[]
+const NUMBER_TYPES = ['number'] as const satisfies ColumnType[]
+const TEXT_TYPES = ['text'] as const satisfies ColumnType[]
+const LABEL_TYPES = ['text', 'enum', 'uuid', 'number'] as const satisfies ColumnType[]
 
-const COMMON: readonly Field[] = [
+const COMMON_FIELDS: readonly FieldRule[] = [
   {
     field: 'heartbeatAt',
-    types: TIMES,
+    types: TIME_LIKE_TYPES,
     names: [
       /^(last_)?heart_?beat(_at|_time|_ts)?$/,
       /^last_(beat|seen|ping|alive)(_at)?$/,
@@ -40,7 +40,7 @@ const COMMON: readonly Field[] = [
   },
   {
     field: 'startedAt',
-    types: TIMES,
+    types: TIME_LIKE_TYPES,
     names: [
       /^(run_|job_|crawl_|scrape_|task_)?(started|start|begun|began|begin)_(at|on|time|ts)$/,
       'date_started',
@@ -53,12 +53,12 @@ const COMMON: readonly Field[] = [
       /^(beginn|begonnen|gestartet|startzeit|debut|demarrage|inicio)(_(am|um|le|en|el))?$/,
       /^(date_debut|fecha_inicio|erstellt_am|cree_le|creado_en)$/,
     ],
-    strictly: { names: ['started', 'start', 'start_date', 'created'], types: SURE_TIMES },
+    strict: { names: ['started', 'start', 'start_date', 'created'], types: TIME_TYPES },
     because: 'when it began',
   },
   {
     field: 'finishedAt',
-    types: TIMES,
+    types: TIME_LIKE_TYPES,
     names: [
       /^(run_|job_|crawl_|scrape_|task_)?(finished|finish|completed|ended|end|done|stopped)_(at|on|time|ts)$/,
       'date_done',
@@ -66,22 +66,22 @@ const COMMON: readonly Field[] = [
       /^(ende|beendet|fertig|endzeit|fin|termine|terminado)(_(am|um|le|en|el))?$/,
       /^(date_fin|fecha_fin)$/,
     ],
-    strictly: { names: ['finished', 'completed', 'ended', 'end_date'], types: SURE_TIMES },
+    strict: { names: ['finished', 'completed', 'ended', 'end_date'], types: TIME_TYPES },
     because: 'when it ended; written when it is ended',
   },
   {
     field: 'activityAt',
-    types: TIMES,
+    types: TIME_LIKE_TYPES,
     names: [
       /^last_(activity|progress)(_at)?$/,
       /^(updated|modified|changed|last_updated|last_modified)_(at|on|time|ts)$/,
     ],
-    strictly: { names: ['updated', 'modified', 'last_modified'], types: SURE_TIMES },
+    strict: { names: ['updated', 'modified', 'last_modified'], types: TIME_TYPES },
     because: 'when anything of it last moved',
   },
   {
     field: 'error',
-    types: TEXTS,
+    types: TEXT_TYPES,
     names: [
       'error',
       'error_message',
@@ -93,7 +93,7 @@ const COMMON: readonly Field[] = [
   },
   {
     field: 'owner',
-    types: LABELS,
+    types: LABEL_TYPES,
     names: [
       /^(claimed|locked|leased|picked|processed|reserved)_by$/,
       /^(worker|runner|executor)(_id|_name)?$/,
@@ -103,10 +103,10 @@ const COMMON: readonly Field[] = [
   },
 ]
 
-const OF_RUNS: readonly Field[] = [
+const RUN_FIELDS: readonly FieldRule[] = [
   {
     field: 'source',
-    types: LABELS,
+    types: LABEL_TYPES,
     names: [
       /^(source|portal|site|spider|scraper|crawler|connector|feed|job|task|pipeline|workflow|dag)(_name|_key|_slug)?$/,
       /^(quelle|fuente|origen)$/,
@@ -116,7 +116,7 @@ const OF_RUNS: readonly Field[] = [
   },
   {
     field: 'done',
-    types: NUMBERS,
+    types: NUMBER_TYPES,
     names: [
       /^(done|completed|processed|finished)(_count|_items|_total|_pages)?$/,
       /^(items|pages|records|rows|urls)_(done|completed|processed)$/,
@@ -126,7 +126,7 @@ const OF_RUNS: readonly Field[] = [
   },
   {
     field: 'total',
-    types: NUMBERS,
+    types: NUMBER_TYPES,
     names: [
       /^total(_count|_items|_pages|_records|_rows|_urls)?$/,
       /^(items|pages|records|rows|urls)_total$/,
@@ -135,7 +135,7 @@ const OF_RUNS: readonly Field[] = [
   },
   {
     field: 'extracted',
-    types: NUMBERS,
+    types: NUMBER_TYPES,
     names: [
       /(^|_)(extracted|scraped|saved|inserted|imported|collected|exported|synced|fetched|downloaded)(_|$)/,
       /^(items|results|records|rows|documents|products|listings|pages)(_count|_found|_crawled|_fetched)?$/,
@@ -145,7 +145,7 @@ const OF_RUNS: readonly Field[] = [
   },
   {
     field: 'skipped',
-    types: NUMBERS,
+    types: NUMBER_TYPES,
     names: [/(^|_)(skipped|unchanged|duplicates?)(_|$)/],
     because: 'what it passed over: progress too',
   },
@@ -159,34 +159,34 @@ const OF_RUNS: readonly Field[] = [
   },
 ]
 
-const OF_TARGETS: readonly Field[] = [
+const TARGET_FIELDS: readonly FieldRule[] = [
   {
     field: 'page',
-    types: NUMBERS,
+    types: NUMBER_TYPES,
     names: ['page_current', 'current_page', 'last_page', 'page', 'page_number', 'pages_done'],
     because: 'the last page that is done',
   },
   {
     field: 'pageTarget',
-    types: NUMBERS,
+    types: NUMBER_TYPES,
     names: ['page_target', 'target_page', 'total_pages', 'pages_total', 'max_page', 'max_pages'],
     because: 'how many pages there are',
   },
   {
     field: 'attempts',
-    types: NUMBERS,
+    types: NUMBER_TYPES,
     names: [/^(attempts?|tries|retries|retry_count|attempt_count)$/],
     because: 'how often it was tried',
   },
   {
     field: 'url',
-    types: TEXTS,
+    types: TEXT_TYPES,
     names: ['url', 'target_url', 'start_url', 'link', 'href'],
     because: 'where it begins',
   },
   {
     field: 'key',
-    types: LABELS,
+    types: LABEL_TYPES,
     names: ['key', 'target_key', 'slug', 'target', 'code', 'name', 'path'],
     because: 'what people call it',
   },
@@ -205,17 +205,19 @@ const OF_TARGETS: readonly Field[] = [
 ]
 
 /** Columns whose names can be used in a config and in SQL. */
-export function usable({ columns }: FoundTable): FoundColumn[] {
-  return columns.filter(({ name }) => nameMistake(name) === null)
+export function usableColumns({ columns }: FoundTable): FoundColumn[] {
+  return columns.filter(({ name }) => identifierMistake(name) === null)
 }
 
 /** The key: of one column, or one that is called so. */
 export function guessId(table: FoundTable): ColumnGuess | null {
-  const fits = usable(table).filter(({ type }) => LABELS.some((one) => one === type))
-  const key = fits.find(({ isKey }) => isKey)
+  const candidates = usableColumns(table).filter(({ type }) =>
+    LABEL_TYPES.some((one) => one === type),
+  )
+  const key = candidates.find(({ isPrimaryKey }) => isPrimaryKey)
   if (key) return { field: 'id', column: key.name, because: 'the primary key' }
-  const named = fits.find(({ name }) =>
-    /^(id|uuid|(run|job|crawl|task)_(id|uuid))$/.test(plainName(name)),
+  const named = candidates.find(({ name }) =>
+    /^(id|uuid|(run|job|crawl|task)_(id|uuid))$/.test(normalizeName(name)),
   )
   return named ? { field: 'id', column: named.name, because: 'named like one' } : null
 }
@@ -228,73 +230,73 @@ export function guessColumns(
   table: FoundTable,
   kind: 'runs' | 'targets',
   taken: readonly string[],
-  asked = false,
+  isRequested = false,
 ): ColumnGuess[] {
   const free = new Map(
-    usable(table)
+    usableColumns(table)
       .filter(({ name }) => !taken.includes(name))
       .map((column) => [column.name, column]),
   )
   const guesses: ColumnGuess[] = []
-  for (const field of [...COMMON, ...(kind === 'runs' ? OF_RUNS : OF_TARGETS)]) {
-    const column = firstFitting(field, [...free.values()])
+  for (const field of [...COMMON_FIELDS, ...(kind === 'runs' ? RUN_FIELDS : TARGET_FIELDS)]) {
+    const column = findColumn(field, [...free.values()])
     if (!column) continue
     free.delete(column.name)
-    guesses.push({ field: field.field, column: column.name, because: because(field, column) })
+    guesses.push({ field: field.field, column: column.name, because: reasonFor(field, column) })
   }
   const has = (field: keyof AdoptedColumns): boolean => guesses.some((one) => one.field === field)
-  if (asked && !has('startedAt') && !has('heartbeatAt')) {
-    const time = [...free.values()].find(({ type }) => SURE_TIMES.some((one) => one === type))
+  if (isRequested && !has('startedAt') && !has('heartbeatAt')) {
+    const time = [...free.values()].find(({ type }) => TIME_TYPES.some((one) => one === type))
     const because = 'a guess: the first time in it'
     if (time) guesses.push({ field: 'startedAt', column: time.name, because })
   }
   return kind === 'runs' && !has('source')
-    ? [...guesses, ...subjectOf([...free.values()])]
+    ? [...guesses, ...guessSource([...free.values()])]
     : guesses
 }
 
-function firstFitting(
-  { types, names, strictly }: Field,
+function findColumn(
+  { types, names, strict }: FieldRule,
   columns: readonly FoundColumn[],
 ): FoundColumn | undefined {
   for (const name of names) {
-    const found = columns.find((column) => types.includes(column.type) && isNamed(column, name))
+    const found = columns.find((column) => types.includes(column.type) && matchesName(column, name))
     if (found) return found
   }
   return columns.find(
     (column) =>
-      strictly?.types.includes(column.type) && strictly.names.some((name) => isNamed(column, name)),
+      strict?.types.includes(column.type) && strict.names.some((name) => matchesName(column, name)),
   )
 }
 
-function isNamed({ name }: FoundColumn, wanted: string | RegExp): boolean {
-  const plain = plainName(name)
-  return typeof wanted === 'string' ? plain === wanted : wanted.test(plain)
+function matchesName({ name }: FoundColumn, wanted: string | RegExp): boolean {
+  const normalized = normalizeName(name)
+  return typeof wanted === 'string' ? normalized === wanted : wanted.test(normalized)
 }
 
-function because({ field, because }: Field, { name }: FoundColumn): string {
-  return field === 'startedAt' && isMakingTime(name)
+function reasonFor({ field, because }: FieldRule, { name }: FoundColumn): string {
+  return field === 'startedAt' && isCreationTime(name)
     ? 'when it was made: nothing says when it began'
     : because
 }
 
 /** A row that is not marked as begun was at least made: for want of better, that is when it began. */
-export function isMakingTime(name: string): boolean {
-  return /^(created|inserted|queued|enqueued|scheduled|added)|_created$/.test(plainName(name))
+export function isCreationTime(name: string): boolean {
+  return /^(created|inserted|queued|enqueued|scheduled|added)|_created$/.test(normalizeName(name))
 }
 
-const NOT_A_SUBJECT =
+const NOT_A_SOURCE =
   /^(user|owner|tenant|account|org|organi[sz]ation|workspace|worker|parent|batch|creator|created_by|updated_by|trace|external|celery_task|process)_id$/
 
 /** `course_id`: where one other row is named, the run is probably one of that. */
-function subjectOf(columns: readonly FoundColumn[]): ColumnGuess[] {
-  const subjects = columns.filter(
+function guessSource(columns: readonly FoundColumn[]): ColumnGuess[] {
+  const candidates = columns.filter(
     ({ name, type }) =>
-      LABELS.some((one) => one === type) &&
-      plainName(name).endsWith('_id') &&
-      !NOT_A_SUBJECT.test(plainName(name)),
+      LABEL_TYPES.some((one) => one === type) &&
+      normalizeName(name).endsWith('_id') &&
+      !NOT_A_SOURCE.test(normalizeName(name)),
   )
-  if (subjects.length !== 1) return []
-  const [{ name }] = subjects as [FoundColumn]
+  if (candidates.length !== 1) return []
+  const [{ name }] = candidates as [FoundColumn]
   return [{ field: 'source', column: name, because: 'what it is a run of, as far as names tell' }]
 }

@@ -2,20 +2,20 @@ import type { Client } from 'pg'
 import { messageOf } from '../../../core/model/errors.ts'
 import { parseAddress } from '../../../core/store/postgres/address.ts'
 import { connectTo } from '../../../core/store/postgres/connect.ts'
-import { codeOf, isTrouble, storeError } from '../../../core/store/postgres/errors.ts'
-import { hangUp } from '../../../core/store/postgres/timeouts.ts'
-import type { Barred, Finding } from './find-tables.ts'
+import { codeOf, isConnectionError, storeError } from '../../../core/store/postgres/errors.ts'
+import { closeClient } from '../../../core/store/postgres/timeouts.ts'
+import type { DeniedTables, DatabaseScan } from './find-tables.ts'
 import {
-  WORD_LENGTH,
-  WORDS_MAX,
-  wordsInCheck,
+  VALUE_LENGTH_MAX,
+  VALUES_MAX,
+  valuesInCheck,
   type ColumnType,
   type FoundColumn,
   type FoundTable,
-  type FoundWord,
+  type ValueCount,
 } from './found-table.ts'
-import { nameMistake, quoteName } from '../names.ts'
-import { mayHoldStatus, mayHoldWords } from './status-column.ts'
+import { identifierMistake, quoteIdentifier } from '../identifiers.ts'
+import { canHoldStatus, canHoldStatusValues } from './status-column.ts'
 
 // Partitions are seen through their table. What may not be read cannot be judged.
 const COLUMNS = /* sql */ `
@@ -36,7 +36,7 @@ const COLUMNS = /* sql */ `
    ORDER BY n.nspname, c.relname, a.attnum
 `
 
-const BARRED = /* sql */ `
+const DENIED = /* sql */ `
   SELECT n.nspname AS schema, c.relname AS table
     FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -47,7 +47,7 @@ const BARRED = /* sql */ `
    LIMIT 100
 `
 
-type Row = {
+type ColumnRow = {
   schema: string
   table: string
   visible: boolean
@@ -60,64 +60,70 @@ type Row = {
 }
 
 /** A look must not be a load: then a part of the rows has to do. */
-const WORDS_MS = 3_000
-const LOCK_MS = 1_000
-const LIMITS = `SET LOCAL statement_timeout = ${WORDS_MS}; SET LOCAL lock_timeout = ${LOCK_MS}`
+const READ_TIMEOUT_MS = 3_000
+const LOCK_TIMEOUT_MS = 1_000
+const TIMEOUTS = `SET LOCAL statement_timeout = ${READ_TIMEOUT_MS}; SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`
 const ROWS_MAX = 100_000
-const CANCELLED = '57014'
-const LOCKED = '55P03'
+const QUERY_CANCELED = '57014'
+const LOCK_NOT_AVAILABLE = '55P03'
 
 /** Reads in a transaction that cannot write. */
-export async function findPostgresTables(text: string, only?: string): Promise<Finding> {
+export async function findPostgresTables(text: string, only?: string): Promise<DatabaseScan> {
   const address = parseAddress(text)
   const { where } = address
   let client: Client | undefined
   try {
     client = await connectTo(address, address.hosts.length === 1 ? 'any' : 'primary')
     await client.query('BEGIN READ ONLY')
-    const { rows } = await client.query<Row>(COLUMNS, [only ?? null])
-    const barred = await client.query<Barred['tables'][number]>(BARRED, [only ?? null])
-    const asked = await client.query<{ login: string }>('SELECT current_user::text AS login')
-    await client.query(LIMITS)
+    const { rows } = await client.query<ColumnRow>(COLUMNS, [only ?? null])
+    const denied = await client.query<DeniedTables['tables'][number]>(DENIED, [only ?? null])
+    const login = await client.query<{ login: string }>('SELECT current_user::text AS login')
+    await client.query(TIMEOUTS)
     const tables: FoundTable[] = []
     for (const columns of Map.groupBy(rows, ({ schema, table }) => `${schema}.${table}`).values())
       tables.push(await readTable(client, columns, only !== undefined))
-    return { where, tables, barred: { login: asked.rows[0]!.login, tables: barred.rows } }
+    return { location: where, tables, denied: { login: login.rows[0]!.login, tables: denied.rows } }
   } catch (error) {
     throw storeError(error, where)
   } finally {
-    if (client) await hangUp(client)
+    if (client) await closeClient(client)
   }
 }
 
 async function readTable(
   client: Client,
-  rows: readonly Row[],
-  isWide: boolean,
+  rows: readonly ColumnRow[],
+  readsAllColumns: boolean,
 ): Promise<FoundTable> {
   const { schema, table, visible } = rows[0]!
   const columns: FoundColumn[] = []
-  let unread: string | null = null
+  let readError: string | null = null
   for (const { name, type, is_enum, labels, is_key, checks } of rows) {
-    const column = { name, type: is_enum ? ('enum' as const) : typeOf(type), isKey: is_key }
-    const bare: FoundColumn = { ...column, allowed: null, words: null }
-    const isStatus = mayHoldStatus(bare)
-    const isRead = isStatus || (isWide && mayHoldWords(bare))
-    if (!isRead || unread !== null || [schema, table].some((one) => nameMistake(one) !== null)) {
-      columns.push(bare)
+    const column = { name, type: is_enum ? ('enum' as const) : typeOf(type), isPrimaryKey: is_key }
+    const withoutValues: FoundColumn = { ...column, allowedValues: null, values: null }
+    const isStatus = canHoldStatus(withoutValues)
+    const readsValues = isStatus || (readsAllColumns && canHoldStatusValues(withoutValues))
+    if (
+      !readsValues ||
+      readError !== null ||
+      [schema, table].some((one) => identifierMistake(one) !== null)
+    ) {
+      columns.push(withoutValues)
       continue
     }
-    const checked = (checks ?? []).map((check) => wordsInCheck(check, name)).find((words) => words)
-    const from = `${quoteName(schema)}.${quoteName(table)}`
-    const words = await readWords(client, from, name, isStatus)
-    if ('unread' in words) unread = words.unread
+    const checked = (checks ?? [])
+      .map((check) => valuesInCheck(check, name))
+      .find((values) => values)
+    const from = `${quoteIdentifier(schema)}.${quoteIdentifier(table)}`
+    const values = await readValues(client, from, name, isStatus)
+    if ('unread' in values) readError = values.unread
     columns.push({
       ...column,
-      allowed: labels ?? checked ?? null,
-      words: 'unread' in words ? null : words,
+      allowedValues: labels ?? checked ?? null,
+      values: 'unread' in values ? null : values,
     })
   }
-  return { schema: visible ? null : schema, table, columns, unread }
+  return { schema: visible ? null : schema, table, columns, readError }
 }
 
 function typeOf(type: string): ColumnType {
@@ -130,45 +136,45 @@ function typeOf(type: string): ColumnType {
 }
 
 /** `isWhole`: of all rows, if there is time. Else why not: one table that cannot be read says nothing of the others. */
-async function readWords(
+async function readValues(
   client: Client,
   table: string,
   column: string,
-  isWhole: boolean,
-): Promise<FoundWord[] | { unread: string }> {
-  const ask = async (from: string): Promise<FoundWord[]> => {
+  readsAllRows: boolean,
+): Promise<ValueCount[] | { unread: string }> {
+  const query = async (from: string): Promise<ValueCount[]> => {
     await client.query('SAVEPOINT words')
-    const { rows } = await client.query<FoundWord>(/* sql */ `
-      SELECT left(word, ${WORD_LENGTH}) AS word, count(*)::float8 AS count
-        FROM (SELECT ${quoteName(column)}::text AS word FROM ${from}) AS one
-       WHERE word IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${WORDS_MAX + 1}
+    const { rows } = await client.query<ValueCount>(/* sql */ `
+      SELECT left(word, ${VALUE_LENGTH_MAX}) AS word, count(*)::float8 AS count
+        FROM (SELECT ${quoteIdentifier(column)}::text AS word FROM ${from}) AS one
+       WHERE word IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${VALUES_MAX + 1}
     `)
     return rows
   }
   const rollback = (): Promise<unknown> => client.query('ROLLBACK TO SAVEPOINT words')
-  const some = `${table} LIMIT ${ROWS_MAX}`
+  const sample = `${table} LIMIT ${ROWS_MAX}`
   try {
-    return await ask(isWhole ? table : some).catch(async (error: unknown) => {
-      if (codeOf(error) !== CANCELLED) throw error
+    return await query(readsAllRows ? table : sample).catch(async (error: unknown) => {
+      if (codeOf(error) !== QUERY_CANCELED) throw error
       await rollback()
-      return ask(some)
+      return query(sample)
     })
   } catch (error) {
-    const unread = whyUnread(error)
-    if (unread === null) throw error
+    const readError = readErrorOf(error)
+    if (readError === null) throw error
     await rollback()
-    return { unread }
+    return { unread: readError }
   }
 }
 
 /** Null: it is not about this table. */
-function whyUnread(error: unknown): string | null {
+function readErrorOf(error: unknown): string | null {
   switch (codeOf(error)) {
-    case LOCKED:
+    case LOCK_NOT_AVAILABLE:
       return 'another transaction holds it'
-    case CANCELLED:
-      return `to look at ${ROWS_MAX} of them took longer than ${WORDS_MS / 1_000} s`
+    case QUERY_CANCELED:
+      return `to look at ${ROWS_MAX} of them took longer than ${READ_TIMEOUT_MS / 1_000} s`
     default:
-      return isTrouble(error) ? null : messageOf(error)
+      return isConnectionError(error) ? null : messageOf(error)
   }
 }

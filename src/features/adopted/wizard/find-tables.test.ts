@@ -3,11 +3,11 @@ import { chmodSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Client } from 'pg'
-import { ENGINES } from '../../../testing/adopted-tables.ts'
+import { ENGINES } from '../../../testing/open-test-table.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { createDatabase } from '../../../testing/postgres.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
-import { usersSql } from '../../../testing/users-tables.ts'
+import { runUserSql } from '../../../testing/user-tables.ts'
 import { findTables } from './find-tables.ts'
 import type { FoundColumn } from './found-table.ts'
 import { propose } from './propose.ts'
@@ -16,31 +16,31 @@ const HOSTILE = `a"b'; DROP TABLE jobs; --`
 const QUOTED = `"${HOSTILE.replaceAll('"', '""')}"`
 
 /** `status enum [queued, running] running 2`: a column with what is allowed in it, and what is there. */
-function said({ name, type, isKey, allowed, words }: FoundColumn): string {
+function describeColumn({ name, type, isPrimaryKey, allowedValues, values }: FoundColumn): string {
   const parts = [
     name,
     type,
-    isKey && 'key',
-    allowed && `[${allowed.join(', ')}]`,
-    ...(words ?? []).map(({ word, count }) => `${word} ${count}`),
+    isPrimaryKey && 'key',
+    allowedValues && `[${allowedValues.join(', ')}]`,
+    ...(values ?? []).map(({ word, count }) => `${word} ${count}`),
   ]
   return parts.filter(Boolean).join(' ')
 }
 
-async function found(url: string, only?: string): Promise<Record<string, string[]>> {
+async function findTablesByName(url: string, only?: string): Promise<Record<string, string[]>> {
   const { tables } = await findTables(url, only)
   return Object.fromEntries(
     tables.map(({ schema, table, columns }) => [
       [schema, table].filter(Boolean).join('.'),
-      columns.map(said),
+      columns.map(describeColumn),
     ]),
   )
 }
 
-test('SQLite: every table is found with its columns, and the words of those that may be a status', async () => {
+test('SQLite: finds every table with its columns, and the values of possible status columns', async () => {
   using folder = temporaryFolder()
   const url = `sqlite:${join(folder.path, 'app.db')}`
-  await usersSql(
+  await runUserSql(
     url,
     `
     CREATE TABLE jobs (id INTEGER PRIMARY KEY, "Status" VARCHAR(9) CHECK ("Status" IN ('running', 'done')), at DATETIME);
@@ -51,27 +51,27 @@ test('SQLite: every table is found with its columns, and the words of those that
     CREATE VIEW seen AS SELECT * FROM jobs;
   `,
   )
-  assert.deepEqual(await found(url), {
+  assert.deepEqual(await findTablesByName(url), {
     [HOSTILE]: ['id number key', 'status text'],
     jobs: ['id number key', 'Status text [running, done] running 2 done 1', 'at moment'],
     parts: ['a text', 'b number', 'job_state other late 1', 'n boolean', 'j json'],
   })
-  assert.deepEqual(Object.keys(await found(url, 'JOBS')), ['jobs'])
+  assert.deepEqual(Object.keys(await findTablesByName(url, 'JOBS')), ['jobs'])
   // Of a table that was named, every word is read: its status may be called anything.
   const parts = ['a text x 2', 'b number', 'job_state other late 1', 'n boolean', 'j json']
-  assert.deepEqual(await found(url, 'parts'), { parts })
-  assert.deepEqual(await found(url, HOSTILE.slice(1)), {})
+  assert.deepEqual(await findTablesByName(url, 'parts'), { parts })
+  assert.deepEqual(await findTablesByName(url, HOSTILE.slice(1)), {})
 })
 
 test(
-  'SQLite: what cannot be read without writing beside it is said to be so, with what to do',
+  'SQLite: a file that cannot be read without writing next to it is reported with a remedy',
   { skip: process.platform === 'win32' && 'folders are not read-only there' },
   async () => {
     using folder = temporaryFolder()
     const path = join(folder.path, 'app.db')
     const url = `sqlite:${path}`
-    await usersSql(url, 'CREATE TABLE jobs (id INTEGER PRIMARY KEY); PRAGMA journal_mode = WAL')
-    assert.deepEqual(Object.keys(await found(url)), ['jobs'])
+    await runUserSql(url, 'CREATE TABLE jobs (id INTEGER PRIMARY KEY); PRAGMA journal_mode = WAL')
+    assert.deepEqual(Object.keys(await findTablesByName(url)), ['jobs'])
     for (const name of ['app.db-shm', 'app.db-wal'])
       rmSync(join(folder.path, name), { force: true })
     // Readable by all, whatever the umask.
@@ -82,7 +82,7 @@ test(
     if (isRoot) process.seteuid!(65_534)
     try {
       await assert.rejects(findTables(url), {
-        name: 'UnusableStore',
+        name: 'UnusableStoreError',
         message: /^SQLite cannot read .*app\.db here: .* WAL .* copy .* --db/,
       })
     } finally {
@@ -93,13 +93,13 @@ test(
 )
 
 for (const engine of ENGINES) {
-  test(`${engine.name}: only a check that lists words says which are allowed`, async () => {
+  test(`${engine.name}: allowed values come only from a CHECK that lists them`, async () => {
     await using db = await engine.empty()
     await db.raw(/* sql */ `
       CREATE TABLE lists (id int PRIMARY KEY, status text CHECK (status <> '') CHECK (status IN ('a', 'b')));
       CREATE TABLE minds (id int PRIMARY KEY, status text CHECK (status <> ''));
     `)
-    assert.deepEqual(await found(db.url), {
+    assert.deepEqual(await findTablesByName(db.url), {
       lists: ['id number key', 'status text [a, b]'],
       minds: ['id number key', 'status text'],
     })
@@ -110,7 +110,7 @@ test('PostgreSQL: the same, with enums, checks, partitions, schemas and rights',
   const database = await createDatabase()
   try {
     const { url } = database
-    await usersSql(
+    await runUserSql(
       url,
       `
       CREATE SCHEMA "crawl$er";
@@ -124,7 +124,7 @@ test('PostgreSQL: the same, with enums, checks, partitions, schemas and rights',
       CREATE ROLE finder_${process.pid} LOGIN PASSWORD 'f'; GRANT SELECT (id, status) ON runs TO finder_${process.pid};
     `,
     )
-    const all = await found(url)
+    const all = await findTablesByName(url)
     const runs = ['id number', 'status text [running, done] done 1', 'day local', 'j json']
     assert.deepEqual(all['runs'], runs)
     assert.deepEqual(all['crawl$er.jobs'], [
@@ -135,27 +135,27 @@ test('PostgreSQL: the same, with enums, checks, partitions, schemas and rights',
       'n number',
     ])
     assert.equal(Object.keys(all).length, 3)
-    assert.deepEqual(Object.keys(await found(url, 'crawl$er.jobs')), ['crawl$er.jobs'])
+    assert.deepEqual(Object.keys(await findTablesByName(url, 'crawl$er.jobs')), ['crawl$er.jobs'])
 
     const finder = new URL(url)
     finder.username = `finder_${process.pid}`
     finder.password = 'f'
-    assert.deepEqual(await found(finder.href), { runs: runs.slice(0, 2) })
-    const { barred } = await findTables(finder.href)
-    assert.deepEqual(barred, {
+    assert.deepEqual(await findTablesByName(finder.href), { runs: runs.slice(0, 2) })
+    const { denied } = await findTables(finder.href)
+    assert.deepEqual(denied, {
       login: finder.username,
       tables: [
         { schema: 'crawl$er', table: 'jobs' },
         { schema: 'public', table: HOSTILE },
       ],
     })
-    assert.deepEqual((await findTables(url)).barred?.tables, [])
+    assert.deepEqual((await findTables(url)).denied?.tables, [])
   } finally {
     await database.drop()
   }
 })
 
-test('PostgreSQL: a table whose rows cannot be read is said to be, and takes nothing from the others', async () => {
+test('PostgreSQL: a table whose rows cannot be read is reported, and the other tables are still found', async () => {
   await using db = await postgresEngine.empty()
   await db.raw(/* sql */ `
     CREATE TABLE held (id int PRIMARY KEY, status text, state text, started_at timestamptz);
@@ -167,7 +167,7 @@ test('PostgreSQL: a table whose rows cannot be read is said to be, and takes not
   try {
     await other.query('BEGIN; LOCK TABLE held')
     const { tables } = await findTables(db.url)
-    const because = tables.map((table) => [table.table, table.unread])
+    const because = tables.map((table) => [table.table, table.readError])
     assert.deepEqual(because, [
       ['held', 'another transaction holds it'],
       ['runs', null],
@@ -175,9 +175,9 @@ test('PostgreSQL: a table whose rows cannot be read is said to be, and takes not
     assert.deepEqual(propose(tables[0]!), {
       table: 'held',
       because: 'its rows could not be read: another transaction holds it',
-      isFar: false,
+      hasNoStatus: false,
     })
-    assert.deepEqual(tables[1]!.columns.map(said)[1], 'status text running 1')
+    assert.deepEqual(tables[1]!.columns.map(describeColumn)[1], 'status text running 1')
   } finally {
     await other.end()
   }

@@ -2,16 +2,16 @@ import { UsageError } from '../../../core/model/errors.ts'
 import type { FoundTable } from './found-table.ts'
 
 /** What there is in a database, without a change to it. */
-export type Finding = {
+export type DatabaseScan = {
   /** The address as people may see it. */
-  readonly where: string
+  readonly location: string
   /** Less Unstuck's own, and those that may not be read. */
   readonly tables: readonly FoundTable[]
   /** What is there, but not for this login; null: there are no logins. */
-  readonly barred: Barred | null
+  readonly denied: DeniedTables | null
 }
 
-export type Barred = {
+export type DeniedTables = {
   readonly login: string
   /** Of many the first. */
   readonly tables: readonly { readonly schema: string; readonly table: string }[]
@@ -21,7 +21,7 @@ export type Barred = {
  * Tables of a database, each column that may hold a status with its words. `only`: looks at none but this, and at the
  * words of all its columns.
  */
-export async function findTables(address: string, only?: string): Promise<Finding> {
+export async function findTables(address: string, only?: string): Promise<DatabaseScan> {
   if (/^postgres(ql)?:\/\//.test(address)) {
     const { findPostgresTables } = await import('./find-postgres-tables.ts')
     return findPostgresTables(address, only)

@@ -5,21 +5,21 @@ export type FoundTable = {
   readonly table: string
   readonly columns: readonly FoundColumn[]
   /** Why its rows could not be read; null: they were, where it mattered. */
-  readonly unread: string | null
+  readonly readError: string | null
 }
 
 export type FoundColumn = {
   readonly name: string
   readonly type: ColumnType
   /** It is the primary key, alone. */
-  readonly isKey: boolean
+  readonly isPrimaryKey: boolean
   /** The words that its type or a check allows; null: any. */
-  readonly allowed: readonly string[] | null
+  readonly allowedValues: readonly string[] | null
   /** What stands in it, most often first; null where nobody looked. */
-  readonly words: readonly FoundWord[] | null
+  readonly values: readonly ValueCount[] | null
 }
 
-export type FoundWord = { readonly word: string; readonly count: number }
+export type ValueCount = { readonly word: string; readonly count: number }
 
 /** `moment`: a time with its zone; `local`: one without. Text and numbers may be times too. */
 export type ColumnType =
@@ -34,12 +34,12 @@ export type ColumnType =
   | 'other'
 
 /** More different words than this are no statuses. */
-export const WORDS_MAX = 40
+export const VALUES_MAX = 40
 /** Characters of a word that are read: no status is longer. */
-export const WORD_LENGTH = 80
+export const VALUE_LENGTH_MAX = 80
 
 /** A name by its words: `startedAt`, `Started At` and `started_at` are the same. */
-export function plainName(name: string): string {
+export function normalizeName(name: string): string {
   return name
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replaceAll(/([A-Z])([A-Z][a-z])/g, '$1_$2')
@@ -49,7 +49,7 @@ export function plainName(name: string): string {
 }
 
 /** How it is named in a config. */
-export function tableName({ schema, table }: Pick<FoundTable, 'schema' | 'table'>): string {
+export function qualifiedName({ schema, table }: Pick<FoundTable, 'schema' | 'table'>): string {
   return schema === null ? table : `${schema}.${table}`
 }
 
@@ -61,7 +61,7 @@ const NAME = /"[^"]+"|`[^`]+`|\[\w+\]|[a-z_]\w*/gi
  * The words in a check such as `status IN ('running', 'done')`, if it is about this column and nothing else, and lists
  * them: one that says what may not stand there (`status <> ''`) allows any other.
  */
-export function wordsInCheck(check: string, column: string): string[] | null {
+export function valuesInCheck(check: string, column: string): string[] | null {
   const quoted = check.match(QUOTED)
   if (!quoted) return null
   const rest = check.replaceAll(QUOTED, ' ').replaceAll(CAST, ' ')

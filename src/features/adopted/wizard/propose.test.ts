@@ -2,21 +2,25 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { DEFAULT_POLICY } from '../../../core/model/policy.ts'
 import { HOSTILE_TEXTS } from '../../../testing/hostile-text.ts'
-import { wordsInCheck, type ColumnType, type FoundTable } from './found-table.ts'
+import { valuesInCheck, type ColumnType, type FoundTable } from './found-table.ts'
 import type { AdoptedOptions } from '../mapping.ts'
-import { propose, type PassedOver, type Proposal } from './propose.ts'
-import { readMapping } from '../read-mapping.ts'
+import { propose, type RejectedTable, type Proposal } from './propose.ts'
+import { parseMapping } from '../parse-mapping.ts'
 
-type Words = Readonly<Record<string, number>> | readonly string[]
+type StatusCounts = Readonly<Record<string, number>> | readonly string[]
 
 /** `id: 'uuid key'`; the words of a status by their counts, or in a list where a check or a type allows no others. */
-function found(name: string, columns: Record<string, string>, status: Words = {}): FoundTable {
+function makeTable(
+  name: string,
+  columns: Record<string, string>,
+  status: StatusCounts = {},
+): FoundTable {
   const [table, schema] = name.split('.').reverse() as [string, string?]
   const isFixed = Array.isArray(status)
   return {
     schema: schema ?? null,
     table,
-    unread: null,
+    readError: null,
     columns: Object.entries(columns).map(([name, said]) => {
       const [type, ...more] = said.split(' ') as [ColumnType, ...string[]]
       const isStatus = more.includes('status')
@@ -24,27 +28,27 @@ function found(name: string, columns: Record<string, string>, status: Words = {}
       return {
         name,
         type,
-        isKey: more.includes('key'),
-        allowed: isStatus && isFixed ? [...status] : null,
-        words: isStatus ? counts.map(([word, count]) => ({ word, count })) : null,
+        isPrimaryKey: more.includes('key'),
+        allowedValues: isStatus && isFixed ? [...status] : null,
+        values: isStatus ? counts.map(([word, count]) => ({ word, count })) : null,
       }
     }),
   }
 }
 
-function proposed(table: FoundTable, how?: Parameters<typeof propose>[1]): Proposal {
+function proposalFor(table: FoundTable, how?: Parameters<typeof propose>[1]): Proposal {
   const answer = propose(table, how)
   assert.ok(
     'options' in answer,
-    `${answer.table} is passed over: ${(answer as PassedOver).because}`,
+    `${answer.table} is passed over: ${(answer as RejectedTable).because}`,
   )
   const mistakes: string[] = []
-  readMapping('proposed', answer.options, DEFAULT_POLICY, mistakes)
+  parseMapping('proposed', answer.options, DEFAULT_POLICY, mistakes)
   assert.deepEqual(mistakes, [])
   return answer
 }
 
-function passedOver(table: FoundTable): string {
+function rejectionOf(table: FoundTable): string {
   const answer = propose(table)
   assert.ok('because' in answer, `${answer.table} is proposed`)
   return answer.because
@@ -59,7 +63,7 @@ type Case = {
 const CASES: readonly Case[] = [
   {
     what: 'crawl runs in a schema of their own, with uuids',
-    table: found(
+    table: makeTable(
       'course_crawler.crawl_runs',
       {
         id: 'uuid key',
@@ -96,7 +100,7 @@ const CASES: readonly Case[] = [
   },
   {
     what: 'runs of portals with integer ids',
-    table: found(
+    table: makeTable(
       'runs',
       {
         id: 'number key',
@@ -130,7 +134,7 @@ const CASES: readonly Case[] = [
   },
   {
     what: "Prisma's camelCase with an enum",
-    table: found(
+    table: makeTable(
       'qualification_runs',
       {
         id: 'text key',
@@ -159,7 +163,7 @@ const CASES: readonly Case[] = [
   },
   {
     what: 'targets that are claimed and beaten',
-    table: found(
+    table: makeTable(
       'yp_targets',
       {
         id: 'number key',
@@ -202,7 +206,7 @@ const CASES: readonly Case[] = [
   },
   {
     what: "Django's choices",
-    table: found(
+    table: makeTable(
       'scraper_scrapejob',
       {
         id: 'number key',
@@ -232,7 +236,7 @@ const CASES: readonly Case[] = [
   },
   {
     what: "Rails' timestamps and a state",
-    table: found(
+    table: makeTable(
       'imports',
       {
         id: 'number key',
@@ -268,7 +272,7 @@ const CASES: readonly Case[] = [
   },
   {
     what: 'jobs with a lock and whose it is',
-    table: found(
+    table: makeTable(
       'jobs',
       {
         id: 'number key',
@@ -296,7 +300,7 @@ const CASES: readonly Case[] = [
   },
   {
     what: 'an enum of states in capital letters, with a heartbeat',
-    table: found(
+    table: makeTable(
       'scrape_jobs',
       {
         job_uuid: 'uuid key',
@@ -333,7 +337,7 @@ const CASES: readonly Case[] = [
   },
   {
     what: 'times as numbers',
-    table: found(
+    table: makeTable(
       'sync_runs',
       {
         id: 'number key',
@@ -359,7 +363,7 @@ const CASES: readonly Case[] = [
   },
   {
     what: 'a queue of pages',
-    table: found(
+    table: makeTable(
       'crawl_queue',
       {
         id: 'number key',
@@ -388,7 +392,7 @@ const CASES: readonly Case[] = [
   },
   {
     what: 'German names and words, one of them with a space at its end',
-    table: found(
+    table: makeTable(
       'abrufe',
       {
         nr: 'number key',
@@ -423,7 +427,7 @@ const CASES: readonly Case[] = [
   },
   {
     what: 'runs of which none is at work now',
-    table: found(
+    table: makeTable(
       'etl_executions',
       { id: 'number key', pipeline: 'text', status: 'text status', started_at: 'moment' },
       { SUCCESS: 7, FAILED: 1 },
@@ -438,87 +442,120 @@ const CASES: readonly Case[] = [
 describe('a mapping is proposed for', () => {
   for (const { what, table, gives } of CASES) {
     test(what, () => {
-      const proposal = proposed(table)
+      const proposal = proposalFor(table)
       const { table: _, ...options } = proposal.options
       assert.deepEqual(options, gives)
       assert.deepEqual(proposal.doubts, [])
       assert.equal(proposal.isSure, true)
-      for (const { because } of [...proposal.columns, ...proposal.words]) assert.ok(because)
+      for (const { because } of [...proposal.columns, ...proposal.statuses]) assert.ok(because)
     })
   }
 })
 
-const KEPT = { id: 'number key', created_at: 'moment' }
+const COMMON_COLUMNS = { id: 'number key', created_at: 'moment' }
 
 /** Words that orders, people and payments have too. */
-const NO_RUNS: readonly [FoundTable, RegExp][] = [
+const NOT_RUN_TABLES: readonly [FoundTable, RegExp][] = [
   [
-    found('users', { ...KEPT, status: 'text status', email: 'text' }, { active: 9, inactive: 2 }),
+    makeTable(
+      'users',
+      { ...COMMON_COLUMNS, status: 'text status', email: 'text' },
+      { active: 9, inactive: 2 },
+    ),
     /nothing else/,
   ],
   [
-    found('orders', { ...KEPT, status: 'text status' }, { pending: 2, processing: 3, shipped: 9 }),
+    makeTable(
+      'orders',
+      { ...COMMON_COLUMNS, status: 'text status' },
+      { pending: 2, processing: 3, shipped: 9 },
+    ),
     /nothing else/,
   ],
   [
-    found(
+    makeTable(
       'subscriptions',
-      { ...KEPT, status: 'text status', ended_at: 'moment' },
+      { ...COMMON_COLUMNS, status: 'text status', ended_at: 'moment' },
       { active: 5, canceled: 1 },
     ),
     /nothing else/,
   ],
-  [found('posts', { ...KEPT, status: 'text status' }, { draft: 5, published: 1 }), /no word/],
-  [found('requests', { ...KEPT, status: 'number' }), /not made of words/],
-  [found('requests', { ...KEPT, http_status: 'text' }), /no column like a status/],
-  [found('jobs', { ...KEPT, payload: 'text', reserved_at: 'number' }), /no column like a status/],
-  [found('crawl_runs', { run: 'text', status: 'text status' }, { running: 1 }), /no primary key/],
-  [found('crawl_runs', { id: 'text key', status: 'text status' }, { running: 1 }), /no time/],
-  [found('crawl_runs', { ...KEPT, status: 'text status' }, ['open', 'shut']), /no word/],
-  [found('pgboss.job', { ...KEPT, state: 'enum status' }, ['created', 'active']), /pg-boss's own/],
+  [
+    makeTable('posts', { ...COMMON_COLUMNS, status: 'text status' }, { draft: 5, published: 1 }),
+    /no word/,
+  ],
+  [makeTable('requests', { ...COMMON_COLUMNS, status: 'number' }), /not made of words/],
+  [makeTable('requests', { ...COMMON_COLUMNS, http_status: 'text' }), /no column like a status/],
+  [
+    makeTable('jobs', { ...COMMON_COLUMNS, payload: 'text', reserved_at: 'number' }),
+    /no column like a status/,
+  ],
+  [
+    makeTable('crawl_runs', { run: 'text', status: 'text status' }, { running: 1 }),
+    /no primary key/,
+  ],
+  [makeTable('crawl_runs', { id: 'text key', status: 'text status' }, { running: 1 }), /no time/],
+  [
+    makeTable('crawl_runs', { ...COMMON_COLUMNS, status: 'text status' }, ['open', 'shut']),
+    /no word/,
+  ],
+  [
+    makeTable('pgboss.job', { ...COMMON_COLUMNS, state: 'enum status' }, ['created', 'active']),
+    /pg-boss's own/,
+  ],
 ]
 
-for (const [table, because] of NO_RUNS) {
+for (const [table, because] of NOT_RUN_TABLES) {
   test(`${table.table} with ${table.columns.at(-1)!.name} is not proposed: ${because.source}`, () => {
-    assert.match(passedOver(table), because)
+    assert.match(rejectionOf(table), because)
   })
 }
 
-test('what looks like both is proposed with a doubt', () => {
-  const payments = found(
+test('a table that could be runs or targets is proposed as unsure', () => {
+  const payments = makeTable(
     'payments',
-    { ...KEPT, status: 'text status', finished_at: 'moment', error: 'text', amount: 'number' },
+    {
+      ...COMMON_COLUMNS,
+      status: 'text status',
+      finished_at: 'moment',
+      error: 'text',
+      amount: 'number',
+    },
     { processing: 2, succeeded: 7 },
   )
-  const { isSure, doubts } = proposed(payments)
+  const { isSure, doubts } = proposalFor(payments)
   assert.equal(isSure, false)
   assert.deepEqual(doubts, ['its name says that it is something else', 'runs have no amount'])
 
-  const todo = found(
+  const todo = makeTable(
     'tasks',
-    { ...KEPT, status: 'text status', assignee: 'text', due_date: 'moment' },
+    { ...COMMON_COLUMNS, status: 'text status', assignee: 'text', due_date: 'moment' },
     { in_progress: 2, todo: 7, done: 8 },
   )
   assert.deepEqual(
-    [proposed(todo).isSure, proposed(todo).doubts],
+    [proposalFor(todo).isSure, proposalFor(todo).doubts],
     [false, ['runs have no assignee']],
   )
 })
 
-test('who names a table gets a mapping for it, with the doubt', () => {
-  const orders = found('orders', { ...KEPT, status: 'text status' }, { processing: 3, shipped: 9 })
-  const { isSure, doubts, options } = proposed(orders, { asked: true })
+test('a table named by the user gets a mapping, marked as unsure', () => {
+  const orders = makeTable(
+    'orders',
+    { ...COMMON_COLUMNS, status: 'text status' },
+    { processing: 3, shipped: 9 },
+  )
+  const { isSure, doubts, options } = proposalFor(orders, { isRequested: true })
   assert.equal(isSure, false)
   assert.equal(doubts.length, 2)
   assert.deepEqual(options.statuses, { active: 'processing', failed: 'failed' })
 })
 
-test('French, Spanish and short words mean what they say; look-alikes mean nothing', () => {
+test('French, Spanish and short status values are recognised; similar-looking ones are not', () => {
   const statuses = (words: readonly string[]): unknown =>
-    proposed(
-      found(
+    proposalFor(
+      makeTable(
         'runs',
-        { ...KEPT, status: 'text status' },
+        { ...COMMON_COLUMNS, status: 'text status' },
         Object.fromEntries(words.map((word) => [word, 2])),
       ),
     ).options.statuses
@@ -544,88 +581,102 @@ test('French, Spanish and short words mean what they say; look-alikes mean nothi
   })
 })
 
-test('who names a table gets something to edit, whatever its columns and words are called', () => {
-  const odd = found(
+test('a table named by the user gets an editable mapping, whatever its columns and status values', () => {
+  const odd = makeTable(
     'vorgang',
     { id: 'number key', titel: 'text', lage: 'text status', wann: 'moment' },
     { rennt: 4, aus: 9 },
   )
-  assert.match(passedOver(odd), /no column like a status/)
-  const { options, doubts, notes, isSure } = proposed(odd, { asked: true })
+  assert.match(rejectionOf(odd), /no column like a status/)
+  const { options, doubts, notes, isSure } = proposalFor(odd, { isRequested: true })
   assert.deepEqual(options.columns, { id: 'id', status: 'lage', startedAt: 'wann' })
   // Words that no row has: nothing is judged by a guess.
   assert.deepEqual(options.statuses, { active: 'running', failed: 'failed' })
   assert.match(notes.join('\n'), /"running" for active is a guess: .* one of "rennt", "aus"\?/)
   assert.deepEqual([isSure, doubts], [false, ['little in it looks like work']])
 
-  const fixed = found('crawl_runs', { id: 'text key', state: 'enum status' }, ['auf', 'zu'])
-  const asked = proposed(fixed, { asked: true })
+  const fixed = makeTable('crawl_runs', { id: 'text key', state: 'enum status' }, ['auf', 'zu'])
+  const asked = proposalFor(fixed, { isRequested: true })
   assert.deepEqual(asked.options.statuses, { active: 'running' })
   assert.match(asked.doubts.join(), /no time to judge by/)
 })
 
 test('the column of the status can be named', () => {
   const words = { running: 1, failed: 2 }
-  const table = found('runs', { ...KEPT, state: 'text', where_it_is: 'text status' }, words)
-  const named = proposed(table, { asked: true, status: 'Where_It_Is' })
+  const table = makeTable(
+    'runs',
+    { ...COMMON_COLUMNS, state: 'text', where_it_is: 'text status' },
+    words,
+  )
+  const named = proposalFor(table, { isRequested: true, status: 'Where_It_Is' })
   assert.equal(named.options.columns.status, 'where_it_is')
   for (const [status, because] of [
     ['nowhere', /no column "nowhere" that can be used, only id, created_at, state, where_it_is/],
     ['created_at', /created_at is not made of words/],
   ] as const) {
-    const answer = propose(table, { asked: true, status })
-    assert.match((answer as PassedOver).because, because)
+    const answer = propose(table, { isRequested: true, status })
+    assert.match((answer as RejectedTable).because, because)
   }
 })
 
-test('a word to cancel by is offered where any word may stand and none is there', () => {
-  const word = (columns: Record<string, string>, words: Words): string | null =>
-    proposed(found('runs', { ...KEPT, ...columns, finished_at: 'moment' }, words)).cancelWord
+test('a cancelled status is offered if the column allows any value and has none yet', () => {
+  const word = (columns: Record<string, string>, words: StatusCounts): string | null =>
+    proposalFor(makeTable('runs', { ...COMMON_COLUMNS, ...columns, finished_at: 'moment' }, words))
+      .cancelledValue
   const open = { status: 'text status' }
   assert.equal(word(open, { RUNNING: 1, FAILED: 1 }), 'CANCELLED')
   assert.equal(word(open, { running: 1, aborted: 1 }), null)
   assert.equal(word(open, ['running', 'failed']), null)
 })
 
-test('a table of runs is one of targets if somebody says so', () => {
-  const { options } = proposed(CASES[6]!.table, { kind: 'targets' })
+test('a runs table is mapped as targets on request', () => {
+  const { options } = proposalFor(CASES[6]!.table, { kind: 'targets' })
   assert.equal(options.kind, 'targets')
   assert.equal(options.statuses.planned, 'queued')
   assert.equal(options.columns.attempts, 'attempts')
 })
 
-test('what a person should look at is said', () => {
-  const notes = (at: number): string => proposed(CASES[at]!.table).notes.join('\n')
+test('the proposal lists what to review', () => {
+  const notes = (at: number): string => proposalFor(CASES[at]!.table).notes.join('\n')
   assert.match(notes(1), /"failed" for failed is a guess/)
   assert.match(notes(1), /no zone and are read as UTC/)
   assert.match(notes(1), /no heartbeat: rows are judged by age/)
   assert.match(notes(2), /"PENDING" counts as at work\. If .* move the word to queued/)
   assert.match(notes(3), /A beat older than 60m counts as a lost worker/)
-  const paused = found('runs', { ...KEPT, status: 'text status' }, { running: 1, paused: 2 })
-  assert.match(proposed(paused).notes.join('\n'), /Rows that say "paused" count as ended/)
-  assert.deepEqual(Object.keys(proposed(paused).options.statuses), ['active', 'failed'])
+  const paused = makeTable(
+    'runs',
+    { ...COMMON_COLUMNS, status: 'text status' },
+    { running: 1, paused: 2 },
+  )
+  assert.match(proposalFor(paused).notes.join('\n'), /Rows that say "paused" count as ended/)
+  assert.deepEqual(Object.keys(proposalFor(paused).options.statuses), ['active', 'failed'])
 })
 
 test('a column with a path is a checkpoint file or an output folder', () => {
-  const columns = { ...KEPT, status: 'text status', checkpoint_path: 'text', output_dir: 'text' }
-  const { paths } = proposed(found('runs', columns, { running: 1 }))
+  const columns = {
+    ...COMMON_COLUMNS,
+    status: 'text status',
+    checkpoint_path: 'text',
+    output_dir: 'text',
+  }
+  const { paths } = proposalFor(makeTable('runs', columns, { running: 1 }))
   assert.deepEqual(paths, { checkpoint: 'checkpoint_path', outputDir: 'output_dir' })
 })
 
-test('hostile names and words never get into a mapping', () => {
+test('hostile names and status values never get into a mapping', () => {
   for (const text of HOSTILE_TEXTS) {
     const evil = `${text}\u202e'; DROP`
     const columns = {
-      ...KEPT,
+      ...COMMON_COLUMNS,
       status: 'text status',
       [`${evil}_status`]: 'text status',
       [evil]: 'text',
       [`error ${evil}`]: 'text',
     }
-    const table = found('crawl_runs', columns, { running: 1, [evil]: 3, [`${evil} failed`]: 1 })
-    assert.doesNotMatch(JSON.stringify(proposed(table).options), /DROP/)
-    assert.match(passedOver({ ...table, table: evil }), /cannot be used/)
-    assert.match(passedOver({ ...table, schema: evil }), /cannot be used/)
+    const table = makeTable('crawl_runs', columns, { running: 1, [evil]: 3, [`${evil} failed`]: 1 })
+    assert.doesNotMatch(JSON.stringify(proposalFor(table).options), /DROP/)
+    assert.match(rejectionOf({ ...table, table: evil }), /cannot be used/)
+    assert.match(rejectionOf({ ...table, schema: evil }), /cannot be used/)
   }
 })
 
@@ -646,7 +697,7 @@ for (const [check, words] of [
   [`CHECK (status > 'a')`, null],
   [`CHECK ((status IN ('gone')) = 0)`, null],
 ] as const) {
-  test(`the words of ${check}: ${JSON.stringify(words)}`, () => {
-    assert.deepEqual(wordsInCheck(check, 'status'), words)
+  test(`the values of ${check}: ${JSON.stringify(words)}`, () => {
+    assert.deepEqual(valuesInCheck(check, 'status'), words)
   })
 }

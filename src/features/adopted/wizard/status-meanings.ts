@@ -1,12 +1,12 @@
 import type { AdoptedStatuses } from '../mapping.ts'
 
-export type Meaning = keyof AdoptedStatuses
+export type StatusKey = keyof AdoptedStatuses
 
 /**
  * What people call the states of their runs, in English, German, French and Spanish, without accents. Those that come first are the better choice where one of several has to be
  * written. `paused` is in none: somebody did that on purpose, and nothing is to be done about it.
  */
-const MEANINGS = {
+const KNOWN_VALUES = {
   active: [
     'running',
     'in_progress',
@@ -161,13 +161,13 @@ const MEANINGS = {
   ],
   stuck: ['stuck', 'held', 'on_hold', 'blocked'],
   parked: ['parked', 'dead_letter', 'quarantined', 'set_aside', 'ignored'],
-} as const satisfies Partial<Record<Meaning, readonly string[]>>
+} as const satisfies Partial<Record<StatusKey, readonly string[]>>
 
 /** Of a target, what waits is planned. */
-const OF_TARGETS: ReadonlySet<Meaning> = new Set(['stuck', 'parked'])
+const TARGET_ONLY: ReadonlySet<StatusKey> = new Set(['stuck', 'parked'])
 
 /** Said of customers, orders and rooms too, so that nothing follows from them alone. */
-const SAID_OF_OTHERS: ReadonlySet<string> = new Set([
+const AMBIGUOUS: ReadonlySet<string> = new Set([
   'started',
   'starting',
   'progress',
@@ -184,18 +184,20 @@ const SAID_OF_OTHERS: ReadonlySet<string> = new Set([
   'actif',
   'activo',
 ])
-const SURELY_WORK = new Set<string>(MEANINGS.active.filter((word) => !SAID_OF_OTHERS.has(word)))
+const UNAMBIGUOUSLY_ACTIVE = new Set<string>(
+  KNOWN_VALUES.active.filter((value) => !AMBIGUOUS.has(value)),
+)
 
 /** What a word probably means, and how good a choice it is to be written; null: nobody knows. */
-export function meaningOf(
-  word: string,
+export function guessStatus(
+  value: string,
   kind: 'runs' | 'targets',
-): { meaning: Meaning; rank: number } | null {
-  const plain = plainWord(word)
-  for (const [meaning, words] of Object.entries(MEANINGS) as [Meaning, readonly string[]][]) {
-    const rank = words.indexOf(plain)
+): { meaning: StatusKey; rank: number } | null {
+  const normalized = normalizeValue(value)
+  for (const [meaning, words] of Object.entries(KNOWN_VALUES) as [StatusKey, readonly string[]][]) {
+    const rank = words.indexOf(normalized)
     if (rank < 0) continue
-    if (kind === 'runs') return OF_TARGETS.has(meaning) ? null : { meaning, rank }
+    if (kind === 'runs') return TARGET_ONLY.has(meaning) ? null : { meaning, rank }
     return {
       meaning: meaning === 'queued' || meaning === 'interrupted' ? 'planned' : meaning,
       rank,
@@ -205,26 +207,26 @@ export function meaningOf(
 }
 
 /** Said of nothing but work. */
-export function isSurelyWork(word: string): boolean {
-  return SURELY_WORK.has(plainWord(word))
+export function isUnambiguouslyActive(value: string): boolean {
+  return UNAMBIGUOUSLY_ACTIVE.has(normalizeValue(value))
 }
 
 /** `pending` may wait for its turn or be at work already: it depends on whose word it is. */
-export function isPending(word: string): boolean {
-  return plainWord(word) === 'pending'
+export function isPending(value: string): boolean {
+  return normalizeValue(value) === 'pending'
 }
 
 /** A word that is not there, spelled as those that are: `FAILED` where there is `RUNNING`. */
-export function spelledLike(word: string, others: readonly string[]): string {
+export function matchCase(value: string, others: readonly string[]): string {
   const letters = others.join('').replaceAll(/[^a-z]/gi, '')
-  if (letters !== '' && letters === letters.toUpperCase()) return word.toUpperCase()
+  if (letters !== '' && letters === letters.toUpperCase()) return value.toUpperCase()
   const areCapitalised = others.length > 0 && others.every((other) => /^[A-Z][a-z]/.test(other))
-  return areCapitalised ? word[0]!.toUpperCase() + word.slice(1) : word
+  return areCapitalised ? value[0]!.toUpperCase() + value.slice(1) : value
 }
 
 /** Only what is made of letters as people type them means anything: a look-alike does not. */
-function plainWord(word: string): string {
-  const typed = word.trim().normalize('NFC')
+function normalizeValue(value: string): string {
+  const typed = value.trim().normalize('NFC')
   if (!/^[a-zà-ÿ][a-zà-ÿ0-9 _.–-]{0,59}$/i.test(typed)) return ''
   return typed
     .normalize('NFD')

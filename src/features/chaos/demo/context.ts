@@ -4,14 +4,14 @@ import process from 'node:process'
 import { newId, shortId } from '../../../core/model/id.ts'
 import { openStore } from '../../../core/store/open.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { Crew } from './worker-pool.ts'
+import { WorkerPool } from './worker-pool.ts'
 import { openDashboard } from './dashboard.ts'
 import { makeDirectory, type Directory } from './directory.ts'
 import { openLedger, type Ledger } from './ledger.ts'
-import { paceFor, type Size } from './schedule.ts'
+import { slowdownFor, type DemoSize } from './schedule.ts'
 import { Site } from './site.ts'
 
-export type SettingOptions = {
+export type DemoContextOptions = {
   readonly targets: number
   readonly workers: number
   readonly kills: number
@@ -23,35 +23,35 @@ export type SettingOptions = {
 }
 
 /** Where the story takes place. Disposed of, nothing of it runs any more. */
-export type Setting = AsyncDisposable & {
+export type DemoContext = AsyncDisposable & {
   /** A name of its own: nothing else in the database is touched. */
   readonly source: string
   readonly folder: string
   readonly db: string
-  readonly truth: Directory
-  readonly size: Size
-  readonly pace: number
+  readonly expected: Directory
+  readonly size: DemoSize
+  readonly slowdown: number
   readonly store: Store
   readonly ledger: Ledger
   readonly site: Site
-  readonly crew: Crew
+  readonly workerPool: WorkerPool
   /** Where it can be watched in a browser. */
   readonly dashboard: string
 }
 
 /** How often `unstuck work` itself may be ended by others. */
-const ACCIDENTS_MAX = 5
+const RESTARTS_MAX = 5
 
-export async function openSetting(options: SettingOptions): Promise<Setting> {
+export async function openDemoContext(options: DemoContextOptions): Promise<DemoContext> {
   const { seed, workers, kills } = options
   const id = shortId(newId())
   const source = `demo-${id}`
   const folder = join(options.home, id)
   mkdirSync(folder, { recursive: true })
   const db = options.db ?? `sqlite:${join(folder, 'unstuck.db')}`
-  const truth = makeDirectory(seed, options.targets)
-  const size = { pages: truth.pages, targets: truth.targets.length, workers, kills }
-  const pace = paceFor(size)
+  const expected = makeDirectory(seed, options.targets)
+  const size = { pages: expected.pages, targets: expected.targets.length, workers, kills }
+  const slowdown = slowdownFor(size)
 
   await using stack = new AsyncDisposableStack()
   const store = await openStore(db)
@@ -60,38 +60,38 @@ export async function openSetting(options: SettingOptions): Promise<Setting> {
   stack.defer(() => dashboard.close())
   const ledger = await openLedger(store.engine, db, source)
   stack.defer(() => ledger.close())
-  const site = await Site.open(truth, pace)
+  const site = await Site.open(expected, slowdown)
   stack.defer(() => site.close())
-  const crew = new Crew({
+  const workerPool = new WorkerPool({
     workers,
     db,
     journal: join(folder, 'journal'),
-    log: join(folder, 'workers.log'),
+    logPath: join(folder, 'workers.log'),
     // A single worker is `unstuck work` itself, and it is us who kill it.
-    accidentsMax: kills + ACCIDENTS_MAX,
+    maxRestarts: kills + RESTARTS_MAX,
     env: {
       UNSTUCK_DEMO_SITE: site.address,
       UNSTUCK_DEMO_SOURCE: source,
       UNSTUCK_DEMO_ENGINE: store.engine,
     },
   })
-  const killCrew = (): void => crew.kill()
-  process.once('exit', killCrew)
-  stack.defer(() => void process.off('exit', killCrew))
-  stack.defer(() => crew.stop())
+  const killPool = (): void => workerPool.kill()
+  process.once('exit', killPool)
+  stack.defer(() => void process.off('exit', killPool))
+  stack.defer(() => workerPool.stop())
 
   const open = stack.move()
   return {
     source,
     folder,
     db,
-    truth,
+    expected,
     size,
-    pace,
+    slowdown,
     store,
     ledger,
     site,
-    crew,
+    workerPool,
     dashboard: dashboard.url,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }

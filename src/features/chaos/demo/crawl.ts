@@ -1,6 +1,6 @@
 // The crawl that the demo runs, as a user would write it: `unstuck work crawl.ts --workers 6 --drain`.
 import process from 'node:process'
-import { defineCrawl, RetryLater } from '../../../index.ts' // in your project: from 'unstuck'
+import { defineCrawl, RetryLaterError } from '../../../index.ts' // in your project: from 'unstuck'
 import type { NewTarget } from '../../../index.ts'
 import { INSERT_PAGE } from './ledger.ts'
 import type { SitePage } from './site.ts'
@@ -20,7 +20,7 @@ export default defineCrawl({
   async page({ target, url, page, signal }) {
     const response = await fetch(url, { signal })
     if (response.status === 429) {
-      throw new RetryLater(Number(response.headers.get('retry-after')) * 1_000)
+      throw new RetryLaterError(Number(response.headers.get('retry-after')) * 1_000)
     }
     if (!response.ok) throw new Error(`the site answered ${response.status}`)
     const { listings, pages, next } = (await response.json()) as SitePage

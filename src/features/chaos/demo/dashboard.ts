@@ -1,8 +1,8 @@
 import { makeSettings } from '../../../app/config.ts'
 import { createApp } from '../../../interfaces/http/app.ts'
-import { hostCheck } from '../../../interfaces/http/host-check.ts'
+import { makeHostCheck } from '../../../interfaces/http/host-check.ts'
 import { HttpServer } from '../../../interfaces/http/server.ts'
-import { TokenBook } from '../../../interfaces/http/token-file.ts'
+import { TokenFile } from '../../../interfaces/http/token-file.ts'
 import type { Store } from '../../../core/store/store.ts'
 
 const HOST = '127.0.0.1'
@@ -13,16 +13,16 @@ export async function openDashboard(
   dataFolder: string,
 ): Promise<{ url: string; close(): Promise<void> }> {
   const gate = {
-    tokens: new TokenBook(null, undefined, () => {}),
+    tokens: new TokenFile(null, undefined, () => {}),
     isPrivate: true,
-    isKnownHost: hostCheck(HOST, []),
+    isKnownHost: makeHostCheck(HOST, []),
     trustProxy: false,
     readOnly: false,
     path: '/',
   }
   const settings = makeSettings({}, null)
   const app = createApp({
-    gate,
+    auth: gate,
     open: async () => store,
     settings: async () => settings,
     dataFolder: async () => dataFolder,

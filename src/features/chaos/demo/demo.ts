@@ -4,27 +4,27 @@ import type { RunId } from '../../../core/model/id.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { plural } from '../../../presenters/format.ts'
 import type { Directory } from './directory.ts'
-import { readFindings } from './results.ts'
-import { lookAt } from './snapshot.ts'
-import type { Headline, Narrator } from './reporter.ts'
-import { pause, until } from './pause.ts'
-import { makeDice } from './random.ts'
+import { readResults } from './results.ts'
+import { takeSnapshot } from './snapshot.ts'
+import type { Headline, Reporter } from './reporter.ts'
+import { pause, pollUntil } from './pause.ts'
+import { makeRandom } from './random.ts'
 import { makeReport, type Report } from './report.ts'
 import { expectedMs, makeSchedule } from './schedule.ts'
-import { openSetting, type Setting, type SettingOptions } from './context.ts'
-import type { Stage } from './scenario-context.ts'
-import { Story } from './scenario.ts'
+import { openDemoContext, type DemoContext, type DemoContextOptions } from './context.ts'
+import type { ScenarioContext } from './scenario-context.ts'
+import { Scenario } from './scenario.ts'
 
-export type DemoOptions = SettingOptions & {
-  readonly narrator: (headline: Headline) => Narrator
+export type DemoOptions = DemoContextOptions & {
+  readonly reporter: (headline: Headline) => Reporter
   /** Ctrl-C. */
   readonly interrupted: AbortSignal
 }
 
-export type DemoEnd = {
+export type DemoResult = {
   readonly report: Report
-  readonly truth: Directory
-  readonly story: Story
+  readonly expected: Directory
+  readonly scenario: Scenario
   readonly tookMs: number
   readonly source: string
   readonly run: RunId
@@ -33,84 +33,93 @@ export type DemoEnd = {
   readonly folder: string
 }
 
-const SHOW_EVERY_MS = 100
-const START_PATIENCE_MS = 30_000
+const STATUS_INTERVAL_MS = 100
+const START_TIMEOUT_MS = 30_000
 const STOPPING = 'stopping the workers; once more ends them at once'
 
 /**
  * The whole story: a site, a crew that crawls it, and everything that is done to the crew. Leaves no process behind.
  * Null when it was interrupted: then there is nothing to report.
  */
-export async function runDemo(options: DemoOptions): Promise<DemoEnd | null> {
-  await using setting = await openSetting(options)
-  const { truth, store, size, source, folder, db } = setting
+export async function runDemo(options: DemoOptions): Promise<DemoResult | null> {
+  await using context = await openDemoContext(options)
+  const { expected, store, size, source, folder, db } = context
   const startedAt = performance.now()
-  const story = new Story({ ...size, expectedMs: expectedMs(size, setting.pace) })
-  const narrator = options.narrator({
+  const scenario = new Scenario({ ...size, expectedMs: expectedMs(size, context.slowdown) })
+  const reporter = options.reporter({
     title: `unstuck demo: ${plural(size.workers, 'worker')}, ${plural(size.targets, 'target')}, ${store.engine}, seed ${options.seed}`,
-    dashboard: setting.dashboard,
+    dashboard: context.dashboard,
     pages: size.pages,
     startedAt,
-    deeds: () => story.soFar(),
+    faultSummary: () => scenario.summary(),
   })
-  options.interrupted.addEventListener('abort', () => narrator.tell(STOPPING))
+  options.interrupted.addEventListener('abort', () => reporter.log(STOPPING))
   let run: RunId | null
   try {
-    run = await playStory(setting, story, narrator, options)
-    if (options.interrupted.aborted) await setting.crew.stop()
+    run = await runCrawl(context, scenario, reporter, options)
+    if (options.interrupted.aborted) await context.workerPool.stop()
   } finally {
-    await narrator.close()
+    await reporter.close()
   }
   if (run === null || options.interrupted.aborted) return null
 
   const tookMs = performance.now() - startedAt
-  const found = await readFindings(store, setting.ledger, run, source)
-  const report = makeReport(truth, found, story, setting.site.visits)
-  writeFileSync(join(folder, 'deeds.json'), JSON.stringify(story, null, 2))
-  return { report, truth, story, tookMs, source, run, db, engine: store.engine, folder }
+  const results = await readResults(store, context.ledger, run, source)
+  const report = makeReport(expected, results, scenario, context.site.stats)
+  writeFileSync(join(folder, 'deeds.json'), JSON.stringify(scenario, null, 2))
+  return { report, expected, scenario, tookMs, source, run, db, engine: store.engine, folder }
 }
 
 /** From the first page to the last, or to Ctrl-C. Answers the run; null when it was interrupted before there was one. */
-async function playStory(
-  { store, source, folder, crew, site, size }: Setting,
-  story: Story,
-  narrator: Narrator,
+async function runCrawl(
+  { store, source, folder, workerPool, site, size }: DemoContext,
+  scenario: Scenario,
+  reporter: Reporter,
   { interrupted, seed }: DemoOptions,
 ): Promise<RunId | null> {
   const ended = new AbortController()
-  const working = crew.run().finally(() => ended.abort())
+  const working = workerPool.run().finally(() => ended.abort())
   const over = AbortSignal.any([ended.signal, interrupted])
-  const run = await until(async () => (await store.liveRun(source))?.id, {
+  const run = await pollUntil(async () => (await store.liveRun(source))?.id, {
     everyMs: 20,
-    atMostMs: START_PATIENCE_MS,
-    over,
+    timeoutMs: START_TIMEOUT_MS,
+    signal: over,
   })
   if (run === null) {
     if (interrupted.aborted) return null
     const log = join(folder, 'workers.log')
     throw new Error(`The workers did not start. What they said is in ${log}`)
   }
-  crew.hasRun = true
-  const look: Stage['look'] = async () => {
-    const look = await lookAt(store, run, source)
-    crew.remember(look.workers)
-    narrator.show(look)
-    return look
+  workerPool.hasRun = true
+  const snapshot: ScenarioContext['snapshot'] = async () => {
+    const current = await takeSnapshot(store, run, source)
+    workerPool.setWorkers(current.workers)
+    reporter.update(current)
+    return current
   }
-  const stage: Stage = { store, run, crew, site, narrator, over, look, dice: makeDice(seed) }
-  const showing = keepShowing(stage)
-  await story.play(stage, makeSchedule(size.kills, makeDice(seed + 1)))
+  const context: ScenarioContext = {
+    store,
+    run,
+    workerPool,
+    site,
+    reporter,
+    over,
+    snapshot,
+    random: makeRandom(seed),
+  }
+  const reporting = keepReporting(context)
+  await scenario.run(context, makeSchedule(size.kills, makeRandom(seed + 1)))
   await Promise.race([working, untilAborted(interrupted)])
-  await showing
+  await reporting
   return run
 }
 
 /** Beside the acts, so that the screen lives while they wait. */
-async function keepShowing({ look, over }: Stage): Promise<void> {
+async function keepReporting({ snapshot, over }: ScenarioContext): Promise<void> {
   while (!over.aborted) {
     // A look that fails is no reason to end: the acts look too, and what is wrong shows in the end.
-    await look().catch(() => {})
-    await pause(SHOW_EVERY_MS, over)
+    await snapshot().catch(() => {})
+    await pause(STATUS_INTERVAL_MS, over)
   }
 }
 

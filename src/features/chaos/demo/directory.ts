@@ -1,4 +1,4 @@
-import { fraction } from './random.ts'
+import { seededFraction } from './random.ts'
 
 /** What the site lists, made from a seed alone. It is the truth that the crawl's result is held against. */
 export type Directory = {
@@ -41,11 +41,11 @@ const MORE_TRADES = ['painters', 'plumbers', 'roofers', 'tailors', 'tutors', 've
 const FIRST = ['Acme', 'Blue', 'Corner', 'Delta', 'Evergreen', 'Fair', 'Golden', 'Harbor', 'Iron']
 const LAST = ['& Sons', 'Brothers', 'Company', 'Express', 'House', 'Partners', 'Works', 'Workshop']
 
-const PAGES_LEAST = 5
-const PAGES_MOST = 11
-const LISTINGS = 8
+const PAGES_MIN = 5
+const PAGES_MAX = 11
+const LISTINGS_PER_PAGE = 8
 /** Listings move on while one reads: the end of a page is often the start of the next. */
-const REPEATED = 0.4
+const REPEAT_RATE = 0.4
 
 /** Most sections there are. */
 export const SECTIONS_MAX =
@@ -53,53 +53,63 @@ export const SECTIONS_MAX =
 
 export function makeDirectory(seed: number, sections: number): Directory {
   const businesses = new Map<string, Business>()
-  const targets = choose(seed, sections).map(([state, city, trade]) =>
+  const targets = chooseSections(seed, sections).map(([state, city, trade]) =>
     makeSection(seed, { state, city, trade }, businesses),
   )
   const pages = targets.reduce((sum, target) => sum + target.pages.length, 0)
   return { seed, targets, businesses, pages }
 }
 
-function choose(seed: number, sections: number): [state: string, city: string, trade: string][] {
+function chooseSections(
+  seed: number,
+  sections: number,
+): [state: string, city: string, trade: string][] {
   const all = Object.entries(CITIES).flatMap(([state, cities]) =>
     cities.flatMap((city) =>
       [...TRADES, ...MORE_TRADES].map((trade): [string, string, string] => [state, city, trade]),
     ),
   )
-  const order = new Map(all.map((one) => [one, fraction(seed, 'order', ...one)]))
+  const order = new Map(all.map((one) => [one, seededFraction(seed, 'order', ...one)]))
   return all.sort((a, b) => order.get(a)! - order.get(b)!).slice(0, sections)
 }
 
-type Place = { readonly state: string; readonly city: string; readonly trade: string }
+type SectionName = { readonly state: string; readonly city: string; readonly trade: string }
 
-function makeSection(seed: number, place: Place, businesses: Map<string, Business>): Section {
-  const { state, city, trade } = place
+function makeSection(
+  seed: number,
+  section: SectionName,
+  businesses: Map<string, Business>,
+): Section {
+  const { state, city, trade } = section
   const key = `${state}/${city}/${trade}`
-  const spread = PAGES_MOST - PAGES_LEAST + 1
-  const count = PAGES_LEAST + Math.floor(fraction(seed, key, 'pages') * spread)
+  const spread = PAGES_MAX - PAGES_MIN + 1
+  const count = PAGES_MIN + Math.floor(seededFraction(seed, key, 'pages') * spread)
   const pages: Listing[][] = []
   for (let page = 1; page <= count; page++) {
     const listings: Listing[] = []
     const before = pages.at(-1)?.at(-1)
-    if (before && fraction(seed, key, page, 'repeated') < REPEATED) {
-      listings.push({ ...before, url: respell(before.url, fraction(seed, key, page, 'again')) })
+    if (before && seededFraction(seed, key, page, 'repeated') < REPEAT_RATE) {
+      listings.push({
+        ...before,
+        url: varyUrl(before.url, seededFraction(seed, key, page, 'again')),
+      })
     }
-    for (let n = 1; n <= LISTINGS; n++) {
+    for (let n = 1; n <= LISTINGS_PER_PAGE; n++) {
       const id = `${page}${String(n).padStart(2, '0')}`
-      const business = makeBusiness(seed, place, id)
+      const business = makeBusiness(seed, section, id)
       const url = `https://directory.example/${key}/${slug(business.name)}?id=${id}&lang=en`
       businesses.set(url, business)
-      listings.push({ ...business, url: respell(url, fraction(seed, url, 'spelling')) })
+      listings.push({ ...business, url: varyUrl(url, seededFraction(seed, url, 'spelling')) })
     }
     pages.push(listings)
   }
   return { key, state, pages }
 }
 
-function makeBusiness(seed: number, { state, city, trade }: Place, id: string): Business {
+function makeBusiness(seed: number, { state, city, trade }: SectionName, id: string): Business {
   const one = (of: readonly string[], what: string): string =>
-    of[Math.floor(fraction(seed, state, city, trade, id, what) * of.length)]!
-  const digits = Math.floor(fraction(seed, city, trade, id, 'phone') * 10_000)
+    of[Math.floor(seededFraction(seed, state, city, trade, id, what) * of.length)]!
+  const digits = Math.floor(seededFraction(seed, city, trade, id, 'phone') * 10_000)
   const name = `${one(FIRST, 'first')} ${trade} ${one(LAST, 'last')}`
   return { name, trade, city, phone: `555-${String(digits).padStart(4, '0')}` }
 }
@@ -109,7 +119,7 @@ function slug(name: string): string {
 }
 
 /** The same address as links on the web come: all of these are one business. */
-function respell(url: string, dice: number): string {
+function varyUrl(url: string, share: number): string {
   const { pathname, searchParams } = new URL(url)
   const [id, lang] = [searchParams.get('id'), searchParams.get('lang')]
   const spellings = [
@@ -120,5 +130,5 @@ function respell(url: string, dice: number): string {
     `https://directory.example:443${pathname}?id=${id}&lang=${lang}#reviews`,
     `https://directory.example${pathname}?utm_source=letter&id=${id}&lang=${lang}&gclid=x${id}`,
   ]
-  return spellings[Math.floor(dice * spellings.length)]!
+  return spellings[Math.floor(share * spellings.length)]!
 }

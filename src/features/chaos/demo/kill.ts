@@ -4,34 +4,38 @@ import type { Target } from '../../../core/model/target.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import type { Worker } from '../../../core/model/worker.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { until } from './pause.ts'
-import type { Kill, Recovery, Stage } from './scenario-context.ts'
+import { pollUntil } from './pause.ts'
+import type { Kill, Recovery, ScenarioContext } from './scenario-context.ts'
 
 const HELD_MAX = 100
-const LOOK_EVERY_MS = 25
-const PATIENCE_MS = 20_000
+const POLL_MS = 25
+const TIMEOUT_MS = 20_000
 /**
  * Who keeps dying right after its start is started again with a pause. That is the restart policy and not recovery,
  * so those who have only just come are spared while there are others.
  */
-const YOUNG_MS = 5_000
+const MIN_AGE_MS = 5_000
 
 /** kill -9 of a worker by the dice, and the wait until somebody has taken up what it had in hand. */
-export async function killOne(stage: Stage): Promise<Kill | null> {
-  const { store, narrator, over } = stage
-  const killed = await until(() => strike(stage), { everyMs: 50, atMostMs: PATIENCE_MS, over })
+export async function killWorker(context: ScenarioContext): Promise<Kill | null> {
+  const { store, reporter, over } = context
+  const killed = await pollUntil(() => killRandomWorker(context), {
+    everyMs: 50,
+    timeoutMs: TIMEOUT_MS,
+    signal: over,
+  })
   if (!killed) return null
   const { id: worker } = killed.worker
-  const held = (await store.heldBy(worker, null, HELD_MAX)).map(({ target }) => target)
-  narrator.mark(worker, 'killed')
+  const held = (await store.claimsOf(worker, null, HELD_MAX)).map(({ target }) => target)
+  reporter.mark(worker, 'killed')
   const [first] = held
   if (!first) {
-    narrator.tell(`kill -9 ${shortId(worker)}, which had nothing in hand`)
+    reporter.log(`kill -9 ${shortId(worker)}, which had nothing in hand`)
     return { at: killed.at, worker, recoveries: [] }
   }
   const what = `kill -9 ${shortId(worker)} on page ${first.page + 1} of ${first.key}`
-  const event = narrator.begin(what, 'nobody has its target now …')
-  const ends = await Promise.all(held.map((target) => recovery(stage, target, killed.at)))
+  const event = reporter.start(what, 'nobody has its target now …')
+  const ends = await Promise.all(held.map((target) => waitForRecovery(context, target, killed.at)))
   const recoveries = ends.filter((end) => end !== null)
   const [taken] = recoveries
   event.end(
@@ -43,15 +47,17 @@ export async function killOne(stage: Stage): Promise<Kill | null> {
 }
 
 /** One of those who have something in hand; null while there is nobody. */
-async function strike(stage: Stage): Promise<{ worker: Worker; at: Millis } | null> {
-  const { workers, held } = await stage.look()
+async function killRandomWorker(
+  context: ScenarioContext,
+): Promise<{ worker: Worker; at: Millis } | null> {
+  const { workers, held } = await context.snapshot()
   // Taken before the kill: the time until recovery can come out too long by this, never too short.
-  const at = await stage.store.now()
+  const at = await context.store.now()
   const busy = workers.filter((worker) => held.has(worker.id))
-  const grown = busy.filter((worker) => at - worker.startedAt > YOUNG_MS)
-  const candidates = grown.length > 0 ? grown : busy
+  const settled = busy.filter((worker) => at - worker.startedAt > MIN_AGE_MS)
+  const candidates = settled.length > 0 ? settled : busy
   if (candidates.length === 0) return null
-  const worker = stage.dice.pick(candidates)
+  const worker = context.random.pick(candidates)
   try {
     process.kill(worker.process.pid, 'SIGKILL')
     return { worker, at }
@@ -61,23 +67,23 @@ async function strike(stage: Stage): Promise<{ worker: Worker; at: Millis } | nu
 }
 
 /** Null when nothing had to be recovered: its last write had reached the database after all. */
-async function recovery(
-  { store, over }: Stage,
+async function waitForRecovery(
+  { store, over }: ScenarioContext,
   orphan: Target,
   killedAt: Millis,
 ): Promise<Recovery | null> {
-  const ended = await until(() => readEnd(store, orphan, killedAt), {
-    everyMs: LOOK_EVERY_MS,
-    atMostMs: PATIENCE_MS,
-    over,
+  const ended = await pollUntil(() => readRecovery(store, orphan, killedAt), {
+    everyMs: POLL_MS,
+    timeoutMs: TIMEOUT_MS,
+    signal: over,
   })
   if (ended) return ended.recovery
   // Never taken up, as far as we waited: that counts, and it is far too long.
-  const never = { claimableMs: PATIENCE_MS, takenUpMs: PATIENCE_MS, by: orphan.worker! }
+  const never = { claimableMs: TIMEOUT_MS, takenUpMs: TIMEOUT_MS, by: orphan.worker! }
   return over.aborted ? null : never
 }
 
-async function readEnd(
+async function readRecovery(
   store: Store,
   orphan: Target,
   killedAt: Millis,

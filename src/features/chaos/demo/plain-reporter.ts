@@ -1,29 +1,29 @@
-import { clock, thousands, type Headline, type Narrator } from './reporter.ts'
+import { formatElapsed, formatNumber, type Headline, type Reporter } from './reporter.ts'
 
-const STATUS_EVERY_MS = 5_000
+const STATUS_INTERVAL_MS = 5_000
 
 /** For pipes and logs: one line for each thing that happened, and how far it is every few seconds. */
-export function makePlainNarrator(
+export function makePlainReporter(
   headline: Headline,
   write: (line: string) => void | Promise<void>,
-): Narrator {
+): Reporter {
   let statusAt = performance.now()
-  const tell = (sentence: string): void => {
-    void write(`${clock(headline.startedAt).padStart(5)}  ${sentence}`)
+  const log = (sentence: string): void => {
+    void write(`${formatElapsed(headline.startedAt).padStart(5)}  ${sentence}`)
   }
   void write(headline.title)
   void write(`watch it in a browser: ${headline.dashboard}`)
   return {
-    tell,
-    begin: (what) => ({ end: (outcome) => tell(`${what}: ${outcome}`) }),
+    log,
+    start: (what) => ({ end: (outcome) => log(`${what}: ${outcome}`) }),
     mark() {},
     markAll() {},
-    show({ run: { counts } }) {
-      if (performance.now() - statusAt < STATUS_EVERY_MS) return
+    update({ run: { counts } }) {
+      if (performance.now() - statusAt < STATUS_INTERVAL_MS) return
       statusAt = performance.now()
       const items = counts.itemsNew + counts.itemsUpdated
-      tell(
-        `${thousands(counts.pages)} of ${thousands(headline.pages)} pages, ${thousands(items)} items, ${headline.deeds()}`,
+      log(
+        `${formatNumber(counts.pages)} of ${formatNumber(headline.pages)} pages, ${formatNumber(items)} items, ${headline.faultSummary()}`,
       )
     },
     async close() {},

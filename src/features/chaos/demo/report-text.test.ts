@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../../../core/model/id.ts'
 import type { Run } from '../../../core/model/run.ts'
-import { Paper } from '../../../lib/terminal/text-writer.ts'
+import { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { makeDirectory } from './directory.ts'
-import { makeReport, type Deeds, type Found } from './report.ts'
+import { makeReport, type InjectedFaults, type SavedResults } from './report.ts'
 import { printReport } from './report-text.ts'
 
 const truth = makeDirectory(1, 3)
 const targets = { planned: 0, in_progress: 0, done: 3, failed: 0, stuck: 0, parked: 0 }
 const counts = { targets, pages: truth.pages, refused: 2 }
-const found: Found = {
+const found: SavedResults = {
   run: { status: 'succeeded', counts } as Run,
   ledger: truth.targets.flatMap(({ key, pages }) =>
     pages.map((_, index) => ({ target: key, page: index + 1 })),
@@ -18,20 +18,20 @@ const found: Found = {
   items: Array.from(truth.businesses, ([key, data]) => ({ key, data })),
 }
 const RECOVERY = { claimableMs: 999, takenUpMs: 999, by: newId() }
-const deeds: Deeds = {
+const events: InjectedFaults = {
   killsAsked: 1,
   kills: [{ at: 0, worker: newId(), recoveries: [RECOVERY, RECOVERY] }],
   deploys: [{ stoppedMs: 11_000, backMs: 999 }],
   zombies: [{ silentMs: 14_000, refused: 1 }],
   skipped: [],
 }
-const visits = { served: 999, cut: 99, again: 99, errors500: 999, errors429: 999 }
+const stats = { served: 999, aborted: 99, refetched: 99, errors500: 999, errors429: 999 }
 
-function print(found: Found): string {
-  const paper = new Paper(80, false)
-  printReport(paper, makeReport(truth, found, deeds, visits), {
-    truth,
-    deeds,
+function print(found: SavedResults): string {
+  const paper = new TextWriter(80, false)
+  printReport(paper, makeReport(truth, found, events, stats), {
+    expected: truth,
+    faults: events,
     tookMs: 99_000,
     seed: 999_999,
     machine: '16 processors under load 12.5',

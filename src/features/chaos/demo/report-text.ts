@@ -1,15 +1,15 @@
-import { inWords } from '../../../core/model/time.ts'
-import type { Paper } from '../../../lib/terminal/text-writer.ts'
-import type { Ink } from '../../../lib/terminal/table.ts'
+import { humanizeDuration } from '../../../core/model/time.ts'
+import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
+import type { Style } from '../../../lib/terminal/table.ts'
 import { plural } from '../../../presenters/format.ts'
 import type { Directory } from './directory.ts'
-import { thousands } from './reporter.ts'
-import { CLAIMABLE_MAX_MS, type Deeds, type Report } from './report.ts'
+import { formatNumber } from './reporter.ts'
+import { CLAIMABLE_MAX_MS, type InjectedFaults, type Report } from './report.ts'
 
 /** What the report says besides the figures. */
-export type Surroundings = {
-  readonly truth: Directory
-  readonly deeds: Deeds
+export type ReportContext = {
+  readonly expected: Directory
+  readonly faults: InjectedFaults
   readonly tookMs: number
   readonly seed: number
   /** The processors and how busy they were: slow recoveries may have their reason there. */
@@ -22,59 +22,74 @@ export type Surroundings = {
 }
 
 /** Every line fits into 80 columns. */
-export function printReport(paper: Paper, report: Report, around: Surroundings): void {
-  const { truth, deeds, tookMs, seed } = around
-  const row = (name: string, figure: number | string, remark: string, ink: Ink = 'strong'): void =>
-    paper.line(
+export function printReport(writer: TextWriter, report: Report, context: ReportContext): void {
+  const { expected, faults, tookMs, seed } = context
+  const row = (
+    name: string,
+    figure: number | string,
+    remark: string,
+    style: Style = 'strong',
+  ): void =>
+    writer.line(
       `  ${name.padEnd(20)}`,
-      { text: typeof figure === 'number' ? thousands(figure).padEnd(7) : figure.padEnd(7), ink },
+      {
+        text: typeof figure === 'number' ? formatNumber(figure).padEnd(7) : figure.padEnd(7),
+        style,
+      },
       remark,
     )
   const mustBeZero = (name: string, count: number, remark: string): void =>
     row(name, count, remark, count === 0 ? 'good' : 'bad')
 
-  row('pages crawled', report.pages, `of ${thousands(truth.pages)} on the site`)
-  row('items saved', report.items, `of ${thousands(truth.businesses.size)} on the site`)
+  row('pages crawled', report.pages, `of ${formatNumber(expected.pages)} on the site`)
+  row('items saved', report.items, `of ${formatNumber(expected.businesses.size)} on the site`)
   row('errors of the site', report.errors500 + report.errors429, errorsText(report))
-  row('time', inWords(tookMs), `on ${around.machine}, seed ${seed}`)
-  paper.blank()
+  row('time', humanizeDuration(tookMs), `on ${context.machine}, seed ${seed}`)
+  writer.blank()
   row('kill -9', report.kills, recoveryText(report))
-  row('deploys (SIGTERM)', report.deploys, deployText(deeds))
-  row('zombies (SIGSTOP)', report.zombies, zombieText(deeds))
-  paper.blank()
+  row('deploys (SIGTERM)', report.deploys, deployText(faults))
+  row('zombies (SIGSTOP)', report.zombies, zombieText(faults))
+  writer.blank()
   mustBeZero('pages lost', report.pagesLost, 'each page of the site was saved')
   mustBeZero('pages doubled', report.pagesDoubled, 'by a ledger without a unique key')
   mustBeZero('items lost', report.itemsLost, 'each is there as the site shows it')
   mustBeZero('items doubled', report.itemsDoubled, 'however their addresses were spelled')
   row('late writes refused', report.lateWritesRefused, "the zombie's: none got through")
   row('pages fetched twice', report.refetched, 'rightly: in hand and unsaved when a worker died')
-  for (const reason of deeds.skipped) paper.say(`  Not played: ${reason}.`)
+  for (const reason of faults.skipped) writer.paragraph(`  Not played: ${reason}.`)
 
-  paper.blank()
-  printVerdict(paper, report, around)
-  paper.blank()
-  paper.line('Look at it yourself:')
-  const width = Math.max(...around.next.slice(1).map(([command]) => command.length))
-  for (const [command, shows] of around.next) {
+  writer.blank()
+  printVerdict(writer, report, context)
+  writer.blank()
+  writer.line('Look at it yourself:')
+  const width = Math.max(...context.next.slice(1).map(([command]) => command.length))
+  for (const [command, shows] of context.next) {
     const remark = shows === '' ? '' : `  # ${shows}`
-    paper.say(`  ${command.padEnd(shows === '' ? 0 : width)}`, { text: remark, ink: 'dim' })
+    writer.paragraph(`  ${command.padEnd(shows === '' ? 0 : width)}`, {
+      text: remark,
+      style: 'dim',
+    })
   }
-  paper.say({ text: around.leftBehind, ink: 'dim' })
+  writer.paragraph({ text: context.leftBehind, style: 'dim' })
 }
 
 /** Last of the figures, so that it is still on the screen when the rest has scrolled away. */
-function printVerdict(paper: Paper, report: Report, { machine, isBusy }: Surroundings): void {
+function printVerdict(
+  writer: TextWriter,
+  report: Report,
+  { machine, isBusy }: ReportContext,
+): void {
   if (report.ok) {
     const deaths = report.kills > 0 ? `${plural(report.kills, 'worker')} killed with kill -9: ` : ''
     const verdict = `${deaths}no page lost, nothing doubled.`
-    paper.say({ text: verdict.charAt(0).toUpperCase() + verdict.slice(1), ink: 'good' })
+    writer.paragraph({ text: verdict.charAt(0).toUpperCase() + verdict.slice(1), style: 'good' })
     return
   }
-  paper.say({ text: 'Something is wrong:', ink: 'bad' })
-  for (const problem of report.problems) paper.say({ text: `  - ${problem}`, ink: 'bad' })
+  writer.paragraph({ text: 'Something is wrong:', style: 'bad' })
+  for (const problem of report.problems) writer.paragraph({ text: `  - ${problem}`, style: 'bad' })
   const isSlow = (report.slowestClaimableMs ?? 0) >= CLAIMABLE_MAX_MS
   if (isSlow && isBusy && report.problems.length === 1) {
-    paper.say(`This machine has a lot else to do (${machine}): try again when it is calm.`)
+    writer.paragraph(`This machine has a lot else to do (${machine}): try again when it is calm.`)
   }
 }
 
@@ -84,14 +99,15 @@ function recoveryText({ slowestRecoveryMs, medianRecoveryMs, recoveries }: Repor
   return `taken up after ${slowestRecoveryMs} ms at most${median}`
 }
 
-function deployText({ deploys: [deploy] }: Deeds): string {
+function deployText({ deploys: [deploy] }: InjectedFaults): string {
   if (!deploy) return ''
-  const back = deploy.backMs === null ? '' : `, back at work ${inWords(deploy.backMs)} later`
-  return `all stopped in ${inWords(deploy.stoppedMs)}${back}`
+  const back =
+    deploy.backMs === null ? '' : `, back at work ${humanizeDuration(deploy.backMs)} later`
+  return `all stopped in ${humanizeDuration(deploy.stoppedMs)}${back}`
 }
 
-function zombieText({ zombies: [zombie] }: Deeds): string {
-  return zombie ? `silent for ${inWords(zombie.silentMs)}, taken over, then woken up` : ''
+function zombieText({ zombies: [zombie] }: InjectedFaults): string {
+  return zombie ? `silent for ${humanizeDuration(zombie.silentMs)}, taken over, then woken up` : ''
 }
 
 function errorsText({ errors500, errors429 }: Report): string {

@@ -3,25 +3,25 @@ import { test } from 'node:test'
 import { newId } from '../../../core/model/id.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { makeDirectory } from './directory.ts'
-import { makeReport, type Deeds, type Found, type Report } from './report.ts'
+import { makeReport, type InjectedFaults, type SavedResults, type Report } from './report.ts'
 import type { Kill } from './scenario-context.ts'
 
 const truth = makeDirectory(1, 4)
-const visits = { served: 40, cut: 2, again: 3, errors500: 1, errors429: 1 }
-const deeds: Deeds = {
+const stats = { served: 40, aborted: 2, refetched: 3, errors500: 1, errors429: 1 }
+const events: InjectedFaults = {
   killsAsked: 2,
-  kills: [300, 500].map((ms) => killed(ms - 100, ms)),
+  kills: [300, 500].map((ms) => makeKill(ms - 100, ms)),
   deploys: [],
   zombies: [{ silentMs: 5_000, refused: 1 }],
   skipped: [],
 }
 
-function killed(claimableMs: number, takenUpMs: number): Kill {
+function makeKill(claimableMs: number, takenUpMs: number): Kill {
   return { at: 0, worker: newId(), recoveries: [{ claimableMs, takenUpMs, by: newId() }] }
 }
 
 /** A flawless database. */
-function flawless(): Found & { run: Run; ledger: { target: string; page: number }[] } {
+function flawlessResult(): SavedResults & { run: Run; ledger: { target: string; page: number }[] } {
   const ledger = truth.targets.flatMap(({ key, pages }) =>
     pages.map((_, index) => ({ target: key, page: index + 1 })),
   )
@@ -31,8 +31,8 @@ function flawless(): Found & { run: Run; ledger: { target: string; page: number 
   return { ledger, items, run: { status: 'succeeded', counts } as Run }
 }
 
-function report(change: Partial<Found> = {}, done: Partial<Deeds> = {}): Report {
-  return makeReport(truth, { ...flawless(), ...change }, { ...deeds, ...done }, visits)
+function report(change: Partial<SavedResults> = {}, done: Partial<InjectedFaults> = {}): Report {
+  return makeReport(truth, { ...flawlessResult(), ...change }, { ...events, ...done }, stats)
 }
 
 test('a run that came through is ok, with its figures', () => {
@@ -51,53 +51,53 @@ test('a run that came through is ok, with its figures', () => {
 })
 
 test('a page that was never committed is lost', () => {
-  const { ok, pagesLost, lost } = report({ ledger: flawless().ledger.slice(1) })
+  const { ok, pagesLost, lost } = report({ ledger: flawlessResult().ledger.slice(1) })
   assert.deepEqual({ ok, pagesLost, lost }, { ok: false, pagesLost: 1, lost: 1 })
 })
 
 test('a page with two rows in the ledger is doubled', () => {
-  const { ledger } = flawless()
+  const { ledger } = flawlessResult()
   const { ok, pagesDoubled, doubled } = report({ ledger: [...ledger, ledger[3]!] })
   assert.deepEqual({ ok, pagesDoubled, doubled }, { ok: false, pagesDoubled: 1, doubled: 1 })
 })
 
 test('one page lost and another doubled do not cancel out', () => {
-  const { ledger } = flawless()
+  const { ledger } = flawlessResult()
   const { ok, lost, doubled } = report({ ledger: [...ledger.slice(1), ledger.at(-1)!] })
   assert.deepEqual({ ok, lost, doubled }, { ok: false, lost: 1, doubled: 1 })
 })
 
 test('a missing item and one with other data are lost', () => {
-  const [first, , ...rest] = flawless().items
+  const [first, , ...rest] = flawlessResult().items
   const changed = { ...first!, data: { name: 'somebody else' } }
   const { ok, itemsLost } = report({ items: [changed, ...rest] })
   assert.deepEqual({ ok, itemsLost }, { ok: false, itemsLost: 2 })
 })
 
 test('an item under a second spelling of its address is doubled', () => {
-  const { items } = flawless()
+  const { items } = flawlessResult()
   const again = { ...items[0]!, key: items[0]!.key.replace('?', '/?') }
   const { ok, itemsDoubled, lost } = report({ items: [...items, again] })
   assert.deepEqual({ ok, itemsDoubled, lost }, { ok: false, itemsDoubled: 1, lost: 0 })
 })
 
-test('how long a target waits for who is only starting is told, and is no fault', () => {
-  const busy = killed(999, 3_000)
+test('the time a target waits for a starting worker is reported, and is not a failure', () => {
+  const busy = makeKill(999, 3_000)
   const { ok, slowestRecoveryMs, slowestClaimableMs } = report({}, { kills: [busy, busy] })
   assert.deepEqual([ok, slowestRecoveryMs, slowestClaimableMs], [true, 3_000, 999])
 })
 
 test('a second or more until a target can be claimed, too few kills, or a zombie that got through are not ok', () => {
-  const slow = killed(1_000, 1_000)
+  const slow = makeKill(1_000, 1_000)
   assert.equal(report({}, { kills: [slow, slow] }).ok, false)
   assert.equal(report({}, { killsAsked: 3 }).ok, false)
-  const { run } = flawless()
+  const { run } = flawlessResult()
   assert.equal(report({ run: { ...run, counts: { ...run.counts, refused: 0 } } }).ok, false)
   assert.equal(report({ run: { ...run, status: 'failed' } }).ok, false)
 })
 
 test('without kills there is no recovery to measure, and without a zombie no write to refuse', () => {
-  const { run } = flawless()
+  const { run } = flawlessResult()
   const calm = { ...run, counts: { ...run.counts, refused: 0 } }
   const { ok, slowestRecoveryMs } = report({ run: calm }, { killsAsked: 0, kills: [], zombies: [] })
   assert.deepEqual({ ok, slowestRecoveryMs }, { ok: true, slowestRecoveryMs: null })

@@ -3,18 +3,18 @@ import type { SavedItem } from '../../../core/model/item.ts'
 import type { Run } from '../../../core/model/run.ts'
 import type { Directory } from './directory.ts'
 import type { LedgerRow } from './ledger.ts'
-import type { Visits } from './site.ts'
+import type { SiteStats } from './site.ts'
 import type { Deploy, Kill, Zombie } from './scenario-context.ts'
 
 /** What the database holds after the run. */
-export type Found = {
+export type SavedResults = {
   readonly run: Run
   readonly ledger: readonly LedgerRow[]
   readonly items: readonly Pick<SavedItem, 'key' | 'data'>[]
 }
 
 /** What was done to the workers, and what was asked for. */
-export type Deeds = {
+export type InjectedFaults = {
   readonly killsAsked: number
   readonly kills: readonly Kill[]
   readonly deploys: readonly Deploy[]
@@ -57,24 +57,29 @@ export type Report = {
 export const CLAIMABLE_MAX_MS = 1_000
 
 /** Holds what was found against the site's own truth. Reads only its arguments. */
-export function makeReport(truth: Directory, found: Found, deeds: Deeds, visits: Visits): Report {
-  const pages = comparePages(truth, found.ledger)
-  const items = compareItems(truth, found.items)
-  const recovered = deeds.kills.flatMap((kill) => kill.recoveries)
+export function makeReport(
+  expected: Directory,
+  results: SavedResults,
+  faults: InjectedFaults,
+  stats: SiteStats,
+): Report {
+  const pages = comparePages(expected, results.ledger)
+  const items = compareItems(expected, results.items)
+  const recovered = faults.kills.flatMap((kill) => kill.recoveries)
   const recoveries = recovered.map(({ takenUpMs }) => takenUpMs).sort((a, b) => a - b)
   const claimable = recovered.map(({ claimableMs }) => claimableMs)
   const figures = {
-    pages: found.run.counts.pages,
-    items: found.items.length,
-    kills: deeds.kills.length,
+    pages: results.run.counts.pages,
+    items: results.items.length,
+    kills: faults.kills.length,
     lost: pages.lost + items.lost,
     doubled: pages.doubled + items.doubled,
-    refetched: visits.again,
-    lateWritesRefused: found.run.counts.refused,
+    refetched: stats.refetched,
+    lateWritesRefused: results.run.counts.refused,
     slowestRecoveryMs: recoveries.at(-1) ?? null,
     slowestClaimableMs: claimable.length > 0 ? Math.max(...claimable) : null,
   }
-  const problems = findProblems(truth, found, deeds, figures)
+  const problems = findProblems(expected, results, faults, figures)
   return {
     ...figures,
     ok: problems.length === 0,
@@ -84,12 +89,12 @@ export function makeReport(truth: Directory, found: Found, deeds: Deeds, visits:
     itemsLost: items.lost,
     pagesDoubled: pages.doubled,
     itemsDoubled: items.doubled,
-    deploys: deeds.deploys.length,
-    zombies: deeds.zombies.length,
-    errors500: visits.errors500,
-    errors429: visits.errors429,
-    runStatus: found.run.status,
-    skipped: deeds.skipped,
+    deploys: faults.deploys.length,
+    zombies: faults.zombies.length,
+    errors500: stats.errors500,
+    errors429: stats.errors429,
+    runStatus: results.run.status,
+    skipped: faults.skipped,
     problems,
   }
 }
@@ -112,7 +117,7 @@ function comparePages({ targets }: Directory, ledger: readonly LedgerRow[]): Dif
 }
 
 /** Lost: a business that is not there as the site shows it. Doubled: an item that is no business, or one twice. */
-function compareItems({ businesses }: Directory, items: Found['items']): Difference {
+function compareItems({ businesses }: Directory, items: SavedResults['items']): Difference {
   const missing = new Map(businesses)
   let lost = 0
   let doubled = 0
@@ -130,9 +135,14 @@ type Figures = Pick<
   'pages' | 'kills' | 'lost' | 'doubled' | 'lateWritesRefused' | 'slowestClaimableMs'
 >
 
-function findProblems(truth: Directory, found: Found, deeds: Deeds, figures: Figures): string[] {
+function findProblems(
+  expected: Directory,
+  results: SavedResults,
+  faults: InjectedFaults,
+  figures: Figures,
+): string[] {
   const { lost, doubled, pages, kills, slowestClaimableMs, lateWritesRefused } = figures
-  const { run, ledger } = found
+  const { run, ledger } = results
   const problems: string[] = []
   if (run.status !== 'succeeded') problems.push(`the run ended as ${run.status}`)
   if (lost > 0) problems.push(`${lost} pages or items are missing or wrong`)
@@ -140,18 +150,18 @@ function findProblems(truth: Directory, found: Found, deeds: Deeds, figures: Fig
   if (pages !== ledger.length) {
     problems.push(`the run's books say ${pages} pages, its ledger holds ${ledger.length}`)
   }
-  if (truth.targets.length !== run.counts.targets.done) {
-    problems.push(`${run.counts.targets.done} of ${truth.targets.length} targets are done`)
+  if (expected.targets.length !== run.counts.targets.done) {
+    problems.push(`${run.counts.targets.done} of ${expected.targets.length} targets are done`)
   }
-  if (kills < deeds.killsAsked) {
+  if (kills < faults.killsAsked) {
     problems.push(
-      `the run was over after ${kills} of ${deeds.killsAsked} kills; more --targets make it longer`,
+      `the run was over after ${kills} of ${faults.killsAsked} kills; more --targets make it longer`,
     )
   }
   if (slowestClaimableMs !== null && slowestClaimableMs >= CLAIMABLE_MAX_MS) {
     problems.push(`a target could be claimed again only ${slowestClaimableMs} ms after a kill`)
   }
-  if (deeds.zombies.length > 0 && lateWritesRefused === 0) {
+  if (faults.zombies.length > 0 && lateWritesRefused === 0) {
     problems.push('the zombie woke up, and no late write was refused')
   }
   return problems

@@ -1,19 +1,19 @@
 import type { WorkerId } from '../../../core/model/id.ts'
-import type { Look } from './snapshot.ts'
+import type { Snapshot } from './snapshot.ts'
 
 /** What was done to a worker; the database cannot know it. */
-export type Mark = 'killed' | 'stopped' | 'leaving'
+export type WorkerMark = 'killed' | 'stopped' | 'leaving'
 
 /** Tells the story to whoever watches. */
-export type Narrator = {
+export type Reporter = {
   /** Something that has happened. */
-  tell(sentence: string): void
+  log(sentence: string): void
   /** Something that is under way, what is waited for meanwhile, and what came of it in the end. */
-  begin(what: string, meanwhile: string): { end(outcome: string): void }
-  mark(worker: WorkerId, mark: Mark | null): void
-  markAll(mark: Mark): void
+  start(what: string, meanwhile: string): { end(outcome: string): void }
+  mark(worker: WorkerId, mark: WorkerMark | null): void
+  markAll(mark: WorkerMark): void
   /** How things stand, several times a second. */
-  show(look: Look): void
+  update(snapshot: Snapshot): void
   close(): Promise<void>
 }
 
@@ -25,16 +25,16 @@ export type Headline = {
   readonly pages: number
   readonly startedAt: number
   /** What has been done to the workers so far, in a few words. */
-  deeds(): string
+  faultSummary(): string
 }
 
 /** `1:07` since the start. */
-export function clock(startedAt: number): string {
+export function formatElapsed(startedAt: number): string {
   const seconds = Math.floor((performance.now() - startedAt) / 1_000)
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 }
 
 /** 4210 as `4,210`. */
-export function thousands(n: number): string {
+export function formatNumber(n: number): string {
   return n.toLocaleString('en-US')
 }

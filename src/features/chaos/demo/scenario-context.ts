@@ -1,23 +1,23 @@
 import type { RunId, WorkerId } from '../../../core/model/id.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import type { Store } from '../../../core/store/store.ts'
-import type { Crew } from './worker-pool.ts'
-import type { Look } from './snapshot.ts'
-import type { Narrator } from './reporter.ts'
-import type { Dice } from './random.ts'
+import type { WorkerPool } from './worker-pool.ts'
+import type { Snapshot } from './snapshot.ts'
+import type { Reporter } from './reporter.ts'
+import type { Random } from './random.ts'
 import type { Site } from './site.ts'
 
 /** What the acts have in common. */
-export type Stage = {
+export type ScenarioContext = {
   readonly store: Store
   readonly run: RunId
-  readonly crew: Crew
+  readonly workerPool: WorkerPool
   readonly site: Site
-  readonly dice: Dice
-  readonly narrator: Narrator
+  readonly random: Random
+  readonly reporter: Reporter
   /** Fires when the run is over, or Ctrl-C was pressed: nothing more is to be done. */
   readonly over: AbortSignal
-  readonly look: () => Promise<Look>
+  readonly snapshot: () => Promise<Snapshot>
 }
 
 /** A kill -9, and what became of each target that the worker had in hand. */

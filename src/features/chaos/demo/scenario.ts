@@ -1,17 +1,17 @@
 import process from 'node:process'
 import { deploy } from './deploy.ts'
-import { killOne } from './kill.ts'
+import { killWorker } from './kill.ts'
 import { pause } from './pause.ts'
-import type { Deeds } from './report.ts'
-import type { Act } from './schedule.ts'
-import type { Deploy, Kill, Stage, Zombie } from './scenario-context.ts'
-import { zombie } from './zombie.ts'
+import type { InjectedFaults } from './report.ts'
+import type { ScheduledFault } from './schedule.ts'
+import type { Deploy, Kill, ScenarioContext, Zombie } from './scenario-context.ts'
+import { runZombie } from './zombie.ts'
 
-const LOOK_EVERY_MS = 100
+const POLL_MS = 100
 /** A crawl that is slower than expected is not waited for: the acts come by the clock then. */
-const PATIENCE = 1.5
+const OVERTIME_FACTOR = 1.5
 
-export type StoryOptions = {
+export type ScenarioOptions = {
   readonly kills: number
   readonly workers: number
   readonly pages: number
@@ -19,30 +19,30 @@ export type StoryOptions = {
 }
 
 /** What is done to the workers from the first page to the last, and what came of it. */
-export class Story implements Deeds {
+export class Scenario implements InjectedFaults {
   readonly killsAsked: number
   readonly kills: Kill[] = []
   readonly deploys: Deploy[] = []
   readonly zombies: Zombie[] = []
   readonly skipped: string[] = []
-  readonly #options: StoryOptions
+  readonly #options: ScenarioOptions
 
-  constructor(options: StoryOptions) {
+  constructor(options: ScenarioOptions) {
     this.#options = options
     this.killsAsked = options.kills
   }
 
   /** Plays the acts in turn. Ends early when the run does. */
-  async play(stage: Stage, acts: readonly Act[]): Promise<void> {
+  async run(context: ScenarioContext, schedule: readonly ScheduledFault[]): Promise<void> {
     const startedAt = performance.now()
-    for (const act of acts) {
-      await this.#due(stage, act, startedAt)
-      await this.#perform(stage, act)
+    for (const fault of schedule) {
+      await this.#waitUntilDue(context, fault, startedAt)
+      await this.#inject(context, fault)
     }
   }
 
   /** In a few words. */
-  soFar(): string {
+  summary(): string {
     const recoveries = this.kills.flatMap((kill) => kill.recoveries.map((one) => one.takenUpMs))
     return [
       `kill -9: ${this.kills.length} of ${this.killsAsked}`,
@@ -52,34 +52,38 @@ export class Story implements Deeds {
     ].join(', ')
   }
 
-  async #due({ look, over }: Stage, { at }: Act, startedAt: number): Promise<void> {
+  async #waitUntilDue(
+    { snapshot, over }: ScenarioContext,
+    { atShare }: ScheduledFault,
+    startedAt: number,
+  ): Promise<void> {
     const { pages, expectedMs } = this.#options
     while (!over.aborted) {
-      if (performance.now() - startedAt > at * expectedMs * PATIENCE) return
-      if ((await look()).run.counts.pages >= at * pages) return
-      await pause(LOOK_EVERY_MS, over)
+      if (performance.now() - startedAt > atShare * expectedMs * OVERTIME_FACTOR) return
+      if ((await snapshot()).run.counts.pages >= atShare * pages) return
+      await pause(POLL_MS, over)
     }
   }
 
-  async #perform(stage: Stage, { kind }: Act): Promise<void> {
+  async #inject(context: ScenarioContext, { kind }: ScheduledFault): Promise<void> {
     if (kind === 'kill') {
-      if (stage.over.aborted) return
-      const kill = await killOne(stage)
+      if (context.over.aborted) return
+      const kill = await killWorker(context)
       if (kill) this.kills.push(kill)
     } else if (kind === 'deploy') {
-      if (stage.over.aborted) this.skipped.push('deploy: the run was over before it')
-      else this.deploys.push(await deploy(stage))
-    } else await this.#performZombie(stage)
+      if (context.over.aborted) this.skipped.push('deploy: the run was over before it')
+      else this.deploys.push(await deploy(context))
+    } else await this.#injectZombie(context)
   }
 
-  async #performZombie(stage: Stage): Promise<void> {
-    const reason = this.#whyNoZombie(stage)
-    const played = reason === null ? await zombie(stage) : null
-    if (played) this.zombies.push(played)
+  async #injectZombie(context: ScenarioContext): Promise<void> {
+    const reason = this.#zombieSkipReason(context)
+    const result = reason === null ? await runZombie(context) : null
+    if (result) this.zombies.push(result)
     else this.skipped.push(`zombie: ${reason ?? 'no worker was in the middle of a page'}`)
   }
 
-  #whyNoZombie({ over }: Stage): string | null {
+  #zombieSkipReason({ over }: ScenarioContext): string | null {
     if (process.platform === 'win32') return 'Windows cannot stop a process and wake it up again'
     if (this.#options.workers < 2) return 'it takes a second worker to take over'
     return over.aborted ? 'the run was over before it' : null

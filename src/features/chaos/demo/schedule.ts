@@ -1,8 +1,11 @@
-import type { Dice } from './random.ts'
-import { PAGE_MS } from './site.ts'
+import type { Random } from './random.ts'
+import { AVERAGE_PAGE_MS } from './site.ts'
 
 /** What is done to the workers, and at which share of the pages. */
-export type Act = { readonly kind: 'kill' | 'deploy' | 'zombie'; readonly at: number }
+export type ScheduledFault = {
+  readonly kind: 'kill' | 'deploy' | 'zombie'
+  readonly atShare: number
+}
 
 const START_MS = 2_000
 const DEPLOY_MS = 4_000
@@ -10,10 +13,10 @@ const DEPLOY_MS = 4_000
 const ZOMBIE_MS = 8_000
 const KILL_MS = 1_500
 /** A worker that is killed more often than this is started again with a pause. */
-const LIFE_MS = 6_000
-const PACE_MAX = 5
+const MIN_LIFETIME_MS = 6_000
+const SLOWDOWN_MAX = 5
 
-export type Size = {
+export type DemoSize = {
   readonly pages: number
   readonly targets: number
   readonly workers: number
@@ -21,22 +24,23 @@ export type Size = {
 }
 
 /** How long the crawl takes at a pace, roughly. */
-export function expectedMs({ pages, targets, workers }: Size, pace: number): number {
-  return START_MS + (pages * PAGE_MS * pace) / Math.min(workers, targets)
+export function expectedMs({ pages, targets, workers }: DemoSize, slowdown: number): number {
+  return START_MS + (pages * AVERAGE_PAGE_MS * slowdown) / Math.min(workers, targets)
 }
 
 /** How much slower the site must be so that there is time for every act: 1 for a crawl that is long enough. */
-export function paceFor(size: Size): number {
-  const needed = size.kills * Math.max(KILL_MS, LIFE_MS / size.workers) + DEPLOY_MS + ZOMBIE_MS
-  return Math.min(PACE_MAX, Math.max(1, needed / (expectedMs(size, 1) - START_MS)))
+export function slowdownFor(size: DemoSize): number {
+  const needed =
+    size.kills * Math.max(KILL_MS, MIN_LIFETIME_MS / size.workers) + DEPLOY_MS + ZOMBIE_MS
+  return Math.min(SLOWDOWN_MAX, Math.max(1, needed / (expectedMs(size, 1) - START_MS)))
 }
 
 /** Kills all along, with a deploy and a zombie among them. */
-export function makeSchedule(kills: number, dice: Dice): Act[] {
-  const acts: Act[] = Array.from({ length: kills }, (_, n) => ({
+export function makeSchedule(kills: number, random: Random): ScheduledFault[] {
+  const faults: ScheduledFault[] = Array.from({ length: kills }, (_, n) => ({
     kind: 'kill',
-    at: 0.02 + (0.82 * (n + dice.next())) / kills,
+    atShare: 0.02 + (0.82 * (n + random.next())) / kills,
   }))
-  acts.push({ kind: 'deploy', at: 0.38 }, { kind: 'zombie', at: 0.55 })
-  return acts.sort((a, b) => a.at - b.at)
+  faults.push({ kind: 'deploy', atShare: 0.38 }, { kind: 'zombie', atShare: 0.55 })
+  return faults.sort((a, b) => a.atShare - b.atShare)
 }

@@ -36,8 +36,8 @@ test('every page can be reached from its section, however often the site says no
       seen,
       directory.targets.map(({ pages }) => pages.length),
     )
-    assert.equal(site.visits.served, directory.pages)
-    assert.equal(site.visits.again, 0)
+    assert.equal(site.stats.served, directory.pages)
+    assert.equal(site.stats.refetched, 0)
   } finally {
     await site.close()
   }
@@ -48,9 +48,9 @@ test('a page fetched twice is noticed, one that was refused before is not', asyn
   try {
     const url = `${site.address}/${directory.targets[0]!.key}`
     await fetchPage(url)
-    assert.equal(site.visits.again, 0)
+    assert.equal(site.stats.refetched, 0)
     await fetchPage(url)
-    assert.equal(site.visits.again, 1)
+    assert.equal(site.stats.refetched, 1)
   } finally {
     await site.close()
   }

@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Directory, Listing, Section } from './directory.ts'
-import { fraction } from './random.ts'
+import { seededFraction } from './random.ts'
 
 /** What a page's answer holds. */
 export type SitePage = {
@@ -12,43 +12,43 @@ export type SitePage = {
 }
 
 /** What the site says of its visitors. */
-export type Visits = {
+export type SiteStats = {
   /** Pages sent to the end, and pages whose reader was gone before. */
   readonly served: number
-  readonly cut: number
+  readonly aborted: number
   /** Requests for a page that had been asked for before and not been refused: a crash made them necessary. */
-  readonly again: number
+  readonly refetched: number
   readonly errors500: number
   readonly errors429: number
 }
 
-type Answer =
+type PageResponse =
   | { readonly status: 200; readonly waitMs: number }
   | { readonly status: 500; readonly waitMs: number }
   | { readonly status: 429; readonly waitMs: number }
 
-const ERROR_500 = 0.04
-const ERROR_429 = 0.03
+const ERROR_500_RATE = 0.04
+const ERROR_429_RATE = 0.03
 const RETRY_AFTER_S = 1
-const SLOW = 0.07
+const SLOW_RATE = 0.07
 const WAIT_MAX_MS = 3_000
 /** What a page takes on the average at pace 1, with what saving it costs. For estimates. */
-export const PAGE_MS = 440
+export const AVERAGE_PAGE_MS = 440
 
 /** The directory over HTTP on this machine: slow now and then, faulty now and then, as real ones are. */
 export class Site {
   readonly #directory: Directory
-  readonly #pace: number
+  readonly #slowdown: number
   readonly #sections: ReadonlyMap<string, Section>
   readonly #server: Server
-  readonly #asked = new Map<string, number>()
+  readonly #requested = new Map<string, number>()
   readonly #accepted = new Map<string, number>()
-  readonly #underWay = new Map<string, number>()
-  readonly #visits = { served: 0, cut: 0, again: 0, errors500: 0, errors429: 0 }
+  readonly #pendingUntil = new Map<string, number>()
+  readonly #stats = { served: 0, aborted: 0, refetched: 0, errors500: 0, errors429: 0 }
 
-  private constructor(directory: Directory, pace: number) {
+  private constructor(directory: Directory, slowdown: number) {
     this.#directory = directory
-    this.#pace = pace
+    this.#slowdown = slowdown
     this.#sections = new Map(directory.targets.map((section) => [section.key, section]))
     this.#server = createServer((request, response) => {
       void this.#serve(new URL(request.url ?? '/', this.address), response)
@@ -58,8 +58,8 @@ export class Site {
   }
 
   /** `pace`: how much slower than usual, so that a small crawl lasts long enough to be killed in. */
-  static async open(directory: Directory, pace = 1): Promise<Site> {
-    const site = new Site(directory, pace)
+  static async open(directory: Directory, slowdown = 1): Promise<Site> {
+    const site = new Site(directory, slowdown)
     site.#server.listen(0, '127.0.0.1')
     await once(site.#server, 'listening')
     return site
@@ -69,13 +69,13 @@ export class Site {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  get visits(): Visits {
-    return this.#visits
+  get stats(): SiteStats {
+    return this.#stats
   }
 
   /** How much longer the page now being fetched for a target will take; 0 when none is. */
   remainingMs(key: string): number {
-    return Math.max(0, (this.#underWay.get(key) ?? 0) - performance.now())
+    return Math.max(0, (this.#pendingUntil.get(key) ?? 0) - performance.now())
   }
 
   async close(): Promise<void> {
@@ -93,18 +93,18 @@ export class Site {
 
     const id = `${key}#${number}`
     const { status, waitMs } = this.#decide(id)
-    this.#underWay.set(key, performance.now() + waitMs)
+    this.#pendingUntil.set(key, performance.now() + waitMs)
     await new Promise((resolve) => setTimeout(resolve, waitMs))
     if (status === 500) {
-      this.#visits.errors500++
+      this.#stats.errors500++
       return send(response, 500, { error: 'something went wrong' })
     }
     if (status === 429) {
-      this.#visits.errors429++
+      this.#stats.errors429++
       return send(response, 429, { error: 'not so fast' }, { 'retry-after': String(RETRY_AFTER_S) })
     }
-    if (response.destroyed) this.#visits.cut++
-    else this.#visits.served++
+    if (response.destroyed) this.#stats.aborted++
+    else this.#stats.served++
     send(response, 200, page)
   }
 
@@ -126,25 +126,28 @@ export class Site {
   }
 
   /** By the how-manieth request for this page it is, and nothing else: the third one is always answered. */
-  #decide(id: string): Answer {
+  #decide(id: string): PageResponse {
     const { seed } = this.#directory
-    const asked = (this.#asked.get(id) ?? 0) + 1
-    this.#asked.set(id, asked)
-    const fault = asked > 2 ? 1 : fraction(seed, id, asked, 'fault')
-    const waitMs = Math.min(WAIT_MAX_MS, latency(fraction(seed, id, asked, 'wait')) * this.#pace)
-    if (fault < ERROR_500) return { status: 500, waitMs: waitMs / 2 }
-    if (fault < ERROR_500 + ERROR_429) return { status: 429, waitMs: waitMs / 4 }
+    const requested = (this.#requested.get(id) ?? 0) + 1
+    this.#requested.set(id, requested)
+    const fault = requested > 2 ? 1 : seededFraction(seed, id, requested, 'fault')
+    const waitMs = Math.min(
+      WAIT_MAX_MS,
+      latencyMs(seededFraction(seed, id, requested, 'wait')) * this.#slowdown,
+    )
+    if (fault < ERROR_500_RATE) return { status: 500, waitMs: waitMs / 2 }
+    if (fault < ERROR_500_RATE + ERROR_429_RATE) return { status: 429, waitMs: waitMs / 4 }
     const accepted = (this.#accepted.get(id) ?? 0) + 1
     this.#accepted.set(id, accepted)
-    if (accepted > 1) this.#visits.again++
+    if (accepted > 1) this.#stats.refetched++
     return { status: 200, waitMs }
   }
 }
 
 /** Mostly 150 to 500 ms; some pages take over a second. */
-function latency(dice: number): number {
-  if (dice < SLOW) return 1_000 + (dice / SLOW) * 600
-  return 150 + ((dice - SLOW) / (1 - SLOW)) * 350
+function latencyMs(share: number): number {
+  if (share < SLOW_RATE) return 1_000 + (share / SLOW_RATE) * 600
+  return 150 + ((share - SLOW_RATE) / (1 - SLOW_RATE)) * 350
 }
 
 function send(

@@ -6,23 +6,23 @@ import { processState } from '../../../core/host/identity.ts'
 import type { Store } from '../../../core/store/store.ts'
 
 /** What the database says at one moment. */
-export type Look = {
+export type Snapshot = {
   readonly run: Run
   /** Workers of this demo and no other whose process is there. */
   readonly workers: readonly Worker[]
   readonly held: ReadonlyMap<WorkerId, Target>
 }
 
-export async function lookAt(store: Store, run: RunId, source: string): Promise<Look> {
+export async function takeSnapshot(store: Store, run: RunId, source: string): Promise<Snapshot> {
   const found = await store.run(run)
   if (!found) throw new Error(`The demo's run ${run} is no longer in the database.`)
-  const [witnessed, inProgress] = await Promise.all([
-    store.workers(),
+  const [observed, inProgress] = await Promise.all([
+    store.observations(),
     store.targets(run, { statuses: ['in_progress'], limit: 1_000 }),
   ])
   return {
     run: found,
-    workers: witnessed
+    workers: observed
       .map(({ worker }) => worker)
       .filter((worker) => worker.source === source && processState(worker.process) !== 'gone'),
     held: new Map(inProgress.items.map((target) => [target.worker!, target])),

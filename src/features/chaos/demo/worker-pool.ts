@@ -6,33 +6,33 @@ import { EXIT } from '../../../core/model/errors.ts'
 import type { Worker } from '../../../core/model/worker.ts'
 import { processState } from '../../../core/host/identity.ts'
 
-export type CrewOptions = {
+export type WorkerPoolOptions = {
   readonly workers: number
   readonly db: string
   readonly journal: string
   /** Where the workers' own words go. */
-  readonly log: string
+  readonly logPath: string
   /** How often `unstuck work` itself may be killed before that is the end. */
-  readonly accidentsMax: number
+  readonly maxRestarts: number
   readonly env: Readonly<Record<string, string>>
 }
 
-const STOP_PATIENCE_MS = 8_000
+const STOP_TIMEOUT_MS = 8_000
 
 /**
  * `unstuck work`, as a user would start it, with its worker processes. It is tied to the demo by a channel: should
  * the demo be killed, the crew hands its work back and ends by itself.
  */
-export class Crew {
-  readonly #options: CrewOptions
-  #known: readonly Worker[] = []
+export class WorkerPool {
+  readonly #options: WorkerPoolOptions
+  #workers: readonly Worker[] = []
   #child: ChildProcess | null = null
   #deploying: PromiseWithResolvers<{ finished: boolean }> | null = null
   #isStopping = false
   /** A run is there: from now on none may be started. */
   hasRun = false
 
-  constructor(options: CrewOptions) {
+  constructor(options: WorkerPoolOptions) {
     this.#options = options
   }
 
@@ -44,12 +44,12 @@ export class Crew {
       this.#deploying = null
       deploying?.resolve({ finished: code === EXIT.done })
       // It ended in order, so its workers have.
-      if (code !== null) this.#known = []
+      if (code !== null) this.#workers = []
       if (code === EXIT.done || this.#isStopping) return code ?? EXIT.failed
       if (deploying) continue
       // Killed or stopped by somebody else; or by us, where there is a single worker. Anything else would come again.
-      const isAnAccident = code === null || code === EXIT.resumable
-      if (!isAnAccident || ++restarts > this.#options.accidentsMax) return code ?? EXIT.failed
+      const isRestartable = code === null || code === EXIT.resumable
+      if (!isRestartable || ++restarts > this.#options.maxRestarts) return code ?? EXIT.failed
     }
   }
 
@@ -61,8 +61,8 @@ export class Crew {
   }
 
   /** Those who are at work now and must not be left behind. */
-  remember(workers: readonly Worker[]): void {
-    this.#known = workers
+  setWorkers(workers: readonly Worker[]): void {
+    this.#workers = workers
   }
 
   /** Pages in hand are finished; who takes too long is killed. */
@@ -71,7 +71,7 @@ export class Crew {
     const child = this.#child
     if (child) {
       const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-      const late = setTimeout(() => this.kill(), STOP_PATIENCE_MS)
+      const late = setTimeout(() => this.kill(), STOP_TIMEOUT_MS)
       child.kill('SIGTERM')
       await ended
       clearTimeout(late)
@@ -83,10 +83,10 @@ export class Crew {
   kill(): void {
     this.#isStopping = true
     this.#child?.kill('SIGKILL')
-    for (const { process: identity } of this.#known) {
-      if (processState(identity) !== 'gone') endGroup(identity.pid)
+    for (const { process: identity } of this.#workers) {
+      if (processState(identity) !== 'gone') killGroup(identity.pid)
     }
-    this.#known = []
+    this.#workers = []
   }
 
   #arguments(): string[] {
@@ -96,8 +96,8 @@ export class Crew {
   }
 
   #runOnce(): Promise<number | null> {
-    const { log, env } = this.#options
-    const file = openSync(log, 'a')
+    const { logPath, env } = this.#options
+    const file = openSync(logPath, 'a')
     const child = fork(
       fileURLToPath(new URL('../../../../bin/unstuck.js', import.meta.url)),
       this.#arguments(),
@@ -127,7 +127,7 @@ function crawlModule(): string {
 }
 
 /** Each worker leads a process group of its own. */
-function endGroup(pid: number): void {
+function killGroup(pid: number): void {
   for (const id of process.platform === 'win32' ? [pid] : [-pid, pid]) {
     try {
       process.kill(id, 'SIGKILL')

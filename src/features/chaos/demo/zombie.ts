@@ -1,58 +1,67 @@
 import process from 'node:process'
 import { shortId } from '../../../core/model/id.ts'
 import type { Target } from '../../../core/model/target.ts'
-import { inWords } from '../../../core/model/time.ts'
+import { humanizeDuration } from '../../../core/model/time.ts'
 import type { Worker } from '../../../core/model/worker.ts'
-import { pause, until } from './pause.ts'
-import type { Stage, Zombie } from './scenario-context.ts'
+import { pause, pollUntil } from './pause.ts'
+import type { ScenarioContext, Zombie } from './scenario-context.ts'
 
-const PATIENCE_MS = 20_000
+const TIMEOUT_MS = 20_000
 /** A page that still takes this long: its worker is waiting for the site, and not in the middle of a commit. */
-const WAITING_MS = 120
+const MIN_WAIT_MS = 120
 const LOCK_PROBE_MS = 400
 
 /**
  * A worker is stopped (SIGSTOP) in the middle of a page for longer than its lease; another takes over its target. Then
  * it wakes up (SIGCONT), knows nothing of it, and writes. The fence must refuse that.
  */
-export async function zombie(stage: Stage): Promise<Zombie | null> {
-  const { narrator, over, store, look } = stage
-  const found = await until(() => stopOne(stage), { everyMs: 20, atMostMs: PATIENCE_MS, over })
+export async function runZombie(context: ScenarioContext): Promise<Zombie | null> {
+  const { reporter, over, store, snapshot } = context
+  const found = await pollUntil(() => stopWorker(context), {
+    everyMs: 20,
+    timeoutMs: TIMEOUT_MS,
+    signal: over,
+  })
   if (!found) return null
   const { worker, target, stoppedAt } = found
   const who = shortId(worker.id)
   const what = `SIGSTOP ${who} on page ${target.page + 1} of ${target.key}`
-  const event = narrator.begin(what, 'it is silent, its lease runs out …')
+  const event = reporter.start(what, 'it is silent, its lease runs out …')
   try {
-    const taken = await until(async () => takenOver(await store.target(target.id), target), {
+    const taken = await pollUntil(async () => takenOver(await store.target(target.id), target), {
       everyMs: 50,
-      atMostMs: PATIENCE_MS,
-      over,
+      timeoutMs: TIMEOUT_MS,
+      signal: over,
     })
-    const refusedBefore = (await look()).run.counts.refused
+    const refusedBefore = (await snapshot()).run.counts.refused
     const silentMs = performance.now() - stoppedAt
     event.end(
       taken
-        ? `taken over by ${shortId(taken.worker!)} after ${inWords(silentMs)}`
+        ? `taken over by ${shortId(taken.worker!)} after ${humanizeDuration(silentMs)}`
         : 'nobody took over',
     )
-    wake(worker)
-    narrator.mark(worker.id, null)
+    resume(worker)
+    reporter.mark(worker.id, null)
     if (!taken) return { silentMs, refused: 0 }
-    return await wokenUp(stage, { who, silentMs, refusedBefore })
+    return await waitForRefusal(context, { who, silentMs, refusedBefore })
   } finally {
     // Whatever happens: nobody stays stopped.
-    wake(worker)
+    resume(worker)
   }
 }
 
-async function wokenUp(
-  { look, narrator, over }: Stage,
+async function waitForRefusal(
+  { snapshot, reporter, over }: ScenarioContext,
   { who, silentMs, refusedBefore }: { who: string; silentMs: number; refusedBefore: number },
 ): Promise<Zombie> {
-  const event = narrator.begin(`SIGCONT ${who}`, 'it wakes up and goes on as if nothing had been …')
-  const refusals = async (): Promise<number> => (await look()).run.counts.refused - refusedBefore
-  await until(async () => (await refusals()) > 0, { everyMs: 50, atMostMs: PATIENCE_MS, over })
+  const event = reporter.start(`SIGCONT ${who}`, 'it wakes up and goes on as if nothing had been …')
+  const refusals = async (): Promise<number> =>
+    (await snapshot()).run.counts.refused - refusedBefore
+  await pollUntil(async () => (await refusals()) > 0, {
+    everyMs: 50,
+    timeoutMs: TIMEOUT_MS,
+    signal: over,
+  })
   const refused = await refusals()
   event.end(
     refused > 0
@@ -62,27 +71,38 @@ async function wokenUp(
   return { silentMs, refused }
 }
 
-type Stopped = { readonly worker: Worker; readonly target: Target; readonly stoppedAt: number }
+type StoppedWorker = {
+  readonly worker: Worker
+  readonly target: Target
+  readonly stoppedAt: number
+}
 
 /** Whoever waits longest for the site is stopped, if that leaves the database free for the others. */
-async function stopOne({ look, site, store, run, narrator, over }: Stage): Promise<Stopped | null> {
-  const { workers, held, run: now } = await look()
+async function stopWorker({
+  snapshot,
+  site,
+  store,
+  run,
+  reporter,
+  over,
+}: ScenarioContext): Promise<StoppedWorker | null> {
+  const { workers, held, run: now } = await snapshot()
   const waits = (worker: Worker): number => site.remainingMs(held.get(worker.id)?.key ?? '')
   const [worker] = workers.toSorted((a, b) => waits(b) - waits(a))
   const target = worker && held.get(worker.id)
-  if (!target || waits(worker) < WAITING_MS) return null
+  if (!target || waits(worker) < MIN_WAIT_MS) return null
   const stoppedAt = performance.now()
-  if (!signal(worker, 'SIGSTOP')) return null
+  if (!sendSignal(worker, 'SIGSTOP')) return null
   // Its heartbeat may have been in the middle of a write, and SQLite has one writer at a time.
   const isFree = await Promise.race([
     store.setPolicy(run, now.policy).then(() => true),
     pause(LOCK_PROBE_MS, over).then(() => false),
   ])
   if (!isFree) {
-    wake(worker)
+    resume(worker)
     return null
   }
-  narrator.mark(worker.id, 'stopped')
+  reporter.mark(worker.id, 'stopped')
   return { worker, target, stoppedAt }
 }
 
@@ -90,11 +110,11 @@ function takenOver(now: Target | null, before: Target): Target | null {
   return now && now.epoch > before.epoch && now.worker !== before.worker ? now : null
 }
 
-function wake(worker: Worker): void {
-  signal(worker, 'SIGCONT')
+function resume(worker: Worker): void {
+  sendSignal(worker, 'SIGCONT')
 }
 
-function signal({ process: { pid } }: Worker, name: 'SIGSTOP' | 'SIGCONT'): boolean {
+function sendSignal({ process: { pid } }: Worker, name: 'SIGSTOP' | 'SIGCONT'): boolean {
   try {
     process.kill(pid, name)
     return true

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { isJsonType, parseJson } from '../../../lib/http/json-bytes.ts'
-import { badJson, notJson, tooLarge } from './http-error.ts'
+import { invalidJson, notJson, bodyTooLarge } from './http-error.ts'
 
 /** The body as JSON; undefined when there is none. Too much of it is refused before it is in memory. */
-export async function readJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
+export async function readJson(request: IncomingMessage, maxBytes: number): Promise<unknown> {
   if (!hasBody(request)) return undefined
   const {
     'content-type': type,
@@ -18,22 +18,22 @@ export async function readJson(request: IncomingMessage, bytesMax: number): Prom
       type === undefined ? 'The body has no type.' : `The body is ${type.slice(0, 80)}.`,
     )
   }
-  if (Number(length) > bytesMax) throw tooLarge(bytesMax)
-  const bytes = await readBytes(request, bytesMax)
-  return bytes.length === 0 ? undefined : parseJson(bytes, badJson)
+  if (Number(length) > maxBytes) throw bodyTooLarge(maxBytes)
+  const bytes = await readBytes(request, maxBytes)
+  return bytes.length === 0 ? undefined : parseJson(bytes, invalidJson)
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
-async function readBytes(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+async function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   // Leaving the loop must not close the connection: the answer goes out on it.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     size += (chunk as Buffer).length
-    if (size > bytesMax) throw tooLarge(bytesMax)
+    if (size > maxBytes) throw bodyTooLarge(maxBytes)
     chunks.push(chunk as Buffer)
   }
   return Buffer.concat(chunks)

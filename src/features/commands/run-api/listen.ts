@@ -26,46 +26,46 @@ export async function listenOnPort(server: Server): Promise<void> {
   await once(server, 'listening')
 }
 
-export type OwnSocket = {
+export type PrivateSocket = {
   readonly path: string
   /** After the server has closed, which removes the socket itself: takes away a folder that was made for it. */
-  leave(): void
+  cleanUp(): void
 }
 
 /**
  * On a new Unix socket in this folder, which only this user reaches. Sockets that killed processes left in it are removed.
  * Where the path would be too long for one, a folder of its own among the temporary ones takes its place.
  */
-export async function listenOnSocket(server: Server, folder: string): Promise<OwnSocket> {
-  const path = join(resolve(folder), newName())
-  if (Buffer.byteLength(path) > SOCKET_PATH_MAX) return listenElsewhere(server, path)
+export async function listenOnSocket(server: Server, folder: string): Promise<PrivateSocket> {
+  const path = join(resolve(folder), newSocketName())
+  if (Buffer.byteLength(path) > SOCKET_PATH_MAX) return listenInTempFolder(server, path)
   makePrivateFolder(resolve(folder))
-  await removeLeftovers(resolve(folder))
-  await listenAt(server, path)
-  return { path, leave: () => {} }
+  await removeStaleSockets(resolve(folder))
+  await listenOnPath(server, path)
+  return { path, cleanUp: () => {} }
 }
 
-async function listenElsewhere(server: Server, wanted: string): Promise<OwnSocket> {
+async function listenInTempFolder(server: Server, wanted: string): Promise<PrivateSocket> {
   const folder = mkdtempSync(join(tmpdir(), 'unstuck-api-'))
-  const leave = (): void => rmSync(folder, { recursive: true, force: true })
+  const cleanUp = (): void => rmSync(folder, { recursive: true, force: true })
   try {
     assertTrusted(folder, 'folder of a socket')
-    const path = join(folder, newName())
+    const path = join(folder, newSocketName())
     if (Buffer.byteLength(path) > SOCKET_PATH_MAX) {
       throw new UsageError(
         `A Unix socket's path has at most ${SOCKET_PATH_MAX} bytes; ${wanted} is longer, and so is ${path}. ` +
           'Set TMPDIR to a folder with a shorter path, or leave out --socket.',
       )
     }
-    await listenAt(server, path)
-    return { path, leave }
+    await listenOnPath(server, path)
+    return { path, cleanUp }
   } catch (error) {
-    leave()
+    cleanUp()
     throw error
   }
 }
 
-async function listenAt(server: Server, path: string): Promise<void> {
+async function listenOnPath(server: Server, path: string): Promise<void> {
   server.listen(path)
   await once(server, 'listening')
   // Until here the folder has kept others out.
@@ -76,11 +76,11 @@ async function listenAt(server: Server, path: string): Promise<void> {
  * The same process id is in use in any number of containers, so the name is random. It begins with the kernel's boot:
  * under another kernel, on a shared disk, a socket cannot be asked whether somebody listens.
  */
-function newName(): string {
-  return `${bootMark()}-${randomBytes(8).toString('hex')}.sock`
+function newSocketName(): string {
+  return `${bootPrefix()}-${randomBytes(8).toString('hex')}.sock`
 }
 
-function bootMark(): string {
+function bootPrefix(): string {
   return bootId()?.slice(0, 8) ?? 'local'
 }
 
@@ -102,20 +102,20 @@ function makePrivateFolder(folder: string): void {
 }
 
 /** Between its file and its first listening lies a moment in which a socket looks left behind. */
-const NEW_MS = 1_000
+const NEW_SOCKET_MS = 1_000
 
-async function removeLeftovers(folder: string): Promise<void> {
-  const ours = readdirSync(folder).filter((name) =>
-    new RegExp(`^${bootMark()}-[0-9a-f]{16}\\.sock$`).test(name),
+async function removeStaleSockets(folder: string): Promise<void> {
+  const sockets = readdirSync(folder).filter((name) =>
+    new RegExp(`^${bootPrefix()}-[0-9a-f]{16}\\.sock$`).test(name),
   )
-  for (const path of ours.map((name) => join(folder, name))) {
-    const there = lstatSync(path, { throwIfNoEntry: false })
-    if (!there?.isSocket() || Date.now() - there.mtimeMs < NEW_MS) continue
-    if (!(await isAnswered(path))) rmSync(path, { force: true })
+  for (const path of sockets.map((name) => join(folder, name))) {
+    const stats = lstatSync(path, { throwIfNoEntry: false })
+    if (!stats?.isSocket() || Date.now() - stats.mtimeMs < NEW_SOCKET_MS) continue
+    if (!(await isListening(path))) rmSync(path, { force: true })
   }
 }
 
-async function isAnswered(path: string): Promise<boolean> {
+async function isListening(path: string): Promise<boolean> {
   const probe = connect(path)
   try {
     await once(probe, 'connect')

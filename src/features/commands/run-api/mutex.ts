@@ -1,12 +1,12 @@
 /** One after the other. Who leaves while waiting gives up its place. */
-export class Line {
+export class Mutex {
   readonly #waiting: (() => void)[] = []
   #isBusy = false
 
   /** Does the work when it is its turn; rejects when the signal fires before. */
-  async take<T>(leaves: AbortSignal, work: () => Promise<T>): Promise<T> {
-    leaves.throwIfAborted()
-    if (this.#isBusy) await this.#wait(leaves)
+  async runExclusive<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    signal.throwIfAborted()
+    if (this.#isBusy) await this.#wait(signal)
     this.#isBusy = true
     try {
       return await work()
@@ -15,18 +15,18 @@ export class Line {
     }
   }
 
-  #wait(leaves: AbortSignal): Promise<void> {
+  #wait(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const onTurn = (): void => {
-        leaves.removeEventListener('abort', onLeave)
+        signal.removeEventListener('abort', onAbort)
         resolve()
       }
-      const onLeave = (): void => {
+      const onAbort = (): void => {
         this.#waiting.splice(this.#waiting.indexOf(onTurn), 1)
-        reject(leaves.reason as Error)
+        reject(signal.reason as Error)
       }
       this.#waiting.push(onTurn)
-      leaves.addEventListener('abort', onLeave, { once: true })
+      signal.addEventListener('abort', onAbort, { once: true })
     })
   }
 

@@ -1,7 +1,7 @@
 import { STATUS_CODES, type ServerResponse } from 'node:http'
-import type { Refusal } from './http-error.ts'
+import type { HttpError } from './http-error.ts'
 
-export type Answer = {
+export type ApiResponse = {
   readonly status: number
   readonly body: unknown
   readonly headers?: Readonly<Record<string, string>>
@@ -13,12 +13,15 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 } as const
 
-export function refused({ status, code, message, headers }: Refusal): Answer {
+export function errorResponse({ status, code, message, headers }: HttpError): ApiResponse {
   return { status, body: { error: { code, message } }, headers }
 }
 
 /** Sends it whole; nothing happens when nobody listens any more. */
-export function send(response: ServerResponse, { status, body, headers }: Answer): void {
+export function sendResponse(
+  response: ServerResponse,
+  { status, body, headers }: ApiResponse,
+): void {
   const text = JSON.stringify(body)
   response.writeHead(status, {
     ...HEADERS,
@@ -29,7 +32,7 @@ export function send(response: ServerResponse, { status, body, headers }: Answer
 }
 
 /** The same for a connection on which no request could be read. */
-export function asText({ status, body, headers }: Answer): string {
+export function toHttpText({ status, body, headers }: ApiResponse): string {
   const text = JSON.stringify(body)
   const all = {
     ...HEADERS,

@@ -4,13 +4,22 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { LeaseLost, PageBehind, PageRejected, UsageError } from '../../../core/model/errors.ts'
+import {
+  LeaseLostError,
+  PageBehindError,
+  PageRejectedError,
+  UsageError,
+} from '../../../core/model/errors.ts'
 import { newId } from '../../../core/model/id.ts'
 import { OpenApi } from '../../../testing/open-api.ts'
-import { RUN_API_DOCUMENT, RunApiStage, type Caller } from '../../../testing/run-api-caller.ts'
+import {
+  RUN_API_DOCUMENT,
+  RunApiTestContext,
+  type RunApiClient,
+} from '../../../testing/run-api-test-context.ts'
 import { sqliteEngine, temporaryFolder } from '../../../testing/sqlite-engine.ts'
-import { FIELDS } from './bodies.ts'
-import { CALLS } from './calls.ts'
+import { BODY_FIELDS } from './bodies.ts'
+import { ROUTES } from './routes.ts'
 import * as refusals from './http-error.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../../../docs/run-api.md'), 'utf8')
@@ -20,27 +29,27 @@ const run = promisify(execFile)
 const CLAIM = { target: newId(), epoch: 1, claimId: newId(), worker: newId() }
 
 /** Every refusal there is, by its code. */
-const EVERY_REFUSAL = [
+const ALL_ERRORS = [
   refusals.unauthorized(),
   refusals.misdirected(''),
-  refusals.unknownPath([]),
-  refusals.wrongMethod('/', 'GET'),
+  refusals.notFound([]),
+  refusals.methodNotAllowed('/', 'GET'),
   refusals.notJson(''),
-  refusals.tooLarge(1),
-  refusals.badJson(''),
-  refusals.badBody([]),
+  refusals.bodyTooLarge(1),
+  refusals.invalidJson(''),
+  refusals.invalidBody([]),
   refusals.tooManyCalls(1),
   refusals.stopping(),
-  refusals.unexpected(''),
-  refusals.malformed('HPE_HEADER_OVERFLOW'),
-  refusals.malformed('ERR_HTTP_REQUEST_TIMEOUT'),
-  refusals.malformed(undefined),
+  refusals.internalError(''),
+  refusals.badRequest('HPE_HEADER_OVERFLOW'),
+  refusals.badRequest('ERR_HTTP_REQUEST_TIMEOUT'),
+  refusals.badRequest(undefined),
   ...[
-    new LeaseLost(CLAIM, ''),
-    new PageBehind(CLAIM.target, 1, 2),
-    new PageRejected(''),
+    new LeaseLostError(CLAIM, ''),
+    new PageBehindError(CLAIM.target, 1, 2),
+    new PageRejectedError(''),
     new UsageError(''),
-  ].map((error) => refusals.refusalFor(error)!),
+  ].map((error) => refusals.toHttpError(error)!),
 ].map(({ status, code }) => `${status} ${code}`)
 
 test('every refusal that the code can make is known here', () => {
@@ -48,7 +57,7 @@ test('every refusal that the code can make is known here', () => {
   const written = [...code.matchAll(/new Refusal\(\s*(\d+),\s*'([A-Z_]+)'/g)].map(
     ([, status, code]) => `${status} ${code}`,
   )
-  assert.deepEqual([...EVERY_REFUSAL].sort(), written.sort())
+  assert.deepEqual([...ALL_ERRORS].sort(), written.sort())
 })
 
 test('the OpenAPI document has every call, and no other', () => {
@@ -57,12 +66,12 @@ test('the OpenAPI document has every call, and no other', () => {
   )
   assert.deepEqual(
     documented,
-    [...CALLS].map(([path, { method }]) => `${method} ${path}`),
+    [...ROUTES].map(([path, { method }]) => `${method} ${path}`),
   )
 })
 
 test('the OpenAPI document has every field of every body, and no other', () => {
-  const names: Record<keyof typeof FIELDS, string> = {
+  const names: Record<keyof typeof BODY_FIELDS, string> = {
     checkpoint: 'Checkpoint',
     item: 'Item',
     progress: 'Progress',
@@ -72,7 +81,7 @@ test('the OpenAPI document has every field of every body, and no other', () => {
   }
   for (const [body, name] of Object.entries(names)) {
     const shape: Record<string, { rule: string; isOptional?: true }> =
-      FIELDS[body as keyof typeof FIELDS]
+      BODY_FIELDS[body as keyof typeof BODY_FIELDS]
     const fields = Object.entries(shape)
     const { properties, required = [] } = document.schemas[name]!
     assert.deepEqual(
@@ -87,25 +96,25 @@ test('the OpenAPI document has every field of every body, and no other', () => {
 })
 
 test('the OpenAPI document has every status and code, and no other', () => {
-  const statuses = new Set([200, ...EVERY_REFUSAL.map((one) => Number(one.split(' ')[0]))])
+  const statuses = new Set([200, ...ALL_ERRORS.map((one) => Number(one.split(' ')[0]))])
   assert.deepEqual(
     document.statuses(),
     [...statuses].sort((a, b) => a - b),
   )
   const { error } = document.schemas['Error']!['properties'] as any
-  assert.deepEqual(error.properties.code.enum, EVERY_REFUSAL.map((one) => one.split(' ')[1]).sort())
+  assert.deepEqual(error.properties.code.enum, ALL_ERRORS.map((one) => one.split(' ')[1]).sort())
 })
 
 test('the page has every call and every error, and no other', () => {
   const calls = [...page.matchAll(/^\| `((?:GET|POST) \/\w*)` \|/gm)].map(([, call]) => call)
   assert.deepEqual(
     calls,
-    [...CALLS].map(([path, { method }]) => `${method} ${path}`),
+    [...ROUTES].map(([path, { method }]) => `${method} ${path}`),
   )
   const errors = [...page.matchAll(/^\| (\d+) \| `([A-Z_]+)` \|/gm)].map(
     ([, status, code]) => `${status} ${code}`,
   )
-  assert.deepEqual(errors.sort(), [...EVERY_REFUSAL].sort())
+  assert.deepEqual(errors.sort(), [...ALL_ERRORS].sort())
 })
 
 test('the check of the document can fail', () => {
@@ -117,7 +126,7 @@ test('the check of the document can fail', () => {
     sent: { done: 1, total: 2 },
   }
   const headers = { 'content-type': 'application/json' }
-  document.assertFits({ ...fits, headers })
+  document.assertMatches({ ...fits, headers })
   for (const wrong of [
     { status: 418 },
     { body: { more: 1 } },
@@ -129,7 +138,10 @@ test('the check of the document can fail', () => {
     { status: 400, body: { error: { code: 'BAD_BODY', message: 'x' } } },
     { status: 400, body: { error: { code: 'OTHER', message: 'x' } } },
   ]) {
-    assert.throws(() => document.assertFits({ ...fits, headers, ...wrong }), JSON.stringify(wrong))
+    assert.throws(
+      () => document.assertMatches({ ...fits, headers, ...wrong }),
+      JSON.stringify(wrong),
+    )
   }
 })
 
@@ -141,7 +153,12 @@ function samples(language: string): string[] {
 }
 
 /** Runs a sample as the command of a run, with a proxy in its environment that leads nowhere. */
-async function play(command: Caller, name: string, code: string, program: string): Promise<string> {
+async function runSample(
+  command: RunApiClient,
+  name: string,
+  code: string,
+  program: string,
+): Promise<string> {
   using folder = temporaryFolder()
   const file = join(folder.path, name)
   writeFileSync(file, code)
@@ -158,53 +175,59 @@ const missing = (program: string): string | false =>
   spawnSync(program, ['--version']).status === 0 ? false : `there is no ${program}`
 
 test('the samples for a shell work', { skip: missing('curl') }, async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
   const [whole, later] = samples('sh')
-  const first = await stage.begin('a')
-  const said = await play(first, 'a.sh', `set -e\n${whole}`, 'sh')
+  const first = await ctx.begin('a')
+  const said = await runSample(first, 'a.sh', `set -e\n${whole}`, 'sh')
   assert.match(said, /"page":0.*\{"seq":1\}\{\}\{\}$/)
-  assert.partialDeepStrictEqual(await stage.run(first.handle.id), {
+  assert.partialDeepStrictEqual(await ctx.run(first.handle.id), {
     status: 'succeeded',
     progress: { done: 1, total: 1 },
     counts: { itemsNew: 1 },
   })
 
-  const second = await stage.begin('b')
-  await play(second, 'b.sh', later!, 'sh')
-  assert.equal((await stage.run(second.handle.id)).status, 'interrupted')
+  const second = await ctx.begin('b')
+  await runSample(second, 'b.sh', later!, 'sh')
+  assert.equal((await ctx.run(second.handle.id)).status, 'interrupted')
 })
 
 test(
   'the sample for Python works, resumes, stops, and shows a refusal',
   { skip: missing('python3') },
   async () => {
-    await using stage = await RunApiStage.set(sqliteEngine)
+    await using ctx = await RunApiTestContext.create(sqliteEngine)
     const [code] = samples('python')
-    const first = await stage.begin('a')
+    const first = await ctx.begin('a')
     first.isStopping = true
-    await assert.rejects(play(first, 'a.py', code!, 'python3'), /stopped; the next start goes on/)
+    await assert.rejects(
+      runSample(first, 'a.py', code!, 'python3'),
+      /stopped; the next start goes on/,
+    )
     await first.handle.release()
-    const second = await stage.begin('a')
-    await play(second, 'a.py', code!, 'python3')
-    assert.partialDeepStrictEqual(await stage.run(second.handle.id), {
+    const second = await ctx.begin('a')
+    await runSample(second, 'a.py', code!, 'python3')
+    assert.partialDeepStrictEqual(await ctx.run(second.handle.id), {
       status: 'succeeded',
       progress: { done: 3, total: 3 },
       counts: { pages: 3, itemsNew: 3 },
     })
 
-    const large = await stage.begin('b')
+    const large = await ctx.begin('b')
     const huge = code!.replace('{"page": page}', '"x" * 9_000_000')
     assert.notEqual(huge, code)
-    await assert.rejects(play(large, 'b.py', huge, 'python3'), /BODY_TOO_LARGE.*larger than 8 MB/)
+    await assert.rejects(
+      runSample(large, 'b.py', huge, 'python3'),
+      /BODY_TOO_LARGE.*larger than 8 MB/,
+    )
   },
 )
 
 test('the sample for Node works', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
   const [code] = samples('js')
-  const command = await stage.begin()
-  await play(command, 'a.mjs', code!, process.execPath)
-  assert.partialDeepStrictEqual(await stage.run(command.handle.id), {
+  const command = await ctx.begin()
+  await runSample(command, 'a.mjs', code!, process.execPath)
+  assert.partialDeepStrictEqual(await ctx.run(command.handle.id), {
     status: 'succeeded',
     counts: { pages: 3, itemsNew: 3 },
   })

@@ -4,18 +4,18 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
-  assertRefused,
+  assertRejected,
   type RawConnection,
-  RunApiStage,
-  type Caller,
+  RunApiTestContext,
+  type RunApiClient,
   type CallOptions,
-} from '../../../testing/run-api-caller.ts'
+} from '../../../testing/run-api-test-context.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 
 const MB = 1_048_576
 const MANY = 4_000
 /** Longer than any test may take: nothing ends a connection by its own. */
-const PATIENT = { headersMs: 600_000, bodyMs: 600_000 }
+const LONG_TIMEOUTS = { headersMs: 600_000, bodyMs: 600_000 }
 
 /** A body of exactly this many bytes, which is a page. */
 function pageOf(bytes: number, page = 1): string {
@@ -24,27 +24,27 @@ function pageOf(bytes: number, page = 1): string {
 }
 
 test('S19 a body up to its limit is taken, one byte more is refused, announced or not', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
 
   assert.equal((await command.post('/checkpoint', undefined, { raw: pageOf(8 * MB) })).status, 200)
   const raw = pageOf(8 * MB + 1, 2)
   const chunked = { 'transfer-encoding': 'chunked', 'content-length': [] }
   for (const headers of [{}, chunked]) {
     const answer = await command.post('/checkpoint', undefined, { raw, headers })
-    assertRefused(answer, 413, 'BODY_TOO_LARGE', /larger than 8 MB.*on more pages/)
+    assertRejected(answer, 413, 'BODY_TOO_LARGE', /larger than 8 MB.*on more pages/)
   }
   for (const path of ['/progress', '/heartbeat', '/finish', '/fail']) {
     const raw = JSON.stringify({ error: 'x'.repeat(256 * 1024) })
     const answer = await command.post(path, undefined, { raw })
-    assertRefused(answer, 413, 'BODY_TOO_LARGE', /larger than 256 KB/)
+    assertRejected(answer, 413, 'BODY_TOO_LARGE', /larger than 256 KB/)
   }
   assert.equal((await command.get()).body.page, 1)
 })
 
 test('S19 an endless body is answered and does not fill the memory', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
   const block = Buffer.alloc(MB, 'x')
   const chunk = Buffer.concat([Buffer.from(`${MB.toString(16)}\r\n`), block, Buffer.from('\r\n')])
   for (const token of [command.admission.token, 'wrong']) {
@@ -60,7 +60,7 @@ test('S19 an endless body is answered and does not fill the memory', async () =>
       await Promise.race([drained, connection.closed()])
     }
 
-    const { status } = await connection.answer()
+    const { status } = await connection.response()
 
     assert.equal(status, token === 'wrong' ? 401 : 413)
     assert.ok(sent < MANY, 'it was read to the end')
@@ -71,8 +71,8 @@ test('S19 an endless body is answered and does not fill the memory', async () =>
 })
 
 test('a refused body does not spoil the connection for the next call', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
   using connection = await command.connect()
   const body = 'x=1'
 
@@ -87,8 +87,8 @@ test('a refused body does not spoil the connection for the next call', async () 
 })
 
 test('a body must say that it is JSON: the message tells the header', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
   const raw = '{"done":1,"total":2}'
   const types: NonNullable<CallOptions['headers']>[] = [
     { 'content-type': 'application/x-www-form-urlencoded' },
@@ -100,7 +100,7 @@ test('a body must say that it is JSON: the message tells the header', async () =
   ]
   for (const headers of types) {
     const answer = await command.post('/progress', undefined, { raw, headers })
-    assertRefused(answer, 415, 'NOT_JSON', /"Content-Type: application\/json"/)
+    assertRejected(answer, 415, 'NOT_JSON', /"Content-Type: application\/json"/)
   }
   const headers = { 'content-type': 'Application/JSON;charset=UTF-8' }
   assert.equal((await command.post('/progress', undefined, { raw, headers })).status, 200)
@@ -110,9 +110,9 @@ test('a body must say that it is JSON: the message tells the header', async () =
   assert.equal((await command.post('/finish', undefined, empty)).status, 200)
 })
 
-test('S19 what is no JSON, or nested deeper than 32 levels, is refused with the reason', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
+test('S19 invalid JSON, or JSON nested deeper than 32 levels, is rejected with the reason', async () => {
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
   const nested = (levels: number): string =>
     `{"page":1,"cursor":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
   const wrong: [string | Buffer, RegExp][] = [
@@ -124,7 +124,7 @@ test('S19 what is no JSON, or nested deeper than 32 levels, is refused with the 
     [`{"a\\"":${'['.repeat(40)}`, /nested deeper/],
   ]
   for (const [raw, told] of wrong) {
-    assertRefused(await command.post('/checkpoint', undefined, { raw }), 400, 'BAD_JSON', told)
+    assertRejected(await command.post('/checkpoint', undefined, { raw }), 400, 'BAD_JSON', told)
   }
   assert.equal((await command.post('/checkpoint', undefined, { raw: nested(32) })).status, 200)
   const text = {
@@ -136,8 +136,8 @@ test('S19 what is no JSON, or nested deeper than 32 levels, is refused with the 
 })
 
 test('S4 only the loopback name of this very port is answered', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
   const { host, port } = new URL(command.admission.url)
   for (const wrong of [
     'evil.example',
@@ -149,21 +149,21 @@ test('S4 only the loopback name of this very port is answered', async () => {
     `0.0.0.0:${port}`,
   ]) {
     const answer = await command.get('', { headers: { host: wrong } })
-    assertRefused(answer, 421, 'MISDIRECTED', /UNSTUCK_URL/)
+    assertRejected(answer, 421, 'MISDIRECTED', /UNSTUCK_URL/)
   }
   assert.equal((await command.get('', { headers: { host: `localhost:${port}` } })).status, 200)
   for (const lines of [[], ['Host: '], [`Host: ${host}`, 'Host: evil.example']]) {
     using connection = await command.connect()
     const head = command.head('GET', '', 'Connection: close').replace(/Host: .*\r\n/, '')
     connection.write(`${[head, ...lines].join('\r\n')}\r\n\r\n`)
-    assertRefused(await connection.answer(), 421, 'MISDIRECTED')
+    assertRejected(await connection.response(), 421, 'MISDIRECTED')
   }
   assert.equal(command.calls, 1)
 })
 
-test('what is no HTTP request is answered in JSON too, and hung up on', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
+test('an invalid HTTP request gets a JSON error and is disconnected', async () => {
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
   const both = ['Content-Length: 4', 'Transfer-Encoding: chunked']
   const requests: [string, number, string][] = [
     ['hello\r\n\r\n', 400, 'BAD_REQUEST'],
@@ -175,24 +175,24 @@ test('what is no HTTP request is answered in JSON too, and hung up on', async ()
   for (const [text, status, code] of requests) {
     using connection = await command.connect()
     connection.write(Buffer.from(text, 'latin1'))
-    assertRefused(await connection.answer(), status, code)
+    assertRejected(await connection.response(), status, code)
   }
-  assert.equal((await stage.run(command.handle.id)).status, 'running')
+  assert.equal((await ctx.run(command.handle.id)).status, 'running')
 })
 
 test('an Expect header is no obstacle', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
   for (const expect of ['100-continue', 'miracles']) {
     assert.equal((await command.post('/heartbeat', {}, { headers: { expect } })).status, 200)
   }
 })
 
-test('S20 who sends too slowly is told so and hung up on', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine, {
+test('S20 a slow sender gets an error and is disconnected', async () => {
+  await using ctx = await RunApiTestContext.create(sqliteEngine, {
     limits: { headersMs: 200, bodyMs: 400 },
   })
-  const command = await stage.begin()
+  const command = await ctx.begin()
   const type = 'Content-Type: application/json'
   for (const text of [
     command.head('POST', '/finish'),
@@ -201,14 +201,14 @@ test('S20 who sends too slowly is told so and hung up on', async () => {
   ]) {
     using connection = await command.connect()
     connection.write(text)
-    assertRefused(await connection.answer(), 408, 'TIMEOUT')
+    assertRejected(await connection.response(), 408, 'TIMEOUT')
   }
-  assert.deepEqual(stage.log, [])
+  assert.deepEqual(ctx.log, [])
 })
 
 test('S20 500 slow connections do not keep a command from its API', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine, { limits: PATIENT })
-  const command = await stage.begin()
+  await using ctx = await RunApiTestContext.create(sqliteEngine, { limits: LONG_TIMEOUTS })
+  const command = await ctx.begin()
   const slow: RawConnection[] = []
   for (let n = 0; n < 500; n++) slow.push(await command.connect())
   for (const connection of slow) connection.write('POST / HTTP/1.1\r\nX: ')
@@ -218,11 +218,11 @@ test('S20 500 slow connections do not keep a command from its API', async () => 
   for (const connection of slow) connection[Symbol.dispose]()
 })
 
-test('S20 who is refused is hung up on, and who is not known makes room: a right call gets through at once', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine, {
-    limits: { ...PATIENT, connections: 3 },
+test('S20 a rejected caller is disconnected, and an unauthenticated one makes room: a valid call gets through at once', async () => {
+  await using ctx = await RunApiTestContext.create(sqliteEngine, {
+    limits: { ...LONG_TIMEOUTS, connections: 3 },
   })
-  const command = await stage.begin()
+  const command = await ctx.begin()
   const { url } = command.admission
   const head = command.head('GET', '')
   const [path, host] = [new URL(url).pathname, new URL(url).host]
@@ -233,7 +233,7 @@ test('S20 who is refused is hung up on, and who is not known makes room: a right
   for (const [text, status] of bad) {
     using connection = await command.connect()
     connection.write(text)
-    const answer = await connection.answer()
+    const answer = await connection.response()
     assert.deepEqual([answer.status, answer.headers['connection']], [status, 'close'])
   }
   // Some say nothing, some half a request, some send a body that does not end.
@@ -253,8 +253,8 @@ test('S20 who is refused is hung up on, and who is not known makes room: a right
 })
 
 test('S20 connections are counted: those of a command are kept, and one too many is closed', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine, { limits: { connections: 2 } })
-  const command = await stage.begin()
+  await using ctx = await RunApiTestContext.create(sqliteEngine, { limits: { connections: 2 } })
+  const command = await ctx.begin()
   const known = [await command.connect(), await command.connect()]
   const call = `${command.head('GET', '')}\r\n\r\n`
   for (const connection of known) {
@@ -278,14 +278,14 @@ test('S20 connections are counted: those of a command are kept, and one too many
 })
 
 /** Nobody can write meanwhile. */
-function lock(stage: RunApiStage): Disposable {
-  const db = new DatabaseSync(stage.database.url.slice('sqlite:'.length))
+function lock(ctx: RunApiTestContext): Disposable {
+  const db = new DatabaseSync(ctx.database.url.slice('sqlite:'.length))
   db.exec('BEGIN IMMEDIATE')
   return { [Symbol.dispose]: () => db.isOpen && db.close() }
 }
 
 /** Sends a page and hangs up before there is an answer. */
-async function sendAndLeave(command: Caller, page: unknown): Promise<void> {
+async function sendAndHangUp(command: RunApiClient, page: unknown): Promise<void> {
   using connection = await command.connect()
   const body = JSON.stringify(page)
   const type = 'Content-Type: application/json'
@@ -297,10 +297,10 @@ async function sendAndLeave(command: Caller, page: unknown): Promise<void> {
 }
 
 test('P12 a page whose sender hung up is saved all the same, and sent again it is counted once', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
-  using locked = lock(stage)
-  await sendAndLeave(command, { page: 1, skipped: 1 })
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
+  using locked = lock(ctx)
+  await sendAndHangUp(command, { page: 1, skipped: 1 })
   const again = command.post('/checkpoint', { page: 1, skipped: 1 })
   const next = command.post('/checkpoint', { page: 2 })
   await sleep(50)
@@ -308,41 +308,41 @@ test('P12 a page whose sender hung up is saved all the same, and sent again it i
 
   assert.deepEqual([(await again).body, (await next).body], [{ seq: 1 }, { seq: 2 }])
 
-  using lockedAgain = lock(stage)
-  await sendAndLeave(command, { page: 3 })
+  using lockedAgain = lock(ctx)
+  await sendAndHangUp(command, { page: 3 })
   const forgotten = command.post('/checkpoint', { page: 4 })
   await sleep(50)
   lockedAgain[Symbol.dispose]()
   assert.deepEqual((await forgotten).body, { seq: 4 })
-  assert.equal((await stage.run(command.handle.id)).counts.pages, 4)
-  assert.deepEqual(stage.log, [])
+  assert.equal((await ctx.run(command.handle.id)).counts.pages, 4)
+  assert.deepEqual(ctx.log, [])
 })
 
-test('who hangs up while waiting in line gives up its place, and its page is not saved', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
-  using locked = lock(stage)
+test('a client that disconnects while queued loses its place, and its page is not saved', async () => {
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
+  using locked = lock(ctx)
   const first = command.post('/checkpoint', { page: 1 })
   while (command.calls < 1) await sleep(5)
-  await sendAndLeave(command, { page: 2 })
+  await sendAndHangUp(command, { page: 2 })
   const third = command.post('/checkpoint', { page: 3 })
   while (command.calls < 3) await sleep(5)
   locked[Symbol.dispose]()
 
   assert.deepEqual([(await first).body, (await third).body], [{ seq: 1 }, { seq: 2 }])
-  assert.equal((await stage.run(command.handle.id)).counts.pages, 2)
-  assert.deepEqual(stage.log, [])
+  assert.equal((await ctx.run(command.handle.id)).counts.pages, 2)
+  assert.deepEqual(ctx.log, [])
 })
 
 test('calls under way are limited, and a heartbeat gets through all the same', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine, { limits: { calls: 2 } })
-  const command = await stage.begin()
-  using locked = lock(stage)
+  await using ctx = await RunApiTestContext.create(sqliteEngine, { limits: { calls: 2 } })
+  const command = await ctx.begin()
+  using locked = lock(ctx)
   const waiting = [1, 2].map((page) => command.post('/checkpoint', { page }))
   while (command.calls < 2) await sleep(5)
 
   const third = await command.post('/progress', { done: 1, total: 2 })
-  assertRefused(third, 429, 'TOO_MANY_CALLS', /wait for an answer/)
+  assertRejected(third, 429, 'TOO_MANY_CALLS', /wait for an answer/)
   assert.deepEqual((await command.post('/heartbeat')).body, { stop: false })
   locked[Symbol.dispose]()
 
@@ -350,55 +350,55 @@ test('calls under way are limited, and a heartbeat gets through all the same', a
   assert.equal((await command.post('/progress', { done: 1, total: 2 })).status, 200)
 })
 
-test('a dismissed run answers no more; what waited is told that it is not served any longer', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
-  using _locked = lock(stage)
+test('a dismissed run accepts no calls; queued calls are rejected as no longer served', async () => {
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
+  using _locked = lock(ctx)
   const waiting = [1, 2].map((page) => command.post('/checkpoint', { page }))
   while (command.calls < 2) await sleep(5)
 
-  command.admission.dismiss()
+  command.admission.close()
 
-  for (const answer of await Promise.all(waiting)) assertRefused(answer, 503, 'STOPPING')
-  assertRefused(await command.get(), 401, 'UNAUTHORIZED')
+  for (const answer of await Promise.all(waiting)) assertRejected(answer, 503, 'STOPPING')
+  assertRejected(await command.get(), 401, 'UNAUTHORIZED')
 })
 
 test('stop ends what is under way promptly, twice as well as once', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine, { limits: PATIENT })
-  const command = await stage.begin()
-  using _locked = lock(stage)
+  await using ctx = await RunApiTestContext.create(sqliteEngine, { limits: LONG_TIMEOUTS })
+  const command = await ctx.begin()
+  using _locked = lock(ctx)
   using idle = await command.connect()
   using slow = await command.connect()
   slow.write(`${command.head('POST', '/fail', 'Content-Length: 9')}\r\n`)
   const waiting = command.post('/checkpoint', { page: 1 })
   while (command.calls < 1) await sleep(5)
 
-  await Promise.all([stage.api.stop(), stage.api.stop()])
+  await Promise.all([ctx.api.stop(), ctx.api.stop()])
 
-  assertRefused(await waiting, 503, 'STOPPING')
+  assertRejected(await waiting, 503, 'STOPPING')
   await Promise.all([idle.closed(), slow.closed()])
   await assert.rejects(command.get(), /ECONNREFUSED/)
   assert.throws(
-    () => stage.api.admit(command.handle, {} as never),
+    () => ctx.api.openSession(command.handle, {} as never),
     /after start\(\) and before stop/,
   )
 })
 
-test('S33 what fails inside is told by an id alone; the log has the reason under it', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
-  await stage.database.raw('ALTER TABLE target RENAME TO target_away')
+test('S33 an internal error returns only an id; the log has the reason under it', async () => {
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
+  await ctx.database.raw('ALTER TABLE target RENAME TO target_away')
 
   const answer = await command.post('/checkpoint', { page: 1 })
 
-  await stage.database.raw('ALTER TABLE target_away RENAME TO target')
-  assertRefused(answer, 500, 'UNEXPECTED')
+  await ctx.database.raw('ALTER TABLE target_away RENAME TO target')
+  assertRejected(answer, 500, 'UNEXPECTED')
   const { message } = answer.body.error
   assert.doesNotMatch(message, /target|table|sql|\/|at .*:\d/i)
   const [, id] = /under ([\w-]{36})\./.exec(message)!
-  assert.equal(stage.log.length, 1)
-  assert.match(stage.log[0]!, new RegExp(`POST /.*/checkpoint \\(${id}\\): .*no such table`))
-  assert.doesNotMatch(stage.log[0]!, /\n/)
-  assert.ok(!stage.log[0]!.includes(command.admission.token))
+  assert.equal(ctx.log.length, 1)
+  assert.match(ctx.log[0]!, new RegExp(`POST /.*/checkpoint \\(${id}\\): .*no such table`))
+  assert.doesNotMatch(ctx.log[0]!, /\n/)
+  assert.ok(!ctx.log[0]!.includes(command.admission.token))
   assert.deepEqual((await command.post('/checkpoint', { page: 1 })).body, { seq: 1 })
 })

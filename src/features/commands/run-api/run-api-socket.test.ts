@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { assertRefused, RunApiStage } from '../../../testing/run-api-caller.ts'
+import { assertRejected, RunApiTestContext } from '../../../testing/run-api-test-context.ts'
 import { sqliteEngine, temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { unstuck } from '../../../testing/unstuck-cli.ts'
 import { RunApi } from './run-api.ts'
@@ -25,8 +25,8 @@ const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 test('S28 on a Unix socket: mode 0600 in a folder of mode 0700, and gone when it stops', async () => {
   using folder = temporaryFolder()
   const socketFolder = join(folder.path, 'deep', 'api')
-  await using stage = await RunApiStage.set(sqliteEngine, { socketFolder })
-  const command = await stage.begin()
+  await using ctx = await RunApiTestContext.create(sqliteEngine, { socketFolder })
+  const command = await ctx.begin()
   const { socket = '', url } = command.admission
 
   assert.equal(dirname(socket), socketFolder)
@@ -34,9 +34,9 @@ test('S28 on a Unix socket: mode 0600 in a folder of mode 0700, and gone when it
   assert.equal(url, `http://localhost/${command.handle.id}`)
   assert.deepEqual((await command.post('/checkpoint', { page: 1 })).body, { seq: 1 })
   assert.equal((await command.get('/', { headers: { host: 'anything' } })).body.page, 1)
-  assertRefused(await command.get('', { token: null }), 401, 'UNAUTHORIZED')
+  assertRejected(await command.get('', { token: null }), 401, 'UNAUTHORIZED')
 
-  await stage.api.stop()
+  await ctx.api.stop()
   assert.deepEqual(readdirSync(socketFolder), [])
 })
 
@@ -64,18 +64,18 @@ test('a socket that a killed process left behind goes with the next start; one t
 
   // So young that its process might be about to listen.
   utimesSync(join(folder.path, left), new Date(), new Date())
-  await using first = await started(folder.path)
+  await using first = await startListener(folder.path)
   assert.ok(existsSync(join(folder.path, left)))
 
   const kept = first.name
   for (const name of [left, kept]) utimesSync(join(folder.path, name), aMomentAgo, aMomentAgo)
-  await using second = await started(folder.path)
+  await using second = await startListener(folder.path)
 
   assert.deepEqual(readdirSync(folder.path).sort(), [kept, second.name, ...foreign].sort())
 })
 
 /** An API that listens there, by the name of its socket. */
-async function started(socketFolder: string): Promise<AsyncDisposable & { name: string }> {
+async function startListener(socketFolder: string): Promise<AsyncDisposable & { name: string }> {
   const before = new Set(readdirSync(socketFolder))
   const api = new RunApi({ socketFolder })
   await Promise.all([api.start(), api.start()])
@@ -87,8 +87,8 @@ async function started(socketFolder: string): Promise<AsyncDisposable & { name: 
 test('where the path would be too long, a private folder of its own holds the socket, and goes when it stops', async () => {
   using folder = temporaryFolder()
   const socketFolder = join(folder.path, 'x'.repeat(100), 'api')
-  await using stage = await RunApiStage.set(sqliteEngine, { socketFolder })
-  const command = await stage.begin()
+  await using ctx = await RunApiTestContext.create(sqliteEngine, { socketFolder })
+  const command = await ctx.begin()
   const { socket = '' } = command.admission
 
   assert.equal(dirname(dirname(socket)), tmpdir())
@@ -96,7 +96,7 @@ test('where the path would be too long, a private folder of its own holds the so
   assert.equal((await command.post('/heartbeat')).status, 200)
   assert.equal(existsSync(socketFolder), false)
 
-  await stage.api.stop()
+  await ctx.api.stop()
   assert.equal(existsSync(dirname(socket)), false)
 })
 

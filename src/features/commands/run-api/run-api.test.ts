@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { bury, someItems, SOURCE } from '../../../testing/fixtures.ts'
+import { recoverWorker, makeItems, SOURCE } from '../../../testing/fixtures.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
-import { assertRefused, RunApiStage } from '../../../testing/run-api-caller.ts'
+import { assertRejected, RunApiTestContext } from '../../../testing/run-api-test-context.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 
 const PAGE_1 = {
@@ -21,8 +21,8 @@ const PAGE_1 = {
 for (const engine of [sqliteEngine, postgresEngine]) {
   describe(`a run's own HTTP API, ${engine.name}`, { concurrency: 2 }, () => {
     test('describe, checkpoint, progress, finish: the contract', async () => {
-      await using stage = await RunApiStage.set(engine)
-      const command = await stage.begin()
+      await using ctx = await RunApiTestContext.create(engine)
+      const command = await ctx.begin()
       const { id } = command.handle
       const fresh = {
         run: id,
@@ -46,21 +46,21 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.deepEqual((await command.post('/checkpoint', { page: 3 })).body, { seq: 2 })
       assert.deepEqual((await command.post('/finish', {})).body, {})
 
-      const run = await stage.run(id)
+      const run = await ctx.run(id)
       assert.partialDeepStrictEqual(run, {
         status: 'succeeded',
         progress: { done: 2, total: 40 },
         counts: { pages: 2, itemsNew: 2, skipped: 3 },
       })
-      const keys = (await stage.store.items(SOURCE, null, 9)).map((item) => item.key)
+      const keys = (await ctx.store.items(SOURCE, null, 9)).map((item) => item.key)
       assert.deepEqual(keys, ['https://shop.example/acme', 'own-key'])
       assert.deepEqual(command.ends, ['finish'])
       assert.equal(command.calls, 7)
     })
 
     test('P12 a page sent again after its answer got lost has the same number and is counted once', async () => {
-      await using stage = await RunApiStage.set(engine)
-      const command = await stage.begin()
+      await using ctx = await RunApiTestContext.create(engine)
+      const command = await ctx.begin()
       await command.post('/checkpoint', PAGE_1)
 
       const again = await Promise.all([1, 2, 3].map(() => command.post('/checkpoint', PAGE_1)))
@@ -69,72 +69,72 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         again.map(({ status, body }) => [status, body]),
         Array(3).fill([200, { seq: 1 }]),
       )
-      const { counts } = await stage.run(command.handle.id)
+      const { counts } = await ctx.run(command.handle.id)
       assert.deepEqual([counts.pages, counts.itemsNew, counts.skipped], [1, 2, 3])
       assert.deepEqual((await command.post('/checkpoint', { page: 2 })).body, { seq: 2 })
     })
 
     test('P12 a page that the process before had saved is recognised after the resume', async () => {
-      await using stage = await RunApiStage.set(engine)
-      const before = await stage.begin()
+      await using ctx = await RunApiTestContext.create(engine)
+      const before = await ctx.begin()
       await before.post('/checkpoint', { page: 1 })
       await before.post('/checkpoint', { ...PAGE_1, page: 2 })
       await before.handle.release()
-      const after = await stage.begin()
+      const after = await ctx.begin()
 
       assert.partialDeepStrictEqual((await after.get()).body, { resumed: true, page: 2 })
       assert.deepEqual((await after.post('/checkpoint', { ...PAGE_1, page: 2 })).body, { seq: 2 })
       assert.deepEqual((await after.post('/checkpoint', { page: 3 })).body, { seq: 3 })
 
       assert.equal(after.handle.id, before.handle.id)
-      assert.equal((await stage.run(after.handle.id)).counts.pages, 3)
+      assert.equal((await ctx.run(after.handle.id)).counts.pages, 3)
     })
 
     test('P6 a lower page, or the saved one with other content, is refused and changes nothing', async () => {
-      await using stage = await RunApiStage.set(engine)
-      const command = await stage.begin()
+      await using ctx = await RunApiTestContext.create(engine)
+      const command = await ctx.begin()
       await command.post('/checkpoint', { page: 5, items: [{ key: 'a', data: 1 }] })
 
       const items = [{ key: 'a', data: 2 }]
       const lower = await command.post('/checkpoint', { page: 4, items })
-      assertRefused(lower, 409, 'PAGE_BEHIND', /Page 4 .* stands at page 5.* go on from page 6/)
+      assertRejected(lower, 409, 'PAGE_BEHIND', /Page 4 .* stands at page 5.* go on from page 6/)
       const other = await command.post('/checkpoint', { page: 5, items })
-      assertRefused(other, 409, 'PAGE_BEHIND', /saved before with other content.* from page 6/)
+      assertRejected(other, 409, 'PAGE_BEHIND', /saved before with other content.* from page 6/)
 
-      assert.equal((await stage.store.items(SOURCE, null, 9))[0]?.data, 1)
+      assert.equal((await ctx.store.items(SOURCE, null, 9))[0]?.data, 1)
       assert.partialDeepStrictEqual((await command.get()).body, { page: 5 })
-      assert.equal((await stage.run(command.handle.id)).counts.pages, 1)
+      assert.equal((await ctx.run(command.handle.id)).counts.pages, 1)
     })
 
-    test('P1 a command that lost its run is told to stop, whatever it calls', async () => {
-      await using stage = await RunApiStage.set(engine)
-      const command = await stage.begin()
+    test('P1 a command that lost its run is told to stop by every call', async () => {
+      await using ctx = await RunApiTestContext.create(engine)
+      const command = await ctx.begin()
       await command.post('/checkpoint', PAGE_1)
-      await bury(stage.store, (await stage.run(command.handle.id)).owner!)
-      const heir = await stage.handle()
+      await recoverWorker(ctx.store, (await ctx.run(command.handle.id)).owner!)
+      const heir = await ctx.handle()
 
-      const late = await command.post('/checkpoint', { page: 2, items: someItems(0, 1) })
-      assertRefused(late, 409, 'LEASE_LOST', /^Stop now: another process has this run/)
+      const late = await command.post('/checkpoint', { page: 2, items: makeItems(0, 1) })
+      assertRejected(late, 409, 'LEASE_LOST', /^Stop now: another process has this run/)
       for (const [path, body] of [
         ['/progress', { done: 1, total: 2 }],
         ['/finish', {}],
         ['/fail', { error: 'x' }],
         ['/checkpoint', { page: 2 }],
       ] as const) {
-        assertRefused(await command.post(path, body), 409, 'LEASE_LOST')
+        assertRejected(await command.post(path, body), 409, 'LEASE_LOST')
       }
-      assertRefused(await command.get(), 409, 'LEASE_LOST')
+      assertRejected(await command.get(), 409, 'LEASE_LOST')
       assert.deepEqual((await command.post('/heartbeat')).body, { stop: true })
       assert.deepEqual(command.ends, [])
       assert.equal(heir.page, 1)
-      assert.equal((await stage.run(heir.id)).status, 'running')
+      assert.equal((await ctx.run(heir.id)).status, 'running')
     })
 
     test('finish and fail sent again are answered as the first time; anything else after an end is refused', async () => {
-      await using stage = await RunApiStage.set(engine)
-      const done = await stage.begin('done')
+      await using ctx = await RunApiTestContext.create(engine)
+      const done = await ctx.begin('done')
       for (let n = 0; n < 2; n++) assert.deepEqual((await done.post('/finish')).body, {})
-      const failed = await stage.begin('failed')
+      const failed = await ctx.begin('failed')
       for (const error of ['first', 'second']) {
         assert.deepEqual((await failed.post('/fail', { error })).body, {})
       }
@@ -144,29 +144,29 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         [failed, '/finish'],
       ] as const) {
         const body = other === '/fail' ? { error: 'x' } : {}
-        assertRefused(await command.post(other, body), 409, 'RUN_ENDED', /already ended here/)
-        assertRefused(await command.post('/checkpoint', { page: 1 }), 409, 'RUN_ENDED')
-        assertRefused(await command.post('/progress', { done: 1, total: 1 }), 409, 'RUN_ENDED')
+        assertRejected(await command.post(other, body), 409, 'RUN_ENDED', /already ended here/)
+        assertRejected(await command.post('/checkpoint', { page: 1 }), 409, 'RUN_ENDED')
+        assertRejected(await command.post('/progress', { done: 1, total: 1 }), 409, 'RUN_ENDED')
         assert.equal((await command.get()).status, 200)
         assert.deepEqual((await command.post('/heartbeat')).body, { stop: false })
       }
       assert.deepEqual(done.ends, ['finish'])
       assert.deepEqual(failed.ends, [{ error: 'first', retry: false }])
-      assert.equal((await stage.run(done.handle.id)).status, 'succeeded')
-      const { status, error } = await stage.run(failed.handle.id)
+      assert.equal((await ctx.run(done.handle.id)).status, 'succeeded')
+      const { status, error } = await ctx.run(failed.handle.id)
       assert.deepEqual([status, error], ['failed', 'first'])
     })
 
-    test('fail with retry puts the run back in line, from its last page', async () => {
-      await using stage = await RunApiStage.set(engine)
-      const first = await stage.begin()
+    test('fail with retry requeues the run, from its last page', async () => {
+      await using ctx = await RunApiTestContext.create(engine)
+      const first = await ctx.begin()
       await first.post('/checkpoint', PAGE_1)
       await first.post('/progress', { done: 5, total: 9 })
       await first.post('/fail', { error: 'the site is closed for an hour', retry: true })
       assert.deepEqual(first.ends, [{ error: 'the site is closed for an hour', retry: true }])
-      assert.equal((await stage.run(first.handle.id)).status, 'interrupted')
+      assert.equal((await ctx.run(first.handle.id)).status, 'interrupted')
 
-      const second = await stage.begin()
+      const second = await ctx.begin()
 
       assert.equal(second.handle.id, first.handle.id)
       assert.partialDeepStrictEqual((await second.get()).body, {
@@ -182,26 +182,26 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 }
 
 test('a page that the database cannot store is refused, and the run goes on', async () => {
-  await using stage = await RunApiStage.set(postgresEngine)
-  const command = await stage.begin()
+  await using ctx = await RunApiTestContext.create(postgresEngine)
+  const command = await ctx.begin()
 
   const large = await command.post('/checkpoint', { page: 1, cursor: 'x'.repeat(256 * 1_024) })
 
-  assertRefused(large, 422, 'PAGE_REJECTED', /The cursor of page 1 is larger than 256 KB/)
+  assertRejected(large, 422, 'PAGE_REJECTED', /The cursor of page 1 is larger than 256 KB/)
   const nul = { page: 1, items: [{ key: 'a', data: 'a\0b' }], cursor: '\0' }
   assert.deepEqual((await command.post('/checkpoint', nul)).body, { seq: 1 })
   assert.equal((await command.get('/')).body['cursor'], '\ufffd')
 })
 
 test('pages sent all at once are saved one after the other, in the order they came', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
 
   const answers = await Promise.all(
     Array.from({ length: 12 }, async (_, n) => {
       // Each on a connection of its own: the server sees them in this order.
       await new Promise((resolve) => setTimeout(resolve, n * 5))
-      return command.post('/checkpoint', { page: n + 1, items: someItems(n, 1) })
+      return command.post('/checkpoint', { page: n + 1, items: makeItems(n, 1) })
     }),
   )
 
@@ -209,12 +209,12 @@ test('pages sent all at once are saved one after the other, in the order they ca
     answers.map(({ body }) => body.seq),
     Array.from({ length: 12 }, (_, n) => n + 1),
   )
-  assert.equal((await stage.run(command.handle.id)).counts.itemsNew, 12)
+  assert.equal((await ctx.run(command.handle.id)).counts.itemsNew, 12)
 })
 
 test('a heartbeat says when to stop: the owner stops, or the run was cancelled', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
   assert.deepEqual((await command.post('/heartbeat', {})).body, { stop: false })
   command.isStopping = true
   assert.deepEqual((await command.post('/heartbeat')).body, { stop: true })
@@ -227,9 +227,9 @@ test('a heartbeat says when to stop: the owner stops, or the run was cancelled',
   assert.deepEqual((await command.post('/checkpoint', { page: 1 })).body, { seq: 1 })
 })
 
-test('what GET answers can be sent back: null leaves pageTarget and lastItemId as they were', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
+test('the response of GET can be sent back: null keeps pageTarget and lastItemId', async () => {
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
   await command.post('/checkpoint', { ...PAGE_1, items: [] })
 
   await command.post('/checkpoint', {
@@ -250,8 +250,8 @@ test('what GET answers can be sent back: null leaves pageTarget and lastItemId a
 })
 
 test('many runs at once: each has its own address and token, and no token opens another run', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const [a, b] = [await stage.begin('a'), await stage.begin('b')]
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const [a, b] = [await ctx.begin('a'), await ctx.begin('b')]
   assert.notEqual(a.admission.token, b.admission.token)
   assert.equal(Buffer.from(a.admission.token, 'base64url').length, 32)
   assert.match(a.admission.url, new RegExp(`^http://127\\.0\\.0\\.1:\\d+/${a.handle.id}$`))
@@ -259,14 +259,14 @@ test('many runs at once: each has its own address and token, and no token opens 
   await Promise.all([a.post('/checkpoint', { page: 7 }), b.post('/checkpoint', { page: 2 })])
 
   assert.deepEqual([(await a.get()).body.page, (await b.get()).body.page], [7, 2])
-  assertRefused(await a.get('', { token: b.admission.token }), 401, 'UNAUTHORIZED')
+  assertRejected(await a.get('', { token: b.admission.token }), 401, 'UNAUTHORIZED')
 })
 
 test('S2 without the right token everything is refused in the same words, also for a run that is not there', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const [command, gone] = [await stage.begin('a'), await stage.begin('b')]
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const [command, gone] = [await ctx.begin('a'), await ctx.begin('b')]
   const { token } = command.admission
-  gone.admission.dismiss()
+  gone.admission.close()
 
   const answers = [
     await command.get('', { token: null }),
@@ -280,7 +280,7 @@ test('S2 without the right token everything is refused in the same words, also f
   ]
 
   for (const answer of answers) {
-    assertRefused(answer, 401, 'UNAUTHORIZED', /Authorization: Bearer \$UNSTUCK_TOKEN/)
+    assertRejected(answer, 401, 'UNAUTHORIZED', /Authorization: Bearer \$UNSTUCK_TOKEN/)
     assert.deepEqual(answer.body, answers[0]!.body)
   }
   assert.equal(command.calls, 0)
@@ -288,32 +288,32 @@ test('S2 without the right token everything is refused in the same words, also f
 })
 
 test('a run that is admitted again has a new token; the old one, and its dismissal, no longer count', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const first = await stage.begin()
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const first = await ctx.begin()
   await first.handle.release()
-  const second = await stage.begin()
+  const second = await ctx.begin()
   assert.equal(second.admission.url, first.admission.url)
 
-  assertRefused(await first.get(), 401, 'UNAUTHORIZED')
-  first.admission.dismiss()
+  assertRejected(await first.get(), 401, 'UNAUTHORIZED')
+  first.admission.close()
 
   assert.equal((await second.get()).status, 200)
 })
 
 test('an unknown path is answered with the paths there are, another method with the one that is right', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
 
   for (const path of ['/checkpoints', '/checkpoint/', '//', '/constructor', '/..%2f']) {
     const answer = await command.post(path, {})
-    assertRefused(answer, 404, 'NOT_FOUND', /GET \/, POST \/checkpoint, .*POST \/fail/)
+    assertRejected(answer, 404, 'NOT_FOUND', /GET \/, POST \/checkpoint, .*POST \/fail/)
   }
   const wrong = await command.get('/checkpoint')
-  assertRefused(wrong, 405, 'METHOD_NOT_ALLOWED', /Call \/checkpoint with POST/)
+  assertRejected(wrong, 405, 'METHOD_NOT_ALLOWED', /Call \/checkpoint with POST/)
   assert.equal(wrong.headers.allow, 'POST')
   for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
     const answer = await command.call(method, '')
-    assertRefused(answer, 405, 'METHOD_NOT_ALLOWED')
+    assertRejected(answer, 405, 'METHOD_NOT_ALLOWED')
     assert.equal(answer.headers.allow, 'GET')
     const cors = Object.keys(answer.headers).filter((name) => name.startsWith('access-control'))
     assert.deepEqual(cors, [])
@@ -321,15 +321,15 @@ test('an unknown path is answered with the paths there are, another method with 
 })
 
 test('S23 every mistake in a body is named at once, unknown fields too, and nothing is done', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
   const many = await command.post('/checkpoint', {
     pages: 3,
     items: [{ url: 'not an address', data: 1 }, { data: 1 }, 'x', { key: '', data: 1, price: 3 }],
     next: 7,
     skipped: -1,
   })
-  assertRefused(many, 400, 'BAD_BODY')
+  assertRejected(many, 400, 'BAD_BODY')
   for (const told of [
     /there is no "pages"; did you mean page\?/,
     /page is missing: it must be a whole number from 1/,
@@ -373,11 +373,11 @@ test('S23 every mistake in a body is named at once, unknown fields too, and noth
     ['/fail', { error: 'x', retry: 'yes' }, /retry must be true or false, not "yes"/],
   ]
   for (const [path, body, told] of wrong) {
-    assertRefused(await command.post(path, body), 400, 'BAD_BODY', told)
+    assertRejected(await command.post(path, body), 400, 'BAD_BODY', told)
   }
   for (const key of ['__proto__', 'constructor', 'role']) {
     const raw = `{"page":1,"${key}":{"x":1}}`
-    assertRefused(
+    assertRejected(
       await command.post('/checkpoint', undefined, { raw }),
       400,
       'BAD_BODY',
@@ -385,20 +385,20 @@ test('S23 every mistake in a body is named at once, unknown fields too, and noth
     )
   }
   const huge = await command.post('/progress', undefined, { raw: '{"done":1e999,"total":1}' })
-  assertRefused(huge, 400, 'BAD_BODY', /done must be a whole number/)
-  const run = await stage.run(command.handle.id)
+  assertRejected(huge, 400, 'BAD_BODY', /done must be a whole number/)
+  const run = await ctx.run(command.handle.id)
   assert.deepEqual([run.counts.pages, run.status, run.progress], [0, 'running', null])
 })
 
 test('free JSON is kept as it came, whatever its keys', async () => {
-  await using stage = await RunApiStage.set(sqliteEngine)
-  const command = await stage.begin()
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
   const raw =
     '{"page":1,"items":[{"key":"a","data":{"__proto__":{"x":1}}}],"cursor":{"__proto__":1}}'
 
   assert.deepEqual((await command.post('/checkpoint', undefined, { raw })).status, 200)
 
-  const [item] = await stage.store.items(SOURCE, null, 9)
+  const [item] = await ctx.store.items(SOURCE, null, 9)
   assert.equal(JSON.stringify(item?.data), '{"__proto__":{"x":1}}')
   assert.equal(JSON.stringify((await command.get()).body.cursor), '{"__proto__":1}')
   assert.equal(({} as { x?: number }).x, undefined)

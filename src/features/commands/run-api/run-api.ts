@@ -5,24 +5,24 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { stackOf } from '../../../core/model/errors.ts'
 import { newId } from '../../../core/model/id.ts'
-import { keepSecrets, redact } from '../../../core/model/redact.ts'
+import { registerSecrets, redact } from '../../../core/model/redact.ts'
 import { safeText } from '../../../core/events/safe-text.ts'
-import type { Admission, Endpoint, RunHooks } from '../endpoint.ts'
+import type { EndpointSession, Endpoint, RunHooks } from '../endpoint.ts'
 import type { RunHandle } from '../../../core/worker/run-handle.ts'
 import { Connections } from '../../../lib/http/connections.ts'
 import { discardRest } from '../../../lib/http/discard-rest.ts'
-import { AdmittedRun } from './admitted-run.ts'
-import { asText, refused, send, type Answer } from './response.ts'
-import { listenOnPort, listenOnSocket, type OwnSocket } from './listen.ts'
+import { RunSession } from './run-session.ts'
+import { toHttpText, errorResponse, sendResponse, type ApiResponse } from './response.ts'
+import { listenOnPort, listenOnSocket, type PrivateSocket } from './listen.ts'
 import {
-  malformed,
+  badRequest,
   misdirected,
-  refusalFor,
+  toHttpError,
   unauthorized,
-  unexpected,
-  type Refusal,
+  internalError,
+  type HttpError,
 } from './http-error.ts'
-import { hashOf, isAuthorized, newToken } from './token.ts'
+import { hashToken, isAuthorized, newToken } from './token.ts'
 
 export type RunApiOptions = {
   /** Listen on a Unix socket in this folder instead of a port of this machine. */
@@ -40,10 +40,10 @@ const LIMITS = {
   /** Of one run, under way at once: each may have a body in memory. */
   calls: 16,
 }
-const HEADERS_MAX = 16 * 1_024
+const HEADERS_MAX_BYTES = 16 * 1_024
 /** Longer than most pauses between two pages, so that a kept connection is rarely closed under a call. */
 const KEEP_ALIVE_MS = 75_000
-const LAST_ANSWERS_MS = 200
+const CLOSE_GRACE_MS = 200
 
 /** The HTTP API of the commands that this process wraps: one server, a path and a token for each run. */
 export class RunApi implements Endpoint {
@@ -51,10 +51,10 @@ export class RunApi implements Endpoint {
   readonly #limits: typeof LIMITS
   readonly #server: Server
   readonly #connections: Connections
-  readonly #runs = new Map<string, AdmittedRun>()
+  readonly #sessions = new Map<string, RunSession>()
   /** As it stands in addresses. On a Unix socket nobody looks at it. */
   #host = 'localhost'
-  #socket: OwnSocket | null = null
+  #socket: PrivateSocket | null = null
   #started: Promise<void> | null = null
   #stopped: Promise<void> | null = null
 
@@ -64,7 +64,7 @@ export class RunApi implements Endpoint {
     const { headersMs, bodyMs, connections } = this.#limits
     this.#connections = new Connections(connections)
     const settings = {
-      maxHeaderSize: HEADERS_MAX,
+      maxHeaderSize: HEADERS_MAX_BYTES,
       headersTimeout: headersMs,
       requestTimeout: bodyMs,
       connectionsCheckingInterval: Math.min(1_000, headersMs),
@@ -77,7 +77,7 @@ export class RunApi implements Endpoint {
     }
     this.#server = createServer(settings, listener)
       .on('checkExpectation', listener)
-      .on('clientError', hangUp)
+      .on('clientError', onClientError)
       .on('connection', (socket) => this.#connections.add(socket))
   }
 
@@ -94,22 +94,23 @@ export class RunApi implements Endpoint {
   }
 
   /** Opens the API for a run. A run that is admitted again has a new token, and the old one no longer counts. */
-  admit(handle: RunHandle, hooks: RunHooks): Admission {
-    if (!this.#server.listening) throw new Error('admit() comes after start() and before stop()')
+  openSession(handle: RunHandle, hooks: RunHooks): EndpointSession {
+    if (!this.#server.listening)
+      throw new Error('openSession() comes after start() and before stop()')
     const token = newToken()
-    const forget = keepSecrets([token])
-    const run = new AdmittedRun(handle, hooks, hashOf(token), this.#limits.calls)
-    this.#runs.get(handle.id)?.dismiss()
-    this.#runs.set(handle.id, run)
+    const forget = registerSecrets([token])
+    const session = new RunSession(handle, hooks, hashToken(token), this.#limits.calls)
+    this.#sessions.get(handle.id)?.close()
+    this.#sessions.set(handle.id, session)
     const socket = this.#socket?.path
     return {
       url: `http://${this.#host}/${handle.id}`,
       token,
       ...(socket !== undefined && { socket }),
-      dismiss: () => {
-        run.dismiss()
+      close: () => {
+        session.close()
         forget()
-        if (this.#runs.get(handle.id) === run) this.#runs.delete(handle.id)
+        if (this.#sessions.get(handle.id) === session) this.#sessions.delete(handle.id)
       },
     }
   }
@@ -125,28 +126,28 @@ export class RunApi implements Endpoint {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const left = new AbortController()
-    response.once('close', () => left.abort())
-    const answer = await this.#answer(request, left.signal)
+    const disconnected = new AbortController()
+    response.once('close', () => disconnected.abort())
+    const result = await this.#respond(request, disconnected.signal)
     // Nobody is there to hear it.
-    if (left.signal.aborted) return
+    if (disconnected.signal.aborted) return
     const isRead = await discardRest(request)
-    send(response, answer)
+    sendResponse(response, result)
     // A connection that breaks at once would take the answer with it.
-    if (!isRead) setTimeout(() => request.destroy(), LAST_ANSWERS_MS).unref()
+    if (!isRead) setTimeout(() => request.destroy(), CLOSE_GRACE_MS).unref()
   }
 
-  async #answer(request: IncomingMessage, left: AbortSignal): Promise<Answer> {
+  async #respond(request: IncomingMessage, disconnected: AbortSignal): Promise<ApiResponse> {
     try {
       this.#checkHost(request)
       const [, id = '', path = ''] = /^\/([^/?#]*)([^?#]*)/.exec(request.url ?? '') ?? []
-      const run = this.#runs.get(id)
-      const isRight = isAuthorized(request.headers.authorization, run?.tokenHash ?? null)
-      if (!run || !isRight) throw unauthorized()
+      const session = this.#sessions.get(id)
+      const hasToken = isAuthorized(request.headers.authorization, session?.tokenHash ?? null)
+      if (!session || !hasToken) throw unauthorized()
       this.#connections.trust(request.socket)
-      return { status: 200, body: await run.answer(request, path || '/', left) }
+      return { status: 200, body: await session.handle(request, path || '/', disconnected) }
     } catch (error) {
-      return refused(refusalFor(error) ?? this.#unexpected(error, request, left))
+      return errorResponse(toHttpError(error) ?? this.#internalError(error, request, disconnected))
     }
   }
 
@@ -158,41 +159,45 @@ export class RunApi implements Endpoint {
     if (!isLocal || more.length > 0) throw misdirected(this.#host)
   }
 
-  #unexpected(error: unknown, { method, url }: IncomingMessage, left: AbortSignal): Refusal {
+  #internalError(
+    error: unknown,
+    { method, url }: IncomingMessage,
+    disconnected: AbortSignal,
+  ): HttpError {
     const id = newId()
-    if (!isHangUp(error, left)) {
+    if (!isDisconnect(error, disconnected)) {
       const what = `run API, ${method} ${url} (${id}): ${stackOf(error)}`
       this.#options.log?.(safeText(redact(what)))
     }
-    return unexpected(id)
+    return internalError(id)
   }
 
   async #close(): Promise<void> {
-    for (const run of this.#runs.values()) run.dismiss()
-    this.#runs.clear()
+    for (const session of this.#sessions.values()) session.close()
+    this.#sessions.clear()
     // A start that failed has been told to whoever started it.
     await this.#started?.catch(() => {})
     if (!this.#server.listening) return
     const closed = once(this.#server, 'close')
     this.#server.close()
-    await Promise.race([closed, sleep(LAST_ANSWERS_MS, null, { ref: false })])
+    await Promise.race([closed, sleep(CLOSE_GRACE_MS, null, { ref: false })])
     this.#server.closeAllConnections()
     await closed
-    this.#socket?.leave()
+    this.#socket?.cleanUp()
   }
 }
 
 /** The caller was gone before its request was read, or before its turn came. */
-function isHangUp(error: unknown, left: AbortSignal): boolean {
+function isDisconnect(error: unknown, disconnected: AbortSignal): boolean {
   const isCutOff = (error as NodeJS.ErrnoException | null)?.code === 'ECONNRESET'
-  return isCutOff || (left.aborted && error === left.reason)
+  return isCutOff || (disconnected.aborted && error === disconnected.reason)
 }
 
 /** What came in was no request, or came too slowly. */
-function hangUp(error: NodeJS.ErrnoException, socket: Duplex): void {
+function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy()
     return
   }
-  socket.end(asText(refused(malformed(error.code))), () => socket.destroy())
+  socket.end(toHttpText(errorResponse(badRequest(error.code))), () => socket.destroy())
 }

@@ -14,7 +14,7 @@ import type { Run } from '../../../core/model/run.ts'
 import { resetFailed } from '../../../core/recovery/operator-actions.ts'
 import { rewind } from '../../../presenters/target-actions.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { isLong } from '../../../testing/length.ts'
+import { isLong } from '../../../testing/long-tests.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 import type { TestDatabase } from '../../../testing/test-database.ts'
@@ -61,7 +61,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       return items[0]!
     }
 
-    test('what a handler pushes is saved once, with the try that succeeded', async () => {
+    test('data pushed by a handler is saved once, with the attempt that succeeded', async () => {
       await using storage = await openStorage()
       const tries = new Map<string, number>()
       const { crawler, dataset } = await makeCrawler(storage, 'tries', {
@@ -150,7 +150,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       assert.deepEqual([itemsNew, itemsUpdated], [2, 1])
     })
 
-    test('an item whose key says nothing is its own', async () => {
+    test('an item without a key is stored separately', async () => {
       const keys = [null, '', Number.NaN, undefined, 0, 'a'.repeat(2_000), 'a\0b', '\ud83d']
       await using storage = await openStorage({
         itemKey: ({ n }, dataset) => (dataset === 'no-keys' ? keys[n as number] : undefined),
@@ -178,7 +178,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       const request = { url: url!, method: 'POST', payload: 'q=1', userData: { from: 'a list' } }
       await (await makeCrawler(storage, 'rewound', options)).crawler.run([request as never])
       const [target] = (await store.targets((await runOf('rewound')).id, { limit: 9 })).items
-      const { said: told } = await rewind({ store, actor: 'a person' }, target!, {
+      const { sentences: told } = await rewind({ store, actor: 'a person' }, target!, {
         to: 0,
         dryRun: false,
       })
@@ -189,7 +189,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       assert.match(told.join(' '), /updated if they have a key, else doubled/)
     })
 
-    test('a crawler that ends hands back its queue while another is at work on its own', async () => {
+    test('a crawler that ends releases its queue while another keeps working on its own', async () => {
       await using storage = await openStorage()
       const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
       const other = await makeCrawler(storage, 'other', {
@@ -214,7 +214,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       assert.equal((await going).requestsFinished, 6)
     })
 
-    test('what was fetched ahead is handed back when a crawler ends before the queue does', async () => {
+    test('prefetched requests are released when a crawler ends before the queue does', async () => {
       await using storage = await openStorage()
       const { crawler } = await makeCrawler(storage, 'few', {
         maxConcurrency: 1,
@@ -229,7 +229,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
         limit: 9,
       })
       assert.deepEqual([...new Set(waiting.items.map(({ crashes }) => crashes))], [0])
-      assert.equal((await store.workers()).length, 0)
+      assert.equal((await store.observations()).length, 0)
     })
 
     test('a queue whose run has ended takes more, and hands out only what is new', async () => {
@@ -251,14 +251,14 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       )
     })
 
-    test('a run that a person cancels ends the crawler, and loses nothing that it had found', async () => {
+    test('cancelling the run ends the crawler, and loses no saved data', async () => {
       await using storage = await openStorage({ policy: { heartbeat: '100ms', lease: '5s' } })
       const cancelled = Promise.withResolvers<void>()
       const { crawler } = await makeCrawler(storage, 'cancelled', {
         maxConcurrency: 1,
         async requestHandler({ addRequests }) {
           const run = await runOf('cancelled')
-          const deed = { actor: 'a person', because: 'enough', evidence: null, only: {} }
+          const deed = { actor: 'a person', because: 'enough', evidence: null, expected: {} }
           await store.moveRun({ run: run.id, to: 'cancelled', action: 'cancel', ...deed })
           while (!said.some((line) => line.includes('was ended'))) await new Promise(setImmediate)
           cancelled.resolve()
@@ -277,7 +277,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       )
     })
 
-    test('a request that is taken from its handler is saved by who has it next, once, and the crawl goes on', async () => {
+    test('a request taken from its handler is saved once by its next owner, and the crawl continues', async () => {
       await using storage = await openStorage()
       let taken = 0
       const { crawler, dataset } = await makeCrawler(storage, 'taken', {
@@ -310,7 +310,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       assert.equal((await dataset.getInfo())!.itemCount, 140_000)
     })
 
-    test('what a handler pushes after it was given up for too slow is dropped: the next try has it', async () => {
+    test('data pushed after the handler timed out is dropped; the next attempt pushes it again', async () => {
       await using storage = await openStorage()
       const [second, pushed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
       let tries = 0
@@ -331,7 +331,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       assert.deepEqual((await dataset.getData()).items, [{ by: 'the second' }])
     })
 
-    test('what a handler pushes is its own, also when the job of another handler calls it', async () => {
+    test("pushed data belongs to its handler, also when called from another handler's job", async () => {
       await using storage = await openStorage()
       // As p-queue and its like do: the job that ends begins the next one, in its own asynchronous context.
       const jobs: (() => Promise<void>)[] = []
@@ -364,7 +364,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       assert.deepEqual(items.map(({ url }) => url).toSorted(), urls(10))
     })
 
-    test('what is pushed by something that a handler began and that outlives its try is saved at once', async () => {
+    test('data pushed by background work that outlives its attempt is saved at once', async () => {
       await using storage = await openStorage()
       const found: object[] = []
       let flush: () => Promise<void> = async () => {}
@@ -385,7 +385,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       assert.deepEqual(items.map(({ url }) => url).toSorted(), urls(3))
     })
 
-    test('what a handler pushes after its request was taken is dropped; what outlives it is saved', async () => {
+    test('data pushed after the request was taken is dropped; data from work that outlives it is saved', async () => {
       await using storage = await openStorage({ policy: { heartbeat: '100ms', lease: '5s' } })
       let tries = 0
       let outlives: () => Promise<void> = async () => {}
@@ -410,7 +410,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       assert.ok(said.some((line) => /is not in hand any more: 1 items dropped/.test(line)))
     })
 
-    test('a request that is reclaimed without a crawler stays with who fetches it next', async () => {
+    test('a request reclaimed without a crawler belongs to the next one to fetch it', async () => {
       await using storage = await openStorage()
       const { queue } = await makeCrawler(storage, 'reclaimed', {})
       await queue.addRequests(urls(1).map((url) => ({ url })))
@@ -450,7 +450,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       assert.equal(seen.length, 1 + 7 + 49)
     })
 
-    test('a crawler waits for what others have in hand, since it may come back', async () => {
+    test('a crawler waits for requests claimed by others, since they may return to the queue', async () => {
       await using storage = await openStorage()
       await using elsewhere = await openStorage()
       const other = await makeCrawler(elsewhere, 'shared', {})
@@ -501,7 +501,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       ])
     })
 
-    test("what is not the storage's own is left as it is", async () => {
+    test('settings that do not belong to the storage are unchanged', async () => {
       await using _storage = await openStorage()
       const theirs = new Configuration({ persistStorage: false, purgeOnStart: false })
       const queue = await RequestQueue.open('theirs', { config: theirs })

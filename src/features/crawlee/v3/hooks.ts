@@ -2,9 +2,9 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import process from 'node:process'
 import { pathToFileURL } from 'node:url'
-import { boundToTask, currentTask } from '../claimed-request.ts'
+import { bindToTask, currentTask } from '../claimed-request.ts'
 import type { StoppableCrawler } from '../session.ts'
-import { forgetCount, limitOf, type LimitedCrawler } from './limit.ts'
+import { resetCount, reachedLimit, type LimitedCrawler } from './limit.ts'
 
 /**
  * What Crawlee tells no storage: which request the code at hand works on, which crawlers there are, and that a batch of new
@@ -19,28 +19,28 @@ type Crawler = StoppableCrawler &
 type Queue = { readonly client: unknown }
 
 /** Whose crawlers and queues these are. */
-export interface Owner {
+export interface HookOwner {
   /** Whether it is the storage of a crawler. */
   isStorage(client: unknown): boolean
   /** Whether it is one of its queues. */
   isQueue(client: unknown): boolean
-  begins(crawler: StoppableCrawler): void
-  ends(crawler: StoppableCrawler, limit: string | null): void
+  crawlerStarted(crawler: StoppableCrawler): void
+  crawlerEnded(crawler: StoppableCrawler, limit: string | null): void
 }
 
-const owners = new Set<Owner>()
-const taught = new WeakSet<object>()
+const owners = new Set<HookOwner>()
+const patched = new WeakSet<object>()
 
 /** What is wrapped, and where it is. */
-const METHODS = {
+const PATCHED_METHODS = {
   basic: { class: 'BasicCrawler', methods: ['_init', '_runTaskFunction', 'pushData', 'teardown'] },
   core: { class: 'RequestProvider', methods: ['addRequestsBatched'] },
 } as const
 
 /** What these modules lack of what is wrapped, in words; null when nothing. */
-export function whatIsMissing(modules: unknown): string | null {
+export function findMissing(modules: unknown): string | null {
   const given = (modules ?? {}) as Partial<CrawleeModules>
-  for (const [name, wanted] of Object.entries(METHODS)) {
+  for (const [name, wanted] of Object.entries(PATCHED_METHODS)) {
     const found = prototypeOf(given[name as keyof CrawleeModules], wanted.class)
     const missing = found
       ? wanted.methods.find((method) => typeof found[method] !== 'function')
@@ -51,46 +51,46 @@ export function whatIsMissing(modules: unknown): string | null {
 }
 
 /** From here on this storage hears of its crawlers. Answers why it does not, in words; null when it does. */
-export function hook(owner: Owner, given: CrawleeModules | undefined): string | null {
+export function installHooks(owner: HookOwner, given: CrawleeModules | undefined): string | null {
   owners.add(owner)
   const copies = given ? [given] : findCrawlee()
   if (copies.length === 0) return 'no Crawlee was found to work with'
-  let trouble: string | null = null
+  let problem: string | null = null
   for (const copy of copies) {
-    const missing = whatIsMissing(copy)
-    if (missing !== null) trouble = `the Crawlee that was found has no ${missing}`
-    else teach(copy)
+    const missing = findMissing(copy)
+    if (missing !== null) problem = `the Crawlee that was found has no ${missing}`
+    else patch(copy)
   }
-  return trouble
+  return problem
 }
 
-export function unhook(owner: Owner): void {
+export function removeHooks(owner: HookOwner): void {
   owners.delete(owner)
 }
 
-function teach({ core, basic }: CrawleeModules): void {
-  teachCrawler(prototypeOf(basic, METHODS.basic.class)!)
-  teachQueue(prototypeOf(core, METHODS.core.class)!)
+function patch({ core, basic }: CrawleeModules): void {
+  patchCrawler(prototypeOf(basic, PATCHED_METHODS.basic.class)!)
+  patchQueue(prototypeOf(core, PATCHED_METHODS.core.class)!)
 }
 
-function teachCrawler(crawler: Record<string, unknown>): void {
-  if (taught.has(crawler)) return
-  taught.add(crawler)
+function patchCrawler(crawler: Record<string, unknown>): void {
+  if (patched.has(crawler)) return
+  patched.add(crawler)
   const [init, runTask] = [crawler['_init'] as Method, crawler['_runTaskFunction'] as Method]
   const teardown = crawler['teardown'] as Method
   crawler['_init'] = async function (this: Crawler, ...args: unknown[]) {
     await init.apply(this, args)
-    ownerOf(this)?.begins(this)
+    ownerOf(this)?.crawlerStarted(this)
   }
   crawler['_runTaskFunction'] = function (this: Crawler, ...args: unknown[]) {
     return currentTask.run({ request: null }, () => runTask.apply(this, args))
   }
-  crawler['pushData'] = boundPerTask(crawler['pushData'] as Method)
+  crawler['pushData'] = bindPerTask(crawler['pushData'] as Method)
   crawler['teardown'] = async function (this: Crawler, ...args: unknown[]) {
     const owner = ownerOf(this)
-    owner?.ends(this, limitOf(this))
+    owner?.crawlerEnded(this, reachedLimit(this))
     await teardown.apply(this, args)
-    if (owner) await forgetCount(this)
+    if (owner) await resetCount(this)
   }
 }
 
@@ -98,28 +98,28 @@ function teachCrawler(crawler: Record<string, unknown>): void {
  * Crawlee binds it to the crawler once per request, for its handler. What that is called with belongs to the request, also when
  * a queue of jobs, a timer or a browser calls it in the asynchronous context of another.
  */
-function boundPerTask(method: Method): Method {
+function bindPerTask(method: Method): Method {
   const plain: Method = function (...args) {
     return method.apply(this, args)
   }
-  const bind = (crawler: unknown): Method => boundToTask(method.bind(crawler))
+  const bind = (crawler: unknown): Method => bindToTask(method.bind(crawler))
   return Object.assign(plain, { bind })
 }
 
-function ownerOf(crawler: Crawler): Owner | undefined {
+function ownerOf(crawler: Crawler): HookOwner | undefined {
   const client = crawler.config.getStorageClient()
   return [...owners].find((owner) => owner.isStorage(client))
 }
 
 /** Crawlee waits for the first thousand only, and pauses between the others: a kill would lose them. */
-function teachQueue(queue: Record<string, unknown>): void {
-  if (taught.has(queue)) return
-  taught.add(queue)
+function patchQueue(queue: Record<string, unknown>): void {
+  if (patched.has(queue)) return
+  patched.add(queue)
   const addBatched = queue['addRequestsBatched'] as Method
   queue['addRequestsBatched'] = function (this: Queue, requests: unknown, options: object = {}) {
     const isOurs = [...owners].some((owner) => owner.isQueue(this.client))
-    const whole = { waitBetweenBatchesMillis: 0, ...options, waitForAllRequestsToBeAdded: true }
-    return addBatched.call(this, requests, isOurs ? whole : options)
+    const allAtOnce = { waitBetweenBatchesMillis: 0, ...options, waitForAllRequestsToBeAdded: true }
+    return addBatched.call(this, requests, isOurs ? allAtOnce : options)
   }
 }
 
@@ -129,7 +129,7 @@ function prototypeOf(module: unknown, name: string): Record<string, unknown> | n
 }
 
 /** The packages that bring them along. */
-const CARRIERS = [
+const CRAWLEE_PACKAGES = [
   'crawlee',
   ...['cheerio', 'playwright', 'puppeteer', 'http', 'jsdom', 'linkedom', 'basic'].map(
     (name) => `@crawlee/${name}`,
@@ -142,7 +142,7 @@ function findCrawlee(): CrawleeModules[] {
   const loaded = Object.keys(require.cache).filter((path) =>
     /[\\/]@crawlee[\\/]basic[\\/]index\.js$/.test(path),
   )
-  const paths = loaded.length > 0 ? loaded : whatWouldBeLoaded()
+  const paths = loaded.length > 0 ? loaded : resolveCrawlee()
   return paths.flatMap((path) => {
     try {
       const from = createRequire(path)
@@ -153,13 +153,13 @@ function findCrawlee(): CrawleeModules[] {
   })
 }
 
-function whatWouldBeLoaded(): string[] {
+function resolveCrawlee(): string[] {
   const program = process.argv[1]
-  const places = [...(program ? [program] : []), join(process.cwd(), 'index.js')]
-  for (const place of places) {
-    for (const carrier of CARRIERS) {
+  const paths = [...(program ? [program] : []), join(process.cwd(), 'index.js')]
+  for (const from of paths) {
+    for (const name of CRAWLEE_PACKAGES) {
       try {
-        const path = createRequire(pathToFileURL(place)).resolve(carrier)
+        const path = createRequire(pathToFileURL(from)).resolve(name)
         return [createRequire(path).resolve('@crawlee/basic')]
       } catch {
         // Not here.

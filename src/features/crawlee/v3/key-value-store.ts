@@ -1,77 +1,79 @@
 import { Readable } from 'node:stream'
 import type * as crawlee from '@crawlee/types'
 import { UsageError } from '../../../core/model/errors.ts'
-import { whenAvailable } from '../../../core/store/open.ts'
-import type { Depot } from '../session.ts'
-import { storageNamed, StorageOf } from '../storage-of.ts'
-import { listed, listedLater, type Listed } from './listing.ts'
+import { withRetry } from '../../../core/store/open.ts'
+import type { CrawleeSession } from '../session.ts'
+import { openStorage, StorageHandle } from '../storage-handle.ts'
+import { asyncList, lazyAsyncList, type AsyncList } from './listing.ts'
 import { fromBytes, toBytes } from './record-body.ts'
-import { factsOf, listStorages } from './storage-info.ts'
+import { commonInfo, listStorages } from './storage-info.ts'
 
 type Options = crawlee.KeyValueStoreClientListOptions
 type KeyPage = crawlee.KeyValueStoreClientListData
 type KeyAndSize = crawlee.KeyValueStoreItemData
 
-const PAGE = 1_000
+const PAGE_SIZE = 1_000
 
 export class KeyValueStoreCollection implements crawlee.KeyValueStoreCollectionClient {
-  readonly #depot: Depot
+  readonly #session: CrawleeSession
 
-  constructor(depot: Depot) {
-    this.#depot = depot
+  constructor(session: CrawleeSession) {
+    this.#session = session
   }
 
   list(): Promise<crawlee.PaginatedList<crawlee.KeyValueStoreInfo>> {
-    return listStorages(this.#depot.store, 'records', (one) => Promise.resolve(factsOf(one)))
+    return listStorages(this.#session.store, 'records', (one) => Promise.resolve(commonInfo(one)))
   }
 
   async getOrCreate(name?: string): Promise<crawlee.KeyValueStoreInfo> {
-    return factsOf(await storageNamed(this.#depot.store, 'records', name))
+    return commonInfo(await openStorage(this.#session.store, 'records', name))
   }
 }
 
 /** Records by key, saved at once: to set one twice is to set it once. */
 export class KeyValueStore implements crawlee.KeyValueStoreClient {
-  readonly #depot: Depot
-  readonly #storage: StorageOf
+  readonly #session: CrawleeSession
+  readonly #storage: StorageHandle
 
-  constructor(depot: Depot, idOrName: string) {
-    this.#depot = depot
-    this.#storage = new StorageOf(depot.store, 'records', idOrName)
+  constructor(session: CrawleeSession, idOrName: string) {
+    this.#session = session
+    this.#storage = new StorageHandle(session.store, 'records', idOrName)
   }
 
   async get(): Promise<crawlee.KeyValueStoreInfo | undefined> {
-    const found = await this.#storage.look()
-    return found ? factsOf(found) : undefined
+    const found = await this.#storage.load()
+    return found ? commonInfo(found) : undefined
   }
 
   async update({
     name,
   }: crawlee.KeyValueStoreClientUpdateOptions = {}): Promise<crawlee.KeyValueStoreInfo> {
-    return factsOf(await this.#storage.rename(name))
+    return commonInfo(await this.#storage.rename(name))
   }
 
   delete(): Promise<void> {
     return this.#storage.drop()
   }
 
-  listKeys(options: Options = {}): Listed<KeyPage, KeyAndSize> {
-    return listed(this.#page(options), () => this.#walk(options))
+  listKeys(options: Options = {}): AsyncList<KeyPage, KeyAndSize> {
+    return asyncList(this.#page(options), () => this.#iterate(options))
   }
 
-  keys(options: Options = {}): Listed<KeyPage, string> {
-    return listed(this.#page(options), () => map(this.#walk(options), async ({ key }) => [key]))
-  }
-
-  values(options: Options = {}): Listed<unknown[], unknown> {
-    return listedLater(
-      async () => (await this.#firstEntries(options)).map(([, value]) => value),
-      () => map(this.#entries(options), async ([, value]) => [value]),
+  keys(options: Options = {}): AsyncList<KeyPage, string> {
+    return asyncList(this.#page(options), () =>
+      flatMapAsync(this.#iterate(options), async ({ key }) => [key]),
     )
   }
 
-  entries(options: Options = {}): Listed<[string, unknown][], [string, unknown]> {
-    return listedLater(
+  values(options: Options = {}): AsyncList<unknown[], unknown> {
+    return lazyAsyncList(
+      async () => (await this.#firstEntries(options)).map(([, value]) => value),
+      () => flatMapAsync(this.#entries(options), async ([, value]) => [value]),
+    )
+  }
+
+  entries(options: Options = {}): AsyncList<[string, unknown][], [string, unknown]> {
+    return lazyAsyncList(
       () => this.#firstEntries(options),
       () => this.#entries(options),
     )
@@ -79,7 +81,7 @@ export class KeyValueStore implements crawlee.KeyValueStoreClient {
 
   async recordExists(key: string): Promise<boolean> {
     const { id } = await this.#storage.get()
-    return whenAvailable(() => this.#depot.store.hasRecord(id, key))
+    return withRetry(() => this.#session.store.hasRecord(id, key))
   }
 
   async getRecord(
@@ -87,7 +89,7 @@ export class KeyValueStore implements crawlee.KeyValueStoreClient {
     options: crawlee.KeyValueStoreClientGetRecordOptions = {},
   ): Promise<crawlee.KeyValueStoreRecord | undefined> {
     const { id } = await this.#storage.get()
-    const record = await whenAvailable(() => this.#depot.store.record(id, key))
+    const record = await withRetry(() => this.#session.store.record(id, key))
     if (!record) return undefined
     const { value: bytes, contentType } = record
     if (options.stream) return { key, value: Readable.from([Buffer.from(bytes)]), contentType }
@@ -100,18 +102,18 @@ export class KeyValueStore implements crawlee.KeyValueStoreClient {
     if (typeof key !== 'string' || key === '') throw new UsageError('A record needs a key.')
     const { id } = await this.#storage.get()
     const body = await toBytes(record)
-    await whenAvailable(() => this.#depot.store.setRecord(id, { key, ...body }))
+    await withRetry(() => this.#session.store.setRecord(id, { key, ...body }))
   }
 
   async deleteRecord(key: string): Promise<void> {
     const { id } = await this.#storage.get()
-    await whenAvailable(() => this.#depot.store.deleteRecord(id, key))
+    await withRetry(() => this.#session.store.deleteRecord(id, key))
   }
 
-  async #page({ limit = PAGE, exclusiveStartKey, prefix }: Options): Promise<KeyPage> {
+  async #page({ limit = PAGE_SIZE, exclusiveStartKey, prefix }: Options): Promise<KeyPage> {
     const { id } = await this.#storage.get()
     const asked = { prefix, after: exclusiveStartKey, limit: limit + 1 }
-    const found = await whenAvailable(() => this.#depot.store.recordKeys(id, asked))
+    const found = await withRetry(() => this.#session.store.recordKeys(id, asked))
     const items = found.slice(0, limit)
     const isTruncated = found.length > limit
     return {
@@ -124,7 +126,7 @@ export class KeyValueStore implements crawlee.KeyValueStoreClient {
     }
   }
 
-  async *#walk({
+  async *#iterate({
     limit = Infinity,
     exclusiveStartKey,
     ...rest
@@ -132,7 +134,7 @@ export class KeyValueStore implements crawlee.KeyValueStoreClient {
     let [left, after] = [limit, exclusiveStartKey]
     while (left > 0) {
       const from = after === undefined ? {} : { exclusiveStartKey: after }
-      const page = await this.#page({ ...rest, ...from, limit: Math.min(PAGE, left) })
+      const page = await this.#page({ ...rest, ...from, limit: Math.min(PAGE_SIZE, left) })
       yield* page.items
       if (page.nextExclusiveStartKey === undefined) return
       left -= page.items.length
@@ -141,7 +143,7 @@ export class KeyValueStore implements crawlee.KeyValueStoreClient {
   }
 
   async *#entries(options: Options): AsyncGenerator<[string, unknown]> {
-    yield* map(this.#walk(options), ({ key }) => this.#entry(key))
+    yield* flatMapAsync(this.#iterate(options), ({ key }) => this.#entry(key))
   }
 
   async #firstEntries(options: Options): Promise<[string, unknown][]> {
@@ -158,7 +160,7 @@ export class KeyValueStore implements crawlee.KeyValueStoreClient {
   }
 }
 
-async function* map<From, To>(
+async function* flatMapAsync<From, To>(
   all: AsyncIterable<From>,
   to: (one: From) => Promise<To[]>,
 ): AsyncGenerator<To> {

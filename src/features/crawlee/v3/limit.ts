@@ -7,8 +7,8 @@ export type LimitedCrawler = {
   readonly stats: { resetStore(): Promise<void> }
 }
 
-const LIMIT = 'maxRequestsPerCrawl'
-const DEFAULT = 'default'
+const LIMIT_OPTION = 'maxRequestsPerCrawl'
+const DEFAULT_QUEUE = 'default'
 
 /** It has handled as many requests as it was asked to, and its next start counts from nothing, as it does in Crawlee. */
 export function isAtLimit(crawler: LimitedCrawler): boolean {
@@ -18,11 +18,11 @@ export function isAtLimit(crawler: LimitedCrawler): boolean {
 }
 
 /** By what the crawl was finished as asked, so that the next start begins anew; null: it goes on, as on a queue with a name. */
-export function limitOf(crawler: LimitedCrawler): string | null {
-  return isAtLimit(crawler) && crawler.requestQueue?.name === DEFAULT ? LIMIT : null
+export function reachedLimit(crawler: LimitedCrawler): string | null {
+  return isAtLimit(crawler) && crawler.requestQueue?.name === DEFAULT_QUEUE ? LIMIT_OPTION : null
 }
 
 /** What it has counted is kept with the requests that are left: with it, the next start would be over its limit at once. */
-export async function forgetCount(crawler: LimitedCrawler): Promise<void> {
+export async function resetCount(crawler: LimitedCrawler): Promise<void> {
   if (isAtLimit(crawler)) await crawler.stats.resetStore()
 }

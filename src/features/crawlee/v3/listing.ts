@@ -1,20 +1,20 @@
 /** What Crawlee gets from lists: await it for the first page, or walk over all of it. */
-export type Listed<Page, Item> = Promise<Page> & AsyncIterable<Item>
+export type AsyncList<Page, Item> = Promise<Page> & AsyncIterable<Item>
 
-export function listed<Page, Item>(
+export function asyncList<Page, Item>(
   first: Promise<Page>,
-  walk: () => AsyncIterator<Item>,
-): Listed<Page, Item> {
+  iterate: () => AsyncIterator<Item>,
+): AsyncList<Page, Item> {
   // Who walks hears of what goes wrong there.
   first.catch(() => {})
-  return Object.assign(first, { [Symbol.asyncIterator]: walk })
+  return Object.assign(first, { [Symbol.asyncIterator]: iterate })
 }
 
 /** The first page is asked for when somebody awaits it: who walks has no use for it. */
-export function listedLater<Page, Item>(
+export function lazyAsyncList<Page, Item>(
   load: () => Promise<Page>,
-  walk: () => AsyncIterator<Item>,
-): Listed<Page, Item> {
+  iterate: () => AsyncIterator<Item>,
+): AsyncList<Page, Item> {
   let page: Promise<Page> | null = null
   const first = (): Promise<Page> => (page ??= load())
   return {
@@ -23,6 +23,6 @@ export function listedLater<Page, Item>(
     catch: (broken) => first().catch(broken),
     finally: (ended) => first().finally(ended),
     [Symbol.toStringTag]: 'Promise',
-    [Symbol.asyncIterator]: walk,
-  } as Listed<Page, Item>
+    [Symbol.asyncIterator]: iterate,
+  } as AsyncList<Page, Item>
 }

@@ -1,31 +1,31 @@
 import type * as crawlee from '@crawlee/types'
 import { UsageError } from '../../../core/model/errors.ts'
 import type { Storage } from '../../../core/store/store.ts'
-import type { Depot } from '../session.ts'
-import { currentTask, type InHand } from '../claimed-request.ts'
-import { sourceOf } from '../queue-run.ts'
+import type { CrawleeSession } from '../session.ts'
+import { currentTask, type ClaimedRequest } from '../claimed-request.ts'
+import { queueSource } from '../queue-run.ts'
 import { requestId, type NewRequest } from '../request.ts'
-import type { Added, RequestBook } from '../request-queue-store.ts'
-import { storageNamed, StorageOf } from '../storage-of.ts'
-import { endingOf } from './ending-of.ts'
-import { factsOf, listStorages } from './storage-info.ts'
+import type { AddedRequest, RequestQueueStore } from '../request-queue-store.ts'
+import { openStorage, StorageHandle } from '../storage-handle.ts'
+import { resultOf } from './ending-of.ts'
+import { commonInfo, listStorages } from './storage-info.ts'
 
 type Head = crawlee.RequestQueueHeadItem
 
 export class RequestQueueCollection implements crawlee.RequestQueueCollectionClient {
-  readonly #depot: Depot
+  readonly #session: CrawleeSession
 
-  constructor(depot: Depot) {
-    this.#depot = depot
+  constructor(session: CrawleeSession) {
+    this.#session = session
   }
 
   list(): Promise<crawlee.PaginatedList<crawlee.RequestQueueInfo>> {
-    return listStorages(this.#depot.store, 'queue', (one) => infoOf(this.#depot, one))
+    return listStorages(this.#session.store, 'queue', (one) => toInfo(this.#session, one))
   }
 
   async getOrCreate(name: string): Promise<crawlee.RequestQueueInfo> {
-    sourceOf(name)
-    return infoOf(this.#depot, await storageNamed(this.#depot.store, 'queue', name))
+    queueSource(name)
+    return toInfo(this.#session, await openStorage(this.#session.store, 'queue', name))
   }
 }
 
@@ -34,43 +34,43 @@ export class RequestQueueCollection implements crawlee.RequestQueueCollectionCli
  * no times are kept with them.
  */
 export class RequestQueue implements crawlee.RequestQueueClient {
-  readonly #depot: Depot
-  readonly #storage: StorageOf
+  readonly #session: CrawleeSession
+  readonly #storage: StorageHandle
   /** Requests, by id, that were put back, until Crawlee asks to unlock them as well. */
-  readonly #putBack = new Set<string>()
+  readonly #requeued = new Set<string>()
 
-  constructor(depot: Depot, idOrName: string) {
-    this.#depot = depot
-    this.#storage = new StorageOf(depot.store, 'queue', idOrName)
+  constructor(session: CrawleeSession, idOrName: string) {
+    this.#session = session
+    this.#storage = new StorageHandle(session.store, 'queue', idOrName)
   }
 
-  isOf(depot: Depot): boolean {
-    return this.#depot === depot
+  belongsTo(session: CrawleeSession): boolean {
+    return this.#session === session
   }
 
   async get(): Promise<crawlee.RequestQueueInfo | undefined> {
-    const found = await this.#storage.look()
-    return found ? infoOf(this.#depot, found) : undefined
+    const found = await this.#storage.load()
+    return found ? toInfo(this.#session, found) : undefined
   }
 
   async update({ name }: { name?: string }): Promise<crawlee.RequestQueueInfo> {
-    if (name !== undefined && (await (await this.#book()).run()))
+    if (name !== undefined && (await (await this.#queueStore()).run()))
       throw new UsageError(
         'A queue that has had requests keeps its name: its runs are known by it.',
       )
-    return infoOf(this.#depot, await this.#storage.rename(name))
+    return toInfo(this.#session, await this.#storage.rename(name))
   }
 
   /** Its run is ended if it lives, and stays to be looked at. */
   async delete(): Promise<void> {
-    const found = await this.#storage.look()
-    if (found) await this.#depot.book(found).drop()
+    const found = await this.#storage.load()
+    if (found) await this.#session.queueStore(found).drop()
     await this.#storage.drop()
   }
 
   async listHead({ limit = 100 }: crawlee.ListOptions = {}): Promise<crawlee.QueueHead> {
     const { modifiedAt } = await this.#storage.get()
-    const items = (await (await this.#book()).pending(limit)) as unknown as Head[]
+    const items = (await (await this.#queueStore()).pending(limit)) as unknown as Head[]
     return { limit, hadMultipleClients: true, queueModifiedAt: new Date(modifiedAt), items }
   }
 
@@ -79,13 +79,13 @@ export class RequestQueue implements crawlee.RequestQueueClient {
     lockSecs,
   }: crawlee.ListAndLockOptions): Promise<crawlee.ListAndLockHeadResult> {
     const { modifiedAt } = await this.#storage.get()
-    const { claimed, left } = await (await this.#book()).claim(limit)
+    const { claimed, hasMore } = await (await this.#queueStore()).claim(limit)
     return {
       limit,
       lockSecs,
       hadMultipleClients: true,
       queueModifiedAt: new Date(modifiedAt),
-      queueHasLockedRequests: left,
+      queueHasLockedRequests: hasMore,
       items: claimed.map(({ request }) => request as unknown as Head),
     }
   }
@@ -95,29 +95,29 @@ export class RequestQueue implements crawlee.RequestQueueClient {
     id: string,
     { lockSecs }: crawlee.ProlongRequestLockOptions,
   ): Promise<crawlee.ProlongRequestLockResult> {
-    const inHand = (await this.#book()).inHand(id)
-    if (!inHand) throw notInHand(id)
-    inHand.isBegun = true
+    const claimed = (await this.#queueStore()).claimed(id)
+    if (!claimed) throw notClaimedError(id)
+    claimed.isStarted = true
     const task = currentTask.getStore()
-    if (task) task.request = inHand
+    if (task) task.request = claimed
     return { lockExpiresAt: new Date(Date.now() + lockSecs * 1_000) }
   }
 
   /** Crawlee puts a request back and unlocks it afterwards: by then it may be in other hands. */
   async deleteRequestLock(id: string): Promise<void> {
-    if (this.#putBack.delete(id)) throw notInHand(id)
-    const book = await this.#book()
-    const inHand = this.#inHand(book, id)
-    if (inHand?.state !== 'held') throw notInHand(id)
-    await book.worker.handBack([inHand])
+    if (this.#requeued.delete(id)) throw notClaimedError(id)
+    const queueStore = await this.#queueStore()
+    const claimed = this.#claimed(queueStore, id)
+    if (claimed?.state !== 'held') throw notClaimedError(id)
+    await queueStore.worker.release([claimed])
   }
 
   async addRequest(
     request: crawlee.RequestSchema,
     { forefront = false }: crawlee.RequestOptions = {},
   ): Promise<crawlee.QueueOperationInfo> {
-    const [added] = await (await this.#book()).add([checked(request)], forefront)
-    const { uniqueKey: _, ...info } = told(added!)
+    const [added] = await (await this.#queueStore()).add([checkRequest(request)], forefront)
+    const { uniqueKey: _, ...info } = toProcessed(added!)
     return info
   }
 
@@ -125,14 +125,14 @@ export class RequestQueue implements crawlee.RequestQueueClient {
     requests: crawlee.RequestSchema[],
     { forefront = false }: crawlee.RequestOptions = {},
   ): Promise<crawlee.BatchAddRequestsResult> {
-    const added = await (await this.#book()).add(requests.map(checked), forefront)
+    const added = await (await this.#queueStore()).add(requests.map(checkRequest), forefront)
     // Crawlee asks again for ever for what is called unprocessed here: what cannot be kept is an error.
-    return { processedRequests: added.map(told), unprocessedRequests: [] }
+    return { processedRequests: added.map(toProcessed), unprocessedRequests: [] }
   }
 
   async getRequest(id: string): Promise<crawlee.RequestOptions | undefined> {
-    const book = await this.#book()
-    return book.inHand(id)?.request ?? (await book.search(id)) ?? undefined
+    const queueStore = await this.#queueStore()
+    return queueStore.claimed(id)?.request ?? (await queueStore.findById(id)) ?? undefined
   }
 
   /**
@@ -143,14 +143,14 @@ export class RequestQueue implements crawlee.RequestQueueClient {
     request: crawlee.UpdateRequestSchema,
     { forefront = false }: crawlee.RequestOptions = {},
   ): Promise<crawlee.QueueOperationInfo> {
-    const [book, id] = [await this.#book(), requestId(request.uniqueKey)]
+    const [queueStore, id] = [await this.#queueStore(), requestId(request.uniqueKey)]
     if (request.id !== id) throw new UsageError('The id of a request comes from its unique key.')
-    const inHand = this.#inHand(book, id)
-    if (!inHand) return this.#notClaimed(book, request, forefront)
-    const ending = endingOf(request, forefront)
-    if (ending.as === 'put back') this.#putBack.add(id)
-    const isOurs = inHand.state === 'held' && (await book.end(inHand, request, ending))
-    if (inHand.state === 'taken') inHand.state = 'over'
+    const claimed = this.#claimed(queueStore, id)
+    if (!claimed) return this.#updateUnclaimed(queueStore, request, forefront)
+    const result = resultOf(request, forefront)
+    if (result.kind === 'put back') this.#requeued.add(id)
+    const isOurs = claimed.state === 'held' && (await queueStore.finish(claimed, request, result))
+    if (claimed.state === 'taken') claimed.state = 'over'
     return { requestId: id, wasAlreadyPresent: true, wasAlreadyHandled: !isOurs }
   }
 
@@ -159,13 +159,13 @@ export class RequestQueue implements crawlee.RequestQueueClient {
     return Promise.reject(new UsageError(message))
   }
 
-  async #notClaimed(
-    book: RequestBook,
+  async #updateUnclaimed(
+    queueStore: RequestQueueStore,
     request: crawlee.UpdateRequestSchema,
     forefront: boolean,
   ): Promise<crawlee.QueueOperationInfo> {
-    if (!(await book.find(request.uniqueKey))) return this.addRequest(request, { forefront })
-    if (!book.worker.wasInHand(request.id))
+    if (!(await queueStore.find(request.uniqueKey))) return this.addRequest(request, { forefront })
+    if (!queueStore.worker.wasLost(request.id))
       throw new UsageError(
         `Request ${request.id} was not locked by this process. Crawlee's old queue, which knows no locks ` +
           '(experiments: { requestLocking: false }), cannot be used with this storage.',
@@ -174,20 +174,22 @@ export class RequestQueue implements crawlee.RequestQueueClient {
   }
 
   /** The one that this very handler was given; another may have it in hand since. */
-  #inHand(book: RequestBook, id: string): InHand | undefined {
+  #claimed(queueStore: RequestQueueStore, id: string): ClaimedRequest | undefined {
     const own = currentTask.getStore()?.request
-    return own?.request.id === id && own.claimed.source === book.source ? own : book.inHand(id)
+    return own?.request.id === id && own.claim.source === queueStore.source
+      ? own
+      : queueStore.claimed(id)
   }
 
-  async #book(): Promise<RequestBook> {
-    return this.#depot.book(await this.#storage.get())
+  async #queueStore(): Promise<RequestQueueStore> {
+    return this.#session.queueStore(await this.#storage.get())
   }
 }
 
-async function infoOf(depot: Depot, queue: Storage): Promise<crawlee.RequestQueueInfo> {
-  const { total, handled, pending } = await depot.book(queue).counts()
+async function toInfo(session: CrawleeSession, queue: Storage): Promise<crawlee.RequestQueueInfo> {
+  const { total, handled, pending } = await session.queueStore(queue).counts()
   return {
-    ...factsOf(queue),
+    ...commonInfo(queue),
     totalRequestCount: total,
     handledRequestCount: handled,
     pendingRequestCount: pending,
@@ -195,7 +197,12 @@ async function infoOf(depot: Depot, queue: Storage): Promise<crawlee.RequestQueu
   }
 }
 
-function told({ id, uniqueKey, wasThere, wasHandled }: Added): crawlee.ProcessedRequest {
+function toProcessed({
+  id,
+  uniqueKey,
+  wasThere,
+  wasHandled,
+}: AddedRequest): crawlee.ProcessedRequest {
   return {
     requestId: id,
     uniqueKey,
@@ -204,13 +211,13 @@ function told({ id, uniqueKey, wasThere, wasHandled }: Added): crawlee.Processed
   }
 }
 
-function checked<T extends NewRequest>(request: T): T {
+function checkRequest<T extends NewRequest>(request: T): T {
   const { url, uniqueKey } = request
   if (typeof url !== 'string' || typeof uniqueKey !== 'string' || uniqueKey === '')
     throw new UsageError('A request needs a url and a uniqueKey, both texts.')
   return request
 }
 
-function notInHand(id: string): UsageError {
+function notClaimedError(id: string): UsageError {
   return new UsageError(`Request ${id} is not in hand here: it was handled, handed back, or taken.`)
 }

@@ -60,7 +60,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       return (await crawler.run(requests)).requestsFinished
     }
 
-    test('nothing is set aside while a queue with a name has work left', async () => {
+    test('nothing is renamed while a named queue has work left', async () => {
       assert.equal(await crawlShop(urls(3), { only: 1 }), 1)
       said = []
       assert.equal(await crawlShop(urls(3)), 2)
@@ -72,7 +72,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.equal((await store.storages('dataset', { offset: 0, limit: 9, desc: false })).total, 1)
     })
 
-    test('a run that was ended with requests left is taken up by who adds them again', async () => {
+    test('a run that ended with requests left continues when they are added again', async () => {
       await crawlShop(urls(3), { only: 1 })
       const run = await runOf('shop')
       await cancel({ store, actor: 'a person' }, run.id)
@@ -84,7 +84,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.equal(entry!.because, 'its crawler was started again')
     })
 
-    test('who adds nothing hears that its run was ended with requests left, and ends as if stopped', async () => {
+    test('a crawler that adds nothing is told that its run ended with requests left, and stops', async () => {
       await crawlShop(urls(3), { only: 1 })
       const run = await runOf('shop')
       await cancel({ store, actor: 'a person' }, run.id)
@@ -152,7 +152,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.deepEqual([status, counts.targets.done], ['interrupted', 6])
     })
 
-    test('what is set aside under a name that is taken is told by the name that it got', async () => {
+    test('a storage renamed to an existing name is logged with the name it got', async () => {
       await using storage = await openStorage()
       const config = new Configuration({ storageClient: storage, purgeOnStart: false })
       const requestHandler: BasicCrawlerOptions['requestHandler'] = ({ pushData }) =>

@@ -12,7 +12,7 @@ log.setLevel(log.LEVELS.OFF)
 const urls = (count: number): string[] =>
   Array.from({ length: count }, (_, n) => `https://site.example/${n}`)
 
-const heard = (): number => process.listenerCount('SIGTERM') + process.listenerCount('SIGINT')
+const captureLog = (): number => process.listenerCount('SIGTERM') + process.listenerCount('SIGINT')
 
 describe('a crawl of Crawlee that is stopped', () => {
   let database: TestDatabase
@@ -39,7 +39,7 @@ describe('a crawl of Crawlee that is stopped', () => {
   const left = (): string[] => said.filter((line) => line.includes('are left'))
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    test(`by ${signal} says once what is left, and ends with 75`, async () => {
+    test(`by ${signal} logs once how much is left, and exits with 75`, async () => {
       await using storage = await openStorage()
       const crawler = makeCrawler(storage, () => void process.emit(signal, signal))
       await crawler.run(urls(3))
@@ -72,15 +72,15 @@ describe('a crawl of Crawlee that is stopped', () => {
     assert.deepEqual([left(), process.exitCode], [[], undefined])
   })
 
-  test('hears SIGTERM and SIGINT while requests are in hand, unless it was told not to', async () => {
-    const before = heard()
+  test('handles SIGTERM and SIGINT while requests are claimed, unless disabled', async () => {
+    const before = captureLog()
     const seen: number[] = []
     for (const signals of [true, false]) {
       await using storage = await openStorage({ signals })
-      const crawler = makeCrawler(storage, () => void seen.push(heard() - before))
+      const crawler = makeCrawler(storage, () => void seen.push(captureLog() - before))
       await crawler.run([`https://site.example/${signals}`])
     }
     // Crawlee itself hears SIGINT.
-    assert.deepEqual([seen, heard()], [[3, 1], before])
+    assert.deepEqual([seen, captureLog()], [[3, 1], before])
   })
 })

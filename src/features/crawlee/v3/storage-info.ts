@@ -1,6 +1,6 @@
 import type * as crawlee from '@crawlee/types'
 import type { Storage, StorageKind, Store } from '../../../core/store/store.ts'
-import { allStorages } from '../storage-of.ts'
+import { allStorages } from '../storage-handle.ts'
 
 /** Every one of a kind, in the shape of Crawlee's lists. */
 export async function listStorages<Info>(
@@ -14,7 +14,7 @@ export async function listStorages<Info>(
 }
 
 /** What all kinds tell of themselves. */
-export function factsOf({ id, name, createdAt, modifiedAt, accessedAt }: Storage): {
+export function commonInfo({ id, name, createdAt, modifiedAt, accessedAt }: Storage): {
   id: string
   name: string
   createdAt: Date

@@ -12,7 +12,7 @@ import { crawleeStorage } from './storage.ts'
 const { BasicCrawler, Configuration, Dataset, log, RequestQueue } = crawlee
 log.setLevel(log.LEVELS.OFF)
 
-test('an option that nobody knows, or of the wrong type, is refused before a database is opened', async () => {
+test('an unknown option, or one of the wrong type, is rejected before a database is opened', async () => {
   const wrong: [unknown, RegExp][] = [
     [{ dB: 'postgres://x' }, /has no dB; did you mean db\?/],
     [{ database: 'sqlite:x' }, /has no database/],
@@ -38,7 +38,7 @@ test('an option that nobody knows, or of the wrong type, is refused before a dat
     })
 })
 
-test('modules that are given are worked with, and nothing is said', async () => {
+test('given modules are used, and nothing is logged', async () => {
   await using database = await sqliteEngine.empty()
   const said: string[] = []
   const modules = { core: crawlee, basic: crawlee }

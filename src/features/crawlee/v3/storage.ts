@@ -1,19 +1,19 @@
 import type * as crawlee from '@crawlee/types'
 import { UsageError } from '../../../core/model/errors.ts'
-import { fields } from '../../../core/model/fields.ts'
-import { Depot, type DepotOptions, type StoppableCrawler } from '../session.ts'
+import { checkFields } from '../../../core/model/fields.ts'
+import { CrawleeSession, type CrawleeSessionOptions, type StoppableCrawler } from '../session.ts'
 import { purgeDefaults } from '../purge.ts'
 import { Dataset, DatasetCollection } from './dataset.ts'
-import { hook, unhook, whatIsMissing, type CrawleeModules } from './hooks.ts'
+import { installHooks, removeHooks, findMissing, type CrawleeModules } from './hooks.ts'
 import { KeyValueStore, KeyValueStoreCollection } from './key-value-store.ts'
 import { RequestQueue, RequestQueueCollection } from './request-queue.ts'
 
-export type CrawleeStorageOptions = DepotOptions & {
+export type CrawleeStorageOptions = CrawleeSessionOptions & {
   /** Where they cannot be found by themselves, as in a bundle: `{ core: await import('@crawlee/core'), basic: … }`. */
   crawlee?: CrawleeModules
 }
 
-const OPTIONS: Readonly<Record<keyof CrawleeStorageOptions, string>> = {
+const OPTION_TYPES: Readonly<Record<keyof CrawleeStorageOptions, string>> = {
   db: 'string',
   connections: 'number',
   policy: 'object',
@@ -27,56 +27,56 @@ const OPTIONS: Readonly<Record<keyof CrawleeStorageOptions, string>> = {
 export async function crawleeStorage(options: CrawleeStorageOptions = {}): Promise<CrawleeStorage> {
   checkOptions(options)
   const { crawlee: modules, ...depot } = options
-  return new CrawleeStorage(await Depot.open(depot), modules)
+  return new CrawleeStorage(await CrawleeSession.open(depot), modules)
 }
 
 export class CrawleeStorage implements crawlee.StorageClient {
   /** Nobody limits the rate of a database of one's own. */
   readonly stats = { rateLimitErrors: [] as number[] }
-  readonly #depot: Depot
+  readonly #session: CrawleeSession
 
-  constructor(depot: Depot, modules: CrawleeModules | undefined) {
-    this.#depot = depot
-    const trouble = hook(this, modules)
-    if (trouble === null) return
-    depot.log(
-      `${trouble}: items are saved when they are pushed, not together with their request. ` +
+  constructor(session: CrawleeSession, modules: CrawleeModules | undefined) {
+    this.#session = session
+    const problem = installHooks(this, modules)
+    if (problem === null) return
+    session.log(
+      `${problem}: items are saved when they are pushed, not together with their request. ` +
         'Give it as `crawlee: { core, basic }`.',
     )
   }
 
   datasets(): DatasetCollection {
-    return new DatasetCollection(this.#depot)
+    return new DatasetCollection(this.#session)
   }
 
   dataset(id: string): Dataset {
-    return new Dataset(this.#depot, id)
+    return new Dataset(this.#session, id)
   }
 
   keyValueStores(): KeyValueStoreCollection {
-    return new KeyValueStoreCollection(this.#depot)
+    return new KeyValueStoreCollection(this.#session)
   }
 
   keyValueStore(id: string): KeyValueStore {
-    return new KeyValueStore(this.#depot, id)
+    return new KeyValueStore(this.#session, id)
   }
 
   requestQueues(): RequestQueueCollection {
-    return new RequestQueueCollection(this.#depot)
+    return new RequestQueueCollection(this.#session)
   }
 
   requestQueue(id: string): RequestQueue {
-    return new RequestQueue(this.#depot, id)
+    return new RequestQueue(this.#session, id)
   }
 
   /** What Crawlee calls at every start: a crawl that is unfinished goes on, else there is room for a new one. */
   purge(): Promise<void> {
-    return purgeDefaults(this.#depot)
+    return purgeDefaults(this.#session)
   }
 
   /** What Crawlee calls when a crawler has ended: hands back what it had fetched ahead. It can be used on. */
   teardown(): Promise<void> {
-    return this.#depot.rest()
+    return this.#session.releaseIdle()
   }
 
   setStatusMessage(): Promise<void> {
@@ -85,8 +85,8 @@ export class CrawleeStorage implements crawlee.StorageClient {
 
   /** Hands everything back and lets go of the database. */
   async close(): Promise<void> {
-    unhook(this)
-    await this.#depot.close()
+    removeHooks(this)
+    await this.#session.close()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -100,29 +100,29 @@ export class CrawleeStorage implements crawlee.StorageClient {
 
   /** Used by the hooks. */
   isQueue(client: unknown): boolean {
-    return client instanceof RequestQueue && client.isOf(this.#depot)
+    return client instanceof RequestQueue && client.belongsTo(this.#session)
   }
 
   /** Used by the hooks. */
-  begins(crawler: StoppableCrawler): void {
-    this.#depot.begins(crawler)
+  crawlerStarted(crawler: StoppableCrawler): void {
+    this.#session.crawlerStarted(crawler)
   }
 
   /** Used by the hooks. */
-  ends(crawler: StoppableCrawler, limit: string | null): void {
-    this.#depot.ends(crawler, limit)
+  crawlerEnded(crawler: StoppableCrawler, limit: string | null): void {
+    this.#session.crawlerEnded(crawler, limit)
   }
 }
 
 /** A name that nobody knows would be left out without a word: without `db` it is another database. */
 function checkOptions(options: unknown): void {
   const mistakes: string[] = []
-  const given = fields('crawleeStorage()', options, Object.keys(OPTIONS), mistakes)
-  for (const [name, type] of Object.entries(OPTIONS))
+  const given = checkFields('crawleeStorage()', options, Object.keys(OPTION_TYPES), mistakes)
+  for (const [name, type] of Object.entries(OPTION_TYPES))
     if (given[name] !== undefined && typeof given[name] !== type)
       mistakes.push(`${name} must be a ${type}`)
   if (given['db'] === '') mistakes.push('db must be an address')
-  const missing = given['crawlee'] === undefined ? null : whatIsMissing(given['crawlee'])
+  const missing = given['crawlee'] === undefined ? null : findMissing(given['crawlee'])
   if (missing !== null)
     mistakes.push(
       `crawlee has no ${missing}: give { core: await import('@crawlee/core'), basic: await import('@crawlee/basic') }`,

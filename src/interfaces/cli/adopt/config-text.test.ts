@@ -6,10 +6,10 @@ import * as fc from 'fast-check'
 import { HOSTILE_TEXTS } from '../../../testing/hostile-text.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import type { AdoptedOptions } from '../../../features/adopted/mapping.ts'
-import { blockText, literal } from './config-text.ts'
-import { nameFor, placeOf } from './place.ts'
+import { adoptedText, literal } from './config-text.ts'
+import { uniqueName, findConfigTarget } from './config-target.ts'
 
-test('a text in the config is that text, and nothing that could act on who reads it', () => {
+test('text in the config is written literally and safe to display', () => {
   const same = (text: string): void => {
     assert.equal(runInThisContext(literal(text)), text)
     assert.doesNotMatch(literal(text), /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
@@ -20,7 +20,7 @@ test('a text in the config is that text, and nothing that could act on who reads
   assert.equal(literal(`it's`), `"it's"`)
 })
 
-test('what is written of a table means what was proposed', () => {
+test('the written mapping equals the proposal', () => {
   const options: AdoptedOptions = {
     table: 'crawl er.runs',
     kind: 'targets',
@@ -29,8 +29,8 @@ test('what is written of a table means what was proposed', () => {
     policy: { lease: '60m' },
   }
   const paths = { checkpoint: 'checkpoint_path', outputDir: 'out dir' }
-  const text = blockText([
-    { name: 'my runs', options, paths, db: "'sqlite:app.db'", cancelWord: null },
+  const text = adoptedText([
+    { name: 'my runs', options, paths, dbCode: "'sqlite:app.db'", cancelledValue: null },
   ])
   const { adopted } = runInThisContext(`({${text}})`) as { adopted: Record<string, AdoptedOptions> }
   const { checkpoint, outputDir, ...said } = adopted['my runs']!
@@ -39,14 +39,16 @@ test('what is written of a table means what was proposed', () => {
   assert.equal(outputDir!({ 'out dir': null }), '')
 })
 
-test('a word to cancel by is offered, and changes nothing until it is turned on', () => {
+test('a cancelled status is offered as a comment, and has no effect until enabled', () => {
   const options: AdoptedOptions = {
     table: 'runs',
     columns: { id: 'id', status: 'status' },
     statuses: { active: 'RUNNING' },
   }
   const paths = { checkpoint: null, outputDir: null }
-  const text = blockText([{ name: 'runs', options, paths, db: null, cancelWord: 'CANCELLED' }])
+  const text = adoptedText([
+    { name: 'runs', options, paths, dbCode: null, cancelledValue: 'CANCELLED' },
+  ])
   assert.match(
     text,
     /^ {8}\/\/ cancelled: 'CANCELLED', \/\/ to end a row by hand: `unstuck cancel`$/m,
@@ -60,9 +62,14 @@ const SERVER = 'postgres://ann:secret@db.example/app'
 
 test('a SQLite file is named as seen from the config, and Unstuck keeps one of its own', () => {
   using folder = temporaryFolder()
-  const place = placeOf(`sqlite:${join(folder.path, 'data', 'app.db')}`, NOTHING, folder.path, {})
+  const place = findConfigTarget(
+    `sqlite:${join(folder.path, 'data', 'app.db')}`,
+    NOTHING,
+    folder.path,
+    {},
+  )
   assert.deepEqual(
-    [place.path, place.ownDb, place.tablesDb],
+    [place.path, place.ownDbCode, place.tablesDbCode],
     [
       join(folder.path, 'unstuck.config.ts'),
       "'sqlite:.unstuck/unstuck.db'",
@@ -78,14 +85,14 @@ for (const [env, name, isSet] of [
 ] as const) {
   test(`a server is named by a variable of the environment: ${name}, with ${Object.keys(env).length} set`, () => {
     using folder = temporaryFolder()
-    const place = placeOf(SERVER, NOTHING, folder.path, env)
-    assert.deepEqual([place.ownDb, place.tablesDb], [`process.env['${name}']`, null])
+    const place = findConfigTarget(SERVER, NOTHING, folder.path, env)
+    assert.deepEqual([place.ownDbCode, place.tablesDbCode], [`process.env['${name}']`, null])
     assert.deepEqual(place.variable, { name, isSet })
   })
 }
 
 test('a table gets a name that no other has', () => {
-  assert.equal(nameFor('crawler.runs', new Set()), 'runs')
-  assert.equal(nameFor('crawler.runs', new Set(['runs'])), 'crawler_runs')
-  assert.equal(nameFor('runs', new Set(['runs'])), 'runs_2')
+  assert.equal(uniqueName('crawler.runs', new Set()), 'runs')
+  assert.equal(uniqueName('crawler.runs', new Set(['runs'])), 'crawler_runs')
+  assert.equal(uniqueName('runs', new Set(['runs'])), 'runs_2')
 })

@@ -3,53 +3,55 @@ import type { Paths } from '../../../features/adopted/wizard/propose.ts'
 import { safeJson } from '../../../core/events/safe-text.ts'
 
 /** One table, as it goes into a config. */
-export type Entry = {
+export type ConfigEntry = {
   readonly name: string
   readonly options: AdoptedOptions
   readonly paths: Paths
   /** Where the table is, as code; null: in Unstuck's own database. */
-  readonly db: string | null
+  readonly dbCode: string | null
   /** Offered as a word to be turned on; null: none is. */
-  readonly cancelWord: string | null
+  readonly cancelledValue: string | null
 }
 
 /** A whole config with these tables and nothing else. `db`: where Unstuck's own books are, as code. */
-export function configText(entries: readonly Entry[], db: string): string {
+export function configText(entries: readonly ConfigEntry[], dbCode: string): string {
   return `// Settings of Unstuck. All there are, explained: node_modules/unstuck/docs/configuration.md
 import { defineConfig } from 'unstuck'
 
 export default defineConfig({
   // Unstuck's own books: who did what to which row, and how it is undone. Your tables stay as they are.
-  db: ${db},
+  db: ${dbCode},
 
   // With a preset, rows that nobody is known to work on are failed when they have not moved for a while: 5 minutes
   // in 'development', 15 in 'staging', 30 in 'production'. Without one they are shown, and left alone.
   // preset: 'production',
 
-${blockText(entries)}
+${adoptedText(entries)}
 })
 `
 }
 
 /** The part of a config that is about these tables. */
-export function blockText(entries: readonly Entry[]): string {
+export function adoptedText(entries: readonly ConfigEntry[]): string {
   return ['  adopted: {', ...entries.flatMap(entryLines), '  },'].join('\n')
 }
 
-function entryLines({ name, options, paths, db, cancelWord }: Entry): string[] {
+function entryLines({ name, options, paths, dbCode, cancelledValue }: ConfigEntry): string[] {
   const { table, kind, columns, statuses, policy } = options
   const lines = [
     `table: ${literal(table)},`,
     ...(kind === undefined ? [] : [`kind: ${literal(kind)},`]),
-    ...(db === null ? [] : [`db: ${db},`]),
+    ...(dbCode === null ? [] : [`db: ${dbCode},`]),
     'columns: {',
     ...Object.entries(columns).map(([field, column]) => `  ${field}: ${literal(column)},`),
     '},',
     'statuses: {',
-    ...Object.entries(statuses).map(([meaning, words]) => `  ${meaning}: ${wordsText(words)},`),
-    ...(cancelWord === null
+    ...Object.entries(statuses).map(([meaning, words]) => `  ${meaning}: ${valuesText(words)},`),
+    ...(cancelledValue === null
       ? []
-      : [`  // cancelled: ${literal(cancelWord)}, // to end a row by hand: \`unstuck cancel\``]),
+      : [
+          `  // cancelled: ${literal(cancelledValue)}, // to end a row by hand: \`unstuck cancel\``,
+        ]),
     '},',
     ...pathLines(options, paths),
     ...(policy?.lease === undefined ? [] : leaseLines(policy.lease)),
@@ -84,8 +86,8 @@ function leaseLines(lease: string | number): string[] {
   ]
 }
 
-function wordsText(words: string | readonly string[]): string {
-  return typeof words === 'string' ? literal(words) : `[${words.map(literal).join(', ')}]`
+function valuesText(values: string | readonly string[]): string {
+  return typeof values === 'string' ? literal(values) : `[${values.map(literal).join(', ')}]`
 }
 
 function keyText(name: string): string {

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { adopt } from '../../../features/adopted/adopt.ts'
+import { withAdoptedTables } from '../../../features/adopted/adopted-store.ts'
 import type { Mapping } from '../../../features/adopted/mapping.ts'
-import { STEADY } from '../../../core/decide/liveness.ts'
+import { TRUSTED_OBSERVER } from '../../../core/decide/liveness.ts'
 import { shortId } from '../../../core/model/id.ts'
 import type { Action, Decision } from '../../../core/model/verdict.ts'
 import type { PolicyOf } from '../../../core/recovery/assess.ts'
@@ -12,7 +12,7 @@ import { openStore } from '../../../core/store/open.ts'
 import type { Store } from '../../../core/store/store.ts'
 
 /** What would be said of the rows of one table if it were adopted now. */
-export type Outlook = {
+export type DryRunResult = {
   /** Rows that say they are at work, or wait to be. */
   readonly live: number
   /** How many of them get which verdict. */
@@ -26,9 +26,9 @@ export type Outlook = {
 export type JudgedRow = Decision & { readonly row: string; readonly source: string }
 
 /** Why it cannot be judged: a right or a column that is missing. */
-export type NoOutlook = { readonly trouble: string }
+export type DryRunFailure = { readonly trouble: string }
 
-export type Dry = {
+export type DryRunOptions = {
   readonly mapping: Mapping
   readonly policyOf: PolicyOf
   readonly log: (line: string) => void
@@ -38,18 +38,23 @@ export type Dry = {
  * Judges the rows as `recover --dry-run` would, with books of its own that are thrown away: neither the user's database
  * nor Unstuck's is changed, or made.
  */
-export async function outlookOn({ mapping, policyOf, log }: Dry): Promise<Outlook | NoOutlook> {
+export async function dryRun({
+  mapping,
+  policyOf,
+  log,
+}: DryRunOptions): Promise<DryRunResult | DryRunFailure> {
   const folder = mkdtempSync(join(tmpdir(), 'unstuck-adopt-'))
   const address = `sqlite:${join(folder, 'unstuck.db')}`
   try {
-    const store = adopt(await openStore(address), [mapping], { address, log, policyOf })
+    const store = withAdoptedTables(await openStore(address), [mapping], { address, log, policyOf })
     try {
-      const door = { store, actor: 'unstuck adopt', policyOf }
-      const recovery = await recover(door, { dryRun: true, judge: STEADY })
-      const [away] = store.away
+      const context = { store, actor: 'unstuck adopt', policyOf }
+      const recovery = await recover(context, { dryRun: true, observer: TRUSTED_OBSERVER })
+      const [away] = store.unreadable
       if (away) return { trouble: away.because }
-      const judged = mapping.kind === 'runs' ? ofRuns(recovery) : await ofTargets(recovery, store)
-      return { ...judged, remarks: store.remarks }
+      const judged =
+        mapping.kind === 'runs' ? judgeRuns(recovery) : await judgeTargets(recovery, store)
+      return { ...judged, remarks: store.warnings }
     } finally {
       await store.close()
     }
@@ -60,9 +65,9 @@ export async function outlookOn({ mapping, policyOf, log }: Dry): Promise<Outloo
 
 const EXAMPLES_MAX = 5
 
-type Judged = Omit<Outlook, 'remarks'>
+type Judgements = Omit<DryRunResult, 'remarks'>
 
-function ofRuns({ active }: Recovery): Judged {
+function judgeRuns({ active }: Recovery): Judgements {
   const judged = active.map(({ run, decision }) => ({
     ...decision,
     row: run.adopted?.key ?? run.id,
@@ -80,7 +85,7 @@ function ofRuns({ active }: Recovery): Judged {
 }
 
 /** The table as a whole is one run: its rows are told apart by the verdicts on targets. */
-async function ofTargets({ active, verdicts }: Recovery, store: Store): Promise<Judged> {
+async function judgeTargets({ active, verdicts }: Recovery, store: Store): Promise<Judgements> {
   const live = active.reduce((sum, { run }) => sum + run.counts.targets.in_progress, 0)
   const judged = verdicts.filter(({ target }) => target !== null)
   const examples: JudgedRow[] = []

@@ -3,25 +3,25 @@ import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { findTables } from '../../../features/adopted/wizard/find-tables.ts'
-import { tableName } from '../../../features/adopted/wizard/found-table.ts'
+import { qualifiedName } from '../../../features/adopted/wizard/found-table.ts'
 import { openStore } from '../../../core/store/open.ts'
 import { emptyProject } from '../../../testing/empty-project.ts'
-import { noTerminal, operator } from '../../../testing/operator.ts'
+import { noTerminal, createCliTestContext } from '../../../testing/cli-test-context.ts'
 import { createDatabase } from '../../../testing/postgres.ts'
-import { unstuck, type Said } from '../../../testing/unstuck-cli.ts'
+import { unstuck, type CliResult } from '../../../testing/unstuck-cli.ts'
 import {
   crawlRuns,
-  fill,
-  makeUsersTable,
+  insertRows,
+  createUserTable,
   qualificationRuns,
   tenderRuns,
-  USERS_TABLES,
-  usersRows,
-  usersSql,
+  USER_TABLES,
+  readUserRows,
+  runUserSql,
   ypTargets,
-} from '../../../testing/users-tables.ts'
+} from '../../../testing/user-tables.ts'
 
-type Answer = {
+type AdoptResult = {
   proposals: {
     table: string
     name: string | null
@@ -41,12 +41,12 @@ type Answer = {
 }
 
 const minutesAgo = (minutes: number): Date => new Date(Date.now() - minutes * 60_000)
-const EVIL = `evil"; DROP TABLE runs; --\u202e\u001b[2J`
+const HOSTILE_NAME = `evil"; DROP TABLE runs; --\u202e\u001b[2J`
 
 /** A day's work of people who keep their own books, some of it stuck. */
 async function fillTables(url: string): Promise<void> {
-  for (const table of Object.values(USERS_TABLES)) await makeUsersTable(url, table)
-  await fill(url, crawlRuns, [
+  for (const table of Object.values(USER_TABLES)) await createUserTable(url, table)
+  await insertRows(url, crawlRuns, [
     { id: uuid(1), course_id: 'maths', status: 'running', started_at: minutesAgo(30 * 60) },
     {
       id: uuid(2),
@@ -57,14 +57,14 @@ async function fillTables(url: string): Promise<void> {
     },
     { id: uuid(3), course_id: 'art', status: 'failed', started_at: minutesAgo(90 * 60) },
   ])
-  await fill(url, tenderRuns, [
+  await insertRows(url, tenderRuns, [
     { portal_name: 'ted', status: 'running', started_at: minutesAgo(5) },
   ])
-  await fill(url, qualificationRuns, [
+  await insertRows(url, qualificationRuns, [
     { id: 'q1', status: 'PROCESSING', createdAt: minutesAgo(10), total: 1 },
     { id: 'q2', status: 'COMPLETED', createdAt: minutesAgo(90), completed: 1, total: 1 },
   ])
-  await fill(url, ypTargets, [
+  await insertRows(url, ypTargets, [
     {
       slug: 'ca/la',
       status: 'IN_PROGRESS',
@@ -88,14 +88,16 @@ const uuid = (n: number): string => `00000000-0000-4000-8000-00000000000${n}`
 async function adopt(
   args: readonly string[],
   where: Parameters<typeof unstuck>[1],
-): Promise<Answer> {
+): Promise<AdoptResult> {
   const { code, stdout, stderr } = await unstuck(['adopt', ...args, '--json'], where)
   assert.equal(code, 0, stderr)
-  return JSON.parse(stdout) as Answer
+  return JSON.parse(stdout) as AdoptResult
 }
 
 /** What `recover --dry-run` says by the written config, counted as the proposal counts it. */
-async function judgedByConfig(where: Parameters<typeof unstuck>[1]): Promise<Map<string, number>> {
+async function verdictsByConfig(
+  where: Parameters<typeof unstuck>[1],
+): Promise<Map<string, number>> {
   const { stdout, stderr } = await unstuck(['recover', '--dry-run', '--json'], where)
   assert.notEqual(stdout, '', stderr)
   const { active, verdicts } = JSON.parse(stdout) as {
@@ -115,7 +117,7 @@ async function judgedByConfig(where: Parameters<typeof unstuck>[1]): Promise<Map
   )
 }
 
-function judgedNow({ proposals }: Answer): Map<string, number> {
+function proposedVerdicts({ proposals }: AdoptResult): Map<string, number> {
   return new Map(
     proposals.flatMap(({ name, kind, outlook }) =>
       Object.entries(outlook?.actions ?? {})
@@ -125,25 +127,29 @@ function judgedNow({ proposals }: Answer): Map<string, number> {
   )
 }
 
-async function everything(url: string): Promise<unknown> {
-  const rows = await Promise.all(Object.values(USERS_TABLES).map((table) => usersRows(url, table)))
-  const schema = url.startsWith('sqlite:') ? await usersSql(url, 'SELECT * FROM sqlite_schema') : []
+async function dumpTables(url: string): Promise<unknown> {
+  const rows = await Promise.all(
+    Object.values(USER_TABLES).map((table) => readUserRows(url, table)),
+  )
+  const schema = url.startsWith('sqlite:')
+    ? await runUserSql(url, 'SELECT * FROM sqlite_schema')
+    : []
   return { rows, schema }
 }
 
-test('SQLite: tables of runs are found, judged and written down; the database stays as it is', async () => {
+test('SQLite: runs tables are found, assessed and written to the config; the database is unchanged', async () => {
   using project = emptyProject('project')
   const cwd = project.path
   const url = `sqlite:${join(cwd, 'app.db')}`
   await fillTables(url)
-  await usersSql(
+  await runUserSql(
     url,
     `CREATE TABLE users (id INTEGER PRIMARY KEY, status TEXT, email TEXT);
     INSERT INTO users VALUES (1, 'active', 'a@example.com');
-    CREATE TABLE "${EVIL.replaceAll('"', '""')}" (id INTEGER PRIMARY KEY, status TEXT, started_at TEXT);
-    INSERT INTO runs (portal_name, status) VALUES ('x', '${EVIL}')`,
+    CREATE TABLE "${HOSTILE_NAME.replaceAll('"', '""')}" (id INTEGER PRIMARY KEY, status TEXT, started_at TEXT);
+    INSERT INTO runs (portal_name, status) VALUES ('x', '${HOSTILE_NAME}')`,
   )
-  const before = await everything(url)
+  const before = await dumpTables(url)
 
   const found = await adopt(['--db', 'sqlite:app.db'], { cwd })
   assert.deepEqual(
@@ -155,7 +161,7 @@ test('SQLite: tables of runs are found, judged and written down; the database st
       ['yp_targets', 'targets', true],
     ],
   )
-  assert.deepEqual(Object.fromEntries(judgedNow(found)), {
+  assert.deepEqual(Object.fromEntries(proposedVerdicts(found)), {
     'crawl_runs abandon': 1,
     'crawl_runs resumable': 1,
     'qualification_runs wait': 1,
@@ -164,10 +170,10 @@ test('SQLite: tables of runs are found, judged and written down; the database st
   })
   assert.deepEqual(
     found.passedOver.map(({ table }) => table),
-    [EVIL, 'users'],
+    [HOSTILE_NAME, 'users'],
   )
   assert.doesNotMatch(found.config.text!, /DROP/)
-  assert.deepEqual(await everything(url), before)
+  assert.deepEqual(await dumpTables(url), before)
   assert.deepEqual(existsSync(join(cwd, '.unstuck')) || existsSync(found.config.path), false)
 
   const written = await unstuck(['adopt', '--db', 'sqlite:app.db', '--write'], { cwd })
@@ -179,24 +185,24 @@ test('SQLite: tables of runs are found, judged and written down; the database st
   )
   assert.match(written.stdout, /- resume target ca\/la of yp_targets: /)
   assert.doesNotMatch(written.stdout, /(?!\n)\p{Cc}|\u202e/u)
-  assert.deepEqual(await judgedByConfig({ cwd }), judgedNow(found))
+  assert.deepEqual(await verdictsByConfig({ cwd }), proposedVerdicts(found))
 
   const text = readFileSync(found.config.path, 'utf8')
   const again = await unstuck(['adopt', '--db', 'sqlite:app.db', '--write'], { cwd })
   assert.equal(again.code, 0, again.stderr)
   assert.match(again.stdout, /Adopted already, as crawl_runs\.[^]*All of this is in .* already\./)
   assert.equal(readFileSync(found.config.path, 'utf8'), text)
-  assert.deepEqual(await everything(url), before)
+  assert.deepEqual(await dumpTables(url), before)
 })
 
-test('PostgreSQL: the config names a variable and no password, and judges as was shown', async () => {
+test('PostgreSQL: the config names a variable and no password, and reaches the verdicts shown', async () => {
   const database = await createDatabase()
   using project = emptyProject('project')
   const cwd = project.path
   try {
     const { url } = database
     await fillTables(url)
-    const before = await everything(url)
+    const before = await dumpTables(url)
     const shown = await unstuck(['adopt', '--db', url], { cwd })
     assert.match(shown.stdout, /^ {2}Set DATABASE_URL to the address wherever Unstuck runs/m)
     const found = await adopt(['--db', url, '--write'], { cwd, env: { DATABASE_URL: url } })
@@ -207,13 +213,16 @@ test('PostgreSQL: the config names a variable and no password, and judges as was
     assert.match(text, /^ {2}db: process\.env\['DATABASE_URL'\],$/m)
     assert.doesNotMatch(text, /postgres:\/\//)
     const schemas = `SELECT nspname FROM pg_namespace WHERE nspname = 'unstuck'`
-    assert.deepEqual(await usersSql(url, schemas), [])
-    assert.deepEqual(await judgedByConfig({ cwd, env: { DATABASE_URL: url } }), judgedNow(found))
-    assert.deepEqual(await everything(url), before)
+    assert.deepEqual(await runUserSql(url, schemas), [])
+    assert.deepEqual(
+      await verdictsByConfig({ cwd, env: { DATABASE_URL: url } }),
+      proposedVerdicts(found),
+    )
+    assert.deepEqual(await dumpTables(url), before)
     // Unstuck's own tables are there now, in their schema, and are not among those.
-    assert.deepEqual((await findTables(url)).tables.map(tableName).sort(), tables)
+    assert.deepEqual((await findTables(url)).tables.map(qualifiedName).sort(), tables)
 
-    await usersSql(
+    await runUserSql(
       url,
       `CREATE ROLE reader_${process.pid} LOGIN PASSWORD 'r'; GRANT SELECT ON runs TO reader_${process.pid}`,
     )
@@ -224,7 +233,7 @@ test('PostgreSQL: the config names a variable and no password, and judges as was
     assert.match(read.proposals[0]!.outlook!.remarks.join(), /GRANT UPDATE \(status/)
     assert.doesNotMatch(JSON.stringify(read), /:r@/)
 
-    await usersSql(url, `REVOKE ALL ON runs FROM reader_${process.pid}`)
+    await runUserSql(url, `REVOKE ALL ON runs FROM reader_${process.pid}`)
     const [nothing, named] = await Promise.all([
       unstuck(['adopt', '--db', reader.href], { cwd }),
       unstuck(['adopt', '--db', reader.href, '--table', 'runs'], { cwd }),
@@ -242,12 +251,12 @@ test('PostgreSQL: the config names a variable and no password, and judges as was
   }
 })
 
-test('a config that is there is left as it is, unless somebody says --force', async () => {
+test('an existing config is kept, unless --force is given', async () => {
   using project = emptyProject('project')
   const cwd = project.path
   const url = `sqlite:${join(cwd, 'app.db')}`
-  await makeUsersTable(url, tenderRuns)
-  await fill(url, tenderRuns, [
+  await createUserTable(url, tenderRuns)
+  await insertRows(url, tenderRuns, [
     { portal_name: 'ted', status: 'running', started_at: minutesAgo(9) },
   ])
   const path = join(cwd, 'unstuck.config.ts')
@@ -277,7 +286,7 @@ test('where there is nothing to adopt, it says so', async () => {
   using project = emptyProject('project')
   const cwd = project.path
   const url = `sqlite:${join(cwd, 'app.db')}`
-  await usersSql(
+  await runUserSql(
     url,
     `CREATE TABLE users (id INTEGER PRIMARY KEY, status TEXT, created_at TEXT);
     CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT); INSERT INTO users VALUES (1, 'active', '2026-01-01')`,
@@ -308,7 +317,7 @@ test('where there is nothing to adopt, it says so', async () => {
     [['--db', 'mysql://app'], 2, /--db must be sqlite:PATH or postgres:/],
     [['--db', 'postgres://ann:secret@127.0.0.1:1/app'], 7, /127\.0\.0\.1:1\/app does not answer/],
   ]
-  const said: Said[] = await Promise.all(
+  const said: CliResult[] = await Promise.all(
     calls.map(([args]) => unstuck(['adopt', ...args], { cwd })),
   )
   for (const [at, [args, code, words]] of calls.entries()) {
@@ -326,23 +335,23 @@ test(
   'on a terminal it asks before it writes, and shows the code whole',
   { skip: noTerminal },
   async () => {
-    await using op = await operator()
-    const { url } = op.database
+    await using ctx = await createCliTestContext()
+    const { url } = ctx.database
     // A table of the user's beside Unstuck's own, in one file.
-    await makeUsersTable(url, tenderRuns)
-    await fill(url, tenderRuns, [
+    await createUserTable(url, tenderRuns)
+    await insertRows(url, tenderRuns, [
       { portal_name: 'ted', status: 'running', started_at: minutesAgo(9) },
     ])
-    const path = join(op.cwd, 'unstuck.config.ts')
+    const path = join(ctx.cwd, 'unstuck.config.ts')
 
-    const no = await op.type(['adopt'], ['Write ', 'n\r'])
+    const no = await ctx.runInteractively(['adopt'], ['Write ', 'n\r'])
     assert.equal(no.code, 0, no.text)
     assert.match(no.text, /^1 table in /m)
     assert.match(no.text, /checkpoint: \(row\) => `checkpoints\/\$\{row\['id'\]\}\.json`,/)
     assert.match(no.text, / are failed when they have not moved for a while: 5 minutes$/m)
     assert.equal(existsSync(path), false)
 
-    const yes = await op.type(['adopt'], ['Write ', 'y\r'])
+    const yes = await ctx.runInteractively(['adopt'], ['Write ', 'y\r'])
     assert.equal(yes.code, 0, yes.text)
     assert.match(yes.text, /^written /m)
     assert.match(readFileSync(path, 'utf8'), /^ {6}db: 'sqlite:unstuck\.db',$/m)

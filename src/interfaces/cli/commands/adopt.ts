@@ -1,35 +1,40 @@
 import { writeFileSync } from 'node:fs'
 import process from 'node:process'
-import { findTables, type Finding } from '../../../features/adopted/wizard/find-tables.ts'
-import { tableName } from '../../../features/adopted/wizard/found-table.ts'
+import { findTables, type DatabaseScan } from '../../../features/adopted/wizard/find-tables.ts'
+import { qualifiedName } from '../../../features/adopted/wizard/found-table.ts'
 import {
   propose,
-  type PassedOver,
+  type RejectedTable,
   type Proposal,
 } from '../../../features/adopted/wizard/propose.ts'
 import { closest } from '../../../core/model/closest.ts'
-import { EXIT, messageOf, NotFound, UsageError } from '../../../core/model/errors.ts'
+import { EXIT, messageOf, NotFoundError, UsageError } from '../../../core/model/errors.ts'
 import { sourceMistake } from '../../../core/model/source.ts'
 import { loadSettings, type Settings } from '../../../app/config.ts'
-import { blockText, configText, type Entry } from '../adopt/config-text.ts'
-import { outlookOn } from '../adopt/dry-run.ts'
-import { adoptedAs, nameFor, placeOf, type Place } from '../adopt/place.ts'
+import { adoptedText, configText, type ConfigEntry } from '../adopt/config-text.ts'
+import { dryRun } from '../adopt/dry-run.ts'
+import {
+  adoptedAs,
+  uniqueName,
+  findConfigTarget,
+  type ConfigTarget,
+} from '../adopt/config-target.ts'
 import {
   grantsFor,
-  printBarred,
+  printDenied,
   printDoubtful,
-  printPassedOver,
+  printRejected,
   printProposal,
-  type Shown,
-} from '../adopt/text.ts'
+  type EvaluatedProposal,
+} from '../adopt/print.ts'
 import { defineCommand } from '../command.ts'
-import { isAgreed } from '../confirm.ts'
+import { confirm } from '../confirm.ts'
 import { option } from '../option.ts'
 import type { Output } from '../output.ts'
-import type { Paper } from '../../../lib/terminal/text-writer.ts'
+import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { plural } from '../../../presenters/format.ts'
 
-type Wanted = {
+type AdoptRequest = {
   readonly table: string | undefined
   readonly name: string | undefined
   readonly kind: 'runs' | 'targets' | undefined
@@ -56,61 +61,68 @@ export const adopt = defineCommand({
   async run({ options, database, output, json }) {
     const { table, name, kind, status, force } = options
     const write = options.write || force
-    checkWanted({ table, name, kind, status })
+    checkRequest({ table, name, kind, status })
     const address = await database.address()
-    const finding = await look(address, table)
-    const answers = finding.tables.map((one) =>
-      propose(one, { kind, status, asked: table !== undefined }),
+    const scan = await scanDatabase(address, table)
+    const results = scan.tables.map((one) =>
+      propose(one, { kind, status, isRequested: table !== undefined }),
     )
-    const proposals = answers.filter((one): one is Proposal => 'options' in one)
-    const passed = answers.filter((one): one is PassedOver => !('options' in one))
+    const proposals = results.filter((one): one is Proposal => 'options' in one)
+    const rejected = results.filter((one): one is RejectedTable => !('options' in one))
     const settings = await loadSettings(process.cwd())
-    const place = placeOf(address, { configured: settings.db, isReplaced: force })
+    const configTarget = findConfigTarget(address, { configured: settings.db, isReplaced: force })
     const chosen = proposals.filter(({ isSure }) => isSure || table !== undefined)
-    const shown = await judge(chosen, {
+    const evaluated = await evaluate(chosen, {
       address,
       settings,
-      place,
+      configTarget,
       name,
       log: (line) => output.note(line),
     })
-    const entries = shown
+    const entries = evaluated
       .filter(({ adopted }) => adopted === null || force)
-      .map(({ proposal, name }): Entry => ({ ...proposal, name, db: place.tablesDb }))
+      .map(({ proposal, name }): ConfigEntry => ({
+        ...proposal,
+        name,
+        dbCode: configTarget.tablesDbCode,
+      }))
     const report: Report = {
-      finding,
-      shown,
+      scan,
+      evaluated,
       doubtful: proposals.filter((one) => !chosen.includes(one)),
-      passed,
+      rejected,
       entries,
-      place,
+      configTarget,
     }
-    if (!json) await print(output, (paper) => printReport(paper, report, table !== undefined))
-    const asks = !write && !json && output.canAsk && !place.isThere && entries.length > 0
-    if (asks) await printConfig(output, report, write)
-    const isWanted = write || (asks && (await isAgreed(output, `Write ${place.path}?`, ASKED)))
-    const action = isWanted && entries.length > 0 ? put(report, force) : 'shown'
-    const exitCode = exitOf(report, action)
-    if (json) return { data: view(report, action), text: () => {}, exitCode }
-    if (!asks && (action === 'kept' || action === 'shown')) await printConfig(output, report, write)
-    await print(output, (paper) => printOutcome(paper, report, action))
+    if (!json) await print(output, (writer) => printReport(writer, report, table !== undefined))
+    const shouldAsk = !write && !json && output.canAsk && !configTarget.exists && entries.length > 0
+    if (shouldAsk) await printConfig(output, report, write)
+    const shouldWrite =
+      write ||
+      (shouldAsk && (await confirm(output, `Write ${configTarget.path}?`, CONFIRM_OPTIONS)))
+    const action = shouldWrite && entries.length > 0 ? writeConfig(report, force) : 'shown'
+    const exitCode = exitCodeOf(report, action)
+    if (json) return { data: view(report, action), print: () => {}, exitCode }
+    if (!shouldAsk && (action === 'kept' || action === 'shown'))
+      await printConfig(output, report, write)
+    await print(output, (writer) => printOutcome(writer, report, action))
     return exitCode
   },
 })
 
-const ASKED = { yes: false, elsewise: 'add --write' }
+const CONFIRM_OPTIONS = { yes: false, alternative: 'add --write' }
 
 type Report = {
-  readonly finding: Finding
-  readonly shown: readonly Shown[]
+  readonly scan: DatabaseScan
+  readonly evaluated: readonly EvaluatedProposal[]
   readonly doubtful: readonly Proposal[]
-  readonly passed: readonly PassedOver[]
+  readonly rejected: readonly RejectedTable[]
   /** What goes into the config. */
-  readonly entries: readonly Entry[]
-  readonly place: Place
+  readonly entries: readonly ConfigEntry[]
+  readonly configTarget: ConfigTarget
 }
 
-function checkWanted({ table, name, kind, status }: Wanted): void {
+function checkRequest({ table, name, kind, status }: AdoptRequest): void {
   const about = { '--name': name, '--kind': kind, '--status': status }
   const alone = Object.entries(about).find(([, value]) => value !== undefined)?.[0]
   if (alone && table === undefined)
@@ -119,41 +131,41 @@ function checkWanted({ table, name, kind, status }: Wanted): void {
   if (mistake) throw new UsageError(`--name ${mistake}.`)
 }
 
-async function look(address: string, table: string | undefined): Promise<Finding> {
-  const finding = await findTables(address, table)
-  if (table === undefined || finding.tables.length > 0) return finding
-  const { barred } = finding
-  if (barred && barred.tables.length > 0)
+async function scanDatabase(address: string, table: string | undefined): Promise<DatabaseScan> {
+  const scan = await findTables(address, table)
+  if (table === undefined || scan.tables.length > 0) return scan
+  const { denied } = scan
+  if (denied && denied.tables.length > 0)
     throw new UsageError(
-      `The login ${barred.login} may not read ${table}. What gives it the right: ${grantsFor(barred).join(' ')}`,
+      `The login ${denied.login} may not read ${table}. What gives it the right: ${grantsFor(denied).join(' ')}`,
     )
-  const names = (await findTables(address)).tables.map(tableName)
+  const names = (await findTables(address)).tables.map(qualifiedName)
   const hint = closest(table, names) ?? names.find((name) => name.endsWith(`.${table}`))
-  const there = `There are ${names.slice(0, 10).join(', ')}${names.length > 10 ? ' …' : ''}.`
-  throw new NotFound(
-    `table ${JSON.stringify(table)} in ${finding.where}`,
-    hint ? `Did you mean ${hint}?` : names.length > 0 ? there : 'There is none at all.',
+  const listing = `There are ${names.slice(0, 10).join(', ')}${names.length > 10 ? ' …' : ''}.`
+  throw new NotFoundError(
+    `table ${JSON.stringify(table)} in ${scan.location}`,
+    hint ? `Did you mean ${hint}?` : names.length > 0 ? listing : 'There is none at all.',
   )
 }
 
-type Judging = {
+type EvaluateOptions = {
   readonly address: string
   readonly settings: Settings
-  readonly place: Place
+  readonly configTarget: ConfigTarget
   readonly name: string | undefined
   readonly log: (line: string) => void
 }
 
 /** Names each, and says what would become of its rows by the policies that would count for it. */
-async function judge(
+async function evaluate(
   proposals: readonly Proposal[],
-  { address, settings, place, name: wanted, log }: Judging,
-): Promise<Shown[]> {
+  { address, settings, configTarget, name: wanted, log }: EvaluateOptions,
+): Promise<EvaluatedProposal[]> {
   const taken = new Set(settings.adopted.map(({ name }) => name))
-  const shown: Shown[] = []
+  const evaluated: EvaluatedProposal[] = []
   for (const proposal of proposals) {
-    const adopted = adoptedAs(proposal.table, address, settings.adopted, place.own)
-    const name = adopted ?? wanted ?? nameFor(proposal.table, taken)
+    const adopted = adoptedAs(proposal.table, address, settings.adopted, configTarget.ownAddress)
+    const name = adopted ?? wanted ?? uniqueName(proposal.table, taken)
     if (adopted === null && taken.has(name))
       throw new UsageError(`The config has a table with the name ${name} already: choose another.`)
     taken.add(name)
@@ -162,36 +174,39 @@ async function judge(
       adopted === null ? await loadSettings(process.cwd(), { adopted: { [name]: own } }) : settings
     const found = tables.find((table) => table.name === name)!
     const mapping = { ...found, db: address }
-    shown.push({ proposal, name, adopted, outlook: await outlookOn({ mapping, policyOf, log }) })
+    evaluated.push({ proposal, name, adopted, dryRun: await dryRun({ mapping, policyOf, log }) })
   }
-  return shown
+  return evaluated
 }
 
-type Action = 'written' | 'replaced' | 'kept' | 'shown'
+type ConfigAction = 'written' | 'replaced' | 'kept' | 'shown'
 
 /** A config that somebody wrote is theirs: it is not touched, unless they say so. */
-function put({ entries, place }: Report, force: boolean): Action {
-  const { path, isThere } = place
-  if (isThere && !force) return 'kept'
+function writeConfig({ entries, configTarget }: Report, force: boolean): ConfigAction {
+  const { path, exists } = configTarget
+  if (exists && !force) return 'kept'
   try {
-    writeFileSync(path, configText(entries, place.ownDb), { flag: force ? 'w' : 'wx' })
+    writeFileSync(path, configText(entries, configTarget.ownDbCode), { flag: force ? 'w' : 'wx' })
   } catch (error) {
     throw new UsageError(`${path} could not be written: ${messageOf(error)}`, { cause: error })
   }
-  return isThere ? 'replaced' : 'written'
+  return exists ? 'replaced' : 'written'
 }
 
-function view({ finding, shown, doubtful, passed, entries, place }: Report, action: Action) {
+function view(
+  { scan, evaluated, doubtful, rejected, entries, configTarget }: Report,
+  action: ConfigAction,
+) {
   return {
-    database: finding.where,
-    tables: finding.tables.length,
+    database: scan.location,
+    tables: scan.tables.length,
     proposals: [
-      ...shown.map(({ proposal, name, adopted, outlook }) => ({
+      ...evaluated.map(({ proposal, name, adopted, dryRun }) => ({
         ...proposalView(proposal),
         name,
         adopted: adopted !== null,
-        outlook: outlook && 'live' in outlook ? outlook : null,
-        trouble: outlook && 'trouble' in outlook ? outlook.trouble : null,
+        outlook: dryRun && 'live' in dryRun ? dryRun : null,
+        trouble: dryRun && 'trouble' in dryRun ? dryRun.trouble : null,
       })),
       ...doubtful.map((proposal) => ({
         ...proposalView(proposal),
@@ -201,18 +216,18 @@ function view({ finding, shown, doubtful, passed, entries, place }: Report, acti
         trouble: null,
       })),
     ],
-    passedOver: passed.map(({ table, because }) => ({ table, because })),
-    unreadable: (finding.barred?.tables ?? []).map(tableName),
+    passedOver: rejected.map(({ table, because }) => ({ table, because })),
+    unreadable: (scan.denied?.tables ?? []).map(qualifiedName),
     config: {
-      path: place.path,
+      path: configTarget.path,
       action,
-      text: entries.length > 0 ? textFor({ entries, place }) : null,
+      text: entries.length > 0 ? textFor({ entries, configTarget }) : null,
     },
   }
 }
 
 function proposalView(proposal: Proposal) {
-  const { table, kind, isSure, signs, doubts, columns, unused, words, notes } = proposal
+  const { table, kind, isSure, signs, doubts, columns, unused, statuses, notes } = proposal
   return {
     table,
     kind,
@@ -221,87 +236,94 @@ function proposalView(proposal: Proposal) {
     doubts,
     columns,
     unused,
-    words: words.map(({ meaning, word, count, because }) => ({ meaning, word, count, because })),
+    words: statuses.map(({ meaning, word, count, because }) => ({ meaning, word, count, because })),
     notes,
   }
 }
 
 /** The whole config where there is none, else the part that goes into it. */
-function textFor({ entries, place }: Pick<Report, 'entries' | 'place'>): string {
-  return place.isThere ? blockText(entries) : configText(entries, place.ownDb)
+function textFor({ entries, configTarget }: Pick<Report, 'entries' | 'configTarget'>): string {
+  return configTarget.exists ? adoptedText(entries) : configText(entries, configTarget.ownDbCode)
 }
 
-async function print(output: Output, write: (paper: Paper) => void): Promise<void> {
-  const paper = output.paper()
-  write(paper)
-  await output.write(paper.toString())
+async function print(output: Output, write: (writer: TextWriter) => void): Promise<void> {
+  const writer = output.makeWriter()
+  write(writer)
+  await output.write(writer.toString())
 }
 
 function printReport(
-  paper: Paper,
-  { finding, shown, doubtful, passed }: Report,
-  isAsked: boolean,
+  writer: TextWriter,
+  { scan, evaluated, doubtful, rejected }: Report,
+  isRequested: boolean,
 ): void {
-  const { where, tables, barred } = finding
-  paper.say(`${plural(tables.length, 'table')} in ${where}. Nothing there is changed.`)
-  for (const one of shown) printProposal(paper, one)
-  printDoubtful(paper, doubtful)
-  printPassedOver(paper, passed, isAsked)
-  const isBarred = tables.length === 0 && barred !== null && barred.tables.length > 0
-  if (barred && !isAsked) printBarred(paper, barred, isBarred)
-  if (shown.length > 0 || isBarred) return
-  paper.blank()
-  paper.say(
-    isAsked
+  const { location, tables, denied } = scan
+  writer.paragraph(`${plural(tables.length, 'table')} in ${location}. Nothing there is changed.`)
+  for (const one of evaluated) printProposal(writer, one)
+  printDoubtful(writer, doubtful)
+  printRejected(writer, rejected, isRequested)
+  const isDenied = tables.length === 0 && denied !== null && denied.tables.length > 0
+  if (denied && !isRequested) printDenied(writer, denied, isDenied)
+  if (evaluated.length > 0 || isDenied) return
+  writer.blank()
+  writer.paragraph(
+    isRequested
       ? '`--status COLUMN` says which of its columns has the words.'
       : 'No table looks like runs: a status with a word for being at work, an id and a time make one. ' +
           '`--table NAME` looks at one more closely.',
   )
-  paper.say('How one is mapped by hand: docs/adopted-tables.md.')
+  writer.paragraph('How one is mapped by hand: docs/adopted-tables.md.')
 }
 
 async function printConfig(
   output: Output,
-  { entries, place }: Report,
+  { entries, configTarget }: Report,
   write: boolean,
 ): Promise<void> {
   if (entries.length === 0) return
-  await print(output, (paper) => {
-    paper.blank()
-    if (place.isThere) {
-      const why = write ? `${place.path} is yours and was left as it is. ` : ''
-      paper.say(`${why}Paste this into it, or the tables into the \`adopted\` that is there:`)
+  await print(output, (writer) => {
+    writer.blank()
+    if (configTarget.exists) {
+      const why = write ? `${configTarget.path} is yours and was left as it is. ` : ''
+      writer.paragraph(
+        `${why}Paste this into it, or the tables into the \`adopted\` that is there:`,
+      )
     } else {
-      paper.say(`This is what \`--write\` writes to ${place.path}:`)
+      writer.paragraph(`This is what \`--write\` writes to ${configTarget.path}:`)
     }
-    paper.blank()
+    writer.blank()
   })
   // Code that was cut to the width of a terminal would be of no use.
-  const paper = output.paper(Infinity)
-  for (const line of textFor({ entries, place }).trimEnd().split('\n')) paper.line(line)
-  await output.write(paper.toString())
+  const writer = output.makeWriter(Infinity)
+  for (const line of textFor({ entries, configTarget }).trimEnd().split('\n')) writer.line(line)
+  await output.write(writer.toString())
 }
 
-function printOutcome(paper: Paper, { entries, shown, place }: Report, action: Action): void {
-  if (shown.length === 0) return
-  paper.blank()
-  if (entries.length === 0) return paper.say(`All of this is in ${place.path} already.`)
+function printOutcome(
+  writer: TextWriter,
+  { entries, evaluated, configTarget }: Report,
+  action: ConfigAction,
+): void {
+  if (evaluated.length === 0) return
+  writer.blank()
+  if (entries.length === 0)
+    return writer.paragraph(`All of this is in ${configTarget.path} already.`)
   if (action === 'written' || action === 'replaced')
-    paper.say({ text: action, ink: 'good' }, ` ${place.path}`)
-  paper.line({ text: 'Then', ink: 'strong' })
-  if (place.variable !== null) paper.say(`  ${variableWords(place.variable)}`)
-  paper.say('  `npx unstuck recover --dry-run`')
-  paper.say('  `npx unstuck serve`')
+    writer.paragraph({ text: action, style: 'good' }, ` ${configTarget.path}`)
+  writer.line({ text: 'Then', style: 'strong' })
+  if (configTarget.variable !== null) writer.paragraph(`  ${variableHint(configTarget.variable)}`)
+  writer.paragraph('  `npx unstuck recover --dry-run`')
+  writer.paragraph('  `npx unstuck serve`')
 }
 
 /** The config reads it whenever Unstuck runs, also from another terminal or on another day. */
-function variableWords({ name, isSet }: NonNullable<Place['variable']>): string {
+function variableHint({ name, isSet }: NonNullable<ConfigTarget['variable']>): string {
   return isSet
     ? `Have ${name} set wherever Unstuck runs, as it is here: the config reads the address from it.`
     : `Set ${name} to the address wherever Unstuck runs: with its password, it is not written down.`
 }
 
-function exitOf({ shown, entries }: Report, action: Action): number {
-  const isLeft = shown.length === 0 || (entries.length > 0 && action === 'kept')
-  return isLeft ? EXIT.leftForAPerson : EXIT.done
+function exitCodeOf({ evaluated, entries }: Report, action: ConfigAction): number {
+  const needsAttention = evaluated.length === 0 || (entries.length > 0 && action === 'kept')
+  return needsAttention ? EXIT.needsAttention : EXIT.done
 }

@@ -5,8 +5,8 @@ import type { Millis } from '../../../core/model/time.ts'
 import { alertView } from '../../../presenters/overview.ts'
 import { defineCommand } from '../command.ts'
 import { printFirst, ROWS_MAX } from '../../../lib/terminal/long-lists.ts'
-import type { Paper } from '../../../lib/terminal/text-writer.ts'
-import { ago } from '../../../presenters/format.ts'
+import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
+import { formatAgo } from '../../../presenters/format.ts'
 
 export const alertsList = defineCommand({
   name: 'list',
@@ -15,26 +15,26 @@ export const alertsList = defineCommand({
   watch: true,
 
   async run({ database }) {
-    const store = await database.openIfAny()
+    const store = await database.openIfExists()
     const now = store ? await store.now() : Date.now()
     const open = store ? await store.openAlerts() : []
     return {
       data: { items: open.map(alertView), next: null },
-      text: (paper) => printOpen(paper, open, now),
-      exitCode: open.length > 0 ? EXIT.leftForAPerson : EXIT.done,
+      print: (writer) => printOpenAlerts(writer, open, now),
+      exitCode: open.length > 0 ? EXIT.needsAttention : EXIT.done,
     }
   },
 })
 
-function printOpen(paper: Paper, open: readonly Alert[], now: Millis): void {
-  if (open.length === 0) return paper.say('No alert is open.')
-  paper.table(
+function printOpenAlerts(writer: TextWriter, open: readonly Alert[], now: Millis): void {
+  if (open.length === 0) return writer.paragraph('No alert is open.')
+  writer.table(
     [
-      { head: 'ALERT' },
-      { head: 'SOURCE', flex: true },
-      { head: 'RUN', optional: 1 },
-      { head: 'SINCE', align: 'right' },
-      { head: 'TOLD', align: 'right' },
+      { header: 'ALERT' },
+      { header: 'SOURCE', flex: true },
+      { header: 'RUN', optional: 1 },
+      { header: 'SINCE', align: 'right' },
+      { header: 'TOLD', align: 'right' },
     ],
     open
       .slice(0, ROWS_MAX)
@@ -42,11 +42,12 @@ function printOpen(paper: Paper, open: readonly Alert[], now: Millis): void {
         rule,
         source ?? 'several',
         run === null ? '' : shortId(run),
-        ago(since, now),
-        lastSentAt === null ? 'nobody' : ago(lastSentAt, now),
+        formatAgo(since, now),
+        lastSentAt === null ? 'nobody' : formatAgo(lastSentAt, now),
       ]),
   )
-  paper.blank()
-  const print = ({ because, command }: Alert): void => paper.say(`- ${because}: \`${command}\``)
-  printFirst(paper, open, print, '`--json` has all', ROWS_MAX)
+  writer.blank()
+  const print = ({ because, command }: Alert): void =>
+    writer.paragraph(`- ${because}: \`${command}\``)
+  printFirst(writer, open, print, '`--json` has all', ROWS_MAX)
 }

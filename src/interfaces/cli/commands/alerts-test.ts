@@ -1,15 +1,15 @@
 import { CHANNEL_NAMES, type ChannelName } from '../../../core/model/alert-rule.ts'
 import { EXIT, UsageError } from '../../../core/model/errors.ts'
 import { newId } from '../../../core/model/id.ts'
-import { NotTaken, type Channel } from '../../../features/alerts/channel.ts'
+import { DeliveryError, type Channel } from '../../../features/alerts/channel.ts'
 import type { AlertMessage } from '../../../features/alerts/message.ts'
 import { makeChannels } from '../../../features/alerts/make-service.ts'
 import { defineCommand } from '../command.ts'
-import { whoAmI } from '../../../app/open-context.ts'
+import { currentUser } from '../../../app/open-context.ts'
 import { option } from '../option.ts'
 
 /** How a channel took the test. */
-type Tested = {
+type ChannelTestResult = {
   readonly channel: ChannelName
   readonly taken: boolean
   /** Why not; null when it was taken. */
@@ -34,8 +34,8 @@ export const alertsTest = defineCommand({
       )
     }
     const message = testMessage(url)
-    const tested: Tested[] = [
-      ...(await Promise.all(channels.map((channel) => tryOut(channel, message)))),
+    const tested: ChannelTestResult[] = [
+      ...(await Promise.all(channels.map((channel) => testChannel(channel, message)))),
       ...missing.map((channel) => ({
         channel,
         taken: false,
@@ -44,10 +44,10 @@ export const alertsTest = defineCommand({
     ]
     return {
       data: { channels: tested },
-      text: (paper) => {
+      print: (writer) => {
         for (const { channel, because } of tested) {
-          if (because === null) paper.say({ text: `${channel}: taken`, ink: 'good' })
-          else paper.say({ text: `${channel}: not taken: ${because}`, ink: 'bad' })
+          if (because === null) writer.paragraph({ text: `${channel}: taken`, style: 'good' })
+          else writer.paragraph({ text: `${channel}: not taken: ${because}`, style: 'bad' })
         }
       },
       exitCode: tested.every(({ taken }) => taken) ? EXIT.done : EXIT.failed,
@@ -55,14 +55,14 @@ export const alertsTest = defineCommand({
   },
 })
 
-async function tryOut(channel: Channel, message: AlertMessage): Promise<Tested> {
+async function testChannel(channel: Channel, message: AlertMessage): Promise<ChannelTestResult> {
   const { name } = channel
   try {
     await channel.send(message, new AbortController().signal)
     return { channel: name, taken: true, because: null }
   } catch (error) {
     // What another error says may hold an address or more.
-    const because = error instanceof NotTaken ? error.message : 'it failed'
+    const because = error instanceof DeliveryError ? error.message : 'it failed'
     return { channel: name, taken: false, because }
   }
 }
@@ -76,7 +76,7 @@ function testMessage(url: string | null): AlertMessage {
       rule: 'test',
       source: null,
       run: null,
-      because: `${whoAmI()} asked for it; nothing is wrong`,
+      because: `${currentUser()} asked for it; nothing is wrong`,
       command: 'unstuck alerts list',
       since: Date.now(),
     },

@@ -2,19 +2,23 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { bury, claimOne, hire, startCrawl } from '../../../testing/fixtures.ts'
-import { EVIL, HOSTILE, operator } from '../../../testing/operator.ts'
-import { httpSink, mailSink } from '../../../testing/sinks.ts'
+import { recoverWorker, claimOne, registerWorker, enqueueCrawl } from '../../../testing/fixtures.ts'
+import {
+  HOSTILE_TEXT,
+  UNSAFE_CHARACTERS,
+  createCliTestContext,
+} from '../../../testing/cli-test-context.ts'
+import { httpSink, mailSink } from '../../../testing/test-receivers.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
-import { unstuck, type Said } from '../../../testing/unstuck-cli.ts'
+import { unstuck, type CliResult } from '../../../testing/unstuck-cli.ts'
 
 const CANARY = 'canary-hunter2'
-const LOCAL = { allowPrivate: true, allowHttp: true }
+const ALLOW_LOCAL = { allowPrivate: true, allowHttp: true }
 
 function configure(folder: string, config: object): void {
   writeFileSync(join(folder, 'unstuck.config.ts'), `export default ${JSON.stringify(config)}`)
 }
-function noSecrets({ stdout, stderr }: Said): void {
+function assertNoSecrets({ stdout, stderr }: CliResult): void {
   assert.doesNotMatch(stdout + stderr, /canary/)
 }
 
@@ -24,26 +28,26 @@ describe('alerts', { concurrency: true }, () => {
     await using hook = await httpSink()
     await using slack = await httpSink()
     await using mail = await mailSink({ name: 'me', password: CANARY })
-    slack.answer = { status: 403, body: `no such token: ${CANARY}` }
+    slack.reply = { status: 403, body: `no such token: ${CANARY}` }
     configure(folder.path, {
       url: 'https://unstuck.example',
       channels: {
-        slack: { url: `${slack.url}/services/${CANARY}`, ...LOCAL },
+        slack: { url: `${slack.url}/services/${CANARY}`, ...ALLOW_LOCAL },
         email: {
           smtp: `smtp://me:${CANARY}@127.0.0.1:${mail.port}`,
           from: 'a@b.example',
           to: ['c@d.example'],
         },
-        webhook: { url: `${hook.url}/?k=${CANARY}`, secret: CANARY, ...LOCAL },
+        webhook: { url: `${hook.url}/?k=${CANARY}`, secret: CANARY, ...ALLOW_LOCAL },
       },
     })
     const all = await unstuck(['alerts', 'test'], { cwd: folder.path })
-    noSecrets(all)
+    assertNoSecrets(all)
     assert.equal(all.code, 1)
     assert.equal(all.stdout, 'slack: not taken: it answered 403\nemail: taken\nwebhook: taken\n')
-    assert.equal(hook.all[0]!.body.event, 'test')
-    assert.equal(hook.all[0]!.body.link, 'https://unstuck.example/')
-    assert.match(mail.all[0]!.source, /^Subject: \[unstuck\] a test of this channel\r$/m)
+    assert.equal(hook.received[0]!.body.event, 'test')
+    assert.equal(hook.received[0]!.body.link, 'https://unstuck.example/')
+    assert.match(mail.received[0]!.source, /^Subject: \[unstuck\] a test of this channel\r$/m)
     const one = await unstuck(['alerts', 'test', '--channel', 'webhook', '--json'], {
       cwd: folder.path,
     })
@@ -51,10 +55,10 @@ describe('alerts', { concurrency: true }, () => {
     assert.deepEqual(JSON.parse(one.stdout), {
       channels: [{ channel: 'webhook', taken: true, because: null }],
     })
-    assert.equal(slack.all.length, 1)
-    noSecrets(await unstuck(['config', 'show'], { cwd: folder.path }))
+    assert.equal(slack.received.length, 1)
+    assertNoSecrets(await unstuck(['config', 'show'], { cwd: folder.path }))
     const shown = await unstuck(['config', 'show', '--json'], { cwd: folder.path })
-    noSecrets(shown)
+    assertNoSecrets(shown)
     assert.equal(JSON.parse(shown.stdout).channels.slack.host, `127.0.0.1:${slack.port}`)
   })
 
@@ -72,29 +76,29 @@ describe('alerts', { concurrency: true }, () => {
   })
 
   test('list shows what is open, with what to type, and 3; nothing open is 0', async () => {
-    await using person = await operator()
-    const { stdout } = await person.call(['alerts', 'list'])
+    await using ctx = await createCliTestContext()
+    const { stdout } = await ctx.cli(['alerts', 'list'])
     assert.equal(stdout, 'No alert is open.\n')
-    const run = await startCrawl(person.store, 1)
-    await person.store.raiseAlert({
+    const run = await enqueueCrawl(ctx.store, 1)
+    await ctx.store.raiseAlert({
       cause: `dead ${run}`,
       owner: 'o',
       rule: 'dead',
       source: 'shop',
       run,
-      because: EVIL,
+      because: HOSTILE_TEXT,
       command: 'unstuck clean',
     })
-    const listed = await person.call(['alerts', 'list'], 3)
+    const listed = await ctx.cli(['alerts', 'list'], 3)
     assert.match(listed.stdout, /^dead +shop +[0-9a-f]{8} .* nobody$/m)
     assert.match(listed.stdout, /`unstuck clean`/)
-    assert.doesNotMatch(listed.stdout, HOSTILE)
-    const { items, next } = await person.json(['alerts', 'list'], 3)
+    assert.doesNotMatch(listed.stdout, UNSAFE_CHARACTERS)
+    const { items, next } = await ctx.json(['alerts', 'list'], 3)
     assert.equal(next, null)
     assert.deepEqual([items[0].rule, items[0].run, items[0].lastSentAt], ['dead', run, null])
   })
 
-  test('a supervisor that gives up tells people before it ends, and its command never sees where', async () => {
+  test('a supervisor that gives up sends its alert before it ends, and its command never sees the address', async () => {
     using folder = temporaryFolder()
     await using hook = await httpSink()
     writeFileSync(
@@ -117,28 +121,28 @@ describe('alerts', { concurrency: true }, () => {
       },
     )
     assert.equal(said.code, 3, said.stderr)
-    noSecrets(said)
+    assertNoSecrets(said)
     const [{ body }] = (await hook.wait(1)) as [any]
     assert.deepEqual([body.event, body.headline], ['raised', 'gave up on feed'])
     assert.match(body.alert.because, /started again 0 times|exit/)
     assert.equal(body.alert.command, 'unstuck logs feed')
   })
 
-  test('of two processes that work and end at the same moment one tells', async () => {
-    await using person = await operator()
+  test('of two processes that end at the same moment, one notifies', async () => {
+    await using ctx = await createCliTestContext()
     await using hook = await httpSink()
-    const { store, cwd } = person
-    const worker = await hire(store, { source: 'other' })
-    const parked = await startCrawl(store, 1, { source: 'other' })
+    const { store, cwd } = ctx
+    const worker = await registerWorker(store, { source: 'other' })
+    const parked = await enqueueCrawl(store, 1, { source: 'other' })
     await claimOne(store, worker, { source: 'other' })
-    await bury(store, worker, 'park')
+    await recoverWorker(store, worker, 'park')
     await store.settle()
     configure(cwd, {
       alerts: [{ when: 'parked', to: ['webhook'] }],
-      channels: { webhook: { url: hook.url, ...LOCAL } },
+      channels: { webhook: { url: hook.url, ...ALLOW_LOCAL } },
     })
     const index = new URL('../../../index.ts', import.meta.url).href
-    const work = (source: string): Promise<Said> => {
+    const work = (source: string): Promise<CliResult> => {
       writeFileSync(
         join(cwd, `${source}.mjs`),
         `import { defineCrawl } from '${index}'
@@ -146,25 +150,25 @@ describe('alerts', { concurrency: true }, () => {
          const page = async () => ({ items: [], next: null })
          export default defineCrawl({ source: '${source}', targets, page })`,
       )
-      return person.call(['work', `${source}.mjs`, '--drain'])
+      return ctx.cli(['work', `${source}.mjs`, '--drain'])
     }
     await Promise.all([work('shop'), work('feed')])
     assert.deepEqual(
-      hook.all.map(({ body }) => [body.event, body.alert.run]),
+      hook.received.map(({ body }) => [body.event, body.alert.run]),
       [['raised', parked]],
     )
     assert.ok((await store.openAlerts())[0]!.lastSentAt)
   })
 
-  test('of a parent and its worker processes only the parent looks, and tells before it ends', async () => {
-    await using person = await operator()
+  test('of a parent and its worker processes only the parent checks alerts, and notifies before it ends', async () => {
+    await using ctx = await createCliTestContext()
     await using hook = await httpSink()
-    const { store, cwd } = person
-    await startCrawl(store, 1, { source: 'other' })
-    await person.database.later(25 * 3_600_000)
+    const { store, cwd } = ctx
+    await enqueueCrawl(store, 1, { source: 'other' })
+    await ctx.database.advanceClock(25 * 3_600_000)
     configure(cwd, {
       alerts: [{ when: 'dead', to: ['webhook'] }],
-      channels: { webhook: { url: hook.url, ...LOCAL } },
+      channels: { webhook: { url: hook.url, ...ALLOW_LOCAL } },
     })
     const index = new URL('../../../index.ts', import.meta.url).href
     writeFileSync(
@@ -174,13 +178,13 @@ describe('alerts', { concurrency: true }, () => {
        const page = async () => ({ items: [], next: null })
        export default defineCrawl({ source: 'shop', targets, page })`,
     )
-    await person.call(['work', 'crawl.mjs', '--drain', '--workers', '2'])
+    await ctx.cli(['work', 'crawl.mjs', '--drain', '--workers', '2'])
     assert.deepEqual(
-      hook.all.map(({ body }) => [body.event, body.alert.rule]),
+      hook.received.map(({ body }) => [body.event, body.alert.rule]),
       [['raised', 'dead']],
     )
     // Whose turn it was to look is kept in the database.
-    const turns = await person.database.raw(
+    const turns = await ctx.database.raw(
       `SELECT w.id FROM turn t LEFT JOIN worker w ON w.id = t.worker_id WHERE t.name LIKE 'alerts %'`,
     )
     assert.deepEqual(

@@ -1,7 +1,7 @@
 import { cancel as cancelRun } from '../../../presenters/run-actions.ts'
 import { runView } from '../../../presenters/view.ts'
 import { defineCommand } from '../command.ts'
-import { doorOf } from '../../../app/open-context.ts'
+import { openContext } from '../../../app/open-context.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { argument, option } from '../option.ts'
 
@@ -19,12 +19,12 @@ export const cancel = defineCommand({
     const store = await database.openExisting()
     const run = await findRun(store, args.run)
     const asked = { dryRun: options.dryRun, because: options.because || undefined }
-    const done = await cancelRun(await doorOf(store, settings), run, asked)
+    const done = await cancelRun(await openContext(store, settings), run, asked)
     return {
       data: { run: runView(done.run!), dryRun: options.dryRun },
-      text: (paper) => {
-        for (const sentence of done.said) paper.say(sentence)
-        if (done.undo) paper.say(`Undo: \`${done.undo.command}\``)
+      print: (writer) => {
+        for (const sentence of done.sentences) writer.paragraph(sentence)
+        if (done.undo) writer.paragraph(`Undo: \`${done.undo.command}\``)
       },
     }
   },

@@ -1,15 +1,15 @@
 import { randomInt } from 'node:crypto'
 import { isAbsolute, join, normalize } from 'node:path'
 import process from 'node:process'
-import { runChaos, type ChaosEnd, type Kept } from '../../../features/chaos/chaos.ts'
-import { WHOM } from '../../../features/chaos/process-run.ts'
+import { runChaos, type ChaosResult, type KeptData } from '../../../features/chaos/chaos.ts'
+import { KILL_TARGETS } from '../../../features/chaos/process-run.ts'
 import { makeProgress } from '../../../features/chaos/progress.ts'
-import { replayOf, TIMEOUT_MS } from '../../../features/chaos/replay.ts'
+import { replayCommand, DEFAULT_TIMEOUT_MS } from '../../../features/chaos/replay.ts'
 import {
   printProblems,
   printReport,
-  printRest,
-  type Surroundings,
+  printNextSteps,
+  type ReportContext,
 } from '../../../features/chaos/report-text.ts'
 import { SIGNALS } from '../../../features/chaos/schedule.ts'
 import type { Trial } from '../../../features/chaos/trial.ts'
@@ -17,7 +17,7 @@ import { EXIT, UsageError } from '../../../core/model/errors.ts'
 import { redact } from '../../../core/model/redact.ts'
 import { shellWord, unstuckCommand } from '../../../core/model/shell-command.ts'
 import { TIMER_MAX_MS } from '../../../core/host/clock.ts'
-import { defineCommand, type Context } from '../command.ts'
+import { defineCommand, type CliContext } from '../command.ts'
 import { argument, option } from '../option.ts'
 
 const options = {
@@ -37,7 +37,7 @@ const options = {
     value: 'SIGNAL',
   },
   whom: option.choice(
-    WHOM,
+    KILL_TARGETS,
     'who gets it: every process of the command at once, only the one that was started, or one by the dice',
     'all',
   ),
@@ -58,7 +58,7 @@ const options = {
 const args = {
   command: argument.rest('your command, after two dashes; it finds its database as UNSTUCK_DB'),
 }
-type Chaos = Context<typeof args, typeof options>
+type Chaos = CliContext<typeof args, typeof options>
 
 export const chaos = defineCommand({
   name: 'chaos',
@@ -75,7 +75,7 @@ export const chaos = defineCommand({
 
   async run(context) {
     const { output } = context
-    checkCall(context)
+    checkArguments(context)
     const trial = await trialOf(context)
     const end = await runChaos(trial)
     if (!end) {
@@ -96,10 +96,10 @@ export const chaos = defineCommand({
         folder: kept?.folder ?? null,
         databases: kept?.databases ?? [],
       },
-      text: (paper) => {
-        if (report) return printReport(paper, report, around)
-        printProblems(paper, problems)
-        printRest(paper, around)
+      print: (writer) => {
+        if (report) return printReport(writer, report, around)
+        printProblems(writer, problems)
+        printNextSteps(writer, around)
       },
       exitCode: problems.length === 0 ? EXIT.done : EXIT.failed,
     }
@@ -116,7 +116,7 @@ async function trialOf({ args, options, output, database }: Chaos): Promise<Tria
     signal: options.signal,
     whom: options.whom,
     withinMs: options.within === undefined ? undefined : atMost(options.within),
-    timeoutMs: atMost(options.timeout ?? TIMEOUT_MS),
+    timeoutMs: atMost(options.timeout ?? DEFAULT_TIMEOUT_MS),
     output: options.output,
     ignoreData: options.ignoreData,
     keep: options.keep,
@@ -132,7 +132,7 @@ function atMost(ms: number): number {
   return Math.min(ms, TIMER_MAX_MS)
 }
 
-function checkCall({ args: { command }, options: { output: file }, output }: Chaos): void {
+function checkArguments({ args: { command }, options: { output: file }, output }: Chaos): void {
   if (process.platform === 'win32') {
     throw new UsageError(
       'Windows has no signals, so nobody can be killed there as elsewhere. Run it under WSL or in a container.',
@@ -174,19 +174,19 @@ function onInterrupt(note: (text: string) => void): AbortSignal {
   return controller.signal
 }
 
-function surroundings(trial: Trial, { report, kept }: ChaosEnd): Surroundings {
+function surroundings(trial: Trial, { report, kept }: ChaosResult): ReportContext {
   return {
     seed: trial.seed,
-    replay: replayOf(trial, report?.withinMs),
+    replay: replayCommand(trial, report?.withinMs),
     next: kept ? nextCommands(kept) : [],
-    leftBehind: kept ? whatIsLeft(kept) : null,
+    leftBehind: kept ? describeKept(kept) : null,
   }
 }
 
-function nextCommands({ folder, places }: Kept): [command: string, shows: string][] {
-  const last = places.at(-1)!
+function nextCommands({ folder, phases }: KeptData): [command: string, shows: string][] {
+  const last = phases.at(-1)!
   const log = join(folder, last.phase, 'command.log')
-  const databases = places.flatMap(({ phase, address }): [string, string][] => {
+  const databases = phases.flatMap(({ phase, address }): [string, string][] => {
     if (address === null) return []
     const shows = phase === 'kills' ? 'its runs with kills' : 'its runs in the reference'
     return [[`npx ${unstuckCommand('runs', [], { db: redact(address) })}`, shows]]
@@ -194,7 +194,7 @@ function nextCommands({ folder, places }: Kept): [command: string, shows: string
   return [[`less ${shellWord(log)}`, 'what the command said'], ...databases.reverse()]
 }
 
-function whatIsLeft({ folder, databases }: Kept): string {
+function describeKept({ folder, databases }: KeptData): string {
   const left = [`the folder ${folder}`, ...databases.map((name) => `the database ${name}`)]
   return `Left for a look: ${left.join(', ')}. Delete it when you have seen enough.`
 }

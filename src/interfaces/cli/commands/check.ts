@@ -1,15 +1,15 @@
 import { EXIT } from '../../../core/model/errors.ts'
 import { shortId } from '../../../core/model/id.ts'
-import { sayRow } from '../../../core/model/run.ts'
+import { describeRow } from '../../../core/model/run.ts'
 import { checkSource } from '../../../core/model/source.ts'
 import { isLost } from '../../../core/recovery/assess.ts'
-import { adviseStart, type Advice } from '../../../core/recovery/advise-start.ts'
+import { adviseStart, type StartAdvice } from '../../../core/recovery/advise-start.ts'
 import { adviceView } from '../../../presenters/check.ts'
 import { defineCommand } from '../command.ts'
-import { doorOf } from '../../../app/open-context.ts'
+import { openContext } from '../../../app/open-context.ts'
 import { argument, option } from '../option.ts'
-import type { Paper } from '../../../lib/terminal/text-writer.ts'
-import { ago, whoWords } from '../../../presenters/format.ts'
+import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
+import { formatAgo, formatProcess } from '../../../presenters/format.ts'
 
 export const check = defineCommand({
   name: 'check',
@@ -31,20 +31,20 @@ export const check = defineCommand({
   async run({ args, options, database, settings }) {
     const { source } = args
     checkSource(source)
-    const store = await database.openIfAny()
-    const advice: Advice = store
-      ? await adviseStart(await doorOf(store, settings), source, options.age)
+    const store = await database.openIfExists()
+    const advice: StartAdvice = store
+      ? await adviseStart(await openContext(store, settings), source, options.age)
       : { action: 'start', because: 'nothing has run yet', run: null, target: null, owner: null }
     const now = store ? await store.now() : Date.now()
     return {
       data: adviceView(source, advice),
-      text: (paper) => print(paper, source, advice, now),
+      print: (writer) => print(writer, source, advice, now),
       exitCode: advice.action === 'wait' ? EXIT.alreadyRunning : EXIT.done,
     }
   },
 })
 
-const MEANS: Record<Advice['action'], string> = {
+const MEANING: Record<StartAdvice['action'], string> = {
   start: 'Go ahead.',
   resume: 'It goes on where it was.',
   clean: 'A dead run is in the way: it is ended when the new one begins.',
@@ -52,40 +52,40 @@ const MEANS: Record<Advice['action'], string> = {
 }
 
 /** Nothing of ours starts, goes on with or ends a row of a user's own table when another begins. */
-const MEANS_OF_ROW: Record<Advice['action'], string> = {
+const ROW_MEANING: Record<StartAdvice['action'], string> = {
   start: 'Go ahead.',
   resume: 'There is something to go on from; your own program takes it up.',
   clean: 'A dead row is in the way: `unstuck recover` or `unstuck clean` ends it.',
   wait: 'Someone may be at it.',
 }
 
-function meaning({ action, cannot, run, owner }: Advice): string {
+function describeAdvice({ action, cannot, run, owner }: StartAdvice): string {
   if (cannot !== undefined)
     return `A dead row is in the way, and nothing here can end it. ${cannot}.`
   const isKnown = action === 'wait' && owner !== null
-  return run?.adopted && !isKnown ? MEANS_OF_ROW[action] : MEANS[action]
+  return run?.adopted && !isKnown ? ROW_MEANING[action] : MEANING[action]
 }
 
-function print(paper: Paper, source: string, advice: Advice, now: number): void {
+function print(writer: TextWriter, source: string, advice: StartAdvice, now: number): void {
   const { action, because, run, target, owner } = advice
-  const ink = action === 'wait' ? 'warn' : 'good'
-  paper.say({ text: action, ink }, `: ${meaning(advice)}`)
-  paper.say(`${source}: ${because}.`)
+  const style = action === 'wait' ? 'warn' : 'good'
+  writer.paragraph({ text: action, style }, `: ${describeAdvice(advice)}`)
+  writer.paragraph(`${source}: ${because}.`)
   if (run) {
     const { startedAt, createdAt, status, adopted } = run
-    const row = adopted ? `, ${sayRow(adopted)},` : ''
-    const since = startedAt === null ? '' : `, begun ${ago(startedAt, now)}`
+    const row = adopted ? `, ${describeRow(adopted)},` : ''
+    const since = startedAt === null ? '' : `, begun ${formatAgo(startedAt, now)}`
     const where = target && target.page > 0 ? `, page ${target.page} is saved` : ''
-    paper.say(
-      `Run ${shortId(run.id)}${row} is ${status}, made ${ago(createdAt, now)}${since}${where}.`,
+    writer.paragraph(
+      `Run ${shortId(run.id)}${row} is ${status}, made ${formatAgo(createdAt, now)}${since}${where}.`,
     )
   }
   if (owner) {
-    const held = isLost(owner.reading) ? 'Last held' : 'Held'
-    const beat = ago(owner.worker.lastBeatAt, now)
-    paper.say(`${held} by ${whoWords(owner.evidence)}, last sign of life ${beat}.`)
+    const held = isLost(owner.assessment) ? 'Last held' : 'Held'
+    const beat = formatAgo(owner.worker.lastHeartbeatAt, now)
+    writer.paragraph(`${held} by ${formatProcess(owner.evidence)}, last sign of life ${beat}.`)
   }
   if (run && action !== 'start') {
-    paper.say({ text: `More: \`unstuck explain ${shortId(run.id)}\``, ink: 'dim' })
+    writer.paragraph({ text: `More: \`unstuck explain ${shortId(run.id)}\``, style: 'dim' })
   }
 }

@@ -4,36 +4,56 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { newId, shortId, type RunId } from '../../../core/model/id.ts'
-import { makeRunFolder, runFolder } from '../../../lib/files/data-folder.ts'
-import { beginOne, claimOne, ok, save, someItems, startCrawl } from '../../../testing/fixtures.ts'
-import { HOUR_MS, noTerminal, operator, type Operator } from '../../../testing/operator.ts'
+import { createRunFolder, runFolder } from '../../../lib/files/data-folder.ts'
+import {
+  beginOne,
+  claimOne,
+  unwrap,
+  savePage,
+  makeItems,
+  enqueueCrawl,
+} from '../../../testing/fixtures.ts'
+import {
+  HOUR_MS,
+  noTerminal,
+  createCliTestContext,
+  type CliTestContext,
+} from '../../../testing/cli-test-context.ts'
 
 const JUDGED =
   'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner ' +
   'resumable retryOf adopted action because cannot heldBy checkpoint evidence'
 const VERDICT = 'run source target action because sign evidence from to applied cannot'
 
-type Graves = { dead: RunId; alsoDead: RunId; resumable: RunId; live: RunId }
+type CleanFixture = { dead: RunId; alsoDead: RunId; resumable: RunId; live: RunId }
 
 /** Two runs of 25 h that nobody ever took up, one that was handed back after a page, and one at work. */
-async function graves({ store, database, present }: Operator): Promise<Graves> {
-  const dead = await startCrawl(store, 3, { source: 'forgotten' })
-  const alsoDead = await startCrawl(store, 2, { source: 'old-portal' })
-  const begun = await beginOne(store, await present('long'), { source: 'long' })
-  const saved = await save(store, begun, { items: someItems(0, 5) })
-  ok((await store.release([saved]))[0]!)
-  await store.retire(saved.worker)
-  await database.later(25 * HOUR_MS)
-  const live = await startCrawl(store, 2, { source: 'busy' })
-  await claimOne(store, await present('busy'), { source: 'busy' })
+async function createCleanFixture({
+  store,
+  database,
+  registerLiveWorker,
+}: CliTestContext): Promise<CleanFixture> {
+  const dead = await enqueueCrawl(store, 3, { source: 'forgotten' })
+  const alsoDead = await enqueueCrawl(store, 2, { source: 'old-portal' })
+  const begun = await beginOne(store, await registerLiveWorker('long'), { source: 'long' })
+  const saved = await savePage(store, begun, { items: makeItems(0, 5) })
+  unwrap((await store.release([saved]))[0]!)
+  await store.retireWorker(saved.worker)
+  await database.advanceClock(25 * HOUR_MS)
+  const live = await enqueueCrawl(store, 2, { source: 'busy' })
+  await claimOne(store, await registerLiveWorker('busy'), { source: 'busy' })
   return { dead, alsoDead, resumable: saved.run, live }
 }
 
 /** A run whose command was started on this machine, with its files below `base`, and has ended. */
-async function ended({ store, present }: Operator, source: string, base: string): Promise<RunId> {
-  const worker = await present(source)
+async function createEndedRun(
+  { store, registerLiveWorker }: CliTestContext,
+  source: string,
+  base: string,
+): Promise<RunId> {
+  const worker = await registerLiveWorker(source)
   const begun = await beginOne(store, worker, { source })
-  const { outputDir, log } = runFolder(base, begun.run)
+  const { outputDir, logPath } = runFolder(base, begun.run)
   await store.startExecution({
     id: newId(),
     run: begun.run,
@@ -41,7 +61,7 @@ async function ended({ store, present }: Operator, source: string, base: string)
     host: hostname(),
     command: ['true'],
     outputDir,
-    log,
+    log: logPath,
     startedAt: await store.now(),
     end: null,
   })
@@ -50,17 +70,17 @@ async function ended({ store, present }: Operator, source: string, base: string)
   return begun.run
 }
 
-async function statusOf({ store }: Operator, run: RunId): Promise<string | undefined> {
+async function statusOf({ store }: CliTestContext, run: RunId): Promise<string | undefined> {
   return (await store.run(run))?.status
 }
 
 describe('clean', { concurrency: 2 }, () => {
   test('--dry-run shows resumable and dead side by side, ends with 3, and changes nothing', async () => {
-    await using op = await operator()
-    const { dead, resumable, live } = await graves(op)
-    const before = await op.dump()
+    await using ctx = await createCliTestContext()
+    const { dead, resumable, live } = await createCleanFixture(ctx)
+    const before = await ctx.dump()
 
-    const { stdout, stderr } = await op.call(['clean', '--dry-run'], 3)
+    const { stdout, stderr } = await ctx.cli(['clean', '--dry-run'], 3)
 
     assert.equal(stderr, '')
     assert.match(stdout, /^4 live runs: 1 active, 1 resumable, 2 dead\.$/m)
@@ -69,15 +89,15 @@ describe('clean', { concurrency: 2 }, () => {
     assert.match(stdout, new RegExp(`^${shortId(dead)}: nobody works on it, 25 h old`, 'm'))
     assert.ok(!stdout.includes(shortId(live)))
     assert.match(stdout, /^Nothing was changed\. Without --dry-run 2 dead runs would be marked as/m)
-    assert.equal(await op.dump(), before)
+    assert.equal(await ctx.dump(), before)
   })
 
   test('--auto marks the same as --dry-run named, keeps all data, and each undo undoes', async () => {
-    await using op = await operator()
-    const { dead, alsoDead, resumable } = await graves(op)
-    const planned = await op.json(['clean', '--dry-run'], 3)
+    await using ctx = await createCliTestContext()
+    const { dead, alsoDead, resumable } = await createCleanFixture(ctx)
+    const planned = await ctx.json(['clean', '--dry-run'], 3)
 
-    const data = await op.json(['clean', '--auto'])
+    const data = await ctx.json(['clean', '--auto'])
 
     assert.equal(
       Object.keys(data).join(' '),
@@ -101,35 +121,35 @@ describe('clean', { concurrency: 2 }, () => {
       data.resumable.map(({ id, action, checkpoint }: any) => [id, action, checkpoint.page]),
       [[resumable, 'resumable', 1]],
     )
-    assert.equal((await op.store.targets(dead, { limit: 10 })).items.length, 3)
+    assert.equal((await ctx.store.targets(dead, { limit: 10 })).items.length, 3)
 
-    const { stdout } = await op.call(['clean', '--auto'])
+    const { stdout } = await ctx.cli(['clean', '--auto'])
     assert.match(stdout, /^2 live runs: 1 active, 1 resumable, 0 dead\.$/m)
     for (const run of [dead, alsoDead]) {
-      assert.equal(await statusOf(op, run), 'abandoned')
-      await op.call(['revert', shortId(run)])
-      assert.equal(await statusOf(op, run), 'queued')
+      assert.equal(await statusOf(ctx, run), 'abandoned')
+      await ctx.cli(['revert', shortId(run)])
+      assert.equal(await statusOf(ctx, run), 'queued')
     }
-    await op.json(['clean', '--auto'])
-    assert.equal(await statusOf(op, dead), 'queued', 'a person has spoken')
+    await ctx.json(['clean', '--auto'])
+    assert.equal(await statusOf(ctx, dead), 'queued', 'a person has spoken')
   })
 
   test('piped without --auto it refuses with 2, says what to add, and changes nothing', async () => {
-    await using op = await operator()
-    await graves(op)
-    const before = await op.dump()
-    const { stderr } = await op.call(['clean'], 2)
+    await using ctx = await createCliTestContext()
+    await createCleanFixture(ctx)
+    const before = await ctx.dump()
+    const { stderr } = await ctx.cli(['clean'], 2)
     assert.match(stderr, /^Error E_USAGE: Mark 2 dead runs.*add --auto, or --dry-run/s)
-    const asJson = await op.call(['clean', '--json'], 2)
+    const asJson = await ctx.cli(['clean', '--json'], 2)
     assert.equal(asJson.stdout, '')
     assert.equal(JSON.parse(asJson.stderr).error.code, 'E_USAGE')
-    assert.equal(await op.dump(), before)
+    assert.equal(await ctx.dump(), before)
   })
 
   test('with nothing dead there is nothing to ask', async () => {
-    await using op = await operator()
+    await using ctx = await createCliTestContext()
     assert.equal(
-      (await op.call(['clean'])).stdout,
+      (await ctx.cli(['clean'])).stdout,
       'No run is live: nothing to resume, nothing to clean.\n',
     )
   })
@@ -138,120 +158,120 @@ describe('clean', { concurrency: 2 }, () => {
     'on a terminal it shows the table and asks: no changes nothing, yes marks',
     { skip: noTerminal },
     async () => {
-      await using op = await operator()
-      const { dead, alsoDead } = await graves(op)
-      const before = await op.dump()
+      await using ctx = await createCliTestContext()
+      const { dead, alsoDead } = await createCleanFixture(ctx)
+      const before = await ctx.dump()
       const ctrlC = '\x03'
       for (const answer of ['\n', ctrlC, 'yo\n']) {
-        const { code, text } = await op.type(['clean'], ['[y/N]', answer])
+        const { code, text } = await ctx.runInteractively(['clean'], ['[y/N]', answer])
         assert.equal(code, 3, text)
         assert.match(text, /^Dead: nothing done, and time is over$/m)
         assert.match(text, /Mark 2 dead runs as “Timeout – auto-cleaned”\? \[y\/N\]/)
         assert.match(text, /Nothing was changed\.\n$/)
-        assert.equal(await op.dump(), before)
+        assert.equal(await ctx.dump(), before)
       }
-      const { code, text } = await op.type(['clean'], ['[y/N]', 'y\n'])
+      const { code, text } = await ctx.runInteractively(['clean'], ['[y/N]', 'y\n'])
       assert.equal(code, 0, text)
       assert.equal(text.match(/Dead:/g)?.length, 1, 'the table is there once')
       for (const run of [dead, alsoDead]) {
-        assert.equal(await statusOf(op, run), 'abandoned')
+        assert.equal(await statusOf(ctx, run), 'abandoned')
         assert.ok(text.includes(`Undo: \`unstuck revert ${shortId(run)}\``))
       }
     },
   )
 
   test('--age counts instead of the policy, with a warning below 12 h', async () => {
-    await using op = await operator()
-    const { dead } = await graves(op)
-    assert.deepEqual((await op.json(['clean', '--auto', '--age', '48h'])).cleaned, [])
-    await op.database.raw(`UPDATE run SET created_at = created_at + 23 * ${HOUR_MS}`)
-    assert.deepEqual((await op.json(['clean', '--dry-run'])).dead, [])
-    const { stdout, stderr } = await op.call(['clean', '--dry-run', '--age', '1h', '--json'], 3)
+    await using ctx = await createCliTestContext()
+    const { dead } = await createCleanFixture(ctx)
+    assert.deepEqual((await ctx.json(['clean', '--auto', '--age', '48h'])).cleaned, [])
+    await ctx.database.raw(`UPDATE run SET created_at = created_at + 23 * ${HOUR_MS}`)
+    assert.deepEqual((await ctx.json(['clean', '--dry-run'])).dead, [])
+    const { stdout, stderr } = await ctx.cli(['clean', '--dry-run', '--age', '1h', '--json'], 3)
     assert.match(
       stderr,
       /^Warning: --age 60 min is below 12 h: a slow honest run may look dead\.$/m,
     )
     assert.ok(JSON.parse(stdout).dead.some(({ id }: any) => id === dead))
-    assert.match((await op.call(['clean', '--age', 'soon'], 2)).stderr, /--age must be a duration/)
+    assert.match((await ctx.cli(['clean', '--age', 'soon'], 2)).stderr, /--age must be a duration/)
   })
 
   test('named runs are cleaned and no others; what is not dead is refused with the reason', async () => {
-    await using op = await operator()
-    const { dead, alsoDead, resumable, live } = await graves(op)
-    const { cleaned, total } = await op.json(['clean', shortId(dead), '--auto'])
+    await using ctx = await createCliTestContext()
+    const { dead, alsoDead, resumable, live } = await createCleanFixture(ctx)
+    const { cleaned, total } = await ctx.json(['clean', shortId(dead), '--auto'])
     assert.deepEqual([cleaned.map(({ run }: any) => run), total], [[dead], 1])
-    assert.equal(await statusOf(op, alsoDead), 'queued')
+    assert.equal(await statusOf(ctx, alsoDead), 'queued')
     for (const [run, why] of [
       [live, /is not dead: process \d+ on \S+ is alive/],
       [resumable, /is not dead: nobody works on it, but it has progress/],
       [dead, /is abandoned: there is nothing to clean/],
       ['ffffffff', /There is no run ffffffff/],
     ] as const) {
-      assert.match((await op.call(['clean', run, '--auto'], 2)).stderr, why)
+      assert.match((await ctx.cli(['clean', run, '--auto'], 2)).stderr, why)
     }
   })
 })
 
 describe('clean --delete', { concurrency: 2 }, () => {
   test('names what goes and changes nothing before the words are given', async () => {
-    await using op = await operator()
-    const { dead, alsoDead } = await graves(op)
-    const before = await op.dump()
-    const { stdout } = await op.call(['clean', '--delete', '--dry-run'])
+    await using ctx = await createCliTestContext()
+    const { dead, alsoDead } = await createCleanFixture(ctx)
+    const before = await ctx.dump()
+    const { stdout } = await ctx.cli(['clean', '--delete', '--dry-run'])
     assert.match(stdout, /^To be deleted for good: 2 runs\. Their items stay\.$/m)
     assert.ok(stdout.includes(`- ${shortId(dead)} of forgotten, queued: 3 targets, 0 pages`))
     assert.ok(stdout.includes(`- ${shortId(alsoDead)} of old-portal, queued: 2 targets, 0 pages`))
-    const piped = await op.call(['clean', '--delete'], 2)
+    const piped = await ctx.cli(['clean', '--delete'], 2)
     assert.match(piped.stderr, /nobody is there to ask: add --confirm "delete 2 runs"/)
-    const wrong = await op.call(['clean', '--delete', '--confirm', 'delete 3 runs'], 2)
+    const wrong = await ctx.cli(['clean', '--delete', '--confirm', 'delete 3 runs'], 2)
     assert.match(wrong.stderr, /--confirm must be "delete 2 runs": nothing was deleted/)
-    await op.call(['clean', '--delete', '--auto'], 2)
-    await op.call(['clean', '--with-items'], 2)
-    await op.call(['clean', '--confirm', 'x'], 2)
-    assert.equal(await op.dump(), before)
+    await ctx.cli(['clean', '--delete', '--auto'], 2)
+    await ctx.cli(['clean', '--with-items'], 2)
+    await ctx.cli(['clean', '--confirm', 'x'], 2)
+    assert.equal(await ctx.dump(), before)
   })
 
   test('on a terminal the words must be typed', { skip: noTerminal }, async () => {
-    await using op = await operator()
-    const { dead } = await graves(op)
-    const before = await op.dump()
+    await using ctx = await createCliTestContext()
+    const { dead } = await createCleanFixture(ctx)
+    const before = await ctx.dump()
     const asked = 'to go on:'
-    const refused = await op.type(['clean', '--delete', dead], [asked, 'y\n'])
+    const refused = await ctx.runInteractively(['clean', '--delete', dead], [asked, 'y\n'])
     assert.equal(refused.code, 1, refused.text)
     assert.match(refused.text, /Type “delete 1 run” to go on:/)
     assert.match(refused.text, /Those were not the words\.\nNothing was deleted\.\n$/)
-    assert.equal(await op.dump(), before)
-    const done = await op.type(['clean', '--delete', dead], [asked, 'delete 1 run\n'])
+    assert.equal(await ctx.dump(), before)
+    const done = await ctx.runInteractively(['clean', '--delete', dead], [asked, 'delete 1 run\n'])
     assert.equal(done.code, 0, done.text)
     assert.ok(done.text.includes(`- Deleted ${shortId(dead)} of forgotten: 3 targets, 0 items.`))
-    assert.equal(await op.store.run(dead), null)
+    assert.equal(await ctx.store.run(dead), null)
   })
 
   test('a live run cannot be deleted, whatever is confirmed', async () => {
-    await using op = await operator()
-    const { live, resumable } = await graves(op)
-    const before = await op.dump()
+    await using ctx = await createCliTestContext()
+    const { live, resumable } = await createCleanFixture(ctx)
+    const before = await ctx.dump()
     for (const run of [live, resumable]) {
       const words = ['--delete', '--confirm', 'delete 1 run']
-      assert.match((await op.call(['clean', run, ...words], 2)).stderr, /is not dead/)
+      assert.match((await ctx.cli(['clean', run, ...words], 2)).stderr, /is not dead/)
     }
-    assert.equal(await op.dump(), before)
+    assert.equal(await ctx.dump(), before)
   })
 
   test('items stay, unless --with-items says otherwise, and then those of other runs stay', async () => {
-    await using op = await operator()
-    const { store } = op
-    const worker = await op.present('shop')
+    await using ctx = await createCliTestContext()
+    const { store } = ctx
+    const worker = await ctx.registerLiveWorker('shop')
     const runs: RunId[] = []
     for (const from of [0, 2]) {
       const begun = await beginOne(store, worker, { source: 'shop' })
-      await store.finish([await save(store, begun, { items: someItems(from, 4) })])
+      await store.finish([await savePage(store, begun, { items: makeItems(from, 4) })])
       await store.settle(begun.run)
       runs.push(begun.run)
     }
     const [first, second] = runs as [RunId, RunId]
 
-    const planned = await op.json(['clean', '--delete', '--with-items', first, '--dry-run'])
+    const planned = await ctx.json(['clean', '--delete', '--with-items', first, '--dry-run'])
     assert.deepEqual(planned, {
       runs: [
         { run: first, source: 'shop', status: 'succeeded', targets: 1, items: 2, folders: [] },
@@ -260,35 +280,35 @@ describe('clean --delete', { concurrency: 2 }, () => {
       dryRun: true,
     })
     const confirmed = ['--confirm', 'delete 1 run']
-    const { deleted } = await op.json(['clean', '--delete', '--with-items', first, ...confirmed])
+    const { deleted } = await ctx.json(['clean', '--delete', '--with-items', first, ...confirmed])
     assert.deepEqual(deleted, [{ run: first, source: 'shop', targets: 1, items: 2, folders: [] }])
     assert.deepEqual(
       (await store.items('shop', null, 10)).map(({ run }) => run),
       [second, second, second, second],
     )
 
-    await op.json(['clean', '--delete', second, ...confirmed])
+    await ctx.json(['clean', '--delete', second, ...confirmed])
     assert.equal((await store.items('shop', null, 10)).length, 4)
     const [entry] = await store.audit({ newestFirst: true, limit: 1 })
     assert.deepEqual([entry?.action, entry?.run], ['delete', second], 'the trail keeps it')
   })
 
   test('the files of its command go with it, wherever on this machine they are, and no others', async () => {
-    await using op = await operator()
-    const elsewhere = join(op.cwd, 'another-project')
-    const doomed = await ended(op, 'shop', elsewhere)
-    const kept = await ended(op, 'shop', elsewhere)
-    const here = makeRunFolder(op.cwd, doomed).folder
-    const there = makeRunFolder(elsewhere, doomed).folder
-    const other = makeRunFolder(elsewhere, kept).folder
+    await using ctx = await createCliTestContext()
+    const elsewhere = join(ctx.cwd, 'another-project')
+    const planned = await createEndedRun(ctx, 'shop', elsewhere)
+    const kept = await createEndedRun(ctx, 'shop', elsewhere)
+    const here = createRunFolder(ctx.cwd, planned).folder
+    const there = createRunFolder(elsewhere, planned).folder
+    const other = createRunFolder(elsewhere, kept).folder
 
-    const { stdout } = await op.call(['clean', '--delete', '--dry-run', doomed])
+    const { stdout } = await ctx.cli(['clean', '--delete', '--dry-run', planned])
     const named = `1 target, 0 pages, its files in ${here}, its files in ${there}\n`
     assert.ok(stdout.includes(named), stdout)
     assert.ok(existsSync(here) && existsSync(there))
 
     const confirmed = ['--confirm', 'delete 1 run']
-    const { runs, deleted } = await op.json(['clean', '--delete', doomed, ...confirmed])
+    const { runs, deleted } = await ctx.json(['clean', '--delete', planned, ...confirmed])
     assert.deepEqual(
       [runs[0].folders, deleted[0].folders],
       [
@@ -300,26 +320,29 @@ describe('clean --delete', { concurrency: 2 }, () => {
   })
 
   test('a link in the place of its files stays, as does what it leads to; the code is 3', async () => {
-    await using op = await operator()
-    const run = await ended(op, 'shop', op.cwd)
-    const { folder: neighbour, log } = makeRunFolder(op.cwd, await ended(op, 'shop', op.cwd))
-    writeFileSync(log, 'kept')
-    const link = join(op.cwd, 'runs', run)
+    await using ctx = await createCliTestContext()
+    const run = await createEndedRun(ctx, 'shop', ctx.cwd)
+    const { folder: neighbour, logPath } = createRunFolder(
+      ctx.cwd,
+      await createEndedRun(ctx, 'shop', ctx.cwd),
+    )
+    writeFileSync(logPath, 'kept')
+    const link = join(ctx.cwd, 'runs', run)
     symlinkSync(neighbour, link)
     const confirmed = ['--confirm', 'delete 1 run']
-    const { stdout, stderr } = await op.call(['clean', '--delete', run, ...confirmed], 3)
+    const { stdout, stderr } = await ctx.cli(['clean', '--delete', run, ...confirmed], 3)
     assert.match(stdout, /- Deleted \w+ of shop: 1 target, 0 items\.\n$/)
     assert.match(stderr, /The files of \w+ in .* were not removed: .* leads somewhere else/)
-    assert.ok(lstatSync(link).isSymbolicLink() && existsSync(log))
-    assert.equal(await statusOf(op, run), undefined)
+    assert.ok(lstatSync(link).isSymbolicLink() && existsSync(logPath))
+    assert.equal(await statusOf(ctx, run), undefined)
   })
 })
 
 describe('summary', { concurrency: 2 }, () => {
   test('sorts live runs, and ends with 3 while some are dead', async () => {
-    await using op = await operator()
-    const { dead, alsoDead, resumable, live } = await graves(op)
-    const data = await op.json(['summary'], 3)
+    await using ctx = await createCliTestContext()
+    const { dead, alsoDead, resumable, live } = await createCleanFixture(ctx)
+    const data = await ctx.json(['summary'], 3)
     assert.equal(Object.keys(data).join(' '), 'total active resumable dead')
     const ids = (runs: any[]): string[] => runs.map(({ id }) => id)
     assert.deepEqual(
@@ -331,13 +354,15 @@ describe('summary', { concurrency: 2 }, () => {
       'worker host pid who startedAt lastBeatAt sign because',
     )
     assert.equal(Object.keys(data.resumable[0].checkpoint).join(' '), 'page pageTarget')
-    assert.equal((await op.json(['summary', '--age', '30h'])).dead.length, 0)
+    assert.equal((await ctx.json(['summary', '--age', '30h'])).dead.length, 0)
   })
 
   test('a young run with nothing done waits for a worker: there is nothing to resume', async () => {
-    await using op = await operator()
-    const begun = await beginOne(op.store, await op.gone('nightly'), { source: 'nightly' })
-    const { active, resumable } = await op.json(['summary'])
+    await using ctx = await createCliTestContext()
+    const begun = await beginOne(ctx.store, await ctx.registerDeadWorker('nightly'), {
+      source: 'nightly',
+    })
+    const { active, resumable } = await ctx.json(['summary'])
     assert.deepEqual([active[0].id, resumable], [begun.run, []])
   })
 })

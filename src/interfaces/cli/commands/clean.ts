@@ -1,24 +1,24 @@
 import { EXIT, UsageError } from '../../../core/model/errors.ts'
 import { shortId } from '../../../core/model/id.ts'
 import type { Run } from '../../../core/model/run.ts'
-import { whyNot, type Verdict } from '../../../core/model/verdict.ts'
-import { cleanAll, sumUp, type Summed } from '../../../core/recovery/clean.ts'
+import { blockedReason, type Verdict } from '../../../core/model/verdict.ts'
+import { cleanRuns, classifyRuns, type ClassifiedRuns } from '../../../core/recovery/clean.ts'
 import { dataFolder } from '../../../lib/files/data-folder.ts'
-import type { JudgedRun } from '../../../core/recovery/assess.ts'
-import type { Door } from '../../../core/recovery/recover.ts'
+import type { AssessedRun } from '../../../core/recovery/assess.ts'
+import type { OperatorContext } from '../../../core/recovery/recover.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { RISKY_CLEANING_MS } from '../../../app/config.ts'
-import { cleaningView, onlyThese, type Chosen } from '../../../presenters/cleaning.ts'
-import { defineCommand, type Answer, type Context } from '../command.ts'
-import { isAgreed } from '../confirm.ts'
+import { RISKY_ABANDON_MS } from '../../../app/config.ts'
+import { cleaningView, selectRuns, type CleanSelection } from '../../../presenters/cleaning.ts'
+import { defineCommand, type CommandResult, type CliContext } from '../command.ts'
+import { confirm } from '../confirm.ts'
 import { deleteRuns } from '../deletion.ts'
-import { doorOf } from '../../../app/open-context.ts'
+import { openContext } from '../../../app/open-context.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { argument, option } from '../option.ts'
 import { LINES_MAX } from '../../../lib/terminal/long-lists.ts'
-import type { Paper } from '../../../lib/terminal/text-writer.ts'
-import { plural, sourceOf } from '../../../presenters/format.ts'
-import { NOTHING_LIVE, printSummary, riskyAge } from '../summary-text.ts'
+import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
+import { plural, formatSource } from '../../../presenters/format.ts'
+import { NOTHING_LIVE, printSummary, riskyAgeWarning } from '../summary-text.ts'
 
 const args = { runs: argument.rest('these runs only; else every dead one') }
 const options = {
@@ -29,7 +29,7 @@ const options = {
   withItems: option.flag('with --delete: the items that no other run has saved since go too'),
   confirm: option.text('WORDS', 'with --delete: the words that would have to be typed'),
 }
-type Clean = Context<typeof args, typeof options>
+type Clean = CliContext<typeof args, typeof options>
 
 export const clean = defineCommand({
   name: 'clean',
@@ -49,105 +49,117 @@ export const clean = defineCommand({
       throw new UsageError('--with-items goes with --delete.')
     if (options.confirm !== undefined && !options.delete)
       throw new UsageError('--confirm goes with --delete; to ask nothing, add --auto.')
-    const risky = riskyAge(options.age, RISKY_CLEANING_MS)
+    const risky = riskyAgeWarning(options.age, RISKY_ABANDON_MS)
     if (risky) output.note(risky)
     const store = await (context.args.runs.length > 0
       ? database.openExisting()
-      : database.openIfAny())
+      : database.openIfExists())
     if (!store) return nothingToClean(options)
-    const door = await doorOf(store, settings)
-    const { summed, ended } = await chosen(context, store, await sumUp(door, options.age))
-    if (!options.delete) return markThem(context, door, summed)
+    const operator = await openContext(store, settings)
+    const { classified, ended } = await selectForCleaning(
+      context,
+      store,
+      await classifyRuns(operator, options.age),
+    )
+    if (!options.delete) return markDead(context, operator, classified)
     const base = dataFolder(await database.address(), process.cwd())
-    return deleteRuns(door, { dead: summed.dead, ended }, { ...options, base, output, json })
+    return deleteRuns(
+      operator,
+      { dead: classified.dead, ended },
+      { ...options, base, output, json },
+    )
   },
 })
 
-function nothingToClean({ delete: deletes, dryRun }: Clean['options']): Answer {
+function nothingToClean({ delete: deletes, dryRun }: Clean['options']): CommandResult {
   return {
     data: deletes ? { runs: [], deleted: [], dryRun } : cleaningView(NOTHING_LIVE, [], dryRun),
-    text: (paper) => printSummary(paper, NOTHING_LIVE, 0),
+    print: (writer) => printSummary(writer, NOTHING_LIVE, 0),
   }
 }
 
 const DELETE_MAX = 500
 
 /** Only the named runs, if any are; with `--delete` else what was cleaned before too. */
-async function chosen(
+async function selectForCleaning(
   { args, options, output }: Clean,
   store: Store,
-  summed: Summed,
-): Promise<Chosen> {
+  classified: ClassifiedRuns,
+): Promise<CleanSelection> {
   if (args.runs.length === 0) {
-    if (!options.delete) return { summed, ended: [] }
+    if (!options.delete) return { classified, ended: [] }
     const { items, next } = await store.runs({ statuses: ['abandoned'], limit: DELETE_MAX })
     if (next !== null) output.note(`Note: of those cleaned before, the newest ${DELETE_MAX} only`)
     // Rows of tables of the user's own are marked, never deleted.
     const isOwn = ({ adopted }: Run): boolean => adopted === undefined
-    const dead = summed.dead.filter(({ run }) => isOwn(run))
-    return { summed: { ...summed, dead }, ended: items.filter(isOwn) }
+    const dead = classified.dead.filter(({ run }) => isOwn(run))
+    return { classified: { ...classified, dead }, ended: items.filter(isOwn) }
   }
   const named: Run[] = []
   for (const text of args.runs) named.push(await findRun(store, text))
-  return onlyThese(summed, named, options.delete)
+  return selectRuns(classified, named, options.delete)
 }
 
-async function markThem(context: Clean, door: Door, summed: Summed): Promise<Answer> {
+async function markDead(
+  context: Clean,
+  operator: OperatorContext,
+  classified: ClassifiedRuns,
+): Promise<CommandResult> {
   const { options, output, json } = context
-  const { dead } = summed
-  const able = dead.filter(({ run, decision }) => whyNot(run, decision) === null)
-  const now = await door.store.now()
+  const { dead } = classified
+  const markable = dead.filter(({ run, decision }) => blockedReason(run, decision) === null)
+  const now = await operator.store.now()
   let cleaned: Verdict[] = []
   let isShown = false
   if (dead.length > 0 && !options.dryRun) {
-    if (able.length > 0 && !options.auto && !json) {
-      const paper = output.paper()
-      printSummary(paper, summed, now)
-      await output.write(paper.toString())
+    if (markable.length > 0 && !options.auto && !json) {
+      const writer = output.makeWriter()
+      printSummary(writer, classified, now)
+      await output.write(writer.toString())
       isShown = true
     }
-    const question = `Mark ${plural(able.length, 'dead run')} as ${endOf(able)}?`
-    const yes = { yes: options.auto, elsewise: 'add --auto, or --dry-run to only look' }
+    const question = `Mark ${plural(markable.length, 'dead run')} as ${finalStatus(markable)}?`
+    const yes = { yes: options.auto, alternative: 'add --auto, or --dry-run to only look' }
     // Where none can be marked there is nothing to ask: each is told of with the reason.
-    if (able.length === 0 || (await isAgreed(output, question, yes)))
-      cleaned = await cleanAll(door, dead)
+    if (markable.length === 0 || (await confirm(output, question, yes)))
+      cleaned = await cleanRuns(operator, dead)
   }
   const left = dead.length - cleaned.filter(({ applied }) => applied).length
   return {
-    data: cleaningView(summed, cleaned, options.dryRun),
-    text: (paper) => {
-      if (!isShown) printSummary(paper, summed, now)
-      if (dead.length > 0) printCleaned(paper, able, cleaned, options.dryRun)
+    data: cleaningView(classified, cleaned, options.dryRun),
+    print: (writer) => {
+      if (!isShown) printSummary(writer, classified, now)
+      if (dead.length > 0) printCleaned(writer, markable, cleaned, options.dryRun)
     },
-    exitCode: left > 0 ? EXIT.leftForAPerson : EXIT.done,
+    exitCode: left > 0 ? EXIT.needsAttention : EXIT.done,
   }
 }
 
 const CLEANED = '“Timeout – auto-cleaned”'
 
 /** Rows of a user's own table get a word of their own. */
-function endOf(dead: readonly JudgedRun[]): string {
+function finalStatus(dead: readonly AssessedRun[]): string {
   return dead.some(({ run }) => run.adopted) ? 'ended' : CLEANED
 }
 
 /** `able`: those that can be marked. */
 function printCleaned(
-  paper: Paper,
-  able: readonly JudgedRun[],
+  writer: TextWriter,
+  markable: readonly AssessedRun[],
   cleaned: readonly Verdict[],
   dryRun: boolean,
 ): void {
-  paper.blank()
+  writer.blank()
   if (dryRun) {
-    const would = `Without --dry-run ${plural(able.length, 'dead run')} would be marked`
-    paper.say(`Nothing was changed. ${would} as ${endOf(able)}.`)
-  } else if (cleaned.length === 0) paper.say('Nothing was changed.')
+    const would = `Without --dry-run ${plural(markable.length, 'dead run')} would be marked`
+    writer.paragraph(`Nothing was changed. ${would} as ${finalStatus(markable)}.`)
+  } else if (cleaned.length === 0) writer.paragraph('Nothing was changed.')
   // What was not marked comes first: a person may have to look at it.
   const sorted = cleaned.toSorted((a, b) => Number(a.applied) - Number(b.applied))
   for (const { run, source, row, applied, cannot } of sorted.slice(0, LINES_MAX)) {
     const id = shortId(run)
-    const what = `${id} of ${sourceOf({ source, adopted: row })}`
-    paper.say(
+    const what = `${id} of ${formatSource({ source, adopted: row })}`
+    writer.paragraph(
       applied
         ? `- ${what} is marked as ${row ? 'ended' : CLEANED}; its data is kept. Undo: \`unstuck revert ${id}\``
         : cannot === undefined
@@ -158,6 +170,7 @@ function printCleaned(
   const rest = sorted.slice(LINES_MAX)
   const marked = rest.filter(({ applied }) => applied).length
   const kept = rest.length - marked
-  if (marked > 0) paper.say(`… and ${marked} more are marked; \`unstuck history\` lists them.`)
-  if (kept > 0) paper.say(`… and ${kept} more were left alone; \`--json\` has all.`)
+  if (marked > 0)
+    writer.paragraph(`… and ${marked} more are marked; \`unstuck history\` lists them.`)
+  if (kept > 0) writer.paragraph(`… and ${kept} more were left alone; \`--json\` has all.`)
 }

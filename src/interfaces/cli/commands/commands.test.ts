@@ -10,18 +10,18 @@ import { shortId, type RunId } from '../../../core/model/id.ts'
 import type { Store } from '../../../core/store/store.ts'
 import {
   beginOne,
-  bury,
+  recoverWorker,
   claim,
   claimOne,
-  hire,
-  save,
-  startCrawl,
+  registerWorker,
+  savePage,
+  enqueueCrawl,
 } from '../../../testing/fixtures.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 import type { TestDatabase } from '../../../testing/test-database.ts'
-import { unstuck, type Said } from '../../../testing/unstuck-cli.ts'
+import { unstuck, type CliResult } from '../../../testing/unstuck-cli.ts'
 
-const EVIL = 'Acme\x1b]52;c;aGk=\x07\u009b2J\u202Eevil\r\nline'
+const HOSTILE_TEXT = 'Acme\x1b]52;c;aGk=\x07\u009b2J\u202Eevil\r\nline'
 const source = 'directory'
 const HOUR_MS = 3_600_000
 const RUN_FIELDS =
@@ -38,23 +38,24 @@ before(async () => {
   store = await database.open()
   const targets = Array.from({ length: 12 }, (_, n) => ({
     key: `city-${n}`,
-    group: ['CA', 'TX', EVIL][n % 3]!,
+    group: ['CA', 'TX', HOSTILE_TEXT][n % 3]!,
   }))
-  run = await startCrawl(store, targets, { source })
-  const lost = await hire(store, { source })
+  run = await enqueueCrawl(store, targets, { source })
+  const lost = await registerWorker(store, { source })
   await claim(store, lost, 1, { source })
-  await bury(store, lost)
-  await store.retire(lost)
+  await recoverWorker(store, lost)
+  await store.retireWorker(lost)
   // It sends no heartbeats: its lease outlasts the tests of this file on any machine.
-  const worker = await hire(store, { source, leaseMs: HOUR_MS })
+  const worker = await registerWorker(store, { source, leaseMs: HOUR_MS })
   for (let n = 0; n < 8; n++) {
-    const claimed = await claimOne(store, worker, { source, empty: true })
+    const claimed = await claimOne(store, worker, { source, isIdle: true })
     const items = [
-      { url: `https://x.example/${n}`, data: { name: EVIL } },
+      { url: `https://x.example/${n}`, data: { name: HOSTILE_TEXT } },
       { key: `=cmd|${n}`, data: n },
     ]
-    const saved = await save(store, claimed, { items, next: null })
-    if (n === 2) await store.fail([{ ...saved, error: `HTTP 500\n${EVIL}`, retryInMs: null }])
+    const saved = await savePage(store, claimed, { items, next: null })
+    if (n === 2)
+      await store.fail([{ ...saved, error: `HTTP 500\n${HOSTILE_TEXT}`, retryInMs: null }])
     else if (n === 3) await store.park([{ ...saved, reason: 'it took down 3 workers' }])
     else if (n < 7) await store.finish([saved])
   }
@@ -64,11 +65,11 @@ before(async () => {
   const broken = await beginOne(store, worker, { source: 'broken' })
   await store.fail([{ ...broken, error: 'no such file', retryInMs: null }])
   await store.settle()
-  await startCrawl(store, 3, { source: 'waiting' })
+  await enqueueCrawl(store, 3, { source: 'waiting' })
 })
 after(() => database[Symbol.asyncDispose]())
 
-function call(args: string[], columns = '80'): Promise<Said> {
+function call(args: string[], columns = '80'): Promise<CliResult> {
   const cwd = dirname(database.url.slice('sqlite:'.length))
   return unstuck([...args, '--db', database.url], { cwd, env: { COLUMNS: columns } })
 }
@@ -77,7 +78,7 @@ async function json(args: string[]): Promise<any> {
   return JSON.parse((await call([...args, '--json'])).stdout)
 }
 
-test('status answers in one line, lists live runs, and ends with 3 while something is left', async () => {
+test('status prints one line, lists live runs, and exits with 3 while something needs attention', async () => {
   const { code, stdout } = await call(['status'])
   assert.equal(code, 3)
   const lines = stdout.split('\n')
@@ -165,7 +166,7 @@ test('progress counts by group, page and status, for all or some groups', async 
     new Map([
       ['CA', 4],
       ['TX', 4],
-      [EVIL, 4],
+      [HOSTILE_TEXT, 4],
     ]),
   )
   assert.deepEqual(await rows('--by', 'page'), [
@@ -191,7 +192,7 @@ test('progress without a run shows every live one', async () => {
   )
 })
 
-test('workers are shown with their sign and the reason for it', async () => {
+test('workers are shown with their liveness and the reason', async () => {
   const { items, next } = await json(['workers'])
   assert.equal(next, null)
   assert.equal(Object.keys(items[0]).join(' '), WORKER_FIELDS)
@@ -206,7 +207,7 @@ test('items come out whole as JSON lines, JSON and CSV', async () => {
     .split('\n')
     .map((line) => JSON.parse(line))
   assert.equal(lines.length, 16)
-  assert.equal(lines.find(({ url }) => url === 'https://x.example/0').data.name, EVIL)
+  assert.equal(lines.find(({ url }) => url === 'https://x.example/0').data.name, HOSTILE_TEXT)
   assert.deepEqual(await json(['items', source]), { items: lines, next: null })
   const csv = (await call(['items', source, '--format', 'csv'])).stdout
   assert.match(csv, /^key,url,firstSeenAt,lastSeenAt,version,data\n/)
@@ -219,9 +220,9 @@ test('items of an unknown source are a mistake, and of a source without any an e
   assert.deepEqual(await json(['items', 'waiting']), { items: [], next: null })
 })
 
-test('who looks for the items of a crawl of Crawlee hears where they are', async () => {
+test('items of a Crawlee run reports where they are', async () => {
   await using other = await sqliteEngine.fresh()
-  await startCrawl(await other.open(), 1, { source: 'crawlee/default' })
+  await enqueueCrawl(await other.open(), 1, { source: 'crawlee/default' })
   const cwd = dirname(other.url.slice('sqlite:'.length))
   const args = ['items', 'crawlee/default', '--db', other.url]
   const { stderr, stdout } = await unstuck(args, { cwd })
@@ -275,8 +276,8 @@ test('a reader that leaves early is a good end', async () => {
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
 })
 
-test('a run whose workers are all lost is stuck; one that nobody ever took up is dead in the end', async () => {
-  await database.later(25 * HOUR_MS)
+test('a run whose workers are all lost is stuck; one that was never claimed is dead in the end', async () => {
+  await database.advanceClock(25 * HOUR_MS)
   const { code, stdout } = await call(['status'])
   assert.equal(code, 3)
   assert.match(stdout, /^Something is stuck: 2 runs stuck for 25 h/)
@@ -292,7 +293,7 @@ test('a run whose workers are all lost is stuck; one that nobody ever took up is
   assert.equal(items[0].sign, 'silent')
 })
 
-test('abandoned runs are shown to people as what became of them', async () => {
+test('abandoned runs are shown with their outcome', async () => {
   await database.raw(`UPDATE run SET status = 'abandoned' WHERE source = 'waiting'`)
   assert.match((await call(['runs'])).stdout, /waiting +Timeout – auto-cleaned/)
   assert.equal((await json(['runs', '--source', 'waiting'])).items[0].status, 'abandoned')

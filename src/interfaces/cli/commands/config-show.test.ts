@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
-import { unstuck, type Said } from '../../../testing/unstuck-cli.ts'
+import { unstuck, type CliResult } from '../../../testing/unstuck-cli.ts'
 
 const PASSWORD = 'hunter2'
 const CONFIG = {
@@ -23,7 +23,7 @@ after(() => {
   empty[Symbol.dispose]()
 })
 
-async function show(args: string[], cwd = folder.path, columns = ''): Promise<Said> {
+async function show(args: string[], cwd = folder.path, columns = ''): Promise<CliResult> {
   const said = await unstuck(['config', 'show', ...args], { cwd, env: { COLUMNS: columns } })
   assert.doesNotMatch(said.stdout + said.stderr, new RegExp(PASSWORD))
   return said
@@ -76,7 +76,7 @@ describe('config show', { concurrency: 2 }, () => {
     assert.equal((await settings(['unheard-of'])).policies[0].settings.length, 16)
   })
 
-  test('who named the database is said, and a warning is a remark on stderr', async () => {
+  test('the origin of the database address is shown, and warnings go to stderr', async () => {
     const { stdout, stderr, code } = await show(['shop', '--db', 'sqlite:x.db'])
     assert.equal(code, 0)
     assert.match(stdout, /^Database: sqlite:.*\/x\.db, from --db$/m)

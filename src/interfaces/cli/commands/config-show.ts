@@ -1,11 +1,11 @@
 import { redact } from '../../../core/model/redact.ts'
 import { alertsView } from '../../../features/alerts/view.ts'
-import { shownPolicies, type ShownPolicy } from '../../../presenters/config.ts'
+import { listPolicies, type SourcePolicy } from '../../../presenters/config.ts'
 import type { Settings } from '../../../app/config.ts'
 import { printAlerts } from '../alert-text.ts'
 import { defineCommand } from '../command.ts'
 import { argument, option } from '../option.ts'
-import type { Paper } from '../../../lib/terminal/text-writer.ts'
+import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { printSettings } from '../policy-text.ts'
 
 export const configShow = defineCommand({
@@ -22,23 +22,23 @@ export const configShow = defineCommand({
   async run({ args, options, database, settings }) {
     const config = await settings()
     const { address, from } = await database.locate()
-    const policies = shownPolicies(config, { source: args.source, all: options.all })
+    const policies = listPolicies(config, { source: args.source, all: options.all })
     const db = { address: redact(address), origin: from }
     return {
       data: { path: config.path, db, preset: config.preset, policies, ...alertsView(config) },
-      text: (paper) => {
-        paper.say(
+      print: (writer) => {
+        writer.paragraph(
           config.path === null ? 'No config file: defaults count.' : `Config: ${config.path}`,
         )
-        paper.say(`Database: ${db.address}, from ${db.origin}`)
-        if (config.preset !== null) paper.say(`Preset: ${config.preset}`)
-        for (const shown of policies) print(paper, shown, config)
+        writer.paragraph(`Database: ${db.address}, from ${db.origin}`)
+        if (config.preset !== null) writer.paragraph(`Preset: ${config.preset}`)
+        for (const shown of policies) print(writer, shown, config)
         if (args.source === undefined && config.alerts.areConfigured)
-          printAlerts(paper, alertsView(config))
-        paper.blank()
-        paper.say({
+          printAlerts(writer, alertsView(config))
+        writer.blank()
+        writer.paragraph({
           text: 'A crawl’s own policy counts below the config’s word: see `unstuck explain RUN` for one run.',
-          ink: 'dim',
+          style: 'dim',
         })
       },
     }
@@ -46,12 +46,12 @@ export const configShow = defineCommand({
 })
 
 function print(
-  paper: Paper,
-  { source, settings }: ShownPolicy,
+  writer: TextWriter,
+  { source, settings }: SourcePolicy,
   { preset, adopted }: Pick<Settings, 'preset' | 'adopted'>,
 ): void {
   const what = adopted.some(({ name }) => name === source) ? 'Table' : 'Source'
-  paper.heading(source === null ? 'Every source, unless said otherwise' : `${what} ${source}`)
-  if (settings.length === 0) return paper.say('Nothing of its own.')
-  printSettings(paper, settings, preset)
+  writer.heading(source === null ? 'Every source, unless said otherwise' : `${what} ${source}`)
+  if (settings.length === 0) return writer.paragraph('Nothing of its own.')
+  printSettings(writer, settings, preset)
 }

@@ -2,19 +2,19 @@ import { randomInt } from 'node:crypto'
 import { availableParallelism, loadavg } from 'node:os'
 import { join, relative } from 'node:path'
 import process from 'node:process'
-import { runDemo, type DemoEnd } from '../../../features/chaos/demo/demo.ts'
+import { runDemo, type DemoResult } from '../../../features/chaos/demo/demo.ts'
 import { SECTIONS_MAX } from '../../../features/chaos/demo/directory.ts'
 import { LEDGER } from '../../../features/chaos/demo/ledger.ts'
-import { makeLiveNarrator } from '../../../features/chaos/demo/live-reporter.ts'
-import type { Headline, Narrator } from '../../../features/chaos/demo/reporter.ts'
-import { makePlainNarrator } from '../../../features/chaos/demo/plain-reporter.ts'
+import { makeLiveReporter } from '../../../features/chaos/demo/live-reporter.ts'
+import type { Headline, Reporter } from '../../../features/chaos/demo/reporter.ts'
+import { makePlainReporter } from '../../../features/chaos/demo/plain-reporter.ts'
 import { printReport } from '../../../features/chaos/demo/report-text.ts'
 import { EXIT } from '../../../core/model/errors.ts'
 import { shortId } from '../../../core/model/id.ts'
 import { redact } from '../../../core/model/redact.ts'
 import { shellWord, unstuckCommand } from '../../../core/model/shell-command.ts'
 import { configFolder } from '../../../app/config-file.ts'
-import { defineCommand, type Context } from '../command.ts'
+import { defineCommand, type CliContext } from '../command.ts'
 import { option } from '../option.ts'
 import { plural } from '../../../presenters/format.ts'
 
@@ -45,7 +45,7 @@ export const demo = defineCommand({
       seed,
       db: isDatabaseGiven() ? await context.database.address() : null,
       home: join(configFolder(process.cwd()), '.unstuck', 'demo'),
-      narrator: (headline) => makeNarrator(headline, context),
+      reporter: (headline) => makeNarrator(headline, context),
       interrupted: onInterrupt(),
     })
     if (!end) {
@@ -54,11 +54,11 @@ export const demo = defineCommand({
       )
       return EXIT.failed
     }
-    const { report, story, truth, tookMs, source, folder, engine, run } = end
-    const where = addressToType(end.db)
+    const { report, scenario, expected, tookMs, source, folder, engine, run } = end
+    const where = typeableAddress(end.db)
     const leftBehind = isDatabaseGiven()
       ? `Left in the database: run ${shortId(run)} of source ${source} with its items, and the table ${LEDGER}.`
-      : `All of it is in ${shorter(folder)}: delete it when you have seen enough.`
+      : `All of it is in ${shortPath(folder)}: delete it when you have seen enough.`
     return {
       data: {
         ...report,
@@ -70,14 +70,14 @@ export const demo = defineCommand({
         db: redact(end.db),
         folder,
       },
-      text: (paper) =>
-        printReport(paper, report, {
-          truth,
-          deeds: story,
+      print: (writer) =>
+        printReport(writer, report, {
+          expected,
+          faults: scenario,
           tookMs,
           seed,
-          machine: `${plural(availableParallelism(), 'processor')} under load ${load()}`,
-          isBusy: load() > 4 * availableParallelism(),
+          machine: `${plural(availableParallelism(), 'processor')} under load ${loadAverage()}`,
+          isBusy: loadAverage() > 4 * availableParallelism(),
           leftBehind,
           next: nextCommands(end, where),
         }),
@@ -93,12 +93,12 @@ function isDatabaseGiven(): boolean {
 
 function makeNarrator(
   headline: Headline,
-  { json, output, options: { workers } }: Context<{}, typeof options>,
-): Narrator {
+  { json, output, options: { workers } }: CliContext<{}, typeof options>,
+): Reporter {
   const isLive =
     output.isTerminal && process.env['TERM'] !== 'dumb' && !process.env['NO_COLOR'] && !json
-  if (isLive) return makeLiveNarrator(headline, workers, output)
-  return makePlainNarrator(headline, json ? output.note : (line) => output.write(`${line}\n`))
+  if (isLive) return makeLiveReporter(headline, workers, output)
+  return makePlainReporter(headline, json ? output.note : (line) => output.write(`${line}\n`))
 }
 
 /** The first Ctrl-C stops everything in order, the second one at once. Either way no process is left behind. */
@@ -112,28 +112,28 @@ function onInterrupt(): AbortSignal {
   return controller.signal
 }
 
-function nextCommands({ run, source, folder }: DemoEnd, db: string): [string, string][] {
+function nextCommands({ run, source, folder }: DemoResult, db: string): [string, string][] {
   return [
     [`export UNSTUCK_DB=${shellWord(db)}`, ''],
     ['npx unstuck serve', 'the dashboard'],
     [`npx unstuck show ${shortId(run)}`, 'the run, and what recovery did'],
     [`npx ${unstuckCommand('items', [source])}`, 'what was saved'],
-    [`less ${shellWord(join(shorter(folder), 'workers.log'))}`, 'what the workers said'],
+    [`less ${shellWord(join(shortPath(folder), 'workers.log'))}`, 'what the workers said'],
   ]
 }
 
 /** A relative path in an address counts from the config's folder. */
-function addressToType(db: string): string {
+function typeableAddress(db: string): string {
   if (!db.startsWith('sqlite:')) return redact(db)
-  return `sqlite:${shorter(db.slice('sqlite:'.length))}`
+  return `sqlite:${shortPath(db.slice('sqlite:'.length))}`
 }
 
 /** Processes that wanted to run, on the average of the last minute. */
-function load(): number {
+function loadAverage(): number {
   return Math.round(loadavg()[0]! * 10) / 10
 }
 
-function shorter(path: string): string {
+function shortPath(path: string): string {
   const short = relative(configFolder(process.cwd()), path)
   return short.startsWith('..') ? path : short
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { startPooler } from '../../../../test/pooler.ts'
 import { newId, shortId } from '../../../core/model/id.ts'
-import { askDoctor, type Report } from '../../../testing/doctor-report.ts'
+import { runDoctor, type DoctorReport } from '../../../testing/doctor-report.ts'
 import { startServer } from '../../../testing/postgres.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
@@ -12,9 +12,9 @@ import type { TestDatabase } from '../../../testing/test-database.ts'
 
 /** What `unstuck doctor` tells of a server: its settings, the way to it, and its absence. */
 
-async function examine(url: string, env: NodeJS.ProcessEnv = {}): Promise<Report> {
+async function runDoctorOn(url: string, env: NodeJS.ProcessEnv = {}): Promise<DoctorReport> {
   using folder = temporaryFolder()
-  return await askDoctor(['--db', url], { cwd: folder.path, env })
+  return await runDoctor(['--db', url], { cwd: folder.path, env })
 }
 
 function nameOf(db: TestDatabase): string {
@@ -25,31 +25,31 @@ test('synchronous_commit off is a warning: unstuck turns it on for itself', asyn
   await using db = await postgresEngine.fresh()
   await db.raw(`ALTER DATABASE ${nameOf(db)} SET synchronous_commit = off`)
 
-  const said = await examine(db.url)
+  const said = await runDoctorOn(db.url)
 
   assert.equal(said.code, 3)
-  const { result, details, mend } = said.found('durability')
+  const { result, details, mend } = said.getCheck('durability')
   assert.equal(result, 'warning')
   assert.deepEqual(details, ["on unstuck's own connections: synchronous_commit = on"])
   assert.match(mend ?? '', /ALTER DATABASE/)
-  assert.equal(said.found('books').result, 'ok')
+  assert.equal(said.getCheck('books').result, 'ok')
 })
 
 test('a pooler is noted; with synchronous_commit off behind it, nothing works', async () => {
   await using db = await postgresEngine.fresh()
   await using pooler = await startPooler(db.url)
 
-  const pooled = await examine(pooler.url)
-  assert.equal(pooled.found('pooler').result, 'note')
-  assert.equal(pooled.found('books').result, 'ok')
-  assert.equal((await examine(db.url)).found('pooler').result, 'ok')
+  const pooled = await runDoctorOn(pooler.url)
+  assert.equal(pooled.getCheck('pooler').result, 'note')
+  assert.equal(pooled.getCheck('books').result, 'ok')
+  assert.equal((await runDoctorOn(db.url)).getCheck('pooler').result, 'ok')
 
   await db.raw(`ALTER DATABASE ${nameOf(db)} SET synchronous_commit = off`)
   await using lossy = await startPooler(db.url)
-  const said = await examine(lossy.url)
+  const said = await runDoctorOn(lossy.url)
   assert.equal(said.code, 7)
-  assert.equal(said.found('durability').result, 'problem')
-  assert.match(said.found('opening').found, /can lose pages that it acknowledged/)
+  assert.equal(said.getCheck('durability').result, 'problem')
+  assert.match(said.getCheck('opening').found, /can lose pages that it acknowledged/)
   assert.equal(said.has('books'), false)
 })
 
@@ -57,12 +57,12 @@ test('too few connections left are a warning', async () => {
   await using db = await postgresEngine.fresh()
   await db.raw(`ALTER DATABASE ${nameOf(db)} CONNECTION LIMIT 4`)
 
-  const said = await examine(db.url)
+  const said = await runDoctorOn(db.url)
 
   assert.equal(said.code, 3)
-  assert.equal(said.found('connections').result, 'warning')
+  assert.equal(said.getCheck('connections').result, 'warning')
   assert.match(
-    said.found('connections').found,
+    said.getCheck('connections').found,
     /^\d of 4 connections are free: enough for 0 more worker processes\.$/,
   )
 })
@@ -73,24 +73,24 @@ test('a clock that is off is a warning, and nothing else is', async () => {
   const shift = (ms: number): string =>
     `--import data:text/javascript,${encodeURIComponent(`const now = Date.now; Date.now = () => now() + ${ms}`)}`
 
-  const hour = await examine(db.url, { NODE_OPTIONS: shift(3_600_000) })
-  assert.equal(hour.found('clock').result, 'warning')
-  assert.match(hour.found('clock').found, /^The server's clock is 60 min behind this host's/)
-  assert.equal(hour.found('workers').result, 'ok')
+  const hour = await runDoctorOn(db.url, { NODE_OPTIONS: shift(3_600_000) })
+  assert.equal(hour.getCheck('clock').result, 'warning')
+  assert.match(hour.getCheck('clock').found, /^The server's clock is 60 min behind this host's/)
+  assert.equal(hour.getCheck('workers').result, 'ok')
   assert.equal(hour.code, 3)
-  const second = await examine(db.url, { NODE_OPTIONS: shift(-1_000) })
-  assert.equal(second.found('clock').result, 'ok')
+  const second = await runDoctorOn(db.url, { NODE_OPTIONS: shift(-1_000) })
+  assert.equal(second.getCheck('clock').result, 'ok')
 })
 
 test('sessions that start read-only end with 7, after all the other checks', async () => {
   await using db = await postgresEngine.fresh()
   await db.raw(`ALTER DATABASE ${nameOf(db)} SET default_transaction_read_only = on`)
 
-  const said = await examine(db.url)
+  const said = await runDoctorOn(db.url)
 
   assert.equal(said.code, 7)
-  assert.match(said.found('writable').found, /sessions start read-only/)
-  for (const check of ['schema', 'durability', 'clock', 'disk', 'signals']) said.found(check)
+  assert.match(said.getCheck('writable').found, /sessions start read-only/)
+  for (const check of ['schema', 'durability', 'clock', 'disk', 'signals']) said.getCheck(check)
 })
 
 test('a login without the rights ends with 7 and is told so', async () => {
@@ -105,15 +105,15 @@ test('a login without the rights ends with 7 and is told so', async () => {
   url.username = role
   url.password = 'hunter2'
   try {
-    const said = await examine(url.href)
+    const said = await runDoctorOn(url.href)
     assert.equal(said.code, 7)
-    assert.match(said.found('writable').found, /the login lacks the rights/)
+    assert.match(said.getCheck('writable').found, /the login lacks the rights/)
     assert.doesNotMatch(said.stdout, /hunter2/)
 
     url.password = 'wrong-one'
-    const refused = await examine(url.href)
+    const refused = await runDoctorOn(url.href)
     assert.equal(refused.code, 7)
-    assert.match(refused.found('database').found, /refused the login/)
+    assert.match(refused.getCheck('database').found, /refused the login/)
     assert.doesNotMatch(refused.stdout, /wrong-one/)
   } finally {
     await db.raw(`DROP OWNED BY ${role}; DROP ROLE ${role}`)
@@ -125,13 +125,13 @@ test('a database that is not there ends with 7', async () => {
   const url = new URL(db.url)
   url.pathname = '/nowhere'
 
-  const said = await examine(url.href)
+  const said = await runDoctorOn(url.href)
 
   assert.equal(said.code, 7)
-  assert.match(said.found('database').found, /There is no such database/)
+  assert.match(said.getCheck('database').found, /There is no such database/)
 })
 
-test('a server that takes the call and never answers keeps nobody waiting', async () => {
+test('a server that accepts and never responds does not block doctor', async () => {
   const sockets = new Set<Socket>()
   const silent = createServer((socket) => {
     sockets.add(socket)
@@ -140,11 +140,11 @@ test('a server that takes the call and never answers keeps nobody waiting', asyn
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
   const { port } = silent.address() as AddressInfo
 
-  const said = await examine(`postgres://me@127.0.0.1:${port}/x`)
+  const said = await runDoctorOn(`postgres://me@127.0.0.1:${port}/x`)
 
   assert.equal(said.code, 7)
-  assert.match(said.found('database').found, /does not answer/)
-  for (const check of ['runtime', 'config', 'address', 'disk', 'signals']) said.found(check)
+  assert.match(said.getCheck('database').found, /does not answer/)
+  for (const check of ['runtime', 'config', 'address', 'disk', 'signals']) said.getCheck(check)
   for (const socket of sockets) socket.destroy()
   silent.close()
 })
@@ -164,21 +164,21 @@ test('a server without fsync or full_page_writes is told, and one that is away e
     await client.end()
   }
   try {
-    const sound = await examine(server.url)
-    assert.equal(sound.found('durability').result, 'ok')
+    const sound = await runDoctorOn(server.url)
+    assert.equal(sound.getCheck('durability').result, 'ok')
     await set('full_page_writes', 'off')
-    const torn = await examine(server.url)
-    assert.equal(torn.found('durability').result, 'warning')
+    const torn = await runDoctorOn(server.url)
+    assert.equal(torn.getCheck('durability').result, 'warning')
     await set('fsync', 'off')
-    const said = await examine(server.url)
+    const said = await runDoctorOn(server.url)
     assert.equal(said.code, 3)
-    assert.equal(said.found('durability').result, 'problem')
-    assert.match(said.found('durability').found, /fsync off/)
+    assert.equal(said.getCheck('durability').result, 'problem')
+    assert.match(said.getCheck('durability').found, /fsync off/)
 
     await server.stop()
-    const away = await examine(server.url)
+    const away = await runDoctorOn(server.url)
     assert.equal(away.code, 7)
-    assert.match(away.found('database').found, /does not answer/)
+    assert.match(away.getCheck('database').found, /does not answer/)
     assert.doesNotMatch(away.stdout, /postgres:unstuck@/)
   } finally {
     await server.remove()

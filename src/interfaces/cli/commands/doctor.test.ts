@@ -10,9 +10,9 @@ import {
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { newId } from '../../../core/model/id.ts'
-import { claim, hire, startCrawl } from '../../../testing/fixtures.ts'
-import { askDoctor, type Report } from '../../../testing/doctor-report.ts'
-import { otherProcess } from '../../../testing/other-process.ts'
+import { claim, registerWorker, enqueueCrawl } from '../../../testing/fixtures.ts'
+import { runDoctor, type DoctorReport } from '../../../testing/doctor-report.ts'
+import { startStoreProcess } from '../../../testing/store-process.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine, temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import type { Engine, TestDatabase } from '../../../testing/test-database.ts'
@@ -21,40 +21,40 @@ import { unstuck } from '../../../testing/unstuck-cli.ts'
 /** `unstuck doctor` on databases and files as people have them. */
 
 /** Looks at a test's database, from a folder without a config. */
-async function examine(db: TestDatabase): Promise<Report> {
+async function runDoctorOn(db: TestDatabase): Promise<DoctorReport> {
   using folder = temporaryFolder()
-  return await askDoctor(['--db', db.url], { cwd: folder.path })
+  return await runDoctor(['--db', db.url], { cwd: folder.path })
 }
 
 for (const engine of [sqliteEngine, postgresEngine]) {
-  describe(engine.name, () => databaseTests(engine))
+  describe(engine.name, () => testDatabase(engine))
 }
 
-function databaseTests(engine: Engine): void {
+function testDatabase(engine: Engine): void {
   test('a sound database has nothing but good results', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    await startCrawl(store, 3)
-    await claim(store, await hire(store), 1)
+    await enqueueCrawl(store, 3)
+    await claim(store, await registerWorker(store), 1)
 
-    const said = await examine(db)
+    const said = await runDoctorOn(db)
 
-    said.assertOnly()
+    said.assertOnlyProblems()
     const isBad = said.data.checks.some(({ result }) => /warning|problem/.test(result))
     assert.equal(said.code, isBad ? 3 : 0)
-    assert.match(said.found('books').found, /^The books of 1 run agree/)
-    assert.match(said.found('workers').found, /^1 worker at work/)
+    assert.match(said.getCheck('books').found, /^The books of 1 run agree/)
+    assert.match(said.getCheck('workers').found, /^1 worker at work/)
   })
 
   test('an empty database is told as such, and stays empty', async () => {
     await using db = await engine.empty()
 
-    const said = await examine(db)
+    const said = await runDoctorOn(db)
 
-    const check = said.found(engine.name === 'sqlite' ? 'database' : 'schema')
+    const check = said.getCheck(engine.name === 'sqlite' ? 'database' : 'schema')
     assert.equal(check.result, 'note')
     assert.match(check.mend ?? '', /`unstuck demo`/)
-    said.assertOnly(check.check)
+    said.assertOnlyProblems(check.check)
     assert.ok(!said.has('books'))
     if (engine.name === 'sqlite') assert.equal(existsSync(db.url.slice('sqlite:'.length)), false)
     else assert.deepEqual(await db.raw(`SELECT FROM pg_namespace WHERE nspname = 'unstuck'`), [])
@@ -63,10 +63,10 @@ function databaseTests(engine: Engine): void {
   test('broken promises are found in the data, each by its own check', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const worker = await hire(store)
-    const run = await startCrawl(store, 4)
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, 4)
     await claim(store, worker, 1)
-    const ended = await startCrawl(store, 1, { source: 'ended' })
+    const ended = await enqueueCrawl(store, 1, { source: 'ended' })
     const [runs, tally] = [db.table('run'), db.table('tally')]
     await db.raw(`DELETE FROM ${db.table('worker')}`)
     await db.raw(`UPDATE ${tally} SET planned = planned + 1 WHERE run_id = '${run}'`)
@@ -77,7 +77,7 @@ function databaseTests(engine: Engine): void {
        SELECT '${newId()}', source, kind, 'queued', policy, created_at FROM ${runs} WHERE id = '${run}'`,
     )
 
-    const said = await examine(db)
+    const said = await runDoctorOn(db)
 
     assert.equal(said.code, 3)
     assert.equal(said.data.result, 'problem')
@@ -87,27 +87,27 @@ function databaseTests(engine: Engine): void {
       ['claims', 'problem', /^shop .*, target [0-9a-f]{8}: its worker is not known$/],
       ['ended-runs', 'warning', /^ended [0-9a-f]{8}$/],
     ] as const) {
-      assert.equal(said.found(check).result, result, check)
-      assert.match(said.found(check).details[0]!, detail)
-      assert.ok(said.found(check).why && said.found(check).mend, check)
+      assert.equal(said.getCheck(check).result, result, check)
+      assert.match(said.getCheck(check).details[0]!, detail)
+      assert.ok(said.getCheck(check).why && said.getCheck(check).mend, check)
     }
-    said.assertOnly('books', 'one-live-run', 'claims', 'ended-runs')
+    said.assertOnlyProblems('books', 'one-live-run', 'claims', 'ended-runs')
   })
 
   test('a lost worker with something in hand is a warning that names the way out', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    await startCrawl(store, 2)
-    await claim(store, await hire(store), 2)
-    ;(await examine(db)).assertOnly()
+    await enqueueCrawl(store, 2)
+    await claim(store, await registerWorker(store), 2)
+    ;(await runDoctorOn(db)).assertOnlyProblems()
 
-    await db.later(60_000)
+    await db.advanceClock(60_000)
 
-    const said = await examine(db)
+    const said = await runDoctorOn(db)
     assert.equal(said.code, 3)
-    assert.equal(said.found('workers').found, '1 lost worker still with 2 targets in hand.')
-    assert.match(said.found('workers').mend ?? '', /`unstuck recover`/)
-    said.assertOnly('workers')
+    assert.equal(said.getCheck('workers').found, '1 lost worker still with 2 targets in hand.')
+    assert.match(said.getCheck('workers').mend ?? '', /`unstuck recover`/)
+    said.assertOnlyProblems('workers')
   })
 
   test('an older schema is a warning, and is not migrated', async () => {
@@ -117,12 +117,12 @@ function databaseTests(engine: Engine): void {
     )) as [{ number: number }]
     await db.raw(`DELETE FROM ${db.table('migration')} WHERE number = ${number}`)
 
-    const said = await examine(db)
+    const said = await runDoctorOn(db)
 
     assert.equal(said.code, 3)
-    assert.equal(said.found('schema').found, `It has schema version ${number - 1} of ${number}.`)
-    assert.match(said.found('schema').mend ?? '', /`unstuck migrate`/)
-    said.assertOnly('schema')
+    assert.equal(said.getCheck('schema').found, `It has schema version ${number - 1} of ${number}.`)
+    assert.match(said.getCheck('schema').mend ?? '', /`unstuck migrate`/)
+    said.assertOnlyProblems('schema')
     const left = await db.raw(`SELECT number FROM ${db.table('migration')}`)
     assert.equal(left.length, number - 1)
   })
@@ -134,12 +134,12 @@ function databaseTests(engine: Engine): void {
       `INSERT INTO ${db.table('migration')} (number, lowest, applied_at) VALUES (999, 999, ${now})`,
     )
 
-    const said = await examine(db)
+    const said = await runDoctorOn(db)
 
     assert.equal(said.code, 9)
-    assert.match(said.found('schema').found, /version 999; this unstuck knows up to \d+/)
-    for (const check of ['runtime', 'durability', 'size', 'disk', 'signals']) said.found(check)
-    said.assertOnly('schema')
+    assert.match(said.getCheck('schema').found, /version 999; this unstuck knows up to \d+/)
+    for (const check of ['runtime', 'durability', 'size', 'disk', 'signals']) said.getCheck(check)
+    said.assertOnlyProblems('schema')
   })
 }
 
@@ -149,22 +149,22 @@ describe('a file', () => {
     const path = join(folder.path, 'text.db')
     writeFileSync(path, 'This is not a database, it is a text of some length.\n'.repeat(100))
 
-    const said = await askDoctor(['--db', `sqlite:${path}`], { cwd: folder.path })
+    const said = await runDoctor(['--db', `sqlite:${path}`], { cwd: folder.path })
 
     assert.equal(said.code, 7)
-    assert.match(said.found('database').found, /not a sound SQLite database/)
-    for (const check of ['runtime', 'config', 'address', 'disk', 'signals']) said.found(check)
-    said.assertOnly('database')
+    assert.match(said.getCheck('database').found, /not a sound SQLite database/)
+    for (const check of ['runtime', 'config', 'address', 'disk', 'signals']) said.getCheck(check)
+    said.assertOnlyProblems('database')
   })
 
   test('that can be made nowhere ends with 7', async () => {
     using folder = temporaryFolder()
     writeFileSync(join(folder.path, 'file'), '')
 
-    const said = await askDoctor(['--db', 'sqlite:file/below.db'], { cwd: folder.path })
+    const said = await runDoctor(['--db', 'sqlite:file/below.db'], { cwd: folder.path })
 
     assert.equal(said.code, 7)
-    assert.match(said.found('database').details[0]!, /file is not a folder$/)
+    assert.match(said.getCheck('database').details[0]!, /file is not a folder$/)
   })
 
   test('that another program took out of WAL mode is told', async () => {
@@ -172,33 +172,33 @@ describe('a file', () => {
     await (await db.open()).close()
     await db.raw('PRAGMA journal_mode = DELETE')
 
-    const said = await examine(db)
+    const said = await runDoctorOn(db)
 
     assert.equal(said.code, 3)
-    assert.equal(said.found('durability').result, 'warning')
-    assert.match(said.found('durability').found, /journal mode delete, not WAL/)
-    said.assertOnly('durability')
+    assert.equal(said.getCheck('durability').result, 'warning')
+    assert.match(said.getCheck('durability').found, /journal mode delete, not WAL/)
+    said.assertOnlyProblems('durability')
   })
 
   test('with a big -wal file that is copied back is well', async () => {
     await using db = await sqliteEngine.fresh()
     truncateSync(`${db.url.slice('sqlite:'.length)}-wal`, 300_000_000)
 
-    const said = await examine(db)
+    const said = await runDoctorOn(db)
 
     assert.equal(said.code, 0)
-    assert.match(said.found('size').found, /its -wal file 300 MB\.$/)
-    assert.equal(said.found('wal').result, 'ok')
+    assert.match(said.getCheck('size').found, /its -wal file 300 MB\.$/)
+    assert.equal(said.getCheck('wal').result, 'ok')
   })
 
   test('with lock files left behind is told which, and they stay', async () => {
     await using db = await sqliteEngine.fresh()
     const store = await db.open()
-    await using other = await otherProcess(db.url)
+    await using other = await startStoreProcess(db.url)
     const [ended, living, starting, unknown] = [newId(), newId(), newId(), newId()]
     for (const id of [ended, living]) {
-      const presence = await other.holdPresence(id)
-      await other.call(0, 'register', {
+      const presence = await other.acquirePresence(id)
+      await other.call(0, 'registerWorker', {
         id,
         source: 'shop',
         process: { host: '', pid: 0, startTicks: null, bootId: null, pidNamespace: null },
@@ -214,11 +214,11 @@ describe('a file', () => {
     const longAgo = new Date(Date.now() - 3_600_000)
     for (const id of [unknown, living]) utimesSync(join(folder, `${id}.lock`), longAgo, longAgo)
 
-    const held = (await examine(db)).found('lock-files')
+    const held = (await runDoctorOn(db)).getCheck('lock-files')
     assert.deepEqual(held.details, [`${join(folder, unknown)}.lock: no such worker is known`])
 
     await other.kill('SIGKILL')
-    const free = (await examine(db)).found('lock-files')
+    const free = (await runDoctorOn(db)).getCheck('lock-files')
     assert.equal(free.result, 'note')
     assert.deepEqual(
       new Set(free.details),
@@ -229,14 +229,14 @@ describe('a file', () => {
     )
     assert.match(free.why ?? '', /harmless/)
     assert.equal(readdirSync(folder).length, 4)
-    assert.equal((await store.workers()).length, 1)
+    assert.equal((await store.observations()).length, 1)
   })
 })
 
 test('people read one line for each check, within 80 columns, and the explanation below', async () => {
   await using db = await sqliteEngine.fresh()
   const store = await db.open()
-  await startCrawl(store, 2, { source: 'evil\x1b[2J' })
+  await enqueueCrawl(store, 2, { source: 'evil\x1b[2J' })
   await db.raw('UPDATE tally SET done = 7')
   using folder = temporaryFolder()
 
@@ -264,7 +264,7 @@ test('docs/json-output.md names every field and every check', async () => {
   await using file = await sqliteEngine.fresh()
   await using server = await postgresEngine.fresh()
   for (const db of [file, server]) {
-    const { data } = await examine(db)
+    const { data } = await runDoctorOn(db)
     const names = [...Object.keys(data), ...Object.keys(data.checks[0]!)]
     for (const name of [...names, ...data.checks.map(({ check }) => check)]) {
       assert.ok(section.includes(`\`${name}\``), `${name} is not documented`)

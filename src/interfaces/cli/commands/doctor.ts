@@ -1,10 +1,10 @@
 import process from 'node:process'
 import { redact } from '../../../core/model/redact.ts'
 import { defineCommand } from '../command.ts'
-import { examine } from '../doctor/examine.ts'
+import { runChecks } from '../doctor/run-checks.ts'
 import { exitCodeOf, worst, type Finding } from '../doctor/finding.ts'
-import { examineSecurity } from '../doctor/security.ts'
-import { printFindings, summarise } from '../doctor/text.ts'
+import { checkSecurity } from '../doctor/security.ts'
+import { printFindings, summarize } from '../doctor/text.ts'
 import { option } from '../option.ts'
 
 export const doctor = defineCommand({
@@ -21,11 +21,11 @@ export const doctor = defineCommand({
   },
 
   async run({ database, options }) {
-    const look = options.security ? examineSecurity : examine
+    const look = options.security ? checkSecurity : runChecks
     const findings = (await look(database, process.cwd())).map(withoutSecrets)
     return {
-      data: { result: worst(findings), summary: summarise(findings), checks: findings.map(view) },
-      text: (paper) => printFindings(paper, findings),
+      data: { result: worst(findings), summary: summarize(findings), checks: findings.map(view) },
+      print: (writer) => printFindings(writer, findings),
       exitCode: exitCodeOf(findings),
     }
   },

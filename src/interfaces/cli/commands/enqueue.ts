@@ -6,9 +6,9 @@ import { loadCrawl } from '../../../app/load-crawl.ts'
 import { planRun } from '../../../core/worker/planning.ts'
 import type { Run } from '../../../core/model/run.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { queueSource as queue } from '../../../presenters/enqueue.ts'
+import { enqueueSource as queue } from '../../../presenters/enqueue.ts'
 import { runView } from '../../../presenters/view.ts'
-import { defineCommand, type Context } from '../command.ts'
+import { defineCommand, type CliContext } from '../command.ts'
 import { argument, option } from '../option.ts'
 
 const options = {
@@ -30,21 +30,21 @@ export const enqueue = defineCommand({
     const { what } = context.args
     const store = await context.database.open()
     const isModule = existsSync(what) || /\.[cm]?[jt]s$/.test(what)
-    const run = isModule ? await queueCrawl(context, store) : await queueSource(context, store)
+    const run = isModule ? await enqueueCrawl(context, store) : await enqueueCommand(context, store)
     const total = runView(run).total
     return {
       data: runView(run),
-      text: (paper) =>
-        paper.line(
+      print: (writer) =>
+        writer.line(
           `Run ${shortId(run.id)} of ${run.source} is queued with ${total} ${total === 1 ? 'target' : 'targets'}.`,
         ),
     }
   },
 })
 
-type Enqueue = Context<{ what: ReturnType<typeof argument.required> }, typeof options>
+type Enqueue = CliContext<{ what: ReturnType<typeof argument.required> }, typeof options>
 
-async function queueCrawl(context: Enqueue, store: Store): Promise<Run> {
+async function enqueueCrawl(context: Enqueue, store: Store): Promise<Run> {
   const { args, settings, output, options } = context
   if (options.input !== undefined)
     throw new UsageError('--input is for the source of a command; a crawl has its targets.')
@@ -61,7 +61,7 @@ async function queueCrawl(context: Enqueue, store: Store): Promise<Run> {
   return (await store.run(id))!
 }
 
-async function queueSource({ args, settings, options }: Enqueue, store: Store): Promise<Run> {
+async function enqueueCommand({ args, settings, options }: Enqueue, store: Store): Promise<Run> {
   checkSource(args.what)
   const input = readInput(options.input)
   return queue(store, await settings(), args.what, input)

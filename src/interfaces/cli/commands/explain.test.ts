@@ -3,14 +3,18 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { shortId } from '../../../core/model/id.ts'
-import { beginOne, claimOne, save, startCrawl, targetOf } from '../../../testing/fixtures.ts'
-import { HOUR_MS, operator, type Operator } from '../../../testing/operator.ts'
+import { beginOne, claimOne, savePage, enqueueCrawl, getTarget } from '../../../testing/fixtures.ts'
+import {
+  HOUR_MS,
+  createCliTestContext,
+  type CliTestContext,
+} from '../../../testing/cli-test-context.ts'
 
 const EXPLAINED = 'run target verdict heldBy evidence policy changes trail'
 
 /** What stands under each heading. */
-async function explained(op: Operator, id: string): Promise<Record<string, string>> {
-  const { stdout, stderr } = await op.call(['explain', shortId(id)])
+async function explained(ctx: CliTestContext, id: string): Promise<Record<string, string>> {
+  const { stdout, stderr } = await ctx.cli(['explain', shortId(id)])
   assert.equal(stderr, '')
   const [first = '', ...parts] = stdout.split(/\n\n/)
   const headed = parts.map((part) => {
@@ -28,12 +32,12 @@ async function explained(op: Operator, id: string): Promise<Record<string, strin
 
 describe('explain', { concurrency: 2 }, () => {
   test('a run and a target at work', async () => {
-    await using op = await operator()
-    const run = await startCrawl(op.store, [{ key: 'ca/plumbers', group: 'CA' }])
-    const claimed = await claimOne(op.store, await op.present('shop'))
-    await save(op.store, claimed, { pageTarget: 7 })
+    await using ctx = await createCliTestContext()
+    const run = await enqueueCrawl(ctx.store, [{ key: 'ca/plumbers', group: 'CA' }])
+    const claimed = await claimOne(ctx.store, await ctx.registerLiveWorker('shop'))
+    await savePage(ctx.store, claimed, { pageTarget: 7 })
 
-    const ofRun = await explained(op, run)
+    const ofRun = await explained(ctx, run)
     assert.match(
       ofRun['it']!,
       /^Run \w{8} of shop: running\. It is .* old: 0\/1 done, 1 page saved/,
@@ -43,11 +47,11 @@ describe('explain', { concurrency: 2 }, () => {
     assert.match(ofRun['What would change it']!, /If it saves nothing for another 15 min/)
     assert.match(ofRun['By this policy']!, /maxSilence +15m +default/)
 
-    const ofTarget = await explained(op, claimed.target)
+    const ofTarget = await explained(ctx, claimed.target)
     assert.match(ofTarget['it']!, /^Target \w{8}, ca\/plumbers, of group CA: in progress\./)
     assert.match(ofTarget['it']!, /Page 1 of 7 is its last saved one; 1 attempt, 0 workers lost/)
 
-    const data = await op.json(['explain', claimed.target])
+    const data = await ctx.json(['explain', claimed.target])
     assert.equal(Object.keys(data).join(' '), EXPLAINED)
     assert.deepEqual(
       [data.run.id, data.target.id, data.verdict.action, data.heldBy.sign, data.evidence.process],
@@ -61,65 +65,79 @@ describe('explain', { concurrency: 2 }, () => {
     })
   })
 
-  test('who stands still is called stalled, of a run as of its target', async () => {
-    await using op = await operator()
-    const { run, target, claimId, worker } = await beginOne(op.store, await op.present('job'), {
-      source: 'job',
-    })
-    await op.database.later(HOUR_MS)
-    await op.store.beat({ worker, claimIds: [claimId], loopLagMs: 0 })
+  test('a worker without progress is reported as stalled, for the run and its target', async () => {
+    await using ctx = await createCliTestContext()
+    const { run, target, claimId, worker } = await beginOne(
+      ctx.store,
+      await ctx.registerLiveWorker('job'),
+      {
+        source: 'job',
+      },
+    )
+    await ctx.database.advanceClock(HOUR_MS)
+    await ctx.store.heartbeat({ worker, claimIds: [claimId], loopLagMs: 0 })
     for (const id of [run, target]) {
-      const { verdict, heldBy } = await op.json(['explain', id])
+      const { verdict, heldBy } = await ctx.json(['explain', id])
       assert.deepEqual([verdict.action, heldBy.sign], ['alert', 'stalled'])
     }
   })
 
   test('gone: the verdict is the one that recover reaches', async () => {
-    await using op = await operator()
+    await using ctx = await createCliTestContext()
     // Two that look alike and are not: one has taken its worker down with nothing done, one saved a page before.
     const policy = { maxCrashes: 1 }
-    await startCrawl(op.store, 1, { source: 'poison', policy })
-    const dead = await op.gone('poison')
-    const poison = await claimOne(op.store, dead, { source: 'poison', empty: true, alone: true })
-    const job = await beginOne(op.store, await op.gone('job'), { source: 'job', policy })
-    await save(op.store, job)
+    await enqueueCrawl(ctx.store, 1, { source: 'poison', policy })
+    const dead = await ctx.registerDeadWorker('poison')
+    const poison = await claimOne(ctx.store, dead, {
+      source: 'poison',
+      isIdle: true,
+      singleSlot: true,
+    })
+    const job = await beginOne(ctx.store, await ctx.registerDeadWorker('job'), {
+      source: 'job',
+      policy,
+    })
+    await savePage(ctx.store, job)
 
     const said = new Map<string, string>()
     for (const id of [poison.target, job.target, job.run])
-      said.set(id, (await op.json(['explain', id])).verdict.action)
-    const { verdicts } = await op.json(['recover', '--dry-run'], 3)
+      said.set(id, (await ctx.json(['explain', id])).verdict.action)
+    const { verdicts } = await ctx.json(['recover', '--dry-run'], 3)
 
     const action = (id: string): string => verdicts.find(({ target }: any) => target === id).action
     assert.deepEqual([action(poison.target), action(job.target)], ['park', 'resume'])
     assert.equal(said.get(poison.target), 'park')
     assert.equal(said.get(job.target), 'resume')
     assert.equal(said.get(job.run), 'resume')
-    const { 'What is known': known, 'What would change it': changes } = await explained(op, job.run)
+    const { 'What is known': known, 'What would change it': changes } = await explained(
+      ctx,
+      job.run,
+    )
     assert.match(known!, /^Process \d+ on \S+ no longer exists .* That is called gone\./)
     assert.match(changes!, /`unstuck recover` does it now/)
   })
 
-  test('nobody: young, dead, with progress, and opened again by a person', async () => {
-    await using op = await operator()
-    const young = await startCrawl(op.store, 1, { source: 'young' })
-    assert.match((await explained(op, young))['What would change it']!, /counts as dead in 24 h/)
-    const kept = await beginOne(op.store, await op.present('kept'), { source: 'kept' })
-    await op.store.release([await save(op.store, kept)])
-    await op.store.retire(kept.worker)
-    await op.database.later(25 * HOUR_MS)
+  test('without an owner: young, dead, with progress, and reopened by an operator', async () => {
+    await using ctx = await createCliTestContext()
+    const young = await enqueueCrawl(ctx.store, 1, { source: 'young' })
+    assert.match((await explained(ctx, young))['What would change it']!, /counts as dead in 24 h/)
+    const kept = await beginOne(ctx.store, await ctx.registerLiveWorker('kept'), { source: 'kept' })
+    await ctx.store.release([await savePage(ctx.store, kept)])
+    await ctx.store.retireWorker(kept.worker)
+    await ctx.database.advanceClock(25 * HOUR_MS)
 
-    const dead = await explained(op, young)
+    const dead = await explained(ctx, young)
     assert.match(dead['What is known']!, /^Nobody works on it\./)
     assert.match(dead['Verdict']!, /^abandon: nobody works on it, 25 h old/)
     assert.match(dead['By this policy']!, /abandonAfter +24h +default autoClean +false +default/)
     assert.match(
-      (await explained(op, kept.run))['Verdict']!,
+      (await explained(ctx, kept.run))['Verdict']!,
       /^resumable: .* it has progress: kept/,
     )
 
-    await op.call(['clean', '--auto'])
-    await op.call(['revert', young])
-    const reverted = await explained(op, young)
+    await ctx.cli(['clean', '--auto'])
+    await ctx.cli(['revert', young])
+    const reverted = await explained(ctx, young)
     assert.match(reverted['Verdict']!, /^leave: a person opened it again/)
     assert.match(
       reverted['What was done so far, newest first']!,
@@ -127,47 +145,47 @@ describe('explain', { concurrency: 2 }, () => {
     )
   })
 
-  test('ended: it is not held by whoever works on its source now, and only a person opens it', async () => {
-    await using op = await operator()
-    const worker = await op.present('shop')
-    const run = await startCrawl(op.store, ['a', 'b', 'c'])
-    const [failed, parked] = [await claimOne(op.store, worker), await claimOne(op.store, worker)]
-    await op.store.fail([{ ...failed, error: 'HTTP 500', retryInMs: null }])
-    await op.store.park([{ ...parked, reason: 'it took down 3 workers' }])
-    await op.store.finish([await claimOne(op.store, worker)])
-    await op.store.settle()
+  test('ended: it has no owner even if its source is worked on now, and only an operator reopens it', async () => {
+    await using ctx = await createCliTestContext()
+    const worker = await ctx.registerLiveWorker('shop')
+    const run = await enqueueCrawl(ctx.store, ['a', 'b', 'c'])
+    const [failed, parked] = [await claimOne(ctx.store, worker), await claimOne(ctx.store, worker)]
+    await ctx.store.fail([{ ...failed, error: 'HTTP 500', retryInMs: null }])
+    await ctx.store.park([{ ...parked, reason: 'it took down 3 workers' }])
+    await ctx.store.finish([await claimOne(ctx.store, worker)])
+    await ctx.store.settle()
 
-    const ended = await explained(op, run)
+    const ended = await explained(ctx, run)
     assert.match(ended['it']!, /: failed\. .*Error: HTTP 500/)
     assert.match(ended['What is known']!, /^It ended (?:just now|\d{1,2} s ago)\./)
     assert.match(ended['Verdict']!, /^leave: the run is failed\./)
     assert.match(ended['What would change it']!, /only a person opens it again/)
-    const { heldBy, evidence, policy } = await op.json(['explain', run])
+    const { heldBy, evidence, policy } = await ctx.json(['explain', run])
     assert.deepEqual([heldBy, evidence, policy], [null, null, []])
-    assert.match((await explained(op, failed.target))['What would change it']!, /reset-failed/)
+    assert.match((await explained(ctx, failed.target))['What would change it']!, /reset-failed/)
   })
 
-  test('targets of a live run that nobody has: planned, failed, parked, done', async () => {
-    await using op = await operator()
-    const worker = await op.present('shop')
-    await startCrawl(op.store, ['a', 'b', 'c', 'd'])
+  test('unowned targets of a live run: planned, failed, parked, done', async () => {
+    await using ctx = await createCliTestContext()
+    const worker = await ctx.registerLiveWorker('shop')
+    await enqueueCrawl(ctx.store, ['a', 'b', 'c', 'd'])
     const [failed, parked, done] = [
-      await claimOne(op.store, worker),
-      await claimOne(op.store, worker),
-      await claimOne(op.store, worker),
+      await claimOne(ctx.store, worker),
+      await claimOne(ctx.store, worker),
+      await claimOne(ctx.store, worker),
     ]
-    await op.store.fail([{ ...failed, error: 'HTTP 500', retryInMs: null }])
-    await op.store.park([{ ...parked, reason: 'it took down 3 workers' }])
-    await op.store.finish([done])
-    const planned = (await op.store.targets(done.run, { statuses: ['planned'], limit: 1 }))
+    await ctx.store.fail([{ ...failed, error: 'HTTP 500', retryInMs: null }])
+    await ctx.store.park([{ ...parked, reason: 'it took down 3 workers' }])
+    await ctx.store.finish([done])
+    const planned = (await ctx.store.targets(done.run, { statuses: ['planned'], limit: 1 }))
       .items[0]!
     for (const [{ id }, verdict, change] of [
       [planned, 'the target is planned', /A worker claims it when its turn comes/],
-      [await targetOf(op.store, failed.target), 'the target is failed', /`unstuck reset-failed`/],
-      [await targetOf(op.store, parked.target), 'the target is parked', /`unstuck unpark`/],
-      [await targetOf(op.store, done.target), 'the target is done', /`unstuck rewind`/],
+      [await getTarget(ctx.store, failed.target), 'the target is failed', /`unstuck reset-failed`/],
+      [await getTarget(ctx.store, parked.target), 'the target is parked', /`unstuck unpark`/],
+      [await getTarget(ctx.store, done.target), 'the target is done', /`unstuck rewind`/],
     ] as const) {
-      const it = await explained(op, id)
+      const it = await explained(ctx, id)
       assert.match(it['What is known']!, /^Nobody works on it\./)
       assert.equal(it['Verdict'], `leave: ${verdict}.`)
       assert.match(it['What would change it']!, change)
@@ -176,22 +194,22 @@ describe('explain', { concurrency: 2 }, () => {
   })
 
   test('each setting says where it comes from: default, preset, the crawl, the config, a group of it', async () => {
-    await using op = await operator()
+    await using ctx = await createCliTestContext()
     const policy = { maxCrashes: 7, groups: { TX: { onCrash: 'fail' as const } } }
     const targets = [
       { key: 'a', group: 'CA' },
       { key: 'b', group: 'TX' },
     ]
-    const run = await startCrawl(op.store, targets, { policy })
-    const dead = await op.gone('shop')
-    const [ca, tx] = [await claimOne(op.store, dead), await claimOne(op.store, dead)]
-    for (const claimed of [ca, tx]) await save(op.store, claimed)
+    const run = await enqueueCrawl(ctx.store, targets, { policy })
+    const dead = await ctx.registerDeadWorker('shop')
+    const [ca, tx] = [await claimOne(ctx.store, dead), await claimOne(ctx.store, dead)]
+    for (const claimed of [ca, tx]) await savePage(ctx.store, claimed)
     writeFileSync(
-      join(op.cwd, 'unstuck.config.ts'),
+      join(ctx.cwd, 'unstuck.config.ts'),
       `export default { preset: 'staging', policies: { shop: { lease: '30s', groups: { CA: { onCrash: 'hold' } } } } }`,
     )
     const settings = async (id: string): Promise<unknown> => {
-      const { verdict, policy } = await op.json(['explain', id])
+      const { verdict, policy } = await ctx.json(['explain', id])
       return [
         verdict.action,
         ...policy.map(({ name, group, value, origin }: any) => [name, group, value, origin]),
@@ -210,18 +228,18 @@ describe('explain', { concurrency: 2 }, () => {
       ['maxRetries', null, 1, 'default'],
       ['onCrash', 'TX', 'fail', 'crawl'],
     ])
-    const text = (await explained(op, ca.target))['By this policy']!
+    const text = (await explained(ctx, ca.target))['By this policy']!
     assert.match(text, /onCrash +hold +config, group CA/)
-    assert.match((await explained(op, run))['By this policy']!, /lease +30s +config/)
+    assert.match((await explained(ctx, run))['By this policy']!, /lease +30s +config/)
   })
 
   test('an id that nothing has is refused with 2 and a way on', async () => {
-    await using op = await operator()
+    await using ctx = await createCliTestContext()
     for (const [id, code, says] of [
       ['ffffffff', 'E_NOT_FOUND', /There is no run or target ffffffff\. `unstuck runs` lists/],
       ['xyz', 'E_USAGE', /"xyz" is not the id of a run or a target/],
     ] as const) {
-      const { stdout, stderr } = await op.call(['explain', id, '--json'], 2)
+      const { stdout, stderr } = await ctx.cli(['explain', id, '--json'], 2)
       const { error } = JSON.parse(stderr)
       assert.deepEqual([stdout, error.code], ['', code])
       assert.match(error.message, says)

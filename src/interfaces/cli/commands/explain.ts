@@ -1,8 +1,8 @@
-import { explainEither, explanationView } from '../../../presenters/explain.ts'
+import { explainRunOrTarget, explanationView } from '../../../presenters/explain.ts'
 import { defineCommand } from '../command.ts'
-import { doorOf } from '../../../app/open-context.ts'
+import { openContext } from '../../../app/open-context.ts'
 import { printExplanation } from '../explain-text.ts'
-import { findEither } from '../../../presenters/find.ts'
+import { findRunOrTarget } from '../../../presenters/find.ts'
 import { argument } from '../option.ts'
 
 export const explain = defineCommand({
@@ -14,14 +14,14 @@ export const explain = defineCommand({
 
   async run({ args, database, settings }) {
     const store = await database.openExisting()
-    const door = await doorOf(store, settings)
-    const found = await findEither(store, args.what)
+    const context = await openContext(store, settings)
+    const found = await findRunOrTarget(store, args.what)
     const config = await settings()
-    const answer = await explainEither(door, config, found)
-    const { explained, policy } = answer
+    const answer = await explainRunOrTarget(context, config, found)
+    const { explanation, policy } = answer
     return {
       data: explanationView(answer),
-      text: (paper) => printExplanation(paper, explained, { policy, preset: config.preset }),
+      print: (writer) => printExplanation(writer, explanation, { policy, preset: config.preset }),
     }
   },
 })

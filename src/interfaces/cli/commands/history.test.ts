@@ -1,29 +1,33 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { shortId, type RunId } from '../../../core/model/id.ts'
-import { bury, claimOne, startCrawl } from '../../../testing/fixtures.ts'
-import { HOUR_MS, operator, type Operator } from '../../../testing/operator.ts'
+import { recoverWorker, claimOne, enqueueCrawl } from '../../../testing/fixtures.ts'
+import {
+  HOUR_MS,
+  createCliTestContext,
+  type CliTestContext,
+} from '../../../testing/cli-test-context.ts'
 
-let op: Operator
+let ctx: CliTestContext
 let shop: RunId
 
 /** Two days ago a run was cancelled and brought back; now recovery took a target back, and another run was cancelled. */
 before(async () => {
-  op = await operator()
-  shop = await startCrawl(op.store, 1)
-  await op.call(['cancel', shop, '--because', 'wrong list'])
-  await op.call(['revert', shop])
-  await op.database.later(48 * HOUR_MS)
-  const worker = await op.gone('shop')
-  await claimOne(op.store, worker)
-  await bury(op.store, worker)
-  await op.call(['cancel', await startCrawl(op.store, 1, { source: 'portal' })])
+  ctx = await createCliTestContext()
+  shop = await enqueueCrawl(ctx.store, 1)
+  await ctx.cli(['cancel', shop, '--because', 'wrong list'])
+  await ctx.cli(['revert', shop])
+  await ctx.database.advanceClock(48 * HOUR_MS)
+  const worker = await ctx.registerDeadWorker('shop')
+  await claimOne(ctx.store, worker)
+  await recoverWorker(ctx.store, worker)
+  await ctx.cli(['cancel', await enqueueCrawl(ctx.store, 1, { source: 'portal' })])
 })
-after(() => op[Symbol.asyncDispose]())
+after(() => ctx[Symbol.asyncDispose]())
 
 describe('history', { concurrency: 2 }, () => {
-  test('counts by source and action, and tells who did what, when and why, newest first', async () => {
-    const data = await op.json(['history'])
+  test('counts by source and action, and lists actor, action, time and reason, newest first', async () => {
+    const data = await ctx.json(['history'])
     assert.equal(Object.keys(data).join(' '), 'counts items next')
     assert.equal(Object.keys(data.counts[0]).join(' '), 'source action count lastAt')
     assert.equal(
@@ -57,8 +61,8 @@ describe('history', { concurrency: 2 }, () => {
     assert.equal(data.next, null)
   })
 
-  test('for people: a table of counts, then sentences that say everything once', async () => {
-    const { stdout, stderr } = await op.call(['history'])
+  test('as text: a table of counts, then each fact once in sentences', async () => {
+    const { stdout, stderr } = await ctx.cli(['history'])
     assert.equal(stderr, '')
     assert.match(stdout, /^SOURCE  ACTION  TIMES +LAST$/m)
     assert.match(stdout, /^shop    cancel      1  2 days ago$/m)
@@ -87,19 +91,19 @@ describe('history', { concurrency: 2 }, () => {
   })
 
   test('--since and --source choose, for counts and trail alike', async () => {
-    const recent = await op.json(['history', '--since', '24h'])
+    const recent = await ctx.json(['history', '--since', '24h'])
     assert.deepEqual(
       recent.items.map(({ action }: any) => action),
       ['cancel', 'resume'],
     )
     assert.equal(recent.counts.length, 2)
-    const { items, counts } = await op.json(['history', '--source', 'portal'])
+    const { items, counts } = await ctx.json(['history', '--source', 'portal'])
     assert.deepEqual([items.length, counts.length], [1, 1])
     assert.match(
-      (await op.call(['history', '--source', 'nobody'])).stdout,
+      (await ctx.cli(['history', '--source', 'nobody'])).stdout,
       /^Nothing was done: no recovery/,
     )
-    await op.call(['history', '--since', 'yesterday'], 2)
+    await ctx.cli(['history', '--since', 'yesterday'], 2)
   })
 
   test('page by page until the end, each entry comes once', async () => {
@@ -107,22 +111,22 @@ describe('history', { concurrency: 2 }, () => {
     let after: number | null = null
     for (let pages = 0; pages < 10; pages++) {
       const more: string[] = after === null ? [] : ['--after', String(after)]
-      const { items, next } = await op.json(['history', '--limit', '1', ...more])
+      const { items, next } = await ctx.json(['history', '--limit', '1', ...more])
       ids.push(...items.map(({ id }: any) => id))
       after = next
       if (after === null) break
     }
     assert.deepEqual(
       ids,
-      (await op.json(['history'])).items.map(({ id }: any) => id),
+      (await ctx.json(['history'])).items.map(({ id }: any) => id),
     )
-    const { stdout } = await op.call(['history', '--limit', '2'])
+    const { stdout } = await ctx.cli(['history', '--limit', '2'])
     assert.match(
       stdout,
       new RegExp(`^2 entries shown\\. There is more: add \`--after ${ids[1]}\``, 'm'),
     )
-    const beyond = await op.call(['history', '--after', String(ids.at(-1))])
+    const beyond = await ctx.cli(['history', '--after', String(ids.at(-1))])
     assert.match(beyond.stdout, /That was all: nothing comes after it\.\n$/)
-    await op.call(['history', '--limit', '0'], 2)
+    await ctx.cli(['history', '--limit', '0'], 2)
   })
 })

@@ -1,9 +1,9 @@
 import { historyView, readHistory, type History } from '../../../presenters/history.ts'
 import { defineCommand } from '../command.ts'
 import { option } from '../option.ts'
-import type { Paper } from '../../../lib/terminal/text-writer.ts'
-import { ago, plural } from '../../../presenters/format.ts'
-import { aboutOf, printDeed } from '../history-text.ts'
+import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
+import { formatAgo, plural } from '../../../presenters/format.ts'
+import { describeSubject, printAuditEntry } from '../history-text.ts'
 
 export const history = defineCommand({
   name: 'history',
@@ -24,7 +24,7 @@ export const history = defineCommand({
   watch: true,
 
   async run({ options, database }) {
-    const store = await database.openIfAny()
+    const store = await database.openIfExists()
     const now = store ? await store.now() : Date.now()
     const { source, limit } = options
     const filter = {
@@ -32,41 +32,42 @@ export const history = defineCommand({
       ...(source !== undefined && { source }),
     }
     const page = { after: options.after, limit }
-    const found = store ? await readHistory(store, filter, page) : NOTHING_DONE
+    const found = store ? await readHistory(store, filter, page) : EMPTY_HISTORY
     return {
       data: historyView(found),
-      text: (paper) => print(paper, found, now),
+      print: (writer) => print(writer, found, now),
     }
   },
 })
 
-const NOTHING_DONE: History = { counts: [], items: [], next: null }
+const EMPTY_HISTORY: History = { counts: [], items: [], next: null }
 
-function print(paper: Paper, { counts, items, next }: History, now: number): void {
+function print(writer: TextWriter, { counts, items, next }: History, now: number): void {
   if (counts.length === 0)
-    return paper.say('Nothing was done: no recovery, no cleaning, no word of a person.')
-  paper.table(
+    return writer.paragraph('Nothing was done: no recovery, no cleaning, no word of a person.')
+  writer.table(
     [
-      { head: 'SOURCE', flex: true },
-      { head: 'ACTION' },
-      { head: 'TIMES', align: 'right' },
-      { head: 'LAST', align: 'right' },
+      { header: 'SOURCE', flex: true },
+      { header: 'ACTION' },
+      { header: 'TIMES', align: 'right' },
+      { header: 'LAST', align: 'right' },
     ],
     counts.map(({ source, action, count, lastAt }) => [
       source,
       action,
       String(count),
-      ago(lastAt, now),
+      formatAgo(lastAt, now),
     ]),
   )
-  paper.heading('Newest first')
-  if (items.length === 0) paper.say('That was all: nothing comes after it.')
-  for (const entry of items) printDeed(paper, entry, now, `${aboutOf(entry)} of ${entry.source}`)
+  writer.heading('Newest first')
+  if (items.length === 0) writer.paragraph('That was all: nothing comes after it.')
+  for (const entry of items)
+    printAuditEntry(writer, entry, now, `${describeSubject(entry)} of ${entry.source}`)
   if (next !== null) {
     const shown = plural(items.length, 'entry', 'entries')
-    paper.say({
+    writer.paragraph({
       text: `${shown} shown. There is more: add \`--after ${next}\`, or a higher \`--limit\`.`,
-      ink: 'dim',
+      style: 'dim',
     })
   }
 }

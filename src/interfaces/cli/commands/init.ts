@@ -5,15 +5,21 @@ import { findConfig } from '../../../app/config-file.ts'
 import { configNameFor } from '../package-type.ts'
 import { defineCommand } from '../command.ts'
 import { adviceFor, type Advice } from '../init/advice.ts'
-import { gather, type Place } from '../init/detect.ts'
+import { detectProject, type Project } from '../init/detect.ts'
 import { STARTER_CONFIG } from '../init/starter-config.ts'
 import { EXAMPLE_SOURCE, starterCrawl } from '../init/starter-crawl.ts'
 import { readSupervisors, supervisor, SUPERVISOR_NAMES } from '../init/supervisors.ts'
 import type { SupervisorName } from '../init/supervisors.ts'
-import { typedWord } from '../init/shell-quote.ts'
-import { put, putGitignore, THERE, type How, type Outcome } from '../init/write.ts'
+import { shellQuote } from '../init/shell-quote.ts'
+import {
+  writeNewFile,
+  updateGitignore,
+  ALREADY_EXISTS,
+  type WriteOptions,
+  type FileResult,
+} from '../init/write.ts'
 import { argument, option } from '../option.ts'
-import type { Paper } from '../../../lib/terminal/text-writer.ts'
+import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { pad, widthOf } from '../../../lib/terminal/width.ts'
 
 export const init = defineCommand({
@@ -35,7 +41,7 @@ export const init = defineCommand({
 
   async run({ args, options }) {
     const wanted = readSupervisors(options.for)
-    const place = gather({
+    const place = detectProject({
       folder: args.folder ?? '.',
       module: options.module ?? 'crawl.ts',
       workers: options.workers,
@@ -43,10 +49,10 @@ export const init = defineCommand({
     // With a crawl of their own, who asks for a unit wants a unit. Without one there would be nothing to run.
     const starts = wanted.length === 0 || !place.hasModule
     const writesExample = starts && (options.force || !place.hasModule)
-    if (writesExample) refuseJavaScript(place)
+    if (writesExample) rejectJavaScript(place)
     const files = [
-      ...(starts ? putStarter(place, options) : []),
-      ...wanted.flatMap((name) => putFor(name, place, options)),
+      ...(starts ? writeStarter(place, options) : []),
+      ...wanted.flatMap((name) => writeSupervisor(name, place, options)),
     ]
     const advice = adviceFor(place, wanted)
     const source = writesExample ? EXAMPLE_SOURCE : place.source
@@ -61,35 +67,50 @@ export const init = defineCommand({
         notes: advice.map(({ note }) => note),
         next,
       },
-      text: (paper) => print(paper, { folder, dryRun, files, advice, next }),
+      print: (writer) => print(writer, { folder, dryRun, files, advice, next }),
     }
   },
 })
 
-function putStarter({ facts: { folder, module } }: Place, how: How): Outcome[] {
+function writeStarter(
+  { facts: { folder, module } }: Project,
+  writeOptions: WriteOptions,
+): FileResult[] {
   const crawl = { path: module, text: starterCrawl(module), about: 'an example that runs as it is' }
-  return [putConfig(folder, how), put(folder, crawl, how), putGitignore(folder, how)]
+  return [
+    writeConfig(folder, writeOptions),
+    writeNewFile(folder, crawl, writeOptions),
+    updateGitignore(folder, writeOptions),
+  ]
 }
 
 /** A config above the folder counts for it too: a second one would lead to a second database. */
-function putConfig(folder: string, how: How): Outcome {
+function writeConfig(folder: string, writeOptions: WriteOptions): FileResult {
   const found = findConfig(folder)
   const isHere = found !== null && dirname(found) === folder
-  if (found !== null && !how.force) {
-    const about = isHere ? THERE : `${THERE}, and counts for this folder`
+  if (found !== null && !writeOptions.force) {
+    const about = isHere ? ALREADY_EXISTS : `${ALREADY_EXISTS}, and counts for this folder`
     return { path: relative(folder, found), action: 'kept', about }
   }
   const path = isHere ? basename(found) : configNameFor(folder)
-  return put(folder, { path, text: STARTER_CONFIG, about: 'settings, explained' }, how)
+  return writeNewFile(
+    folder,
+    { path, text: STARTER_CONFIG, about: 'settings, explained' },
+    writeOptions,
+  )
 }
 
-function putFor(name: SupervisorName, { facts }: Place, how: How): Outcome[] {
+function writeSupervisor(
+  name: SupervisorName,
+  { facts }: Project,
+  writeOptions: WriteOptions,
+): FileResult[] {
   return supervisor(name)
     .files(facts)
-    .map((file) => put(facts.folder, file, how))
+    .map((file) => writeNewFile(facts.folder, file, writeOptions))
 }
 
-function refuseJavaScript({ facts: { module } }: Place): void {
+function rejectJavaScript({ facts: { module } }: Project): void {
   if (/^\.m?ts$/.test(extname(module))) return
   throw new UsageError(
     `The example is TypeScript and cannot be written to ${module}. Name a file in .ts or .mts, or a crawl that is there.`,
@@ -97,17 +118,17 @@ function refuseJavaScript({ facts: { module } }: Place): void {
 }
 
 function nextCommands(
-  { facts, source }: Place,
+  { facts, source }: Project,
   wanted: readonly SupervisorName[],
   { starts, advice }: { starts: boolean; advice: readonly Advice[] },
 ): string[] {
   const trial = [
-    `npx unstuck work ${typedWord(facts.module)} --drain`,
+    `npx unstuck work ${shellQuote(facts.module)} --drain`,
     'npx unstuck status',
-    ...(source === null ? [] : [`npx unstuck items ${typedWord(source)}`]),
+    ...(source === null ? [] : [`npx unstuck items ${shellQuote(source)}`]),
   ]
   return [
-    ...(facts.folder === process.cwd() ? [] : [`cd ${typedWord(facts.folder)}`]),
+    ...(facts.folder === process.cwd() ? [] : [`cd ${shellQuote(facts.folder)}`]),
     ...advice.flatMap(({ commands }) => commands),
     ...(starts ? trial : []),
     ...wanted.flatMap((name) => supervisor(name).next(facts)),
@@ -117,23 +138,23 @@ function nextCommands(
 type Report = {
   readonly folder: string
   readonly dryRun: boolean
-  readonly files: readonly Outcome[]
+  readonly files: readonly FileResult[]
   readonly advice: readonly Advice[]
   readonly next: readonly string[]
 }
 
-function print(paper: Paper, { folder, dryRun, files, advice, next }: Report): void {
-  paper.line(dryRun ? `Nothing is written. In ${folder} it would be:` : `In ${folder}:`)
+function print(writer: TextWriter, { folder, dryRun, files, advice, next }: Report): void {
+  writer.line(dryRun ? `Nothing is written. In ${folder} it would be:` : `In ${folder}:`)
   const width = Math.max(...files.map(({ path }) => widthOf(path)))
   for (const { path, action, about } of files) {
-    const ink = action === 'kept' ? 'dim' : 'good'
-    paper.line('  ', { text: pad(action, 8), ink }, '  ', pad(path, width), `  ${about}`)
+    const style = action === 'kept' ? 'dim' : 'good'
+    writer.line('  ', { text: pad(action, 8), style }, '  ', pad(path, width), `  ${about}`)
   }
   for (const { note } of advice) {
-    paper.blank()
-    paper.say({ text: 'Note: ', ink: 'warn' }, note)
+    writer.blank()
+    writer.paragraph({ text: 'Note: ', style: 'warn' }, note)
   }
-  paper.heading('Next')
+  writer.heading('Next')
   // In backticks a command is never broken or cut, however narrow the terminal.
-  for (const command of next) paper.say(`  \`${command}\``)
+  for (const command of next) writer.paragraph(`  \`${command}\``)
 }

@@ -1,5 +1,5 @@
 import { UsageError } from '../../../core/model/errors.ts'
-import { inWords } from '../../../core/model/time.ts'
+import { humanizeDuration } from '../../../core/model/time.ts'
 import { unstuckCommand } from '../../../core/model/shell-command.ts'
 import { compressJournal } from '../../../features/journal/compress.ts'
 import { defineCommand } from '../command.ts'
@@ -7,7 +7,7 @@ import { statJournal } from '../journal-file.ts'
 import { argument, option } from '../option.ts'
 
 /** A worker that lives writes at least its heartbeat. */
-const QUIET_FOR_MS = 60_000
+const IDLE_MS = 60_000
 
 export const journalCompress = defineCommand({
   name: 'compress',
@@ -23,17 +23,17 @@ export const journalCompress = defineCommand({
     const { mtimeMs } = await statJournal(file)
     if (file.endsWith('.zst')) throw new UsageError(`${file} is compressed already.`)
     const quietMs = Date.now() - mtimeMs
-    if (quietMs < QUIET_FOR_MS && !options.force) {
+    if (quietMs < IDLE_MS && !options.force) {
       throw new UsageError(
-        `${file} was written to ${inWords(quietMs)} ago: its worker may still live. ` +
+        `${file} was written to ${humanizeDuration(quietMs)} ago: its worker may still live. ` +
           'Stop it first, wait a minute, or insist with --force.',
       )
     }
     const { path, before, after } = await compressJournal(file)
     return {
       data: { path, bytesBefore: before, bytesAfter: after },
-      text: (paper) =>
-        paper.say(
+      print: (writer) =>
+        writer.paragraph(
           `${path}: ${after} bytes, from ${before}. Read it with \`${unstuckCommand('journal read', [path])}\`.`,
         ),
     }

@@ -1,12 +1,12 @@
 import { nothingSkipped, readJournal, type JournalEntry } from '../../../features/journal/reader.ts'
 import { safeJson } from '../../../core/events/safe-text.ts'
-import { defineCommand, type Answer } from '../command.ts'
+import { defineCommand, type CommandResult } from '../command.ts'
 import { statJournal } from '../journal-file.ts'
-import { describeSkipped, isTrouble, printEntry } from '../journal-text.ts'
+import { describeSkipped, isFailure, printEntry } from '../journal-text.ts'
 import { argument, option } from '../option.ts'
 import type { Output } from '../output.ts'
 
-const BATCH = 200
+const BATCH_SIZE = 200
 
 export const journalRead = defineCommand({
   name: 'read',
@@ -23,24 +23,24 @@ export const journalRead = defineCommand({
     count: option.flag('how many of each type, and no events'),
   },
 
-  async run({ args, options, json, output }): Promise<Answer | void> {
+  async run({ args, options, json, output }): Promise<CommandResult | void> {
     await statJournal(args.file)
     const skipped = nothingSkipped()
-    const entries = wanted(readJournal(args.file, skipped), options)
+    const entries = filterEntries(readJournal(args.file, skipped), options)
     if (options.count) {
       const counts = await countTypes(entries)
       return {
         data: { counts, skipped },
-        text: (paper) => {
-          paper.table(
+        print: (writer) => {
+          writer.table(
             [
-              { head: 'EVENT', flex: true },
-              { head: 'COUNT', align: 'right' },
+              { header: 'EVENT', flex: true },
+              { header: 'COUNT', align: 'right' },
             ],
             Object.entries(counts).map(([type, count]) => [type, String(count)]),
           )
           const remark = describeSkipped(skipped)
-          if (remark) paper.say({ text: remark, ink: 'warn' })
+          if (remark) writer.paragraph({ text: remark, style: 'warn' })
         },
       }
     }
@@ -51,13 +51,13 @@ export const journalRead = defineCommand({
   },
 })
 
-async function* wanted(
+async function* filterEntries(
   entries: AsyncIterable<JournalEntry>,
   { type, errors }: { type: readonly string[]; errors: boolean },
 ): AsyncGenerator<JournalEntry> {
   for await (const entry of entries) {
     if (type.length > 0 && !type.includes(String(entry.type))) continue
-    if (!errors || isTrouble(entry)) yield entry
+    if (!errors || isFailure(entry)) yield entry
   }
 }
 
@@ -85,13 +85,13 @@ async function writeDocument(
 }
 
 async function writeLines(entries: AsyncIterable<JournalEntry>, output: Output): Promise<void> {
-  let paper = output.paper()
+  let writer = output.makeWriter()
   let lines = 0
   for await (const entry of entries) {
-    printEntry(paper, entry)
-    if (++lines % BATCH !== 0) continue
-    await output.write(paper.toString())
-    paper = output.paper()
+    printEntry(writer, entry)
+    if (++lines % BATCH_SIZE !== 0) continue
+    await output.write(writer.toString())
+    writer = output.makeWriter()
   }
-  await output.write(paper.toString())
+  await output.write(writer.toString())
 }

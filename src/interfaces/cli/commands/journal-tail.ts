@@ -1,5 +1,5 @@
 import { nothingSkipped, readJournal, type JournalEntry } from '../../../features/journal/reader.ts'
-import { followJournal, startOfLastLines } from '../../../features/journal/tail.ts'
+import { followJournal, journalTailOffset } from '../../../features/journal/tail.ts'
 import { safeJson } from '../../../core/events/safe-text.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import { defineCommand } from '../command.ts'
@@ -29,23 +29,23 @@ export const journalTail = defineCommand({
         `${args.file} is compressed: nothing is added to it any more. Leave out --follow.`,
       )
     }
-    const start = isCompressed ? 0 : await startOfLastLines(args.file, options.lines)
+    const start = isCompressed ? 0 : await journalTailOffset(args.file, options.lines)
     const entries = options.follow
       ? followJournal(args.file, start, untilInterrupted())
-      : last(readJournal(args.file, nothingSkipped(), start), options.lines)
+      : takeLast(readJournal(args.file, nothingSkipped(), start), options.lines)
     for await (const entry of entries) {
       if (json) {
         await output.write(`${safeJson(entry)}\n`)
         continue
       }
-      const paper = output.paper()
-      printEntry(paper, entry)
-      await output.write(paper.toString())
+      const writer = output.makeWriter()
+      printEntry(writer, entry)
+      await output.write(writer.toString())
     }
   },
 })
 
-async function* last(
+async function* takeLast(
   entries: AsyncIterable<JournalEntry>,
   count: number,
 ): AsyncGenerator<JournalEntry> {

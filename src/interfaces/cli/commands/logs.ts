@@ -1,26 +1,26 @@
 import { hostname } from 'node:os'
 import { dirname } from 'node:path'
 import process from 'node:process'
-import { NotFound, StoreUnavailable } from '../../../core/model/errors.ts'
+import { NotFoundError, StoreUnavailableError } from '../../../core/model/errors.ts'
 import type { Execution } from '../../../core/model/execution.ts'
 import { shortId } from '../../../core/model/id.ts'
 import { isLive, type Run } from '../../../core/model/run.ts'
 import { safeJson } from '../../../core/events/safe-text.ts'
 import { REAL_CLOCK } from '../../../core/host/clock.ts'
-import { dataFolder, isRunFolderThere, runFolder } from '../../../lib/files/data-folder.ts'
+import { dataFolder, runFolderExists, runFolder } from '../../../lib/files/data-folder.ts'
 import { LOG_STREAMS, type LogLine } from '../../../features/commands/log-file.ts'
-import { isLogThere, readLog, type Following } from '../../../features/commands/log-reader.ts'
+import { logExists, readLog, type FollowOptions } from '../../../features/commands/log-reader.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { defineCommand } from '../command.ts'
 import { findRunOrNewest } from '../../../presenters/find.ts'
 import { argument, option } from '../option.ts'
 import type { Output } from '../output.ts'
-import { runStatus } from '../../../presenters/format.ts'
+import { formatRunStatus } from '../../../presenters/format.ts'
 import { untilInterrupted } from '../watch.ts'
 
 /** How many lives of a run's command are looked at for a log that is here. */
 const EXECUTIONS_MAX = 20
-const ASK_EVERY_MS = 1_000
+const POLL_MS = 1_000
 
 export const logs = defineCommand({
   name: 'logs',
@@ -42,7 +42,7 @@ export const logs = defineCommand({
   async run({ args, options, json, database, output }) {
     const store = await database.openExisting()
     const run = await findRunOrNewest(store, args.run)
-    const here = runFolder(dataFolder(await database.address(), process.cwd()), run.id).log
+    const here = runFolder(dataFolder(await database.address(), process.cwd()), run.id).logPath
     const enough = options.follow ? untilInterrupted() : null
     const search = { store, run, here, output }
     const path = enough ? await waitForLog(search, enough) : await findLog(search)
@@ -51,9 +51,9 @@ export const logs = defineCommand({
     const since = options.since === undefined ? undefined : new Date(Date.now() - options.since)
     const following = enough && follow(search, enough)
     for await (const batch of readLog(path, { lines, stream, since }, following)) {
-      await output.write(json ? asJson(batch) : asText(batch, output))
+      await output.write(json ? formatJson(batch) : formatText(batch, output))
     }
-    if (enough && !enough.aborted) await tellEnd(search)
+    if (enough && !enough.aborted) await reportEnd(search)
   },
 })
 
@@ -70,13 +70,13 @@ async function findLog({ store, run, here, output }: Search): Promise<string> {
   const executions = await store.executions(run.id, EXECUTIONS_MAX)
   const [newest] = executions
   for (const path of new Set([...executions.map(({ log }) => log), here])) {
-    if (!(await isLogThere(path, run.id))) continue
+    if (!(await logExists(path, run.id))) continue
     if (newest && newest.host !== hostname()) {
       output.note(`Its newest attempt ran on ${newest.host}. This is what is here, in ${path}:`)
     }
     return path
   }
-  throw nothingHere(run, newest)
+  throw logNotFound(run, newest)
 }
 
 /** The same for one that may still begin: waits for it. Null when it was interrupted before. */
@@ -86,15 +86,15 @@ async function waitForLog(search: Search, enough: AbortSignal): Promise<string |
     const isWaiting =
       isLive((await store.run(run.id))?.status ?? 'cancelled') &&
       (await store.executions(run.id, 1)).length === 0 &&
-      !(await isLogThere(search.here, run.id))
+      !(await logExists(search.here, run.id))
     if (!isWaiting) return findLog(search)
     if (!hasSaid) output.note(`Run ${shortId(run.id)} has printed nothing yet. Waiting for it.`)
-    await REAL_CLOCK.sleep(ASK_EVERY_MS, enough)
+    await REAL_CLOCK.sleep(POLL_MS, enough)
     if (enough.aborted) return null
   }
 }
 
-function nothingHere(run: Run, newest: Execution | undefined): NotFound {
+function logNotFound(run: Run, newest: Execution | undefined): NotFoundError {
   const id = shortId(run.id)
   const what = `log of run ${id} (${run.source}) here`
   if (newest === undefined) {
@@ -102,30 +102,30 @@ function nothingHere(run: Run, newest: Execution | undefined): NotFound {
       run.kind === 'crawl'
         ? 'It is a crawl: its workers keep journals, see `unstuck journal read --help`.'
         : 'No command was started for it. What `unstuck run SOURCE -- CMD` starts has one.'
-    return new NotFound(what, why)
+    return new NotFoundError(what, why)
   }
   const { host, log } = newest
   if (host !== hostname()) {
-    return new NotFound(what, `It was made on ${host}: call \`unstuck logs ${id}\` there.`)
+    return new NotFoundError(what, `It was made on ${host}: call \`unstuck logs ${id}\` there.`)
   }
-  const why = isRunFolderThere(dirname(dirname(dirname(log))), run.id)
+  const why = runFolderExists(dirname(dirname(dirname(log))), run.id)
     ? `It was in ${log}, and is not there any more, or not a log.`
     : `Its output was in ${dirname(log)} and was removed, by \`--keep-output\` or by hand.`
-  return new NotFound(what, `${why} How each start ended is kept: \`unstuck show ${id}\`.`)
+  return new NotFoundError(what, `${why} How each start ended is kept: \`unstuck show ${id}\`.`)
 }
 
-function follow({ store, run, output }: Search, enough: AbortSignal): Following {
+function follow({ store, run, output }: Search, signal: AbortSignal): FollowOptions {
   let askedAt = -Infinity
   return {
-    enough,
-    async isOver() {
-      if (REAL_CLOCK.now() - askedAt < ASK_EVERY_MS) return false
+    signal,
+    async isFinished() {
+      if (REAL_CLOCK.now() - askedAt < POLL_MS) return false
       askedAt = REAL_CLOCK.now()
       try {
         return !isLive((await store.run(run.id))?.status ?? 'cancelled')
       } catch (error) {
         // The log is a file: it goes on while the database is away.
-        if (error instanceof StoreUnavailable) return false
+        if (error instanceof StoreUnavailableError) return false
         throw error
       }
     },
@@ -133,26 +133,26 @@ function follow({ store, run, output }: Search, enough: AbortSignal): Following 
   }
 }
 
-async function tellEnd({ store, run, output }: Search): Promise<void> {
+async function reportEnd({ store, run, output }: Search): Promise<void> {
   const ended = await store.run(run.id)
-  if (ended) output.note(`Run ${shortId(run.id)} has ended: ${runStatus(ended.status).text}.`)
+  if (ended) output.note(`Run ${shortId(run.id)} has ended: ${formatRunStatus(ended.status).text}.`)
 }
 
-function asJson(batch: readonly LogLine[]): string {
+function formatJson(batch: readonly LogLine[]): string {
   return batch.map((line) => `${safeJson(line)}\n`).join('')
 }
 
 /** `2026-11-16 10:00:00.123 out text`, whole, however narrow the terminal: a stack or an address is no use when cut. */
-function asText(batch: readonly LogLine[], output: Output): string {
-  const paper = output.paper(Infinity)
+function formatText(batch: readonly LogLine[], output: Output): string {
+  const writer = output.makeWriter(Infinity)
   for (const { at, stream, text } of batch) {
     const time = at.replace('T', ' ').replace('Z', '')
     const own = stream === 'run' ? ('strong' as const) : undefined
-    paper.line(
-      { text: `${time} `, ink: 'dim' },
-      { text: `${stream} `, ink: stream === 'err' ? 'bad' : 'dim' },
-      { text, ink: own },
+    writer.line(
+      { text: `${time} `, style: 'dim' },
+      { text: `${stream} `, style: stream === 'err' ? 'bad' : 'dim' },
+      { text, style: own },
     )
   }
-  return paper.toString()
+  return writer.toString()
 }

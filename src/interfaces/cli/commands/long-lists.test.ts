@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { claim, startCrawl } from '../../../testing/fixtures.ts'
-import { HOUR_MS, operator, type Operator } from '../../../testing/operator.ts'
+import { claim, enqueueCrawl } from '../../../testing/fixtures.ts'
+import {
+  HOUR_MS,
+  createCliTestContext,
+  type CliTestContext,
+} from '../../../testing/cli-test-context.ts'
 
 const KILOBYTE = 1_024
 
@@ -11,45 +15,45 @@ function assertShort(stdout: string, kilobytes: number): void {
 }
 
 /** Runs that were never taken up, each of a source of its own. */
-async function forgotten({ store }: Operator, count: number): Promise<void> {
-  for (let n = 0; n < count; n++) await startCrawl(store, 1, { source: `portal-${n}` })
+async function createForgottenRuns({ store }: CliTestContext, count: number): Promise<void> {
+  for (let n = 0; n < count; n++) await enqueueCrawl(store, 1, { source: `portal-${n}` })
 }
 
 describe('output stays short, with exact counts', { concurrency: 2 }, () => {
   test('recover with 10,000 verdicts: grouped before and after, complete in --json', async () => {
-    await using op = await operator()
+    await using ctx = await createCliTestContext()
     for (const [source, targets] of [
       ['directory', 9_000],
       ['shop', 1_000],
     ] as const) {
-      await startCrawl(op.store, targets, { source })
-      await claim(op.store, await op.gone(source), targets, { source })
+      await enqueueCrawl(ctx.store, targets, { source })
+      await claim(ctx.store, await ctx.registerDeadWorker(source), targets, { source })
     }
 
-    const planned = await op.call(['recover', '--dry-run'])
+    const planned = await ctx.cli(['recover', '--dry-run'])
     assertShort(planned.stdout, 4)
     assert.match(planned.stdout, /^- replan 9000 targets of directory \(in progress → planned\)/m)
     assert.match(planned.stdout, /^- replan 1000 targets of shop \(in progress → planned\)/m)
     assert.match(planned.stdout, /For example \w{8}, \w{8}, \w{8}\./)
-    const { verdicts } = await op.json(['recover', '--dry-run'])
+    const { verdicts } = await ctx.json(['recover', '--dry-run'])
     assert.equal(verdicts.length, 10_000)
 
-    const done = await op.call(['recover', '--yes'])
+    const done = await ctx.cli(['recover', '--yes'])
     assertShort(done.stdout, 4)
     assert.match(done.stdout, /^- replan 9000 targets of directory/m)
     assert.match(done.stdout, /^- replan 1000 targets of shop/m)
   })
 
   test('recover with verdicts on many sources: the largest groups, and how many there are beside them', async () => {
-    await using op = await operator()
-    const dead = await op.gone('any')
+    await using ctx = await createCliTestContext()
+    const dead = await ctx.registerDeadWorker('any')
     for (let n = 0; n < 60; n++) {
       const targets = n === 59 ? 3 : 1
-      await startCrawl(op.store, targets, { source: `portal-${n}` })
-      await claim(op.store, dead, targets, { source: `portal-${n}` })
+      await enqueueCrawl(ctx.store, targets, { source: `portal-${n}` })
+      await claim(ctx.store, dead, targets, { source: `portal-${n}` })
     }
 
-    const { stdout } = await op.call(['recover', '--dry-run'])
+    const { stdout } = await ctx.cli(['recover', '--dry-run'])
     assertShort(stdout, 12)
     assert.match(stdout, /^60 active runs:/m)
     assert.match(stdout, /^… and 10 more; `unstuck runs` lists them\.$/m)
@@ -58,9 +62,9 @@ describe('output stays short, with exact counts', { concurrency: 2 }, () => {
   })
 
   test('clean, summary and status with hundreds of dead runs', async () => {
-    await using op = await operator()
-    await forgotten(op, 600)
-    await op.database.later(25 * HOUR_MS)
+    await using ctx = await createCliTestContext()
+    await createForgottenRuns(ctx, 600)
+    await ctx.database.advanceClock(25 * HOUR_MS)
 
     for (const [command, code] of [
       ['status', 3],
@@ -68,17 +72,17 @@ describe('output stays short, with exact counts', { concurrency: 2 }, () => {
       ['clean', 3],
     ] as const) {
       const flags = command === 'clean' ? ['--dry-run'] : []
-      const { stdout } = await op.call([command, ...flags], code)
+      const { stdout } = await ctx.cli([command, ...flags], code)
       assertShort(stdout, 16)
       assert.match(stdout, /600/, command)
       assert.match(stdout, /^… and 5[58]0 more; /m, command)
     }
-    assert.equal((await op.json(['clean', '--dry-run'], 3)).dead.length, 600)
+    assert.equal((await ctx.json(['clean', '--dry-run'], 3)).dead.length, 600)
 
-    const cleaned = await op.call(['clean', '--auto'])
+    const cleaned = await ctx.cli(['clean', '--auto'])
     assertShort(cleaned.stdout, 20)
     assert.match(cleaned.stdout, /^… and 580 more are marked/m)
-    const gone = await op.call(['clean', '--delete', '--dry-run'])
+    const gone = await ctx.cli(['clean', '--delete', '--dry-run'])
     assertShort(gone.stdout, 8)
     assert.match(gone.stdout, /To be deleted for good: 500 runs/)
     assert.match(gone.stdout, /^… and 450 more; /m)

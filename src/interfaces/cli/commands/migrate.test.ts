@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { lookAtDatabase } from '../../../core/store/open.ts'
+import { readDatabaseInfo } from '../../../core/store/open.ts'
 import { heart as postgresHeart } from '../../../core/store/postgres/migrations/001-heart.ts'
 import { heart as sqliteHeart } from '../../../core/store/sqlite/migrations/001-heart.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine, temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import type { Engine, TestDatabase } from '../../../testing/test-database.ts'
-import { unstuck, type Said } from '../../../testing/unstuck-cli.ts'
+import { unstuck, type CliResult } from '../../../testing/unstuck-cli.ts'
 
 type Migration = { where: string; from: number; to: number; applied: string[]; pending: string[] }
 
-async function migrate(db: TestDatabase, ...args: string[]): Promise<Said> {
+async function migrate(db: TestDatabase, ...args: string[]): Promise<CliResult> {
   using folder = temporaryFolder()
   return await unstuck(['migrate', ...args, '--db', db.url], { cwd: folder.path })
 }
@@ -24,7 +24,7 @@ async function json(db: TestDatabase, ...args: string[]): Promise<Migration> {
 }
 
 /** As the first version of unstuck made it. */
-async function makeFirst(db: TestDatabase, engine: Engine): Promise<void> {
+async function createFirstSchema(db: TestDatabase, engine: Engine): Promise<void> {
   await db.raw(
     engine.name === 'sqlite'
       ? /* sql */ `
@@ -42,31 +42,35 @@ async function makeFirst(db: TestDatabase, engine: Engine): Promise<void> {
 }
 
 for (const engine of [sqliteEngine, postgresEngine]) {
-  describe(engine.name, () => migrateTests(engine))
+  describe(engine.name, () => testMigrate(engine))
 }
 
-function migrateTests(engine: Engine): void {
+function testMigrate(engine: Engine): void {
   test('an older schema is brought up to date, and says from which version to which', async () => {
     await using db = await engine.empty()
-    await makeFirst(db, engine)
-    const { known, pending, where } = await lookAtDatabase(db.url)
+    await createFirstSchema(db, engine)
+    const { known, pending, where } = await readDatabaseInfo(db.url)
     assert.ok(pending.length > 0)
 
     const plan = await json(db, '--dry-run')
     assert.deepEqual(plan, { where, from: 1, to: known, applied: [], pending })
-    assert.deepEqual((await lookAtDatabase(db.url)).pending, pending, 'a dry run changed something')
+    assert.deepEqual(
+      (await readDatabaseInfo(db.url)).pending,
+      pending,
+      'a dry run changed something',
+    )
     const inWords = (await migrate(db, '--dry-run')).stdout
     assert.match(inWords, new RegExp(`from schema version 1 to ${known}; nothing was changed\\.`))
     assert.ok(inWords.includes(`- ${pending[0]}\n`))
 
     const done = await json(db)
     assert.deepEqual(done, { where, from: 1, to: known, applied: pending, pending: [] })
-    assert.equal((await lookAtDatabase(db.url)).version, known)
+    assert.equal((await readDatabaseInfo(db.url)).version, known)
   })
 
   test('a schema that is up to date stays as it is', async () => {
     await using db = await engine.fresh()
-    const { known, where } = await lookAtDatabase(db.url)
+    const { known, where } = await readDatabaseInfo(db.url)
     const before = await db.raw(`SELECT * FROM ${db.table('migration')}`)
 
     for (const args of [[], ['--dry-run']]) {
@@ -87,12 +91,12 @@ function migrateTests(engine: Engine): void {
     const plan = await json(db, '--dry-run')
     assert.equal(plan.from, 0)
     assert.equal(plan.pending.length, plan.to)
-    assert.equal((await lookAtDatabase(db.url)).version, 0)
+    assert.equal((await readDatabaseInfo(db.url)).version, 0)
 
     const { code, stdout } = await migrate(db)
     assert.equal(code, 0)
     assert.match(stdout, new RegExp(`from schema version 0 to ${plan.to}\\.`))
-    assert.equal((await lookAtDatabase(db.url)).version, plan.to)
+    assert.equal((await readDatabaseInfo(db.url)).version, plan.to)
   })
 
   test('a newer schema is refused with 9, dry run or not', async () => {

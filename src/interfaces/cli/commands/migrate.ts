@@ -1,9 +1,9 @@
-import { SchemaTooNew } from '../../../core/model/errors.ts'
-import type { Look } from '../../../core/store/inspection.ts'
-import { lookAtDatabase } from '../../../core/store/open.ts'
+import { SchemaTooNewError } from '../../../core/model/errors.ts'
+import type { DatabaseInfo } from '../../../core/store/inspection.ts'
+import { readDatabaseInfo } from '../../../core/store/open.ts'
 import { defineCommand } from '../command.ts'
 import { option } from '../option.ts'
-import type { Paper } from '../../../lib/terminal/text-writer.ts'
+import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { plural } from '../../../presenters/format.ts'
 
 /** What `migrate` answers with `--json`. */
@@ -30,9 +30,9 @@ export const migrate = defineCommand({
 
   async run({ options, database }) {
     const address = await database.address()
-    const before = await lookAtDatabase(address)
-    if (before.version > before.known) throw new SchemaTooNew(before.version, before.known)
-    const after = options.dryRun ? before : await lookAfter(() => database.open(), address)
+    const before = await readDatabaseInfo(address)
+    if (before.version > before.known) throw new SchemaTooNewError(before.version, before.known)
+    const after = options.dryRun ? before : await probeAfterOpening(() => database.open(), address)
     const data: Migration = {
       where: before.where,
       from: before.version,
@@ -41,33 +41,36 @@ export const migrate = defineCommand({
       pending: after.pending,
     }
     const isNew = before.engine === null
-    return { data, text: (paper) => print(paper, data, { isNew, dryRun: options.dryRun }) }
+    return { data, print: (writer) => print(writer, data, { isNew, dryRun: options.dryRun }) }
   },
 })
 
 /** Opening brings the schema up to date: there is no second way, so a migration by hand is no other than that. */
-async function lookAfter(open: () => Promise<unknown>, address: string): Promise<Look> {
+async function probeAfterOpening(
+  open: () => Promise<unknown>,
+  address: string,
+): Promise<DatabaseInfo> {
   await open()
-  return lookAtDatabase(address)
+  return readDatabaseInfo(address)
 }
 
 function print(
-  paper: Paper,
+  writer: TextWriter,
   { where, from, to, applied, pending }: Migration,
   { isNew, dryRun }: { isNew: boolean; dryRun: boolean },
 ): void {
   if (isNew) {
     const verb = dryRun ? 'There is no database yet, and one would be made' : 'Made a database'
-    paper.say(`${verb}: ${where}`)
+    writer.paragraph(`${verb}: ${where}`)
   }
   if (dryRun && pending.length > 0) {
-    paper.say(
+    writer.paragraph(
       `${plural(pending.length, 'migration')} pending, from schema version ${from} to ${to}; nothing was changed.`,
     )
   } else if (applied.length > 0) {
-    paper.say(`Migrated ${where} from schema version ${from} to ${to}.`)
+    writer.paragraph(`Migrated ${where} from schema version ${from} to ${to}.`)
   } else {
-    paper.say(`${where} is up to date: schema version ${to}.`)
+    writer.paragraph(`${where} is up to date: schema version ${to}.`)
   }
-  for (const name of dryRun ? pending : applied) paper.say(`- ${name}`)
+  for (const name of dryRun ? pending : applied) writer.paragraph(`- ${name}`)
 }

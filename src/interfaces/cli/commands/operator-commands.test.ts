@@ -3,11 +3,23 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import type { RunId, TargetId } from '../../../core/model/id.ts'
-import { beginOne, bury, claimOne, save, startCrawl } from '../../../testing/fixtures.ts'
-import { EVIL, HOSTILE, HOUR_MS, operator, type Operator } from '../../../testing/operator.ts'
+import {
+  beginOne,
+  recoverWorker,
+  claimOne,
+  savePage,
+  enqueueCrawl,
+} from '../../../testing/fixtures.ts'
+import {
+  HOSTILE_TEXT,
+  UNSAFE_CHARACTERS,
+  HOUR_MS,
+  createCliTestContext,
+  type CliTestContext,
+} from '../../../testing/cli-test-context.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { unstuck } from '../../../testing/unstuck-cli.ts'
-import { CATALOGUE } from '../catalogue.ts'
+import { COMMANDS } from '../command-list.ts'
 import { widthOf } from '../../../lib/terminal/width.ts'
 
 /** What holds for all commands of recovery alike. */
@@ -61,67 +73,81 @@ describe('while the database is away', { concurrency: 2 }, () => {
 const TABLES = ['summary', 'clean', 'recover', 'explain', 'history', 'config']
 
 describe('text that comes from anywhere', () => {
-  let op: Operator
+  let ctx: CliTestContext
   let ended: RunId
   let live: RunId
   let failed: TargetId
 
   /** The same hostile text wherever there is text at all. */
   before(async () => {
-    op = await operator()
-    const { store } = op
-    const source = `shop${EVIL}`
-    const worker = await op.present(source)
-    const targets = [1, 2, 3].map((n) => ({ key: `${n}${EVIL}`, group: EVIL }))
-    ended = await startCrawl(store, targets, { source })
-    const broken = await save(store, await claimOne(store, worker, { source }))
+    ctx = await createCliTestContext()
+    const { store } = ctx
+    const source = `shop${HOSTILE_TEXT}`
+    const worker = await ctx.registerLiveWorker(source)
+    const targets = [1, 2, 3].map((n) => ({ key: `${n}${HOSTILE_TEXT}`, group: HOSTILE_TEXT }))
+    ended = await enqueueCrawl(store, targets, { source })
+    const broken = await savePage(store, await claimOne(store, worker, { source }))
     failed = broken.target
-    await store.fail([{ ...broken, error: `HTTP 500 ${EVIL}`, retryInMs: null }])
+    await store.fail([{ ...broken, error: `HTTP 500 ${HOSTILE_TEXT}`, retryInMs: null }])
     const parked = await claimOne(store, worker, { source })
-    await store.park([{ ...parked, reason: EVIL }])
+    await store.park([{ ...parked, reason: HOSTILE_TEXT }])
     await store.finish([await claimOne(store, worker, { source })])
     await store.settle()
-    await store.retire(worker)
-    await startCrawl(store, 2, { source: `dead${EVIL}` })
-    live = (await beginOne(store, await op.gone(EVIL), { source: EVIL })).run
-    const lost = await op.gone(`lost${EVIL}`)
-    await beginOne(store, lost, { source: `lost${EVIL}` })
-    await bury(store, lost, 'retry')
-    await op.database.later(25 * HOUR_MS)
+    await store.retireWorker(worker)
+    await enqueueCrawl(store, 2, { source: `dead${HOSTILE_TEXT}` })
+    live = (
+      await beginOne(store, await ctx.registerDeadWorker(HOSTILE_TEXT), { source: HOSTILE_TEXT })
+    ).run
+    const lost = await ctx.registerDeadWorker(`lost${HOSTILE_TEXT}`)
+    await beginOne(store, lost, { source: `lost${HOSTILE_TEXT}` })
+    await recoverWorker(store, lost, 'retry')
+    await ctx.database.advanceClock(25 * HOUR_MS)
     writeFileSync(
-      join(op.cwd, 'unstuck.config.ts'),
+      join(ctx.cwd, 'unstuck.config.ts'),
       `export default ${JSON.stringify({
-        policies: { [source]: { retries: 2, groups: { [EVIL]: { maxSilence: '1h' } } } },
+        policies: { [source]: { retries: 2, groups: { [HOSTILE_TEXT]: { maxSilence: '1h' } } } },
       })}`,
     )
   })
-  after(() => op[Symbol.asyncDispose]())
+  after(() => ctx[Symbol.asyncDispose]())
 
   const calls = (): [string[], number][] => [
-    [['check', EVIL], 2],
+    [['check', HOSTILE_TEXT], 2],
     [['summary'], 3],
     [['clean', '--dry-run'], 3],
     [['clean', '--delete', '--dry-run'], 0],
-    [['clean', EVIL], 2],
+    [['clean', HOSTILE_TEXT], 2],
     [['recover', '--dry-run'], 3],
-    [['recover', '--dry-run', '--source', EVIL, 'x\u202e', '--group', EVIL, 'y\x1b[2J'], 0],
+    [
+      [
+        'recover',
+        '--dry-run',
+        '--source',
+        HOSTILE_TEXT,
+        'x\u202e',
+        '--group',
+        HOSTILE_TEXT,
+        'y\x1b[2J',
+      ],
+      0,
+    ],
     [['explain', live], 0],
     [['explain', ended], 0],
     [['explain', failed], 0],
-    [['explain', EVIL], 2],
-    [['cancel', live, '--because', EVIL], 0],
+    [['explain', HOSTILE_TEXT], 2],
+    [['cancel', live, '--because', HOSTILE_TEXT], 0],
     [['revert', live, '--dry-run'], 0],
     [['revert', live], 0],
     [['retry', live, '--dry-run'], 0],
     [['resume', ended, '--dry-run'], 0],
     [['reset-failed', '--dry-run'], 0],
-    [['park', failed, '--because', EVIL], 0],
+    [['park', failed, '--because', HOSTILE_TEXT], 0],
     [['unpark', failed, '--dry-run'], 0],
-    [['unpark', '--run', ended, '--group', EVIL, '--dry-run'], 0],
+    [['unpark', '--run', ended, '--group', HOSTILE_TEXT, '--dry-run'], 0],
     [['rewind', failed, '--to', '0', '--dry-run'], 0],
-    [['rewind', failed, '--to', '0', '--cursor', EVIL], 2],
+    [['rewind', failed, '--to', '0', '--cursor', HOSTILE_TEXT], 2],
     [['history'], 0],
-    [['history', '--source', EVIL], 0],
+    [['history', '--source', HOSTILE_TEXT], 0],
     [['config', 'show'], 0],
   ]
 
@@ -131,19 +157,20 @@ describe('text that comes from anywhere', () => {
       await Promise.all(
         widths.map(async (width) => {
           const env = { COLUMNS: String(width) }
-          const said = await unstuck([...args, '--db', op.database.url], { cwd: op.cwd, env })
+          const said = await unstuck([...args, '--db', ctx.database.url], { cwd: ctx.cwd, env })
           const where = `${args[0]} at ${width}: ${said.stderr}`
           assert.equal(said.code, code, where)
-          for (const text of [said.stdout, said.stderr]) assert.doesNotMatch(text, HOSTILE, where)
+          for (const text of [said.stdout, said.stderr])
+            assert.doesNotMatch(text, UNSAFE_CHARACTERS, where)
           for (const line of said.stdout.split('\n')) assertFits(line, width)
         }),
       )
     }
-    const { items } = await op.json(['history'])
+    const { items } = await ctx.json(['history'])
     const cancel = items.find(({ action }: any) => action === 'cancel')
-    assert.deepEqual([cancel.source, cancel.because], [EVIL, EVIL])
-    const { target } = await op.json(['explain', failed])
-    assert.deepEqual([target.group, target.lastError], [EVIL, EVIL])
+    assert.deepEqual([cancel.source, cancel.because], [HOSTILE_TEXT, HOSTILE_TEXT])
+    const { target } = await ctx.json(['explain', failed])
+    assert.deepEqual([target.group, target.lastError], [HOSTILE_TEXT, HOSTILE_TEXT])
   })
 })
 
@@ -161,7 +188,7 @@ function assertFits(line: string, width: number): void {
 test('each has examples of its own, and --dry-run where it changes something', async () => {
   const changes = ['recover', 'clean', 'cancel', 'resume', 'retry', 'revert', 'reset-failed']
   for (const name of [...changes, 'park', 'unpark', 'rewind']) {
-    const entry = CATALOGUE.find((one) => one.name === name)!
+    const entry = COMMANDS.find((one) => one.name === name)!
     assert.ok('load' in entry)
     const { examples, options } = await entry.load()
     assert.ok(examples.every((example) => example.startsWith(`unstuck ${name}`)))

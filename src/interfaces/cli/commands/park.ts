@@ -1,13 +1,17 @@
 import { UsageError } from '../../../core/model/errors.ts'
 import { shortId } from '../../../core/model/id.ts'
 import { unstuckCommand } from '../../../core/model/shell-command.ts'
-import { park as parkTargets, sayEnded, wereOpen } from '../../../presenters/target-actions.ts'
+import {
+  park as parkTargets,
+  describeEnded,
+  allWereOpen,
+} from '../../../presenters/target-actions.ts'
 import { targetView } from '../../../presenters/view.ts'
 import { defineCommand } from '../command.ts'
-import { doorOf } from '../../../app/open-context.ts'
+import { openContext } from '../../../app/open-context.ts'
 import { findTargets } from '../../../presenters/find.ts'
 import { argument, option } from '../option.ts'
-import { targetStatus } from '../../../presenters/format.ts'
+import { formatTargetStatus } from '../../../presenters/format.ts'
 
 export const park = defineCommand({
   name: 'park',
@@ -29,25 +33,25 @@ export const park = defineCommand({
     const store = await database.openExisting()
     const found = await findTargets(store, args.targets)
     const asked = { dryRun, because: options.because || undefined }
-    const { parked, ended } = await parkTargets(await doorOf(store, settings), found, asked)
+    const { parked, ended } = await parkTargets(await openContext(store, settings), found, asked)
     const now = await Promise.all(found.map(async ({ id }) => (await store.target(id))!))
     return {
       data: { items: now.map(targetView), parked: dryRun ? 0 : parked.length, dryRun },
-      text: (paper) => {
+      print: (writer) => {
         for (const { id, key, status } of found) {
           const word = !parked.some((one) => one.id === id)
-            ? `stays as it is, ${targetStatus(status).text}`
+            ? `stays as it is, ${formatTargetStatus(status).text}`
             : dryRun
               ? 'would be parked'
               : 'is parked'
-          paper.say(`- ${shortId(id)} ${key}: ${word}.`)
+          writer.paragraph(`- ${shortId(id)} ${key}: ${word}.`)
         }
-        for (const run of ended) paper.say(sayEnded(run))
-        if (dryRun || parked.length === 0) paper.say('Nothing was changed.')
+        for (const run of ended) writer.paragraph(describeEnded(run))
+        if (dryRun || parked.length === 0) writer.paragraph('Nothing was changed.')
         else {
-          const word = wereOpen(parked) ? 'Undo' : 'To put them back in line'
+          const word = allWereOpen(parked) ? 'Undo' : 'To put them back in line'
           const ids = parked.map(({ id }) => shortId(id))
-          paper.say(`${word}: \`${unstuckCommand('unpark', ids)}\``)
+          writer.paragraph(`${word}: \`${unstuckCommand('unpark', ids)}\``)
         }
       },
     }

@@ -1,7 +1,7 @@
-import { NotFound } from '../../../core/model/errors.ts'
+import { NotFoundError } from '../../../core/model/errors.ts'
 import { LIVE_STATUSES, type Run } from '../../../core/model/run.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { measure, progressView, PROGRESS_BY } from '../../../presenters/progress.ts'
+import { measureProgress, progressView, PROGRESS_BY } from '../../../presenters/progress.ts'
 import { defineCommand } from '../command.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { argument, option } from '../option.ts'
@@ -34,22 +34,22 @@ export const progress = defineCommand({
     const now = await store.now()
     const runs =
       args.run === undefined
-        ? await chosen(store, options.source)
+        ? await selectRuns(store, options.source)
         : [await findRun(store, args.run)]
-    const found = await measure(store, runs, { groups: options.group, by: options.by })
+    const found = await measureProgress(store, runs, { groups: options.group, by: options.by })
     return {
       data: { items: found.map(progressView), next: null },
-      text: (paper) => found.forEach((one, i) => printProgress(paper, one, now, i)),
+      print: (writer) => found.forEach((one, i) => printProgress(writer, one, now, i)),
     }
   },
 })
 
-async function chosen(store: Store, source: string | undefined): Promise<Run[]> {
+async function selectRuns(store: Store, source: string | undefined): Promise<Run[]> {
   const live = (await store.runs({ source, statuses: LIVE_STATUSES, limit: LIVE_MAX })).items
   if (live.length > 0) return live
   const { items } = await store.runs({ source, limit: 1 })
   if (items.length === 0) {
-    throw new NotFound(
+    throw new NotFoundError(
       source === undefined ? 'run yet' : `run of ${source}`,
       '`unstuck runs` lists what there is.',
     )

@@ -2,10 +2,15 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { shortId, type RunId, type TargetId } from '../../../core/model/id.ts'
 import type { Policy } from '../../../core/model/policy.ts'
-import { beginOne, claimOne, save, startCrawl } from '../../../testing/fixtures.ts'
-import { HOUR_MS, noTerminal, operator, type Operator } from '../../../testing/operator.ts'
+import { beginOne, claimOne, savePage, enqueueCrawl } from '../../../testing/fixtures.ts'
+import {
+  HOUR_MS,
+  noTerminal,
+  createCliTestContext,
+  type CliTestContext,
+} from '../../../testing/cli-test-context.ts'
 
-type Night = {
+type RecoveryFixture = {
   /** Died after a page, with a target of each group in hand. */
   readonly crawl: { run: RunId; ca: TargetId; tx: TargetId }
   /** Died with nothing done. */
@@ -14,35 +19,41 @@ type Night = {
 }
 
 /** Two orphaned runs, and one whose worker lives. */
-async function night(op: Operator, policy: Partial<Policy> = {}): Promise<Night> {
-  const { store } = op
+async function createRecoveryFixture(
+  ctx: CliTestContext,
+  policy: Partial<Policy> = {},
+): Promise<RecoveryFixture> {
+  const { store } = ctx
   const targets = [
     { key: 'a', group: 'CA' },
     { key: 'b', group: 'TX' },
     { key: 'c', group: 'TX' },
   ]
-  const run = await startCrawl(store, targets, { source: 'directory', policy })
-  const dead = await op.gone('directory')
+  const run = await enqueueCrawl(store, targets, { source: 'directory', policy })
+  const dead = await ctx.registerDeadWorker('directory')
   const [ca, tx] = [
     await claimOne(store, dead, { source: 'directory' }),
     await claimOne(store, dead, { source: 'directory' }),
   ]
-  await save(store, ca)
-  const job = await beginOne(store, await op.gone('nightly'), { source: 'nightly', policy })
-  const living = await beginOne(store, await op.present('busy'), { source: 'busy' })
+  await savePage(store, ca)
+  const job = await beginOne(store, await ctx.registerDeadWorker('nightly'), {
+    source: 'nightly',
+    policy,
+  })
+  const living = await beginOne(store, await ctx.registerLiveWorker('busy'), { source: 'busy' })
   return { crawl: { run, ca: ca.target, tx: tx.target }, job, living }
 }
 
-const named = ({ verdicts }: any): unknown[] =>
+const namedTargets = ({ verdicts }: any): unknown[] =>
   verdicts.map(({ run, target, action, from, to }: any) => [run, target, action, from, to])
 
 describe('recover', { concurrency: 2 }, () => {
   test('--dry-run lists every active run, then what would be done, and changes nothing', async () => {
-    await using op = await operator()
-    const { crawl, job, living } = await night(op)
-    const before = await op.dump()
+    await using ctx = await createCliTestContext()
+    const { crawl, job, living } = await createRecoveryFixture(ctx)
+    const before = await ctx.dump()
 
-    const { stdout, stderr } = await op.call(['recover', '--dry-run'])
+    const { stdout, stderr } = await ctx.cli(['recover', '--dry-run'])
 
     assert.equal(stderr, '')
     const parts = [
@@ -62,15 +73,15 @@ describe('recover', { concurrency: 2 }, () => {
       places,
       places.toSorted((a, b) => a - b),
     )
-    assert.equal(await op.dump(), before)
+    assert.equal(await ctx.dump(), before)
   })
 
-  test('piped it acts: what the dry run named, and never on the living', async () => {
-    await using op = await operator()
-    const { crawl, job, living } = await night(op)
-    const planned = await op.json(['recover', '--dry-run'])
+  test('piped it applies what the dry run listed, and never touches live workers', async () => {
+    await using ctx = await createCliTestContext()
+    const { crawl, job, living } = await createRecoveryFixture(ctx)
+    const planned = await ctx.json(['recover', '--dry-run'])
 
-    const done = await op.json(['recover'])
+    const done = await ctx.json(['recover'])
 
     assert.equal(Object.keys(done).join(' '), 'active verdicts applied away dryRun')
     assert.equal(
@@ -79,63 +90,63 @@ describe('recover', { concurrency: 2 }, () => {
     )
     assert.deepEqual([planned.applied, planned.dryRun], [0, true])
     assert.deepEqual([done.applied, done.dryRun], [3, false])
-    assert.deepEqual(named(done), named(planned))
+    assert.deepEqual(namedTargets(done), namedTargets(planned))
     assert.equal(done.active.length, 3)
     assert.match(done.verdicts[0].because, /no longer exists/)
     assert.equal(done.verdicts[0].sign, 'gone')
 
     const statuses = await Promise.all(
       [crawl.ca, crawl.tx, job.target, living.target].map(
-        async (id) => (await op.store.target(id))!.status,
+        async (id) => (await ctx.store.target(id))!.status,
       ),
     )
     assert.deepEqual(statuses, ['planned', 'planned', 'failed', 'in_progress'])
-    assert.equal((await op.store.run(living.run))!.status, 'running')
-    assert.equal((await op.json(['recover', '--yes'])).verdicts.length, 0)
+    assert.equal((await ctx.store.run(living.run))!.status, 'running')
+    assert.equal((await ctx.json(['recover', '--yes'])).verdicts.length, 0)
   })
 
   test('the undo it prints takes back the retry, and the new run with it', async () => {
-    await using op = await operator()
-    const { job } = await night(op)
-    const { stdout } = await op.call(['recover', '-y'])
+    await using ctx = await createCliTestContext()
+    const { job } = await createRecoveryFixture(ctx)
+    const { stdout } = await ctx.cli(['recover', '-y'])
     assert.match(stdout, /^What was done$/m)
     const undo = /^Undo: `unstuck (revert \w{8})`$/m.exec(stdout)
     assert.equal(undo?.[1], `revert ${shortId(job.run)}`)
-    const retry = (await op.store.liveRun('nightly'))!
+    const retry = (await ctx.store.liveRun('nightly'))!
     assert.equal(retry.retryOf, job.run)
 
-    await op.call(undo[1].split(' '))
+    await ctx.cli(undo[1].split(' '))
 
-    assert.equal((await op.store.liveRun('nightly'))!.id, job.run)
-    assert.equal((await op.store.run(retry.id))!.status, 'cancelled')
-    assert.equal((await op.store.target(job.target))!.status, 'planned')
+    assert.equal((await ctx.store.liveRun('nightly'))!.id, job.run)
+    assert.equal((await ctx.store.run(retry.id))!.status, 'cancelled')
+    assert.equal((await ctx.store.target(job.target))!.status, 'planned')
   })
 
   test('on a terminal it asks before it acts', { skip: noTerminal }, async () => {
-    await using op = await operator()
-    const { crawl } = await night(op)
-    const before = await op.dump()
+    await using ctx = await createCliTestContext()
+    const { crawl } = await createRecoveryFixture(ctx)
+    const before = await ctx.dump()
     const ctrlD = '\x04'
     for (const answer of ['n\n', ctrlD]) {
-      const { code, text } = await op.type(['recover'], ['things? [y/N]', answer])
+      const { code, text } = await ctx.runInteractively(['recover'], ['things? [y/N]', answer])
       assert.equal(code, 0, text)
       assert.match(text, /3 active runs:.*What would be done.*Do these 3 things\? \[y\/N\]/s)
       assert.match(text, /Nothing was changed\.\n$/)
-      assert.equal(await op.dump(), before)
+      assert.equal(await ctx.dump(), before)
     }
-    const { code, text } = await op.type(['recover'], ['things? [y/N]', 'y\n'])
+    const { code, text } = await ctx.runInteractively(['recover'], ['things? [y/N]', 'y\n'])
     assert.equal(code, 0, text)
     assert.match(text, /What was done\n- resume target/)
-    assert.equal((await op.store.target(crawl.ca))!.status, 'planned')
-    const again = await op.type(['recover'])
+    assert.equal((await ctx.store.target(crawl.ca))!.status, 'planned')
+    const again = await ctx.runInteractively(['recover'])
     assert.match(again.text, /Nothing to recover\.\n\nNothing was changed\.\n$/)
   })
 
   test('--source and --group select, and a name that nothing has is remarked on', async () => {
-    await using op = await operator()
-    const { crawl, job } = await night(op)
+    await using ctx = await createCliTestContext()
+    const { crawl, job } = await createRecoveryFixture(ctx)
     const targets = async (...args: string[]): Promise<string[]> =>
-      (await op.json(['recover', '--dry-run', ...args])).verdicts.map(({ target }: any) => target)
+      (await ctx.json(['recover', '--dry-run', ...args])).verdicts.map(({ target }: any) => target)
     assert.deepEqual(await targets('--source', 'nightly'), [job.target])
     assert.deepEqual(await targets('--group', 'CA'), [crawl.ca])
     assert.deepEqual(await targets('--source', 'directory', '--group', 'CA', 'TX'), [
@@ -143,66 +154,68 @@ describe('recover', { concurrency: 2 }, () => {
       crawl.tx,
     ])
 
-    const { stderr } = await op.call(['recover', '--source', 'nigtly', '--group', 'CB'])
+    const { stderr } = await ctx.cli(['recover', '--source', 'nigtly', '--group', 'CB'])
     assert.match(stderr, /^Note: no run of nigtly is live$/m)
     assert.match(stderr, /^Note: there is no group CB; did you mean CA\?$/m)
-    assert.equal((await op.store.target(job.target))!.status, 'in_progress')
+    assert.equal((await ctx.store.target(job.target))!.status, 'in_progress')
   })
 
   test('--timeout: only what has shown no sign of life for longer', async () => {
-    await using op = await operator()
-    const early = await beginOne(op.store, await op.gone('early'), { source: 'early' })
-    await op.database.later(2 * HOUR_MS)
-    const late = await beginOne(op.store, await op.gone('late'), { source: 'late' })
-    const { verdicts } = await op.json(['recover', '--yes', '--timeout', '60m'])
+    await using ctx = await createCliTestContext()
+    const early = await beginOne(ctx.store, await ctx.registerDeadWorker('early'), {
+      source: 'early',
+    })
+    await ctx.database.advanceClock(2 * HOUR_MS)
+    const late = await beginOne(ctx.store, await ctx.registerDeadWorker('late'), { source: 'late' })
+    const { verdicts } = await ctx.json(['recover', '--yes', '--timeout', '60m'])
     assert.deepEqual(
       verdicts.map(({ target }: any) => target),
       [early.target],
     )
-    assert.equal((await op.store.target(late.target))!.status, 'in_progress')
-    await op.call(['recover', '--timeout', 'soon'], 2)
+    assert.equal((await ctx.store.target(late.target))!.status, 'in_progress')
+    await ctx.cli(['recover', '--timeout', 'soon'], 2)
   })
 
-  test('who is only silent is listened to first, then recovered', async () => {
-    await using op = await operator()
-    const held = await beginOne(op.store, await op.far('job'), { source: 'job' })
-    await save(op.store, held)
-    await op.database.later(60_000)
-    const { verdicts } = await op.json(['recover'])
+  test('a silent worker is given time to heartbeat, then recovered', async () => {
+    await using ctx = await createCliTestContext()
+    const held = await beginOne(ctx.store, await ctx.registerRemoteWorker('job'), { source: 'job' })
+    await savePage(ctx.store, held)
+    await ctx.database.advanceClock(60_000)
+    const { verdicts } = await ctx.json(['recover'])
     assert.deepEqual([verdicts[0].action, verdicts[0].sign], ['resume', 'silent'])
   })
 
-  test('what is left for a person gives exit code 3, with the way on', async () => {
-    await using op = await operator()
-    const { crawl } = await night(op, { maxCrashes: 1, onCrash: 'hold' })
-    await startCrawl(op.store, 1, { source: 'forgotten' })
-    await op.database.raw(`UPDATE run SET created_at = created_at - ${25 * HOUR_MS}
+  test('verdicts that need attention give exit code 3, with the next command', async () => {
+    await using ctx = await createCliTestContext()
+    const { crawl } = await createRecoveryFixture(ctx, { maxCrashes: 1, onCrash: 'hold' })
+    await enqueueCrawl(ctx.store, 1, { source: 'forgotten' })
+    await ctx.database.raw(`UPDATE run SET created_at = created_at - ${25 * HOUR_MS}
       WHERE source = 'forgotten'`)
-    const { stdout } = await op.call(['recover', '--yes'], 3)
+    const { stdout } = await ctx.cli(['recover', '--yes'], 3)
     assert.match(stdout, /^- hold target \w{8} of directory \(in progress → stuck\)/m)
     assert.match(stdout, /^Left to you\n- abandon run \w{8} of forgotten/m)
     assert.match(stdout, /^`unstuck clean` marks what is dead\.$/m)
-    const held = (await op.store.target(crawl.ca))!
+    const held = (await ctx.store.target(crawl.ca))!
     assert.equal(held.status, 'stuck')
-    await op.call(['revert', crawl.run])
-    assert.equal((await op.store.target(crawl.ca))!.status, 'planned')
+    await ctx.cli(['revert', crawl.run])
+    assert.equal((await ctx.store.target(crawl.ca))!.status, 'planned')
   })
 
-  test('what the policy cleans by itself is cleaned, and the dry run says so', async () => {
-    await using op = await operator()
+  test('runs that the policy cleans automatically are cleaned, and the dry run lists them', async () => {
+    await using ctx = await createCliTestContext()
     const policy = { autoClean: true }
-    const dead = await startCrawl(op.store, 1, { source: 'forgotten', policy })
-    await op.database.later(25 * HOUR_MS)
-    const { stdout } = await op.call(['recover', '--dry-run'], 3)
+    const dead = await enqueueCrawl(ctx.store, 1, { source: 'forgotten', policy })
+    await ctx.database.advanceClock(25 * HOUR_MS)
+    const { stdout } = await ctx.cli(['recover', '--dry-run'], 3)
     assert.match(stdout, /^What would be done\n- abandon run \w{8} of forgotten/m)
     assert.doesNotMatch(stdout, /Left to you/)
-    const { applied } = await op.json(['recover'])
-    assert.deepEqual([applied, (await op.store.run(dead))!.status], [1, 'abandoned'])
+    const { applied } = await ctx.json(['recover'])
+    assert.deepEqual([applied, (await ctx.store.run(dead))!.status], [1, 'abandoned'])
   })
 
   test('where nothing is live there is nothing to do', async () => {
-    await using op = await operator()
-    assert.deepEqual(await op.json(['recover']), {
+    await using ctx = await createCliTestContext()
+    assert.deepEqual(await ctx.json(['recover']), {
       active: [],
       verdicts: [],
       applied: 0,
@@ -213,17 +226,17 @@ describe('recover', { concurrency: 2 }, () => {
 })
 
 describe('check', { concurrency: 2 }, () => {
-  test('says start, resume, clean or wait, and ends with 5 only while someone is at it', async () => {
-    await using op = await operator()
-    const { store } = op
-    const left = await beginOne(store, await op.gone('left'), { source: 'left' })
-    await save(store, left, { next: null })
-    await startCrawl(store, 1, { source: 'dead' })
-    await op.database.later(25 * HOUR_MS)
-    await beginOne(store, await op.present('busy'), { source: 'busy' })
+  test('prints start, resume, clean or wait, and exits with 5 only while a live worker holds the run', async () => {
+    await using ctx = await createCliTestContext()
+    const { store } = ctx
+    const left = await beginOne(store, await ctx.registerDeadWorker('left'), { source: 'left' })
+    await savePage(store, left, { next: null })
+    await enqueueCrawl(store, 1, { source: 'dead' })
+    await ctx.database.advanceClock(25 * HOUR_MS)
+    await beginOne(store, await ctx.registerLiveWorker('busy'), { source: 'busy' })
     const actions = await Promise.all(
       (['new', 'left', 'dead', 'busy'] as const).map(async (source) => {
-        const data = await op.json(['check', source], source === 'busy' ? 5 : 0)
+        const data = await ctx.json(['check', source], source === 'busy' ? 5 : 0)
         assert.equal(
           Object.keys(data).join(' '),
           'source action because cannot run checkpoint heldBy',
@@ -238,13 +251,13 @@ describe('check', { concurrency: 2 }, () => {
       ['clean', 'dead', undefined, undefined],
       ['wait', 'busy', undefined, 'present'],
     ])
-    const { stdout } = await op.call(['check', 'left'])
+    const { stdout } = await ctx.cli(['check', 'left'])
     assert.match(stdout, /^resume: It goes on where it was\.$/m)
     assert.match(stdout, /page 1 is saved\.$/m)
     assert.match(stdout, /^Last held by process \d+ on \S+, last sign of life 25 h ago\.$/m)
-    assert.match((await op.call(['check', 'busy'], 5)).stdout, /^Held by process/m)
-    assert.equal((await op.json(['check', 'dead', '--age', '48h'])).action, 'start')
-    await op.call(['check', 'a\tb'], 2)
-    await op.call(['check'], 2)
+    assert.match((await ctx.cli(['check', 'busy'], 5)).stdout, /^Held by process/m)
+    assert.equal((await ctx.json(['check', 'dead', '--age', '48h'])).action, 'start')
+    await ctx.cli(['check', 'a\tb'], 2)
+    await ctx.cli(['check'], 2)
   })
 })

@@ -3,17 +3,21 @@ import { UsageError } from '../../../core/model/errors.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { resetFailed as resetFailedTargets } from '../../../core/recovery/operator-actions.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { sayBackInLine, sayWhenTheyGoOn, TO_SET_ASIDE } from '../../../presenters/target-actions.ts'
+import {
+  describeReplanned,
+  describeNextStart,
+  PARK_HINT,
+} from '../../../presenters/target-actions.ts'
 import { defineCommand } from '../command.ts'
-import { isAgreed } from '../confirm.ts'
-import { doorOf } from '../../../app/open-context.ts'
+import { confirm } from '../confirm.ts'
+import { openContext } from '../../../app/open-context.ts'
 import { findRun, findTargets } from '../../../presenters/find.ts'
-import { unknownGroups } from '../known-groups.ts'
+import { describeUnknownGroups } from '../unknown-groups.ts'
 import { argument, option } from '../option.ts'
 import { printFirst } from '../../../lib/terminal/long-lists.ts'
 import { plural } from '../../../presenters/format.ts'
 
-type Reset = { run: string; source: string; targets: number; reopened: boolean }
+type ResetResult = { run: string; source: string; targets: number; reopened: boolean }
 
 export const resetFailed = defineCommand({
   name: 'reset-failed',
@@ -39,12 +43,12 @@ export const resetFailed = defineCommand({
     if (options.target.length > 0 && args.run === undefined)
       throw new UsageError('--target goes with a run: unstuck reset-failed RUN --target TARGET.')
     const store = await database.openExisting()
-    const door = await doorOf(store, settings)
+    const context = await openContext(store, settings)
     const runs =
       args.run === undefined
-        ? await newestFailing(store, options.source)
+        ? await newestRunsWithFailures(store, options.source)
         : [await findRun(store, args.run)]
-    const remark = await unknownGroups(store, runs, options.group)
+    const remark = await describeUnknownGroups(store, runs, options.group)
     if (remark && runs.length > 0) output.note(remark)
     const named = await findTargets(store, options.target)
     const chosen = {
@@ -52,54 +56,58 @@ export const resetFailed = defineCommand({
       maxAttempts: options.maxAttempts,
       groups: options.group.length > 0 ? options.group : undefined,
     }
-    const planned: Reset[] = []
+    const planned: ResetResult[] = []
     for (const run of runs) {
-      const counted = await resetFailedTargets(door, run.id, { ...chosen, dryRun: true })
+      const counted = await resetFailedTargets(context, run.id, { ...chosen, dryRun: true })
       if (counted.targets > 0) planned.push({ run: run.id, source: run.source, ...counted })
     }
-    const total = sum(planned)
+    const total = totalTargets(planned)
     const question = `Put ${plural(total, 'failed target')} of ${plural(planned.length, 'run')} back in line?`
-    const yes = { yes: options.yes, elsewise: 'add --yes, or --dry-run to only look' }
-    const agreed = total > 0 && !options.dryRun && (await isAgreed(output, question, yes))
-    const done: Reset[] = []
+    const yes = { yes: options.yes, alternative: 'add --yes, or --dry-run to only look' }
+    const agreed = total > 0 && !options.dryRun && (await confirm(output, question, yes))
+    const done: ResetResult[] = []
     for (const { run, source } of agreed ? planned : []) {
-      done.push({ run, source, ...(await resetFailedTargets(door, run, chosen)) })
+      done.push({ run, source, ...(await resetFailedTargets(context, run, chosen)) })
     }
     const items = agreed ? done : planned
     return {
-      data: { items, targets: sum(items), dryRun: options.dryRun || (total > 0 && !agreed) },
-      text: (paper) => {
+      data: {
+        items,
+        targets: totalTargets(items),
+        dryRun: options.dryRun || (total > 0 && !agreed),
+      },
+      print: (writer) => {
         if (total === 0)
-          return paper.say(
+          return writer.paragraph(
             'No failed target fits. `unstuck status` says what is left for a person.',
           )
-        const print = ({ run, source, ...back }: Reset): void =>
-          paper.say(`- ${source}: ${sayBackInLine(run, back, !agreed)}`)
+        const print = ({ run, source, ...back }: ResetResult): void =>
+          writer.paragraph(`- ${source}: ${describeReplanned(run, back, !agreed)}`)
         printFirst(
-          paper,
+          writer,
           items,
           print,
-          `${plural(sum(items), 'target')} in all, \`--json\` has each run`,
+          `${plural(totalTargets(items), 'target')} in all, \`--json\` has each run`,
         )
-        if (!agreed) paper.say('Nothing was changed.')
+        if (!agreed) writer.paragraph('Nothing was changed.')
         else {
           const ids = items.map(({ run }) => run)
-          const aside = ids.every(isAdoptedId) ? '' : ` ${TO_SET_ASIDE}`
-          paper.say(`${sayWhenTheyGoOn(ids)}${aside}`)
+          const aside = ids.every(isAdoptedId) ? '' : ` ${PARK_HINT}`
+          writer.paragraph(`${describeNextStart(ids)}${aside}`)
         }
       },
     }
   },
 })
 
-function sum(items: readonly Reset[]): number {
+function totalTargets(items: readonly ResetResult[]): number {
   return items.reduce((total, { targets }) => total + targets, 0)
 }
 
 const RUNS_MAX = 500
 
 /** The newest run of each source, where it has failed targets: older ones are history. */
-async function newestFailing(store: Store, source: string | undefined): Promise<Run[]> {
+async function newestRunsWithFailures(store: Store, source: string | undefined): Promise<Run[]> {
   const found: Run[] = []
   for (const { run } of await store.liveRuns()) found.push(run)
   const live = new Set(found.map((run) => run.source))

@@ -1,7 +1,7 @@
 import { resume as resumeRun } from '../../../presenters/run-actions.ts'
 import { runView } from '../../../presenters/view.ts'
 import { defineCommand } from '../command.ts'
-import { doorOf } from '../../../app/open-context.ts'
+import { openContext } from '../../../app/open-context.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { argument, option } from '../option.ts'
 
@@ -19,11 +19,11 @@ export const resume = defineCommand({
     const store = await database.openExisting()
     const found = await findRun(store, args.run)
     const asked = { dryRun: options.dryRun, because: options.because || undefined }
-    const done = await resumeRun(await doorOf(store, settings), found, asked)
+    const done = await resumeRun(await openContext(store, settings), found, asked)
     const { run, targets, reopened, dryRun } = done
     return {
       data: { run: runView(run), targets, reopened, dryRun },
-      text: (paper) => done.said.forEach((sentence) => paper.say(sentence)),
+      print: (writer) => done.sentences.forEach((sentence) => writer.paragraph(sentence)),
     }
   },
 })

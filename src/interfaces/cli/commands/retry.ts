@@ -1,7 +1,7 @@
 import { retry as retryRun } from '../../../presenters/run-actions.ts'
 import { runView } from '../../../presenters/view.ts'
 import { defineCommand } from '../command.ts'
-import { doorOf } from '../../../app/open-context.ts'
+import { openContext } from '../../../app/open-context.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { argument, option } from '../option.ts'
 
@@ -19,12 +19,16 @@ export const retry = defineCommand({
     const store = await database.openExisting()
     const old = await findRun(store, args.run)
     const asked = { dryRun: options.dryRun, because: options.because || undefined }
-    const { next, said, undo, dryRun } = await retryRun(await doorOf(store, settings), old, asked)
+    const { next, sentences, undo, dryRun } = await retryRun(
+      await openContext(store, settings),
+      old,
+      asked,
+    )
     return {
       data: { retryOf: old.id, run: next && runView(next), dryRun },
-      text: (paper) => {
-        for (const sentence of said) paper.say(sentence)
-        if (undo) paper.say(`Undo: \`${undo.command}\``)
+      print: (writer) => {
+        for (const sentence of sentences) writer.paragraph(sentence)
+        if (undo) writer.paragraph(`Undo: \`${undo.command}\``)
       },
     }
   },

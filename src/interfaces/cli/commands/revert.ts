@@ -1,7 +1,7 @@
 import { revert as revertRun } from '../../../presenters/run-actions.ts'
 import { runView } from '../../../presenters/view.ts'
 import { defineCommand } from '../command.ts'
-import { doorOf } from '../../../app/open-context.ts'
+import { openContext } from '../../../app/open-context.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { argument, option } from '../option.ts'
 
@@ -19,11 +19,11 @@ export const revert = defineCommand({
     const store = await database.openExisting()
     const found = await findRun(store, args.run)
     const asked = { dryRun: options.dryRun, because: options.because || undefined }
-    const done = await revertRun(await doorOf(store, settings), found, asked)
+    const done = await revertRun(await openContext(store, settings), found, asked)
     const { run, undid, targets, dryRun } = done
     return {
       data: { run: runView(run), undid, targets, dryRun },
-      text: (paper) => done.said.forEach((sentence) => paper.say(sentence)),
+      print: (writer) => done.sentences.forEach((sentence) => writer.paragraph(sentence)),
     }
   },
 })

@@ -2,7 +2,7 @@ import { UsageError } from '../../../core/model/errors.ts'
 import { rewind as rewindTarget } from '../../../presenters/target-actions.ts'
 import { targetView } from '../../../presenters/view.ts'
 import { defineCommand } from '../command.ts'
-import { doorOf } from '../../../app/open-context.ts'
+import { openContext } from '../../../app/open-context.ts'
 import { findTarget } from '../../../presenters/find.ts'
 import { argument, option } from '../option.ts'
 
@@ -29,9 +29,9 @@ export const rewind = defineCommand({
     if (next === '') throw new UsageError('--next must be an address.')
     const cursor = readCursor(options.cursor)
     const store = await database.openExisting()
-    const door = await doorOf(store, settings)
+    const context = await openContext(store, settings)
     const before = await findTarget(store, args.target)
-    const { target, reopened, said } = await rewindTarget(door, before, {
+    const { target, reopened, sentences } = await rewindTarget(context, before, {
       to,
       next,
       cursor,
@@ -39,7 +39,7 @@ export const rewind = defineCommand({
     })
     return {
       data: { target: targetView(target), from: before.page, to, reopened, dryRun },
-      text: (paper) => said.forEach((sentence) => paper.say(sentence)),
+      print: (writer) => sentences.forEach((sentence) => writer.paragraph(sentence)),
     }
   },
 })

@@ -1,18 +1,18 @@
-import type { Restarts } from '../../../features/commands/next-cycle.ts'
+import type { RestartPolicy } from '../../../features/commands/next-cycle.ts'
 import { EXIT, UsageError } from '../../../core/model/errors.ts'
 import { shortId } from '../../../core/model/id.ts'
 import { checkSource } from '../../../core/model/source.ts'
 import { runCommand } from '../../../core/model/shell-command.ts'
-import { blindSpot } from '../../../features/commands/start-tagged.ts'
-import { Supervisor, type Supervised } from '../../../features/commands/supervisor.ts'
-import { alertsBeside } from '../background-alerts.ts'
-import { defineCommand, type Answer, type Context } from '../command.ts'
+import { trackingGap } from '../../../features/commands/start-tagged.ts'
+import { Supervisor, type SupervisorResult } from '../../../features/commands/supervisor.ts'
+import { startBackgroundAlerts } from '../background-alerts.ts'
+import { defineCommand, type CommandResult, type CliContext } from '../command.ts'
 import { commandOptions } from '../command-options.ts'
-import { setUpCommands } from '../command-context.ts'
+import { makeCommandContext } from '../command-context.ts'
 import { onCommandSignals } from '../command-signals.ts'
 import { argument, option } from '../option.ts'
-import { announced, ServiceManager } from '../sd-notify.ts'
-import { makeTimetable } from '../schedule.ts'
+import { withStopNotice, SystemdNotifier } from '../sd-notify.ts'
+import { makeSchedule } from '../schedule.ts'
 
 const options = {
   ifRunning: option.choice(
@@ -39,7 +39,7 @@ const options = {
   minUptime: option.duration('TIME', 'who lived this long did not die at once', 30_000),
   ...commandOptions,
 }
-type Run = Context<{ source: Arg; command: Rest }, typeof options>
+type Run = CliContext<{ source: Arg; command: Rest }, typeof options>
 type Arg = ReturnType<typeof argument.required>
 type Rest = ReturnType<typeof argument.rest>
 
@@ -57,7 +57,7 @@ export const run = defineCommand({
     command: argument.rest('the program and its arguments, after --'),
   },
   options,
-  outlivesReader: true,
+  ignoresClosedPipe: true,
 
   async run(context) {
     const { source, command } = context.args
@@ -73,22 +73,22 @@ export const run = defineCommand({
   },
 })
 
-async function supervise(context: Run): Promise<Supervised> {
+async function supervise(context: Run): Promise<SupervisorResult> {
   const { args, settings, database } = context
   const { source, command } = args
   const policy = (await settings()).policyFor(source)
-  const setting = await setUpCommands(context, source, policy)
+  const setting = await makeCommandContext(context, source, policy)
   const { endpoint, runner, cycle, log } = setting
   let status = `starting ${source}`
-  const manager = new ServiceManager({
-    isWell: () => supervisor.isHeard,
+  const manager = new SystemdNotifier({
+    isHealthy: () => supervisor.isHeartbeating,
     status: () => status,
     log,
   })
   const supervisor = new Supervisor({
     store: await database.open({ connections: 1 }),
-    runner,
-    cycle: {
+    runnerOptions: runner,
+    cycleOptions: {
       ...cycle,
       source,
       command,
@@ -99,7 +99,7 @@ async function supervise(context: Run): Promise<Supervised> {
       },
     },
     restarts: restartsOf(context.options),
-    untilTick: makeTimetable(context.options.cron, context.options.timezone),
+    msUntilNextTick: makeSchedule(context.options.cron, context.options.timezone),
     ifRunning: context.options.ifRunning,
     log: (text) => {
       log(text)
@@ -108,9 +108,9 @@ async function supervise(context: Run): Promise<Supervised> {
       if (!context.options.waitReady || context.options.cron !== undefined) manager.ready()
     },
   })
-  const alerts = await alertsBeside(context, log, setting.worker)
+  const alerts = await startBackgroundAlerts(context, log, setting.worker)
   await endpoint.start()
-  const forget = onCommandSignals(announced(manager, supervisor), log)
+  const forget = onCommandSignals(withStopNotice(manager, supervisor), log)
   try {
     const ended = await supervisor.run()
     // When this process ends there may be nobody else to tell.
@@ -124,7 +124,7 @@ async function supervise(context: Run): Promise<Supervised> {
   }
 }
 
-function restartsOf(given: Run['options']): Restarts {
+function restartsOf(given: Run['options']): RestartPolicy {
   const isRepeated = given.interval !== undefined || given.cron !== undefined
   return {
     restart: given.restart ?? (isRepeated ? 'on-failure' : 'never'),
@@ -136,7 +136,7 @@ function restartsOf(given: Run['options']): Restarts {
   }
 }
 
-function report({ args, output }: Run, ended: Supervised): Answer {
+function report({ args, output }: Run, ended: SupervisorResult): CommandResult {
   const { last, exitCode, gaveUp, skipped, tracking } = ended
   if (gaveUp !== null) output.note(`[unstuck] gave up on ${args.source}: ${gaveUp}`)
   if (skipped !== null) output.note(`[unstuck] skipped: ${skipped}`)
@@ -144,7 +144,7 @@ function report({ args, output }: Run, ended: Supervised): Answer {
     const go =
       exitCode === EXIT.resumable ? ' The next start goes on from its last checkpoint.' : ''
     const seen =
-      tracking !== null && blindSpot(tracking) !== null
+      tracking !== null && trackingGap(tracking) !== null
         ? ' No process that Unstuck can see is left.'
         : ''
     output.note(
@@ -153,7 +153,7 @@ function report({ args, output }: Run, ended: Supervised): Answer {
   }
   return {
     exitCode,
-    text: () => {},
+    print: () => {},
     data: {
       source: args.source,
       run: last?.run ?? null,

@@ -1,11 +1,16 @@
 import { shortId } from '../../../core/model/id.ts'
 import { RUN_STATUSES, type Run } from '../../../core/model/run.ts'
-import { inWords, type Millis } from '../../../core/model/time.ts'
+import { humanizeDuration, type Millis } from '../../../core/model/time.ts'
 import { runView } from '../../../presenters/view.ts'
 import { defineCommand } from '../command.ts'
 import { option } from '../option.ts'
-import type { Paper } from '../../../lib/terminal/text-writer.ts'
-import { ago, doneOfTotal, runStatus, sourceOf } from '../../../presenters/format.ts'
+import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
+import {
+  formatAgo,
+  formatDoneOfTotal,
+  formatRunStatus,
+  formatSource,
+} from '../../../presenters/format.ts'
 
 export const runs = defineCommand({
   name: 'runs',
@@ -24,51 +29,52 @@ export const runs = defineCommand({
   watch: true,
 
   async run({ options, database }) {
-    const store = await database.openIfAny()
+    const store = await database.openIfExists()
     const now = store ? await store.now() : Date.now()
     const { status, ...page } = options
     const filter = { ...page, statuses: status && [status] }
     const { items, next } = store ? await store.runs(filter) : { items: [], next: null }
     return {
       data: { items: items.map(runView), next },
-      text: (paper) => printRuns(paper, items, next, now),
+      print: (writer) => printRuns(writer, items, next, now),
     }
   },
 })
 
 export function printRuns(
-  paper: Paper,
+  writer: TextWriter,
   items: readonly Run[],
   next: string | null,
   now: Millis,
 ): void {
   if (items.length === 0) {
-    paper.say('No runs. `unstuck work crawl.ts` starts one.')
+    writer.paragraph('No runs. `unstuck work crawl.ts` starts one.')
     return
   }
-  paper.table(
+  writer.table(
     [
-      { head: 'RUN' },
-      { head: 'SOURCE', flex: true },
-      { head: 'STATUS', flex: true },
-      { head: 'DONE', align: 'right' },
-      { head: 'ITEMS', align: 'right', optional: 1 },
-      { head: 'CREATED', align: 'right', optional: 2 },
-      { head: 'TOOK', align: 'right', optional: 3 },
+      { header: 'RUN' },
+      { header: 'SOURCE', flex: true },
+      { header: 'STATUS', flex: true },
+      { header: 'DONE', align: 'right' },
+      { header: 'ITEMS', align: 'right', optional: 1 },
+      { header: 'CREATED', align: 'right', optional: 2 },
+      { header: 'TOOK', align: 'right', optional: 3 },
     ],
     items.map((run) => [
       shortId(run.id),
-      sourceOf(run),
-      runStatus(run.status),
-      doneOfTotal(run),
+      formatSource(run),
+      formatRunStatus(run.status),
+      formatDoneOfTotal(run),
       String(runView(run).extracted),
-      ago(run.createdAt, now),
-      took(run, now),
+      formatAgo(run.createdAt, now),
+      formatDuration(run, now),
     ]),
   )
-  if (next !== null) paper.say({ text: `There are more: add \`--after ${next}\`.`, ink: 'dim' })
+  if (next !== null)
+    writer.paragraph({ text: `There are more: add \`--after ${next}\`.`, style: 'dim' })
 }
 
-function took(run: Run, now: Millis): string {
-  return run.startedAt === null ? '–' : inWords((run.finishedAt ?? now) - run.startedAt)
+function formatDuration(run: Run, now: Millis): string {
+  return run.startedAt === null ? '–' : humanizeDuration((run.finishedAt ?? now) - run.startedAt)
 }

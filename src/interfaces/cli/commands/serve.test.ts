@@ -7,26 +7,37 @@ import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { newId } from '../../../core/model/id.ts'
-import { claimOne, hire, save, someItems, SOURCE, startCrawl } from '../../../testing/fixtures.ts'
-import { operator } from '../../../testing/operator.ts'
+import {
+  claimOne,
+  registerWorker,
+  savePage,
+  makeItems,
+  SOURCE,
+  enqueueCrawl,
+} from '../../../testing/fixtures.ts'
+import { createCliTestContext } from '../../../testing/cli-test-context.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
-import { ServerGate } from '../../../testing/server-switch.ts'
+import { TcpProxy } from '../../../testing/tcp-proxy.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
-import { cliCall, unstuck } from '../../../testing/unstuck-cli.ts'
+import { cliCommand, unstuck } from '../../../testing/unstuck-cli.ts'
 import { ALL_ROUTES } from '../../http/route-table.ts'
 import { addToken, tokensPath } from '../../http/tokens.ts'
 
 const ROLES = readFileSync(new URL('../../../../docs/postgres-roles.sql', import.meta.url), 'utf8')
 
-type Serving = AsyncDisposable & {
+type ServeProcess = AsyncDisposable & {
   readonly url: string
-  readonly said: () => string
+  readonly output: () => string
   /** Its exit code after this signal. */
   end(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-async function serve(cwd: string, args: readonly string[], env: object = {}): Promise<Serving> {
-  const { command, env: clean } = cliCall(['serve', '--port', '0', '--json', ...args])
+async function serve(
+  cwd: string,
+  args: readonly string[],
+  env: object = {},
+): Promise<ServeProcess> {
+  const { command, env: clean } = cliCommand(['serve', '--port', '0', '--json', ...args])
   const child = spawn(command[0]!, command.slice(1), { cwd, env: { ...clean, ...env } })
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
@@ -36,13 +47,13 @@ async function serve(cwd: string, args: readonly string[], env: object = {}): Pr
     told,
     ended.then(() => assert.fail(`it ended: ${said}`) as [string]),
   ])
-  const end: Serving['end'] = async (signal = 'SIGTERM') => {
+  const end: ServeProcess['end'] = async (signal = 'SIGTERM') => {
     child.kill(signal)
     return (await ended)[0]
   }
   return {
     url: (JSON.parse(line) as { url: string }).url,
-    said: () => said,
+    output: () => said,
     end,
     async [Symbol.asyncDispose]() {
       await end('SIGKILL')
@@ -50,8 +61,8 @@ async function serve(cwd: string, args: readonly string[], env: object = {}): Pr
   }
 }
 
-async function until(what: string, isSo: () => Promise<boolean> | boolean): Promise<void> {
-  for (const from = performance.now(); !(await isSo());) {
+async function waitUntil(what: string, condition: () => Promise<boolean> | boolean): Promise<void> {
+  for (const from = performance.now(); !(await condition());) {
     assert.ok(performance.now() - from < 150_000, what)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
@@ -62,31 +73,31 @@ async function get(url: string, headers: Record<string, string> = {}) {
   return { status: response.status, body: (await response.json()) as any }
 }
 
-test('serve shows, looks after the dead meanwhile, is no worker itself, and stops when asked', async () => {
-  await using person = await operator()
-  const run = await startCrawl(person.store, 1)
-  const gone = await person.gone('shop')
-  const { target } = await claimOne(person.store, gone)
-  await using server = await serve(person.cwd, ['--db', person.database.url])
+test('serve shows runs, recovers dead workers in the background, is no worker itself, and stops on SIGTERM', async () => {
+  await using ctx = await createCliTestContext()
+  const run = await enqueueCrawl(ctx.store, 1)
+  const gone = await ctx.registerDeadWorker('shop')
+  const { target } = await claimOne(ctx.store, gone)
+  await using server = await serve(ctx.cwd, ['--db', ctx.database.url])
   assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+\/$/)
   const { body } = await get(`${server.url}api/session`)
   assert.deepEqual([body.name, body.role], ['local', 'admin'])
-  await until('the dead one is recovered', async () => {
-    return (await person.store.target(target))?.status === 'planned'
+  await waitUntil('the dead one is recovered', async () => {
+    return (await ctx.store.target(target))?.status === 'planned'
   })
   assert.equal((await get(`${server.url}api/runs/${run}`)).body.run.id, run)
-  assert.deepEqual((await person.json(['workers'])).items, [])
+  assert.deepEqual((await ctx.json(['workers'])).items, [])
   assert.deepEqual((await get(`${server.url}api/workers`)).body.items, [])
   assert.equal(await server.end(), 0)
-  assert.match(server.said(), /serving http:\/\/127/)
-  assert.deepEqual(await person.store.workers(), [])
+  assert.match(server.output(), /serving http:\/\/127/)
+  assert.deepEqual(await ctx.store.observations(), [])
 })
 
-test('--no-monitor leaves the dead to others', async () => {
-  await using person = await operator()
-  await using server = await serve(person.cwd, ['--db', person.database.url, '--no-monitor'])
+test('--no-monitor disables recovery in the server', async () => {
+  await using ctx = await createCliTestContext()
+  await using server = await serve(ctx.cwd, ['--db', ctx.database.url, '--no-monitor'])
   assert.equal((await get(`${server.url}readyz`)).status, 200)
-  assert.deepEqual(await person.store.workers(), [])
+  assert.deepEqual(await ctx.store.observations(), [])
   assert.equal(await server.end('SIGINT'), 0)
 })
 
@@ -136,7 +147,7 @@ test('with the token of the environment it serves everywhere, below its base pat
   assert.deepEqual([body.role, body.readOnly], ['admin', true])
   const page = await fetch(`${url}runs/1`)
   assert.match(await page.text(), /data-base="\/ops\/"/)
-  assert.ok(!server.said().includes(token))
+  assert.ok(!server.output().includes(token))
   const { port } = new URL(url)
   const second = await unstuck(['serve', '--port', port], { cwd: folder.path })
   assert.deepEqual([second.code, second.stderr.includes('is taken')], [2, true])
@@ -144,34 +155,34 @@ test('with the token of the environment it serves everywhere, below its base pat
 
 test('without its database it stays up and says so, and goes on when it is back', async () => {
   await using database = await postgresEngine.empty()
-  const gate = await ServerGate.to(database.url)
-  gate.shut()
+  const proxy = await TcpProxy.start(database.url)
+  proxy.close()
   using folder = temporaryFolder()
-  await using server = await serve(folder.path, ['--db', gate.address])
+  await using server = await serve(folder.path, ['--db', proxy.address])
   const status = async (path: string) => (await get(`${server.url}${path}`)).status
   assert.deepEqual(
     [await status('healthz'), await status('readyz'), await status('api/runs')],
     [200, 503, 503],
   )
-  await gate.open()
-  await until('it is there', async () => (await status('readyz')) === 200)
+  await proxy.open()
+  await waitUntil('it is there', async () => (await status('readyz')) === 200)
   assert.equal(await status('api/runs'), 200)
   const store = await database.open()
-  await until('it looks after the dead', async () => (await store.workers()).length === 1)
-  gate.shut()
-  await until('it is away', async () => (await status('readyz')) === 503)
+  await waitUntil('it looks after the dead', async () => (await store.observations()).length === 1)
+  proxy.close()
+  await waitUntil('it is away', async () => (await status('readyz')) === 503)
   assert.equal(await status('api/runs'), 503)
-  await gate.open()
-  await until('it is back', async () => (await status('api/runs')) === 200)
+  await proxy.open()
+  await waitUntil('it is back', async () => (await status('api/runs')) === 200)
   assert.equal(await server.end(), 0)
-  gate.shut()
+  proxy.close()
   // Nor who it logs in as.
-  assert.doesNotMatch(server.said(), /@/)
+  assert.doesNotMatch(server.output(), /@/)
 })
 
-const JSON_OF_ITS_OWN = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' }
+const SAME_ORIGIN_JSON = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' }
 
-test('S25 read-only it looks after nobody, and a login that may only read is enough', async () => {
+test('S25 read-only it recovers nothing, and a login that may only read is enough', async () => {
   await using database = await postgresEngine.fresh()
   // Roles are of the whole server: these have names of their own.
   const named = (role: string): string => `${role}_of_serve_${newId().slice(-8)}`
@@ -180,9 +191,9 @@ test('S25 read-only it looks after nobody, and a login that may only read is eno
   await database.raw(ROLES.replace(/unstuck_(migrate|worker|viewer)\b/g, (_, role) => roles[role]!))
   await database.raw(`ALTER ROLE ${viewer} LOGIN PASSWORD 'x'`)
   const store = await database.open()
-  const run = await startCrawl(store, 3)
-  const hired = await hire(store)
-  const { target } = await save(store, await claimOne(store, hired), { items: someItems(0, 2) })
+  const run = await enqueueCrawl(store, 3)
+  const hired = await registerWorker(store)
+  const { target } = await savePage(store, await claimOne(store, hired), { items: makeItems(0, 2) })
   const theirs = Object.assign(new URL(database.url), { username: viewer, password: 'x' }).href
   using folder = temporaryFolder()
   await using server = await serve(folder.path, ['--db', theirs, '--read-only'])
@@ -202,14 +213,14 @@ test('S25 read-only it looks after nobody, and a login that may only read is eno
   })
   assert.equal(cancel.status, 403)
   assert.deepEqual(
-    (await store.workers()).map((one) => one.worker.id),
+    (await store.observations()).map((one) => one.worker.id),
     [hired],
   )
   assert.deepEqual((await store.operations({ limit: 5 })).items, [])
   // Sessions work although they cannot be written.
   const token = addToken(tokensPath(join(folder.path, '.unstuck')), 'maria', 'viewer')
   const ask = (path: string, init: { method?: string; body?: string }, more: object = {}) =>
-    fetch(`${server.url}api/${path}`, { ...init, headers: { ...JSON_OF_ITS_OWN, ...more } })
+    fetch(`${server.url}api/${path}`, { ...init, headers: { ...SAME_ORIGIN_JSON, ...more } })
   const login = await ask('login', { method: 'POST', body: JSON.stringify({ token }) })
   const cookie = login.headers.getSetCookie()[0]!.split(';')[0]!
   const session = async () => (await ask('session', {}, { cookie })).status
@@ -217,9 +228,9 @@ test('S25 read-only it looks after nobody, and a login that may only read is eno
   await ask('logout', { method: 'POST', body: '{}' }, { cookie })
   assert.equal(await session(), 401)
   assert.equal(await server.end(), 0)
-  const said = server.said().match(/\[unstuck\].*/g) ?? []
-  assert.equal(said.filter((line) => !line.includes('] Refused ')).length, 2, server.said())
-  assert.equal(said.length, 4, server.said())
+  const said = server.output().match(/\[unstuck\].*/g) ?? []
+  assert.equal(said.filter((line) => !line.includes('] Refused ')).length, 2, server.output())
+  assert.equal(said.length, 4, server.output())
   const all = Object.values(roles).join(', ')
   await database.raw(`DROP OWNED BY ${all} CASCADE; DROP ROLE ${all}`)
 })

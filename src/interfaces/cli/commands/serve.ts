@@ -1,24 +1,24 @@
 import { EXIT, isUnusable, messageOf, UsageError } from '../../../core/model/errors.ts'
 import type { UnstuckEvent } from '../../../core/model/event.ts'
 import type { WorkerId } from '../../../core/model/id.ts'
-import { sentence } from '../../../presenters/event.ts'
+import { describeEvent } from '../../../presenters/event.ts'
 import { safeJson } from '../../../core/events/safe-text.ts'
 import { REAL_CLOCK } from '../../../core/host/clock.ts'
-import { AdoptedAttendant } from '../../../features/adopted/background-recovery.ts'
-import { Attendant } from '../../../app/background-recovery.ts'
+import { AdoptedRecovery } from '../../../features/adopted/background-recovery.ts'
+import { BackgroundRecovery } from '../../../app/background-recovery.ts'
 import { dataFolder } from '../../../lib/files/data-folder.ts'
-import { makeAlerts } from '../../../features/alerts/make-service.ts'
+import { makeAlertService } from '../../../features/alerts/make-service.ts'
 import { createApp } from '../../http/app.ts'
-import { checkBasePath } from '../../http/base-path.ts'
-import type { GateOptions } from '../../http/auth.ts'
-import { hostCheck, isLoopback } from '../../http/host-check.ts'
+import { normalizeBasePath } from '../../http/base-path.ts'
+import type { AuthOptions } from '../../http/auth.ts'
+import { makeHostCheck, isLoopback } from '../../http/host-check.ts'
 import { HttpServer } from '../../http/server.ts'
-import { TokenBook } from '../../http/token-file.ts'
+import { TokenFile } from '../../http/token-file.ts'
 import { readTokens, tokensPath } from '../../http/tokens.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { defineCommand, type Context } from '../command.ts'
+import { defineCommand, type CliContext } from '../command.ts'
 import { option } from '../option.ts'
-import { ServiceManager } from '../sd-notify.ts'
+import { SystemdNotifier } from '../sd-notify.ts'
 
 const options = {
   port: option.count('N', 'where it listens; 0 for any free one', 4600, { min: 0, max: 65_535 }),
@@ -29,14 +29,14 @@ const options = {
   trustProxy: option.flag('a proxy in front says who calls and whether it is https'),
   monitor: option.unless('do not look after dead workers and runs while it serves'),
 }
-type Serve = Context<{}, typeof options>
+type Serve = CliContext<{}, typeof options>
 
 /** Starts and stops with the server. */
 type Service = { start(): void; stop(): Promise<void> }
 
 const LOOPBACK = '127.0.0.1'
 const STOP_DEADLINE_MS = 10_000
-const WATCH_MS = 2_000
+const STORE_POLL_MS = 2_000
 
 export const serve = defineCommand({
   name: 'serve',
@@ -47,7 +47,7 @@ export const serve = defineCommand({
     'unstuck serve --base-path /unstuck --allow-host ops.example.com --trust-proxy',
   ],
   options,
-  outlivesReader: true,
+  ignoresClosedPipe: true,
 
   async run(context) {
     const { output, database } = context
@@ -57,10 +57,10 @@ export const serve = defineCommand({
     const settings = await context.settings()
     const db = await database.address()
     const { host = LOOPBACK, port, monitor, readOnly } = context.options
-    const open = () => database.openAll({ readOnly })
-    const basePath = checkBasePath(context.options.basePath ?? '')
+    const open = () => database.openWithAdopted({ readOnly })
+    const basePath = normalizeBasePath(context.options.basePath ?? '')
     const app = createApp({
-      gate: await makeGate(context, basePath, log),
+      auth: await makeAuthOptions(context, basePath, log),
       open,
       settings: context.settings,
       dataFolder: async () => dataFolder(db, process.cwd()),
@@ -69,18 +69,22 @@ export const serve = defineCommand({
     })
     const server = new HttpServer(app, { host, port })
     const url = `${await server.start()}${basePath}/`
-    const emit = (event: UnstuckEvent): void => told(event, log)
+    const emit = (event: UnstuckEvent): void => logEvent(event, log)
     const lost = Promise.withResolvers<never>()
-    const attendant = new Attendant(db, emit, REAL_CLOCK, lost.reject)
+    const attendant = new BackgroundRecovery(db, emit, REAL_CLOCK, lost.reject)
     const worker = (): WorkerId | null => attendant.worker
     const { adopted, policyOf } = settings
     const policies = adopted.map(({ policy }) => policy)
-    const tables = new AdoptedAttendant({ open, policies, policyOf, emit, worker })
-    const alerts = makeAlerts(open, settings, log, worker)
+    const tables = new AdoptedRecovery({ open, policies, policyOf, emit, worker })
+    const alerts = makeAlertService(open, settings, log, worker)
     // Who only shows neither looks after anybody nor tells anybody: for both the database is written to.
     const services: Service[] = readOnly ? [] : monitor ? [attendant, tables, alerts] : [alerts]
     let watch: NodeJS.Timeout | undefined
-    const manager = new ServiceManager({ isWell: () => true, status: () => `serving ${url}`, log })
+    const manager = new SystemdNotifier({
+      isHealthy: () => true,
+      status: () => `serving ${url}`,
+      log,
+    })
     try {
       await announce(context, url)
       manager.ready()
@@ -104,50 +108,50 @@ function watchStore(open: () => Promise<Store>, onLost: (error: unknown) => void
   const look = async (): Promise<void> => {
     const store = await open()
     wasThere = true
-    await store.guard('')
+    await store.sourceLock('')
   }
   return setInterval(() => {
     void look().catch((error: unknown) => {
       if (wasThere && isUnusable(error)) onLost(error)
     })
-  }, WATCH_MS)
+  }, STORE_POLL_MS)
 }
 
 /** S1: whoever is not on this machine shows a token, so one must be there before anybody can come. */
-async function makeGate(
+async function makeAuthOptions(
   context: Serve,
   basePath: string,
   log: (line: string) => void,
-): Promise<GateOptions> {
+): Promise<AuthOptions> {
   const { host = LOOPBACK, allowHost, readOnly, trustProxy } = context.options
   const path = tokensPath(dataFolder(await context.database.address(), process.cwd()))
-  const tokens = new TokenBook(path, process.env['UNSTUCK_ADMIN_TOKEN'], log)
+  const tokens = new TokenFile(path, process.env['UNSTUCK_ADMIN_TOKEN'], log)
   // One that others can read, or that is not whole, is told now.
   readTokens(path)
   const isPrivate = isLoopback(host) && allowHost.every(isLoopback) && !trustProxy
   if (!isPrivate && tokens.isEmpty()) {
     throw new UsageError(
-      `Others than this machine could reach it ${reason(context.options)}, and there is no token. ` +
+      `Others than this machine could reach it ${tokenReason(context.options)}, and there is no token. ` +
         'Make one first: unstuck tokens add NAME --role operator. In a container, set UNSTUCK_ADMIN_TOKEN.',
     )
   }
   return {
     tokens,
     isPrivate,
-    isKnownHost: hostCheck(host, allowHost),
+    isKnownHost: makeHostCheck(host, allowHost),
     trustProxy,
     readOnly,
     path: basePath || '/',
   }
 }
 
-function reason({ host = LOOPBACK, trustProxy }: Serve['options']): string {
+function tokenReason({ host = LOOPBACK, trustProxy }: Serve['options']): string {
   if (!isLoopback(host)) return `at ${host}`
   return trustProxy ? 'through a proxy (--trust-proxy)' : 'by another name (--allow-host)'
 }
 
-function told(event: UnstuckEvent, log: (line: string) => void): void {
-  const text = sentence(event)
+function logEvent(event: UnstuckEvent, log: (line: string) => void): void {
+  const text = describeEvent(event)
   if (text !== null) log(text)
 }
 

@@ -1,4 +1,4 @@
-import { openRunPage, runPageView } from '../../../presenters/run.ts'
+import { loadRunReport, runReportView } from '../../../presenters/run.ts'
 import { defineCommand } from '../command.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { argument } from '../option.ts'
@@ -14,7 +14,7 @@ export const show = defineCommand({
   async run({ args, database }) {
     const store = await database.openExisting()
     const run = await findRun(store, args.run)
-    const page = await openRunPage(store, run)
-    return { data: runPageView(page), text: (paper) => printRun(paper, page) }
+    const page = await loadRunReport(store, run)
+    return { data: runReportView(page), print: (writer) => printRun(writer, page) }
   },
 })

@@ -1,7 +1,7 @@
 import { EXIT } from '../../../core/model/errors.ts'
 import { defineCommand } from '../command.ts'
 import { printFirstSteps, printStatus } from '../status-text.ts'
-import { surveyStore } from '../../../presenters/status.ts'
+import { getStatus } from '../../../presenters/status.ts'
 
 export const status = defineCommand({
   name: 'status',
@@ -14,7 +14,7 @@ export const status = defineCommand({
   watch: true,
 
   async run({ database }) {
-    const store = await database.openIfAny()
+    const store = await database.openIfExists()
     if (!store) {
       const where = await database.where()
       const data = {
@@ -25,13 +25,13 @@ export const status = defineCommand({
         commands: [],
         latest: null,
       }
-      return { data, text: (paper) => printFirstSteps(paper, where) }
+      return { data, print: (writer) => printFirstSteps(writer, where) }
     }
-    const survey = await surveyStore(store)
+    const survey = await getStatus(store)
     return {
       data: survey.data,
-      text: (paper) => printStatus(paper, survey),
-      exitCode: survey.data.attention.length > 0 ? EXIT.leftForAPerson : EXIT.done,
+      print: (writer) => printStatus(writer, survey),
+      exitCode: survey.data.attention.length > 0 ? EXIT.needsAttention : EXIT.done,
     }
   },
 })

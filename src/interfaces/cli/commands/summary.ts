@@ -1,7 +1,7 @@
 import { EXIT } from '../../../core/model/errors.ts'
-import { sumUp } from '../../../core/recovery/clean.ts'
+import { classifyRuns } from '../../../core/recovery/clean.ts'
 import { defineCommand } from '../command.ts'
-import { doorOf } from '../../../app/open-context.ts'
+import { openContext } from '../../../app/open-context.ts'
 import { option } from '../option.ts'
 import { summaryView } from '../../../presenters/cleaning.ts'
 import { NOTHING_LIVE, printSummary } from '../summary-text.ts'
@@ -20,13 +20,15 @@ export const summary = defineCommand({
   watch: true,
 
   async run({ options, database, settings }) {
-    const store = await database.openIfAny()
-    const summed = store ? await sumUp(await doorOf(store, settings), options.age) : NOTHING_LIVE
+    const store = await database.openIfExists()
+    const classified = store
+      ? await classifyRuns(await openContext(store, settings), options.age)
+      : NOTHING_LIVE
     const now = store ? await store.now() : Date.now()
     return {
-      data: summaryView(summed),
-      text: (paper) => printSummary(paper, summed, now),
-      exitCode: summed.dead.length > 0 ? EXIT.leftForAPerson : EXIT.done,
+      data: summaryView(classified),
+      print: (writer) => printSummary(writer, classified, now),
+      exitCode: classified.dead.length > 0 ? EXIT.needsAttention : EXIT.done,
     }
   },
 })

@@ -25,11 +25,11 @@ export const tokensAdd = defineCommand({
     const token = addToken(path, args.name, options.role)
     return {
       data: { name: args.name, role: options.role, token },
-      text: (paper) => {
-        paper.say(token)
-        paper.say({
+      print: (writer) => {
+        writer.paragraph(token)
+        writer.paragraph({
           text: `The token of ${args.name} (${options.role}). It is shown this once: only its hash is kept.`,
-          ink: 'dim',
+          style: 'dim',
         })
       },
     }

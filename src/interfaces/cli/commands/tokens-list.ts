@@ -1,7 +1,7 @@
 import { dataFolder } from '../../../lib/files/data-folder.ts'
 import { readTokens, tokensPath } from '../../http/tokens.ts'
 import { defineCommand } from '../command.ts'
-import { ago } from '../../../presenters/format.ts'
+import { formatAgo } from '../../../presenters/format.ts'
 
 export const tokensList = defineCommand({
   name: 'list',
@@ -13,17 +13,17 @@ export const tokensList = defineCommand({
     const items = readTokens(path).map(({ name, role, createdAt }) => ({ name, role, createdAt }))
     return {
       data: { items, next: null },
-      text: (paper) => {
+      print: (writer) => {
         if (items.length === 0) {
-          paper.say('There is no token yet. Make one with `unstuck tokens add NAME`.')
+          writer.paragraph('There is no token yet. Make one with `unstuck tokens add NAME`.')
           return
         }
-        paper.table(
-          [{ head: 'NAME', flex: true }, { head: 'ROLE' }, { head: 'MADE', align: 'right' }],
+        writer.table(
+          [{ header: 'NAME', flex: true }, { header: 'ROLE' }, { header: 'MADE', align: 'right' }],
           items.map(({ name, role, createdAt }) => [
             name,
             role,
-            ago(Date.parse(createdAt), Date.now()),
+            formatAgo(Date.parse(createdAt), Date.now()),
           ]),
         )
       },

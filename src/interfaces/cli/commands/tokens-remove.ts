@@ -1,4 +1,4 @@
-import { NotFound } from '../../../core/model/errors.ts'
+import { NotFoundError } from '../../../core/model/errors.ts'
 import { dataFolder } from '../../../lib/files/data-folder.ts'
 import { removeToken, tokensPath } from '../../http/tokens.ts'
 import { defineCommand } from '../command.ts'
@@ -13,11 +13,11 @@ export const tokensRemove = defineCommand({
   async run({ args, database }) {
     const path = tokensPath(dataFolder(await database.address(), process.cwd()))
     if (!removeToken(path, args.name))
-      throw new NotFound(`token ${args.name}`, '`unstuck tokens list` lists them.')
+      throw new NotFoundError(`token ${args.name}`, '`unstuck tokens list` lists them.')
     return {
       data: { name: args.name },
-      text: (paper) =>
-        paper.say(
+      print: (writer) =>
+        writer.paragraph(
           `The token of ${args.name} no longer counts, nor does a session that came from it.`,
         ),
     }

@@ -2,7 +2,7 @@ import process from 'node:process'
 import { UsageError } from '../../../core/model/errors.ts'
 import { Top } from '../../top/top.ts'
 import { defineCommand } from '../command.ts'
-import { doorOf } from '../../../app/open-context.ts'
+import { openContext } from '../../../app/open-context.ts'
 import { option } from '../option.ts'
 import type { Output } from '../output.ts'
 
@@ -20,14 +20,14 @@ export const top = defineCommand({
       )
     }
     const store = await database.openExisting()
-    const ground = { door: await doorOf(store, settings), settings: await settings() }
-    await new Top(ground, { readonly: options.readonly, colour: isColoured(output) }).run()
+    const context = { operator: await openContext(store, settings), settings: await settings() }
+    await new Top(context, { readonly: options.readonly, colour: isColoured(output) }).run()
   },
 })
 
 /** Only paper knows what --color, NO_COLOR and the terminal make of each other. */
 function isColoured(output: Output): boolean {
-  const paper = output.paper(1)
-  paper.line({ text: 'x', ink: 'strong' })
-  return paper.toString() !== 'x\n'
+  const writer = output.makeWriter(1)
+  writer.line({ text: 'x', style: 'strong' })
+  return writer.toString() !== 'x\n'
 }

@@ -4,17 +4,17 @@ import { unstuckCommand } from '../../../core/model/shell-command.ts'
 import type { Target } from '../../../core/model/target.ts'
 import { unpark as unparkTargets } from '../../../core/recovery/operator-actions.ts'
 import {
-  isAside,
-  sayBackInLine,
-  sayWhenTheyGoOn,
-  TO_SET_ASIDE,
+  isParkedOrStuck,
+  describeReplanned,
+  describeNextStart,
+  PARK_HINT,
 } from '../../../presenters/target-actions.ts'
 import { defineCommand } from '../command.ts'
-import { doorOf } from '../../../app/open-context.ts'
+import { openContext } from '../../../app/open-context.ts'
 import { findRun, findTargets } from '../../../presenters/find.ts'
-import { unknownGroups } from '../known-groups.ts'
+import { describeUnknownGroups } from '../unknown-groups.ts'
 import { argument, option } from '../option.ts'
-import { targetStatus } from '../../../presenters/format.ts'
+import { formatTargetStatus } from '../../../presenters/format.ts'
 
 export const unpark = defineCommand({
   name: 'unpark',
@@ -35,30 +35,34 @@ export const unpark = defineCommand({
       throw new UsageError('--group goes with --run.')
     const { dryRun } = options
     const store = await database.openExisting()
-    const door = await doorOf(store, settings)
+    const context = await openContext(store, settings)
     const named = await findTargets(store, args.targets)
     const whole = options.run === undefined ? null : await findRun(store, options.run)
-    const remark = whole && (await unknownGroups(store, [whole], options.group))
+    const remark = whole && (await describeUnknownGroups(store, [whole], options.group))
     if (remark) output.note(remark)
     const groups = options.group.length > 0 ? options.group : undefined
     const chosen = whole ? new Map([[whole.id, undefined]]) : byRun(named)
     const items: { run: string; targets: number; reopened: boolean }[] = []
     for (const [run, targets] of chosen) {
-      items.push({ run, ...(await unparkTargets(door, run, { targets, groups, dryRun })) })
+      items.push({ run, ...(await unparkTargets(context, run, { targets, groups, dryRun })) })
     }
     const total = items.reduce((sum, { targets }) => sum + targets, 0)
     return {
       data: { items, targets: total, dryRun },
-      text: (paper) => {
-        for (const { id, key, status } of named.filter((one) => !isAside(one)))
-          paper.say(`- ${shortId(id)} ${key}: stays as it is, ${targetStatus(status).text}.`)
-        if (total === 0) return paper.say('Nothing is parked or held. Nothing was changed.')
+      print: (writer) => {
+        for (const { id, key, status } of named.filter((one) => !isParkedOrStuck(one)))
+          writer.paragraph(
+            `- ${shortId(id)} ${key}: stays as it is, ${formatTargetStatus(status).text}.`,
+          )
+        if (total === 0) return writer.paragraph('Nothing is parked or held. Nothing was changed.')
         for (const { run, ...back } of items.filter((one) => one.targets > 0))
-          paper.say(sayBackInLine(run, back, dryRun))
-        if (dryRun) return paper.say('Nothing was changed.')
-        paper.say(sayWhenTheyGoOn(items.filter((one) => one.targets > 0).map(({ run }) => run)))
-        const undo = named.filter(isAside).map(({ id }) => shortId(id))
-        paper.say(undo.length > 0 ? `Undo: \`${unstuckCommand('park', undo)}\`` : TO_SET_ASIDE)
+          writer.paragraph(describeReplanned(run, back, dryRun))
+        if (dryRun) return writer.paragraph('Nothing was changed.')
+        writer.paragraph(
+          describeNextStart(items.filter((one) => one.targets > 0).map(({ run }) => run)),
+        )
+        const undo = named.filter(isParkedOrStuck).map(({ id }) => shortId(id))
+        writer.paragraph(undo.length > 0 ? `Undo: \`${unstuckCommand('park', undo)}\`` : PARK_HINT)
       },
     }
   },

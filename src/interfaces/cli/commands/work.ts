@@ -5,22 +5,22 @@ import { newId, shortId } from '../../../core/model/id.ts'
 import { STOP_DEADLINE_MS } from '../../../core/model/policy.ts'
 import { unstuckCommand } from '../../../core/model/shell-command.ts'
 import { openJournal } from '../../../core/events/journal.ts'
-import { sentence } from '../../../presenters/event.ts'
+import { describeEvent } from '../../../presenters/event.ts'
 import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { dataFolder } from '../../../lib/files/data-folder.ts'
 import type { Crawl } from '../../../core/worker/crawl.ts'
 import { loadCrawl } from '../../../app/load-crawl.ts'
-import { removeOldJournalsHourly } from '../../../features/journal/old-journals.ts'
-import { isWorkerProcess, Processes, reportStarted } from '../../../core/worker/processes.ts'
+import { pruneJournalsHourly } from '../../../features/journal/prune-journals.ts'
+import { isWorkerProcess, WorkerProcesses, reportStarted } from '../../../core/worker/processes.ts'
 import { ensureRun } from '../../../core/worker/ensure-run.ts'
-import { onStopSignals } from '../../../core/worker/shutdown.ts'
+import { handleStopSignals } from '../../../core/worker/shutdown.ts'
 import { CrawlWorker } from '../../../core/worker/worker.ts'
-import { alertsBeside } from '../background-alerts.ts'
-import { defineCommand, type Context } from '../command.ts'
+import { startBackgroundAlerts } from '../background-alerts.ts'
+import { defineCommand, type CliContext } from '../command.ts'
 import { commandOptions } from '../command-options.ts'
 import { LiveLine } from '../live-line.ts'
 import { argument, option } from '../option.ts'
-import { ALIVE, READY, ServiceManager } from '../sd-notify.ts'
+import { ALIVE, READY, SystemdNotifier } from '../sd-notify.ts'
 import { workOnCommands } from '../work-commands.ts'
 
 const options = {
@@ -45,11 +45,11 @@ const options = {
   source: option.texts('NAME', 'with --exec: whose runs; a star at the end stands for the rest'),
   ...commandOptions,
 }
-type Given = Context<
+type WorkArguments = CliContext<
   { module: ReturnType<typeof argument.optional>; command: ReturnType<typeof argument.rest> },
   typeof options
 >
-type Work = Given & { readonly args: { readonly module: string } }
+type Work = WorkArguments & { readonly args: { readonly module: string } }
 
 export const work = defineCommand({
   name: 'work',
@@ -65,7 +65,7 @@ export const work = defineCommand({
     command: argument.rest('with --exec: the program and its arguments, after --'),
   },
   options,
-  outlivesReader: true,
+  ignoresClosedPipe: true,
 
   async run(given) {
     const { module, command } = given.args
@@ -85,12 +85,12 @@ export const work = defineCommand({
         ? await workInProcesses(context, crawl)
         : await workHere(context, crawl)
     // What the crawl's own code left open (a pool, a timer, a page that was cut short) must not keep us here.
-    setTimeout(() => process.exit(), LEFTOVERS_MS).unref()
-    return summarise(context, crawl, ended)
+    setTimeout(() => process.exit(), EXIT_GRACE_MS).unref()
+    return summarize(context, crawl, ended)
   },
 })
 
-function withModule(given: Given): Work {
+function withModule(given: WorkArguments): Work {
   const { module, command } = given.args
   if (module === undefined)
     throw new UsageError('Work on what? Give the file of a crawl: unstuck work crawl.ts')
@@ -99,12 +99,12 @@ function withModule(given: Given): Work {
   return { ...given, args: { module, command } }
 }
 
-const LEFTOVERS_MS = 250
+const EXIT_GRACE_MS = 250
 
 /** How it went, before what is left is looked at. */
-type Ended = { readonly code: number; readonly stopped: boolean }
+type WorkResult = { readonly code: number; readonly stopped: boolean }
 
-async function workHere(context: Work, crawl: Crawl): Promise<Ended> {
+async function workHere(context: Work, crawl: Crawl): Promise<WorkResult> {
   const id = newId()
   const isChild = isWorkerProcess()
   const { stopDeadline: deadlineMs = STOP_DEADLINE_MS } = context.options
@@ -117,9 +117,9 @@ async function workHere(context: Work, crawl: Crawl): Promise<Ended> {
   )
   const journals = await journalFolder(context)
   const journal = openJournal(join(journals, `${id}.jsonl`), id)
-  removeOldJournalsHourly(journals, () => context.database.open())
-  const manager = new ServiceManager({
-    isWell: () => worker.isHeard,
+  pruneJournalsHourly(journals, () => context.database.open())
+  const manager = new SystemdNotifier({
+    isHealthy: () => worker.isHeartbeating,
     status: () => line.brief,
     log: (text) => line.log(text),
   })
@@ -136,11 +136,11 @@ async function workHere(context: Work, crawl: Crawl): Promise<Ended> {
         manager.ready()
         reportStarted()
       }
-      const text = sentence(event)
+      const text = describeEvent(event)
       if (text !== null) line.log(text)
     },
   })
-  const forget = onStopSignals({
+  const forget = handleStopSignals({
     deadlineMs,
     stop: (why) => {
       manager.stopping()
@@ -148,17 +148,17 @@ async function workHere(context: Work, crawl: Crawl): Promise<Ended> {
     },
     log: (text) => line.log(text),
   })
-  const alerts = await alertsBeside(
+  const alerts = await startBackgroundAlerts(
     context,
     (text) => line.log(text),
     () => id,
   )
   if (!isChild) line.start()
   try {
-    const { stopped, error } = await worker.run()
+    const { stopReason, error } = await worker.run()
     if (error) throw error
-    if (stopped === null) await alerts.finish()
-    return { code: EXIT.done, stopped: stopped !== null }
+    if (stopReason === null) await alerts.finish()
+    return { code: EXIT.done, stopped: stopReason !== null }
   } finally {
     await alerts.stop()
     line.stop()
@@ -168,21 +168,21 @@ async function workHere(context: Work, crawl: Crawl): Promise<Ended> {
 }
 
 /** Each worker process says every second that all is well. One of them is enough. */
-const HEARD_MS = 5_000
+const CHILD_SILENCE_MAX_MS = 5_000
 
 /** The parent: begins the run, keeps the processes alive, and shows how far they are. */
-async function workInProcesses(context: Work, crawl: Crawl): Promise<Ended> {
+async function workInProcesses(context: Work, crawl: Crawl): Promise<WorkResult> {
   const { workers, drain, start, concurrency, stopDeadline } = context.options
   const store = await context.database.open({ connections: 1 })
   const line = new LiveLine(() => context.database.open(), crawl.source, context.output, '')
-  if (start) await ensureRun(store, crawl, (event) => line.log(sentence(event) ?? event.type))
+  if (start) await ensureRun(store, crawl, (event) => line.log(describeEvent(event) ?? event.type))
   let heardAt = -Infinity
-  const manager = new ServiceManager({
-    isWell: () => performance.now() - heardAt < HEARD_MS,
+  const manager = new SystemdNotifier({
+    isHealthy: () => performance.now() - heardAt < CHILD_SILENCE_MAX_MS,
     status: () => line.brief,
     log: (text) => line.log(text),
   })
-  const processes = new Processes({
+  const processes = new WorkerProcesses({
     count: workers,
     module: fileURLToPath(new URL('../../../../bin/unstuck.js', import.meta.url)),
     args: [
@@ -199,14 +199,14 @@ async function workInProcesses(context: Work, crawl: Crawl): Promise<Ended> {
     env: { UNSTUCK_DB: await context.database.address() },
     clock: REAL_CLOCK,
     log: (text) => line.log(text),
-    check: () => store.liveRun(crawl.source),
+    beforeRestart: () => store.liveRun(crawl.source),
     onMessage: (message) => {
       if (message === READY) manager.ready()
       if (message === ALIVE) heardAt = performance.now()
     },
   })
   let stopped = false
-  const forget = onStopSignals({
+  const forget = handleStopSignals({
     deadlineMs: stopDeadline ?? STOP_DEADLINE_MS,
     log: (text) => line.log(text),
     stop: () => {
@@ -214,9 +214,9 @@ async function workInProcesses(context: Work, crawl: Crawl): Promise<Ended> {
       manager.stopping()
       processes.stop()
     },
-    end: () => processes.end(),
+    kill: () => processes.kill(),
   })
-  const alerts = await alertsBeside(
+  const alerts = await startBackgroundAlerts(
     context,
     (text) => line.log(text),
     () => null,
@@ -226,7 +226,7 @@ async function workInProcesses(context: Work, crawl: Crawl): Promise<Ended> {
     const code = await processes.run()
     if (!stopped) await alerts.finish()
     return {
-      code: code === EXIT.resumable || code === EXIT.leftForAPerson ? EXIT.done : code,
+      code: code === EXIT.resumable || code === EXIT.needsAttention ? EXIT.done : code,
       stopped,
     }
   } finally {
@@ -242,7 +242,7 @@ async function journalFolder(context: Work): Promise<string> {
   return join(dataFolder(await context.database.address(), process.cwd()), 'journal')
 }
 
-async function summarise(context: Work, crawl: Crawl, ended: Ended): Promise<number> {
+async function summarize(context: Work, crawl: Crawl, ended: WorkResult): Promise<number> {
   if (ended.code !== EXIT.done) return ended.code
   if (isWorkerProcess()) return ended.stopped ? EXIT.resumable : EXIT.done
   const store = await context.database.open({ connections: 1 })
@@ -260,5 +260,5 @@ async function summarise(context: Work, crawl: Crawl, ended: Ended): Promise<num
     `Run ${shortId(latest.id)} ended with ${failed} failed, ${parked} parked and ${stuck} stuck targets. ` +
       `Look at them with: unstuck show ${shortId(latest.id)}`,
   )
-  return EXIT.leftForAPerson
+  return EXIT.needsAttention
 }

@@ -3,9 +3,14 @@ import type { Millis } from '../../../core/model/time.ts'
 import type { WorkerView } from '../../../presenters/view.ts'
 import { defineCommand } from '../command.ts'
 import { option } from '../option.ts'
-import type { Paper } from '../../../lib/terminal/text-writer.ts'
-import { age, ago, whoCell, workerSign } from '../../../presenters/format.ts'
-import { rollCall } from '../../../presenters/workers.ts'
+import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
+import {
+  formatAge,
+  formatAgo,
+  formatProcessCell,
+  formatLiveness,
+} from '../../../presenters/format.ts'
+import { listWorkers } from '../../../presenters/workers.ts'
 
 export const workers = defineCommand({
   name: 'workers',
@@ -20,54 +25,56 @@ export const workers = defineCommand({
   watch: true,
 
   async run({ options, database, settings }) {
-    const store = await database.openIfAny()
+    const store = await database.openIfExists()
     const now = store ? await store.now() : Date.now()
-    const all = store ? await rollCall(store, now) : []
+    const all = store ? await listWorkers(store, now) : []
     const items = all.filter(
       ({ lastBeatAt }) => now - Date.parse(lastBeatAt) > (options.older ?? -Infinity),
     )
     const adopts = (await settings()).adopted.length > 0
     return {
       data: { items, next: null },
-      text: (paper) => printWorkers(paper, items, { total: all.length, now, adopts }),
+      print: (writer) =>
+        printWorkers(writer, items, { total: all.length, now, hasAdopted: adopts }),
     }
   },
 })
 
 export function printWorkers(
-  paper: Paper,
+  writer: TextWriter,
   items: readonly WorkerView[],
-  { total, now, adopts }: { total: number; now: Millis; adopts: boolean },
+  { total, now, hasAdopted }: { total: number; now: Millis; hasAdopted: boolean },
 ): void {
   if (items.length === 0) {
-    paper.say(
+    writer.paragraph(
       total === 0
-        ? adopts
+        ? hasAdopted
           ? 'No worker runs, and no row of your tables tells who works on it.'
           : 'No worker runs. Start one with `unstuck work crawl.ts`.'
         : 'No worker is that old.',
     )
     return
   }
-  paper.table(
+  writer.table(
     [
-      { head: 'WORKER' },
-      { head: 'PROCESS', flex: true },
-      { head: 'SIGN' },
-      { head: 'TARGETS', align: 'right', optional: 1 },
-      { head: 'UP', align: 'right', optional: 2 },
-      { head: 'LAST BEAT', align: 'right' },
+      { header: 'WORKER' },
+      { header: 'PROCESS', flex: true },
+      { header: 'SIGN' },
+      { header: 'TARGETS', align: 'right', optional: 1 },
+      { header: 'UP', align: 'right', optional: 2 },
+      { header: 'LAST BEAT', align: 'right' },
     ],
     items.map((worker) => [
       shortId(worker.id),
-      whoCell(worker),
-      workerSign(worker.sign),
+      formatProcessCell(worker),
+      formatLiveness(worker.sign),
       String(worker.targets),
-      age(now - Date.parse(worker.startedAt)),
-      ago(Date.parse(worker.lastBeatAt), now),
+      formatAge(now - Date.parse(worker.startedAt)),
+      formatAgo(Date.parse(worker.lastBeatAt), now),
     ]),
   )
   const doubtful = items.filter(({ sign }) => sign !== 'present')
-  if (doubtful.length > 0) paper.heading('Why')
-  for (const { id, sign, because } of doubtful) paper.say(`${shortId(id)} ${sign}: ${because}.`)
+  if (doubtful.length > 0) writer.heading('Why')
+  for (const { id, sign, because } of doubtful)
+    writer.paragraph(`${shortId(id)} ${sign}: ${because}.`)
 }

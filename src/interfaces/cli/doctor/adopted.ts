@@ -1,36 +1,40 @@
 import { openAdoptedTable } from '../../../features/adopted/table/open-table.ts'
 import type { Mapping } from '../../../features/adopted/mapping.ts'
 import type { AdoptedRow } from '../../../features/adopted/table/table.ts'
-import { isMapped, lackingIn, wordsOf } from '../../../features/adopted/runs/status-mapping.ts'
+import {
+  isMapped,
+  blockedActions,
+  statusValuesFor,
+} from '../../../features/adopted/runs/status-mapping.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import { plural } from '../../../presenters/format.ts'
-import { firstFew, fromError, ok, warning, type Finding } from './finding.ts'
-import { attempt } from './set-up.ts'
+import { firstOf, fromError, ok, warning, type Finding } from './finding.ts'
+import { attempt } from './configuration.ts'
 
 /** Each table of the user's own: whether it is there as the config says, may be written, and is understood. */
-export async function adoptedFindings(
+export async function checkAdoptedTables(
   tables: readonly Mapping[],
   address: string,
 ): Promise<Finding[]> {
   const findings: Finding[] = []
-  for (const mapping of tables) findings.push(await examineTable(mapping, address))
+  for (const mapping of tables) findings.push(await checkTable(mapping, address))
   return findings
 }
 
-async function examineTable(mapping: Mapping, address: string): Promise<Finding> {
-  const looked = await attempt(() => lookAt(mapping, address))
-  if ('error' in looked) return notOpened(mapping, looked.error)
-  const { said, remarks } = looked.value
-  if (remarks.length === 0) return ok('adopted', said)
-  return warning('adopted', said, {
-    details: remarks,
+async function checkTable(mapping: Mapping, address: string): Promise<Finding> {
+  const inspected = await attempt(() => inspectTable(mapping, address))
+  if ('error' in inspected) return openFailure(mapping, inspected.error)
+  const { summary, warnings } = inspected.value
+  if (warnings.length === 0) return ok('adopted', summary)
+  return warning('adopted', summary, {
+    details: warnings,
     why: 'What is not understood is shown as ended and left alone, what has no word is not done, and a slow look costs your own program.',
     mend: 'See to each of them; docs/adopted-tables.md.',
   })
 }
 
-function notOpened({ name, db }: Mapping, error: unknown): Finding {
+function openFailure({ name, db }: Mapping, error: unknown): Finding {
   const entry = `adopted.${name}`
   const found = fromError('adopted', error, {
     why: 'Nobody looks after its rows while it is so.',
@@ -42,27 +46,27 @@ function notOpened({ name, db }: Mapping, error: unknown): Finding {
   return found.found.startsWith(entry) ? found : { ...found, found: `${entry}: ${found.found}` }
 }
 
-async function lookAt(mapping: Mapping, address: string) {
+async function inspectTable(mapping: Mapping, address: string) {
   const { name } = mapping
   const tableName = mapping.schema === null ? mapping.table : `${mapping.schema}.${mapping.table}`
   const table = await openAdoptedTable(mapping, mapping.db ?? address)
   try {
     const counts = await table.counts()
-    const active = new Set(wordsOf(mapping, ['running', 'in_progress']).map(lower))
+    const active = new Set(statusValuesFor(mapping, ['running', 'in_progress']).map(toLowerCase))
     const sum = (some: typeof counts): number => some.reduce((all, { count }) => all + count, 0)
     const unknown = new Set(
       counts.filter(({ word }) => !isMapped(mapping, word)).map(({ word }) => word),
     )
-    const busy = sum(counts.filter(({ word }) => active.has(lower(word))))
+    const activeCount = sum(counts.filter(({ word }) => active.has(toLowerCase(word))))
     const { now } = await table.clock()
-    const rows = await table.rows({ words: [...active], limit: LOOKED_AT_MAX })
+    const rows = await table.rows({ statusValues: [...active], limit: ROWS_CHECKED_MAX })
     return {
-      said: `${name}: ${tableName} is there, with ${plural(sum(counts), 'row')}, ${busy} active.`,
-      remarks: [
-        ...table.remarks,
-        ...missingWords(mapping),
-        ...(unknown.size > 0 ? [unmapped([...unknown])] : []),
-        ...oddTimes(rows, now),
+      summary: `${name}: ${tableName} is there, with ${plural(sum(counts), 'row')}, ${activeCount} active.`,
+      warnings: [
+        ...table.warnings,
+        ...missingStatusWarnings(mapping),
+        ...(unknown.size > 0 ? [unmappedWarning([...unknown])] : []),
+        ...timeWarnings(rows, now),
       ],
     }
   } finally {
@@ -70,24 +74,24 @@ async function lookAt(mapping: Mapping, address: string) {
   }
 }
 
-const LOOKED_AT_MAX = 500
+const ROWS_CHECKED_MAX = 500
 const AHEAD_MS = 5 * 60_000
 const HOUR_MS = 3_600_000
 
 /** Active rows whose age nobody can tell: by age they are never dead. */
-function oddTimes(rows: readonly AdoptedRow[], now: Millis): string[] {
+function timeWarnings(rows: readonly AdoptedRow[], now: Millis): string[] {
   const timesOf = ({ startedAt, heartbeatAt, activityAt }: AdoptedRow): Millis[] =>
     [startedAt, heartbeatAt, activityAt].filter((at) => at !== null)
   const keysOf = (some: readonly AdoptedRow[]): string =>
-    firstFew(some.map(({ key }) => key)).join(', ')
-  const without = rows.filter((row) => timesOf(row).length === 0)
+    firstOf(some.map(({ key }) => key)).join(', ')
+  const withoutTime = rows.filter((row) => timesOf(row).length === 0)
   // A day without a time counts as its end, which may be yet to come.
   const isAhead = (at: Millis): boolean => at > now + AHEAD_MS && (at + 1) % HOUR_MS !== 0
   const ahead = rows.filter((row) => timesOf(row).some(isAhead))
   return [
-    ...(without.length > 0
+    ...(withoutTime.length > 0
       ? [
-          `No time that can be read is known of active rows (${keysOf(without)}): they never get too old.`,
+          `No time that can be read is known of active rows (${keysOf(withoutTime)}): they never get too old.`,
         ]
       : []),
     ...(ahead.length > 0
@@ -97,20 +101,20 @@ function oddTimes(rows: readonly AdoptedRow[], now: Millis): string[] {
 }
 
 /** Verdicts that its policy leads to, and that it has no word for: such rows stay as they are for ever. */
-function missingWords(mapping: Mapping): string[] {
+function missingStatusWarnings(mapping: Mapping): string[] {
   const { onCrash, onStalled, groups } = mapping.policy
   const ofGroups = Object.values(groups ?? {}).flatMap((one) => [one.onCrash, one.onStalled])
-  const led = new Set<string | undefined>(['fail', onCrash, onStalled, ...ofGroups])
-  return Object.entries(lackingIn(mapping))
-    .filter(([action]) => led.has(action))
+  const reachable = new Set<string | undefined>(['fail', onCrash, onStalled, ...ofGroups])
+  return Object.entries(blockedActions(mapping))
+    .filter(([action]) => reachable.has(action))
     .map(([, sentence]) => `${sentence}.`)
 }
 
-function unmapped(words: readonly string[]): string {
-  const shown = firstFew(words.map((word) => JSON.stringify(word))).join(', ')
-  return `Nobody mapped the status ${words.length === 1 ? 'word' : 'words'} ${shown}: rows with it have ended, as far as anybody knows.`
+function unmappedWarning(statusValues: readonly string[]): string {
+  const shown = firstOf(statusValues.map((word) => JSON.stringify(word))).join(', ')
+  return `Nobody mapped the status ${statusValues.length === 1 ? 'word' : 'words'} ${shown}: rows with it have ended, as far as anybody knows.`
 }
 
-function lower(word: string): string {
-  return word.toLowerCase()
+function toLowerCase(value: string): string {
+  return value.toLowerCase()
 }

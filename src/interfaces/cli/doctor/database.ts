@@ -1,6 +1,6 @@
 import { EXIT } from '../../../core/model/errors.ts'
-import { inWords } from '../../../core/model/time.ts'
-import type { EngineFacts, Look, PostgresFacts } from '../../../core/store/inspection.ts'
+import { humanizeDuration } from '../../../core/model/time.ts'
+import type { EngineFacts, DatabaseInfo, PostgresFacts } from '../../../core/store/inspection.ts'
 import { plural } from '../../../presenters/format.ts'
 import { fromError, note, ok, problem, warning, type Finding } from './finding.ts'
 
@@ -43,7 +43,7 @@ const VERY_SLOW_MS = 500
 
 export function reachedFinding(where: string, engine: EngineFacts): Finding {
   const name = engine.name === 'sqlite' ? 'SQLite' : `PostgreSQL ${engine.serverVersion}`
-  const found = `${name} at ${where} answers in ${inWords(Math.max(1, engine.roundTripMs))}.`
+  const found = `${name} at ${where} answers in ${humanizeDuration(Math.max(1, engine.roundTripMs))}.`
   if (engine.roundTripMs < SLOW_MS) return ok('database', found)
   const say = engine.roundTripMs < VERY_SLOW_MS ? note : warning
   return say('database', found, {
@@ -86,7 +86,7 @@ function serverRefusal(engine: PostgresFacts): [string, string] | null {
   return null
 }
 
-export function schemaFinding({ version, known, pending }: Look): Finding {
+export function schemaFinding({ version, known, pending }: DatabaseInfo): Finding {
   if (version === 0) {
     return note('schema', 'Nothing of unstuck is in it yet.', {
       why: 'The first start, or `unstuck migrate`, makes the tables; doctor does not.',

@@ -12,10 +12,12 @@ export function durabilityFinding(
   own: Inspection['durability'] | null,
 ): Finding {
   const settings = Object.entries(own ?? {}).map(([name, value]) => `${name} = ${value}`)
-  return engine.name === 'sqlite' ? ofFile(engine, settings) : ofServer(engine, settings)
+  return engine.name === 'sqlite'
+    ? sqliteDurability(engine, settings)
+    : postgresDurability(engine, settings)
 }
 
-function ofFile({ journalMode }: SqliteFacts, settings: readonly string[]): Finding {
+function sqliteDurability({ journalMode }: SqliteFacts, settings: readonly string[]): Finding {
   if (journalMode === 'wal') {
     return ok('durability', `${settings.join(', ') || 'WAL'}: a saved page survives a power cut.`)
   }
@@ -27,7 +29,7 @@ function ofFile({ journalMode }: SqliteFacts, settings: readonly string[]): Find
   })
 }
 
-function ofServer(engine: PostgresFacts, settings: readonly string[]): Finding {
+function postgresDurability(engine: PostgresFacts, settings: readonly string[]): Finding {
   const { fsync, fullPageWrites, synchronousCommit, pooled } = engine
   if (fsync === 'off') {
     return problem('durability', 'The server runs with fsync off.', {

@@ -1,9 +1,9 @@
 import { lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { inOctal, TRUSTED_FOLDERS, whyUntrusted } from '../../../core/host/trusted-path.ts'
+import { formatMode, TRUSTED_FOLDERS, untrustedReason } from '../../../core/host/trusted-path.ts'
 import { plural } from '../../../presenters/format.ts'
 import { tokensPath } from '../../http/tokens.ts'
-import { firstFew, note, ok, problem, type Finding } from './finding.ts'
+import { firstOf, note, ok, problem, type Finding } from './finding.ts'
 
 /** A file or folder of ours that others than its owner can get at. */
 export type Exposed = { readonly path: string; readonly mode: number }
@@ -56,7 +56,7 @@ export function filesFinding(found: readonly Exposed[], platform = process.platf
   }
   if (found.length === 0) return ok('files', 'Database, journals and tokens are for their owner.')
   return problem('files', `${plural(found.length, 'file')} or folders are open to others.`, {
-    details: firstFew(found.map(({ path, mode }) => `${path} (mode ${inOctal(mode)})`)),
+    details: firstOf(found.map(({ path, mode }) => `${path} (mode ${formatMode(mode)})`)),
     why: 'Other users of this machine can read what was saved, or change what unstuck believes.',
     mend: 'Take the rights away: `chmod go-rwx` and their names.',
   })
@@ -71,12 +71,12 @@ export function ownersFinding(
   const foreign = new Set(
     checked.flatMap((path) => {
       const isWithin = path !== data.folder && path !== tokensPath(data.folder)
-      return whyUntrusted(path, isWithin ? { within: data.folder } : {}) ?? []
+      return untrustedReason(path, isWithin ? { within: data.folder } : {}) ?? []
     }),
   )
   if (foreign.size === 0) return ok('owners', 'No other user can have put a file there.')
   return problem('owners', 'Another user can have written what unstuck would go by.', {
-    details: firstFew([...foreign]),
+    details: firstOf([...foreign]),
     why: 'Such files are not used: a token, a lock or a database of another user acts in your name.',
     mend: `Change the owner or the mode, or name the folder in ${TRUSTED_FOLDERS} if you trust it.`,
   })

@@ -60,13 +60,13 @@ export function fromError(check: string, error: unknown, advice: Advice): Findin
 }
 
 /** Without a usable config or database little else could be looked at: their codes come first. */
-const FIRST = [EXIT.usage, EXIT.unreachable, EXIT.schema]
+const EXIT_CODE_PRIORITY = [EXIT.usage, EXIT.unreachable, EXIT.schema]
 
 export function exitCodeOf(findings: readonly Finding[]): number {
   const asked = findings.map(({ exitCode }) => exitCode)
-  const first = FIRST.find((code) => asked.includes(code))
+  const first = EXIT_CODE_PRIORITY.find((code) => asked.includes(code))
   if (first !== undefined) return first
-  return ['warning', 'problem'].includes(worst(findings)) ? EXIT.leftForAPerson : EXIT.done
+  return ['warning', 'problem'].includes(worst(findings)) ? EXIT.needsAttention : EXIT.done
 }
 
 export function worst(findings: readonly Finding[]): Result {
@@ -75,6 +75,6 @@ export function worst(findings: readonly Finding[]): Result {
 }
 
 /** The first few of a list, and how many there are beside them. */
-export function firstFew(all: readonly string[], few = 5): string[] {
+export function firstOf(all: readonly string[], few = 5): string[] {
   return all.length <= few ? [...all] : [...all.slice(0, few), `and ${all.length - few} more`]
 }

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { StoreUnavailable, UsageError } from '../../../core/model/errors.ts'
+import { StoreUnavailableError, UsageError } from '../../../core/model/errors.ts'
 import { newId } from '../../../core/model/id.ts'
 import type { Inspection, PostgresFacts, SqliteFacts } from '../../../core/store/inspection.ts'
 import type { WorkerView } from '../../../presenters/view.ts'
-import { Paper } from '../../../lib/terminal/text-writer.ts'
+import { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { reachedFinding, schemaFinding, writableFinding } from './database.ts'
 import { durabilityFinding } from './durability.ts'
 import { exitCodeOf, fromError, note, ok, problem, warning, worst } from './finding.ts'
 import { trackingFinding } from './process-tracking.ts'
-import { promiseFindings } from './promises.ts'
+import { guaranteeFindings } from './guarantees.ts'
 import { serverFindings } from './server.ts'
-import { runtimeFinding } from './set-up.ts'
-import { diskFinding, fileSystemFinding, inBytes, sizeFinding, walFinding } from './storage.ts'
-import { printFindings, summarise } from './text.ts'
+import { runtimeFinding } from './configuration.ts'
+import { diskFinding, fileSystemFinding, formatBytes, sizeFinding, walFinding } from './storage.ts'
+import { printFindings, summarize } from './text.ts'
 import { workersFinding } from './workers.ts'
 
 const MB = 1_000_000
@@ -58,7 +58,7 @@ test('processes that cannot be found are a note with what helps, not a failure',
 })
 
 test('the exit code is 0, 3 for what a person should see, or that of what stood in the way', () => {
-  const away = fromError('database', new StoreUnavailable('away'), advice)
+  const away = fromError('database', new StoreUnavailableError('away'), advice)
   const wrong = fromError('config', new UsageError('wrong'), advice)
   const newer = problem('schema', 'newer', { ...advice, exitCode: 9 })
 
@@ -96,7 +96,7 @@ for (const [free, total, result] of [
   [99 * MB, 1 * GB, 'problem'],
   [0, 1 * GB, 'problem'],
 ] as const) {
-  test(`${inBytes(free)} of ${inBytes(total)} free: ${result}`, () => {
+  test(`${formatBytes(free)} of ${formatBytes(total)} free: ${result}`, () => {
     const finding = diskFinding({ holds: 'the journals', folder: '/data', free, total })
     assert.equal(finding.result, result)
   })
@@ -157,7 +157,7 @@ test('workers whose connections would not fit beside those of other programs are
   assert.equal(look(72, 15, 10).result, 'ok')
 })
 
-test('who cannot write ends with 7 and is told why', () => {
+test('a login that cannot write ends with 7 and the reason', () => {
   assert.equal(writableFinding('x', SERVER).result, 'ok')
   assert.equal(writableFinding('x', FILE).result, 'ok')
   for (const [facts, because] of [
@@ -245,39 +245,41 @@ test('owners of rows in tables of one’s own are not called workers', () => {
   assert.doesNotMatch(`${lost.why} ${lost.mend}`, /worker/)
 })
 
-const SOUND: Inspection = {
+const HEALTHY: Inspection = {
   durability: {},
-  books: { checked: 3, leftOut: 0, wrong: [] },
-  crowded: [],
-  badClaims: [],
-  endless: [],
+  counters: { checked: 3, unchecked: 0, mismatches: [] },
+  duplicateLiveRuns: [],
+  invalidClaims: [],
+  withoutEndTime: [],
   leftoverLocks: [],
   blockedWal: null,
 }
 
 test('a long list of faults is cut, and says how much is missing', () => {
   const endless = Array.from({ length: 12 }, () => ({ run: newId(), source: 'shop' }))
-  const finding = promiseFindings({ ...SOUND, endless }).find((one) => one.check === 'ended-runs')!
+  const finding = guaranteeFindings({ ...HEALTHY, withoutEndTime: endless }).find(
+    (one) => one.check === 'ended-runs',
+  )!
   assert.equal(finding.details.length, 6)
   assert.equal(finding.details[5], 'and 7 more')
 })
 
-test('books that were not counted are not called right', () => {
-  const books = { checked: 3, leftOut: 2, wrong: [] }
-  const [finding] = promiseFindings({ ...SOUND, books })
+test('counters that were not checked are not reported as correct', () => {
+  const books = { checked: 3, unchecked: 2, mismatches: [] }
+  const [finding] = guaranteeFindings({ ...HEALTHY, counters: books })
   assert.match(finding!.found, /3 runs agree .* \(2 more were not counted/)
 })
 
-test('what is not well is explained below its line, within 80 columns and without colour', () => {
-  const paper = new Paper(80, false)
+test('a problem is explained below its line, within 80 columns and without colour', () => {
+  const writer = new TextWriter(80, false)
   const long =
     'The server runs with fsync off and has done so for longer than anybody here remembers.'
-  printFindings(paper, [
+  printFindings(writer, [
     ok('runtime', 'Node 24.21.0, SQLite 3.53.4.'),
     problem('durability', long, { why: 'It matters.', mend: '`ALTER SYSTEM`', details: ['a'] }),
   ])
   assert.equal(
-    paper.toString(),
+    writer.toString(),
     `2 checks: 1 problem.
 
 RESULT   CHECK       FOUND
@@ -292,10 +294,10 @@ Why it matters: It matters.
 What to do: \`ALTER SYSTEM\`
 `,
   )
-  assert.equal(summarise([ok('a', ''), ok('b', '')]), 'All is well: 2 checks.')
+  assert.equal(summarize([ok('a', ''), ok('b', '')]), 'All is well: 2 checks.')
 })
 
 test('sizes are told in the unit that fits', () => {
-  const told = [0, 999, 4_096, 115_000, 1_500_000, 85 * GB].map(inBytes)
+  const told = [0, 999, 4_096, 115_000, 1_500_000, 85 * GB].map(formatBytes)
   assert.deepEqual(told, ['0 bytes', '999 bytes', '4.1 kB', '115 kB', '1.5 MB', '85 GB'])
 })

@@ -4,8 +4,8 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { test } from 'node:test'
-import { lookAtHost, type HostFacts } from '../../../core/host/identity.ts'
-import { cliCall } from '../../../testing/unstuck-cli.ts'
+import { readHostFacts, type HostFacts } from '../../../core/host/identity.ts'
+import { cliCommand } from '../../../testing/unstuck-cli.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { platformFinding, PLATFORMS } from './platform.ts'
 
@@ -49,20 +49,20 @@ test(
   { skip: process.platform === 'linux' ? false : 'only Linux has /proc' },
   () => {
     const isHost = readlinkSync('/proc/self/ns/pid') === 'pid:[4026531836]'
-    assert.deepEqual(lookAtHost(), { platform: 'linux', namespace: isHost ? 'host' : 'own' })
+    assert.deepEqual(readHostFacts(), { platform: 'linux', namespace: isHost ? 'host' : 'own' })
   },
 )
 
 const UNSHARE = ['--user', '--map-root-user', '--pid', '--fork', '--mount-proc']
-const may = spawnSync('unshare', [...UNSHARE, 'true']).status === 0
+const canUnshare = spawnSync('unshare', [...UNSHARE, 'true']).status === 0
 
 test(
   'in a pid namespace of its own, doctor reports a container; without /proc that no process is visible',
-  { skip: may ? false : 'this system does not let the tests make a pid namespace' },
+  { skip: canUnshare ? false : 'this system does not let the tests make a pid namespace' },
   () => {
     using folder = temporaryFolder()
     const db = `sqlite:${join(folder.path, 'none.db')}`
-    const { command, env } = cliCall(['doctor', '--json', '--db', db])
+    const { command, env } = cliCommand(['doctor', '--json', '--db', db])
     const platform = (script: string): string => {
       const { stdout, stderr } = spawnSync(
         'unshare',

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
-import { readStat } from '../../../core/host/identity.ts'
+import { readProcessStat } from '../../../core/host/identity.ts'
 import type { ProcessFacts, ProcessTable } from './signals.ts'
 
 const DEPTH_MAX = 64
@@ -26,5 +26,5 @@ function argvOf(pid: number): string[] | null {
 
 /** 0 above PID 1, and above a process that was put into a container from outside. */
 function parentOf(pid: number): number {
-  return readStat(pid)?.parent ?? 0
+  return readProcessStat(pid)?.parent ?? 0
 }

@@ -1,22 +1,22 @@
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { removeCgroups } from '../../../core/host/cgroup.ts'
-import { blindSpot, startMarked, type Tracking } from '../../../features/commands/start-tagged.ts'
+import { trackingGap, startTagged, type Tracking } from '../../../features/commands/start-tagged.ts'
 import { note, ok, type Finding } from './finding.ts'
 
 /** How a process that `unstuck run` starts here would be tracked: tried out with one that ends at once. */
-export function probeTracking(): Tracking {
-  const marked = { cookie: randomUUID(), execution: 'doctor' }
+export function probeProcessTracking(): Tracking {
+  const tag = { processTag: randomUUID(), execution: 'doctor' }
   try {
-    return startMarked(marked, () => spawnSync('true')).tracking
+    return startTagged(tag, () => spawnSync('true')).tracking
   } finally {
-    removeCgroups(marked)
+    removeCgroups(tag)
   }
 }
 
 /** Whether every process of a wrapped command is found when the command ends. */
 export function trackingFinding(tracking: Tracking): Finding {
-  const gap = blindSpot(tracking)
+  const gap = trackingGap(tracking)
   if (gap === null) {
     return ok(
       'processes',

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { messageOf } from '../../../core/model/errors.ts'
 import { dataFolderPath } from '../../../lib/files/data-folder.ts'
-import { isHandedOn } from '../../../features/commands/environment.ts'
+import { isInherited } from '../../../features/commands/environment.ts'
 import { nearestConfig } from '../../../app/config-file.ts'
-import { TRUSTED_FOLDERS, whyUntrusted } from '../../../core/host/trusted-path.ts'
+import { TRUSTED_FOLDERS, untrustedReason } from '../../../core/host/trusted-path.ts'
 import type { AlertSettings } from '../../../features/alerts/config.ts'
-import type { Located } from '../../../app/address.ts'
+import type { ResolvedAddress } from '../../../app/address.ts'
 import { loadSettings, type Settings } from '../../../app/config.ts'
 import { isLoopback } from '../../http/host-check.ts'
 import { isLongEnough } from '../../http/token-file.ts'
@@ -15,10 +15,10 @@ import type { Database } from '../../../app/open-database.ts'
 import { plural } from '../../../presenters/format.ts'
 import { exposedFiles, filesFinding, listOwnFiles, ownersFinding } from './exposure.ts'
 import { note, ok, problem, warning, type Finding } from './finding.ts'
-import { addressFinding, attempt, configFinding, type Attempt } from './set-up.ts'
+import { addressFinding, attempt, configFinding, type Attempt } from './configuration.ts'
 
 /** What of docs/security.md can be seen on this machine. Nothing is opened, sent or changed. */
-export async function examineSecurity(database: Database, cwd: string): Promise<Finding[]> {
+export async function checkSecurity(database: Database, cwd: string): Promise<Finding[]> {
   const config = await attempt(() => loadSettings(cwd))
   const located = await attempt(() => database.locate())
   const address = 'value' in located ? located.value.address : null
@@ -43,7 +43,7 @@ export async function examineSecurity(database: Database, cwd: string): Promise<
     adminTokenFinding(admin),
     writtenSecretsFinding(nearestConfig(cwd), secrets),
     ...('value' in located ? databaseFindings(located.value, process.env) : []),
-    handedOnFinding(secrets, process.env),
+    inheritedSecretsFinding(secrets, process.env),
     ...(alerts ? [channelsFinding(alerts)] : []),
     userFinding(process.getuid?.() ?? null),
   ]
@@ -72,7 +72,7 @@ function passwordIn(address: string): string | null {
 
 /** A config is code: a user who can write it acts as this one. */
 function configFileFinding(path: string | null): Finding {
-  const why = path === null ? null : whyUntrusted(path)
+  const why = path === null ? null : untrustedReason(path)
   if (why === null) return ok('config-file', 'Nobody but its owner can change the config.')
   return problem('config-file', `${why}.`, {
     why: `${path} is code, and would run with the rights of whoever calls unstuck. It is not used.`,
@@ -82,7 +82,7 @@ function configFileFinding(path: string | null): Finding {
 
 /** Set by the user, it counts for unstuck as for every Node program. */
 function compileCacheFinding(folder: string | undefined): Finding {
-  const why = folder ? whyUntrusted(folder) : null
+  const why = folder ? untrustedReason(folder) : null
   if (why === null) return ok('compile-cache', 'No compile cache that others can write to.')
   return problem('compile-cache', `NODE_COMPILE_CACHE: ${why}.`, {
     why: 'Node runs what it finds there: another user can put code in.',
@@ -138,7 +138,7 @@ function writtenSecretsFinding(path: string | null, secrets: readonly Secret[]):
 }
 
 /** The way to the database. */
-function databaseFindings({ address, from }: Located, env: NodeJS.ProcessEnv): Finding[] {
+function databaseFindings({ address, from }: ResolvedAddress, env: NodeJS.ProcessEnv): Finding[] {
   if (!/^postgres(ql)?:/.test(address)) return []
   return [tlsFinding(address, env), flagFinding(from === '--db' && passwordIn(address) !== null)]
 }
@@ -178,9 +178,9 @@ function flagFinding(isGivenByFlag: boolean): Finding {
 }
 
 /** Variables under names of the user's own reach wrapped commands, as they should: but not with our secrets in them. */
-function handedOnFinding(secrets: readonly Secret[], env: NodeJS.ProcessEnv): Finding {
+function inheritedSecretsFinding(secrets: readonly Secret[], env: NodeJS.ProcessEnv): Finding {
   const values = new Set(secrets.map(({ value }) => value))
-  const names = Object.keys(env).filter((name) => values.has(env[name] ?? '') && isHandedOn(name))
+  const names = Object.keys(env).filter((name) => values.has(env[name] ?? '') && isInherited(name))
   if (names.length === 0) return ok('handed-on', 'No secret of the config reaches commands.')
   return warning('handed-on', `${plural(names.length, 'variable')} with secrets reach commands.`, {
     details: names,

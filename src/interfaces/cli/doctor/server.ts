@@ -1,4 +1,4 @@
-import { inWords } from '../../../core/model/time.ts'
+import { humanizeDuration } from '../../../core/model/time.ts'
 import type { PostgresFacts } from '../../../core/store/inspection.ts'
 import { plural } from '../../../presenters/format.ts'
 import { note, ok, warning, type Finding } from './finding.ts'
@@ -44,11 +44,18 @@ function clockFinding({ clockAheadMs, roundTripMs }: PostgresFacts): Finding {
   const apartMs = Math.abs(clockAheadMs)
   // Half a round trip is what the measurement itself may be wrong by.
   if (apartMs - roundTripMs / 2 <= SKEW_MAX_MS) {
-    return ok('clock', `This host and the server agree to ${inWords(Math.max(1, apartMs))}.`)
+    return ok(
+      'clock',
+      `This host and the server agree to ${humanizeDuration(Math.max(1, apartMs))}.`,
+    )
   }
   const direction = clockAheadMs > 0 ? 'ahead of' : 'behind'
-  return warning('clock', `The server's clock is ${inWords(apartMs)} ${direction} this host's.`, {
-    why: "Leases go by the server's clock alone, so nobody is taken for dead by this. But journals and logs of this host carry another time than the database.",
-    mend: 'Let both set their clocks: `timedatectl set-ntp true`.',
-  })
+  return warning(
+    'clock',
+    `The server's clock is ${humanizeDuration(apartMs)} ${direction} this host's.`,
+    {
+      why: "Leases go by the server's clock alone, so nobody is taken for dead by this. But journals and logs of this host carry another time than the database.",
+      mend: 'Let both set their clocks: `timedatectl set-ntp true`.',
+    },
+  )
 }

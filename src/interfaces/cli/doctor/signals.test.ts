@@ -60,7 +60,7 @@ for (const [what, found, processes] of SWALLOWED) {
   })
 }
 
-const FINE: [string, ProcessTable][] = [
+const DELIVERED: [string, ProcessTable][] = [
   ['unstuck itself is PID 1', table(['node', '/app/node_modules/.bin/unstuck', 'work'])],
   ['an init stands right above it', table(['/sbin/tini', '--', 'unstuck', 'work', 'c.ts'])],
   [
@@ -81,7 +81,7 @@ const FINE: [string, ProcessTable][] = [
   ['PID 1 may not be seen', table([])],
 ]
 
-for (const [what, processes] of FINE) {
+for (const [what, processes] of DELIVERED) {
   test(`signals arrive when ${what}`, () => {
     assert.equal(signalsFinding(processes).result, 'ok')
   })
@@ -103,11 +103,11 @@ test(
 )
 
 const UNSHARE = ['--user', '--map-root-user', '--pid', '--fork', '--mount-proc']
-const may = spawnSync('unshare', [...UNSHARE, 'true']).status === 0
+const canUnshare = spawnSync('unshare', [...UNSHARE, 'true']).status === 0
 
 test(
   'in a container of its own, a shell as PID 1 is found and an exec is not',
-  { skip: may ? false : 'this system does not let the tests make a pid namespace' },
+  { skip: canUnshare ? false : 'this system does not let the tests make a pid namespace' },
   () => {
     using folder = temporaryFolder()
     const bin = fileURLToPath(new URL('../../../../bin/unstuck.js', import.meta.url))

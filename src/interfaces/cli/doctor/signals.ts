@@ -12,9 +12,9 @@ export type ProcessTable = {
 }
 
 /** They signal a whole service or session, so it does not matter who stands in between. */
-const SYSTEM = /^(systemd|init|launchd|openrc-init|runit|upstart)$/
+const SYSTEM_INIT = /^(systemd|init|launchd|openrc-init|runit|upstart)$/
 /** They pass a signal on to their one child and to nobody else. */
-const SMALL_INIT =
+const CONTAINER_INIT =
   /^(tini(-static)?|dumb-init|docker-init|catatonit|s6-svscan|s6-supervise|runsv|supervisord)$/
 const SHELL = /^-?(sh|bash|dash|ash|zsh|ksh)$/
 const PACKAGE_MANAGER = /^(npm|npx|yarn|pnpm|pnpx)\b/
@@ -27,15 +27,16 @@ export function signalsFinding({ first, ancestors }: ProcessTable): Finding {
     })
   }
   const name = nameOf(first.argv)
-  if (SYSTEM.test(name)) return ok('signals', `PID 1 is ${name}: signals reach every process.`)
+  if (SYSTEM_INIT.test(name)) return ok('signals', `PID 1 is ${name}: signals reach every process.`)
   const wrapper = wrapperOf(first.argv)
-  if (wrapper !== null) return swallowed(`PID 1 of this container is ${wrapper}`)
-  const below = SMALL_INIT.test(name) ? wrapperOf(ancestors.at(-2)?.argv ?? []) : null
-  if (below !== null) return swallowed(`${below} stands between ${name}, PID 1, and unstuck`)
+  if (wrapper !== null) return swallowedSignalFinding(`PID 1 of this container is ${wrapper}`)
+  const below = CONTAINER_INIT.test(name) ? wrapperOf(ancestors.at(-2)?.argv ?? []) : null
+  if (below !== null)
+    return swallowedSignalFinding(`${below} stands between ${name}, PID 1, and unstuck`)
   return ok('signals', `PID 1 is ${name || 'not to be seen'}: no wrapper swallows signals.`)
 }
 
-function swallowed(what: string): Finding {
+function swallowedSignalFinding(what: string): Finding {
   return warning('signals', `${what}: a signal to stop ends there.`, {
     why: 'docker stop, Kubernetes and others send SIGTERM to one process. If that does not pass it on, workers save nothing more and are killed when the grace is over. No saved page is lost, but each deploy costs a recovery.',
     mend: 'Start unstuck itself, in exec form: `CMD ["node_modules/.bin/unstuck", "work", "crawl.ts"]`. End an entrypoint script with `exec "$@"`. `docker run --init` adds a PID 1 that also reaps orphans.',

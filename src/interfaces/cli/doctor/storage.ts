@@ -6,14 +6,14 @@ import type {
   SqliteFacts,
 } from '../../../core/store/inspection.ts'
 import { plural } from '../../../presenters/format.ts'
-import { firstFew, note, ok, problem, warning, type Finding } from './finding.ts'
+import { firstOf, note, ok, problem, warning, type Finding } from './finding.ts'
 
 const KB = 1_000
 const MB = 1_000_000
 const GB = 1_000_000_000
 
 /** `4.2 GB`, in powers of ten as disks are sold. */
-export function inBytes(bytes: number): string {
+export function formatBytes(bytes: number): string {
   if (bytes < KB) return `${bytes} bytes`
   const [unit, name] = bytes < MB ? [KB, 'kB'] : bytes < GB ? [MB, 'MB'] : [GB, 'GB']
   const value = bytes / unit
@@ -31,10 +31,11 @@ export function fileSystemFinding({ network }: SqliteFacts): Finding {
 
 export function sizeFinding(engine: EngineFacts): Finding {
   if (engine.bytes === null) return ok('size', 'The server does not tell how big the database is.')
-  if (engine.name === 'postgres') return ok('size', `The database has ${inBytes(engine.bytes)}.`)
+  if (engine.name === 'postgres')
+    return ok('size', `The database has ${formatBytes(engine.bytes)}.`)
   return ok(
     'size',
-    `The database has ${inBytes(engine.bytes)}, its -wal file ${inBytes(engine.walBytes)}.`,
+    `The database has ${formatBytes(engine.bytes)}, its -wal file ${formatBytes(engine.walBytes)}.`,
   )
 }
 
@@ -43,7 +44,7 @@ export function walFinding({ path }: SqliteFacts, blocked: BlockedWal | null): F
   const { bytes, pages, left } = blocked
   return warning(
     'wal',
-    `The -wal file has ${inBytes(bytes)}: ${left} of its ${pages} pages cannot be copied back.`,
+    `The -wal file has ${formatBytes(bytes)}: ${left} of its ${pages} pages cannot be copied back.`,
     {
       why: 'Another program keeps a read transaction open. Until it ends the file only grows, and every read gets slower.',
       mend: `Close database browsers, scripts and backups that are still open: \`fuser -v ${path}\` names them.`,
@@ -67,7 +68,7 @@ const FREE_LOW_SHARE = 0.05
 export function diskFinding({ holds, folder, free, total }: Volume): Finding {
   const share = total > 0 ? free / total : 1
   const percent = share < 0.01 ? 'less than 1 %' : `${Math.floor(share * 100)} %`
-  const found = `${inBytes(free)} free (${percent}) where ${holds} are: ${folder}`
+  const found = `${formatBytes(free)} free (${percent}) where ${holds} are: ${folder}`
   const advice = {
     why: 'On a full disk work waits until there is room; nothing saved is lost, and nothing new is saved.',
     mend: 'Free some space, or move them to a larger disk.',
@@ -77,7 +78,7 @@ export function diskFinding({ holds, folder, free, total }: Volume): Finding {
   return ok('disk', found)
 }
 
-export function unseenDiskFinding(error: unknown): Finding {
+export function unreadableDiskFinding(error: unknown): Finding {
   return note('disk', `The free space is not to be seen: ${messageOf(error)}`, {
     why: 'On a full disk work waits until there is room.',
   })
@@ -90,7 +91,7 @@ export function lockFilesFinding(leftover: readonly LeftoverLock[]): Finding {
       `${path}: ${fault === 'worker-ended' ? 'its worker has ended' : 'no such worker is known'}`,
   )
   return note('lock-files', `${plural(leftover.length, 'lock file')} left behind.`, {
-    details: firstFew(details),
+    details: firstOf(details),
     why: 'They are harmless: a lock counts only while its process holds it. doctor deletes nothing.',
     mend: 'Delete them when no worker runs, if they disturb you.',
   })

@@ -1,31 +1,40 @@
-import type { Ink } from '../../../lib/terminal/table.ts'
-import type { Paper } from '../../../lib/terminal/text-writer.ts'
+import type { Style } from '../../../lib/terminal/table.ts'
+import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { plural } from '../../../presenters/format.ts'
 import { worst, type Finding, type Result } from './finding.ts'
 
-const INK: Record<Result, Ink> = { ok: 'good', note: 'dim', warning: 'warn', problem: 'bad' }
-
-/** One line for each check; what is not well is explained below. */
-export function printFindings(paper: Paper, findings: readonly Finding[]): void {
-  paper.say({ text: summarise(findings), ink: INK[worst(findings)] })
-  paper.blank()
-  paper.table(
-    [{ head: 'RESULT' }, { head: 'CHECK' }, { head: 'FOUND', flex: true }],
-    findings.map(({ result, check, found }) => [{ text: result, ink: INK[result] }, check, found]),
-  )
-  for (const finding of findings) if (finding.result !== 'ok') explain(paper, finding)
+const RESULT_STYLE: Record<Result, Style> = {
+  ok: 'good',
+  note: 'dim',
+  warning: 'warn',
+  problem: 'bad',
 }
 
-function explain(paper: Paper, { result, check, found, details, why, mend }: Finding): void {
-  paper.heading(`${check} (${result})`)
-  paper.say(found)
-  for (const detail of details) paper.say(`- ${detail}`)
-  if (why !== null) paper.say(`Why it matters: ${why}`)
-  if (mend !== null) paper.say(`What to do: ${mend}`)
+/** One line for each check; what is not well is explained below. */
+export function printFindings(writer: TextWriter, findings: readonly Finding[]): void {
+  writer.paragraph({ text: summarize(findings), style: RESULT_STYLE[worst(findings)] })
+  writer.blank()
+  writer.table(
+    [{ header: 'RESULT' }, { header: 'CHECK' }, { header: 'FOUND', flex: true }],
+    findings.map(({ result, check, found }) => [
+      { text: result, ink: RESULT_STYLE[result] },
+      check,
+      found,
+    ]),
+  )
+  for (const finding of findings) if (finding.result !== 'ok') explain(writer, finding)
+}
+
+function explain(writer: TextWriter, { result, check, found, details, why, mend }: Finding): void {
+  writer.heading(`${check} (${result})`)
+  writer.paragraph(found)
+  for (const detail of details) writer.paragraph(`- ${detail}`)
+  if (why !== null) writer.paragraph(`Why it matters: ${why}`)
+  if (mend !== null) writer.paragraph(`What to do: ${mend}`)
 }
 
 /** In one line, as `status` does. */
-export function summarise(findings: readonly Finding[]): string {
+export function summarize(findings: readonly Finding[]): string {
   const count = (result: Result): number => findings.filter((one) => one.result === result).length
   const parts = [
     count('problem') > 0 && plural(count('problem'), 'problem'),

@@ -2,7 +2,7 @@ import { shortId } from '../../../core/model/id.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import type { WorkerView } from '../../../presenters/view.ts'
 import { plural } from '../../../presenters/format.ts'
-import { firstFew, ok, warning, type Finding } from './finding.ts'
+import { firstOf, ok, warning, type Finding } from './finding.ts'
 
 /** Recovery takes about a second: who died just now is not left behind. */
 const RECOVERY_MS = 5_000
@@ -29,17 +29,17 @@ export function workersFinding(workers: readonly WorkerView[], now: Millis): Fin
     ? `${plural(lost.length, 'row')} of your tables whose owner is lost.`
     : `${plural(lost.length, 'lost worker')} still with ${plural(targets, 'target')} in hand.`
   return warning('workers', found, {
-    details: firstFew(
+    details: firstOf(
       lost.map(
         ({ id, sign, because, targets }) =>
           `${shortId(id)} ${sign}, ${plural(targets, 'target')}: ${because}`,
       ),
     ),
-    ...(areTheirs ? OF_ROWS : ofWorkers(atWork)),
+    ...(areTheirs ? ROWS_ADVICE : workersAdvice(atWork)),
   })
 }
 
-export function isAtWork(worker: WorkerView): boolean {
+export function isWorking(worker: WorkerView): boolean {
   return isPresent(worker) && isOwn(worker)
 }
 
@@ -52,12 +52,12 @@ function isOwn({ who }: WorkerView): boolean {
   return who === null
 }
 
-const OF_ROWS = {
+const ROWS_ADVICE = {
   why: '`unstuck serve` sees to such rows within a minute or so: it does not seem to run.',
   mend: '`unstuck recover` sees to them now.',
 }
 
-function ofWorkers(atWork: number) {
+function workersAdvice(atWork: number) {
   return {
     why:
       atWork === 0

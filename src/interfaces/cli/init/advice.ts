@@ -1,7 +1,7 @@
 import { basename, extname } from 'node:path'
 import process from 'node:process'
 import { nearestPackage } from '../package-type.ts'
-import type { Place } from './detect.ts'
+import type { Project } from './detect.ts'
 import type { SupervisorName } from './supervisors.ts'
 
 /** What is missing for the files to work, in a sentence, with the commands that mend it. */
@@ -9,14 +9,14 @@ export type Advice = { readonly note: string; readonly commands: readonly string
 
 const SET_TYPE = 'npm pkg set type=module'
 
-export function adviceFor(place: Place, wanted: readonly SupervisorName[]): Advice[] {
-  return [packageAdvice(place), installAdvice(place), windowsAdvice(wanted)].filter(
+export function adviceFor(project: Project, wanted: readonly SupervisorName[]): Advice[] {
+  return [packageAdvice(project), installAdvice(project), windowsAdvice(wanted)].filter(
     (advice) => advice !== null,
   )
 }
 
 /** Node reads a .ts file as a module or not by the nearest package.json. It is the user's, so only they change it. */
-function packageAdvice({ facts: { folder, module } }: Place): Advice | null {
+function packageAdvice({ facts: { folder, module } }: Project): Advice | null {
   if (/\.m[jt]s$/.test(module)) return null
   const found = nearestPackage(folder)
   if (found === null) {
@@ -33,7 +33,7 @@ function packageAdvice({ facts: { folder, module } }: Place): Advice | null {
   }
 }
 
-function installAdvice({ facts: { module }, installed }: Place): Advice | null {
+function installAdvice({ facts: { module }, installed }: Project): Advice | null {
   if (installed) return null
   const note = `unstuck is not installed in this folder, and ${module} imports it. Install it here first, as its README says.`
   return { note, commands: [] }

@@ -38,7 +38,7 @@ export type Supervisor = {
 export const KILL_AFTER_SECONDS = STOP_DEADLINE_MS / 1_000 + 15
 
 /** Exit codes after which another start would end the same way: wrong usage, something left for a person, schema. */
-export const HOPELESS_CODES = [2, 3, 9] as const
+export const NO_RESTART_CODES = [2, 3, 9] as const
 
 /** Asked to stop, and stopped with work left. Nobody but who asked should start it again. */
 export const STOPPED_CODE = 75

@@ -11,14 +11,14 @@ import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { unstuck } from '../../../testing/unstuck-cli.ts'
 import { withUnstuckIgnored } from './gitignore.ts'
 import { STARTER_CONFIG } from './starter-config.ts'
-import { plainName, typedWord } from './shell-quote.ts'
+import { slugify, shellQuote } from './shell-quote.ts'
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 const STARTER = ['unstuck.config.ts', 'crawl.ts', '.gitignore']
 /** All that a shell, a crontab, a unit and XML would trip over. */
 const HOSTILE = `it's 100% "a & b" <c> $HOME`
 
-type Answer = {
+type InitResult = {
   folder: string
   dryRun: boolean
   files: { path: string; action: string }[]
@@ -26,13 +26,13 @@ type Answer = {
   next: string[]
 }
 
-async function init(cwd: string, ...args: string[]): Promise<Answer> {
+async function init(cwd: string, ...args: string[]): Promise<InitResult> {
   const { code, stdout, stderr } = await unstuck(['init', ...args, '--json'], { cwd })
   assert.equal(code, 0, stderr)
-  return JSON.parse(stdout) as Answer
+  return JSON.parse(stdout) as InitResult
 }
 
-function actions({ files }: Answer): Record<string, string> {
+function actions({ files }: InitResult): Record<string, string> {
   return Object.fromEntries(files.map(({ path, action }) => [path, action]))
 }
 
@@ -183,7 +183,7 @@ test('a config above counts, so no second one is written', async () => {
   )
 })
 
-test('what is missing is said, with the commands that mend it; package.json is left alone', async () => {
+test('missing packages are listed with the commands that install them; package.json is unchanged', async () => {
   using project = emptyProject('project')
   const cwd = project.path
   for (const [content, note, commands] of [
@@ -260,8 +260,8 @@ test('words and names come through whole', () => {
     const echoed = spawnSync('sh', ['-c', `printf %s ${shellWord(text)}`], { encoding: 'utf8' })
     assert.equal(echoed.stdout, text)
   }
-  assert.equal(typedWord('C:\\My Files', 'win32'), '"C:\\My Files"')
-  assert.deepEqual(['My Shop!', '---', 'Ünï', `${'a'.repeat(39)}--b`].map(plainName), [
+  assert.equal(shellQuote('C:\\My Files', 'win32'), '"C:\\My Files"')
+  assert.deepEqual(['My Shop!', '---', 'Ünï', `${'a'.repeat(39)}--b`].map(slugify), [
     'my-shop',
     'crawl',
     'n',

@@ -1,6 +1,6 @@
 import { STOP_DEADLINE_MS } from '../../../core/model/policy.ts'
 import {
-  HOPELESS_CODES,
+  NO_RESTART_CODES,
   KILL_AFTER_SECONDS,
   STOPPED_CODE,
   type Facts,
@@ -47,7 +47,7 @@ module.exports = {
       // 1 s after a crash, longer each time, 15 s at most.
       exp_backoff_restart_delay: 1000,
       // Not started again: wrong usage, something left for a person, a schema that is too new, stopped by a person.
-      stop_exit_codes: [${[...HOPELESS_CODES, STOPPED_CODE].join(', ')}],
+      stop_exit_codes: [${[...NO_RESTART_CODES, STOPPED_CODE].join(', ')}],
     },
   ],
 }

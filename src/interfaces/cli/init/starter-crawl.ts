@@ -1,4 +1,4 @@
-import { typedWord } from './shell-quote.ts'
+import { shellQuote } from './shell-quote.ts'
 /** The source of the example, and of the units and images made for it. */
 export const EXAMPLE_SOURCE = 'example'
 
@@ -6,7 +6,7 @@ export const EXAMPLE_SOURCE = 'example'
 export function starterCrawl(module: string): string {
   return `// An example crawl. It brings a small site of its own, so it runs as it is:
 //
-//   npx unstuck work ${typedWord(module)} --drain
+//   npx unstuck work ${shellQuote(module)} --drain
 //   npx unstuck items ${EXAMPLE_SOURCE}
 //
 // Kill it at any moment and start it again: each target goes on after its last saved page. Add \`--workers 4\`, or

@@ -20,7 +20,7 @@ const project = emptyProject(HOSTILE)
 const cwd = project.path
 const WORK = ['work', 'crawl.ts', '--workers', '3']
 /** Of a crawl, and of a command in `unstuck run`. */
-const LONGEST_STOP_MS = Math.max(STOP_DEADLINE_MS, commandOptions.killTimeout.initial)
+const LONGEST_STOP_MS = Math.max(STOP_DEADLINE_MS, commandOptions.killTimeout.defaultValue)
 const IN_IMAGE = ['node', 'node_modules/unstuck/bin/unstuck.js', ...WORK]
 
 before(async () => {
@@ -33,7 +33,7 @@ after(() => project[Symbol.dispose]())
 const read = (name: string): string => readFileSync(join(cwd, name), 'utf8')
 
 /** To its end, so that it can be waited for, and with a database of its own. */
-function drains(program: string, args: readonly string[], where = cwd): void {
+function assertDrains(program: string, args: readonly string[], where = cwd): void {
   rmSync(join(cwd, '.unstuck'), { recursive: true, force: true })
   const ended = spawnSync(program, [...args, '--drain'], { cwd: where, encoding: 'utf8' })
   assert.equal(ended.status, EXIT.done, ended.stderr)
@@ -63,12 +63,12 @@ test('PM2: the program itself, in fork mode, with time to stop', () => {
   // Not 0: it is also what PM2 makes of a process that was killed.
   assert.deepEqual(app!['stop_exit_codes'], [
     EXIT.usage,
-    EXIT.leftForAPerson,
+    EXIT.needsAttention,
     EXIT.schema,
     EXIT.resumable,
   ])
   assert.equal(app!['cwd'], cwd)
-  drains(process.execPath, [join(cwd, app!.script), ...app!.args])
+  assertDrains(process.execPath, [join(cwd, app!.script), ...app!.args])
 })
 
 test('systemd: the main process is told first, and has time', () => {
@@ -86,14 +86,14 @@ test('systemd: the main process is told first, and has time', () => {
   assert.equal(unit['StartLimitIntervalSec'], '0')
   assert.equal(
     unit['RestartPreventExitStatus'],
-    `${EXIT.usage} ${EXIT.leftForAPerson} ${EXIT.schema}`,
+    `${EXIT.usage} ${EXIT.needsAttention} ${EXIT.schema}`,
   )
   assert.equal(unit['SuccessExitStatus'], String(EXIT.resumable))
-  const folder = withoutDoubles(unit['WorkingDirectory']!, '%')
+  const folder = unescapeDoubled(unit['WorkingDirectory']!, '%')
   assert.equal(folder, cwd)
-  const [program, ...args] = wordsOf(unit['ExecStart']!)
+  const [program, ...args] = splitArguments(unit['ExecStart']!)
   assert.equal(program, process.execPath)
-  drains(program, args, folder)
+  assertDrains(program, args, folder)
 })
 
 const ANALYZE = 'systemd-analyze'
@@ -225,15 +225,15 @@ function settingsOf(unit: string): Record<string, string> {
 }
 
 /** A command line as systemd takes it apart. In the program's own path it looks for no variables. */
-function wordsOf(line: string): string[] {
+function splitArguments(line: string): string[] {
   const words = [...line.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g)].map(([, quoted, plain]) =>
-    withoutDoubles(quoted?.replaceAll(/\\(.)/g, '$1') ?? plain!, '%'),
+    unescapeDoubled(quoted?.replaceAll(/\\(.)/g, '$1') ?? plain!, '%'),
   )
-  return words.map((word, n) => (n === 0 ? word : withoutDoubles(word, '$')))
+  return words.map((word, n) => (n === 0 ? word : unescapeDoubled(word, '$')))
 }
 
 /** Alone, this letter would stand for something else. */
-function withoutDoubles(text: string, letter: '%' | '$'): string {
+function unescapeDoubled(text: string, letter: '%' | '$'): string {
   const parts = text.split(letter + letter)
   for (const part of parts) assert.ok(!part.includes(letter), `a lone ${letter} in ${text}`)
   return parts.join(letter)

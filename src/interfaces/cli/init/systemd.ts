@@ -1,6 +1,6 @@
 import { STOP_DEADLINE_MS } from '../../../core/model/policy.ts'
 import {
-  HOPELESS_CODES,
+  NO_RESTART_CODES,
   KILL_AFTER_SECONDS,
   STOPPED_CODE,
   type Facts,
@@ -56,7 +56,7 @@ WorkingDirectory=${withoutSpecifiers(folder)}
 # Secrets, such as UNSTUCK_DB=postgres://…, one per line:
 # EnvironmentFile=${withoutSpecifiers(folder)}/.env
 # Node itself: npm or a shell in between would keep signals from it. This is the Node that wrote this file.
-ExecStart=${program(node)} ${words.map(word).join(' ')}
+ExecStart=${quoteProgram(node)} ${words.map(quoteWord).join(' ')}
 
 # A stop is told to the main process alone, which has the others save their pages and end within ${STOP_DEADLINE_MS / 1_000} s.
 # Whatever is left after that is killed.
@@ -71,7 +71,7 @@ Delegate=yes
 # that is too new (9). ${STOPPED_CODE} is a stop with work left: a good end.
 Restart=on-failure
 RestartSec=5
-RestartPreventExitStatus=${HOPELESS_CODES.join(' ')}
+RestartPreventExitStatus=${NO_RESTART_CODES.join(' ')}
 SuccessExitStatus=${STOPPED_CODE}
 # A worker that ran out of memory is started again by Unstuck. The others need not stop for it.
 OOMPolicy=continue
@@ -87,10 +87,10 @@ function withoutSpecifiers(text: string): string {
 }
 
 /** The first word of a command line: no variables are looked for in it. */
-function program(text: string): string {
+function quoteProgram(text: string): string {
   return `"${withoutSpecifiers(text).replaceAll(/[\\"]/g, String.raw`\$&`)}"`
 }
 
-function word(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : program(text).replaceAll('$', '$$$$')
+function quoteWord(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : quoteProgram(text).replaceAll('$', '$$$$')
 }

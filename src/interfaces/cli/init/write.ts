@@ -4,35 +4,43 @@ import { messageOf, UsageError } from '../../../core/model/errors.ts'
 import type { NewFile } from './facts.ts'
 import { withUnstuckIgnored } from './gitignore.ts'
 
-export type Outcome = {
+export type FileResult = {
   readonly path: string
   readonly action: 'written' | 'kept' | 'replaced'
   readonly about: string
 }
 
-export type How = { readonly force: boolean; readonly dryRun: boolean }
+export type WriteOptions = { readonly force: boolean; readonly dryRun: boolean }
 
-export const THERE = 'it was there already'
+export const ALREADY_EXISTS = 'it was there already'
 
 /** Writes a file that is not there. One that is there is left as it is, or replaced if that was asked for. */
-export function put(folder: string, file: NewFile, { force, dryRun }: How): Outcome {
+export function writeNewFile(
+  folder: string,
+  file: NewFile,
+  { force, dryRun }: WriteOptions,
+): FileResult {
   const { path, about } = file
   const full = join(folder, path)
-  return orSay(full, () => {
-    const isThere = lstatSync(full, { throwIfNoEntry: false }) !== undefined
-    if (isThere && !force) return { path, action: 'kept', about: THERE }
+  return withUsageError(full, () => {
+    const exists = lstatSync(full, { throwIfNoEntry: false }) !== undefined
+    if (exists && !force) return { path, action: 'kept', about: ALREADY_EXISTS }
     if (!dryRun) write(full, bytesOf(file), force ? 'w' : 'wx')
-    return { path, action: isThere ? 'replaced' : 'written', about }
+    return { path, action: exists ? 'replaced' : 'written', about }
   })
 }
 
 /** Adds a line, whatever else is in it. */
-export function putGitignore(folder: string, { dryRun }: Pick<How, 'dryRun'>): Outcome {
+export function updateGitignore(
+  folder: string,
+  { dryRun }: Pick<WriteOptions, 'dryRun'>,
+): FileResult {
   const path = '.gitignore'
   const full = join(folder, path)
-  return orSay(full, () => {
+  return withUsageError(full, () => {
     const text = withUnstuckIgnored(existsSync(full) ? readFileSync(full, 'utf8') : '')
-    if (text === null) return { path, action: 'kept', about: `${THERE} and has .unstuck/ in it` }
+    if (text === null)
+      return { path, action: 'kept', about: `${ALREADY_EXISTS} and has .unstuck/ in it` }
     if (!dryRun) write(full, text, 'w')
     return { path, action: 'written', about: 'with .unstuck/, where the database is' }
   })
@@ -44,7 +52,7 @@ function write(path: string, data: string | Buffer, flag: 'w' | 'wx'): void {
 }
 
 /** A folder in the way, a file in the place of a folder, no permission: the caller can mend it. */
-function orSay(path: string, act: () => Outcome): Outcome {
+function withUsageError(path: string, act: () => FileResult): FileResult {
   try {
     return act()
   } catch (error) {

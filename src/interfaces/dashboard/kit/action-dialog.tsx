@@ -1,17 +1,17 @@
 import { useEffect, useId, useReducer, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../api.ts'
 import { safe } from '../model/safe.ts'
-import { number } from '../model/format.ts'
+import { formatNumber } from '../model/format.ts'
 import { apiUrl } from '../router.ts'
-import { useMay } from '../session.ts'
-import { isAgreed, nextStage, type Stage } from './action-state.ts'
-import { ActionFields, Agreement } from './action-fields.tsx'
-import { BlindView, PreviewView, ResultView } from './action-views.tsx'
+import { useHasRole } from '../session.ts'
+import { isConfirmed, nextState, type ActionState } from './action-state.ts'
+import { ActionFields, Confirmation } from './action-fields.tsx'
+import { PreviewFailedView, PreviewView, ResultView } from './action-views.tsx'
 import { bodyOf, commandOf, type Action, type Input } from './actions.ts'
 import { Button } from './button.tsx'
 import { curlOf, type ApiCall } from '../model/curl.ts'
 import { CopyButton, CopyCommand } from './copy.tsx'
-import { freshOf, perform, previewOf, undoAll } from './perform.ts'
+import { newPreviewOf, perform, loadPreview, undoAll } from './perform.ts'
 import { Loading } from './states.tsx'
 
 export type ActionDialogProps = {
@@ -24,22 +24,22 @@ export type ActionDialogProps = {
 /** Every deed goes this way: what it would do, agreement, what it did, and back again. */
 export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
   const title = useId()
-  const may = useMay(action.method === 'DELETE' ? 'admin' : 'operator')
+  const canAct = useHasRole(action.method === 'DELETE' ? 'admin' : 'operator')
   const [input, setInput] = useState<Input>(() =>
     Object.fromEntries(action.fields.map(({ name, initial }) => [name, initial])),
   )
   const [because, setBecause] = useState('')
   const [typed, setTyped] = useState('')
-  const [stage, tell] = useReducer(nextStage, { at: 'looking' } as Stage)
-  const dialog = useModal('result' in stage)
+  const [state, dispatch] = useReducer(nextState, { at: 'looking' } as ActionState)
+  const dialog = useModal('result' in state)
 
   const asked = useRef(0)
   const look = () => {
     const ticket = ++asked.current
-    tell({ type: 'look' })
+    dispatch({ type: 'look' })
     // What was asked for with other fields meanwhile is not what it would do now.
-    void answered(previewOf(action, input), (account) => {
-      if (ticket === asked.current) tell({ type: 'seen', account })
+    void answered(loadPreview(action, input), (result) => {
+      if (ticket === asked.current) dispatch({ type: 'seen', result })
     })
   }
   const answered = async <T,>(answer: Promise<T>, use: (answer: T) => void) => {
@@ -47,7 +47,7 @@ export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
       use(await answer)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      tell({ type: 'failed', trouble: error, fresh: freshOf(action, error) })
+      dispatch({ type: 'failed', error: error, newPreview: newPreviewOf(action, error) })
     }
   }
   useEffect(() => {
@@ -58,26 +58,26 @@ export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
   const content = useRef<HTMLDivElement>(null)
   useEffect(() => {
     // The button that had the focus is gone or was switched off meanwhile: reading goes on with what came of it.
-    if (stage.at !== 'looking' && !dialog.current?.contains(document.activeElement))
+    if (state.at !== 'looking' && !dialog.current?.contains(document.activeElement))
       content.current?.focus()
-  }, [stage.at])
+  }, [state.at])
 
-  const shown = 'shown' in stage ? stage.shown : null
+  const shown = 'shown' in state ? state.shown : null
   const body = shown && bodyOf(action, input, { shown, because })
-  const agreed = shown !== null && isAgreed(action.words, shown.count, typed)
+  const agreed = shown !== null && isConfirmed(action.confirmation, shown.count, typed)
   const act = (event: Event) => {
     event.preventDefault()
-    if (stage.at !== 'preview' || !body || !agreed || shown?.count === 0) return
-    tell({ type: 'act' })
-    void answered(perform(action, body), (account) => {
-      tell({ type: 'acted', account })
+    if (state.at !== 'preview' || !body || !agreed || shown?.count === 0) return
+    dispatch({ type: 'act' })
+    void answered(perform(action, body), (result) => {
+      dispatch({ type: 'acted', result })
       onDone?.()
     })
   }
   const undo = () => {
-    if (!('result' in stage) || !stage.result.undo) return
-    void undoAll(stage.result.undo, (steps, isOver) => {
-      tell({ type: 'undo', steps, isOver })
+    if (!('result' in state) || !state.result.undo) return
+    void undoAll(state.result.undo, (steps, isOver) => {
+      dispatch({ type: 'undo', steps, isOver })
       if (isOver) onDone?.()
     })
   }
@@ -88,7 +88,7 @@ export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
       class="dialog"
       aria-labelledby={title}
       onClose={onClose}
-      onClick={(event) => isFollowed(event) && dialog.current?.close()}
+      onClick={(event) => isFollowedLink(event) && dialog.current?.close()}
     >
       <form class="dialog-body" onSubmit={act}>
         <header class="dialog-head">
@@ -102,22 +102,22 @@ export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
           />
         </header>
         <div ref={content} class="dialog-content" tabIndex={-1}>
-          {!('result' in stage) && <p class="dialog-about">{action.about}</p>}
-          {!('result' in stage) && (
+          {!('result' in state) && <p class="dialog-about">{action.about}</p>}
+          {!('result' in state) && (
             <ActionFields fields={action.fields} input={input} onInput={setInput} />
           )}
-          {stage.at === 'looking' && <Loading lines={3} what="Looking what it would do" />}
-          {stage.at === 'blind' && <BlindView error={stage.error} retry={look} />}
+          {state.at === 'looking' && <Loading lines={3} what="Looking what it would do" />}
+          {state.at === 'blind' && <PreviewFailedView error={state.error} retry={look} />}
           {shown && (
             <PreviewView
               action={action}
               shown={shown}
-              notice={'notice' in stage ? stage.notice : null}
+              notice={'notice' in state ? state.notice : null}
             />
           )}
-          {'result' in stage && <ResultView stage={stage} undo={undo} />}
-          {shown && shown.count > 0 && may && (
-            <Agreement
+          {'result' in state && <ResultView stage={state} undo={undo} />}
+          {shown && shown.count > 0 && canAct && (
+            <Confirmation
               action={action}
               count={shown.count}
               {...{ typed, setTyped, because, setBecause }}
@@ -126,24 +126,24 @@ export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
         </div>
         <footer class="dialog-foot">
           {shown && (
-            <Copies
+            <CopyAlternatives
               command={commandOf(shown, because)}
               call={{ ...action, path: apiUrl(action.path), body }}
             />
           )}
           <div class="dialog-buttons">
             <Button onClick={() => dialog.current?.close()}>
-              {'result' in stage ? 'Close' : 'Not now'}
+              {'result' in state ? 'Close' : 'Not now'}
             </Button>
-            {shown && shown.count > 0 && may && (
+            {shown && shown.count > 0 && canAct && (
               <Button
                 type="submit"
-                kind={action.isGrave ? 'danger' : 'primary'}
-                isBusy={stage.at === 'acting'}
+                kind={action.isDestructive ? 'danger' : 'primary'}
+                isBusy={state.at === 'acting'}
                 isDisabled={!agreed}
               >
                 {action.isCounted && shown.count > 1
-                  ? `${action.verb} ${number(shown.count)}`
+                  ? `${action.verb} ${formatNumber(shown.count)}`
                   : action.verb}
               </Button>
             )}
@@ -155,12 +155,12 @@ export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
 }
 
 /** A link to another page was followed: the dialog would be in front of it. */
-function isFollowed({ target, defaultPrevented }: MouseEvent): boolean {
+function isFollowedLink({ target, defaultPrevented }: MouseEvent): boolean {
   return defaultPrevented && target instanceof Element && target.closest('a[href]') !== null
 }
 
 /** The same deed by other means; the command line does not have all of them. */
-function Copies({ command, call }: { command: string; call: ApiCall }) {
+function CopyAlternatives({ command, call }: { command: string; call: ApiCall }) {
   if (command !== '') return <CopyCommand command={command} call={call} />
   return (
     <CopyButton

@@ -1,6 +1,6 @@
 import { safe } from '../model/safe.ts'
-import { number } from '../model/format.ts'
-import { mustType } from './action-state.ts'
+import { formatNumber } from '../model/format.ts'
+import { mustTypeConfirmation } from './action-state.ts'
 import type { Action, Field, Input } from './actions.ts'
 
 /** What has to be known before there can be a preview. */
@@ -46,7 +46,7 @@ export function ActionFields(props: {
 }
 
 /** A reason, if one may be given; and the words, where a click is not enough. */
-export function Agreement(props: {
+export function Confirmation(props: {
   action: Action
   count: number
   typed: string
@@ -71,11 +71,13 @@ export function Agreement(props: {
           />
         </label>
       )}
-      {mustType(action.words, count) && (
+      {mustTypeConfirmation(action.confirmation, count) && (
         <label class="dialog-field">
           <span>
-            Type <code class="dialog-words">{safe(action.words.text)}</code> to agree
-            {action.words.always ? ': this cannot be taken back' : `: it is about ${number(count)}`}
+            Type <code class="dialog-words">{safe(action.confirmation.text)}</code> to agree
+            {action.confirmation.always
+              ? ': this cannot be taken back'
+              : `: it is about ${formatNumber(count)}`}
           </span>
           <input
             type="text"

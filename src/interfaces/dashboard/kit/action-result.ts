@@ -1,11 +1,11 @@
 import type { InferOutput } from 'valibot'
 import type * as answers from '../../../presenters/schema/results.ts'
-import type { Cleaning, Done, JudgedRun, Recovery, Undo, Verdict } from '../shapes.ts'
-import { counted, rowWords, shortId } from '../model/format.ts'
-import { rowIn } from './evidence.ts'
+import type { Cleaning, ActionResponse, AssessedRun, Recovery, Undo, Verdict } from '../shapes.ts'
+import { plural, formatRow, shortId } from '../model/format.ts'
+import { rowOfEvidence } from './evidence.ts'
 
 /** One thing that an action would do, or did. */
-export type Deed = {
+export type ActionChange = {
   readonly id: string
   readonly action: string
   /** `target 91bc4f2a of shop` */
@@ -22,53 +22,56 @@ export type Deed = {
 }
 
 /** What an action would do (`isDone` false) or did: the same questions are asked before and after. */
-export type Account = {
+export type ActionResult = {
   readonly isDone: boolean
   /** Goes back with the deed, which is refused when it would now be another. */
   readonly plan: string | null
   /** How many things it is about; exact, also where only some are listed. */
   readonly count: number
-  readonly said: string
+  readonly summary: string
   /** Of many the first; `cut`: how many more there are. */
-  readonly deeds: readonly Deed[]
+  readonly changes: readonly ActionChange[]
   /** What it leaves to a person; of many the first. */
-  readonly left: readonly Deed[]
-  readonly cut: { readonly deeds: number; readonly left: number }
+  readonly needsAttention: readonly ActionChange[]
+  readonly omitted: { readonly changes: number; readonly needsAttention: number }
   /** The same on the command line; empty where there is none. */
   readonly command: string
   readonly undo: Undo | null
 }
 
-const NONE_CUT = { deeds: 0, left: 0 }
+const NONE_OMITTED = { changes: 0, needsAttention: 0 }
 
-export function accountOfRecovery(answer: Recovery): Account {
-  const { verdicts, dryRun, deeds: count, applied } = answer
+export function resultOfRecovery(response: Recovery): ActionResult {
+  const { verdicts, dryRun, deeds: count, applied } = response
   // What it does comes first; the rest is a person's to decide.
   const [deeds, left] = [verdicts.slice(0, count), verdicts.slice(count)]
-  const rows = rowsIn(answer.active)
+  const rows = adoptedRowsOf(response.active)
   return {
     isDone: !dryRun,
-    plan: answer.plan,
+    plan: response.plan,
     count: dryRun ? count : applied,
-    said: dryRun
+    summary: dryRun
       ? count === 0
         ? 'There is nothing to recover.'
-        : `${counted(count, 'thing')} would be done.`
-      : `${counted(applied, 'thing')} ${applied === 1 ? 'was' : 'were'} done.${lateWords(count - applied)}`,
-    deeds: deeds.map((verdict) => deedOf(verdict, dryRun, rows)),
-    left: left.map((one) => deedOf(one, true, rows)),
-    cut: { deeds: count - deeds.length, left: answer.total - count - left.length },
-    command: answer.command,
-    undo: answer.undo,
+        : `${plural(count, 'thing')} would be done.`
+      : `${plural(applied, 'thing')} ${applied === 1 ? 'was' : 'were'} done.${describeLate(count - applied)}`,
+    changes: deeds.map((verdict) => changeOfVerdict(verdict, dryRun, rows)),
+    needsAttention: left.map((one) => changeOfVerdict(one, true, rows)),
+    omitted: {
+      changes: count - deeds.length,
+      needsAttention: response.total - count - left.length,
+    },
+    command: response.command,
+    undo: response.undo,
   }
 }
 
-export function accountOfCleaning(answer: Cleaning): Account {
-  const { dead, resumable, cleaned, dryRun, plan, command } = answer
+export function resultOfCleaning(response: Cleaning): ActionResult {
+  const { dead, resumable, cleaned, dryRun, plan, command } = response
   const applied = cleaned.filter((verdict) => verdict.applied).length
   const count = dryRun ? dead.length : applied
-  const runs = counted(count, dryRun ? 'dead run' : 'run')
-  const rows = rowsIn([...answer.active, ...resumable, ...dead])
+  const runs = plural(count, dryRun ? 'dead run' : 'run')
+  const rows = adoptedRowsOf([...response.active, ...resumable, ...dead])
   const marked = (dryRun ? dead.map(({ id }) => id) : cleaned.map(({ run }) => run)).every((id) =>
     rows.has(id),
   )
@@ -78,31 +81,33 @@ export function accountOfCleaning(answer: Cleaning): Account {
     isDone: !dryRun,
     plan,
     count,
-    said: dryRun
+    summary: dryRun
       ? count === 0
         ? 'No run is dead.'
         : `${runs} would be ${marked}. Nothing is deleted.`
-      : `${runs} ${count === 1 ? 'is' : 'are'} ${marked}.${lateWords(cleaned.length - applied)}`,
-    deeds: dryRun ? dead.map(deedOfDead) : cleaned.map((verdict) => deedOf(verdict, false, rows)),
-    left: dryRun ? resumable.map(deedOfKept) : [],
-    cut: NONE_CUT,
+      : `${runs} ${count === 1 ? 'is' : 'are'} ${marked}.${describeLate(cleaned.length - applied)}`,
+    changes: dryRun
+      ? dead.map(changeOfDeadRun)
+      : cleaned.map((verdict) => changeOfVerdict(verdict, false, rows)),
+    needsAttention: dryRun ? resumable.map(changeOfKeptRun) : [],
+    omitted: NONE_OMITTED,
     command,
-    undo: answer.undo,
+    undo: response.undo,
   }
 }
 
 /** An action on one run, or on targets of it: a sentence says it all. `about`: what it needs at least one of. */
-export function accountOfDone(answer: Done, about: 'run' | 'targets'): Account {
-  const { targets, said, dryRun, undo, command } = answer
+export function resultOfAction(response: ActionResponse, about: 'run' | 'targets'): ActionResult {
+  const { targets, said, dryRun, undo, command } = response
   return {
     isDone: !dryRun,
     plan: null,
     count: about === 'run' ? Math.max(1, targets) : targets,
     // The dialog itself says that this is a preview.
-    said: dryRun ? said.replace(/\s*Nothing was changed\./, '') : said,
-    deeds: [],
-    left: [],
-    cut: NONE_CUT,
+    summary: dryRun ? said.replace(/\s*Nothing was changed\./, '') : said,
+    changes: [],
+    needsAttention: [],
+    omitted: NONE_OMITTED,
     command,
     undo,
   }
@@ -110,45 +115,45 @@ export function accountOfDone(answer: Done, about: 'run' | 'targets'): Account {
 
 export type Deletion = InferOutput<typeof answers.deletion>
 
-export function accountOfDeletion(answer: Deletion): Account {
-  const { run, source, targets, items, failures, dryRun, command } = answer
-  const what = `Run ${shortId(run)} of ${source} with ${counted(targets, 'target')} and ${counted(items, 'item')}`
+export function resultOfDeletion(response: Deletion): ActionResult {
+  const { run, source, targets, items, failures, dryRun, command } = response
+  const what = `Run ${shortId(run)} of ${source} with ${plural(targets, 'target')} and ${plural(items, 'item')}`
   return {
     isDone: !dryRun,
     plan: null,
     count: 1,
-    said: dryRun
+    summary: dryRun
       ? `${what} would be deleted for good.`
       : [`${what} is deleted.`, ...failures].join(' '),
-    deeds: [],
-    left: [],
-    cut: NONE_CUT,
+    changes: [],
+    needsAttention: [],
+    omitted: NONE_OMITTED,
     command,
     undo: null,
   }
 }
 
-export type RetriedLetters = InferOutput<typeof answers.retriedLetters>
+export type DeadLetterRetry = InferOutput<typeof answers.deadLetterRetry>
 
-export function accountOfRetried(answer: RetriedLetters): Account {
-  const { targets, left, runs, dryRun, plan, undo } = answer
+export function resultOfDeadLetterRetry(response: DeadLetterRetry): ActionResult {
+  const { targets, left, runs, dryRun, plan, undo } = response
   const refused = runs.filter((one) => one.refused !== null).length
-  const where = `in ${counted(runs.length - refused, 'run')}`
+  const where = `in ${plural(runs.length - refused, 'run')}`
   const more =
     left > 0
-      ? ` ${counted(left, 'more target')} ${left === 1 ? 'is' : 'are'} left for another time.`
+      ? ` ${plural(left, 'more target')} ${left === 1 ? 'is' : 'are'} left for another time.`
       : ''
   return {
     isDone: !dryRun,
     plan,
     count: targets,
-    said: dryRun
-      ? `${counted(targets, 'target')} ${where} would be put back in line, each from its last saved page.${more}`
-      : `${counted(targets, 'target')} ${where} ${targets === 1 ? 'is' : 'are'} back in line.${refused > 0 ? ` ${counted(refused, 'run')} refused.` : ''}${more}`,
-    deeds: runs.map((one) => ({
+    summary: dryRun
+      ? `${plural(targets, 'target')} ${where} would be put back in line, each from its last saved page.${more}`
+      : `${plural(targets, 'target')} ${where} ${targets === 1 ? 'is' : 'are'} back in line.${refused > 0 ? ` ${plural(refused, 'run')} refused.` : ''}${more}`,
+    changes: runs.map((one) => ({
       id: one.run,
       action: 'retry',
-      what: `${counted(one.targets, 'target')} of run ${shortId(one.run)}`,
+      what: `${plural(one.targets, 'target')} of run ${shortId(one.run)}`,
       page: `/runs/${one.run}`,
       from: null,
       to: null,
@@ -156,8 +161,8 @@ export function accountOfRetried(answer: RetriedLetters): Account {
       evidence: null,
       outcome: one.refused !== null ? 'late' : dryRun ? 'planned' : 'done',
     })),
-    left: [],
-    cut: NONE_CUT,
+    needsAttention: [],
+    omitted: NONE_OMITTED,
     // The command line retries run by run.
     command: '',
     undo,
@@ -165,12 +170,12 @@ export function accountOfRetried(answer: RetriedLetters): Account {
 }
 
 /** What is different between the preview that was agreed to and the one of now, in a sentence. */
-export function differenceOf(shown: Account, now: Account): string {
-  const before = new Map(shown.deeds.map((deed) => [deed.id, deed]))
-  const after = new Map(now.deeds.map((deed) => [deed.id, deed]))
-  const added = now.deeds.filter(({ id }) => !before.has(id)).length
-  const gone = shown.deeds.filter(({ id }) => !after.has(id)).length
-  const other = now.deeds.filter(({ id, action, from, to }) => {
+export function describeDifference(shown: ActionResult, now: ActionResult): string {
+  const before = new Map(shown.changes.map((deed) => [deed.id, deed]))
+  const after = new Map(now.changes.map((deed) => [deed.id, deed]))
+  const added = now.changes.filter(({ id }) => !before.has(id)).length
+  const gone = shown.changes.filter(({ id }) => !after.has(id)).length
+  const other = now.changes.filter(({ id, action, from, to }) => {
     const old = before.get(id)
     return old && (old.action !== action || old.from !== from || old.to !== to)
   }).length
@@ -179,23 +184,23 @@ export function differenceOf(shown: Account, now: Account): string {
     gone > 0 ? `${gone} no longer ${gone === 1 ? 'needs' : 'need'} it` : null,
     other > 0 ? `${other} would now be judged differently` : null,
   ].filter((one) => one !== null)
-  const isWhole = shown.cut.deeds === 0 && now.cut.deeds === 0
+  const isWhole = shown.omitted.changes === 0 && now.omitted.changes === 0
   if (isWhole && said.length > 0) return `${said.join(', ')}.`
   return shown.count === now.count
     ? 'Something about it changed.'
     : `It was about ${shown.count}, and is about ${now.count} now.`
 }
 
-type Rows = ReadonlyMap<string, NonNullable<JudgedRun['adopted']>>
+type AdoptedRows = ReadonlyMap<string, NonNullable<AssessedRun['adopted']>>
 
 /** Runs that are rows of tables of the user's own; a whole table is told by its source. */
-function rowsIn(runs: readonly JudgedRun[]): Rows {
+function adoptedRowsOf(runs: readonly AssessedRun[]): AdoptedRows {
   return new Map(
     runs.flatMap(({ id, adopted }) => (adopted && adopted.key !== '' ? [[id, adopted]] : [])),
   )
 }
 
-function deedOf(verdict: Verdict, isPreview: boolean, rows: Rows): Deed {
+function changeOfVerdict(verdict: Verdict, isPreview: boolean, rows: AdoptedRows): ActionChange {
   const { run, source, target, action, because, evidence, from, to, applied, cannot } = verdict
   const row = rows.get(run)
   // A row that is a run has a target in the books only: the run is what people know.
@@ -204,13 +209,13 @@ function deedOf(verdict: Verdict, isPreview: boolean, rows: Rows): Deed {
     id: target ?? run,
     action,
     what: row
-      ? whatOf(source, row)
+      ? describeRow(source, row)
       : isOfRun
         ? `run ${shortId(run)} of ${source}`
-        : (rowIn(evidence) ?? `target ${shortId(target)} of ${source}`),
+        : (rowOfEvidence(evidence) ?? `target ${shortId(target)} of ${source}`),
     page: isOfRun ? `/runs/${run}` : `/targets/${target}`,
     ...(row ? NO_MOVE : { from, to }),
-    because: withCannot(because, cannot),
+    because: withBlockedBy(because, cannot),
     evidence,
     outcome: isPreview ? 'planned' : applied ? 'done' : 'late',
   }
@@ -220,22 +225,22 @@ function deedOf(verdict: Verdict, isPreview: boolean, rows: Rows): Deed {
 const NO_MOVE = { from: null, to: null }
 
 /** `row 7 of jobs, shop` */
-function whatOf(source: string, row: NonNullable<JudgedRun['adopted']>): string {
-  return source === row.table ? rowWords(row) : `${rowWords(row)}, ${source}`
+function describeRow(source: string, row: NonNullable<AssessedRun['adopted']>): string {
+  return source === row.table ? formatRow(row) : `${formatRow(row)}, ${source}`
 }
 
-function deedOfDead(run: JudgedRun): Deed {
-  return { ...deedOfKept(run), action: 'abandon', ...(!run.adopted && { to: 'abandoned' }) }
+function changeOfDeadRun(run: AssessedRun): ActionChange {
+  return { ...changeOfKeptRun(run), action: 'abandon', ...(!run.adopted && { to: 'abandoned' }) }
 }
 
-function deedOfKept(run: JudgedRun): Deed {
+function changeOfKeptRun(run: AssessedRun): ActionChange {
   const { id, source, action, status, because, cannot, evidence, adopted } = run
   return {
     id,
     action,
-    because: withCannot(because, cannot),
+    because: withBlockedBy(because, cannot),
     evidence,
-    what: adopted ? whatOf(source, adopted) : `run ${shortId(id)} of ${source}`,
+    what: adopted ? describeRow(source, adopted) : `run ${shortId(id)} of ${source}`,
     page: `/runs/${id}`,
     from: status,
     to: status,
@@ -244,10 +249,10 @@ function deedOfKept(run: JudgedRun): Deed {
 }
 
 /** The reason, and why it cannot be done to a row of a table of the user's own. */
-function withCannot(because: string, cannot: string | null): string {
+function withBlockedBy(because: string, cannot: string | null): string {
   return cannot === null ? because : `${because}. ${cannot}`
 }
 
-function lateWords(late: number): string {
+function describeLate(late: number): string {
   return late === 0 ? '' : ` ${late} left alone: changed meanwhile.`
 }

@@ -1,21 +1,27 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Account } from './action-result.ts'
-import { isAgreed, nextStage, sayTrouble, type Stage, type Trouble } from './action-state.ts'
+import type { ActionResult } from './action-result.ts'
+import {
+  isConfirmed,
+  nextState,
+  describeError,
+  type ActionState,
+  type ActionError,
+} from './action-state.ts'
 
-const account = (change: Partial<Account> = {}): Account => ({
+const makeResult = (change: Partial<ActionResult> = {}): ActionResult => ({
   isDone: false,
   plan: 'a',
   count: 2,
-  said: '2 things',
-  deeds: [],
-  left: [],
-  cut: { deeds: 0, left: 0 },
+  summary: '2 things',
+  changes: [],
+  needsAttention: [],
+  omitted: { changes: 0, needsAttention: 0 },
   command: 'unstuck recover',
   undo: null,
   ...change,
 })
-const trouble = (change: Partial<Trouble> = {}): Trouble => ({
+const makeError = (change: Partial<ActionError> = {}): ActionError => ({
   status: 500,
   code: 'INTERNAL',
   message: 'It broke.',
@@ -23,66 +29,73 @@ const trouble = (change: Partial<Trouble> = {}): Trouble => ({
   retryAfter: null,
   ...change,
 })
-const acting: Stage = { at: 'acting', shown: account() }
+const acting: ActionState = { at: 'acting', shown: makeResult() }
 
 test('preview, agreement and result follow each other', () => {
-  let stage: Stage = nextStage({ at: 'looking' }, { type: 'seen', account: account() })
-  assert.equal(stage.at, 'preview')
-  stage = nextStage(stage, { type: 'act' })
-  assert.equal(stage.at, 'acting')
-  stage = nextStage(stage, { type: 'acted', account: account({ isDone: true }) })
-  assert.equal(stage.at, 'done')
+  let ctx: ActionState = nextState({ at: 'looking' }, { type: 'seen', result: makeResult() })
+  assert.equal(ctx.at, 'preview')
+  ctx = nextState(ctx, { type: 'act' })
+  assert.equal(ctx.at, 'acting')
+  ctx = nextState(ctx, { type: 'acted', result: makeResult({ isDone: true }) })
+  assert.equal(ctx.at, 'done')
   const steps = [{ path: '/api/runs/1/revert', error: null }, null]
-  stage = nextStage(stage, { type: 'undo', steps, isOver: false })
-  assert.equal(stage.at, 'undoing')
-  stage = nextStage(stage, { type: 'undo', steps, isOver: true })
-  assert.ok(stage.at === 'undone' && stage.result.isDone)
+  ctx = nextState(ctx, { type: 'undo', steps, isOver: false })
+  assert.equal(ctx.at, 'undoing')
+  ctx = nextState(ctx, { type: 'undo', steps, isOver: true })
+  assert.ok(ctx.at === 'undone' && ctx.result.isDone)
 })
 
 test('a plan that changed meanwhile leads to the new preview, and says what changed', () => {
-  const fresh = account({ plan: 'b', count: 3 })
-  const stage = nextStage(acting, { type: 'failed', trouble: trouble({ status: 409 }), fresh })
-  assert.ok(stage.at === 'preview')
-  assert.equal(stage.shown, fresh)
-  assert.match(stage.notice!, /Nothing was done.*about 2, and is about 3 now/)
+  const fresh = makeResult({ plan: 'b', count: 3 })
+  const ctx = nextState(acting, {
+    type: 'failed',
+    error: makeError({ status: 409 }),
+    newPreview: fresh,
+  })
+  assert.ok(ctx.at === 'preview')
+  assert.equal(ctx.shown, fresh)
+  assert.match(ctx.notice!, /Nothing was done.*about 2, and is about 3 now/)
 })
 
 test('a refusal keeps the preview and says why', () => {
-  const denied = trouble({
+  const denied = makeError({
     status: 403,
     message: 'A viewer only looks. Ask for an operator token.',
   })
-  const stage = nextStage(acting, { type: 'failed', trouble: denied, fresh: null })
-  assert.ok(stage.at === 'preview')
-  assert.equal(stage.shown, acting.shown)
-  assert.equal(stage.notice, 'Nothing was done. A viewer only looks. Ask for an operator token.')
+  const ctx = nextState(acting, { type: 'failed', error: denied, newPreview: null })
+  assert.ok(ctx.at === 'preview')
+  assert.equal(ctx.shown, acting.shown)
+  assert.equal(ctx.notice, 'Nothing was done. A viewer only looks. Ask for an operator token.')
 })
 
 test('without a preview there is nothing to agree to', () => {
-  const stage = nextStage({ at: 'looking' }, { type: 'failed', trouble: trouble(), fresh: null })
-  assert.deepEqual(stage, { at: 'blind', error: 'It broke.' })
-  assert.equal(nextStage(stage, { type: 'act' }), stage)
+  const ctx = nextState({ at: 'looking' }, { type: 'failed', error: makeError(), newPreview: null })
+  assert.deepEqual(ctx, { at: 'blind', error: 'It broke.' })
+  assert.equal(nextState(ctx, { type: 'act' }), ctx)
 })
 
-test('what comes late changes nothing', () => {
-  const preview: Stage = { at: 'preview', shown: account(), notice: null }
-  assert.equal(nextStage(preview, { type: 'acted', account: account() }), preview)
-  assert.equal(nextStage(preview, { type: 'undo', steps: [], isOver: true }), preview)
-  assert.equal(nextStage(preview, { type: 'failed', trouble: trouble(), fresh: null }), preview)
-  assert.equal(nextStage(acting, { type: 'act' }), acting)
-  assert.equal(nextStage(acting, { type: 'seen', account: account() }), acting)
+test('a late response changes nothing', () => {
+  const preview: ActionState = { at: 'preview', shown: makeResult(), notice: null }
+  assert.equal(nextState(preview, { type: 'acted', result: makeResult() }), preview)
+  assert.equal(nextState(preview, { type: 'undo', steps: [], isOver: true }), preview)
+  assert.equal(
+    nextState(preview, { type: 'failed', error: makeError(), newPreview: null }),
+    preview,
+  )
+  assert.equal(nextState(acting, { type: 'act' }), acting)
+  assert.equal(nextState(acting, { type: 'seen', result: makeResult() }), acting)
 })
 
-test('a lost answer is not called a failure, because nobody knows', () => {
-  assert.match(sayTrouble(trouble({ status: 0 }), true), /not known whether it was done/)
-  assert.equal(sayTrouble(trouble({ status: 0, message: 'No answer.' }), false), 'No answer.')
+test('a lost response is not reported as a failure, because the outcome is unknown', () => {
+  assert.match(describeError(makeError({ status: 0 }), true), /not known whether it was done/)
+  assert.equal(describeError(makeError({ status: 0, message: 'No answer.' }), false), 'No answer.')
 })
 
-test('what passes is said to pass, with the time where it is known', () => {
-  const busy = trouble({ status: 429, message: 'Too many calls.', retryAfter: 12 })
-  assert.equal(sayTrouble(busy, true), 'Nothing was done. Too many calls. Try again in 12 s.')
-  const away = trouble({ status: 503, message: 'The database does not answer.' })
-  assert.match(sayTrouble(away, true), /Try again in a moment\.$/)
+test('a temporary error is shown as temporary, with the retry time if known', () => {
+  const busy = makeError({ status: 429, message: 'Too many calls.', retryAfter: 12 })
+  assert.equal(describeError(busy, true), 'Nothing was done. Too many calls. Try again in 12 s.')
+  const away = makeError({ status: 503, message: 'The database does not answer.' })
+  assert.match(describeError(away, true), /Try again in a moment\.$/)
 })
 
 test('words have to be typed for what cannot be taken back, and from the hundredth on', () => {
@@ -90,9 +103,9 @@ test('words have to be typed for what cannot be taken back, and from the hundred
     { text: 'delete 4f2a91bc', always: true },
     { text: 'recover', always: false },
   ]
-  assert.ok(!isAgreed(final, 1, ''))
-  assert.ok(!isAgreed(final, 1, 'delete'))
-  assert.ok(isAgreed(final, 1, ' delete 4f2a91bc '))
-  assert.ok(isAgreed(plain, 100, ''))
-  assert.ok(!isAgreed(plain, 101, '') && isAgreed(plain, 101, 'recover'))
+  assert.ok(!isConfirmed(final, 1, ''))
+  assert.ok(!isConfirmed(final, 1, 'delete'))
+  assert.ok(isConfirmed(final, 1, ' delete 4f2a91bc '))
+  assert.ok(isConfirmed(plain, 100, ''))
+  assert.ok(!isConfirmed(plain, 101, '') && isConfirmed(plain, 101, 'recover'))
 })

@@ -1,7 +1,7 @@
-import { differenceOf, type Account } from './action-result.ts'
+import { describeDifference, type ActionResult } from './action-result.ts'
 
 /** An error as far as people need to know of it. */
-export type Trouble = {
+export type ActionError = {
   /** 0: there was no answer. */
   readonly status: number
   readonly code: string
@@ -14,59 +14,67 @@ export type Trouble = {
 export type UndoStep = { readonly path: string; readonly error: string | null } | null
 
 /** Where a dialog stands between the question and the undo. */
-export type Stage =
+export type ActionState =
   | { readonly at: 'looking' }
   /** There is no preview, and so nothing to agree to. */
   | { readonly at: 'blind'; readonly error: string }
-  | { readonly at: 'preview'; readonly shown: Account; readonly notice: string | null }
-  | { readonly at: 'acting'; readonly shown: Account }
-  | { readonly at: 'done'; readonly result: Account }
-  | { readonly at: 'undoing' | 'undone'; readonly result: Account; readonly steps: UndoStep[] }
+  | { readonly at: 'preview'; readonly shown: ActionResult; readonly notice: string | null }
+  | { readonly at: 'acting'; readonly shown: ActionResult }
+  | { readonly at: 'done'; readonly result: ActionResult }
+  | { readonly at: 'undoing' | 'undone'; readonly result: ActionResult; readonly steps: UndoStep[] }
 
-export type StageEvent =
+export type ActionEvent =
   | { readonly type: 'look' | 'act' }
-  | { readonly type: 'seen' | 'acted'; readonly account: Account }
+  | { readonly type: 'seen' | 'acted'; readonly result: ActionResult }
   /** `fresh`: the new preview, when the plan had changed. */
-  | { readonly type: 'failed'; readonly trouble: Trouble; readonly fresh: Account | null }
+  | {
+      readonly type: 'failed'
+      readonly error: ActionError
+      readonly newPreview: ActionResult | null
+    }
   | { readonly type: 'undo'; readonly steps: readonly UndoStep[]; readonly isOver: boolean }
 
 /** What an event makes of a stage. An event that does not fit its stage came late and changes nothing. */
-export function nextStage(stage: Stage, event: StageEvent): Stage {
+export function nextState(state: ActionState, event: ActionEvent): ActionState {
   switch (event.type) {
     case 'look':
       return { at: 'looking' }
     case 'seen':
-      return stage.at === 'looking' || stage.at === 'blind'
-        ? { at: 'preview', shown: event.account, notice: null }
-        : stage
+      return state.at === 'looking' || state.at === 'blind'
+        ? { at: 'preview', shown: event.result, notice: null }
+        : state
     case 'act':
-      return stage.at === 'preview' ? { at: 'acting', shown: stage.shown } : stage
+      return state.at === 'preview' ? { at: 'acting', shown: state.shown } : state
     case 'acted':
-      return stage.at === 'acting' ? { at: 'done', result: event.account } : stage
+      return state.at === 'acting' ? { at: 'done', result: event.result } : state
     case 'failed':
-      return afterFailure(stage, event.trouble, event.fresh)
+      return afterFailure(state, event.error, event.newPreview)
     case 'undo': {
-      if (!('result' in stage)) return stage
+      if (!('result' in state)) return state
       const at = event.isOver ? 'undone' : 'undoing'
-      return { at, result: stage.result, steps: [...event.steps] }
+      return { at, result: state.result, steps: [...event.steps] }
     }
   }
 }
 
-function afterFailure(stage: Stage, trouble: Trouble, fresh: Account | null): Stage {
-  if (stage.at === 'looking') return { at: 'blind', error: sayTrouble(trouble, false) }
-  if (stage.at !== 'acting') return stage
-  const { shown } = stage
-  if (fresh) {
-    const notice = `Nothing was done, because it changed meanwhile: ${differenceOf(shown, fresh)} This is what it would do now.`
-    return { at: 'preview', shown: fresh, notice }
+function afterFailure(
+  state: ActionState,
+  error: ActionError,
+  newPreview: ActionResult | null,
+): ActionState {
+  if (state.at === 'looking') return { at: 'blind', error: describeError(error, false) }
+  if (state.at !== 'acting') return state
+  const { shown } = state
+  if (newPreview) {
+    const notice = `Nothing was done, because it changed meanwhile: ${describeDifference(shown, newPreview)} This is what it would do now.`
+    return { at: 'preview', shown: newPreview, notice }
   }
-  return { at: 'preview', shown, notice: sayTrouble(trouble, true) }
+  return { at: 'preview', shown, notice: describeError(error, true) }
 }
 
 /** Why it did not work, and what to do now. */
-export function sayTrouble(trouble: Trouble, wasActing: boolean): string {
-  const { status, message, retryAfter } = trouble
+export function describeError(error: ActionError, wasActing: boolean): string {
+  const { status, message, retryAfter } = error
   if (status === 0 && wasActing)
     return 'The answer got lost, so it is not known whether it was done. Look at the history before you try again.'
   const again =
@@ -77,15 +85,18 @@ export function sayTrouble(trouble: Trouble, wasActing: boolean): string {
 }
 
 /** Whether what was typed is what has to be typed. Spaces around it do not count. */
-export function isAgreed(
-  words: { readonly text: string; readonly always: boolean },
+export function isConfirmed(
+  confirmation: { readonly text: string; readonly always: boolean },
   count: number,
   typed: string,
 ): boolean {
-  return !mustType(words, count) || typed.trim() === words.text
+  return !mustTypeConfirmation(confirmation, count) || typed.trim() === confirmation.text
 }
 
 /** From the hundredth on a slip is too costly for one click. */
-export function mustType({ always }: { readonly always: boolean }, count: number): boolean {
+export function mustTypeConfirmation(
+  { always }: { readonly always: boolean },
+  count: number,
+): boolean {
   return always || count > 100
 }

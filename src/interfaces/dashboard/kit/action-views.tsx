@@ -1,19 +1,19 @@
 import { useEffect, useState } from 'preact/hooks'
 import { safe } from '../model/safe.ts'
-import { counted, number } from '../model/format.ts'
+import { plural, formatNumber } from '../model/format.ts'
 import type { Target } from '../shapes.ts'
-import type { Account } from './action-result.ts'
-import type { Stage, UndoStep } from './action-state.ts'
+import type { ActionResult } from './action-result.ts'
+import type { ActionState, UndoStep } from './action-state.ts'
 import type { Action } from './actions.ts'
 import { Button } from './button.tsx'
 import { CopyCommand } from './copy.tsx'
-import { Deeds } from './changes-list.tsx'
+import { ChangesList } from './changes-list.tsx'
 import { Icon } from './icon.tsx'
-import { sampleOf } from './perform.ts'
+import { loadSample } from './perform.ts'
 import { Text } from './text.tsx'
 
 /** No preview, so nothing to agree to. */
-export function BlindView({ error, retry }: { error: string; retry: () => void }) {
+export function PreviewFailedView({ error, retry }: { error: string; retry: () => void }) {
   return (
     <div class="failure" role="alert">
       <Icon name="warning" />
@@ -26,7 +26,7 @@ export function BlindView({ error, retry }: { error: string; retry: () => void }
 }
 
 /** What it would do: the exact count, and what it is about. */
-export function PreviewView(props: { action: Action; shown: Account; notice: string | null }) {
+export function PreviewView(props: { action: Action; shown: ActionResult; notice: string | null }) {
   const { action, shown, notice } = props
   return (
     <>
@@ -37,18 +37,18 @@ export function PreviewView(props: { action: Action; shown: Account; notice: str
         </div>
       )}
       <p class="dialog-said" role="status">
-        <Text value={shown.said} />
+        <Text value={shown.summary} />
       </p>
-      {shown.deeds.length > 0 && <Deeds of={shown.deeds} cut={shown.cut.deeds} />}
-      {shown.deeds.length === 0 && shown.count > 0 && <Sample action={action} />}
-      {shown.left.length > 0 && (
+      {shown.changes.length > 0 && <ChangesList of={shown.changes} cut={shown.omitted.changes} />}
+      {shown.changes.length === 0 && shown.count > 0 && <Sample action={action} />}
+      {shown.needsAttention.length > 0 && (
         <details class="dialog-left">
           <summary>
-            {shown.left.every((deed) => deed.action === 'resumable')
-              ? `${counted(shown.left.length, 'run')} kept, because there is something to go on from`
-              : `${counted(shown.left.length + shown.cut.left, 'thing')} left to you`}
+            {shown.needsAttention.every((deed) => deed.action === 'resumable')
+              ? `${plural(shown.needsAttention.length, 'run')} kept, because there is something to go on from`
+              : `${plural(shown.needsAttention.length + shown.omitted.needsAttention, 'thing')} left to you`}
           </summary>
-          <Deeds of={shown.left} cut={shown.cut.left} />
+          <ChangesList of={shown.needsAttention} cut={shown.omitted.needsAttention} />
         </details>
       )}
     </>
@@ -59,7 +59,7 @@ export function PreviewView(props: { action: Action; shown: Account; notice: str
 function Sample({ action }: { action: Action }) {
   const [targets, setTargets] = useState<readonly Target[]>([])
   useEffect(() => {
-    sampleOf(action).then(setTargets, () => {})
+    loadSample(action).then(setTargets, () => {})
   }, [action])
   if (targets.length === 0) return null
   return (
@@ -83,7 +83,7 @@ function Sample({ action }: { action: Action }) {
 
 /** What came of it, one by one, and the way back. */
 export function ResultView(props: {
-  stage: Extract<Stage, { readonly result: Account }>
+  stage: Extract<ActionState, { readonly result: ActionResult }>
   undo: () => void
 }) {
   const { stage, undo } = props
@@ -95,9 +95,11 @@ export function ResultView(props: {
         <span class={`dialog-outcome ${result.count > 0 ? 'tone-good' : 'tone-quiet'}`}>
           <Icon name={result.count > 0 ? 'check' : 'dash'} size={20} />
         </span>
-        <Text value={result.said} />
+        <Text value={result.summary} />
       </p>
-      {result.deeds.length > 0 && <Deeds of={result.deeds} cut={result.cut.deeds} />}
+      {result.changes.length > 0 && (
+        <ChangesList of={result.changes} cut={result.omitted.changes} />
+      )}
       {result.undo && (
         <div class="dialog-undo">
           {steps === null ? (
@@ -125,8 +127,8 @@ function UndoProgress({ steps }: { steps: readonly UndoStep[] }) {
         {isOver
           ? failed.length === 0
             ? 'Taken back.'
-            : `${number(taken)} of ${number(steps.length)} taken back.`
-          : `Taking back: ${number(made.length)} of ${number(steps.length)} …`}
+            : `${formatNumber(taken)} of ${formatNumber(steps.length)} taken back.`
+          : `Taking back: ${formatNumber(made.length)} of ${formatNumber(steps.length)} …`}
       </p>
       {failed.length > 0 && (
         <ul>

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { accountOfDone, type Account } from './action-result.ts'
-import { mustType } from './action-state.ts'
+import { resultOfAction, type ActionResult } from './action-result.ts'
+import { mustTypeConfirmation } from './action-state.ts'
 import * as actions from './actions.ts'
 import { bodyOf, type Action } from './actions.ts'
 
 const ID = '01990000-0000-7000-8000-00004f2a91bc'
 const run = { id: ID, source: 'shop' }
 const target = { id: ID, key: 'Ohio', page: 7 }
-const shown = (change: Partial<Account> = {}): Account => ({
-  ...accountOfDone(
+const shown = (change: Partial<ActionResult> = {}): ActionResult => ({
+  ...resultOfAction(
     { run: null, targets: 3, said: '', dryRun: true, undo: null, command: '' },
     'targets',
   ),
@@ -32,14 +32,14 @@ const ALL: readonly Action[] = [
   actions.retryDeadLetters({}, '3 dead letters'),
 ]
 
-test('every action has words for people and a call of the API', () => {
-  for (const { title, verb, about, path, words } of ALL) {
-    for (const text of [title, verb, about, words.text]) assert.ok(text.length > 0, title)
+test('every action has labels and an API call', () => {
+  for (const { title, verb, about, path, confirmation } of ALL) {
+    for (const text of [title, verb, about, confirmation.text]) assert.ok(text.length > 0, title)
     assert.match(path, /^\/api\//)
   }
 })
 
-test('of a row of a table of the user nothing is said that only holds for workers', () => {
+test('texts about an adopted row mention no workers', () => {
   const adopted = { table: 'jobs', key: 'a/2' }
   const row = { ...run, adopted }
   const all = [
@@ -57,12 +57,14 @@ test('of a row of a table of the user nothing is said that only holds for worker
 })
 
 test('only what cannot be taken back always asks for words', () => {
-  const asking = ALL.filter(({ words }) => mustType(words, 1)).map(({ title }) => title)
+  const asking = ALL.filter(({ confirmation }) => mustTypeConfirmation(confirmation, 1)).map(
+    ({ title }) => title,
+  )
   assert.deepEqual(asking, ['Delete the run of shop'])
-  assert.equal(actions.deleteRun(run).words.text, 'delete 4f2a91bc')
+  assert.equal(actions.deleteRun(run).confirmation.text, 'delete 4f2a91bc')
 })
 
-test('a selection is in the preview and in the deed alike', () => {
+test('a selection is sent with the preview and with the action', () => {
   const some = { timeout: '60m', sources: ['a b', 'c'], groups: ['CA'] }
   const { preview, body } = actions.recover(some)
   assert.equal(preview, '/api/recovery?timeout=60m&source=a+b&source=c&group=CA')
@@ -72,7 +74,7 @@ test('a selection is in the preview and in the deed alike', () => {
   assert.equal(actions.clean({ runs: [ID] }).preview, null)
 })
 
-test('the deed carries the plan that was shown, and the reason if there is one', () => {
+test('the action sends the plan that was shown, and the reason if there is one', () => {
   const body = (because: string) =>
     bodyOf(actions.recover(), {}, { shown: shown({ plan: 'abc' }), because })
   assert.deepEqual(body('  '), { plan: 'abc' })
@@ -86,7 +88,7 @@ test('a retry of dead letters carries the plan that was shown, and no count', ()
   assert.deepEqual(body, { fingerprint: 'f00', plan: 'abc' })
 })
 
-test('what is asked in the dialog goes into the call', () => {
+test('dialog inputs are sent with the call', () => {
   const rewind = actions.rewindTarget(target)
   assert.deepEqual(rewind.fields[0], {
     name: 'to',

@@ -1,15 +1,15 @@
 import { shellWord } from '../../../core/model/shell-command.ts'
-import type { Cleaning, Done, Recovery } from '../shapes.ts'
-import { counted, rowWords, shortId } from '../model/format.ts'
+import type { Cleaning, ActionResponse, Recovery } from '../shapes.ts'
+import { plural, formatRow, shortId } from '../model/format.ts'
 import {
-  accountOfCleaning,
-  accountOfDeletion,
-  accountOfDone,
-  accountOfRecovery,
-  accountOfRetried,
-  type Account,
+  resultOfCleaning,
+  resultOfDeletion,
+  resultOfAction,
+  resultOfRecovery,
+  resultOfDeadLetterRetry,
+  type ActionResult,
   type Deletion,
-  type RetriedLetters,
+  type DeadLetterRetry,
 } from './action-result.ts'
 
 /** Something that the dialog asks for before there is a preview. */
@@ -29,11 +29,11 @@ export type Action = {
   /** What it does, and whether it can be taken back. */
   readonly about: string
   /** It cannot be taken back, or ends something. */
-  readonly isGrave: boolean
+  readonly isDestructive: boolean
   /** It is about any number of things, which the button names. */
   readonly isCounted: boolean
   /** What has to be typed first: always when it cannot be taken back, else from the hundredth on. */
-  readonly words: { readonly text: string; readonly always: boolean }
+  readonly confirmation: { readonly text: string; readonly always: boolean }
   /** A reason may be given; it goes into the audit trail. */
   readonly takesReason: boolean
   readonly fields: readonly Field[]
@@ -44,15 +44,15 @@ export type Action = {
   /** Some of what it is about, where the preview has only a count. */
   readonly sample: string | null
   /** `shown`: the preview that is agreed to; null when there is none yet. */
-  body(input: Input, shown: Account | null): Record<string, unknown>
-  read(answer: unknown): Account
+  body(input: Input, shown: ActionResult | null): Record<string, unknown>
+  toResult(answer: unknown): ActionResult
 }
 
 /** The body of the call that does what was shown; also what is copied as curl. */
 export function bodyOf(
   action: Action,
   input: Input,
-  { shown, because }: { readonly shown: Account; readonly because: string },
+  { shown, because }: { readonly shown: ActionResult; readonly because: string },
 ): Record<string, unknown> {
   return {
     ...action.body(input, shown),
@@ -62,7 +62,7 @@ export function bodyOf(
 }
 
 /** The command that does what was shown, with the reason that was typed since. */
-export function commandOf({ command }: Pick<Account, 'command'>, because: string): string {
+export function commandOf({ command }: Pick<ActionResult, 'command'>, because: string): string {
   const reason = because.trim()
   return command === '' || reason === ''
     ? command
@@ -78,8 +78,8 @@ type RunRef = {
 type RowRef = { readonly table: string; readonly key: string }
 type TargetRef = { readonly id: string; readonly key: string }
 
-const DEFAULTS = {
-  isGrave: false,
+const ACTION_DEFAULTS = {
+  isDestructive: false,
   isCounted: false,
   takesReason: false,
   fields: [],
@@ -92,8 +92,8 @@ const DEFAULTS = {
 const FROM_PAGES = ', each from its last saved page.'
 const OWN_PROGRAM = ', by the word that your table has for it. Your own program takes it up.'
 
-function nameOf({ source, adopted }: RunRef): string {
-  return adopted ? rowWords(adopted) : `the run of ${source}`
+function runLabel({ source, adopted }: RunRef): string {
+  return adopted ? formatRow(adopted) : `the run of ${source}`
 }
 
 export function recover(
@@ -108,17 +108,17 @@ export function recover(
   for (const source of which.sources ?? []) query.append('source', source)
   for (const group of which.groups ?? []) query.append('group', group)
   return {
-    ...DEFAULTS,
+    ...ACTION_DEFAULTS,
     title: 'Recover what is stuck',
     verb: 'Recover',
     about:
       'Takes back what dead and silent workers held. It never touches the living, and goes on from the last saved page.',
     isCounted: true,
-    words: { text: 'recover', always: false },
+    confirmation: { text: 'recover', always: false },
     path: '/api/recovery',
     preview: withQuery('/api/recovery', query),
     body: () => ({ ...which }),
-    read: (answer) => accountOfRecovery(answer as Recovery),
+    toResult: (answer) => resultOfRecovery(answer as Recovery),
   }
 }
 
@@ -127,29 +127,29 @@ export function clean(
 ): Action {
   const query = new URLSearchParams(which.age ? { age: which.age } : {})
   return {
-    ...DEFAULTS,
+    ...ACTION_DEFAULTS,
     title: 'Clean dead runs',
     verb: 'Clean',
     about:
       'Marks runs that nobody works on and that have nothing to go on from as “Timeout – auto-cleaned”, and rows of tables of your own with the word that those have for it. Nothing is deleted; each can be taken back.',
     isCounted: true,
-    words: { text: 'clean', always: false },
+    confirmation: { text: 'clean', always: false },
     path: '/api/clean',
     preview: which.runs ? null : withQuery('/api/clean', query),
     body: () => ({ ...which }),
-    read: (answer) => accountOfCleaning(answer as Cleaning),
+    toResult: (answer) => resultOfCleaning(answer as Cleaning),
   }
 }
 
 export function cancelRun(run: RunRef): Action {
   return {
     ...onRun(run, 'cancel'),
-    title: `Cancel ${nameOf(run)}`,
+    title: `Cancel ${runLabel(run)}`,
     verb: run.adopted ? 'Cancel it' : 'Cancel the run',
     about: run.adopted
       ? `Writes the word of ${run.adopted.table} for what was cancelled, if the row is still as it is now. Nothing stops the program that may be at work on it. It can be taken back.`
       : 'Its workers stop at their next page. What is saved stays, and it can be taken back.',
-    isGrave: true,
+    isDestructive: true,
     takesReason: true,
   }
 }
@@ -157,7 +157,7 @@ export function cancelRun(run: RunRef): Action {
 export function resumeRun(run: RunRef): Action {
   return {
     ...onRun(run, 'resume'),
-    title: `Resume ${nameOf(run)}`,
+    title: `Resume ${runLabel(run)}`,
     verb: 'Resume',
     about: run.adopted
       ? `Puts it back in line, by the word that ${run.adopted.table} has for it. Your own program goes on with it.`
@@ -179,7 +179,7 @@ export function retryRun(run: RunRef): Action {
 export function revertRun(run: RunRef): Action {
   return {
     ...onRun(run, 'revert'),
-    title: `Undo the last thing done to ${nameOf(run)}`,
+    title: `Undo the last thing done to ${runLabel(run)}`,
     verb: 'Undo',
     about: 'Takes back the last deed in its audit trail, where that is still possible.',
     takesReason: true,
@@ -198,7 +198,7 @@ export function resetFailed(
     isCounted: true,
     sample: `/api/runs/${run.id}/targets?status=failed&limit=5`,
     body: () => ({ ...only }),
-    read: (answer) => accountOfDone(answer as Done, 'targets'),
+    toResult: (answer) => resultOfAction(answer as ActionResponse, 'targets'),
   }
 }
 
@@ -211,43 +211,43 @@ export function unparkRun(run: RunRef, only: { readonly groups?: readonly string
     isCounted: true,
     sample: `/api/runs/${run.id}/targets?status=parked&limit=5`,
     body: () => ({ ...only }),
-    read: (answer) => accountOfDone(answer as Done, 'targets'),
+    toResult: (answer) => resultOfAction(answer as ActionResponse, 'targets'),
   }
 }
 
 export function deleteRun(run: RunRef): Action {
-  const words = `delete ${shortId(run.id)}`
+  const confirmText = `delete ${shortId(run.id)}`
   return {
-    ...DEFAULTS,
+    ...ACTION_DEFAULTS,
     title: `Delete the run of ${run.source}`,
     verb: 'Delete for good',
     about: 'The run, its targets and its files go. This cannot be taken back.',
-    isGrave: true,
-    words: { text: words, always: true },
+    isDestructive: true,
+    confirmation: { text: confirmText, always: true },
     fields: [{ name: 'withItems', label: 'The items that no other run has saved', initial: false }],
     method: 'DELETE',
     path: `/api/runs/${run.id}`,
-    body: ({ withItems }) => ({ confirm: words, ...(withItems === true && { withItems }) }),
-    read: (answer) => accountOfDeletion(answer as Deletion),
+    body: ({ withItems }) => ({ confirm: confirmText, ...(withItems === true && { withItems }) }),
+    toResult: (answer) => resultOfDeletion(answer as Deletion),
   }
 }
 
 export function parkTargets(targets: readonly TargetRef[], adopted?: RowRef | null): Action {
   const ids = targets.map(({ id }) => id)
   return {
-    ...DEFAULTS,
+    ...ACTION_DEFAULTS,
     title:
-      targets.length === 1 ? `Park ${targets[0]!.key}` : `Park ${counted(ids.length, 'target')}`,
+      targets.length === 1 ? `Park ${targets[0]!.key}` : `Park ${plural(ids.length, 'target')}`,
     verb: 'Park',
     about: adopted
       ? `Writes the word of ${adopted.table} for what is set aside. Nothing stops the program that may be at work on it. It can be taken back.`
       : 'Sets aside: no worker takes it until somebody unparks it. It can be taken back.',
     isCounted: true,
-    words: { text: 'park', always: false },
+    confirmation: { text: 'park', always: false },
     takesReason: true,
     path: '/api/targets/park',
     body: () => ({ targets: ids }),
-    read: (answer) => accountOfDone(answer as Done, 'targets'),
+    toResult: (answer) => resultOfAction(answer as ActionResponse, 'targets'),
   }
 }
 
@@ -290,46 +290,46 @@ export function rewindTarget(target: TargetRef & { readonly page: number }): Act
   }
 }
 
-export type DeadLetterChoice = {
+export type DeadLetterSelection = {
   readonly fingerprint?: string
   readonly source?: string
   readonly statuses?: readonly string[]
 }
 
 /** `words`: how many the page showed; the preview counts them itself. */
-export function retryDeadLetters(which: DeadLetterChoice, words: string): Action {
+export function retryDeadLetters(which: DeadLetterSelection, confirmText: string): Action {
   const query = new URLSearchParams({ limit: '5', ...(which.source && { source: which.source }) })
   return {
-    ...DEFAULTS,
-    title: `Retry ${words}`,
+    ...ACTION_DEFAULTS,
+    title: `Retry ${confirmText}`,
     verb: 'Retry',
     about: 'They go back in line, each from its last saved page. Ended runs are opened again.',
     isCounted: true,
-    words: { text: 'retry', always: false },
+    confirmation: { text: 'retry', always: false },
     path: '/api/dead-letters/retry',
     sample: which.fingerprint
       ? withQuery(`/api/dead-letters/${which.fingerprint}/targets`, query)
       : null,
     body: () => ({ ...which }),
-    read: (answer) => accountOfRetried(answer as RetriedLetters),
+    toResult: (answer) => resultOfDeadLetterRetry(answer as DeadLetterRetry),
   }
 }
 
 function onRun({ id, source }: RunRef, verb: string) {
   return {
-    ...DEFAULTS,
-    words: { text: source, always: false },
+    ...ACTION_DEFAULTS,
+    confirmation: { text: source, always: false },
     path: `/api/runs/${id}/${verb}`,
-    read: (answer: unknown) => accountOfDone(answer as Done, 'run'),
+    toResult: (answer: unknown) => resultOfAction(answer as ActionResponse, 'run'),
   }
 }
 
 function onTarget({ id }: TargetRef, verb: string) {
   return {
-    ...DEFAULTS,
-    words: { text: verb, always: false },
+    ...ACTION_DEFAULTS,
+    confirmation: { text: verb, always: false },
     path: `/api/targets/${id}/${verb}`,
-    read: (answer: unknown) => accountOfDone(answer as Done, 'targets'),
+    toResult: (answer: unknown) => resultOfAction(answer as ActionResponse, 'targets'),
   }
 }
 

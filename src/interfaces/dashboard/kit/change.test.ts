@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { changesOf } from './change.ts'
+import { compareFields } from './change.ts'
 
 test('a recovered target: its status moved, the rest is what was known of it then', () => {
   const before = { status: 'in_progress', epoch: 3, worker: 'w-1', page: 14 }
-  assert.deepEqual(changesOf(before, { status: 'planned' }), {
+  assert.deepEqual(compareFields(before, { status: 'planned' }), {
     changed: [{ what: 'status', from: 'in progress', to: 'planned' }],
     known: [
       { what: 'epoch', value: '3' },
@@ -15,15 +15,15 @@ test('a recovered target: its status moved, the rest is what was known of it the
 })
 
 test('a retry: what is new has no before', () => {
-  const { changed } = changesOf({ status: 'running' }, { status: 'failed', newRun: 'r-2' })
+  const { changed } = compareFields({ status: 'running' }, { status: 'failed', newRun: 'r-2' })
   assert.deepEqual(changed, [
     { what: 'status', from: 'running', to: 'failed' },
     { what: 'new run', from: null, to: 'r-2' },
   ])
 })
 
-test('targets put back in line: from where, and how many are planned now', () => {
-  const { changed, known } = changesOf(
+test('requeued targets: from which status, and how many are planned now', () => {
+  const { changed, known } = compareFields(
     { status: 'failed', targets: { failed: 3, parked: 1 } },
     { status: 'interrupted', targets: { planned: 4 } },
   )
@@ -36,8 +36,8 @@ test('targets put back in line: from where, and how many are planned now', () =>
   assert.deepEqual(known, [])
 })
 
-test('what did not change is not shown, and strange sides are no mistake', () => {
-  assert.deepEqual(changesOf({ status: 'failed' }, { status: 'failed' }).changed, [])
+test('unchanged fields are not shown, and unexpected values cause no error', () => {
+  assert.deepEqual(compareFields({ status: 'failed' }, { status: 'failed' }).changed, [])
   for (const side of [null, undefined, 'x', 7, []])
-    assert.deepEqual(changesOf(side, side), { changed: [], known: [] })
+    assert.deepEqual(compareFields(side, side), { changed: [], known: [] })
 })

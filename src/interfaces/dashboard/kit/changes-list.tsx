@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
-import { number } from '../model/format.ts'
+import { formatNumber } from '../model/format.ts'
 import { safe } from '../model/safe.ts'
-import type { Deed } from './action-result.ts'
+import type { ActionChange } from './action-result.ts'
 import { Button } from './button.tsx'
 import { evidenceSentences } from './evidence.ts'
 import { Icon } from './icon.tsx'
@@ -9,62 +9,72 @@ import { Link } from './link.tsx'
 import { sentence } from './sentence.ts'
 import { Pill } from './status.tsx'
 import { Text } from './text.tsx'
-import { lookOfAction } from './verdict-style.ts'
+import { actionStyle } from './verdict-style.ts'
 
-const FIRST = 10
-const STEP = 100
+const INITIAL_ROWS = 10
+const ROWS_PER_STEP = 100
 
 /** What would be done, or was, each with its reason and, unfolded, what that was made of. `cut`: how many more there are. */
-export function Deeds(props: { of: readonly Deed[]; cut?: number; isUnfolded?: boolean }) {
+export function ChangesList(props: {
+  of: readonly ActionChange[]
+  cut?: number
+  isUnfolded?: boolean
+}) {
   const { of, cut = 0, isUnfolded = false } = props
-  const [shown, setShown] = useState(FIRST)
+  const [shown, setShown] = useState(INITIAL_ROWS)
   const more = of.length - shown
   return (
     <>
       <ul class="deeds">
         {of.slice(0, shown).map((deed, index) => (
-          <DeedRow
+          <ChangeRow
             key={deed.id + deed.action}
-            deed={deed}
+            change={deed}
             isUnfolded={isUnfolded && !isSameEvidence(deed, of[index - 1])}
           />
         ))}
       </ul>
       {more > 0 && (
         <p class="deeds-more">
-          <Button size="small" kind="quiet" icon="down" onClick={() => setShown(shown + STEP)}>
-            Show {number(Math.min(more, STEP))} more of {number(of.length + cut)}
+          <Button
+            size="small"
+            kind="quiet"
+            icon="down"
+            onClick={() => setShown(shown + ROWS_PER_STEP)}
+          >
+            Show {formatNumber(Math.min(more, ROWS_PER_STEP))} more of{' '}
+            {formatNumber(of.length + cut)}
           </Button>
         </p>
       )}
       {more <= 0 && cut > 0 && (
-        <p class="deeds-more">And {number(cut)} more, which are not listed.</p>
+        <p class="deeds-more">And {formatNumber(cut)} more, which are not listed.</p>
       )}
     </>
   )
 }
 
-function DeedRow({ deed, isUnfolded }: { deed: Deed; isUnfolded: boolean }) {
-  const { word, icon, tone } = lookOfAction(deed.action)
-  const sentences = evidenceSentences(deed.evidence)
+function ChangeRow({ change, isUnfolded }: { change: ActionChange; isUnfolded: boolean }) {
+  const { label, icon, tone } = actionStyle(change.action)
+  const sentences = evidenceSentences(change.evidence)
   return (
     <li class="deed" data-row tabIndex={-1}>
       <div class="deed-head">
-        <Outcome of={deed.outcome} />
-        <Pill tone={tone} icon={icon} word={word} />
-        {deed.page ? (
-          <Link to={deed.page} class="deed-what">
-            <Text value={deed.what} />
+        <Outcome of={change.outcome} />
+        <Pill tone={tone} icon={icon} label={label} />
+        {change.page ? (
+          <Link to={change.page} class="deed-what">
+            <Text value={change.what} />
           </Link>
         ) : (
-          <Text value={deed.what} />
+          <Text value={change.what} />
         )}
-        <Move from={deed.from} to={deed.to} />
+        <Move from={change.from} to={change.to} />
       </div>
-      {deed.because !== '' && (
+      {change.because !== '' && (
         <p class="deed-because">
-          <Text value={sentence(deed.because)} />
-          {deed.outcome === 'late' && <strong> It was left alone.</strong>}
+          <Text value={sentence(change.because)} />
+          {change.outcome === 'late' && <strong> It was left alone.</strong>}
         </p>
       )}
       {sentences.length > 0 && (
@@ -80,12 +90,12 @@ function DeedRow({ deed, isUnfolded }: { deed: Deed; isUnfolded: boolean }) {
 }
 
 /** Targets of one dead worker have the same to say: once is enough. */
-function isSameEvidence(deed: Deed, before: Deed | undefined): boolean {
-  const said = (one: Deed) => evidenceSentences(one.evidence).join()
-  return before !== undefined && said(deed) === said(before)
+function isSameEvidence(change: ActionChange, before: ActionChange | undefined): boolean {
+  const said = (one: ActionChange) => evidenceSentences(one.evidence).join()
+  return before !== undefined && said(change) === said(before)
 }
 
-function Outcome({ of }: { of: Deed['outcome'] }) {
+function Outcome({ of }: { of: ActionChange['outcome'] }) {
   if (of === 'planned') return null
   return of === 'done' ? (
     <span class="deed-outcome tone-good">
@@ -105,14 +115,14 @@ export function Move({ from, to }: { from: string | null; to: string | null }) {
   if (from === to || from === null || to === null) return null
   return (
     <span class="move">
-      {words(from)}
+      {humanize(from)}
       <span aria-hidden="true"> → </span>
       <span class="visually-hidden">becomes</span>
-      {words(to)}
+      {humanize(to)}
     </span>
   )
 }
 
-function words(status: string): string {
+function humanize(status: string): string {
   return safe(status.replaceAll('_', ' '))
 }

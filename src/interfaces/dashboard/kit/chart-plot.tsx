@@ -1,4 +1,4 @@
-import { stretches, type ChartPoint } from './chart-scale.ts'
+import { measuredRanges, type ChartPoint } from './chart-scale.ts'
 
 /** A chart in pixels, ready to be drawn. */
 export type Plot = {
@@ -68,7 +68,9 @@ function Axes({ plot: { left, right, bottom, height, valueTicks, timeTicks } }: 
 /** Where nothing was measured there is a shade, so that nobody takes it for 0. */
 function Gaps({ plot: { points, xs, bottom } }: { plot: Plot }) {
   if (points.every(({ value }) => value === null)) return null
-  const holes = stretches(points.map(({ at, value }) => ({ at, value: value === null ? 0 : null })))
+  const holes = measuredRanges(
+    points.map(({ at, value }) => ({ at, value: value === null ? 0 : null })),
+  )
   const middle = (a: number, b: number) => ((xs[a] ?? xs[b]!) + (xs[b] ?? xs[a]!)) / 2
   return (
     <g>
@@ -87,7 +89,7 @@ function Gaps({ plot: { points, xs, bottom } }: { plot: Plot }) {
 function Line({ plot: { kind, points, xs, ys, bottom } }: { plot: Plot }) {
   return (
     <g>
-      {stretches(points).map((stretch) => {
+      {measuredRanges(points).map((stretch) => {
         const [first, last] = [stretch[0]!, stretch.at(-1)!]
         // One sample alone has no line to the next; it is still a value.
         if (first === last)

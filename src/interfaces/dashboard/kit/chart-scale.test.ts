@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import {
-  figures,
+  currentAndPeak,
   linear,
   nearest,
   pointAfterKey,
-  stretches,
+  measuredRanges,
   timeLabel,
   timeTicks,
   valueLabel,
@@ -57,15 +57,15 @@ test('the time axis has round moments of the local clock, as many as there is ro
 })
 
 test('a step without a sample is a gap in the line, not a zero', () => {
-  assert.deepEqual(stretches(points(1, 2, null, 0, null, null, 5)), [[0, 1], [3], [6]])
-  assert.deepEqual(stretches(points(null)), [])
+  assert.deepEqual(measuredRanges(points(1, 2, null, 0, null, null, 5)), [[0, 1], [3], [6]])
+  assert.deepEqual(measuredRanges(points(null)), [])
 })
 
 test('the newest value is told only while it is fresh, the highest always', () => {
-  assert.deepEqual(figures(points(9, 3, null)), { now: 3, peak: points(9)[0] })
-  assert.equal(figures(points(9, null, null, null)).now, null)
-  assert.deepEqual(figures(points()), { now: null, peak: null })
-  assert.equal(figures(points(0, 0)).peak?.value, 0)
+  assert.deepEqual(currentAndPeak(points(9, 3, null)), { now: 3, peak: points(9)[0] })
+  assert.equal(currentAndPeak(points(9, null, null, null)).now, null)
+  assert.deepEqual(currentAndPeak(points()), { now: null, peak: null })
+  assert.equal(currentAndPeak(points(0, 0)).peak?.value, 0)
 })
 
 test('values are as short as they stay honest', () => {

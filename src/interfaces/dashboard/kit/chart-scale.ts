@@ -86,7 +86,7 @@ export function linear(from: number, to: number, low: number, high: number) {
 }
 
 /** Points in a row that were measured: where one was not, the line has a gap. */
-export function stretches(points: readonly ChartPoint[]): number[][] {
+export function measuredRanges(points: readonly ChartPoint[]): number[][] {
   const found: number[][] = []
   let current: number[] | null = null
   for (const [index, { value }] of points.entries()) {
@@ -98,7 +98,7 @@ export function stretches(points: readonly ChartPoint[]): number[][] {
 }
 
 /** The newest value, unless it is older than two steps, and the highest one. */
-export function figures(points: readonly ChartPoint[]): {
+export function currentAndPeak(points: readonly ChartPoint[]): {
   readonly now: number | null
   readonly peak: ChartPoint | null
 } {

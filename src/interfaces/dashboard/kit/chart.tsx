@@ -1,7 +1,7 @@
 import { useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ChartPlot, type Plot } from './chart-plot.tsx'
 import {
-  figures,
+  currentAndPeak,
   linear,
   nearest,
   pointAfterKey,
@@ -35,7 +35,7 @@ export function Chart({ label, unit, points, kind, height = 132 }: ChartProps) {
   const width = useWidth(frame)
   const [at, setAt] = useState<string | null>(null)
   const plot = useMemo(() => layOut(points, kind, width, height), [points, kind, width, height])
-  const { now, peak } = useMemo(() => figures(points), [points])
+  const { now, peak } = useMemo(() => currentAndPeak(points), [points])
   const found = at === null ? -1 : points.findIndex((point) => point.at === at)
   const probe = found === -1 ? null : found
   const isLong = spanOf(points) > DAY_MS
@@ -176,7 +176,7 @@ function reading({ at, value }: ChartPoint, unit: string, isLong: boolean): stri
 }
 
 function describe(points: readonly ChartPoint[], unit: string): string {
-  const { now, peak } = figures(points)
+  const { now, peak } = currentAndPeak(points)
   if (peak === null) return 'No samples.'
   const current = now === null ? 'no current value' : `now ${valueLabel(now)} ${unit}`
   const [from, until] = [points[0]!, points.at(-1)!].map(({ at }) => clock(at, true))

@@ -10,17 +10,17 @@ export function CopyButton(props: {
   /** The word on the button; without it there is only the icon. */
   word?: string
 }) {
-  const [said, setSaid] = useState<string | null>(null)
+  const [message, setMessage] = useState<string | null>(null)
   useEffect(() => {
-    if (said === null) return
-    const timer = setTimeout(() => setSaid(null), 2_000)
+    if (message === null) return
+    const timer = setTimeout(() => setMessage(null), 2_000)
     return () => clearTimeout(timer)
-  }, [said])
+  }, [message])
   const copy = () => {
     const text = typeof props.text === 'string' ? props.text : props.text()
-    copied(text).then(
-      () => setSaid('Copied'),
-      () => setSaid('Not allowed here: mark it by hand'),
+    copyText(text).then(
+      () => setMessage('Copied'),
+      () => setMessage('Not allowed here: mark it by hand'),
     )
   }
   return (
@@ -28,20 +28,20 @@ export function CopyButton(props: {
       <Button
         kind="quiet"
         size="small"
-        icon={said === 'Copied' ? 'check' : 'copy'}
+        icon={message === 'Copied' ? 'check' : 'copy'}
         label={props.label}
         onClick={copy}
       >
         {props.word}
       </Button>
       <span class="copy-said" role="status">
-        {said}
+        {message}
       </span>
     </span>
   )
 }
 
-function copied(text: string): Promise<void> {
+function copyText(text: string): Promise<void> {
   return navigator.clipboard ? navigator.clipboard.writeText(text) : Promise.reject(new Error())
 }
 

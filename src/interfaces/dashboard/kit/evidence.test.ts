@@ -14,7 +14,7 @@ const worker = {
   pid: 4711,
 }
 
-test('what is known of a worker is said in sentences, strongest first', () => {
+test('evidence about a worker is shown in sentences, strongest first', () => {
   assert.deepEqual(evidenceSentences(worker), [
     'The kernel has freed its lock, which only the end of the process does.',
     'Process 4711 on crawl-2 no longer exists.',
@@ -31,7 +31,7 @@ test('a lock that cannot be seen is not called free, and no lock is said to be n
   assert.equal(session, 'Its database session has ended and freed its lock.')
 })
 
-test('of somebody who is known by a table alone, what that or alive() says', () => {
+test('evidence about an adopted owner comes from its table or alive()', () => {
   const row = { ...worker, presence: 'unknown', presenceKind: 'none', who: 'row 7 of jobs' }
   assert.deepEqual(evidenceSentences(row), [
     'Its last beat was 40 s old, and after 15 s it counts as silent.',
@@ -59,7 +59,7 @@ test('a run is told by its age, its progress and its owner', () => {
   assert.equal(evidenceSentences({ ...run, owner: worker }).length, 5)
 })
 
-test('evidence of a shape that nobody knows gives no sentence and no mistake', () => {
+test('evidence of an unknown shape gives no sentence and no error', () => {
   for (const strange of [null, undefined, 3, 'x', [], {}, { presence: {} }, { owner: 7 }])
     assert.ok(evidenceSentences(strange).every((one) => typeof one === 'string'))
   assert.deepEqual(evidenceSentences(null), [])

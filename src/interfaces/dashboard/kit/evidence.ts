@@ -1,18 +1,18 @@
-import { inWords } from '../../../core/model/time.ts'
+import { humanizeDuration } from '../../../core/model/time.ts'
 
 /** What a verdict was made of, in sentences; empty where there is nothing to say. Reads only what it knows. */
 export function evidenceSentences(evidence: unknown): string[] {
   if (!isRecord(evidence)) return []
-  return 'presence' in evidence ? ofWorker(evidence) : ofRun(evidence)
+  return 'presence' in evidence ? workerSentences(evidence) : runSentences(evidence)
 }
 
 /** `row 7 of jobs (host1)`: what a table of the user's own calls who had it; null for a worker of our own. */
-export function rowIn(evidence: unknown): string | null {
+export function rowOfEvidence(evidence: unknown): string | null {
   return isRecord(evidence) && typeof evidence['who'] === 'string' ? evidence['who'] : null
 }
 
-function ofWorker(evidence: Record<string, unknown>): string[] {
-  if ('who' in evidence) return ofTable(evidence)
+function workerSentences(evidence: Record<string, unknown>): string[] {
+  if ('who' in evidence) return tableSentences(evidence)
   const { presence, presenceKind, process, host, pid } = evidence
   const who = `Process ${text(pid)} on ${text(host)}`
   const looked = {
@@ -20,21 +20,25 @@ function ofWorker(evidence: Record<string, unknown>): string[] {
     gone: `${who} no longer exists.`,
     unknown: `${who} cannot be looked at from here.`,
   }[text(process)]
-  return [lock(text(presenceKind), text(presence)), looked, beats(evidence), busy(evidence)].filter(
-    (one) => one !== undefined,
-  )
+  return [
+    lockSentence(text(presenceKind), text(presence)),
+    looked,
+    heartbeatSentence(evidence),
+    lagSentence(evidence),
+  ].filter((one) => one !== undefined)
 }
 
 /** Of somebody who is known by a table of the user's own alone. */
-function ofTable(evidence: Record<string, unknown>): string[] {
+function tableSentences(evidence: Record<string, unknown>): string[] {
   const { told, neverBeat, beatAgeMs, leaseMs } = evidence
   if (told === 'alive') return ['The config’s alive() says that it lives.']
   if (told === 'gone') return ['The config’s alive() says that it has ended.']
-  const said = neverBeat === true ? 'It has never beaten.' : beats({ beatAgeMs, leaseMs })
+  const said =
+    neverBeat === true ? 'It has never beaten.' : heartbeatSentence({ beatAgeMs, leaseMs })
   return said === undefined ? [] : [said]
 }
 
-function lock(kind: string, presence: string): string | undefined {
+function lockSentence(kind: string, presence: string): string | undefined {
   if (kind === 'none') return 'It holds no lock here: heartbeats decide alone.'
   if (presence === 'held') return 'Its lock is held.'
   if (presence === 'unknown') return 'Its lock cannot be seen from here.'
@@ -44,26 +48,34 @@ function lock(kind: string, presence: string): string | undefined {
     : 'Its database session has ended and freed its lock.'
 }
 
-function beats({ beatAgeMs, heartbeatMs, leaseMs }: Record<string, unknown>): string | undefined {
+function heartbeatSentence({
+  beatAgeMs,
+  heartbeatMs,
+  leaseMs,
+}: Record<string, unknown>): string | undefined {
   if (!isNumber(beatAgeMs)) return undefined
-  const due = isNumber(heartbeatMs) ? `; one is due every ${inWords(heartbeatMs)}` : ''
-  const lease = isNumber(leaseMs) ? `, and after ${inWords(leaseMs)} it counts as silent` : ''
-  return `Its last beat was ${inWords(beatAgeMs)} old${due}${lease}.`
+  const due = isNumber(heartbeatMs) ? `; one is due every ${humanizeDuration(heartbeatMs)}` : ''
+  const lease = isNumber(leaseMs)
+    ? `, and after ${humanizeDuration(leaseMs)} it counts as silent`
+    : ''
+  return `Its last beat was ${humanizeDuration(beatAgeMs)} old${due}${lease}.`
 }
 
 /** A thread that is busy for a second or more may explain a silence. */
-function busy({ loopLagMs }: Record<string, unknown>): string | undefined {
+function lagSentence({ loopLagMs }: Record<string, unknown>): string | undefined {
   return isNumber(loopLagMs) && loopLagMs >= 1_000
-    ? `Its main thread had been busy for ${inWords(loopLagMs)} at that beat.`
+    ? `Its main thread had been busy for ${humanizeDuration(loopLagMs)} at that beat.`
     : undefined
 }
 
-function ofRun(evidence: Record<string, unknown>): string[] {
+function runSentences(evidence: Record<string, unknown>): string[] {
   const { ageMs, idleMs, pages, extracted, skipped, hasProgress, owner } = evidence
   const said: string[] = []
   if (isNumber(ageMs)) {
-    const idle = isNumber(idleMs) ? `; nothing of it has changed for ${inWords(idleMs)}` : ''
-    said.push(`The run was ${inWords(ageMs)} old${idle}.`)
+    const idle = isNumber(idleMs)
+      ? `; nothing of it has changed for ${humanizeDuration(idleMs)}`
+      : ''
+    said.push(`The run was ${humanizeDuration(ageMs)} old${idle}.`)
   }
   if (isNumber(pages) && isNumber(extracted) && isNumber(skipped)) {
     const progress = hasProgress ? 'there is progress to go on from' : 'nothing to go on from'

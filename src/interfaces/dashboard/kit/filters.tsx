@@ -6,13 +6,13 @@ import {
   type FilterSpec,
   type FiltersOf,
 } from '../model/filters.ts'
-import { navigate, usePlace } from '../router.ts'
+import { navigate, useLocation } from '../router.ts'
 import { Button } from './button.tsx'
 import { Icon } from './icon.tsx'
 
 /** The filters of a page, kept in its address: a link, a reload and Back all bring them back. */
 export function useFilters<S extends FilterSpec>(spec: S) {
-  const { path, query } = usePlace()
+  const { path, query } = useLocation()
   const filters = readFilters(spec, query)
   return {
     filters,

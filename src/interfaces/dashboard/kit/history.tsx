@@ -2,31 +2,31 @@ import { jsonText } from '../model/safe.ts'
 import { shortId } from '../model/format.ts'
 import type { AuditEntry } from '../shapes.ts'
 import { Age } from './age.tsx'
-import { changesOf, type Change } from './change.ts'
+import { compareFields, type FieldChange } from './change.ts'
 import { CopyJson } from './copy.tsx'
-import { evidenceSentences, rowIn } from './evidence.ts'
+import { evidenceSentences, rowOfEvidence } from './evidence.ts'
 import { Link } from './link.tsx'
 import { sentence } from './sentence.ts'
 import { Pill } from './status.tsx'
 import { Text } from './text.tsx'
-import { lookOfAction } from './verdict-style.ts'
+import { actionStyle } from './verdict-style.ts'
 
 /** Entries of the audit trail: what was done to what, by whom and why, and what it changed. */
-export function Trail({ of }: { of: readonly AuditEntry[] }) {
+export function AuditList({ of }: { of: readonly AuditEntry[] }) {
   return (
     <ul class="trail">
       {of.map((entry) => (
-        <TrailRow key={entry.id} entry={entry} />
+        <AuditRow key={entry.id} entry={entry} />
       ))}
     </ul>
   )
 }
 
-function TrailRow({ entry }: { entry: AuditEntry }) {
+function AuditRow({ entry }: { entry: AuditEntry }) {
   const { at, actor, action, source, run, target, because } = entry
-  const row = rowIn(entry.evidence)
-  const { word, icon, tone } = lookOfAction(action)
-  const isSaidOnce = because.endsWith(` by ${actor}`)
+  const row = rowOfEvidence(entry.evidence)
+  const { label, icon, tone } = actionStyle(action)
+  const isReasonActor = because.endsWith(` by ${actor}`)
   return (
     <li class="trail-row" data-row tabIndex={-1}>
       <div class="trail-when">
@@ -34,7 +34,7 @@ function TrailRow({ entry }: { entry: AuditEntry }) {
       </div>
       <div class="trail-what">
         <div class="deed-head">
-          <Pill tone={tone} icon={icon} word={word} />
+          <Pill tone={tone} icon={icon} label={label} />
           <Link to={target === null ? `/runs/${run}` : `/targets/${target}`} class="deed-what">
             {row !== null ? (
               <Text value={row} />
@@ -53,7 +53,7 @@ function TrailRow({ entry }: { entry: AuditEntry }) {
         </div>
         <p class="trail-because">
           <Text value={sentence(because)} />
-          {!isSaidOnce && (
+          {!isReasonActor && (
             <span class="faint">
               {' By '}
               <Text value={actor} />
@@ -68,7 +68,7 @@ function TrailRow({ entry }: { entry: AuditEntry }) {
 
 /** Before and after, field by field; the evidence and the whole entry below. */
 function Diff({ entry }: { entry: AuditEntry }) {
-  const { changed, known } = changesOf(entry.before, entry.after)
+  const { changed, known } = compareFields(entry.before, entry.after)
   const sentences = evidenceSentences(entry.evidence)
   return (
     <details class="trail-diff">
@@ -77,7 +77,7 @@ function Diff({ entry }: { entry: AuditEntry }) {
         {changed.map((change, index) => (
           <span key={change.what}>
             {index > 0 && ', '}
-            <OneChange of={change} />
+            <FieldChangeRow of={change} />
           </span>
         ))}
       </summary>
@@ -103,7 +103,7 @@ function Diff({ entry }: { entry: AuditEntry }) {
   )
 }
 
-function OneChange({ of: { what, from, to } }: { of: Change }) {
+function FieldChangeRow({ of: { what, from, to } }: { of: FieldChange }) {
   return (
     <>
       {what !== 'status' && <span class="faint">{what} </span>}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PLACES, readKey, rowAfter, SHORTCUTS, takesText } from './keyboard.ts'
+import { GO_TARGETS, readKey, nextRow, SHORTCUTS, acceptsText } from './keyboard.ts'
 
 test('a key asks for one thing, and g waits for the place', () => {
   assert.deepEqual(readKey('/', false).command, { do: 'search' })
@@ -16,7 +16,7 @@ test('a second key that names no place is swallowed, and the next one counts aga
   assert.deepEqual(readKey('g', true), { command: null, afterG: true })
 })
 
-test('keys that nobody gave a meaning have none, whatever their name', () => {
+test('unbound keys do nothing, whatever their name', () => {
   for (const key of ['r', 'toString', '__proto__', 'constructor', 'F5', 'Tab', ' '])
     for (const afterG of [false, true])
       if (!(afterG && key in { r: 1 }))
@@ -24,21 +24,21 @@ test('keys that nobody gave a meaning have none, whatever their name', () => {
 })
 
 test('every place is in the help', () => {
-  for (const key of Object.keys(PLACES))
+  for (const key of Object.keys(GO_TARGETS))
     assert.ok(SHORTCUTS.some(({ keys }) => keys.join(' ') === `g ${key}`))
 })
 
 test('rows are walked one by one and end at the ends', () => {
-  assert.equal(rowAfter(-1, 1, 3), 0)
-  assert.equal(rowAfter(-1, -1, 3), 0)
-  assert.equal(rowAfter(2, 1, 3), 2)
-  assert.equal(rowAfter(1, -1, 3), 0)
-  assert.equal(rowAfter(0, 1, 0), null)
+  assert.equal(nextRow(-1, 1, 3), 0)
+  assert.equal(nextRow(-1, -1, 3), 0)
+  assert.equal(nextRow(2, 1, 3), 2)
+  assert.equal(nextRow(1, -1, 3), 0)
+  assert.equal(nextRow(0, 1, 0), null)
 })
 
-test('keys belong to a field while somebody types in it, not to a checkbox', () => {
-  const at = (tag: string, type = '') => takesText({ tag, type, isEditable: false })
+test('keys go to a focused text field, not to a checkbox', () => {
+  const at = (tag: string, type = '') => acceptsText({ tag, type, isEditable: false })
   assert.ok(at('INPUT', 'search') && at('INPUT', 'text') && at('TEXTAREA') && at('select'))
-  assert.ok(takesText({ tag: 'div', type: '', isEditable: true }))
+  assert.ok(acceptsText({ tag: 'div', type: '', isEditable: true }))
   assert.ok(!at('INPUT', 'checkbox') && !at('TR') && !at('A') && !at('BUTTON', 'button'))
 })

@@ -5,14 +5,15 @@ export type KeyCommand =
   | { readonly do: 'go'; readonly to: string }
 
 /** Where `g` and a second key lead. */
-export const PLACES: Readonly<Record<string, { readonly to: string; readonly name: string }>> = {
-  o: { to: '/', name: 'Overview' },
-  r: { to: '/runs', name: 'Runs' },
-  w: { to: '/workers', name: 'Workers' },
-  y: { to: '/recovery', name: 'Recovery' },
-  d: { to: '/dead-letters', name: 'Dead letters' },
-  h: { to: '/history', name: 'History' },
-}
+export const GO_TARGETS: Readonly<Record<string, { readonly to: string; readonly name: string }>> =
+  {
+    o: { to: '/', name: 'Overview' },
+    r: { to: '/runs', name: 'Runs' },
+    w: { to: '/workers', name: 'Workers' },
+    y: { to: '/recovery', name: 'Recovery' },
+    d: { to: '/dead-letters', name: 'Dead letters' },
+    h: { to: '/history', name: 'History' },
+  }
 
 const KEYS: Readonly<Record<string, KeyCommand>> = {
   '/': { do: 'search' },
@@ -31,7 +32,10 @@ export const SHORTCUTS: readonly { readonly keys: readonly string[]; readonly do
   { keys: ['k'], does: 'Previous row' },
   { keys: ['Enter'], does: 'Open the row' },
   { keys: ['x'], does: 'Select the row, where rows can be selected' },
-  ...Object.entries(PLACES).map(([key, { name }]) => ({ keys: ['g', key], does: `Go to ${name}` })),
+  ...Object.entries(GO_TARGETS).map(([key, { name }]) => ({
+    keys: ['g', key],
+    does: `Go to ${name}`,
+  })),
   { keys: ['?'], does: 'This help' },
   { keys: ['Esc'], does: 'Leave a field, close a dialog' },
 ]
@@ -41,15 +45,15 @@ export function readKey(
   key: string,
   afterG: boolean,
 ): { readonly command: KeyCommand | null; readonly afterG: boolean } {
-  if (afterG && Object.hasOwn(PLACES, key))
-    return { command: { do: 'go', to: PLACES[key]!.to }, afterG: false }
+  if (afterG && Object.hasOwn(GO_TARGETS, key))
+    return { command: { do: 'go', to: GO_TARGETS[key]!.to }, afterG: false }
   if (key === 'g') return { command: null, afterG: true }
   const command = !afterG && Object.hasOwn(KEYS, key) ? KEYS[key]! : null
   return { command, afterG: false }
 }
 
 /** The row that `j` or `k` leads to from row `at` of so many; -1 stands before the first. Null: there is none. */
-export function rowAfter(at: number, by: 1 | -1, count: number): number | null {
+export function nextRow(at: number, by: 1 | -1, count: number): number | null {
   if (count === 0) return null
   return Math.min(count - 1, Math.max(0, at + by))
 }
@@ -66,7 +70,7 @@ const WITHOUT_TEXT: readonly string[] = [
 ]
 
 /** Whether keys belong to what has the focus: a letter typed into a field is a letter. */
-export function takesText(element: {
+export function acceptsText(element: {
   readonly tag: string
   readonly type: string
   readonly isEditable: boolean

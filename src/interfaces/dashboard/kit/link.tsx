@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { hrefOf, navigate, usePlace } from '../router.ts'
+import { hrefOf, navigate, useLocation } from '../router.ts'
 
 /** To another page of the dashboard, without loading it anew. A real link: it can be opened in a tab of its own. */
 export function Link(props: {
@@ -46,6 +46,6 @@ export function CountLink({ count, text, to }: { count: number; text?: string; t
 
 /** Whether the reader is on this page, for navigation. */
 export function useIsAt(path: string): boolean {
-  const { path: at } = usePlace()
+  const { path: at } = useLocation()
   return path === '/' ? at === '/' : at === path || at.startsWith(`${path}/`)
 }

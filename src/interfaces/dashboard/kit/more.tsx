@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { List } from '../resource.ts'
-import { number } from '../model/format.ts'
+import { formatNumber } from '../model/format.ts'
 import { Button } from './button.tsx'
 
 /** Below a list: how many are shown, and the next ones. */
@@ -14,7 +14,7 @@ export function More<T>({ list, what }: { list: List<T>; what: string }) {
   return (
     <div class="more">
       <span class="faint" role="status">
-        {number(shown)} shown{list.hasMore ? '' : ', that is all'}
+        {formatNumber(shown)} shown{list.hasMore ? '' : ', that is all'}
       </span>
       {list.hasMore && (
         <Button size="small" isBusy={isBusy} onClick={more}>

@@ -1,5 +1,5 @@
 import type { Tone } from '../model/status-style.ts'
-import { counted, number, percent } from '../model/format.ts'
+import { plural, formatNumber, percent } from '../model/format.ts'
 
 /** How far it is. Without a known total there is no bar to lie with, only what is done. */
 export function Progress(props: {
@@ -31,8 +31,8 @@ export function Progress(props: {
         aria-valuenow={Math.min(done, whole)}
         aria-valuetext={
           isTotalKnown
-            ? `${number(done)} of ${counted(total, 'target')}, ${share} %`
-            : `${number(done)} done, the total is not known yet`
+            ? `${formatNumber(done)} of ${plural(total, 'target')}, ${share} %`
+            : `${formatNumber(done)} done, the total is not known yet`
         }
       >
         <div class="progress-done" style={{ width: `${(Math.min(done, whole) / whole) * 100}%` }} />
@@ -42,10 +42,10 @@ export function Progress(props: {
       </div>
       <div class="progress-words">
         <span>
-          {number(done)}
+          {formatNumber(done)}
           <span class="faint">
             {' / '}
-            {number(total)}
+            {formatNumber(total)}
             {!isTotalKnown && '+'}
           </span>
         </span>

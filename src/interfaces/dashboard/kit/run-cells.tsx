@@ -1,11 +1,11 @@
-import { LOOKS, type Tone } from '../model/status-style.ts'
+import { STATUS_STYLES, type Tone } from '../model/status-style.ts'
 import { isStuck } from '../model/overview.ts'
 import { safe } from '../model/safe.ts'
-import { etaWords, number, rowWords, shortId } from '../model/format.ts'
+import { formatEta, formatNumber, formatRow, shortId } from '../model/format.ts'
 import type { ListedRun } from '../shapes.ts'
 import { Link } from './link.tsx'
 import { Progress } from './progress.tsx'
-import { Status } from './status.tsx'
+import { StatusPill } from './status.tsx'
 
 /** A run in a list, cell by cell: the first screen and the list of runs show it alike. */
 
@@ -16,7 +16,7 @@ export function RunName({ run }: { run: ListedRun }) {
         <bdi>{safe(run.source)}</bdi>
       </Link>
       <span class="faint mono">{shortId(run.id)}</span>
-      {run.adopted && <span class="faint small">{safe(rowWords(run.adopted))}</span>}
+      {run.adopted && <span class="faint small">{safe(formatRow(run.adopted))}</span>}
     </div>
   )
 }
@@ -26,7 +26,7 @@ export function RunState({ run }: { run: ListedRun }) {
   const because = run.health ? run.because : run.error
   return (
     <div class="run-state">
-      <Status is={run.health ?? run.status} why={because && safe(because)} />
+      <StatusPill is={run.health ?? run.status} why={because && safe(because)} />
       {because && <span class="run-because">{safe(because)}</span>}
     </div>
   )
@@ -47,20 +47,20 @@ export function RunProgress({ run }: { run: ListedRun }) {
 
 /** The bar has the colour of the run's state, so that both say the same. What ended badly is grey: red is what was given up. */
 export function toneOf(run: ListedRun): Tone {
-  if (isStuck(run)) return LOOKS[run.health!].tone
+  if (isStuck(run)) return STATUS_STYLES[run.health!].tone
   if (run.status === 'running') return 'busy'
   return run.status === 'succeeded' || run.status === 'interrupted'
-    ? LOOKS[run.status].tone
+    ? STATUS_STYLES[run.status].tone
     : 'quiet'
 }
 
 export function RunPages({ run: { pace } }: { run: ListedRun }) {
   if (!pace) return <span class="none">–</span>
-  return <>{number(Math.round(pace.pagesPerMinute))}</>
+  return <>{formatNumber(Math.round(pace.pagesPerMinute))}</>
 }
 
 export function RunEta({ run: { pace } }: { run: ListedRun }) {
-  const words = etaWords(pace?.etaSeconds)
+  const words = formatEta(pace?.etaSeconds)
   return words === null ? <span class="none">–</span> : <>{words}</>
 }
 
@@ -68,7 +68,7 @@ export function RunEta({ run: { pace } }: { run: ListedRun }) {
 export function RunOwner({ run }: { run: ListedRun }) {
   // The id of who has a row is made up: its table knows the row, and perhaps a name.
   if (run.owner !== null && run.adopted) {
-    const row = rowWords(run.adopted)
+    const row = formatRow(run.adopted)
     return (
       <Link to={`/workers?q=${encodeURIComponent(row)}`}>{safe(`row ${run.adopted.key}`)}</Link>
     )

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { observable, useObserved } from '../observable.ts'
 import { navigate } from '../router.ts'
 import { Button } from './button.tsx'
-import { readKey, rowAfter, SHORTCUTS, takesText, type KeyCommand } from './keyboard.ts'
+import { readKey, nextRow, SHORTCUTS, acceptsText, type KeyCommand } from './keyboard.ts'
 
 const CHORD_MS = 1_500
 const KEY = 'unstuck-keys'
@@ -15,12 +15,12 @@ export function openShortcuts(): void {
 
 /** The keys of every page, and the help for them. Rendered once. */
 export function Shortcuts() {
-  const [isOn, setOn] = useState(remembered)
+  const [isOn, setOn] = useState(readSetting)
   const shown = useObserved(isOpen)
   useKeys(isOn)
   const turn = (on: boolean) => {
     setOn(on)
-    remember(on)
+    saveSetting(on)
   }
   return shown ? <Help isOn={isOn} turn={turn} /> : null
 }
@@ -87,7 +87,7 @@ function useKeys(isOn: boolean): void {
       if (!isOn && event.key !== '?') return
       const { command, afterG } = readKey(event.key, performance.now() - gAt < CHORD_MS)
       gAt = afterG ? performance.now() : -Infinity
-      if (command && obey(command)) event.preventDefault()
+      if (command && runCommand(command)) event.preventDefault()
     }
     document.addEventListener('keydown', press)
     return () => document.removeEventListener('keydown', press)
@@ -95,7 +95,7 @@ function useKeys(isOn: boolean): void {
 }
 
 /** Whether the key had a meaning here; if not, the browser's own counts. */
-function obey(command: KeyCommand): boolean {
+function runCommand(command: KeyCommand): boolean {
   switch (command.do) {
     case 'search':
       return focusOn(document.querySelector<HTMLInputElement>('main input[type=search]'))
@@ -128,7 +128,7 @@ function currentRow(): HTMLElement | null {
 
 function move(by: 1 | -1): boolean {
   const all = rows()
-  const at = rowAfter(all.indexOf(currentRow()!), by, all.length)
+  const at = nextRow(all.indexOf(currentRow()!), by, all.length)
   const row = at === null ? null : all[at]!
   if (row && row.tabIndex !== 0) row.tabIndex = -1
   if (!focusOn(row)) return false
@@ -157,10 +157,10 @@ function typingIn(element: Element | null): HTMLElement | null {
   if (!(element instanceof HTMLElement)) return null
   const { tagName: tag, isContentEditable: isEditable } = element
   const type = element instanceof HTMLInputElement ? element.type : ''
-  return takesText({ tag, type, isEditable }) ? element : null
+  return acceptsText({ tag, type, isEditable }) ? element : null
 }
 
-function remembered(): boolean {
+function readSetting(): boolean {
   try {
     return localStorage.getItem(KEY) !== 'off'
   } catch {
@@ -168,7 +168,7 @@ function remembered(): boolean {
   }
 }
 
-function remember(on: boolean): void {
+function saveSetting(on: boolean): void {
   try {
     if (on) localStorage.removeItem(KEY)
     else localStorage.setItem(KEY, 'off')

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { inWords } from '../../../core/model/time.ts'
+import { humanizeDuration } from '../../../core/model/time.ts'
 import { useNow } from '../clock.ts'
 import { pause, useConnection, type Connection } from '../live.ts'
 import { Age } from './age.tsx'
@@ -8,14 +8,14 @@ import { Icon, type IconName } from './icon.tsx'
 import { Prose } from './prose.tsx'
 
 /** A cut line that is mended at once is nobody's business. */
-const PATIENCE_MS = 4_000
+const SHOW_AFTER_MS = 4_000
 
 /** Why what is shown may be old: the database is away, the server is, or the reader paused it. Nothing while all is well. */
-export function Stale() {
+export function StaleBanner() {
   const connection = useConnection()
   useNow()
-  const { state, trouble } = connection
-  const age = <AgeOfPicture connection={connection} />
+  const { state, storeError } = connection
+  const age = <DataAge connection={connection} />
   if (state === 'paused') {
     return (
       <Banner tone="warn" icon="pause" title="Paused.">
@@ -26,17 +26,17 @@ export function Stale() {
       </Banner>
     )
   }
-  if (trouble) {
+  if (storeError) {
     return (
       <Banner tone="bad" icon="warning" title="The database does not answer.">
-        It stopped <Age at={trouble.since} />. {age} It goes on by itself.{' '}
+        It stopped <Age at={storeError.since} />. {age} It goes on by itself.{' '}
         <span class="faint">
-          <Prose text={trouble.message} />
+          <Prose text={storeError.message} />
         </span>
       </Banner>
     )
   }
-  if (state === 'live' || Date.now() - connection.since < PATIENCE_MS) return null
+  if (state === 'live' || Date.now() - connection.since < SHOW_AFTER_MS) return null
   return (
     <Banner tone="bad" icon="warning" title="No connection to the server.">
       {age} It is tried again by itself.
@@ -45,13 +45,15 @@ export function Stale() {
 }
 
 /** Whether what is shown can no longer be relied on. */
-export function isStale({ state, trouble }: Connection): boolean {
-  return trouble !== null || state === 'lost'
+export function isStale({ state, storeError }: Connection): boolean {
+  return storeError !== null || state === 'lost'
 }
 
-function AgeOfPicture({ connection: { heardAt } }: { connection: Connection }) {
-  if (heardAt === null) return <>Nothing has come yet.</>
-  return <>This is how things stood {inWords(Math.max(0, Date.now() - heardAt))} ago.</>
+function DataAge({ connection: { lastEventAt } }: { connection: Connection }) {
+  if (lastEventAt === null) return <>Nothing has come yet.</>
+  return (
+    <>This is how things stood {humanizeDuration(Math.max(0, Date.now() - lastEventAt))} ago.</>
+  )
 }
 
 /** Only the title is read out when it appears: the ages in the rest change every second. */

@@ -45,7 +45,7 @@ export function Failure({ error, retry }: { error: ApiError; retry?: () => void 
       <Icon name="warning" />
       <p>
         <Prose text={error.message} />
-        {error.passes && <span class="faint"> It is tried again every few seconds.</span>}
+        {error.isTransient && <span class="faint"> It is tried again every few seconds.</span>}
       </p>
       {retry && (
         <Button size="small" icon="again" onClick={retry}>

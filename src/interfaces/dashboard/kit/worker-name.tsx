@@ -1,9 +1,9 @@
 import { safe } from '../model/safe.ts'
 
-type Somebody = { readonly who: string | null; readonly host: string; readonly pid: number }
+type ProcessRef = { readonly who: string | null; readonly host: string; readonly pid: number }
 
 /** A process on a host, or what a table of the user's own calls it. */
-export function Who({ is: { who, host, pid } }: { is: Somebody }) {
+export function WorkerName({ is: { who, host, pid } }: { is: ProcessRef }) {
   if (who !== null) return <>{safe(who)}</>
   return (
     <>

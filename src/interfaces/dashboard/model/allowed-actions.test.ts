@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RunDetail, RunStatus, Target } from '../shapes.ts'
-import { fitting, fittingTarget } from './allowed-actions.ts'
+import { allowedActions, allowedTargetActions } from './allowed-actions.ts'
 
 const LIVE: readonly RunStatus[] = ['queued', 'running', 'interrupted']
 
-type Deed = { action: string; target?: string | null }
+type Operation = { action: string; target?: string | null }
 
 type Adopted = NonNullable<RunDetail['run']['adopted']>
 
 const ROW: Adopted = { table: 'jobs', key: '7', can: ['cancel', 'resume'] }
 
-function fit(
+function allowedFor(
   status: RunStatus,
   {
     failed = 0,
     parked = 0,
-    deeds = [] as Deed[],
+    deeds = [] as Operation[],
     adopted = null as RunDetail['run']['adopted'],
   } = {},
 ): string[] {
@@ -28,13 +28,13 @@ function fit(
       target,
     })),
   } as unknown as RunDetail
-  return Object.entries(fitting(detail)).flatMap(([name, fits]) => (fits ? [name] : []))
+  return Object.entries(allowedActions(detail)).flatMap(([name, fits]) => (fits ? [name] : []))
 }
 
 test('a live run can be cancelled, an ended one goes on or goes away', () => {
-  assert.deepEqual(fit('running'), ['cancel'])
-  assert.deepEqual(fit('succeeded'), ['delete'])
-  assert.deepEqual(fit('failed', { failed: 3, parked: 1 }), [
+  assert.deepEqual(allowedFor('running'), ['cancel'])
+  assert.deepEqual(allowedFor('succeeded'), ['delete'])
+  assert.deepEqual(allowedFor('failed', { failed: 3, parked: 1 }), [
     'resume',
     'retry',
     'resetFailed',
@@ -43,29 +43,29 @@ test('a live run can be cancelled, an ended one goes on or goes away', () => {
   ])
 })
 
-test('of a table of the user nothing is retried from nothing, and nothing deleted', () => {
-  assert.deepEqual(fit('running', { adopted: ROW }), ['cancel'])
-  assert.deepEqual(fit('failed', { adopted: ROW }), ['resume'])
-  assert.deepEqual(fit('succeeded', { adopted: ROW }), [])
+test('an adopted run offers neither retry nor delete', () => {
+  assert.deepEqual(allowedFor('running', { adopted: ROW }), ['cancel'])
+  assert.deepEqual(allowedFor('failed', { adopted: ROW }), ['resume'])
+  assert.deepEqual(allowedFor('succeeded', { adopted: ROW }), [])
 })
 
-test('of a table of the user nothing is offered that it has no word for', () => {
+test('an adopted run offers no action without a mapped status', () => {
   const mute: Adopted = { ...ROW, can: [] }
-  assert.deepEqual(fit('running', { adopted: mute }), [])
-  assert.deepEqual(fit('failed', { adopted: mute, failed: 1 }), [])
+  assert.deepEqual(allowedFor('running', { adopted: mute }), [])
+  assert.deepEqual(allowedFor('failed', { adopted: mute, failed: 1 }), [])
   // A row has no targets of its own to be reset, a table of targets has.
-  assert.deepEqual(fit('failed', { adopted: ROW, failed: 1 }), ['resume'])
+  assert.deepEqual(allowedFor('failed', { adopted: ROW, failed: 1 }), ['resume'])
   const table: Adopted = { table: 'jobs', key: '', can: ['resume', 'park'] }
   const deeds = ['resume', 'resetFailed', 'unpark']
-  assert.deepEqual(fit('failed', { adopted: table, failed: 3, parked: 1 }), deeds)
-  assert.deepEqual(fit('running', { adopted: table }), [])
+  assert.deepEqual(allowedFor('failed', { adopted: table, failed: 3, parked: 1 }), deeds)
+  assert.deepEqual(allowedFor('running', { adopted: table }), [])
 })
 
 test('the same of its targets', () => {
   const offers = (status: Target['status'], can: Adopted['can'] | null): string[] => {
     const adopted = can && { ...ROW, key: '', can }
-    return Object.entries(fittingTarget({ status, page: 3 }, { adopted })).flatMap(([name, fits]) =>
-      fits ? [name] : [],
+    return Object.entries(allowedTargetActions({ status, page: 3 }, { adopted })).flatMap(
+      ([name, fits]) => (fits ? [name] : []),
     )
   }
   assert.deepEqual(offers('failed', null), ['reset', 'park', 'rewind'])
@@ -75,11 +75,15 @@ test('the same of its targets', () => {
   assert.deepEqual(offers('stuck', ['resume']), ['unpark'])
 })
 
-test('what was done can be taken back once', () => {
+test('an operation can be reverted once', () => {
   const cancelled = [{ action: 'cancel' }]
-  assert.ok(fit('cancelled', { deeds: cancelled }).includes('revert'))
+  assert.ok(allowedFor('cancelled', { deeds: cancelled }).includes('revert'))
   // It was opened again, and then failed by itself.
-  assert.ok(!fit('failed', { deeds: [...cancelled, { action: 'revert' }] }).includes('revert'))
-  assert.ok(fit('running', { deeds: [{ action: 'park', target: 't' }] }).includes('revert'))
-  assert.ok(!fit('running', { deeds: [{ action: 'resume', target: 't' }] }).includes('revert'))
+  assert.ok(
+    !allowedFor('failed', { deeds: [...cancelled, { action: 'revert' }] }).includes('revert'),
+  )
+  assert.ok(allowedFor('running', { deeds: [{ action: 'park', target: 't' }] }).includes('revert'))
+  assert.ok(
+    !allowedFor('running', { deeds: [{ action: 'resume', target: 't' }] }).includes('revert'),
+  )
 })

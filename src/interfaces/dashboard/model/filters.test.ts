@@ -5,7 +5,7 @@ import { isFiltered, readFilters, writeFilters } from './filters.ts'
 
 const SPEC = { status: 'many', source: 'one', q: 'one' } as const
 
-test('whatever filters are set, their address gives the same ones back', () => {
+test('any set of filters round-trips through its address', () => {
   const value = fc.string({ unit: 'grapheme', minLength: 1 })
   const filters = fc.record(
     {
@@ -28,7 +28,7 @@ test('nothing set is a bare address', () => {
   assert.equal(isFiltered(SPEC, readFilters(SPEC, new URLSearchParams())), false)
 })
 
-test('what the page does not know is left out', () => {
+test('unknown filters are ignored', () => {
   const filters = readFilters(SPEC, new URLSearchParams('?status=failed&status=&token=x&q=a%26b'))
   assert.deepEqual(filters, { status: ['failed'], source: '', q: 'a&b' })
   assert.equal(writeFilters(SPEC, filters), '?status=failed&q=a%26b')

@@ -1,15 +1,15 @@
-import { inWords } from '../../../core/model/time.ts'
+import { humanizeDuration } from '../../../core/model/time.ts'
 
 const NUMBER = new Intl.NumberFormat('en')
 
 /** `12,480` */
-export function number(value: number): string {
+export function formatNumber(value: number): string {
   return NUMBER.format(value)
 }
 
 /** `1 target`, `3 targets` */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${number(count)} ${count === 1 ? one : many}`
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${formatNumber(count)} ${count === 1 ? one : many}`
 }
 
 /** The last 8 digits, as people read and type it. */
@@ -18,34 +18,36 @@ export function shortId(id: string): string {
 }
 
 /** How long ago: `now`, `4 s ago`, `12 min ago`; `in 4 s` for what is to come. */
-export function ageWords(at: number, now: number): string {
+export function formatAge(at: number, now: number): string {
   const ms = now - at
   // Clocks differ by a little, and nobody reads milliseconds.
   if (Math.abs(ms) < 1_000) return 'now'
-  return ms > 0 ? `${inWords(ms)} ago` : `in ${inWords(-ms)}`
+  return ms > 0 ? `${humanizeDuration(ms)} ago` : `in ${humanizeDuration(-ms)}`
 }
 
 /** `2026-11-16 14:56:47` where the reader is, and the same in UTC. */
-export function bothTimes(at: number): string {
+export function formatTimes(at: number): string {
   const utc = new Date(at).toISOString().slice(0, 19).replace('T', ' ')
-  return `${localTime(at)} local\n${utc} UTC`
+  return `${formatLocalTime(at)} local\n${utc} UTC`
 }
 
-export function localTime(at: number): string {
+export function formatLocalTime(at: number): string {
   const date = new Date(at)
   const shifted = new Date(at - date.getTimezoneOffset() * 60_000)
   return shifted.toISOString().slice(0, 19).replace('T', ' ')
 }
 
 /** A length of time between two moments: `4 h`, `12 min`. */
-export function lengthWords(from: string, to: string | number): string {
-  return inWords(Math.max(0, (typeof to === 'number' ? to : Date.parse(to)) - Date.parse(from)))
+export function formatDuration(from: string, to: string | number): string {
+  return humanizeDuration(
+    Math.max(0, (typeof to === 'number' ? to : Date.parse(to)) - Date.parse(from)),
+  )
 }
 
 /** When it will be through, as a range: `12–18 min`, `about 4 h`; null when it cannot be told. */
-export function etaWords(eta: { from: number; to: number } | null | undefined): string | null {
+export function formatEta(eta: { from: number; to: number } | null | undefined): string | null {
   if (!eta) return null
-  const [from, to] = [inWords(eta.from * 1_000), inWords(eta.to * 1_000)]
+  const [from, to] = [humanizeDuration(eta.from * 1_000), humanizeDuration(eta.to * 1_000)]
   if (from === to) return `about ${to}`
   const [low, unit] = from.split(' ')
   return unit === to.split(' ')[1] ? `${low}–${to}` : `${from} – ${to}`
@@ -59,6 +61,12 @@ export function percent(done: number, total: number): number {
 }
 
 /** `row 4711 of courses`; a table of targets is one run as a whole. */
-export function rowWords({ table, key }: { readonly table: string; readonly key: string }): string {
+export function formatRow({
+  table,
+  key,
+}: {
+  readonly table: string
+  readonly key: string
+}): string {
   return key === '' ? `the table ${table}` : `row ${key} of ${table}`
 }

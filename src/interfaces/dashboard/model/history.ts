@@ -1,7 +1,7 @@
 import type { AuditEntry, Execution } from '../shapes.ts'
 
 /** What happened to a run, one after the other: deeds from the audit trail and the executions of a wrapped command. */
-export type Happening =
+export type TimelineEvent =
   | {
       readonly kind: 'deed'
       readonly at: string
@@ -10,13 +10,13 @@ export type Happening =
   | { readonly kind: 'began' | 'ended'; readonly at: string; readonly execution: Execution }
 
 /** Newest first. */
-export function happenings(
+export function timelineEvents(
   audit: readonly (AuditEntry & { key?: string | null })[],
   executions: readonly Execution[],
-): Happening[] {
-  const all: Happening[] = [
+): TimelineEvent[] {
+  const all: TimelineEvent[] = [
     ...audit.map((entry) => ({ kind: 'deed' as const, at: entry.at, entry })),
-    ...executions.flatMap((execution): Happening[] => [
+    ...executions.flatMap((execution): TimelineEvent[] => [
       { kind: 'began', at: execution.startedAt, execution },
       ...(execution.finishedAt === null
         ? []

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { placeOf } from './location.ts'
+import { parseLocation } from './location.ts'
 
 test('every page has an address, and the address names the page', () => {
   const id = '019a8c3e-7d5f-7a4b-8c21-0f3e5d7a9b1c'
   const pages = ['/', '/runs', '/workers', '/recovery', '/dead-letters', '/history', '/login'].map(
-    (path) => placeOf(path, '').page.name,
+    (path) => parseLocation(path, '').page.name,
   )
   assert.deepEqual(pages, [
     'overview',
@@ -16,8 +16,8 @@ test('every page has an address, and the address names the page', () => {
     'history',
     'login',
   ])
-  assert.deepEqual(placeOf(`/runs/${id}`, '').page, { name: 'run', id })
-  assert.deepEqual(placeOf('/targets/5d7a9b1c', '').page, { name: 'target', id: '5d7a9b1c' })
+  assert.deepEqual(parseLocation(`/runs/${id}`, '').page, { name: 'run', id })
+  assert.deepEqual(parseLocation('/targets/5d7a9b1c', '').page, { name: 'target', id: '5d7a9b1c' })
 })
 
 test('an address that fits nothing leads nowhere, and never into a call of the API', () => {
@@ -29,12 +29,12 @@ test('an address that fits nothing leads nowhere, and never into a call of the A
     '/targets',
     '/workers/5d7a9b1c',
   ]) {
-    assert.equal(placeOf(path, '').page.name, 'nowhere', path)
+    assert.equal(parseLocation(path, '').page.name, 'nowhere', path)
   }
 })
 
 test('a slash at the end changes nothing, and the query is kept', () => {
-  const { page, query } = placeOf('/runs/', '?status=failed')
+  const { page, query } = parseLocation('/runs/', '?status=failed')
   assert.equal(page.name, 'runs')
   assert.equal(query.get('status'), 'failed')
 })

@@ -4,7 +4,7 @@ export type Page =
   | { readonly name: 'login' | 'nowhere' }
   | { readonly name: 'run' | 'target'; readonly id: string }
 
-export type Place = {
+export type PageLocation = {
   /** Without the base path: `/runs/019…` */
   readonly path: string
   readonly page: Page
@@ -16,7 +16,7 @@ const LISTS = ['runs', 'workers', 'recovery', 'dead-letters', 'history', 'login'
 const ID = /^[0-9a-f-]{8,36}$/
 
 /** Reads an address. What fits nothing is `nowhere`, which says so. */
-export function placeOf(path: string, search: string): Place {
+export function parseLocation(path: string, search: string): PageLocation {
   return { path, page: pageOf(path), query: new URLSearchParams(search) }
 }
 

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { answerOf, isStuck, wayOut, worstFirst } from './overview.ts'
+import { splitSummary, isStuck, suggestedAction, worstFirst } from './overview.ts'
 
 test('the one line is the start of the sentence, the rest its detail', () => {
   assert.deepEqual(
-    answerOf({ summary: 'Something is stuck: 2 runs healthy, 1 run stuck for 12 min.' }),
+    splitSummary({ summary: 'Something is stuck: 2 runs healthy, 1 run stuck for 12 min.' }),
     {
       line: 'Something is stuck.',
       detail: '2 runs healthy, 1 run stuck for 12 min.',
     },
   )
-  assert.deepEqual(answerOf({ summary: 'Nothing is stuck, and nothing is running.' }), {
+  assert.deepEqual(splitSummary({ summary: 'Nothing is stuck, and nothing is running.' }), {
     line: 'Nothing is stuck, and nothing is running.',
     detail: '',
   })
 })
 
-test('what is stuck stands above what is well, and within the same health the newest does', () => {
+test('stuck runs sort above healthy ones, and newer above older within the same health', () => {
   const run = (health: 'healthy' | 'orphaned' | 'stalled' | null, createdAt: string) => ({
     health,
     createdAt,
@@ -29,9 +29,9 @@ test('what is stuck stands above what is well, and within the same health the ne
   assert.deepEqual(runs.map(isStuck), [false, true, false, true])
 })
 
-test('what had an owner is recovered first, what never had one is cleaned', () => {
+test('runs that had an owner are recovered, runs that never had one are cleaned', () => {
   const way = (...healths: ('healthy' | 'orphaned' | 'stalled' | 'dead')[]) =>
-    wayOut(healths.map((health) => ({ health })))
+    suggestedAction(healths.map((health) => ({ health })))
   assert.equal(way('healthy', 'orphaned', 'dead'), 'recover')
   assert.equal(way('healthy', 'stalled', 'dead'), 'clean')
   assert.equal(way('stalled'), 'recover')

@@ -12,7 +12,10 @@ const WORST_FIRST: readonly (Health | null)[] = [
 ]
 
 /** The one line, in two sizes: `Something is stuck` and what that is. The server says it; here it is only cut. */
-export function answerOf({ summary }: Pick<Overview, 'summary'>): { line: string; detail: string } {
+export function splitSummary({ summary }: Pick<Overview, 'summary'>): {
+  line: string
+  detail: string
+} {
   const [line, ...rest] = summary.replace(/\.$/, '').split(': ')
   const detail = rest.join(': ')
   return { line: `${line}.`, detail: detail === '' ? '' : `${detail}.` }
@@ -23,7 +26,7 @@ export function isStuck(run: Pick<ListedRun, 'health'>): boolean {
 }
 
 /** What unsticks: nobody had a dead run, so there is nobody to take it back from, and it is cleaned instead. */
-export function wayOut(runs: readonly Pick<ListedRun, 'health'>[]): 'recover' | 'clean' {
+export function suggestedAction(runs: readonly Pick<ListedRun, 'health'>[]): 'recover' | 'clean' {
   const healths = runs.map(({ health }) => health)
   return healths.includes('dead') && !healths.includes('orphaned') ? 'clean' : 'recover'
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { lengthOf, perMinute } from './series.ts'
+import { rangeOf, perMinute } from './series.ts'
 
 const AT = '2026-11-16T12:00:00.000Z'
 
@@ -28,7 +28,7 @@ test('a run is shown from its beginning, or for as long as samples are kept', ()
   const now = Date.parse(AT)
   const created = (hours: number) => new Date(now - hours * 3_600_000).toISOString()
   assert.deepEqual(
-    [0.2, 5, 20, 60, 900].map((hours) => lengthOf(created(hours), now)),
+    [0.2, 5, 20, 60, 900].map((hours) => rangeOf(created(hours), now)),
     ['1h', '6h', '24h', '3d', '7d'],
   )
 })

@@ -20,7 +20,7 @@ function round(value: number): number {
 }
 
 const HOUR_MS = 3_600_000
-const LENGTHS = [
+const RANGES = [
   ['1h', HOUR_MS],
   ['2h', 2 * HOUR_MS],
   ['6h', 6 * HOUR_MS],
@@ -30,7 +30,7 @@ const LENGTHS = [
 ] as const
 
 /** The shortest range that shows a run from its beginning; samples are kept for a week. */
-export function lengthOf(createdAt: string, now: number): string {
+export function rangeOf(createdAt: string, now: number): string {
   const age = now - Date.parse(createdAt)
-  return (LENGTHS.find(([, ms]) => age <= ms) ?? LENGTHS.at(-1)!)[0]
+  return (RANGES.find(([, ms]) => age <= ms) ?? RANGES.at(-1)!)[0]
 }

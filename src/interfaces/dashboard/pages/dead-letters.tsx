@@ -1,16 +1,16 @@
 import { useEffect } from 'preact/hooks'
-import { act, useDeeds } from '../kit/act.tsx'
+import { openAction, useCompletedActions } from '../kit/action-host.tsx'
 import { retryDeadLetters } from '../kit/actions.ts'
 import { Button } from '../kit/button.tsx'
 import { Filters, useFilters } from '../kit/filters.tsx'
 import { PageHead } from '../kit/section.tsx'
 import { Empty, Loaded } from '../kit/states.tsx'
 import { safe } from '../model/safe.ts'
-import { counted, number } from '../model/format.ts'
+import { plural, formatNumber } from '../model/format.ts'
 import { useResource } from '../resource.ts'
-import { useMay } from '../session.ts'
+import { useHasRole } from '../session.ts'
 import type { DeadLetters as Answer } from '../shapes.ts'
-import { Letter } from './dead-letters/letter.tsx'
+import { DeadLetterGroup } from './dead-letters/group.tsx'
 
 const SPEC = { q: 'one', source: 'one', open: 'one' } as const
 
@@ -20,14 +20,14 @@ export function DeadLetters() {
   const { source, q, open } = all.filters
   // What is unfolded is kept in the address too, but narrows nothing.
   const state = { ...all, isFiltered: source !== '' || q !== '' }
-  const may = useMay('operator')
+  const canAct = useHasRole('operator')
   const query = source === '' ? '' : `?source=${encodeURIComponent(source)}`
-  const letters = useResource<Answer>(`/api/dead-letters${query}`, { everyMs: 10_000 })
+  const letters = useResource<Answer>(`/api/dead-letters${query}`, { refreshMs: 10_000 })
   const everywhere = useResource<Answer>(source === '' ? null : '/api/dead-letters')
-  const deeds = useDeeds()
+  const completedActions = useCompletedActions()
   useEffect(() => {
-    if (deeds > 0) letters.reload()
-  }, [deeds])
+    if (completedActions > 0) letters.reload()
+  }, [completedActions])
 
   const sources = sourcesOf(everywhere.data ?? letters.data)
   const groups = letters.data?.groups.filter(({ error }) =>
@@ -40,14 +40,14 @@ export function DeadLetters() {
       <PageHead
         title="Dead letters"
         actions={
-          may &&
+          canAct &&
           total > 0 &&
           q === '' && (
             <Button
               icon="again"
-              onClick={() => act(retryDeadLetters(only, counted(total, 'dead letter')))}
+              onClick={() => openAction(retryDeadLetters(only, plural(total, 'dead letter')))}
             >
-              {`Retry all ${number(total)}`}
+              {`Retry all ${formatNumber(total)}`}
             </Button>
           )
         }
@@ -55,7 +55,7 @@ export function DeadLetters() {
         {letters.data &&
           (total === 0
             ? 'Nothing failed, is held or parked.'
-            : `${counted(total, 'target')} with ${counted(letters.data.groups.length, 'kind')} of error.`)}
+            : `${plural(total, 'target')} with ${plural(letters.data.groups.length, 'kind')} of error.`)}
         {isPartial && ' There are more than were looked at: each number is the least it can be.'}
       </PageHead>
       {(total > 0 || state.isFiltered) && (
@@ -81,7 +81,7 @@ export function DeadLetters() {
           shown.length > 0 ? (
             <ul class="letters">
               {shown.map((group) => (
-                <Letter
+                <DeadLetterGroup
                   key={group.fingerprint}
                   group={group}
                   source={source}

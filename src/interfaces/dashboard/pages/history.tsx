@@ -1,12 +1,12 @@
 import { Link } from '../kit/link.tsx'
 import { PageHead } from '../kit/section.tsx'
-import { usePlace } from '../router.ts'
+import { useLocation } from '../router.ts'
 import { Operations } from './history/operations.tsx'
-import { TrailView } from './history/trail-view.tsx'
+import { AuditView } from './history/audit-view.tsx'
 
 /** What was done to whose runs, by whom and why; and what people asked for through the API. */
 export function History() {
-  const { query } = usePlace()
+  const { query } = useLocation()
   const isOperations = query.get('tab') === 'operations'
   return (
     <>
@@ -23,7 +23,7 @@ export function History() {
           Operations over HTTP
         </Link>
       </nav>
-      {isOperations ? <Operations /> : <TrailView />}
+      {isOperations ? <Operations /> : <AuditView />}
     </>
   )
 }

@@ -4,7 +4,7 @@ import { Button } from '../kit/button.tsx'
 import { CopyCommand } from '../kit/copy.tsx'
 import { Icon } from '../kit/icon.tsx'
 import { useTitle } from '../kit/section.tsx'
-import { navigate, usePlace } from '../router.ts'
+import { navigate, useLocation } from '../router.ts'
 import { loadSession, useSession } from '../session.ts'
 import { Mark } from '../shell.tsx'
 
@@ -12,7 +12,7 @@ import { Mark } from '../shell.tsx'
 export function Login() {
   useTitle('Log in')
   const session = useSession()
-  const { query } = usePlace()
+  const { query } = useLocation()
   const field = useRef<HTMLInputElement>(null)
   const [error, setError] = useState<string | null>(null)
   const [isBusy, setBusy] = useState(false)
@@ -31,7 +31,7 @@ export function Login() {
       onwards()
     } catch (failed) {
       if (!(failed instanceof ApiError)) throw failed
-      setError(sayWhy(failed))
+      setError(describeLoginError(failed))
       field.current?.select()
     } finally {
       setBusy(false)
@@ -85,7 +85,7 @@ export function Login() {
   )
 }
 
-function sayWhy({ status, message, retryAfter }: ApiError): string {
+function describeLoginError({ status, message, retryAfter }: ApiError): string {
   if (status === 401) return 'The server does not know this token. It may have been removed.'
   if (status === 429)
     return `Too many tries. Wait ${retryAfter === null ? 'a minute' : `${retryAfter} s`}, then try again.`

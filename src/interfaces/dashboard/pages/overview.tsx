@@ -2,21 +2,21 @@ import { CopyCommand } from '../kit/copy.tsx'
 import { useTitle } from '../kit/section.tsx'
 import { Failure, Loading } from '../kit/states.tsx'
 import { useLive } from '../live.ts'
-import { answerOf } from '../model/overview.ts'
+import { splitSummary } from '../model/overview.ts'
 import { useResource } from '../resource.ts'
 import type { Overview as Shape } from '../shapes.ts'
-import { Answer } from './overview/answer.tsx'
+import { StatusHeadline } from './overview/status-headline.tsx'
 import { Attention } from './overview/attention.tsx'
 import { Charts } from './overview/charts.tsx'
 import { LiveRuns } from './overview/live-runs.tsx'
-import { Surroundings } from './overview/surroundings.tsx'
+import { SystemSummary } from './overview/system-summary.tsx'
 
 /** The first screen. Live; the first picture is fetched, so that a stream that cannot be opened hides nothing. */
 export function Overview() {
   const live = useLive<Shape>('overview')
   const fetched = useResource<Shape>(live ? null : '/api/overview')
   const overview = live ?? fetched.data
-  useTitle(overview ? answerOf(overview).line.replace(/\.$/, '') : 'Overview')
+  useTitle(overview ? splitSummary(overview).line.replace(/\.$/, '') : 'Overview')
   if (!overview) {
     return fetched.error ? (
       <Failure error={fetched.error} retry={fetched.reload} />
@@ -27,11 +27,11 @@ export function Overview() {
   if (overview.latest === null) return <FirstSteps />
   return (
     <>
-      <Answer overview={overview} />
+      <StatusHeadline overview={overview} />
       <LiveRuns overview={overview} />
       <Attention overview={overview} />
       <Charts />
-      <Surroundings overview={overview} />
+      <SystemSummary overview={overview} />
     </>
   )
 }

@@ -1,17 +1,17 @@
 import { useEffect } from 'preact/hooks'
-import { accountOfRecovery } from '../kit/action-result.ts'
-import { act, useDeeds } from '../kit/act.tsx'
+import { resultOfRecovery } from '../kit/action-result.ts'
+import { openAction, useCompletedActions } from '../kit/action-host.tsx'
 import { clean, recover } from '../kit/actions.ts'
 import { Button } from '../kit/button.tsx'
 import { CopyCommand } from '../kit/copy.tsx'
-import { Deeds } from '../kit/changes-list.tsx'
+import { ChangesList } from '../kit/changes-list.tsx'
 import { PageHead, Section } from '../kit/section.tsx'
 import { Empty, Loaded } from '../kit/states.tsx'
 import { useLiveEvents } from '../live.ts'
-import { counted, number } from '../model/format.ts'
+import { plural, formatNumber } from '../model/format.ts'
 import { useResource } from '../resource.ts'
 import { apiUrl } from '../router.ts'
-import { useMay } from '../session.ts'
+import { useHasRole } from '../session.ts'
 import type { Cleaning, Recovery as Plan } from '../shapes.ts'
 import { ResumableAndDead } from './recovery/resumable-and-dead.tsx'
 import { LastRecoveries } from './recovery/last-recoveries.tsx'
@@ -20,50 +20,51 @@ const EVERY_MS = 5_000
 
 /** What recovery would do at this moment, with all its reasons; the same as `unstuck recover --dry-run`. */
 export function Recovery() {
-  const may = useMay('operator')
-  const plan = useResource<Plan>('/api/recovery', { everyMs: EVERY_MS })
-  const cleaning = useResource<Cleaning>('/api/clean', { everyMs: 2 * EVERY_MS })
+  const canAct = useHasRole('operator')
+  const plan = useResource<Plan>('/api/recovery', { refreshMs: EVERY_MS })
+  const cleaning = useResource<Cleaning>('/api/clean', { refreshMs: 2 * EVERY_MS })
   const reload = () => {
     plan.reload()
     cleaning.reload()
   }
-  useOnDeeds(reload)
+  useReloadAfterActions(reload)
   useLiveEvents('trail', reload)
 
-  const account = plan.data && accountOfRecovery(plan.data)
+  const result = plan.data && resultOfRecovery(plan.data)
   const dead = cleaning.data?.dead.length ?? 0
   return (
     <>
       <PageHead
         title="Recovery"
         actions={
-          may && (
+          canAct && (
             <>
               {dead > 0 && (
-                <Button icon="broom" onClick={() => act(clean())}>
-                  {`Clean ${counted(dead, 'dead run')}`}
+                <Button icon="broom" onClick={() => openAction(clean())}>
+                  {`Clean ${plural(dead, 'dead run')}`}
                 </Button>
               )}
-              {account && account.count > 0 && (
-                <Button kind="primary" icon="bolt" onClick={() => act(recover())}>
-                  {`Recover ${number(account.count)}`}
+              {result && result.count > 0 && (
+                <Button kind="primary" icon="bolt" onClick={() => openAction(recover())}>
+                  {`Recover ${formatNumber(result.count)}`}
                 </Button>
               )}
             </>
           )
         }
       >
-        {account && headline(account.count, account.left.length + account.cut.left)}
+        {result &&
+          headline(result.count, result.needsAttention.length + result.omitted.needsAttention)}
       </PageHead>
 
       <Section
         title="What would be done now"
-        note={account && account.count > 0 ? counted(account.count, 'thing') : undefined}
+        note={result && result.count > 0 ? plural(result.count, 'thing') : undefined}
       >
-        <Loaded of={{ ...plan, data: account }} lines={5}>
-          {({ deeds, cut }) =>
-            deeds.length > 0 ? (
-              <Deeds of={deeds} cut={cut.deeds} isUnfolded />
+        <Loaded of={{ ...plan, data: result }} lines={5}>
+          {({ changes, omitted }) =>
+            changes.length > 0 ? (
+              <ChangesList of={changes} cut={omitted.changes} isUnfolded />
             ) : (
               <Empty title="Nothing to recover.">
                 Whoever works is alive, and nobody dead holds anything. What dies is noticed within
@@ -82,9 +83,9 @@ export function Recovery() {
         )}
       </Section>
 
-      {account && account.left.length + account.cut.left > 0 && (
+      {result && result.needsAttention.length + result.omitted.needsAttention > 0 && (
         <Section title="Left to you" note="recovery does not decide these by itself">
-          <Deeds of={account.left} cut={account.cut.left} isUnfolded />
+          <ChangesList of={result.needsAttention} cut={result.omitted.needsAttention} isUnfolded />
         </Section>
       )}
 
@@ -96,14 +97,14 @@ export function Recovery() {
   )
 }
 
-function headline(deeds: number, left: number): string {
-  if (deeds + left === 0) return 'Nothing is stuck.'
-  const mine = deeds === 0 ? 'Nothing' : counted(deeds, 'thing')
-  return `${mine} would be done now${left === 0 ? '' : `, and ${number(left)} left to you`}.`
+function headline(deeds: number, attention: number): string {
+  if (deeds + attention === 0) return 'Nothing is stuck.'
+  const mine = deeds === 0 ? 'Nothing' : plural(deeds, 'thing')
+  return `${mine} would be done now${attention === 0 ? '' : `, and ${formatNumber(attention)} left to you`}.`
 }
 
-function useOnDeeds(reload: () => void): void {
-  const deeds = useDeeds()
+function useReloadAfterActions(reload: () => void): void {
+  const deeds = useCompletedActions()
   useEffect(() => {
     if (deeds > 0) reload()
   }, [deeds])

@@ -1,5 +1,5 @@
 import { isCrawlee } from '../../../core/model/crawlee.ts'
-import { useDeeds } from '../kit/act.tsx'
+import { useCompletedActions } from '../kit/action-host.tsx'
 import { CopyCommand } from '../kit/copy.tsx'
 import { PageHead, Section } from '../kit/section.tsx'
 import { Empty, Failure, Loading } from '../kit/states.tsx'
@@ -16,12 +16,12 @@ import { RunNumbers } from './run/numbers.tsx'
 import { RunPace } from './run/pace.tsx'
 import { Targets } from './run/targets.tsx'
 import { Timeline } from './run/timeline.tsx'
-import { Why } from './run/why.tsx'
+import { RunExplanation } from './run/explanation.tsx'
 
 /** Everything about one run, live. */
 export function RunPage({ id }: { id: string }) {
   const live = useLive<RunDetail>(`run:${id}`)
-  const fetched = useResource<RunDetail>(`/api/runs/${id}`, { round: useDeeds() })
+  const fetched = useResource<RunDetail>(`/api/runs/${id}`, { version: useCompletedActions() })
   const detail = newer(live, fetched.data)
   if (!detail) {
     if (fetched.error?.status === 404) return <NoSuchRun id={id} />
@@ -48,7 +48,7 @@ export function RunPage({ id }: { id: string }) {
           {!isRow(detail.run) && <Targets detail={detail} />}
         </div>
         <div class="run-side">
-          <Why detail={detail} />
+          <RunExplanation detail={detail} />
           <Timeline audit={detail.audit} executions={detail.executions} />
           {detail.run.adopted === null && detail.run.extracted > 0 && (
             <ExportItems source={detail.run.source} />

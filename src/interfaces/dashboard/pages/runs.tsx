@@ -1,4 +1,4 @@
-import { useDeeds } from '../kit/act.tsx'
+import { useCompletedActions } from '../kit/action-host.tsx'
 import { Age } from '../kit/age.tsx'
 import { Filters, useFilters, type FilterField } from '../kit/filters.tsx'
 import { More } from '../kit/more.tsx'
@@ -8,8 +8,8 @@ import { Empty, Failure, Loading } from '../kit/states.tsx'
 import { Table } from '../kit/table.tsx'
 import { isStuck } from '../model/overview.ts'
 import { writeFilters } from '../model/filters.ts'
-import { LOOKS } from '../model/status-style.ts'
-import { number } from '../model/format.ts'
+import { STATUS_STYLES } from '../model/status-style.ts'
+import { formatNumber } from '../model/format.ts'
 import { useList, type List } from '../resource.ts'
 import type { ListedRun, RunStatus } from '../shapes.ts'
 
@@ -31,7 +31,7 @@ const FIELDS: readonly FilterField[] = [
     kind: 'many',
     options: [
       { value: 'live', label: 'live' },
-      ...STATUSES.map((status) => ({ value: status, label: LOOKS[status].word })),
+      ...STATUSES.map((status) => ({ value: status, label: STATUS_STYLES[status].label })),
     ],
   },
   {
@@ -51,9 +51,9 @@ const FRESH_MS = 5_000
 /** All runs, newest first, narrowed by what is in the address. */
 export function Runs() {
   const state = useFilters(SPEC)
-  const deeds = useDeeds()
+  const completedActions = useCompletedActions()
   const path = `/api/runs${writeFilters(SPEC, state.filters)}`
-  const list = useList<ListedRun>(path, { everyMs: FRESH_MS, round: deeds })
+  const list = useList<ListedRun>(path, { refreshMs: FRESH_MS, version: completedActions })
   const { source } = state.filters
   return (
     <>
@@ -103,8 +103,8 @@ function RunList(props: { list: List<ListedRun>; isFiltered: boolean; clear: () 
           { head: 'Source', cell: (run) => <RunName run={run} />, isTitle: true },
           { head: 'State', cell: (run) => <RunState run={run} />, isWide: true },
           { head: 'Progress', cell: (run) => <RunProgress run={run} />, isPlain: true },
-          { head: 'Pages', cell: (run) => number(run.pages), isNumber: true },
-          { head: 'Items', cell: (run) => number(run.extracted), isNumber: true },
+          { head: 'Pages', cell: (run) => formatNumber(run.pages), isNumber: true },
+          { head: 'Items', cell: (run) => formatNumber(run.extracted), isNumber: true },
           {
             head: 'Pages/min',
             cell: (run) => <RunPages run={run} />,

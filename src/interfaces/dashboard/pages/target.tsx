@@ -1,21 +1,21 @@
-import { act, useDeeds } from '../kit/act.tsx'
+import { openAction, useCompletedActions } from '../kit/action-host.tsx'
 import { parkTargets, resetTarget, rewindTarget, unparkTarget } from '../kit/actions.ts'
 import { Age } from '../kit/age.tsx'
 import { Button } from '../kit/button.tsx'
 import { CopyButton, CopyJson } from '../kit/copy.tsx'
-import { Explained } from '../kit/explained.tsx'
+import { ExplanationDetails } from '../kit/explanation.tsx'
 import { Link } from '../kit/link.tsx'
 import { Facts, PageHead, Section } from '../kit/section.tsx'
 import { Empty, Failure, Loading } from '../kit/states.tsx'
-import { Status } from '../kit/status.tsx'
+import { StatusPill } from '../kit/status.tsx'
 import { OutsideLink, Text } from '../kit/text.tsx'
-import { Who } from '../kit/worker-name.tsx'
-import { fittingTarget } from '../model/allowed-actions.ts'
+import { WorkerName } from '../kit/worker-name.tsx'
+import { allowedTargetActions } from '../model/allowed-actions.ts'
 import { jsonText, safe } from '../model/safe.ts'
-import { number, shortId } from '../model/format.ts'
+import { formatNumber, shortId } from '../model/format.ts'
 import { useResource } from '../resource.ts'
 import { navigate } from '../router.ts'
-import { useMay } from '../session.ts'
+import { useHasRole } from '../session.ts'
 import type { Explanation, Run, Target } from '../shapes.ts'
 import { Timeline } from './run/timeline.tsx'
 
@@ -25,7 +25,10 @@ const FRESH_MS = 3_000
 
 /** Everything about one target: where it stands, who has it, why it failed, what was done to it. */
 export function TargetPage({ id }: { id: string }) {
-  const detail = useResource<Detail>(`/api/targets/${id}`, { everyMs: FRESH_MS, round: useDeeds() })
+  const detail = useResource<Detail>(`/api/targets/${id}`, {
+    refreshMs: FRESH_MS,
+    version: useCompletedActions(),
+  })
   if (!detail.data) {
     if (detail.error?.status === 404) return <NoSuchTarget id={id} />
     return detail.error ? (
@@ -50,7 +53,7 @@ export function TargetPage({ id }: { id: string }) {
         </div>
         <div class="run-side">
           <Section title="Why">
-            <Explained explanation={explanation} />
+            <ExplanationDetails explanation={explanation} />
           </Section>
           <Timeline audit={explanation.trail} executions={[]} />
         </div>
@@ -72,7 +75,7 @@ function TargetHead({ target, run, detail }: { target: Target; run: Run; detail:
       actions={<TargetActions target={target} run={run} />}
     >
       <div class="row">
-        <Status is={target.status} />
+        <StatusPill is={target.status} />
         {target.group !== null && (
           <Link to={`/runs/${run.id}?group=${encodeURIComponent(target.group)}#targets`}>
             {safe(target.group)}
@@ -89,29 +92,37 @@ function TargetHead({ target, run, detail }: { target: Target; run: Run; detail:
 }
 
 function TargetActions({ target, run }: { target: Target; run: Run }) {
-  const may = useMay('operator')
-  if (!may) return null
+  const canAct = useHasRole('operator')
+  if (!canAct) return null
   const { adopted } = run
-  const fits = fittingTarget(target, run)
+  const allowed = allowedTargetActions(target, run)
   return (
     <>
-      {fits.reset && (
-        <Button icon="again" kind="primary" onClick={() => act(resetTarget(target, adopted))}>
+      {allowed.reset && (
+        <Button
+          icon="again"
+          kind="primary"
+          onClick={() => openAction(resetTarget(target, adopted))}
+        >
           Reset
         </Button>
       )}
-      {fits.unpark && (
-        <Button icon="play" kind="primary" onClick={() => act(unparkTarget(target, adopted))}>
+      {allowed.unpark && (
+        <Button
+          icon="play"
+          kind="primary"
+          onClick={() => openAction(unparkTarget(target, adopted))}
+        >
           Unpark
         </Button>
       )}
-      {fits.park && (
-        <Button icon="parked" onClick={() => act(parkTargets([target], adopted))}>
+      {allowed.park && (
+        <Button icon="parked" onClick={() => openAction(parkTargets([target], adopted))}>
           Park
         </Button>
       )}
-      {fits.rewind && (
-        <Button icon="undo" onClick={() => act(rewindTarget(target))}>
+      {allowed.rewind && (
+        <Button icon="undo" onClick={() => openAction(rewindTarget(target))}>
           Rewind
         </Button>
       )}
@@ -143,13 +154,13 @@ function Position({ target }: { target: Target }) {
       <div class="pad stack">
         <Facts
           of={[
-            ['Last page', pageWords(target)],
+            ['Last page', formatPage(target)],
             [
               'Last item',
               target.lastItemId === null ? '–' : <Text value={target.lastItemId} mono />,
             ],
-            ['Attempts', number(target.attempts)],
-            ['Crashes since its last page', number(target.crashes)],
+            ['Attempts', formatNumber(target.attempts)],
+            ['Crashes since its last page', formatNumber(target.crashes)],
             ['Next page', target.next === null ? '–' : <OutsideLink url={target.next} />],
             ['Finished', <Age at={target.finishedAt} none="not yet" />],
           ]}
@@ -165,8 +176,10 @@ function Position({ target }: { target: Target }) {
   )
 }
 
-function pageWords({ page, pageTarget }: Target): string {
-  return pageTarget === null ? number(page) : `${number(page)} of ${number(pageTarget)}`
+function formatPage({ page, pageTarget }: Target): string {
+  return pageTarget === null
+    ? formatNumber(page)
+    : `${formatNumber(page)} of ${formatNumber(pageTarget)}`
 }
 
 function Claim({ target, explanation: { heldBy } }: { target: Target; explanation: Explanation }) {
@@ -178,8 +191,8 @@ function Claim({ target, explanation: { heldBy } }: { target: Target; explanatio
         ['Claimed', <Age at={target.claimedAt} />],
         ...(heldBy
           ? ([
-              ['Who', <Who is={heldBy} />],
-              ['Sign of life', <Status is={heldBy.sign} why={safe(heldBy.because)} />],
+              ['Who', <WorkerName is={heldBy} />],
+              ['Sign of life', <StatusPill is={heldBy.sign} why={safe(heldBy.because)} />],
               ['Last beat', <Age at={heldBy.lastBeatAt} />],
             ] as const)
           : []),

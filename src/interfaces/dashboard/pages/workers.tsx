@@ -1,4 +1,4 @@
-import { act } from '../kit/act.tsx'
+import { openAction } from '../kit/action-host.tsx'
 import { recover } from '../kit/actions.ts'
 import { Age } from '../kit/age.tsx'
 import { Button } from '../kit/button.tsx'
@@ -6,17 +6,17 @@ import { Filters, useFilters } from '../kit/filters.tsx'
 import { Link } from '../kit/link.tsx'
 import { PageHead, Section } from '../kit/section.tsx'
 import { Empty, Loaded } from '../kit/states.tsx'
-import { Status } from '../kit/status.tsx'
+import { StatusPill } from '../kit/status.tsx'
 import { sentence } from '../kit/sentence.ts'
 import { Table, type Column } from '../kit/table.tsx'
 import { Text } from '../kit/text.tsx'
 import { useLive } from '../live.ts'
-import { counted, number, shortId } from '../model/format.ts'
+import { plural, formatNumber, shortId } from '../model/format.ts'
 import { useResource } from '../resource.ts'
-import { useMay } from '../session.ts'
-import type { Page, Sign, Worker } from '../shapes.ts'
-import { SIGNS, sortWorkers } from './workers/order.ts'
-import { SignsExplained } from './workers/signs.tsx'
+import { useHasRole } from '../session.ts'
+import type { Page, Liveness, Worker } from '../shapes.ts'
+import { LIVENESS_ORDER, sortWorkers } from './workers/order.ts'
+import { LivenessLegend } from './workers/liveness-legend.tsx'
 
 const SPEC = { sign: 'many', q: 'one' } as const
 
@@ -29,7 +29,7 @@ export function Workers() {
   const items = data && sortWorkers(data.items)
   return (
     <>
-      <PageHead title="Workers" actions={<UnstickLost workers={items ?? []} />}>
+      <PageHead title="Workers" actions={<RecoverLost workers={items ?? []} />}>
         {items && <Summary of={items} />}
       </PageHead>
       <Loaded of={{ ...asked, data: items }} lines={6}>
@@ -37,12 +37,12 @@ export function Workers() {
           <>
             <Section
               title="Processes"
-              note={counted(workers.length, 'worker')}
+              note={plural(workers.length, 'worker')}
               aside={<Filters label="Filter workers" state={state} fields={fieldsFor(workers)} />}
             >
               <WorkerList of={workers} state={state} />
             </Section>
-            <SignsExplained hasRows={workers.some(({ who }) => who !== null)} />
+            <LivenessLegend hasRows={workers.some(({ who }) => who !== null)} />
           </>
         )}
       </Loaded>
@@ -101,7 +101,7 @@ const COLUMNS: readonly Column<Worker>[] = [
       </>
     ),
   },
-  { head: 'Sign', cell: ({ sign, because }) => <Status is={sign} why={because} /> },
+  { head: 'Sign', cell: ({ sign, because }) => <StatusPill is={sign} why={because} /> },
   {
     head: 'Why we believe so',
     isWide: true,
@@ -116,7 +116,7 @@ const COLUMNS: readonly Column<Worker>[] = [
       </span>
     ),
   },
-  { head: 'Targets', isNumber: true, cell: ({ targets }) => number(targets) },
+  { head: 'Targets', isNumber: true, cell: ({ targets }) => formatNumber(targets) },
   { head: 'Last beat', isNumber: true, cell: ({ lastBeatAt }) => <Age at={lastBeatAt} /> },
   {
     head: 'Started',
@@ -128,32 +128,32 @@ const COLUMNS: readonly Column<Worker>[] = [
 
 /** `4 present, 1 silent`, worst first. */
 function Summary({ of }: { of: readonly Worker[] }) {
-  const counts = SIGNS.map((sign) => ({
+  const counts = LIVENESS_ORDER.map((sign) => ({
     sign,
     count: of.filter((worker) => worker.sign === sign).length,
   })).filter(({ count }) => count > 0)
   if (counts.length === 0) return <>Nobody is at work.</>
-  return <>{counts.map(({ sign, count }) => `${number(count)} ${sign}`).join(', ')}</>
+  return <>{counts.map(({ sign, count }) => `${formatNumber(count)} ${sign}`).join(', ')}</>
 }
 
 /** What the lost still hold can be taken back at once. */
-function UnstickLost({ workers }: { workers: readonly Worker[] }) {
-  const may = useMay('operator')
+function RecoverLost({ workers }: { workers: readonly Worker[] }) {
+  const canAct = useHasRole('operator')
   const held = workers.filter(({ sign, targets }) => isLost(sign) && targets > 0)
-  if (!may || held.length === 0) return null
+  if (!canAct || held.length === 0) return null
   return (
-    <Button kind="primary" icon="bolt" onClick={() => act(recover())}>
+    <Button kind="primary" icon="bolt" onClick={() => openAction(recover())}>
       Unstick
     </Button>
   )
 }
 
-function isLost(sign: Sign): boolean {
-  return sign === 'gone' || sign === 'silent'
+function isLost(liveness: Liveness): boolean {
+  return liveness === 'gone' || liveness === 'silent'
 }
 
 function fieldsFor(workers: readonly Worker[]) {
-  const there = SIGNS.filter((sign) => workers.some((worker) => worker.sign === sign))
+  const there = LIVENESS_ORDER.filter((sign) => workers.some((worker) => worker.sign === sign))
   return [
     { name: 'q', label: 'Search source, host or pid', kind: 'search' as const },
     {

@@ -4,14 +4,21 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
-import { StoreUnavailable } from '../../../core/model/errors.ts'
+import { StoreUnavailableError } from '../../../core/model/errors.ts'
 import { newId } from '../../../core/model/id.ts'
-import { makeRunFolder } from '../../../lib/files/data-folder.ts'
+import { createRunFolder } from '../../../lib/files/data-folder.ts'
 import { LogFile } from '../../../features/commands/log-file.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { bury, claimOne, hire, queueSingle, save, startCrawl } from '../../../testing/fixtures.ts'
+import {
+  recoverWorker,
+  claimOne,
+  registerWorker,
+  enqueueSingle,
+  savePage,
+  enqueueCrawl,
+} from '../../../testing/fixtures.ts'
 import { EventReader } from '../../../testing/event-reader.ts'
-import { httpStage, type HttpStage } from '../../../testing/http-context.ts'
+import { createHttpTestContext, type HttpTestContext } from '../../../testing/http-test-context.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 import { removeToken, tokensPath } from '../tokens.ts'
@@ -22,7 +29,7 @@ import { auditEntry, runDetail, worker } from '../../../presenters/schema/run.ts
 type AsRole = 'viewer' | 'operator'
 
 function listen(
-  { url, tokens }: HttpStage,
+  { url, tokens }: HttpTestContext,
   topics: string,
   headers: Record<string, string> = {},
   as: AsRole = 'viewer',
@@ -32,16 +39,16 @@ function listen(
 }
 
 /** Listens to the trail, and is heard of: topics are begun in their order. */
-async function listening(stage: HttpStage, headers = {}): Promise<EventReader> {
-  const tab = await listen(stage, 'trail,overview', headers)
+async function listening(ctx: HttpTestContext, headers = {}): Promise<EventReader> {
+  const tab = await listen(ctx, 'trail,overview', headers)
   await tab.next('overview')
   return tab
 }
 
 async function cancel(store: Store, because: string): Promise<void> {
-  const run = await queueSingle(store, `s-${newId()}`)
+  const run = await enqueueSingle(store, `s-${newId()}`)
   const deed = { actor: 'a person', because, action: 'cancel', evidence: null }
-  await store.moveRun({ run, to: 'cancelled', only: {}, ...deed })
+  await store.moveRun({ run, to: 'cancelled', expected: {}, ...deed })
 }
 
 function texts({ data }: { data: { lines: { text: string }[] } }): string[] {
@@ -51,25 +58,25 @@ function texts({ data }: { data: { lines: { text: string }[] } }): string[] {
 // They mostly wait, each for a server of its own.
 suite('live events', { concurrency: true }, () => {
   for (const engine of [sqliteEngine, postgresEngine]) {
-    test(`${engine.name}: each topic is told at once, and again when it has changed`, async () => {
-      await using stage = await httpStage({ engine })
-      const { store } = stage
-      const run = await startCrawl(store, 3)
-      const me = await hire(store, { leaseMs: 600_000 })
-      await using tab = await listen(stage, `overview,run:${run},workers,trail`)
+    test(`${engine.name}: each topic is sent at once, and again when it has changed`, async () => {
+      await using ctx = await createHttpTestContext({ engine })
+      const { store } = ctx
+      const run = await enqueueCrawl(store, 3)
+      const me = await registerWorker(store, { leaseMs: 600_000 })
+      await using tab = await listen(ctx, `overview,run:${run},workers,trail`)
       const first = await tab.next('overview')
       assert.deepEqual(v.parse(overview, first.data), first.data)
       assert.equal(first.data.runs[0].pages, 0)
       const detail = await tab.next('run')
       assert.deepEqual(v.parse(runDetail, detail.data), detail.data)
-      const roll = await tab.next('workers')
-      v.parse(listOf(worker), { ...roll.data, next: null })
-      assert.equal(roll.data.items[0].id, me)
+      const workerViews = await tab.next('workers')
+      v.parse(listOf(worker), { ...workerViews.data, next: null })
+      assert.equal(workerViews.data.items[0].id, me)
 
-      const claimed = await save(store, await claimOne(store, me))
+      const claimed = await savePage(store, await claimOne(store, me))
       await tab.next('overview', ({ runs }) => runs[0].pages === 1)
       await tab.next('run', ({ run }) => run.pages === 1)
-      await bury(store, me)
+      await recoverWorker(store, me)
       const told = await tab.next('trail')
       assert.deepEqual(v.parse(auditEntry, told.data), told.data)
       assert.equal(told.id, String(told.data.id))
@@ -77,12 +84,12 @@ suite('live events', { concurrency: true }, () => {
     })
   }
 
-  test('nothing is told while nothing changes, and many tabs are one look', async () => {
+  test('nothing is sent while nothing changes, and many tabs share one read', async () => {
     let looks = 0
-    await using stage = await httpStage({ tokens: false })
-    const { store } = stage
-    await queueSingle(store)
-    await using counting = await httpStage({
+    await using ctx = await createHttpTestContext({ tokens: false })
+    const { store } = ctx
+    await enqueueSingle(store)
+    await using counting = await createHttpTestContext({
       tokens: false,
       app: { open: async () => ({ ...store, runTotals: () => (looks++, store.runTotals()) }) },
     })
@@ -111,15 +118,15 @@ suite('live events', { concurrency: true }, () => {
     assert.equal(looks, before, 'it looks though nobody listens')
   })
 
-  test('who was cut off hears what they missed, once and in order', async () => {
-    await using stage = await httpStage()
-    const { store } = stage
-    await using before = await listening(stage)
+  test('a client that was disconnected gets the missed events, once and in order', async () => {
+    await using ctx = await createHttpTestContext()
+    const { store } = ctx
+    await using before = await listening(ctx)
     await cancel(store, 'one')
     const { id } = await before.next('trail')
     await before[Symbol.asyncDispose]()
     for (const because of ['two', 'three', 'four']) await cancel(store, because)
-    await using again = await listen(stage, 'trail', { 'last-event-id': id! })
+    await using again = await listen(ctx, 'trail', { 'last-event-id': id! })
     const heard = [await again.next('trail'), await again.next('trail'), await again.next('trail')]
     assert.deepEqual(
       heard.map(({ data }) => data.because),
@@ -127,19 +134,19 @@ suite('live events', { concurrency: true }, () => {
     )
     await cancel(store, 'five')
     assert.equal((await again.next('trail')).data.because, 'five')
-    await using odd = await listening(stage, { 'last-event-id': '../x' })
+    await using odd = await listening(ctx, { 'last-event-id': '../x' })
     await cancel(store, 'six')
     assert.equal((await odd.next('trail')).data.because, 'six')
   })
 
   test('the log of a command and that of a crawl are told line by line', async () => {
-    await using stage = await httpStage()
-    const { store, folder } = stage
-    const single = await queueSingle(store, 'wrapped')
-    const log = new LogFile(makeRunFolder(folder, single).log)
+    await using ctx = await createHttpTestContext()
+    const { store, folder } = ctx
+    const single = await enqueueSingle(store, 'wrapped')
+    const log = new LogFile(createRunFolder(folder, single).logPath)
     log.write('out', ['one', 'two'])
-    const crawl = await startCrawl(store, 1)
-    await using tab = await listen(stage, `log:${single}`)
+    const crawl = await enqueueCrawl(store, 1)
+    await using tab = await listen(ctx, `log:${single}`)
     const first = await tab.next('log')
     assert.deepEqual(v.parse(logPage, first.data), first.data)
     assert.ok(first.data.anew)
@@ -148,12 +155,12 @@ suite('live events', { concurrency: true }, () => {
     const second = await tab.next('log')
     assert.deepEqual([second.data.anew, texts(second)], [false, ['three']])
     // Who comes later sees what the others have seen, and then the same as they.
-    await using other = await listen(stage, `log:${single}`)
+    await using other = await listen(ctx, `log:${single}`)
     assert.deepEqual(texts(await other.next('log')), ['one', 'two', 'three'])
     log.write('out', ['four'])
     for (const one of [tab, other]) assert.deepEqual(texts(await one.next('log')), ['four'])
 
-    await using crawling = await listen(stage, `log:${crawl}`)
+    await using crawling = await listen(ctx, `log:${crawl}`)
     assert.match((await crawling.next('log')).data.because, /begun/)
     mkdirSync(join(folder, 'journal'))
     const me = newId()
@@ -170,27 +177,27 @@ suite('live events', { concurrency: true }, () => {
     assert.deepEqual(texts(line), ['page_complete key=a page=1'])
   })
 
-  test('a database that is away is said, and that it is back', async () => {
+  test('clients are told when the database is unreachable and when it is back', async () => {
     let isAway = false
-    await using real = await httpStage()
+    await using real = await createHttpTestContext()
     const guarded = new Proxy(real.store, {
       get: (store, name: keyof Store) => {
         const verb = store[name]
         if (typeof verb !== 'function') return verb
         return isAway
-          ? () => Promise.reject(new StoreUnavailable('postgres://me:hunter2@db is away'))
+          ? () => Promise.reject(new StoreUnavailableError('postgres://me:hunter2@db is away'))
           : verb
       },
     })
-    await using stage = await httpStage({ app: { open: async () => guarded } })
-    await using tab = await listen(stage, 'overview')
+    await using ctx = await createHttpTestContext({ app: { open: async () => guarded } })
+    await using tab = await listen(ctx, 'overview')
     await tab.next('overview')
     isAway = true
     const trouble = await tab.next('trouble')
     assert.match(trouble.data.message, /is away/)
     assert.match(trouble.data.since, /^\d{4}-/)
     assert.doesNotMatch(tab.text, /hunter2/)
-    await using late = await listen(stage, 'overview')
+    await using late = await listen(ctx, 'overview')
     await late.next('trouble')
     isAway = false
     await late.next('overview')
@@ -198,29 +205,29 @@ suite('live events', { concurrency: true }, () => {
   })
 
   test('a stream ends with the right to it, and with the server', async () => {
-    const stage = await httpStage()
-    const tab = await listen(stage, 'overview')
-    const other = await listen(stage, 'overview', {}, 'operator')
+    const ctx = await createHttpTestContext()
+    const tab = await listen(ctx, 'overview')
+    const other = await listen(ctx, 'overview', {}, 'operator')
     await Promise.all([tab.next('overview'), other.next('overview')])
-    removeToken(tokensPath(stage.folder), 'the-viewer')
+    removeToken(tokensPath(ctx.folder), 'the-viewer')
     await tab.end(5_000)
     const ended = other.end(5_000)
-    await stage[Symbol.asyncDispose]()
+    await ctx[Symbol.asyncDispose]()
     await ended
   })
 
   test('a caller has 20 streams at most; wrong topics are refused by name', async () => {
-    await using stage = await httpStage()
-    const tabs = await Promise.all(Array.from({ length: 20 }, () => listen(stage, 'trail')))
-    const refused = await stage.call('GET', '/api/events?topics=trail', { as: 'viewer' })
+    await using ctx = await createHttpTestContext()
+    const tabs = await Promise.all(Array.from({ length: 20 }, () => listen(ctx, 'trail')))
+    const refused = await ctx.call('GET', '/api/events?topics=trail', { as: 'viewer' })
     assert.equal(refused.status, 429)
     assert.equal(refused.headers.get('retry-after'), '10')
-    await using another = await listen(stage, 'trail', {}, 'operator')
+    await using another = await listen(ctx, 'trail', {}, 'operator')
     assert.ok(another)
     await tabs[0]![Symbol.asyncDispose]()
     for (let tries = 0; ; tries++) {
-      const again = await fetch(`${stage.url}/api/events?topics=trail`, {
-        headers: { authorization: `Bearer ${stage.tokens.viewer}` },
+      const again = await fetch(`${ctx.url}/api/events?topics=trail`, {
+        headers: { authorization: `Bearer ${ctx.tokens.viewer}` },
       })
       await again.body!.cancel()
       if (again.status === 200) break
@@ -237,7 +244,7 @@ suite('live events', { concurrency: true }, () => {
       'log:zz',
       'overview,nope',
     ]) {
-      const { status, body } = await stage.call('GET', `/api/events?topics=${topics}`, {
+      const { status, body } = await ctx.call('GET', `/api/events?topics=${topics}`, {
         as: 'viewer',
       })
       assert.equal(status, 400, topics)
@@ -245,9 +252,9 @@ suite('live events', { concurrency: true }, () => {
     }
     const many = Array.from({ length: 11 }, () => `run:${newId()}`).join(',')
     assert.equal(
-      (await stage.call('GET', `/api/events?topics=${many}`, { as: 'viewer' })).status,
+      (await ctx.call('GET', `/api/events?topics=${many}`, { as: 'viewer' })).status,
       400,
     )
-    assert.equal((await stage.call('GET', '/api/events?topics=trail')).status, 401)
+    assert.equal((await ctx.call('GET', '/api/events?topics=trail')).status, 401)
   })
 })

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client'
-import type { RefusalLog } from '../error-log.ts'
+import type { ErrorLog } from '../error-log.ts'
 
 /** Counted by this process since its start; known while the database is away. */
 export const HTTP_METRICS = [
@@ -7,17 +7,17 @@ export const HTTP_METRICS = [
     name: 'unstuck_http_logins_total',
     help: 'Logins to the dashboard, by result. Since this process started.',
     label: 'result',
-    values: ({ logins }: RefusalLog): Record<string, number> => logins,
+    values: ({ logins }: ErrorLog): Record<string, number> => logins,
   },
   {
     name: 'unstuck_http_refused_total',
     help: 'Calls refused for who sent them, from where or how often, by code. Since this process started.',
     label: 'code',
-    values: ({ refused }: RefusalLog): Record<string, number> => refused,
+    values: ({ errors }: ErrorLog): Record<string, number> => errors,
   },
 ] as const
 
-export async function registerHttpMetrics(registry: Registry, refusals: RefusalLog): Promise<void> {
+export async function registerHttpMetrics(registry: Registry, errorLog: ErrorLog): Promise<void> {
   const { default: client } = await import('prom-client')
   for (const { name, help, label, values } of HTTP_METRICS) {
     const counter = new client.Counter({
@@ -27,7 +27,7 @@ export async function registerHttpMetrics(registry: Registry, refusals: RefusalL
       registers: [],
       collect() {
         this.reset()
-        for (const [key, value] of Object.entries(values(refusals)))
+        for (const [key, value] of Object.entries(values(errorLog)))
           this.inc({ [label]: key.toLowerCase() }, value)
       },
     })

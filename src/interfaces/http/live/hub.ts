@@ -1,22 +1,22 @@
-import { messageOf, StoreUnavailable, UnstuckError } from '../../../core/model/errors.ts'
+import { messageOf, StoreUnavailableError, UnstuckError } from '../../../core/model/errors.ts'
 import { iso } from '../../../core/model/time.ts'
 import { redact } from '../../../core/model/redact.ts'
 import { safeJson } from '../../../core/events/safe-text.ts'
 import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { badRequest, tooManyRequests } from '../http-error.ts'
-import type { Caller, Ground } from '../route.ts'
-import { BEAT, eventFrame, EventStream } from '../../../lib/http/event-stream.ts'
+import type { Caller, ServerContext } from '../route.ts'
+import { KEEPALIVE, eventFrame, EventStream } from '../../../lib/http/event-stream.ts'
 import { makeTopic, type Topic } from './topics.ts'
 
-const LOOK_EVERY_MS = 1_000
-const LOOK_EVERY_MAX_MS = 10_000
+const POLL_MS = 1_000
+const POLL_MAX_MS = 10_000
 /** Looking takes at most this part of the time: at a large or slow database it looks less often. */
-const SHARE = 1 / 20
+const POLL_SHARE = 1 / 20
 /** A timer may ring a little early. */
 const TIMER_SLACK_MS = 50
 const CHECK_EVERY_MS = 3_000
 /** Of the checks, every so many a line is sent that means nothing, so that nobody in between takes the stream for dead. */
-const CHECKS_PER_BEAT = 5
+const CHECKS_PER_KEEPALIVE = 5
 const STREAMS_MAX = 500
 const STREAMS_PER_CALLER = 20
 const TOPICS_MAX = 10
@@ -24,23 +24,23 @@ const TOPICS_MAX = 10
 /** A tab, or a program that listens. */
 type Listener = {
   readonly stream: EventStream
-  readonly topics: readonly Watched[]
+  readonly topics: readonly TopicState[]
   readonly caller: string
   readonly isAllowed: () => Promise<boolean>
   readonly lastEventId: string | undefined
 }
 
-type Watched = {
+type TopicState = {
   readonly name: string
   readonly topic: Topic
   readonly listeners: Set<Listener>
-  readonly newcomers: Set<Listener>
-  lookedAt: number
+  readonly pending: Set<Listener>
+  polledAt: number
   /** How long the last look took. */
-  tookMs: number
+  pollMs: number
 }
 
-export type Listening = {
+export type ListenOptions = {
   readonly topics: readonly string[]
   readonly caller: Caller
   readonly isAllowed: () => Promise<boolean>
@@ -48,12 +48,12 @@ export type Listening = {
   readonly signal: AbortSignal
 }
 
-const hubs = new WeakMap<Ground['store'], Hub>()
+const hubs = new WeakMap<ServerContext['store'], Hub>()
 
 /** The one hub of a server. */
-export function hubOf(ground: Ground): Hub {
-  const hub = hubs.get(ground.store) ?? new Hub(ground)
-  hubs.set(ground.store, hub)
+export function hubOf(server: ServerContext): Hub {
+  const hub = hubs.get(server.store) ?? new Hub(server)
+  hubs.set(server.store, hub)
   return hub
 }
 
@@ -62,78 +62,78 @@ export function hubOf(ground: Ground): Hub {
  * nothing at all while nobody listens.
  */
 class Hub {
-  readonly #ground: Ground
+  readonly #server: ServerContext
   readonly #listeners = new Set<Listener>()
-  readonly #watched = new Map<string, Watched>()
+  readonly #topics = new Map<string, TopicState>()
   #wake = new AbortController()
-  #isLooking = false
+  #isPolling = false
   #checks: NodeJS.Timeout | undefined
-  #checked = 0
+  #checkCount = 0
   /** Since when the database has not answered. */
-  #trouble: Uint8Array | null = null
+  #storeError: Uint8Array | null = null
 
-  constructor(ground: Ground) {
-    this.#ground = ground
-    ground.closing.addEventListener('abort', () => {
+  constructor(server: ServerContext) {
+    this.#server = server
+    server.closing.addEventListener('abort', () => {
       for (const { stream } of this.#listeners) stream.close()
     })
   }
 
   /** A stream of these topics, until the reader leaves, may no longer have it, or the server ends. */
-  listen({ topics, caller, signal, isAllowed, lastEventId }: Listening): Response {
+  listen({ topics, caller, signal, isAllowed, lastEventId }: ListenOptions): Response {
     const name = callerName(caller)
-    this.#refuseOdd(topics)
-    this.#refuseTooMany(name)
-    const watched = [...new Set(topics)].map((topic) => this.#watch(topic))
+    this.#rejectUnknown(topics)
+    this.#rejectTooMany(name)
+    const states = [...new Set(topics)].map((topic) => this.#openTopic(topic))
     const stream = new EventStream()
-    const listener = { stream, topics: watched, caller: name, isAllowed, lastEventId }
+    const listener = { stream, topics: states, caller: name, isAllowed, lastEventId }
     this.#listeners.add(listener)
-    for (const one of watched) one.newcomers.add(listener)
+    for (const one of states) one.pending.add(listener)
     this.#checks ??= setInterval(() => void this.#check(), CHECK_EVERY_MS)
     stream.ended.addEventListener('abort', () => this.#leave(listener), { once: true })
     signal.addEventListener('abort', () => stream.close(), { once: true })
-    if (signal.aborted || this.#ground.closing.aborted) stream.close()
-    if (this.#trouble) stream.send(this.#trouble)
+    if (signal.aborted || this.#server.closing.aborted) stream.close()
+    if (this.#storeError) stream.send(this.#storeError)
     this.#wake.abort()
-    if (!this.#isLooking) void this.#lookWhileHeard()
+    if (!this.#isPolling) void this.#pollWhileListening()
     return stream.response
   }
 
-  #refuseTooMany(caller: string): void {
+  #rejectTooMany(caller: string): void {
     const own = [...this.#listeners].filter((one) => one.caller === caller).length
     const isTooMany = caller !== LOCAL && own >= STREAMS_PER_CALLER
     if (isTooMany || this.#listeners.size >= STREAMS_MAX) throw tooManyRequests(10, 'open streams')
   }
 
-  #refuseOdd(topics: readonly string[]): void {
+  #rejectUnknown(topics: readonly string[]): void {
     if (topics.length > TOPICS_MAX) throw badRequest([`topics are ${TOPICS_MAX} at most`])
-    const odd = topics.filter((name) => makeTopic(name, this.#ground) === null)
-    if (odd.length === 0) return
-    const list = odd.map((name) => JSON.stringify(name)).join(', ')
+    const unknownTopics = topics.filter((name) => makeTopic(name, this.#server) === null)
+    if (unknownTopics.length === 0) return
+    const list = unknownTopics.map((name) => JSON.stringify(name)).join(', ')
     throw badRequest([
       `there is no topic ${list}; there are overview, workers, trail, run:ID and log:ID`,
     ])
   }
 
-  #watch(name: string): Watched {
-    const watched: Watched = this.#watched.get(name) ?? {
+  #openTopic(name: string): TopicState {
+    const states: TopicState = this.#topics.get(name) ?? {
       name,
-      topic: makeTopic(name, this.#ground)!,
+      topic: makeTopic(name, this.#server)!,
       listeners: new Set(),
-      newcomers: new Set(),
-      lookedAt: -Infinity,
-      tookMs: 0,
+      pending: new Set(),
+      polledAt: -Infinity,
+      pollMs: 0,
     }
-    this.#watched.set(name, watched)
-    return watched
+    this.#topics.set(name, states)
+    return states
   }
 
   #leave(listener: Listener): void {
     this.#listeners.delete(listener)
-    for (const { name, listeners, newcomers } of listener.topics) {
+    for (const { name, listeners, pending } of listener.topics) {
       listeners.delete(listener)
-      newcomers.delete(listener)
-      if (listeners.size + newcomers.size === 0) this.#watched.delete(name)
+      pending.delete(listener)
+      if (listeners.size + pending.size === 0) this.#topics.delete(name)
     }
     if (this.#listeners.size > 0) return
     clearInterval(this.#checks)
@@ -141,73 +141,73 @@ class Hub {
     this.#wake.abort()
   }
 
-  async #lookWhileHeard(): Promise<void> {
-    this.#isLooking = true
+  async #pollWhileListening(): Promise<void> {
+    this.#isPolling = true
     while (this.#listeners.size > 0) {
       this.#wake = new AbortController()
       const pauseMs = this.#pauseMs()
-      await this.#lookAtAll(performance.now() - pauseMs)
+      await this.#pollAll(performance.now() - pauseMs)
       await REAL_CLOCK.sleep(pauseMs, this.#wake.signal)
     }
-    this.#isLooking = false
-    this.#trouble = null
+    this.#isPolling = false
+    this.#storeError = null
   }
 
   #pauseMs(): number {
-    const tookMs = [...this.#watched.values()].reduce((sum, one) => sum + one.tookMs, 0)
-    return Math.min(LOOK_EVERY_MAX_MS, Math.max(LOOK_EVERY_MS, tookMs / SHARE))
+    const pollMs = [...this.#topics.values()].reduce((sum, one) => sum + one.pollMs, 0)
+    return Math.min(POLL_MAX_MS, Math.max(POLL_MS, pollMs / POLL_SHARE))
   }
 
   /** Once around. What was looked at since then is not looked at again for the sake of a newcomer. */
-  async #lookAtAll(since: number): Promise<void> {
-    let trouble: unknown
-    for (const one of this.#watched.values()) {
+  async #pollAll(since: number): Promise<void> {
+    let firstError: unknown
+    for (const one of this.#topics.values()) {
       try {
-        if (one.lookedAt <= since + TIMER_SLACK_MS) await this.#look(one)
-        await this.#greet(one)
+        if (one.polledAt <= since + TIMER_SLACK_MS) await this.#poll(one)
+        await this.#sendSnapshot(one)
       } catch (error) {
-        trouble ??= error
-        if (error instanceof StoreUnavailable) break
+        firstError ??= error
+        if (error instanceof StoreUnavailableError) break
       }
     }
-    if (trouble) this.#tellTrouble(trouble)
-    else if (this.#trouble) {
-      this.#trouble = null
-      this.#tellAll(eventFrame('back', safeJson({ at: iso(Date.now()) })))
+    if (firstError) this.#broadcastError(firstError)
+    else if (this.#storeError) {
+      this.#storeError = null
+      this.#broadcast(eventFrame('back', safeJson({ at: iso(Date.now()) })))
     }
   }
 
-  async #look(one: Watched): Promise<void> {
+  async #poll(one: TopicState): Promise<void> {
     const startedAt = performance.now()
-    const frame = await one.topic.look()
-    one.lookedAt = startedAt
-    one.tookMs = performance.now() - startedAt
+    const frame = await one.topic.poll()
+    one.polledAt = startedAt
+    one.pollMs = performance.now() - startedAt
     if (frame) for (const { stream } of one.listeners) stream.send(frame)
   }
 
-  async #greet({ topic, newcomers, listeners }: Watched): Promise<void> {
-    for (const listener of newcomers) {
-      const frame = await topic.greet(listener.lastEventId)
+  async #sendSnapshot({ topic, pending, listeners }: TopicState): Promise<void> {
+    for (const listener of pending) {
+      const frame = await topic.snapshot(listener.lastEventId)
       if (frame) listener.stream.send(frame)
-      if (newcomers.delete(listener)) listeners.add(listener)
+      if (pending.delete(listener)) listeners.add(listener)
     }
   }
 
-  #tellTrouble(error: unknown): void {
-    if (this.#trouble) return
+  #broadcastError(error: unknown): void {
+    if (this.#storeError) return
     const message =
       error instanceof UnstuckError ? redact(messageOf(error)) : 'The database could not be read.'
-    this.#trouble = eventFrame('trouble', safeJson({ since: iso(Date.now()), message }))
-    this.#tellAll(this.#trouble)
+    this.#storeError = eventFrame('trouble', safeJson({ since: iso(Date.now()), message }))
+    this.#broadcast(this.#storeError)
   }
 
-  #tellAll(frame: Uint8Array): void {
+  #broadcast(frame: Uint8Array): void {
     for (const { stream } of this.#listeners) stream.send(frame)
   }
 
   /** Beside the looking, which may wait long for a database: whose right has ended is cut off within seconds. */
   async #check(): Promise<void> {
-    if (++this.#checked % CHECKS_PER_BEAT === 0) this.#tellAll(BEAT)
+    if (++this.#checkCount % CHECKS_PER_KEEPALIVE === 0) this.#broadcast(KEEPALIVE)
     // All at once: one that is slow to check must not keep the others open.
     await Promise.all(
       [...this.#listeners].map(async ({ stream, isAllowed }) => {

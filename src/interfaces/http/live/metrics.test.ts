@@ -2,36 +2,36 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import client from 'prom-client'
-import { StoreUnavailable } from '../../../core/model/errors.ts'
+import { StoreUnavailableError } from '../../../core/model/errors.ts'
 import { newId } from '../../../core/model/id.ts'
-import { count, noStats } from '../../../core/model/latency.ts'
+import { recordLatency, emptyStats } from '../../../core/model/latency.ts'
 import { BUILD_INFO, METRICS, UP } from '../../../features/metrics/prometheus.ts'
 import { storedPolicy } from '../../../core/recovery/assess.ts'
 import type { AuditFilter, Store } from '../../../core/store/store.ts'
 import {
-  bury,
+  recoverWorker,
   claim,
   claimOne,
-  hire,
-  page,
-  queueSingle,
-  save,
-  someItems,
-  startCrawl,
+  registerWorker,
+  nextCheckpoint,
+  enqueueSingle,
+  savePage,
+  makeItems,
+  enqueueCrawl,
 } from '../../../testing/fixtures.ts'
-import { httpStage, type HttpStage } from '../../../testing/http-context.ts'
+import { createHttpTestContext, type HttpTestContext } from '../../../testing/http-test-context.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { parsePrometheus, type TextMetric } from '../../../testing/prometheus-text.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 import { VERSION } from '../../../core/host/version.ts'
-import { FigureKeeper } from '../../../features/metrics/figures.ts'
+import { MetricsCollector } from '../../../features/metrics/figures.ts'
 import { HTTP_METRICS } from './http-metrics.ts'
-import { RefusalLog } from '../error-log.ts'
-import type { Ground } from '../route.ts'
+import { ErrorLog } from '../error-log.ts'
+import type { ServerContext } from '../route.ts'
 import { registerMetrics, scrape as answer } from './metrics.ts'
 
-async function scrape(stage: HttpStage): Promise<Map<string, TextMetric>> {
-  const { status, headers, body } = await stage.call('GET', '/metrics', { as: 'viewer' })
+async function scrape(ctx: HttpTestContext): Promise<Map<string, TextMetric>> {
+  const { status, headers, body } = await ctx.call('GET', '/metrics', { as: 'viewer' })
   assert.equal(status, 200)
   assert.equal(headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
   return parsePrometheus(body)
@@ -48,25 +48,28 @@ function valueOf(metrics: Map<string, TextMetric>, name: string, ...labels: stri
 }
 
 for (const engine of [sqliteEngine, postgresEngine]) {
-  test(`${engine.name}: the metrics say what the books and the trail say`, async () => {
-    await using stage = await httpStage({ engine })
-    const { store } = stage
-    const [me, other] = [await hire(store, { leaseMs: 600_000 }), await hire(store)]
-    await startCrawl(store, 10)
-    const mine = await save(store, await claimOne(store, me), { items: someItems(0, 4) })
-    await save(store, mine, { items: someItems(3, 2, 'changed') })
+  test(`${engine.name}: the metrics match the counters and the audit trail`, async () => {
+    await using ctx = await createHttpTestContext({ engine })
+    const { store } = ctx
+    const [me, other] = [
+      await registerWorker(store, { leaseMs: 600_000 }),
+      await registerWorker(store),
+    ]
+    await enqueueCrawl(store, 10)
+    const mine = await savePage(store, await claimOne(store, me), { items: makeItems(0, 4) })
+    await savePage(store, mine, { items: makeItems(3, 2, 'changed') })
     const lost = await claim(store, other, 3)
-    await store.checkpoint([page(lost[0]!, { items: someItems(3, 1, 'changed') })])
-    await bury(store, other)
-    await store.checkpoint([page({ ...lost[1]!, seq: 0 })])
-    const stats = noStats()
-    for (const seconds of [0.002, 0.004, 0.4]) count(stats.checkpoint, seconds)
-    await store.beat({ worker: me, claimIds: [mine.claimId], loopLagMs: 0, stats })
-    await queueSingle(store, 'waiting')
+    await store.checkpoint([nextCheckpoint(lost[0]!, { items: makeItems(3, 1, 'changed') })])
+    await recoverWorker(store, other)
+    await store.checkpoint([nextCheckpoint({ ...lost[1]!, seq: 0 })])
+    const stats = emptyStats()
+    for (const seconds of [0.002, 0.004, 0.4]) recordLatency(stats.checkpoint, seconds)
+    await store.heartbeat({ worker: me, claimIds: [mine.claimId], loopLagMs: 0, stats })
+    await enqueueSingle(store, 'waiting')
     const alert = { cause: 'c', owner: 'o', rule: 'dead', source: null, run: null, because: 'x' }
     await store.raiseAlert({ ...alert, command: 'y' })
 
-    const metrics = await scrape(stage)
+    const metrics = await scrape(ctx)
     const value = (name: string, ...labels: string[]) => valueOf(metrics, name, ...labels)
     assert.equal(value(UP), 1)
     assert.equal(value(BUILD_INFO, VERSION, engine.name), 1)
@@ -97,36 +100,36 @@ for (const engine of [sqliteEngine, postgresEngine]) {
   })
 }
 
-test('from a loss to the next claim is measured, and what came later is counted on', async () => {
+test('the time from a loss to the next claim is measured, and later ones are added', async () => {
   await using database = await sqliteEngine.fresh()
   const store = await database.open()
-  const keeper = new FigureKeeper(store, (run) => run.policy, 0)
-  const [one, two] = [await hire(store), await hire(store)]
-  await startCrawl(store, 1)
+  const keeper = new MetricsCollector(store, (run) => run.policy, 0)
+  const [one, two] = [await registerWorker(store), await registerWorker(store)]
+  await enqueueCrawl(store, 1)
   await claimOne(store, one)
-  await bury(store, one)
-  const before = (await keeper.figures())!
+  await recoverWorker(store, one)
+  const before = (await keeper.collect())!
   assert.equal(before.orphaned!['gone'], 1)
-  assert.equal(sum(before.recoveredWithin.counts), 0)
-  await claimOne(store, two, { empty: true })
-  await bury(store, two)
-  assert.equal((await keeper.figures())!.orphaned!['gone'], 2)
-  await claimOne(store, await hire(store), { empty: true })
-  const { orphaned, recoveredWithin } = (await keeper.figures())!
+  assert.equal(sum(before.recoveryDuration.counts), 0)
+  await claimOne(store, two, { isIdle: true })
+  await recoverWorker(store, two)
+  assert.equal((await keeper.collect())!.orphaned!['gone'], 2)
+  await claimOne(store, await registerWorker(store), { isIdle: true })
+  const { orphaned, recoveryDuration } = (await keeper.collect())!
   keeper.stop()
   assert.equal(orphaned!['gone'], 2)
-  assert.equal(sum(recoveredWithin.counts), 1)
+  assert.equal(sum(recoveryDuration.counts), 1)
   // Its last sign of life was 1.234 s before it was buried.
-  assert.ok(recoveredWithin.seconds > 1.2 && recoveredWithin.seconds < 6)
+  assert.ok(recoveryDuration.seconds > 1.2 && recoveryDuration.seconds < 6)
 })
 
 test('while a long trail is read the rest is answered, and half a count is none', async () => {
   await using database = await sqliteEngine.fresh()
   const store = await database.open()
-  const me = await hire(store)
-  await startCrawl(store, 1)
+  const me = await registerWorker(store)
+  await enqueueCrawl(store, 1)
   await claimOne(store, me)
-  await bury(store, me)
+  await recoverWorker(store, me)
   const read = Promise.withResolvers<void>()
   let looks = 0
   const slow = {
@@ -134,15 +137,15 @@ test('while a long trail is read the rest is answered, and half a count is none'
     audit: async (filter: AuditFilter) => (await read.promise, store.audit(filter)),
     runTotals: () => (looks++, store.runTotals()),
   }
-  const keeper = new FigureKeeper(slow, (run) => run.policy, 0)
-  const [early] = await Promise.all([keeper.figures(), keeper.figures()])
-  assert.deepEqual([early!.orphaned, early!.orphanedFor, early!.runs.running], [null, null, 1])
+  const keeper = new MetricsCollector(slow, (run) => run.policy, 0)
+  const [early] = await Promise.all([keeper.collect(), keeper.collect()])
+  assert.deepEqual([early!.orphaned, early!.orphanedDuration, early!.runs.running], [null, null, 1])
   read.resolve()
   // Asked again and again while one look is under way, it is that one.
-  const asked = keeper.figures()
-  await Promise.all([keeper.figures(), asked])
+  const asked = keeper.collect()
+  await Promise.all([keeper.collect(), asked])
   assert.equal(looks, 2)
-  assert.equal((await keeper.figures())!.orphaned!['gone'], 1)
+  assert.equal((await keeper.collect())!.orphaned!['gone'], 1)
   keeper.stop()
 })
 
@@ -153,59 +156,64 @@ function sum(counts: readonly number[]): number {
 test('a counter does not go back when a run is deleted', async () => {
   await using database = await sqliteEngine.fresh()
   const store = await database.open()
-  const keeper = new FigureKeeper(store, (run) => run.policy, 0)
-  const me = await hire(store)
-  const run = await startCrawl(store, 1)
-  await save(store, await claimOne(store, me), { done: true })
+  const keeper = new MetricsCollector(store, (run) => run.policy, 0)
+  const me = await registerWorker(store)
+  const run = await enqueueCrawl(store, 1)
+  await savePage(store, await claimOne(store, me), { done: true })
   await store.settle()
-  assert.equal((await keeper.figures())!.books.pages, 1)
+  assert.equal((await keeper.collect())!.counters.pages, 1)
   await store.deleteRun({ run, withItems: false, actor: 'a person', because: 'x' })
-  const { books } = (await keeper.figures())!
+  const { counters } = (await keeper.collect())!
   keeper.stop()
-  assert.equal(books.pages, 1)
-  assert.equal(books.targets.done, 0)
+  assert.equal(counters.pages, 1)
+  assert.equal(counters.targets.done, 0)
 })
 
 test('without a database it answers that it is down, and leaves out what it does not know', async () => {
   let isAway = true
-  await using real = await httpStage()
+  await using real = await createHttpTestContext()
   const guarded = new Proxy(real.store, {
     get: (store, name: keyof Store) => {
       const verb = store[name]
       const isAsked = typeof verb === 'function' && isAway
-      return isAsked ? () => Promise.reject(new StoreUnavailable('away')) : verb
+      return isAsked ? () => Promise.reject(new StoreUnavailableError('away')) : verb
     },
   })
-  await using stage = await httpStage({ app: { open: async () => guarded } })
-  const metrics = await scrape(stage)
+  await using ctx = await createHttpTestContext({ app: { open: async () => guarded } })
+  const metrics = await scrape(ctx)
   assert.equal(valueOf(metrics, UP), 0)
   for (const { name } of METRICS) assert.equal(metrics.get(name)?.samples.length, 0, name)
   isAway = false
-  assert.equal(valueOf(await scrape(stage), UP), 1)
+  assert.equal(valueOf(await scrape(ctx), UP), 1)
 })
 
-test('what went wrong at the first scrape is tried again by the next', async () => {
+test('an error of the first scrape is retried by the next', async () => {
   await using database = await sqliteEngine.fresh()
   const store = await database.open()
   const closing = new AbortController()
-  const refusals = new RefusalLog(() => {})
-  const ground = { store, settings: null, refusals, closing: closing.signal } as unknown as Ground
-  await assert.rejects(answer(ground), TypeError)
-  Object.assign(ground, { settings: { policyOf: storedPolicy } })
-  assert.equal((await answer(ground)).status, 200)
+  const refusals = new ErrorLog(() => {})
+  const server = {
+    store,
+    settings: null,
+    refusals,
+    closing: closing.signal,
+  } as unknown as ServerContext
+  await assert.rejects(answer(server), TypeError)
+  Object.assign(server, { settings: { policyOf: storedPolicy } })
+  assert.equal((await answer(server)).status, 200)
   closing.abort()
 })
 
-test('many who ask at once are one look, and labels are bounded whatever there is', async () => {
+test('concurrent scrapes share one read, and labels are bounded', async () => {
   await using database = await sqliteEngine.fresh()
   const store = await database.open()
   let looks = 0
   const counted = { ...store, targetTotals: () => (looks++, store.targetTotals()) }
   for (let n = 0; n < 30; n++) {
-    await startCrawl(store, 50, { source: `source-${n}` })
-    const me = await hire(store, { id: newId(), source: `source-${n}` })
+    await enqueueCrawl(store, 50, { source: `source-${n}` })
+    const me = await registerWorker(store, { id: newId(), source: `source-${n}` })
     await claim(store, me, 3, { source: `source-${n}` })
-    await bury(store, me)
+    await recoverWorker(store, me)
   }
   const registry = new client.Registry()
   const stop = await registerMetrics(registry, { store: counted })

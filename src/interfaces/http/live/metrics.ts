@@ -3,8 +3,8 @@ import { registerMetrics as enter } from '../../../features/metrics/prometheus.t
 import { storedPolicy, type PolicyOf } from '../../../core/recovery/assess.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { VERSION } from '../../../core/host/version.ts'
-import type { Ground } from '../route.ts'
-import { FigureKeeper } from '../../../features/metrics/figures.ts'
+import type { ServerContext } from '../route.ts'
+import { MetricsCollector } from '../../../features/metrics/figures.ts'
 import { registerHttpMetrics } from './http-metrics.ts'
 
 /** Enters Unstuck's metrics into a registry of one's own. Answers how to end what was begun for them. */
@@ -12,31 +12,36 @@ export async function registerMetrics(
   registry: Registry,
   { store, policyOf = storedPolicy }: { readonly store: Store; readonly policyOf?: PolicyOf },
 ): Promise<() => void> {
-  const keeper = new FigureKeeper(store, policyOf)
-  const figures = () => keeper.figures()
+  const collector = new MetricsCollector(store, policyOf)
+  const figures = () => collector.collect()
   await enter(registry, { version: VERSION, engine: store.engine, figures })
-  return () => keeper.stop()
+  return () => collector.stop()
 }
 
-const registries = new WeakMap<Ground, Promise<Registry>>()
+const registries = new WeakMap<ServerContext, Promise<Registry>>()
 
 /** Everything in the words of Prometheus. Nothing is loaded or counted before the first who asks. */
-export async function scrape(ground: Ground): Promise<Response> {
-  const made = registries.get(ground) ?? makeRegistry(ground)
-  registries.set(ground, made)
+export async function scrape(server: ServerContext): Promise<Response> {
+  const made = registries.get(server) ?? makeRegistry(server)
+  registries.set(server, made)
   // What went wrong is forgotten: the next who asks tries again.
-  made.catch(() => registries.delete(ground))
+  made.catch(() => registries.delete(server))
   const registry = await made
   return new Response(await registry.metrics(), {
     headers: { 'content-type': registry.contentType, 'cache-control': 'no-store' },
   })
 }
 
-async function makeRegistry({ store, settings, refusals, closing }: Ground): Promise<Registry> {
+async function makeRegistry({
+  store,
+  settings,
+  errorLog,
+  closing,
+}: ServerContext): Promise<Registry> {
   const { default: client } = await import('prom-client')
   const registry = new client.Registry()
   const stop = await registerMetrics(registry, { store, policyOf: settings.policyOf })
-  await registerHttpMetrics(registry, refusals)
+  await registerHttpMetrics(registry, errorLog)
   closing.addEventListener('abort', stop, { once: true })
   return registry
 }

@@ -27,10 +27,10 @@ export const LIVE_ROUTES: readonly Route<any, any, any, any>[] = [
         v.description('A comma between: overview, workers, trail, run:ID, log:ID'),
       ),
     }),
-    answer: null,
+    response: null,
     produces: ['text/event-stream'],
-    handle: async ({ query, caller, ground, signal, isAllowed, lastEventId }) =>
-      hubOf(ground).listen({
+    handle: async ({ query, caller, server, signal, isAllowed, lastEventId }) =>
+      hubOf(server).listen({
         topics: query.topics.split(','),
         caller,
         signal,
@@ -54,8 +54,8 @@ export const LIVE_ROUTES: readonly Route<any, any, any, any>[] = [
       run: v.optional(id),
       source: v.optional(source),
     }),
-    answer: series,
-    handle: async ({ query: { since, run, source }, ground: { store } }) =>
+    response: series,
+    handle: async ({ query: { since, run, source }, server: { store } }) =>
       seriesOf(store, parseDuration(since)!, {
         ...(run !== undefined && { run: (await findRun(store, run)).id }),
         ...(source !== undefined && { source }),
@@ -69,17 +69,17 @@ export const LIVE_ROUTES: readonly Route<any, any, any, any>[] = [
     role: 'viewer',
     params: v.strictObject({ run: id }),
     query: v.strictObject({ after, limit }),
-    answer: logPage,
-    handle: async ({ params, query, ground }) =>
-      readRunLog(ground, await findRun(ground.store, params.run), query.after ?? null, query.limit),
+    response: logPage,
+    handle: async ({ params, query, server }) =>
+      readRunLog(server, await findRun(server.store, params.run), query.after ?? null, query.limit),
   }),
   defineRoute({
     method: 'GET',
     path: '/api/alerts',
     summary: 'Alerts that are open, and those that were resolved last.',
     role: 'viewer',
-    answer: v.object({ open: v.array(alert), recent: v.array(alert) }),
-    handle: async ({ ground: { store } }) => ({
+    response: v.object({ open: v.array(alert), recent: v.array(alert) }),
+    handle: async ({ server: { store } }) => ({
       open: (await store.openAlerts()).map(alertView),
       recent: (await store.recentAlerts(RECENT_ALERTS)).map(alertView),
     }),
@@ -89,8 +89,8 @@ export const LIVE_ROUTES: readonly Route<any, any, any, any>[] = [
     path: '/metrics',
     summary: 'Metrics in the text format of Prometheus.',
     role: 'viewer',
-    answer: null,
+    response: null,
     produces: ['text/plain'],
-    handle: ({ ground }) => scrape(ground),
+    handle: ({ server }) => scrape(server),
   }),
 ]

@@ -14,13 +14,13 @@ import { runFolder } from '../../../lib/files/data-folder.ts'
 import type { LogLine } from '../../../features/commands/log-file.ts'
 import { readLogPage } from '../../../features/commands/log-page.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { factsOf } from '../../cli/journal-text.ts'
+import { formatFacts } from '../../cli/journal-text.ts'
 import type { logPage } from '../../../presenters/schema/overview.ts'
 
 export type RunLog = InferOutput<typeof logPage>
 
 /** Where to look, and on whose behalf: the data folder of this machine, and no other place. */
-type Place = { readonly store: Store; readonly dataFolder: string }
+type LogContext = { readonly store: Store; readonly dataFolder: string }
 
 /** Clocks of a database and of a worker differ a little. */
 const CLOCK_SLACK_MS = 60_000
@@ -30,14 +30,14 @@ const CLOCK_SLACK_MS = 60_000
  * what the journals of this machine say about it. Says why when there is none.
  */
 export async function readRunLog(
-  place: Place,
+  context: LogContext,
   run: Run,
   after: string | null,
   limit: number,
 ): Promise<RunLog> {
-  const output = await outputOf(place, run, after, limit)
+  const output = await outputOf(context, run, after, limit)
   if (output) return output
-  const folder = await realFolder(place.dataFolder, 'journal')
+  const folder = await realFolder(context.dataFolder, 'journal')
   const since = new Date(run.createdAt - CLOCK_SLACK_MS)
   const wanted = { run: run.id, after, since, limit }
   const found = folder === null ? null : await searchJournals(folder, wanted)
@@ -47,16 +47,16 @@ export async function readRunLog(
     lines,
     next: found?.next ?? null,
     anew: after === null,
-    because: isEmpty ? await whyNothing(place, run) : null,
+    because: isEmpty ? await explainMissingLog(context, run) : null,
   }
 }
 
 /** What its command printed, if that was kept here. A link anywhere below the data folder is not followed. */
-async function outputOf({ dataFolder }: Place, run: Run, after: string | null, limit: number) {
+async function outputOf({ dataFolder }: LogContext, run: Run, after: string | null, limit: number) {
   if (!(await realFolder(dataFolder, 'runs', run.id))) return null
   try {
-    const { log } = runFolder(dataFolder, run.id)
-    const { lines, next, anew } = await readLogPage(log, after, limit)
+    const { logPath } = runFolder(dataFolder, run.id)
+    const { lines, next, anew } = await readLogPage(logPath, after, limit)
     return next === '' ? null : { lines: lines.map(outputLine), next, anew, because: null }
   } catch (error) {
     if (error instanceof UsageError) return null
@@ -72,7 +72,7 @@ async function realFolder(base: string, ...parts: string[]): Promise<string | nu
   return root && folder && folder === join(root, ...parts) ? folder : null
 }
 
-async function whyNothing({ store }: Place, run: Run): Promise<string> {
+async function explainMissingLog({ store }: LogContext, run: Run): Promise<string> {
   const [newest] = await store.executions(run.id, 1)
   const command = unstuckCommand('logs', [shortId(run.id)])
   if (newest && newest.host !== hostname()) {
@@ -92,7 +92,7 @@ function outputLine({ at, stream, text }: LogLine): RunLog['lines'][number] {
 
 function eventLine(entry: JournalEntry & { readonly time: string }): RunLog['lines'][number] {
   const { run: _, target: __, ...facts } = entry
-  const text = `${String(entry.type)} ${factsOf(facts)}`.trim()
+  const text = `${String(entry.type)} ${formatFacts(facts)}`.trim()
   return { at: entry.time, stream: 'event', text: safeText(redact(text)).slice(0, TEXT_MAX) }
 }
 

@@ -1,4 +1,4 @@
-import { makeSeries, spanOf, STILL_MS } from '../../../presenters/series.ts'
+import { buildSeries, seriesRange, IDLE_SAMPLE_GAP_MS } from '../../../presenters/series.ts'
 import type { RunId } from '../../../core/model/id.ts'
 import { isLive, type Run } from '../../../core/model/run.ts'
 import { iso } from '../../../core/model/time.ts'
@@ -11,13 +11,18 @@ export async function seriesOf(
   only: { readonly run?: RunId; readonly source?: string },
 ) {
   const now = await store.now()
-  const span = spanOf(forMs, now)
+  const span = seriesRange(forMs, now)
   const { since, until, stepMs } = span
   const everyMinutes = stepMs / 60_000
   const from = since - stepMs
   const [still, samples, recoveries, runs] = await Promise.all([
     // Runs that stand still are sampled on the hour.
-    store.samples({ since: since - STILL_MS, until: from - 1, everyMinutes: 60, ...only }),
+    store.samples({
+      since: since - IDLE_SAMPLE_GAP_MS,
+      until: from - 1,
+      everyMinutes: 60,
+      ...only,
+    }),
     store.samples({ since: from, until, everyMinutes, ...only }),
     store.recoveriesPerStep({ since, stepMs, ...only }),
     liveOf(store, only),
@@ -27,7 +32,7 @@ export async function seriesOf(
     since: iso(since),
     until: iso(until),
     stepSeconds: stepMs / 1_000,
-    points: makeSeries([...still, ...samples], recoveries, span, live).map((point) => ({
+    points: buildSeries([...still, ...samples], recoveries, span, live).map((point) => ({
       ...point,
       at: iso(point.at),
     })),

@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { RunId } from '../../../core/model/id.ts'
-import { apiCaller, type ApiCaller } from '../../../testing/api-caller.ts'
-import { allTargets, claim, startCrawl } from '../../../testing/fixtures.ts'
+import { createApiClient, type ApiClient } from '../../../testing/api-client.ts'
+import { listTargets, claim, enqueueCrawl } from '../../../testing/fixtures.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
-import { deadLetters } from '../../../presenters/dead-letters.ts'
+import { groupDeadLetters } from '../../../presenters/dead-letters.ts'
 
 /** A run that has ended with failed targets, and one parked. */
-async function failedRun({ stage: { store }, present }: ApiCaller, source: string): Promise<RunId> {
-  const run = await startCrawl(store, 4, { source })
-  const claimed = await claim(store, await present(source), 4, { source })
+async function createFailedRun(
+  { ctx: { store }, registerLiveWorker }: ApiClient,
+  source: string,
+): Promise<RunId> {
+  const run = await enqueueCrawl(store, 4, { source })
+  const claimed = await claim(store, await registerLiveWorker(source), 4, { source })
   for (const [n, one] of claimed.slice(0, 3).entries())
     await store.fail([
       { ...one, error: `GET https://${source}.example/${n} answered 403`, retryInMs: null },
@@ -20,15 +23,15 @@ async function failedRun({ stage: { store }, present }: ApiCaller, source: strin
   return run
 }
 
-async function statuses({ stage }: ApiCaller, run: RunId): Promise<string[]> {
-  return (await allTargets(stage.store, run)).map(({ status }) => status)
+async function statuses({ ctx }: ApiClient, run: RunId): Promise<string[]> {
+  return (await listTargets(ctx.store, run)).map(({ status }) => status)
 }
 
 for (const engine of [sqliteEngine, postgresEngine]) {
   describe(engine.name, { concurrency: 2 }, () => {
     test('targets with the same kind of error are one group, over all sources', async () => {
-      await using api = await apiCaller({ engine })
-      for (const source of ['a', 'b']) await failedRun(api, source)
+      await using api = await createApiClient({ engine })
+      for (const source of ['a', 'b']) await createFailedRun(api, source)
 
       const { total, groups } = await api.get('/api/dead-letters')
       const ofOne = await api.get('/api/dead-letters?source=b')
@@ -47,9 +50,9 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     })
 
     test('a group is retried as previewed; a run that cannot be opened says why, and the others go on', async () => {
-      await using api = await apiCaller({ engine })
-      const [a, b] = [await failedRun(api, 'a'), await failedRun(api, 'b')]
-      const live = await startCrawl(api.stage.store, 1, { source: 'b' })
+      await using api = await createApiClient({ engine })
+      const [a, b] = [await createFailedRun(api, 'a'), await createFailedRun(api, 'b')]
+      const live = await enqueueCrawl(api.ctx.store, 1, { source: 'b' })
       const [{ fingerprint }] = (await api.get('/api/dead-letters')).groups
 
       const preview = await api.post('/api/dead-letters/retry', { fingerprint, dryRun: true })
@@ -77,8 +80,8 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     })
 
     test('parked ones that go back in line can be parked again', async () => {
-      await using api = await apiCaller({ engine })
-      const run = await failedRun(api, 'a')
+      await using api = await createApiClient({ engine })
+      const run = await createFailedRun(api, 'a')
       const which = { source: 'a', statuses: ['parked'] }
 
       const done = await api.post('/api/dead-letters/retry', { ...which, count: 1 })
@@ -87,15 +90,18 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 
       assert.deepEqual(back, ['failed', 'failed', 'failed', 'planned'])
       assert.deepEqual(await statuses(api, run), ['failed', 'failed', 'failed', 'parked'])
-      assert.equal((await allTargets(api.stage.store, run))[3]!.lastError, 'it took down 3 workers')
+      assert.equal((await listTargets(api.ctx.store, run))[3]!.lastError, 'it took down 3 workers')
     })
   })
 }
 
 /** Parked for reasons of one kind, each in other words. */
-async function parkMany({ stage: { store }, present }: ApiCaller, count: number): Promise<RunId> {
-  const run = await startCrawl(store, count)
-  const worker = await present('shop')
+async function parkTargets(
+  { ctx: { store }, registerLiveWorker }: ApiClient,
+  count: number,
+): Promise<RunId> {
+  const run = await enqueueCrawl(store, count)
+  const worker = await registerLiveWorker('shop')
   for (let from = 0; from < count; from += 1_000) {
     const claimed = await claim(store, worker, 1_000)
     await store.park(claimed.map((one, n) => ({ ...one, reason: `HTTP 500 at page ${from + n}` })))
@@ -104,9 +110,9 @@ async function parkMany({ stage: { store }, present }: ApiCaller, count: number)
 }
 
 test('ten thousand different errors of one kind are one group within 300 ms, and one retry', async () => {
-  await using api = await apiCaller()
-  const { store } = api.stage
-  const run = await parkMany(api, 10_300)
+  await using api = await createApiClient()
+  const { store } = api.ctx
+  const run = await parkTargets(api, 10_300)
   await api.get('/api/dead-letters')
   const started = process.cpuUsage()
   const { total, isPartial, groups } = await api.get('/api/dead-letters')
@@ -130,26 +136,26 @@ test('ten thousand different errors of one kind are one group within 300 ms, and
   assert.deepEqual({ planned, parked }, { planned: 10_000, parked: 300 })
 })
 
-test('a look that does not reach the end says so, and its counts are the least they can be', async () => {
-  await using api = await apiCaller()
-  await parkMany(api, 2_100)
-  const { total, isPartial, groups } = await deadLetters(api.stage.store, {}, 2_000)
+test('an incomplete read says so, and its counts are lower bounds', async () => {
+  await using api = await createApiClient()
+  await parkTargets(api, 2_100)
+  const { total, isPartial, groups } = await groupDeadLetters(api.ctx.store, {}, 2_000)
   assert.deepEqual([total, isPartial, groups[0]!.count], [2_100, true, 2_000])
 })
 
-test('what is confirmed are the targets that were shown: as many others are another plan', async () => {
-  await using api = await apiCaller()
-  const { store } = api.stage
-  const run = await failedRun(api, 'a')
-  const [first, second] = await allTargets(store, run)
-  await store.setAside({ targets: [first!.id], actor: 'ada', because: 'a' })
+test('the confirmation covers the targets that were shown: other targets are another plan', async () => {
+  await using api = await createApiClient()
+  const { store } = api.ctx
+  const run = await createFailedRun(api, 'a')
+  const [first, second] = await listTargets(store, run)
+  await store.parkTargets({ targets: [first!.id], actor: 'ada', because: 'a' })
   const which = { source: 'a', statuses: ['failed'] }
   const { plan } = await api.post('/api/dead-letters/retry', { ...which, dryRun: true })
   const swap = { run, action: 'unpark', reopen: false, dryRun: false, actor: 'b', because: 'b' }
   await store.replan({ ...swap, action: 'unpark', statuses: ['parked'], targets: [first!.id] })
-  const [again] = await claim(store, await api.present('a'), 1, { source: 'a' })
+  const [again] = await claim(store, await api.registerLiveWorker('a'), 1, { source: 'a' })
   await store.fail([{ ...again!, error: 'HTTP 500', retryInMs: null }])
-  await store.setAside({ targets: [second!.id], actor: 'ada', because: 'b' })
+  await store.parkTargets({ targets: [second!.id], actor: 'ada', because: 'b' })
 
   const refused = await api.post('/api/dead-letters/retry', { ...which, plan }, 409)
 

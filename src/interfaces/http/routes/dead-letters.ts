@@ -1,18 +1,18 @@
 import * as v from 'valibot'
 import { UsageError } from '../../../core/model/errors.ts'
-import { TROUBLED_STATUSES } from '../../../core/model/target.ts'
-import { deadLetters, listDeadLetters } from '../../../presenters/dead-letters.ts'
+import { DEAD_LETTER_STATUSES } from '../../../core/model/target.ts'
+import { groupDeadLetters, listDeadLetters } from '../../../presenters/dead-letters.ts'
 import {
-  chooseLetters,
+  selectDeadLetters,
   previewRetry,
-  RETRIED_MAX,
-  retryLetters,
+  RETRY_MAX,
+  retryDeadLetters,
 } from '../../../presenters/dead-letter-retry.ts'
 import { targetView } from '../../../presenters/view.ts'
-import { inLine } from '../limit-concurrency.ts'
+import { limitConcurrency } from '../limit-concurrency.ts'
 import { planChanged } from '../http-error.ts'
 import { defineRoute } from '../route.ts'
-import { retriedLetters } from '../../../presenters/schema/results.ts'
+import { deadLetterRetry } from '../../../presenters/schema/results.ts'
 import { afterId, limit, listOf, source, wholeNumber } from '../../../presenters/schema/common.ts'
 import * as overview from '../../../presenters/schema/overview.ts'
 import { plan } from '../../../presenters/schema/recovery.ts'
@@ -28,8 +28,8 @@ export const DEAD_LETTER_ROUTES = [
     summary: 'Failed, held and parked targets, grouped by the kind of their error.',
     role: 'viewer',
     query: v.strictObject({ source: v.optional(source) }),
-    answer: overview.deadLetters,
-    handle: (call) => inLine(call, () => deadLetters(call.ground.store, call.query)),
+    response: overview.deadLetters,
+    handle: (call) => limitConcurrency(call, () => groupDeadLetters(call.server.store, call.query)),
   }),
 
   defineRoute({
@@ -39,12 +39,12 @@ export const DEAD_LETTER_ROUTES = [
     role: 'viewer',
     params: v.strictObject({ fingerprint }),
     query: v.strictObject({ source: v.optional(source), limit, after: afterId }),
-    answer: listOf(target),
+    response: listOf(target),
     handle: (call) =>
-      inLine(call, async () => {
-        const { params, query, ground } = call
+      limitConcurrency(call, async () => {
+        const { params, query, server } = call
         const which = { fingerprint: params.fingerprint, source: query.source }
-        const { items, next } = await listDeadLetters(ground.store, which, query)
+        const { items, next } = await listDeadLetters(server.store, which, query)
         return { items: items.map(targetView), next }
       }),
   }),
@@ -52,12 +52,12 @@ export const DEAD_LETTER_ROUTES = [
   defineRoute({
     method: 'POST',
     path: '/api/dead-letters/retry',
-    summary: `Put dead letters back in line, each from its last saved page: ${RETRIED_MAX} in a call.`,
+    summary: `Put dead letters back in line, each from its last saved page: ${RETRY_MAX} in a call.`,
     role: 'operator',
     body: v.strictObject({
       fingerprint: v.optional(fingerprint),
       source: v.optional(source),
-      statuses: v.optional(v.pipe(v.array(v.picklist(TROUBLED_STATUSES)), v.minLength(1))),
+      statuses: v.optional(v.pipe(v.array(v.picklist(DEAD_LETTER_STATUSES)), v.minLength(1))),
       plan: v.optional(
         v.pipe(plan, v.description('Of the dry run: if it would be others now, nothing is done')),
       ),
@@ -69,19 +69,19 @@ export const DEAD_LETTER_ROUTES = [
       ),
       dryRun: v.optional(v.boolean(), false),
     }),
-    answer: retriedLetters,
-    async handle({ body, door, signal }) {
+    response: deadLetterRetry,
+    async handle({ body, context, signal }) {
       const { plan, count, dryRun, ...which } = body
       if (plan === undefined && count === undefined && !dryRun) {
         throw new UsageError('Which ones? Ask with dryRun first, then give its plan.')
       }
-      const chosen = await chooseLetters(door.store, which, signal)
-      const preview = await previewRetry(door, chosen)
+      const chosen = await selectDeadLetters(context.store, which, signal)
+      const preview = await previewRetry(context, chosen)
       if (dryRun) return preview
       const { targets } = preview
       if ((plan ?? preview.plan) !== preview.plan || (count ?? targets) !== targets)
         throw planChanged(preview)
-      return retryLetters(door, chosen, signal)
+      return retryDeadLetters(context, chosen, signal)
     },
   }),
 ]

@@ -32,8 +32,8 @@ export const HISTORY_ROUTES = [
       limit,
       after,
     }),
-    answer: history,
-    async handle({ query, ground: { store } }) {
+    response: history,
+    async handle({ query, server: { store } }) {
       const { source, action, limit, after } = query
       const ageMs = parseDuration(query.since)
       const filter = {
@@ -52,8 +52,8 @@ export const HISTORY_ROUTES = [
     summary: 'What people asked for over HTTP, and what came of it, newest first.',
     role: 'viewer',
     query: v.strictObject({ limit, after }),
-    answer: listOf(operation),
-    async handle({ query, ground: { store } }) {
+    response: listOf(operation),
+    async handle({ query, server: { store } }) {
       const { items, next } = await store.operations(query)
       return { items: items.map(({ at, ...one }) => ({ ...one, at: iso(at) })), next }
     },

@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { NewItem } from '../../../core/model/item.ts'
-import { apiCaller } from '../../../testing/api-caller.ts'
-import { beginOne, queueSingle, save } from '../../../testing/fixtures.ts'
+import { createApiClient } from '../../../testing/api-client.ts'
+import { beginOne, enqueueSingle, savePage } from '../../../testing/fixtures.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 import { unstuck } from '../../../testing/unstuck-cli.ts'
 
-function manyItems(count: number, data: unknown = {}): NewItem[] {
+function makeManyItems(count: number, data: unknown = {}): NewItem[] {
   return Array.from({ length: count }, (_, n) => ({ key: `k${String(n).padStart(6, '0')}`, data }))
 }
 
 for (const engine of [sqliteEngine, postgresEngine]) {
   test(`${engine.name}: items come out as the command line prints them, whole or from a key on`, async () => {
-    await using api = await apiCaller({ engine })
-    const { store, database, folder } = api.stage
-    const begun = await beginOne(store, await api.present('a b"c'), { source: 'a b"c' })
+    await using api = await createApiClient({ engine })
+    const { store, database, folder } = api.ctx
+    const begun = await beginOne(store, await api.registerLiveWorker('a b"c'), { source: 'a b"c' })
     const evil = { key: '=cmd|calc', data: { text: '\u202e"x",\n' } }
-    await save(store, begun, { items: [...manyItems(450, { n: 1 }), evil] })
+    await savePage(store, begun, { items: [...makeManyItems(450, { n: 1 }), evil] })
     const at = '/api/items/a%20b%22c'
 
     for (const format of ['jsonl', 'csv', 'json']) {
-      const heard = await api.stage.call('GET', `${at}?format=${format}`, { as: 'viewer' })
+      const heard = await api.ctx.call('GET', `${at}?format=${format}`, { as: 'viewer' })
       const args = ['items', 'a b"c', '--format', format, '--db', database.url]
       const printed = await unstuck(args, { cwd: folder })
       assert.equal(heard.body, printed.stdout)
@@ -39,17 +39,17 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         .map((line) => JSON.parse(line).key),
       ['k000448', 'k000449'],
     )
-    await queueSingle(store, 'empty')
+    await enqueueSingle(store, 'empty')
     assert.equal(await api.get('/api/items/empty'), '')
     assert.match((await api.get('/api/items/emty', 404)).error.message, /Did you mean empty\?/)
   })
 }
 
-test('nothing is read that nobody takes, and nothing after they have left', async () => {
-  await using api = await apiCaller()
-  const { store, url, tokens } = api.stage
-  const begun = await beginOne(store, await api.present('a'), { source: 'a' })
-  await save(store, begun, { items: manyItems(10_000, { text: 'x'.repeat(2_000) }) })
+test('nothing is read ahead of the client, and nothing after it has disconnected', async () => {
+  await using api = await createApiClient()
+  const { store, url, tokens } = api.ctx
+  const begun = await beginOne(store, await api.registerLiveWorker('a'), { source: 'a' })
+  await savePage(store, begun, { items: makeManyItems(10_000, { text: 'x'.repeat(2_000) }) })
   const read = store.items
   let reads = 0
   Object.assign(store, {

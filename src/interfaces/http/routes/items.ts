@@ -23,9 +23,9 @@ export const ITEM_ROUTES = [
         v.pipe(v.string(), v.maxLength(4_000), v.description('The key of an item: those after it')),
       ),
     }),
-    answer: null,
+    response: null,
     produces: ['application/x-ndjson', 'text/csv', 'application/json'],
-    async handle({ params, query, signal, ground: { store } }) {
+    async handle({ params, query, signal, server: { store } }) {
       const { format, after } = query
       // Refuses while it still can be told.
       await hasItems(store, params.source)

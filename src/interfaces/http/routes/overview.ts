@@ -1,14 +1,14 @@
 import * as v from 'valibot'
 import { parseDuration } from '../../../core/model/time.ts'
-import { sumUp } from '../../../core/recovery/clean.ts'
+import { classifyRuns } from '../../../core/recovery/clean.ts'
 import { adviseStart } from '../../../core/recovery/advise-start.ts'
 import { adviceView } from '../../../presenters/check.ts'
 import { summaryView } from '../../../presenters/cleaning.ts'
-import { shownPolicies } from '../../../presenters/config.ts'
-import { lookAround } from '../../../presenters/overview.ts'
+import { listPolicies } from '../../../presenters/config.ts'
+import { getOverview } from '../../../presenters/overview.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { alertsView } from '../../../features/alerts/view.ts'
-import { rollCall } from '../../../presenters/workers.ts'
+import { listWorkers } from '../../../presenters/workers.ts'
 import { defineRoute } from '../route.ts'
 import * as answers from '../../../presenters/schema/results.ts'
 import { duration, listOf, source } from '../../../presenters/schema/common.ts'
@@ -22,8 +22,8 @@ export const OVERVIEW_ROUTES = [
     path: '/api/overview',
     summary: 'Is anything stuck? Live runs, workers, and what is left for a person.',
     role: 'viewer',
-    answer: overview,
-    handle: ({ ground }) => lookAround(ground.store, ground.settings.policyOf),
+    response: overview,
+    handle: ({ server }) => getOverview(server.store, server.settings.policyOf),
   }),
 
   defineRoute({
@@ -32,11 +32,11 @@ export const OVERVIEW_ROUTES = [
     summary: 'Who works, their last sign of life, and what it says.',
     role: 'viewer',
     query: v.strictObject({ older: v.optional(duration) }),
-    answer: listOf(worker),
-    async handle({ query, ground: { store } }) {
+    response: listOf(worker),
+    async handle({ query, server: { store } }) {
       const now = await store.now()
       const older = parseDuration(query.older) ?? -Infinity
-      const items = (await rollCall(store, now)).filter(
+      const items = (await listWorkers(store, now)).filter(
         ({ lastBeatAt }) => now - Date.parse(lastBeatAt) > older,
       )
       return { items, next: null }
@@ -50,10 +50,10 @@ export const OVERVIEW_ROUTES = [
     role: 'viewer',
     params: v.strictObject({ source }),
     query: v.strictObject({ age: v.optional(duration) }),
-    answer: answers.advice,
-    async handle({ params, query, door }) {
+    response: answers.advice,
+    async handle({ params, query, context }) {
       const age = parseDuration(query.age) ?? undefined
-      return adviceView(params.source, await adviseStart(door, params.source, age))
+      return adviceView(params.source, await adviseStart(context, params.source, age))
     },
   }),
 
@@ -63,9 +63,9 @@ export const OVERVIEW_ROUTES = [
     summary: 'Live runs by what can be said about them: active, resumable, dead.',
     role: 'viewer',
     query: v.strictObject({ age: v.optional(duration) }),
-    answer: answers.summary,
-    handle: async ({ query, door }) =>
-      summaryView(await sumUp(door, parseDuration(query.age) ?? undefined)),
+    response: answers.summary,
+    handle: async ({ query, context }) =>
+      summaryView(await classifyRuns(context, parseDuration(query.age) ?? undefined)),
   }),
 
   defineRoute({
@@ -74,13 +74,13 @@ export const OVERVIEW_ROUTES = [
     summary: 'The settings that count, each with where it comes from.',
     role: 'viewer',
     query: v.strictObject({ source: v.optional(source) }),
-    answer: answers.config,
-    handle: async ({ query, ground: { settings, store } }) => ({
+    response: answers.config,
+    handle: async ({ query, server: { settings, store } }) => ({
       path: settings.path,
       // Who named the address is known where the server was started, and not here.
       db: { address: addressOf(store), origin: null },
       preset: settings.preset,
-      policies: shownPolicies(settings, query).map(({ source, settings }) => ({
+      policies: listPolicies(settings, query).map(({ source, settings }) => ({
         source,
         settings: [...settings],
       })),
@@ -90,6 +90,6 @@ export const OVERVIEW_ROUTES = [
 ]
 
 /** Without secrets. */
-function addressOf({ engine, where }: Store): string {
-  return engine === 'sqlite' ? `sqlite:${where}` : where
+function addressOf({ engine, location }: Store): string {
+  return engine === 'sqlite' ? `sqlite:${location}` : location
 }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { cancel } from '../../../core/recovery/operator-actions.ts'
-import { apiCaller, type ApiCaller } from '../../../testing/api-caller.ts'
-import { claim, queueSingle, startCrawl } from '../../../testing/fixtures.ts'
+import { createApiClient, type ApiClient } from '../../../testing/api-client.ts'
+import { claim, enqueueSingle, enqueueCrawl } from '../../../testing/fixtures.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 
 /** All of a list, a few at a time. No answer is longer than asked for, and none comes twice. */
-async function walk(api: ApiCaller, path: string, limit: number): Promise<any[]> {
+async function walk(api: ApiClient, path: string, limit: number): Promise<any[]> {
   const all: any[] = []
   const joint = path.includes('?') ? '&' : '?'
   for (let after = ''; ;) {
@@ -23,16 +23,18 @@ async function walk(api: ApiCaller, path: string, limit: number): Promise<any[]>
 
 for (const engine of [sqliteEngine, postgresEngine]) {
   test(`${engine.name}: lists can be walked without gaps or repeats, whatever the filter`, async () => {
-    await using api = await apiCaller({ engine })
-    const { store } = api.stage
-    const door = { store, actor: 'the tests' }
+    await using api = await createApiClient({ engine })
+    const { store } = api.ctx
+    const context = { store, actor: 'the tests' }
     for (let n = 0; n < 7; n++) {
-      const run = await queueSingle(store, `source-${n % 3}`)
-      if (n < 5) await cancel(door, run)
-      else if (n === 5) await cancel(door, run, 'no longer wanted')
+      const run = await enqueueSingle(store, `source-${n % 3}`)
+      if (n < 5) await cancel(context, run)
+      else if (n === 5) await cancel(context, run, 'no longer wanted')
     }
-    const crawl = await startCrawl(store, 12, { source: 'crawl' })
-    const claimed = await claim(store, await api.present('crawl'), 9, { source: 'crawl' })
+    const crawl = await enqueueCrawl(store, 12, { source: 'crawl' })
+    const claimed = await claim(store, await api.registerLiveWorker('crawl'), 9, {
+      source: 'crawl',
+    })
     for (const [n, one] of claimed.entries())
       await store.fail([
         { ...one, error: `HTTP ${n % 2 ? 403 : 503} after ${n} s`, retryInMs: null },
@@ -81,8 +83,8 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 }
 
 describe('operations', () => {
-  test('what people asked for can be walked, newest first', async () => {
-    await using api = await apiCaller()
+  test('operations can be paged, newest first', async () => {
+    await using api = await createApiClient()
     for (let n = 0; n < 4; n++) await api.post('/api/runs', { source: `s${n}` })
     await api.post('/api/runs', { source: 's0' }, 409)
 

@@ -4,35 +4,42 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunId } from '../../../core/model/id.ts'
 import { recover } from '../../../core/recovery/recover.ts'
 import { thisProcess } from '../../../core/host/identity.ts'
-import { apiCaller, type ApiCaller } from '../../../testing/api-caller.ts'
-import { allTargets, claim, claimOne, hire, save, startCrawl } from '../../../testing/fixtures.ts'
+import { createApiClient, type ApiClient } from '../../../testing/api-client.ts'
+import {
+  listTargets,
+  claim,
+  claimOne,
+  registerWorker,
+  savePage,
+  enqueueCrawl,
+} from '../../../testing/fixtures.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 
 const HOUR_MS = 3_600_000
 
 /** A crawl whose worker is gone with a target in hand. */
-async function orphan(
-  { stage: { store }, gone }: ApiCaller,
+async function createOrphan(
+  { ctx: { store }, registerDeadWorker }: ApiClient,
   source: string,
   onCrash: 'resume' | 'fail' | 'hold' = 'resume',
 ): Promise<RunId> {
-  const run = await startCrawl(store, 2, { source, policy: { onCrash } })
-  await save(store, await claimOne(store, await gone(source), { source }))
+  const run = await enqueueCrawl(store, 2, { source, policy: { onCrash } })
+  await savePage(store, await claimOne(store, await registerDeadWorker(source), { source }))
   return run
 }
 
-async function statuses({ stage }: ApiCaller, run: RunId): Promise<string[]> {
-  return (await allTargets(stage.store, run)).map(({ status }) => status).sort()
+async function statuses({ ctx }: ApiClient, run: RunId): Promise<string[]> {
+  return (await listTargets(ctx.store, run)).map(({ status }) => status).sort()
 }
 
 for (const engine of [sqliteEngine, postgresEngine]) {
   describe(engine.name, { concurrency: 2 }, () => {
-    test('what was looked at is done, with an undo per run; what is another plan by now is not', async () => {
-      await using api = await apiCaller({ engine })
-      const held = await orphan(api, 'a', 'hold')
+    test('the previewed plan is applied, with an undo per run; a changed plan is not', async () => {
+      await using api = await createApiClient({ engine })
+      const held = await createOrphan(api, 'a', 'hold')
       const preview = await api.get('/api/recovery')
-      const resumed = await orphan(api, 'b')
+      const resumed = await createOrphan(api, 'b')
 
       const changed = await api.post('/api/recovery', { plan: preview.plan }, 409)
       const untouched = await statuses(api, held)
@@ -55,14 +62,14 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.deepEqual([(await api.get('/api/recovery')).deeds], [0])
     })
 
-    test('clean: the dead are marked and taken back; a run that came alive meanwhile is another plan', async () => {
-      await using api = await apiCaller({ engine })
-      const { store, database } = api.stage
-      const dead = await startCrawl(store, 1, { source: 'a' })
-      const other = await startCrawl(store, 1, { source: 'b' })
-      await database.later(25 * HOUR_MS)
+    test('clean: dead runs are marked and reverted; a run that became alive meanwhile changes the plan', async () => {
+      await using api = await createApiClient({ engine })
+      const { store, database } = api.ctx
+      const dead = await enqueueCrawl(store, 1, { source: 'a' })
+      const other = await enqueueCrawl(store, 1, { source: 'b' })
+      await database.advanceClock(25 * HOUR_MS)
       const preview = await api.get('/api/clean')
-      await claimOne(store, await api.present('b'), { source: 'b' })
+      await claimOne(store, await api.registerLiveWorker('b'), { source: 'b' })
 
       const changed = await api.post('/api/clean', { plan: preview.plan }, 409)
       const refused = await api.post('/api/clean', { runs: [other] }, 400)
@@ -84,8 +91,8 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 
 describe('recovery', { concurrency: 2 }, () => {
   test('only what was named is done: by source, group and time without a sign of life', async () => {
-    await using api = await apiCaller()
-    const [a, b] = [await orphan(api, 'a'), await orphan(api, 'b')]
+    await using api = await createApiClient()
+    const [a, b] = [await createOrphan(api, 'a'), await createOrphan(api, 'b')]
 
     const none = await api.post('/api/recovery', { timeout: '1h' })
     const one = await api.post('/api/recovery', { sources: ['a'] })
@@ -104,10 +111,10 @@ describe('recovery', { concurrency: 2 }, () => {
   })
 
   test('of many orphans the first are shown and all are counted, and all are done', async () => {
-    await using api = await apiCaller()
-    const { store } = api.stage
-    const run = await startCrawl(store, 620, { source: 'a' })
-    await claim(store, await api.gone('a'), 620, { source: 'a' })
+    await using api = await createApiClient()
+    const { store } = api.ctx
+    const run = await enqueueCrawl(store, 620, { source: 'a' })
+    await claim(store, await api.registerDeadWorker('a'), 620, { source: 'a' })
 
     const seen = await api.get('/api/recovery')
     const done = await api.post('/api/recovery', { plan: seen.plan })
@@ -118,13 +125,13 @@ describe('recovery', { concurrency: 2 }, () => {
     assert.equal((await store.run(run))!.counts.targets.in_progress, 0)
   })
 
-  test('between the look and the deed, what came up since waits', async () => {
-    await using api = await apiCaller()
-    const { store } = api.stage
-    const [a, b] = [await orphan(api, 'a'), await orphan(api, 'b')]
-    const old = await startCrawl(store, 1, { source: 'c', policy: { autoClean: true } })
-    await api.stage.database.later(25 * HOUR_MS)
-    const ofA = (await allTargets(store, a)).map(({ id }) => id)
+  test('verdicts that appear after the preview are not applied', async () => {
+    await using api = await createApiClient()
+    const { store } = api.ctx
+    const [a, b] = [await createOrphan(api, 'a'), await createOrphan(api, 'b')]
+    const old = await enqueueCrawl(store, 1, { source: 'c', policy: { autoClean: true } })
+    await api.ctx.database.advanceClock(25 * HOUR_MS)
+    const ofA = (await listTargets(store, a)).map(({ id }) => id)
 
     const { verdicts } = await recover({ store, actor: 'the tests' }, { only: new Set(ofA) })
 
@@ -140,17 +147,17 @@ describe('recovery', { concurrency: 2 }, () => {
     )
   })
 
-  test('nobody is waited for unless somebody is in doubt; who leaves while it listens changes nothing', async () => {
-    await using api = await apiCaller()
-    const { store, database, url, tokens } = api.stage
-    const present = await hire(store, { heartbeatMs: HOUR_MS, leaseMs: 24 * HOUR_MS })
+  test('it waits only if a worker is in doubt; a client that disconnects meanwhile changes nothing', async () => {
+    await using api = await createApiClient()
+    const { store, database, url, tokens } = api.ctx
+    const present = await registerWorker(store, { heartbeatMs: HOUR_MS, leaseMs: 24 * HOUR_MS })
     await api.get('/api/recovery')
-    await store.retire(present)
+    await store.retireWorker(present)
 
-    const run = await startCrawl(store, 1)
+    const run = await enqueueCrawl(store, 1)
     const process = { ...thisProcess(), host: 'far', bootId: 'x' }
-    await claimOne(store, await hire(store, { process, heartbeatMs: 20_000 }))
-    await database.later(HOUR_MS)
+    await claimOne(store, await registerWorker(store, { process, heartbeatMs: 20_000 }))
+    await database.advanceClock(HOUR_MS)
     const leave = async (afterMs: number): Promise<void> => {
       const call = fetch(`${url}/api/recovery`, {
         method: 'POST',

@@ -1,17 +1,22 @@
 import * as v from 'valibot'
-import { STEADY } from '../../../core/decide/liveness.ts'
+import { TRUSTED_OBSERVER } from '../../../core/decide/liveness.ts'
 import { parseDuration } from '../../../core/model/time.ts'
-import { cleanAll, sumUp, type Summed } from '../../../core/recovery/clean.ts'
+import { cleanRuns, classifyRuns, type ClassifiedRuns } from '../../../core/recovery/clean.ts'
 import { REAL_CLOCK, type Clock } from '../../../core/host/clock.ts'
-import { recover, runVerdict, type Door, type Recovery } from '../../../core/recovery/recover.ts'
-import { cleaningView, onlyThese } from '../../../presenters/cleaning.ts'
-import { boundedRecoveryView, planOf, sortOut } from '../../../presenters/recovery.ts'
+import {
+  recover,
+  toRunVerdict,
+  type OperatorContext,
+  type Recovery,
+} from '../../../core/recovery/recover.ts'
+import { cleaningView, selectRuns } from '../../../presenters/cleaning.ts'
+import { boundedRecoveryView, planHash, classifyVerdicts } from '../../../presenters/recovery.ts'
 import { revertibleRuns, undoByRevert } from '../../../presenters/undo.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { shortId } from '../../../core/model/id.ts'
 import type { Verdict } from '../../../core/model/verdict.ts'
 import { unstuckCommand } from '../../../core/model/shell-command.ts'
-import { inLine } from '../limit-concurrency.ts'
+import { limitConcurrency } from '../limit-concurrency.ts'
 import { planChanged } from '../http-error.ts'
 import { defineRoute } from '../route.ts'
 import { duration, id, several, source, text } from '../../../presenters/schema/common.ts'
@@ -33,12 +38,12 @@ export const RECOVERY_ROUTES = [
       source: several(source),
       group: several(text),
     }),
-    answer: recovery,
+    response: recovery,
     handle: (call) =>
-      inLine(call, async () => {
-        const { query, door, signal } = call
-        const which = { timeout: query.timeout, sources: query.source, groups: query.group }
-        return recoveryAnswer(which, await look(door, which, signal), true)
+      limitConcurrency(call, async () => {
+        const { query, context, signal } = call
+        const selection = { timeout: query.timeout, sources: query.source, groups: query.group }
+        return recoveryResponse(selection, await previewRecovery(context, selection, signal), true)
       }),
   }),
 
@@ -54,18 +59,22 @@ export const RECOVERY_ROUTES = [
       plan: v.optional(plan),
       dryRun,
     }),
-    answer: recovery,
-    async handle({ body, door, signal }) {
-      const seen = await look(door, body, signal)
-      if (body.dryRun) return recoveryAnswer(body, seen, true)
-      const { deeds, theirs } = sortOut(seen)
-      if (body.plan !== undefined && planOf(deeds) !== body.plan) {
-        throw planChanged(recoveryAnswer(body, seen, true))
+    response: recovery,
+    async handle({ body, context, signal }) {
+      const seen = await previewRecovery(context, body, signal)
+      if (body.dryRun) return recoveryResponse(body, seen, true)
+      const { planned, needsAttention } = classifyVerdicts(seen)
+      if (body.plan !== undefined && planHash(planned) !== body.plan) {
+        throw planChanged(recoveryResponse(body, seen, true))
       }
       // It has just listened: there is no need to do so again.
-      const only = new Set(deeds.map(({ run, target }) => target ?? run))
-      const { verdicts } = await recover(door, { ...selection(body), judge: STEADY, only })
-      return recoveryAnswer(body, { ...seen, verdicts: [...verdicts, ...theirs] }, false)
+      const only = new Set(planned.map(({ run, target }) => target ?? run))
+      const { verdicts } = await recover(context, {
+        ...toRecoverOptions(body),
+        observer: TRUSTED_OBSERVER,
+        only,
+      })
+      return recoveryResponse(body, { ...seen, verdicts: [...verdicts, ...needsAttention] }, false)
     },
   }),
 
@@ -75,10 +84,10 @@ export const RECOVERY_ROUTES = [
     summary: 'Resumable and dead runs side by side.',
     role: 'viewer',
     query: v.strictObject({ age: v.optional(duration) }),
-    answer: cleaning,
-    async handle({ query, door }) {
-      const summed = await sumUp(door, parseDuration(query.age) ?? undefined)
-      return cleaningAnswer(query, summed, [], true)
+    response: cleaning,
+    async handle({ query, context }) {
+      const classified = await classifyRuns(context, parseDuration(query.age) ?? undefined)
+      return cleaningResponse(query, classified, [], true)
     },
   }),
 
@@ -93,37 +102,45 @@ export const RECOVERY_ROUTES = [
       plan: v.optional(plan),
       dryRun,
     }),
-    answer: cleaning,
-    async handle({ body, door }) {
+    response: cleaning,
+    async handle({ body, context }) {
       const { runs, age, dryRun } = body
-      const all = await sumUp(door, parseDuration(age) ?? undefined)
-      const named = await Promise.all((runs ?? []).map((run) => findRun(door.store, run)))
-      const { summed } = runs ? onlyThese(all, named, false) : { summed: all }
-      const preview = cleaningAnswer(body, summed, [], true)
+      const all = await classifyRuns(context, parseDuration(age) ?? undefined)
+      const named = await Promise.all((runs ?? []).map((run) => findRun(context.store, run)))
+      const { classified } = runs ? selectRuns(all, named, false) : { classified: all }
+      const preview = cleaningResponse(body, classified, [], true)
       if (dryRun) return preview
       if (body.plan !== undefined && preview.plan !== body.plan) throw planChanged(preview)
-      return cleaningAnswer(body, summed, await cleanAll(door, summed.dead), false)
+      return cleaningResponse(body, classified, await cleanRuns(context, classified.dead), false)
     },
   }),
 ]
 
-type Which = {
+type RecoverySelection = {
   readonly timeout?: string | undefined
   readonly sources: readonly string[]
   readonly groups: readonly string[]
 }
 
-function selection({ timeout, sources, groups }: Which) {
+function toRecoverOptions({ timeout, sources, groups }: RecoverySelection) {
   const olderThanMs = parseDuration(timeout)
   return { sources, groups, ...(olderThanMs !== null && { olderThanMs }) }
 }
 
-function look(door: Door, which: Which, signal: AbortSignal): Promise<Recovery> {
-  return recover(door, { ...selection(which), clock: until(signal), dryRun: true })
+function previewRecovery(
+  context: OperatorContext,
+  selection: RecoverySelection,
+  signal: AbortSignal,
+): Promise<Recovery> {
+  return recover(context, {
+    ...toRecoverOptions(selection),
+    clock: clockUntil(signal),
+    dryRun: true,
+  })
 }
 
 /** Who has left need not be listened for, and must not be answered as if one had. */
-function until(signal: AbortSignal): Clock {
+function clockUntil(signal: AbortSignal): Clock {
   return {
     ...REAL_CLOCK,
     sleep: async (ms) => {
@@ -133,32 +150,32 @@ function until(signal: AbortSignal): Clock {
   }
 }
 
-function recoveryAnswer(which: Which, seen: Recovery, dryRun: boolean) {
-  const sorted = sortOut(seen)
-  const { deeds } = sorted
-  const { timeout, sources, groups } = which
+function recoveryResponse(selection: RecoverySelection, recovery: Recovery, dryRun: boolean) {
+  const plan = classifyVerdicts(recovery)
+  const { planned } = plan
+  const { timeout, sources, groups } = selection
   return {
-    ...boundedRecoveryView(sorted, dryRun),
-    plan: planOf(deeds),
-    deeds: deeds.length,
+    ...boundedRecoveryView(plan, dryRun),
+    plan: planHash(planned),
+    deeds: planned.length,
     command: unstuckCommand('recover', [], { yes: true, timeout, source: sources, group: groups }),
-    undo: dryRun ? null : undoByRevert(revertibleRuns(deeds)),
+    undo: dryRun ? null : undoByRevert(revertibleRuns(planned)),
   }
 }
 
-function cleaningAnswer(
+function cleaningResponse(
   {
     runs = [],
     age,
   }: { readonly runs?: readonly string[] | undefined; readonly age?: string | undefined },
-  summed: Summed,
+  classified: ClassifiedRuns,
   cleaned: readonly Verdict[],
   dryRun: boolean,
 ) {
-  const wanted = summed.dead.map((judged) => runVerdict(judged, false))
+  const wanted = classified.dead.map((assessed) => toRunVerdict(assessed, false))
   return {
-    ...cleaningView(summed, cleaned, dryRun),
-    plan: planOf(wanted),
+    ...cleaningView(classified, cleaned, dryRun),
+    plan: planHash(wanted),
     command: unstuckCommand('clean', runs.map(shortId), { auto: true, age }),
     undo: dryRun ? null : undoByRevert(revertibleRuns(cleaned)),
   }

@@ -4,7 +4,7 @@ import { HISTORY_ROUTES } from './history.ts'
 import { ITEM_ROUTES } from './items.ts'
 import { OVERVIEW_ROUTES } from './overview.ts'
 import { RECOVERY_ROUTES } from './recovery.ts'
-import { RUN_DEED_ROUTES } from './run-actions.ts'
+import { RUN_ACTION_ROUTES } from './run-actions.ts'
 import { RUN_ROUTES } from './runs.ts'
 import { TARGET_ROUTES } from './targets.ts'
 
@@ -12,7 +12,7 @@ import { TARGET_ROUTES } from './targets.ts'
 export const ROUTES: readonly Route<any, any, any, any>[] = [
   ...OVERVIEW_ROUTES,
   ...RUN_ROUTES,
-  ...RUN_DEED_ROUTES,
+  ...RUN_ACTION_ROUTES,
   ...TARGET_ROUTES,
   ...RECOVERY_ROUTES,
   ...DEAD_LETTER_ROUTES,

@@ -3,35 +3,35 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { shortId } from '../../../core/model/id.ts'
-import { makeRunFolder } from '../../../lib/files/data-folder.ts'
-import { apiCaller, type ApiCaller } from '../../../testing/api-caller.ts'
+import { createRunFolder } from '../../../lib/files/data-folder.ts'
+import { createApiClient, type ApiClient } from '../../../testing/api-client.ts'
 import {
-  allTargets,
+  listTargets,
   beginOne,
   claimOne,
-  queueSingle,
-  save,
-  someItems,
-  startCrawl,
+  enqueueSingle,
+  savePage,
+  makeItems,
+  enqueueCrawl,
 } from '../../../testing/fixtures.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 
 /** Does what an answer says takes it back. */
-export async function takeBack({ post }: ApiCaller, { undo }: any): Promise<void> {
+export async function undoChange({ post }: ApiClient, { undo }: any): Promise<void> {
   assert.ok(undo, 'there is no undo')
   for (const { path, body } of undo.calls) await post(path, body)
 }
 
-async function statusOf({ stage }: ApiCaller, run: string): Promise<string | undefined> {
-  return (await stage.store.run(run))?.status
+async function statusOf({ ctx }: ApiClient, run: string): Promise<string | undefined> {
+  return (await ctx.store.run(run))?.status
 }
 
 for (const engine of [sqliteEngine, postgresEngine]) {
   describe(engine.name, { concurrency: 2 }, () => {
-    test('cancel: a dry run changes nothing, the deed names its undo, and that undoes', async () => {
-      await using api = await apiCaller({ engine })
-      const run = await startCrawl(api.stage.store, 2)
+    test('cancel: a dry run changes nothing, the result names its undo, and the undo works', async () => {
+      await using api = await createApiClient({ engine })
+      const run = await enqueueCrawl(api.ctx.store, 2)
       const path = `/api/runs/${shortId(run)}/cancel`
 
       const planned = await api.post(path, { dryRun: true })
@@ -39,7 +39,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const done = await api.post(path, { because: 'wrong city list' })
       const after = await statusOf(api, run)
       const again = await api.post(path, {}, 409)
-      await takeBack(api, done)
+      await undoChange(api, done)
 
       assert.deepEqual([before, after, await statusOf(api, run)], ['queued', 'cancelled', 'queued'])
       assert.match(planned.said, /would be cancelled.* Nothing was changed\.$/)
@@ -56,18 +56,18 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     })
 
     test('resume, retry, revert: each says honestly whether anything makes it as it was', async () => {
-      await using api = await apiCaller({ engine })
-      const { store } = api.stage
-      const run = await queueSingle(store, 'a')
+      await using api = await createApiClient({ engine })
+      const { store } = api.ctx
+      const run = await enqueueSingle(store, 'a')
       await api.post(`/api/runs/${run}/cancel`)
 
       const resumed = await api.post(`/api/runs/${run}/resume`, {
         because: 'it was right after all',
       })
-      await takeBack(api, resumed)
+      await undoChange(api, resumed)
       const cancelledAgain = await statusOf(api, run)
       const retried = await api.post(`/api/runs/${run}/retry`)
-      await takeBack(api, retried)
+      await undoChange(api, retried)
       const statuses = [
         cancelledAgain,
         await statusOf(api, run),
@@ -77,14 +77,14 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.deepEqual(statuses, ['cancelled', 'cancelled', 'cancelled'])
       assert.equal(retried.run.retryOf, run)
 
-      const failing = await beginOne(store, await api.present('b'), { source: 'b' })
+      const failing = await beginOne(store, await api.registerLiveWorker('b'), { source: 'b' })
       await store.fail([{ ...failing, error: 'x', retryInMs: null }])
       await store.settle(failing.run)
       const opened = await api.post(`/api/runs/${failing.run}/resume`)
       assert.deepEqual([opened.targets, opened.undo], [1, null])
       const live = await api.post(`/api/runs/${failing.run}/retry`)
       assert.equal(await statusOf(api, failing.run), 'failed')
-      await takeBack(api, live)
+      await undoChange(api, live)
       assert.equal(await statusOf(api, failing.run), 'interrupted')
       assert.equal(await statusOf(api, live.run.id), 'cancelled')
     })
@@ -93,11 +93,11 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 
 describe('reset-failed and unpark', { concurrency: 2 }, () => {
   test('failed ones go back in line by group and attempts; parked ones can be parked again', async () => {
-    await using api = await apiCaller()
-    const { store } = api.stage
+    await using api = await createApiClient()
+    const { store } = api.ctx
     const targets = ['CA', 'CA', 'TX', 'TX'].map((group, n) => ({ key: `t${n}`, group }))
-    const run = await startCrawl(store, targets)
-    const worker = await api.present('shop')
+    const run = await enqueueCrawl(store, targets)
+    const worker = await api.registerLiveWorker('shop')
     for (let n = 0; n < 3; n++)
       await store.fail([{ ...(await claimOne(store, worker)), error: 'HTTP 500', retryInMs: null }])
     await store.park([{ ...(await claimOne(store, worker)), reason: 'it took down 3 workers' }])
@@ -106,15 +106,15 @@ describe('reset-failed and unpark', { concurrency: 2 }, () => {
     const none = await api.post(`/api/runs/${run}/reset-failed`, { groups: ['NY'] })
     const one = await api.post(`/api/runs/${run}/reset-failed`, { groups: ['TX'], maxAttempts: 1 })
     const parked = await api.post(`/api/runs/${run}/unpark`)
-    const back = (await allTargets(store, run)).map(({ status }) => status)
-    await takeBack(api, parked)
+    const back = (await listTargets(store, run)).map(({ status }) => status)
+    await undoChange(api, parked)
 
     assert.deepEqual([none.targets, one.targets, one.undo, parked.targets], [0, 1, null, 1])
     assert.match(one.said, /^1 target back in line in run \w{8}, which is open again\. They go on/)
     assert.deepEqual(back, ['failed', 'failed', 'planned', 'planned'])
-    const last = (await allTargets(store, run))[3]!
+    const last = (await listTargets(store, run))[3]!
     assert.deepEqual([last.status, last.lastError], ['parked', 'it took down 3 workers'])
-    const other = (await allTargets(store, await startCrawl(store, 1, { source: 'other' })))[0]!
+    const other = (await listTargets(store, await enqueueCrawl(store, 1, { source: 'other' })))[0]!
     const refused = await api.post(`/api/runs/${run}/unpark`, { targets: [other.id] }, 400)
     assert.match(refused.error.message, /is not one of run/)
   })
@@ -122,13 +122,13 @@ describe('reset-failed and unpark', { concurrency: 2 }, () => {
 
 describe('delete', { concurrency: 2 }, () => {
   test('a run goes with its targets, files and, if asked, items; only by its words', async () => {
-    await using api = await apiCaller()
-    const { store, folder } = api.stage
-    const begun = await beginOne(store, await api.present('a'), { source: 'a' })
-    const saved = await save(store, begun, { items: someItems(0, 3) })
+    await using api = await createApiClient()
+    const { store, folder } = api.ctx
+    const begun = await beginOne(store, await api.registerLiveWorker('a'), { source: 'a' })
+    const saved = await savePage(store, begun, { items: makeItems(0, 3) })
     await store.finish([saved])
     await store.settle(begun.run)
-    const { outputDir } = makeRunFolder(folder, begun.run)
+    const { outputDir } = createRunFolder(folder, begun.run)
     writeFileSync(join(outputDir, 'a.json'), '{}')
     const path = `/api/runs/${begun.run}`
     const words = `delete ${shortId(begun.run)}`
@@ -147,9 +147,9 @@ describe('delete', { concurrency: 2 }, () => {
     await api.get(path, 404)
   })
 
-  test('what lives is not deleted', async () => {
-    await using api = await apiCaller()
-    const run = await startCrawl(api.stage.store, 1)
+  test('a live run is not deleted', async () => {
+    await using api = await createApiClient()
+    const run = await enqueueCrawl(api.ctx.store, 1)
 
     const { error } = await api.del(`/api/runs/${run}`, { confirm: `delete ${shortId(run)}` }, 400)
 

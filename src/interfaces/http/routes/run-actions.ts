@@ -1,56 +1,66 @@
 import * as v from 'valibot'
-import { Refused, UsageError } from '../../../core/model/errors.ts'
+import { RefusedError, UsageError } from '../../../core/model/errors.ts'
 import { shortId } from '../../../core/model/id.ts'
 import { unstuckCommand } from '../../../core/model/shell-command.ts'
 import type { Run } from '../../../core/model/run.ts'
-import { sumUp } from '../../../core/recovery/clean.ts'
-import type { Door } from '../../../core/recovery/recover.ts'
-import { onlyThese } from '../../../presenters/cleaning.ts'
-import { deleteDoomed, planDeletion } from '../../../presenters/deletion.ts'
-import { doneView, type Done } from '../../../presenters/action-result.ts'
-import { cancel, resume, retry, revert, type Asked } from '../../../presenters/run-actions.ts'
+import { classifyRuns } from '../../../core/recovery/clean.ts'
+import type { OperatorContext } from '../../../core/recovery/recover.ts'
+import { selectRuns } from '../../../presenters/cleaning.ts'
+import { applyDeletion, planDeletion } from '../../../presenters/deletion.ts'
+import { actionResultView, type ActionResult } from '../../../presenters/action-result.ts'
+import {
+  cancel,
+  resume,
+  retry,
+  revert,
+  type ActionRequest,
+} from '../../../presenters/run-actions.ts'
 import { resetFailed, unpark } from '../../../presenters/target-actions.ts'
 import { findRun, findTargets } from '../../../presenters/find.ts'
 import { defineRoute } from '../route.ts'
 import { deletion } from '../../../presenters/schema/results.ts'
 import { because, fullId, id, text, wholeNumber } from '../../../presenters/schema/common.ts'
-import { done } from '../../../presenters/schema/recovery.ts'
+import { actionResult } from '../../../presenters/schema/recovery.ts'
 
-const theRun = v.strictObject({ run: id })
+const runParams = v.strictObject({ run: id })
 const dryRun = v.optional(v.boolean(), false)
 const groups = v.optional(v.pipe(v.array(text), v.minLength(1), v.maxLength(50)))
 const TARGETS_MAX = 500
 
 /** What people do to one run. */
-export const RUN_DEED_ROUTES = [
-  onRun(
+export const RUN_ACTION_ROUTES = [
+  runActionRoute(
     cancel,
     'cancel',
     'End a live run. Whoever works on it stops at the end of the page in hand.',
   ),
-  onRun(resume, 'resume', 'Open an ended run again: it goes on from its last saved pages.'),
-  onRun(
+  runActionRoute(
+    resume,
+    'resume',
+    'Open an ended run again: it goes on from its last saved pages.',
+  ),
+  runActionRoute(
     retry,
     'retry',
     'Queue a new run that follows this one from nothing. What was saved stays saved.',
   ),
-  onRun(revert, 'revert', 'Take back the last clean, cancel, fail or recovery of a run.'),
+  runActionRoute(revert, 'revert', 'Take back the last clean, cancel, fail or recovery of a run.'),
 
   defineRoute({
     method: 'POST',
     path: '/api/runs/:run/reset-failed',
     summary: 'Put failed targets back in line, from their last saved pages.',
     role: 'operator',
-    params: theRun,
+    params: runParams,
     body: v.strictObject({
       groups,
       maxAttempts: v.optional(wholeNumber(1)),
       dryRun,
     }),
-    answer: done,
-    async handle({ params, body, door }) {
-      const run = await findRun(door.store, params.run)
-      return doneView(await resetFailed(door, run.id, body))
+    response: actionResult,
+    async handle({ params, body, context }) {
+      const run = await findRun(context.store, params.run)
+      return actionResultView(await resetFailed(context, run.id, body))
     },
   }),
 
@@ -59,21 +69,21 @@ export const RUN_DEED_ROUTES = [
     path: '/api/runs/:run/unpark',
     summary: 'Put parked and held targets back in line, from their last saved pages.',
     role: 'operator',
-    params: theRun,
+    params: runParams,
     body: v.strictObject({
       targets: v.optional(v.pipe(v.array(fullId), v.minLength(1), v.maxLength(TARGETS_MAX))),
       groups,
       dryRun,
     }),
-    answer: done,
-    async handle({ params, body, door }) {
-      const run = await findRun(door.store, params.run)
-      const targets = body.targets && (await findTargets(door.store, body.targets))
+    response: actionResult,
+    async handle({ params, body, context }) {
+      const run = await findRun(context.store, params.run)
+      const targets = body.targets && (await findTargets(context.store, body.targets))
       for (const target of targets ?? []) {
         if (target.run === run.id) continue
         throw new UsageError(`Target ${shortId(target.id)} is not one of run ${shortId(run.id)}.`)
       }
-      return doneView(await unpark(door, run.id, { ...body, targets }))
+      return actionResultView(await unpark(context, run.id, { ...body, targets }))
     },
   }),
 
@@ -82,7 +92,7 @@ export const RUN_DEED_ROUTES = [
     path: '/api/runs/:run',
     summary: 'Delete a dead or ended run for good, with its targets and files.',
     role: 'admin',
-    params: theRun,
+    params: runParams,
     body: v.strictObject({
       confirm: v.optional(
         v.pipe(text, v.description('`delete ` and the last 8 digits of the run’s id')),
@@ -90,14 +100,14 @@ export const RUN_DEED_ROUTES = [
       withItems: v.optional(v.boolean(), false),
       dryRun,
     }),
-    answer: deletion,
-    async handle({ params, body, door, ground: { dataFolder: base } }) {
+    response: deletion,
+    async handle({ params, body, context, server: { dataFolder: base } }) {
       const { withItems, dryRun } = body
-      const run = await findRun(door.store, params.run)
-      const chosen = onlyThese(await sumUp(door), [run], true)
-      const doomed = await planDeletion(door.store, [run], { base, withItems })
+      const run = await findRun(context.store, params.run)
+      const chosen = selectRuns(await classifyRuns(context), [run], true)
+      const planned = await planDeletion(context.store, [run], { base, withItems })
       const command = unstuckCommand('clean', [shortId(run.id)], { delete: true, withItems })
-      const [{ targets, items, folders }] = doomed as [(typeof doomed)[number]]
+      const [{ targets, items, folders }] = planned as [(typeof planned)[number]]
       if (dryRun) {
         const plan = { run: run.id, source: run.source, targets, items, folders: [...folders] }
         return { ...plan, failures: [], dryRun, command }
@@ -106,11 +116,11 @@ export const RUN_DEED_ROUTES = [
       if (body.confirm !== words) {
         throw new UsageError(`Nothing was deleted. To mean it, say so: confirm must be "${words}".`)
       }
-      const { dead } = chosen.summed
-      const { deleted, failures } = await deleteDoomed(door, doomed, { dead, withItems })
+      const { dead } = chosen.classified
+      const { deleted, failures } = await applyDeletion(context, planned, { dead, withItems })
       const [gone] = deleted
       if (!gone) {
-        throw new Refused(`Run ${shortId(run.id)} changed meanwhile: it was left alone.`)
+        throw new RefusedError(`Run ${shortId(run.id)} changed meanwhile: it was left alone.`)
       }
       return { ...gone, failures, dryRun, command }
     },
@@ -118,8 +128,8 @@ export const RUN_DEED_ROUTES = [
 ]
 
 /** The four that take a run and nothing but a reason. */
-function onRun(
-  act: (door: Door, run: Run, asked: Asked) => Promise<Done>,
+function runActionRoute(
+  act: (context: OperatorContext, run: Run, request: ActionRequest) => Promise<ActionResult>,
   verb: string,
   summary: string,
 ) {
@@ -128,10 +138,10 @@ function onRun(
     path: `/api/runs/:run/${verb}`,
     summary,
     role: 'operator',
-    params: theRun,
+    params: runParams,
     body: v.strictObject({ dryRun, because }),
-    answer: done,
-    handle: async ({ params, body, door }) =>
-      doneView(await act(door, await findRun(door.store, params.run), body)),
+    response: actionResult,
+    handle: async ({ params, body, context }) =>
+      actionResultView(await act(context, await findRun(context.store, params.run), body)),
   })
 }

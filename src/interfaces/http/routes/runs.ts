@@ -2,20 +2,20 @@ import * as v from 'valibot'
 import { LIVE_STATUSES, RUN_STATUSES } from '../../../core/model/run.ts'
 import { TARGET_STATUSES } from '../../../core/model/target.ts'
 import { parseDuration } from '../../../core/model/time.ts'
-import { queueSource } from '../../../presenters/enqueue.ts'
-import { explainEither, explanationView } from '../../../presenters/explain.ts'
+import { enqueueSource } from '../../../presenters/enqueue.ts'
+import { explainRunOrTarget, explanationView } from '../../../presenters/explain.ts'
 import { listRuns } from '../../../presenters/runs.ts'
-import { measure, progressView, PROGRESS_BY } from '../../../presenters/progress.ts'
+import { measureProgress, progressView, PROGRESS_BY } from '../../../presenters/progress.ts'
 import { runDetail } from '../../../presenters/run.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { runView, targetView } from '../../../presenters/view.ts'
-import { inLine } from '../limit-concurrency.ts'
+import { limitConcurrency } from '../limit-concurrency.ts'
 import { defineRoute } from '../route.ts'
 import { progress } from '../../../presenters/schema/results.ts'
 import * as common from '../../../presenters/schema/common.ts'
 import * as runs from '../../../presenters/schema/run.ts'
 
-const theRun = v.strictObject({ run: common.id })
+const runParams = v.strictObject({ run: common.id })
 
 /** Looks at runs, and queues one. */
 export const RUN_ROUTES = [
@@ -32,8 +32,8 @@ export const RUN_ROUTES = [
       limit: common.limit,
       after: common.afterId,
     }),
-    answer: common.listOf(runs.listedRun),
-    async handle({ query, ground: { store, settings } }) {
+    response: common.listOf(runs.listedRun),
+    async handle({ query, server: { store, settings } }) {
       const { status, source, q, since, limit, after } = query
       const statuses = status.flatMap((one) => (one === 'live' ? LIVE_STATUSES : [one]))
       return listRuns(store, settings.policyOf, {
@@ -53,10 +53,10 @@ export const RUN_ROUTES = [
     summary: "Queue a run of a command's source, for its worker to take up.",
     role: 'operator',
     body: v.strictObject({ source: common.source, input: v.optional(v.unknown(), null) }),
-    answer: runs.run,
+    response: runs.run,
     status: 201,
-    handle: async ({ body, ground: { store, settings } }) =>
-      runView(await queueSource(store, settings, body.source, body.input)),
+    handle: async ({ body, server: { store, settings } }) =>
+      runView(await enqueueSource(store, settings, body.source, body.input)),
   }),
 
   defineRoute({
@@ -64,9 +64,9 @@ export const RUN_ROUTES = [
     path: '/api/runs/:run',
     summary: 'One run: its facts, counts, trouble, and what was done about it.',
     role: 'viewer',
-    params: theRun,
-    answer: runs.runDetail,
-    handle: async ({ params, ground: { store, settings } }) =>
+    params: runParams,
+    response: runs.runDetail,
+    handle: async ({ params, server: { store, settings } }) =>
       runDetail(store, await findRun(store, params.run), settings.policyOf),
   }),
 
@@ -75,11 +75,11 @@ export const RUN_ROUTES = [
     path: '/api/runs/:run/explain',
     summary: 'Why a run is what it is: evidence, policy, verdict, and what would change it.',
     role: 'viewer',
-    params: theRun,
-    answer: runs.explanation,
-    async handle({ params, door, ground: { store, settings } }) {
+    params: runParams,
+    response: runs.explanation,
+    async handle({ params, context, server: { store, settings } }) {
       const run = await findRun(store, params.run)
-      return explanationView(await explainEither(door, settings, run))
+      return explanationView(await explainRunOrTarget(context, settings, run))
     },
   }),
 
@@ -88,15 +88,15 @@ export const RUN_ROUTES = [
     path: '/api/runs/:run/progress',
     summary: 'How far a run is, by group, page or status.',
     role: 'viewer',
-    params: theRun,
+    params: runParams,
     query: v.strictObject({
       by: v.optional(v.picklist(PROGRESS_BY)),
       group: common.several(common.text),
     }),
-    answer: progress,
-    async handle({ params, query, ground: { store } }) {
+    response: progress,
+    async handle({ params, query, server: { store } }) {
       const run = await findRun(store, params.run)
-      const found = await measure(store, [run], { groups: query.group, by: query.by })
+      const found = await measureProgress(store, [run], { groups: query.group, by: query.by })
       return { items: found.map(progressView), next: null }
     },
   }),
@@ -106,7 +106,7 @@ export const RUN_ROUTES = [
     path: '/api/runs/:run/targets',
     summary: 'Targets of a run.',
     role: 'viewer',
-    params: theRun,
+    params: runParams,
     query: v.strictObject({
       status: common.several(v.picklist(TARGET_STATUSES)),
       group: v.optional(v.pipe(common.text, v.description('Empty: those without a group'))),
@@ -114,13 +114,13 @@ export const RUN_ROUTES = [
       limit: common.limit,
       after: common.afterId,
     }),
-    answer: common.listOf(runs.target),
+    response: common.listOf(runs.target),
     async handle(call) {
-      const { params, query, ground } = call
-      const { id } = await findRun(ground.store, params.run)
+      const { params, query, server } = call
+      const { id } = await findRun(server.store, params.run)
       const { status, group, q, limit, after } = query
       const look = () =>
-        ground.store.targets(id, {
+        server.store.targets(id, {
           statuses: status.length > 0 ? status : undefined,
           group,
           search: q || undefined,
@@ -128,7 +128,7 @@ export const RUN_ROUTES = [
           after,
         })
       // A search reads the whole run where nothing fits.
-      const { items, next } = await (q ? inLine(call, look) : look())
+      const { items, next } = await (q ? limitConcurrency(call, look) : look())
       return { items: items.map(targetView), next }
     },
   }),

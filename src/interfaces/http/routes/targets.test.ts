@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { apiCaller, type ApiCaller } from '../../../testing/api-caller.ts'
-import { allTargets, claimOne, save, startCrawl } from '../../../testing/fixtures.ts'
+import { createApiClient, type ApiClient } from '../../../testing/api-client.ts'
+import { listTargets, claimOne, savePage, enqueueCrawl } from '../../../testing/fixtures.ts'
 
-async function statuses({ stage }: ApiCaller, run: string): Promise<string[]> {
-  return (await allTargets(stage.store, run)).map(({ status }) => status)
+async function statuses({ ctx }: ApiClient, run: string): Promise<string[]> {
+  return (await listTargets(ctx.store, run)).map(({ status }) => status)
 }
 
 describe('targets', { concurrency: 2 }, () => {
-  test('some are parked whoever has them, and the undo puts back what was open', async () => {
-    await using api = await apiCaller()
-    const { store } = api.stage
-    const run = await startCrawl(store, 2)
-    const other = await startCrawl(store, 1, { source: 'other' })
-    await claimOne(store, await api.present('shop'))
-    const targets = [...(await allTargets(store, run)), ...(await allTargets(store, other))]
+  test('targets are parked even while claimed, and the undo restores open ones', async () => {
+    await using api = await createApiClient()
+    const { store } = api.ctx
+    const run = await enqueueCrawl(store, 2)
+    const other = await enqueueCrawl(store, 1, { source: 'other' })
+    await claimOne(store, await api.registerLiveWorker('shop'))
+    const targets = [...(await listTargets(store, run)), ...(await listTargets(store, other))]
 
     const planned = await api.post('/api/targets/park', {
       targets: targets.map(({ id }) => id),
@@ -47,9 +47,9 @@ describe('targets', { concurrency: 2 }, () => {
   })
 
   test('a target goes by its full id alone', async () => {
-    await using api = await apiCaller()
-    const run = await startCrawl(api.stage.store, 1)
-    const { id } = (await allTargets(api.stage.store, run))[0]!
+    await using api = await createApiClient()
+    const run = await enqueueCrawl(api.ctx.store, 1)
+    const { id } = (await listTargets(api.ctx.store, run))[0]!
 
     await api.get(`/api/targets/${id}`)
     const short = await api.get(`/api/targets/${id.slice(-8)}`, 404)
@@ -58,11 +58,11 @@ describe('targets', { concurrency: 2 }, () => {
     for (const { error } of [short, some]) assert.match(error.message, /full id/)
   })
 
-  test('one is parked, unparked and reset; what a word does not fit is refused with the right one', async () => {
-    await using api = await apiCaller()
-    const { store } = api.stage
-    const run = await startCrawl(store, 2)
-    const failed = await claimOne(store, await api.present('shop'))
+  test('one is parked, unparked and reset; an action that does not apply is rejected with the right one', async () => {
+    await using api = await createApiClient()
+    const { store } = api.ctx
+    const run = await enqueueCrawl(store, 2)
+    const failed = await claimOne(store, await api.registerLiveWorker('shop'))
     await store.fail([{ ...failed, error: 'HTTP 500', retryInMs: null }])
     const at = (verb: string): string => `/api/targets/${failed.target}/${verb}`
 
@@ -84,11 +84,11 @@ describe('targets', { concurrency: 2 }, () => {
   })
 
   test('rewind goes back and nowhere else, and has no undo', async () => {
-    await using api = await apiCaller()
-    const { store } = api.stage
-    await startCrawl(store, 1)
-    const worker = await api.present('shop')
-    const saved = await save(store, await save(store, await claimOne(store, worker)))
+    await using api = await createApiClient()
+    const { store } = api.ctx
+    await enqueueCrawl(store, 1)
+    const worker = await api.registerLiveWorker('shop')
+    const saved = await savePage(store, await savePage(store, await claimOne(store, worker)))
     const path = `/api/targets/${saved.target}/rewind`
 
     const planned = await api.post(path, { to: 0, dryRun: true })

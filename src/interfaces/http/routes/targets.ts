@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { explainEither, explanationView } from '../../../presenters/explain.ts'
-import { doneView } from '../../../presenters/action-result.ts'
+import { explainRunOrTarget, explanationView } from '../../../presenters/explain.ts'
+import { actionResultView } from '../../../presenters/action-result.ts'
 import { park, resetTarget, rewind, unpark } from '../../../presenters/target-actions.ts'
 import { TARGETS_MAX } from '../../../presenters/undo.ts'
 import { findTarget, findTargets } from '../../../presenters/find.ts'
@@ -8,9 +8,9 @@ import { runView, targetView } from '../../../presenters/view.ts'
 import { defineRoute } from '../route.ts'
 import { targetDetail } from '../../../presenters/schema/results.ts'
 import { because, fullId, wholeNumber } from '../../../presenters/schema/common.ts'
-import { done } from '../../../presenters/schema/recovery.ts'
+import { actionResult } from '../../../presenters/schema/recovery.ts'
 
-const theTarget = v.strictObject({ target: fullId })
+const targetParams = v.strictObject({ target: fullId })
 const dryRun = v.optional(v.boolean(), false)
 
 /** One target, and what people do to some. */
@@ -20,12 +20,12 @@ export const TARGET_ROUTES = [
     path: '/api/targets/:target',
     summary: 'One target, its run, and why it is what it is.',
     role: 'viewer',
-    params: theTarget,
-    answer: targetDetail,
-    async handle({ params, door, ground: { store, settings } }) {
+    params: targetParams,
+    response: targetDetail,
+    async handle({ params, context, server: { store, settings } }) {
       const found = await findTarget(store, params.target)
-      const answer = await explainEither(door, settings, found)
-      const { run, target } = answer.explained
+      const answer = await explainRunOrTarget(context, settings, found)
+      const { run, target } = answer.explanation
       return {
         target: targetView(target!),
         run: runView(run),
@@ -44,9 +44,9 @@ export const TARGET_ROUTES = [
       because,
       dryRun,
     }),
-    answer: done,
-    handle: async ({ body, door }) =>
-      doneView(await park(door, await findTargets(door.store, body.targets), body)),
+    response: actionResult,
+    handle: async ({ body, context }) =>
+      actionResultView(await park(context, await findTargets(context.store, body.targets), body)),
   }),
 
   defineRoute({
@@ -54,11 +54,11 @@ export const TARGET_ROUTES = [
     path: '/api/targets/:target/park',
     summary: 'Set one target aside.',
     role: 'operator',
-    params: theTarget,
+    params: targetParams,
     body: v.strictObject({ because, dryRun }),
-    answer: done,
-    handle: async ({ params, body, door }) =>
-      doneView(await park(door, [await findTarget(door.store, params.target)], body)),
+    response: actionResult,
+    handle: async ({ params, body, context }) =>
+      actionResultView(await park(context, [await findTarget(context.store, params.target)], body)),
   }),
 
   defineRoute({
@@ -66,12 +66,12 @@ export const TARGET_ROUTES = [
     path: '/api/targets/:target/unpark',
     summary: 'Put one parked or held target back in line.',
     role: 'operator',
-    params: theTarget,
+    params: targetParams,
     body: v.strictObject({ dryRun }),
-    answer: done,
-    async handle({ params, body, door }) {
-      const target = await findTarget(door.store, params.target)
-      return doneView(await unpark(door, target.run, { targets: [target], ...body }))
+    response: actionResult,
+    async handle({ params, body, context }) {
+      const target = await findTarget(context.store, params.target)
+      return actionResultView(await unpark(context, target.run, { targets: [target], ...body }))
     },
   }),
 
@@ -80,11 +80,13 @@ export const TARGET_ROUTES = [
     path: '/api/targets/:target/reset',
     summary: 'Put one failed target back in line.',
     role: 'operator',
-    params: theTarget,
+    params: targetParams,
     body: v.strictObject({ dryRun }),
-    answer: done,
-    handle: async ({ params, body, door }) =>
-      doneView(await resetTarget(door, await findTarget(door.store, params.target), body.dryRun)),
+    response: actionResult,
+    handle: async ({ params, body, context }) =>
+      actionResultView(
+        await resetTarget(context, await findTarget(context.store, params.target), body.dryRun),
+      ),
   }),
 
   defineRoute({
@@ -92,15 +94,15 @@ export const TARGET_ROUTES = [
     path: '/api/targets/:target/rewind',
     summary: 'Move the cursor of a target back: the one way it goes back. Items stay.',
     role: 'operator',
-    params: theTarget,
+    params: targetParams,
     body: v.strictObject({
       to: wholeNumber(0),
       next: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(8_000))),
       cursor: v.optional(v.unknown()),
       dryRun,
     }),
-    answer: done,
-    handle: async ({ params, body, door }) =>
-      doneView(await rewind(door, await findTarget(door.store, params.target), body)),
+    response: actionResult,
+    handle: async ({ params, body, context }) =>
+      actionResultView(await rewind(context, await findTarget(context.store, params.target), body)),
   }),
 ]

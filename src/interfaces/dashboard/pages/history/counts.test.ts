@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sumBySource } from './counts.ts'
+import { totalsBySource } from './counts.ts'
 
-test('one line per source: the newest deed first, and the most frequent action', () => {
+test('one line per source: the newest operation first, and the most frequent action', () => {
   const at = (hour: number) => `2026-11-16T0${hour}:00:00.000Z`
-  const sums = sumBySource([
+  const sums = totalsBySource([
     { source: 'shop', action: 'park', count: 2, lastAt: at(1) },
     { source: 'yard', action: 'resume', count: 1, lastAt: at(5) },
     { source: 'shop', action: 'resume', count: 7, lastAt: at(3) },
@@ -21,5 +21,5 @@ test('one line per source: the newest deed first, and the most frequent action',
       lastAt: at(3),
     },
   ])
-  assert.deepEqual(sumBySource([]), [])
+  assert.deepEqual(totalsBySource([]), [])
 })

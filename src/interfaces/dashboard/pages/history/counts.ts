@@ -1,7 +1,7 @@
 import type { HistoryAnswer } from './shape.ts'
 
 /** What was done to the runs of one source. */
-export type SourceSum = {
+export type SourceTotals = {
   readonly source: string
   /** Most frequent first. */
   readonly actions: readonly { readonly action: string; readonly count: number }[]
@@ -10,7 +10,7 @@ export type SourceSum = {
 }
 
 /** One line per source, those with the newest deed first. */
-export function sumBySource(counts: HistoryAnswer['counts']): SourceSum[] {
+export function totalsBySource(counts: HistoryAnswer['counts']): SourceTotals[] {
   return [...Map.groupBy(counts, ({ source }) => source)]
     .map(([source, all]) => ({
       source,

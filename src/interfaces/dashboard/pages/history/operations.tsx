@@ -11,7 +11,7 @@ import type { Operation } from '../../shapes.ts'
 
 /** What people and scripts asked for over HTTP, whether or not it changed anything. */
 export function Operations() {
-  const list = useList<Operation>('/api/operations?limit=50', { everyMs: 10_000 })
+  const list = useList<Operation>('/api/operations?limit=50', { refreshMs: 10_000 })
   return (
     <Section title="Operations" note="newest first">
       <Loaded of={{ ...list, data: list.items }} lines={6}>
@@ -57,7 +57,7 @@ const COLUMNS: readonly Column<Operation>[] = [
       <Pill
         tone={status < 300 ? 'good' : status === 409 ? 'warn' : 'bad'}
         icon={status < 300 ? 'check' : 'cross'}
-        word={`${status} ${status < 300 ? 'done' : 'refused'}`}
+        label={`${status} ${status < 300 ? 'done' : 'refused'}`}
       />
     ),
   },

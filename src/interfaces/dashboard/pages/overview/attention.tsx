@@ -4,7 +4,7 @@ import { Icon } from '../../kit/icon.tsx'
 import { Link } from '../../kit/link.tsx'
 import { Section } from '../../kit/section.tsx'
 import { safe } from '../../model/safe.ts'
-import { counted } from '../../model/format.ts'
+import { plural } from '../../model/format.ts'
 import type { Alert, Overview } from '../../shapes.ts'
 
 /** What no machine decides: each with its reason and the next command. Not there when there is nothing. */
@@ -17,17 +17,17 @@ export function Attention({ overview: { attention: all, alerts, runs } }: { over
   const count = attention.length + others.length
   if (count === 0) return null
   return (
-    <Section title="Left for a person" note={counted(count, 'thing')}>
+    <Section title="Left for a person" note={plural(count, 'thing')}>
       <ul class="attention">
         {attention.map((item) => (
-          <Thing
+          <AttentionItem
             key={`${item.source} ${item.run} ${item.what}`}
             {...item}
             alert={alerts.find((alert) => isAbout(alert, item))}
           />
         ))}
         {others.map((alert) => (
-          <Thing
+          <AttentionItem
             key={alert.cause}
             source={alert.source ?? 'all sources'}
             run={alert.run}
@@ -46,7 +46,7 @@ function isAbout(alert: Alert, item: Overview['attention'][number]): boolean {
   return item.run === null ? alert.source === item.source : alert.run === item.run
 }
 
-function Thing(props: Overview['attention'][number] & { alert: Alert | undefined }) {
+function AttentionItem(props: Overview['attention'][number] & { alert: Alert | undefined }) {
   const { run, source, what, because, command, alert } = props
   return (
     <li class="thing" data-row tabIndex={-1}>

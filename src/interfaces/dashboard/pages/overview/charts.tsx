@@ -18,7 +18,7 @@ const FRESH_MS = 15_000
 export function Charts() {
   const { filters, set } = useFilters({ range: 'one' } as const)
   const range = RANGES.find(({ value }) => value === filters.range) ?? RANGES[0]!
-  const series = useResource<Series>(`/api/series?since=${range.since}`, { everyMs: FRESH_MS })
+  const series = useResource<Series>(`/api/series?since=${range.since}`, { refreshMs: FRESH_MS })
   const { data } = series
   const charts = useMemo(
     () =>

@@ -4,7 +4,7 @@ import { Section } from '../../kit/section.tsx'
 import { Empty } from '../../kit/states.tsx'
 import { Table } from '../../kit/table.tsx'
 import { isStuck, worstFirst } from '../../model/overview.ts'
-import { counted, number } from '../../model/format.ts'
+import { plural, formatNumber } from '../../model/format.ts'
 import type { ListedRun, Overview } from '../../shapes.ts'
 import { RunEta, RunName, RunOwner, RunPages, RunProgress, RunState } from '../../kit/run-cells.tsx'
 
@@ -18,8 +18,8 @@ export function LiveRuns({ overview }: { overview: Overview }) {
       title="Live runs"
       note={
         isPart
-          ? `${number(runs.length)} of ${counted(liveRuns, 'run')}, the worst first`
-          : counted(liveRuns, 'run')
+          ? `${formatNumber(runs.length)} of ${plural(liveRuns, 'run')}, the worst first`
+          : plural(liveRuns, 'run')
       }
       aside={
         <Link to={isPart ? '/runs?status=live' : '/runs'}>

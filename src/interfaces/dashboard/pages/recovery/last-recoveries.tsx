@@ -4,10 +4,10 @@ import { Link } from '../../kit/link.tsx'
 import { Section } from '../../kit/section.tsx'
 import { Empty, Loaded } from '../../kit/states.tsx'
 import { Pill } from '../../kit/status.tsx'
-import { Trail } from '../../kit/history.tsx'
-import { lookOfAction } from '../../kit/verdict-style.ts'
+import { AuditList } from '../../kit/history.tsx'
+import { actionStyle } from '../../kit/verdict-style.ts'
 import { useLiveEvents } from '../../live.ts'
-import { number } from '../../model/format.ts'
+import { formatNumber } from '../../model/format.ts'
 import { useResource } from '../../resource.ts'
 import type { AuditEntry, Series } from '../../shapes.ts'
 import { isRecovery, type HistoryAnswer } from '../history/shape.ts'
@@ -17,7 +17,7 @@ const SHOWN = 8
 /** What was recovered in the last days: how often, when, and the newest ones. */
 export function LastRecoveries() {
   const history = useResource<HistoryAnswer>('/api/history?since=7d&limit=200')
-  const series = useResource<Series>('/api/series?since=24h', { everyMs: 60_000 })
+  const series = useResource<Series>('/api/series?since=24h', { refreshMs: 60_000 })
   useLiveEvents<AuditEntry>('trail', () => history.reload())
   const points = useMemo(
     () => series.data?.points.map(({ at, recoveries }) => ({ at, value: recoveries })) ?? [],
@@ -29,7 +29,7 @@ export function LastRecoveries() {
         <Section title="The last 24 hours">
           <Chart
             label="Recoveries"
-            unit={`per ${stepWords(series.data!.stepSeconds)}`}
+            unit={`per ${formatStep(series.data!.stepSeconds)}`}
             kind="bars"
             points={points}
             height={120}
@@ -49,7 +49,7 @@ export function LastRecoveries() {
             ) : (
               <>
                 <Totals of={counts.filter(isRecovery)} />
-                <Trail of={done.slice(0, SHOWN)} />
+                <AuditList of={done.slice(0, SHOWN)} />
               </>
             )
           }}
@@ -66,12 +66,12 @@ function Totals({ of }: { of: HistoryAnswer['counts'] }) {
   return (
     <ul class="totals">
       {[...totals].map(([action, count]) => {
-        const { word, icon, tone } = lookOfAction(action)
+        const { label, icon, tone } = actionStyle(action)
         return (
           <li key={action}>
             <Link to={`/history?since=7d&action=${encodeURIComponent(action)}`} class="total">
-              <b>{number(count)}</b>
-              <Pill tone={tone} icon={icon} word={word} />
+              <b>{formatNumber(count)}</b>
+              <Pill tone={tone} icon={icon} label={label} />
             </Link>
           </li>
         )
@@ -80,6 +80,6 @@ function Totals({ of }: { of: HistoryAnswer['counts'] }) {
   )
 }
 
-function stepWords(seconds: number): string {
+function formatStep(seconds: number): string {
   return seconds % 60 === 0 ? `${seconds === 60 ? '' : `${seconds / 60} `}min` : `${seconds} s`
 }

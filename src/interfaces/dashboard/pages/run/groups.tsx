@@ -4,7 +4,7 @@ import { Section } from '../../kit/section.tsx'
 import { Table, type Column } from '../../kit/table.tsx'
 import { writeFilters } from '../../model/filters.ts'
 import { safe } from '../../model/safe.ts'
-import { counted, number } from '../../model/format.ts'
+import { plural, formatNumber } from '../../model/format.ts'
 import type { GroupCounts, RunDetail, TargetStatus } from '../../shapes.ts'
 import { TARGET_FILTERS } from './targets.tsx'
 
@@ -20,7 +20,7 @@ export function Groups({ detail: { run, groups } }: { detail: RunDetail }) {
     cell: (row) => <CountLink count={row[status]} to={to(row.group, status)} />,
   })
   return (
-    <Section title="By group" note={counted(named.length, 'group')}>
+    <Section title="By group" note={plural(named.length, 'group')}>
       <Table
         caption="Progress by group"
         rows={groups}
@@ -57,8 +57,8 @@ export function Groups({ detail: { run, groups } }: { detail: RunDetail }) {
           count('Failed', 'failed'),
           count('Stuck', 'stuck'),
           count('Parked', 'parked'),
-          { head: 'Pages', isNumber: true, cell: (row) => number(row.pages) },
-          { head: 'Items', isNumber: true, cell: (row) => number(row.extracted) },
+          { head: 'Pages', isNumber: true, cell: (row) => formatNumber(row.pages) },
+          { head: 'Items', isNumber: true, cell: (row) => formatNumber(row.extracted) },
         ]}
       />
     </Section>

@@ -1,4 +1,4 @@
-import { act } from '../../kit/act.tsx'
+import { openAction } from '../../kit/action-host.tsx'
 import {
   cancelRun,
   deleteRun,
@@ -13,11 +13,11 @@ import { Button } from '../../kit/button.tsx'
 import { CopyButton, CopyJson } from '../../kit/copy.tsx'
 import { Link } from '../../kit/link.tsx'
 import { PageHead } from '../../kit/section.tsx'
-import { Status } from '../../kit/status.tsx'
-import { fitting } from '../../model/allowed-actions.ts'
+import { StatusPill } from '../../kit/status.tsx'
+import { allowedActions } from '../../model/allowed-actions.ts'
 import { safe } from '../../model/safe.ts'
-import { rowWords, shortId } from '../../model/format.ts'
-import { useMay } from '../../session.ts'
+import { formatRow, shortId } from '../../model/format.ts'
+import { useHasRole } from '../../session.ts'
 import type { RunDetail } from '../../shapes.ts'
 
 /** What it is, how it is, and what one can do about it. */
@@ -34,9 +34,9 @@ export function RunHead({ detail }: { detail: RunDetail }) {
       actions={<RunActions detail={detail} />}
     >
       <div class="row">
-        <Status is={run.status} />
+        <StatusPill is={run.status} />
         {run.health && run.health !== 'interrupted' && (
-          <Status is={run.health} why={run.because && safe(run.because)} />
+          <StatusPill is={run.health} why={run.because && safe(run.because)} />
         )}
         <span class="faint">
           created <Age at={run.createdAt} />
@@ -46,7 +46,7 @@ export function RunHead({ detail }: { detail: RunDetail }) {
             ended <Age at={run.finishedAt} />
           </span>
         )}
-        {run.adopted && <span>{safe(rowWords(run.adopted))}</span>}
+        {run.adopted && <span>{safe(formatRow(run.adopted))}</span>}
         {run.attempt > 1 && <span class="faint">attempt {run.attempt}</span>}
         {run.retryOf && (
           <span class="faint">
@@ -64,45 +64,45 @@ export function RunHead({ detail }: { detail: RunDetail }) {
 }
 
 function RunActions({ detail }: { detail: RunDetail }) {
-  const mayOperate = useMay('operator')
-  const mayDelete = useMay('admin')
+  const canOperate = useHasRole('operator')
+  const canDelete = useHasRole('admin')
   const { run } = detail
-  const fits = fitting(detail)
-  if (!mayOperate) return null
+  const allowed = allowedActions(detail)
+  if (!canOperate) return null
   return (
     <>
-      {fits.resume && (
-        <Button kind="primary" icon="play" onClick={() => act(resumeRun(run))}>
+      {allowed.resume && (
+        <Button kind="primary" icon="play" onClick={() => openAction(resumeRun(run))}>
           Resume
         </Button>
       )}
-      {fits.resetFailed && (
-        <Button icon="again" onClick={() => act(resetFailed(run))}>
+      {allowed.resetFailed && (
+        <Button icon="again" onClick={() => openAction(resetFailed(run))}>
           Reset failed
         </Button>
       )}
-      {fits.unpark && (
-        <Button icon="parked" onClick={() => act(unparkRun(run))}>
+      {allowed.unpark && (
+        <Button icon="parked" onClick={() => openAction(unparkRun(run))}>
           Unpark
         </Button>
       )}
-      {fits.retry && (
-        <Button icon="again" onClick={() => act(retryRun(run))}>
+      {allowed.retry && (
+        <Button icon="again" onClick={() => openAction(retryRun(run))}>
           Retry from nothing
         </Button>
       )}
-      {fits.revert && (
-        <Button icon="undo" onClick={() => act(revertRun(run))}>
+      {allowed.revert && (
+        <Button icon="undo" onClick={() => openAction(revertRun(run))}>
           Revert
         </Button>
       )}
-      {fits.cancel && (
-        <Button icon="stop" onClick={() => act(cancelRun(run))}>
+      {allowed.cancel && (
+        <Button icon="stop" onClick={() => openAction(cancelRun(run))}>
           Cancel
         </Button>
       )}
-      {fits.delete && mayDelete && (
-        <Button kind="danger" icon="trash" onClick={() => act(deleteRun(run))}>
+      {allowed.delete && canDelete && (
+        <Button kind="danger" icon="trash" onClick={() => openAction(deleteRun(run))}>
           Delete
         </Button>
       )}

@@ -5,7 +5,7 @@ import { Prose } from '../../kit/prose.tsx'
 import { Section } from '../../kit/section.tsx'
 import { useLiveEvents } from '../../live.ts'
 import { safe } from '../../model/safe.ts'
-import { localTime } from '../../model/format.ts'
+import { formatLocalTime } from '../../model/format.ts'
 import type { LogLine, LogPage } from '../../shapes.ts'
 
 /** More than this is what `unstuck logs` and the file are for. */
@@ -75,7 +75,7 @@ export function RunLog({ id }: { id: string }) {
           {lines.map((line, index) => (
             <div key={index} class={`log-line log-${line.stream}`}>
               <span class="log-time">
-                {line.at === null ? '' : localTime(Date.parse(line.at)).slice(11)}
+                {line.at === null ? '' : formatLocalTime(Date.parse(line.at)).slice(11)}
               </span>
               <span class="log-text">{safe(line.text)}</span>
             </div>

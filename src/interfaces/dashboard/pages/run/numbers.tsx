@@ -3,11 +3,11 @@ import { CountLink, Link } from '../../kit/link.tsx'
 import { Progress } from '../../kit/progress.tsx'
 import { toneOf } from '../../kit/run-cells.tsx'
 import { Facts, Section } from '../../kit/section.tsx'
-import { Status } from '../../kit/status.tsx'
-import { Who } from '../../kit/worker-name.tsx'
+import { StatusPill } from '../../kit/status.tsx'
+import { WorkerName } from '../../kit/worker-name.tsx'
 import { isRow } from '../../model/allowed-actions.ts'
 import { safe } from '../../model/safe.ts'
-import { etaWords, number, shortId } from '../../model/format.ts'
+import { formatEta, formatNumber, shortId } from '../../model/format.ts'
 import type { RunDetail, TargetStatus } from '../../shapes.ts'
 
 const STATUSES: readonly TargetStatus[] = [
@@ -22,7 +22,7 @@ const STATUSES: readonly TargetStatus[] = [
 /** How far it is: one big bar, the targets by status (each number leads to them), and the figures. */
 export function RunNumbers({ detail: { run, counts, heldBy } }: { detail: RunDetail }) {
   const given = run.kind === 'crawl' ? counts.failed + counts.stuck + counts.parked : 0
-  const eta = etaWords(run.pace?.etaSeconds)
+  const eta = formatEta(run.pace?.etaSeconds)
   return (
     <Section title="Progress" note={eta && `${eta} left`}>
       <div class="pad stack">
@@ -45,24 +45,27 @@ export function RunNumbers({ detail: { run, counts, heldBy } }: { detail: RunDet
                     to={`/runs/${run.id}?status=${status}#targets`}
                   />
                 </span>
-                <Status is={status} />
+                <StatusPill is={status} />
               </li>
             ))}
           </ul>
         )}
         <Facts
           of={[
-            ['Pages', number(run.pages)],
-            ['Pages per minute', run.pace ? number(Math.round(run.pace.pagesPerMinute)) : '–'],
-            ['Items', number(run.extracted)],
-            ['Skipped', number(run.skipped)],
+            ['Pages', formatNumber(run.pages)],
+            [
+              'Pages per minute',
+              run.pace ? formatNumber(Math.round(run.pace.pagesPerMinute)) : '–',
+            ],
+            ['Items', formatNumber(run.extracted)],
+            ['Skipped', formatNumber(run.skipped)],
             ['Last progress', <Age at={run.lastActivityAt} />],
             ['Started', <Age at={run.startedAt} none="not yet" />],
             [
               'Held by',
               heldBy ? (
                 <Link to="/workers">
-                  <Who is={heldBy} />
+                  <WorkerName is={heldBy} />
                 </Link>
               ) : run.owner ? (
                 <span class="mono">{shortId(run.owner)}</span>

@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks'
 import { Chart } from '../../kit/chart.tsx'
 import { Section } from '../../kit/section.tsx'
 import { Loaded } from '../../kit/states.tsx'
-import { lengthOf, perMinute } from '../../model/series.ts'
+import { rangeOf, perMinute } from '../../model/series.ts'
 import { nowMs } from '../../clock.ts'
 import { useResource } from '../../resource.ts'
 import type { RunDetail, Series } from '../../shapes.ts'
@@ -11,9 +11,9 @@ const FRESH_MS = 15_000
 
 /** How fast it went, since it began or for as long as samples are kept. */
 export function RunPace({ run }: { run: RunDetail['run'] }) {
-  const since = lengthOf(run.createdAt, nowMs())
+  const since = rangeOf(run.createdAt, nowMs())
   const series = useResource<Series>(`/api/series?run=${run.id}&since=${since}`, {
-    ...(run.health !== null && { everyMs: FRESH_MS }),
+    ...(run.health !== null && { refreshMs: FRESH_MS }),
   })
   const { data } = series
   const charts = useMemo(() => {

@@ -1,20 +1,20 @@
 import { useEffect } from 'preact/hooks'
-import { useDeeds } from '../../kit/act.tsx'
+import { useCompletedActions } from '../../kit/action-host.tsx'
 import { Age } from '../../kit/age.tsx'
 import { Filters, useFilters, type FilterField } from '../../kit/filters.tsx'
 import { Link } from '../../kit/link.tsx'
 import { More } from '../../kit/more.tsx'
 import { Section } from '../../kit/section.tsx'
 import { Empty, Failure, Loading } from '../../kit/states.tsx'
-import { Status } from '../../kit/status.tsx'
+import { StatusPill } from '../../kit/status.tsx'
 import { Table } from '../../kit/table.tsx'
 import { Text } from '../../kit/text.tsx'
 import { writeFilters } from '../../model/filters.ts'
 import { safe } from '../../model/safe.ts'
-import { LOOKS } from '../../model/status-style.ts'
-import { number } from '../../model/format.ts'
+import { STATUS_STYLES } from '../../model/status-style.ts'
+import { formatNumber } from '../../model/format.ts'
 import { useList, type List } from '../../resource.ts'
-import { reach } from '../../router.ts'
+import { focusSection } from '../../router.ts'
 import type { RunDetail, Target, TargetStatus } from '../../shapes.ts'
 
 export const TARGET_FILTERS = { status: 'many', group: 'one', q: 'one' } as const
@@ -35,12 +35,12 @@ export function Targets({ detail: { run, groups } }: { detail: RunDetail }) {
   const isLive = run.health !== null
   const list = useList<Target>(
     withLimit(`/api/runs/${run.id}/targets${writeFilters(TARGET_FILTERS, state.filters)}`),
-    { round: useDeeds(), ...(isLive && { everyMs: FRESH_MS }) },
+    { version: useCompletedActions(), ...(isLive && { refreshMs: FRESH_MS }) },
   )
   const isThere = list.items !== undefined
   useEffect(() => {
     // Whoever came by a link to them: the browser looked for them before they were there.
-    if (isThere && location.hash === '#targets') reach('targets')
+    if (isThere && location.hash === '#targets') focusSection('targets')
   }, [isThere])
   return (
     <Section title="Targets" id="targets" isBare>
@@ -66,7 +66,7 @@ function fields(groups: RunDetail['groups']): FilterField[] {
       name: 'status',
       label: 'Status',
       kind: 'many',
-      options: STATUSES.map((status) => ({ value: status, label: LOOKS[status].word })),
+      options: STATUSES.map((status) => ({ value: status, label: STATUS_STYLES[status].label })),
     },
     ...(named.length === 0
       ? []
@@ -116,11 +116,11 @@ function TargetList(props: { list: List<Target>; isFiltered: boolean; clear: () 
             isTitle: true,
             isWide: true,
           },
-          { head: 'Status', cell: (target) => <Status is={target.status} /> },
+          { head: 'Status', cell: (target) => <StatusPill is={target.status} /> },
           { head: 'Page', cell: pageOf, isNumber: true },
           {
             head: 'Attempts',
-            cell: (target) => number(target.attempts),
+            cell: (target) => formatNumber(target.attempts),
             isNumber: true,
             isExtra: true,
           },
@@ -155,8 +155,8 @@ function Name({ target }: { target: Target }) {
 function pageOf({ page, pageTarget }: Target) {
   return (
     <>
-      {number(page)}
-      {pageTarget !== null && <span class="faint"> / {number(pageTarget)}</span>}
+      {formatNumber(page)}
+      {pageTarget !== null && <span class="faint"> / {formatNumber(pageTarget)}</span>}
     </>
   )
 }

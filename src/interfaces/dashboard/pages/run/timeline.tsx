@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks'
 import { Age } from '../../kit/age.tsx'
 import { Button } from '../../kit/button.tsx'
-import { changesOf } from '../../kit/change.ts'
+import { compareFields } from '../../kit/change.ts'
 import { evidenceSentences } from '../../kit/evidence.ts'
 import { Link } from '../../kit/link.tsx'
 import { Section } from '../../kit/section.tsx'
 import { safe } from '../../model/safe.ts'
-import { happenings, type Happening } from '../../model/history.ts'
-import { counted, lengthWords, shortId } from '../../model/format.ts'
+import { timelineEvents, type TimelineEvent } from '../../model/history.ts'
+import { plural, formatDuration, shortId } from '../../model/format.ts'
 import type { AuditEntry, Execution } from '../../shapes.ts'
 
 const SHOWN = 8
@@ -17,10 +17,10 @@ type Entry = AuditEntry & { key?: string | null }
 /** What was done to it and by whom, and the executions of its command; the newest first. */
 export function Timeline(props: { audit: readonly Entry[]; executions: readonly Execution[] }) {
   const [isWhole, setWhole] = useState(false)
-  const all = happenings(props.audit, props.executions)
+  const all = timelineEvents(props.audit, props.executions)
   const shown = isWhole ? all : all.slice(0, SHOWN)
   return (
-    <Section title="What happened" note={counted(all.length, 'entry', 'entries')}>
+    <Section title="What happened" note={plural(all.length, 'entry', 'entries')}>
       {all.length === 0 ? (
         <p class="pad faint">Nothing was done to it: no recovery, no action of a person.</p>
       ) : (
@@ -28,9 +28,9 @@ export function Timeline(props: { audit: readonly Entry[]; executions: readonly 
           {shown.map((happening) => (
             <li key={keyOf(happening)} class={`timeline-entry timeline-${happening.kind}`}>
               {happening.kind === 'deed' ? (
-                <Deed entry={happening.entry} />
+                <AuditRow entry={happening.entry} />
               ) : (
-                <Attempt kind={happening.kind} execution={happening.execution} />
+                <ExecutionRow kind={happening.kind} execution={happening.execution} />
               )}
             </li>
           ))}
@@ -38,7 +38,7 @@ export function Timeline(props: { audit: readonly Entry[]; executions: readonly 
       )}
       {all.length > shown.length && (
         <div class="more">
-          <span class="faint">{counted(all.length - shown.length, 'older one')}</span>
+          <span class="faint">{plural(all.length - shown.length, 'older one')}</span>
           <Button size="small" onClick={() => setWhole(true)}>
             Show all
           </Button>
@@ -48,14 +48,14 @@ export function Timeline(props: { audit: readonly Entry[]; executions: readonly 
   )
 }
 
-function keyOf(happening: Happening): string {
+function keyOf(happening: TimelineEvent): string {
   return happening.kind === 'deed'
     ? `deed ${happening.entry.id}`
     : `${happening.kind} ${happening.execution.id}`
 }
 
-function Deed({ entry }: { entry: Entry }) {
-  const { changed } = changesOf(entry.before, entry.after)
+function AuditRow({ entry }: { entry: Entry }) {
+  const { changed } = compareFields(entry.before, entry.after)
   const evidence = evidenceSentences(entry.evidence)
   return (
     <>
@@ -93,7 +93,7 @@ function Deed({ entry }: { entry: Entry }) {
   )
 }
 
-function Attempt({ kind, execution }: { kind: 'began' | 'ended'; execution: Execution }) {
+function ExecutionRow({ kind, execution }: { kind: 'began' | 'ended'; execution: Execution }) {
   const { startedAt, finishedAt, exitCode, signal, because, host } = execution
   if (kind === 'began') {
     return (
@@ -115,7 +115,7 @@ function Attempt({ kind, execution }: { kind: 'began' | 'ended'; execution: Exec
       </p>
       <p>
         {because && `${safe(because)} `}
-        <span class="faint">after {lengthWords(startedAt, finishedAt!)}</span>
+        <span class="faint">after {formatDuration(startedAt, finishedAt!)}</span>
       </p>
     </>
   )

@@ -16,7 +16,7 @@ const worker = (id: string, sign: Worker['sign'], source = 'shop', host = 'a'): 
   lastBeatAt: '2026-11-16T00:00:00.000Z',
 })
 
-test('the lost are on top, and a beat moves no row', () => {
+test('lost workers are on top, and a heartbeat moves no row', () => {
   const list = [
     worker('1', 'present'),
     worker('2', 'gone', 'yard'),

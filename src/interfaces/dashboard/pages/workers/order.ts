@@ -1,13 +1,19 @@
-import type { Sign, Worker } from '../../shapes.ts'
+import type { Liveness, Worker } from '../../shapes.ts'
 
 /** Worst first. */
-export const SIGNS: readonly Sign[] = ['gone', 'silent', 'stalled', 'unknown', 'present']
+export const LIVENESS_ORDER: readonly Liveness[] = [
+  'gone',
+  'silent',
+  'stalled',
+  'unknown',
+  'present',
+]
 
 /** Those that ask for a look on top; among equals by source and host, so that rows keep their place while beats come in. */
 export function sortWorkers(workers: readonly Worker[]): Worker[] {
   return workers.toSorted(
     (a, b) =>
-      SIGNS.indexOf(a.sign) - SIGNS.indexOf(b.sign) ||
+      LIVENESS_ORDER.indexOf(a.sign) - LIVENESS_ORDER.indexOf(b.sign) ||
       compare(a.source, b.source) ||
       compare(a.host, b.host) ||
       compare(a.id, b.id),

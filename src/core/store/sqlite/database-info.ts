@@ -1,0 +1,70 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { messageOf, UnusableStoreError } from '../../model/errors.ts'
+import type { DatabaseInfo } from '../inspection.ts'
+import { Connection, sql } from './database.ts'
+import { storeError } from './errors.ts'
+import { pendingAfter, SCHEMA_VERSION, version } from './migrate.ts'
+import { networkFileSystem } from './network-drive.ts'
+import { fileError } from './open.ts'
+
+const JOURNAL_MODE = sql('look:journal', 'PRAGMA journal_mode')
+/** The first to open a file after a crash repairs it, and the others wait. */
+const BUSY_MS = 2_000
+
+/** Looks at the file without making, migrating or changing it. */
+export function readSqliteInfo(file: string): DatabaseInfo {
+  const path = resolve(file)
+  try {
+    const stat = statSync(path, { throwIfNoEntry: false })
+    if (!stat) return { ...schemaOf(path, 0), engine: null }
+    if (!stat.isFile()) {
+      throw new UnusableStoreError(
+        `${path} is not a file. Name the database file itself with --db.`,
+      )
+    }
+    const startedAt = performance.now()
+    const { number, journalMode } = readHead(path)
+    return {
+      ...schemaOf(path, number),
+      engine: {
+        name: 'sqlite',
+        path,
+        roundTripMs: performance.now() - startedAt,
+        journalMode,
+        readOnly: whyReadOnly(path),
+        network: networkFileSystem(dirname(path)),
+        bytes: stat.size,
+        walBytes: statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0,
+      },
+    }
+  } catch (error) {
+    throw fileError(error, path) ?? storeError(error, path)
+  }
+}
+
+function schemaOf(where: string, number: number): Omit<DatabaseInfo, 'engine'> {
+  return { where, version: number, known: SCHEMA_VERSION, pending: pendingAfter(number) }
+}
+
+function readHead(path: string): { number: number; journalMode: string } {
+  const connection = new Connection(new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS }))
+  try {
+    const { number } = version(connection)
+    const { journal_mode } = connection.get<{ journal_mode: string }>(JOURNAL_MODE)!
+    return { number, journalMode: journal_mode }
+  } finally {
+    connection.close()
+  }
+}
+
+function whyReadOnly(path: string): string | null {
+  try {
+    // The folder too: the -wal file is made beside the database.
+    for (const needed of [path, dirname(path)]) accessSync(needed, constants.W_OK)
+    return null
+  } catch (error) {
+    return messageOf(error)
+  }
+}

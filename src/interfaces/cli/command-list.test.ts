@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { COMMANDS, resolveCommand, type CommandEntry } from './command-list.ts'
+
+type Leaf = Extract<CommandEntry, { load: unknown }>
+
+function leaves(entries: readonly CommandEntry[]): Leaf[] {
+  return entries.flatMap((entry) => ('load' in entry ? [entry] : leaves(entry.commands)))
+}
+
+for (const entry of leaves(COMMANDS)) {
+  test(`${entry.name} is listed as its own file says`, async () => {
+    const { name, summary, examples } = await entry.load()
+    assert.deepEqual({ name, summary }, { name: entry.name, summary: entry.summary })
+    assert.ok(examples.length > 0 && examples.every((example) => example.startsWith('unstuck ')))
+  })
+}
+
+test('the command that was meant is found in arguments with mistakes', () => {
+  assert.deepEqual(resolveCommand(['--db', 'x', 'journal', 'read', '--typ']), ['journal', 'read'])
+  assert.deepEqual(resolveCommand(['statsu']), [])
+})

@@ -1,0 +1,93 @@
+import { EXIT } from '../../../core/model/errors.ts'
+import { redact } from '../../../core/model/redact.ts'
+import type { ResolvedAddress } from '../../../app/address.ts'
+import type { Settings } from '../../../app/config.ts'
+import { fromError, note, ok, problem, warning, type Finding } from './finding.ts'
+
+/** Something that was tried: what came of it, or why nothing did. */
+export type Attempt<T> = { readonly value: T } | { readonly error: unknown }
+
+export async function attempt<T>(act: () => Promise<T>): Promise<Attempt<T>> {
+  try {
+    return { value: await act() }
+  } catch (error) {
+    return { error }
+  }
+}
+
+const NODE_MIN = [24, 15] as const
+const SQLITE_MIN = [3, 51, 3] as const
+
+/** Node, and the SQLite library that came with it. */
+export function runtimeFinding(node: string, sqlite: string | undefined): Finding {
+  const versions = `Node ${node}, SQLite ${sqlite ?? 'unknown'}`
+  if (!isAtLeast(node, NODE_MIN)) {
+    return problem('runtime', `${versions}: Node 24.15 or newer is needed.`, {
+      why: 'Older ones cannot run unstuck as it is written.',
+      mend: 'Install a newer Node from nodejs.org, and in containers use an image such as `node:24`.',
+      exitCode: EXIT.usage,
+    })
+  }
+  if (sqlite === undefined || !isAtLeast(sqlite, SQLITE_MIN)) {
+    return problem('runtime', `${versions}: SQLite 3.51.3 or newer is needed.`, {
+      why: 'Older libraries can damage a database that several processes share.',
+      mend: 'Install a newer Node: it brings its own SQLite.',
+    })
+  }
+  return ok('runtime', `${versions}.`)
+}
+
+function isAtLeast(version: string, minimum: readonly number[]): boolean {
+  const parts = version.split('.').map((part) => Number.parseInt(part, 10))
+  for (const [place, wanted] of minimum.entries()) {
+    const part = parts[place] ?? 0
+    if (part !== wanted) return part > wanted
+  }
+  return true
+}
+
+export function configFinding(config: Attempt<Settings>): Finding {
+  if ('error' in config) {
+    return fromError('config', config.error, {
+      why: 'No command that reads it starts before this is mended.',
+      mend: 'Correct the file; docs/configuration.md names every setting.',
+      exitCode: EXIT.usage,
+    })
+  }
+  const { path, warnings } = config.value
+  if (path === null) return ok('config', 'No unstuck.config.ts from here upwards: defaults count.')
+  if (warnings.length === 0) return ok('config', `${path} is correct.`)
+  return warning('config', `${path} is correct, but probably not what was meant.`, {
+    details: warnings,
+    why: 'Who cleans up too early ends runs that were only slow.',
+    mend: 'Raise the threshold, or keep it if you know that no run is that slow.',
+  })
+}
+
+const ORIGIN: Record<ResolvedAddress['from'], string> = {
+  '--db': 'given with --db',
+  UNSTUCK_DB: 'from the environment, UNSTUCK_DB',
+  config: 'from the config',
+  default: 'the default',
+}
+
+/** Which database counts, and who said so. */
+export function addressFinding(
+  located: Attempt<ResolvedAddress>,
+  config: Attempt<Settings>,
+): Finding {
+  if ('value' in located) {
+    const { address, from } = located.value
+    return ok('address', `${redact(address)}, ${ORIGIN[from]}.`)
+  }
+  if ('error' in config) {
+    return note('address', 'Which database counts is not known until the config is mended.', {
+      why: 'Nothing of the database was looked at.',
+      mend: 'Mend the config, or name the database with --db.',
+    })
+  }
+  return fromError('address', located.error, {
+    why: 'Nothing of the database was looked at.',
+    mend: 'Correct --db or UNSTUCK_DB.',
+  })
+}

@@ -1,0 +1,111 @@
+import process from 'node:process'
+import { loadSettings } from '../../../app/config.ts'
+import { readHostFacts } from '../../../core/host/identity.ts'
+import { readDatabaseInfo } from '../../../core/store/open.ts'
+import type { EngineFacts, Inspection } from '../../../core/store/inspection.ts'
+import type { Store } from '../../../core/store/store.ts'
+import type { Database } from '../../../app/open-database.ts'
+import { listWorkers } from '../../../presenters/workers.ts'
+import { checkAdoptedTables } from './adopted.ts'
+import {
+  missingFinding,
+  reachedFinding,
+  refusedFinding,
+  schemaFinding,
+  unreachedFinding,
+  writableFinding,
+} from './database.ts'
+import { obstacleTo, volumesOf } from './disks.ts'
+import { durabilityFinding } from './durability.ts'
+import type { Finding } from './finding.ts'
+import { platformFinding } from './platform.ts'
+import { readProcessTable } from './process-table.ts'
+import { probeProcessTracking, trackingFinding } from './process-tracking.ts'
+import { guaranteeFindings } from './guarantees.ts'
+import { serverFindings } from './server.ts'
+import { addressFinding, attempt, configFinding, runtimeFinding } from './configuration.ts'
+import { signalsFinding } from './signals.ts'
+import {
+  diskFinding,
+  fileSystemFinding,
+  lockFilesFinding,
+  sizeFinding,
+  walFinding,
+  unreadableDiskFinding,
+} from './storage.ts'
+import { isWorking, workersFinding } from './workers.ts'
+
+/** Gathers the facts and has each judged. What fails is a finding too: the other checks go on. */
+export async function runChecks(database: Database, cwd: string): Promise<Finding[]> {
+  const config = await attempt(() => loadSettings(cwd))
+  const located = await attempt(() => database.locate())
+  const address = 'value' in located ? located.value.address : null
+  return [
+    runtimeFinding(process.versions.node, process.versions['sqlite']),
+    configFinding(config),
+    addressFinding(located, config),
+    ...(address === null ? [] : await checkDatabase(database, address)),
+    ...(address === null || !('value' in config)
+      ? []
+      : await checkAdoptedTables(config.value.adopted, address)),
+    ...(await checkDisks(address, cwd)),
+    platformFinding(readHostFacts(), address),
+    signalsFinding(readProcessTable()),
+    trackingFinding(probeProcessTracking()),
+  ]
+}
+
+async function checkDisks(address: string | null, cwd: string): Promise<Finding[]> {
+  const volumes = await attempt(async () => volumesOf(address, cwd))
+  return 'value' in volumes
+    ? volumes.value.map(diskFinding)
+    : [unreadableDiskFinding(volumes.error)]
+}
+
+async function checkDatabase(database: Database, address: string): Promise<Finding[]> {
+  const probed = await attempt(() => readDatabaseInfo(address))
+  if ('error' in probed) return [unreachedFinding(probed.error)]
+  const look = probed.value
+  const { where, engine } = look
+  if (!engine) return [missingFinding(where, obstacleTo(where))]
+  // Opening would migrate an older schema and refuse a newer one: both are told without it.
+  const isCurrent = look.version === look.known
+  const storeChecks = isCurrent
+    ? await attempt(async () => checkStore(await database.open()))
+    : null
+  const seen = storeChecks && 'value' in storeChecks ? storeChecks.value : null
+  return [
+    reachedFinding(where, engine),
+    writableFinding(where, engine),
+    schemaFinding(look),
+    durabilityFinding(engine, seen?.inspection.durability ?? null),
+    ...(engine.name === 'sqlite'
+      ? [fileSystemFinding(engine)]
+      : serverFindings(engine, seen?.workingCount ?? 0)),
+    sizeFinding(engine),
+    ...(storeChecks && 'error' in storeChecks ? [refusedFinding(storeChecks.error)] : []),
+    ...(seen ? storeFindings(engine, seen) : []),
+  ]
+}
+
+type StoreChecks = {
+  readonly inspection: Inspection
+  readonly workers: Finding
+  readonly workingCount: number
+}
+
+async function checkStore(store: Store): Promise<StoreChecks> {
+  const inspection = await store.inspect()
+  const now = await store.now()
+  const workers = await listWorkers(store, now)
+  const workingCount = workers.filter(isWorking).length
+  return { inspection, workers: workersFinding(workers, now), workingCount }
+}
+
+function storeFindings(engine: EngineFacts, { inspection, workers }: StoreChecks): Finding[] {
+  const files =
+    engine.name === 'sqlite'
+      ? [lockFilesFinding(inspection.leftoverLocks), walFinding(engine, inspection.blockedWal)]
+      : []
+  return [...files, ...guaranteeFindings(inspection), workers]
+}

@@ -1,0 +1,42 @@
+import type { FileHandle } from 'node:fs/promises'
+
+const BLOCK = 64 * 1024
+const LINE_FEED = 0x0a
+
+export type LinePage = {
+  readonly lines: string[]
+  /** Behind the last of them: where the next page begins. */
+  readonly end: number
+}
+
+/**
+ * Whole lines of a file from a place on: at most so many, and about so many bytes of them, but always one if there is one. A
+ * line that is still being written is left for the next page; one that is longer than a page is passed over.
+ */
+export async function readLines(
+  file: FileHandle,
+  start: number,
+  { lines: linesMax, bytes }: { lines: number; bytes: number },
+): Promise<LinePage> {
+  const lines: string[] = []
+  let end = start
+  let rest = Buffer.alloc(0)
+  while (lines.length < linesMax && end - start < bytes) {
+    const block = Buffer.alloc(BLOCK)
+    const { bytesRead } = await file.read(block, 0, BLOCK, end + rest.length)
+    if (bytesRead === 0) break
+    const content = Buffer.concat([rest, block.subarray(0, bytesRead)])
+    let from = 0
+    for (let at; lines.length < linesMax && (at = content.indexOf(LINE_FEED, from)) !== -1;) {
+      lines.push(content.toString('utf8', from, at))
+      from = at + 1
+    }
+    end += from
+    rest = content.subarray(from)
+    if (lines.length === 0 && rest.length >= bytes) {
+      end += rest.length
+      rest = Buffer.alloc(0)
+    }
+  }
+  return { lines, end }
+}

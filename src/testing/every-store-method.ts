@@ -1,0 +1,216 @@
+import type { ClaimedTarget } from '../core/model/claim.ts'
+import { newId } from '../core/model/id.ts'
+import { DEFAULT_POLICY } from '../core/model/policy.ts'
+import type { Store } from '../core/store/store.ts'
+import {
+  assertAllOk,
+  begin,
+  recoverWorker,
+  claim,
+  claimOne,
+  registerWorker,
+  nextCheckpoint,
+  savePage,
+  makeItems,
+  SOURCE,
+  enqueueCrawl,
+} from './fixtures.ts'
+
+/** Every verb of the store that is part of a run or asks for a part of what there is, at least once. */
+export async function callEveryStoreMethod(store: Store): Promise<void> {
+  const [worker, dead] = [await registerWorker(store), await registerWorker(store)]
+  const run = await enqueueCrawl(store, 20, { planned: false })
+  await store.claimPlanning(run, worker)
+  await store.setPolicy(run, DEFAULT_POLICY)
+  await store.finishPlanning(run)
+  const [a, b, c, d, e] = await claim(store, worker, 5)
+  await savePage(store, a!, { items: makeItems(0, 3) })
+  assertAllOk(await store.finish([b!]))
+  assertAllOk(await store.release([c!]))
+  assertAllOk(await store.fail([{ ...d!, error: 'x', retryInMs: 0 }]))
+  assertAllOk(await store.park([{ ...e!, reason: 'x' }]))
+  await store.fail([{ ...d!, epoch: 9, error: 'x', retryInMs: null }])
+  await store.checkpoint([nextCheckpoint({ ...a!, epoch: 9 })])
+  await store.reportProgress(a!, { done: 1, total: 2 })
+  await claimOne(store, dead, { isIdle: true })
+  await recoverWorker(store, dead)
+  await claimOne(store, worker, { isIdle: true })
+  await store.heartbeat({ worker, claimIds: [a!.claimId], loopLagMs: 0 })
+  const begun = await begin(store, worker, { source: 'single' })
+  await callCommandMethods(store, begun.claimed!)
+  await store.settle()
+  await store.settle(run)
+  await store.acquireLeadership(worker, 1_000)
+  await store.claimsOf(worker, null, 10)
+  await store.observations()
+  await store.holdings()
+  await store.worker(worker)
+  await store.run(run)
+  await store.liveRun(SOURCE)
+  await store.target(a!.target)
+  await store.items(SOURCE, null, 10)
+  await store.itemsByRun(SOURCE)
+  await store.runsEnding(run.slice(-8))
+  await store.countsByGroup(run)
+  await store.countsByPage(run)
+  await store.targets(run, { statuses: ['done', 'failed'], group: 'CA', search: 'x', limit: 5 })
+  for (const statuses of [['running', 'failed'], undefined] as const) {
+    for (const source of [SOURCE, undefined]) {
+      await store.runs({ source, statuses, search: 'x', createdSince: 1, limit: 5 })
+    }
+  }
+  await callReadMethods(store, run)
+  await callAdoptedMethods(store)
+  await callStorageMethods(store, run, worker)
+  for (const newestFirst of [true, false]) {
+    await store.audit({ run, newestFirst, limit: 5 })
+    await store.audit({ newestFirst, since: 1, limit: 5 })
+  }
+  await store.retireWorker(dead)
+  await callOperatorMethods(store, run)
+}
+
+async function callReadMethods(store: Store, run: string): Promise<void> {
+  await store.lastFailed()
+  await store.deadLetters({ source: SOURCE, limit: 5 })
+  await store.takeSample()
+  for (const whose of [{}, { run }, { source: SOURCE }]) {
+    for (const everyMinutes of [1, 60]) {
+      await store.samples({ since: 1, until: 2, everyMinutes, ...whose })
+    }
+  }
+  await store.pruneSamples(1)
+  await store.recoveriesPerStep({ since: 1, stepMs: 1 })
+  const alert = { cause: 'c', owner: 'o', rule: 'r', source: null, run: null, because: 'b' }
+  await store.raiseAlert({ ...alert, command: 'c' })
+  await store.openAlerts()
+  for (const event of ['sent', 'ended'] as const) {
+    await store.markDelivered({ causes: ['c'], destination: 'd', event })
+  }
+  await store.resolveAlert({ ...alert, lastSeenAt: 1 })
+  await store.recentAlerts(5)
+  const asked = { actor: 'a', address: null, call: 'POST /', selection: {}, plan: null }
+  await store.recordOperation({ ...asked, status: 200, result: 'r' })
+  await store.operations({ limit: 5 })
+  await store.createSession({ id: 'i', token: 't', tokenMark: 'm', lastsMs: 1_000 })
+  await store.session('i')
+  await store.deleteSession('i')
+  await store.pruneSessions()
+}
+
+async function callAdoptedMethods(store: Store): Promise<void> {
+  const [id, row] = [newId(), newId()]
+  const deed = { actor: 'a', action: 'abandon', source: SOURCE, run: row, target: null }
+  const entry = { ...deed, because: 'b', evidence: null, before: {}, after: {} }
+  await store.recordIntents([{ id, row, ref: { table: 't', key: 'k' }, entry, reopens: true }])
+  await store.openIntents(0, 5)
+  await store.concludeIntents([{ id, isDone: true }])
+  await store.rememberedRows([row])
+  await store.adoptedEnding(row.slice(-8))
+  await store.forgetReopening([row])
+}
+
+async function callStorageMethods(store: Store, run: string, worker: string): Promise<void> {
+  const { id } = await store.makeStorage('dataset', 'first')
+  const { id: records } = await store.makeStorage('records', 'first')
+  await store.storage('dataset', id)
+  await store.renameStorage(id, 'second')
+  for (const desc of [true, false]) {
+    await store.storages('dataset', { offset: 1, limit: 5, desc })
+    await store.entries(id, { offset: 1, limit: 5, desc })
+  }
+  const entries = [null, 'k', 'k'].map((key) => ({ key, data: '{}' }))
+  await store.append(id, entries)
+  await store.append(id, entries)
+  const record = { key: 'k', value: new Uint8Array(1), contentType: 'text/plain' }
+  await store.setRecord(records, record)
+  await store.record(records, 'k')
+  await store.hasRecord(records, 'k')
+  await store.recordKeys(records, { limit: 5 })
+  await store.recordKeys(records, { prefix: 'k', after: 'a', limit: 5 })
+  await store.deleteRecord(records, 'k')
+  await store.plan(run, [{ key: 'first', forefront: true, cursor: {} }])
+  await store.targetsByKey(run, ['first', 't0001'])
+  const first = nextCheckpoint(await claimOne(store, worker), { done: true })
+  const appended = entries.map((entry) => ({ ...entry, dataset: id }))
+  assertAllOk(await store.checkpoint([first], store.appending(run, appended)))
+  await store.dropStorage(id)
+}
+
+async function callCommandMethods(store: Store, claimed: ClaimedTarget): Promise<void> {
+  const { source, worker, run } = claimed
+  const [guard, instead] = [
+    { source, worker },
+    { worker, heartbeats: 1 },
+  ]
+  await store.lockSource({ ...guard, killTimeoutMs: 1, processTag: 'c', takeOverFrom: instead })
+  await store.markUnlocking(source, worker)
+  await store.sourceLock(source)
+  await store.unlockSource({ ...guard, heartbeats: 1, gaveUp: 'x' })
+  await store.reportActivity(claimed, 1)
+  const id = newId()
+  const [where, at] = [{ host: 'h', outputDir: 'o', log: 'l' }, 1]
+  await store.startExecution({
+    id,
+    run,
+    worker,
+    command: ['c'],
+    ...where,
+    startedAt: at,
+    end: null,
+  })
+  const how = { exitCode: 0, signal: null, because: 'x', artifacts: 0, peakMemory: null }
+  await store.endExecution(id, { at, ...how })
+  await store.executions(run, 5)
+}
+
+/** What people do. */
+async function callOperatorMethods(store: Store, run: string): Promise<void> {
+  const deed = { actor: 'a', because: 'b' }
+  const move = {
+    run,
+    to: 'cancelled',
+    action: 'cancel',
+    evidence: null,
+    expected: {},
+    ...deed,
+  } as const
+  await store.liveRuns()
+  await store.moveRun({
+    ...move,
+    to: 'interrupted',
+    expected: { lastActivityAt: 1, isUnclaimed: true },
+  })
+  await store.parkTargets({
+    targets: [(await store.targets(run, { limit: 1 })).items[0]!.id],
+    ...deed,
+  })
+  await store.moveRun(move)
+  const again = { run, action: 'resume', statuses: ['parked'], reopen: true, ...deed } as const
+  await store.replan({ ...again, dryRun: true })
+  await store.replan({ ...again, dryRun: false })
+  await store.replan({ ...again, targets: [newId()], dryRun: false })
+  await store.moveRun(move)
+  const back = { run, from: 'cancelled', to: 'interrupted', targets: [], undoes: 'cancel' } as const
+  await store.revert({ ...back, cancel: null, ...deed })
+  const [target] = (await store.targets(run, { limit: 1 })).items
+  await store.rewind({ target: target!.id, to: 0, next: null, cursor: null, ...deed })
+  await store.moveRun(move)
+  await store.retryRun({ run, newRun: newId(), ...deed })
+  await store.deleteRun({ run, withItems: false, ...deed })
+  await store.auditCounts({ since: 1 })
+}
+
+/** The others: they look at all of it, for people. */
+export async function callFullScanMethods(store: Store): Promise<void> {
+  await store.now()
+  await store.runTotals()
+  await store.targetTotals()
+  await store.workerStats()
+  await store.foldWorkerStats(1)
+  await store.removeEndedWorkers({ endedBefore: 1, settledBefore: 1, keepNewest: 1 })
+  await store.removeResolvedAlerts(1)
+  await store.sourceLocks()
+  await store.targetsEnding('00000000')
+  await store.inspect()
+}

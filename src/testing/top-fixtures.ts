@@ -1,0 +1,125 @@
+import type { Verdict } from '../core/model/verdict.ts'
+import { iso } from '../core/model/time.ts'
+import type { ListedRun } from '../presenters/runs.ts'
+import type { Snapshot, ViewData } from '../interfaces/top/snapshot.ts'
+import type { WorkerView } from '../presenters/view.ts'
+import { EVIDENCE } from './fixtures.ts'
+
+/** What `top` could have seen, always at the same moment. */
+
+export const NOW = Date.parse('2026-11-16T03:12:45Z')
+const MINUTE_MS = 60_000
+
+export function makeLook(seen: ViewData, overrides: Partial<Snapshot> = {}): Snapshot {
+  return {
+    now: NOW,
+    where: '/srv/unstuck.db',
+    summary: 'Something is stuck: 2 runs healthy, 1 run stuck for 12 min, 2 targets parked.',
+    style: 'bad',
+    viewData: seen,
+    detail: null,
+    ...overrides,
+  }
+}
+
+export function makeRun(id: string, overrides: Partial<ListedRun> = {}): ListedRun {
+  return {
+    id: `01934d2a-0000-7000-8000-0000${id}`,
+    source: 'catalogue',
+    status: 'running',
+    createdAt: iso(NOW - 60 * MINUTE_MS),
+    startedAt: iso(NOW - 60 * MINUTE_MS),
+    finishedAt: null,
+    lastActivityAt: iso(NOW - 2_000),
+    done: 40,
+    total: 120,
+    extracted: 400,
+    skipped: 0,
+    attempt: 1,
+    error: null,
+    owner: null,
+    resumable: false,
+    retryOf: null,
+    adopted: null,
+    pages: 80,
+    planned: true,
+    kind: 'crawl',
+    health: 'healthy',
+    because: 'process 4112 on vm is alive: last beat 400 ms ago',
+    pace: { pagesPerMinute: 12.4, itemsPerMinute: 60, etaSeconds: { from: 480, to: 660 } },
+    ...overrides,
+  }
+}
+
+const ORPHAN: Partial<ListedRun> = {
+  source: 'directory',
+  health: 'orphaned',
+  because: 'process 4111 on vm no longer exists (last beat 12 min ago)',
+  lastActivityAt: iso(NOW - 12 * MINUTE_MS),
+  done: 1,
+  total: 8,
+  extracted: 90,
+  pace: null,
+}
+
+export function makeRuns(): ListedRun[] {
+  return [
+    makeRun('f9f0fe52'),
+    makeRun('bbdb7d00', ORPHAN),
+    makeRun('504a7fbe', {
+      source: '宽字符目标名称',
+      status: 'queued',
+      health: 'waiting',
+      planned: false,
+      because: 'it is queued and waits for a worker',
+      done: 0,
+      extracted: 0,
+      pace: null,
+      lastActivityAt: iso(NOW - 3 * MINUTE_MS),
+    }),
+    makeRun('fce5966d', {
+      source: 'tender-portal-of-the-whole-union',
+      status: 'abandoned',
+      health: null,
+      because: null,
+      done: 0,
+      total: 1,
+      extracted: 0,
+      pace: null,
+      lastActivityAt: iso(NOW - 26 * 60 * MINUTE_MS),
+      error: 'nobody works on it, 26 h old, no progress and no checkpoint',
+    }),
+  ]
+}
+
+export function makeWorker(id: string, overrides: Partial<WorkerView> = {}): WorkerView {
+  return {
+    id: `01934d2a-0000-7000-8000-0000${id}`,
+    source: 'catalogue',
+    host: 'vm',
+    pid: 4112,
+    who: null,
+    startedAt: iso(NOW - 60 * MINUTE_MS),
+    lastBeatAt: iso(NOW - 400),
+    sign: 'present',
+    because: 'process 4112 on vm is alive: last beat 400 ms ago',
+    targets: 3,
+    ...overrides,
+  }
+}
+
+export function makeVerdict(id: string, overrides: Partial<Verdict> = {}): Verdict {
+  return {
+    run: '01934d2a-0000-7000-8000-0000bbdb7d00',
+    target: `01934d2a-0000-7000-8000-0000${id}`,
+    source: 'directory',
+    action: 'resume',
+    because: 'process 4111 on vm no longer exists (last beat 12 min ago); goes on after page 1',
+    sign: 'gone',
+    evidence: EVIDENCE,
+    from: 'in_progress',
+    to: 'planned',
+    applied: false,
+    ...overrides,
+  }
+}

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { shortId } from '../../src/core/model/id.ts'
+import { noChromium } from '../../src/testing/chromium.ts'
+import { isLong } from '../../src/testing/long-tests.ts'
+import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
+import { ENGINES, ProcessTestContext, waitFor } from '../processes/harness.ts'
+import { BrowserSession, type Tab } from './browser.ts'
+
+const HOUR_MS = 3_600_000
+
+/** Its second pages take for ever. Those of Texas are held for a person when their worker dies. */
+const CRAWL = `
+  *targets() { for (const n of [1, 2, 3]) yield { key: 'CA/' + n, group: 'CA' }; yield { key: 'TX/1', group: 'TX' } },
+  async page({ target, page }) {
+    if (page > 1) { mark('second', target.key); await opened('never') }
+    return { items: [{ key: target.key, data: {} }], next: 'more' }
+  },
+  concurrency: 4,
+  policy: { groups: { TX: { onCrash: 'hold' } } },
+`
+
+for (const engine of isLong ? ENGINES : [sqliteEngine]) {
+  describe(`a night on ${engine.name}`, { skip: noChromium }, () => {
+    let session: BrowserSession
+    before(async () => {
+      session = await BrowserSession.start()
+    })
+    after(() => session?.[Symbol.asyncDispose]())
+
+    test('a worker is killed: the open page shows it, previews the recovery, applies it and reverts it', async () => {
+      await using ctx = await ProcessTestContext.create(engine)
+      const url = await serve(ctx)
+      const worker = ctx.unstuck('work', ctx.crawl(CRAWL))
+      await ctx.waitForMarks('second', 4)
+      await using tab = await session.open(url)
+      const { page } = tab
+      await tab.go('/')
+      await page.getByText('1 run healthy').waitFor()
+      await page.evaluate('window.isTheSame = true')
+
+      worker.signal('SIGKILL')
+      await page.getByText('Something is stuck').waitFor()
+      await page.getByRole('button', { name: 'Unstick' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByText('4 things would be done.').waitFor()
+
+      const { verdicts } = await cli(ctx, 'recover', '--dry-run')
+      const before = await ctx.targets()
+      assert.deepEqual(verdicts.map(({ action }: any) => action).sort(), [
+        'hold',
+        'resume',
+        'resume',
+        'resume',
+      ])
+      assert.deepEqual(await listedActions(tab), verdicts.map(describeVerdict).sort())
+      assert.deepEqual(await ctx.verdicts(), [], 'a preview changes nothing')
+
+      await dialog.getByRole('button', { name: 'Recover 4' }).click()
+      await dialog.getByText('4 things were done.').waitFor()
+      assert.deepEqual(await statuses(ctx), ['planned', 'planned', 'planned', 'stuck'])
+      await dialog.getByRole('button', { name: 'Take it back' }).click()
+      await dialog.getByText('Taken back.').waitFor()
+      assert.deepEqual(await statuses(ctx), ['planned', 'planned', 'planned', 'planned'])
+      await dialog.getByRole('button', { name: 'Close' }).last().click()
+      for (const { key, page, next } of (await ctx.targets()).values()) {
+        assert.deepEqual([page, next], [before.get(key)!.page, before.get(key)!.next])
+      }
+      await page.getByText('Nothing is stuck').waitFor()
+      assert.equal(await page.evaluate('window.isTheSame'), true, 'nothing was loaded anew')
+      assert.deepEqual(tab.errors, [])
+    })
+
+    test('an abandoned run is cleaned, and restored with one click', async () => {
+      await using ctx = await ProcessTestContext.create(engine)
+      await cli(ctx, 'enqueue', ctx.crawl(CRAWL))
+      await ctx.database.advanceClock(25 * HOUR_MS)
+      const url = await serve(ctx)
+      await using tab = await session.open(url)
+      const { page } = tab
+      await tab.go('/recovery')
+
+      await page.getByRole('button', { name: 'Clean 1 dead run' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByText('1 dead run would be marked').waitFor()
+      const { dead } = await cli(ctx, 'clean', '--dry-run')
+      assert.deepEqual(
+        await listedActions(tab),
+        dead.map(({ id }: any) => `clean run ${shortId(id)} of stage`),
+      )
+      assert.equal((await ctx.run()).status, 'queued')
+
+      await dialog.getByRole('button', { name: 'Clean', exact: true }).click()
+      await dialog.getByText('1 run is marked').waitFor()
+      assert.equal((await ctx.run()).status, 'abandoned')
+      await dialog.getByRole('button', { name: 'Take it back' }).click()
+      await dialog.getByText('Taken back.').waitFor()
+      assert.equal((await ctx.run()).status, 'queued')
+      assert.deepEqual(tab.errors, [])
+    })
+  })
+}
+
+/** A server that looks after nobody, so that what is stuck stays so until a person comes. */
+async function serve(ctx: ProcessTestContext): Promise<string> {
+  const server = ctx.unstuck('serve', '--no-monitor', '--port', '0')
+  return waitFor('its address', () => /serving (http:\S+)\//.exec(server.output)?.[1])
+}
+
+async function cli(ctx: ProcessTestContext, ...args: string[]): Promise<any> {
+  const program = ctx.unstuck(...args, '--json')
+  await program.waitForExit()
+  return JSON.parse(program.output)
+}
+
+async function statuses(ctx: ProcessTestContext): Promise<string[]> {
+  return [...(await ctx.targets()).values()].map(({ status }) => status).sort()
+}
+
+/** What the dialog lists: `resume target 91bc4f2a of stage`. */
+async function listedActions({ page }: Tab): Promise<string[]> {
+  const heads = await page.locator('dialog .deed').all()
+  const words = heads.map(async (deed) => {
+    const word = await deed.locator('.pill').textContent()
+    return `${word?.trim()} ${await deed.locator('.deed-what').textContent()}`
+  })
+  return (await Promise.all(words)).sort()
+}
+
+function describeVerdict({ action, target, source }: any): string {
+  return `${action} target ${shortId(target)} of ${source}`
+}
