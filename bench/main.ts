@@ -4,7 +4,8 @@ import { benchCheckpoint } from './checkpoint.ts'
 import { benchCrawlee } from './crawlee.ts'
 import { benchCheckAndSummary } from './check-and-summary.ts'
 import { benchHttp } from './http.ts'
-import { benchPm2 } from './pm2.ts'
+import { notInstalled } from './packages.ts'
+import { benchPm2, PM2 } from './pm2.ts'
 import { benchScale } from './scale.ts'
 
 const { values, positionals } = parseArgs({
@@ -25,6 +26,12 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(benches)) 
   if (!bench) {
     console.error(`There is no bench ${name}. There are: ${Object.keys(benches).join(', ')}.`)
     process.exit(2)
+  }
+  if (name === 'pm2' && !PM2) {
+    console.error(`The bench pm2 is skipped: ${notInstalled('pm2')}`)
+    // All benches were asked for, or this one.
+    if (positionals.length > 0) process.exitCode = 1
+    continue
   }
   await bench(engines)
 }

@@ -5,6 +5,7 @@ import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { print } from './figures.ts'
+import { findModule } from './packages.ts'
 
 /** What PM2 alone does with a scraper, and what it does with the same one wrapped in `unstuck run`. */
 export async function benchPm2(): Promise<void> {
@@ -13,7 +14,8 @@ export async function benchPm2(): Promise<void> {
   }
 }
 
-const PM2 = fileURLToPath(import.meta.resolve('pm2/bin/pm2'))
+/** Null if it is not installed: then `bench/main.ts` does not start this benchmark. */
+export const PM2: string | null = findModule('pm2/bin/pm2')
 const UNSTUCK = fileURLToPath(new URL('../bin/unstuck.js', import.meta.url))
 
 /** Every line of `ticks` is a copy and a time in milliseconds; of `pages`, a copy and `begun` or `saved`. */
@@ -145,7 +147,7 @@ class Pm2Bench {
 
   pm2(...args: string[]): void {
     const how = { cwd: this.folder, env: this.#env, encoding: 'utf8' } as const
-    const { status, stdout, stderr } = spawnSync(process.execPath, [PM2, ...args], how)
+    const { status, stdout, stderr } = spawnSync(process.execPath, [PM2!, ...args], how)
     if (status !== 0) throw new Error(`pm2 ${args.join(' ')}: ${stdout}${stderr}`)
   }
 
@@ -218,7 +220,7 @@ class Pm2Bench {
 
   /** Ends also what PM2 has lost sight of. */
   end(): void {
-    spawnSync(process.execPath, [PM2, 'kill'], { env: this.#env })
+    spawnSync(process.execPath, [PM2!, 'kill'], { env: this.#env })
     for (const { copy } of this.liveCopies()) {
       try {
         process.kill(Number(copy), 'SIGKILL')

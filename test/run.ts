@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -22,6 +22,10 @@ const defaultFiles = isLong ? all : all.filter((file) => !LONG_TESTS.includes(fi
 const files = selected.length > 0 ? selected : defaultFiles
 /** These hold a time that is promised, so nothing else runs beside them. */
 const SERIAL_TESTS = ['test/crash/crash.test.ts', 'test/processes/bounded-recovery.test.ts']
+
+if (isLong && !existsSync('bench/node_modules')) {
+  console.error('The tests with PM2 and BullMQ are skipped; to install both: npm ci --prefix bench')
+}
 
 let server: TestServer | undefined
 try {

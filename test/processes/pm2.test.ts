@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { findModule, notInstalled } from '../../bench/packages.ts'
 import { emptyProject } from '../../src/testing/empty-project.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { unstuck } from '../../src/testing/unstuck-cli.ts'
@@ -12,7 +12,8 @@ import { lifetimes, overlaps, ticks } from './wrapped.ts'
 
 /** The real PM2, with a daemon and a home of the test's own. */
 
-const PM2 = fileURLToPath(import.meta.resolve('pm2/bin/pm2'))
+const PM2 = findModule('pm2/bin/pm2')
+const skip = PM2 ? false : notInstalled('pm2')
 
 /**
  * Works page by page, 400 ms each, and ends at the end of a page when it is asked to. It ticks every 5 ms, as does a
@@ -50,7 +51,7 @@ const env = {
 }
 
 function pm2(...args: string[]): string {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [PM2, ...args], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [PM2!, ...args], {
     cwd,
     env,
     encoding: 'utf8',
@@ -83,7 +84,7 @@ function assertInOrder(ended: readonly string[]): void {
 }
 
 after(async () => {
-  spawnSync(process.execPath, [PM2, 'kill'], { env })
+  if (PM2) spawnSync(process.execPath, [PM2, 'kill'], { env })
   rmSync(home, { recursive: true, force: true, maxRetries: 5 })
   await ctx[Symbol.asyncDispose]()
   project[Symbol.dispose]()
@@ -91,48 +92,64 @@ after(async () => {
 
 const COMMAND = ['run', 'portal', '--kill-timeout', '2s', '--', 'bash', 'pages.sh']
 
-test('the file that init writes, around a command: restarted and reloaded in the middle of a page, one copy at a time, no page cut short', async () => {
-  const { code, stderr } = await unstuck(['init', '--for', 'pm2'], { cwd })
-  assert.equal(code, 0, stderr)
-  const file = join(cwd, 'ecosystem.config.cjs')
-  const written = readFileSync(file, 'utf8')
-  const around = written.replace(/^( +args: ).*,$/m, `$1${JSON.stringify(COMMAND)},`)
-  assert.notEqual(around, written)
-  writeFileSync(file, around)
-  pm2('start', 'ecosystem.config.cjs')
-  await waitForNextCopy(0)
-  pm2('restart', 'unstuck-example')
-  await waitForNextCopy(1)
-  pm2('reload', 'unstuck-example')
-  await waitForNextCopy(2)
-  assertInOrder(copies().slice(0, -1))
-})
+test(
+  'the file that init writes, around a command: restarted and reloaded in the middle of a page, one copy at a time, no page cut short',
+  { skip },
+  async () => {
+    const { code, stderr } = await unstuck(['init', '--for', 'pm2'], { cwd })
+    assert.equal(code, 0, stderr)
+    const file = join(cwd, 'ecosystem.config.cjs')
+    const written = readFileSync(file, 'utf8')
+    const around = written.replace(/^( +args: ).*,$/m, `$1${JSON.stringify(COMMAND)},`)
+    assert.notEqual(around, written)
+    writeFileSync(file, around)
+    pm2('start', 'ecosystem.config.cjs')
+    await waitForNextCopy(0)
+    pm2('restart', 'unstuck-example')
+    await waitForNextCopy(1)
+    pm2('reload', 'unstuck-example')
+    await waitForNextCopy(2)
+    assertInOrder(copies().slice(0, -1))
+  },
+)
 
-test('the daemon killed -9 and its processes resurrected: still one copy, and no page cut short', async () => {
-  pm2('save')
-  kill(daemon(), 'SIGKILL')
-  pm2('resurrect')
-  await waitForNextCopy(3)
-  assertInOrder(copies().slice(0, -1))
-})
+test(
+  'the daemon killed -9 and its processes resurrected: still one copy, and no page cut short',
+  { skip },
+  async () => {
+    pm2('save')
+    kill(daemon(), 'SIGKILL')
+    pm2('resurrect')
+    await waitForNextCopy(3)
+    assertInOrder(copies().slice(0, -1))
+  },
+)
 
-test('with PM2’s own defaults, which signal every process of the tree: the same', async () => {
-  pm2('delete', 'unstuck-example')
-  const how = ['--interpreter', 'none', '--kill-timeout', '8000', '--name', 'portal']
-  pm2('start', 'node_modules/unstuck/bin/unstuck.js', ...how, '--', ...COMMAND)
-  await waitForNextCopy(4)
-  pm2('restart', 'portal')
-  await waitForNextCopy(5)
-  pm2('stop', 'portal')
-  assertInOrder(copies())
-})
+test(
+  'with PM2’s own defaults, which signal every process of the tree: the same',
+  { skip },
+  async () => {
+    pm2('delete', 'unstuck-example')
+    const how = ['--interpreter', 'none', '--kill-timeout', '8000', '--name', 'portal']
+    pm2('start', 'node_modules/unstuck/bin/unstuck.js', ...how, '--', ...COMMAND)
+    await waitForNextCopy(4)
+    pm2('restart', 'portal')
+    await waitForNextCopy(5)
+    pm2('stop', 'portal')
+    assertInOrder(copies())
+  },
+)
 
-test('nothing is left over, and the history knows every stop for what it was', async () => {
-  pm2('kill')
-  await ctx.assertNoProcessesLeft()
-  assertInOrder(copies())
-  assert.equal(copies().length, 6)
-  const run = await ctx.run('portal')
-  assert.equal(run.status, 'interrupted')
-  assert.equal(run.error, null)
-})
+test(
+  'nothing is left over, and the history knows every stop for what it was',
+  { skip },
+  async () => {
+    pm2('kill')
+    await ctx.assertNoProcessesLeft()
+    assertInOrder(copies())
+    assert.equal(copies().length, 6)
+    const run = await ctx.run('portal')
+    assert.equal(run.status, 'interrupted')
+    assert.equal(run.error, null)
+  },
+)

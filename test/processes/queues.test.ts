@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { findModule, notInstalled } from '../../bench/packages.ts'
 import { crawlPortal } from '../../examples/queues/portal-job.ts'
 import { AlreadyRunningError, open } from '../../src/index.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
@@ -11,6 +12,8 @@ const example = (name: string) =>
   fileURLToPath(new URL(`../../examples/queues/${name}`, import.meta.url))
 const noServer = process.env['UNSTUCK_TEST_PG'] ? false : 'no PostgreSQL was started'
 const noRedis = process.env['REDIS_URL'] ? false : 'REDIS_URL names no Redis'
+const noBullmq = findModule('bullmq') ? false : notInstalled('bullmq')
+const resolveBullmq = ['--import', import.meta.resolve('../../bench/resolve-bullmq.ts')]
 
 describe('a job that a queue delivers twice', { concurrency: 3 }, () => {
   test('is done once, however many deliveries there are at the same moment', async () => {
@@ -43,39 +46,39 @@ describe('a job that a queue delivers twice', { concurrency: 3 }, () => {
 
   test('goes on after its last page when pg-boss delivers it to another process', async (t) => {
     if (noServer) return t.skip(noServer)
-    await using ctx = await ProcessTestContext.create(postgresEngine)
-    await assertRedelivery(ctx, 'pg-boss.ts')
+    await using ctx = await ProcessTestContext.set(postgresEngine)
+    await story(ctx, [example('pg-boss.ts')])
   })
 
   test('goes on after its last page when BullMQ delivers it to another process', async (t) => {
-    if (noRedis) return t.skip(noRedis)
-    await using ctx = await ProcessTestContext.create(sqliteEngine)
-    await assertRedelivery(ctx, 'bullmq.ts')
+    if (noRedis || noBullmq) return t.skip(noRedis || noBullmq || undefined)
+    await using ctx = await ProcessTestContext.set(sqliteEngine)
+    await story(ctx, [...resolveBullmq, example('bullmq.ts')])
   })
 })
 
 /** A worker is killed in the middle of a job, another one takes it up and is stopped, a third one ends it. */
-async function assertRedelivery(ctx: ProcessTestContext, name: string): Promise<void> {
+async function story(ctx: ProcessTestContext, args: readonly string[]): Promise<void> {
   const env = { REDIS_URL: process.env['REDIS_URL'] ?? '' }
-  const sender = ctx.start([example(name), 'portal-a'], { env })
-  assert.equal(await sender.waitForExit(), 0, sender.output)
+  const sender = ctx.start([...args, 'portal-a'], { env })
+  assert.equal(await sender.end(), 0, sender.output)
   const [, id] = /sent (\S+)/.exec(sender.output)!
 
-  const first = ctx.start([example(name)], { env })
-  await first.waitForOutput('page 4 saved')
+  const first = ctx.start(args, { env })
+  await first.says('page 4 saved')
   first.signal('SIGKILL')
   await first.waitForExit()
 
-  const second = ctx.start([example(name)], { env })
-  await second.waitForOutput(/goes on after page [4-9]\b/)
-  await second.waitForOutput('page 12 saved')
+  const second = ctx.start(args, { env })
+  await second.says(/goes on after page [4-9]\b/)
+  await second.says('page 12 saved')
   second.signal('SIGTERM')
   assert.equal(await second.waitForExit(), 0, second.output)
   assert.doesNotMatch(second.output, /page 20 saved/)
 
-  const third = ctx.start([example(name)], { env })
-  await third.waitForOutput(`job ${id}: done`)
-  await waitFor('the end of the run', async () => {
+  const third = ctx.start(args, { env })
+  await third.says(`job ${id}: done`)
+  await waitUntil('the end of the run', async () => {
     const run = await ctx.run(`portal-a/${id}`)
     return run.status === 'succeeded' && run
   })
