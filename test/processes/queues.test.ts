@@ -46,39 +46,39 @@ describe('a job that a queue delivers twice', { concurrency: 3 }, () => {
 
   test('goes on after its last page when pg-boss delivers it to another process', async (t) => {
     if (noServer) return t.skip(noServer)
-    await using ctx = await ProcessTestContext.set(postgresEngine)
-    await story(ctx, [example('pg-boss.ts')])
+    await using ctx = await ProcessTestContext.create(postgresEngine)
+    await assertRedelivery(ctx, [example('pg-boss.ts')])
   })
 
   test('goes on after its last page when BullMQ delivers it to another process', async (t) => {
     if (noRedis || noBullmq) return t.skip(noRedis || noBullmq || undefined)
-    await using ctx = await ProcessTestContext.set(sqliteEngine)
-    await story(ctx, [...resolveBullmq, example('bullmq.ts')])
+    await using ctx = await ProcessTestContext.create(sqliteEngine)
+    await assertRedelivery(ctx, [...resolveBullmq, example('bullmq.ts')])
   })
 })
 
 /** A worker is killed in the middle of a job, another one takes it up and is stopped, a third one ends it. */
-async function story(ctx: ProcessTestContext, args: readonly string[]): Promise<void> {
+async function assertRedelivery(ctx: ProcessTestContext, args: readonly string[]): Promise<void> {
   const env = { REDIS_URL: process.env['REDIS_URL'] ?? '' }
   const sender = ctx.start([...args, 'portal-a'], { env })
-  assert.equal(await sender.end(), 0, sender.output)
+  assert.equal(await sender.waitForExit(), 0, sender.output)
   const [, id] = /sent (\S+)/.exec(sender.output)!
 
   const first = ctx.start(args, { env })
-  await first.says('page 4 saved')
+  await first.waitForOutput('page 4 saved')
   first.signal('SIGKILL')
   await first.waitForExit()
 
   const second = ctx.start(args, { env })
-  await second.says(/goes on after page [4-9]\b/)
-  await second.says('page 12 saved')
+  await second.waitForOutput(/goes on after page [4-9]\b/)
+  await second.waitForOutput('page 12 saved')
   second.signal('SIGTERM')
   assert.equal(await second.waitForExit(), 0, second.output)
   assert.doesNotMatch(second.output, /page 20 saved/)
 
   const third = ctx.start(args, { env })
-  await third.says(`job ${id}: done`)
-  await waitUntil('the end of the run', async () => {
+  await third.waitForOutput(`job ${id}: done`)
+  await waitFor('the end of the run', async () => {
     const run = await ctx.run(`portal-a/${id}`)
     return run.status === 'succeeded' && run
   })
