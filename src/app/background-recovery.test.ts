@@ -5,7 +5,7 @@ import { BackgroundRecovery } from './background-recovery.ts'
 import { REAL_CLOCK } from '../core/host/clock.ts'
 
 test('while the database is unreachable it retries with growing pauses, logs once, and leaks nothing', async () => {
-  const said: string[] = []
+  const emitted: string[] = []
   const pauses: number[] = []
   const enough = Promise.withResolvers<void>()
   const clock = {
@@ -18,16 +18,16 @@ test('while the database is unreachable it retries with growing pauses, logs onc
       await REAL_CLOCK.sleep(ms, stop)
     },
   }
-  const attendant = new BackgroundRecovery(
+  const recovery = new BackgroundRecovery(
     'postgres://nobody@127.0.0.1:1/none',
-    (event) => said.push(event.type),
+    (event) => emitted.push(event.type),
     clock,
   )
 
-  attendant.start()
+  recovery.start()
   await enough.promise
-  await attendant.stop()
+  await recovery.stop()
 
   assert.deepEqual(pauses, [2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
-  assert.deepEqual(said, ['store_trouble'])
+  assert.deepEqual(emitted, ['store_error'])
 })

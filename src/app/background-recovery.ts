@@ -97,7 +97,7 @@ export class BackgroundRecovery {
 
   /** Trouble that lasts is said once. */
   #logOnce(message: string): void {
-    if (message !== this.#lastError) this.#emit({ type: 'store_trouble', message })
+    if (message !== this.#lastError) this.#emit({ type: 'store_error', message })
     this.#lastError = message
   }
 }

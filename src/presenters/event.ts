@@ -35,10 +35,10 @@ export function describeEvent(event: UnstuckEvent): string | null {
       const what = event.target ? `target ${shortId(event.target)}` : `run ${shortId(event.run)}`
       return `ALERT: ${what} of ${event.source}: ${event.because}. See: ${event.command}`
     }
-    case 'store_trouble':
-      return `trouble with the database: ${event.message}`
-    case 'store_back':
-      return `the database is back after ${humanizeDuration(event.afterMs)}`
+    case 'store_error':
+      return `database error: ${event.message}`
+    case 'store_recovered':
+      return `database reachable again after ${humanizeDuration(event.afterMs)}`
     case 'target_start':
     case 'page_complete':
     case 'target_complete':

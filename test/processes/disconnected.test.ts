@@ -27,7 +27,7 @@ const COMMAND =
 
 /** Counts how often a program has found its way back to the database. */
 function reconnects({ output }: Program): number {
-  return output.split('the database is back after').length - 1
+  return output.split('database reachable again after').length - 1
 }
 
 /** What recovery did, and by which evidence. */
@@ -103,7 +103,7 @@ describe(
         await ctx.database.raw(
           `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${role}'`,
         )
-        await cut.waitForOutput('trouble with the database')
+        await cut.waitForOutput('database error')
         await sleep(4_000)
         await ctx.database.raw(`ALTER ROLE ${role} CONNECTION LIMIT -1`)
         await waitFor('it is back', () => reconnects(cut) > 0)

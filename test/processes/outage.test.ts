@@ -59,7 +59,7 @@ describe(
 
       kill(Number(readFileSync(postmaster, 'utf8').split('\n')[0]), 'SIGKILL')
       const [quick, slow] = programs
-      await slow!.waitForOutput('trouble with the database')
+      await slow!.waitForOutput('database error')
       slow!.signal('SIGSTOP')
       await sleep(OUTAGE_MS)
       assert.deepEqual(
@@ -68,18 +68,18 @@ describe(
       )
       await server.start()
       // One has been heard several times before the other finds its way back.
-      await quick!.waitForOutput('the database is back after')
+      await quick!.waitForOutput('database reachable again after')
       await sleep(3 * HEARTBEAT_MS)
       slow!.signal('SIGCONT')
-      await slow!.waitForOutput('the database is back after')
+      await slow!.waitForOutput('database reachable again after')
       await ctx.waitForMarks('page', ctx.marks('page').length + 20)
       await server.stop()
       await server.start()
 
       for (const program of programs) {
         assert.equal(await program.waitForExit(), 0, program.output)
-        assert.match(program.output, /trouble with the database: The database .* does not answer/)
-        assert.match(program.output, /the database is back after \d+ m?s/)
+        assert.match(program.output, /database error: The database .* does not answer/)
+        assert.match(program.output, /database reachable again after \d+ m?s/)
       }
       const run = await ctx.run()
       assert.deepEqual([run.status, run.counts.pages], ['succeeded', 3 * TARGETS])

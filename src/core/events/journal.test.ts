@@ -99,7 +99,7 @@ test('an event too long for a line is replaced by a note', async () => {
 test('passwords do not get into the journal', () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'w.jsonl')
-  openJournal(path, 'w')({ type: 'store_trouble', message: 'postgres://me:hunter2@db/x is away' })
+  openJournal(path, 'w')({ type: 'store_error', message: 'postgres://me:hunter2@db/x is away' })
   assert.doesNotMatch(readFileSync(path, 'utf8'), /hunter2/)
 })
 

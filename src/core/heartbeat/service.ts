@@ -225,11 +225,11 @@ export class HeartbeatService {
       this.#connectedSince = now
     }
     if (this.#storeErrorSince !== null) {
-      this.#host.emit({ type: 'store_back', afterMs: Math.round(now - this.#storeErrorSince) })
+      this.#host.emit({ type: 'store_recovered', afterMs: Math.round(now - this.#storeErrorSince) })
       this.#storeErrorSince = null
     }
     if (answer.warning !== undefined && !this.#isWarned) {
-      this.#host.emit({ type: 'store_trouble', message: answer.warning })
+      this.#host.emit({ type: 'store_error', message: answer.warning })
     }
     this.#isWarned = answer.warning !== undefined
     const lastJournalSlot = Math.floor(this.#lastHeartbeatAt / JOURNAL_HEARTBEAT_EVERY_MS)
@@ -315,7 +315,7 @@ export class HeartbeatService {
       return this.#onStoreError(error)
     if (isUnusable(error)) return this.#onStoreError(error)
     const message = `recovery: ${messageOf(error)}`
-    if (message !== this.#lastRecoveryError) this.#host.emit({ type: 'store_trouble', message })
+    if (message !== this.#lastRecoveryError) this.#host.emit({ type: 'store_error', message })
     this.#lastRecoveryError = message
   }
 
@@ -324,12 +324,12 @@ export class HeartbeatService {
     if (error instanceof UnstuckError && error.code === 'E_DB_UNREACHABLE') {
       if (this.#storeErrorSince !== null) return
       this.#storeErrorSince = this.#clock.now()
-      this.#host.emit({ type: 'store_trouble', message: error.message })
+      this.#host.emit({ type: 'store_error', message: error.message })
       return
     }
     if (this.#hasFailed) return
     this.#hasFailed = true
-    this.#host.emit({ type: 'store_trouble', message: messageOf(error) })
+    this.#host.emit({ type: 'store_error', message: messageOf(error) })
     this.#host.onFatal(error)
   }
 }

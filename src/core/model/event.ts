@@ -1,7 +1,7 @@
 import type { RunId, TargetId } from './id.ts'
 import type { Verdict } from './verdict.ts'
 
-/** Everything the runtime says, once; log, journal and (later) metrics and alerts listen. */
+/** Events of a process, each emitted once. The log, the journal and `onEvent` receive them. */
 export type UnstuckEvent =
   | { type: 'worker_start'; source: string; pid: number; presence: string }
   | { type: 'worker_stop'; reason: string }
@@ -17,7 +17,7 @@ export type UnstuckEvent =
       page: number
       items: number
     }
-  /** Characters that no database can store, NUL and lone surrogates, became U+FFFD. */
+  /** Characters that no database can store (NUL, lone surrogates) were replaced by U+FFFD. */
   | {
       type: 'text_replaced'
       run: RunId
@@ -34,14 +34,14 @@ export type UnstuckEvent =
       key: string
       page: number
       error: string
-      /** Null: it gave up. */
+      /** Null: the target failed for good. */
       retryInMs: number | null
     }
   | { type: 'target_released'; run: RunId; target: TargetId; key: string; page: number }
   | { type: 'lease_lost'; run: RunId; target: TargetId; key: string; because: string }
   | { type: 'heartbeat'; claims: number; loopLagMs: number }
   | { type: 'recovery'; verdict: Verdict }
-  /** Something only a person can decide. */
+  /** A run or target needs attention: only an operator can decide what happens to it. */
   | {
       type: 'alert'
       run: RunId
@@ -50,7 +50,7 @@ export type UnstuckEvent =
       because: string
       command: string
     }
-  | { type: 'store_trouble'; message: string }
-  | { type: 'store_back'; afterMs: number }
+  | { type: 'store_error'; message: string }
+  | { type: 'store_recovered'; afterMs: number }
 
 export type Emit = (event: UnstuckEvent) => void

@@ -155,5 +155,5 @@ test('a lasting error is logged once and does not stop it; without tables it doe
   await attendant.stop()
   await idle.stop()
 
-  assert.deepEqual(events, [{ type: 'store_trouble', message: 'there is no table jobs' }])
+  assert.deepEqual(events, [{ type: 'store_error', message: 'there is no table jobs' }])
 })

@@ -98,7 +98,7 @@ export class AdoptedRecovery {
 
   /** Trouble that lasts is said once. */
   #logOnce(message: string): void {
-    if (message !== this.#lastError) this.#options.emit({ type: 'store_trouble', message })
+    if (message !== this.#lastError) this.#options.emit({ type: 'store_error', message })
     this.#lastError = message
   }
 }

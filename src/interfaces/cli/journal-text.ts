@@ -4,7 +4,7 @@ import type { Cell, TextWriter } from '../../lib/terminal/text-writer.ts'
 import { plural } from '../../presenters/format.ts'
 
 const TYPE_COLUMN = 16
-const FAILURE_TYPES = ['target_error', 'lease_lost', 'store_trouble', 'journal_gap']
+const FAILURE_TYPES = ['target_error', 'lease_lost', 'store_error', 'journal_gap']
 
 /** Whether something went wrong there, for `--errors`. */
 export function isFailure({ type, error, status }: JournalEntry): boolean {

@@ -83,7 +83,7 @@ export async function open(options: OpenOptions = {}): Promise<Unstuck> {
   const tables = readAdoptedTables(options.adopted, db)
   const worker = newId()
   const ownStore = await openStore(db, { writer: worker })
-  const log = (message: string): void => options.onEvent?.({ type: 'store_trouble', message })
+  const log = (message: string): void => options.onEvent?.({ type: 'store_error', message })
   const store = withAdoptedTables(ownStore, tables, { address: db, log })
   return new Unstuck(store, { ...options, ownStore, db, worker, policy })
 }
