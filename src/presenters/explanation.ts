@@ -70,7 +70,7 @@ export async function explainTarget(
   const idleMs = now - target.lastActivityAt
   const owner = held && {
     ...held,
-    reading: assessProgress(held.assessment, idleMs, policy.maxSilenceMs),
+    assessment: assessProgress(held.assessment, idleMs, policy.maxSilenceMs),
   }
   const snapshot: Snapshot = {
     run: runSnapshot(run),

@@ -37,3 +37,16 @@ test('an old run whose target has just been finished is not taken for dead befor
   assert.equal(run.status, 'running')
   assert.equal((await assessRun(store, run, { ignoreLostOwner: true })).decision.action, 'leave')
 })
+
+test('a run whose worker beats without progress has an owner that is stalled', async () => {
+  await using db = await sqliteEngine.fresh()
+  const store = await db.open()
+  const worker = await registerWorker(store)
+  const claimed = await beginOne(store, worker, { policy: { maxSilenceMs: 60_000 } })
+  await db.advanceClock(120_000)
+  await store.heartbeat({ worker, claimIds: [claimed.claimId], loopLagMs: 0 })
+
+  const { owner } = await assessRun(store, (await store.run(claimed.run))!)
+
+  assert.equal(owner!.assessment.liveness, 'stalled')
+})

@@ -103,7 +103,7 @@ function assessOne<T extends OnlyTarget>(
   const idleMs = options.now - (held ?? run).lastActivityAt
   const shownOwner = owner && {
     ...owner,
-    reading: assessProgress(owner.assessment, idleMs, policy.maxSilenceMs),
+    assessment: assessProgress(owner.assessment, idleMs, policy.maxSilenceMs),
   }
   return {
     run,
