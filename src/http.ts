@@ -19,12 +19,12 @@ import { createApp } from './interfaces/http/app.ts'
 import { normalizeBasePath } from './interfaces/http/base-path.ts'
 import type { Access, Peer } from './interfaces/http/auth.ts'
 import { handleNodeRequest } from './interfaces/http/node-adapter.ts'
-import { TokenFile } from './interfaces/http/token-file.ts'
+import { TokenFile } from './app/token-file.ts'
 import { requireAccessOption } from './interfaces/http/required-access.ts'
 
 export type { Access, Visitor } from './interfaces/http/auth.ts'
 export { registerMetrics } from './interfaces/http/live/metrics.ts'
-export type { Role } from './interfaces/http/route.ts'
+export type { Role } from './core/model/role.ts'
 
 export type HandlerOptions = {
   /** `sqlite:PATH` or `postgres://…`; else UNSTUCK_DB, else that of `unstuck.config.ts`, else the default. */

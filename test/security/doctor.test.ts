@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openStore } from '../../src/core/store/open.ts'
-import { addToken, tokensPath } from '../../src/interfaces/http/tokens.ts'
+import { addToken, tokensPath } from '../../src/app/tokens.ts'
 import { runDoctor } from '../../src/testing/doctor-report.ts'
 import { temporaryFolder } from '../../src/testing/sqlite-engine.ts'
 

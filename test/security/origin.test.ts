@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { test } from 'node:test'
-import { addToken, tokensPath } from '../../src/interfaces/http/tokens.ts'
+import { addToken, tokensPath } from '../../src/app/tokens.ts'
 import { TEST_ROUTES } from '../../src/testing/http-test-routes.ts'
 import { createHttpTestContext, type HttpTestContext } from '../../src/testing/http-test-context.ts'
 

@@ -14,12 +14,13 @@ import {
 } from './http-error.ts'
 import { isForwarded, lastEntry, publicOrigin } from './forwarding.ts'
 import { RateLimit } from '../../lib/http/rate-limit.ts'
-import { ROLES, type Caller, type Role } from './route.ts'
+import { ROLES, type Role } from '../../core/model/role.ts'
+import type { Caller } from './route.ts'
 import { sessionCookie, readSessionCookie, type CookieScope } from './session-cookie.ts'
 import type { SessionManager } from './sessions.ts'
-import type { TokenFile } from './token-file.ts'
-import { isLoopback } from './host-check.ts'
-import { LOCAL_NAME } from './tokens.ts'
+import type { TokenFile } from '../../app/token-file.ts'
+import { isLoopback } from '../../lib/http/host-check.ts'
+import { LOCAL_NAME } from '../../app/tokens.ts'
 import { withTimeout } from './timeout.ts'
 
 /** What the server around a request knows of whoever sent it. */

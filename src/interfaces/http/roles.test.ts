@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../../core/model/id.ts'
 import { createHttpTestContext, type HttpTestContext } from '../../testing/http-test-context.ts'
-import { ROLES, type Role, type Route } from './route.ts'
+import { ROLES, type Role } from '../../core/model/role.ts'
+import type { Route } from './route.ts'
 import { ALL_ROUTES } from './route-table.ts'
 
 /** A call of the route about something that is not there: it gets as far as its handler, and changes nothing. */

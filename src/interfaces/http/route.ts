@@ -1,12 +1,9 @@
 import type { BaseIssue, BaseSchema, InferOutput } from 'valibot'
 import type { OperatorContext } from '../../core/recovery/recover.ts'
+import type { Role } from '../../core/model/role.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Settings } from '../../app/config.ts'
 import type { ErrorLog } from './error-log.ts'
-
-/** `viewer` looks, `operator` acts and can take it back, `admin` also does what cannot be taken back. */
-export const ROLES = ['viewer', 'operator', 'admin'] as const
-export type Role = (typeof ROLES)[number]
 
 /** Who calls, as the gate has found out. */
 export type Caller = {

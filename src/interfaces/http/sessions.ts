@@ -1,6 +1,6 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { NewSession, Session, HttpSessionStore } from '../../core/store/store.ts'
-import type { Token } from './tokens.ts'
+import type { Token } from '../../app/tokens.ts'
 
 const SESSION_TTL_MS = 24 * 3_600_000
 /** 256 bits, as base64url writes them. */

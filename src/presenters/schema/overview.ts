@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { count, time, timeOrNull } from './common.ts'
 import { listedRun, run, runStatus, sign, targetStatus } from './run.ts'
-import { ROLES } from '../../interfaces/http/route.ts'
+import { ROLES } from '../../core/model/role.ts'
 
 /** Who is asking whom. */
 export const session = v.object({

@@ -1,8 +1,8 @@
 import { makeSettings } from '../../../app/config.ts'
 import { createApp } from '../../../interfaces/http/app.ts'
-import { makeHostCheck } from '../../../interfaces/http/host-check.ts'
+import { makeHostCheck } from '../../../lib/http/host-check.ts'
 import { HttpServer } from '../../../interfaces/http/server.ts'
-import { TokenFile } from '../../../interfaces/http/token-file.ts'
+import { TokenFile } from '../../../app/token-file.ts'
 import type { Store } from '../../../core/store/store.ts'
 
 const HOST = '127.0.0.1'

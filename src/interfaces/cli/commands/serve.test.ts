@@ -21,7 +21,7 @@ import { TcpProxy } from '../../../testing/tcp-proxy.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { cliCommand, unstuck } from '../../../testing/unstuck-cli.ts'
 import { ALL_ROUTES } from '../../http/route-table.ts'
-import { addToken, tokensPath } from '../../http/tokens.ts'
+import { addToken, tokensPath } from '../../../app/tokens.ts'
 
 const ROLES = readFileSync(new URL('../../../../docs/postgres-roles.sql', import.meta.url), 'utf8')
 

@@ -1,6 +1,6 @@
 import { dataFolder } from '../../../lib/files/data-folder.ts'
-import { ROLES } from '../../http/route.ts'
-import { addToken, tokensPath } from '../../http/tokens.ts'
+import { ROLES } from '../../../core/model/role.ts'
+import { addToken, tokensPath } from '../../../app/tokens.ts'
 import { defineCommand } from '../command.ts'
 import { argument, option } from '../option.ts'
 

@@ -1,5 +1,5 @@
 import { dataFolder } from '../../../lib/files/data-folder.ts'
-import { readTokens, tokensPath } from '../../http/tokens.ts'
+import { readTokens, tokensPath } from '../../../app/tokens.ts'
 import { defineCommand } from '../command.ts'
 import { formatAgo } from '../../../presenters/format.ts'
 

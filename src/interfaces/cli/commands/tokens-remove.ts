@@ -1,6 +1,6 @@
 import { NotFoundError } from '../../../core/model/errors.ts'
 import { dataFolder } from '../../../lib/files/data-folder.ts'
-import { removeToken, tokensPath } from '../../http/tokens.ts'
+import { removeToken, tokensPath } from '../../../app/tokens.ts'
 import { defineCommand } from '../command.ts'
 import { argument } from '../option.ts'
 

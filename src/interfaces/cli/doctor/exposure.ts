@@ -2,7 +2,7 @@ import { lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatMode, TRUSTED_FOLDERS, untrustedReason } from '../../../core/host/trusted-path.ts'
 import { plural } from '../../../presenters/format.ts'
-import { tokensPath } from '../../http/tokens.ts'
+import { tokensPath } from '../../../app/tokens.ts'
 import { firstOf, note, ok, problem, type Finding } from './finding.ts'
 
 /** A file or folder of ours that others than its owner can get at. */

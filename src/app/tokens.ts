@@ -12,22 +12,22 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import * as v from 'valibot'
-import { messageOf, UsageError } from '../../core/model/errors.ts'
-import { unstuckCommand } from '../../core/model/shell-command.ts'
-import { assertTrusted } from '../../core/host/trusted-path.ts'
-import { ROLES, type Role } from './route.ts'
+import { messageOf, UsageError } from '../core/model/errors.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
+import { assertTrusted } from '../core/host/trusted-path.ts'
+import { ROLES, type Role } from '../core/model/role.ts'
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/
-/** Stands for everybody where there is no token at all. */
+/** The caller's name on a server without tokens. */
 export const LOCAL_NAME = 'local'
-/** The one from the environment, for containers. */
+/** The name of the token in UNSTUCK_ADMIN_TOKEN. */
 export const ADMIN_NAME = 'admin-from-environment'
 const OTHERS_MODE = 0o077
 
 const token = v.strictObject({
   name: v.pipe(v.string(), v.regex(NAME)),
   role: v.picklist(ROLES),
-  /** SHA-256, in hex. What was hashed has 256 random bits, so that a fast hash is enough. */
+  /** SHA-256 in hex. A fast hash is enough for 256 random bits. */
   hash: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
   createdAt: v.pipe(v.string(), v.isoTimestamp()),
 })
@@ -35,12 +35,12 @@ const file = v.strictObject({ tokens: v.array(token) })
 
 export type Token = v.InferOutput<typeof token>
 
-/** Where the tokens of a database are. */
+/** Returns the path of a database's token file. */
 export function tokensPath(dataFolder: string): string {
   return join(dataFolder, 'tokens.json')
 }
 
-/** Makes a token and answers it, once: only its hash is kept. */
+/** Creates a token and returns it. The file keeps only its hash. */
 export function addToken(path: string, name: string, role: Role): string {
   if (!NAME.test(name) || [LOCAL_NAME, ADMIN_NAME].includes(name)) {
     throw new UsageError(
@@ -51,7 +51,7 @@ export function addToken(path: string, name: string, role: Role): string {
   changeTokens(path, (tokens) => {
     if (tokens.some((one) => one.name === name)) {
       throw new UsageError(
-        `There is a token ${name} already. Take it away first: ${unstuckCommand('tokens remove', [name])}`,
+        `There is a token ${name} already. Remove it first: ${unstuckCommand('tokens remove', [name])}`,
       )
     }
     const createdAt = new Date().toISOString()
@@ -60,7 +60,7 @@ export function addToken(path: string, name: string, role: Role): string {
   return secret
 }
 
-/** Takes it away, with every session that came from it. False when there was none. */
+/** Removes a token; the sessions started with it end too. Returns false if there is no such token. */
 export function removeToken(path: string, name: string): boolean {
   let found = false
   changeTokens(path, (tokens) => {
@@ -71,10 +71,7 @@ export function removeToken(path: string, name: string): boolean {
   return found
 }
 
-/**
- * Those in the file; none where there is no file. Refuses one that others can read or could have written, or that is
- * not whole.
- */
+/** Returns the tokens in the file; none without a file. Throws if other users can read or write the file, or it is invalid. */
 export function readTokens(path: string): Token[] {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (!stats) return []
@@ -86,13 +83,13 @@ export function readTokens(path: string): Token[] {
     return v.parse(file, JSON.parse(readFileSync(path, 'utf8'))).tokens
   } catch (error) {
     throw new UsageError(
-      `${path} is not a list of tokens: ${messageOf(error)}. Mend it, or remove it and make new tokens.`,
+      `${path} is not a list of tokens: ${messageOf(error)}. Fix it, or remove it and create new tokens.`,
       { cause: error },
     )
   }
 }
 
-/** The new file is also the lock: whoever cannot make it waits for somebody else to have put it in place. */
+/** Writes a draft and renames it. The draft is also the lock: it is created exclusively. */
 function changeTokens(path: string, change: (tokens: Token[]) => Token[]): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const draft = `${path}.new`
@@ -114,7 +111,7 @@ function openDraft(draft: string): number {
     return openSync(draft, 'wx', 0o600)
   } catch (error) {
     throw new UsageError(
-      `The tokens cannot be changed: ${messageOf(error)}. If nobody else is at it, remove ${draft}.`,
+      `The tokens cannot be changed: ${messageOf(error)}. If no other process is changing them, remove ${draft}.`,
       { cause: error },
     )
   }

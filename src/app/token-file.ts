@@ -1,11 +1,11 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { statSync } from 'node:fs'
-import { messageOf, UsageError } from '../../core/model/errors.ts'
+import { messageOf, UsageError } from '../core/model/errors.ts'
 import { ADMIN_NAME, readTokens, type Token } from './tokens.ts'
 
 const ADMIN_TOKEN_LENGTH_MIN = 32
 
-/** The tokens that count now: the file's, read again whenever it has changed, and the environment's. */
+/** The valid tokens: those in the file, which is read again when it changes, and the one from the environment. */
 export class TokenFile {
   readonly #path: string | null
   readonly #log: (line: string) => void
@@ -31,12 +31,12 @@ export class TokenFile {
     return this.#tokens
   }
 
-  /** Nobody needs one: there is none. A list that cannot be read is not an empty one. */
+  /** Returns true if there are no tokens. An unreadable file does not count as empty. */
   isEmpty(): boolean {
     return this.all().length === 0 && this.#isReadable
   }
 
-  /** The token that this is; null when it is none. Every one is compared, each in the same time. */
+  /** Returns the token with this secret, or null. Compares every token in constant time. */
   find(secret: string): Token | null {
     const given = hash('sha256', secret, 'buffer')
     let found: Token | null = null
@@ -46,7 +46,7 @@ export class TokenFile {
     return found
   }
 
-  /** Those in the file. One that cannot be read lets nobody in. */
+  /** Reads the file. An unreadable file counts as no valid token. */
   #read(): Token[] {
     try {
       const tokens = readTokens(this.#path!)
@@ -65,7 +65,7 @@ function versionOf(path: string): string {
   return stats ? [stats.ino, stats.size, stats.mtimeMs, stats.ctimeMs].join(' ') : ''
 }
 
-/** One that a person made up is not by chance, but at least it is long. */
+/** A chosen token is not random, so it has a minimum length. */
 export function isLongEnough(secret: string): boolean {
   return secret.length >= ADMIN_TOKEN_LENGTH_MIN
 }

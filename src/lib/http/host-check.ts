@@ -3,18 +3,18 @@ import { isIP } from 'node:net'
 const LOCAL = ['127.0.0.1', 'localhost', '[::1]'] as const
 const ALL_INTERFACES = ['0.0.0.0', '::']
 
-/** Whether only this machine can reach an address that a server listens on. */
+/** Returns true if only this machine can reach a server that listens on this address. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host)
 }
 
 /**
- * By which names the server may be called. A web page can have its own name point to this machine (DNS rebinding), and
- * would then be let in like the dashboard: but it cannot change the name in the Host header.
+ * Returns a check of the Host header against the server's own names. It stops DNS rebinding: a web page can point its
+ * name to this machine, but the browser still sends that name as Host.
  */
 export function makeHostCheck(host: string, allowed: readonly string[]): (name: string) => boolean {
   const names = new Set([...LOCAL, toHostHeader(host), ...allowed.map(toHostHeader)])
-  // Listening on every address, it is called by any of them; an address is not a name that somebody could point here.
+  // A server on all interfaces accepts any IP address: rebinding needs a name.
   const isAllInterfaces = ALL_INTERFACES.includes(host)
   return (header) => {
     const name = withoutPort(header)?.toLowerCase()

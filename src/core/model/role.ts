@@ -1,0 +1,3 @@
+/** What a caller of the HTTP API may do. Each role includes those before it. `admin` also does what cannot be undone. */
+export const ROLES = ['viewer', 'operator', 'admin'] as const
+export type Role = (typeof ROLES)[number]
