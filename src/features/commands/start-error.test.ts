@@ -9,7 +9,7 @@ import { temporaryFolder } from '../../testing/sqlite-engine.ts'
 const MANAGED_PROCESS_MODULE = new URL('./managed-process.ts', import.meta.url).href
 /** Loads the code before it drops root's rights: the clone may lie where only root may enter. */
 const START = `
-  import { Ward } from '${MANAGED_PROCESS_MODULE}'
+  import { ManagedProcess } from '${MANAGED_PROCESS_MODULE}'
   const [path, program, folder] = process.argv.slice(1)
   if (process.getuid() === 0) {
     process.setgroups([])
@@ -17,10 +17,10 @@ const START = `
     process.setuid(65534)
   }
   const spec = {
-    id: 'test', command: [program], cwd: '/', env: { PATH: path }, cookie: 'test',
-    outputDir: folder, log: folder + '/output.log', logBytes: 1000, secrets: [],
+    id: 'test', command: [program], cwd: '/', env: { PATH: path }, processTag: 'test',
+    outputDir: folder, logPath: folder + '/output.log', maxLogBytes: 1000, secrets: [],
   }
-  new Ward(spec, { tell: (message) => console.log(JSON.stringify(message)) }).start()
+  new ManagedProcess(spec, { send: (message) => console.log(JSON.stringify(message)) }).start()
 `
 
 /** Starts a program as an ordinary user and returns the system's code for its refusal. */

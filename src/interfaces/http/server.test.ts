@@ -134,8 +134,8 @@ test('a stop ends streams, answers what is under way, and closes the rest', asyn
     path: '/api/stream',
     params: undefined,
     response: null,
-    handle: async ({ ground }: any) => {
-      const { closing } = ground as { closing: AbortSignal }
+    handle: async ({ server }: any) => {
+      const { closing } = server as { closing: AbortSignal }
       const body = new ReadableStream({
         start(controller) {
           controller.enqueue(new TextEncoder().encode('first\n'))

@@ -82,7 +82,7 @@ describe('a list', () => {
   })
 
   test('digits and Tab change the view, and it is looked at once', () => {
-    assert.deepEqual(pressKeys(['3']).wish, { want: 'look' })
+    assert.deepEqual(pressKeys(['3']).wish, { type: 'look' })
     assert.equal(pressKeys(['3']).state.view, 'recovery')
     assert.equal(pressKeys(['tab', 'tab', 'back-tab']).state.view, 'workers')
     assert.equal(pressKeys(['back-tab']).state.view, 'history')
@@ -103,23 +103,23 @@ describe('operations', () => {
   const asked: TopState = { ...initialState(false), screen: { kind: 'plan', plan, scroll: 0 } }
 
   test('R, C and c are looked at first', () => {
-    assert.deepEqual(pressKeys(['R']).wish, { want: 'plan', deed: { kind: 'recover' } })
-    assert.deepEqual(pressKeys(['C']).wish, { want: 'plan', deed: { kind: 'clean' } })
+    assert.deepEqual(pressKeys(['R']).wish, { type: 'plan', action: { kind: 'recover' } })
+    assert.deepEqual(pressKeys(['C']).wish, { type: 'plan', action: { kind: 'clean' } })
     const run = makeRuns()[1]!.id
-    assert.deepEqual(pressKeys(['c']).wish, { want: 'plan', deed: { kind: 'cancel', run } })
+    assert.deepEqual(pressKeys(['c']).wish, { type: 'plan', action: { kind: 'cancel', run } })
     assert.deepEqual(pressKeys(['enter', 'c']).wish, {
-      want: 'plan',
-      deed: { kind: 'cancel', run },
+      type: 'plan',
+      action: { kind: 'cancel', run },
     })
   })
 
   test('u reverts the last operation of this session, else of the selected run', () => {
     const runs = [makeRuns()[1]!.id]
-    assert.deepEqual(pressKeys(['u']).wish, { want: 'plan', deed: { kind: 'revert', runs } })
+    assert.deepEqual(pressKeys(['u']).wish, { type: 'plan', action: { kind: 'revert', runs } })
     const undo = ['01934d2a-0000-7000-8000-000000000009']
     assert.deepEqual(pressKeys(['u'], RUNS, { ...initialState(false), undo }).wish, {
-      want: 'plan',
-      deed: { kind: 'revert', runs: undo },
+      type: 'plan',
+      action: { kind: 'revert', runs: undo },
     })
   })
 
@@ -134,7 +134,7 @@ describe('operations', () => {
 
   test('only y does it; n, Escape, q and Enter do not, and say so', () => {
     assert.match(render(asked), /resume target c2e09188[^]*Do this\?\ny do it/)
-    assert.deepEqual(pressKeys(['y'], RUNS, asked).wish, { want: 'act', plan })
+    assert.deepEqual(pressKeys(['y'], RUNS, asked).wish, { type: 'act', plan })
     for (const key of ['n', 'escape', 'q', 'enter']) {
       const { state, wish } = pressKeys([key], RUNS, asked)
       assert.equal(wish, undefined)

@@ -24,7 +24,7 @@ test('a run has a folder, a place for its files, and a log', () => {
   assert.deepEqual(runFolder('/data', RUN), {
     folder: `/data/runs/${RUN}`,
     outputDir: `/data/runs/${RUN}/output`,
-    log: `/data/runs/${RUN}/output.log`,
+    logPath: `/data/runs/${RUN}/output.log`,
   })
 })
 

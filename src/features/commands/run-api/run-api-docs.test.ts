@@ -54,7 +54,7 @@ const ALL_ERRORS = [
 
 test('every refusal that the code can make is known here', () => {
   const code = readFileSync(join(import.meta.dirname, 'http-error.ts'), 'utf8')
-  const written = [...code.matchAll(/new Refusal\(\s*(\d+),\s*'([A-Z_]+)'/g)].map(
+  const written = [...code.matchAll(/new HttpError\(\s*(\d+),\s*'([A-Z_]+)'/g)].map(
     ([, status, code]) => `${status} ${code}`,
   )
   assert.deepEqual([...ALL_ERRORS].sort(), written.sort())

@@ -61,7 +61,7 @@ test('of many only the first are listed, and all are counted', () => {
   const account = resultOfRecovery(recovery([verdict()], { deeds: 700, total: 900 }))
   assert.deepEqual(
     [account.changes.length, account.count, account.omitted],
-    [1, 700, { deeds: 699, left: 200 }],
+    [1, 700, { changes: 699, needsAttention: 200 }],
   )
 })
 

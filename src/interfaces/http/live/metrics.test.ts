@@ -191,11 +191,11 @@ test('an error of the first scrape is retried by the next', async () => {
   await using database = await sqliteEngine.fresh()
   const store = await database.open()
   const closing = new AbortController()
-  const refusals = new ErrorLog(() => {})
+  const errorLog = new ErrorLog(() => {})
   const server = {
     store,
     settings: null,
-    refusals,
+    errorLog,
     closing: closing.signal,
   } as unknown as ServerContext
   await assert.rejects(answer(server), TypeError)
