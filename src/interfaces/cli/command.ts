@@ -12,12 +12,10 @@ import type { Output } from './output.ts'
 import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 
 /**
- * One command, one file. Parsing, opening the store, printing, `--json`, `--watch`, errors and exit codes live
- * in the frame around it. Name and summary stand in `catalogue.ts` too, so that `--help` need not load the file.
+ * One command, one file. `execute.ts` parses, opens the store, prints, and maps errors to exit codes. Name and summary
+ * are in `command-list.ts`, so that `--help` does not load this file.
  */
 export type Command<A extends Arguments = Arguments, O extends Options = Options> = {
-  readonly name: string
-  readonly summary: string
   /** The help starts with them. What follows two spaces and a `#` explains. */
   readonly examples: readonly string[]
   readonly args?: A

@@ -42,8 +42,6 @@ type AdoptRequest = {
 }
 
 export const adopt = defineCommand({
-  name: 'adopt',
-  summary: 'Find tables of runs in a database of your own, judge them dry, write the config.',
   examples: [
     'unstuck adopt --db sqlite:app.db  # looks, proposes, changes nothing',
     'unstuck adopt --db "$DATABASE_URL" --write  # and writes unstuck.config.ts',

@@ -9,8 +9,6 @@ import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { formatAgo } from '../../../presenters/format.ts'
 
 export const alertsList = defineCommand({
-  name: 'list',
-  summary: 'What is open: since when, why, and what to type.',
   examples: ['unstuck alerts list', 'unstuck alerts list --json'],
   watch: true,
 

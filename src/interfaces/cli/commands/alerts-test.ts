@@ -17,8 +17,6 @@ type ChannelTestResult = {
 }
 
 export const alertsTest = defineCommand({
-  name: 'test',
-  summary: 'Send a test message through each channel of the config.',
   examples: ['unstuck alerts test', 'unstuck alerts test --channel slack'],
   options: { channel: option.choice(CHANNEL_NAMES, 'this one only', undefined) },
 

@@ -6,8 +6,6 @@ import { findRun } from '../../../presenters/find.ts'
 import { argument, option } from '../option.ts'
 
 export const cancel = defineCommand({
-  name: 'cancel',
-  summary: 'End a live run. Whoever works on it stops at the end of the page in hand.',
   examples: ['unstuck cancel 4f2a91bc', 'unstuck cancel 4f2a91bc --because "wrong city list"'],
   args: { run: argument.required('the run: its last 8 digits, or its full id') },
   options: {

@@ -61,8 +61,6 @@ const args = {
 type Chaos = CliContext<typeof args, typeof options>
 
 export const chaos = defineCommand({
-  name: 'chaos',
-  summary: 'Kill your own worker at random moments, and prove that nothing was lost or doubled.',
   examples: [
     'unstuck chaos -- npx unstuck work crawl.ts --drain',
     'unstuck chaos --kills 30 --signal mix -- node nightly.ts',

@@ -12,8 +12,6 @@ import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { formatAgo, formatProcess } from '../../../presenters/format.ts'
 
 export const check = defineCommand({
-  name: 'check',
-  summary: 'Before a start: start, resume, clean or wait, and why.',
   examples: [
     'unstuck check portal-a',
     'unstuck check portal-a && python scrape.py  # exit code 5: someone is at it',

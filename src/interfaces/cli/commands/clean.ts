@@ -32,8 +32,6 @@ const options = {
 type Clean = CliContext<typeof args, typeof options>
 
 export const clean = defineCommand({
-  name: 'clean',
-  summary: 'Resumable and dead runs side by side; marks the dead as “Timeout – auto-cleaned”.',
   examples: [
     'unstuck clean --dry-run          # the table, and nothing else',
     'unstuck clean                    # the table, a question, then it marks the dead',

@@ -9,8 +9,6 @@ import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { printSettings } from '../policy-text.ts'
 
 export const configShow = defineCommand({
-  name: 'show',
-  summary: 'The settings that count, each with where it comes from.',
   examples: [
     'unstuck config show',
     'unstuck config show slow-portal',

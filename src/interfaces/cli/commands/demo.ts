@@ -28,8 +28,6 @@ const options = {
 }
 
 export const demo = defineCommand({
-  name: 'demo',
-  summary: 'The whole story on this machine: workers, kill -9, nothing lost, nothing doubled.',
   examples: [
     'unstuck demo                           # about a minute, on a SQLite file of its own',
     'unstuck demo --kills 40 --targets 200  # longer and harder',

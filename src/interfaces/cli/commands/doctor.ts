@@ -8,8 +8,6 @@ import { printFindings, summarize } from '../doctor/text.ts'
 import { option } from '../option.ts'
 
 export const doctor = defineCommand({
-  name: 'doctor',
-  summary: 'Check runtime, config, database, disk, signals, and the promises the data shows.',
   examples: [
     'unstuck doctor',
     'unstuck doctor --db postgres://…  # that database, whatever the config says',

@@ -16,8 +16,6 @@ const options = {
 }
 
 export const enqueue = defineCommand({
-  name: 'enqueue',
-  summary: 'Queue a run for workers to take up.',
   examples: [
     'unstuck enqueue crawl.ts   # with all its targets',
     "unstuck enqueue portal-a   # of a command's source",

@@ -6,9 +6,6 @@ import { findRunOrTarget } from '../../../presenters/find.ts'
 import { argument } from '../option.ts'
 
 export const explain = defineCommand({
-  name: 'explain',
-  summary:
-    'Why a run or a target is what it is: evidence, policy, verdict, and what would change it.',
   examples: ['unstuck explain 4f2a91bc', "unstuck explain 4f2a91bc --json | jq '.verdict'"],
   args: { what: argument.required('a run or a target: its last 8 digits, or its full id') },
 

@@ -6,8 +6,6 @@ import { formatAgo, plural } from '../../../presenters/format.ts'
 import { describeSubject, printAuditEntry } from '../history-text.ts'
 
 export const history = defineCommand({
-  name: 'history',
-  summary: 'What was cleaned, recovered, reverted: counts by source, and the trail of who and why.',
   examples: [
     'unstuck history --since 24h',
     'unstuck history --source directory --limit 50',

@@ -23,8 +23,6 @@ import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { pad, widthOf } from '../../../lib/terminal/width.ts'
 
 export const init = defineCommand({
-  name: 'init',
-  summary: 'Write a config, an example crawl, and files for PM2, systemd, Docker and others.',
   examples: [
     'unstuck init                            # config and an example crawl that runs as it is',
     'unstuck init --for pm2                  # a file to run your crawl.ts under PM2',

@@ -4,8 +4,6 @@ import { defineCommand } from '../command.ts'
 import { argument, option } from '../option.ts'
 
 export const items = defineCommand({
-  name: 'items',
-  summary: 'What was saved, as a stream of JSON lines, CSV or JSON.',
   examples: [
     'unstuck items directory > directory.jsonl',
     'unstuck items directory --format csv > directory.csv',

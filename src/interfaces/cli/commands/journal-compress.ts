@@ -10,8 +10,6 @@ import { argument, option } from '../option.ts'
 const IDLE_MS = 60_000
 
 export const journalCompress = defineCommand({
-  name: 'compress',
-  summary: 'Turn the journal of a worker that has ended into a .zst file.',
   examples: [
     'unstuck journal compress worker.jsonl  # makes worker.jsonl.zst, and removes worker.jsonl when it is proven equal',
   ],

@@ -9,8 +9,6 @@ import type { Output } from '../output.ts'
 const BATCH_SIZE = 200
 
 export const journalRead = defineCommand({
-  name: 'read',
-  summary: 'Events of a journal, all or some, or how many of each.',
   examples: [
     'unstuck journal read worker.jsonl --errors',
     'unstuck journal read worker.jsonl.zst --type recovery lease_lost',

@@ -9,8 +9,6 @@ import { argument, option } from '../option.ts'
 import { untilInterrupted } from '../watch.ts'
 
 export const journalTail = defineCommand({
-  name: 'tail',
-  summary: 'The last events of a journal, and those to come.',
   examples: [
     'unstuck journal tail worker.jsonl -f',
     'unstuck journal tail worker.jsonl --lines 100 --json  # JSON lines',

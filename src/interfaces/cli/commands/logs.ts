@@ -23,8 +23,6 @@ const EXECUTIONS_MAX = 20
 const POLL_MS = 1_000
 
 export const logs = defineCommand({
-  name: 'logs',
-  summary: 'What the command of a run printed, and what it prints now.',
   examples: [
     'unstuck logs 4f2a91bc -f               # until the run has ended',
     'unstuck logs portal-a --lines all      # of the newest run of a source',

@@ -18,8 +18,6 @@ type Migration = {
 }
 
 export const migrate = defineCommand({
-  name: 'migrate',
-  summary: "Bring the database's schema up to date, or say what is pending.",
   examples: [
     'unstuck migrate --dry-run  # what is pending; nothing is changed',
     'unstuck migrate  # before the new version starts anywhere',

@@ -14,8 +14,6 @@ import { argument, option } from '../option.ts'
 import { formatTargetStatus } from '../../../presenters/format.ts'
 
 export const park = defineCommand({
-  name: 'park',
-  summary: 'Set targets aside, whoever has them, until somebody puts them back.',
   examples: [
     'unstuck park 91bc4f2a',
     'unstuck park 91bc4f2a 7701aa3e --because "the city has moved"',

@@ -10,8 +10,6 @@ import { printProgress } from '../progress-text.ts'
 const LIVE_MAX = 300
 
 export const progress = defineCommand({
-  name: 'progress',
-  summary: 'How far live runs are, by group, page or status.',
   examples: [
     'unstuck progress --watch',
     'unstuck progress --source directory --group CA TX',

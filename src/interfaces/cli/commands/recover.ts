@@ -14,8 +14,6 @@ import type { Output } from '../output.ts'
 import { printApplied, printPlan } from '../recovery-text.ts'
 
 export const recover = defineCommand({
-  name: 'recover',
-  summary: 'Recover orphans now: what the dead and the silent held. Never touches the living.',
   examples: [
     'unstuck recover --dry-run',
     'unstuck recover --yes --timeout 60m  # only those without a sign of life for an hour',

@@ -20,8 +20,6 @@ import { plural } from '../../../presenters/format.ts'
 type ResetResult = { run: string; source: string; targets: number; reopened: boolean }
 
 export const resetFailed = defineCommand({
-  name: 'reset-failed',
-  summary: 'Put failed targets back in line, from their last saved pages.',
   examples: [
     'unstuck reset-failed --dry-run',
     'unstuck reset-failed --max-attempts 3 --group CA TX  # only those tried at most three times',

@@ -6,8 +6,6 @@ import { findRun } from '../../../presenters/find.ts'
 import { argument, option } from '../option.ts'
 
 export const resume = defineCommand({
-  name: 'resume',
-  summary: 'Open an ended run again: it goes on from its last saved pages when a worker starts.',
   examples: ['unstuck resume 4f2a91bc', 'unstuck resume 4f2a91bc --dry-run'],
   args: { run: argument.required('the run: its last 8 digits, or its full id') },
   options: {

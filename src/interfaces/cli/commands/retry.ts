@@ -6,8 +6,6 @@ import { findRun } from '../../../presenters/find.ts'
 import { argument, option } from '../option.ts'
 
 export const retry = defineCommand({
-  name: 'retry',
-  summary: 'Queue a new run that follows this one from nothing. What was saved stays saved.',
   examples: ['unstuck retry 4f2a91bc'],
   args: { run: argument.required('the run: its last 8 digits, or its full id') },
   options: {

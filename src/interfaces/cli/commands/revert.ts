@@ -6,8 +6,6 @@ import { findRun } from '../../../presenters/find.ts'
 import { argument, option } from '../option.ts'
 
 export const revert = defineCommand({
-  name: 'revert',
-  summary: 'Take back the last clean, cancel, fail or recovery of a run.',
   examples: ['unstuck revert 4f2a91bc --dry-run', 'unstuck revert 4f2a91bc'],
   args: { run: argument.required('the run: its last 8 digits, or its full id') },
   options: {

@@ -7,8 +7,6 @@ import { findTarget } from '../../../presenters/find.ts'
 import { argument, option } from '../option.ts'
 
 export const rewind = defineCommand({
-  name: 'rewind',
-  summary: 'Move the cursor of a target back: the one way it goes back. Items stay.',
   examples: [
     'unstuck rewind 91bc4f2a --to 0  # from the start',
     'unstuck rewind 91bc4f2a --to 4 --next "https://directory.example/plumbers?page=5"',

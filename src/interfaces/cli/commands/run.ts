@@ -44,8 +44,6 @@ type Arg = ReturnType<typeof argument.required>
 type Rest = ReturnType<typeof argument.rest>
 
 export const run = defineCommand({
-  name: 'run',
-  summary: 'Wrap a command: one copy at a time, restarts, history, checkpoints over HTTP.',
   examples: [
     'unstuck run stake -- python run_scraper.py',
     'unstuck run stake --interval 30s -- python run_scraper.py   # again and again, 30 s apart',

@@ -13,8 +13,6 @@ import {
 } from '../../../presenters/format.ts'
 
 export const runs = defineCommand({
-  name: 'runs',
-  summary: 'All runs, newest first.',
   examples: [
     'unstuck runs --source directory',
     'unstuck runs --status failed --limit 5',

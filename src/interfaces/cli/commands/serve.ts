@@ -39,8 +39,6 @@ const STOP_DEADLINE_MS = 10_000
 const STORE_POLL_MS = 2_000
 
 export const serve = defineCommand({
-  name: 'serve',
-  summary: 'The dashboard, the HTTP API and the metrics, on this machine or for a team.',
   examples: [
     'unstuck serve                              # http://127.0.0.1:4600, for this machine alone',
     'unstuck tokens add maria --role operator && unstuck serve --host 0.0.0.0',

@@ -5,8 +5,6 @@ import { argument } from '../option.ts'
 import { printRun } from '../run-text.ts'
 
 export const show = defineCommand({
-  name: 'show',
-  summary: 'One run: its facts, counts, trouble, and what recovery did.',
   examples: ['unstuck show 4f2a91bc', 'unstuck show 4f2a91bc --watch'],
   args: { run: argument.required('the run: its last 8 digits, or its full id') },
   watch: true,

@@ -4,8 +4,6 @@ import { printFirstSteps, printStatus } from '../status-text.ts'
 import { getStatus } from '../../../presenters/status.ts'
 
 export const status = defineCommand({
-  name: 'status',
-  summary: 'Is anything stuck? Live runs, workers, and what is left for a person.',
   examples: [
     'unstuck status',
     'unstuck status --watch',

@@ -7,8 +7,6 @@ import { summaryView } from '../../../presenters/cleaning.ts'
 import { NOTHING_LIVE, printSummary } from '../summary-text.ts'
 
 export const summary = defineCommand({
-  name: 'summary',
-  summary: 'Live runs by what can be said about them: active, resumable, dead.',
   examples: ['unstuck summary', "unstuck summary --json | jq '.dead[].id'"],
   options: {
     age: option.duration(

@@ -5,8 +5,6 @@ import { defineCommand } from '../command.ts'
 import { argument, option } from '../option.ts'
 
 export const tokensAdd = defineCommand({
-  name: 'add',
-  summary: 'Make a token for a person or a program. It is shown once.',
   examples: [
     'unstuck tokens add maria --role operator',
     'unstuck tokens add prometheus               # a viewer: it may look, and change nothing',

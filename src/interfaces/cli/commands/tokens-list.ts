@@ -4,8 +4,6 @@ import { defineCommand } from '../command.ts'
 import { formatAgo } from '../../../presenters/format.ts'
 
 export const tokensList = defineCommand({
-  name: 'list',
-  summary: 'The tokens by name and role. The tokens themselves are not kept.',
   examples: ['unstuck tokens list', 'unstuck tokens list --json'],
 
   async run({ database }) {

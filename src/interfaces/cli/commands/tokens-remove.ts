@@ -5,8 +5,6 @@ import { defineCommand } from '../command.ts'
 import { argument } from '../option.ts'
 
 export const tokensRemove = defineCommand({
-  name: 'remove',
-  summary: 'Take a token away, with every session that came from it.',
   examples: ['unstuck tokens remove maria'],
   args: { name: argument.required('whose token') },
 

@@ -7,8 +7,6 @@ import { option } from '../option.ts'
 import type { Output } from '../output.ts'
 
 export const top = defineCommand({
-  name: 'top',
-  summary: 'Everything live on one screen, with keys to look closer, recover, clean and undo.',
   examples: ['unstuck top', 'unstuck top --readonly  # no key changes anything'],
   options: { readonly: option.flag('only look: no key changes anything') },
 

@@ -17,8 +17,6 @@ import { argument, option } from '../option.ts'
 import { formatTargetStatus } from '../../../presenters/format.ts'
 
 export const unpark = defineCommand({
-  name: 'unpark',
-  summary: 'Put parked and held targets back in line, from their last saved pages.',
   examples: ['unstuck unpark 91bc4f2a', 'unstuck unpark --run 4f2a91bc  # all of the run'],
   args: { targets: argument.rest('targets: their last 8 digits, or full ids') },
   options: {

@@ -52,8 +52,6 @@ type WorkArguments = CliContext<
 type Work = WorkArguments & { readonly args: { readonly module: string } }
 
 export const work = defineCommand({
-  name: 'work',
-  summary: "Work on a crawl's run together with every other process that does.",
   examples: [
     'unstuck work crawl.ts',
     'unstuck work crawl.ts --workers 10 --drain  # ten processes, end when all is done',

@@ -13,8 +13,6 @@ import {
 import { listWorkers } from '../../../presenters/workers.ts'
 
 export const workers = defineCommand({
-  name: 'workers',
-  summary: 'Who works, their last sign of life, and what it says.',
   examples: [
     'unstuck workers --watch',
     'unstuck workers --older 1h  # only those not heard of for an hour',
