@@ -33,7 +33,7 @@ export class Sampler {
   /** Until it is told to stop. */
   async run(stop: AbortSignal, onError: (error: unknown) => void): Promise<void> {
     for (;;) {
-      await this.#clock.sleep(MINUTE_MS - (Date.now() % MINUTE_MS), stop)
+      await this.#clock.sleep(MINUTE_MS - (this.#clock.wallNow() % MINUTE_MS), stop)
       if (stop.aborted) return
       await this.sample().catch(onError)
     }

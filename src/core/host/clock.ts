@@ -1,20 +1,23 @@
 import { setTimeout as sleepFor } from 'node:timers/promises'
 
-/** Time and chance inside a process. Durations are monotonic; only the store's clock decides about leases. */
+/** Time and random numbers of a process, replaceable in tests. Leases are decided by the store's clock, not by this one. */
 export type Clock = {
-  /** Milliseconds since some moment, never set back. */
+  /** Monotonic milliseconds, for durations. */
   now(): number
-  /** Resolves after the time, or at once when the signal fires. Never rejects. */
+  /** Milliseconds since 1970. May jump: only for what happens on the minute. */
+  wallNow(): number
+  /** Resolves after the time, or as soon as the signal fires. Never rejects. */
   sleep(ms: number, wake?: AbortSignal): Promise<void>
   /** From 0 to 1. */
   random(): number
 }
 
-/** What a timer can wait at most; asked for more, it would fire at once. */
+/** The longest delay of a timer. Node fires a longer one at once. */
 export const TIMER_MAX_MS = 2 ** 31 - 1
 
 export const REAL_CLOCK: Clock = {
   now: () => performance.now(),
+  wallNow: () => Date.now(),
   sleep: async (ms, wake) => {
     await sleepFor(Math.max(0, ms), undefined, wake ? { signal: wake } : {}).catch(() => {})
   },
