@@ -5,7 +5,7 @@ import process from 'node:process'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { temporaryFolder } from '../../src/testing/sqlite-engine.ts'
-import { unstuck } from '../../src/testing/unstuck-cli.ts'
+import { unstuckProcess as unstuck } from '../../src/testing/unstuck-cli.ts'
 
 /** The header of a cache entry: magic, size of the source, size of the entry, and a checksum of each. */
 const HEADER_BYTES = 20

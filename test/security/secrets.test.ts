@@ -10,7 +10,7 @@ import { newId } from '../../src/core/model/id.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { httpSink, mailSink } from '../../src/testing/test-receivers.ts'
 import { temporaryFolder } from '../../src/testing/sqlite-engine.ts'
-import { cliCommand, unstuck } from '../../src/testing/unstuck-cli.ts'
+import { cliCommand, unstuckProcess as unstuck } from '../../src/testing/unstuck-cli.ts'
 import { READ_ROUTES, pathOf } from './route-walk.ts'
 
 /** In every secret that there is. No output may ever hold it. */

@@ -7,17 +7,24 @@ import { loadSettings, type Settings } from '../../app/config.ts'
 import type { CommandResult, Command, CliContext } from './command.ts'
 import { makeDatabase } from '../../app/open-database.ts'
 import type { Option } from './option.ts'
-import { makeOutput, onClosedStdout, type ColourChoice, type Output } from './output.ts'
+import {
+  makeOutput,
+  onClosedStdout,
+  type ColourChoice,
+  type Output,
+  type Streams,
+} from './output.ts'
 import { kebab, type Flags } from './program.ts'
 import { watch } from './watch.ts'
 
-/** Runs one command in the frame that all share. Answers the exit code. */
+/** Runs one command with the setup that all commands share. Returns the exit code. */
 export async function execute(
   command: Command<any, any>,
   args: readonly unknown[],
   flags: Flags,
+  streams: Streams,
 ): Promise<number> {
-  const output = makeOutput((flags['color'] as ColourChoice | undefined) ?? 'auto')
+  const output = makeOutput((flags['color'] as ColourChoice | undefined) ?? 'auto', streams)
   const json = flags['json'] === true
   const cwd = process.cwd()
   const loadOnce = once(() => loadSettings(cwd))

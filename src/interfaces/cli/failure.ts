@@ -1,4 +1,3 @@
-import process from 'node:process'
 import { CommanderError } from 'commander'
 import { EXIT, messageOf, stackOf, UnstuckError } from '../../core/model/errors.ts'
 import { redact } from '../../core/model/redact.ts'
@@ -16,26 +15,30 @@ export type FailureStyle = {
 
 type Failure = { readonly code: string; readonly exitCode: number; readonly message: string }
 
-/** Says on stderr what happened, why, and what to do; answers the exit code. Secrets never get this far. */
-export function reportFailure(error: unknown, style: FailureStyle): number {
+/** Writes to stderr what happened, why, and what to do. Returns the exit code. Secrets are redacted before. */
+export function reportFailure(
+  error: unknown,
+  style: FailureStyle,
+  stderr: NodeJS.WriteStream,
+): number {
   const { code, exitCode, message } = toFailure(error, style.help)
   const stack = style.debug && error instanceof Error ? redact(stackOf(error)) : null
   if (style.json) {
     const details = stack === null ? { code, message } : { code, message, stack }
-    process.stderr.write(`${safeJson({ error: details })}\n`)
+    stderr.write(`${safeJson({ error: details })}\n`)
   } else {
-    process.stderr.write(formatFailure(code, message, stack, style.colour))
+    const writer = new TextWriter(columnsOf(stderr), hasColour(style.colour, stderr))
+    stderr.write(formatFailure(writer, code, message, stack))
   }
   return exitCode
 }
 
 function formatFailure(
+  writer: TextWriter,
   code: string,
   message: string,
   stack: string | null,
-  colour: ColourChoice,
 ): string {
-  const writer = new TextWriter(columnsOf(process.stderr), hasColour(colour, process.stderr))
   const [first = '', ...more] = message.split('\n')
   writer.paragraph({ text: 'Error', style: 'bad' }, ` ${code}: ${first}`)
   for (const line of more) writer.paragraph(line)

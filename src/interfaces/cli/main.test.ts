@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
-import { unstuck } from '../../testing/unstuck-cli.ts'
+import { unstuckProcess as unstuck } from '../../testing/unstuck-cli.ts'
 
 const folder = temporaryFolder()
 const cwd = folder.path

@@ -3,25 +3,37 @@ import { CommanderError } from 'commander'
 import { EXIT } from '../../core/model/errors.ts'
 import { COMMANDS, resolveCommand } from './command-list.ts'
 import { reportFailure, type FailureStyle } from './failure.ts'
-import { COLOUR_CHOICES, onClosedStdout } from './output.ts'
+import { COLOUR_CHOICES, onClosedStdout, type Streams } from './output.ts'
 import { makeProgram } from './program.ts'
 
-/** The command line: parses, runs one command, and leaves its exit code to the process. */
+/** Runs the command line and leaves the exit code to the process. */
 export async function main(argv: string[]): Promise<void> {
   onClosedStdout(false)
-  const program = makeProgram(COMMANDS, async (command, args, flags) => {
-    const { execute } = await import('./execute.ts')
-    process.exitCode = await execute(command, args, flags)
-  })
   try {
-    await program.parseAsync(normalizeHelp(argv), { from: 'user' })
+    process.exitCode = await runCommand(argv, process)
   } catch (error) {
-    process.exitCode = isHelp(error)
-      ? helpExitCode(error)
-      : reportFailure(error, failureStyleOf(argv))
+    process.exitCode = reportError(error, argv, process)
     // Whatever else keeps the event loop going, a process manager's channel among them, must not keep a failure here.
     setTimeout(() => process.exit(), EXIT_GRACE_MS).unref()
   }
+}
+
+/** Parses the arguments and runs one command. Returns its exit code. */
+export async function runCommand(argv: readonly string[], streams: Streams): Promise<number> {
+  let exitCode: number = EXIT.done
+  const program = makeProgram(COMMANDS, streams, async (command, args, flags) => {
+    const { execute } = await import('./execute.ts')
+    exitCode = await execute(command, args, flags, streams)
+  })
+  await program.parseAsync(normalizeHelp(argv), { from: 'user' })
+  return exitCode
+}
+
+/** Writes an error that `runCommand` has thrown to stderr. Returns the exit code. */
+export function reportError(error: unknown, argv: readonly string[], streams: Streams): number {
+  return isHelp(error)
+    ? helpExitCode(error)
+    : reportFailure(error, failureStyleOf(argv), streams.stderr)
 }
 
 const EXIT_GRACE_MS = 1_000

@@ -10,6 +10,9 @@ import { TextWriter } from '../../lib/terminal/text-writer.ts'
 export const COLOUR_CHOICES = ['auto', 'always', 'never'] as const
 export type ColourChoice = (typeof COLOUR_CHOICES)[number]
 
+/** The streams a command reads and writes: those of the process, except in tests. */
+export type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>
+
 /** Where a command's results and remarks go. */
 export type Output = {
   readonly isTerminal: boolean
@@ -27,8 +30,8 @@ export type Output = {
   readonly ask: (question: string) => Promise<string | null>
 }
 
-export function makeOutput(colour: ColourChoice): Output {
-  const { stdout, stderr } = process
+export function makeOutput(colour: ColourChoice, streams: Streams): Output {
+  const { stdout, stderr } = streams
   return {
     isTerminal: stdout.isTTY,
     get columns() {
@@ -46,11 +49,11 @@ export function makeOutput(colour: ColourChoice): Output {
       stderr.write(`${safeText(redact(text))}\n`)
     },
     get canAsk() {
-      return process.stdin.isTTY && stderr.isTTY
+      return streams.stdin.isTTY && stderr.isTTY
     },
     async ask(question) {
-      if (!process.stdin.isTTY || !stderr.isTTY) return null
-      const lines = createInterface({ input: process.stdin, output: stderr })
+      if (!streams.stdin.isTTY || !stderr.isTTY) return null
+      const lines = createInterface({ input: streams.stdin, output: stderr })
       try {
         return (await lines.question(`${safeText(question)} `)).trim()
       } catch (error) {

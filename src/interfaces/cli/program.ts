@@ -3,7 +3,7 @@ import { Command as Program, Option as Flag } from 'commander'
 import type { CommandEntry } from './command-list.ts'
 import type { Command } from './command.ts'
 import type { Argument, Option } from './option.ts'
-import { COLOUR_CHOICES } from './output.ts'
+import { COLOUR_CHOICES, type Streams } from './output.ts'
 
 const COMMON = 'Common options:'
 const EXAMPLES = ['unstuck demo', 'unstuck work crawl.ts --workers 10', 'unstuck status --watch']
@@ -13,8 +13,18 @@ export type Invoke = (command: Command<any, any>, args: unknown[], flags: Flags)
 export type Flags = Readonly<Record<string, unknown>>
 
 /** The command line as commander knows it: only the called command's file is loaded, just before it is parsed. */
-export function makeProgram(entries: readonly CommandEntry[], call: Invoke): Program {
+export function makeProgram(
+  entries: readonly CommandEntry[],
+  { stdout, stderr }: Streams,
+  call: Invoke,
+): Program {
   const program = addCommonOptions(configure(new Program('unstuck')))
+    .configureOutput({
+      writeOut: (text) => void stdout.write(text),
+      writeErr: (text) => void stderr.write(text),
+      getOutHelpWidth: () => (stdout.isTTY ? stdout.columns : 80),
+      getErrHelpWidth: () => (stderr.isTTY ? stderr.columns : 80),
+    })
     .optionsGroup(COMMON)
     .version(version(), '-V, --version', 'the version, and nothing else')
     .description('Crash-proof runs for crawlers, scrapers and other long jobs.')
