@@ -64,14 +64,18 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
       'dist/core/heartbeat/thread.js',
       'dist/features/commands/watchdog-process.js',
       'docs/run-api.openapi.json',
+      'examples/init/crawl.ts',
+      'examples/init/unstuck.service',
     ]) {
       assert.ok(files.includes(`package/${file}`), `${file} is missing`)
     }
     const strays = files.filter(
       (file) =>
-        !/^package\/(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bin|dist|docs)\/)/.test(
+        !/^package\/(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bin|dist|docs|examples\/init)\/)/.test(
           file,
-        ) || /\.test\.|\/testing\/|\/conformance\/|(?<!\.d)\.ts$|\.db$/.test(file),
+        ) ||
+        (!file.startsWith('package/examples/init/') &&
+          /\.test\.|\/testing\/|\/conformance\/|(?<!\.d)\.ts$|\.db$/.test(file)),
     )
     assert.deepEqual(strays, [])
   })
@@ -116,6 +120,8 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
     assert.match(ok(await unstuck(['--help'])), /^Examples:\n {2}unstuck demo/)
     const empty = `sqlite:${join(folder, 'nothing.db')}`
     assert.match(ok(await unstuck(['status', '--db', empty])), /^Nothing has run yet\./)
+    const written = ok(await unstuck(['init', 'started', '--for', 'systemd', 'docker']))
+    assert.match(written, /^ {2}written +Dockerfile /m)
   })
 
   test('its types work there, and find a mistake', async () => {

@@ -4,13 +4,17 @@ import { UsageError } from '../../../core/model/errors.ts'
 import { findConfig } from '../../../app/config-file.ts'
 import { configNameFor } from '../package-type.ts'
 import { defineCommand } from '../command.ts'
-import { adviceFor, type Advice } from '../init/advice.ts'
-import { detectProject, type Project } from '../init/detect.ts'
-import { STARTER_CONFIG } from '../init/starter-config.ts'
-import { EXAMPLE_SOURCE, starterCrawl } from '../init/starter-crawl.ts'
+import {
+  adviceFor,
+  detectProject,
+  EXAMPLE_SOURCE,
+  type Advice,
+  type Project,
+} from '../init/project.ts'
+import { renderTemplate } from '../init/templates.ts'
 import { readSupervisors, supervisor, SUPERVISOR_NAMES } from '../init/supervisors.ts'
 import type { SupervisorName } from '../init/supervisors.ts'
-import { shellQuote } from '../init/shell-quote.ts'
+import { shellWord } from '../../../core/model/shell-command.ts'
 import {
   writeNewFile,
   updateGitignore,
@@ -31,10 +35,10 @@ export const init = defineCommand({
   args: { folder: argument.optional('where to write; default: here') },
   options: {
     for: option.texts('NAME', `files for ${SUPERVISOR_NAMES.join(', ')}`),
-    module: option.text('FILE', "the crawl's file, as seen from FOLDER; default: crawl.ts"),
+    module: option.text('FILE', "the crawl's file, relative to FOLDER; default: crawl.ts"),
     workers: option.count('N', 'worker processes in these files', 2, { max: 256 }),
-    force: option.flag('replace files that are there already'),
-    dryRun: option.flag('say what would be written, and write nothing'),
+    force: option.flag('replace files that exist'),
+    dryRun: option.flag('print what would be written, and write nothing'),
   },
 
   async run({ args, options }) {
@@ -44,7 +48,7 @@ export const init = defineCommand({
       module: options.module ?? 'crawl.ts',
       workers: options.workers,
     })
-    // With a crawl of their own, who asks for a unit wants a unit. Without one there would be nothing to run.
+    // With an existing crawl, --for writes only the files it names. Without a crawl there would be nothing to run.
     const starts = wanted.length === 0 || !place.hasModule
     const writesExample = starts && (options.force || !place.hasModule)
     if (writesExample) rejectJavaScript(place)
@@ -74,7 +78,11 @@ function writeStarter(
   { facts: { folder, module } }: Project,
   writeOptions: WriteOptions,
 ): FileResult[] {
-  const crawl = { path: module, text: starterCrawl(module), about: 'an example that runs as it is' }
+  const crawl = {
+    path: module,
+    text: renderTemplate('crawl.ts', { MODULE: shellQuote(module) }),
+    about: 'an example that runs as it is',
+  }
   return [
     writeConfig(folder, writeOptions),
     writeNewFile(folder, crawl, writeOptions),
@@ -82,7 +90,7 @@ function writeStarter(
   ]
 }
 
-/** A config above the folder counts for it too: a second one would lead to a second database. */
+/** A config in a parent folder applies too: a second one would mean a second database. */
 function writeConfig(folder: string, writeOptions: WriteOptions): FileResult {
   const found = findConfig(folder)
   const isHere = found !== null && dirname(found) === folder
@@ -93,7 +101,7 @@ function writeConfig(folder: string, writeOptions: WriteOptions): FileResult {
   const path = isHere ? basename(found) : configNameFor(folder)
   return writeNewFile(
     folder,
-    { path, text: STARTER_CONFIG, about: 'settings, explained' },
+    { path, text: renderTemplate('unstuck.config.ts'), about: 'settings, explained' },
     writeOptions,
   )
 }
@@ -108,10 +116,16 @@ function writeSupervisor(
     .map((file) => writeNewFile(facts.folder, file, writeOptions))
 }
 
+/** Quotes for the shell of this platform. Names on Windows contain no quotes. */
+export function shellQuote(text: string, platform: NodeJS.Platform = process.platform): string {
+  if (platform !== 'win32') return shellWord(text)
+  return /^[\w@+=:,.\\/-]+$/.test(text) ? text : `"${text}"`
+}
+
 function rejectJavaScript({ facts: { module } }: Project): void {
   if (/^\.m?ts$/.test(extname(module))) return
   throw new UsageError(
-    `The example is TypeScript and cannot be written to ${module}. Name a file in .ts or .mts, or a crawl that is there.`,
+    `The example is TypeScript and cannot be written to ${module}. Name a file in .ts or .mts, or a crawl that exists.`,
   )
 }
 
@@ -153,6 +167,6 @@ function print(writer: TextWriter, { folder, dryRun, files, advice, next }: Repo
     writer.paragraph({ text: 'Note: ', style: 'warn' }, note)
   }
   writer.heading('Next')
-  // In backticks a command is never broken or cut, however narrow the terminal.
+  // In backticks a command is neither broken nor cut on a narrow terminal.
   for (const command of next) writer.paragraph(`  \`${command}\``)
 }

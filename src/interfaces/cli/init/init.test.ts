@@ -9,9 +9,10 @@ import { shellWord } from '../../../core/model/shell-command.ts'
 import { emptyProject } from '../../../testing/empty-project.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { unstuck } from '../../../testing/unstuck-cli.ts'
-import { withUnstuckIgnored } from './gitignore.ts'
-import { STARTER_CONFIG } from './starter-config.ts'
-import { slugify, shellQuote } from './shell-quote.ts'
+import { shellQuote } from '../commands/init.ts'
+import { slugify } from './project.ts'
+import { renderTemplate } from './templates.ts'
+import { withUnstuckIgnored } from './write.ts'
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 const STARTER = ['unstuck.config.ts', 'crawl.ts', '.gitignore']
@@ -217,7 +218,7 @@ const USAGE: [string[], RegExp][] = [
   [['--module', 'crawl.py'], /--module must be a file like crawl\.ts inside/],
   [['--module', 'crawl.js'], /The example is TypeScript/],
   [['line\nbreak'], /a line break or another control character/],
-  [['back\\slash'], /has a backslash/],
+  [['back\\slash'], /contains a backslash/],
   [['package.json/sub'], /could not be written/],
 ]
 for (const [args, message] of USAGE) {
@@ -239,7 +240,9 @@ test('on a narrow terminal commands are neither cut nor broken', async () => {
 })
 
 test('the defaults that the config shows are the defaults', () => {
-  const shown = [...STARTER_CONFIG.matchAll(/^ +\/\/ (\w+): (?:'(.+?)'|(\d+)),/gm)]
+  const shown = [
+    ...renderTemplate('unstuck.config.ts').matchAll(/^ +\/\/ (\w+): (?:'(.+?)'|(\d+)),/gm),
+  ]
   const options = Object.fromEntries(
     shown.map(([, name, text, count]) => [name!, text ?? Number(count)]),
   )

@@ -10,7 +10,7 @@ import { STOP_DEADLINE_MS } from '../../../core/model/policy.ts'
 import { emptyProject } from '../../../testing/empty-project.ts'
 import { unstuck } from '../../../testing/unstuck-cli.ts'
 import { commandOptions } from '../command-options.ts'
-import type { Facts } from './facts.ts'
+import type { Facts } from './project.ts'
 import { supervisor, SUPERVISOR_NAMES } from './supervisors.ts'
 
 /** Each file is read as its supervisor reads it, and what it says is really run, in a folder with a hostile name. */
@@ -128,8 +128,8 @@ test('Docker: Node is started without a shell, and the database is on a volume',
 })
 
 test('Docker: without a lock file npm installs, with one it goes by it', () => {
-  const [loose, locked] = [false, true].map((locked) => {
-    return supervisor('docker').files({ ...FACTS, locked })[0]!.text
+  const [loose, locked] = [false, true].map((hasLockFile) => {
+    return supervisor('docker').files({ ...FACTS, hasLockFile })[0]!.text
   })
   assert.match(loose!, /^RUN npm install --omit=dev$/m)
   assert.match(locked!, /^RUN npm ci --omit=dev$/m)
@@ -209,7 +209,7 @@ const FACTS: Facts = {
   bin: '/srv/shop/node_modules/unstuck/bin/unstuck.js',
   binFromFolder: 'node_modules/unstuck/bin/unstuck.js',
   user: 'crawler',
-  locked: true,
+  hasLockFile: true,
 }
 
 /** The settings of a unit by name; a name that comes twice would be a mistake. */

@@ -1,8 +1,7 @@
 import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { messageOf, UsageError } from '../../../core/model/errors.ts'
-import type { NewFile } from './facts.ts'
-import { withUnstuckIgnored } from './gitignore.ts'
+import type { NewFile } from './templates.ts'
 
 export type FileResult = {
   readonly path: string
@@ -14,7 +13,7 @@ export type WriteOptions = { readonly force: boolean; readonly dryRun: boolean }
 
 export const ALREADY_EXISTS = 'it was there already'
 
-/** Writes a file that is not there. One that is there is left as it is, or replaced if that was asked for. */
+/** Writes a new file. Keeps one that exists, or replaces it with `force`. */
 export function writeNewFile(
   folder: string,
   file: NewFile,
@@ -30,7 +29,7 @@ export function writeNewFile(
   })
 }
 
-/** Adds a line, whatever else is in it. */
+/** Adds `.unstuck/` to .gitignore. */
 export function updateGitignore(
   folder: string,
   { dryRun }: Pick<WriteOptions, 'dryRun'>,
@@ -51,7 +50,7 @@ function write(path: string, data: string | Buffer, flag: 'w' | 'wx'): void {
   writeFileSync(path, data, { flag })
 }
 
-/** A folder in the way, a file in the place of a folder, no permission: the caller can mend it. */
+/** A directory in place of the file, a missing permission: the caller can fix these. */
 function withUsageError(path: string, act: () => FileResult): FileResult {
   try {
     return act()
@@ -62,4 +61,15 @@ function withUsageError(path: string, act: () => FileResult): FileResult {
 
 function bytesOf({ text, utf16 }: NewFile): string | Buffer {
   return utf16 ? Buffer.from(`\uFEFF${text.replaceAll('\n', '\r\n')}`, 'utf16le') : text
+}
+
+const ENTRY = '.unstuck/'
+const EQUIVALENTS = ['.unstuck', '.unstuck/', '/.unstuck', '/.unstuck/']
+
+/** Returns the text of .gitignore with `.unstuck/` added; null if it has that entry. */
+export function withUnstuckIgnored(text: string): string | null {
+  if (text.split(/\r?\n/).some((line) => EQUIVALENTS.includes(line.trim()))) return null
+  const end = text.includes('\r\n') ? '\r\n' : '\n'
+  const before = text === '' || text.endsWith('\n') ? text : text + end
+  return `${before}${ENTRY}${end}`
 }

@@ -1,34 +1,28 @@
-import { shellQuote } from './shell-quote.ts'
-/** The source of the example, and of the units and images made for it. */
-export const EXAMPLE_SOURCE = 'example'
-
-/** A crawl that works without the internet: it brings its own small site. Replace the site, keep the rest. */
-export function starterCrawl(module: string): string {
-  return `// An example crawl. It brings a small site of its own, so it runs as it is:
+// An example crawl. It brings a small site of its own, so it runs as it is:
 //
-//   npx unstuck work ${shellQuote(module)} --drain
-//   npx unstuck items ${EXAMPLE_SOURCE}
+//   npx unstuck work __MODULE__ --drain
+//   npx unstuck items example
 //
-// Kill it at any moment and start it again: each target goes on after its last saved page. Add \`--workers 4\`, or
+// Kill it at any moment and start it again: each target continues after its last saved page. Add `--workers 4`, or
 // start it in a second terminal: they share the work.
 import { createServer } from 'node:http'
 import { defineCrawl } from 'unstuck'
 
 export default defineCrawl({
-  source: '${EXAMPLE_SOURCE}', // at most one run of a source is live at a time
+  source: 'example', // at most one run of a source is live at a time
   concurrency: 2, // pages in flight per process
 
   // What there is to crawl. Asked when a new run starts; the same key twice is one target.
   *targets() {
     for (const city of ['lisbon', 'oslo', 'quito']) {
-      yield { key: \`cafes/\${city}\`, group: city, url: \`/cafes/\${city}?page=1\` }
+      yield { key: `cafes/${city}`, group: city, url: `/cafes/${city}?page=1` }
     }
   },
 
   // One page. All it returns is saved in one transaction; a page that throws saves nothing and is tried again.
   async page({ url, signal }) {
     const response = await fetch(siteAddress + url, { signal })
-    if (!response.ok) throw new Error(\`the site answered \${response.status}\`)
+    if (!response.ok) throw new Error(`the site answered ${response.status}`)
     const listing = (await response.json()) as Listing
     return {
       // Seen again, an item is updated and not doubled.
@@ -43,7 +37,7 @@ export default defineCrawl({
     await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve))
     const address = site.address()
     if (address === null || typeof address === 'string') throw new Error('the site did not open')
-    siteAddress = \`http://127.0.0.1:\${address.port}\`
+    siteAddress = `http://127.0.0.1:${address.port}`
   },
   teardown() {
     site.close()
@@ -62,13 +56,11 @@ const site = createServer((request, response) => {
   const page = Number(searchParams.get('page'))
   const listing: Listing = {
     cafes: [1, 2, 3].map((n) => ({
-      url: \`https://site.example\${pathname}/\${page}-\${n}\`,
-      name: \`Café \${page}-\${n}\`,
+      url: `https://site.example${pathname}/${page}-${n}`,
+      name: `Café ${page}-${n}`,
     })),
-    next: page < PAGES ? \`\${pathname}?page=\${page + 1}\` : null,
+    next: page < PAGES ? `${pathname}?page=${page + 1}` : null,
     pages: PAGES,
   }
   setTimeout(() => response.end(JSON.stringify(listing)), 50)
 })
-`
-}
