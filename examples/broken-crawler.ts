@@ -4,7 +4,7 @@
 //   node bin/unstuck.js chaos --kills 5 -- node examples/broken-crawler.ts     in your project: npx unstuck chaos …
 //
 // own-code.ts is the same crawler without the bug.
-import { AlreadyRunningError, open } from '../src/index.ts' // in your project: from 'unstuck'
+import { AlreadyRunningError, exitCodeOf, open } from '../src/index.ts' // in your project: from 'unstuck'
 
 const PAGES = 40
 const BATCH = 12 // items, four pages
@@ -26,7 +26,7 @@ try {
 } catch (error) {
   if (!(error instanceof AlreadyRunningError)) throw error
   console.error(error.message)
-  process.exitCode = error.exitCode
+  process.exitCode = exitCodeOf(error)
 } finally {
   await unstuck.close()
 }

@@ -2,7 +2,7 @@
 // it goes on after the last saved page.
 //
 //   node examples/own-code.ts
-import { AlreadyRunningError, open } from '../src/index.ts' // in your project: from 'unstuck'
+import { AlreadyRunningError, exitCodeOf, open } from '../src/index.ts' // in your project: from 'unstuck'
 
 const PAGES = 20
 
@@ -24,7 +24,7 @@ try {
 } catch (error) {
   if (!(error instanceof AlreadyRunningError)) throw error
   console.error(error.message)
-  process.exitCode = error.exitCode
+  process.exitCode = exitCodeOf(error)
 } finally {
   await unstuck.close()
 }

@@ -13,16 +13,27 @@ export type { RecoverOnStartOptions, StartReport } from './app/recover-on-start.
 export {
   AlreadyDoneError,
   AlreadyRunningError,
+  DatabaseError,
   LeaseLostError,
   PageBehindError,
   NotFoundError,
   PageRejectedError,
   RefusedError,
-  RetryLaterError,
   StoppingError,
-  StoreUnavailableError,
   UnstuckError,
+  UsageError,
 } from './core/model/errors.ts'
+export type { DatabaseErrorCode } from './core/model/errors.ts'
+export type {
+  DatabaseFacts,
+  ErrorCode,
+  ErrorData,
+  ErrorJson,
+  Problem,
+} from './core/model/error-data.ts'
+export { exitCodeOf } from './core/model/exit-codes.ts'
+export { NonRetryableError, RetryLaterError } from './core/model/page-errors.ts'
+export type { Duration, Timestamp } from './core/model/time.ts'
 export { canonicalUrl } from './core/model/url.ts'
 export type { InTransaction, Transaction } from './core/model/checkpoint.ts'
 export type { UnstuckEvent } from './core/model/event.ts'

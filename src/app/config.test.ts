@@ -78,8 +78,8 @@ test('all errors are reported at once, with suggestions', () => {
   }
   assert.throws(
     () => makeSettings(config, '/x/unstuck.config.ts'),
-    ({ message, exitCode }: Error & { exitCode: number }) => {
-      assert.equal(exitCode, 2)
+    ({ message, code }: Error & { code: string }) => {
+      assert.equal(code, 'E_USAGE')
       assert.match(message, /"polices"; did you mean policies\?/)
       assert.match(message, /db must be sqlite:PATH/)
       assert.match(message, /preset must be one of development, staging, production/)

@@ -129,7 +129,7 @@ describe('unstuck chaos', { concurrency: 2 }, () => {
          }
          await run.succeed()
        } catch (error) {
-         process.exitCode = error.exitCode ?? 1
+         process.exitCode = exitCodeOf(error)
        }
        await unstuck.close()\n`,
     )

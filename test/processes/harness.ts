@@ -88,7 +88,7 @@ export class ProcessTestContext {
   module(name: string, text: string): string {
     const path = join(this.folder, name)
     const head =
-      `import { AlreadyRunningError, LeaseLostError, StoppingError, defineCrawl, open } from '${INDEX}'\n` +
+      `import { AlreadyRunningError, LeaseLostError, StoppingError, defineCrawl, exitCodeOf, open } from '${INDEX}'\n` +
       `import { block, blockUntilOpened, ledger, mark, marked, opened, sleep } from '${CHILD_HELPERS}'\n` +
       'void [AlreadyRunningError, LeaseLostError, StoppingError, defineCrawl, open, block, blockUntilOpened, ledger, mark, marked, opened, sleep]\n'
     writeFileSync(path, head + text)

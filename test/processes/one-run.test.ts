@@ -34,7 +34,7 @@ const STARTER = `
     if (!(error instanceof AlreadyRunningError)) throw error
     mark('refused')
     console.error(error.message)
-    process.exitCode = error.exitCode
+    process.exitCode = exitCodeOf(error)
   } finally {
     await unstuck.close()
   }

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { AlreadyRunningError, open, type InTransaction, type Unstuck } from '../../src/index.ts'
+import {
+  AlreadyRunningError,
+  exitCodeOf,
+  open,
+  type InTransaction,
+  type Unstuck,
+} from '../../src/index.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { ENGINES, SHORT_LEASE, ProcessTestContext, waitFor } from './harness.ts'
 
@@ -32,7 +38,7 @@ for (const engine of ENGINES) {
       assert.match(check.because, new RegExp(`process ${process.pid} on .* is alive: last beat`))
       await assert.rejects(other.begin('job'), (error: unknown) => {
         assert.ok(error instanceof AlreadyRunningError)
-        assert.deepEqual([error.exitCode, error.source, error.run], [5, 'job', run.id])
+        assert.deepEqual([exitCodeOf(error), error.data.source, error.data.run], [5, 'job', run.id])
         return /since \d{4}-.*process \d+/.test(error.message)
       })
 
@@ -204,7 +210,7 @@ describe("a run in one's own code: the rest of the contract", { concurrency: 3 }
         mark('waiting')
         while (!run.signal.aborted) await sleep(10)
         await run.succeed()
-        await unstuck.begin('another').catch((error) => (process.exitCode = error.exitCode))
+        await unstuck.begin('another').catch((error) => (process.exitCode = exitCodeOf(error)))
         await unstuck.close()
         `,
       ),
@@ -277,7 +283,7 @@ describe("a run in one's own code: the rest of the contract", { concurrency: 3 }
         await run.checkpoint({ page: 4 })
         try { run.signal.throwIfAborted() } catch (error) {
           if (!(error instanceof StoppingError)) throw error
-          process.exitCode = error.exitCode
+          process.exitCode = exitCodeOf(error)
         }
         await unstuck.close()
         `,
@@ -300,7 +306,7 @@ describe("a run in one's own code: the rest of the contract", { concurrency: 3 }
       mark('waiting')
       await opened('gate')
       try { await run.checkpoint({ page: 4 }, ledger('job', 4)) } catch (error) {
-        if (error instanceof LeaseLostError) process.exitCode = error.exitCode
+        if (error instanceof LeaseLostError) process.exitCode = exitCodeOf(error)
         mark(run.signal.reason instanceof LeaseLostError ? 'signal fired' : 'signal silent')
       }
       await unstuck.close()

@@ -138,5 +138,6 @@ test('S40 options of open, createHandler, recoverOnStart and RetryLaterError are
   )
   const { error } = await recoverOnStart({ dryrun: true, log: () => {} } as never)
   assert.match(error!, /there is no "dryrun"; did you mean dryRun\?/)
-  assert.throws(() => new RetryLaterError('5s' as never), /number of milliseconds/)
+  const milliseconds = 5_000 as never
+  assert.throws(() => new RetryLaterError(milliseconds), /takes a duration like '5m'/)
 })

@@ -1,4 +1,4 @@
-import { messageOf, UnstuckError } from '../model/errors.ts'
+import { DatabaseError, messageOf, UnstuckError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import type { ClaimId } from '../model/id.ts'
 import { sessionGraceMs, type Presence, type Worker } from '../model/worker.ts'
@@ -115,7 +115,7 @@ export class HeartbeatClient {
         return this.#handlers.onRecovered()
       case 'fatal':
         return this.#fail(
-          new UnstuckError(message.error.code, message.error.exitCode, message.error.message),
+          new UnstuckError(message.error.code, message.error.message, message.error.data),
         )
       case 'stopped':
         return
@@ -153,15 +153,14 @@ export class HeartbeatClient {
   }
 }
 
-const VERSION_TOO_OLD = new UnstuckError(
+const VERSION_TOO_OLD = new DatabaseError(
   'E_SCHEMA_NEWER',
-  9,
   'The database was migrated beyond what this version of unstuck may write to. It hands its work back and ends. Install the newer version.',
+  { found: null, known: null },
 )
 
 function toFatalError(error: unknown): UnstuckError {
   if (error instanceof UnstuckError) return error
-  return new UnstuckError('E_UNEXPECTED', 1, `The heartbeat failed: ${messageOf(error)}`, {
-    cause: error,
-  })
+  const message = `The heartbeat failed: ${messageOf(error)}`
+  return new UnstuckError('E_UNEXPECTED', message, {}, { cause: error })
 }

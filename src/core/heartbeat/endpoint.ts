@@ -1,4 +1,5 @@
-import { messageOf, UnstuckError } from '../model/errors.ts'
+import type { ErrorJson } from '../model/error-data.ts'
+import { toUnstuckError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import type { ClaimId } from '../model/id.ts'
 import type { WorkerStats } from '../model/latency.ts'
@@ -15,13 +16,6 @@ export type ToService =
   | { readonly type: 'stats'; readonly stats: WorkerStats }
   | { readonly type: 'stop' }
 
-/** Errors lose their class on the way; code and exit code are what the other side needs. */
-export type SerializedError = {
-  readonly code: string
-  readonly exitCode: number
-  readonly message: string
-}
-
 export type FromService =
   | { readonly type: 'started'; readonly presence: Presence }
   | {
@@ -32,7 +26,7 @@ export type FromService =
     }
   | { readonly type: 'event'; readonly event: UnstuckEvent }
   | { readonly type: 'recovered' }
-  | { readonly type: 'fatal'; readonly error: SerializedError }
+  | { readonly type: 'fatal'; readonly error: ErrorJson }
   | { readonly type: 'stopped' }
 
 export type EndpointOptions = {
@@ -56,7 +50,8 @@ export async function openHeartbeatEndpoint(
   options: EndpointOptions,
 ): Promise<HeartbeatEndpoint | null> {
   const { post } = options
-  const fatal = (error: unknown): void => post({ type: 'fatal', error: serializeError(error) })
+  const fatal = (error: unknown): void =>
+    post({ type: 'fatal', error: toUnstuckError(error).toJSON() })
   const { worker } = options.heartbeat
   // To recover others; its own heartbeats have a connection of their own.
   const store = await openStore(options.db, { writer: worker, connections: 1 }).catch(fatal)
@@ -108,10 +103,4 @@ export async function openHeartbeatEndpoint(
       else void stop()
     },
   }
-}
-
-function serializeError(error: unknown): SerializedError {
-  const { code, exitCode } =
-    error instanceof UnstuckError ? error : { code: 'E_UNEXPECTED', exitCode: 1 }
-  return { code, exitCode, message: messageOf(error) }
 }

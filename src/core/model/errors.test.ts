@@ -3,13 +3,12 @@ import { test } from 'node:test'
 import { newId } from './id.ts'
 import {
   AlreadyRunningError,
-  EXIT,
+  DatabaseError,
   LeaseLostError,
   messageOf,
   NotFoundError,
   PageBehindError,
   PageRejectedError,
-  RetryLaterError,
   SchemaTooNewError,
   stackOf,
   StoppingError,
@@ -20,6 +19,8 @@ import {
   toError,
   UsageError,
 } from './errors.ts'
+import { RetryLaterError } from './page-errors.ts'
+import { EXIT, exitCodeOf } from './exit-codes.ts'
 
 const claim = { target: newId(), epoch: 3, claimId: newId(), worker: newId() }
 
@@ -35,14 +36,21 @@ const errors: [UnstuckError, string, number][] = [
   [new UsageError('x'), 'E_USAGE', EXIT.usage],
   [new NotFoundError('run x', 'Look.'), 'E_NOT_FOUND', EXIT.usage],
   [new StoppingError('x'), 'E_STOPPING', EXIT.resumable],
-  [new RetryLaterError(5), 'E_RETRY_LATER', EXIT.failed],
+  [new RetryLaterError('5ms'), 'E_RETRY_LATER', EXIT.failed],
 ]
 for (const [error, code, exitCode] of errors) {
   test(`${error.name} has the code ${code} and ends with ${exitCode}`, () => {
     assert.ok(error instanceof UnstuckError)
-    assert.equal(error.name, error.constructor.name)
+    const isDatabaseError = error instanceof DatabaseError
+    assert.equal(error.name, isDatabaseError ? 'DatabaseError' : error.constructor.name)
+    assert.ok(UnstuckError.is(error, error.code))
+    assert.deepEqual(JSON.parse(JSON.stringify(error)), {
+      code,
+      message: error.message,
+      data: error.data,
+    })
     assert.equal(error.code, code)
-    assert.equal(error.exitCode, exitCode)
+    assert.equal(exitCodeOf(error), exitCode)
   })
 }
 

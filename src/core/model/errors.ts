@@ -1,51 +1,71 @@
 import type { Claim } from './claim.ts'
+import type { ErrorCode, ErrorData, ErrorJson, Problem } from './error-data.ts'
 import { shortId } from './id.ts'
 import { LIMITS } from './limits.ts'
 import { cutText } from './text.ts'
+import type { Timestamp } from './time.ts'
 
-/** Exit codes that scripts can use. */
-export const EXIT = {
-  done: 0,
-  failed: 1,
-  usage: 2,
-  needsAttention: 3,
-  alreadyRunning: 5,
-  leaseLost: 6,
-  unreachable: 7,
-  schema: 9,
-  resumable: 75,
-} as const
+const IS_UNSTUCK_ERROR = Symbol.for('unstuck.error')
 
-/** An error is advice: a stable code, what happened and why, and what to do now. See docs/errors.md. */
-export class UnstuckError extends Error {
-  readonly code: string
-  readonly exitCode: number
+/**
+ * The base of every error of Unstuck: a stable `code`, the facts as `data`, and a message that says what happened and
+ * what to do. See docs/errors.md. `exitCodeOf(error)` returns the exit code for a script.
+ */
+export class UnstuckError<K extends ErrorCode = ErrorCode> extends Error {
+  /** The stable code to branch on. */
+  readonly code: K
+  /** The facts, by code. */
+  readonly data: ErrorData[K]
 
-  constructor(code: string, exitCode: number, message: string, options?: ErrorOptions) {
+  /** Called by the classes below; programs use those. */
+  constructor(code: K, message: string, data: ErrorData[K], options?: ErrorOptions) {
     super(message, options)
     this.name = new.target.name
     this.code = code
-    this.exitCode = exitCode
+    this.data = data
+  }
+
+  /**
+   * Returns true if the error is one of Unstuck, with this code if one is given, and narrows `data` by it. Also true for
+   * errors of another copy of the package.
+   */
+  static is<K extends ErrorCode = ErrorCode>(
+    error: unknown,
+    code?: K,
+  ): error is { [P in K]: UnstuckError<P> }[K] {
+    try {
+      if (!(error instanceof Error) || !(IS_UNSTUCK_ERROR in error)) return false
+      return code === undefined || (error as unknown as UnstuckError).code === code
+    } catch {
+      // A proxy threw.
+      return false
+    }
+  }
+
+  /** Returns the error as plain data. */
+  toJSON(): ErrorJson<K> {
+    return { code: this.code, message: this.message, data: this.data }
   }
 }
+Object.defineProperty(UnstuckError.prototype, IS_UNSTUCK_ERROR, { value: true })
 
-/** A write came from a claim that is no longer the current one. Nothing was changed. */
-export class LeaseLostError extends UnstuckError {
-  readonly claim: Claim
-
-  constructor(claim: Claim, because: string) {
+/** A write came from a claim that is no longer the current one. Nothing was written: stop. */
+export class LeaseLostError extends UnstuckError<'E_LEASE_LOST'> {
+  /** Called by Unstuck. */
+  constructor(claim: Pick<Claim, 'target' | 'epoch'>, because: string) {
+    const { target, epoch } = claim
     super(
       'E_LEASE_LOST',
-      EXIT.leaseLost,
-      `Target ${shortId(claim.target)} is no longer ours (epoch ${claim.epoch}): ${because}. ` +
+      `Target ${shortId(target)} is no longer ours (epoch ${epoch}): ${because}. ` +
         'Nothing was written. Drop it; its new owner goes on from the last saved page.',
+      { target, epoch },
     )
-    this.claim = claim
   }
 }
 
 /** A checkpoint named a page that is already behind the cursor, or the last one again with other content. */
-export class PageBehindError extends UnstuckError {
+export class PageBehindError extends UnstuckError<'E_PAGE_BEHIND'> {
+  /** Called by Unstuck. */
   constructor(target: string, page: number, at: number) {
     const what =
       page === at
@@ -53,164 +73,183 @@ export class PageBehindError extends UnstuckError {
         : `is behind its cursor, which stands at page ${at}`
     super(
       'E_PAGE_BEHIND',
-      EXIT.failed,
       `Page ${page} of target ${shortId(target)} ${what}. ` +
         `A cursor only moves forward; go on from page ${at + 1}.`,
+      { target, page, at },
     )
   }
 }
 
-/** Somebody lives and works on this source. */
-export class AlreadyRunningError extends UnstuckError {
-  readonly source: string
-  /** Null: a wrapped command between two runs. */
-  readonly run: string | null
-
-  constructor(source: string, run: string | null, holder: string) {
+/** A live process has the run of this source. Nothing was started. */
+export class AlreadyRunningError extends UnstuckError<'E_ALREADY_RUNNING'> {
+  /** Called by Unstuck. */
+  constructor(source: string, run: string | null, owner: string) {
     super(
       'E_ALREADY_RUNNING',
-      EXIT.alreadyRunning,
-      `${source} is already running: ${run === null ? '' : `run ${shortId(run)}, `}${holder}. ` +
+      `${source} is already running: ${run === null ? '' : `run ${shortId(run)}, `}${owner}. ` +
         `Wait for it, or look with \`unstuck ${run === null ? `check ${source}` : `show ${shortId(run)}`}\`.`,
+      { source, run, owner },
     )
-    this.source = source
-    this.run = run
   }
 }
 
-/** Asked for once, and a run of this source has succeeded already. Nothing was started. */
-export class AlreadyDoneError extends UnstuckError {
-  readonly source: string
-  readonly run: string
-
-  constructor(source: string, run: string, finishedAt: string) {
+/** With `once`: a run of this source has succeeded already. Nothing was started. */
+export class AlreadyDoneError extends UnstuckError<'E_ALREADY_DONE'> {
+  /** Called by Unstuck. */
+  constructor(source: string, run: string, finishedAt: Timestamp) {
     super(
       'E_ALREADY_DONE',
-      EXIT.done,
       `${source} is done: run ${shortId(run)} succeeded at ${finishedAt}. Nothing was started. ` +
         'To do it again, begin it without `once`, or under another source.',
+      { source, run, finishedAt },
     )
-    this.source = source
-    this.run = run
   }
 }
 
-/** The page's content cannot be stored as it is; trying again will not help. */
-export class PageRejectedError extends UnstuckError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('E_PAGE_REJECTED', EXIT.failed, message, options)
+/** The page's content cannot be stored as it is. It is not retried: the same content would be rejected again. */
+export class PageRejectedError extends UnstuckError<'E_PAGE_REJECTED'> {
+  /** Called by Unstuck. */
+  constructor(
+    message: string,
+    {
+      page,
+      problems = [{ path: '', message, hint: null }],
+      ...options
+    }: ErrorOptions & { page?: number; problems?: readonly Problem[] } = {},
+  ) {
+    super('E_PAGE_REJECTED', message, { page: page ?? null, problems }, options)
   }
 }
 
-/** The database does not answer, now. Work waits and goes on when it is back. */
-export class StoreUnavailableError extends UnstuckError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('E_DB_UNREACHABLE', EXIT.unreachable, message, options)
+/** The codes of a database that is unreachable, read-only, unusable, or newer than this program. */
+export type DatabaseErrorCode =
+  | 'E_DB_UNREACHABLE'
+  | 'E_DB_READ_ONLY'
+  | 'E_DB_UNUSABLE'
+  | 'E_SCHEMA_NEWER'
+
+/** The database cannot be used, now or at all: `code` says which. */
+export class DatabaseError<
+  K extends DatabaseErrorCode = DatabaseErrorCode,
+> extends UnstuckError<K> {
+  /** Called by Unstuck. */
+  constructor(code: K, message: string, data: ErrorData[K], options?: ErrorOptions) {
+    super(code, message, data, options)
+    // One class to catch: its subclasses are internal.
+    this.name = 'DatabaseError'
   }
 }
 
-/** A worker that could be taken for lost claims nothing: its own heartbeat has to be accepted first. */
+type DatabaseErrorOptions = ErrorOptions & { readonly where?: string }
+
+/** The database does not respond now. Work waits and continues when it is back. */
+export class StoreUnavailableError extends DatabaseError<'E_DB_UNREACHABLE'> {
+  constructor(message: string, { where, ...options }: DatabaseErrorOptions = {}) {
+    super('E_DB_UNREACHABLE', message, { where: where ?? null }, options)
+  }
+}
+
+/** The heartbeats of this worker are overdue: it may claim nothing before one is accepted. */
 export class HeartbeatOverdueError extends StoreUnavailableError {
   constructor(where: string) {
     super(
       `No heartbeat of this process has reached the database ${where} for a while: nothing is claimed before one has. Try again.`,
+      { where },
     )
   }
 }
 
-export class StoreReadOnlyError extends UnstuckError {
+export class StoreReadOnlyError extends DatabaseError<'E_DB_READ_ONLY'> {
   constructor(where: string, options?: ErrorOptions) {
     super(
       'E_DB_READ_ONLY',
-      EXIT.unreachable,
       `The database ${where} can be read but not written. Check its file permissions, the disk, ` +
         'or whether this address leads to a standby; then start again.',
+      { where },
       options,
     )
   }
 }
 
-export class SchemaTooNewError extends UnstuckError {
+export class SchemaTooNewError extends DatabaseError<'E_SCHEMA_NEWER'> {
   constructor(found: number, known: number) {
     super(
       'E_SCHEMA_NEWER',
-      EXIT.schema,
       `The database has schema version ${found}; this unstuck knows up to ${known}. ` +
         'Nothing was written. Install the newer unstuck that migrated it.',
+      { found, known },
     )
   }
 }
 
-export class UnusableStoreError extends UnstuckError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('E_DB_UNUSABLE', EXIT.unreachable, message, options)
+export class UnusableStoreError extends DatabaseError<'E_DB_UNUSABLE'> {
+  constructor(message: string, { where, ...options }: DatabaseErrorOptions = {}) {
+    super('E_DB_UNUSABLE', message, { where: where ?? null }, options)
   }
 }
 
-/** The worker's own row is gone, and with it perhaps everything else. */
+/** The database no longer has this worker's row. */
 export function unknownWorker(where: string): UnusableStoreError {
   return new UnusableStoreError(
     `The database ${where} does not know this worker any more: its tables were emptied, it was replaced or restored while the ` +
       'worker ran, or the worker was taken for dead for so long that it was forgotten. Stop every process that uses it, restore a backup if something is missing, and start again.',
+    { where },
   )
 }
 
-/** Our tables themselves are gone. */
+/** The tables of Unstuck are missing. */
 export function missingTables(where: string, cause: unknown): UnusableStoreError {
   return new UnusableStoreError(
     `The tables of Unstuck in ${where} are gone (${messageOf(cause)}): they were dropped, or the database was replaced or ` +
       'restored while this process ran. Stop every process that uses it, restore a backup, and start again. ' +
       'A start on a database without them begins from nothing.',
-    { cause },
+    { where, cause },
   )
 }
 
-/** The database is lost to this process for good: waiting for it, or trying again, cannot help. Known by its code, which also survives the way from another thread. */
+/** True if the database is lost to this process for good: waiting or retrying cannot help. */
 export function isUnusable(error: unknown): boolean {
-  return error instanceof UnstuckError && error.code === 'E_DB_UNUSABLE'
+  return UnstuckError.is(error, 'E_DB_UNUSABLE')
 }
 
-/** Wrong flag, module, config or argument: the caller can mend it. */
-export class UsageError extends UnstuckError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('E_USAGE', EXIT.usage, message, options)
+/** A wrong flag, argument, option or config. Nothing was done; `data.problems` names every mistake. */
+export class UsageError extends UnstuckError<'E_USAGE'> {
+  /** Called by Unstuck. */
+  constructor(
+    message: string,
+    {
+      problems = [{ path: '', message, hint: null }],
+      ...options
+    }: ErrorOptions & { problems?: readonly Problem[] } = {},
+  ) {
+    super('E_USAGE', message, { problems }, options)
   }
 }
 
-export class NotFoundError extends UnstuckError {
+/** There is no run, target, source or file of this name. */
+export class NotFoundError extends UnstuckError<'E_NOT_FOUND'> {
+  /** Called by Unstuck. */
   constructor(what: string, hint: string) {
-    super('E_NOT_FOUND', EXIT.usage, `There is no ${what}. ${hint}`)
+    super('E_NOT_FOUND', `There is no ${what}. ${hint}`, { what })
   }
 }
 
-/** What was asked for cannot be done to this run or target as it is now. Nothing was changed. */
-export class RefusedError extends UnstuckError {
-  constructor(message: string, exitCode: number = EXIT.failed) {
-    super('E_REFUSED', exitCode, message)
+/** The action is not allowed as the run or target is now. Nothing was changed. */
+export class RefusedError extends UnstuckError<'E_REFUSED'> {
+  /** Called by Unstuck. */
+  constructor(message: string, { otherRunIsLive = false }: { otherRunIsLive?: boolean } = {}) {
+    super('E_REFUSED', message, { otherRunIsLive })
   }
 }
 
-/** A worker is stopping: thrown into pages that are cut short, and by `run.signal`. */
-export class StoppingError extends UnstuckError {
+/** The process is stopping: the reason of `signal` of a page or run that must end now. Its work can be resumed. */
+export class StoppingError extends UnstuckError<'E_STOPPING'> {
+  /** Called by Unstuck. */
   constructor(because: string) {
-    super(
-      'E_STOPPING',
-      EXIT.resumable,
-      `Stopping: ${because}. Saved pages are kept; the rest is resumable.`,
-    )
-  }
-}
-
-/** Thrown by a page handler that knows when to come back, as after a 429 with Retry-After. */
-export class RetryLaterError extends UnstuckError {
-  readonly afterMs: number
-
-  /** A time that is none, as of a Retry-After that could not be read: the usual pause. */
-  constructor(afterMs: number, message = 'asked to come back later') {
-    if (typeof afterMs !== 'number' || typeof message !== 'string')
-      throw new UsageError('RetryLaterError takes a number of milliseconds, and a message in text.')
-    super('E_RETRY_LATER', EXIT.failed, message)
-    this.afterMs = afterMs
+    super('E_STOPPING', `Stopping: ${because}. Saved pages are kept; the rest is resumable.`, {
+      because,
+      signal: /^SIG[A-Z]+/.exec(because)?.[0] ?? null,
+    })
   }
 }
 
@@ -251,9 +290,9 @@ function safeText(read: () => unknown): string {
   }
 }
 
-/** What was thrown, with a code. */
+/** Returns what was thrown as an error with a code. */
 export function toUnstuckError(thrown: unknown): UnstuckError {
   const error = toError(thrown)
   if (error instanceof UnstuckError) return error
-  return new UnstuckError('E_UNEXPECTED', EXIT.failed, error.message, { cause: error })
+  return new UnstuckError('E_UNEXPECTED', error.message, {}, { cause: error })
 }

@@ -1,4 +1,5 @@
 import { closest } from './closest.ts'
+import type { Problem } from './error-data.ts'
 import { UsageError } from './errors.ts'
 import { INTEGER_MAX } from './limits.ts'
 import { parseDuration } from './time.ts'
@@ -88,11 +89,17 @@ export function optional(field: Field): Field {
   return { ...field, isOptional: true }
 }
 
-/** Every mistake, not only the first. `whole`: what it is; `at`: where it stands, for a part of something. */
+/** Returns every mistake, not only the first. `whole`: what it is; `at`: its path, for a part of something. */
 export function mistakesIn(value: unknown, fields: Fields, whole: string, at?: string): string[] {
+  return problemsIn(value, fields, whole, at).map(({ message }) => message)
+}
+
+/** Returns the same with the path of each, and the name that was probably meant. */
+export function problemsIn(value: unknown, fields: Fields, whole: string, at?: string): Problem[] {
   if (!isObject(value)) {
     const found = value === undefined ? 'is missing' : `is ${describeValue(value)}`
-    return [`${at ?? whole} must be an object with ${listNames(fields)}, but ${found}`]
+    const message = `${at ?? whole} must be an object with ${listNames(fields)}, but ${found}`
+    return [{ path: at ?? '', message, hint: null }]
   }
   const path = (name: string): string => (at === undefined ? name : `${at}.${name}`)
   const unknown = Object.keys(value)
@@ -100,30 +107,42 @@ export function mistakesIn(value: unknown, fields: Fields, whole: string, at?: s
     .map((name) => {
       const hint = closest(name, Object.keys(fields))
       const instead = hint === null ? `there are ${listNames(fields)}` : `did you mean ${hint}?`
-      return `there is no ${path(describeValue(name))}; ${instead}`
+      const message = `there is no ${path(describeValue(name))}; ${instead}`
+      return { path: path(name), message, hint }
     })
   const wrong = Object.entries(fields).flatMap(([name, { rule, isValid, isOptional }]) => {
     const found = Object.hasOwn(value, name) ? value[name] : undefined
     if (found === undefined)
-      return isOptional ? [] : [`${path(name)} is missing: it must be ${rule}`]
-    return isValid(found) ? [] : [`${path(name)} must be ${rule}, not ${describeValue(found)}`]
+      return isOptional ? [] : [problem(path(name), `is missing: it must be ${rule}`)]
+    return isValid(found)
+      ? []
+      : [problem(path(name), `must be ${rule}, not ${describeValue(found)}`)]
   })
   return [...unknown, ...wrong]
 }
 
 /** Refuses options of a call of the library: a mistyped `dryRun` must not act. */
 export function checkOptions(call: string, given: unknown, fields: Fields): void {
-  const mistakes = mistakesIn(given, fields, 'the options')
-  if (mistakes.length > 0) throw new UsageError(`${call} was not done: ${mistakes.join('; ')}.`)
+  const problems = problemsIn(given, fields, 'the options')
+  if (problems.length === 0) return
+  throw new UsageError(`${call} was not done: ${listProblems(problems)}.`, { problems })
+}
+
+function problem(path: string, what: string): Problem {
+  return { path, message: `${path} ${what}`, hint: null }
+}
+
+/** The problems as part of one sentence. */
+export function listProblems(problems: readonly Problem[]): string {
+  return problems.map(({ message }) => message).join('; ')
 }
 
 /** Refuses one argument of a call of the library. */
 export function checkArgument(call: string, name: string, given: unknown, field: Field): void {
   if (given === undefined && field.isOptional) return
-  if (!field.isValid(given))
-    throw new UsageError(
-      `${call} was not done: ${name} must be ${field.rule}, not ${describeValue(given)}.`,
-    )
+  if (field.isValid(given)) return
+  const problems = [problem(name, `must be ${field.rule}, not ${describeValue(given)}`)]
+  throw new UsageError(`${call} was not done: ${listProblems(problems)}.`, { problems })
 }
 
 function listNames(fields: Fields): string {

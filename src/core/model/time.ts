@@ -1,6 +1,9 @@
 /** A moment, in milliseconds since 1970 (UTC), by the store's clock unless a comment says otherwise. */
 export type Millis = number
 
+/** A moment as text: ISO 8601 in UTC with milliseconds. Sorts as text. */
+export type Timestamp = string
+
 const UNITS: Record<string, number> = {
   ms: 1,
   s: 1_000,

@@ -1,12 +1,6 @@
 import { cancelBlockedReason } from '../decide/cancel.ts'
 import { decideRevert, targetsToCheck, type RevertDecision } from '../decide/revert.ts'
-import {
-  AlreadyRunningError,
-  EXIT,
-  NotFoundError,
-  RefusedError,
-  UsageError,
-} from '../model/errors.ts'
+import { AlreadyRunningError, NotFoundError, RefusedError, UsageError } from '../model/errors.ts'
 import { newId, shortId, type RunId, type TargetId } from '../model/id.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
 import { isLive, describeRow, type Run } from '../model/run.ts'
@@ -112,10 +106,9 @@ export async function revert(
     const run = await getRun(store, id)
     const decision = await decideRunRevert(store, run)
     if (decision.action === 'refuse') {
-      throw new RefusedError(
-        `Run ${shortId(id)} cannot be taken back: ${decision.because}.`,
-        decision.isOtherLive ? EXIT.alreadyRunning : EXIT.failed,
-      )
+      throw new RefusedError(`Run ${shortId(id)} cannot be taken back: ${decision.because}.`, {
+        otherRunIsLive: decision.isOtherLive,
+      })
     }
     const { undoes, to, targets, cancel: retried } = decision
     const because = why ?? `${undoes} taken back by ${actor}`

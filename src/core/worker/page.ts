@@ -7,7 +7,9 @@ import {
   integerBetween,
   FUNCTION,
   isObject,
+  listProblems,
   mistakesIn,
+  problemsIn,
   optional,
   nullable,
   STRING,
@@ -41,12 +43,14 @@ export function validatePage(result: unknown, page: number): PageReport {
   if (!isObject(result)) {
     throw new PageRejectedError(
       `page() returned ${preview(result)} for page ${page}. It must return { items, next }, with next: null after the last page.`,
+      { page },
     )
   }
-  const mistakes = mistakesIn(result, RESULT_FIELDS, 'the result')
-  if (mistakes.length > 0) {
+  const problems = problemsIn(result, RESULT_FIELDS, 'the result')
+  if (problems.length > 0) {
     throw new PageRejectedError(
-      `page() returned something unusable for page ${page}: ${mistakes.join('; ')}.`,
+      `page() returned something unusable for page ${page}: ${listProblems(problems)}.`,
+      { page, problems },
     )
   }
   const { inTransaction: _, ...report } = result as unknown as PageResult
@@ -55,9 +59,9 @@ export function validatePage(result: unknown, page: number): PageReport {
 
 /** Checks what `checkpoint()` was given. */
 export function validateCheckpoint(report: unknown): RunCheckpoint {
-  const mistakes = mistakesIn(report, CHECKPOINT_FIELDS, 'the page')
-  if (mistakes.length > 0)
-    throw new UsageError(`checkpoint() saved nothing: ${mistakes.join('; ')}.`)
+  const problems = problemsIn(report, CHECKPOINT_FIELDS, 'the page')
+  if (problems.length > 0)
+    throw new UsageError(`checkpoint() saved nothing: ${listProblems(problems)}.`, { problems })
   return report as RunCheckpoint
 }
 
@@ -128,6 +132,7 @@ export function makeCheckpoint(
     throw new PageRejectedError(
       `Page ${page} holds ${Math.round(content.length / 1_048_576)} MB; at most ${PAGE_BYTES_MAX / 1_048_576} MB are kept. ` +
         'Split it into more pages, or keep large files outside and save their paths.',
+      { page },
     )
   }
   const { target, epoch, claimId, worker, source } = claimed
@@ -159,6 +164,7 @@ function readCursor(
   if (Buffer.byteLength(text) > LIMITS.cursor) {
     throw new PageRejectedError(
       `The cursor of page ${page} is larger than ${LIMITS.cursor / 1_024} KB. Save what is large as an item, and keep its key.`,
+      { page },
     )
   }
   const { json, replaced } = cleanJson(text)
@@ -174,13 +180,16 @@ function readItem(
   onReplaced: (count: number) => void,
 ): Item {
   const [mistake] = isObject(item) ? mistakesIn(item, ITEM_FIELDS, 'the item') : []
-  if (mistake)
-    throw new PageRejectedError(`Item ${n + 1} of page ${page} cannot be saved: ${mistake}.`)
+  const reject = (message: string): never => {
+    const problems = [{ path: `items[${n}]`, message, hint: null }]
+    throw new PageRejectedError(message, { page, problems })
+  }
+  if (mistake) return reject(`Item ${n + 1} of page ${page} cannot be saved: ${mistake}.`)
   const made = isObject(item)
     ? toJsonOrReject(`Item ${n + 1} of page ${page}`, () => makeItem(item, onReplaced))
     : null
   if (made) return made
-  throw new PageRejectedError(
+  return reject(
     `Item ${n + 1} of page ${page} has neither an http(s) url nor a key: ${preview(item)}. ` +
       'Give it { url, data } or { key, data }.',
   )

@@ -1,6 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { decideRestart } from './restart.ts'
-import { EXIT, isUnusable, messageOf } from '../model/errors.ts'
+import { isUnusable, messageOf } from '../model/errors.ts'
+import { EXIT } from '../model/exit-codes.ts'
 import type { Clock } from '../host/clock.ts'
 
 /** How the parent asks a worker process to stop. */

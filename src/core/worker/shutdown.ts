@@ -1,4 +1,4 @@
-import { EXIT } from '../model/errors.ts'
+import { EXIT } from '../model/exit-codes.ts'
 import { STOP_MESSAGE } from './processes.ts'
 
 export type ShutdownOptions = {

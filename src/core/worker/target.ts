@@ -112,7 +112,7 @@ async function failTarget(context: TargetContext, position: Cursor, error: unkno
   const { run, target, key } = claimed
   const policy = policyForGroup(crawl.policy, claimed.group)
   const errorsBefore = position.seq > claimed.seq ? 0 : claimed.errors
-  const decision = decideRetry(error, errorsBefore, policy, clock.random())
+  const decision = decideRetry(error, errorsBefore, policy, clock.random(), Date.now())
   const retryInMs = decision.action === 'retry' ? decision.afterMs : null
   const message = messageOf(error)
   const outcome = await endClaim(() =>

@@ -6,7 +6,6 @@ import {
 } from './next-cycle.ts'
 import {
   AlreadyRunningError,
-  EXIT,
   isUnusable,
   messageOf,
   StoreUnavailableError,
@@ -227,7 +226,7 @@ export class ExecWorker {
 
 /** Every other run would fail for it as well. */
 function isOutdated(error: unknown): boolean {
-  return isUnusable(error) || (error instanceof UnstuckError && error.exitCode === EXIT.schema)
+  return isUnusable(error) || UnstuckError.is(error, 'E_SCHEMA_NEWER')
 }
 
 function rethrow(error: unknown): never {

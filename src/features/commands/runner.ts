@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { EXIT, isUnusable, type UnstuckError } from '../../core/model/errors.ts'
+import { isUnusable, UnstuckError } from '../../core/model/errors.ts'
 import type { Emit } from '../../core/model/event.ts'
 import type { SourceLock } from '../../core/model/source-lock.ts'
 import type { ClaimId, WorkerId } from '../../core/model/id.ts'
@@ -79,7 +79,7 @@ export class CommandRunner {
 
   /** It failed for a reason that any other would fail for as well. */
   get isOutdated(): boolean {
-    return this.#failure?.exitCode === EXIT.schema || isUnusable(this.#failure)
+    return UnstuckError.is(this.#failure, 'E_SCHEMA_NEWER') || isUnusable(this.#failure)
   }
 
   /** How the processes of its commands are found; null before the first has started. */

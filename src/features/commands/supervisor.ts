@@ -4,12 +4,8 @@ import {
   type RestartPolicy,
   type RestartHistory,
 } from './next-cycle.ts'
-import {
-  AlreadyRunningError,
-  EXIT,
-  messageOf,
-  StoreUnavailableError,
-} from '../../core/model/errors.ts'
+import { AlreadyRunningError, messageOf, StoreUnavailableError } from '../../core/model/errors.ts'
+import { EXIT } from '../../core/model/exit-codes.ts'
 import type { SourceLock } from '../../core/model/source-lock.ts'
 import { humanizeDuration } from '../../core/model/time.ts'
 import type { Store } from '../../core/store/store.ts'

@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import type { Claim } from '../../core/model/claim.ts'
-import { EXIT, UnstuckError } from '../../core/model/errors.ts'
+import { UnstuckError } from '../../core/model/errors.ts'
 import type { HeartbeatOptions } from '../../core/heartbeat/service.ts'
 import type { FromService } from '../../core/heartbeat/endpoint.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
@@ -38,29 +38,25 @@ export type CommandHandle = {
 }
 
 /** The program is not there, or may not be executed. */
-export class CommandStartError extends UnstuckError {
+export class CommandStartError extends UnstuckError<'E_COMMAND'> {
   constructor(command: string, code: string, text: string) {
     const isMissing = code === 'ENOENT'
     super(
       'E_COMMAND',
-      isMissing ? COMMAND_NOT_FOUND : COMMAND_NOT_EXECUTABLE,
       isMissing
         ? `There is no program ${JSON.stringify(command)} (or no such working folder). Check the name and the PATH; after -- comes the program itself, not a shell line.`
         : `${JSON.stringify(command)} could not be started: ${text}. Check that it may be executed.`,
+      { command, reason: code },
     )
   }
 }
 
 /** Nobody holds the source any more, and nobody looks after the command but us. */
-export class WatchdogLostError extends UnstuckError {
+export class WatchdogLostError extends UnstuckError<'E_GUARDIAN'> {
   constructor(how: string) {
-    super('E_GUARDIAN', EXIT.failed, `The guardian process ${how}.`)
+    super('E_GUARDIAN', `The guardian process ${how}.`, { reason: how })
   }
 }
-
-/** As shells say it. */
-const COMMAND_NOT_FOUND = 127
-const COMMAND_NOT_EXECUTABLE = 126
 
 /** Unstuck's side of the guardian: the process that beats for it and holds its commands. */
 export class Watchdog {

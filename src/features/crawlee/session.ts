@@ -1,7 +1,8 @@
 import { hostname } from 'node:os'
 import process from 'node:process'
 import { CONNECTIONS_MISTAKE, isConnections } from '../../core/model/address.ts'
-import { EXIT, messageOf, UsageError } from '../../core/model/errors.ts'
+import { messageOf, UsageError } from '../../core/model/errors.ts'
+import { EXIT } from '../../core/model/exit-codes.ts'
 import { newId, shortId, type Id, type WorkerId } from '../../core/model/id.ts'
 import {
   DEFAULT_POLICY,

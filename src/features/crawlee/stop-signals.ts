@@ -1,5 +1,5 @@
 import process from 'node:process'
-import { EXIT } from '../../core/model/errors.ts'
+import { EXIT } from '../../core/model/exit-codes.ts'
 import { STOP_DEADLINE_MS } from '../../core/model/policy.ts'
 
 export type StopSignalsOptions = {

@@ -1,4 +1,4 @@
-import { EXIT } from '../../core/model/errors.ts'
+import { EXIT } from '../../core/model/exit-codes.ts'
 
 /** What a signal can do to whoever runs commands. */
 export type Stoppable = { stop(by: string): void; forceStop(): void }

@@ -1,5 +1,6 @@
 import process from 'node:process'
-import { EXIT, UsageError } from '../../core/model/errors.ts'
+import { UsageError } from '../../core/model/errors.ts'
+import { EXIT } from '../../core/model/exit-codes.ts'
 import { safeJson } from '../../core/events/safe-text.ts'
 import { findDatabaseAddress } from '../../app/address.ts'
 import { configFolder } from '../../app/config-file.ts'

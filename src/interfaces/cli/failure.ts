@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander'
-import { EXIT, messageOf, stackOf, UnstuckError } from '../../core/model/errors.ts'
+import { messageOf, stackOf, UnstuckError } from '../../core/model/errors.ts'
+import { EXIT, exitCodeOf } from '../../core/model/exit-codes.ts'
 import { redact } from '../../core/model/redact.ts'
 import { safeJson } from '../../core/events/safe-text.ts'
 import { hasColour, columnsOf, type ColourChoice } from './output.ts'
@@ -49,7 +50,7 @@ function formatFailure(
 
 function toFailure(error: unknown, help: string): Failure {
   if (error instanceof UnstuckError) {
-    return { code: error.code, exitCode: error.exitCode, message: redact(error.message) }
+    return { code: error.code, exitCode: exitCodeOf(error), message: redact(error.message) }
   }
   if (error instanceof CommanderError) {
     const message = `${redact(usageMessage(error.message))} See \`${help}\`.`

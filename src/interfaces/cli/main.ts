@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { CommanderError } from 'commander'
-import { EXIT } from '../../core/model/errors.ts'
+import { EXIT } from '../../core/model/exit-codes.ts'
 import { COMMANDS, resolveCommand } from './command-list.ts'
 import { reportFailure, type FailureStyle } from './failure.ts'
 import { COLOUR_CHOICES, onClosedStdout, type Streams } from './output.ts'

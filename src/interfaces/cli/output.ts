@@ -4,7 +4,8 @@ import { createInterface } from 'node:readline/promises'
 import { styleText } from 'node:util'
 import { redact } from '../../core/model/redact.ts'
 import { safeText } from '../../core/events/safe-text.ts'
-import { EXIT, messageOf } from '../../core/model/errors.ts'
+import { messageOf } from '../../core/model/errors.ts'
+import { EXIT } from '../../core/model/exit-codes.ts'
 import { TextWriter } from '../../lib/terminal/text-writer.ts'
 
 export const COLOUR_CHOICES = ['auto', 'always', 'never'] as const

@@ -1,5 +1,6 @@
 import type { RestartPolicy } from '../../features/commands/next-cycle.ts'
-import { EXIT, UsageError } from '../../core/model/errors.ts'
+import { UsageError } from '../../core/model/errors.ts'
+import { EXIT } from '../../core/model/exit-codes.ts'
 import { sourceMistake } from '../../core/model/source.ts'
 import { ExecWorker } from '../../features/commands/exec-worker.ts'
 import { startBackgroundAlerts } from './background-alerts.ts'

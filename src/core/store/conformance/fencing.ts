@@ -150,7 +150,7 @@ export function fencingTests(engine: Engine): void {
 
     assert.ok(outcome && !outcome.ok && outcome.error instanceof LeaseLostError)
     assert.equal(outcome.error.code, 'E_LEASE_LOST')
-    assert.equal(outcome.error.claim.claimId, lost.claimId)
+    assert.equal(outcome.error.data.target, lost.target)
     assert.match(outcome.error.message, new RegExp(fresh.slice(-8)))
   })
 

@@ -108,8 +108,8 @@ export function oneLiveRunTests(engine: Engine): void {
 
     await assert.rejects(store.enqueue(newRun()), (error) => {
       assert.ok(error instanceof AlreadyRunningError)
-      assert.equal(error.run, run)
-      assert.equal(error.source, SOURCE)
+      assert.equal(error.data.run, run)
+      assert.equal(error.data.source, SOURCE)
       return true
     })
     await store.enqueue(newRun('another source'))

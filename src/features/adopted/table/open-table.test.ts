@@ -86,7 +86,7 @@ test('sqlite: a file that is not there is not made, and a schema is no part of a
   using folder = temporaryFolder()
   const path = join(folder.path, 'none.db')
   await assert.rejects(openAdoptedTable(mappingOf(JOBS), `sqlite:${path}`), {
-    name: 'UnusableStoreError',
+    code: 'E_DB_UNUSABLE',
   })
   assert.equal(existsSync(path), false)
   await runUserSql(`sqlite:${path}`, 'CREATE TABLE jobs (id BLOB PRIMARY KEY, status TEXT)')
@@ -300,7 +300,7 @@ test('an unreachable server and an invalid address are reported', async () => {
   await assert.rejects(
     openAdoptedTable(mappingOf(JOBS), 'postgres://nobody:secret@127.0.0.1:1/x'),
     {
-      name: 'StoreUnavailableError',
+      code: 'E_DB_UNREACHABLE',
       message: /^(?!.*secret)/,
     },
   )

@@ -82,7 +82,7 @@ test(
     if (isRoot) process.seteuid!(65_534)
     try {
       await assert.rejects(findTables(url), {
-        name: 'UnusableStoreError',
+        code: 'E_DB_UNUSABLE',
         message: /^SQLite cannot read .*app\.db here: .* WAL .* copy .* --db/,
       })
     } finally {

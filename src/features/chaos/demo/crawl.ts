@@ -19,9 +19,7 @@ export default defineCrawl({
 
   async page({ target, url, page, signal }) {
     const response = await fetch(url, { signal })
-    if (response.status === 429) {
-      throw new RetryLaterError(Number(response.headers.get('retry-after')) * 1_000)
-    }
+    if (response.status === 429) throw new RetryLaterError(response)
     if (!response.ok) throw new Error(`the site answered ${response.status}`)
     const { listings, pages, next } = (await response.json()) as SitePage
     return {

@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
-import { EXIT } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import type { Worker } from '../../../core/model/worker.ts'
 import { processState } from '../../../core/host/identity.ts'
 

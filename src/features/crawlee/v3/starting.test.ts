@@ -8,7 +8,7 @@ import {
   RequestQueue,
   type BasicCrawlerOptions,
 } from '@crawlee/cheerio'
-import { EXIT } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import { shortId } from '../../../core/model/id.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { cancel } from '../../../core/recovery/operator-actions.ts'

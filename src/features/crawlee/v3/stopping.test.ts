@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { BasicCrawler, Configuration, log, type BasicCrawlerOptions } from '@crawlee/cheerio'
-import { EXIT } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 import type { TestDatabase } from '../../../testing/test-database.ts'

@@ -8,7 +8,8 @@ import {
   type Proposal,
 } from '../../../features/adopted/wizard/propose.ts'
 import { closest } from '../../../core/model/closest.ts'
-import { EXIT, messageOf, NotFoundError, UsageError } from '../../../core/model/errors.ts'
+import { messageOf, NotFoundError, UsageError } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import { sourceMistake } from '../../../core/model/source.ts'
 import { loadSettings, type Settings } from '../../../app/config.ts'
 import { adoptedText, configText, type ConfigEntry } from '../adopt/config-text.ts'

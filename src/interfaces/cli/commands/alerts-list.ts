@@ -1,5 +1,5 @@
 import type { Alert } from '../../../core/model/alert.ts'
-import { EXIT } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import { shortId } from '../../../core/model/id.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import { alertView } from '../../../presenters/overview.ts'

@@ -1,5 +1,6 @@
 import { CHANNEL_NAMES, type ChannelName } from '../../../core/model/alert-rule.ts'
-import { EXIT, UsageError } from '../../../core/model/errors.ts'
+import { UsageError } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import { newId } from '../../../core/model/id.ts'
 import { DeliveryError, type Channel } from '../../../features/alerts/channel.ts'
 import type { AlertMessage } from '../../../features/alerts/message.ts'

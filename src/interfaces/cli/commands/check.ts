@@ -1,4 +1,4 @@
-import { EXIT } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import { shortId } from '../../../core/model/id.ts'
 import { describeRow } from '../../../core/model/run.ts'
 import { checkSource } from '../../../core/model/source.ts'

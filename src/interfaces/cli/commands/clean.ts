@@ -1,4 +1,5 @@
-import { EXIT, UsageError } from '../../../core/model/errors.ts'
+import { UsageError } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import { shortId } from '../../../core/model/id.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { blockedReason, type Verdict } from '../../../core/model/verdict.ts'

@@ -1,4 +1,4 @@
-import { EXIT } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import { humanizeDuration } from '../../../core/model/time.ts'
 import type { Verdict } from '../../../core/model/verdict.ts'
 import { REAL_CLOCK, type Clock } from '../../../core/host/clock.ts'

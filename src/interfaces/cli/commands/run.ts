@@ -1,5 +1,6 @@
 import type { RestartPolicy } from '../../../features/commands/next-cycle.ts'
-import { EXIT, UsageError } from '../../../core/model/errors.ts'
+import { UsageError } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import { shortId } from '../../../core/model/id.ts'
 import { checkSource } from '../../../core/model/source.ts'
 import { runCommand } from '../../../core/model/shell-command.ts'

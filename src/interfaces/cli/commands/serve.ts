@@ -1,4 +1,5 @@
-import { EXIT, isUnusable, messageOf, UsageError } from '../../../core/model/errors.ts'
+import { isUnusable, messageOf, UsageError } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import type { UnstuckEvent } from '../../../core/model/event.ts'
 import type { WorkerId } from '../../../core/model/id.ts'
 import { describeEvent } from '../../../presenters/event.ts'

@@ -1,4 +1,4 @@
-import { EXIT } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import { defineCommand } from '../command.ts'
 import { printFirstSteps, printStatus } from '../status-text.ts'
 import { getStatus } from '../../../presenters/status.ts'

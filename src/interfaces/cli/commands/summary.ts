@@ -1,4 +1,4 @@
-import { EXIT } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import { classifyRuns } from '../../../core/recovery/clean.ts'
 import { defineCommand } from '../command.ts'
 import { openContext } from '../../../app/open-context.ts'

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { EXIT, UsageError } from '../../../core/model/errors.ts'
+import { UsageError } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import { newId, shortId } from '../../../core/model/id.ts'
 import { STOP_DEADLINE_MS } from '../../../core/model/policy.ts'
 import { unstuckCommand } from '../../../core/model/shell-command.ts'

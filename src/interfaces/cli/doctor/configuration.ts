@@ -1,4 +1,4 @@
-import { EXIT } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import { redact } from '../../../core/model/redact.ts'
 import type { ResolvedAddress } from '../../../app/address.ts'
 import type { Settings } from '../../../app/config.ts'

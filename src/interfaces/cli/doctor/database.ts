@@ -1,4 +1,4 @@
-import { EXIT } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import { humanizeDuration } from '../../../core/model/time.ts'
 import type { EngineFacts, DatabaseInfo, PostgresFacts } from '../../../core/store/inspection.ts'
 import { plural } from '../../../presenters/format.ts'

@@ -1,4 +1,5 @@
-import { EXIT, messageOf, UnstuckError } from '../../../core/model/errors.ts'
+import { messageOf, UnstuckError } from '../../../core/model/errors.ts'
+import { EXIT, exitCodeOf as errorExitCode } from '../../../core/model/exit-codes.ts'
 
 /** `note`: good to know. `warning`: works, but a person should look. `problem`: a promise or the work is at stake. */
 export const RESULTS = ['ok', 'note', 'warning', 'problem'] as const
@@ -54,7 +55,7 @@ export function fromError(check: string, error: unknown, advice: Advice): Findin
   const details = lines.map((line) => line.replace(/^- /, ''))
   return finding('problem', check, found, {
     details,
-    ...(error instanceof UnstuckError && { exitCode: error.exitCode }),
+    ...(error instanceof UnstuckError && { exitCode: errorExitCode(error) }),
     ...advice,
   })
 }

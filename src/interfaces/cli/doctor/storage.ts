@@ -1,4 +1,5 @@
-import { EXIT, messageOf } from '../../../core/model/errors.ts'
+import { messageOf } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import type {
   BlockedWal,
   EngineFacts,
