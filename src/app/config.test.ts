@@ -229,11 +229,11 @@ test("a row's policy is the preset, its table's policy and the config of its sou
     minutes(5),
     'fail',
   ])
-  const policies = { maths: { staleAfter: '2h', maxRetries: 3 }, arts: { lease: '15s' } } as const
+  const policies = { maths: { staleAfter: '2h', runRetries: 3 }, arts: { lease: '15s' } } as const
   const all = makeSettings({ ...config, adopted: own, policies }, null)
   assert.deepEqual(staleAfter(all, 'maths'), [minutes(120), 'fail'])
   assert.equal(
-    all.policyOf(makeAdoptedRun(all, 'maths')).maxRetries,
+    all.policyOf(makeAdoptedRun(all, 'maths')).runRetries,
     0,
     'nothing is added to a table',
   )
@@ -246,7 +246,7 @@ test("a row's policy is the preset, its table's policy and the config of its sou
 
 test('settings of an adopted table are shown with their origin', () => {
   const adopted = { courses: { ...COURSES, policy: { maxSilence: '1h' } } } as const
-  const policies = { courses: { grace: '1m' } } as const
+  const policies = { courses: { startupGrace: '1m' } } as const
   const settings = makeSettings({ preset: 'staging', adopted, policies }, null)
   assert.deepEqual(settings.sources, ['courses'])
   for (const run of [makeAdoptedRun(settings), undefined]) {
@@ -259,8 +259,8 @@ test('settings of an adopted table are shown with their origin', () => {
         'staleAfter 15m preset',
         'onStale fail preset',
         'onCrash fail adopted',
-        'maxRetries 0 adopted',
-        'grace 1m config',
+        'runRetries 0 adopted',
+        'startupGrace 1m config',
       ],
     )
   }

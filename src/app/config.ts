@@ -216,7 +216,7 @@ function limitToTableActions(policy: Policy, kept: Policy, adopted: AdoptedRun):
   const { onCrash, onStalled } = policy
   return {
     ...policy,
-    maxRetries: 0,
+    runRetries: 0,
     onCrash: can(onCrash) ? onCrash : kept.onCrash,
     onStalled: can(onStalled) ? onStalled : kept.onStalled,
   }

@@ -65,7 +65,7 @@ const OPTIONS: Fields = {
  */
 export async function recoverOnStart(options: RecoverOnStartOptions = {}): Promise<StartReport> {
   const log = safeLog(typeof options?.log === 'function' ? options.log : toStdout)
-  const timeoutMs = parseDuration(options?.timeout ?? TIMEOUT_MS) ?? TIMEOUT_MS
+  const timeoutMs = parseDuration(options?.timeout) ?? TIMEOUT_MS
   // What was seen and done so far is told, however it ends.
   const report: { active: Run[]; verdicts: Verdict[] } = { active: [], verdicts: [] }
   const deadline = new AbortController()
@@ -114,7 +114,7 @@ async function recoverOnce(
     // What has shown no sign at all may be about to: others start at the same moment.
     const graces = first.active
       .filter((one) => !one.owner && !isPastGrace(one))
-      .map(({ policy }) => policy.graceMs)
+      .map(({ policy }) => policy.startupGraceMs)
     await sleep(Math.max(0, ...graces), undefined, { ref: false, signal: deadline })
     logVerdict((await recover(context)).verdicts)
     throwIfUnreadable(store)
@@ -132,8 +132,8 @@ function throwIfUnreadable({ unreadable }: Store): void {
 
 /** A row whose owner nobody knows shows no sign when its process starts; it has been still for long enough already. */
 function isPastGrace({ run, policy, evidence }: AssessedRun): boolean {
-  const { staleAfterMs, graceMs } = policy
-  return run.adopted !== undefined && evidence.idleMs > (staleAfterMs ?? Infinity) + graceMs
+  const { staleAfterMs, startupGraceMs } = policy
+  return run.adopted !== undefined && evidence.idleMs > (staleAfterMs ?? Infinity) + startupGraceMs
 }
 
 /** The same word about the same thing; what was done is always news. */

@@ -108,14 +108,14 @@ const cases: [string, Case, Action, (keyof Policy)[], RegExp][] = [
     'worker gone, nothing done, one target',
     { owner: 'gone', target: {}, run: { kind: 'single' } },
     'retry',
-    ['leaseMs', 'maxRetries'],
+    ['leaseMs', 'runRetries'],
     /`unstuck recover` does it now.*a new run is queued/s,
   ],
   [
     'worker gone, by policy fail',
     { owner: 'gone', target: page7, policy: { onCrash: 'fail' } },
     'fail',
-    ['onCrash', 'maxRetries', 'onStalled', 'staleAfterMs', 'onStale'],
+    ['onCrash', 'runRetries', 'onStalled', 'staleAfterMs', 'onStale'],
     /What was saved is kept\. `unstuck revert`/,
   ],
   [

@@ -58,7 +58,7 @@ export function explainNextSteps(
       }
     case 'retry':
       return {
-        policy: ['leaseMs', 'maxRetries'],
+        policy: ['leaseMs', 'runRetries'],
         changes: [
           byItself,
           'It becomes failed and a new run is queued in its place; a page saved before would have made it go on instead.',
@@ -66,7 +66,7 @@ export function explainNextSteps(
       }
     case 'fail':
       return {
-        policy: ['onCrash', 'maxRetries', 'onStalled', 'staleAfterMs', 'onStale'],
+        policy: ['onCrash', 'runRetries', 'onStalled', 'staleAfterMs', 'onStale'],
         changes: [
           byItself,
           run.isAdopted

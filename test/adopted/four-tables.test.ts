@@ -1,3 +1,4 @@
+import type { PolicyOptions } from '../../src/core/model/policy.ts'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { orphanOf } from '../../src/features/metrics/orphan.ts'
@@ -250,7 +251,7 @@ for (const engine of ENGINES) {
   test(`yp_targets: a heartbeat older than 60 min, or none, resets a row to PLANNED, and no other row is changed, ${engine.name}`, async () => {
     // While a server is up for less than the lease nobody is presumed dead: there the lease is shorter.
     const isServer = engine.name === 'postgres'
-    const policy = isServer
+    const policy: PolicyOptions | undefined = isServer
       ? { lease: '150ms', heartbeat: '50ms' }
       : ypTargets.options.sqlite.policy
     const fresh = isServer ? minutesAgo(-1) : minutesAgo(59)

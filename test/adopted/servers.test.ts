@@ -69,7 +69,11 @@ test('recoverOnStart takes tables and a preset from code, and never throws for a
   using project = await createUserProject()
   const lines: string[] = []
   const options = { db: project.own, log: (line: string) => lines.push(line) }
-  const tenders = { ...tenderRuns.options.sqlite, db: project.app, policy: { grace: '0s' } }
+  const tenders = {
+    ...tenderRuns.options.sqlite,
+    db: project.app,
+    policy: { startupGrace: '0s' as const },
+  }
 
   const wrong = await recoverOnStart({
     ...options,

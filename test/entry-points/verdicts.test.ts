@@ -346,7 +346,7 @@ const CASES: readonly Case[] = [
   },
   {
     situation: 'owner gone, nothing done yet, and it was retried before',
-    policy: { maxRetries: 0 },
+    policy: { runRetries: 0 },
     arrange: async (ctx) => createHeldRun(ctx, await ctx.registerDeadWorker()),
     verdict: { action: 'fail', because: /unexpectedly with nothing done/, applied: true },
     run: 'failed',

@@ -139,7 +139,7 @@ const HANGING_CRAWL = `
     return { next: null, inTransaction: ledger(target.key, page) }
   },
   concurrency: 1,
-  policy: { heartbeat: ${HEARTBEAT_MS}, lease: ${LEASE_MS}, maxCrashes: ${GAPS} },
+  policy: { heartbeat: '${HEARTBEAT_MS}ms', lease: '${LEASE_MS}ms', maxCrashes: ${GAPS} },
 `
 
 /** A worker with nothing to do of its own: it only watches the others. */
@@ -196,7 +196,9 @@ describe(
       const proxy = await TcpProxy.start(ctx.database.url)
       try {
         await startWatcher(ctx)
-        ctx.writeConfig({ portal: { heartbeat: HEARTBEAT_MS, lease: 3 * HEARTBEAT_MS } })
+        ctx.writeConfig({
+          portal: { heartbeat: `${HEARTBEAT_MS}ms`, lease: `${3 * HEARTBEAT_MS}ms` },
+        })
         const args = [CLI, 'run', 'portal', '--', 'bash', '-c', COMMAND]
         const env = { UNSTUCK_DB: proxy.address }
         const command = ctx.start(args, { env, under: UNSHARE })

@@ -23,7 +23,7 @@ const CRAWL = `
              inTransaction: ledger(target.key, page) }
   },
   concurrency: 2,
-  policy: { heartbeat: 400, lease: ${LEASE_MS} },
+  policy: { heartbeat: '400ms', lease: '${LEASE_MS}ms' },
 `
 
 async function query(url: string, text: string): Promise<Record<string, unknown>[]> {

@@ -23,14 +23,14 @@ const CRAWL = `
              inTransaction: ledger(target.key, page) }
   },
   concurrency: 2,
-  policy: { heartbeat: ${HEARTBEAT_MS}, lease: ${LEASE_MS} },
+  policy: { heartbeat: '${HEARTBEAT_MS}ms', lease: '${LEASE_MS}ms' },
 `
 
 /** One page that lasts. */
 const HANGING_CRAWL = `
   *targets() { yield { key: 'a' } },
   async page() { mark('page'); await opened('never'); return { next: null } },
-  policy: { heartbeat: 2000, lease: 6000 },
+  policy: { heartbeat: '2s', lease: '6s' },
 `
 
 describe(
@@ -95,7 +95,7 @@ describe(
 
     test('P9 a wrapped command continues through it, its checkpoint waits, and no other copy takes over', async () => {
       await using ctx = await ProcessTestContext.create(postgresEngine)
-      ctx.writeConfig({ portal: { heartbeat: HEARTBEAT_MS, lease: LEASE_MS } })
+      ctx.writeConfig({ portal: { heartbeat: `${HEARTBEAT_MS}ms`, lease: `${LEASE_MS}ms` } })
       const post = `curl -sf -H "Authorization: Bearer $UNSTUCK_TOKEN" -H 'content-type: application/json'`
       const script =
         `echo up; until [ -e go.gate ]; do sleep 0.05; done; echo posting; ` +

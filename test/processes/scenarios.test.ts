@@ -30,7 +30,7 @@ const OTHER_CRAWL = `
     source: 'neighbour',
     *targets() { yield { key: 'n' } },
     async page() { mark('neighbour'); await opened('neighbour'); return { next: null } },
-    policy: { heartbeat: '400ms', lease: '2s', maxSilence: '2s', grace: '0s' },
+    policy: { heartbeat: '400ms', lease: '2s', maxSilence: '2s', startupGrace: '0s' },
   })
 `
 
@@ -343,7 +343,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
           if (marked('page') === 1) await opened('never')
           return { next: null }
         },
-        policy: { heartbeat: '400ms', lease: '2s', grace: '0s', maxDuration: '2s', onStalled: 'fail' },
+        policy: { heartbeat: '400ms', lease: '2s', startupGrace: '0s', maxDuration: '2s', onStalled: 'fail' },
       `)
       const program = ctx.unstuck('work', crawl)
       await ctx.waitForMarks('page')
@@ -396,7 +396,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
             return { next: null }
           },
           concurrency: 2,
-          policy: { heartbeat: '400ms', lease: '2s', grace: '0s', groups: { CA: { maxSilence: '2s', onStalled: 'resume', retries: 1 } } },
+          policy: { heartbeat: '400ms', lease: '2s', startupGrace: '0s', groups: { CA: { maxSilence: '2s', onStalled: 'resume', retries: 1 } } },
         `),
         '--drain',
       )

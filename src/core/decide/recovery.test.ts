@@ -214,13 +214,13 @@ const cases: [string, Case, Action, RegExp][] = [
   ],
   [
     'the same, and it may not be tried again',
-    { owner: 'gone', run: single, policy: { maxRetries: 0 } },
+    { owner: 'gone', run: single, policy: { runRetries: 0 } },
     'fail',
     /^process ended unexpectedly with nothing done, once: /,
   ],
   [
     'a row of a table of one’s own is silent, which proves nothing',
-    { owner: 'silent', run: { ...single, isAdopted: true }, policy: { maxRetries: 0 } },
+    { owner: 'silent', run: { ...single, isAdopted: true }, policy: { runRetries: 0 } },
     'fail',
     /^no sign of life with nothing done, once: /,
   ],
@@ -248,13 +248,13 @@ const cases: [string, Case, Action, RegExp][] = [
   ],
   [
     'the same, with retries left by policy',
-    { owner: 'gone', run: { ...single, retries: 1 }, policy: { maxRetries: 2 } },
+    { owner: 'gone', run: { ...single, retries: 1 }, policy: { runRetries: 2 } },
     'retry',
     /./,
   ],
   [
     'the same, without retries',
-    { owner: 'gone', run: single, policy: { maxRetries: 0 } },
+    { owner: 'gone', run: single, policy: { runRetries: 0 } },
     'fail',
     /./,
   ],
@@ -410,7 +410,7 @@ const anyPolicy: fc.Arbitrary<Policy> = fc
     onStale: fc.constantFrom('keep' as const, 'fail' as const),
     onCrash: fc.constantFrom('resume' as const, 'fail' as const, 'hold' as const),
     onStalled: fc.constantFrom('alert' as const, 'resume' as const, 'fail' as const),
-    maxRetries: fc.nat(3),
+    runRetries: fc.nat(3),
     maxCrashes: fc.integer({ min: 1, max: 5 }),
   })
   .map((some) => ({ ...DEFAULT_POLICY, ...some }))
@@ -475,9 +475,9 @@ always('an ended run is left alone', (it, policy) => {
   if (!isOpen(it)) assert.equal(decide(it, policy, NOW).action, 'leave')
 })
 
-always('a run is retried only without progress, and at most maxRetries times', (it, policy) => {
+always('a run is retried only without progress, and at most runRetries times', (it, policy) => {
   if (decide(it, policy, NOW).action !== 'retry') return
   assert.equal(it.run.kind, 'single')
-  assert.ok(it.run.retries < policy.maxRetries)
+  assert.ok(it.run.retries < policy.runRetries)
   assert.equal(it.target ? it.target.hasProgress : it.run.hasProgress, false)
 })

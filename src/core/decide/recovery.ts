@@ -112,7 +112,7 @@ function withOwnerLost(snapshot: Snapshot, owner: LivenessAssessment, policy: Po
   if (run.kind === 'crawl') return verdict('replan', `${owner.because}; no page was done yet`)
   // The same run, so that a command that lives can go on with it.
   if (mayStillRun) return verdict('resume', `${owner.because}; its command may still run`)
-  return run.retries < policy.maxRetries
+  return run.retries < policy.runRetries
     ? verdict('retry', `${owner.because}; nothing was done yet`)
     : verdict(
         'fail',

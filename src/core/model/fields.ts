@@ -62,8 +62,7 @@ export const NON_NEGATIVE_INTEGER: Field = {
 }
 export const DURATION: Field = {
   rule: 'a duration like 24h',
-  isValid: (value) =>
-    (typeof value === 'string' || typeof value === 'number') && parseDuration(value) !== null,
+  isValid: (value) => parseDuration(value) !== null,
 }
 
 export function integerBetween(from: number, max = INTEGER_MAX): Field {

@@ -15,7 +15,7 @@ test('the defaults keep their own rules', () => {
   assert.equal(DEFAULT_POLICY.leaseMs, 15_000)
   assert.equal(DEFAULT_POLICY.abandonAfterMs, 24 * 3_600_000)
   assert.equal(DEFAULT_POLICY.maxCrashes, 3)
-  assert.equal(DEFAULT_POLICY.maxRetries, 1)
+  assert.equal(DEFAULT_POLICY.runRetries, 1)
 })
 
 test('durations are parsed with their units', () => {

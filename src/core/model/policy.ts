@@ -18,7 +18,7 @@ export type Policy = {
   readonly onCrash: 'resume' | 'fail' | 'hold'
   readonly onStalled: 'alert' | 'resume' | 'fail'
   /** Runs with one target that died with nothing done are tried again this often. */
-  readonly maxRetries: number
+  readonly runRetries: number
   /** Workers a target may take down, claimed alone and without progress in between, before it is parked. */
   readonly maxCrashes: number
   /** Errors of a target's handler in a row that are tried again. */
@@ -27,7 +27,7 @@ export type Policy = {
   readonly backoffMaxMs: number
   readonly autoClean: boolean
   /** At start-up, how long to wait for a sign of what has shown none at all. */
-  readonly graceMs: number
+  readonly startupGraceMs: number
   /** A group's own limits for its targets, over those above. Null: no group has any. */
   readonly groups: Readonly<Record<string, GroupPolicy>> | null
 }
@@ -56,13 +56,13 @@ export const DEFAULT_POLICY: Policy = {
   onStale: 'keep',
   onCrash: 'resume',
   onStalled: 'alert',
-  maxRetries: 1,
+  runRetries: 1,
   maxCrashes: 3,
   retries: 3,
   backoffMs: 1_000,
   backoffMaxMs: 60_000,
   autoClean: false,
-  graceMs: 5_000,
+  startupGraceMs: 5_000,
   groups: null,
 }
 
@@ -71,35 +71,56 @@ export const SWEEP_INTERVAL_MS = 250
 /** From the first SIGTERM to the end, at most: below the 30 s that supervisors usually allow. */
 export const STOP_DEADLINE_MS = 25_000
 
-/** As users write it: durations in words, every field optional. */
+/** How the runs of a source are kept alive, judged and recovered. Every option accepts `undefined`. */
 export type PolicyOptions = {
-  heartbeat?: Duration
-  lease?: Duration
-  maxSilence?: Duration
-  maxDuration?: Duration
-  abandonAfter?: Duration
-  staleAfter?: Duration
-  onStale?: Policy['onStale']
-  onCrash?: Policy['onCrash']
-  onStalled?: Policy['onStalled']
-  maxRetries?: number
-  maxCrashes?: number
-  retries?: number
-  backoff?: Duration
-  backoffMax?: Duration
-  autoClean?: boolean
-  grace?: Duration
-  /** By the group's name. */
-  groups?: Readonly<Record<string, GroupPolicyOptions>>
+  /** Time between two heartbeats of a worker, at least 50ms. @default '1s' */
+  heartbeat?: Duration | undefined
+  /**
+   * A worker without a heartbeat for this long loses its claims, and its late writes are refused. Heartbeats come from a
+   * thread of their own: a long page does not delay them. A worker whose death is proven does not get this long. At least
+   * three times `heartbeat`. @default '15s' (adopted tables: '5m')
+   */
+  lease?: Duration | undefined
+  /** A live worker that saves no page of a target for this long is `stalled`. At least 1s. @default '15m' */
+  maxSilence?: Duration | undefined
+  /** Longest time since a run began or was last resumed; `null`: no limit. @default null */
+  maxDuration?: Duration | null | undefined
+  /** Age at which a run without worker, progress and checkpoint is dead. @default '24h' */
+  abandonAfter?: Duration | undefined
+  /** Idle time after which a `running` run without a known owner is stale; `null`: never. @default null */
+  staleAfter?: Duration | null | undefined
+  /** For a stale run. @default 'keep' */
+  onStale?: 'keep' | 'fail' | undefined
+  /** For a target with saved pages whose worker died; `hold` makes it `stuck`. @default 'resume' */
+  onCrash?: 'resume' | 'fail' | 'hold' | undefined
+  /** For a stalled target and for a run beyond `maxDuration`; `resume` takes it from its worker. @default 'alert' */
+  onStalled?: 'alert' | 'resume' | 'fail' | undefined
+  /** How often a run from `begin` that died with nothing saved is followed by a new run. @default 1 */
+  runRetries?: number | undefined
+  /** Workers that may die with this target as their only one, without a page in between, before it is parked. @default 3 */
+  maxCrashes?: number | undefined
+  /** Retries in a row of a page that throws, before its target is `failed`. @default 3 */
+  retries?: number | undefined
+  /** Wait before the first retry; it doubles each time, and half of it is random. @default '1s' */
+  backoff?: Duration | undefined
+  /** Longest wait between two retries. @default '1m' */
+  backoffMax?: Duration | undefined
+  /** Whether workers mark dead runs `abandoned` by themselves. @default false */
+  autoClean?: boolean | undefined
+  /** Wait at process start before runs without any sign of life are judged. @default '5s' */
+  startupGrace?: Duration | undefined
+  /** Limits of their own for the targets of a group, by its name. @default {} */
+  groups?: Readonly<Record<string, GroupPolicyOptions>> | undefined
 }
 
+/** What a group may have of its own: see the same names of `PolicyOptions`. */
 export type GroupPolicyOptions = Pick<
   PolicyOptions,
   'maxSilence' | 'onStalled' | 'onCrash' | 'maxCrashes' | 'retries' | 'backoff' | 'backoffMax'
 >
 
 type Field = { to: keyof Policy } & (
-  | { kind: 'duration'; min: number }
+  | { kind: 'duration'; min: number; orNull?: true }
   | { kind: 'count'; min: number }
   | { kind: 'choice'; of: readonly string[] }
   | { kind: 'flag' }
@@ -109,19 +130,19 @@ const FIELDS: Record<Exclude<keyof PolicyOptions, 'groups'>, Field> = {
   heartbeat: { to: 'heartbeatMs', kind: 'duration', min: 50 },
   lease: { to: 'leaseMs', kind: 'duration', min: 150 },
   maxSilence: { to: 'maxSilenceMs', kind: 'duration', min: 1_000 },
-  maxDuration: { to: 'maxDurationMs', kind: 'duration', min: 1_000 },
+  maxDuration: { to: 'maxDurationMs', kind: 'duration', min: 1_000, orNull: true },
   abandonAfter: { to: 'abandonAfterMs', kind: 'duration', min: 1_000 },
-  staleAfter: { to: 'staleAfterMs', kind: 'duration', min: 1_000 },
+  staleAfter: { to: 'staleAfterMs', kind: 'duration', min: 1_000, orNull: true },
   onStale: { to: 'onStale', kind: 'choice', of: ['keep', 'fail'] },
   onCrash: { to: 'onCrash', kind: 'choice', of: ['resume', 'fail', 'hold'] },
   onStalled: { to: 'onStalled', kind: 'choice', of: ['alert', 'resume', 'fail'] },
-  maxRetries: { to: 'maxRetries', kind: 'count', min: 0 },
+  runRetries: { to: 'runRetries', kind: 'count', min: 0 },
   maxCrashes: { to: 'maxCrashes', kind: 'count', min: 1 },
   retries: { to: 'retries', kind: 'count', min: 0 },
   backoff: { to: 'backoffMs', kind: 'duration', min: 0 },
   backoffMax: { to: 'backoffMaxMs', kind: 'duration', min: 0 },
   autoClean: { to: 'autoClean', kind: 'flag' },
-  grace: { to: 'graceMs', kind: 'duration', min: 0 },
+  startupGrace: { to: 'startupGraceMs', kind: 'duration', min: 0 },
 }
 
 const GROUP_FIELDS: readonly string[] = [
@@ -223,6 +244,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 function readField(field: Field, value: unknown): { value: unknown } | { mistake: string } {
   switch (field.kind) {
     case 'duration': {
+      if (value === null && field.orNull) return { value }
       const ms = parseDuration(value)
       if (ms === null)
         return { mistake: `must be a duration like 30s, 15m or 24h, not ${show(value)}` }

@@ -12,13 +12,11 @@ const UNITS: Record<string, number> = {
   d: 86_400_000,
 }
 
-/** A length of time as people write it: `250ms`, `30s`, `15m`, `24h`, `7d`; a number is milliseconds. */
-export type Duration = string | number
+/** A length of time with its unit: `'250ms'`, `'30s'`, `'15m'`, `'24h'`, `'7d'`. A bare number has no unit and is refused. */
+export type Duration = `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
 
-/** Milliseconds of a duration, or null when it is not one. */
+/** Returns the milliseconds of a duration, or null if it is not one. */
 export function parseDuration(value: unknown): number | null {
-  if (typeof value === 'number')
-    return Number.isFinite(value) && value >= 0 ? Math.round(value) : null
   if (typeof value !== 'string') return null
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(value.trim())
   const unit = match && UNITS[match[2]!]

@@ -31,8 +31,8 @@ export function monitorInterval(
 
 /** A worker's own part of a policy: how it beats, and how it looks after others. */
 export function heartbeatOptions(policy: Policy) {
-  const { heartbeatMs, leaseMs, graceMs } = policy
-  return { heartbeatMs, leaseMs, graceMs, monitorEveryMs: monitorInterval(policy) }
+  const { heartbeatMs, leaseMs, startupGraceMs } = policy
+  return { heartbeatMs, leaseMs, graceMs: startupGraceMs, monitorEveryMs: monitorInterval(policy) }
 }
 
 /** Looks at all runs from time to time: recovers what is dead or overran, and tells people what is theirs to decide. */

@@ -65,7 +65,7 @@ test('a mapping is read as written, with defaults filled in', () => {
     stuck: [],
     parked: [],
   })
-  assert.equal(policy.maxRetries, 0)
+  assert.equal(policy.runRetries, 0)
   assert.equal(read({ ...RUNS, table: 'crawl_runs' }).schema, null)
   const columns = { ...RUNS.columns, owner: undefined }
   assert.ok(!('owner' in read({ ...RUNS, columns }).columns))
@@ -191,20 +191,20 @@ test('times of a named zone are understood, an offset is refused', () => {
 
 test("a table's policy is merged over the defaults for tables", () => {
   const base = { ...DEFAULT_POLICY, staleAfterMs: 300_000, onStale: 'fail' } as const
-  const { leaseMs, maxRetries, onCrash, staleAfterMs } = read(RUNS, base).policy
-  assert.deepEqual([leaseMs, maxRetries, onCrash, staleAfterMs], [300_000, 0, 'fail', 300_000])
+  const { leaseMs, runRetries, onCrash, staleAfterMs } = read(RUNS, base).policy
+  assert.deepEqual([leaseMs, runRetries, onCrash, staleAfterMs], [300_000, 0, 'fail', 300_000])
   assert.equal(read(TARGETS).policy.onCrash, 'resume')
   const interrupted = { ...RUNS.statuses, interrupted: 'stopped' }
   assert.equal(read({ ...RUNS, statuses: interrupted }).policy.onCrash, 'resume')
   const policy = { lease: '60m', onCrash: 'hold' } as const
   const held = read({ ...TARGETS, policy }).policy
-  assert.deepEqual([held.leaseMs, held.onCrash, held.maxRetries], [3_600_000, 'hold', 0])
+  assert.deepEqual([held.leaseMs, held.onCrash, held.runRetries], [3_600_000, 'hold', 0])
 })
 
 test('a policy action that the table does not support is rejected', () => {
   assert.match(
-    singleConfigError({ policy: { maxRetries: 1 } }),
-    /maxRetries must be 0: nothing is ever/,
+    singleConfigError({ policy: { runRetries: 1 } }),
+    /runRetries must be 0: nothing is ever/,
   )
   assert.match(singleConfigError({ policy: { onCrash: 'hold' } }), /'hold' is of tables of targets/)
   const statuses = { active: 'a', planned: 'b' }

@@ -251,14 +251,14 @@ function parsePolicy(
   const own: Policy = {
     ...base,
     leaseMs: DEFAULT_LEASE_MS,
-    maxRetries: 0,
+    runRetries: 0,
     onCrash: canBeResumed ? base.onCrash : 'fail',
   }
   const { policy, mistakes } = makePolicy(given, own)
   policyMistakes.push(...mistakes.map((mistake) => `${configPath}.${mistake}`))
   const addMistake = (what: string): void =>
     void policyMistakes.push(`${configPath}.policy.${what}`)
-  if (policy.maxRetries > 0) addMistake('maxRetries must be 0: nothing is ever added to your table')
+  if (policy.runRetries > 0) addMistake('runRetries must be 0: nothing is ever added to your table')
   for (const option of ['onCrash', 'onStalled'] as const) {
     if (policy[option] === 'resume' && !canBeResumed)
       addMistake(`${option}: 'resume' needs ${RESUME_STATUS_HINT}`)

@@ -15,20 +15,20 @@ import type { WebhookSettings } from './post.ts'
 
 /** One of `alerts` in the config. */
 export type AlertOptions = {
-  /** Only of these sources. */
+  /** Only of these sources. @default all */
   sources?: readonly string[] | undefined
-  /** Left out: it only shows on the dashboard. */
+  /** Channels to notify. @default none: the dashboard shows it */
   to?: readonly ChannelName[] | undefined
-  /** Tell again after this long, while it is still so, or `never`; default `4h`. */
-  repeat?: Duration | undefined
-  /** False: do not tell when it is over. */
+  /** Notify again after this long, while the cause lasts; at least 1m. @default '4h' */
+  repeat?: Duration | 'never' | undefined
+  /** Whether to notify when the cause is gone. @default true */
   resolved?: boolean | undefined
 } & (
   | {
       when: 'orphans'
-      /** Default 3. */
+      /** How many orphans are still no alert. @default 3 */
       moreThan?: number | undefined
-      /** Default `1h`. */
+      /** In which time they are counted; at most 7d. @default '1h' */
       within?: Duration | undefined
     }
   | { when: Exclude<AlertKind, 'orphans'> }

@@ -215,7 +215,7 @@ export function recoveryTests(engine: Engine): void {
     const stores = await Promise.all(Array.from({ length: 6 }, () => db.open()))
     const store = stores[0]!
     const [dead, next] = [await registerWorker(store), await registerWorker(store)]
-    const old = await beginOne(store, dead, { policy: { maxRetries: 4 } })
+    const old = await beginOne(store, dead, { policy: { runRetries: 4 } })
     const judgements = await Promise.all(
       stores.map((store) => pendingVerdicts(store, dead, 'retry')),
     )
@@ -238,7 +238,7 @@ export function recoveryTests(engine: Engine): void {
       kind: 'single',
       retryOf: old.run,
       retries: 1,
-      policy: { maxRetries: 4 },
+      policy: { runRetries: 4 },
     })
     assert.ok(queued?.plannedAt)
     assert.equal((await listTargets(store, winner.newRun)).length, 1)

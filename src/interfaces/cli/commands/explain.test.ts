@@ -225,7 +225,7 @@ describe('explain', { concurrency: 2 }, () => {
       ['staleAfter', null, '15m', 'preset'],
       ['onStale', null, 'fail', 'preset'],
       ['onStalled', null, 'alert', 'default'],
-      ['maxRetries', null, 1, 'default'],
+      ['runRetries', null, 1, 'default'],
       ['onCrash', 'TX', 'fail', 'crawl'],
     ])
     const text = (await explained(ctx, ca.target))['By this policy']!
