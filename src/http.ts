@@ -10,7 +10,7 @@ import {
   type Fields,
 } from './core/model/fields.ts'
 import { dataFolder } from './lib/files/data-folder.ts'
-import { databaseAddress } from './app/config-file.ts'
+import { databaseAddress } from './lib/files/config-file.ts'
 import type { Unstuck } from './interfaces/library/open.ts'
 import { openStore } from './core/store/open.ts'
 import type { Store } from './core/store/store.ts'

@@ -1,12 +1,12 @@
-// Settings of Unstuck. All there are, explained: node_modules/unstuck/docs/configuration.md
+// Settings of Unstuck. All of them are explained in node_modules/unstuck/docs/configuration.md
 import { defineConfig } from 'unstuck'
 
 export default defineConfig({
-  // Unstuck's own books: who did what to which row, and how it is undone. Your tables stay as they are.
+  // Unstuck's own database: what was done to which row, and how to undo it. Your tables keep their schema.
   db: 'sqlite:.unstuck/unstuck.db',
 
-  // With a preset, rows that nobody is known to work on are failed when they have not moved for a while: 5 minutes
-  // in 'development', 15 in 'staging', 30 in 'production'. Without one they are shown, and left alone.
+  // With a preset, rows without a known owner are failed when they have not changed for a while: 5 minutes
+  // in 'development', 15 in 'staging', 30 in 'production'. Without one they are reported and not changed.
   // preset: 'production',
 
   adopted: {
@@ -26,9 +26,9 @@ export default defineConfig({
         active: 'running',
         succeeded: 'completed',
         failed: 'failed',
-        // cancelled: 'cancelled', // to end a row by hand: `unstuck cancel`
+        // cancelled: 'cancelled', // enables `unstuck cancel`
       },
-      // If your runs leave checkpoint files: one with something in it can be gone on from.
+      // If your runs write checkpoint files: a run whose file is not empty can be continued.
       checkpoint: (row) => `checkpoints/${row['id']}.json`,
     },
   },

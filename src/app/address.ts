@@ -1,6 +1,6 @@
 import { addressMistake, withConnections } from '../core/model/address.ts'
 import { UsageError } from '../core/model/errors.ts'
-import { absoluteAddress, defaultAddress } from './config-file.ts'
+import { absoluteAddress, defaultAddress } from '../lib/files/config-file.ts'
 
 type AddressSources = {
   /** `--db` */

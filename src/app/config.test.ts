@@ -9,7 +9,7 @@ import { DEFAULT_POLICY, makePolicy, type Policy } from '../core/model/policy.ts
 import type { Run } from '../core/model/run.ts'
 import { temporaryFolder } from '../testing/sqlite-engine.ts'
 import { findDatabaseAddress } from './address.ts'
-import { configFolder } from './config-file.ts'
+import { configFolder } from '../lib/files/config-file.ts'
 import { defineConfig, loadSettings, makeSettings, type Settings } from './config.ts'
 
 const nothing = async (): Promise<undefined> => undefined

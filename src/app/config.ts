@@ -18,7 +18,7 @@ import {
 import type { AdoptedRun, Run } from '../core/model/run.ts'
 import { blockedReason, type Action } from '../core/model/verdict.ts'
 import { readAdopted } from '../features/adopted/config.ts'
-import { findConfig } from './config-file.ts'
+import { findConfig } from '../lib/files/config-file.ts'
 import {
   readAlerts,
   type AlertOptions,

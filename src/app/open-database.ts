@@ -1,7 +1,7 @@
 import { withAdoptedTables } from '../features/adopted/adopted-store.ts'
 import { NotFoundError } from '../core/model/errors.ts'
 import { redact } from '../core/model/redact.ts'
-import { databaseExists } from './config-file.ts'
+import { databaseExists } from '../lib/files/config-file.ts'
 import { openStore, type OpenOptions } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import type { ResolvedAddress } from './address.ts'

@@ -18,7 +18,7 @@ import { humanizeDuration, parseDuration, type Duration } from '../core/model/ti
 import { formatVerdict, type Verdict } from '../core/model/verdict.ts'
 import { safeText } from '../core/events/safe-text.ts'
 import { TIMER_MAX_MS } from '../core/host/clock.ts'
-import { databaseAddress, databaseExists } from './config-file.ts'
+import { databaseAddress, databaseExists } from '../lib/files/config-file.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
 import { recover } from '../core/recovery/recover.ts'
 import { openStore } from '../core/store/open.ts'

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { PassThrough, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { nearestConfig } from '../app/config-file.ts'
+import { nearestConfig } from '../lib/files/config-file.ts'
 import { reportError, runCommand } from '../interfaces/cli/main.ts'
 import type { Streams } from '../interfaces/cli/output.ts'
 

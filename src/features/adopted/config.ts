@@ -4,7 +4,7 @@ import { configPathOf, parseMapping } from './parse-mapping.ts'
 import { isObject } from '../../core/model/fields.ts'
 import type { Policy } from '../../core/model/policy.ts'
 import { isWithin, resolveLinks } from '../../core/host/trusted-path.ts'
-import { absoluteAddress } from '../../app/config-file.ts'
+import { absoluteAddress } from '../../lib/files/config-file.ts'
 
 /** Where tables are that do not say it. */
 type TableDefaults = {

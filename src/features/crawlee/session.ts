@@ -13,7 +13,7 @@ import {
 import { isLive, countOpenTargets } from '../../core/model/run.ts'
 import { redact } from '../../core/model/redact.ts'
 import { safeText } from '../../core/events/safe-text.ts'
-import { databaseAddress } from '../../app/config-file.ts'
+import { databaseAddress } from '../../lib/files/config-file.ts'
 import { openStore } from '../../core/store/open.ts'
 import type { Storage, Store } from '../../core/store/store.ts'
 import { RequestQueueStore } from './request-queue-store.ts'

@@ -36,7 +36,7 @@ import {
   REWIND_FIELDS,
 } from './options.ts'
 import { cleanRun, cleanRuns, classifyRuns } from '../../core/recovery/clean.ts'
-import { configFolder, databaseAddress } from '../../app/config-file.ts'
+import { configFolder, databaseAddress } from '../../lib/files/config-file.ts'
 import { explainRun, explainTarget, type Explanation } from '../../presenters/explanation.ts'
 import { heartbeatOptions } from '../../core/recovery/monitor.ts'
 import { adviseStart } from '../../core/recovery/advise-start.ts'

@@ -9,7 +9,7 @@ import { createDatabase } from '../../../testing/postgres.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { runUserSql } from '../../../testing/user-tables.ts'
 import { findTables } from './find-tables.ts'
-import type { FoundColumn } from './found-table.ts'
+import type { FoundColumn } from './columns.ts'
 import { propose } from './propose.ts'
 
 const HOSTILE = `a"b'; DROP TABLE jobs; --`
@@ -22,7 +22,7 @@ function describeColumn({ name, type, isPrimaryKey, allowedValues, values }: Fou
     type,
     isPrimaryKey && 'key',
     allowedValues && `[${allowedValues.join(', ')}]`,
-    ...(values ?? []).map(({ word, count }) => `${word} ${count}`),
+    ...(values ?? []).map(({ value, count }) => `${value} ${count}`),
   ]
   return parts.filter(Boolean).join(' ')
 }
@@ -53,7 +53,7 @@ test('SQLite: finds every table with its columns, and the values of possible sta
   )
   assert.deepEqual(await findTablesByName(url), {
     [HOSTILE]: ['id number key', 'status text'],
-    jobs: ['id number key', 'Status text [running, done] running 2 done 1', 'at moment'],
+    jobs: ['id number key', 'Status text [running, done] running 2 done 1', 'at timestamptz'],
     parts: ['a text', 'b number', 'job_state other late 1', 'n boolean', 'j json'],
   })
   assert.deepEqual(Object.keys(await findTablesByName(url, 'JOBS')), ['jobs'])
@@ -83,7 +83,7 @@ test(
     try {
       await assert.rejects(findTables(url), {
         code: 'E_DB_UNUSABLE',
-        message: /^SQLite cannot read .*app\.db here: .* WAL .* copy .* --db/,
+        message: /^SQLite cannot read .*app\.db: .* WAL .* copy .* --db/,
       })
     } finally {
       if (isRoot) process.seteuid!(0)
@@ -125,13 +125,13 @@ test('PostgreSQL: the same, with enums, checks, partitions, schemas and rights',
     `,
     )
     const all = await findTablesByName(url)
-    const runs = ['id number', 'status text [running, done] done 1', 'day local', 'j json']
+    const runs = ['id number', 'status text [running, done] done 1', 'day timestamp', 'j json']
     assert.deepEqual(all['runs'], runs)
     assert.deepEqual(all['crawl$er.jobs'], [
       'id uuid key',
       'state enum [queued, running] running 2',
-      'at moment',
-      'done local',
+      'at timestamptz',
+      'done timestamp',
       'n number',
     ])
     assert.equal(Object.keys(all).length, 3)
@@ -169,12 +169,12 @@ test('PostgreSQL: a table whose rows cannot be read is reported, and the other t
     const { tables } = await findTables(db.url)
     const because = tables.map((table) => [table.table, table.readError])
     assert.deepEqual(because, [
-      ['held', 'another transaction holds it'],
+      ['held', 'another transaction has locked it'],
       ['runs', null],
     ])
     assert.deepEqual(propose(tables[0]!), {
       table: 'held',
-      because: 'its rows could not be read: another transaction holds it',
+      because: 'its rows could not be read: another transaction has locked it',
       hasNoStatus: false,
     })
     assert.deepEqual(tables[1]!.columns.map(describeColumn)[1], 'status text running 1')

@@ -1,35 +1,331 @@
-import { UsageError } from '../../../core/model/errors.ts'
-import type { FoundTable } from './found-table.ts'
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Client } from 'pg'
+import {
+  messageOf,
+  NotFoundError,
+  StoreReadOnlyError,
+  UnusableStoreError,
+  UsageError,
+} from '../../../core/model/errors.ts'
+import { parseAddress } from '../../../core/store/postgres/address.ts'
+import { connectTo } from '../../../core/store/postgres/connect.ts'
+import * as postgres from '../../../core/store/postgres/errors.ts'
+import { closeClient } from '../../../core/store/postgres/timeouts.ts'
+import * as sqlite from '../../../core/store/sqlite/errors.ts'
+import { fileError } from '../../../core/store/sqlite/open.ts'
+import { quoteIdentifier, tableNameMistake } from '../identifiers.ts'
+import { ownTables } from '../own-tables.ts'
+import {
+  allowedByChecks,
+  type ColumnType,
+  type FoundColumn,
+  type FoundTable,
+  type ValueCount,
+} from './columns.ts'
+import { canHoldStatus, canHoldStatusValues, VALUES_MAX } from './statuses.ts'
 
-/** What there is in a database, without a change to it. */
 export type DatabaseScan = {
-  /** The address as people may see it. */
+  /** The address without its password. */
   readonly location: string
-  /** Less Unstuck's own, and those that may not be read. */
+  /** Without Unstuck's own tables, and those that this login may not read. */
   readonly tables: readonly FoundTable[]
-  /** What is there, but not for this login; null: there are no logins. */
+  /** The tables that this login may not read; null on SQLite. */
   readonly denied: DeniedTables | null
 }
 
 export type DeniedTables = {
   readonly login: string
-  /** Of many the first. */
+  /** At most 100. */
   readonly tables: readonly { readonly schema: string; readonly table: string }[]
 }
 
 /**
- * Tables of a database, each column that may hold a status with its words. `only`: looks at none but this, and at the
- * words of all its columns.
+ * Reads the tables of a database and the values of columns that may be a status. With `only` it reads that table alone,
+ * and the values of all its text columns. Never writes.
  */
 export async function findTables(address: string, only?: string): Promise<DatabaseScan> {
-  if (/^postgres(ql)?:\/\//.test(address)) {
-    const { findPostgresTables } = await import('./find-postgres-tables.ts')
-    return findPostgresTables(address, only)
-  }
-  if (address.startsWith('sqlite:')) {
-    const { findSqliteTables } = await import('./find-sqlite-tables.ts')
-    return findSqliteTables(address.slice('sqlite:'.length), only)
-  }
-  // Not repeated here: it may hold a password.
+  if (/^postgres(ql)?:\/\//.test(address)) return findPostgresTables(address, only)
+  if (address.startsWith('sqlite:')) return findSqliteTables(address.slice('sqlite:'.length), only)
+  // The address itself is not repeated: it may hold a password.
   throw new UsageError('The database address is neither sqlite:PATH nor postgres://….')
+}
+
+/** No status is longer. */
+const VALUE_LENGTH_MAX = 80
+/** Rows read of a column that is not named like a status, and of one whose full count takes too long. */
+const SAMPLE_ROWS = 100_000
+
+/** Whether to read a column's values, and whether it is named like a status. */
+function readsValues(column: FoundColumn, isOnly: boolean): { reads: boolean; isStatus: boolean } {
+  const isStatus = canHoldStatus(column)
+  return { reads: isStatus || (isOnly && canHoldStatusValues(column)), isStatus }
+}
+
+// PostgreSQL
+
+const IS_USER_TABLE = /* sql */ `
+  c.relkind IN ('r', 'p') AND NOT c.relispartition
+  AND n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', 'unstuck')
+  AND ($1::text IS NULL OR $1 IN (c.relname, n.nspname || '.' || c.relname))
+`
+const POSTGRES_COLUMNS = /* sql */ `
+  SELECT n.nspname AS schema, c.relname AS table, pg_table_is_visible(c.oid) AS visible,
+         a.attname AS name, format_type(a.atttypid, NULL) AS type, t.typtype = 'e' AS is_enum,
+         (SELECT array_agg(e.enumlabel::text ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = t.oid) AS labels,
+         coalesce(k.indkey[0] = a.attnum AND k.indnkeyatts = 1, false) AS is_key,
+         (SELECT array_agg(pg_get_constraintdef(o.oid))
+            FROM pg_constraint o WHERE o.conrelid = c.oid AND o.contype = 'c' AND a.attnum = ANY (o.conkey)) AS checks
+    FROM pg_class c
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    JOIN pg_type t ON t.oid = a.atttypid
+    LEFT JOIN pg_index k ON k.indrelid = c.oid AND k.indisprimary
+   WHERE ${IS_USER_TABLE}
+     AND has_schema_privilege(n.oid, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT')
+   ORDER BY n.nspname, c.relname, a.attnum
+`
+const POSTGRES_DENIED = /* sql */ `
+  SELECT n.nspname AS schema, c.relname AS table
+    FROM pg_class c
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+   WHERE ${IS_USER_TABLE}
+     AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT'))
+   ORDER BY n.nspname, c.relname
+   LIMIT 100
+`
+
+type PostgresColumn = {
+  schema: string
+  table: string
+  visible: boolean
+  name: string
+  type: string
+  is_enum: boolean
+  labels: string[] | null
+  is_key: boolean
+  checks: string[] | null
+}
+
+const READ_TIMEOUT_MS = 3_000
+const TIMEOUTS = `SET LOCAL statement_timeout = ${READ_TIMEOUT_MS}; SET LOCAL lock_timeout = 1000`
+const QUERY_CANCELED = '57014'
+const LOCK_NOT_AVAILABLE = '55P03'
+
+async function findPostgresTables(text: string, only?: string): Promise<DatabaseScan> {
+  const address = parseAddress(text)
+  const { where } = address
+  let client: Client | undefined
+  try {
+    client = await connectTo(address, address.hosts.length === 1 ? 'any' : 'primary')
+    await client.query('BEGIN READ ONLY')
+    const { rows } = await client.query<PostgresColumn>(POSTGRES_COLUMNS, [only ?? null])
+    const denied = await client.query<DeniedTables['tables'][number]>(POSTGRES_DENIED, [
+      only ?? null,
+    ])
+    const login = await client.query<{ login: string }>('SELECT current_user::text AS login')
+    await client.query(TIMEOUTS)
+    const tables: FoundTable[] = []
+    for (const columns of Map.groupBy(rows, ({ schema, table }) => `${schema}.${table}`).values())
+      tables.push(await readPostgresTable(client, columns, only !== undefined))
+    return { location: where, tables, denied: { login: login.rows[0]!.login, tables: denied.rows } }
+  } catch (error) {
+    throw postgres.storeError(error, where)
+  } finally {
+    if (client) await closeClient(client)
+  }
+}
+
+async function readPostgresTable(
+  client: Client,
+  rows: readonly PostgresColumn[],
+  isOnly: boolean,
+): Promise<FoundTable> {
+  const { schema, table, visible } = rows[0]!
+  const isUsable = tableNameMistake(`${schema}.${table}`) === null
+  const columns: FoundColumn[] = []
+  let readError: string | null = null
+  for (const { name, type, is_enum, labels, is_key, checks } of rows) {
+    const column: FoundColumn = {
+      name,
+      type: is_enum ? 'enum' : postgresType(type),
+      isPrimaryKey: is_key,
+      allowedValues: null,
+      values: null,
+    }
+    const { reads, isStatus } = readsValues(column, isOnly)
+    if (!reads || readError !== null || !isUsable) {
+      columns.push(column)
+      continue
+    }
+    const from = `${quoteIdentifier(schema)}.${quoteIdentifier(table)}`
+    const values = await readPostgresValues(client, from, name, isStatus)
+    if ('readError' in values) readError = values.readError
+    columns.push({
+      ...column,
+      allowedValues: labels ?? allowedByChecks(checks ?? [], name),
+      values: 'readError' in values ? null : values,
+    })
+  }
+  return { schema: visible ? null : schema, table, columns, readError }
+}
+
+function postgresType(type: string): ColumnType {
+  if (type === 'timestamp with time zone') return 'timestamptz'
+  if (type === 'timestamp without time zone' || type === 'date') return 'timestamp'
+  if (/^(smallint|integer|bigint|numeric|real|double precision)$/.test(type)) return 'number'
+  if (/^(text|character varying|character|citext|name)$/.test(type)) return 'text'
+  if (/^jsonb?$/.test(type)) return 'json'
+  return type === 'uuid' || type === 'boolean' ? type : 'other'
+}
+
+/** Reads a sample if all rows take too long. An error of this one table is returned, so that the scan continues. */
+async function readPostgresValues(
+  client: Client,
+  table: string,
+  column: string,
+  readsAllRows: boolean,
+): Promise<ValueCount[] | { readError: string }> {
+  const query = async (from: string): Promise<ValueCount[]> => {
+    await client.query('SAVEPOINT before_values')
+    const { rows } = await client.query<ValueCount>(/* sql */ `
+      SELECT left(value, ${VALUE_LENGTH_MAX}) AS value, count(*)::float8 AS count
+        FROM (SELECT ${quoteIdentifier(column)}::text AS value FROM ${from}) AS rows
+       WHERE value IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${VALUES_MAX + 1}
+    `)
+    return rows
+  }
+  const rollback = (): Promise<unknown> => client.query('ROLLBACK TO SAVEPOINT before_values')
+  const sample = `${table} LIMIT ${SAMPLE_ROWS}`
+  try {
+    return await query(readsAllRows ? table : sample).catch(async (error: unknown) => {
+      if (postgres.codeOf(error) !== QUERY_CANCELED) throw error
+      await rollback()
+      return query(sample)
+    })
+  } catch (error) {
+    const readError = readErrorOf(error)
+    if (readError === null) throw error
+    await rollback()
+    return { readError }
+  }
+}
+
+/** Null for an error of the connection. */
+function readErrorOf(error: unknown): string | null {
+  const code = postgres.codeOf(error)
+  if (code === LOCK_NOT_AVAILABLE) return 'another transaction has locked it'
+  if (code === QUERY_CANCELED)
+    return `reading ${SAMPLE_ROWS} of them took longer than ${READ_TIMEOUT_MS / 1_000} s`
+  return postgres.isConnectionError(error) ? null : messageOf(error)
+}
+
+// SQLite
+
+const SQLITE_TABLES = /* sql */ `
+  SELECT name, sql FROM sqlite_schema
+   WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+   ORDER BY name
+`
+const SQLITE_COLUMNS = /* sql */ `
+  SELECT name, type, pk FROM pragma_table_xinfo(:table) WHERE hidden <> 1 ORDER BY cid
+`
+const SQLITE_HAS_ROWID = /* sql */ `SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = :table`
+/** Of a larger table the newest rows, since values change with the program that writes them. */
+const SQLITE_ROWS_MAX = 1_000_000
+const BUSY_TIMEOUT_MS = 2_000
+
+function findSqliteTables(file: string, only?: string): DatabaseScan {
+  const path = resolve(file)
+  const stat = statSync(path, { throwIfNoEntry: false })
+  if (!stat)
+    throw new NotFoundError(
+      `database at sqlite:${path}`,
+      'Name the database of your table with --db: sqlite:PATH or postgres://….',
+    )
+  if (!stat.isFile())
+    throw new UnusableStoreError(`${path} is not a file. Name the database file itself with --db.`)
+  try {
+    using db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS })
+    return { location: `sqlite:${path}`, tables: readSqliteTables(db, only), denied: null }
+  } catch (error) {
+    throw fileError(error, path) ?? toReadError(sqlite.storeError(error, path), path)
+  }
+}
+
+/** Explains why a file that is only read cannot be read. */
+function toReadError(error: unknown, path: string): unknown {
+  if (!(error instanceof StoreReadOnlyError)) return error
+  return new UnusableStoreError(
+    `SQLite cannot read ${path}: it is in WAL mode, where reading needs files next to it, and this user may not create ` +
+      'them. Run this as a user that may write to the folder, or copy the file, with the files that end in -wal and ' +
+      '-shm, and name the copy with --db.',
+    { cause: error },
+  )
+}
+
+function readSqliteTables(db: DatabaseSync, only: string | undefined): FoundTable[] {
+  const listed = db.prepare(SQLITE_TABLES).all() as { name: string; sql: string }[]
+  const own = ownTables(listed.map(({ name }) => name))
+  return listed
+    .filter(({ name }) => !own.has(name))
+    .filter(({ name }) => only === undefined || name.toLowerCase() === only.toLowerCase())
+    .map(({ name, sql }) => {
+      const columns = readSqliteColumns(db, { name, sql }, only !== undefined)
+      return { schema: null, table: name, columns, readError: null }
+    })
+}
+
+type SqliteColumn = { name: string; type: string; pk: number }
+
+function readSqliteColumns(
+  db: DatabaseSync,
+  { name: table, sql }: { name: string; sql: string },
+  isOnly: boolean,
+): FoundColumn[] {
+  const rows = db.prepare(SQLITE_COLUMNS).all({ table }) as SqliteColumn[]
+  const hasSingleKey = rows.filter(({ pk }) => pk > 0).length === 1
+  const checks = sql.match(/\bCHECK\s*\((?:[^()']|'(?:[^']|'')*'|\([^()]*\))*\)/gi) ?? []
+  return rows.map(({ name, type, pk }) => {
+    const column: FoundColumn = {
+      name,
+      type: sqliteType(type),
+      isPrimaryKey: pk > 0 && hasSingleKey,
+      allowedValues: null,
+      values: null,
+    }
+    const { reads, isStatus } = readsValues(column, isOnly)
+    if (tableNameMistake(table) !== null || !reads) return column
+    const values = readSqliteValues(db, table, name, isStatus ? SQLITE_ROWS_MAX : SAMPLE_ROWS)
+    return { ...column, allowedValues: allowedByChecks(checks, name), values }
+  })
+}
+
+/** By the declared type, which SQLite does not enforce. */
+function sqliteType(declared: string): ColumnType {
+  const type = declared.toLowerCase()
+  if (/bool/.test(type)) return 'boolean'
+  if (/date|time/.test(type)) return 'timestamptz'
+  if (/json/.test(type)) return 'json'
+  if (/uuid|guid/.test(type)) return 'uuid'
+  if (/char|text|clob|enum|string/.test(type)) return 'text'
+  if (/int|real|doub|floa|num|dec|serial/.test(type)) return 'number'
+  return 'other'
+}
+
+function readSqliteValues(
+  db: DatabaseSync,
+  table: string,
+  column: string,
+  rowsMax: number,
+): ValueCount[] {
+  const hasRowid = db.prepare(SQLITE_HAS_ROWID).get({ table })?.['wr'] === 0
+  const rows = db.prepare(/* sql */ `
+    SELECT substr(value, 1, ${VALUE_LENGTH_MAX}) AS value, count(*) AS count
+      FROM (SELECT ${quoteIdentifier(column)} AS value FROM ${quoteIdentifier(table)}
+             ${hasRowid ? 'ORDER BY rowid DESC' : ''} LIMIT ${rowsMax})
+     WHERE typeof(value) = 'text' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${VALUES_MAX + 1}
+  `)
+  return rows.all() as ValueCount[]
 }

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { DEFAULT_POLICY } from '../../../core/model/policy.ts'
 import { HOSTILE_TEXTS } from '../../../testing/hostile-text.ts'
-import { valuesInCheck, type ColumnType, type FoundTable } from './found-table.ts'
+import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
+import { createUserTable, runUserSql, USER_TABLES } from '../../../testing/user-tables.ts'
+import { findTables } from './find-tables.ts'
+import { valuesInCheck, type ColumnType, type FoundTable } from './columns.ts'
 import type { AdoptedOptions } from '../mapping.ts'
 import { propose, type RejectedTable, type Proposal } from './propose.ts'
 import { parseMapping } from '../parse-mapping.ts'
@@ -30,7 +35,7 @@ function makeTable(
         type,
         isPrimaryKey: more.includes('key'),
         allowedValues: isStatus && isFixed ? [...status] : null,
-        values: isStatus ? counts.map(([word, count]) => ({ word, count })) : null,
+        values: isStatus ? counts.map(([value, count]) => ({ value, count })) : null,
       }
     }),
   }
@@ -69,8 +74,8 @@ const CASES: readonly Case[] = [
         id: 'uuid key',
         course_id: 'text',
         status: 'text status',
-        started_at: 'moment',
-        finished_at: 'moment',
+        started_at: 'timestamptz',
+        finished_at: 'timestamptz',
         error: 'text',
         extracted_total: 'number',
         skipped_total: 'number',
@@ -108,8 +113,8 @@ const CASES: readonly Case[] = [
         status: 'text status',
         extracted_total_tenders: 'number',
         skipped_existing_total: 'number',
-        started_at: 'local',
-        completed_at: 'local',
+        started_at: 'timestamp',
+        completed_at: 'timestamp',
         settings: 'json',
       },
       { completed: 90, running: 2, interrupted: 1 },
@@ -141,8 +146,8 @@ const CASES: readonly Case[] = [
         status: 'enum status',
         completed: 'number',
         total: 'number',
-        createdAt: 'local',
-        completedAt: 'local',
+        createdAt: 'timestamp',
+        completedAt: 'timestamp',
         errorMessage: 'text',
         results: 'json',
       },
@@ -172,13 +177,13 @@ const CASES: readonly Case[] = [
         url: 'text',
         status: 'text status',
         claimed_by: 'text',
-        claimed_at: 'moment',
-        heartbeat_at: 'moment',
+        claimed_at: 'timestamptz',
+        heartbeat_at: 'timestamptz',
         page_current: 'number',
         page_target: 'number',
         attempts: 'number',
         last_error: 'text',
-        finished_at: 'moment',
+        finished_at: 'timestamptz',
         priority: 'number',
       },
       { PLANNED: 500, DONE: 80, IN_PROGRESS: 4, STUCK: 1 },
@@ -212,9 +217,9 @@ const CASES: readonly Case[] = [
         id: 'number key',
         spider_name: 'text',
         status: 'text status',
-        created_at: 'moment',
-        started_at: 'moment',
-        finished_at: 'moment',
+        created_at: 'timestamptz',
+        started_at: 'timestamptz',
+        finished_at: 'timestamptz',
         error_message: 'text',
         items_scraped: 'number',
         user_id: 'number',
@@ -243,9 +248,9 @@ const CASES: readonly Case[] = [
         state: 'text status',
         feed_id: 'number',
         rows_processed: 'number',
-        created_at: 'local',
-        updated_at: 'local',
-        completed_at: 'local',
+        created_at: 'timestamp',
+        updated_at: 'timestamp',
+        completed_at: 'timestamp',
         failure_reason: 'text',
       },
       { completed: 12, processing: 1, queued: 3, failed: 1, canceled: 1 },
@@ -279,7 +284,7 @@ const CASES: readonly Case[] = [
         queue: 'text',
         status: 'text status',
         locked_by: 'text',
-        locked_at: 'moment',
+        locked_at: 'timestamptz',
         attempts: 'number',
         last_error: 'text',
         payload: 'json',
@@ -306,9 +311,9 @@ const CASES: readonly Case[] = [
         job_uuid: 'uuid key',
         site: 'text',
         state: 'enum status',
-        startTime: 'moment',
-        endTime: 'moment',
-        lastHeartbeat: 'moment',
+        startTime: 'timestamptz',
+        endTime: 'timestamptz',
+        lastHeartbeat: 'timestamptz',
         workerId: 'text',
         cursor: 'json',
       },
@@ -370,7 +375,7 @@ const CASES: readonly Case[] = [
         url: 'text',
         status: 'text status',
         locked_by: 'text',
-        locked_at: 'moment',
+        locked_at: 'timestamptz',
         last_page: 'number',
         retries: 'number',
       },
@@ -429,7 +434,7 @@ const CASES: readonly Case[] = [
     what: 'runs of which none is at work now',
     table: makeTable(
       'etl_executions',
-      { id: 'number key', pipeline: 'text', status: 'text status', started_at: 'moment' },
+      { id: 'number key', pipeline: 'text', status: 'text status', started_at: 'timestamptz' },
       { SUCCESS: 7, FAILED: 1 },
     ),
     gives: {
@@ -452,7 +457,7 @@ describe('a mapping is proposed for', () => {
   }
 })
 
-const COMMON_COLUMNS = { id: 'number key', created_at: 'moment' }
+const COMMON_COLUMNS = { id: 'number key', created_at: 'timestamptz' }
 
 /** Words that orders, people and payments have too. */
 const NOT_RUN_TABLES: readonly [FoundTable, RegExp][] = [
@@ -475,20 +480,23 @@ const NOT_RUN_TABLES: readonly [FoundTable, RegExp][] = [
   [
     makeTable(
       'subscriptions',
-      { ...COMMON_COLUMNS, status: 'text status', ended_at: 'moment' },
+      { ...COMMON_COLUMNS, status: 'text status', ended_at: 'timestamptz' },
       { active: 5, canceled: 1 },
     ),
     /nothing else/,
   ],
   [
     makeTable('posts', { ...COMMON_COLUMNS, status: 'text status' }, { draft: 5, published: 1 }),
-    /no word/,
+    /no value/,
   ],
-  [makeTable('requests', { ...COMMON_COLUMNS, status: 'number' }), /not made of words/],
-  [makeTable('requests', { ...COMMON_COLUMNS, http_status: 'text' }), /no column like a status/],
+  [makeTable('requests', { ...COMMON_COLUMNS, status: 'number' }), /is not text/],
+  [
+    makeTable('requests', { ...COMMON_COLUMNS, http_status: 'text' }),
+    /no column named like a status/,
+  ],
   [
     makeTable('jobs', { ...COMMON_COLUMNS, payload: 'text', reserved_at: 'number' }),
-    /no column like a status/,
+    /no column named like a status/,
   ],
   [
     makeTable('crawl_runs', { run: 'text', status: 'text status' }, { running: 1 }),
@@ -497,11 +505,11 @@ const NOT_RUN_TABLES: readonly [FoundTable, RegExp][] = [
   [makeTable('crawl_runs', { id: 'text key', status: 'text status' }, { running: 1 }), /no time/],
   [
     makeTable('crawl_runs', { ...COMMON_COLUMNS, status: 'text status' }, ['open', 'shut']),
-    /no word/,
+    /no value/,
   ],
   [
     makeTable('pgboss.job', { ...COMMON_COLUMNS, state: 'enum status' }, ['created', 'active']),
-    /pg-boss's own/,
+    /belongs to pg-boss/,
   ],
 ]
 
@@ -517,7 +525,7 @@ test('a table that could be runs or targets is proposed as unsure', () => {
     {
       ...COMMON_COLUMNS,
       status: 'text status',
-      finished_at: 'moment',
+      finished_at: 'timestamptz',
       error: 'text',
       amount: 'number',
     },
@@ -525,11 +533,11 @@ test('a table that could be runs or targets is proposed as unsure', () => {
   )
   const { isSure, doubts } = proposalFor(payments)
   assert.equal(isSure, false)
-  assert.deepEqual(doubts, ['its name says that it is something else', 'runs have no amount'])
+  assert.deepEqual(doubts, ['its name suggests something else', 'runs have no amount'])
 
   const todo = makeTable(
     'tasks',
-    { ...COMMON_COLUMNS, status: 'text status', assignee: 'text', due_date: 'moment' },
+    { ...COMMON_COLUMNS, status: 'text status', assignee: 'text', due_date: 'timestamptz' },
     { in_progress: 2, todo: 7, done: 8 },
   )
   assert.deepEqual(
@@ -584,16 +592,16 @@ test('French, Spanish and short status values are recognised; similar-looking on
 test('a table named by the user gets an editable mapping, whatever its columns and status values', () => {
   const odd = makeTable(
     'vorgang',
-    { id: 'number key', titel: 'text', lage: 'text status', wann: 'moment' },
+    { id: 'number key', titel: 'text', lage: 'text status', wann: 'timestamptz' },
     { rennt: 4, aus: 9 },
   )
-  assert.match(rejectionOf(odd), /no column like a status/)
+  assert.match(rejectionOf(odd), /no column named like a status/)
   const { options, doubts, notes, isSure } = proposalFor(odd, { isRequested: true })
   assert.deepEqual(options.columns, { id: 'id', status: 'lage', startedAt: 'wann' })
   // Words that no row has: nothing is judged by a guess.
   assert.deepEqual(options.statuses, { active: 'running', failed: 'failed' })
   assert.match(notes.join('\n'), /"running" for active is a guess: .* one of "rennt", "aus"\?/)
-  assert.deepEqual([isSure, doubts], [false, ['little in it looks like work']])
+  assert.deepEqual([isSure, doubts], [false, ['little in it suggests work']])
 
   const fixed = makeTable('crawl_runs', { id: 'text key', state: 'enum status' }, ['auf', 'zu'])
   const asked = proposalFor(fixed, { isRequested: true })
@@ -611,8 +619,8 @@ test('the column of the status can be named', () => {
   const named = proposalFor(table, { isRequested: true, status: 'Where_It_Is' })
   assert.equal(named.options.columns.status, 'where_it_is')
   for (const [status, because] of [
-    ['nowhere', /no column "nowhere" that can be used, only id, created_at, state, where_it_is/],
-    ['created_at', /created_at is not made of words/],
+    ['nowhere', /no usable column "nowhere", only id, created_at, state, where_it_is/],
+    ['created_at', /created_at is not text/],
   ] as const) {
     const answer = propose(table, { isRequested: true, status })
     assert.match((answer as RejectedTable).because, because)
@@ -621,8 +629,9 @@ test('the column of the status can be named', () => {
 
 test('a cancelled status is offered if the column allows any value and has none yet', () => {
   const word = (columns: Record<string, string>, words: StatusCounts): string | null =>
-    proposalFor(makeTable('runs', { ...COMMON_COLUMNS, ...columns, finished_at: 'moment' }, words))
-      .cancelledValue
+    proposalFor(
+      makeTable('runs', { ...COMMON_COLUMNS, ...columns, finished_at: 'timestamptz' }, words),
+    ).cancelledValue
   const open = { status: 'text status' }
   assert.equal(word(open, { RUNNING: 1, FAILED: 1 }), 'CANCELLED')
   assert.equal(word(open, { running: 1, aborted: 1 }), null)
@@ -639,16 +648,16 @@ test('a runs table is mapped as targets on request', () => {
 test('the proposal lists what to review', () => {
   const notes = (at: number): string => proposalFor(CASES[at]!.table).notes.join('\n')
   assert.match(notes(1), /"failed" for failed is a guess/)
-  assert.match(notes(1), /no zone and are read as UTC/)
+  assert.match(notes(1), /no time zone and are read as UTC/)
   assert.match(notes(1), /no heartbeat: rows are judged by age/)
-  assert.match(notes(2), /"PENDING" counts as at work\. If .* move the word to queued/)
-  assert.match(notes(3), /A beat older than 60m counts as a lost worker/)
+  assert.match(notes(2), /"PENDING" counts as active\. If .* move it to queued/)
+  assert.match(notes(3), /lost when its heartbeat is older than 60m/)
   const paused = makeTable(
     'runs',
     { ...COMMON_COLUMNS, status: 'text status' },
     { running: 1, paused: 2 },
   )
-  assert.match(proposalFor(paused).notes.join('\n'), /Rows that say "paused" count as ended/)
+  assert.match(proposalFor(paused).notes.join('\n'), /Rows with "paused" count as ended/)
   assert.deepEqual(Object.keys(proposalFor(paused).options.statuses), ['active', 'failed'])
 })
 
@@ -701,3 +710,38 @@ for (const [check, words] of [
     assert.deepEqual(valuesInCheck(check, 'status'), words)
   })
 }
+
+/** One line: what is decided about a table, without the reasons given for it. */
+function describeDecision(result: Proposal | RejectedTable): string {
+  if (!('options' in result)) return `rejected${result.hasNoStatus ? ', has no status' : ''}`
+  const { kind, isSure, options, unused, paths, cancelledValue } = result
+  const text = JSON.stringify([options.columns, options.statuses, paths])
+  return [kind, isSure ? 'sure' : 'unsure', text, `offers ${cancelledValue}`, ...unused].join(' ')
+}
+
+test('the decisions about all fixture tables equal the recorded ones', async () => {
+  using folder = temporaryFolder()
+  const url = `sqlite:${join(folder.path, 'app.db')}`
+  for (const table of Object.values(USER_TABLES)) await createUserTable(url, table)
+  await runUserSql(
+    url,
+    `INSERT INTO crawl_runs (id, course_id, status, started_at) VALUES ('a', 'b', 'running', '2026-01-01');
+    INSERT INTO runs (portal_name, status) VALUES ('ted', 'completed'), ('ted', 'failed');
+    INSERT INTO qualification_runs (id, status, createdAt) VALUES ('a', 'PENDING', 1), ('b', 'PROCESSING', 2);
+    INSERT INTO yp_targets (slug, status) VALUES ('a', 'PLANNED'), ('b', 'IN_PROGRESS'), ('c', 'PARKED');`,
+  )
+  const tables = [
+    ...CASES.map(({ table }) => table),
+    ...NOT_RUN_TABLES.map(([table]) => table),
+    ...(await findTables(url)).tables,
+  ]
+  const requests = [{}, { isRequested: true }, { kind: 'runs' }, { kind: 'targets' }] as const
+  const lines = tables.flatMap((table) =>
+    requests.map((options) => {
+      const decision = describeDecision(propose(table, options))
+      return `${table.table} ${JSON.stringify(options)}: ${decision}\n`
+    }),
+  )
+  const recorded = readFileSync(join(import.meta.dirname, 'recorded-decisions.txt'), 'utf8')
+  assert.deepEqual(lines.join('').split('\n'), recorded.split('\n'))
+})

@@ -1,329 +1,321 @@
+import { tableNameMistake } from '../identifiers.ts'
+import type { AdoptedColumns, AdoptedOptions, AdoptedStatuses, UserRow } from '../mapping.ts'
 import {
+  findPathColumn,
   guessColumns,
   guessId,
-  isCreationTime,
+  normalizeName,
+  qualifiedName,
   usableColumns,
   type ColumnGuess,
-} from './column-guesses.ts'
-import { normalizeName, qualifiedName, type FoundColumn, type FoundTable } from './found-table.ts'
-import type { AdoptedColumns, AdoptedOptions, AdoptedStatuses, UserRow } from '../mapping.ts'
-import { tableNameMistake } from '../identifiers.ts'
-import { hasStatusName, knownValues, findStatusColumn } from './status-column.ts'
+  type FoundColumn,
+  type FoundTable,
+} from './columns.ts'
 import {
+  findStatusColumn,
+  guessStatus,
+  hasStatusName,
   isPending,
   isUnambiguouslyActive,
-  guessStatus,
+  knownValues,
+  guessStatuses,
   matchCase,
+  type StatusGuess,
   type StatusKey,
-} from './status-meanings.ts'
-import { doubtsAbout, reasonsFor, knownQueueOf } from './run-table-score.ts'
+} from './statuses.ts'
 
-/** How a table could be adopted, and all that speaks for it. */
+/** How a table could be adopted, and the evidence for it. */
 export type Proposal = {
   readonly table: string
   readonly kind: 'runs' | 'targets'
-  /** False: it may well be something else. */
+  /** False: it may be something else. */
   readonly isSure: boolean
-  readonly signs: readonly string[]
+  readonly reasons: readonly string[]
   readonly doubts: readonly string[]
   readonly columns: readonly ColumnGuess[]
-  /** Those that nothing was made of. */
+  /** Columns without a field. */
   readonly unused: readonly string[]
   readonly statuses: readonly StatusGuess[]
-  /** What a person should look at before it is used. */
+  /** What to check before the mapping is used. */
   readonly notes: readonly string[]
-  /** As it goes into a config. */
+  /** The mapping for the config. */
   readonly options: AdoptedOptions
-  /** How a word for what a person ended would be spelled, where none is there and any may be; null: one is, or none may. */
+  /** A value for cancelled runs, if there is none and the column allows any. */
   readonly cancelledValue: string | null
-  /** Columns with the path of a file, or of a folder: `options` has functions for them. */
+  /** Columns with the path of a file or folder; `options` has functions for them. */
   readonly paths: Paths
 }
 
 export type Paths = { readonly checkpoint: string | null; readonly outputDir: string | null }
 
-export type StatusGuess = {
-  readonly meaning: StatusKey
-  readonly word: string
-  /** Rows that have it; null: it was not found, only allowed or guessed. */
-  readonly count: number | null
-  readonly isGuess: boolean
-  readonly because: string
-}
-
 export type RejectedTable = {
   readonly table: string
   readonly because: string
-  /** It has nothing like a status: nobody would have thought of it. */
   readonly hasNoStatus: boolean
 }
 
-/** Beats of hand-made tables are slow, and nothing fences off a worker that was taken for dead. */
-const PROPOSED_LEASE = '60m'
-
 export type ProposeOptions = {
   readonly kind?: Proposal['kind'] | undefined
-  /** By name, so that doubt is said but does not decide: there is something to edit, if nothing better. */
+  /** The user named the table: it is proposed in spite of doubts, so that there is a mapping to edit. */
   readonly isRequested?: boolean | undefined
-  /** The column that is the status. */
+  /** The status column. */
   readonly status?: string | undefined
 }
 
-/** How this table could be adopted, or why not. */
+/** Hand-made heartbeats are slow, and the table has no fence against a worker that is presumed dead. */
+const PROPOSED_LEASE = '60m'
+
+/** Proposes a mapping for a table, or returns why there is none. */
 export function propose(table: FoundTable, options: ProposeOptions = {}): Proposal | RejectedTable {
-  const { kind: wanted, isRequested = false } = options
+  const { isRequested = false } = options
   const name = qualifiedName(table)
-  const hasStatus = table.columns.some(hasStatusName)
-  const reject = (because: string): RejectedTable => ({
-    table: name,
-    because,
-    hasNoStatus: !hasStatus,
-  })
+  const hasNoStatus = !table.columns.some(hasStatusName)
+  const reject = (because: string): RejectedTable => ({ table: name, because, hasNoStatus })
   if (tableNameMistake(name) !== null)
-    return reject('its name cannot be used: plain letters are needed')
+    return reject('its name cannot be used: only plain letters, digits, _ and $ can')
   if (table.readError !== null) return reject(`its rows could not be read: ${table.readError}`)
   const queue = knownQueueOf(table)
   if (queue !== null && !isRequested)
-    return reject(`it is ${queue}'s own table, which looks after itself`)
-  const status = findStatusColumn(table, {
-    kind: wanted ?? 'runs',
-    isRequested,
-    columnName: options.status,
-  })
-  if ('because' in status) return reject(status.because)
+    return reject(`it belongs to ${queue}, which recovers its own jobs`)
+  const request = { kind: options.kind ?? 'runs', isRequested, columnName: options.status }
+  const found = findStatusColumn(table, request)
+  if ('because' in found) return reject(found.because)
+  const status = found.column
   const id = guessId(table)
   if (!id) return reject('it has no primary key of one column')
 
-  const kind = wanted ?? guessKind(table, status.column)
-  const guesses: ColumnGuess[] = [
-    id,
-    { field: 'status', column: status.column.name, because: 'its words' },
-    ...guessColumns(table, kind, [id.column, status.column.name], isRequested),
-  ]
-  const columns = guesses.toSorted(
-    (a, b) => FIELD_ORDER.indexOf(a.field) - FIELD_ORDER.indexOf(b.field),
-  )
-  const statuses = guessStatuses(status.column, { kind, columns, isRequested })
-  const missing = missingPart(kind, columns, statuses)
+  const kind = options.kind ?? guessKind(table, status)
+  const columns = guessColumns(table, { kind, id, status: status.name, isRequested })
+  const statuses = guessStatuses(status, { kind, columns, isRequested })
+  const guesses = { table, status, kind, columns, statuses }
+  const missing = missingPart(guesses)
   if (missing !== null && !isRequested) return reject(missing)
 
-  const reasons = reasonsFor(table, columns, statuses)
-  const doubts = [...(missing === null ? [] : [missing]), ...doubtsAbout(table, status.column)]
-  const isSure =
-    doubts.length === 0 && reasons.length > 1 && reasons.some(({ isStrong }) => isStrong)
+  const evidence = EVIDENCE.flatMap(({ weight, find }) => {
+    const text = find(guesses)
+    return text === null ? [] : [{ weight, text }]
+  })
+  const reasons = evidence.filter(({ weight }) => weight !== 'against')
+  const against = evidence.filter(({ weight }) => weight === 'against').map(({ text }) => text)
+  const doubts = missing === null ? against : [missing, ...against]
+  const hasStrongReason = reasons.some(({ weight }) => weight === 'strong')
+  const isSure = doubts.length === 0 && reasons.length > 1 && hasStrongReason
   if (!isSure && !isRequested && reasons.length < 2)
-    return reject('nothing else in it looks like work')
+    return reject('nothing else in it suggests work')
   const hasCheckpoint = columns.some(({ field }) => field === 'checkpoint')
   const paths = {
     checkpoint: hasCheckpoint ? null : findPathColumn(table, /^checkpoint_(path|file)(_?name)?$/),
     outputDir: findPathColumn(table, /^output_(dir|folder|path|directory)$/),
   }
+  const used = new Set([...columns.map(({ column }) => column), paths.checkpoint, paths.outputDir])
   return {
     table: name,
     kind,
     isSure,
-    signs: reasons.map(({ text }) => text),
-    doubts: doubts.length > 0 || isSure ? doubts : ['little in it looks like work'],
+    reasons: reasons.map(({ text }) => text),
+    doubts: doubts.length > 0 || isSure ? doubts : ['little in it suggests work'],
     columns,
-    unused: unusedIn(table, columns, paths),
+    unused: table.columns.map((column) => column.name).filter((column) => !used.has(column)),
     statuses,
-    notes: notesFor(table, status.column, { kind, columns, statuses }),
-    options: toOptions(name, { kind, columns, statuses }, paths),
-    cancelledValue: cancelledValueFor(status.column, kind, statuses),
+    notes: notesFor(guesses),
+    options: toOptions(name, guesses, paths),
+    cancelledValue: cancelledValueFor(guesses),
     paths,
   }
 }
 
-function unusedIn(table: FoundTable, columns: readonly ColumnGuess[], paths: Paths): string[] {
-  const used = new Set([...columns.map(({ column }) => column), paths.checkpoint, paths.outputDir])
-  return table.columns.map(({ name }) => name).filter((name) => !used.has(name))
-}
-
-function cancelledValueFor(
-  status: FoundColumn,
-  kind: Proposal['kind'],
-  statuses: readonly StatusGuess[],
-): string | null {
-  const isThere = statuses.some(({ meaning }) => meaning === 'cancelled')
-  if (kind === 'targets' || isThere || status.allowedValues !== null) return null
-  const spelling = knownValues(status).map(({ word }) => word)
-  return matchCase('cancelled', spelling)
-}
-
-/** What it is, when it was, who has it, how far it is. */
-const FIELD_ORDER: readonly (keyof AdoptedColumns)[] = [
-  'id',
-  'source',
-  'key',
-  'group',
-  'url',
-  'status',
-  'startedAt',
-  'heartbeatAt',
-  'activityAt',
-  'finishedAt',
-  'owner',
-  'attempts',
-  'page',
-  'pageTarget',
-  'done',
-  'total',
-  'extracted',
-  'skipped',
-  'checkpoint',
-  'error',
-]
-
-/** In the order of a life. */
-const STATUS_ORDER: readonly StatusKey[] = [
-  'queued',
-  'planned',
-  'active',
-  'interrupted',
-  'succeeded',
-  'failed',
-  'cancelled',
-  'abandoned',
-  'stuck',
-  'parked',
-]
-
 type Guesses = {
+  readonly table: FoundTable
+  readonly status: FoundColumn
   readonly kind: Proposal['kind']
   readonly columns: readonly ColumnGuess[]
   readonly statuses: readonly StatusGuess[]
 }
 
-/** A row with a page or a beat that somebody claims is one of many parts of a whole. */
+const WORK_NAME =
+  /(^|_)(runs?|jobs?|crawls?|crawl(er|ing)|scrapes?|scrap(er|ing)|tasks?|executions?|imports?|exports?|syncs?|batch(es)?|pipelines?|workflows?|ingestions?|backfills?|harvests?|builds?|deployments?|migrations?|targets?|processes|laeufe|abrufe?|abfragen?|taches?|tareas?|ejecuciones)(_|$)/
+const OTHER_NAME =
+  /(^|_)(users?|customers?|orders?|payments?|invoices?|subscriptions?|accounts?|tickets?|issues?|posts?|products?|members?|messages?|emails?|leads?|bookings?|shipments?)$/
+const OTHER_STATUS =
+  /^(shipped|delivered|paid|unpaid|refunded|draft|published|approved|rejected|confirmed|invited|banned|verified|inactive|past_due|trialing|in_review|backlog|archived)$/
+const OTHER_COLUMN =
+  /^(email|password(_hash|_digest)?|amount|price|currency|customer_id|assignee(_id)?|assigned_to|due_(date|at|on)|shipping_address|cart_id)$/
+
+type Evidence = {
+  /** Strong evidence is rare in tables of orders, customers and the like. */
+  readonly weight: 'strong' | 'weak' | 'against'
+  readonly find: (guesses: Guesses) => string | null
+}
+
+const EVIDENCE: readonly Evidence[] = [
+  {
+    weight: 'strong',
+    find: ({ table }) =>
+      WORK_NAME.test(normalizeName(table.table)) ? 'its name suggests work' : null,
+  },
+  {
+    weight: 'strong',
+    find: ({ statuses }) => {
+      const active = statuses.find(
+        ({ meaning, value, count }) =>
+          meaning === 'active' && count !== null && isUnambiguouslyActive(value),
+      )
+      return active ? `it has the status ${JSON.stringify(active.value)}` : null
+    },
+  },
+  {
+    weight: 'weak',
+    find: ({ statuses }) => {
+      const has = (meaning: StatusKey): boolean =>
+        statuses.some((one) => one.meaning === meaning && !one.isGuess)
+      return has('succeeded') && has('failed') ? 'it has statuses for success and failure' : null
+    },
+  },
+  { weight: 'strong', find: columnEvidence(['heartbeatAt'], 'is a heartbeat') },
+  { weight: 'strong', find: columnEvidence(['owner'], 'names the worker') },
+  {
+    weight: 'weak',
+    find: ({ columns }) =>
+      columns.some(({ field }) => field === 'startedAt') &&
+      columns.some(({ field }) => field === 'finishedAt')
+        ? 'it has a start and an end'
+        : null,
+  },
+  { weight: 'weak', find: columnEvidence(['error'], 'holds the error') },
+  {
+    weight: 'weak',
+    find: columnEvidence(['extracted', 'skipped', 'done', 'page', 'checkpoint'], 'shows progress'),
+  },
+  {
+    weight: 'against',
+    find: ({ table }) =>
+      OTHER_NAME.test(normalizeName(table.table)) ? 'its name suggests something else' : null,
+  },
+  {
+    weight: 'against',
+    find: ({ status }) => {
+      const found = status.values?.find(({ value }) => OTHER_STATUS.test(normalizeName(value)))
+      return found ? `${JSON.stringify(found.value)} is not a status of a run` : null
+    },
+  },
+  {
+    weight: 'against',
+    find: ({ table }) => {
+      const column = table.columns.find(({ name }) => OTHER_COLUMN.test(normalizeName(name)))
+      return column ? `runs have no ${normalizeName(column.name)}` : null
+    },
+  },
+]
+
+function columnEvidence(fields: readonly ColumnGuess['field'][], says: string): Evidence['find'] {
+  return ({ columns }) => {
+    const found = columns.find(({ field }) => fields.includes(field))
+    return found ? `${found.column} ${says}` : null
+  }
+}
+
+/** By schema, or by the table's name. */
+const KNOWN_QUEUES: readonly (readonly [RegExp, string])[] = [
+  [/^pgboss\./, 'pg-boss'],
+  [/^graphile_worker\./, 'Graphile Worker'],
+  [/^hangfire\./, 'Hangfire'],
+  [/^oban_/, 'Oban'],
+  [/^solid_queue_/, 'Solid Queue'],
+  [/^good_job/, 'GoodJob'],
+  [/^delayed_jobs$/, 'Delayed Job'],
+  [/^que_/, 'Que'],
+  [/^river_/, 'River'],
+  [/^procrastinate_/, 'Procrastinate'],
+  [/^celery_|^django_celery_/, 'Celery'],
+  [/^apscheduler_/, 'APScheduler'],
+  [/^(dag_run|task_instance(_history)?)$/, 'Airflow'],
+  [/^_prisma_migrations$/, 'Prisma'],
+  [/^failed_jobs$|^job_batches$/, 'Laravel'],
+]
+
+/** The job queue that owns this table. A queue recovers its own jobs, so its tables must not be adopted. */
+function knownQueueOf({ schema, table }: FoundTable): string | null {
+  const tableName = table.toLowerCase()
+  const full = schema === null ? tableName : `${schema.toLowerCase()}.${tableName}`
+  return KNOWN_QUEUES.find(([name]) => name.test(full) || name.test(tableName))?.[1] ?? null
+}
+
+/** A row that waits, is claimed, and has a page is a target, not a run. */
 function guessKind(table: FoundTable, status: FoundColumn): Proposal['kind'] {
   const names = usableColumns(table).map(({ name }) => normalizeName(name))
   const has = (wanted: RegExp): boolean => names.some((name) => wanted.test(name))
-  const hasWaiting = knownValues(status).some(
-    ({ word }) => guessStatus(word, 'targets')?.meaning === 'planned',
+  const hasPlanned = knownValues(status).some(
+    ({ value }) => guessStatus(value, 'targets')?.meaning === 'planned',
   )
   const isPaged = has(/^(page_current|current_page|last_page|page_number|page)$/)
   const isClaimed = has(/^(claimed|locked|leased|reserved)_(by|at)$|heart_?beat/)
   const isNamedTargets = /(^|_)targets?$/.test(normalizeName(table.table))
-  return hasWaiting && isClaimed && (isPaged || isNamedTargets) ? 'targets' : 'runs'
+  return hasPlanned && isClaimed && (isPaged || isNamedTargets) ? 'targets' : 'runs'
 }
 
-function guessStatuses(
-  status: FoundColumn,
-  {
-    kind,
-    columns,
-    isRequested,
-  }: { kind: Proposal['kind']; columns: readonly ColumnGuess[]; isRequested: boolean },
-): StatusGuess[] {
-  const known = knownValues(status)
-  const startColumn = columns.find(({ field }) => field === 'startedAt')
-  const startsWhenCreated =
-    kind === 'runs' && startColumn !== undefined && isCreationTime(startColumn.column)
-  const hasActiveValue = known.some(({ word }) => isUnambiguouslyActive(word))
-  const guesses = known.flatMap(({ word, count }) => {
-    const guess = guessStatus(word, kind)
-    if (!guess) return []
-    // Without a time of its own for the start, what is pending may be at work as well.
-    const isActive = isPending(word) && startsWhenCreated && hasActiveValue
-    const [meaning, rank] = isActive
-      ? (['active', LAST_RANK] as const)
-      : [guess.meaning, guess.rank]
-    return [{ rank, guess: { meaning, word, count, isGuess: false, because: whereFound(count) } }]
-  })
-  const ordered = guesses.toSorted((a, b) => a.rank - b.rank).map(({ guess }) => guess)
-  const spelling = known.map(({ word }) => word)
-  const needed: readonly StatusKey[] =
-    kind === 'runs' ? ['active', 'failed'] : ['active', 'planned']
-  // What a check forbids is not guessed, but for what no mapping can do without: no row has it, so it does nothing.
-  const required = isRequested ? needed.filter((meaning) => meaning !== 'failed') : []
-  const guessed = status.allowedValues === null ? needed : required
-  const missing = guessed
-    .filter((meaning) => !ordered.some((one) => one.meaning === meaning))
-    .map((meaning): StatusGuess => ({
-      meaning,
-      word: matchCase(DEFAULT_VALUES[meaning]!, spelling),
-      count: null,
-      isGuess: true,
-      because: 'a guess: no row has such a word now',
-    }))
-  const all: StatusGuess[] = [...ordered, ...missing]
-  return all.toSorted((a, b) => STATUS_ORDER.indexOf(a.meaning) - STATUS_ORDER.indexOf(b.meaning))
-}
-
-/** Of the words for one thing, never the one to write. */
-const LAST_RANK = Infinity
-
-const DEFAULT_VALUES: Partial<Record<StatusKey, string>> = {
-  active: 'running',
-  failed: 'failed',
-  planned: 'planned',
-}
-
-function whereFound(count: number | null): string {
-  if (count === null) return 'allowed, in no row now'
-  return count === 1 ? 'in 1 row' : `in ${count} rows`
-}
-
-/** What no mapping can do without; null: nothing. */
-function missingPart(
-  kind: Proposal['kind'],
-  columns: readonly ColumnGuess[],
-  statuses: readonly StatusGuess[],
-): string | null {
+/** What a valid mapping lacks; null if it is complete. */
+function missingPart({ kind, columns, statuses }: Guesses): string | null {
   const has = (meaning: StatusKey): boolean => statuses.some((one) => one.meaning === meaning)
-  if (!has('active')) return 'no word in its status says that something is at work'
-  if (kind === 'targets' && !has('planned')) return 'no word in its status says that a target waits'
+  if (!has('active')) return 'no value of its status means that work is in progress'
+  if (kind === 'targets' && !has('planned'))
+    return 'no value of its status means that a target waits'
   const isTimed = columns.some(({ field }) => field === 'startedAt' || field === 'heartbeatAt')
-  return isTimed ? null : 'it has no time to judge by: when a row began, or was last beaten'
+  return isTimed ? null : 'it has no time to judge by: neither a start nor a heartbeat'
 }
 
-function notesFor(table: FoundTable, status: FoundColumn, guesses: Guesses): string[] {
-  const { kind, columns, statuses } = guesses
+function cancelledValueFor({ status, kind, statuses }: Guesses): string | null {
+  const hasOne = statuses.some(({ meaning }) => meaning === 'cancelled')
+  if (kind === 'targets' || hasOne || status.allowedValues !== null) return null
+  return matchCase(
+    'cancelled',
+    knownValues(status).map(({ value }) => value),
+  )
+}
+
+function notesFor({ table, status, kind, columns, statuses }: Guesses): string[] {
   const notes: string[] = []
   const unmapped = knownValues(status).filter(
-    ({ word }) => !statuses.some((one) => one.word === word),
+    ({ value }) => !statuses.some((one) => one.value === value),
   )
-  const list = unmapped.slice(0, 5).map(({ word }) => JSON.stringify(word.slice(0, 60)))
+  const list = unmapped.slice(0, 5).map(({ value }) => JSON.stringify(value.slice(0, 60)))
   const others = list.length > 0 ? `, or is it one of ${list.join(', ')}` : ''
-  for (const { meaning, word } of statuses.filter(({ isGuess }) => isGuess))
+  for (const { meaning, value } of statuses.filter(({ isGuess }) => isGuess))
     notes.push(
-      `${JSON.stringify(word)} for ${meaning} is a guess: is it what your program writes${others}?`,
+      `${JSON.stringify(value)} for ${meaning} is a guess: does your program write it${others}?`,
     )
-  const pending = statuses.find(({ meaning, word }) => meaning === 'active' && isPending(word))
+  const pending = statuses.find(({ meaning, value }) => meaning === 'active' && isPending(value))
   if (pending)
     notes.push(
-      `${JSON.stringify(pending.word)} counts as at work. If such a row waits for its turn, move the word to queued.`,
+      `${JSON.stringify(pending.value)} counts as active. If such rows wait for their turn, move it to queued.`,
     )
   if (unmapped.length > 0)
     notes.push(
-      `Rows that say ${list.join(', ')} count as ended. If they have not, name the word in statuses.`,
+      `Rows with ${list.join(', ')} count as ended. If they have not, add the value to statuses.`,
     )
   const times = columns.filter(({ field }) => field.endsWith('At')).map(({ column }) => column)
-  if (table.columns.some(({ name, type }) => type === 'local' && times.includes(name)))
-    notes.push('Its times have no zone and are read as UTC. If they are local, set timeZone.')
+  if (table.columns.some(({ name, type }) => type === 'timestamp' && times.includes(name)))
+    notes.push('Its times have no time zone and are read as UTC. If they are local, set timeZone.')
   if (columns.some(({ field }) => field === 'heartbeatAt'))
     notes.push(
-      `A beat older than ${PROPOSED_LEASE} counts as a lost worker: set lease to several times yours.`,
+      `A worker is lost when its heartbeat is older than ${PROPOSED_LEASE}: set lease to several times your interval.`,
     )
-  else
-    notes.push(
-      kind === 'runs'
-        ? 'It has no heartbeat: rows are judged by age, progress and checkpoint.'
-        : 'It has no heartbeat: without `alive` in the config nothing is taken from anybody.',
-    )
+  else if (kind === 'runs')
+    notes.push('It has no heartbeat: rows are judged by age, progress and checkpoint.')
+  else notes.push('It has no heartbeat: without `alive` in the config no target is taken back.')
   return notes
 }
 
 function toOptions(
   table: string,
   { kind, columns, statuses }: Guesses,
-  { checkpoint, outputDir }: Paths,
+  paths: Paths,
 ): AdoptedOptions {
-  const byStatus = Object.groupBy(statuses, ({ meaning }) => meaning)
-  const entries = STATUS_ORDER.flatMap((meaning) => {
-    const [first, ...others] = (byStatus[meaning] ?? []).map(({ word }) => word)
-    return first === undefined ? [] : [[meaning, others.length > 0 ? [first, ...others] : first]]
+  const byMeaning = Map.groupBy(statuses, ({ meaning }) => meaning)
+  const values = [...byMeaning].map(([meaning, all]) => {
+    const [first, ...others] = all.map(({ value }) => value)
+    return [meaning, others.length > 0 ? [first, ...others] : first]
   })
+  const { checkpoint, outputDir } = paths
   const hasHeartbeat = columns.some(({ field }) => field === 'heartbeatAt')
   return {
     table,
@@ -331,7 +323,7 @@ function toOptions(
     columns: Object.fromEntries(
       columns.map(({ field, column }) => [field, column]),
     ) as AdoptedColumns,
-    statuses: Object.fromEntries(entries) as AdoptedStatuses,
+    statuses: Object.fromEntries(values) as AdoptedStatuses,
     ...(checkpoint !== null && { checkpoint: readPath(checkpoint) }),
     ...(outputDir !== null && { outputDir: readPath(outputDir) }),
     ...(hasHeartbeat && { policy: { lease: PROPOSED_LEASE } }),
@@ -343,11 +335,4 @@ function readPath(column: string): (row: UserRow) => string | null {
     const path = row[column]
     return typeof path === 'string' ? path : null
   }
-}
-
-function findPathColumn(table: FoundTable, named: RegExp): string | null {
-  const found = usableColumns(table).find(
-    ({ name, type }) => type === 'text' && named.test(normalizeName(name)),
-  )
-  return found?.name ?? null
 }

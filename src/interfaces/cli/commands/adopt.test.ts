@@ -3,7 +3,7 @@ import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { findTables } from '../../../features/adopted/wizard/find-tables.ts'
-import { qualifiedName } from '../../../features/adopted/wizard/found-table.ts'
+import { qualifiedName } from '../../../features/adopted/wizard/columns.ts'
 import { openStore } from '../../../core/store/open.ts'
 import { emptyProject } from '../../../testing/empty-project.ts'
 import { noTerminal, createCliTestContext } from '../../../testing/cli-test-context.ts'
@@ -28,15 +28,15 @@ type AdoptResult = {
     kind: string
     sure: boolean
     adopted: boolean
-    outlook: {
+    dryRun: {
       live: number
       actions: Record<string, number>
       examples: { row: string }[]
-      remarks: string[]
+      warnings: string[]
     } | null
-    trouble: string | null
+    dryRunError: string | null
   }[]
-  passedOver: { table: string; because: string }[]
+  rejected: { table: string; because: string }[]
   config: { path: string; action: string; text: string | null }
 }
 
@@ -119,8 +119,8 @@ async function verdictsByConfig(
 
 function proposedVerdicts({ proposals }: AdoptResult): Map<string, number> {
   return new Map(
-    proposals.flatMap(({ name, kind, outlook }) =>
-      Object.entries(outlook?.actions ?? {})
+    proposals.flatMap(({ name, kind, dryRun }) =>
+      Object.entries(dryRun?.actions ?? {})
         .filter(([action]) => kind === 'runs' || action !== 'leave')
         .map(([action, count]): [string, number] => [`${name} ${action}`, count]),
     ),
@@ -169,7 +169,7 @@ test('SQLite: runs tables are found, assessed and written to the config; the dat
     'yp_targets resume': 1,
   })
   assert.deepEqual(
-    found.passedOver.map(({ table }) => table),
+    found.rejected.map(({ table }) => table),
     [HOSTILE_NAME, 'users'],
   )
   assert.doesNotMatch(found.config.text!, /DROP/)
@@ -190,7 +190,7 @@ test('SQLite: runs tables are found, assessed and written to the config; the dat
   const text = readFileSync(found.config.path, 'utf8')
   const again = await unstuck(['adopt', '--db', 'sqlite:app.db', '--write'], { cwd })
   assert.equal(again.code, 0, again.stderr)
-  assert.match(again.stdout, /Adopted already, as crawl_runs\.[^]*All of this is in .* already\./)
+  assert.match(again.stdout, /Already adopted as crawl_runs\.[^]*has all of this already\./)
   assert.equal(readFileSync(found.config.path, 'utf8'), text)
   assert.deepEqual(await dumpTables(url), before)
 })
@@ -230,7 +230,7 @@ test('PostgreSQL: the config names a variable and no password, and reaches the v
     reader.username = `reader_${process.pid}`
     reader.password = 'r'
     const read = await adopt(['--db', reader.href, '--table', 'runs', '--name', 'other'], { cwd })
-    assert.match(read.proposals[0]!.outlook!.remarks.join(), /GRANT UPDATE \(status/)
+    assert.match(read.proposals[0]!.dryRun!.warnings.join(), /GRANT UPDATE \(status/)
     assert.doesNotMatch(JSON.stringify(read), /:r@/)
 
     await runUserSql(url, `REVOKE ALL ON runs FROM reader_${process.pid}`)
@@ -240,7 +240,7 @@ test('PostgreSQL: the config names a variable and no password, and reaches the v
     ])
     assert.match(
       nothing.stdout,
-      /^May not be read: .*public\.runs.*The login reader_\d+ lacks the right/m,
+      /^Not readable: .*public\.runs.*The login reader_\d+ lacks the right/m,
     )
     assert.match(nothing.stdout, /`GRANT USAGE ON SCHEMA course_crawler TO reader_\d+;`/)
     assert.doesNotMatch(nothing.stdout, /No table looks like runs/)
@@ -266,7 +266,7 @@ test('an existing config is kept, unless --force is given', async () => {
   const kept = await unstuck(['adopt', '--db', url, '--write'], { cwd })
   assert.equal(kept.code, 3)
   assert.equal(readFileSync(path, 'utf8'), mine)
-  assert.match(kept.stdout, /is yours and was left as it is\. Paste this into it/)
+  assert.match(kept.stdout, /exists and was not changed\. Add this to it/)
   assert.match(
     kept.stdout,
     /^ {2}adopted: \{\n {4}runs: \{\n {6}table: 'runs',\n {6}db: 'sqlite:app\.db',$/m,
@@ -297,17 +297,17 @@ test('where there is nothing to adopt, it says so', async () => {
     [
       ['--db', url, '--write'],
       3,
-      /- users: nothing else in it looks like work\.\n[^]*\n\nNo table looks like runs/,
+      /- users: nothing else in it suggests work\.\n[^]*\n\nNo table looks like runs/,
     ],
     [
       ['--db', url],
       3,
-      /- without a column like a status: notes\. `--table NAME` looks at one more closely/,
+      /- without a column named like a status: notes\. `--table NAME` examines one table/,
     ],
     [
       ['--db', url, '--table', 'notes'],
       3,
-      /- notes: it has no column like a status\.\n\n`--status COLUMN` says which/,
+      /- notes: it has no column named like a status\.\n\n`--status COLUMN` names the column/,
     ],
     [['--db', url, '--table', 'notes', '--status', 'text'], 0, /status: 'text',/],
     [['--db', url, '--status', 'text'], 2, /--status is about one table: add --table/],
@@ -348,7 +348,7 @@ test(
     assert.equal(no.code, 0, no.text)
     assert.match(no.text, /^1 table in /m)
     assert.match(no.text, /checkpoint: \(row\) => `checkpoints\/\$\{row\['id'\]\}\.json`,/)
-    assert.match(no.text, / are failed when they have not moved for a while: 5 minutes$/m)
+    assert.match(no.text, / are failed when they have not changed for a while: 5 minutes$/m)
     assert.equal(existsSync(path), false)
 
     const yes = await ctx.runInteractively(['adopt'], ['Write ', 'y\r'])

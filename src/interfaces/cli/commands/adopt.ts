@@ -1,106 +1,86 @@
 import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import process from 'node:process'
-import { findTables, type DatabaseScan } from '../../../features/adopted/wizard/find-tables.ts'
-import { qualifiedName } from '../../../features/adopted/wizard/found-table.ts'
-import {
-  propose,
-  type RejectedTable,
-  type Proposal,
-} from '../../../features/adopted/wizard/propose.ts'
+import { loadSettings, type Settings } from '../../../app/config.ts'
 import { closest } from '../../../core/model/closest.ts'
 import { messageOf, NotFoundError, UsageError } from '../../../core/model/errors.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { sourceMistake } from '../../../core/model/source.ts'
-import { loadSettings, type Settings } from '../../../app/config.ts'
-import { adoptedText, configText, type ConfigEntry } from '../adopt/config-text.ts'
-import { dryRun } from '../adopt/dry-run.ts'
+import { qualifiedName } from '../../../features/adopted/wizard/columns.ts'
 import {
   adoptedAs,
+  adoptedText,
+  configText,
+  describeConfig,
   uniqueName,
-  findConfigTarget,
+  type ConfigEntry,
   type ConfigTarget,
-} from '../adopt/config-target.ts'
+} from '../../../features/adopted/wizard/config-text.ts'
+import { dryRun } from '../../../features/adopted/wizard/dry-run.ts'
+import { findTables, type DatabaseScan } from '../../../features/adopted/wizard/find-tables.ts'
+import { propose, type Proposal } from '../../../features/adopted/wizard/propose.ts'
 import {
   grantsFor,
-  printDenied,
-  printDoubtful,
-  printRejected,
-  printProposal,
+  printFindings,
   type EvaluatedProposal,
-} from '../adopt/print.ts'
+  type Findings,
+} from '../../../features/adopted/wizard/report.ts'
+import { findConfig } from '../../../lib/files/config-file.ts'
+import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { defineCommand } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { option } from '../option.ts'
 import type { Output } from '../output.ts'
-import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
-import { plural } from '../../../presenters/format.ts'
-
-type AdoptRequest = {
-  readonly table: string | undefined
-  readonly name: string | undefined
-  readonly kind: 'runs' | 'targets' | undefined
-  readonly status: string | undefined
-}
+import { configNameFor } from '../package-type.ts'
 
 export const adopt = defineCommand({
   examples: [
-    'unstuck adopt --db sqlite:app.db  # looks, proposes, changes nothing',
-    'unstuck adopt --db "$DATABASE_URL" --write  # and writes unstuck.config.ts',
+    'unstuck adopt --db sqlite:app.db  # proposes a config, changes nothing',
+    'unstuck adopt --db "$DATABASE_URL" --write  # also writes unstuck.config.ts',
     'unstuck adopt --db "$DATABASE_URL" --table crawler.crawl_runs --name courses',
   ],
   options: {
-    table: option.text('NAME', 'only this table, whatever speaks against it'),
-    name: option.text('NAME', 'what the config calls it; default: as the table'),
-    status: option.text('COLUMN', 'the column with its status; default: as it looks'),
-    kind: option.choice(['runs', 'targets'], 'what a row is; default: as it looks', undefined),
-    write: option.flag('write the config, where there is none yet'),
-    force: option.flag('write it, and replace one that is there already'),
+    table: option.text('NAME', 'only this table, in spite of doubts'),
+    name: option.text('NAME', 'its name in the config; default: the name of the table'),
+    status: option.text('COLUMN', 'the column with the status; default: detected'),
+    kind: option.choice(['runs', 'targets'], 'what a row is; default: detected', undefined),
+    write: option.flag('write the config, unless there is one'),
+    force: option.flag('write the config, and replace an existing one'),
   },
 
   async run({ options, database, output, json }) {
     const { table, name, kind, status, force } = options
     const write = options.write || force
-    checkRequest({ table, name, kind, status })
+    checkRequest(table, { '--name': name, '--kind': kind, '--status': status })
     const address = await database.address()
     const scan = await scanDatabase(address, table)
-    const results = scan.tables.map((one) =>
-      propose(one, { kind, status, isRequested: table !== undefined }),
-    )
-    const proposals = results.filter((one): one is Proposal => 'options' in one)
-    const rejected = results.filter((one): one is RejectedTable => !('options' in one))
+    const isRequested = table !== undefined
+    const results = scan.tables.map((one) => propose(one, { kind, status, isRequested }))
+    const proposals = results.filter((one) => 'options' in one)
+    const chosen = proposals.filter(({ isSure }) => isSure || isRequested)
     const settings = await loadSettings(process.cwd())
-    const configTarget = findConfigTarget(address, { configured: settings.db, isReplaced: force })
-    const chosen = proposals.filter(({ isSure }) => isSure || table !== undefined)
-    const evaluated = await evaluate(chosen, {
-      address,
-      settings,
-      configTarget,
-      name,
-      log: (line) => output.note(line),
-    })
-    const entries = evaluated
-      .filter(({ adopted }) => adopted === null || force)
-      .map(({ proposal, name }): ConfigEntry => ({
-        ...proposal,
-        name,
-        dbCode: configTarget.tablesDbCode,
-      }))
+    const config = findConfigTarget(address, settings, force)
+    const context = { address, settings, config, log: (line: string) => output.note(line) }
+    const evaluated = await evaluate(chosen, name, context)
     const report: Report = {
       scan,
       evaluated,
       doubtful: proposals.filter((one) => !chosen.includes(one)),
-      rejected,
-      entries,
-      configTarget,
+      rejected: results.filter((one) => 'because' in one),
+      entries: evaluated
+        .filter(({ isAdopted }) => !isAdopted || force)
+        .map(({ proposal, name }) => ({ ...proposal, name, dbCode: config.tablesDbCode })),
+      config,
     }
-    if (!json) await print(output, (writer) => printReport(writer, report, table !== undefined))
-    const shouldAsk = !write && !json && output.canAsk && !configTarget.exists && entries.length > 0
+    const hasEntries = report.entries.length > 0
+    if (!json) await print(output, (writer) => printFindings(writer, report, isRequested))
+    const shouldAsk = !write && !json && output.canAsk && !config.exists && hasEntries
     if (shouldAsk) await printConfig(output, report, write)
     const shouldWrite =
-      write ||
-      (shouldAsk && (await confirm(output, `Write ${configTarget.path}?`, CONFIRM_OPTIONS)))
-    const action = shouldWrite && entries.length > 0 ? writeConfig(report, force) : 'shown'
-    const exitCode = exitCodeOf(report, action)
+      write || (shouldAsk && (await confirm(output, `Write ${config.path}?`, CONFIRM_OPTIONS)))
+    const action = shouldWrite && hasEntries ? writeConfig(report, force) : 'shown'
+    const needsAttention = evaluated.length === 0 || (hasEntries && action === 'kept')
+    const exitCode = needsAttention ? EXIT.needsAttention : EXIT.done
     if (json) return { data: view(report, action), print: () => {}, exitCode }
     if (!shouldAsk && (action === 'kept' || action === 'shown'))
       await printConfig(output, report, write)
@@ -111,22 +91,20 @@ export const adopt = defineCommand({
 
 const CONFIRM_OPTIONS = { yes: false, alternative: 'add --write' }
 
-type Report = {
-  readonly scan: DatabaseScan
-  readonly evaluated: readonly EvaluatedProposal[]
-  readonly doubtful: readonly Proposal[]
-  readonly rejected: readonly RejectedTable[]
-  /** What goes into the config. */
+type Report = Findings & {
+  /** For the config. */
   readonly entries: readonly ConfigEntry[]
-  readonly configTarget: ConfigTarget
+  readonly config: ConfigTarget
 }
 
-function checkRequest({ table, name, kind, status }: AdoptRequest): void {
-  const about = { '--name': name, '--kind': kind, '--status': status }
-  const alone = Object.entries(about).find(([, value]) => value !== undefined)?.[0]
-  if (alone && table === undefined)
-    throw new UsageError(`${alone} is about one table: add --table.`)
-  const mistake = name === undefined ? null : sourceMistake(name)
+function checkRequest(
+  table: string | undefined,
+  options: Readonly<Record<string, string | undefined>>,
+): void {
+  const given = Object.entries(options).find(([, value]) => value !== undefined)?.[0]
+  if (given && table === undefined)
+    throw new UsageError(`${given} is about one table: add --table.`)
+  const mistake = options['--name'] === undefined ? null : sourceMistake(options['--name'])
   if (mistake) throw new UsageError(`--name ${mistake}.`)
 }
 
@@ -136,113 +114,106 @@ async function scanDatabase(address: string, table: string | undefined): Promise
   const { denied } = scan
   if (denied && denied.tables.length > 0)
     throw new UsageError(
-      `The login ${denied.login} may not read ${table}. What gives it the right: ${grantsFor(denied).join(' ')}`,
+      `The login ${denied.login} may not read ${table}. To grant it: ${grantsFor(denied).join(' ')}`,
     )
   const names = (await findTables(address)).tables.map(qualifiedName)
   const hint = closest(table, names) ?? names.find((name) => name.endsWith(`.${table}`))
   const listing = `There are ${names.slice(0, 10).join(', ')}${names.length > 10 ? ' …' : ''}.`
   throw new NotFoundError(
     `table ${JSON.stringify(table)} in ${scan.location}`,
-    hint ? `Did you mean ${hint}?` : names.length > 0 ? listing : 'There is none at all.',
+    hint ? `Did you mean ${hint}?` : names.length > 0 ? listing : 'There are no tables.',
   )
 }
 
-type EvaluateOptions = {
+function findConfigTarget(address: string, { db }: Settings, isReplaced: boolean): ConfigTarget {
+  const cwd = process.cwd()
+  const found = findConfig(cwd)
+  const path = found ?? join(cwd, configNameFor(cwd))
+  return describeConfig(address, { path, exists: found !== null, db, isReplaced })
+}
+
+type EvaluateContext = {
   readonly address: string
   readonly settings: Settings
-  readonly configTarget: ConfigTarget
-  readonly name: string | undefined
+  readonly config: ConfigTarget
   readonly log: (line: string) => void
 }
 
-/** Names each, and says what would become of its rows by the policies that would count for it. */
+/** Names each proposal, and judges its rows by the policies that would apply to it. */
 async function evaluate(
   proposals: readonly Proposal[],
-  { address, settings, configTarget, name: wanted, log }: EvaluateOptions,
+  wantedName: string | undefined,
+  { address, settings, config, log }: EvaluateContext,
 ): Promise<EvaluatedProposal[]> {
   const taken = new Set(settings.adopted.map(({ name }) => name))
   const evaluated: EvaluatedProposal[] = []
   for (const proposal of proposals) {
-    const adopted = adoptedAs(proposal.table, address, settings.adopted, configTarget.ownAddress)
-    const name = adopted ?? wanted ?? uniqueName(proposal.table, taken)
-    if (adopted === null && taken.has(name))
-      throw new UsageError(`The config has a table with the name ${name} already: choose another.`)
+    const adopted = adoptedAs(proposal.table, address, settings.adopted, config.ownAddress)
+    const isAdopted = adopted !== null
+    const name = adopted ?? wantedName ?? uniqueName(proposal.table, taken)
+    if (!isAdopted && taken.has(name))
+      throw new UsageError(`The config has a table named ${name} already: choose another name.`)
     taken.add(name)
-    const own = { ...proposal.options, db: address }
-    const { adopted: tables, policyOf } =
-      adopted === null ? await loadSettings(process.cwd(), { adopted: { [name]: own } }) : settings
-    const found = tables.find((table) => table.name === name)!
-    const mapping = { ...found, db: address }
-    evaluated.push({ proposal, name, adopted, dryRun: await dryRun({ mapping, policyOf, log }) })
+    const options = { ...proposal.options, db: address }
+    const { adopted: tables, policyOf } = isAdopted
+      ? settings
+      : await loadSettings(process.cwd(), { adopted: { [name]: options } })
+    const mapping = { ...tables.find((table) => table.name === name)!, db: address }
+    evaluated.push({ proposal, name, isAdopted, dryRun: await dryRun(mapping, policyOf, log) })
   }
   return evaluated
 }
 
 type ConfigAction = 'written' | 'replaced' | 'kept' | 'shown'
 
-/** A config that somebody wrote is theirs: it is not touched, unless they say so. */
-function writeConfig({ entries, configTarget }: Report, force: boolean): ConfigAction {
-  const { path, exists } = configTarget
+/** Keeps an existing config, unless `force` is given. */
+function writeConfig({ entries, config }: Report, force: boolean): ConfigAction {
+  const { path, exists, ownDbCode } = config
   if (exists && !force) return 'kept'
   try {
-    writeFileSync(path, configText(entries, configTarget.ownDbCode), { flag: force ? 'w' : 'wx' })
+    writeFileSync(path, configText(entries, ownDbCode), { flag: force ? 'w' : 'wx' })
   } catch (error) {
     throw new UsageError(`${path} could not be written: ${messageOf(error)}`, { cause: error })
   }
   return exists ? 'replaced' : 'written'
 }
 
-function view(
-  { scan, evaluated, doubtful, rejected, entries, configTarget }: Report,
-  action: ConfigAction,
-) {
+function view(report: Report, action: ConfigAction) {
+  const { scan, evaluated, doubtful, rejected, entries, config } = report
+  const notEvaluated = { name: null, adopted: false, dryRun: null, dryRunError: null }
   return {
     database: scan.location,
     tables: scan.tables.length,
     proposals: [
-      ...evaluated.map(({ proposal, name, adopted, dryRun }) => ({
+      ...evaluated.map(({ proposal, name, isAdopted, dryRun }) => ({
         ...proposalView(proposal),
         name,
-        adopted: adopted !== null,
-        outlook: dryRun && 'live' in dryRun ? dryRun : null,
-        trouble: dryRun && 'trouble' in dryRun ? dryRun.trouble : null,
+        adopted: isAdopted,
+        dryRun: 'live' in dryRun ? dryRun : null,
+        dryRunError: 'error' in dryRun ? dryRun.error : null,
       })),
-      ...doubtful.map((proposal) => ({
-        ...proposalView(proposal),
-        name: null,
-        adopted: false,
-        outlook: null,
-        trouble: null,
-      })),
+      ...doubtful.map((proposal) => ({ ...proposalView(proposal), ...notEvaluated })),
     ],
-    passedOver: rejected.map(({ table, because }) => ({ table, because })),
+    rejected: rejected.map(({ table, because }) => ({ table, because })),
     unreadable: (scan.denied?.tables ?? []).map(qualifiedName),
-    config: {
-      path: configTarget.path,
-      action,
-      text: entries.length > 0 ? textFor({ entries, configTarget }) : null,
-    },
+    config: { path: config.path, action, text: entries.length > 0 ? textFor(report) : null },
   }
 }
 
 function proposalView(proposal: Proposal) {
-  const { table, kind, isSure, signs, doubts, columns, unused, statuses, notes } = proposal
-  return {
-    table,
-    kind,
-    sure: isSure,
-    signs,
-    doubts,
-    columns,
-    unused,
-    words: statuses.map(({ meaning, word, count, because }) => ({ meaning, word, count, because })),
-    notes,
-  }
+  const { table, kind, isSure, reasons, doubts, columns, unused, notes } = proposal
+  const statuses = proposal.statuses.map(({ meaning, value, count, because }) => ({
+    meaning,
+    value,
+    count,
+    because,
+  }))
+  return { table, kind, sure: isSure, reasons, doubts, columns, unused, statuses, notes }
 }
 
-/** The whole config where there is none, else the part that goes into it. */
-function textFor({ entries, configTarget }: Pick<Report, 'entries' | 'configTarget'>): string {
-  return configTarget.exists ? adoptedText(entries) : configText(entries, configTarget.ownDbCode)
+/** The whole config, or the part to add to an existing one. */
+function textFor({ entries, config }: Pick<Report, 'entries' | 'config'>): string {
+  return config.exists ? adoptedText(entries) : configText(entries, config.ownDbCode)
 }
 
 async function print(output: Output, write: (writer: TextWriter) => void): Promise<void> {
@@ -251,78 +222,40 @@ async function print(output: Output, write: (writer: TextWriter) => void): Promi
   await output.write(writer.toString())
 }
 
-function printReport(
-  writer: TextWriter,
-  { scan, evaluated, doubtful, rejected }: Report,
-  isRequested: boolean,
-): void {
-  const { location, tables, denied } = scan
-  writer.paragraph(`${plural(tables.length, 'table')} in ${location}. Nothing there is changed.`)
-  for (const one of evaluated) printProposal(writer, one)
-  printDoubtful(writer, doubtful)
-  printRejected(writer, rejected, isRequested)
-  const isDenied = tables.length === 0 && denied !== null && denied.tables.length > 0
-  if (denied && !isRequested) printDenied(writer, denied, isDenied)
-  if (evaluated.length > 0 || isDenied) return
-  writer.blank()
-  writer.paragraph(
-    isRequested
-      ? '`--status COLUMN` says which of its columns has the words.'
-      : 'No table looks like runs: a status with a word for being at work, an id and a time make one. ' +
-          '`--table NAME` looks at one more closely.',
-  )
-  writer.paragraph('How one is mapped by hand: docs/adopted-tables.md.')
-}
-
-async function printConfig(
-  output: Output,
-  { entries, configTarget }: Report,
-  write: boolean,
-): Promise<void> {
+async function printConfig(output: Output, report: Report, write: boolean): Promise<void> {
+  const { entries, config } = report
   if (entries.length === 0) return
   await print(output, (writer) => {
     writer.blank()
-    if (configTarget.exists) {
-      const why = write ? `${configTarget.path} is yours and was left as it is. ` : ''
-      writer.paragraph(
-        `${why}Paste this into it, or the tables into the \`adopted\` that is there:`,
-      )
-    } else {
-      writer.paragraph(`This is what \`--write\` writes to ${configTarget.path}:`)
-    }
+    const kept = write ? `${config.path} exists and was not changed. ` : ''
+    writer.paragraph(
+      config.exists
+        ? `${kept}Add this to it, or the tables to its \`adopted\`:`
+        : `\`--write\` writes this to ${config.path}:`,
+    )
     writer.blank()
   })
-  // Code that was cut to the width of a terminal would be of no use.
+  // Code is not cut to the width of the terminal.
   const writer = output.makeWriter(Infinity)
-  for (const line of textFor({ entries, configTarget }).trimEnd().split('\n')) writer.line(line)
+  for (const line of textFor(report).trimEnd().split('\n')) writer.line(line)
   await output.write(writer.toString())
 }
 
-function printOutcome(
-  writer: TextWriter,
-  { entries, evaluated, configTarget }: Report,
-  action: ConfigAction,
-): void {
+function printOutcome(writer: TextWriter, report: Report, action: ConfigAction): void {
+  const { entries, evaluated, config } = report
   if (evaluated.length === 0) return
   writer.blank()
-  if (entries.length === 0)
-    return writer.paragraph(`All of this is in ${configTarget.path} already.`)
+  if (entries.length === 0) return writer.paragraph(`${config.path} has all of this already.`)
   if (action === 'written' || action === 'replaced')
-    writer.paragraph({ text: action, style: 'good' }, ` ${configTarget.path}`)
-  writer.line({ text: 'Then', style: 'strong' })
-  if (configTarget.variable !== null) writer.paragraph(`  ${variableHint(configTarget.variable)}`)
+    writer.paragraph({ text: action, style: 'good' }, ` ${config.path}`)
+  writer.line({ text: 'Next', style: 'strong' })
+  if (config.variable !== null) writer.paragraph(`  ${variableHint(config.variable)}`)
   writer.paragraph('  `npx unstuck recover --dry-run`')
   writer.paragraph('  `npx unstuck serve`')
 }
 
-/** The config reads it whenever Unstuck runs, also from another terminal or on another day. */
 function variableHint({ name, isSet }: NonNullable<ConfigTarget['variable']>): string {
   return isSet
-    ? `Have ${name} set wherever Unstuck runs, as it is here: the config reads the address from it.`
-    : `Set ${name} to the address wherever Unstuck runs: with its password, it is not written down.`
-}
-
-function exitCodeOf({ evaluated, entries }: Report, action: ConfigAction): number {
-  const needsAttention = evaluated.length === 0 || (entries.length > 0 && action === 'kept')
-  return needsAttention ? EXIT.needsAttention : EXIT.done
+    ? `Set ${name} wherever Unstuck runs, as it is here: the config reads the address from it.`
+    : `Set ${name} to the address wherever Unstuck runs: the config does not contain the password.`
 }

@@ -4,10 +4,8 @@ import { test } from 'node:test'
 import { runInThisContext } from 'node:vm'
 import * as fc from 'fast-check'
 import { HOSTILE_TEXTS } from '../../../testing/hostile-text.ts'
-import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
-import type { AdoptedOptions } from '../../../features/adopted/mapping.ts'
-import { adoptedText, literal } from './config-text.ts'
-import { uniqueName, findConfigTarget } from './config-target.ts'
+import type { AdoptedOptions } from '../mapping.ts'
+import { adoptedText, describeConfig, literal, uniqueName } from './config-text.ts'
 
 test('text in the config is written literally and safe to display', () => {
   const same = (text: string): void => {
@@ -49,32 +47,24 @@ test('a cancelled status is offered as a comment, and has no effect until enable
   const text = adoptedText([
     { name: 'runs', options, paths, dbCode: null, cancelledValue: 'CANCELLED' },
   ])
-  assert.match(
-    text,
-    /^ {8}\/\/ cancelled: 'CANCELLED', \/\/ to end a row by hand: `unstuck cancel`$/m,
-  )
+  assert.match(text, /^ {8}\/\/ cancelled: 'CANCELLED', \/\/ enables `unstuck cancel`$/m)
   const { adopted } = runInThisContext(`({${text}})`) as { adopted: Record<string, AdoptedOptions> }
   assert.deepEqual(Object.keys(adopted['runs']!.statuses), ['active'])
 })
 
-const NOTHING = { configured: undefined, isReplaced: false }
+const NEW = {
+  path: join('/project', 'unstuck.config.ts'),
+  exists: false,
+  db: undefined,
+  isReplaced: false,
+}
 const SERVER = 'postgres://ann:secret@db.example/app'
 
-test('a SQLite file is named as seen from the config, and Unstuck keeps one of its own', () => {
-  using folder = temporaryFolder()
-  const place = findConfigTarget(
-    `sqlite:${join(folder.path, 'data', 'app.db')}`,
-    NOTHING,
-    folder.path,
-    {},
-  )
+test('a SQLite file is named relative to the config, and Unstuck keeps one of its own', () => {
+  const target = describeConfig('sqlite:/project/data/app.db', NEW, {})
   assert.deepEqual(
-    [place.path, place.ownDbCode, place.tablesDbCode],
-    [
-      join(folder.path, 'unstuck.config.ts'),
-      "'sqlite:.unstuck/unstuck.db'",
-      "'sqlite:data/app.db'",
-    ],
+    [target.path, target.ownDbCode, target.tablesDbCode],
+    [NEW.path, "'sqlite:.unstuck/unstuck.db'", "'sqlite:data/app.db'"],
   )
 })
 
@@ -84,10 +74,9 @@ for (const [env, name, isSet] of [
   [{}, 'DATABASE_URL', false],
 ] as const) {
   test(`a server is named by a variable of the environment: ${name}, with ${Object.keys(env).length} set`, () => {
-    using folder = temporaryFolder()
-    const place = findConfigTarget(SERVER, NOTHING, folder.path, env)
-    assert.deepEqual([place.ownDbCode, place.tablesDbCode], [`process.env['${name}']`, null])
-    assert.deepEqual(place.variable, { name, isSet })
+    const target = describeConfig(SERVER, NEW, env)
+    assert.deepEqual([target.ownDbCode, target.tablesDbCode], [`process.env['${name}']`, null])
+    assert.deepEqual(target.variable, { name, isSet })
   })
 }
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { withConnections } from '../core/model/address.ts'
-import { assertTrusted } from '../core/host/trusted-path.ts'
+import { withConnections } from '../../core/model/address.ts'
+import { assertTrusted } from '../../core/host/trusted-path.ts'
 
 const CONFIG_NAMES = [
   'unstuck.config.ts',

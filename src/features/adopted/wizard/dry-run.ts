@@ -1,8 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { withAdoptedTables } from '../../../features/adopted/adopted-store.ts'
-import type { Mapping } from '../../../features/adopted/mapping.ts'
 import { TRUSTED_OBSERVER } from '../../../core/decide/liveness.ts'
 import { shortId } from '../../../core/model/id.ts'
 import type { Action, Decision } from '../../../core/model/verdict.ts'
@@ -10,39 +8,37 @@ import type { PolicyOf } from '../../../core/recovery/assess.ts'
 import { recover, type Recovery } from '../../../core/recovery/recover.ts'
 import { openStore } from '../../../core/store/open.ts'
 import type { Store } from '../../../core/store/store.ts'
+import { withAdoptedTables } from '../adopted-store.ts'
+import type { Mapping } from '../mapping.ts'
 
-/** What would be said of the rows of one table if it were adopted now. */
-export type DryRunResult = {
-  /** Rows that say they are at work, or wait to be. */
+/** The verdicts on a table's rows if it were adopted now. */
+export type DryRun = {
+  /** Rows that are active or waiting. */
   readonly live: number
-  /** How many of them get which verdict. */
+  /** Rows per action. */
   readonly actions: Readonly<Partial<Record<Action, number>>>
-  /** A few of them, those first with which something is to be done. */
+  /** A few of them, those with an action first. */
   readonly examples: readonly JudgedRow[]
-  /** What a person should know about the table, in sentences: a right that is missing to do all this, an index. */
-  readonly remarks: readonly string[]
+  /** Such as a missing right or index. */
+  readonly warnings: readonly string[]
 }
 
 export type JudgedRow = Decision & { readonly row: string; readonly source: string }
 
-/** Why it cannot be judged: a right or a column that is missing. */
-export type DryRunFailure = { readonly trouble: string }
+/** Why the rows cannot be judged, such as a missing right. */
+export type DryRunFailure = { readonly error: string }
 
-export type DryRunOptions = {
-  readonly mapping: Mapping
-  readonly policyOf: PolicyOf
-  readonly log: (line: string) => void
-}
+const EXAMPLES_MAX = 5
 
 /**
- * Judges the rows as `recover --dry-run` would, with books of its own that are thrown away: neither the user's database
- * nor Unstuck's is changed, or made.
+ * Judges the rows as `recover --dry-run` would, with a temporary store: writes neither to the user's database nor to
+ * Unstuck's.
  */
-export async function dryRun({
-  mapping,
-  policyOf,
-  log,
-}: DryRunOptions): Promise<DryRunResult | DryRunFailure> {
+export async function dryRun(
+  mapping: Mapping,
+  policyOf: PolicyOf,
+  log: (line: string) => void,
+): Promise<DryRun | DryRunFailure> {
   const folder = mkdtempSync(join(tmpdir(), 'unstuck-adopt-'))
   const address = `sqlite:${join(folder, 'unstuck.db')}`
   try {
@@ -50,11 +46,11 @@ export async function dryRun({
     try {
       const context = { store, actor: 'unstuck adopt', policyOf }
       const recovery = await recover(context, { dryRun: true, observer: TRUSTED_OBSERVER })
-      const [away] = store.unreadable
-      if (away) return { trouble: away.because }
+      const [unreadable] = store.unreadable
+      if (unreadable) return { error: unreadable.because }
       const judged =
         mapping.kind === 'runs' ? judgeRuns(recovery) : await judgeTargets(recovery, store)
-      return { ...judged, remarks: store.warnings }
+      return { ...judged, warnings: store.warnings }
     } finally {
       await store.close()
     }
@@ -63,29 +59,26 @@ export async function dryRun({
   }
 }
 
-const EXAMPLES_MAX = 5
-
-type Judgements = Omit<DryRunResult, 'remarks'>
-
-function judgeRuns({ active }: Recovery): Judgements {
+function judgeRuns({ active }: Recovery): Omit<DryRun, 'warnings'> {
   const judged = active.map(({ run, decision }) => ({
     ...decision,
     row: run.adopted?.key ?? run.id,
     source: run.source,
   }))
   const isQuiet = ({ action }: Decision): boolean => action === 'leave' || action === 'wait'
+  const examples = judged.toSorted((a, b) => Number(isQuiet(a)) - Number(isQuiet(b)))
   return {
     live: active.length,
-    actions: countOf(judged),
-    examples: [...judged.filter((one) => !isQuiet(one)), ...judged.filter(isQuiet)].slice(
-      0,
-      EXAMPLES_MAX,
-    ),
+    actions: countActions(judged),
+    examples: examples.slice(0, EXAMPLES_MAX),
   }
 }
 
-/** The table as a whole is one run: its rows are told apart by the verdicts on targets. */
-async function judgeTargets({ active, verdicts }: Recovery, store: Store): Promise<Judgements> {
+/** The whole table is one run; the verdicts are on its targets. */
+async function judgeTargets(
+  { active, verdicts }: Recovery,
+  store: Store,
+): Promise<Omit<DryRun, 'warnings'>> {
   const live = active.reduce((sum, { run }) => sum + run.counts.targets.in_progress, 0)
   const judged = verdicts.filter(({ target }) => target !== null)
   const examples: JudgedRow[] = []
@@ -94,10 +87,10 @@ async function judgeTargets({ active, verdicts }: Recovery, store: Store): Promi
     examples.push({ row: found?.key ?? shortId(target!), source, action, because })
   }
   const leave = live - judged.length
-  return { live, actions: { ...countOf(judged), ...(leave > 0 && { leave }) }, examples }
+  return { live, actions: { ...countActions(judged), ...(leave > 0 && { leave }) }, examples }
 }
 
-function countOf(judged: readonly Decision[]): Partial<Record<Action, number>> {
+function countActions(judged: readonly Decision[]): Partial<Record<Action, number>> {
   const counts: Partial<Record<Action, number>> = {}
   for (const { action } of judged) counts[action] = (counts[action] ?? 0) + 1
   return counts

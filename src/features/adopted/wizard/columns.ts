@@ -1,0 +1,267 @@
+import { identifierMistake } from '../identifiers.ts'
+import type { AdoptedColumns, Mapping } from '../mapping.ts'
+
+/** A table from the database's catalogue, with the values of the columns that may be its status. */
+export type FoundTable = {
+  /** Null: on PostgreSQL the search path finds it; SQLite has no schemas. */
+  readonly schema: string | null
+  readonly table: string
+  readonly columns: readonly FoundColumn[]
+  /** Why the status values could not be read; null if they were. */
+  readonly readError: string | null
+}
+
+export type FoundColumn = {
+  readonly name: string
+  readonly type: ColumnType
+  /** The primary key consists of this column alone. */
+  readonly isPrimaryKey: boolean
+  /** The values that an enum or a CHECK allows; null: any. */
+  readonly allowedValues: readonly string[] | null
+  /** The values in its rows, most frequent first; null where they were not read. */
+  readonly values: readonly ValueCount[] | null
+}
+
+export type ValueCount = { readonly value: string; readonly count: number }
+
+/** `timestamptz` has a time zone, `timestamp` has none. Text and numbers may hold times too. */
+export type ColumnType =
+  | 'text'
+  | 'enum'
+  | 'number'
+  | 'timestamptz'
+  | 'timestamp'
+  | 'uuid'
+  | 'json'
+  | 'boolean'
+  | 'other'
+
+type Field = keyof AdoptedColumns
+
+/** A column and the field that it is proposed for. */
+export type ColumnGuess = {
+  readonly field: Field
+  readonly column: string
+  readonly because: string
+}
+
+/** What each field holds, in the order in which a config lists them. */
+const FIELDS: Readonly<Record<Field, string>> = {
+  id: 'the primary key',
+  source: 'what the run is for',
+  key: 'the name of the target',
+  group: 'a label to filter and count by',
+  url: 'where the target starts',
+  status: 'its values',
+  startedAt: 'when it started',
+  heartbeatAt: 'updated while a worker is alive',
+  activityAt: 'when the row last changed',
+  finishedAt: 'when it ended; written when it ends',
+  owner: 'the worker',
+  attempts: 'how often it was tried',
+  page: 'the last page done',
+  pageTarget: 'how many pages there are',
+  done: 'how much is done',
+  total: 'how much there is in all',
+  extracted: 'what it saved; counts as progress',
+  skipped: 'what it skipped; counts as progress',
+  checkpoint: 'where it continues, if not empty',
+  error: 'why it failed; written when it fails',
+}
+
+const FIELD_ORDER = Object.keys(FIELDS)
+
+const TYPES = {
+  time: ['timestamptz', 'timestamp'],
+  timeLike: ['timestamptz', 'timestamp', 'text', 'number'],
+  number: ['number'],
+  text: ['text'],
+  group: ['text', 'enum'],
+  label: ['text', 'enum', 'uuid', 'number'],
+  cursor: ['text', 'json', 'number', 'other'],
+} as const satisfies Record<string, readonly ColumnType[]>
+
+type Rule = {
+  readonly kind: string | undefined
+  readonly field: Field
+  readonly types: readonly ColumnType[]
+  readonly names: readonly RegExp[]
+}
+
+/**
+ * One rule per line: the kind of table, the field, the types, and patterns of the normalized name, best first. Earlier
+ * rules choose first, and a column serves one field. Names that are usual for flags too need a type of time.
+ */
+const RULES = String.raw`
+  any     heartbeatAt timeLike (last_)?heart_?beat(_at|_time|_ts)? last_(beat|seen|ping|alive)(_at)? pinged_at alive_at lebenszeichen
+  any     startedAt   timeLike ((run|job|crawl|scrape|task)_)?(started|start|begun|began|begin)_(at|on|time|ts) date_started claimed_at locked_at reserved_at picked_at
+  any     startedAt   timeLike (created|inserted|queued|enqueued|scheduled|added)_(at|on|time|ts) date_created
+  any     startedAt   timeLike (beginn|begonnen|gestartet|startzeit|debut|demarrage|inicio)(_(am|um|le|en|el))? date_debut|fecha_inicio|erstellt_am|cree_le|creado_en
+  any     startedAt   time     started|start|start_date|created
+  any     finishedAt  timeLike ((run|job|crawl|scrape|task)_)?(finished|finish|completed|ended|end|done|stopped)_(at|on|time|ts) date_done date_finished
+  any     finishedAt  timeLike (ende|beendet|fertig|endzeit|fin|termine|terminado)(_(am|um|le|en|el))? date_fin|fecha_fin
+  any     finishedAt  time     finished|completed|ended|end_date
+  any     activityAt  timeLike last_(activity|progress)(_at)? (updated|modified|changed|last_updated|last_modified)_(at|on|time|ts)
+  any     activityAt  time     updated|modified|last_modified
+  any     error       text     error error_message last_error error_(text|msg|details?|reason)|fail(ure)?_(reason|message)|failure|exception|traceback
+  any     error       text     fehler|fehlermeldung|fehlertext|erreur|message_erreur|mensaje_error
+  any     owner       label    (claimed|locked|leased|picked|processed|reserved)_by (worker|runner|executor)(_id|_name)? host|hostname|node|node_name|instance_id
+  runs    source      label    (source|portal|site|spider|scraper|crawler|connector|feed|job|task|pipeline|workflow|dag)(_name|_key|_slug)?
+  runs    source      label    quelle|fuente|origen domain|website|queue|name|type|job_type|task_type|kind
+  runs    done        number   (done|completed|processed|finished)(_count|_items|_total|_pages)? (items|pages|records|rows|urls)_(done|completed|processed) progress
+  runs    total       number   total(_count|_items|_pages|_records|_rows|_urls)? (items|pages|records|rows|urls)_total
+  runs    extracted   number   (.*_)?(extracted|scraped|saved|inserted|imported|collected|exported|synced|fetched|downloaded)(_.*)?
+  runs    extracted   number   (items|results|records|rows|documents|products|listings|pages)(_count|_found|_crawled|_fetched)? gefunden|anzahl|treffer|trouves|encontrados
+  runs    skipped     number   (.*_)?(skipped|unchanged|duplicates?)(_.*)?
+  runs    checkpoint  cursor   ((last_)?checkpoint|cursor|last_cursor|bookmark|resume_(token|data|state))(_data|_json)?
+  targets page        number   page_current current_page last_page page page_number pages_done
+  targets pageTarget  number   page_target target_page total_pages pages_total max_page max_pages
+  targets attempts    number   attempts?|tries|retries|retry_count|attempt_count
+  targets url         text     url target_url start_url link href
+  targets key         label    key target_key slug target code name path
+  targets group       group    group group_name state region department category country city
+  targets checkpoint  cursor   (checkpoint|cursor|last_cursor)(_data|_json)?
+`
+  .trim()
+  .split('\n')
+  .map((line): Rule => {
+    const [kind, field, types, ...names] = line.trim().split(/\s+/)
+    return {
+      kind,
+      field: field as Field,
+      types: TYPES[types as keyof typeof TYPES],
+      names: names.map((name) => new RegExp(`^(?:${name})$`)),
+    }
+  })
+
+/** `startedAt`, `Started At` and `started_at` become the same. */
+export function normalizeName(name: string): string {
+  return name
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replaceAll(/([A-Z])([A-Z][a-z])/g, '$1_$2')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '_')
+    .replaceAll(/^_+|_+$/g, '')
+}
+
+/** The table's name in a config. */
+export function qualifiedName({ schema, table }: Pick<FoundTable, 'schema' | 'table'>): string {
+  return schema === null ? table : `${schema}.${table}`
+}
+
+/** Columns whose names can be used in a config and in SQL. */
+export function usableColumns({ columns }: FoundTable): FoundColumn[] {
+  return columns.filter(({ name }) => identifierMistake(name) === null)
+}
+
+const TIME_TYPES: readonly ColumnType[] = TYPES.time
+const LABEL_TYPES: readonly ColumnType[] = TYPES.label
+
+/** The primary key if it is one column, else a column named like an id. */
+export function guessId(table: FoundTable): ColumnGuess | null {
+  const candidates = usableColumns(table).filter(({ type }) => LABEL_TYPES.includes(type))
+  const key = candidates.find(({ isPrimaryKey }) => isPrimaryKey)
+  if (key) return { field: 'id', column: key.name, because: FIELDS.id }
+  const named = candidates.find(({ name }) =>
+    /^(id|uuid|(run|job|crawl|task)_(id|uuid))$/.test(normalizeName(name)),
+  )
+  return named ? { field: 'id', column: named.name, because: 'its name' } : null
+}
+
+type GuessOptions = {
+  readonly kind: Mapping['kind']
+  readonly id: ColumnGuess
+  readonly status: string
+  /** Without a column named like a start, takes the first time. */
+  readonly isRequested: boolean
+}
+
+/** Returns the columns by their names and types, each used for at most one field, in the order of the config. */
+export function guessColumns(table: FoundTable, options: GuessOptions): ColumnGuess[] {
+  const { kind, id, status, isRequested } = options
+  const guesses: ColumnGuess[] = [id, { field: 'status', column: status, because: FIELDS.status }]
+  const has = (field: Field): boolean => guesses.some((one) => one.field === field)
+  const free = (): FoundColumn[] =>
+    usableColumns(table).filter(({ name }) => !guesses.some(({ column }) => column === name))
+  for (const rule of RULES) {
+    if (has(rule.field) || (rule.kind !== 'any' && rule.kind !== kind)) continue
+    const column = findColumn(rule, free())
+    if (column) guesses.push({ field: rule.field, column, because: reasonFor(rule.field, column) })
+  }
+  if (isRequested && !has('startedAt') && !has('heartbeatAt')) {
+    const time = free().find(({ type }) => TIME_TYPES.includes(type))
+    const because = 'a guess: the first time column'
+    if (time) guesses.push({ field: 'startedAt', column: time.name, because })
+  }
+  if (kind === 'runs' && !has('source')) guesses.push(...guessSource(free()))
+  return guesses.toSorted((a, b) => FIELD_ORDER.indexOf(a.field) - FIELD_ORDER.indexOf(b.field))
+}
+
+function findColumn({ types, names }: Rule, columns: readonly FoundColumn[]): string | undefined {
+  const typed = columns.filter(({ type }) => types.includes(type))
+  for (const pattern of names) {
+    const found = typed.find(({ name }) => pattern.test(normalizeName(name)))
+    if (found) return found.name
+  }
+  return undefined
+}
+
+function reasonFor(field: Field, column: string): string {
+  return field === 'startedAt' && isCreationTime(column)
+    ? 'when it was created: no column holds its start'
+    : FIELDS[field]
+}
+
+/** Stands in for the start of a row that has no column for it. */
+export function isCreationTime(column: string): boolean {
+  return /^(created|inserted|queued|enqueued|scheduled|added)|_created$/.test(normalizeName(column))
+}
+
+const NOT_A_SOURCE =
+  /^(user|owner|tenant|account|org|organi[sz]ation|workspace|worker|parent|batch|creator|created_by|updated_by|trace|external|celery_task|process)_id$/
+
+/** A single foreign key such as `course_id` probably names what the run is for. */
+function guessSource(columns: readonly FoundColumn[]): ColumnGuess[] {
+  const [found, ...others] = columns.filter(({ name, type }) => {
+    const normalized = normalizeName(name)
+    return (
+      LABEL_TYPES.includes(type) && normalized.endsWith('_id') && !NOT_A_SOURCE.test(normalized)
+    )
+  })
+  if (!found || others.length > 0) return []
+  return [{ field: 'source', column: found.name, because: 'what the run is for, by its name' }]
+}
+
+/** The first text column with such a name. */
+export function findPathColumn(table: FoundTable, named: RegExp): string | null {
+  const found = usableColumns(table).find(
+    ({ name, type }) => type === 'text' && named.test(normalizeName(name)),
+  )
+  return found?.name ?? null
+}
+
+const QUOTED = /'(?:[^']|'')*'/g
+const CAST = /::\s*(?:character varying|[a-z_]+)(?:\(\d+\))?(?:\[\])?/gi
+const NAME = /"[^"]+"|`[^`]+`|\[\w+\]|[a-z_]\w*/gi
+
+/**
+ * Returns the values that a CHECK such as `status IN ('running', 'done')` allows. Null if it is about another column, or
+ * excludes values instead of listing them (`status <> ''`).
+ */
+export function valuesInCheck(check: string, column: string): string[] | null {
+  const quoted = check.match(QUOTED)
+  if (!quoted) return null
+  const rest = check.replaceAll(QUOTED, ' ').replaceAll(CAST, ' ')
+  if (!/^[\s()[\],=]*$/.test(rest.replaceAll(NAME, ' '))) return null
+  const names = rest
+    .match(NAME)
+    ?.map((name) => name.replaceAll(/["`[\]]/g, ''))
+    .filter((name) => !/^(check|in|any|array|or|is|null)$/i.test(name))
+  if (!names?.every((name) => name.toLowerCase() === column.toLowerCase())) return null
+  return quoted.map((value) => value.slice(1, -1).replaceAll("''", "'"))
+}
+
+/** Returns the values that the first CHECK with a list for this column allows. */
+export function allowedByChecks(checks: readonly string[], column: string): string[] | null {
+  return checks.map((check) => valuesInCheck(check, column)).find((values) => values) ?? null
+}
