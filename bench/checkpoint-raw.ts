@@ -34,8 +34,8 @@ const rawSqlite: Prepare = async (address, atOnce) => {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
   const advance = db.prepare(`
-    UPDATE target SET seq = seq + 1, page = ?5, next_url = ?6, last_activity_at = ?7
-     WHERE id = ?1 AND epoch = ?2 AND claim_id = ?3 AND status = 'in_progress' AND seq = ?4`)
+    UPDATE target SET checkpoint_seq = checkpoint_seq + 1, page = ?5, next_url = ?6, last_activity_at = ?7
+     WHERE id = ?1 AND epoch = ?2 AND claim_id = ?3 AND status = 'in_progress' AND checkpoint_seq = ?4`)
   const save = db.prepare(`
     INSERT INTO item (source, key, key_version, url, data, run_id, first_seen_at, last_seen_at, changed_at)
     VALUES ('bench', ?1, 1, NULL, ?2, ?3, ?4, ?4, ?4)
@@ -65,16 +65,16 @@ const rawSqlite: Prepare = async (address, atOnce) => {
 
 const STATEMENT = `
   WITH advanced AS (
-    UPDATE unstuck.target SET seq = seq + 1, page = $5, next_url = $6, last_activity_at = clock_timestamp()
-     WHERE id = $1 AND epoch = $2 AND claim_id = $3 AND status = 'in_progress' AND seq = $4
-    RETURNING seq, run_id
+    UPDATE unstuck.target SET checkpoint_seq = checkpoint_seq + 1, page = $5, next_url = $6, last_activity_at = clock_timestamp()
+     WHERE id = $1 AND epoch = $2 AND claim_id = $3 AND status = 'in_progress' AND checkpoint_seq = $4
+    RETURNING checkpoint_seq, run_id
   ), saved AS (
     INSERT INTO unstuck.item (source, key, key_version, data, changed_in, run_id)
     SELECT 'bench', i.url, 1, i.data, $7, a.run_id
       FROM json_to_recordset($8::json) AS i (url text, data jsonb), advanced a
     ON CONFLICT (source, key) DO UPDATE SET data = excluded.data, last_seen_at = excluded.last_seen_at
   )
-  SELECT seq FROM advanced
+  SELECT checkpoint_seq FROM advanced
 `
 
 const rawPostgres: Prepare = async (db, atOnce) => {

@@ -32,7 +32,7 @@ async function fillSqlite(url: string): Promise<void> {
              '${POLICY}', n, n, n, n FROM old;
     INSERT INTO target (id, run_id, key, status, last_activity_at, finished_at)
       SELECT target, run, 'k', CASE n % 4 WHEN 0 THEN 'failed' ELSE 'done' END, n, n FROM old;
-    INSERT INTO tally (run_id, grp, done, pages, last_activity_at) SELECT run, '', 1, 3, n FROM old;
+    INSERT INTO run_counters (run_id, group_name, done, pages, last_activity_at) SELECT run, '', 1, 3, n FROM old;
     COMMIT;
   `)
 }
@@ -48,7 +48,7 @@ async function fillPostgres(url: string): Promise<void> {
              '${POLICY}', now(), now(), now() FROM old;
     INSERT INTO unstuck.target (id, run_id, key, status, finished_at)
       SELECT target, run, 'k', CASE n % 4 WHEN 0 THEN 'failed' ELSE 'done' END, now() FROM old;
-    INSERT INTO unstuck.tally (run_id, grp, writer, done, pages) SELECT run, '', '', 1, 3 FROM old;
+    INSERT INTO unstuck.run_counters (run_id, group_name, writer, done, pages) SELECT run, '', '', 1, 3 FROM old;
   `)
   await client.end()
 }

@@ -17,9 +17,8 @@
 --        CREATE ROLE unstuck_crawler   LOGIN PASSWORD '…' IN ROLE unstuck_worker;
 --        CREATE ROLE unstuck_dashboard LOGIN PASSWORD '…' IN ROLE unstuck_viewer;
 --
--- After an upgrade: `unstuck migrate` as unstuck_deploy, then this file again, for tables that are new. It can be run as often
--- as you like, also while workers are at work. So can `unstuck migrate`: workers beat on, and their pages wait while an index
--- over all targets is made, about a second per million.
+-- After an upgrade: `unstuck migrate` as unstuck_deploy, then this file again, for tables that are new. Both can be run as often
+-- as you like, also while workers are at work.
 --
 -- Everything lies in the schema `unstuck`, and every statement names it: search_path does not matter.
 
@@ -56,11 +55,12 @@ GRANT USAGE ON SCHEMA unstuck TO unstuck_worker, unstuck_viewer;
 
 GRANT SELECT ON ALL TABLES IN SCHEMA unstuck TO unstuck_worker, unstuck_viewer;
 
-GRANT INSERT, UPDATE, DELETE ON unstuck.run, unstuck.target, unstuck.item, unstuck.tally, unstuck.lost_claim TO unstuck_worker;
-GRANT INSERT, UPDATE, DELETE ON unstuck.storage, unstuck.dataset_entry, unstuck.record TO unstuck_worker;
+GRANT INSERT, UPDATE, DELETE ON unstuck.run, unstuck.target, unstuck.item, unstuck.run_counters, unstuck.lost_claim TO unstuck_worker;
+GRANT INSERT, UPDATE, DELETE ON unstuck.source, unstuck.session TO unstuck_worker;
+GRANT INSERT, UPDATE, DELETE ON unstuck.crawlee_storage, unstuck.crawlee_dataset_entry, unstuck.crawlee_record TO unstuck_worker;
 -- Rows of workers that have ended and alerts that are resolved are removed after a time.
-GRANT INSERT, UPDATE, DELETE ON unstuck.worker, unstuck.alert, unstuck.telling TO unstuck_worker;
-GRANT INSERT, UPDATE ON unstuck.turn, unstuck.guard, unstuck.execution TO unstuck_worker;
+GRANT INSERT, UPDATE, DELETE ON unstuck.worker, unstuck.alert, unstuck.alert_delivery TO unstuck_worker;
+GRANT INSERT, UPDATE ON unstuck.leader, unstuck.source_lock, unstuck.execution TO unstuck_worker;
 GRANT INSERT, UPDATE ON unstuck.adopted_row TO unstuck_worker;
 GRANT INSERT, DELETE ON unstuck.sample, unstuck.adopted_intent, unstuck.http_session TO unstuck_worker;
 -- Append-only: no UPDATE, no DELETE, no TRUNCATE.

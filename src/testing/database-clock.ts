@@ -15,7 +15,7 @@ function sqliteClock(path: string): DatabaseClock {
   const columns = db.prepare(/* sql */ `
     SELECT m.name AS tbl, c.name AS col FROM sqlite_schema m JOIN pragma_table_info(m.name) c
      WHERE m.type = 'table' AND (c.name LIKE '%\\_at' ESCAPE '\\' OR c.name LIKE '%\\_uptime' ESCAPE '\\'
-                              OR c.name IN ('at', 'since', 'ending_since'))
+                              OR c.name IN ('at', 'since', 'unlocking_since'))
   `)
   return makeClock({
     columns: columns.all(),

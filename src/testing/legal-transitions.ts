@@ -13,7 +13,7 @@ export const SQLITE_TRANSITION_CHECKS = [
   sqliteTrigger('run', RUN_TRANSITIONS, 'queued'),
   /* sql */ `
   CREATE TRIGGER target_never_back BEFORE UPDATE ON target
-    WHEN NEW.epoch < OLD.epoch OR NEW.seq < OLD.seq
+    WHEN NEW.epoch < OLD.epoch OR NEW.checkpoint_seq < OLD.checkpoint_seq
       OR (NEW.page < OLD.page AND NOT (NEW.epoch > OLD.epoch AND NEW.status = 'planned'))
     BEGIN SELECT RAISE(ABORT, 'illegal move: a target went back'); END;
 `,
@@ -35,7 +35,7 @@ export const POSTGRES_TRANSITION_CHECKS = [
   /* sql */ `
   CREATE FUNCTION unstuck.target_never_back() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
-    IF NEW.epoch < OLD.epoch OR NEW.seq < OLD.seq
+    IF NEW.epoch < OLD.epoch OR NEW.checkpoint_seq < OLD.checkpoint_seq
        OR (NEW.page < OLD.page AND NOT (NEW.epoch > OLD.epoch AND NEW.status = 'planned')) THEN
       RAISE EXCEPTION 'illegal move: a target went back';
     END IF;

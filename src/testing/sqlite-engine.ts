@@ -59,7 +59,7 @@ function database(): TestDatabase {
       const columns = await raw(/* sql */ `
         SELECT m.name AS tbl, c.name AS col FROM sqlite_schema m JOIN pragma_table_info(m.name) c
          WHERE m.type = 'table' AND (c.name LIKE '%\\_at' ESCAPE '\\' OR c.name LIKE '%\\_uptime' ESCAPE '\\'
-                                  OR c.name IN ('at', 'since', 'ending_since'))
+                                  OR c.name IN ('at', 'since', 'unlocking_since'))
       `)
       const moves = columns.map(({ tbl, col }) => `UPDATE ${tbl} SET ${col} = ${col} - ${ms}`)
       await raw(`BEGIN IMMEDIATE; ${moves.join(';\n')}; COMMIT`)

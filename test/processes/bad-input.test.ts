@@ -298,7 +298,7 @@ describe('bad input: the database', { concurrency: 3 }, () => {
     const crawl = ctx.crawl(CRAWL)
     const path = ctx.database.url.slice('sqlite:'.length)
     await ctx.database.raw(
-      `INSERT INTO migration (number, lowest, applied_at) VALUES (9999, 9999, 0)`,
+      `INSERT INTO migration (number, min_program_version, applied_at) VALUES (9999, 9999, 0)`,
     )
     const dump = () => {
       const db = new DatabaseSync(path)

@@ -35,7 +35,7 @@ async function emptyTables({ engine, database }: ProcessTestContext): Promise<vo
 
 async function dropTables({ engine, database }: ProcessTestContext): Promise<void> {
   if (engine.name === 'postgres') return void (await database.raw('DROP SCHEMA unstuck CASCADE'))
-  const tables = ['target', 'worker', 'run', 'tally', 'item', 'turn', 'migration']
+  const tables = ['target', 'worker', 'run', 'run_counters', 'item', 'leader', 'migration']
   await database.raw(
     `BEGIN IMMEDIATE; ${tables.map((name) => `DROP TABLE ${name}`).join(';')}; COMMIT`,
   )

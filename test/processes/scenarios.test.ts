@@ -43,7 +43,7 @@ async function ageRuns(ctx: ProcessTestContext, source: string, ms: number): Pro
     `UPDATE ${database.table(table)} SET ${columns.map((name) => `${name} = ${name} - ${by}`).join(', ')} WHERE ${key} IN ${runs}`
   await database.raw(shift('run', 'id', ['created_at', 'started_at', 'planned_at']))
   await database.raw(shift('target', 'run_id', ['last_activity_at', 'claimed_at']))
-  await database.raw(shift('tally', 'run_id', ['last_activity_at']))
+  await database.raw(shift('run_counters', 'run_id', ['last_activity_at']))
 }
 
 /** Processes that recover at once. */

@@ -54,6 +54,8 @@ export type ErrorData = {
   E_RETRY_LATER: { readonly afterMs: number | null; readonly at: Timestamp | null }
   /** The database has a newer schema than this program knows; null: it was migrated while the program ran. */
   E_SCHEMA_NEWER: { readonly found: number | null; readonly known: number | null }
+  /** The database was made by a pre-release. */
+  E_SCHEMA_OLDER: { readonly found: number }
   /** The process was asked to stop: by `signal`, or for another reason. */
   E_STOPPING: { readonly because: string; readonly signal: string | null }
   /** Any other error. */

@@ -121,12 +121,13 @@ export class PageRejectedError extends UnstuckError<'E_PAGE_REJECTED'> {
   }
 }
 
-/** The codes of a database that is unreachable, read-only, unusable, or newer than this program. */
+/** The codes of a database that is unreachable, read-only, unusable, newer than this program, or of a pre-release. */
 export type DatabaseErrorCode =
   | 'E_DB_UNREACHABLE'
   | 'E_DB_READ_ONLY'
   | 'E_DB_UNUSABLE'
   | 'E_SCHEMA_NEWER'
+  | 'E_SCHEMA_OLDER'
 
 /** The database cannot be used, now or at all: `code` says which. */
 export class DatabaseError<
@@ -178,6 +179,19 @@ export class SchemaTooNewError extends DatabaseError<'E_SCHEMA_NEWER'> {
       `The database has schema version ${found}; this unstuck knows up to ${known}. ` +
         'Nothing was written. Install the newer unstuck that migrated it.',
       { found, known },
+    )
+  }
+}
+
+/** The schema of a pre-release: no migration leads from it to this one. */
+export class SchemaTooOldError extends DatabaseError<'E_SCHEMA_OLDER'> {
+  constructor(found: number) {
+    super(
+      'E_SCHEMA_OLDER',
+      `The database was made by a pre-release of unstuck (schema version ${found}) and cannot be migrated. Nothing was ` +
+        'written. Use another database, or rename this one (the file, or the PostgreSQL schema `unstuck`), and a new one ' +
+        'is made. To read what is in it, use the pre-release that made it.',
+      { found },
     )
   }
 }

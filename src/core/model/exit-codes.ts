@@ -28,6 +28,7 @@ const BY_CODE: Readonly<Partial<Record<ErrorCode, number>>> = {
   E_LEASE_LOST: EXIT.leaseLost,
   E_NOT_FOUND: EXIT.usage,
   E_SCHEMA_NEWER: EXIT.schema,
+  E_SCHEMA_OLDER: EXIT.schema,
   E_STOPPING: EXIT.resumable,
   E_USAGE: EXIT.usage,
 }

@@ -42,8 +42,8 @@ export type SourceLockRow = {
   worker_id: string | null
   since: number | null
   kill_timeout_ms: number
-  ending_since: number | null
-  cookie: string
+  unlocking_since: number | null
+  process_tag: string
   gave_up_at: number | null
   gave_up_because: string | null
 }
@@ -54,8 +54,8 @@ export function toSourceLock(row: SourceLockRow): SourceLock {
     worker: row.worker_id,
     since: row.since,
     killTimeoutMs: row.kill_timeout_ms,
-    unlockingSince: row.ending_since,
-    processTag: row.cookie,
+    unlockingSince: row.unlocking_since,
+    processTag: row.process_tag,
     gaveUp:
       row.gave_up_at === null ? null : { at: row.gave_up_at, because: row.gave_up_because ?? '' },
   }

@@ -102,7 +102,7 @@ export function toOperations(
 
 export type HoldingRow = {
   worker_id: string
-  grp: string
+  group_name: string
   policy: Partial<Policy> | null
   targets: number
   last_activity_at: number
@@ -111,7 +111,7 @@ export type HoldingRow = {
 export function toHolding(row: HoldingRow): Holding {
   return {
     worker: row.worker_id,
-    group: row.grp === '' ? null : row.grp,
+    group: row.group_name === '' ? null : row.group_name,
     policy: parsePolicy(row.policy ?? {}),
     targets: row.targets,
     lastActivityAt: row.last_activity_at,

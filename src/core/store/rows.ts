@@ -120,7 +120,7 @@ function toRunWith(row: RunFactsRow, counters: RunCountersRow): Run {
 export type LiveRunRow = RunFactsRow & {
   /** Null: there is none. */
   target_status: TargetStatus | null
-  seq: number | null
+  checkpoint_seq: number | null
   page: number | null
   page_target: number | null
   errors: number | null
@@ -134,7 +134,7 @@ export function toLiveRun(row: LiveRunRow, counters: RunCountersRow): LiveRun {
     target: row.target_status && {
       status: row.target_status,
       worker: row.owner,
-      seq: row.seq ?? 0,
+      seq: row.checkpoint_seq ?? 0,
       page: row.page ?? 0,
       pageTarget: row.page_target,
       errors: row.errors ?? 0,
@@ -160,15 +160,15 @@ export type TargetRow = {
   id: string
   run_id: string
   key: string
-  grp: string
+  group_name: string
   url: string | null
   status: TargetStatus
   epoch: number
   claim_id: string | null
   worker_id: string | null
   claimed_at: number | null
-  alone: number | boolean
-  seq: number
+  claimed_alone: number | boolean
+  checkpoint_seq: number
   page: number
   page_target: number | null
   next_url: string | null
@@ -191,14 +191,14 @@ export function toHeldTarget(row: TargetRow): Target {
     id: row.id,
     run: row.run_id,
     key: row.key,
-    group: row.grp === '' ? null : row.grp,
+    group: row.group_name === '' ? null : row.group_name,
     url: row.url,
     status: row.status,
     epoch: row.epoch,
     claimId: row.claim_id,
     worker: claimed ? row.worker_id : null,
     claimedAt: claimed ? row.claimed_at : null,
-    seq: row.seq,
+    seq: row.checkpoint_seq,
     page: row.page,
     pageTarget: row.page_target,
     next: row.next_url,
@@ -222,7 +222,7 @@ export function toTarget(row: TargetRow): Target {
   return {
     ...target,
     crashes: Math.max(0, row.crashes - 1),
-    crashesAlone: Math.max(0, row.crashes_alone - Number(row.alone)),
+    crashesAlone: Math.max(0, row.crashes_alone - Number(row.claimed_alone)),
   }
 }
 
@@ -239,8 +239,8 @@ export type WorkerRow = {
   heartbeat_ms: number
   lease_ms: number
   started_at: number
-  last_beat_at: number
-  beats: number
+  last_heartbeat_at: number
+  heartbeats: number
   loop_lag_ms: number
   ended_at: number | null
 }
@@ -261,8 +261,8 @@ export function toWorker(row: WorkerRow): Worker {
     heartbeatMs: row.heartbeat_ms,
     leaseMs: row.lease_ms,
     startedAt: row.started_at,
-    lastHeartbeatAt: row.last_beat_at,
-    heartbeats: row.beats,
+    lastHeartbeatAt: row.last_heartbeat_at,
+    heartbeats: row.heartbeats,
     loopLagMs: row.loop_lag_ms,
     endedAt: row.ended_at,
   }

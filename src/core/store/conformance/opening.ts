@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SchemaTooNewError } from '../../model/errors.ts'
+import { SchemaTooNewError, SchemaTooOldError } from '../../model/errors.ts'
+import { exitCodeOf } from '../../model/exit-codes.ts'
+import { readDatabaseInfo } from '../open.ts'
 import { claim, registerWorker, enqueueCrawl } from '../../../testing/fixtures.ts'
+import { createPreRelease } from '../../../testing/pre-release.ts'
 import { startStoreProcesses } from '../../../testing/store-process.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 
@@ -33,36 +36,21 @@ export function openingTests(engine: Engine): void {
     assert.equal(new Set(versions.map((row) => row.number)).size, versions.length)
   })
 
-  test('an older schema is brought up to date, with all that is in it, beside a program that does not know it', async () => {
+  test('a database of a pre-release is refused, and nothing is written', async () => {
     await using db = await engine.empty()
-    const old = await db.open()
-    const worker = await registerWorker(old)
-    const run = await enqueueCrawl(old, 3)
-    await claim(old, worker, 1)
-    for (const text of [
-      ...['sample', 'alert', 'telling', 'operation'].map((name) => `DROP TABLE ${db.table(name)}`),
-      ...['adopted_row', 'adopted_intent'].map((name) => `DROP TABLE ${db.table(name)}`),
-      ...['dataset_entry', 'record', 'storage', 'http_session', 'lost_claim'].map(
-        (name) => `DROP TABLE ${db.table(name)}`,
-      ),
-      `DROP TABLE IF EXISTS ${db.table('clock')}`,
-      ...['run_listed', 'run_by_age', 'run_by_end', 'target_troubled'].map(
-        (name) => `DROP INDEX ${db.table(name)}`,
-      ),
-      `ALTER TABLE ${db.table('worker')} DROP COLUMN stats`,
-      `ALTER TABLE ${db.table('target')} DROP COLUMN crashes_since_epoch`,
-      `DELETE FROM ${db.table('migration')} WHERE number >= 4`,
-    ]) {
-      await db.raw(text)
-    }
+    const contents = await createPreRelease(db, engine)
+    const before = await contents()
 
-    const store = await db.open()
+    await assert.rejects(db.open(), (error) => {
+      assert.ok(error instanceof SchemaTooOldError)
+      assert.match(error.message, /made by a pre-release of unstuck \(schema version 8\)/)
+      assert.equal(exitCodeOf(error), 9)
+      return true
+    })
+    const { version, pending } = await readDatabaseInfo(db.url)
 
-    await store.takeSample()
-    assert.equal((await store.samples({ since: 0, until: 8e15, run })).length, 1)
-    assert.equal((await store.run(run))?.counts.targets.in_progress, 1)
-    assert.equal((await old.heartbeat({ worker, claimIds: [], loopLagMs: 0 })).isOutdated, false)
-    assert.equal((await claim(old, worker, 5)).length, 2)
+    assert.deepEqual([version, pending], [8, []])
+    assert.deepEqual(await contents(), before)
   })
 
   test('a schema newer than the program is refused, and nothing is written', async () => {
@@ -75,7 +63,7 @@ export function openingTests(engine: Engine): void {
     assert.deepEqual(await db.raw(`SELECT * FROM ${db.table('migration')}`), before)
   })
 
-  test('a worker learns with its beat that the schema has left it behind', async () => {
+  test('a heartbeat reports that the schema requires a newer program', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)
@@ -85,11 +73,11 @@ export function openingTests(engine: Engine): void {
     await db.raw(newMigration(engine, db.table('migration'), 999, 1))
     assert.equal((await store.heartbeat(beat)).isOutdated, false, 'a migration that only adds')
 
-    await db.raw(`UPDATE ${db.table('migration')} SET lowest = 999 WHERE number = 999`)
+    await db.raw(`UPDATE ${db.table('migration')} SET min_program_version = 999 WHERE number = 999`)
     assert.equal((await store.heartbeat(beat)).isOutdated, true)
   })
 
-  test('the clock of the store is the time of day', async () => {
+  test('the time of the store is the wall clock time', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
 
@@ -101,7 +89,7 @@ export function openingTests(engine: Engine): void {
   })
 }
 
-function newMigration(engine: Engine, table: string, number: number, lowest: number): string {
+function newMigration(engine: Engine, table: string, number: number, minVersion: number): string {
   const now = engine.name === 'sqlite' ? '0' : 'now()'
-  return `INSERT INTO ${table} (number, lowest, applied_at) VALUES (${number}, ${lowest}, ${now})`
+  return `INSERT INTO ${table} (number, min_program_version, applied_at) VALUES (${number}, ${minVersion}, ${now})`
 }

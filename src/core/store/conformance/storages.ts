@@ -100,8 +100,8 @@ export function storageTests(engine: Engine): void {
     assert.equal(await store.dropStorage(id), false)
 
     assert.equal(await store.storage('dataset', 'a'), null)
-    assert.equal(await count(db, 'dataset_entry'), 2)
-    assert.equal(await count(db, 'record'), 0)
+    assert.equal(await count(db, 'crawlee_dataset_entry'), 2)
+    assert.equal(await count(db, 'crawlee_record'), 0)
     await assert.rejects(store.append(id, [ENTRY]), NotFoundError)
     await assert.rejects(store.setRecord(records.id, text('k', 'v')), NotFoundError)
     assert.deepEqual(await store.entries(id, ALL), { total: 0, items: [] })

@@ -8,8 +8,8 @@ const COLUMNS = /* sql */ `
   cause, owner, rule, source, run_id, because, command, ${ms('since')} AS since,
   ${ms('last_seen_at')} AS last_seen_at, ${ms('resolved_at')} AS resolved_at,
   (SELECT coalesce(jsonb_object_agg(t.destination, jsonb_build_object(
-            'sentAt', ${ms('t.sent_at')}, 'endedAt', ${ms('t.ended_at')})), '{}')
-     FROM unstuck.telling t WHERE t.cause = alert.cause) AS told
+            'sentAt', ${ms('t.raised_sent_at')}, 'endedAt', ${ms('t.resolved_sent_at')})), '{}')
+     FROM unstuck.alert_delivery t WHERE t.cause = alert.cause) AS told
 `
 const OPEN = sql(
   'alerts:open',
@@ -48,17 +48,17 @@ const RAISE = sql(
 const SENT = sql(
   'alert:sent',
   /* sql */ `
-  INSERT INTO unstuck.telling (cause, destination, sent_at)
+  INSERT INTO unstuck.alert_delivery (cause, destination, raised_sent_at)
   SELECT cause, $2, clock_timestamp() FROM unnest($1::text[]) AS cause
-  ON CONFLICT (cause, destination) DO UPDATE SET sent_at = excluded.sent_at
+  ON CONFLICT (cause, destination) DO UPDATE SET raised_sent_at = excluded.raised_sent_at
 `,
 )
 const ENDED = sql(
   'alert:ended',
   /* sql */ `
-  INSERT INTO unstuck.telling (cause, destination, ended_at)
+  INSERT INTO unstuck.alert_delivery (cause, destination, resolved_sent_at)
   SELECT cause, $2, clock_timestamp() FROM unnest($1::text[]) AS cause
-  ON CONFLICT (cause, destination) DO UPDATE SET ended_at = excluded.ended_at
+  ON CONFLICT (cause, destination) DO UPDATE SET resolved_sent_at = excluded.resolved_sent_at
 `,
 )
 // Times are read in whole milliseconds, rounded down.

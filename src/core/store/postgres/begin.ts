@@ -18,7 +18,7 @@ const LOCK_WORKER = sql(
   /* sql */ `
   WITH me AS MATERIALIZED (SELECT id FROM unstuck.worker WHERE id = $1 AND ${MAY_CLAIM} FOR SHARE),
   other AS (
-    SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.guard g JOIN unstuck.worker w ON w.id = g.worker_id
+    SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.source_lock g JOIN unstuck.worker w ON w.id = g.worker_id
      WHERE g.source = $2 AND g.worker_id <> $1 AND w.ended_at IS NULL
   )
   SELECT EXISTS (SELECT FROM me) AS may_claim, other.* FROM (SELECT) AS always LEFT JOIN other ON true
@@ -46,7 +46,7 @@ const ADD_TARGET = sql(
   'begin:target',
   /* sql */ `
   WITH booked AS (
-    INSERT INTO unstuck.tally (run_id, grp, writer, planned) VALUES ($3, '', $1, 1)
+    INSERT INTO unstuck.run_counters (run_id, group_name, writer, planned) VALUES ($3, '', $1, 1)
     ${ADD_ON_CONFLICT}
   )
   INSERT INTO unstuck.target (id, run_id, key) VALUES ($2, $3, $4)
@@ -64,7 +64,7 @@ const TAKE = sql(
     UPDATE unstuck.target t
        SET status = 'in_progress', epoch = epoch + 1, claim_id = $3, worker_id = $4,
            claimed_at = clock_timestamp(), last_activity_at = clock_timestamp(), ready_at = NULL,
-           alone = true, attempts = attempts + 1, crashes = crashes + 1,
+           claimed_alone = true, attempts = attempts + 1, crashes = crashes + 1,
            crashes_alone = crashes_alone + 1
       FROM live
      WHERE t.id = $2 AND t.run_id = live.id AND t.status = 'planned'
@@ -77,8 +77,8 @@ const TAKE = sql(
      WHERE id = (SELECT run_id FROM claimed)
   ),
   booked AS (
-    INSERT INTO unstuck.tally (run_id, grp, writer, planned, in_progress)
-    SELECT run_id, grp, $1, -1, 1 FROM claimed
+    INSERT INTO unstuck.run_counters (run_id, group_name, writer, planned, in_progress)
+    SELECT run_id, group_name, $1, -1, 1 FROM claimed
     ${ADD_ON_CONFLICT}
   )
   TABLE claimed

@@ -29,7 +29,7 @@ export const CHECKPOINT = sql(
   ),
   advanced AS (
     UPDATE unstuck.target t
-       SET seq = t.seq + 1, page = p.page, next_url = p.next_url, page_hash = p.hash,
+       SET checkpoint_seq = t.checkpoint_seq + 1, page = p.page, next_url = p.next_url, checkpoint_hash = p.hash,
            page_target  = coalesce(p.page_target, t.page_target),
            last_item_id = coalesce(p.last_item_id, t.last_item_id),
            cursor       = CASE WHEN p.cursor IS NULL THEN t.cursor ELSE p.cursor -> 0 END,
@@ -39,9 +39,9 @@ export const CHECKPOINT = sql(
            crashes_since_epoch = t.epoch, errors = 0
       FROM page p
      WHERE t.id = p.target AND t.epoch = p.epoch AND t.claim_id = p.claim_id
-       AND t.status = p.held AND t.seq = p.expected_seq AND t.page < p.page
-    RETURNING p.n, p.source, p.items, p.skipped, p.done, t.run_id, t.grp, t.seq,
-              t.claim_id || '/' || t.seq AS checkpoint
+       AND t.status = p.held AND t.checkpoint_seq = p.expected_seq AND t.page < p.page
+    RETURNING p.n, p.source, p.items, p.skipped, p.done, t.run_id, t.group_name, t.checkpoint_seq,
+              t.claim_id || '/' || t.checkpoint_seq AS checkpoint
   ),
   offered AS (
     SELECT * FROM ROWS FROM (
@@ -64,16 +64,16 @@ export const CHECKPOINT = sql(
       FROM saved GROUP BY changed_in
   ),
   booked AS (
-    INSERT INTO unstuck.tally (run_id, grp, writer, in_progress, done, pages, skipped,
+    INSERT INTO unstuck.run_counters (run_id, group_name, writer, in_progress, done, pages, skipped,
                                items_new, items_updated, items_unchanged)
-    SELECT run_id, grp, $1, -count(*) FILTER (WHERE done), count(*) FILTER (WHERE done), count(*),
+    SELECT run_id, group_name, $1, -count(*) FILTER (WHERE done), count(*) FILTER (WHERE done), count(*),
            sum(skipped), coalesce(sum(added), 0), coalesce(sum(updated), 0),
            sum(items) - coalesce(sum(added), 0) - coalesce(sum(updated), 0)
       FROM advanced LEFT JOIN changed USING (checkpoint)
-     GROUP BY run_id, grp ORDER BY run_id, grp
+     GROUP BY run_id, group_name ORDER BY run_id, group_name
     ${ADD_ON_CONFLICT}
   )
-  SELECT n, seq FROM advanced
+  SELECT n, checkpoint_seq FROM advanced
 `,
 )
 
@@ -144,11 +144,11 @@ async function advance(db: Queryable, pages: readonly Numbered[]): Promise<Map<n
     const seq = await saveOnePage(db, only.page)
     return seq === null ? new Map() : new Map([[only.n, seq]])
   }
-  const rows = await db.writeCounts<{ n: number; seq: number }>(CHECKPOINT, [
+  const rows = await db.writeCounts<{ n: number; checkpoint_seq: number }>(CHECKPOINT, [
     JSON.stringify(pages.map(toRow)),
     itemsJson(pages),
   ])
-  return new Map(rows.map((row) => [row.n, row.seq]))
+  return new Map(rows.map((row) => [row.n, row.checkpoint_seq]))
 }
 
 /** The user's own statements join the page's transaction. They are not run again for a page that is already in. */
@@ -177,8 +177,8 @@ async function explainRejections(db: Database, late: readonly Numbered[]): Promi
     const row = standing.get(claim.target)
     if (row && isSameClaim(row, claim)) {
       // The COMMIT whose answer got lost had gone through.
-      if (row.seq === expectedSeq + 1 && row.page_hash === hash) {
-        return { n, outcome: { ok: true, value: row.seq } }
+      if (row.checkpoint_seq === expectedSeq + 1 && row.checkpoint_hash === hash) {
+        return { n, outcome: { ok: true, value: row.checkpoint_seq } }
       }
       if (row.status === 'in_progress' && row.page >= page.page) {
         return {

@@ -56,17 +56,17 @@ const END = /* sql */ `
            errors = CASE WHEN e.status = 'done' THEN 0 ELSE t.errors + e.failed::int END,
            crashes = CASE WHEN e.status = 'done' THEN 0 ELSE greatest(t.crashes - 1, 0) END,
            crashes_alone = CASE WHEN e.status = 'done' THEN 0
-                                ELSE greatest(t.crashes_alone - t.alone::int, 0) END
+                                ELSE greatest(t.crashes_alone - t.claimed_alone::int, 0) END
       FROM ending e
      WHERE t.id = e.target AND t.epoch = e.epoch AND t.claim_id = e.claim_id AND t.status = e.held
-    RETURNING e.n, t.run_id, t.grp, t.status
+    RETURNING e.n, t.run_id, t.group_name, t.status
   ),
   booked AS (
-    INSERT INTO unstuck.tally (run_id, grp, writer, in_progress, planned, done, failed, parked)
-    SELECT run_id, grp, $1, -count(*),
+    INSERT INTO unstuck.run_counters (run_id, group_name, writer, in_progress, planned, done, failed, parked)
+    SELECT run_id, group_name, $1, -count(*),
            count(*) FILTER (WHERE status = 'planned'), count(*) FILTER (WHERE status = 'done'),
            count(*) FILTER (WHERE status = 'failed'), count(*) FILTER (WHERE status = 'parked')
-      FROM ended GROUP BY run_id, grp ORDER BY run_id, grp
+      FROM ended GROUP BY run_id, group_name ORDER BY run_id, group_name
     ${ADD_ON_CONFLICT}
   )
   SELECT n FROM ended
@@ -89,10 +89,10 @@ const ACTIVE = (isProgress: string): string => /* sql */ `
            crashes_since_epoch = CASE WHEN struck = 0 THEN epoch ELSE crashes_since_epoch END
       FROM fence
      WHERE id = $2 AND epoch = $3 AND claim_id = $4 AND status = fence.held
-    RETURNING run_id, grp
+    RETURNING run_id, group_name
   ),
   booked AS (
-    INSERT INTO unstuck.tally (run_id, grp, writer) SELECT run_id, grp, $1 FROM held
+    INSERT INTO unstuck.run_counters (run_id, group_name, writer) SELECT run_id, group_name, $1 FROM held
     ${ADD_ON_CONFLICT}
   )
 `

@@ -11,26 +11,26 @@ export type ClaimState = {
   epoch: number
   claim_id: string | null
   worker_id: string | null
-  seq: number
+  checkpoint_seq: number
   page: number
-  page_hash: string | null
+  checkpoint_hash: string | null
   last_error: string | null
 }
 
 const CLAIM_STATE = sql(
   'refused:look',
   /* sql */ `
-  SELECT id, status, epoch, claim_id, worker_id, seq, page, page_hash, last_error
+  SELECT id, status, epoch, claim_id, worker_id, checkpoint_seq, page, checkpoint_hash, last_error
     FROM unstuck.target WHERE id = ANY ($1::uuid[])
 `,
 )
 const COUNT = sql(
   'refused:count',
   /* sql */ `
-  INSERT INTO unstuck.tally (run_id, grp, writer, refused)
-  SELECT t.run_id, t.grp, $1, count(*)
+  INSERT INTO unstuck.run_counters (run_id, group_name, writer, refused)
+  SELECT t.run_id, t.group_name, $1, count(*)
     FROM unnest($2::uuid[]) AS refused (id) JOIN unstuck.target t USING (id)
-   GROUP BY t.run_id, t.grp ORDER BY t.run_id, t.grp
+   GROUP BY t.run_id, t.group_name ORDER BY t.run_id, t.group_name
   ${ADD_ON_CONFLICT}
 `,
 )
@@ -56,7 +56,7 @@ export async function countRefused(db: Queryable, claims: readonly Claim[]): Pro
 /** Why a write was refused. */
 export function leaseLost(claim: Claim, standing: ClaimState | undefined): LeaseLostError {
   if (!standing) return new LeaseLostError(claim, 'there is no such target')
-  const { status, epoch, seq, worker_id: worker } = standing
+  const { status, epoch, checkpoint_seq: seq, worker_id: worker } = standing
   if (status !== 'in_progress')
     return new LeaseLostError(claim, `it was taken back and is ${status}`)
   if (isSameClaim(standing, claim)) {

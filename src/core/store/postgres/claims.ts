@@ -7,7 +7,7 @@ import { LIVE } from './runs.ts'
 import { ADD_ON_CONFLICT } from './counters.ts'
 
 export const CLAIM_COLUMNS = /* sql */ `
-  t.id, t.run_id, t.key, t.grp, t.url, t.epoch, t.claim_id, t.worker_id, t.seq, t.page, t.page_target,
+  t.id, t.run_id, t.key, t.group_name, t.url, t.epoch, t.claim_id, t.worker_id, t.checkpoint_seq, t.page, t.page_target,
   t.next_url, t.last_item_id, t.cursor, t.errors, t.crashes
 `
 /** What a run that has an owner again remembers of it. */
@@ -68,7 +68,7 @@ export const CLAIM = sql(
        SET status = 'in_progress', epoch = epoch + 1, worker_id = $2,
            claim_id = ($4::uuid[])[array_position((SELECT ids FROM picked), t.id)],
            claimed_at = clock_timestamp(), last_activity_at = clock_timestamp(), ready_at = NULL,
-           alone = $6 OR crashes > 0, attempts = attempts + 1, crashes = crashes + 1,
+           claimed_alone = $6 OR crashes > 0, attempts = attempts + 1, crashes = crashes + 1,
            crashes_alone = crashes_alone + ($6 OR crashes > 0)::int
      WHERE t.id = ANY ((SELECT ids FROM picked)::uuid[]) AND EXISTS (SELECT FROM asker)
     RETURNING ${CLAIM_COLUMNS}
@@ -80,8 +80,8 @@ export const CLAIM = sql(
        AND (status IN ('queued', 'interrupted') OR (status = 'running' AND reopened_at IS NOT NULL))
   ),
   booked AS (
-    INSERT INTO unstuck.tally (run_id, grp, writer, planned, in_progress)
-    SELECT run_id, grp, $1, -count(*), count(*) FROM claimed GROUP BY run_id, grp ORDER BY run_id, grp
+    INSERT INTO unstuck.run_counters (run_id, group_name, writer, planned, in_progress)
+    SELECT run_id, group_name, $1, -count(*), count(*) FROM claimed GROUP BY run_id, group_name ORDER BY run_id, group_name
     ${ADD_ON_CONFLICT}
   )
   SELECT (SELECT ids FROM picked) IS NOT NULL AND NOT EXISTS (SELECT FROM asker) AS is_overtaken, answer.*
@@ -132,12 +132,12 @@ export type ClaimedRow = {
   id: string
   run_id: string
   key: string
-  grp: string
+  group_name: string
   url: string | null
   epoch: number
   claim_id: string
   worker_id: string
-  seq: number
+  checkpoint_seq: number
   page: number
   page_target: number | null
   next_url: string | null
@@ -156,9 +156,9 @@ export function toClaimed(row: ClaimedRow, source: string): ClaimedTarget {
     run: row.run_id,
     source,
     key: row.key,
-    group: row.grp === '' ? null : row.grp,
+    group: row.group_name === '' ? null : row.group_name,
     url: row.url,
-    seq: row.seq,
+    seq: row.checkpoint_seq,
     page: row.page,
     pageTarget: row.page_target,
     next: row.next_url,

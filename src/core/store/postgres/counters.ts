@@ -2,37 +2,37 @@ import { sql, type Queryable } from './database.ts'
 
 /** The end of every entry into the books: what is not named in it changes by 0. */
 export const ADD_ON_CONFLICT = /* sql */ `
-  ON CONFLICT (run_id, grp, writer) DO UPDATE SET
-    planned          = tally.planned         + excluded.planned,
-    in_progress      = tally.in_progress     + excluded.in_progress,
-    done             = tally.done            + excluded.done,
-    failed           = tally.failed          + excluded.failed,
-    stuck            = tally.stuck           + excluded.stuck,
-    parked           = tally.parked          + excluded.parked,
-    pages            = tally.pages           + excluded.pages,
-    items_new        = tally.items_new       + excluded.items_new,
-    items_updated    = tally.items_updated   + excluded.items_updated,
-    items_unchanged  = tally.items_unchanged + excluded.items_unchanged,
-    skipped          = tally.skipped         + excluded.skipped,
-    refused          = tally.refused         + excluded.refused,
-    last_activity_at = greatest(tally.last_activity_at, excluded.last_activity_at)
+  ON CONFLICT (run_id, group_name, writer) DO UPDATE SET
+    planned          = run_counters.planned         + excluded.planned,
+    in_progress      = run_counters.in_progress     + excluded.in_progress,
+    done             = run_counters.done            + excluded.done,
+    failed           = run_counters.failed          + excluded.failed,
+    stuck            = run_counters.stuck           + excluded.stuck,
+    parked           = run_counters.parked          + excluded.parked,
+    pages            = run_counters.pages           + excluded.pages,
+    items_new        = run_counters.items_new       + excluded.items_new,
+    items_updated    = run_counters.items_updated   + excluded.items_updated,
+    items_unchanged  = run_counters.items_unchanged + excluded.items_unchanged,
+    skipped          = run_counters.skipped         + excluded.skipped,
+    refused          = run_counters.refused         + excluded.refused,
+    last_activity_at = greatest(run_counters.last_activity_at, excluded.last_activity_at)
 `
 
 /** The entry for targets that changed their status: rows of `moved`, with what each was and what it is now. */
 export const ADD_MOVED_COUNTS = /* sql */ `
-  INSERT INTO unstuck.tally (run_id, grp, writer, planned, in_progress, done, failed, stuck, parked)
-  SELECT run_id, grp, $1,
+  INSERT INTO unstuck.run_counters (run_id, group_name, writer, planned, in_progress, done, failed, stuck, parked)
+  SELECT run_id, group_name, $1,
          count(*) FILTER (WHERE status = 'planned')     - count(*) FILTER (WHERE was = 'planned'),
          count(*) FILTER (WHERE status = 'in_progress') - count(*) FILTER (WHERE was = 'in_progress'),
          count(*) FILTER (WHERE status = 'done')        - count(*) FILTER (WHERE was = 'done'),
          count(*) FILTER (WHERE status = 'failed')      - count(*) FILTER (WHERE was = 'failed'),
          count(*) FILTER (WHERE status = 'stuck')       - count(*) FILTER (WHERE was = 'stuck'),
          count(*) FILTER (WHERE status = 'parked')      - count(*) FILTER (WHERE was = 'parked')
-    FROM moved GROUP BY run_id, grp ORDER BY run_id, grp
+    FROM moved GROUP BY run_id, group_name ORDER BY run_id, group_name
   ${ADD_ON_CONFLICT}
 `
 
-/** For SELECTs over `tally t`: the sums that make a run's counts. */
+/** For SELECTs over `run_counters t`: the sums that make a run's counts. */
 export const SUMS = /* sql */ `
   coalesce(sum(t.planned), 0)::int         AS planned,
   coalesce(sum(t.in_progress), 0)::int     AS in_progress,
@@ -49,19 +49,19 @@ export const SUMS = /* sql */ `
 `
 
 const FOLD = sql(
-  'tally:fold',
+  'run_counters:fold',
   /* sql */ `
   WITH folded AS (
-    DELETE FROM unstuck.tally WHERE writer >= $1 || '/' AND writer < $1 || '0'
+    DELETE FROM unstuck.run_counters WHERE writer >= $1 || '/' AND writer < $1 || '0'
     RETURNING *
   )
-  INSERT INTO unstuck.tally (
-    run_id, grp, writer, planned, in_progress, done, failed, stuck, parked, pages,
+  INSERT INTO unstuck.run_counters (
+    run_id, group_name, writer, planned, in_progress, done, failed, stuck, parked, pages,
     items_new, items_updated, items_unchanged, skipped, refused, last_activity_at)
-  SELECT run_id, grp, '', sum(planned), sum(in_progress), sum(done), sum(failed), sum(stuck), sum(parked),
+  SELECT run_id, group_name, '', sum(planned), sum(in_progress), sum(done), sum(failed), sum(stuck), sum(parked),
          sum(pages), sum(items_new), sum(items_updated), sum(items_unchanged), sum(skipped), sum(refused),
          max(last_activity_at)
-    FROM folded GROUP BY run_id, grp ORDER BY run_id, grp
+    FROM folded GROUP BY run_id, group_name ORDER BY run_id, group_name
   ${ADD_ON_CONFLICT}
 `,
 )

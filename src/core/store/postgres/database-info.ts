@@ -11,7 +11,8 @@ import {
   type Sql,
 } from './database.ts'
 import { isConnectionError, storeError } from './errors.ts'
-import { foundVersion, pendingAfter, SCHEMA_VERSION } from './migrate.ts'
+import { pendingAfter } from '../schema-version.ts'
+import { foundVersion, MIGRATIONS, SCHEMA_VERSION } from './migrate.ts'
 import { closeClient } from './timeouts.ts'
 import { refuseOldServer, SERVER_VERSION, type ServerVersion } from './server-version.ts'
 import { isPooled } from './probe.ts'
@@ -93,7 +94,7 @@ export async function readPostgresInfo(text: string): Promise<DatabaseInfo> {
       where: address.where,
       version: number,
       known: SCHEMA_VERSION,
-      pending: pendingAfter(number),
+      pending: pendingAfter(number, MIGRATIONS),
       engine: await readServerInfo(address, client, connection),
     }
   } catch (error) {

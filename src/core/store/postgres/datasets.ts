@@ -9,15 +9,15 @@ import { internalFunctions, writerOf } from './user-transaction.ts'
 
 /** What is in these storages has changed. Marked now and then, by one at a time: nobody waits for it until a page is in. */
 export const MODIFY = (ids: string): string => /* sql */ `
-  UPDATE unstuck.storage SET modified_at = clock_timestamp(), accessed_at = clock_timestamp()
-   WHERE id IN (SELECT id FROM unstuck.storage
+  UPDATE unstuck.crawlee_storage SET modified_at = clock_timestamp(), accessed_at = clock_timestamp()
+   WHERE id IN (SELECT id FROM unstuck.crawlee_storage
                  WHERE id = ANY (${ids}) AND modified_at < clock_timestamp() - ${ACCESS_GRANULARITY_MS} * interval '1 millisecond'
                    FOR NO KEY UPDATE SKIP LOCKED)
 `
 // A row that was there has been locked for its update, which is all that xmax tells.
 const SAVED = (first: number): string => /* sql */ `
   saved AS (
-    INSERT INTO unstuck.dataset_entry (storage_id, key, data)
+    INSERT INTO unstuck.crawlee_dataset_entry (storage_id, key, data)
     SELECT storage_id, key, data::json
       FROM unnest($${first}::uuid[], $${first + 1}::text[], $${first + 2}::text[])
            WITH ORDINALITY AS e (storage_id, key, data, nth)
@@ -33,7 +33,7 @@ const APPEND_AND_BOOK = sql(
   'dataset:append-and-book',
   /* sql */ `
   WITH ${SAVED(4)}
-  INSERT INTO unstuck.tally (run_id, grp, writer, items_new, items_updated)
+  INSERT INTO unstuck.run_counters (run_id, group_name, writer, items_new, items_updated)
   SELECT $2, $3, $1, count(*) FILTER (WHERE is_new), count(*) FILTER (WHERE NOT is_new) FROM saved
   ${ADD_ON_CONFLICT}
 `,
@@ -44,10 +44,10 @@ const LIST = (direction: 'ASC' | 'DESC'): Sql =>
     `dataset:list-${direction}`,
     /* sql */ `
   SELECT all_of_them.total,
-         (SELECT data::text FROM unstuck.dataset_entry WHERE seq = page.seq) AS data
-    FROM (SELECT count(*)::int AS total FROM unstuck.dataset_entry WHERE storage_id = $1) AS all_of_them
+         (SELECT data::text FROM unstuck.crawlee_dataset_entry WHERE seq = page.seq) AS data
+    FROM (SELECT count(*)::int AS total FROM unstuck.crawlee_dataset_entry WHERE storage_id = $1) AS all_of_them
     LEFT JOIN (
-      SELECT seq FROM unstuck.dataset_entry WHERE storage_id = $1
+      SELECT seq FROM unstuck.crawlee_dataset_entry WHERE storage_id = $1
        ORDER BY seq ${direction} LIMIT $2 OFFSET $3
     ) AS page ON true
    ORDER BY page.seq ${direction}

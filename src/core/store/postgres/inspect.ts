@@ -28,7 +28,7 @@ const INSPECTED_RUNS = sql(
   )
   SELECT r.id, r.source, r.status, ${ms('r.finished_at')} AS finished_at,
          (SELECT coalesce(sum(planned + in_progress + done + failed + stuck + parked), 0)::float8
-            FROM unstuck.tally WHERE run_id = r.id) AS targets
+            FROM unstuck.run_counters WHERE run_id = r.id) AS targets
     FROM chosen JOIN unstuck.run r ON r.id = chosen.id
    ORDER BY r.status IN ${LIVE} DESC, r.id DESC
 `,
@@ -40,7 +40,7 @@ const COUNTERS = sql(
   SELECT ${SUMS},
          (SELECT jsonb_object_agg(status, targets) FROM (
            SELECT status, count(*) AS targets FROM unstuck.target WHERE run_id = $1 GROUP BY status) AS c) AS counted
-    FROM unstuck.tally t WHERE t.run_id = $1
+    FROM unstuck.run_counters t WHERE t.run_id = $1
 `,
 )
 const DUPLICATE_LIVE_RUNS = sql(

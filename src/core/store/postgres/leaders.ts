@@ -9,18 +9,18 @@ const LEADER = sql(
   SELECT t.worker_id AS holder, ${ms('t.until - clock_timestamp()')} AS left_ms,
          w.ended_at IS NULL AS works, w.host, w.pid, w.start_ticks::float8 AS start_ticks, w.boot_id,
          w.pid_namespace
-    FROM unstuck.turn t LEFT JOIN unstuck.worker w ON w.id = t.worker_id
-   WHERE t.name = $1
+    FROM unstuck.leader t LEFT JOIN unstuck.worker w ON w.id = t.worker_id
+   WHERE t.role = $1
 `,
 )
 // A compare-and-set: of all that saw the turn come free, one gets it.
 const TAKE_LEADERSHIP = sql(
   'turn:take',
   /* sql */ `
-  INSERT INTO unstuck.turn (name, worker_id, until)
+  INSERT INTO unstuck.leader (role, worker_id, until)
   VALUES ($4, $1, clock_timestamp() + $2 * interval '1 millisecond')
-  ON CONFLICT (name) DO UPDATE SET worker_id = excluded.worker_id, until = excluded.until
-   WHERE turn.worker_id = excluded.worker_id OR turn.worker_id = $3 OR turn.until < clock_timestamp()
+  ON CONFLICT (role) DO UPDATE SET worker_id = excluded.worker_id, until = excluded.until
+   WHERE leader.worker_id = excluded.worker_id OR leader.worker_id = $3 OR leader.until < clock_timestamp()
   RETURNING worker_id
 `,
 )
@@ -38,15 +38,15 @@ type LeaderRow = {
 
 export function leaderMethods(db: Database): Pick<Store, 'acquireLeadership'> {
   return {
-    acquireLeadership: async (worker, forMs, name = 'sweep') => {
-      const [leader] = await db.all<LeaderRow>(LEADER, [name])
+    acquireLeadership: async (worker, forMs, role = 'sweep') => {
+      const [leader] = await db.all<LeaderRow>(LEADER, [role])
       const running = leader !== undefined && leader.left_ms > 0
       if (running && leader.holder === worker && leader.left_ms > forMs / 2) return true
       // Who would come round sooner takes over from who comes seldom.
       const isFree = leader !== undefined && (leader.left_ms > forMs || isGone(leader))
       const gone = isFree ? leader.holder : null
       if (running && leader.holder !== worker && gone === null) return false
-      return (await db.all(TAKE_LEADERSHIP, [worker, forMs, gone, name])).length > 0
+      return (await db.all(TAKE_LEADERSHIP, [worker, forMs, gone, role])).length > 0
     },
   }
 }

@@ -7,7 +7,7 @@ import { ms, sql, type Database, type Sql } from './database.ts'
 import { stripNul } from './strip-nul.ts'
 
 const COLUMNS = (texts: string): string => /* sql */ `
-  t.id, t.run_id, t.key, t.grp, t.url, t.status, t.epoch, t.claim_id, t.worker_id, t.alone, t.seq, t.page,
+  t.id, t.run_id, t.key, t.group_name, t.url, t.status, t.epoch, t.claim_id, t.worker_id, t.claimed_alone, t.checkpoint_seq, t.page,
   t.page_target, t.last_item_id, t.attempts, t.errors, t.crashes, t.crashes_alone, ${texts}, ${ms('t.claimed_at')} AS claimed_at, ${ms('t.last_activity_at')} AS last_activity_at,
   ${ms('t.finished_at')} AS finished_at
 `
@@ -29,7 +29,7 @@ const TARGETS = (name: string, columns: string): Sql =>
     FROM unnest($2::text[]) AS asked (status)
    CROSS JOIN LATERAL (
      SELECT * FROM unstuck.target
-      WHERE run_id = $1 AND status = asked.status AND id > $4 AND ($3::text IS NULL OR grp = $3)
+      WHERE run_id = $1 AND status = asked.status AND id > $4 AND ($3::text IS NULL OR group_name = $3)
         AND ($6::text IS NULL OR key ILIKE $6 OR last_error ILIKE $6)
       ORDER BY id LIMIT $5
    ) AS t

@@ -17,7 +17,7 @@ export const LIVE_RUNS = sql(
     FROM (SELECT * FROM unstuck.run WHERE status IN ${LIVE} ORDER BY id DESC) AS r
     LEFT JOIN LATERAL (
       SELECT status AS target_status, CASE status WHEN 'in_progress' THEN worker_id END AS owner,
-             nullif(seq, 0) AS seq, nullif(page, 0) AS page, page_target,
+             nullif(checkpoint_seq, 0) AS checkpoint_seq, nullif(page, 0) AS page, page_target,
              nullif(errors, 0) AS errors, nullif(crashes_alone, 0) AS crashes_alone,
              ${ms('last_activity_at')} AS target_last_activity_at
         FROM unstuck.target WHERE run_id = r.id AND r.kind = 'single'
@@ -37,7 +37,7 @@ export const LIVE_COUNTERS = sql(
              ${SUM('stuck')}, ${SUM('parked')}, ${SUM('pages')}, ${SUM('items_new')},
              ${SUM('items_updated')}, ${SUM('items_unchanged')}, ${SUM('skipped')}, ${SUM('refused')},
              ${ms('max(t.last_activity_at)')} AS last_activity_at
-        FROM unstuck.tally t WHERE t.run_id = r.id
+        FROM unstuck.run_counters t WHERE t.run_id = r.id
     ) AS books
 `,
 )

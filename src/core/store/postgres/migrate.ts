@@ -1,24 +1,10 @@
-import { SchemaTooNewError } from '../../model/errors.ts'
+import { assertKnown, FIRST_VERSION, type Migration } from '../schema-version.ts'
 import { sql, type Connection } from './database.ts'
 import { codeOf } from './errors.ts'
-import { heart } from './migrations/001-heart.ts'
-import { doors } from './migrations/002-doors.ts'
-import { commands } from './migrations/003-commands.ts'
-import { watching } from './migrations/004-watching.ts'
-import { adopted } from './migrations/005-adopted.ts'
-import { storages } from './migrations/006-storages.ts'
-import { httpSessions } from './migrations/007-http-sessions.ts'
-import { lostClaims } from './migrations/008-lost-claims.ts'
+import { initial } from './migrations/100-initial.ts'
 
-const MIGRATIONS: readonly { readonly name: string; readonly text: string }[] = [
-  { name: 'heart', text: heart },
-  { name: 'doors', text: doors },
-  { name: 'commands', text: commands },
-  { name: 'watching', text: watching },
-  { name: 'adopted', text: adopted },
-  { name: 'storages', text: storages },
-  { name: 'http-sessions', text: httpSessions },
-  { name: 'lost-claims', text: lostClaims },
+export const MIGRATIONS: readonly Migration[] = [
+  { number: FIRST_VERSION, name: 'initial', text: initial },
 ]
 
 const HAS_SCHEMA = sql(
@@ -29,29 +15,28 @@ const VERSION = sql(
   'migrate:version',
   `SELECT coalesce(max(number), 0)::int AS number FROM unstuck.migration`,
 )
-// Any number that nobody else would choose.
+// An arbitrary number that no other program is likely to use.
 const LOCK = sql('migrate:lock', `SELECT pg_advisory_xact_lock(7166254318094)`)
 const CREATE = /* sql */ `
   SET LOCAL lock_timeout = '5s';
   CREATE SCHEMA IF NOT EXISTS unstuck;
   CREATE TABLE IF NOT EXISTS unstuck.migration (
-    number     integer PRIMARY KEY,
-    name       text NOT NULL DEFAULT '',
-    -- Programs that do not know at least this version must not go on: they drain and end.
-    lowest     integer NOT NULL,
-    applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    number              integer PRIMARY KEY,
+    name                text NOT NULL DEFAULT '',
+    min_program_version integer NOT NULL,        -- programs that know only an older schema finish their pages and end
+    applied_at          timestamptz NOT NULL DEFAULT clock_timestamp()
   );
 `
 const RECORD = sql(
   'migrate:record',
-  `INSERT INTO unstuck.migration (number, name, lowest) VALUES ($1, $2, 1)`,
+  `INSERT INTO unstuck.migration (number, name, min_program_version) VALUES ($1, $2, ${FIRST_VERSION})`,
 )
 
-export const SCHEMA_VERSION = MIGRATIONS.length
+export const SCHEMA_VERSION = MIGRATIONS.at(-1)!.number
 
 const TRIES = 5
 
-/** Brings the schema up to date, forward only. Where there is nothing to do, nothing is written and no right is needed. */
+/** Brings the schema up to date, forward only. If nothing is pending, it writes nothing and needs no rights. */
 export async function migrate(connection: Connection): Promise<void> {
   for (let attempt = 1; (await version(connection)) < SCHEMA_VERSION; attempt++) {
     try {
@@ -68,23 +53,23 @@ export async function migrate(connection: Connection): Promise<void> {
 }
 
 async function applyPending(connection: Connection): Promise<void> {
-  // Another process may have been here while we waited for the lock.
-  const number = await version(connection)
-  for (const [at, { name, text }] of MIGRATIONS.entries()) {
-    if (at < number) continue
+  // Another process may have applied them while this one waited for the lock.
+  const current = await version(connection)
+  for (const { number, name, text } of MIGRATIONS) {
+    if (number <= current) continue
     await connection.exec(`migrate:${name}`, text)
-    await connection.all(RECORD, [at + 1, name])
+    await connection.all(RECORD, [number, name])
   }
 }
 
-/** The schema's version; refuses one that this program does not know. */
+/** Returns the schema's version, 0 where there is none. Throws if this program cannot use it. */
 export async function version(connection: Connection): Promise<number> {
   const number = await foundVersion(connection)
-  if (number > SCHEMA_VERSION) throw new SchemaTooNewError(number, SCHEMA_VERSION)
+  assertKnown(number, SCHEMA_VERSION)
   return number
 }
 
-/** The schema's version, whether this program knows it or not; 0 where there is none. */
+/** Returns the schema's version, whether this program knows it or not; 0 where there is none. */
 export async function foundVersion(connection: Connection): Promise<number> {
   const [schema] = await connection.all<{ found: boolean }>(HAS_SCHEMA)
   if (!schema!.found) return 0
@@ -92,14 +77,9 @@ export async function foundVersion(connection: Connection): Promise<number> {
   return row!.number
 }
 
-/** The names of those that a schema of this version still lacks. */
-export function pendingAfter(number: number): string[] {
-  return MIGRATIONS.slice(number).map(({ name }) => name)
-}
-
 /**
- * Where the advisory lock is only a name (some compatible engines), two may create the same thing at once. And workers that
- * are at work hold locks of their own, in another order.
+ * On compatible engines where the advisory lock has no effect, two processes may create the same object at once. Workers
+ * also hold locks of their own, in another order.
  */
 function isRace(error: unknown): boolean {
   return ['23505', '42P06', '42P07', '40001', '40P01'].includes(codeOf(error))

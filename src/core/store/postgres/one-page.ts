@@ -23,7 +23,7 @@ export const ONE_PAGE = sql(
   /* sql */ `
   WITH advanced AS (
     UPDATE unstuck.target
-       SET seq = seq + 1, page = $6, next_url = $8, page_hash = $9,
+       SET checkpoint_seq = checkpoint_seq + 1, page = $6, next_url = $8, checkpoint_hash = $9,
            page_target  = coalesce($10, page_target),
            last_item_id = coalesce($11, last_item_id),
            cursor       = CASE WHEN $12::jsonb IS NULL THEN cursor ELSE $12::jsonb -> 0 END,
@@ -31,8 +31,8 @@ export const ONE_PAGE = sql(
            finished_at  = CASE WHEN $13 THEN clock_timestamp() END,
            last_activity_at = clock_timestamp(), crashes = 0, crashes_alone = 0,
            crashes_since_epoch = epoch, errors = 0
-     WHERE id = $2 AND epoch = $3 AND claim_id = $4 AND seq = $5 AND page < $6 AND status = $7
-    RETURNING run_id, grp, seq
+     WHERE id = $2 AND epoch = $3 AND claim_id = $4 AND checkpoint_seq = $5 AND page < $6 AND status = $7
+    RETURNING run_id, group_name, checkpoint_seq
   ),
   saved AS (
     INSERT INTO unstuck.item (source, key, key_version, url, data, changed_in, run_id)
@@ -42,16 +42,16 @@ export const ONE_PAGE = sql(
     RETURNING CASE WHEN changed_in = $15 THEN version END AS version
   ),
   booked AS (
-    INSERT INTO unstuck.tally (run_id, grp, writer, in_progress, done, pages, skipped,
+    INSERT INTO unstuck.run_counters (run_id, group_name, writer, in_progress, done, pages, skipped,
                                items_new, items_updated, items_unchanged)
-    SELECT a.run_id, a.grp, $1, -($13::boolean)::int, ($13::boolean)::int, 1, $16::int,
+    SELECT a.run_id, a.group_name, $1, -($13::boolean)::int, ($13::boolean)::int, 1, $16::int,
            i.added, i.updated, $18::int - i.added - i.updated
       FROM advanced a,
            (SELECT count(*) FILTER (WHERE version = 1) AS added,
                    count(*) FILTER (WHERE version > 1) AS updated FROM saved) i
     ${ADD_ON_CONFLICT}
   )
-  SELECT seq FROM advanced
+  SELECT checkpoint_seq FROM advanced
 `,
 )
 
@@ -60,7 +60,7 @@ export async function saveOnePage(db: Queryable, page: Checkpoint): Promise<numb
   const { target, epoch, claimId } = page.claim
   const { expectedSeq, next, hash, pageTarget = null, lastItemId = null, cursor } = page
   const fence = [target, epoch, claimId, expectedSeq, page.page, 'in_progress']
-  const [row] = await db.writeCounts<{ seq: number }>(ONE_PAGE, [
+  const [row] = await db.writeCounts<{ checkpoint_seq: number }>(ONE_PAGE, [
     ...fence,
     next,
     hash,
@@ -75,7 +75,7 @@ export async function saveOnePage(db: Queryable, page: Checkpoint): Promise<numb
     `[${sorted(page.items).map(itemJson).join(',')}]`,
     page.items.length,
   ])
-  return row?.seq ?? null
+  return row?.checkpoint_seq ?? null
 }
 
 /** Each key once, the last one, in the order of the index: two pages with the same items then wait for each other. */

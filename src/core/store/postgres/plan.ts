@@ -19,19 +19,19 @@ const PLAN = sql(
     SELECT id FROM unstuck.run WHERE id = $2 AND status IN ${LIVE} FOR SHARE
   ),
   added AS (
-    INSERT INTO unstuck.target (id, run_id, key, grp, url, cursor, ready_at)
-    SELECT p.id, live.id, p.key, coalesce(p.grp, ''), p.url, p.cursor,
+    INSERT INTO unstuck.target (id, run_id, key, group_name, url, cursor, ready_at)
+    SELECT p.id, live.id, p.key, coalesce(p.group_name, ''), p.url, p.cursor,
            CASE WHEN p.forefront THEN 'epoch'::timestamptz - interval '1 microsecond'
              * (round(date_part('epoch', statement_timestamp()) * 1e6) + p.n) END
       FROM live, json_to_recordset($3::json) AS p (
-             n int, id uuid, key text COLLATE "C", grp text, url text, cursor jsonb, forefront boolean)
+             n int, id uuid, key text COLLATE "C", group_name text, url text, cursor jsonb, forefront boolean)
      ORDER BY p.key, p.id
     ON CONFLICT (run_id, key) DO NOTHING
-    RETURNING run_id, grp
+    RETURNING run_id, group_name
   ),
   booked AS (
-    INSERT INTO unstuck.tally (run_id, grp, writer, planned)
-    SELECT run_id, grp, $1, count(*) FROM added GROUP BY run_id, grp ORDER BY run_id, grp
+    INSERT INTO unstuck.run_counters (run_id, group_name, writer, planned)
+    SELECT run_id, group_name, $1, count(*) FROM added GROUP BY run_id, group_name ORDER BY run_id, group_name
     ${ADD_ON_CONFLICT}
   )
   SELECT (SELECT count(*) FROM live)::int AS live, (SELECT count(*) FROM added)::int AS added
@@ -40,17 +40,17 @@ const PLAN = sql(
 const CLAIM_PLANNING = sql(
   'plan:take',
   /* sql */ `
-  UPDATE unstuck.run r SET planner = $2
+  UPDATE unstuck.run r SET planning_worker_id = $2
    WHERE id = $1 AND planned_at IS NULL AND status IN ${LIVE}
-     AND (planner IS NULL OR planner = $2
-          OR NOT EXISTS (SELECT FROM unstuck.worker w WHERE w.id = r.planner AND w.ended_at IS NULL))
+     AND (planning_worker_id IS NULL OR planning_worker_id = $2
+          OR NOT EXISTS (SELECT FROM unstuck.worker w WHERE w.id = r.planning_worker_id AND w.ended_at IS NULL))
   RETURNING id
 `,
 )
 const FINISH_PLANNING = sql(
   'plan:finish',
   /* sql */ `
-  UPDATE unstuck.run SET planned_at = coalesce(planned_at, clock_timestamp()), planner = NULL WHERE id = $1
+  UPDATE unstuck.run SET planned_at = coalesce(planned_at, clock_timestamp()), planning_worker_id = NULL WHERE id = $1
 `,
 )
 
@@ -76,11 +76,11 @@ export function planMethods(
 async function plan(db: Database, run: RunId, targets: readonly NewTarget[]): Promise<number> {
   // Ids made in the same millisecond are in no order; sorted, they keep the order in which the targets came.
   const ids = targets.map(newId).sort()
-  const rows = targets.map(({ key, group: grp, url, cursor, forefront = false }, n) => ({
+  const rows = targets.map(({ key, group: group_name, url, cursor, forefront = false }, n) => ({
     n,
     id: ids[n],
     key,
-    grp,
+    group_name,
     url,
     cursor,
     forefront,

@@ -5,14 +5,17 @@ import { entryError, MODIFY } from './datasets.ts'
 
 const RECORD = sql(
   'record',
-  `SELECT value, content_type FROM unstuck.record WHERE storage_id = $1 AND key = $2`,
+  `SELECT value, content_type FROM unstuck.crawlee_record WHERE storage_id = $1 AND key = $2`,
 )
-const HAS = sql('record:has', `SELECT 1 FROM unstuck.record WHERE storage_id = $1 AND key = $2`)
+const HAS = sql(
+  'record:has',
+  `SELECT 1 FROM unstuck.crawlee_record WHERE storage_id = $1 AND key = $2`,
+)
 const SET = sql(
   'record:set',
   /* sql */ `
   WITH modified AS (${MODIFY('ARRAY[$1]::uuid[]')})
-  INSERT INTO unstuck.record (storage_id, key, value, content_type) VALUES ($1, $2, $3, $4)
+  INSERT INTO unstuck.crawlee_record (storage_id, key, value, content_type) VALUES ($1, $2, $3, $4)
   ON CONFLICT (storage_id, key) DO UPDATE SET value = excluded.value, content_type = excluded.content_type
 `,
 )
@@ -20,7 +23,7 @@ const DELETE = sql(
   'record:delete',
   /* sql */ `
   WITH deleted AS (
-    DELETE FROM unstuck.record WHERE storage_id = $1 AND key = $2 RETURNING storage_id
+    DELETE FROM unstuck.crawlee_record WHERE storage_id = $1 AND key = $2 RETURNING storage_id
   )
   ${MODIFY('ARRAY(SELECT storage_id FROM deleted)')}
 `,
@@ -28,14 +31,14 @@ const DELETE = sql(
 export const KEYS = sql(
   'record:keys',
   /* sql */ `
-  SELECT key, octet_length(value) AS size FROM unstuck.record
+  SELECT key, octet_length(value) AS size FROM unstuck.crawlee_record
    WHERE storage_id = $1 AND key >= $2 ORDER BY key LIMIT $3
 `,
 )
 export const KEYS_BELOW = sql(
   'record:keys-below',
   /* sql */ `
-  SELECT key, octet_length(value) AS size FROM unstuck.record
+  SELECT key, octet_length(value) AS size FROM unstuck.crawlee_record
    WHERE storage_id = $1 AND key >= $2 AND key < $4 ORDER BY key LIMIT $3
 `,
 )

@@ -13,7 +13,7 @@ import { ADD_ON_CONFLICT } from './counters.ts'
 const CLAIMS_OF = sql(
   'recover:held',
   /* sql */ `
-  SELECT ${LISTED}, w.beats AS worker_beats
+  SELECT ${LISTED}, w.heartbeats AS worker_heartbeats
     FROM unstuck.target t JOIN unstuck.worker w ON w.id = t.worker_id
    WHERE t.worker_id = $1 AND t.status = 'in_progress' AND t.id > $2
    ORDER BY t.id LIMIT $3
@@ -27,16 +27,16 @@ const TAKE_BACK = sql(
   /* sql */ `
   WITH judged AS MATERIALIZED (
     SELECT *, 'in_progress' AS held FROM json_to_recordset($2::json) AS j (
-      n int, target uuid, epoch int, claim_id uuid, seq int, worker uuid, beats int, status text,
+      n int, target uuid, epoch int, claim_id uuid, seq int, worker uuid, heartbeats int, status text,
       because text, timed_out boolean, provisional boolean, last_activity_at float8)
   ),
   unchanged AS (
     SELECT t.id, j.n, j.status, j.because, j.timed_out::int AS timeouts, j.provisional, j.worker
       FROM unstuck.target t JOIN judged j ON j.target = t.id
-     WHERE t.epoch = j.epoch AND t.claim_id = j.claim_id AND t.seq = j.seq AND t.status = j.held
+     WHERE t.epoch = j.epoch AND t.claim_id = j.claim_id AND t.checkpoint_seq = j.seq AND t.status = j.held
        AND (NOT j.timed_out OR ${ms('t.last_activity_at')} = j.last_activity_at)
        AND (j.timed_out OR EXISTS (
-             SELECT FROM unstuck.worker w WHERE w.id = j.worker AND w.beats = j.beats))
+             SELECT FROM unstuck.worker w WHERE w.id = j.worker AND w.heartbeats = j.heartbeats))
        FOR UPDATE OF t SKIP LOCKED
   ),
   taken AS (
@@ -46,23 +46,23 @@ const TAKE_BACK = sql(
            ready_at = CASE WHEN u.status = 'planned' THEN 'epoch'::timestamptz END,
            finished_at = CASE WHEN u.status IN ('failed', 'parked') THEN clock_timestamp() END,
            errors = t.errors + u.timeouts, crashes = greatest(t.crashes - u.timeouts, 0),
-           crashes_alone = greatest(t.crashes_alone - u.timeouts * t.alone::int, 0)
+           crashes_alone = greatest(t.crashes_alone - u.timeouts * t.claimed_alone::int, 0)
       FROM unchanged u
      WHERE t.id = u.id
-    RETURNING u.n, t.run_id, t.grp, t.status, t.id, t.epoch, t.alone, t.crashes, u.provisional, u.worker
+    RETURNING u.n, t.run_id, t.group_name, t.status, t.id, t.epoch, t.claimed_alone, t.crashes, u.provisional, u.worker
   ),
   remembered AS (
-    INSERT INTO unstuck.lost_claim (worker_id, target_id, epoch, alone, parked)
-    SELECT worker, id, epoch, alone, status = 'parked' FROM taken WHERE provisional AND crashes > 0
+    INSERT INTO unstuck.lost_claim (worker_id, target_id, epoch, claimed_alone, parked)
+    SELECT worker, id, epoch, claimed_alone, status = 'parked' FROM taken WHERE provisional AND crashes > 0
     ON CONFLICT (worker_id, target_id) DO UPDATE
-       SET epoch = excluded.epoch, alone = excluded.alone, parked = excluded.parked
+       SET epoch = excluded.epoch, claimed_alone = excluded.claimed_alone, parked = excluded.parked
   ),
   booked AS (
-    INSERT INTO unstuck.tally (run_id, grp, writer, in_progress, planned, failed, stuck, parked)
-    SELECT run_id, grp, $1, -count(*),
+    INSERT INTO unstuck.run_counters (run_id, group_name, writer, in_progress, planned, failed, stuck, parked)
+    SELECT run_id, group_name, $1, -count(*),
            count(*) FILTER (WHERE status = 'planned'), count(*) FILTER (WHERE status = 'failed'),
            count(*) FILTER (WHERE status = 'stuck'), count(*) FILTER (WHERE status = 'parked')
-      FROM taken GROUP BY run_id, grp ORDER BY run_id, grp
+      FROM taken GROUP BY run_id, group_name ORDER BY run_id, group_name
     ${ADD_ON_CONFLICT}
   )
   SELECT n FROM taken
@@ -80,7 +80,7 @@ const FAIL_RUN = sql(
 export function recoveryMethods(db: Database): Pick<Store, 'claimsOf' | 'applyVerdicts'> {
   return {
     claimsOf: async (worker, after, limit) => {
-      type Row = TargetRow & { worker_beats: number }
+      type Row = TargetRow & { worker_heartbeats: number }
       const rows = await db.all<Row>(CLAIMS_OF, [worker, after ?? BEFORE_ALL, limit])
       if (rows.length === 0) return []
       const ids = [...new Set(rows.map((row) => row.run_id))]
@@ -89,7 +89,7 @@ export function recoveryMethods(db: Database): Pick<Store, 'claimsOf' | 'applyVe
       return rows.map((row) => ({
         target: toHeldTarget(row),
         run: byId.get(row.run_id)!,
-        workerHeartbeats: row.worker_beats,
+        workerHeartbeats: row.worker_heartbeats,
       }))
     },
 
@@ -160,7 +160,7 @@ function toRow({
     claim_id: target.claimId,
     seq: target.seq,
     worker: target.worker,
-    beats: workerHeartbeats,
+    heartbeats: workerHeartbeats,
     status,
     because: decision.because,
     timed_out: liveness === 'stalled',

@@ -13,7 +13,7 @@ import { ADD_MOVED_COUNTS } from './counters.ts'
 
 /** The targets that are meant, whatever their status. The values of `chosen` stand from the given number on. */
 const CHOSEN = (n: number) => /* sql */ `
-  run_id = $${n} AND ($${n + 1}::text[] IS NULL OR grp = ANY ($${n + 1}))
+  run_id = $${n} AND ($${n + 1}::text[] IS NULL OR group_name = ANY ($${n + 1}))
     AND ($${n + 2}::int IS NULL OR attempts <= $${n + 2})
 `
 const COUNT = sql(
@@ -26,7 +26,7 @@ const COUNT_NAMED = sql(
   'replan:count-named',
   /* sql */ `
   WITH named AS MATERIALIZED (
-    SELECT run_id, grp, attempts, status FROM unstuck.target WHERE id = ANY ($5::uuid[])
+    SELECT run_id, group_name, attempts, status FROM unstuck.target WHERE id = ANY ($5::uuid[])
   )
   SELECT count(*)::int AS count FROM named WHERE ${CHOSEN(1)} AND status = ANY ($4::text[])
 `,
@@ -35,17 +35,17 @@ const REPLAN_NAMED = sql(
   'replan:named',
   /* sql */ `
   WITH named AS MATERIALIZED (
-    SELECT id, run_id, grp, attempts, status FROM unstuck.target WHERE id = ANY ($6::uuid[])
+    SELECT id, run_id, group_name, attempts, status FROM unstuck.target WHERE id = ANY ($6::uuid[])
      ORDER BY id FOR UPDATE
   ),
   moved AS (
     UPDATE unstuck.target t
-       SET status = 'planned', ready_at = CASE WHEN t.seq > 0 THEN 'epoch'::timestamptz END,
+       SET status = 'planned', ready_at = CASE WHEN t.checkpoint_seq > 0 THEN 'epoch'::timestamptz END,
            claim_id = NULL, errors = 0, crashes = 0, crashes_alone = 0,
            crashes_since_epoch = t.epoch, finished_at = NULL
       FROM (SELECT id, status AS was FROM named WHERE ${CHOSEN(2)} AND status = ANY ($5::text[])) AS chosen
      WHERE t.id = chosen.id
-    RETURNING t.run_id, t.grp, t.status, chosen.was
+    RETURNING t.run_id, t.group_name, t.status, chosen.was
   ),
   booked AS (${ADD_MOVED_COUNTS})
   SELECT was AS status, count(*)::int AS count FROM moved GROUP BY was
@@ -62,12 +62,12 @@ const REPLAN = sql(
   ),
   moved AS (
     UPDATE unstuck.target t
-       SET status = 'planned', ready_at = CASE WHEN t.seq > 0 THEN 'epoch'::timestamptz END,
+       SET status = 'planned', ready_at = CASE WHEN t.checkpoint_seq > 0 THEN 'epoch'::timestamptz END,
            claim_id = NULL, errors = 0, crashes = 0, crashes_alone = 0,
            crashes_since_epoch = t.epoch, finished_at = NULL
       FROM chosen
      WHERE t.id = chosen.id
-    RETURNING t.run_id, t.grp, t.status, chosen.was
+    RETURNING t.run_id, t.group_name, t.status, chosen.was
   ),
   booked AS (${ADD_MOVED_COUNTS})
   SELECT (SELECT count(*) FROM moved)::int AS count, id AS last FROM chosen ORDER BY id DESC LIMIT 1
@@ -102,10 +102,10 @@ const FENCE_OFF = sql(
        SET status = 'planned', epoch = t.epoch + 1, claim_id = NULL,
            ready_at = CASE WHEN open.held = 1 THEN 'epoch' ELSE t.ready_at END,
            crashes = greatest(t.crashes - open.held, 0),
-           crashes_alone = greatest(t.crashes_alone - open.held * t.alone::int, 0)
+           crashes_alone = greatest(t.crashes_alone - open.held * t.claimed_alone::int, 0)
       FROM open
      WHERE t.id = open.id
-    RETURNING t.run_id, t.grp, t.status, open.was
+    RETURNING t.run_id, t.group_name, t.status, open.was
   )
   ${ADD_MOVED_COUNTS}
 `,
@@ -131,10 +131,10 @@ const PARK = sql(
        SET status = 'parked', claim_id = NULL, last_error = $3, finished_at = clock_timestamp(),
            epoch = t.epoch + chosen.held,
            crashes = greatest(t.crashes - chosen.held, 0),
-           crashes_alone = greatest(t.crashes_alone - chosen.held * t.alone::int, 0)
+           crashes_alone = greatest(t.crashes_alone - chosen.held * t.claimed_alone::int, 0)
       FROM chosen
      WHERE t.id = chosen.id
-    RETURNING t.id, t.run_id, t.grp, t.status, chosen.was
+    RETURNING t.id, t.run_id, t.group_name, t.status, chosen.was
   ),
   booked AS (${ADD_MOVED_COUNTS})
   SELECT m.id AS target, m.run_id AS run, m.was AS "from", r.source
@@ -153,10 +153,10 @@ const REWIND = sql(
   WITH moved AS (
     UPDATE unstuck.target
        SET status = 'planned', epoch = epoch + 1, claim_id = NULL, page = $4, next_url = $5,
-           cursor = $6, last_item_id = NULL, page_hash = NULL, ready_at = 'epoch',
+           cursor = $6, last_item_id = NULL, checkpoint_hash = NULL, ready_at = 'epoch',
            errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch, finished_at = NULL
      WHERE id = $2
-    RETURNING run_id, grp, status, $3::text AS was
+    RETURNING run_id, group_name, status, $3::text AS was
   )
   ${ADD_MOVED_COUNTS}
 `,

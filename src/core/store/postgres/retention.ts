@@ -9,7 +9,7 @@ const UNFOLDED = sql(
   /* sql */ `
   SELECT w.id::text FROM unstuck.worker w
    WHERE w.ended_at < ${timestamp('$1')}
-     AND EXISTS (SELECT FROM unstuck.tally t WHERE t.writer >= w.id || '/' AND t.writer < w.id || '0')
+     AND EXISTS (SELECT FROM unstuck.run_counters t WHERE t.writer >= w.id || '/' AND t.writer < w.id || '0')
 `,
 )
 // $1 ended before, $2 settled before, $3 how many of the newest are kept, $4 how many at once. Rows with stats stay: they
@@ -25,7 +25,7 @@ const REMOVE_WORKERS = sql(
                ORDER BY ended_at DESC, id DESC OFFSET $3))
        AND w.stats IS NULL
        AND NOT EXISTS (SELECT FROM unstuck.target t WHERE t.worker_id = w.id AND t.status = 'in_progress')
-       AND NOT EXISTS (SELECT FROM unstuck.guard g WHERE g.worker_id = w.id)
+       AND NOT EXISTS (SELECT FROM unstuck.source_lock g WHERE g.worker_id = w.id)
      LIMIT $4 FOR UPDATE SKIP LOCKED
   ),
   gone AS (DELETE FROM unstuck.worker w USING old WHERE w.id = old.id RETURNING 1)
@@ -40,7 +40,7 @@ const REMOVE_ALERTS = sql(
      ORDER BY resolved_at LIMIT $2 FOR UPDATE SKIP LOCKED
   ),
   gone AS (DELETE FROM unstuck.alert a USING old WHERE a.cause = old.cause RETURNING 1),
-  told AS (DELETE FROM unstuck.telling t USING old WHERE t.cause = old.cause)
+  told AS (DELETE FROM unstuck.alert_delivery t USING old WHERE t.cause = old.cause)
   SELECT count(*)::int AS count FROM gone
 `,
 )

@@ -30,17 +30,17 @@ const RESTORE = sql(
   WITH aside AS MATERIALIZED (
     SELECT t.id, t.status AS was
       FROM json_to_recordset($2::json) AS a (id uuid, status text, seq int)
-      JOIN unstuck.target t ON t.id = a.id AND t.status = a.status AND t.seq = a.seq
+      JOIN unstuck.target t ON t.id = a.id AND t.status = a.status AND t.checkpoint_seq = a.seq
      ORDER BY t.id FOR UPDATE OF t
   ),
   moved AS (
     UPDATE unstuck.target t
        SET status = 'planned', epoch = t.epoch + 1, claim_id = NULL,
-           ready_at = CASE WHEN t.seq > 0 THEN 'epoch'::timestamptz END,
+           ready_at = CASE WHEN t.checkpoint_seq > 0 THEN 'epoch'::timestamptz END,
            errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = t.epoch, finished_at = NULL
       FROM aside
      WHERE t.id = aside.id
-    RETURNING t.run_id, t.grp, t.status, aside.was
+    RETURNING t.run_id, t.group_name, t.status, aside.was
   )
   ${ADD_MOVED_COUNTS}
 `,
@@ -79,7 +79,10 @@ const DELETE_ITEMS = sql(
   SELECT (SELECT count(*) FROM gone)::int AS count, key AS last FROM edge
 `,
 )
-const DELETE_COUNTERS = sql('delete:tally', `DELETE FROM unstuck.tally WHERE run_id = $1`)
+const DELETE_COUNTERS = sql(
+  'delete:run_counters',
+  `DELETE FROM unstuck.run_counters WHERE run_id = $1`,
+)
 const DELETE_RUN = sql('delete:run', `DELETE FROM unstuck.run WHERE id = $1`)
 
 /** Taking back what was done, and the one thing that cannot be taken back. */

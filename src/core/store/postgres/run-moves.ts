@@ -20,7 +20,7 @@ const MOVE = sql(
    WHERE r.id = $1 AND r.status IN ${LIVE} AND ($2 <> 'interrupted' OR r.status = 'running')
      AND ($4::text IS NULL OR r.status = $4)
      AND ($5::float8 IS NULL OR $5 = coalesce(
-           (SELECT ${ms('max(t.last_activity_at)')} FROM unstuck.tally t WHERE t.run_id = r.id),
+           (SELECT ${ms('max(t.last_activity_at)')} FROM unstuck.run_counters t WHERE t.run_id = r.id),
            ${ms('r.created_at')}))
      AND ($7::int IS NULL OR r.resumes = $7)
      AND (NOT $6::boolean OR NOT EXISTS (
@@ -40,10 +40,10 @@ const RELEASE_TARGETS = sql(
     UPDATE unstuck.target t
        SET status = 'planned', claim_id = NULL, ready_at = 'epoch', last_error = $3,
            crashes = greatest(t.crashes - 1, 0),
-           crashes_alone = greatest(t.crashes_alone - t.alone::int, 0)
+           crashes_alone = greatest(t.crashes_alone - t.claimed_alone::int, 0)
       FROM held
      WHERE t.id = held.id
-    RETURNING t.run_id, t.grp, t.status, held.was
+    RETURNING t.run_id, t.group_name, t.status, held.was
   )
   ${ADD_MOVED_COUNTS}
 `,
@@ -53,7 +53,7 @@ const QUEUE_RETRY = sql(
   'retry:insert',
   /* sql */ `
   WITH only_target AS (
-    SELECT t.key, t.grp, t.url FROM unstuck.run r JOIN unstuck.target t ON t.run_id = r.id
+    SELECT t.key, t.group_name, t.url FROM unstuck.run r JOIN unstuck.target t ON t.run_id = r.id
      WHERE r.id = $3 AND r.kind = 'single' ORDER BY t.key LIMIT 1
   ),
   queued AS (
@@ -65,11 +65,11 @@ const QUEUE_RETRY = sql(
     RETURNING id
   ),
   added AS (
-    INSERT INTO unstuck.target (id, run_id, key, grp, url)
-    SELECT $4, queued.id, t.key, t.grp, t.url FROM queued, only_target t
-    RETURNING run_id, grp
+    INSERT INTO unstuck.target (id, run_id, key, group_name, url)
+    SELECT $4, queued.id, t.key, t.group_name, t.url FROM queued, only_target t
+    RETURNING run_id, group_name
   )
-  INSERT INTO unstuck.tally (run_id, grp, writer, planned) SELECT run_id, grp, $1, 1 FROM added
+  INSERT INTO unstuck.run_counters (run_id, group_name, writer, planned) SELECT run_id, group_name, $1, 1 FROM added
   ${ADD_ON_CONFLICT}
 `,
 )

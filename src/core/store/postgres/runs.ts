@@ -32,7 +32,7 @@ export const LISTED_COLUMNS = COLUMNS(/* sql */ `
 export const COUNTERS = /* sql */ `
   CROSS JOIN LATERAL (
     SELECT ${SUMS}, ${ms('max(t.last_activity_at)')} AS last_activity_at
-      FROM unstuck.tally t WHERE t.run_id = r.id
+      FROM unstuck.run_counters t WHERE t.run_id = r.id
   ) AS books
 `
 export const RUNS_BY_ID = sql(
@@ -45,7 +45,7 @@ const LIVE_RUN = sql(
 )
 const COUNTS_BY_GROUP = sql(
   'counts:group',
-  `SELECT t.grp, ${SUMS} FROM unstuck.tally t WHERE t.run_id = $1 GROUP BY t.grp ORDER BY t.grp`,
+  `SELECT t.group_name, ${SUMS} FROM unstuck.run_counters t WHERE t.run_id = $1 GROUP BY t.group_name ORDER BY t.group_name`,
 )
 const COUNTS_BY_PAGE = sql(
   'counts:page',
@@ -68,7 +68,7 @@ const ENQUEUE = sql(
     RETURNING run_id
   ),
   booked AS (
-    INSERT INTO unstuck.tally (run_id, grp, writer, planned) SELECT run_id, '', $1, 1 FROM only_target
+    INSERT INTO unstuck.run_counters (run_id, group_name, writer, planned) SELECT run_id, '', $1, 1 FROM only_target
     ${ADD_ON_CONFLICT}
   )
   SELECT id FROM queued
@@ -121,8 +121,11 @@ export function runMethods(db: Database): RunMethods {
     run: async (id) => oneRun(await db.all<RunRow>(RUNS_BY_ID, [[id]])),
 
     countsByGroup: async (run) => {
-      const rows = await db.all<CountersRow & { grp: string }>(COUNTS_BY_GROUP, [run])
-      return rows.map((row) => ({ group: row.grp === '' ? null : row.grp, counts: toCounts(row) }))
+      const rows = await db.all<CountersRow & { group_name: string }>(COUNTS_BY_GROUP, [run])
+      return rows.map((row) => ({
+        group: row.group_name === '' ? null : row.group_name,
+        counts: toCounts(row),
+      }))
     },
     countsByPage: (run) => db.all<{ page: number; targets: number }>(COUNTS_BY_PAGE, [run]),
   }

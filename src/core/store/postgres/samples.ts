@@ -49,7 +49,7 @@ export const TAKE = sql(
      SELECT coalesce(sum(pages), 0) AS pages, coalesce(sum(items_new + items_updated), 0) AS items,
             CASE WHEN seen.progress_total IS NULL THEN coalesce(sum(done), 0)
                  ELSE coalesce(seen.progress_done, 0) END AS done
-       FROM unstuck.tally WHERE run_id = seen.id
+       FROM unstuck.run_counters WHERE run_id = seen.id
    ) AS b
    WHERE CASE WHEN seen.ended THEN b.pages > 0 OR b.items > 0
          ELSE seen.id = (SELECT id FROM unstuck.run WHERE status IN ${LIVE} ORDER BY id LIMIT 1)

@@ -15,7 +15,7 @@ const IS_LEFT_ALONE = /* sql */ `
     AND (r.kind = 'single' OR $2 OR NOT EXISTS (
       SELECT FROM unstuck.worker w
        WHERE w.source = r.source AND w.ended_at IS NULL
-         AND w.last_beat_at >= clock_timestamp() - w.lease_ms * interval '1 millisecond'))
+         AND w.last_heartbeat_at >= clock_timestamp() - w.lease_ms * interval '1 millisecond'))
 `
 /** A claim that came in while the run was being marked as interrupted. */
 const IS_TAKEN_UP = /* sql */ `

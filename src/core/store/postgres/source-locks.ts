@@ -7,8 +7,8 @@ import { MAY_CLAIM } from './may-claim.ts'
 import { stripNul } from './strip-nul.ts'
 
 export const SOURCE_LOCK_COLUMNS = /* sql */ `
-  g.source, g.worker_id, g.kill_timeout_ms, g.cookie, g.gave_up_because,
-  ${ms('g.since')} AS since, ${ms('g.ending_since')} AS ending_since,
+  g.source, g.worker_id, g.kill_timeout_ms, g.process_tag, g.gave_up_because,
+  ${ms('g.since')} AS since, ${ms('g.unlocking_since')} AS unlocking_since,
   ${ms('g.gave_up_at')} AS gave_up_at
 `
 // Whoever locks workers and guards locks the workers first. A beat waits until the guard has changed hands, or
@@ -23,28 +23,28 @@ const LOCK_WORKERS = sql(
 const MAKE_AND_LOCK = sql(
   'guard:lock',
   /* sql */ `
-  INSERT INTO unstuck.guard (source, kill_timeout_ms, cookie) VALUES ($1, $2, $3)
-  ON CONFLICT (source) DO UPDATE SET cookie = guard.cookie
+  INSERT INTO unstuck.source_lock (source, kill_timeout_ms, process_tag) VALUES ($1, $2, $3)
+  ON CONFLICT (source) DO UPDATE SET process_tag = source_lock.process_tag
 `,
 )
 // A holder that is not known any more has ended. The one who holds it already finds it as it is.
 const TAKE_LOCK = sql(
   'guard:take',
   /* sql */ `
-  UPDATE unstuck.guard g
+  UPDATE unstuck.source_lock g
      SET worker_id = $2, since = clock_timestamp(), kill_timeout_ms = $3,
-         ending_since = NULL, gave_up_at = NULL, gave_up_because = NULL
+         unlocking_since = NULL, gave_up_at = NULL, gave_up_because = NULL
    WHERE g.source = $1 AND g.worker_id IS DISTINCT FROM $2
      AND (g.worker_id IS NULL
        OR NOT EXISTS (SELECT FROM unstuck.worker w WHERE w.id = g.worker_id AND w.ended_at IS NULL)
        OR (g.worker_id = $4::uuid
-           AND EXISTS (SELECT FROM unstuck.worker w WHERE w.id = $4::uuid AND w.beats = $5::int)))
+           AND EXISTS (SELECT FROM unstuck.worker w WHERE w.id = $4::uuid AND w.heartbeats = $5::int)))
 `,
 )
 const MARK_UNLOCKING = sql(
   'guard:ending',
   /* sql */ `
-  UPDATE unstuck.guard SET ending_since = coalesce(ending_since, clock_timestamp())
+  UPDATE unstuck.source_lock SET unlocking_since = coalesce(unlocking_since, clock_timestamp())
    WHERE source = $1 AND worker_id = $2
 `,
 )
@@ -52,10 +52,10 @@ const UNLOCK = sql(
   'guard:free',
   /* sql */ `
   WITH still AS MATERIALIZED (
-    SELECT id FROM unstuck.worker WHERE id = $2 AND beats = $3::int FOR SHARE
+    SELECT id FROM unstuck.worker WHERE id = $2 AND heartbeats = $3::int FOR SHARE
   )
-  UPDATE unstuck.guard
-     SET worker_id = NULL, since = NULL, ending_since = NULL,
+  UPDATE unstuck.source_lock
+     SET worker_id = NULL, since = NULL, unlocking_since = NULL,
          gave_up_at = CASE WHEN $4::text IS NOT NULL THEN clock_timestamp() END, gave_up_because = $4
    WHERE source = $1 AND worker_id = $2 AND ($3::int IS NULL OR EXISTS (SELECT FROM still))
   RETURNING source
@@ -63,11 +63,11 @@ const UNLOCK = sql(
 )
 const SOURCE_LOCK = sql(
   'guard',
-  `SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.guard g WHERE g.source = $1`,
+  `SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.source_lock g WHERE g.source = $1`,
 )
 const SOURCE_LOCKS = sql(
   'guards',
-  `SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.guard g ORDER BY g.source`,
+  `SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.source_lock g ORDER BY g.source`,
 )
 
 type SourceLockMethods = Pick<

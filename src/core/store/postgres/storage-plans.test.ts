@@ -10,14 +10,14 @@ import { KEYS, KEYS_BELOW } from './records.ts'
 test('entries, keys of records and targets by key are found by their indexes', async () => {
   await using db = await postgresEngine.fresh()
   await db.raw(/* sql */ `
-    INSERT INTO unstuck.storage (id, kind, name)
+    INSERT INTO unstuck.crawlee_storage (id, kind, name)
     SELECT gen_random_uuid(), 'dataset', n FROM generate_series(1, 10) n;
-    INSERT INTO unstuck.dataset_entry (storage_id, data)
-    SELECT id, '{}' FROM unstuck.storage, generate_series(1, 1000);
-    INSERT INTO unstuck.record (storage_id, key, value, content_type)
-    SELECT id, n, '', '' FROM unstuck.storage, generate_series(1, 1000) n;
+    INSERT INTO unstuck.crawlee_dataset_entry (storage_id, data)
+    SELECT id, '{}' FROM unstuck.crawlee_storage, generate_series(1, 1000);
+    INSERT INTO unstuck.crawlee_record (storage_id, key, value, content_type)
+    SELECT id, n, '', '' FROM unstuck.crawlee_storage, generate_series(1, 1000) n;
     INSERT INTO unstuck.run (id, source, kind, status, policy)
-    SELECT id, name, 'crawl', 'queued', '{}' FROM unstuck.storage;
+    SELECT id, name, 'crawl', 'queued', '{}' FROM unstuck.crawlee_storage;
     INSERT INTO unstuck.target (id, run_id, key)
     SELECT gen_random_uuid(), id, n FROM unstuck.run, generate_series(1, 1000) n;
   `)
@@ -30,9 +30,9 @@ test('entries, keys of records and targets by key are found by their indexes', a
 
   for (const statement of [OLDEST_FIRST, NEWEST_FIRST]) {
     const plan = await planOf(statement)
-    const walk = /Limit\n\s+->  Index Only Scan (Backward )?using dataset_entry_in_order/
+    const walk = /Limit\n\s+->  Index Only Scan (Backward )?using crawlee_dataset_entry_in_order/
     assert.match(plan, walk, 'to the offset, along the index alone')
-    assert.match(plan, /Index Scan using dataset_entry_pkey/)
+    assert.match(plan, /Index Scan using crawlee_dataset_entry_pkey/)
   }
   assert.match(await planOf(KEYS), /record_pkey .*\n\s+Index Cond: .*key >= \$2/)
   assert.match(await planOf(KEYS_BELOW), /record_pkey .*\n\s+Index Cond: .*key >= \$2.*key < \$4/)

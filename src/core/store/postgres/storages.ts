@@ -22,12 +22,12 @@ const FIND = sql(
   'storage:find',
   /* sql */ `
   WITH found AS MATERIALIZED (
-    SELECT * FROM unstuck.storage WHERE kind = $1 AND (id = $3::uuid OR name = $2)
+    SELECT * FROM unstuck.crawlee_storage WHERE kind = $1 AND (id = $3::uuid OR name = $2)
      ORDER BY id IS NOT DISTINCT FROM $3::uuid DESC LIMIT 1
   ),
   accessed AS (
-    UPDATE unstuck.storage SET accessed_at = clock_timestamp()
-     WHERE id IN (SELECT s.id FROM unstuck.storage s JOIN found USING (id)
+    UPDATE unstuck.crawlee_storage SET accessed_at = clock_timestamp()
+     WHERE id IN (SELECT s.id FROM unstuck.crawlee_storage s JOIN found USING (id)
                    WHERE s.accessed_at < clock_timestamp() - ${ACCESS_GRANULARITY_MS} * interval '1 millisecond'
                      FOR NO KEY UPDATE OF s SKIP LOCKED)
     RETURNING id, accessed_at
@@ -41,7 +41,7 @@ const FIND = sql(
 const MAKE = sql(
   'storage:make',
   /* sql */ `
-  INSERT INTO unstuck.storage AS s (id, kind, name) VALUES ($1, $2, $3)
+  INSERT INTO unstuck.crawlee_storage AS s (id, kind, name) VALUES ($1, $2, $3)
   ON CONFLICT (kind, name) DO UPDATE SET accessed_at = clock_timestamp()
   RETURNING ${COLUMNS}
 `,
@@ -51,9 +51,9 @@ const LIST = (direction: 'ASC' | 'DESC'): Sql =>
     `storage:list-${direction}`,
     /* sql */ `
   SELECT all_of_them.total, page.*
-    FROM (SELECT count(*)::int AS total FROM unstuck.storage WHERE kind = $1) AS all_of_them
+    FROM (SELECT count(*)::int AS total FROM unstuck.crawlee_storage WHERE kind = $1) AS all_of_them
     LEFT JOIN (
-      SELECT ${COLUMNS} FROM unstuck.storage s WHERE s.kind = $1
+      SELECT ${COLUMNS} FROM unstuck.crawlee_storage s WHERE s.kind = $1
        ORDER BY s.created_at ${direction}, s.id ${direction} LIMIT $2 OFFSET $3
     ) AS page ON true
    ORDER BY page.created_at ${direction}, page.id ${direction}
@@ -65,11 +65,11 @@ const NEWEST_FIRST = LIST('DESC')
 const RENAME = sql(
   'storage:rename',
   /* sql */ `
-  UPDATE unstuck.storage SET name = $2, modified_at = clock_timestamp(), accessed_at = clock_timestamp()
+  UPDATE unstuck.crawlee_storage SET name = $2, modified_at = clock_timestamp(), accessed_at = clock_timestamp()
    WHERE id = $1 RETURNING id
 `,
 )
-const DROP = sql('storage:drop', `DELETE FROM unstuck.storage WHERE id = $1 RETURNING id`)
+const DROP = sql('storage:drop', `DELETE FROM unstuck.crawlee_storage WHERE id = $1 RETURNING id`)
 
 const NOT_UNIQUE = '23505'
 

@@ -9,7 +9,7 @@ const RUN_TOTALS = sql(
   'totals:runs',
   `SELECT status, count(*)::int AS count FROM unstuck.run GROUP BY status`,
 )
-const TARGET_TOTALS = sql('totals:targets', `SELECT ${SUMS} FROM unstuck.tally t`)
+const TARGET_TOTALS = sql('totals:targets', `SELECT ${SUMS} FROM unstuck.run_counters t`)
 const WORKER_STATS = sql('worker:stats', `SELECT stats FROM unstuck.worker WHERE stats IS NOT NULL`)
 const OLD_STATS = sql(
   'worker:old-stats',

@@ -27,7 +27,7 @@ before(async () => {
     INSERT INTO unstuck.run (id, source, kind, status, policy, finished_at)
     SELECT gen_random_uuid(), 'old-' || n % 50, 'single', CASE WHEN n % 4 = 0 THEN 'failed' ELSE 'succeeded' END,
            '{}', now() - n * interval '1 minute' FROM generate_series(1, 20000) n;
-    INSERT INTO unstuck.tally (run_id, grp, writer, pages) SELECT id, '', '', 1 FROM unstuck.run;
+    INSERT INTO unstuck.run_counters (run_id, group_name, writer, pages) SELECT id, '', '', 1 FROM unstuck.run;
     INSERT INTO unstuck.target (id, run_id, key, status, last_error)
     SELECT gen_random_uuid(), id, 'k', CASE WHEN n % 50 = 0 THEN 'failed' ELSE 'done' END, 'x'
       FROM (SELECT id, row_number() OVER () AS n FROM unstuck.run) AS runs;
@@ -66,12 +66,12 @@ test('runs in several statuses are found by a walk along the index for each', as
 })
 
 test('targets that need attention are found in their partial index', async () => {
-  const troubled = 'target_troubled'
+  const partial = 'target_dead_letter'
   const statuses = ['failed', 'stuck', 'parked']
   const none = '00000000-0000-0000-0000-000000000000'
   for (const source of [null, 'old-7']) {
     const used = await indexesOf(DEAD_LETTERS, [none, 51, statuses, source])
-    assert.ok(used.includes(troubled), used.join())
+    assert.ok(used.includes(partial), used.join())
   }
 })
 

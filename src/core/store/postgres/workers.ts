@@ -10,8 +10,8 @@ import { ADD_ON_CONFLICT, foldCounters } from './counters.ts'
 
 const WORKER_COLUMNS = /* sql */ `
   w.id, w.source, w.host, w.pid, w.start_ticks::float8 AS start_ticks, w.boot_id, w.pid_namespace,
-  w.presence, w.version, w.heartbeat_ms, w.lease_ms, w.beats, w.loop_lag_ms,
-  ${ms('w.started_at')} AS started_at, ${ms('w.last_beat_at')} AS last_beat_at,
+  w.presence, w.version, w.heartbeat_ms, w.lease_ms, w.heartbeats, w.loop_lag_ms,
+  ${ms('w.started_at')} AS started_at, ${ms('w.last_heartbeat_at')} AS last_heartbeat_at,
   ${ms('w.ended_at')} AS ended_at
 `
 const REGISTER = sql(
@@ -30,7 +30,7 @@ const HEARTBEAT = sql(
   /* sql */ `
   WITH me AS (
     UPDATE unstuck.worker
-       SET last_beat_at = clock_timestamp(), beats = beats + 1, loop_lag_ms = $3, stats = coalesce($5, stats),
+       SET last_heartbeat_at = clock_timestamp(), heartbeats = heartbeats + 1, loop_lag_ms = $3, stats = coalesce($5, stats),
            ended_at = NULL
      WHERE id = $2
     RETURNING lease_ms
@@ -39,20 +39,20 @@ const HEARTBEAT = sql(
     UPDATE unstuck.target t
        SET status = 'planned', ready_at = 'epoch', attempts = greatest(t.attempts - 1, 0),
            crashes = greatest(t.crashes - 1, 0),
-           crashes_alone = greatest(t.crashes_alone - t.alone::int, 0)
+           crashes_alone = greatest(t.crashes_alone - t.claimed_alone::int, 0)
       FROM me
      WHERE t.worker_id = $2 AND t.status = 'in_progress' AND t.claim_id <> ALL ($4::uuid[])
        AND t.claimed_at < clock_timestamp() - me.lease_ms * interval '1 millisecond'
-    RETURNING t.run_id, t.grp
+    RETURNING t.run_id, t.group_name
   ),
   booked AS (
-    INSERT INTO unstuck.tally (run_id, grp, writer, in_progress, planned)
-    SELECT run_id, grp, $1, -count(*), count(*) FROM let_go GROUP BY run_id, grp ORDER BY run_id, grp
+    INSERT INTO unstuck.run_counters (run_id, group_name, writer, in_progress, planned)
+    SELECT run_id, group_name, $1, -count(*), count(*) FROM let_go GROUP BY run_id, group_name ORDER BY run_id, group_name
     ${ADD_ON_CONFLICT}
   ),
   -- Crashes that were none, as this heartbeat shows. Where a target is locked, the next heartbeat strikes it off.
   lost AS MATERIALIZED (
-    SELECT t.id, t.run_id, l.epoch, l.alone,
+    SELECT t.id, t.run_id, l.epoch, l.claimed_alone,
            l.parked AND t.status = 'parked' AND l.epoch > t.crashes_since_epoch AS unpark
       FROM unstuck.lost_claim l JOIN unstuck.target t ON t.id = l.target_id
      WHERE l.worker_id = $2 FOR UPDATE OF t SKIP LOCKED
@@ -63,7 +63,7 @@ const HEARTBEAT = sql(
   struck_off AS (
     UPDATE unstuck.target t
        SET crashes = greatest(t.crashes - 1, 0),
-           crashes_alone = greatest(t.crashes_alone - lost.alone::int, 0)
+           crashes_alone = greatest(t.crashes_alone - lost.claimed_alone::int, 0)
       FROM lost
      WHERE t.id = lost.id AND lost.epoch > t.crashes_since_epoch
   ),
@@ -78,7 +78,7 @@ const HEARTBEAT = sql(
          (SELECT json_agg(json_build_object('run', run_id, 'target', id)) FROM lost WHERE unpark) AS unpark,
          ${ms('pg_postmaster_start_time()')} AS server_started_at,
          ${ms('clock_timestamp()')} AS now,
-         (SELECT max(lowest) FROM unstuck.migration) AS lowest
+         (SELECT max(min_program_version) FROM unstuck.migration) AS min_program_version
 `,
 )
 const LOCK_WORKER = sql('worker:lock', `SELECT FROM unstuck.worker WHERE id = $1 FOR UPDATE`)
@@ -86,14 +86,14 @@ const RETIRE = sql(
   'worker:retire',
   /* sql */ `
   WITH planning AS (
-    UPDATE unstuck.run SET planner = NULL WHERE planner = $1 AND status IN ${LIVE}
+    UPDATE unstuck.run SET planning_worker_id = NULL WHERE planning_worker_id = $1 AND status IN ${LIVE}
   ),
   forgotten AS (
     DELETE FROM unstuck.lost_claim WHERE worker_id = $1
   )
   UPDATE unstuck.worker SET ended_at = coalesce(ended_at, clock_timestamp())
    WHERE id = $1
-     AND NOT EXISTS (SELECT FROM unstuck.guard g WHERE g.worker_id = $1)
+     AND NOT EXISTS (SELECT FROM unstuck.source_lock g WHERE g.worker_id = $1)
      AND NOT EXISTS (
        SELECT FROM unstuck.target t JOIN unstuck.run r ON r.id = t.run_id
         WHERE t.worker_id = $1 AND t.status = 'in_progress' AND r.status IN ${LIVE})
@@ -104,7 +104,7 @@ const WORKERS = sql(
   'workers',
   /* sql */ `
   SELECT ${WORKER_COLUMNS}, l.pid IS NOT NULL AS is_locked,
-         ${ms('clock_timestamp() - w.last_beat_at')} AS beat_age_ms
+         ${ms('clock_timestamp() - w.last_heartbeat_at')} AS beat_age_ms
     FROM unstuck.worker w
     LEFT JOIN pg_locks l
       ON l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
@@ -117,12 +117,12 @@ const WORKERS = sql(
 const HOLDINGS = sql(
   'workers:holdings',
   /* sql */ `
-  SELECT t.worker_id, t.grp, r.policy, t.targets, ${ms('t.last_activity_at')} AS last_activity_at
+  SELECT t.worker_id, t.group_name, r.policy, t.targets, ${ms('t.last_activity_at')} AS last_activity_at
     FROM unstuck.worker w
    CROSS JOIN LATERAL (
-     SELECT worker_id, run_id, grp, count(*)::int AS targets, min(last_activity_at) AS last_activity_at
+     SELECT worker_id, run_id, group_name, count(*)::int AS targets, min(last_activity_at) AS last_activity_at
        FROM unstuck.target WHERE worker_id = w.id AND status = 'in_progress'
-      GROUP BY worker_id, run_id, grp
+      GROUP BY worker_id, run_id, group_name
    ) AS t
     JOIN unstuck.run r ON r.id = t.run_id
    WHERE w.ended_at IS NULL
@@ -161,11 +161,18 @@ export function workerMethods(db: Database): WorkerMethods {
         claimIds,
         measured,
       ])
-      const { known, held, cancelled, server_started_at: serverStartedAt, now, lowest } = answer!
+      const {
+        known,
+        held,
+        cancelled,
+        server_started_at: serverStartedAt,
+        now,
+        min_program_version: minProgramVersion,
+      } = answer!
       if (!known) {
         throw unknownWorker(db.address.where)
       }
-      const tooOld = lowest > SCHEMA_VERSION
+      const tooOld = minProgramVersion > SCHEMA_VERSION
       return {
         held,
         cancelled,
@@ -202,7 +209,7 @@ type HeartbeatRow = {
   unpark: HeartbeatResult['unpark'] | null
   server_started_at: number
   now: number
-  lowest: number
+  min_program_version: number
 }
 
 type ObservationRow = WorkerRow & { is_locked: boolean; beat_age_ms: number }

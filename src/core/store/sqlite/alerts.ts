@@ -4,8 +4,8 @@ import { toAlert, type AlertRow } from '../list-rows.ts'
 import { sql, type Database } from './database.ts'
 
 const COLUMNS = /* sql */ `
-  alert.*, (SELECT json_group_object(destination, json_object('sentAt', sent_at, 'endedAt', ended_at))
-              FROM telling t WHERE t.cause = alert.cause) AS told
+  alert.*, (SELECT json_group_object(destination, json_object('sentAt', raised_sent_at, 'endedAt', resolved_sent_at))
+              FROM alert_delivery t WHERE t.cause = alert.cause) AS told
 `
 const OPEN = sql(
   'alerts:open',
@@ -40,15 +40,15 @@ const RAISE = sql(
 const SENT = sql(
   'alert:sent',
   /* sql */ `
-  INSERT INTO telling (cause, destination, sent_at) SELECT value, :destination, :now FROM json_each(:causes) WHERE 1
-  ON CONFLICT DO UPDATE SET sent_at = excluded.sent_at
+  INSERT INTO alert_delivery (cause, destination, raised_sent_at) SELECT value, :destination, :now FROM json_each(:causes) WHERE 1
+  ON CONFLICT DO UPDATE SET raised_sent_at = excluded.raised_sent_at
 `,
 )
 const ENDED = sql(
   'alert:ended',
   /* sql */ `
-  INSERT INTO telling (cause, destination, ended_at) SELECT value, :destination, :now FROM json_each(:causes) WHERE 1
-  ON CONFLICT DO UPDATE SET ended_at = excluded.ended_at
+  INSERT INTO alert_delivery (cause, destination, resolved_sent_at) SELECT value, :destination, :now FROM json_each(:causes) WHERE 1
+  ON CONFLICT DO UPDATE SET resolved_sent_at = excluded.resolved_sent_at
 `,
 )
 const RESOLVE = sql(

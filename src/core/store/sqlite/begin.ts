@@ -66,7 +66,7 @@ function begin(tx: Connection, request: BeginRequest, where: string): BeginResul
     insertTargets(tx, run, [{ id: request.target, key: source }])
   } else tx.run(SET_POLICY, { run, policy: serializePolicy(request.policy) })
   const id = live?.target ?? request.target
-  const row = tx.get<ClaimedRow>(CLAIM_TARGET, { id, claimId, worker, now, alone: 1 })!
+  const row = tx.get<ClaimedRow>(CLAIM_TARGET, { id, claimId, worker, now, claimedAlone: 1 })!
   if (!countClaim(tx, row, now)) return { claimed: null, blockingRun: run }
   tx.run(MARK_RUNNING, { run, now })
   return begun(row, source)

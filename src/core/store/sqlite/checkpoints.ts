@@ -17,14 +17,14 @@ const ADVANCE = (name: string, also: string, where: string): Sql =>
     `checkpoint:${name}`,
     /* sql */ `
   UPDATE target
-     SET seq = seq + 1, page = ?5, next_url = ?6, page_hash = ?7,
+     SET checkpoint_seq = checkpoint_seq + 1, page = ?5, next_url = ?6, checkpoint_hash = ?7,
          page_target  = coalesce(?8, page_target),
          last_item_id = coalesce(?9, last_item_id),
          cursor       = coalesce(?10, cursor),
          last_activity_at = ?11, errors = 0 ${also}
    WHERE id = ?1 AND epoch = ?2 AND claim_id = ?3 AND status = 'in_progress'
-     AND seq = ?4 AND page < ?5 ${where}
-  RETURNING seq, run_id, grp
+     AND checkpoint_seq = ?4 AND page < ?5 ${where}
+  RETURNING checkpoint_seq, run_id, group_name
 `,
   )
 // Apart, because SQLite writes every index again that a column of the SET list is in, changed or not: most pages need none.
@@ -56,13 +56,13 @@ const SEE_ITEM = sql(
 
 // A run's planning has made the row.
 const COUNT_PAGE = sql(
-  'checkpoint:tally',
+  'checkpoint:run_counters',
   /* sql */ `
-  UPDATE tally
+  UPDATE run_counters
      SET pages = pages + 1, skipped = skipped + ?3, items_new = items_new + ?4,
          items_updated = items_updated + ?5, items_unchanged = items_unchanged + ?6,
          in_progress = in_progress - ?7, done = done + ?7, last_activity_at = max(last_activity_at, ?8)
-   WHERE run_id = ?1 AND grp = ?2
+   WHERE run_id = ?1 AND group_name = ?2
 `,
 )
 
@@ -106,11 +106,11 @@ function savePage(tx: Connection, page: Checkpoint): { outcome: Outcome<number>;
   const { items_new, items_updated, items_unchanged } = counts
   const done = page.done ? 1 : 0
   const books = [items_new, items_updated, items_unchanged, done, now]
-  tx.run(COUNT_PAGE, [row.run_id, row.grp, page.skipped, ...books])
-  return { outcome: { ok: true, value: row.seq }, wasIn: false }
+  tx.run(COUNT_PAGE, [row.run_id, row.group_name, page.skipped, ...books])
+  return { outcome: { ok: true, value: row.checkpoint_seq }, wasIn: false }
 }
 
-type Advanced = { seq: number; run_id: string; grp: string }
+type Advanced = { checkpoint_seq: number; run_id: string; group_name: string }
 
 function advance(tx: Connection, page: Checkpoint, now: number): Advanced | undefined {
   const { target, epoch, claimId } = page.claim
@@ -145,8 +145,8 @@ function explainRejection(
   const row = claimState(tx, claim)
   if (row && isSameClaim(row, claim)) {
     // The COMMIT whose answer got lost had gone through.
-    if (row.seq === expectedSeq + 1 && row.page_hash === page.hash) {
-      return { outcome: { ok: true, value: row.seq }, wasIn: true }
+    if (row.checkpoint_seq === expectedSeq + 1 && row.checkpoint_hash === page.hash) {
+      return { outcome: { ok: true, value: row.checkpoint_seq }, wasIn: true }
     }
     if (row.status === 'in_progress' && row.page >= page.page) {
       const error = new PageBehindError(claim.target, page.page, row.page)

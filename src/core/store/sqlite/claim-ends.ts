@@ -7,7 +7,7 @@ import { isSameClaim, refuseWrite, claimState } from './claim-state.ts'
 import { firstPosition } from './runs.ts'
 import { addCounts } from './counters.ts'
 
-const FENCE = `WHERE id = :target AND epoch = :epoch AND claim_id = :claimId AND status = 'in_progress' RETURNING run_id, grp`
+const FENCE = `WHERE id = :target AND epoch = :epoch AND claim_id = :claimId AND status = 'in_progress' RETURNING run_id, group_name`
 const FINISH = sql(
   'finish',
   /* sql */ `
@@ -20,7 +20,7 @@ export const RELEASE = sql(
   'release',
   /* sql */ `
   UPDATE target SET status = 'planned', ready_at = 0, last_activity_at = :now, attempts = max(attempts - 1, 0),
-                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
   ${FENCE}
 `,
 )
@@ -29,7 +29,7 @@ const RETRY = sql(
   /* sql */ `
   UPDATE target SET status = 'planned', ready_at = coalesce(:readyAt, :now + :retryInMs), errors = errors + 1,
                     last_error = :error, last_activity_at = :now, cursor = coalesce(:cursor, cursor),
-                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
   ${FENCE}
 `,
 )
@@ -38,7 +38,7 @@ const GIVE_UP = sql(
   /* sql */ `
   UPDATE target SET status = 'failed', errors = errors + 1, last_error = :error,
                     last_activity_at = :now, finished_at = :now, cursor = coalesce(:cursor, cursor),
-                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
   ${FENCE}
 `,
 )
@@ -47,7 +47,7 @@ const PARK = sql(
   'park',
   /* sql */ `
   UPDATE target SET status = 'parked', last_error = :reason, finished_at = :now,
-                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
   ${FENCE}
 `,
 )
@@ -102,9 +102,9 @@ export function claimEndMethods(db: Database): ClaimEndMethods {
   ): Promise<Outcome<void>> =>
     db.write(name, (tx) => {
       const now = tx.now()
-      const row = tx.get<{ run_id: string; grp: string }>(ACTIVE, { ...fence(claim), now })
+      const row = tx.get<{ run_id: string; group_name: string }>(ACTIVE, { ...fence(claim), now })
       if (!row) return { ok: false, error: refuseWrite(tx, claim, claimState(tx, claim)) }
-      addCounts(tx, row.run_id, row.grp, {}, now)
+      addCounts(tx, row.run_id, row.group_name, {}, now)
       // Progress strikes off errors and crashes.
       if (isProgress(tx, row.run_id)) tx.run(STRIKE_OFF, { target: claim.target })
       return { ok: true, value: undefined }
@@ -154,13 +154,13 @@ export function endClaim(
   params: Params = {},
 ): Outcome<void> {
   const now = tx.now()
-  const row = tx.get<{ run_id: string; grp: string }>(statement, {
+  const row = tx.get<{ run_id: string; group_name: string }>(statement, {
     ...fence(claim),
     now,
     ...params,
   })
   if (row) {
-    addCounts(tx, row.run_id, row.grp, { in_progress: -1, [becomes]: 1 }, now)
+    addCounts(tx, row.run_id, row.group_name, { in_progress: -1, [becomes]: 1 }, now)
     return { ok: true, value: undefined }
   }
   const stands = claimState(tx, claim)

@@ -7,20 +7,20 @@ import { addCounts } from './counters.ts'
 
 export type ClaimState = {
   run_id: string
-  grp: string
+  group_name: string
   status: TargetStatus
   epoch: number
   claim_id: string | null
   worker_id: string | null
-  seq: number
+  checkpoint_seq: number
   page: number
-  page_hash: string | null
+  checkpoint_hash: string | null
 }
 
 const CLAIM_STATE = sql(
   'refused:look',
   /* sql */ `
-  SELECT run_id, grp, status, epoch, claim_id, worker_id, seq, page, page_hash
+  SELECT run_id, group_name, status, epoch, claim_id, worker_id, checkpoint_seq, page, checkpoint_hash
     FROM target WHERE id = :target
 `,
 )
@@ -41,7 +41,7 @@ export function refuseWrite(
   row: ClaimState | undefined,
 ): LeaseLostError {
   if (!row) return new LeaseLostError(claim, 'there is no such target')
-  addCounts(tx, row.run_id, row.grp, { refused: 1 }, tx.now())
+  addCounts(tx, row.run_id, row.group_name, { refused: 1 }, tx.now())
   if (row.status === 'in_progress') {
     return new LeaseLostError(
       claim,

@@ -6,7 +6,7 @@ import { LIVE } from './runs.ts'
 import { addCounts } from './counters.ts'
 
 const CLAIM_COLUMNS = /* sql */ `
-  target.id, target.run_id, target.key, target.grp, target.url, target.epoch, target.claim_id, target.worker_id, target.seq, target.page, target.page_target,
+  target.id, target.run_id, target.key, target.group_name, target.url, target.epoch, target.claim_id, target.worker_id, target.checkpoint_seq, target.page, target.page_target,
   target.next_url, target.last_item_id, target.cursor, target.errors, target.crashes
 `
 const RUN = sql(
@@ -52,8 +52,8 @@ export const CLAIM_TARGET = sql(
   /* sql */ `
   UPDATE target
      SET status = 'in_progress', epoch = epoch + 1, claim_id = :claimId, worker_id = :worker,
-         claimed_at = :now, last_activity_at = :now, ready_at = NULL, alone = :alone,
-         attempts = attempts + 1, crashes = crashes + 1, crashes_alone = crashes_alone + :alone
+         claimed_at = :now, last_activity_at = :now, ready_at = NULL, claimed_alone = :claimedAlone,
+         attempts = attempts + 1, crashes = crashes + 1, crashes_alone = crashes_alone + :claimedAlone
    WHERE id = :id AND status = 'planned'
   RETURNING ${CLAIM_COLUMNS}
 `,
@@ -71,7 +71,7 @@ const PARK_UNREADABLE = sql(
   'claim:unreadable',
   /* sql */ `
   UPDATE target SET status = 'parked', last_error = :reason, finished_at = :now,
-                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
    WHERE id = :id
 `,
 )
@@ -117,7 +117,7 @@ function claim(tx: Connection, request: ClaimRequest): ClaimedTarget[] {
       claimId: claimIds[n]!,
       worker,
       now,
-      alone: counted,
+      claimedAlone: counted,
     })!
     if (countClaim(tx, row, now)) claimed.push(toClaimed(row, source))
   }
@@ -130,7 +130,7 @@ function claim(tx: Connection, request: ClaimRequest): ClaimedTarget[] {
 export function countClaim(tx: Connection, row: ClaimedRow, now: number): boolean {
   const unreadable = isUnreadable(row.cursor)
   const becomes = unreadable ? 'parked' : 'in_progress'
-  addCounts(tx, row.run_id, row.grp, { planned: -1, [becomes]: 1 }, now)
+  addCounts(tx, row.run_id, row.group_name, { planned: -1, [becomes]: 1 }, now)
   if (unreadable) {
     const reason = 'its cursor is not valid JSON any more: somebody wrote to the database by hand'
     tx.run(PARK_UNREADABLE, { id: row.id, now, reason })
@@ -148,12 +148,12 @@ export type ClaimedRow = {
   id: string
   run_id: string
   key: string
-  grp: string
+  group_name: string
   url: string | null
   epoch: number
   claim_id: string
   worker_id: string
-  seq: number
+  checkpoint_seq: number
   page: number
   page_target: number | null
   next_url: string | null
@@ -172,9 +172,9 @@ export function toClaimed(row: ClaimedRow, source: string): ClaimedTarget {
     run: row.run_id,
     source,
     key: row.key,
-    group: row.grp === '' ? null : row.grp,
+    group: row.group_name === '' ? null : row.group_name,
     url: row.url,
-    seq: row.seq,
+    seq: row.checkpoint_seq,
     page: row.page,
     pageTarget: row.page_target,
     next: row.next_url,

@@ -32,7 +32,7 @@ const IS_ANYTHING_LIVE = sql(
   /* sql */ `
   SELECT 1 FROM run WHERE status IN ${LIVE}
   UNION ALL
-  SELECT 1 FROM guard WHERE worker_id IS NOT NULL
+  SELECT 1 FROM source_lock WHERE worker_id IS NOT NULL
    LIMIT 1
 `,
 )

@@ -16,13 +16,13 @@ export type CountChange = {
 }
 
 const ADD_COUNTS = sql(
-  'tally',
+  'run_counters',
   /* sql */ `
-  INSERT INTO tally (run_id, grp, planned, in_progress, done, failed, stuck, parked, pages,
+  INSERT INTO run_counters (run_id, group_name, planned, in_progress, done, failed, stuck, parked, pages,
                      items_new, items_updated, items_unchanged, skipped, refused, last_activity_at)
-  VALUES (:run, :grp, :planned, :in_progress, :done, :failed, :stuck, :parked, :pages,
+  VALUES (:run, :group_name, :planned, :in_progress, :done, :failed, :stuck, :parked, :pages,
           :items_new, :items_updated, :items_unchanged, :skipped, :refused, :now)
-  ON CONFLICT (run_id, grp) DO UPDATE SET
+  ON CONFLICT (run_id, group_name) DO UPDATE SET
     planned          = planned         + excluded.planned,
     in_progress      = in_progress     + excluded.in_progress,
     done             = done            + excluded.done,
@@ -58,14 +58,14 @@ const NO_CHANGE: Required<CountChange> = {
 export function addCounts(
   tx: Connection,
   run: string,
-  grp: string,
+  group_name: string,
   change: CountChange,
   now: number,
 ): void {
-  tx.run(ADD_COUNTS, { ...NO_CHANGE, ...change, run, grp, now })
+  tx.run(ADD_COUNTS, { ...NO_CHANGE, ...change, run, group_name, now })
 }
 
-/** For SELECTs over `tally`: the sums that make a run's counts. */
+/** For SELECTs over `run_counters`: the sums that make a run's counts. */
 export const SUMS = /* sql */ `
   coalesce(sum(t.planned), 0)         AS planned,
   coalesce(sum(t.in_progress), 0)     AS in_progress,

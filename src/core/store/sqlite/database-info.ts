@@ -5,7 +5,8 @@ import { messageOf, UnusableStoreError } from '../../model/errors.ts'
 import type { DatabaseInfo } from '../inspection.ts'
 import { Connection, sql } from './database.ts'
 import { storeError } from './errors.ts'
-import { pendingAfter, SCHEMA_VERSION, version } from './migrate.ts'
+import { pendingAfter } from '../schema-version.ts'
+import { foundVersion, MIGRATIONS, SCHEMA_VERSION } from './migrate.ts'
 import { networkFileSystem } from './network-drive.ts'
 import { fileError } from './open.ts'
 
@@ -45,13 +46,18 @@ export function readSqliteInfo(file: string): DatabaseInfo {
 }
 
 function schemaOf(where: string, number: number): Omit<DatabaseInfo, 'engine'> {
-  return { where, version: number, known: SCHEMA_VERSION, pending: pendingAfter(number) }
+  return {
+    where,
+    version: number,
+    known: SCHEMA_VERSION,
+    pending: pendingAfter(number, MIGRATIONS),
+  }
 }
 
 function readHead(path: string): { number: number; journalMode: string } {
   const connection = new Connection(new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS }))
   try {
-    const { number } = version(connection)
+    const number = foundVersion(connection)
     const { journal_mode } = connection.get<{ journal_mode: string }>(JOURNAL_MODE)!
     return { number, journalMode: journal_mode }
   } finally {

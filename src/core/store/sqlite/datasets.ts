@@ -7,31 +7,31 @@ import { addCounts } from './counters.ts'
 const ADD = sql(
   'dataset:add',
   /* sql */ `
-  INSERT INTO dataset_entry (storage_id, key, data) VALUES (?1, ?2, ?3)
+  INSERT INTO crawlee_dataset_entry (storage_id, key, data) VALUES (?1, ?2, ?3)
   ON CONFLICT (storage_id, key) WHERE key IS NOT NULL DO NOTHING
 `,
 )
 const REPLACE = sql(
   'dataset:replace',
-  `UPDATE dataset_entry SET data = ?3 WHERE storage_id = ?1 AND key = ?2`,
+  `UPDATE crawlee_dataset_entry SET data = ?3 WHERE storage_id = ?1 AND key = ?2`,
 )
 /** What is in it has changed. */
 export const MODIFY = sql(
   'storage:modify',
-  `UPDATE storage SET modified_at = :now, accessed_at = :now WHERE id = :id`,
+  `UPDATE crawlee_storage SET modified_at = :now, accessed_at = :now WHERE id = :id`,
 )
 
 const TOTAL = sql(
   'dataset:total',
-  `SELECT count(*) AS total FROM dataset_entry WHERE storage_id = :dataset`,
+  `SELECT count(*) AS total FROM crawlee_dataset_entry WHERE storage_id = :dataset`,
 )
 // The way to the offset leads along the index alone: entries may be large, and those before it are not read.
 const LIST = (direction: 'ASC' | 'DESC'): Sql =>
   sql(
     `dataset:list-${direction}`,
     /* sql */ `
-  SELECT data FROM dataset_entry
-   WHERE seq IN (SELECT seq FROM dataset_entry WHERE storage_id = :dataset
+  SELECT data FROM crawlee_dataset_entry
+   WHERE seq IN (SELECT seq FROM crawlee_dataset_entry WHERE storage_id = :dataset
                   ORDER BY seq ${direction} LIMIT :limit OFFSET :offset)
    ORDER BY seq ${direction}
 `,

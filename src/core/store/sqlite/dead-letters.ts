@@ -9,7 +9,7 @@ const DEAD_LETTERS = sql(
   /* sql */ `
   SELECT t.id, t.key, t.run_id AS run, r.source, t.status, substr(coalesce(t.last_error, ''), 1, ${LIMITS.listed}) AS error,
          coalesce(t.finished_at, t.last_activity_at) AS at
-    FROM target t INDEXED BY target_troubled CROSS JOIN run r ON r.id = t.run_id
+    FROM target t INDEXED BY target_dead_letter CROSS JOIN run r ON r.id = t.run_id
    WHERE t.id > :after AND t.status IN ('failed', 'stuck', 'parked')
      AND t.status IN (SELECT value FROM json_each(:statuses))
      AND (:source IS NULL OR r.source = :source)

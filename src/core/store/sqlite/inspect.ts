@@ -36,7 +36,7 @@ const INSPECTED_RUNS = sql(
   )
   SELECT r.id, r.source, r.status, r.finished_at,
          (SELECT coalesce(sum(planned + in_progress + done + failed + stuck + parked), 0)
-            FROM tally WHERE run_id = r.id) AS targets
+            FROM run_counters WHERE run_id = r.id) AS targets
     FROM chosen JOIN run r ON r.id = chosen.id
    ORDER BY r.status IN ${LIVE} DESC, r.id DESC
 `,
@@ -48,7 +48,7 @@ const COUNTERS = sql(
   SELECT ${SUMS},
          (SELECT json_group_object(status, targets) FROM (
            SELECT status, count(*) AS targets FROM target WHERE run_id = :run GROUP BY status)) AS counted
-    FROM tally t WHERE t.run_id = :run
+    FROM run_counters t WHERE t.run_id = :run
 `,
 )
 const DUPLICATE_LIVE_RUNS = sql(

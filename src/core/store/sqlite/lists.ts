@@ -17,7 +17,7 @@ const TARGET = sql('target', `SELECT * FROM target WHERE id = :id`)
 const N = LIMITS.listed
 // What is long is cut by the database: a page of the list weighs the same whatever is in it.
 export const LISTED = /* sql */ `
-  id, run_id, key, grp, url, status, epoch, claim_id, worker_id, claimed_at, alone, seq, page, page_target,
+  id, run_id, key, group_name, url, status, epoch, claim_id, worker_id, claimed_at, claimed_alone, checkpoint_seq, page, page_target,
   substr(next_url, 1, ${N}) AS next_url, last_item_id, substr(cursor, 1, ${N}) AS cursor, attempts, errors,
   crashes, crashes_alone, last_activity_at, substr(last_error, 1, ${N}) AS last_error, finished_at,
   max(coalesce(length(cursor), 0), coalesce(length(last_error), 0), coalesce(length(next_url), 0)) > ${N} AS cut
@@ -27,7 +27,7 @@ const TARGETS = (name: string, columns: string): Sql =>
     name,
     /* sql */ `
   SELECT ${columns} FROM target
-   WHERE run_id = :run AND status = :status AND id > :after AND (:group IS NULL OR grp = :group)
+   WHERE run_id = :run AND status = :status AND id > :after AND (:group IS NULL OR group_name = :group)
      AND (:part IS NULL OR key LIKE :part ESCAPE '\\' OR last_error LIKE :part ESCAPE '\\')
    ORDER BY id LIMIT :limit
 `,

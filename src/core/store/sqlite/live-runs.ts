@@ -18,10 +18,10 @@ export const LIVE_RUNS = sql(
          b.planned, b.in_progress, b.done, b.failed, b.stuck, b.parked, b.pages, b.items_new, b.items_updated,
          b.items_unchanged, b.skipped, b.refused, b.last_activity_at,
          t.status AS target_status, CASE t.status WHEN 'in_progress' THEN t.worker_id END AS owner,
-         t.seq, t.page, t.page_target, t.errors, t.crashes_alone,
+         t.checkpoint_seq, t.page, t.page_target, t.errors, t.crashes_alone,
          t.last_activity_at AS target_last_activity_at
     FROM run r
-    LEFT JOIN tally b ON b.run_id = r.id
+    LEFT JOIN run_counters b ON b.run_id = r.id
     LEFT JOIN target t
       ON t.id = CASE r.kind WHEN 'single' THEN (SELECT id FROM target WHERE run_id = r.id LIMIT 1) END
    WHERE r.status IN ${LIVE}

@@ -5,7 +5,7 @@ import { sql, type Connection } from './database.ts'
 const WORKER = sql(
   'claim:worker',
   /* sql */ `
-  SELECT heartbeat_ms, lease_ms, boot_id, beat_uptime FROM worker WHERE id = :worker AND ended_at IS NULL
+  SELECT heartbeat_ms, lease_ms, boot_id, heartbeat_uptime FROM worker WHERE id = :worker AND ended_at IS NULL
 `,
 )
 
@@ -18,9 +18,9 @@ export function mayClaim(tx: Connection, worker: string): boolean {
     heartbeat_ms: number
     lease_ms: number
     boot_id: string | null
-    beat_uptime: number
+    heartbeat_uptime: number
   }>(WORKER, { worker })
   if (!row || row.boot_id !== bootId()) return row !== undefined
   const graceMs = sessionGraceMs({ heartbeatMs: row.heartbeat_ms, leaseMs: row.lease_ms })
-  return uptimeMs() - row.beat_uptime <= graceMs
+  return uptimeMs() - row.heartbeat_uptime <= graceMs
 }

@@ -39,7 +39,7 @@ test('no statement of a run scans all targets, items, workers or counters', asyn
         // By their order, from a given place and up to a limit.
         /LIMIT :limit/.test(text) ||
         // Only what is asked for is in these indexes.
-        /USING (COVERING )?INDEX (worker_alive|target_troubled|alert_open)/.test(String(detail))
+        /USING (COVERING )?INDEX (worker_alive|target_dead_letter|alert_open)/.test(String(detail))
       assert.ok(fine, `${detail} in ${text}`)
     }
   }
@@ -86,8 +86,8 @@ test('entries, keys of records and targets by key are found by their indexes', a
 
   for (const { text } of [OLDEST_FIRST, NEWEST_FIRST]) {
     const plan = await planOf(text)
-    assert.match(plan, /SEARCH dataset_entry USING INTEGER PRIMARY KEY/)
-    assert.match(plan, /USING COVERING INDEX dataset_entry_in_order \(storage_id=\?\)/)
+    assert.match(plan, /SEARCH crawlee_dataset_entry USING INTEGER PRIMARY KEY/)
+    assert.match(plan, /USING COVERING INDEX crawlee_dataset_entry_in_order \(storage_id=\?\)/)
   }
   assert.match(await planOf(KEYS.text), /USING PRIMARY KEY \(storage_id=\? AND key>\?\)$/)
   assert.match(await planOf(KEYS_BELOW.text), /\(storage_id=\? AND key>\? AND key<\?\)$/)
@@ -96,8 +96,8 @@ test('entries, keys of records and targets by key are found by their indexes', a
 })
 
 const TABLES = (
-  'target item tally run worker audit guard execution sample alert operation ' +
-  'adopted_row adopted_intent storage dataset_entry record'
+  'target item run_counters run worker audit source_lock execution sample alert operation ' +
+  'adopted_row adopted_intent crawlee_storage crawlee_dataset_entry crawlee_record'
 ).split(' ')
 
 /** Names in a plan are those of the statement: an alias stands for its table. */

@@ -5,28 +5,34 @@ import { MODIFY } from './datasets.ts'
 
 const RECORD = sql(
   'record',
-  `SELECT value, content_type FROM record WHERE storage_id = :storage AND key = :key`,
+  `SELECT value, content_type FROM crawlee_record WHERE storage_id = :storage AND key = :key`,
 )
-const HAS = sql('record:has', `SELECT 1 FROM record WHERE storage_id = :storage AND key = :key`)
+const HAS = sql(
+  'record:has',
+  `SELECT 1 FROM crawlee_record WHERE storage_id = :storage AND key = :key`,
+)
 const SET = sql(
   'record:set',
   /* sql */ `
-  INSERT INTO record (storage_id, key, value, content_type) VALUES (:storage, :key, :value, :contentType)
+  INSERT INTO crawlee_record (storage_id, key, value, content_type) VALUES (:storage, :key, :value, :contentType)
   ON CONFLICT (storage_id, key) DO UPDATE SET value = excluded.value, content_type = excluded.content_type
 `,
 )
-const DELETE = sql('record:delete', `DELETE FROM record WHERE storage_id = :storage AND key = :key`)
+const DELETE = sql(
+  'record:delete',
+  `DELETE FROM crawlee_record WHERE storage_id = :storage AND key = :key`,
+)
 export const KEYS = sql(
   'record:keys',
   /* sql */ `
-  SELECT key, length(value) AS size FROM record
+  SELECT key, length(value) AS size FROM crawlee_record
    WHERE storage_id = :storage AND key >= :from ORDER BY key LIMIT :limit
 `,
 )
 export const KEYS_BELOW = sql(
   'record:keys-below',
   /* sql */ `
-  SELECT key, length(value) AS size FROM record
+  SELECT key, length(value) AS size FROM crawlee_record
    WHERE storage_id = :storage AND key >= :from AND key < :below ORDER BY key LIMIT :limit
 `,
 )

@@ -9,7 +9,7 @@ import { LISTED, readHeldTarget, type SqliteTargetRow } from './lists.ts'
 const CLAIMS_OF = sql(
   'recover:held',
   /* sql */ `
-  SELECT ${LISTED}, (SELECT beats FROM worker w WHERE w.id = worker_id) AS worker_beats FROM target
+  SELECT ${LISTED}, (SELECT heartbeats FROM worker w WHERE w.id = worker_id) AS worker_heartbeats FROM target
    WHERE worker_id = :worker AND status = 'in_progress' AND id > :after
      AND EXISTS (SELECT 1 FROM worker w WHERE w.id = :worker)
    ORDER BY id LIMIT :limit
@@ -24,19 +24,19 @@ const TAKE_BACK = sql(
                     ready_at = CASE WHEN :status = 'planned' THEN 0 END,
                     finished_at = CASE WHEN :status IN ('failed', 'parked') THEN :now END,
                     errors = errors + :timedOut, crashes = max(crashes - :timedOut, 0),
-                    crashes_alone = max(crashes_alone - :timedOut * alone, 0)
+                    crashes_alone = max(crashes_alone - :timedOut * claimed_alone, 0)
    WHERE id = :target AND epoch = :epoch AND claim_id = :claimId AND status = 'in_progress'
-     AND seq = :seq
+     AND checkpoint_seq = :seq
      AND (NOT :timedOut OR last_activity_at = :lastActivityAt)
-     AND (:timedOut OR EXISTS (SELECT 1 FROM worker WHERE id = :worker AND beats = :beats))
-  RETURNING run_id, grp, crashes
+     AND (:timedOut OR EXISTS (SELECT 1 FROM worker WHERE id = :worker AND heartbeats = :heartbeats))
+  RETURNING run_id, group_name, crashes
 `,
 )
 const RECORD_LOST_CLAIM = sql(
   'recover:remember',
   /* sql */ `
-  INSERT OR REPLACE INTO lost_claim (worker_id, target_id, epoch, alone, parked)
-  SELECT :worker, id, epoch, alone, status = 'parked' FROM target WHERE id = :target
+  INSERT OR REPLACE INTO lost_claim (worker_id, target_id, epoch, claimed_alone, parked)
+  SELECT :worker, id, epoch, claimed_alone, status = 'parked' FROM target WHERE id = :target
 `,
 )
 const FAIL_RUN = sql(
@@ -50,7 +50,7 @@ export function recoveryMethods(db: Database): Pick<Store, 'claimsOf' | 'applyVe
   return {
     claimsOf: async (worker, after, limit) =>
       db.read((tx) => {
-        type Row = SqliteTargetRow & { worker_beats: number }
+        type Row = SqliteTargetRow & { worker_heartbeats: number }
         const rows = tx.all<Row>(CLAIMS_OF, { worker, after: after ?? '', limit })
         const runs = new Map<string, HeldTarget['run']>()
         for (const { run_id: id } of rows) {
@@ -59,7 +59,7 @@ export function recoveryMethods(db: Database): Pick<Store, 'claimsOf' | 'applyVe
         return rows.map((row) => ({
           target: readHeldTarget(row),
           run: runs.get(row.run_id)!,
-          workerHeartbeats: row.worker_beats,
+          workerHeartbeats: row.worker_heartbeats,
         }))
       }),
 
@@ -78,13 +78,13 @@ function applyVerdict(
   const status = TARGET_STATUS_AFTER[action]
   if (!status) return false
   const now = tx.now()
-  const taken = tx.get<{ run_id: string; grp: string; crashes: number }>(TAKE_BACK, {
+  const taken = tx.get<{ run_id: string; group_name: string; crashes: number }>(TAKE_BACK, {
     target: target.id,
     epoch: target.epoch,
     claimId: target.claimId,
     seq: target.seq,
     worker: target.worker,
-    beats: workerHeartbeats,
+    heartbeats: workerHeartbeats,
     timedOut: liveness === 'stalled' ? 1 : 0,
     lastActivityAt: target.lastActivityAt,
     status,
@@ -96,7 +96,7 @@ function applyVerdict(
   // Its worker may yet come back.
   if (isProvisional && taken.crashes > 0)
     tx.run(RECORD_LOST_CLAIM, { worker: target.worker, target: target.id })
-  addCounts(tx, taken.run_id, taken.grp, { in_progress: -1, [status]: 1 }, now)
+  addCounts(tx, taken.run_id, taken.group_name, { in_progress: -1, [status]: 1 }, now)
   // One that was cancelled meanwhile is not tried again.
   const isRetried = action === 'retry' && tx.run(FAIL_RUN, { run: run.id, because, now }) > 0
   if (isRetried) {

@@ -11,29 +11,29 @@ import { shortId } from '../../model/id.ts'
 /** All of a run that fit. */
 const MATCHING = /* sql */ `
   run_id = :run AND status IN (SELECT value FROM json_each(:statuses))
-    AND (:groups IS NULL OR grp IN (SELECT value FROM json_each(:groups)))
+    AND (:groups IS NULL OR group_name IN (SELECT value FROM json_each(:groups)))
     AND (:attemptsMax IS NULL OR attempts <= :attemptsMax)
 `
 /** Of these the ones that fit. Found by their ids alone (the plus hides a column from the planner), so that a few cost a few. */
 const NAMED = /* sql */ `
   id IN (SELECT value FROM json_each(:targets))
     AND +run_id = :run AND +status IN (SELECT value FROM json_each(:statuses))
-    AND (:groups IS NULL OR grp IN (SELECT value FROM json_each(:groups)))
+    AND (:groups IS NULL OR group_name IN (SELECT value FROM json_each(:groups)))
     AND (:attemptsMax IS NULL OR attempts <= :attemptsMax)
 `
 const COUNT = sql(
   'replan:count',
-  `SELECT grp, status, count(*) AS count FROM target WHERE ${MATCHING} GROUP BY grp, status`,
+  `SELECT group_name, status, count(*) AS count FROM target WHERE ${MATCHING} GROUP BY group_name, status`,
 )
 export const COUNT_NAMED = sql(
   'replan:count-named',
-  `SELECT grp, status, count(*) AS count FROM target WHERE ${NAMED} GROUP BY grp, status`,
+  `SELECT group_name, status, count(*) AS count FROM target WHERE ${NAMED} GROUP BY group_name, status`,
 )
 // A person says that it is worth another try: what counted against it is forgotten, but for the attempts.
 const REPLAN = sql(
   'replan',
   /* sql */ `
-  UPDATE target SET status = 'planned', ready_at = CASE WHEN seq > 0 THEN 0 END, claim_id = NULL,
+  UPDATE target SET status = 'planned', ready_at = CASE WHEN checkpoint_seq > 0 THEN 0 END, claim_id = NULL,
                     errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
                     finished_at = NULL
    WHERE ${MATCHING}
@@ -42,7 +42,7 @@ const REPLAN = sql(
 export const REPLAN_NAMED = sql(
   'replan:named',
   /* sql */ `
-  UPDATE target SET status = 'planned', ready_at = CASE WHEN seq > 0 THEN 0 END, claim_id = NULL,
+  UPDATE target SET status = 'planned', ready_at = CASE WHEN checkpoint_seq > 0 THEN 0 END, claim_id = NULL,
                     errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
                     finished_at = NULL
    WHERE ${NAMED}
@@ -66,14 +66,14 @@ const FENCE_OFF = sql(
   'reopen:fence',
   /* sql */ `
   UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, ready_at = 0,
-                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
    WHERE run_id = :run AND status = 'in_progress'
-  RETURNING grp
+  RETURNING group_name
 `,
 )
 const TARGET_STATE = sql(
   'target:standing',
-  `SELECT run_id, grp, status, page FROM target WHERE id = :id`,
+  `SELECT run_id, group_name, status, page FROM target WHERE id = :id`,
 )
 const PARK = sql(
   'target:set-aside',
@@ -81,7 +81,7 @@ const PARK = sql(
   UPDATE target SET status = 'parked', claim_id = NULL, last_error = :because, finished_at = :now,
                     epoch = epoch + (status = 'in_progress'),
                     crashes = max(crashes - (status = 'in_progress'), 0),
-                    crashes_alone = max(crashes_alone - (status = 'in_progress') * alone, 0)
+                    crashes_alone = max(crashes_alone - (status = 'in_progress') * claimed_alone, 0)
    WHERE id = :id
 `,
 )
@@ -89,14 +89,14 @@ const REWIND = sql(
   'target:rewind',
   /* sql */ `
   UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, page = :to,
-                    next_url = :next, cursor = :cursor, last_item_id = NULL, page_hash = NULL, ready_at = 0,
+                    next_url = :next, cursor = :cursor, last_item_id = NULL, checkpoint_hash = NULL, ready_at = 0,
                     errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
                     finished_at = NULL
    WHERE id = :id
 `,
 )
 
-type TargetState = { run_id: string; grp: string; status: TargetStatus; page: number }
+type TargetState = { run_id: string; group_name: string; status: TargetStatus; page: number }
 
 /** What people do to targets. */
 export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets' | 'rewind'> {
@@ -111,11 +111,11 @@ export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets
       db.write('set-aside', (tx) => {
         const done: ParkedTarget[] = []
         for (const id of targets) {
-          const { run_id: run, grp, status: from } = targetState(tx, id)
+          const { run_id: run, group_name, status: from } = targetState(tx, id)
           if (from === 'done' || from === 'parked') continue
           const now = tx.now()
           tx.run(PARK, { id, because, now })
-          addCounts(tx, run, grp, { [from]: -1, parked: 1 }, now)
+          addCounts(tx, run, group_name, { [from]: -1, parked: 1 }, now)
           const { source } = runState(tx, run)
           const deed = { at: now, actor, action: 'park', because, evidence: null }
           const [before, after] = [{ status: from }, { status: 'parked' }]
@@ -127,14 +127,20 @@ export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets
 
     rewind: ({ target: id, to, next, cursor, actor, because }) =>
       db.write('rewind', (tx) => {
-        const { run_id: run, grp, status, page } = targetState(tx, id)
+        const { run_id: run, group_name, status, page } = targetState(tx, id)
         if (to > page)
           throw new UsageError(`Target ${shortId(id)} stands at page ${page}: it can only go back.`)
         const { source, status: runStatus } = runState(tx, run)
         refuseOtherLive(tx, source, run)
         const now = tx.now()
         tx.run(REWIND, { id, to, next, cursor: cursor === null ? null : JSON.stringify(cursor) })
-        addCounts(tx, run, grp, status === 'planned' ? {} : { [status]: -1, planned: 1 }, now)
+        addCounts(
+          tx,
+          run,
+          group_name,
+          status === 'planned' ? {} : { [status]: -1, planned: 1 },
+          now,
+        )
         if (!isLive(runStatus)) reopen(tx, run, now)
         const deed = { at: now, actor, action: 'rewind', because, evidence: null }
         const [before, after] = [
@@ -154,8 +160,8 @@ function reopen(tx: Connection, run: string, now: number): string {
 
 /** Targets that somebody held when their run ended are back in line: nobody else would ever look for them. */
 export function fenceOff(tx: Connection, run: string, now: number): void {
-  for (const { grp } of tx.all<{ grp: string }>(FENCE_OFF, { run })) {
-    addCounts(tx, run, grp, { in_progress: -1, planned: 1 }, now)
+  for (const { group_name } of tx.all<{ group_name: string }>(FENCE_OFF, { run })) {
+    addCounts(tx, run, group_name, { in_progress: -1, planned: 1 }, now)
   }
 }
 
@@ -176,7 +182,7 @@ function chosen({ run, statuses, targets, groups, attemptsMax }: ReplanRequest) 
   }
 }
 
-type Chosen = { grp: string; status: TargetStatus; count: number }
+type Chosen = { group_name: string; status: TargetStatus; count: number }
 
 type ReplanPreview = ReplanResult & { source: string; status: RunStatus; rows: Chosen[] }
 
@@ -209,7 +215,7 @@ function replan(tx: Connection, request: ReplanRequest): ReplanResult {
   if (targets === 0 && !reopened) return { targets, reopened }
   tx.run(request.targets ? REPLAN_NAMED : REPLAN, chosen(request))
   for (const row of rows)
-    addCounts(tx, run, row.grp, { [row.status]: -row.count, planned: row.count }, now)
+    addCounts(tx, run, row.group_name, { [row.status]: -row.count, planned: row.count }, now)
   const becomes = reopened ? reopen(tx, run, now) : status
   recordAudit(tx, {
     at: now,

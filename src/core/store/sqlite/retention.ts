@@ -14,7 +14,7 @@ const REMOVE_WORKERS = sql(
                ORDER BY ended_at DESC, id DESC LIMIT -1 OFFSET :keepNewest))
        AND w.stats IS NULL
        AND NOT EXISTS (SELECT 1 FROM target t WHERE t.worker_id = w.id AND t.status = 'in_progress')
-       AND NOT EXISTS (SELECT 1 FROM guard g WHERE g.worker_id = w.id)
+       AND NOT EXISTS (SELECT 1 FROM source_lock g WHERE g.worker_id = w.id)
      LIMIT :limit)
 `,
 )
@@ -26,7 +26,7 @@ const OLD_ALERTS = sql(
 )
 const IN_CAUSES = `cause IN (SELECT value FROM json_each(:causes))`
 const REMOVE_ALERTS = sql('alert:remove', `DELETE FROM alert WHERE ${IN_CAUSES}`)
-const REMOVE_TELLINGS = sql('alert:remove-told', `DELETE FROM telling WHERE ${IN_CAUSES}`)
+const REMOVE_TELLINGS = sql('alert:remove-told', `DELETE FROM alert_delivery WHERE ${IN_CAUSES}`)
 
 type RetentionMethods = Pick<Store, 'removeEndedWorkers' | 'removeResolvedAlerts'>
 

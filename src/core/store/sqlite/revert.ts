@@ -29,11 +29,11 @@ const REOPEN_RUN = sql(
 const RESTORE = sql(
   'revert:target',
   /* sql */ `
-  UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, ready_at = CASE WHEN seq > 0 THEN 0 END,
+  UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, ready_at = CASE WHEN checkpoint_seq > 0 THEN 0 END,
                     errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
                     finished_at = NULL
-   WHERE id = :id AND status = :status AND seq = :seq
-  RETURNING grp
+   WHERE id = :id AND status = :status AND checkpoint_seq = :seq
+  RETURNING group_name
 `,
 )
 const RAISE_EPOCH = sql(
@@ -46,7 +46,7 @@ const DELETE_ITEMS = sql(
   `DELETE FROM item WHERE source = :source AND run_id = :run`,
 )
 const DELETE_TARGETS = sql('delete:targets', `DELETE FROM target WHERE run_id = :run`)
-const DELETE_COUNTERS = sql('delete:tally', `DELETE FROM tally WHERE run_id = :run`)
+const DELETE_COUNTERS = sql('delete:run_counters', `DELETE FROM run_counters WHERE run_id = :run`)
 const DELETE_RUN = sql('delete:run', `DELETE FROM run WHERE id = :run`)
 
 /** Taking back what was done, and the one thing that cannot be taken back. */
@@ -96,8 +96,8 @@ function revert(tx: Connection, asked: RevertRequest): boolean {
   }
   tx.run(REOPEN_RUN, { run, to, now })
   for (const { id, status, seq } of targets) {
-    const row = tx.get<{ grp: string }>(RESTORE, { id, status, seq })
-    if (row) addCounts(tx, run, row.grp, { [status]: -1, planned: 1 }, now)
+    const row = tx.get<{ group_name: string }>(RESTORE, { id, status, seq })
+    if (row) addCounts(tx, run, row.group_name, { [status]: -1, planned: 1 }, now)
   }
   if (!isLive(from)) {
     fenceOff(tx, run, now)

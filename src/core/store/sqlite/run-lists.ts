@@ -34,7 +34,7 @@ const LEAST_SINCE = sql(
 const BY_ID = sql(
   'runs:by-id',
   /* sql */ `
-  SELECT ${LISTED_COLUMNS} FROM run r LEFT JOIN tally t ON t.run_id = r.id
+  SELECT ${LISTED_COLUMNS} FROM run r LEFT JOIN run_counters t ON t.run_id = r.id
    WHERE r.id IN (SELECT value FROM json_each(:ids)) GROUP BY r.id ORDER BY r.id DESC
 `,
 )

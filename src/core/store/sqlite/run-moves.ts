@@ -15,7 +15,7 @@ const MOVE = sql(
    WHERE id = :run AND status IN ${LIVE} AND (:to <> 'interrupted' OR status = 'running')
      AND (:onlyStatus IS NULL OR status = :onlyStatus)
      AND (:onlyActivityAt IS NULL OR :onlyActivityAt =
-          coalesce((SELECT max(last_activity_at) FROM tally WHERE run_id = :run), created_at))
+          coalesce((SELECT max(last_activity_at) FROM run_counters WHERE run_id = :run), created_at))
      AND (:onlyResumes IS NULL OR resumes = :onlyResumes)
      AND (NOT :onlyUnheld OR NOT EXISTS (
           SELECT 1 FROM target WHERE run_id = :run AND status = 'in_progress'))
@@ -26,9 +26,9 @@ const RELEASE_TARGETS = sql(
   'move:hand-back',
   /* sql */ `
   UPDATE target SET status = 'planned', claim_id = NULL, ready_at = 0, last_error = :because,
-                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - alone, 0)
+                    crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
    WHERE run_id = :run AND status = 'in_progress'
-  RETURNING grp
+  RETURNING group_name
 `,
 )
 const QUEUE_RETRY = sql(
@@ -96,8 +96,11 @@ function move(
   if (moved === 0) return false
   const isTimeout = to === 'interrupted' || to === 'failed'
   if (isTimeout) {
-    for (const { grp } of tx.all<{ grp: string }>(RELEASE_TARGETS, { run, because })) {
-      addCounts(tx, run, grp, { in_progress: -1, planned: 1 }, now)
+    for (const { group_name } of tx.all<{ group_name: string }>(RELEASE_TARGETS, {
+      run,
+      because,
+    })) {
+      addCounts(tx, run, group_name, { in_progress: -1, planned: 1 }, now)
     }
   }
   return true

@@ -31,18 +31,18 @@ export const LISTED_COLUMNS = COLUMNS(/* sql */ `
   max(coalesce(length(r.error), 0), coalesce(length(r.input), 0)) > ${LIMITS.listed} AS cut`)
 export const RUN = sql(
   'run',
-  `SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN tally t ON t.run_id = r.id WHERE r.id = :id GROUP BY r.id`,
+  `SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN run_counters t ON t.run_id = r.id WHERE r.id = :id GROUP BY r.id`,
 )
 const LIVE_RUN = sql(
   'run:live',
   /* sql */ `
-  SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN tally t ON t.run_id = r.id
+  SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN run_counters t ON t.run_id = r.id
    WHERE r.source = :source AND r.status IN ${LIVE} GROUP BY r.id
 `,
 )
 const COUNTS_BY_GROUP = sql(
   'counts:group',
-  `SELECT t.grp, ${SUMS} FROM tally t WHERE t.run_id = :run GROUP BY t.grp ORDER BY t.grp`,
+  `SELECT t.group_name, ${SUMS} FROM run_counters t WHERE t.run_id = :run GROUP BY t.group_name ORDER BY t.group_name`,
 )
 const COUNTS_BY_PAGE = sql(
   'counts:page',
@@ -64,8 +64,8 @@ const IS_LIVE = sql('plan:live', `SELECT 1 FROM run WHERE id = :run AND status I
 const INSERT_TARGET = sql(
   'plan:insert',
   /* sql */ `
-  INSERT INTO target (id, run_id, key, grp, url, cursor, ready_at, last_activity_at)
-  VALUES (:id, :run, :key, :grp, :url, :cursor, :readyAt, :now)
+  INSERT INTO target (id, run_id, key, group_name, url, cursor, ready_at, last_activity_at)
+  VALUES (:id, :run, :key, :group_name, :url, :cursor, :readyAt, :now)
   ON CONFLICT (run_id, key) DO NOTHING
 `,
 )
@@ -81,15 +81,15 @@ export const FIRST_POSITION = sql(
 const CLAIM_PLANNING = sql(
   'plan:take',
   /* sql */ `
-  UPDATE run SET planner = :worker
+  UPDATE run SET planning_worker_id = :worker
    WHERE id = :run AND planned_at IS NULL AND status IN ${LIVE}
-     AND (planner IS NULL OR planner = :worker
-          OR NOT EXISTS (SELECT 1 FROM worker w WHERE w.id = run.planner AND w.ended_at IS NULL))
+     AND (planning_worker_id IS NULL OR planning_worker_id = :worker
+          OR NOT EXISTS (SELECT 1 FROM worker w WHERE w.id = run.planning_worker_id AND w.ended_at IS NULL))
 `,
 )
 const FINISH_PLANNING = sql(
   'plan:finish',
-  `UPDATE run SET planned_at = coalesce(planned_at, :now), planner = NULL WHERE id = :run`,
+  `UPDATE run SET planned_at = coalesce(planned_at, :now), planning_worker_id = NULL WHERE id = :run`,
 )
 const PLANNED = sql('plan:done', `UPDATE run SET planned_at = :now WHERE id = :run`)
 const RUN_STATE = sql(
@@ -161,9 +161,10 @@ export function runMethods(db: Database): RunMethods {
 
     countsByGroup: async (run) =>
       db.read((tx) =>
-        tx
-          .all<CountersRow & { grp: string }>(COUNTS_BY_GROUP, { run })
-          .map((row) => ({ group: row.grp === '' ? null : row.grp, counts: toCounts(row) })),
+        tx.all<CountersRow & { group_name: string }>(COUNTS_BY_GROUP, { run }).map((row) => ({
+          group: row.group_name === '' ? null : row.group_name,
+          counts: toCounts(row),
+        })),
       ),
     countsByPage: async (run) =>
       db.read((tx) =>
@@ -187,17 +188,17 @@ export function insertTargets(
   let foremost = targets.some((target) => target.forefront) ? firstPosition(tx, run) : 0
   let count = 0
   for (const [n, target] of targets.entries()) {
-    const { key, group: grp = '', url = null } = target
+    const { key, group: group_name = '', url = null } = target
     const [cursor, readyAt] = [serializeCursor(target), target.forefront ? --foremost : null]
     const place = url === null ? null : cleanText(url)
-    const row = { id: ids[n]!, run, key, grp, url: place, cursor, readyAt, now }
+    const row = { id: ids[n]!, run, key, group_name, url: place, cursor, readyAt, now }
     if (tx.run(INSERT_TARGET, row) === 0) continue
     count++
-    const change = added.get(grp)
+    const change = added.get(group_name)
     if (change) change.planned++
-    else added.set(grp, { planned: 1 })
+    else added.set(group_name, { planned: 1 })
   }
-  for (const [grp, change] of added) addCounts(tx, run, grp, change, now)
+  for (const [group_name, change] of added) addCounts(tx, run, group_name, change, now)
   return count
 }
 

@@ -39,7 +39,7 @@ const TAKE = sql(
            coalesce(sum(t.items_new + t.items_updated), 0) AS items,
            coalesce(CASE WHEN r.progress_total IS NULL THEN sum(t.done) ELSE r.progress_done END, 0) AS done,
            seen.ended
-      FROM seen CROSS JOIN run r ON r.id = seen.id LEFT JOIN tally t ON t.run_id = r.id
+      FROM seen CROSS JOIN run r ON r.id = seen.id LEFT JOIN run_counters t ON t.run_id = r.id
      GROUP BY r.id
   )
   INSERT INTO sample (at, run_id, source, pages, items, done, ended)

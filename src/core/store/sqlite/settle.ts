@@ -5,7 +5,7 @@ import { LIVE } from './runs.ts'
 
 /** A worker that has not ended and beats: measured on the clock that runs from boot. */
 const LIVING = /* sql */ `
-  w.ended_at IS NULL AND w.boot_id IS :boot AND w.beat_uptime >= :uptime - w.lease_ms
+  w.ended_at IS NULL AND w.boot_id IS :boot AND w.heartbeat_uptime >= :uptime - w.lease_ms
 `
 const END = sql(
   'settle:end',

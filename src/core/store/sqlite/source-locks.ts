@@ -8,7 +8,7 @@ import { sql, type Connection, type Database } from './database.ts'
 const MAKE_LOCK = sql(
   'guard:make',
   /* sql */ `
-  INSERT INTO guard (source, kill_timeout_ms, cookie) VALUES (:source, :killTimeoutMs, :cookie)
+  INSERT INTO source_lock (source, kill_timeout_ms, process_tag) VALUES (:source, :killTimeoutMs, :processTag)
   ON CONFLICT (source) DO NOTHING
 `,
 )
@@ -16,37 +16,37 @@ const MAKE_LOCK = sql(
 const TAKE_LOCK = sql(
   'guard:take',
   /* sql */ `
-  UPDATE guard SET worker_id = :worker, since = :now, kill_timeout_ms = :killTimeoutMs,
-                   ending_since = NULL, gave_up_at = NULL, gave_up_because = NULL
+  UPDATE source_lock SET worker_id = :worker, since = :now, kill_timeout_ms = :killTimeoutMs,
+                   unlocking_since = NULL, gave_up_at = NULL, gave_up_because = NULL
    WHERE source = :source AND worker_id IS NOT :worker
      AND (worker_id IS NULL
-       OR NOT EXISTS (SELECT 1 FROM worker w WHERE w.id = guard.worker_id AND w.ended_at IS NULL)
+       OR NOT EXISTS (SELECT 1 FROM worker w WHERE w.id = source_lock.worker_id AND w.ended_at IS NULL)
        OR (worker_id = :insteadOf
-           AND EXISTS (SELECT 1 FROM worker w WHERE w.id = :insteadOf AND w.beats = :beats)))
+           AND EXISTS (SELECT 1 FROM worker w WHERE w.id = :insteadOf AND w.heartbeats = :heartbeats)))
 `,
 )
 const MARK_UNLOCKING = sql(
   'guard:ending',
   /* sql */ `
-  UPDATE guard SET ending_since = coalesce(ending_since, :now)
+  UPDATE source_lock SET unlocking_since = coalesce(unlocking_since, :now)
    WHERE source = :source AND worker_id = :worker
 `,
 )
 const UNLOCK = sql(
   'guard:free',
   /* sql */ `
-  UPDATE guard SET worker_id = NULL, since = NULL, ending_since = NULL,
+  UPDATE source_lock SET worker_id = NULL, since = NULL, unlocking_since = NULL,
                    gave_up_at = CASE WHEN :gaveUp IS NULL THEN NULL ELSE :now END, gave_up_because = :gaveUp
    WHERE source = :source AND worker_id = :worker
-     AND (:beats IS NULL OR EXISTS (SELECT 1 FROM worker w WHERE w.id = :worker AND w.beats = :beats))
+     AND (:heartbeats IS NULL OR EXISTS (SELECT 1 FROM worker w WHERE w.id = :worker AND w.heartbeats = :heartbeats))
 `,
 )
-const SOURCE_LOCK = sql('guard', `SELECT * FROM guard WHERE source = :source`)
-const SOURCE_LOCKS = sql('guards', `SELECT * FROM guard ORDER BY source`)
+const SOURCE_LOCK = sql('guard', `SELECT * FROM source_lock WHERE source = :source`)
+const SOURCE_LOCKS = sql('guards', `SELECT * FROM source_lock ORDER BY source`)
 const LOCKED_BY_ANOTHER = sql(
   'guard:other',
   /* sql */ `
-  SELECT g.* FROM guard g JOIN worker w ON w.id = g.worker_id
+  SELECT g.* FROM source_lock g JOIN worker w ON w.id = g.worker_id
    WHERE g.source = :source AND g.worker_id <> :worker AND w.ended_at IS NULL
 `,
 )
@@ -68,7 +68,7 @@ export function sourceLockMethods(db: Database): SourceLockMethods {
     unlockSource: ({ source, worker, heartbeats = null, gaveUp = null }) =>
       db.write(
         'guard:free',
-        (tx) => tx.run(UNLOCK, { source, worker, beats: heartbeats, gaveUp, now: tx.now() }) === 1,
+        (tx) => tx.run(UNLOCK, { source, worker, heartbeats, gaveUp, now: tx.now() }) === 1,
       ),
 
     sourceLocks: async () => db.read((tx) => tx.all<SourceLockRow>(SOURCE_LOCKS)).map(toSourceLock),
@@ -79,7 +79,7 @@ export function sourceLockMethods(db: Database): SourceLockMethods {
 
 function lockSource(tx: Connection, request: LockSourceRequest, where: string): SourceLock {
   const { source, worker, killTimeoutMs, processTag, takeOverFrom } = request
-  tx.run(MAKE_LOCK, { source, killTimeoutMs, cookie: processTag })
+  tx.run(MAKE_LOCK, { source, killTimeoutMs, processTag })
   const isAllowed = mayClaim(tx, worker)
   const taking = {
     source,
@@ -87,7 +87,7 @@ function lockSource(tx: Connection, request: LockSourceRequest, where: string): 
     killTimeoutMs,
     now: tx.now(),
     insteadOf: takeOverFrom?.worker ?? null,
-    beats: takeOverFrom?.heartbeats ?? null,
+    heartbeats: takeOverFrom?.heartbeats ?? null,
   }
   if (isAllowed) tx.run(TAKE_LOCK, taking)
   const sourceLock = findSourceLock(tx, source)!

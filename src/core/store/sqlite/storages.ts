@@ -16,26 +16,29 @@ import { recordMethods } from './records.ts'
 const FIND = sql(
   'storage:find',
   /* sql */ `
-  SELECT * FROM storage WHERE kind = :kind AND (id = :idOrName OR name = :idOrName)
+  SELECT * FROM crawlee_storage WHERE kind = :kind AND (id = :idOrName OR name = :idOrName)
    ORDER BY id = :idOrName DESC LIMIT 1
 `,
 )
-const ACCESS = sql('storage:access', `UPDATE storage SET accessed_at = :now WHERE id = :id`)
+const ACCESS = sql('storage:access', `UPDATE crawlee_storage SET accessed_at = :now WHERE id = :id`)
 const MAKE = sql(
   'storage:make',
   /* sql */ `
-  INSERT INTO storage (id, kind, name, created_at, modified_at, accessed_at)
+  INSERT INTO crawlee_storage (id, kind, name, created_at, modified_at, accessed_at)
   VALUES (:id, :kind, :name, :now, :now, :now)
   ON CONFLICT (kind, name) DO UPDATE SET accessed_at = excluded.accessed_at
   RETURNING *
 `,
 )
-const TOTAL = sql('storage:total', `SELECT count(*) AS total FROM storage WHERE kind = :kind`)
+const TOTAL = sql(
+  'storage:total',
+  `SELECT count(*) AS total FROM crawlee_storage WHERE kind = :kind`,
+)
 const LIST = (direction: 'ASC' | 'DESC'): Sql =>
   sql(
     `storage:list-${direction}`,
     /* sql */ `
-  SELECT * FROM storage WHERE kind = :kind
+  SELECT * FROM crawlee_storage WHERE kind = :kind
    ORDER BY created_at ${direction}, id ${direction} LIMIT :limit OFFSET :offset
 `,
   )
@@ -45,15 +48,15 @@ const NEWEST_FIRST = LIST('DESC')
 const NAMESAKE = sql(
   'storage:namesake',
   /* sql */ `
-  SELECT other.id FROM storage JOIN storage AS other USING (kind)
-   WHERE storage.id = :id AND other.name = :name AND other.id <> :id
+  SELECT other.id FROM crawlee_storage JOIN crawlee_storage AS other USING (kind)
+   WHERE crawlee_storage.id = :id AND other.name = :name AND other.id <> :id
 `,
 )
 const RENAME = sql(
   'storage:rename',
-  `UPDATE storage SET name = :name, modified_at = :now, accessed_at = :now WHERE id = :id`,
+  `UPDATE crawlee_storage SET name = :name, modified_at = :now, accessed_at = :now WHERE id = :id`,
 )
-const DROP = sql('storage:drop', `DELETE FROM storage WHERE id = :id`)
+const DROP = sql('storage:drop', `DELETE FROM crawlee_storage WHERE id = :id`)
 
 /** Storages by name, and what is in them. */
 export function storageMethods(db: Database): CrawleeStore {

@@ -10,7 +10,7 @@ export const RUN_TOTALS = sql(
   'totals:runs',
   `SELECT status, count(*) AS count FROM run GROUP BY status`,
 )
-const TARGET_TOTALS = sql('totals:targets', `SELECT ${SUMS} FROM tally t`)
+const TARGET_TOTALS = sql('totals:targets', `SELECT ${SUMS} FROM run_counters t`)
 const WORKER_STATS = sql('worker:stats', `SELECT stats FROM worker WHERE stats IS NOT NULL`)
 const OLD_STATS = sql(
   'worker:old-stats',

@@ -16,7 +16,7 @@ const REGISTER = sql(
   'worker:register',
   /* sql */ `
   INSERT INTO worker (id, source, host, pid, start_ticks, boot_id, pid_namespace, presence, version,
-                      heartbeat_ms, lease_ms, started_at, last_beat_at, beat_uptime)
+                      heartbeat_ms, lease_ms, started_at, last_heartbeat_at, heartbeat_uptime)
   VALUES (:id, :source, :host, :pid, :startTicks, :bootId, :pidNamespace, :presence, :version,
           :heartbeatMs, :leaseMs, :now, :now, :uptime)
   ON CONFLICT (id) DO NOTHING
@@ -25,7 +25,7 @@ const REGISTER = sql(
 const HEARTBEAT = sql(
   'beat',
   /* sql */ `
-  UPDATE worker SET last_beat_at = :now, beat_uptime = :uptime, beats = beats + 1,
+  UPDATE worker SET last_heartbeat_at = :now, heartbeat_uptime = :uptime, heartbeats = heartbeats + 1,
                     loop_lag_ms = :loopLagMs, stats = coalesce(:stats, stats), ended_at = NULL
    WHERE id = :worker RETURNING lease_ms
 `,
@@ -55,14 +55,14 @@ const HOLDS = sql(
   SELECT 1 FROM target t JOIN run r ON r.id = t.run_id
    WHERE t.worker_id = :worker AND t.status = 'in_progress' AND r.status IN ${LIVE}
   UNION ALL
-  SELECT 1 FROM guard WHERE worker_id = :worker
+  SELECT 1 FROM source_lock WHERE worker_id = :worker
    LIMIT 1
 `,
 )
 const LOST = sql(
   'beat:lost',
   /* sql */ `
-  SELECT t.id AS target, t.run_id AS run, l.alone, l.parked AND t.status = 'parked' AS unpark
+  SELECT t.id AS target, t.run_id AS run, l.claimed_alone, l.parked AND t.status = 'parked' AS unpark
     FROM lost_claim l JOIN target t ON t.id = l.target_id
    WHERE l.worker_id = :worker AND l.epoch > t.crashes_since_epoch
 `,
@@ -71,7 +71,7 @@ const FORGET = sql('beat:forget', `DELETE FROM lost_claim WHERE worker_id = :wor
 const STRIKE_OFF = sql(
   'beat:strike-off',
   /* sql */ `
-  UPDATE target SET crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - :alone, 0)
+  UPDATE target SET crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - :claimedAlone, 0)
    WHERE id = :target
 `,
 )
@@ -81,30 +81,30 @@ const RETIRE = sql(
 )
 const DROP_PLANNING = sql(
   'worker:planning',
-  `UPDATE run SET planner = NULL WHERE planner = :worker AND status IN ${LIVE}`,
+  `UPDATE run SET planning_worker_id = NULL WHERE planning_worker_id = :worker AND status IN ${LIVE}`,
 )
 const WORKER = sql('worker', `SELECT * FROM worker WHERE id = :id`)
 const WORKERS = sql('workers', `SELECT * FROM worker WHERE ended_at IS NULL ORDER BY id`)
 const HOLDINGS = sql(
   'workers:holdings',
   /* sql */ `
-  SELECT t.worker_id, t.grp, r.policy, count(*) AS targets, min(t.last_activity_at) AS last_activity_at
+  SELECT t.worker_id, t.group_name, r.policy, count(*) AS targets, min(t.last_activity_at) AS last_activity_at
     FROM worker w
    CROSS JOIN target t ON t.worker_id = w.id AND t.status = 'in_progress'
     JOIN run r ON r.id = t.run_id
    WHERE w.ended_at IS NULL
-   GROUP BY t.worker_id, t.run_id, t.grp
+   GROUP BY t.worker_id, t.run_id, t.group_name
 `,
 )
 
-const LEADER = sql('turn', `SELECT worker_id, boot_id, until_uptime FROM turn WHERE name = :name`)
+const LEADER = sql('turn', `SELECT worker_id, boot_id, until_uptime FROM leader WHERE role = :role`)
 const TAKE_LEADERSHIP = sql(
   'turn:take',
   /* sql */ `
-  INSERT INTO turn (name, worker_id, boot_id, until_uptime) VALUES (:name, :worker, :boot, :until)
-  ON CONFLICT (name) DO UPDATE SET
+  INSERT INTO leader (role, worker_id, boot_id, until_uptime) VALUES (:role, :worker, :boot, :until)
+  ON CONFLICT (role) DO UPDATE SET
     worker_id = excluded.worker_id, boot_id = excluded.boot_id, until_uptime = excluded.until_uptime
-  WHERE turn.worker_id IS :seenWorker AND turn.until_uptime IS :seenUntil
+  WHERE leader.worker_id IS :seenWorker AND leader.until_uptime IS :seenUntil
 `,
 )
 
@@ -200,10 +200,10 @@ export function workerMethods(db: Database, lockFolder: string): WorkerMethods {
         .read((tx) => tx.many<Omit<HoldingRow, 'policy'> & { policy: string }>(HOLDINGS))
         .map((row) => toHolding({ ...row, policy: JSON.parse(row.policy) as Partial<Policy> })),
 
-    acquireLeadership: async (worker, forMs, name = 'sweep') => {
+    acquireLeadership: async (worker, forMs, role = 'sweep') => {
       const leader = db.read((tx) =>
         tx.get<{ worker_id: string; boot_id: string | null; until_uptime: number }>(LEADER, {
-          name,
+          role,
         }),
       )
       const now = uptimeMs()
@@ -216,7 +216,7 @@ export function workerMethods(db: Database, lockFolder: string): WorkerMethods {
         left > forMs || isGone(find(leader!.worker_id), lockFolder)
       if (running && leader.worker_id !== worker && !isFree(leader.until_uptime - now)) return false
       return db.write('turn', (tx) => {
-        const params = { name, worker, boot: bootId(), until: now + forMs }
+        const params = { role, worker, boot: bootId(), until: now + forMs }
         const seen = {
           seenWorker: leader?.worker_id ?? null,
           seenUntil: leader?.until_uptime ?? null,
@@ -227,7 +227,7 @@ export function workerMethods(db: Database, lockFolder: string): WorkerMethods {
   }
 }
 
-type SqliteWorkerRow = Omit<WorkerRow, 'presence'> & { presence: string; beat_uptime: number }
+type SqliteWorkerRow = Omit<WorkerRow, 'presence'> & { presence: string; heartbeat_uptime: number }
 
 function readWorker(row: SqliteWorkerRow): Worker {
   return toWorker({ ...row, presence: JSON.parse(row.presence) as Presence })
@@ -236,7 +236,7 @@ function readWorker(row: SqliteWorkerRow): Worker {
 function observe(row: SqliteWorkerRow, lockFolder: string, now: number): WorkerObservation {
   const worker = readWorker(row)
   const sameBoot = worker.process.bootId === bootId()
-  const byUptime = uptimeMs() - row.beat_uptime
+  const byUptime = uptimeMs() - row.heartbeat_uptime
   return {
     worker,
     evidence: {
@@ -264,9 +264,11 @@ function isGone(row: SqliteWorkerRow | undefined, lockFolder: string): boolean {
 
 /** Strikes off crashes that were none, as this heartbeat shows. Returns the targets that were parked for one. */
 function strikeOffLost(tx: Connection, worker: string): HeartbeatResult['unpark'] {
-  type Row = { target: string; run: string; alone: number; unpark: number }
+  type Row = { target: string; run: string; claimed_alone: number; unpark: number }
   const lost = tx.all<Row>(LOST, { worker })
-  for (const { target, alone } of lost) tx.run(STRIKE_OFF, { target, alone })
+  for (const { target, claimed_alone: claimedAlone } of lost) {
+    tx.run(STRIKE_OFF, { target, claimedAlone })
+  }
   tx.run(FORGET, { worker })
   return lost.filter(({ unpark }) => unpark).map(({ run, target }) => ({ run, target }))
 }

@@ -185,7 +185,7 @@ describe('alerts', { concurrency: true }, () => {
     )
     // Whose turn it was to look is kept in the database.
     const turns = await ctx.database.raw(
-      `SELECT w.id FROM turn t LEFT JOIN worker w ON w.id = t.worker_id WHERE t.name LIKE 'alerts %'`,
+      `SELECT w.id FROM leader t LEFT JOIN worker w ON w.id = t.worker_id WHERE t.role LIKE 'alerts %'`,
     )
     assert.deepEqual(
       turns.map(({ id }) => id),

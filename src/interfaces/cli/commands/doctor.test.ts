@@ -11,9 +11,11 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { newId } from '../../../core/model/id.ts'
 import { claim, registerWorker, enqueueCrawl } from '../../../testing/fixtures.ts'
+import { schemaFinding } from '../doctor/database.ts'
 import { runDoctor, type DoctorReport } from '../../../testing/doctor-report.ts'
 import { startStoreProcess } from '../../../testing/store-process.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
+import { createPreRelease } from '../../../testing/pre-release.ts'
 import { sqliteEngine, temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import type { Engine, TestDatabase } from '../../../testing/test-database.ts'
 import { unstuck } from '../../../testing/unstuck-cli.ts'
@@ -67,9 +69,9 @@ function testDatabase(engine: Engine): void {
     const run = await enqueueCrawl(store, 4)
     await claim(store, worker, 1)
     const ended = await enqueueCrawl(store, 1, { source: 'ended' })
-    const [runs, tally] = [db.table('run'), db.table('tally')]
+    const [runs, counters] = [db.table('run'), db.table('run_counters')]
     await db.raw(`DELETE FROM ${db.table('worker')}`)
-    await db.raw(`UPDATE ${tally} SET planned = planned + 1 WHERE run_id = '${run}'`)
+    await db.raw(`UPDATE ${counters} SET planned = planned + 1 WHERE run_id = '${run}'`)
     await db.raw(`UPDATE ${runs} SET status = 'cancelled' WHERE id = '${ended}'`)
     await db.raw(`DROP INDEX ${db.table('run_live')}`)
     await db.raw(
@@ -110,28 +112,24 @@ function testDatabase(engine: Engine): void {
     said.assertOnlyProblems('workers')
   })
 
-  test('an older schema is a warning, and is not migrated', async () => {
-    await using db = await engine.fresh()
-    const [{ number }] = (await db.raw(
-      `SELECT max(number) AS number FROM ${db.table('migration')}`,
-    )) as [{ number: number }]
-    await db.raw(`DELETE FROM ${db.table('migration')} WHERE number = ${number}`)
+  test('a database of a pre-release ends with 9, and is left as it is', async () => {
+    await using db = await engine.empty()
+    const contents = await createPreRelease(db, engine)
+    const before = await contents()
 
-    const said = await runDoctorOn(db)
+    const report = await runDoctorOn(db)
 
-    assert.equal(said.code, 3)
-    assert.equal(said.getCheck('schema').found, `It has schema version ${number - 1} of ${number}.`)
-    assert.match(said.getCheck('schema').mend ?? '', /`unstuck migrate`/)
-    said.assertOnlyProblems('schema')
-    const left = await db.raw(`SELECT number FROM ${db.table('migration')}`)
-    assert.equal(left.length, number - 1)
+    assert.equal(report.code, 9)
+    assert.match(report.getCheck('schema').found, /^It was made by a pre-release of unstuck/)
+    assert.match(report.getCheck('schema').mend ?? '', /rename this one/)
+    assert.deepEqual(await contents(), before)
   })
 
   test('a newer schema ends with 9, after all the other checks', async () => {
     await using db = await engine.fresh()
     const now = engine.name === 'sqlite' ? '0' : 'now()'
     await db.raw(
-      `INSERT INTO ${db.table('migration')} (number, lowest, applied_at) VALUES (999, 999, ${now})`,
+      `INSERT INTO ${db.table('migration')} (number, min_program_version, applied_at) VALUES (999, 999, ${now})`,
     )
 
     const said = await runDoctorOn(db)
@@ -142,6 +140,13 @@ function testDatabase(engine: Engine): void {
     said.assertOnlyProblems('schema')
   })
 }
+
+test('a schema with pending migrations is a warning', () => {
+  const pending = { where: 'db', version: 100, known: 101, pending: ['next'], engine: null }
+  const { result, found, mend } = schemaFinding(pending)
+  assert.deepEqual([result, found], ['warning', 'It has schema version 100 of 101.'])
+  assert.match(mend ?? '', /`unstuck migrate`/)
+})
 
 describe('a file', () => {
   test('that is no database ends with 7, after all the other checks', async () => {
@@ -237,7 +242,7 @@ test('people read one line for each check, within 80 columns, and the explanatio
   await using db = await sqliteEngine.fresh()
   const store = await db.open()
   await enqueueCrawl(store, 2, { source: 'evil\x1b[2J' })
-  await db.raw('UPDATE tally SET done = 7')
+  await db.raw('UPDATE run_counters SET done = 7')
   using folder = temporaryFolder()
 
   const { code, stdout } = await unstuck(['doctor', '--db', db.url], {

@@ -3,9 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { readDatabaseInfo } from '../../../core/store/open.ts'
-import { heart as postgresHeart } from '../../../core/store/postgres/migrations/001-heart.ts'
-import { heart as sqliteHeart } from '../../../core/store/sqlite/migrations/001-heart.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
+import { createPreRelease } from '../../../testing/pre-release.ts'
 import { sqliteEngine, temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import type { Engine, TestDatabase } from '../../../testing/test-database.ts'
 import { unstuck, type CliResult } from '../../../testing/unstuck-cli.ts'
@@ -23,49 +22,23 @@ async function json(db: TestDatabase, ...args: string[]): Promise<Migration> {
   return JSON.parse(stdout) as Migration
 }
 
-/** As the first version of unstuck made it. */
-async function createFirstSchema(db: TestDatabase, engine: Engine): Promise<void> {
-  await db.raw(
-    engine.name === 'sqlite'
-      ? /* sql */ `
-        CREATE TABLE migration (number INTEGER PRIMARY KEY, lowest INTEGER NOT NULL, applied_at INTEGER NOT NULL) STRICT;
-        ${sqliteHeart}
-        INSERT INTO migration VALUES (1, 1, 0);`
-      : /* sql */ `
-        CREATE SCHEMA unstuck;
-        CREATE TABLE unstuck.migration (
-          number integer PRIMARY KEY, name text NOT NULL DEFAULT '', lowest integer NOT NULL,
-          applied_at timestamptz NOT NULL DEFAULT clock_timestamp());
-        ${postgresHeart}
-        INSERT INTO unstuck.migration (number, name, lowest) VALUES (1, 'heart', 1);`,
-  )
-}
-
 for (const engine of [sqliteEngine, postgresEngine]) {
   describe(engine.name, () => testMigrate(engine))
 }
 
 function testMigrate(engine: Engine): void {
-  test('an older schema is brought up to date, and says from which version to which', async () => {
+  test('a database of a pre-release is refused with 9 and left as it is, dry run or not', async () => {
     await using db = await engine.empty()
-    await createFirstSchema(db, engine)
-    const { known, pending, where } = await readDatabaseInfo(db.url)
-    assert.ok(pending.length > 0)
+    const contents = await createPreRelease(db, engine)
+    const before = await contents()
 
-    const plan = await json(db, '--dry-run')
-    assert.deepEqual(plan, { where, from: 1, to: known, applied: [], pending })
-    assert.deepEqual(
-      (await readDatabaseInfo(db.url)).pending,
-      pending,
-      'a dry run changed something',
-    )
-    const inWords = (await migrate(db, '--dry-run')).stdout
-    assert.match(inWords, new RegExp(`from schema version 1 to ${known}; nothing was changed\\.`))
-    assert.ok(inWords.includes(`- ${pending[0]}\n`))
+    for (const args of [[], ['--dry-run']]) {
+      const { code, stdout, stderr } = await migrate(db, ...args)
+      assert.deepEqual([code, stdout], [9, ''])
+      assert.match(stderr, /E_SCHEMA_OLDER: The database was made by a pre-release of unstuck/)
+    }
 
-    const done = await json(db)
-    assert.deepEqual(done, { where, from: 1, to: known, applied: pending, pending: [] })
-    assert.equal((await readDatabaseInfo(db.url)).version, known)
+    assert.deepEqual(await contents(), before)
   })
 
   test('a schema that is up to date stays as it is', async () => {
@@ -85,12 +58,12 @@ function testMigrate(engine: Engine): void {
     assert.deepEqual(await db.raw(`SELECT * FROM ${db.table('migration')}`), before)
   })
 
-  test('where there is nothing yet it is made, but not by a dry run', async () => {
+  test('an empty database gets the schema, but not with --dry-run', async () => {
     await using db = await engine.empty()
 
     const plan = await json(db, '--dry-run')
     assert.equal(plan.from, 0)
-    assert.equal(plan.pending.length, plan.to)
+    assert.deepEqual([plan.to, plan.pending], [100, ['initial']])
     assert.equal((await readDatabaseInfo(db.url)).version, 0)
 
     const { code, stdout } = await migrate(db)
@@ -103,7 +76,7 @@ function testMigrate(engine: Engine): void {
     await using db = await engine.fresh()
     const now = engine.name === 'sqlite' ? '0' : 'now()'
     await db.raw(
-      `INSERT INTO ${db.table('migration')} (number, lowest, applied_at) VALUES (999, 1, ${now})`,
+      `INSERT INTO ${db.table('migration')} (number, min_program_version, applied_at) VALUES (999, 1, ${now})`,
     )
 
     for (const args of [[], ['--dry-run']]) {
@@ -114,7 +87,7 @@ function testMigrate(engine: Engine): void {
   })
 }
 
-test('a SQLite file that is not there is made with its folder, and that is said', async () => {
+test('a missing SQLite file is created with its folder, and reported', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, '.unstuck', 'unstuck.db')
 
@@ -128,7 +101,7 @@ test('a SQLite file that is not there is made with its folder, and that is said'
   assert.ok(existsSync(path))
 })
 
-test('a database that is away ends with 7', async () => {
+test('an unreachable database ends with 7', async () => {
   using folder = temporaryFolder()
   const args = ['migrate', '--db', 'postgres://me:hunter2@127.0.0.1:1/x']
   const { code, stderr } = await unstuck(args, { cwd: folder.path })

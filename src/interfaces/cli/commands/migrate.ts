@@ -1,6 +1,6 @@
-import { SchemaTooNewError } from '../../../core/model/errors.ts'
 import type { DatabaseInfo } from '../../../core/store/inspection.ts'
 import { readDatabaseInfo } from '../../../core/store/open.ts'
+import { assertKnown } from '../../../core/store/schema-version.ts'
 import { defineCommand } from '../command.ts'
 import { option } from '../option.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
@@ -29,13 +29,13 @@ export const migrate = defineCommand({
   async run({ options, database }) {
     const address = await database.address()
     const before = await readDatabaseInfo(address)
-    if (before.version > before.known) throw new SchemaTooNewError(before.version, before.known)
+    assertKnown(before.version, before.known)
     const after = options.dryRun ? before : await probeAfterOpening(() => database.open(), address)
     const data: Migration = {
       where: before.where,
       from: before.version,
       to: before.known,
-      applied: before.pending.slice(0, after.version - before.version),
+      applied: before.pending.filter((name) => !after.pending.includes(name)),
       pending: after.pending,
     }
     const isNew = before.engine === null

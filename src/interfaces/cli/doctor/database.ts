@@ -1,6 +1,7 @@
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { humanizeDuration } from '../../../core/model/time.ts'
 import type { EngineFacts, DatabaseInfo, PostgresFacts } from '../../../core/store/inspection.ts'
+import { isPreRelease } from '../../../core/store/schema-version.ts'
 import { plural } from '../../../presenters/format.ts'
 import { fromError, note, ok, problem, warning, type Finding } from './finding.ts'
 
@@ -100,6 +101,17 @@ export function schemaFinding({ version, known, pending }: DatabaseInfo): Findin
       {
         why: 'This unstuck will not touch it. What the data shows was not looked at.',
         mend: 'Install the newer unstuck that migrated it.',
+        exitCode: EXIT.schema,
+      },
+    )
+  }
+  if (isPreRelease(version)) {
+    return problem(
+      'schema',
+      `It was made by a pre-release of unstuck (schema version ${version}).`,
+      {
+        why: 'No migration leads from it to this version. Nothing in it was read or changed.',
+        mend: 'Use another database, or rename this one: a new one is made. To read it, use the pre-release that made it.',
         exitCode: EXIT.schema,
       },
     )
