@@ -1,4 +1,6 @@
 import { connect, type Socket } from 'node:net'
+import { messageOf } from '../../core/model/errors.ts'
+import { loadPeer } from '../../lib/optional-peer.ts'
 import { destinationOf, DeliveryError, ATTEMPT_TIMEOUT_MS, type Channel } from './channel.ts'
 import { formatMessage, type AlertMessage } from './message.ts'
 
@@ -27,7 +29,13 @@ async function sendMail(
   message: AlertMessage,
   signal: AbortSignal,
 ): Promise<void> {
-  const { createTransport } = await import('nodemailer')
+  const { createTransport } = await loadPeer(
+    'nodemailer',
+    'E-mail',
+    () => import('nodemailer'),
+  ).catch((error: unknown) => {
+    throw new DeliveryError(messageOf(error))
+  })
   const limit = AbortSignal.any([signal, AbortSignal.timeout(2 * ATTEMPT_TIMEOUT_MS)])
   const url = new URL(smtp)
   const transport = createTransport({

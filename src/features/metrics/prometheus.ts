@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client'
 import { LATENCY_BUCKETS, type LatencyHistogram } from '../../core/model/latency.ts'
 import type { Counts, RunStatus } from '../../core/model/run.ts'
+import { loadPeer } from '../../lib/optional-peer.ts'
 
 /** What the metrics are made of. Every label has few values, all known beforehand: no source, no id, no address. */
 export type Figures = {
@@ -143,11 +144,15 @@ export type MetricSource = {
   figures(): Promise<Figures | null>
 }
 
+/** Loads prom-client, an optional peer. */
+export async function loadPromClient() {
+  return (await loadPeer('prom-client', 'Prometheus metrics', () => import('prom-client'))).default
+}
+
 /** Enters all metrics into a registry. Their values are asked for when somebody asks the registry. */
 export async function registerMetrics(registry: Registry, source: MetricSource): Promise<void> {
   const { version, engine } = source
-  // Loaded only where metrics are wanted.
-  const { default: client } = await import('prom-client')
+  const client = await loadPromClient()
   const kinds = { counter: client.Counter, gauge: client.Gauge, histogram: client.Histogram }
   const addMetric = (
     { name, help, type, labels = [] }: Omit<Metric, 'values'>,

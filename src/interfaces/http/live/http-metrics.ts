@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client'
+import { loadPromClient } from '../../../features/metrics/prometheus.ts'
 import type { ErrorLog } from '../error-log.ts'
 
 /** Counted by this process since its start; known while the database is away. */
@@ -18,7 +19,7 @@ export const HTTP_METRICS = [
 ] as const
 
 export async function registerHttpMetrics(registry: Registry, errorLog: ErrorLog): Promise<void> {
-  const { default: client } = await import('prom-client')
+  const client = await loadPromClient()
   for (const { name, help, label, values } of HTTP_METRICS) {
     const counter = new client.Counter({
       name,

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client'
-import { registerMetrics as enter } from '../../../features/metrics/prometheus.ts'
+import { loadPromClient, registerMetrics as enter } from '../../../features/metrics/prometheus.ts'
+import { MissingPeerError } from '../../../lib/optional-peer.ts'
 import { storedPolicy, type PolicyOf } from '../../../core/recovery/assess.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { VERSION } from '../../../core/host/version.ts'
@@ -7,7 +8,7 @@ import type { ServerContext } from '../route.ts'
 import { MetricsCollector } from '../../../features/metrics/figures.ts'
 import { registerHttpMetrics } from './http-metrics.ts'
 
-/** Enters Unstuck's metrics into a registry of one's own. Answers how to end what was begun for them. */
+/** Enters Unstuck's metrics into the caller's registry. Returns a function that stops their background reads. */
 export async function registerMetrics(
   registry: Registry,
   { store, policyOf = storedPolicy }: { readonly store: Store; readonly policyOf?: PolicyOf },
@@ -20,13 +21,19 @@ export async function registerMetrics(
 
 const registries = new WeakMap<ServerContext, Promise<Registry>>()
 
-/** Everything in the words of Prometheus. Nothing is loaded or counted before the first who asks. */
+/** Returns all metrics in Prometheus' text format; 501 without prom-client. The first scrape loads it. */
 export async function scrape(server: ServerContext): Promise<Response> {
   const made = registries.get(server) ?? makeRegistry(server)
   registries.set(server, made)
-  // What went wrong is forgotten: the next who asks tries again.
+  // The next scrape tries again.
   made.catch(() => registries.delete(server))
-  const registry = await made
+  let registry: Registry
+  try {
+    registry = await made
+  } catch (error) {
+    if (!(error instanceof MissingPeerError)) throw error
+    return new Response(`${error.message}\n`, { status: 501 })
+  }
   return new Response(await registry.metrics(), {
     headers: { 'content-type': registry.contentType, 'cache-control': 'no-store' },
   })
@@ -38,7 +45,7 @@ async function makeRegistry({
   errorLog,
   closing,
 }: ServerContext): Promise<Registry> {
-  const { default: client } = await import('prom-client')
+  const client = await loadPromClient()
   const registry = new client.Registry()
   const stop = await registerMetrics(registry, { store, policyOf: settings.policyOf })
   await registerHttpMetrics(registry, errorLog)
