@@ -17,8 +17,8 @@ import type { Store } from './core/store/store.ts'
 import { loadSettings, type Config, type Settings } from './app/config.ts'
 import { createApp } from './interfaces/http/app.ts'
 import { normalizeBasePath } from './interfaces/http/base-path.ts'
-import type { Access, Peer } from './interfaces/http/auth.ts'
-import { handleNodeRequest } from './interfaces/http/node-adapter.ts'
+import type { Access } from './interfaces/http/auth.ts'
+import { handleNodeRequest, type Peer } from './lib/http/node-adapter.ts'
 import { TokenFile } from './app/token-file.ts'
 import { requireAccessOption } from './interfaces/http/required-access.ts'
 
@@ -206,11 +206,16 @@ function peerOf(env: unknown): Peer {
   const {
     address,
     incoming,
+    path,
     hasWholePath = false,
   } = (env ?? {}) as Peer & {
     incoming?: IncomingMessage
   }
-  return { address: address ?? incoming?.socket?.remoteAddress ?? null, hasWholePath }
+  return {
+    address: address ?? incoming?.socket?.remoteAddress ?? null,
+    hasWholePath,
+    ...(path !== undefined && { path }),
+  }
 }
 
 function logToStderr(line: string): void {

@@ -1,46 +1,40 @@
 import { Hono, type Context } from 'hono'
-import { messageOf, stackOf, StoreUnavailableError } from '../../core/model/errors.ts'
-import { newId } from '../../core/model/id.ts'
+import { messageOf, StoreUnavailableError } from '../../core/model/errors.ts'
 import { redact } from '../../core/model/redact.ts'
 import { safeText } from '../../core/events/safe-text.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Settings } from '../../app/config.ts'
-import { jsonResponse, errorResponse } from './response.ts'
+import { logUnexpected, type HttpError } from '../../lib/http/errors.ts'
+import { hasDotSegments, isForbiddenMethod, type Peer } from '../../lib/http/node-adapter.ts'
+import { errorResponse, jsonResponse, withSecurityHeaders } from '../../lib/http/response.ts'
 import { loadAssets } from './assets.ts'
 import { callRoute, type AppContext } from './call-route.ts'
 import { readiness, logIn, logOut } from './login.ts'
-import { Auth, type AuthOptions, type Peer } from './auth.ts'
-import {
-  toHttpError,
-  internalError,
-  unknownRoute,
-  wrongMethod,
-  type HttpError,
-} from './http-error.ts'
+import { Auth, type AuthOptions } from './auth.ts'
+import { toHttpError, internalError, unknownRoute, wrongMethod } from './http-error.ts'
 import { ErrorLog } from './error-log.ts'
 import type { ServerContext, Route } from './route.ts'
-import { withSecurityHeaders } from '../../lib/http/security-headers.ts'
 import { InMemorySessionStore, SessionManager } from './sessions.ts'
 import { ALL_ROUTES } from './route-table.ts'
 
 export type AppOptions = {
   readonly auth: AuthOptions
-  /** Asked again after a failure: the database may be there by then. */
+  /** Called again after a failure. */
   readonly open: () => Promise<Store>
   readonly settings: () => Promise<Settings>
   readonly dataFolder: () => Promise<string>
   /** `/unstuck`, or nothing. */
   readonly basePath?: string
-  /** Hears what went wrong inside, a line each. */
+  /** Receives one line per internal error. */
   readonly log?: (line: string) => void
-  /** Other calls than there are, for tests. */
+  /** Other routes, for tests. */
   readonly routes?: readonly Route<any, any, any, any>[]
 }
 
 /** Dashboard, API, streams and metrics as one function from request to response. */
 export type App = {
   fetch(request: Request, peer?: Peer): Promise<Response>
-  /** Streams end. What is under way is answered. */
+  /** Ends streams. Calls under way are finished. */
   close(): void
 }
 
@@ -94,16 +88,14 @@ export function createApp(options: AppOptions): App {
   })
   return {
     async fetch(request, peer = {}) {
-      const isBelowBase = peer.hasWholePath !== true || isBelow(new URL(request.url), basePath)
-      return withSecurityHeaders(
-        isBelowBase ? await hono.fetch(request, peer) : errorResponse(unknownRoute()),
-      )
+      const error = routingError(request, peer, basePath)
+      return withSecurityHeaders(error ? errorResponse(error) : await hono.fetch(request, peer))
     },
     close: () => closing.abort(),
   }
 }
 
-/** Made once, when the database first answers. */
+/** Returns the server's context, created when the database is first reached. */
 function makeServerContext(
   { auth: { readOnly }, open, settings, dataFolder }: AppOptions,
   errorLog: ErrorLog,
@@ -116,7 +108,7 @@ function makeServerContext(
       return { settings: known, store, dataFolder: folder, readOnly, errorLog, closing }
     } catch (error) {
       if (error instanceof StoreUnavailableError) throw error
-      // A mistake in the config or the address is the server's own, whoever happens to call.
+      // A mistake in the config or the address is not the caller's.
       throw new Error(messageOf(error), { cause: error })
     }
   }
@@ -129,11 +121,18 @@ function makeServerContext(
   }
 }
 
+/** Returns the error for a request that no route may see. */
+function routingError(request: Request, peer: Peer, basePath: string): HttpError | null {
+  if (isForbiddenMethod(request.method)) return wrongMethod(['GET'])
+  const isBelowBase = peer.hasWholePath !== true || isBelow(new URL(request.url), basePath)
+  return isBelowBase && !hasDotSegments(peer.path ?? '') ? null : unknownRoute()
+}
+
 function isBelow({ pathname }: URL, basePath: string): boolean {
   return pathname === basePath || pathname.startsWith(`${basePath}/`)
 }
 
-/** The path below the base path. Some servers that mount us have taken it off already. */
+/** Returns the path below the base path. Some servers that mount the app have removed it already. */
 function pathBelow(url: string, basePath: string): string {
   const address = new URL(url)
   const { pathname } = address
@@ -149,14 +148,11 @@ function methodsByPath(routes: readonly Route[]): Map<string, string[]> {
   return methods
 }
 
-/** What the caller can do nothing about is written down under an id, and they get the id alone. */
+/** Returns the error as the caller gets it. An internal error is logged under an id, and the caller gets the id. */
 function httpErrorFor(error: unknown, request: Request, log: (line: string) => void): HttpError {
-  const httpError = toHttpError(error)
-  if (httpError) return httpError
-  const id = newId()
-  if (!request.signal.aborted) {
-    const { pathname } = new URL(request.url)
-    log(safeText(redact(`${request.method} ${pathname} (${id}): ${stackOf(error)}`)))
-  }
-  return internalError(id)
+  const { pathname } = new URL(request.url)
+  return (
+    toHttpError(error) ??
+    internalError(logUnexpected(error, `${request.method} ${pathname}`, request.signal, log))
+  )
 }

@@ -3,7 +3,6 @@ import {
   accessFailed,
   accessTimedOut,
   forbidden,
-  HttpError,
   misdirected,
   notLocal,
   readOnly,
@@ -12,6 +11,8 @@ import {
   unauthorized,
   wrongOrigin,
 } from './http-error.ts'
+import { HttpError } from '../../lib/http/errors.ts'
+import type { Peer } from '../../lib/http/node-adapter.ts'
 import { isForwarded, lastEntry, publicOrigin } from './forwarding.ts'
 import { RateLimit } from '../../lib/http/rate-limit.ts'
 import { ROLES, type Role } from '../../core/model/role.ts'
@@ -22,15 +23,6 @@ import type { TokenFile } from '../../app/token-file.ts'
 import { isLoopback } from '../../lib/http/host-check.ts'
 import { LOCAL_NAME } from '../../app/tokens.ts'
 import { withTimeout } from './timeout.ts'
-
-/** What the server around a request knows of whoever sent it. */
-export type Peer = {
-  readonly address?: string | null
-  /** It has shown that it may call: its connection is not the first to go when there are too many. */
-  readonly trust?: () => void
-  /** The path of the request is the one that was sent: no server around us took the base path off. */
-  readonly hasWholePath?: boolean
-}
 
 /** How a server of the user's own tells who is calling; null for nobody. */
 export type Access = (

@@ -1,31 +1,34 @@
 import { messageOf, StoreReadOnlyError, StoreUnavailableError } from '../../core/model/errors.ts'
-import { jsonResponse } from './response.ts'
-import { UnrecordedError, type Auth, type Peer } from './auth.ts'
+import { readJson } from '../../lib/http/body.ts'
+import type { HttpError } from '../../lib/http/errors.ts'
+import type { Peer } from '../../lib/http/node-adapter.ts'
+import { jsonResponse } from '../../lib/http/response.ts'
+import { validateCall } from '../../lib/http/validate-call.ts'
+import { UnrecordedError, type Auth } from './auth.ts'
 import { actorOf, isDryRun, toOperation, summarizeResult } from './operations.ts'
 import type { ErrorLog } from './error-log.ts'
-import type { HttpError } from './http-error.ts'
+import { BODY_ERRORS, BODY_MAX_BYTES, CALL_ERRORS } from './http-error.ts'
 import type { Caller, ServerContext, Route } from './route.ts'
-import { readBody, readJson, readParams, readQuery } from './validate.ts'
 
 /** What every call of a route passes through. */
 export type AppContext = {
   readonly auth: Auth
-  /** Fails while the database does not answer, and is asked again. */
+  /** Fails while the database cannot be reached; the next call tries again. */
   readonly server: () => Promise<ServerContext>
-  /** How the caller hears of an error; what they need not know goes to the log. */
+  /** Returns the error as the caller gets it; internal details go to the log. */
   readonly httpErrorFor: (error: unknown, request: Request) => HttpError
   readonly errorLog: ErrorLog
   readonly log: (line: string) => void
 }
 
-/** A request that has found its route. */
+/** A request and the parameters of its route's path. */
 export type MatchedRequest = {
   readonly request: Request
   readonly peer: Peer
   readonly params: Readonly<Record<string, string>>
 }
 
-/** From the gate to the answer. Throws what the caller is refused with. */
+/** Authenticates, validates and handles a call. Throws the error for the caller. */
 export async function callRoute(
   app: AppContext,
   route: Route,
@@ -34,13 +37,12 @@ export async function callRoute(
   const caller = await app.auth.identify(matched.request, matched.peer)
   if (route.method !== 'GET') return callMutation(app, route, matched, caller)
   app.auth.requireRole(caller, route.role)
-  const answer = await callHandler(app, route, matched, caller, undefined)
-  return matched.request.method === 'HEAD'
-    ? withoutBody(respond(route, answer))
-    : respond(route, answer)
+  const result = await callHandler(app, route, matched, caller, undefined)
+  const response = respond(route, result)
+  return matched.request.method === 'HEAD' ? withoutBody(response) : response
 }
 
-/** Whoever is known and asks for a change leaves a row, whether they get it or not. A look at what it would do does not. */
+/** Records every change that an authenticated caller requests, also a refused one. A preview is not recorded. */
 async function callMutation(
   app: AppContext,
   route: Route,
@@ -55,18 +57,18 @@ async function callMutation(
       await store.recordOperation(toOperation(caller, call, body, { status, result }))
     } catch (error) {
       if (error instanceof StoreUnavailableError) return
-      // A server that only shows may have a login that only reads.
+      // A read-only server may have a database login that cannot write.
       if (error instanceof StoreReadOnlyError && app.auth.readOnly) return
-      app.log(`${call} by ${actorOf(caller)} could not be written down: ${messageOf(error)}`)
+      app.log(`${call} by ${actorOf(caller)} could not be recorded: ${messageOf(error)}`)
     }
   }
   try {
     app.auth.checkMutation(caller)
     app.auth.requireRole(caller, route.role)
-    body = await readJson(matched.request)
-    const answer = await callHandler(app, route, matched, caller, readBody(route.body, body))
-    const response = respond(route, answer)
-    if (!isDryRun(body)) await record(response.status, summarizeResult(answer))
+    body = await readJson(matched.request, BODY_MAX_BYTES, BODY_ERRORS)
+    const result = await callHandler(app, route, matched, caller, body)
+    const response = respond(route, result)
+    if (!isDryRun(body)) await record(response.status, summarizeResult(result))
     return response
   } catch (error) {
     const httpError = app.httpErrorFor(error, matched.request)
@@ -80,14 +82,15 @@ async function callHandler(
   route: Route,
   matched: MatchedRequest,
   caller: Caller,
-  body: unknown,
+  json: unknown,
 ): Promise<unknown> {
   const { request, params } = matched
-  const input = {
-    params: readParams(route, params),
-    query: readQuery(route, new URL(request.url).searchParams),
-    body,
-  }
+  const query = new URL(request.url).searchParams
+  const input = validateCall(
+    route,
+    { params, query, json: json === undefined ? {} : json },
+    CALL_ERRORS,
+  )
   const server = await app.server()
   return route.handle({
     ...input,
@@ -100,11 +103,11 @@ async function callHandler(
   })
 }
 
-function respond(route: Route, answer: unknown): Response {
-  return answer instanceof Response ? answer : jsonResponse(answer, route.status ?? 200)
+function respond(route: Route, result: unknown): Response {
+  return result instanceof Response ? result : jsonResponse(result, route.status ?? 200)
 }
 
-/** A stream that nobody will read is told so. */
+/** Drops the body, and ends the stream behind it. */
 function withoutBody(response: Response): Response {
   void response.body?.cancel().catch(() => {})
   return new Response(null, { status: response.status, headers: response.headers })

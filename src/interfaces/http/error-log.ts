@@ -1,6 +1,6 @@
 import { messageOf } from '../../core/model/errors.ts'
 import { RateLimit } from '../../lib/http/rate-limit.ts'
-import type { HttpError } from './http-error.ts'
+import type { HttpError } from '../../lib/http/errors.ts'
 
 /** Refused for who calls, from where or how often; what is merely a wrong request is not among them. */
 export const COUNTED_CODES = [

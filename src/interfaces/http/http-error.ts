@@ -1,32 +1,8 @@
 import { StoreUnavailableError, UnstuckError } from '../../core/model/errors.ts'
 import { redact } from '../../core/model/redact.ts'
-
-/** A call that is not done. Status and code for the program, a sentence for the person. */
-export class HttpError extends Error {
-  readonly status: number
-  readonly code: string
-  readonly headers: Readonly<Record<string, string>>
-  /** What the body has besides the error. */
-  readonly details: Readonly<Record<string, unknown>>
-
-  constructor(
-    status: number,
-    code: string,
-    message: string,
-    {
-      headers = {},
-      details = {},
-      cause,
-    }: Partial<Pick<HttpError, 'headers' | 'details' | 'cause'>> = {},
-  ) {
-    super(message, { cause })
-    this.name = 'HttpRefusal'
-    this.status = status
-    this.code = code
-    this.headers = headers
-    this.details = details
-  }
-}
+import type { BodyErrors } from '../../lib/http/body.ts'
+import { HttpError } from '../../lib/http/errors.ts'
+import type { CallErrors } from '../../lib/http/validate-call.ts'
 
 export function unauthorized(): HttpError {
   return new HttpError(
@@ -122,8 +98,8 @@ export function unknownRoute(): HttpError {
   return new HttpError(404, 'NOT_FOUND', 'There is no such call. /api/openapi.json lists them.')
 }
 
-/** What stands in the path cannot be the name of anything. */
-export function notFound(mistakes: readonly string[]): HttpError {
+/** A value in the path is not even a possible id. */
+function notFound(mistakes: readonly string[]): HttpError {
   return new HttpError(404, 'NOT_FOUND', `There is no such thing: ${mistakes.join('; ')}.`)
 }
 
@@ -134,7 +110,7 @@ export function wrongMethod(allowed: readonly string[]): HttpError {
   })
 }
 
-export function notJson(): HttpError {
+function notJson(): HttpError {
   return new HttpError(
     415,
     'NOT_JSON',
@@ -142,7 +118,7 @@ export function notJson(): HttpError {
   )
 }
 
-export function tooLarge(bytesMax: number): HttpError {
+function tooLarge(bytesMax: number): HttpError {
   return new HttpError(
     413,
     'BODY_TOO_LARGE',
@@ -159,7 +135,7 @@ export function tooManyRequests(afterSeconds: number, what: string): HttpError {
   )
 }
 
-/** What would be done now is not what was looked at. `preview`: what it would be. */
+/** The plan is no longer the one that was previewed. `preview` is the new one. */
 export function planChanged(preview: unknown): HttpError {
   return new HttpError(
     409,
@@ -177,6 +153,39 @@ export function internalError(id: string): HttpError {
   )
 }
 
+export const BODY_MAX_BYTES = 256 * 1_024
+
+export const BODY_ERRORS: BodyErrors = {
+  notJson,
+  tooLarge,
+  badJson: (reason) => badRequest([`the body cannot be read as JSON: ${reason}`]),
+}
+
+/** Messages never repeat what was sent. */
+export const CALL_ERRORS: CallErrors = {
+  badPath: notFound,
+  badQuery: badRequest,
+  badBody: badRequest,
+  mistakesMax: 10,
+  showsValues: false,
+}
+
+export function severalHosts(): HttpError {
+  const headers = { connection: 'close' }
+  return new HttpError(400, 'BAD_REQUEST', 'This request has several Host headers.', { headers })
+}
+
+/** Returns the error for a request that Node's parser rejects. */
+export function malformedRequest(parserCode: string | undefined): HttpError {
+  const [status, what] = MALFORMED[parserCode ?? ''] ?? [400, 'Bad Request']
+  return new HttpError(status, 'BAD_REQUEST', `This request cannot be read: ${what}.`)
+}
+
+const MALFORMED: Readonly<Record<string, [number, string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout'],
+}
+
 const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   E_NOT_FOUND: 404,
   E_USAGE: 400,
@@ -185,7 +194,7 @@ const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   E_DB_UNREACHABLE: 503,
 }
 
-/** How the caller hears of an error; null for one that they can do nothing about. */
+/** Returns the error as the caller gets it; null for one that the caller cannot fix. */
 export function toHttpError(error: unknown): HttpError | null {
   if (error instanceof HttpError) return error
   const status = error instanceof UnstuckError ? STATUS_BY_CODE[error.code] : undefined

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { HttpError } from './http-error.ts'
+import { HttpError } from '../../lib/http/errors.ts'
 import { limitConcurrency } from './limit-concurrency.ts'
 
 const context = {} as Parameters<typeof limitConcurrency>[0]['server']

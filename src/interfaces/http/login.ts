@@ -1,27 +1,29 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
-import { jsonResponse } from './response.ts'
+import { readJson } from '../../lib/http/body.ts'
+import type { Peer } from '../../lib/http/node-adapter.ts'
+import { jsonResponse } from '../../lib/http/response.ts'
+import { validateCall } from '../../lib/http/validate-call.ts'
+import type { Schema } from '../../lib/validate/validate.ts'
 import type { AppContext } from './call-route.ts'
-import type { Auth, Peer } from './auth.ts'
+import type { Auth } from './auth.ts'
+import { BODY_ERRORS, BODY_MAX_BYTES, CALL_ERRORS } from './http-error.ts'
 import { sessionOf } from './session-routes.ts'
-import { readBody, readJson } from './validate.ts'
 
-/** What can be called without a token. */
+/** The calls that need no token. */
 
 export const loginBody = v.strictObject({
   token: v.pipe(v.string(), v.minLength(1), v.maxLength(512)),
 })
 
-/** Starts a session for a browser: the token itself is not kept there. */
+/** Starts a session for a browser, which keeps the session's secret and not the token. */
 export async function logIn(
   { auth, server, errorLog }: Pick<AppContext, 'auth' | 'server' | 'errorLog'>,
   request: Request,
   peer: Peer,
 ): Promise<Response> {
   try {
-    const { token } = readBody(loginBody, await readJson(request)) as v.InferOutput<
-      typeof loginBody
-    >
+    const { token } = (await readBody(request, loginBody)) as v.InferOutput<typeof loginBody>
     const { caller, cookie } = await auth.logIn(request, peer, token)
     const session = await sessionOf(caller, await server())
     errorLog.countLogin()
@@ -33,13 +35,13 @@ export async function logIn(
 }
 
 export async function logOut(auth: Auth, request: Request): Promise<Response> {
-  readBody(undefined, await readJson(request))
+  await readBody(request)
   return jsonResponse({}, 200, { 'set-cookie': await auth.logOut(request) })
 }
 
 const READY_TIMEOUT_MS = 2_000
 
-/** Whether the database answers, and nothing more. */
+/** Reports whether the database can be reached. */
 export async function readiness(server: AppContext['server']): Promise<Response> {
   const ok = await Promise.race([
     server()
@@ -51,4 +53,10 @@ export async function readiness(server: AppContext['server']): Promise<Response>
     sleep(READY_TIMEOUT_MS, false, { ref: false }),
   ])
   return jsonResponse({ ok }, ok ? 200 : 503)
+}
+
+async function readBody(request: Request, schema?: Schema): Promise<unknown> {
+  const json = await readJson(request, BODY_MAX_BYTES, BODY_ERRORS)
+  const sent = { json: json === undefined ? {} : json }
+  return validateCall(schema ? { body: schema } : {}, sent, CALL_ERRORS).body
 }

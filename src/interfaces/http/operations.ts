@@ -1,13 +1,13 @@
 import type { NewOperation } from '../../core/store/store.ts'
-import { HttpError } from './http-error.ts'
+import { HttpError } from '../../lib/http/errors.ts'
 import type { Caller } from './route.ts'
 
-/** For the audit trail. */
+/** Returns the caller as the audit trail names it. */
 export function actorOf({ name, role, address }: Caller): string {
   return `${name} (${role}) via http${address === null ? '' : ` from ${address}`}`
 }
 
-/** What somebody asked for and what came of it, to be written down. */
+/** Returns the record of a requested change and its outcome. */
 export function toOperation(
   caller: Caller,
   call: string,
@@ -25,12 +25,12 @@ export function toOperation(
   }
 }
 
-/** A look at what would be done is no operation. */
+/** A preview is not recorded. */
 export function isDryRun(body: unknown): boolean {
   return (body as { dryRun?: unknown } | null | undefined)?.dryRun === true
 }
 
-/** What came of it, in a sentence. */
+/** Returns the result in a sentence. */
 export function summarizeResult(result: unknown): string {
   if (result instanceof HttpError) return result.message
   if (typeof result !== 'object' || result === null) return 'Done.'

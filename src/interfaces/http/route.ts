@@ -1,79 +1,69 @@
-import type { BaseIssue, BaseSchema, InferOutput } from 'valibot'
+import type { InferOutput } from 'valibot'
 import type { OperatorContext } from '../../core/recovery/recover.ts'
 import type { Role } from '../../core/model/role.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Settings } from '../../app/config.ts'
+import type { Input, Route as ApiRoute } from '../../lib/http/route.ts'
+import type { Schema } from '../../lib/validate/validate.ts'
 import type { ErrorLog } from './error-log.ts'
 
-/** Who calls, as the gate has found out. */
+/** An authenticated caller. */
 export type Caller = {
-  /** For the audit trail: a token's name, or the local user. */
+  /** The name in the audit trail: a token's name, or the local user. */
   readonly name: string
   readonly role: Role
-  /** Where from; null when the server around us does not tell. */
+  /** Null if the surrounding server does not provide it. */
   readonly address: string | null
-  /** How the gate knows: by nothing (alone on this machine), a token, a cookie, or the word of the server around us. */
+  /** How the caller was authenticated: as local user without tokens, by a token, a cookie, or the `access` function. */
   readonly by: 'local' | 'token' | 'cookie' | 'access'
 }
 
-export type Schema<T = unknown> = BaseSchema<unknown, T, BaseIssue<unknown>>
-
-/** What every handler stands on. */
+/** What every handler uses. */
 export type ServerContext = {
   readonly store: Store
   readonly settings: Settings
-  /** Where journals and the output of wrapped commands are on this machine. */
+  /** The folder of journals and output of wrapped commands on this machine. */
   readonly dataFolder: string
-  /** Nothing may be changed. */
+  /** Changes are refused. */
   readonly readOnly: boolean
   readonly errorLog: ErrorLog
-  /** Fires when the server ends: streams end with it. */
+  /** Fires when the server stops; streams end with it. */
   readonly closing: AbortSignal
 }
 
-export type Call<P, Q, B> = {
-  readonly params: P
-  readonly query: Q
-  readonly body: B
+/** What this API adds to the input of a call. */
+type CallContext = {
   readonly caller: Caller
-  /** Acts in the caller's name, by the config's policies. */
+  /** Acts in the caller's name, with the policies of the config. */
   readonly context: OperatorContext
   readonly server: ServerContext
-  /** Fires when the caller has left. */
+  /** Fires when the caller hangs up. */
   readonly signal: AbortSignal
-  /** Asked again by whatever lasts: false when the token was taken away, or its role is no longer enough. */
+  /** Checked again by streams: false once the token was removed or its role no longer suffices. */
   readonly isAllowed: () => Promise<boolean>
-  /** Of a stream that was cut and is asked for again: the last event that arrived (`Last-Event-ID`). */
+  /** The last event that a reconnecting stream received (`Last-Event-ID`). */
   readonly lastEventId?: string | undefined
 }
 
+export type Call<P, Q, B> = Input<P, Q, B> & CallContext
+
 /**
- * One call of the API. The same entry registers it, validates it, guards it, is walked by the tests of roles, and is
- * written into the OpenAPI document: a route cannot be forgotten in one of them.
+ * One call of the API. The same entry registers and validates it, checks its role, is tested for every role, and is
+ * written into the OpenAPI document.
  */
 export type Route<
   P extends Schema = Schema,
   Q extends Schema = Schema,
   B extends Schema = Schema,
   A extends Schema = Schema,
-> = {
-  readonly method: 'GET' | 'POST' | 'DELETE'
-  /** `/api/runs/:run` */
-  readonly path: string
+> = ApiRoute<CallContext, P, Q, B, InferOutput<A>> & {
   readonly summary: string
   readonly role: Role
-  readonly params?: P
-  readonly query?: Q
-  readonly body?: B
-  /** Of the answer in JSON; null when it is a stream, which `produces` names. */
+  /** The schema of the JSON response; null for a stream, whose type is in `produces`. */
   readonly response: A | null
   readonly produces?: readonly string[]
-  /** Of a good answer; 200 unless said. */
+  /** The status of a successful response, 200 by default. */
   readonly status?: 201
-  /** Answers what `answer` describes, or a response of its own for streams. */
-  handle(
-    call: Call<InferOutput<P>, InferOutput<Q>, InferOutput<B>>,
-  ): Promise<InferOutput<A> | Response>
 }
 
 /** Types flow from the schemas. */

@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net'
 
 /**
- * The open connections, counted. Any user of this machine can open some, so when all places are taken, whoever has not
- * shown a right token yet makes room, the oldest first: nobody can shut others out by holding them.
+ * Limits the open connections. When the limit is reached, the oldest connection without a valid token is closed, so that
+ * idle connections of other users of the machine cannot shut out authenticated callers.
  */
 export class Connections {
   readonly #max: number
   readonly #open = new Set<Socket>()
-  /** In the order they came. */
+  /** Oldest first. */
   readonly #untrusted = new Set<Socket>()
 
   constructor(max: number) {
@@ -25,12 +25,12 @@ export class Connections {
     socket.once('close', () => this.#forget(socket))
   }
 
-  /** It has shown a right token. */
+  /** Marks a connection as authenticated. */
   trust(socket: Socket): void {
     this.#untrusted.delete(socket)
   }
 
-  /** Hangs up on everybody but these. */
+  /** Closes all connections but these. */
   dropExcept(kept: ReadonlySet<Socket>): void {
     for (const socket of this.#open) if (!kept.has(socket)) this.#drop(socket)
   }

@@ -1,15 +1,15 @@
-/** Who has more than this unread is behind. A first picture may well be larger: that alone is no reason to end. */
+/** A client with more unread bytes is behind. A snapshot may be larger: that alone does not end the stream. */
 const BEHIND_BYTES = 1024 * 1024
-/** How long one may be behind without ever catching up. */
+/** How long a client may stay behind. */
 const BEHIND_MAX_MS = 20_000
-/** What is kept for one reader at most, however short it has been behind. */
+/** The most that is buffered for one client. */
 const UNREAD_MAX = 16 * BEHIND_BYTES
-/** How long a browser waits before it comes again. */
+/** How long a browser waits before it reconnects. */
 const RETRY_MS = 2_000
 
 const encoder = new TextEncoder()
 
-/** An event as it goes over the line; made once, however many get it. `json` has no line feeds in it. */
+/** Encodes an event, once for all clients. `json` must not contain line feeds. */
 export function eventFrame(event: string, json: string, id?: number): Uint8Array {
   const named = id === undefined ? `event: ${event}` : `id: ${id}\nevent: ${event}`
   return encoder.encode(`${named}\ndata: ${json}\n\n`)
@@ -17,14 +17,14 @@ export function eventFrame(event: string, json: string, id?: number): Uint8Array
 
 export const KEEPALIVE = encoder.encode(': beat\n\n')
 
-/** One reader's stream of events. */
+/** The event stream of one client. */
 export class EventStream {
   readonly response: Response
-  /** Fires when it has ended, whoever ended it. */
+  /** Fires when the stream has ended, from either side. */
   readonly ended: AbortSignal
   readonly #end = new AbortController()
   #controller!: ReadableStreamDefaultController<Uint8Array>
-  /** Since when it is behind; null while it is not. */
+  /** When the client fell behind; null if it is not behind. */
   #behindSince: number | null = null
 
   constructor() {
@@ -43,19 +43,19 @@ export class EventStream {
       headers: {
         'content-type': 'text/event-stream; charset=utf-8',
         'cache-control': 'no-store',
-        // Proxies that gather an answer before they pass it on would gather this one for ever.
+        // Stops proxies from buffering the response.
         'x-accel-buffering': 'no',
       },
     })
   }
 
-  /** Who goes on not reading what came before is dropped: a browser comes again and begins afresh. */
+  /** Sends a frame, or ends the stream of a client that stays behind: the browser reconnects and gets a new snapshot. */
   send(frame: Uint8Array, now = performance.now()): void {
     if (this.ended.aborted) return
     const unread = BEHIND_BYTES - (this.#controller.desiredSize ?? 0)
     this.#behindSince = unread > BEHIND_BYTES ? (this.#behindSince ?? now) : null
     const isWithinTime = now - (this.#behindSince ?? now) <= BEHIND_MAX_MS
-    // The first picture is sent whatever its size, else who comes again would never get it.
+    // A snapshot is sent whatever its size, else a reconnecting client would never get it.
     const hasRoom = unread <= BEHIND_BYTES || unread + frame.length <= UNREAD_MAX
     if (isWithinTime && hasRoom) this.#controller.enqueue(frame)
     else this.close()

@@ -1,9 +1,9 @@
-/** Keys remembered at most; the oldest is forgotten first. */
+/** The number of keys kept; the oldest is dropped first. */
 const KEYS_MAX = 10_000
 
 type Window = { readonly since: number; count: number }
 
-/** So many calls per key within a time. */
+/** Limits the calls per key within a time window. */
 export class RateLimit {
   readonly #max: number
   readonly #perMs: number
@@ -16,7 +16,7 @@ export class RateLimit {
     this.#now = now
   }
 
-  /** Null: go on. Else how long to wait; `isFirst` of a row of refusals, so that they need not all be written down. */
+  /** Counts a call. Returns null if it is within the limit, else how long to wait; `isFirst` for the first refusal of a window. */
   take(key: string): { readonly afterSeconds: number; readonly isFirst: boolean } | null {
     const now = this.#now()
     const window = this.#windowOf(key, now)

@@ -1,64 +1,137 @@
+import * as v from 'valibot'
+import { describeValue } from '../../../core/model/fields.ts'
+import { canonicalUrl } from '../../../core/model/url.ts'
+import type { RunCheckpoint, RunHandle } from '../../../core/worker/run-handle.ts'
+import type { Route } from '../../../lib/http/route.ts'
+import {
+  flag,
+  integerBetween,
+  json,
+  nonEmptyText,
+  object,
+  text,
+  textOf,
+  type Schema,
+} from '../../../lib/validate/validate.ts'
 import type { RunHooks } from '../endpoint.ts'
-import type { RunHandle } from '../../../core/worker/run-handle.ts'
-import { readCheckpoint, readFail, readEmpty, readProgress } from './bodies.ts'
 
 const KB = 1_024
-const BODY_MAX = 256 * KB
-const CHECKPOINT_MAX = 8 * KB * KB
+const BODY_MAX_BYTES = 256 * KB
+const CHECKPOINT_MAX_BYTES = 8 * KB * KB
 
-/** A run as the calls see it. */
-export type CallContext = Pick<RunHooks, 'isStopping' | 'onEnd'> & {
+/** What a call acts on. */
+export type RunContext = Pick<RunHooks, 'isStopping' | 'onEnd'> & {
   readonly handle: RunHandle
-  /** How it was ended over this API, so that a repeated end is answered like the first. */
+  /** The call that ended the run, so that a repetition of it succeeds too. */
   ended: 'finish' | 'fail' | null
 }
 
-type Route<Body = unknown> = {
-  readonly method: 'GET' | 'POST'
+type RunRoute<B extends Schema = Schema> = Route<{ run: RunContext }, Schema, Schema, B> & {
   readonly maxBytes: number
-  readonly read: (body: unknown) => Body
-  readonly handle: (served: CallContext, body: Body) => unknown
-  /** Answered at once, whatever else is under way: it must get through while the database is away. */
+  /** Handled at once, also while other calls wait for the database. */
   readonly skipsQueue?: true
 }
 
-function defineRoute<Body>(route: Route<Body>): Route {
-  return route as Route
-}
-
-/** Every call there is, by its path behind UNSTUCK_URL. */
-export const ROUTES: ReadonlyMap<string, Route> = new Map(
-  Object.entries({
-    '/': defineRoute({ method: 'GET', maxBytes: BODY_MAX, read: readEmpty, handle: describe }),
-    '/checkpoint': defineRoute({
-      method: 'POST',
-      maxBytes: CHECKPOINT_MAX,
-      read: readCheckpoint,
-      handle: async (served, page) => ({ seq: await ownedRun(served).checkpoint(page) }),
-    }),
-    '/progress': defineRoute({
-      method: 'POST',
-      maxBytes: BODY_MAX,
-      read: readProgress,
-      async handle(served, progress) {
-        await ownedRun(served).progress(progress)
-        return {}
-      },
-    }),
-    '/heartbeat': defineRoute({
-      method: 'POST',
-      maxBytes: BODY_MAX,
-      read: readEmpty,
-      handle: (served) => ({ stop: served.isStopping() || served.handle.signal.aborted }),
-      skipsQueue: true,
-    }),
-    '/finish': defineRoute({ method: 'POST', maxBytes: BODY_MAX, read: readEmpty, handle: finish }),
-    '/fail': defineRoute({ method: 'POST', maxBytes: BODY_MAX, read: readFail, handle: fail }),
+const item = v.pipe(
+  object({ url: v.optional(text), key: v.optional(nonEmptyText), data: json }),
+  v.check(
+    ({ url, key }) => key !== undefined || (url !== undefined && canonicalUrl(url) !== null),
+    ({ input: { url } }) =>
+      `needs an http(s) url or a key of your own, but has ${url === undefined ? 'neither' : `the url ${describeValue(url)}`}`,
+  ),
+)
+const checkpoint = v.pipe(
+  object({
+    page: integerBetween(1),
+    items: v.optional(v.array(item, 'must be a list of items'), []),
+    next: v.optional(v.nullable(textOf('an address'))),
+    lastItemId: v.optional(v.nullable(text)),
+    cursor: v.optional(json),
+    skipped: v.optional(integerBetween(0)),
+    pageTarget: v.optional(v.nullable(integerBetween(0))),
+  }),
+  // The response of `GET /` may be sent back as it is: null means not set.
+  v.transform(({ pageTarget, lastItemId, ...rest }) => {
+    const page = {
+      ...rest,
+      ...(typeof pageTarget === 'number' && { pageTarget }),
+      ...(typeof lastItemId === 'string' && { lastItemId }),
+    }
+    return page as RunCheckpoint
   }),
 )
+const count = integerBetween(0, Number.MAX_SAFE_INTEGER)
+const failure = object({
+  error: textOf('text that says what went wrong'),
+  retry: v.optional(flag, false),
+})
 
-async function describe(context: CallContext): Promise<unknown> {
-  const handle = ownedRun(context)
+/** The schema of each body, as docs/run-api.openapi.json names them. */
+export const BODY_SCHEMAS = {
+  Checkpoint: checkpoint,
+  Item: item,
+  Progress: object({ done: count, total: count }),
+  Failure: failure,
+}
+
+/** Every call, by its path behind UNSTUCK_URL. */
+export const ROUTES: readonly RunRoute[] = [
+  defineRoute({ method: 'GET', path: '/', handle: ({ run }) => describe(run) }),
+  defineRoute({
+    method: 'POST',
+    path: '/checkpoint',
+    body: checkpoint,
+    maxBytes: CHECKPOINT_MAX_BYTES,
+    handle: async ({ run, body }) => ({ seq: await ownedRun(run).checkpoint(body) }),
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/progress',
+    body: BODY_SCHEMAS.Progress,
+    async handle({ run, body }) {
+      await ownedRun(run).progress(body)
+      return {}
+    },
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/heartbeat',
+    handle: ({ run }) => ({ stop: run.isStopping() || run.handle.signal.aborted }),
+    skipsQueue: true,
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/finish',
+    async handle({ run }) {
+      if (run.ended === 'finish') return {}
+      await ownedRun(run).succeed()
+      run.ended = 'finish'
+      run.onEnd('finish')
+      return {}
+    },
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/fail',
+    body: failure,
+    async handle({ run, body: { error, retry } }) {
+      if (run.ended === 'fail') return {}
+      await ownedRun(run).fail(error, { retry })
+      run.ended = 'fail'
+      run.onEnd({ error, retry })
+      return {}
+    },
+  }),
+]
+
+function defineRoute<B extends Schema>(
+  route: Omit<RunRoute<B>, 'maxBytes'> & { maxBytes?: number },
+): RunRoute {
+  return { maxBytes: BODY_MAX_BYTES, ...route }
+}
+
+async function describe(run: RunContext): Promise<unknown> {
+  const handle = ownedRun(run)
   const { done, total } = await handle.progressSoFar()
   return {
     run: handle.id,
@@ -74,27 +147,8 @@ async function describe(context: CallContext): Promise<unknown> {
   }
 }
 
-async function finish(context: CallContext): Promise<unknown> {
-  if (context.ended === 'finish') return {}
-  await ownedRun(context).succeed()
-  context.ended = 'finish'
-  context.onEnd('finish')
-  return {}
-}
-
-async function fail(
-  context: CallContext,
-  { error, retry }: { error: string; retry: boolean },
-): Promise<unknown> {
-  if (context.ended === 'fail') return {}
-  await ownedRun(context).fail(error, { retry })
-  context.ended = 'fail'
-  context.onEnd({ error, retry })
-  return {}
-}
-
-/** Who lost its run hears that first, whatever it asks for. */
-function ownedRun({ handle }: CallContext): RunHandle {
+/** A lost run is reported first, whatever is called. */
+function ownedRun({ handle }: RunContext): RunHandle {
   if (handle.lost) throw handle.lost
   return handle
 }

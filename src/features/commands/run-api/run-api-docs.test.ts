@@ -18,9 +18,8 @@ import {
   type RunApiClient,
 } from '../../../testing/run-api-test-context.ts'
 import { sqliteEngine, temporaryFolder } from '../../../testing/sqlite-engine.ts'
-import { BODY_FIELDS } from './bodies.ts'
-import { ROUTES } from './routes.ts'
-import * as refusals from './http-error.ts'
+import * as errors from './errors.ts'
+import { BODY_SCHEMAS, ROUTES } from './routes.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../../../docs/run-api.md'), 'utf8')
 const document = new OpenApi(RUN_API_DOCUMENT)
@@ -28,32 +27,32 @@ const run = promisify(execFile)
 
 const CLAIM = { target: newId(), epoch: 1, claimId: newId(), worker: newId() }
 
-/** Every refusal there is, by its code. */
+/** Every error that the API returns. */
 const ALL_ERRORS = [
-  refusals.unauthorized(),
-  refusals.misdirected(''),
-  refusals.notFound([]),
-  refusals.methodNotAllowed('/', 'GET'),
-  refusals.notJson(''),
-  refusals.bodyTooLarge(1),
-  refusals.invalidJson(''),
-  refusals.invalidBody([]),
-  refusals.tooManyCalls(1),
-  refusals.stopping(),
-  refusals.internalError(''),
-  refusals.badRequest('HPE_HEADER_OVERFLOW'),
-  refusals.badRequest('ERR_HTTP_REQUEST_TIMEOUT'),
-  refusals.badRequest(undefined),
+  errors.unauthorized(),
+  errors.misdirected(''),
+  errors.notFound([]),
+  errors.methodNotAllowed('/', 'GET'),
+  errors.BODY_ERRORS.notJson(''),
+  errors.BODY_ERRORS.tooLarge(1),
+  errors.BODY_ERRORS.badJson(''),
+  errors.CALL_ERRORS.badBody([]),
+  errors.tooManyCalls(1),
+  errors.stopping(),
+  errors.internalError(''),
+  errors.malformedRequest('HPE_HEADER_OVERFLOW'),
+  errors.malformedRequest('ERR_HTTP_REQUEST_TIMEOUT'),
+  errors.malformedRequest(undefined),
   ...[
     new LeaseLostError(CLAIM, ''),
     new PageBehindError(CLAIM.target, 1, 2),
     new PageRejectedError(''),
     new UsageError(''),
-  ].map((error) => refusals.toHttpError(error)!),
+  ].map((error) => errors.toHttpError(error)!),
 ].map(({ status, code }) => `${status} ${code}`)
 
-test('every refusal that the code can make is known here', () => {
-  const code = readFileSync(join(import.meta.dirname, 'http-error.ts'), 'utf8')
+test('the list above has every error of the code', () => {
+  const code = readFileSync(join(import.meta.dirname, 'errors.ts'), 'utf8')
   const written = [...code.matchAll(/new HttpError\(\s*(\d+),\s*'([A-Z_]+)'/g)].map(
     ([, status, code]) => `${status} ${code}`,
   )
@@ -66,33 +65,21 @@ test('the OpenAPI document has every call, and no other', () => {
   )
   assert.deepEqual(
     documented,
-    [...ROUTES].map(([path, { method }]) => `${method} ${path}`),
+    ROUTES.map(({ method, path }) => `${method} ${path}`),
   )
 })
 
 test('the OpenAPI document has every field of every body, and no other', () => {
-  const names: Record<keyof typeof BODY_FIELDS, string> = {
-    checkpoint: 'Checkpoint',
-    item: 'Item',
-    progress: 'Progress',
-    heartbeat: 'Nothing',
-    finish: 'Nothing',
-    fail: 'Failure',
-  }
-  for (const [body, name] of Object.entries(names)) {
-    const shape: Record<string, { rule: string; isOptional?: true }> =
-      BODY_FIELDS[body as keyof typeof BODY_FIELDS]
-    const fields = Object.entries(shape)
+  for (const [name, schema] of Object.entries(BODY_SCHEMAS)) {
     const { properties, required = [] } = document.schemas[name]!
-    assert.deepEqual(
-      Object.keys(properties as object),
-      fields.map(([field]) => field),
-    )
+    assert.deepEqual(Object.keys(properties as object), Object.keys(schema.entries))
+    const needed = Object.entries(schema.entries).filter(([, entry]) => entry.type !== 'optional')
     assert.deepEqual(
       required,
-      fields.filter(([, field]) => !field.isOptional).map(([field]) => field),
+      needed.map(([field]) => field),
     )
   }
+  assert.deepEqual(document.schemas['Nothing']!['properties'], {})
 })
 
 test('the OpenAPI document has every status and code, and no other', () => {
@@ -109,7 +96,7 @@ test('the page has every call and every error, and no other', () => {
   const calls = [...page.matchAll(/^\| `((?:GET|POST) \/\w*)` \|/gm)].map(([, call]) => call)
   assert.deepEqual(
     calls,
-    [...ROUTES].map(([path, { method }]) => `${method} ${path}`),
+    ROUTES.map(({ method, path }) => `${method} ${path}`),
   )
   const errors = [...page.matchAll(/^\| (\d+) \| `([A-Z_]+)` \|/gm)].map(
     ([, status, code]) => `${status} ${code}`,

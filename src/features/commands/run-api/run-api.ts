@@ -1,35 +1,27 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Duplex } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { stackOf } from '../../../core/model/errors.ts'
-import { newId } from '../../../core/model/id.ts'
-import { registerSecrets, redact } from '../../../core/model/redact.ts'
-import { safeText } from '../../../core/events/safe-text.ts'
-import type { EndpointSession, Endpoint, RunHooks } from '../endpoint.ts'
+import { registerSecrets } from '../../../core/model/redact.ts'
 import type { RunHandle } from '../../../core/worker/run-handle.ts'
-import { Connections } from '../../../lib/http/connections.ts'
-import { discardRest } from '../../../lib/http/discard-rest.ts'
-import { RunSession } from './run-session.ts'
-import { toHttpText, errorResponse, sendResponse, type ApiResponse } from './response.ts'
-import { listenOnPort, listenOnSocket, type PrivateSocket } from './listen.ts'
+import { logUnexpected } from '../../../lib/http/errors.ts'
+import type { Peer } from '../../../lib/http/node-adapter.ts'
+import { NodeServer } from '../../../lib/http/node-server.ts'
+import { errorResponse, jsonResponse } from '../../../lib/http/response.ts'
+import type { Endpoint, EndpointSession, RunHooks } from '../endpoint.ts'
 import {
-  badRequest,
+  internalError,
+  malformedRequest,
   misdirected,
   toHttpError,
   unauthorized,
-  internalError,
-  type HttpError,
-} from './http-error.ts'
-import { hashToken, isAuthorized, newToken } from './token.ts'
+} from './errors.ts'
+import { listenOnPort, listenOnSocket, type PrivateSocket } from './listen.ts'
+import { RunSession } from './session.ts'
 
 export type RunApiOptions = {
-  /** Listen on a Unix socket in this folder instead of a port of this machine. */
+  /** Listen on a Unix socket in this folder instead of a local port. */
   readonly socketFolder?: string
-  /** Hears what went wrong inside, a line each. */
+  /** Receives one line per internal error. */
   readonly log?: (line: string) => void
-  /** For tests, which cannot wait that long. */
+  /** Shorter limits, for tests. */
   readonly limits?: Partial<typeof LIMITS>
 }
 
@@ -37,22 +29,18 @@ const LIMITS = {
   headersMs: 10_000,
   bodyMs: 60_000,
   connections: 1_000,
-  /** Of one run, under way at once: each may have a body in memory. */
+  /** Calls of one run under way at once: each may have a body in memory. */
   calls: 16,
 }
-const HEADERS_MAX_BYTES = 16 * 1_024
-/** Longer than most pauses between two pages, so that a kept connection is rarely closed under a call. */
-const KEEP_ALIVE_MS = 75_000
-const CLOSE_GRACE_MS = 200
+const DRAIN_MS = 200
 
-/** The HTTP API of the commands that this process wraps: one server, a path and a token for each run. */
+/** The HTTP API of the commands that this process wraps: one server, with a path and a token for each run. */
 export class RunApi implements Endpoint {
   readonly #options: RunApiOptions
   readonly #limits: typeof LIMITS
-  readonly #server: Server
-  readonly #connections: Connections
+  readonly #server: NodeServer
   readonly #sessions = new Map<string, RunSession>()
-  /** As it stands in addresses. On a Unix socket nobody looks at it. */
+  /** The host in the runs' addresses. It is not checked on a Unix socket. */
   #host = 'localhost'
   #socket: PrivateSocket | null = null
   #started: Promise<void> | null = null
@@ -61,45 +49,32 @@ export class RunApi implements Endpoint {
   constructor(options: RunApiOptions = {}) {
     this.#options = options
     this.#limits = { ...LIMITS, ...options.limits }
-    const { headersMs, bodyMs, connections } = this.#limits
-    this.#connections = new Connections(connections)
-    const settings = {
-      maxHeaderSize: HEADERS_MAX_BYTES,
-      headersTimeout: headersMs,
-      requestTimeout: bodyMs,
-      connectionsCheckingInterval: Math.min(1_000, headersMs),
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      // A request without it is refused here, in JSON as everything else.
-      requireHostHeader: false,
-    }
-    const listener = (request: IncomingMessage, response: ServerResponse): void => {
-      void this.#serve(request, response)
-    }
-    this.#server = createServer(settings, listener)
-      .on('checkExpectation', listener)
-      .on('clientError', onClientError)
-      .on('connection', (socket) => this.#connections.add(socket))
+    this.#server = new NodeServer((request, peer) => this.#fetch(request, peer), {
+      limits: this.#limits,
+      drainMs: DRAIN_MS,
+      malformed: malformedRequest,
+    })
   }
 
-  /** Resolves when calls can come in. */
+  /** Resolves when the API accepts calls. */
   start(): Promise<void> {
     this.#started ??= this.#listen()
     return this.#started
   }
 
-  /** Calls under way are answered with 503, then every connection is closed. */
+  /** Ends calls under way with 503, then closes every connection. */
   stop(): Promise<void> {
     this.#stopped ??= this.#close()
     return this.#stopped
   }
 
-  /** Opens the API for a run. A run that is admitted again has a new token, and the old one no longer counts. */
+  /** Opens the API for a run. Opening it again creates a new token, and the old one is no longer valid. */
   openSession(handle: RunHandle, hooks: RunHooks): EndpointSession {
-    if (!this.#server.listening)
+    if (!this.#server.server.listening)
       throw new Error('openSession() comes after start() and before stop()')
-    const token = newToken()
+    const token = RunSession.newToken()
     const forget = registerSecrets([token])
-    const session = new RunSession(handle, hooks, hashToken(token), this.#limits.calls)
+    const session = new RunSession(handle, hooks, token, this.#limits.calls)
     this.#sessions.get(handle.id)?.close()
     this.#sessions.set(handle.id, session)
     const socket = this.#socket?.path
@@ -116,88 +91,48 @@ export class RunApi implements Endpoint {
   }
 
   async #listen(): Promise<void> {
+    const { server } = this.#server
     const { socketFolder } = this.#options
     if (socketFolder !== undefined) {
-      this.#socket = await listenOnSocket(this.#server, socketFolder)
+      this.#socket = await listenOnSocket(server, socketFolder)
       return
     }
-    await listenOnPort(this.#server)
-    this.#host = `127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+    await listenOnPort(server)
+    this.#host = `127.0.0.1:${(server.address() as AddressInfo).port}`
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const disconnected = new AbortController()
-    response.once('close', () => disconnected.abort())
-    const result = await this.#respond(request, disconnected.signal)
-    // Nobody is there to hear it.
-    if (disconnected.signal.aborted) return
-    const isRead = await discardRest(request)
-    sendResponse(response, result)
-    // A connection that breaks at once would take the answer with it.
-    if (!isRead) setTimeout(() => request.destroy(), CLOSE_GRACE_MS).unref()
-  }
-
-  async #respond(request: IncomingMessage, disconnected: AbortSignal): Promise<ApiResponse> {
+  async #fetch(request: Request, { path = '/', trust }: Peer): Promise<Response> {
     try {
       this.#checkHost(request)
-      const [, id = '', path = ''] = /^\/([^/?#]*)([^?#]*)/.exec(request.url ?? '') ?? []
+      const [, id = '', call = ''] = /^\/([^/]*)(.*)/.exec(path) ?? []
       const session = this.#sessions.get(id)
-      const hasToken = isAuthorized(request.headers.authorization, session?.tokenHash ?? null)
-      if (!session || !hasToken) throw unauthorized()
-      this.#connections.trust(request.socket)
-      return { status: 200, body: await session.handle(request, path || '/', disconnected) }
+      const isAuthorized = RunSession.isAuthorized(session, request.headers.get('authorization'))
+      if (!session || !isAuthorized) throw unauthorized()
+      trust?.()
+      return jsonResponse(await session.call(request, call || '/'))
     } catch (error) {
-      return errorResponse(toHttpError(error) ?? this.#internalError(error, request, disconnected))
+      const { log = () => {} } = this.#options
+      const what = `run API, ${request.method} ${path}`
+      return errorResponse(
+        toHttpError(error) ?? internalError(logUnexpected(error, what, request.signal, log)),
+      )
     }
   }
 
-  /** A web page whose name was made to point here must not get through. */
-  #checkHost({ headersDistinct }: IncomingMessage): void {
+  /** Refuses other names than the API's own, which a web page could point to this machine (DNS rebinding). */
+  #checkHost({ headers }: Request): void {
     if (this.#options.socketFolder !== undefined) return
-    const [host, ...more] = headersDistinct['host'] ?? []
+    const host = headers.get('host')
     const isLocal = host === this.#host || host === this.#host.replace('127.0.0.1', 'localhost')
-    if (!isLocal || more.length > 0) throw misdirected(this.#host)
-  }
-
-  #internalError(
-    error: unknown,
-    { method, url }: IncomingMessage,
-    disconnected: AbortSignal,
-  ): HttpError {
-    const id = newId()
-    if (!isDisconnect(error, disconnected)) {
-      const what = `run API, ${method} ${url} (${id}): ${stackOf(error)}`
-      this.#options.log?.(safeText(redact(what)))
-    }
-    return internalError(id)
+    if (!isLocal) throw misdirected(this.#host)
   }
 
   async #close(): Promise<void> {
     for (const session of this.#sessions.values()) session.close()
     this.#sessions.clear()
-    // A start that failed has been told to whoever started it.
+    // `start` has already rejected with this error.
     await this.#started?.catch(() => {})
-    if (!this.#server.listening) return
-    const closed = once(this.#server, 'close')
-    this.#server.close()
-    await Promise.race([closed, sleep(CLOSE_GRACE_MS, null, { ref: false })])
-    this.#server.closeAllConnections()
-    await closed
+    await this.#server.stop()
     this.#socket?.cleanUp()
   }
-}
-
-/** The caller was gone before its request was read, or before its turn came. */
-function isDisconnect(error: unknown, disconnected: AbortSignal): boolean {
-  const isCutOff = (error as NodeJS.ErrnoException | null)?.code === 'ECONNRESET'
-  return isCutOff || (disconnected.aborted && error === disconnected.reason)
-}
-
-/** What came in was no request, or came too slowly. */
-function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy()
-    return
-  }
-  socket.end(toHttpText(errorResponse(badRequest(error.code))), () => socket.destroy())
 }

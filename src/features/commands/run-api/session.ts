@@ -1,0 +1,91 @@
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { abortable } from '../../../core/worker/abortable.ts'
+import type { RunHandle } from '../../../core/worker/run-handle.ts'
+import { hasBody, readJson } from '../../../lib/http/body.ts'
+import { ConcurrencyLimit } from '../../../lib/http/limit-concurrency.ts'
+import type { Input } from '../../../lib/http/route.ts'
+import { validateCall } from '../../../lib/http/validate-call.ts'
+import type { RunHooks } from '../endpoint.ts'
+import {
+  BODY_ERRORS,
+  CALL_ERRORS,
+  methodNotAllowed,
+  notFound,
+  stopping,
+  tooManyCalls,
+} from './errors.ts'
+import { ROUTES, type RunContext } from './routes.ts'
+
+const CALLS = ROUTES.map(({ method, path }) => `${method} ${path}`)
+/** No token has this hash, but for a chance in 2^256. */
+const DUMMY_HASH = randomBytes(32)
+
+/** The API of one run: its token, and its calls one after the other. */
+export class RunSession {
+  /** 256 bits. Only the command gets it; the session keeps its hash. */
+  static newToken(): string {
+    return randomBytes(32).toString('base64url')
+  }
+
+  /** Checks an Authorization header. Takes the same time without a session. */
+  static isAuthorized(session: RunSession | undefined, authorization: string | null): boolean {
+    const token = /^Bearer +([\w-]+)$/i.exec(authorization ?? '')?.[1] ?? ''
+    return timingSafeEqual(hashOf(token), session ? session.#tokenHash : DUMMY_HASH)
+  }
+
+  readonly #tokenHash: Buffer
+  readonly #run: RunContext
+  readonly #hooks: RunHooks
+  readonly #calls: ConcurrencyLimit
+  readonly #queue = new ConcurrencyLimit(1, Infinity, stopping)
+  readonly #closed = new AbortController()
+
+  constructor(handle: RunHandle, hooks: RunHooks, token: string, maxCalls: number) {
+    this.#tokenHash = hashOf(token)
+    this.#hooks = hooks
+    this.#calls = new ConcurrencyLimit(maxCalls, 0, () => tooManyCalls(maxCalls))
+    this.#run = {
+      handle,
+      isStopping: () => hooks.isStopping(),
+      onEnd: (end) => {
+        // After `close` the owner reads the state of the run itself.
+        if (!this.#closed.signal.aborted) hooks.onEnd(end)
+      },
+      ended: null,
+    }
+  }
+
+  /** Handles an authorized call. Returns the data of the response. */
+  async call(request: Request, path: string): Promise<unknown> {
+    this.#hooks.onCall()
+    const route = ROUTES.find((one) => one.path === path)
+    if (!route) throw notFound(CALLS)
+    if (request.method !== route.method) throw methodNotAllowed(path, route.method)
+    const readInput = async (): Promise<Input> => {
+      const json = hasBody(request)
+        ? await readJson(request, route.maxBytes, BODY_ERRORS)
+        : undefined
+      return validateCall(route, { json }, CALL_ERRORS)
+    }
+    const handle = async (input: Input): Promise<unknown> =>
+      route.handle({ ...input, run: this.#run })
+    if (route.skipsQueue) return handle(await readInput())
+    return this.#calls.run('', request.signal, async () => {
+      const input = await readInput()
+      const closed = this.#closed.signal
+      // A write is not given up when its caller hangs up: it is settled before the next one is tried.
+      return this.#queue.run('', AbortSignal.any([request.signal, closed]), () =>
+        abortable(closed, () => handle(input)),
+      )
+    })
+  }
+
+  /** Ends waiting calls with an error. The write under way continues as long as its run lets it. */
+  close(): void {
+    this.#closed.abort(stopping())
+  }
+}
+
+function hashOf(token: string): Buffer {
+  return hash('sha256', token, 'buffer')
+}

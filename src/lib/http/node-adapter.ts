@@ -1,0 +1,136 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+
+/** What a server knows about the sender of a request. */
+export type Peer = {
+  readonly address?: string | null
+  /** Marks the connection as authenticated: it is not closed to make room for others. */
+  readonly trust?: () => void
+  /** The path as it was sent; a `Request` has resolved its dots. Unknown inside another server. */
+  readonly path?: string
+  /** True if the URL of the request has the whole path: no server around this one removed the base path. */
+  readonly hasWholePath?: boolean
+}
+
+export type Fetch = (request: Request, peer: Peer) => Promise<Response>
+
+type AdapterOptions = {
+  readonly trust?: () => void
+  readonly url?: string | undefined
+  /** The parsed body, if the server around this one has read it. */
+  readonly body?: unknown
+}
+
+const DRAIN_MS = 200
+
+/** Handles a request of Node's server with a function from `Request` to `Response`. */
+export async function handleNodeRequest(
+  fetch: Fetch,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  { trust, url = incoming.url, body }: AdapterOptions = {},
+): Promise<void> {
+  const disconnected = new AbortController()
+  outgoing.once('close', () => disconnected.abort())
+  const [path = '/', ...query] = (url ?? '/').replace(/^[a-z]+:\/\/[^/?]*/i, '').split('?')
+  const request = toRequest(incoming, path, query.join('?'), body, disconnected.signal)
+  const address = incoming.socket.remoteAddress ?? null
+  const response = await fetch(request, {
+    address,
+    path,
+    hasWholePath: true,
+    ...(trust && { trust }),
+  })
+  if (disconnected.signal.aborted) {
+    await response.body?.cancel().catch(() => {})
+    return
+  }
+  const isRead = await discardRest(incoming)
+  await sendResponse(response, outgoing)
+  // Closing at once could discard the response before the client reads it.
+  if (!isRead) setTimeout(() => incoming.destroy(), DRAIN_MS).unref()
+}
+
+/** Returns true for `.` and `..` between slashes, encoded or not, and backslashes: a URL resolves them. */
+export function hasDotSegments(path: string): boolean {
+  return /\\|(^|\/)(\.|%2e){1,2}(\/|$)/i.test(path)
+}
+
+/** A `Request` cannot have these methods. They get a prefix, and no route has them under any name. */
+const FORBIDDEN = /^(connect|trace|track)$/i
+const FORBIDDEN_PREFIX = 'FORBIDDEN-'
+
+export function isForbiddenMethod(method: string): boolean {
+  return method.startsWith(FORBIDDEN_PREFIX)
+}
+
+function toRequest(
+  incoming: IncomingMessage,
+  path: string,
+  query: string,
+  body: unknown,
+  signal: AbortSignal,
+): Request {
+  const sent = incoming.method ?? 'GET'
+  const method = FORBIDDEN.test(sent) ? `${FORBIDDEN_PREFIX}${sent}` : sent
+  const headers = new Headers()
+  for (const [name, values = []] of Object.entries(incoming.headersDistinct)) {
+    for (const value of values) headers.append(name, value)
+  }
+  const isEncrypted = 'encrypted' in incoming.socket
+  // The Host header is checked by the API; its value does not become part of the URL.
+  const address = new URL(`${isEncrypted ? 'https' : 'http'}://unstuck.invalid/`)
+  address.pathname = path
+  address.search = query
+  if (method === 'GET' || method === 'HEAD')
+    return new Request(address, { method, headers, signal })
+  return new Request(address, {
+    method,
+    headers,
+    signal,
+    // Read on demand, and not closed with the stream: the response goes out on the same connection.
+    body: body === undefined ? streamOf(incoming) : JSON.stringify(body),
+    duplex: 'half',
+  })
+}
+
+function streamOf(incoming: IncomingMessage): ReadableStream {
+  return ReadableStream.from(incoming.iterator({ destroyOnReturn: false }))
+}
+
+/** Many clients lose a response that arrives before they have sent their body: so its rest is read and discarded. */
+const DISCARD_BYTES_MAX = 64 * 1024 * 1024
+const DISCARD_MS_MAX = 2_000
+
+/** Reads the rest of a request. Returns false if it is too long or too slow. */
+async function discardRest(request: IncomingMessage): Promise<boolean> {
+  if (request.complete || request.destroyed) return request.complete
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, DISCARD_MS_MAX)
+  let left = DISCARD_BYTES_MAX
+  request.on('data', (chunk: Buffer) => {
+    left -= chunk.length
+    if (left < 0) resolve()
+  })
+  request.once('end', resolve).once('close', resolve).once('error', resolve)
+  await promise
+  clearTimeout(timer)
+  return request.complete
+}
+
+async function sendResponse(response: Response, outgoing: ServerResponse): Promise<void> {
+  const { 'set-cookie': _, ...headers } = Object.fromEntries(response.headers)
+  const cookies = response.headers.getSetCookie()
+  outgoing.writeHead(response.status, {
+    ...headers,
+    ...(cookies.length > 0 && { 'set-cookie': cookies }),
+  })
+  if (!response.body) {
+    outgoing.end()
+    return
+  }
+  outgoing.flushHeaders()
+  // If the client hung up or the stream broke, the connection is closed; there is nothing to report.
+  await pipeline(Readable.fromWeb(response.body), outgoing).catch(() => {})
+}
