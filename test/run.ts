@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { prepare } from '../src/testing/postgres-engine.ts'
 import { createDatabase, startServer, type TestServer } from '../src/testing/postgres.ts'
+import { prepare as prepareSqlite } from '../src/testing/sqlite-engine.ts'
 
 /**
  * `npm run unit [FILE…]`: starts one PostgreSQL server, runs the tests against it, and stops it whatever happens.
@@ -38,12 +39,15 @@ try {
   process.exit(1)
 }
 
-/** A private folder: what lies in it is run. */
-const compileCache = mkdtempSync(join(tmpdir(), 'unstuck-compile-cache-'))
+/** A private folder: the compiled code in it is executed. */
+const folder = mkdtempSync(join(tmpdir(), 'unstuck-tests-'))
+const sqliteTemplate = join(folder, 'template.db')
+await prepareSqlite(sqliteTemplate)
 const env = {
   // The tests start hundreds of processes: each takes what the one before compiled.
-  NODE_COMPILE_CACHE: compileCache,
+  NODE_COMPILE_CACHE: join(folder, 'compile-cache'),
   ...process.env,
+  UNSTUCK_TEST_SQLITE_TEMPLATE: sqliteTemplate,
   ...(server && { UNSTUCK_TEST_PG: server.url, UNSTUCK_TEST_TEMPLATE: await makeTemplate(server) }),
   ...(isLong && { UNSTUCK_TESTS: 'long' }),
 }
@@ -85,6 +89,6 @@ try {
   process.exitCode = stopped ? 1 : Math.max(...codes)
 } finally {
   await server?.remove()
-  rmSync(compileCache, { recursive: true, force: true })
+  rmSync(folder, { recursive: true, force: true })
 }
 process.exit()

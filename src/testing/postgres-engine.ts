@@ -1,8 +1,10 @@
-import pg from 'pg'
+import process from 'node:process'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
+import { KeptConnection } from './kept-connection.ts'
 import { POSTGRES_TRANSITION_CHECKS } from './legal-transitions.ts'
 import { createDatabase } from './postgres.ts'
+import { PostgresReset } from './postgres-reset.ts'
 import { disposeAll, type Engine, type TestDatabase } from './test-database.ts'
 
 export const postgresEngine: Engine = {
@@ -10,13 +12,13 @@ export const postgresEngine: Engine = {
   rejectsNul: true,
   presence: 'session',
   placeholder: (n) => `$${n}`,
-  empty: () => database(),
+  empty: async () => testDatabase(await create()),
   async fresh() {
     const template = configuredTemplate()
-    if (template) return database(template)
-    const fresh = await database()
+    if (template) return freshCopy(template)
+    const fresh = await create()
     await prepare(fresh.url)
-    return fresh
+    return testDatabase(fresh)
   },
 }
 
@@ -30,25 +32,52 @@ function configuredTemplate(): string | undefined {
 /** Makes it what every test begins with. Copies of one that was prepared take half the time. */
 export async function prepare(url: string): Promise<void> {
   await (await openStore(url, { connections: 1 })).close()
-  await query(url, POSTGRES_TRANSITION_CHECKS)
+  const connection = new KeptConnection(url)
+  await connection.query(POSTGRES_TRANSITION_CHECKS)
+  await connection.close()
 }
 
-async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    const result = await client.query<Record<string, unknown>>(text)
-    return result.rows ?? []
-  } finally {
-    await client.end()
-  }
+type Database = {
+  readonly url: string
+  readonly connection: KeptConnection
+  drop(): Promise<void>
 }
 
-async function database(template?: string): Promise<TestDatabase> {
+async function create(template?: string): Promise<Database> {
   const { url, drop } = await createDatabase(undefined, template)
-  const stores: Store[] = []
+  const connection = new KeptConnection(url)
+  const dropClosed = async (): Promise<void> => {
+    await connection.close()
+    await drop()
+  }
+  return { url, connection, drop: dropClosed }
+}
 
-  const raw = (text: string): Promise<Record<string, unknown>[]> => query(url, text)
+/** Databases that earlier tests of this process have left as they found them. */
+const unused: Database[] = []
+let reset: PostgresReset | undefined
+
+async function freshCopy(template: string): Promise<TestDatabase> {
+  const database = unused.pop() ?? (await create(template))
+  reset ??= await PostgresReset.read(database.connection)
+  const undo = reset
+  return testDatabase(database, async () => {
+    if (await undo.apply(database.connection).catch(() => false)) keep(database)
+    else await database.drop()
+  })
+}
+
+function keep(database: Database): void {
+  if (unused.push(database) > 1) return
+  process.once('beforeExit', () => {
+    for (const { drop } of unused.splice(0)) void drop().catch(() => {})
+  })
+}
+
+function testDatabase(database: Database, release = database.drop): TestDatabase {
+  const { url, connection } = database
+  const stores: Store[] = []
+  const raw = (text: string): Promise<Record<string, unknown>[]> => connection.query(text)
 
   return {
     url,
@@ -60,16 +89,18 @@ async function database(template?: string): Promise<TestDatabase> {
     table: (name) => `unstuck.${name}`,
     raw,
     advanceClock: async (ms) => {
-      const columns = await raw(/* sql */ `
+      timeColumns ??= await raw(/* sql */ `
         SELECT table_name AS tbl, column_name AS col FROM information_schema.columns
          WHERE table_schema = 'unstuck' AND data_type = 'timestamp with time zone'
       `)
-      const moves = columns.map(
+      const moves = timeColumns.map(
         ({ tbl, col }) =>
           `UPDATE unstuck.${tbl} SET ${col} = ${col} - interval '${ms} milliseconds'`,
       )
       await raw(`BEGIN; ${moves.join(';\n')}; COMMIT`)
     },
-    [Symbol.asyncDispose]: () => disposeAll(stores, drop),
+    [Symbol.asyncDispose]: () => disposeAll(stores, release),
   }
 }
+
+let timeColumns: Record<string, unknown>[] | undefined

@@ -6,8 +6,8 @@ import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import process from 'node:process'
 import { promisify } from 'node:util'
-import { Client } from 'pg'
 import { newId, shortId } from '../core/model/id.ts'
+import { KeptConnection } from './kept-connection.ts'
 import { changeOwner, makeServerFiles, type ServerFiles } from './postgres-files.ts'
 
 /** A PostgreSQL server of the tests' own, which they may stop and start as they like. */
@@ -153,23 +153,24 @@ export async function createDatabase(
     throw new Error('UNSTUCK_TEST_PG is not set. Run the tests with `npm run unit -- FILE`.')
   }
   const name = `test_${shortId(newId())}`
-  await query(server, `CREATE DATABASE ${name} TEMPLATE ${template}`)
+  const connection = connectionTo(server)
+  await connection.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`)
   const url = new URL(server)
   url.pathname = name
   return {
     url: url.href,
-    drop: () => query(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+    drop: async () => {
+      await connection.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+    },
   }
 }
 
-async function query(server: string, statement: string): Promise<void> {
-  const client = new Client({ connectionString: server })
-  await client.connect()
-  try {
-    await client.query(statement)
-  } finally {
-    await client.end()
-  }
+const connections = new Map<string, KeptConnection>()
+
+function connectionTo(server: string): KeptConnection {
+  const connection = connections.get(server) ?? new KeptConnection(server)
+  connections.set(server, connection)
+  return connection
 }
 
 function freePort(): Promise<number> {

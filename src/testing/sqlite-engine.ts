@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import process from 'node:process'
 import { DatabaseSync } from 'node:sqlite'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
@@ -14,11 +15,31 @@ export const sqliteEngine: Engine = {
   placeholder: () => '?',
   empty: async () => database(),
   async fresh() {
+    template ??= await readTemplate()
     const fresh = database()
-    await fresh.open()
-    await fresh.raw(SQLITE_TRANSITION_CHECKS)
+    writeFileSync(fresh.url.slice('sqlite:'.length), template, { mode: 0o600 })
     return fresh
   },
+}
+
+/** The bytes of a migrated database: a copy takes a sixth of the CPU time of the migrations. */
+let template: Buffer | undefined
+
+async function readTemplate(): Promise<Buffer> {
+  const path = process.env['UNSTUCK_TEST_SQLITE_TEMPLATE']
+  if (path) return readFileSync(path)
+  using folder = temporaryFolder()
+  const made = join(folder.path, 'unstuck.db')
+  await prepare(made)
+  return readFileSync(made)
+}
+
+/** Creates the file with what every test begins with. */
+export async function prepare(path: string): Promise<void> {
+  await (await openStore(`sqlite:${path}`)).close()
+  const db = new DatabaseSync(path)
+  db.exec(SQLITE_TRANSITION_CHECKS)
+  db.close()
 }
 
 /** A folder that goes when the test ends. */

@@ -39,10 +39,11 @@ const LONG_RUNNING_FLAG = /^(--watch|-w|--follow|-f)$/
  * the CPU time of a process of its own; those of one test process run one after the other.
  */
 export function unstuck(args: readonly string[], options: CliOptions): Promise<CliResult> {
-  const isLongRunning =
+  const needsProcess =
     options.stopAfter !== undefined ||
+    options.env?.['NODE_OPTIONS'] !== undefined ||
     args.some((arg) => LONG_RUNNING_FLAG.test(arg) || LONG_RUNNING.includes(arg))
-  return isLongRunning || hasStaleConfig(options)
+  return needsProcess || hasStaleConfig(options)
     ? unstuckProcess(args, options)
     : unstuckInProcess(args, options)
 }

@@ -187,6 +187,7 @@ describe('a file', () => {
 
   test('with a big -wal file that is copied back is well', async () => {
     await using db = await sqliteEngine.fresh()
+    await db.open()
     truncateSync(`${db.url.slice('sqlite:'.length)}-wal`, 300_000_000)
 
     const said = await runDoctorOn(db)
