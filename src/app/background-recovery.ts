@@ -2,10 +2,8 @@ import { isUnusable, messageOf, type UnstuckError } from '../core/model/errors.t
 import type { Emit } from '../core/model/event.ts'
 import { newId, type WorkerId } from '../core/model/id.ts'
 import { DEFAULT_POLICY } from '../core/model/policy.ts'
-import { VERSION } from '../core/host/version.ts'
-import { threadTransport } from '../core/heartbeat/transport.ts'
+import { heartbeatOptions, threadTransport } from '../core/heartbeat/transport.ts'
 import { REAL_CLOCK, type Clock } from '../core/host/clock.ts'
-import { heartbeatOptions } from '../core/recovery/monitor.ts'
 import { HeartbeatClient } from '../core/heartbeat/client.ts'
 
 const RETRY_MS = 2_000
@@ -70,12 +68,9 @@ export class BackgroundRecovery {
   async #runHeartbeat(): Promise<null> {
     const ended = Promise.withResolvers<void>()
     const worker = newId()
-    const options = { worker, source: '', version: VERSION, ...heartbeatOptions(DEFAULT_POLICY) }
+    const options = heartbeatOptions(worker, '', DEFAULT_POLICY)
     const heartbeat = new HeartbeatClient(threadTransport(this.#db, options), DEFAULT_POLICY, {
       emit: this.#emit,
-      onLost: () => {},
-      onCancelled: () => {},
-      onRecovered: () => {},
       onFatal: (error) => ended.reject(error),
     })
     heartbeat.started().then(() => {

@@ -231,7 +231,7 @@ export class RunApiTestContext {
     const worker = await registerWorker(this.store, { source })
     const begun = await begin(this.store, worker, { source, policy })
     assert.ok(begun.claimed, 'another run is in the way')
-    return new RunHandle(this.store, begun.claimed, begun.resumed, () => {})
+    return new RunHandle({ ...begun, store: this.store, onEnd: () => {} })
   }
 
   async run(id: RunId) {

@@ -1,35 +1,25 @@
 import { DatabaseError, messageOf, UnstuckError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import type { ClaimId } from '../model/id.ts'
+import { emptyStats, recordLatency, type WorkerStats } from '../model/latency.ts'
 import { sessionGraceMs, type Presence, type Worker } from '../model/worker.ts'
-import type { Store } from '../store/store.ts'
-import type { FromService, ToService } from './endpoint.ts'
-import { LatencyRecorder } from './latency-recorder.ts'
+import type { FromService, HeartbeatTransport } from './transport.ts'
 
 export type HeartbeatHandlers = {
   emit(event: UnstuckEvent): void
-  onLost(claims: ClaimId[]): void
-  onCancelled(claims: ClaimId[]): void
-  onRecovered(): void
-  /** No more beats will come: stop working. */
+  /** Another worker may hold these claims by now. */
+  onLost?(claims: ClaimId[]): void
+  /** The runs of these claims were cancelled. */
+  onCancelled?(claims: ClaimId[]): void
+  /** Targets were recovered and can be claimed. */
+  onRecovered?(): void
+  /** No heartbeat will follow: stop working. */
   onFatal(error: UnstuckError): void
 }
 
-/** Where the caretaker lives: on a thread of this process, or in a process beside it. */
-export interface HeartbeatTransport {
-  post(message: ToService): void
-  /** Called once. `ended`: nothing more will be heard. */
-  listen(onMessage: (message: FromService) => void, onEnd: (error: Error | null) => void): void
-  /** Whether it keeps this program from ending. */
-  ref(): void
-  unref(): void
-}
-
-type HeartbeatTimes = Pick<Worker, 'heartbeatMs' | 'leaseMs'>
-
 const STATS_EVERY_MS = 10_000
 
-/** The worker's side of the caretaker: tells it what is claimed, and hears what was lost. */
+/** The side of the heartbeat that works: tells the service which claims are held, and learns which were lost. */
 export class HeartbeatClient {
   readonly #handlers: HeartbeatHandlers
   readonly #transport: HeartbeatTransport
@@ -38,17 +28,22 @@ export class HeartbeatClient {
   readonly #graceMs: number
   readonly #started = Promise.withResolvers<Presence>()
   readonly #stopped = Promise.withResolvers<void>()
-  readonly #latencies = new LatencyRecorder(() => this.#onMeasured())
+  /** All calls since the process started. */
+  readonly #stats: WorkerStats = emptyStats()
   #lastHeartbeatAt = 0
   #statsSentAt = performance.now()
   #hasNewStats = false
   #isStopping = false
 
-  constructor(transport: HeartbeatTransport, policy: HeartbeatTimes, handlers: HeartbeatHandlers) {
+  constructor(
+    transport: HeartbeatTransport,
+    times: Pick<Worker, 'heartbeatMs' | 'leaseMs'>,
+    handlers: HeartbeatHandlers,
+  ) {
     this.#handlers = handlers
     this.#transport = transport
-    this.#graceMs = sessionGraceMs(policy)
-    // Who waits for the start hears of it there; otherwise the host does.
+    this.#graceMs = sessionGraceMs(times)
+    // A failed start is reported by `started()` and by `onFatal`, not as an unhandled rejection.
     this.#started.promise.catch(() => {})
     transport.listen(
       (message) => this.#receive(message),
@@ -59,48 +54,56 @@ export class HeartbeatClient {
     )
   }
 
-  /** Resolves when the worker is registered, heard, and what was dead has been recovered. */
+  /** Resolves when the worker is registered, two heartbeats were accepted and dead workers were recovered. */
   async started(): Promise<Presence> {
     const presence = await this.#started.promise
-    // From here on it lives beside the work and does not keep a finished program from ending; but its own end is waited for.
+    // From here on the service does not keep a finished program running, except while it stops.
     if (!this.#isStopping) this.#transport.unref()
     return presence
   }
 
-  /** False while heartbeats do not get through: the worker could be taken for lost before its next one. */
+  /** False while heartbeats fail: the worker could be declared lost before its next one. */
   canClaim(): boolean {
     return performance.now() - this.#lastHeartbeatAt < this.#graceMs / 2
   }
 
-  /** Named before the claim is asked for, so that no beat takes it for one whose answer got lost. */
+  /** Call before claiming: a heartbeat then does not take the claim for one whose reply got lost. */
   requested(claims: readonly ClaimId[]): void {
     for (const id of claims) this.#requested.add(id)
     this.#sendClaims()
   }
 
-  /** The answer is there: these were given, the rest of what was asked for was not. */
+  /** Call with the result of a claim: those that were granted out of those that were requested. */
   received(requested: readonly ClaimId[], claimed: readonly ClaimId[]): void {
     for (const id of requested) this.#requested.delete(id)
     for (const id of claimed) this.#held.add(id)
     this.#sendClaims()
   }
 
+  /** Call when a claim has ended. */
   released(claim: ClaimId): void {
     this.#held.delete(claim)
     this.#sendClaims()
   }
 
-  /** The store for those who work: how long they wait for it is measured, and sent with a beat now and then. */
-  instrument(store: Store): Store {
-    return this.#latencies.instrument(store)
+  /** Measures how long a call to the store takes, for the metrics. A call that fails is not counted. */
+  async measure<T>(what: keyof WorkerStats, call: () => Promise<T>): Promise<T> {
+    const startedAt = performance.now()
+    const result = await call()
+    const now = performance.now()
+    recordLatency(this.#stats[what], (now - startedAt) / 1_000)
+    this.#hasNewStats = true
+    if (now - this.#statsSentAt >= STATS_EVERY_MS) this.#sendStats()
+    return result
   }
 
+  /** Ends the heartbeats and releases the presence lock. */
   async stop(): Promise<void> {
     if (!this.#isStopping) {
       this.#isStopping = true
       this.#transport.ref()
       this.#sendStats()
-      this.#post({ type: 'stop' })
+      this.#transport.post({ type: 'stop' })
     }
     await this.#stopped.promise
   }
@@ -112,18 +115,18 @@ export class HeartbeatClient {
       case 'event':
         return this.#handlers.emit(message.event)
       case 'recovered':
-        return this.#handlers.onRecovered()
-      case 'fatal':
-        return this.#fail(
-          new UnstuckError(message.error.code, message.error.message, message.error.data),
-        )
+        return this.#handlers.onRecovered?.()
+      case 'fatal': {
+        const { code, message: text, data } = message.error
+        return this.#fail(new UnstuckError(code, text, data))
+      }
       case 'stopped':
         return
-      case 'beat':
+      case 'heartbeat':
         this.#lastHeartbeatAt = performance.now()
-        if (message.lost.length > 0) this.#handlers.onLost(message.lost)
-        if (message.cancelled.length > 0) this.#handlers.onCancelled(message.cancelled)
-        if (message.tooOld) this.#fail(VERSION_TOO_OLD)
+        if (message.lost.length > 0) this.#handlers.onLost?.(message.lost)
+        if (message.cancelled.length > 0) this.#handlers.onCancelled?.(message.cancelled)
+        if (message.isOutdated) this.#fail(SCHEMA_TOO_NEW)
     }
   }
 
@@ -133,29 +136,24 @@ export class HeartbeatClient {
   }
 
   #sendClaims(): void {
-    this.#post({ type: 'claims', held: [...this.#held], requested: [...this.#requested] })
-  }
-
-  #onMeasured(): void {
-    this.#hasNewStats = true
-    if (performance.now() - this.#statsSentAt >= STATS_EVERY_MS) this.#sendStats()
+    this.#transport.post({
+      type: 'claims',
+      held: [...this.#held],
+      requested: [...this.#requested],
+    })
   }
 
   #sendStats(): void {
     if (!this.#hasNewStats) return
     this.#hasNewStats = false
     this.#statsSentAt = performance.now()
-    this.#post({ type: 'stats', stats: this.#latencies.stats })
-  }
-
-  #post(message: ToService): void {
-    this.#transport.post(message)
+    this.#transport.post({ type: 'stats', stats: this.#stats })
   }
 }
 
-const VERSION_TOO_OLD = new DatabaseError(
+const SCHEMA_TOO_NEW = new DatabaseError(
   'E_SCHEMA_NEWER',
-  'The database was migrated beyond what this version of unstuck may write to. It hands its work back and ends. Install the newer version.',
+  'A newer version of unstuck has migrated the database; this version cannot write to it. It releases its work and ends. Install the newer version.',
   { found: null, known: null },
 )
 

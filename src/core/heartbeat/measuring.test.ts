@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newId } from '../model/id.ts'
+import { newId, type WorkerId } from '../model/id.ts'
 import { parseStats, type LatencyHistogram } from '../model/latency.ts'
 import { DEFAULT_POLICY } from '../model/policy.ts'
 import type { Store } from '../store/store.ts'
@@ -15,10 +15,17 @@ import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
 import { HeartbeatService } from './service.ts'
 import { REAL_CLOCK } from '../host/clock.ts'
-import { heartbeatOptions } from '../recovery/monitor.ts'
 import { open } from '../../interfaces/library/open.ts'
-import { Sampler } from './sampler.ts'
-import { LatencyRecorder } from './latency-recorder.ts'
+import { HeartbeatClient } from './client.ts'
+import { runJob, type JobHost } from './jobs.ts'
+import { sampleJob } from './sampling.ts'
+import { heartbeatOptions, type FromService, type ToService } from './transport.ts'
+
+const hostOf = (store: Store, worker: WorkerId): JobHost => ({
+  clock: REAL_CLOCK,
+  acquireLeadership: (role, forMs) => store.acquireLeadership(worker, forMs, role),
+  onError: (_, error) => assert.fail(error as Error),
+})
 
 const total = ({ counts }: LatencyHistogram): number => counts.reduce((sum, n) => sum + n, 0)
 
@@ -45,7 +52,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     )
   })
 
-  test(`${engine.name}: of several processes one samples`, async () => {
+  test(`${engine.name}: of several processes one takes samples`, async () => {
     await using database = await engine.fresh()
     const store = await database.open()
     const workers = [await registerWorker(store), await registerWorker(store)]
@@ -60,7 +67,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       },
     }
     for (let n = 0; n < 3; n++) {
-      for (const worker of workers) await new Sampler(counted, worker, REAL_CLOCK).sample()
+      for (const worker of workers) await runJob(sampleJob(counted), hostOf(store, worker))
     }
     assert.equal(taken, 3)
     const now = await store.now()
@@ -69,7 +76,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     assert.equal(samples.at(-1)!.pages, 1)
   })
 
-  test(`${engine.name}: the process that samples deletes expired sessions`, async () => {
+  test(`${engine.name}: the process that takes samples deletes expired sessions`, async () => {
     await using database = await engine.fresh()
     const store = await database.open()
     const session = { id: 'a', token: 'maria', tokenMark: 'b', lastsMs: 1_000 }
@@ -77,7 +84,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     await store.createSession({ ...session, id: 'c', lastsMs: 3_600_000 })
     await database.advanceClock(60_000)
 
-    await new Sampler(store, await registerWorker(store), REAL_CLOCK).sample()
+    await runJob(sampleJob(store), hostOf(store, await registerWorker(store)))
 
     const left = await database.raw(`SELECT id FROM ${database.table('http_session')}`)
     assert.deepEqual(
@@ -91,49 +98,53 @@ test('a last sample that hangs blocks neither the presence lock nor the stop', a
   await using database = await sqliteEngine.fresh()
   const store = await database.open()
   const worker = await registerWorker(store)
-  let isLetGo = false
-  let wasLetGo = false
+  let isReleased = false
+  let wasReleased = false
   const slow: Store = {
     ...store,
     acquirePresence: async (id) => {
       const held = await store.acquirePresence(id)
-      return { ...held, release: () => held.release().finally(() => (isLetGo = true)) }
+      return { ...held, release: () => held.release().finally(() => (isReleased = true)) }
     },
     takeSample: () => {
-      wasLetGo = isLetGo
+      wasReleased = isReleased
       return new Promise(() => {})
     },
+    close: async () => {},
   }
-  const policy = { ...heartbeatOptions(DEFAULT_POLICY), graceMs: 60_000 }
-  const host = {
-    claims: () => ({ held: [], requested: [] }),
-    loopLagMs: () => 0,
-    takeStats: () => undefined,
-    emit: () => {},
-    onHeartbeat: () => {},
-    onRecovered: () => {},
-    onFatal: assert.fail,
-  }
-  const options = { worker: newId(), source: '', version: '1', ...policy }
+  const options = heartbeatOptions(newId(), '', { ...DEFAULT_POLICY, startupGraceMs: 60_000 })
+  const post = ({ type }: FromService): void => assert.notEqual(type, 'fatal')
+  const host = { loopLagMs: () => 0, post }
   const service = new HeartbeatService(slow, options, host, REAL_CLOCK)
   await service.start()
 
   await service.stop()
 
-  assert.ok(wasLetGo)
+  assert.ok(wasReleased)
   assert.deepEqual(
     (await store.observations()).map((one) => one.worker.id),
     [worker],
   )
 })
 
-test('a call that failed is not counted', async () => {
-  await using database = await sqliteEngine.fresh()
-  const store = await database.open()
-  const stopwatch = new LatencyRecorder(() => {})
-  const failing = stopwatch.instrument({ ...store, claim: () => Promise.reject(new Error('away')) })
-  await assert.rejects(
-    failing.claim({ worker: newId(), source: 's', claimIds: [], isIdle: true, singleSlot: false }),
-  )
-  assert.equal(total(stopwatch.stats.claim), 0)
+test('a call to the store that fails is not measured', async () => {
+  const posted: ToService[] = []
+  let end = (): void => {}
+  const transport = {
+    post: (message: ToService) => {
+      posted.push(message)
+      if (message.type === 'stop') end()
+    },
+    listen: (_: unknown, onEnd: (error: null) => void) => (end = () => onEnd(null)),
+    ref: () => {},
+    unref: () => {},
+  }
+  const client = new HeartbeatClient(transport, DEFAULT_POLICY, { emit() {}, onFatal: assert.fail })
+  await client.measure('checkpoint', async () => {})
+  await assert.rejects(client.measure('claim', () => Promise.reject(new Error('unreachable'))))
+  await client.stop()
+
+  const [sent] = posted.filter((message) => message.type === 'stats')
+  assert.equal(total(sent!.stats.checkpoint), 1)
+  assert.equal(total(sent!.stats.claim), 0)
 })

@@ -19,7 +19,8 @@ import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
 import { REAL_CLOCK } from '../host/clock.ts'
 import { pruneJournals } from '../../features/journal/prune-journals.ts'
-import { Sampler } from './sampler.ts'
+import { runJob } from './jobs.ts'
+import { sampleJob } from './sampling.ts'
 
 const HOUR = 60 * 60_000
 const ENGINES = process.env['UNSTUCK_TEST_PG'] ? [sqliteEngine, postgresEngine] : [sqliteEngine]
@@ -43,15 +44,20 @@ for (const engine of ENGINES) {
     const rows = async (): Promise<number> =>
       Number((await db.raw(`SELECT count(*) AS n FROM ${db.table('worker')}`))[0]!['n'])
     const worker = await registerWorker(store)
-    const sampler = (): Promise<void> => new Sampler(store, worker, REAL_CLOCK).sample()
+    const sample = (): Promise<void> =>
+      runJob(sampleJob(store), {
+        clock: REAL_CLOCK,
+        acquireLeadership: (role, forMs) => store.acquireLeadership(worker, forMs, role),
+        onError: (_, error) => assert.fail(error as Error),
+      })
 
-    await sampler()
-    assert.equal(await rows(), 1_102, 'they ended a moment ago')
+    await sample()
+    assert.equal(await rows(), 1_102, 'ended a moment ago')
     await db.advanceClock(2 * HOUR)
-    await sampler()
-    assert.equal(await rows(), 1_001, 'the newest thousand, and the one at work')
+    await sample()
+    assert.equal(await rows(), 1_001, 'the newest thousand, and the live one')
     await db.advanceClock(25 * HOUR)
-    await sampler()
+    await sample()
     assert.equal(await rows(), 1)
     await assertCountersConsistent(store, run)
     assert.equal((await store.run(run))?.counts.pages, 1)

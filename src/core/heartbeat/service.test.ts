@@ -6,9 +6,9 @@ import type { UnstuckEvent } from '../model/event.ts'
 import { newId } from '../model/id.ts'
 import { DEFAULT_POLICY } from '../model/policy.ts'
 import type { Evidence } from '../model/worker.ts'
-import { heartbeatOptions } from '../recovery/monitor.ts'
 import type { HeartbeatResult, Store, WorkerObservation } from '../store/store.ts'
 import { HeartbeatService } from './service.ts'
+import { heartbeatOptions, type FromService } from './transport.ts'
 
 /** A worker of another host that has sent no heartbeat for a minute: lost, for an observer that was not cut off itself. */
 const SILENT: Evidence = {
@@ -93,21 +93,12 @@ function startService() {
   const clock = new FakeClock(Date.UTC(2026, 0, 1, 0, 0, 50))
   const recording = new RecordingStore(clock)
   const events: UnstuckEvent[] = []
-  const options = {
-    worker: newId(),
-    source: 'shop',
-    version: '1',
-    ...heartbeatOptions(DEFAULT_POLICY),
+  const options = heartbeatOptions(newId(), 'shop', DEFAULT_POLICY)
+  const post = (message: FromService): void => {
+    assert.notEqual(message.type, 'fatal')
+    if (message.type === 'event') events.push(message.event)
   }
-  const host = {
-    claims: () => ({ held: [], requested: [] }),
-    loopLagMs: () => 0,
-    takeStats: () => undefined,
-    emit: (event: UnstuckEvent) => void events.push(event),
-    onHeartbeat: () => {},
-    onRecovered: () => {},
-    onFatal: assert.fail,
-  }
+  const host = { loopLagMs: () => 0, post }
   const service = new HeartbeatService(recording.store, options, host, clock)
   return { clock, recording, events, service }
 }
@@ -153,7 +144,7 @@ test('the store calls of a service over three minutes with a gap and an outage',
     `133-145: ${doubting}`,
     '146: lead sweep 500 ×4, observations ×4, heartbeat, now, claimsOf, settle',
     `147-179: ${sweeping}`,
-    '180: lead sweep 500 ×4, observations ×4, now ×4, claimsOf ×4, heartbeat, settle ×2, retireWorker, takeSample',
+    '180: lead sweep 500 ×4, observations ×4, now ×4, claimsOf ×4, heartbeat, settle ×2, retireWorker, takeSample, close',
   ])
   assert.deepEqual(
     events.filter(({ type }) => type !== 'heartbeat'),
@@ -180,6 +171,6 @@ test('a service that leads nothing sends heartbeats and asks for leadership', as
     `6-9: ${idle}`,
     '10: lead sweep 500 ×4, lead sample 90000, heartbeat',
     `11-64: ${idle}`,
-    '65: lead sweep 500 ×4, lead monitor 90000, heartbeat, retireWorker, settle, takeSample',
+    '65: lead sweep 500 ×4, lead monitor 90000, heartbeat, retireWorker, settle, takeSample, close',
   ])
 })

@@ -1,96 +1,168 @@
-import type { ObserverHealth } from '../decide/liveness.ts'
-import { isUnusable, messageOf, UnstuckError } from '../model/errors.ts'
+import { REAL_CLOCK, type Clock } from '../host/clock.ts'
+import { thisProcess } from '../host/identity.ts'
+import { isUnusable, messageOf, StoreUnavailableError, toUnstuckError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
-import { shortId, type ClaimId, type WorkerId } from '../model/id.ts'
+import { shortId, type ClaimId } from '../model/id.ts'
 import type { WorkerStats } from '../model/latency.ts'
 import { SWEEP_INTERVAL_MS } from '../model/policy.ts'
 import { isLive } from '../model/run.ts'
 import type { Presence } from '../model/worker.ts'
-import { thisProcess } from '../host/identity.ts'
-import type { Heartbeat, HeartbeatResult, PresenceLock, Store } from '../store/store.ts'
-import type { Clock } from '../host/clock.ts'
 import { Monitor } from '../recovery/monitor.ts'
-import { Sampler } from './sampler.ts'
 import { sweep } from '../recovery/sweep.ts'
+import { openStore } from '../store/open.ts'
+import type { HeartbeatResult, PresenceLock, Store } from '../store/store.ts'
+import { runJob, runJobs, type Job, type JobHost } from './jobs.ts'
+import { OwnHealth } from './own-health.ts'
+import { sampleJob } from './sampling.ts'
+import type { FromService, HeartbeatOptions, ToService } from './transport.ts'
 
-export type HeartbeatOptions = {
-  readonly worker: WorkerId
-  /** Empty for a process that begins runs by itself, of any source. */
-  readonly source: string
-  readonly version: string
-  readonly heartbeatMs: number
-  readonly leaseMs: number
-  /** How often all runs are looked at, not only the claims of the dead. */
-  readonly monitorEveryMs: number
-  /** Before the first such look: others that start at the same moment may be about to show themselves. */
-  readonly graceMs: number
-}
-
-/** What the caretaker needs to know, and whom it tells. */
-export type HeartbeatHost = {
-  /** Claims the process holds, and those it has asked for without an answer yet. */
-  claims(): { held: readonly ClaimId[]; requested: readonly ClaimId[] }
-  /** How long the main thread has been busy without a break. */
+export type ServiceHost = {
+  /** Returns how long the main thread has been busy without a break. */
   loopLagMs(): number
-  /** What the process has measured, when there is something new since the last time it was asked. */
-  takeStats(): WorkerStats | undefined
-  emit(event: UnstuckEvent): void
-  /** A beat was accepted. `lost`: claims that are no longer ours. */
-  onHeartbeat(beat: { lost: ClaimId[]; cancelled: ClaimId[]; tooOld: boolean }): void
-  /** Targets came free. */
-  onRecovered(): void
-  /** It cannot go on: the worker must stop. */
-  onFatal(error: unknown): void
+  post(message: FromService): void
 }
 
-const LEADER_MS = 2 * SWEEP_INTERVAL_MS
 const SETTLE_EVERY_MS = 1_000
 const JOURNAL_HEARTBEAT_EVERY_MS = 10_000
-/** Of many that stop together, one need look every so often. */
+/** Of several processes that stop together, one takes a last sample. */
 const LAST_SAMPLE_WITHIN_MS = 10_000
 const LAST_SAMPLE_TIMEOUT_MS = 1_000
 
+/** Opens the store for a service. Returns null after posting why it could not. */
+export async function openHeartbeatService(
+  db: string,
+  options: HeartbeatOptions,
+  host: ServiceHost,
+): Promise<HeartbeatService | null> {
+  try {
+    // For recovery and sampling; the heartbeats have a connection of their own.
+    const store = await openStore(db, { writer: options.worker, connections: 1 })
+    return new HeartbeatService(store, options, host, REAL_CLOCK)
+  } catch (error) {
+    host.post({ type: 'fatal', error: toUnstuckError(error).toJSON() })
+    return null
+  }
+}
+
 /**
- * Keeps a worker's signs of life and looks after the dead: it holds the presence, beats, and sweeps when it is its
- * turn. It runs on a thread of its own or in the guardian, so that a long page or a busy event loop never looks like death.
+ * Keeps a worker alive in the eyes of the others: holds its presence lock, sends its heartbeats, and recovers dead workers
+ * while it leads. Runs on its own thread or in the watchdog process, so that a long page or a blocked event loop is not
+ * mistaken for a crash.
  */
 export class HeartbeatService {
-  readonly #store: Store
+  readonly store: Store
   readonly #options: HeartbeatOptions
-  readonly #host: HeartbeatHost
+  readonly #host: ServiceHost
   readonly #clock: Clock
+  readonly #jobHost: JobHost
   readonly #stopping = new AbortController()
+  readonly #actor: string
+  readonly #health: OwnHealth
   readonly #monitor: Monitor
-  readonly #sampler: Sampler
   #presence: PresenceLock | null = null
-  #jobs: Promise<unknown> = Promise.resolve()
-  #consecutiveHeartbeats = 0
-  #lastHeartbeatAt = 0
-  /** Start of the time without a gap; before the first gap there is no limit to it. */
-  #stableSince = -Infinity
-  /** Start of the time without a gap, from the first heartbeat that was accepted. */
-  #connectedSince = Infinity
-  #serverUpMs = Infinity
-  #storeErrorSince: number | null = null
+  #jobs: Promise<void> = Promise.resolve()
+  #stopped: Promise<void> | null = null
+  #claims: { readonly held: readonly ClaimId[]; readonly requested: readonly ClaimId[] } = {
+    held: [],
+    requested: [],
+  }
+  #unsentStats: WorkerStats | undefined
+  #journaledSlot = 0
+  #settledAt = -Infinity
+  #outageSince: number | null = null
+  #isWarned = false
+  #lastRecoveryError = ''
+  #hasFailed = false
 
-  constructor(store: Store, options: HeartbeatOptions, host: HeartbeatHost, clock: Clock) {
-    this.#store = store
+  constructor(store: Store, options: HeartbeatOptions, host: ServiceHost, clock: Clock) {
+    this.store = store
     this.#options = options
     this.#host = host
     this.#clock = clock
-    const actor = `worker ${shortId(options.worker)}`
-    this.#monitor = new Monitor({ store, actor }, (event) => host.emit(event))
-    this.#sampler = new Sampler(store, options.worker, clock)
+    this.#actor = `worker ${shortId(options.worker)}`
+    this.#health = new OwnHealth(options.heartbeatMs)
+    this.#monitor = new Monitor({ store, actor: this.#actor }, (event) => this.#emit(event))
+    this.#jobHost = {
+      clock,
+      acquireLeadership: (role, forMs) => store.acquireLeadership(options.worker, forMs, role),
+      onError: (job, error) =>
+        job.name === 'heartbeat' ? this.#onStoreError(error) : this.#onRecoveryError(error),
+    }
   }
 
-  /** Takes the lock, registers, is heard twice, and recovers what is dead. Then goes on by itself. */
-  async start(): Promise<Presence> {
-    const { worker, source, version, heartbeatMs, leaseMs } = this.#options
-    this.#presence = await this.#store.acquirePresence(worker)
+  /** Registers the worker and starts the jobs. Returns false after posting why it could not. */
+  async start(): Promise<boolean> {
+    try {
+      const presence = await this.#register()
+      // Other workers are declared dead only after two heartbeats of our own.
+      await this.#heartbeat()
+      await this.#heartbeat()
+      await runJob(this.#sweepJob, this.#jobHost)
+      this.#jobs = runJobs(this.#jobList, this.#jobHost, this.#stopping.signal)
+      this.#host.post({ type: 'started', presence })
+      return true
+    } catch (error) {
+      this.#fatal(error)
+      return false
+    }
+  }
+
+  receive(message: ToService): void {
+    switch (message.type) {
+      case 'claims':
+        this.#claims = message
+        return
+      case 'stats':
+        this.#unsentStats = message.stats
+        return
+      case 'stop':
+        void this.stop()
+    }
+  }
+
+  /** Releases the presence lock. Claims that are still held are left for recovery. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop()
+      .then(() => this.store.close())
+      .catch((error: unknown) => this.#fatal(error))
+      .then(() => this.#host.post({ type: 'stopped' }))
+    return this.#stopped
+  }
+
+  get #jobList(): Job[] {
+    const { heartbeatMs, monitorEveryMs, startupGraceMs } = this.#options
+    return [
+      { name: 'heartbeat', every: heartbeatMs, run: () => this.#heartbeat() },
+      this.#sweepJob,
+      {
+        name: 'monitor',
+        every: monitorEveryMs,
+        after: startupGraceMs,
+        leader: { role: 'monitor', forMs: 1.5 * monitorEveryMs },
+        isReady: () => this.#health.isTrusted,
+        run: () => this.#runMonitor(),
+      },
+      sampleJob(this.store),
+    ]
+  }
+
+  get #sweepJob(): Job {
+    return {
+      name: 'sweep',
+      every: SWEEP_INTERVAL_MS,
+      leader: { role: 'sweep', forMs: 2 * SWEEP_INTERVAL_MS },
+      isReady: () => this.#health.isTrusted,
+      run: () => this.#sweep(),
+    }
+  }
+
+  async #register(): Promise<Presence> {
+    const { worker: id, source, version, heartbeatMs, leaseMs } = this.#options
+    this.#presence = await this.store.acquirePresence(id)
     const { presence } = this.#presence
     const process = thisProcess()
-    await this.#store.registerWorker({
-      id: worker,
+    await this.store.registerWorker({
+      id,
       source,
       process,
       presence,
@@ -98,238 +170,147 @@ export class HeartbeatService {
       heartbeatMs,
       leaseMs,
     })
-    await this.#heartbeat()
-    await this.#heartbeat()
-    await this.#sweep().catch((error: unknown) => this.#onRecoveryError(error))
-    this.#jobs = Promise.all([
-      this.#repeat(
-        heartbeatMs,
-        () => this.#heartbeat(),
-        (error) => this.#onStoreError(error),
-      ),
-      this.#repeat(
-        SWEEP_INTERVAL_MS,
-        () => this.#sweep(),
-        (error) => this.#onRecoveryError(error),
-      ),
-      this.#runMonitor(),
-      this.#sampler.run(this.#stopping.signal, (error) => this.#onRecoveryError(error)),
-    ])
     return presence
   }
 
-  async stop(): Promise<void> {
-    this.#stopping.abort()
-    await this.#jobs
-    await this.#sendLastStats().catch(() => {})
-    // Whoever comes next need not wait for proof. If the store is away, the freed lock is the proof.
-    await this.#store
-      .retireWorker(this.#options.worker)
-      .catch((error: unknown) => this.#onStoreError(error))
-    const isSettled = await this.#store.settle().then(
-      () => true,
-      (error: unknown) => {
-        this.#onStoreError(error)
-        return false
-      },
-    )
-    await this.#presence?.release()
-    if (isSettled) await this.#takeLastSample()
+  async #heartbeat(): Promise<void> {
+    const { held } = this.#claims
+    let result: HeartbeatResult
+    try {
+      result = await this.#sendHeartbeat()
+    } catch (error) {
+      this.#health.missed()
+      throw error
+    }
+    const now = this.#clock.now()
+    this.#health.accepted(result, now)
+    this.#reportRecovery(result, now)
+    const slot = Math.floor(now / JOURNAL_HEARTBEAT_EVERY_MS)
+    if (slot !== this.#journaledSlot) {
+      this.#emit({ type: 'heartbeat', claims: held.length, loopLagMs: this.#host.loopLagMs() })
+      this.#journaledSlot = slot
+    }
+    const stillHeld = new Set(result.held)
+    this.#host.post({
+      type: 'heartbeat',
+      lost: held.filter((id) => !stillHeld.has(id)),
+      cancelled: [...result.cancelled],
+      isOutdated: result.isOutdated,
+    })
+    await this.#unpark(result.unpark)
   }
 
-  /** The last stretch of what ended with this process; nobody may be left to see it a minute from now. Nobody waits for it. */
+  #sendHeartbeat(): Promise<HeartbeatResult> {
+    const { held, requested } = this.#claims
+    const stats = this.#unsentStats
+    this.#unsentStats = undefined
+    return this.store.heartbeat({
+      worker: this.#options.worker,
+      claimIds: [...held, ...requested],
+      loopLagMs: this.#host.loopLagMs(),
+      ...(stats && { stats }),
+    })
+  }
+
+  /** Unparks targets that were parked because this worker seemed to have crashed. */
+  async #unpark(parked: HeartbeatResult['unpark']): Promise<void> {
+    for (const { run, target } of parked) {
+      await this.store
+        .replan({
+          run,
+          targets: [target],
+          action: 'unpark',
+          statuses: ['parked'],
+          actor: this.#actor,
+          because: 'it was parked for a crash that was none: its worker sends heartbeats again',
+          reopen: false,
+          dryRun: false,
+        })
+        .catch((error: unknown) => this.#onRecoveryError(error))
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    const verdicts = await sweep(this.store, {
+      observer: this.#health.at(this.#clock.now()),
+      actor: this.#actor,
+      self: this.#options.worker,
+    })
+    for (const verdict of verdicts) this.#emit({ type: 'recovery', verdict })
+    if (verdicts.some(({ applied }) => applied)) this.#host.post({ type: 'recovered' })
+    if (this.#clock.now() - this.#settledAt < SETTLE_EVERY_MS) return
+    this.#settledAt = this.#clock.now()
+    for (const { run, status } of await this.store.settle()) {
+      if (!isLive(status)) this.#emit({ type: 'run_end', run, status })
+    }
+  }
+
+  async #runMonitor(): Promise<void> {
+    const observer = this.#health.at(this.#clock.now())
+    const verdicts = await this.#monitor.runOnce(observer, this.#options.worker)
+    if (verdicts.some(({ applied }) => applied)) this.#host.post({ type: 'recovered' })
+  }
+
+  async #stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#jobs
+    if (this.#unsentStats) await this.#sendHeartbeat().catch(() => {})
+    // Others then need no proof that this worker has ended. If the store is unreachable, the released lock is the proof.
+    const onError = (error: unknown): void => this.#onStoreError(error)
+    await this.store.retireWorker(this.#options.worker).catch(onError)
+    const settled = await this.store.settle().catch(onError)
+    await this.#presence?.release()
+    if (settled) await this.#takeLastSample()
+  }
+
+  /** Samples the last minute of runs that ended with this process; no other process may be left to do so. Waits a second at most. */
   async #takeLastSample(): Promise<void> {
     const taken = new AbortController()
     await Promise.race([
-      this.#store.takeSample({ unlessWithinMs: LAST_SAMPLE_WITHIN_MS }).catch(() => {}),
+      this.store.takeSample({ unlessWithinMs: LAST_SAMPLE_WITHIN_MS }).catch(() => {}),
       this.#clock.sleep(LAST_SAMPLE_TIMEOUT_MS, taken.signal),
     ])
     taken.abort()
   }
 
-  async #repeat(
-    intervalMs: number,
-    job: () => Promise<void>,
-    onError: (error: unknown) => void,
-  ): Promise<void> {
-    const { signal } = this.#stopping
-    // A steady pace: the time an act takes counts, a late one is not made up for.
-    for (
-      let next = this.#clock.now() + intervalMs;
-      ;
-      next = Math.max(next + intervalMs, this.#clock.now())
-    ) {
-      await this.#clock.sleep(next - this.#clock.now(), signal)
-      if (signal.aborted) return
-      try {
-        await job()
-      } catch (error) {
-        onError(error)
-      }
+  /** Emits the end of an outage, and what the store warns of, once. */
+  #reportRecovery({ warning }: HeartbeatResult, now: number): void {
+    if (this.#outageSince !== null) {
+      this.#emit({ type: 'store_recovered', afterMs: Math.round(now - this.#outageSince) })
+      this.#outageSince = null
     }
+    if (warning !== undefined && !this.#isWarned)
+      this.#emit({ type: 'store_error', message: warning })
+    this.#isWarned = warning !== undefined
   }
 
-  async #heartbeat(): Promise<void> {
-    const { held } = this.#host.claims()
-    const loopLagMs = this.#host.loopLagMs()
-    let answer: HeartbeatResult
-    try {
-      answer = await this.#store.heartbeat(this.#heartbeatRequest(this.#host.takeStats()))
-    } catch (error) {
-      this.#consecutiveHeartbeats = 0
-      throw error
-    }
-    this.#onHeartbeat(answer, held, loopLagMs)
-    await this.#unpark(answer.unpark)
-  }
-
-  /** Puts targets back that were parked because this worker seemed lost. */
-  async #unpark(parked: HeartbeatResult['unpark']): Promise<void> {
-    const actor = `worker ${shortId(this.#options.worker)}`
-    const because = 'it was parked for a crash that was none: its worker sends heartbeats again'
-    const options = {
-      action: 'unpark',
-      statuses: ['parked'],
-      reopen: false,
-      dryRun: false,
-    } as const
-    for (const { run, target } of parked) {
-      await this.#store
-        .replan({ run, targets: [target], actor, because, ...options })
-        .catch((error: unknown) => this.#onRecoveryError(error))
-    }
-  }
-
-  #heartbeatRequest(stats: WorkerStats | undefined): Heartbeat {
-    const { held, requested } = this.#host.claims()
-    return {
-      worker: this.#options.worker,
-      claimIds: [...held, ...requested],
-      loopLagMs: this.#host.loopLagMs(),
-      ...(stats && { stats }),
-    }
-  }
-
-  /** With one more beat, if something was measured since the last one that had them. */
-  async #sendLastStats(): Promise<void> {
-    const stats = this.#host.takeStats()
-    if (stats) await this.#store.heartbeat(this.#heartbeatRequest(stats))
-  }
-
-  #onHeartbeat(answer: HeartbeatResult, sent: readonly ClaimId[], loopLagMs: number): void {
-    const now = this.#clock.now()
-    const { heartbeatMs } = this.#options
-    if (this.#lastHeartbeatAt === 0) this.#connectedSince = now
-    else if (now - this.#lastHeartbeatAt > 2 * heartbeatMs) {
-      this.#stableSince = now
-      this.#connectedSince = now
-    }
-    if (this.#storeErrorSince !== null) {
-      this.#host.emit({ type: 'store_recovered', afterMs: Math.round(now - this.#storeErrorSince) })
-      this.#storeErrorSince = null
-    }
-    if (answer.warning !== undefined && !this.#isWarned) {
-      this.#host.emit({ type: 'store_error', message: answer.warning })
-    }
-    this.#isWarned = answer.warning !== undefined
-    const lastJournalSlot = Math.floor(this.#lastHeartbeatAt / JOURNAL_HEARTBEAT_EVERY_MS)
-    this.#lastHeartbeatAt = now
-    this.#consecutiveHeartbeats++
-    this.#serverUpMs =
-      answer.serverStartedAt === null ? Infinity : answer.now - answer.serverStartedAt
-    if (Math.floor(now / JOURNAL_HEARTBEAT_EVERY_MS) !== lastJournalSlot) {
-      this.#host.emit({ type: 'heartbeat', claims: sent.length, loopLagMs })
-    }
-    const stillHeld = new Set(answer.held)
-    this.#host.onHeartbeat({
-      lost: sent.filter((id) => !stillHeld.has(id)),
-      cancelled: [...answer.cancelled],
-      tooOld: answer.isOutdated,
-    })
-  }
-
-  async #sweep(): Promise<void> {
-    const { worker } = this.#options
-    // Who cannot be heard itself must not judge others.
-    if (
-      this.#consecutiveHeartbeats < 2 ||
-      !(await this.#store.acquireLeadership(worker, LEADER_MS))
-    )
-      return
-    const verdicts = await sweep(this.#store, {
-      observer: this.#observerHealth(),
-      actor: `worker ${shortId(worker)}`,
-      self: worker,
-    })
-    for (const verdict of verdicts) this.#host.emit({ type: 'recovery', verdict })
-    if (verdicts.some((verdict) => verdict.applied)) this.#host.onRecovered()
-    if (this.#clock.now() - this.#settledAt < SETTLE_EVERY_MS) return
-    this.#settledAt = this.#clock.now()
-    for (const { run, status } of await this.#store.settle()) {
-      if (!isLive(status)) this.#host.emit({ type: 'run_end', run, status })
-    }
-  }
-
-  #settledAt = -Infinity
-
-  async #runMonitor(): Promise<void> {
-    const { monitorEveryMs, graceMs } = this.#options
-    await this.#clock.sleep(graceMs, this.#stopping.signal)
-    if (this.#stopping.signal.aborted) return
-    await this.#monitorOnce().catch((error: unknown) => this.#onRecoveryError(error))
-    await this.#repeat(
-      monitorEveryMs,
-      () => this.#monitorOnce(),
-      (error) => this.#onRecoveryError(error),
-    )
-  }
-
-  async #monitorOnce(): Promise<void> {
-    const { worker, monitorEveryMs } = this.#options
-    const leaderMs = 1.5 * monitorEveryMs
-    if (
-      this.#consecutiveHeartbeats < 2 ||
-      !(await this.#store.acquireLeadership(worker, leaderMs, 'monitor'))
-    )
-      return
-    const verdicts = await this.#monitor.runOnce(this.#observerHealth(), worker)
-    if (verdicts.some((verdict) => verdict.applied)) this.#host.onRecovered()
-  }
-
-  #observerHealth(): ObserverHealth {
-    const now = this.#clock.now()
-    return {
-      consecutiveHeartbeats: this.#consecutiveHeartbeats,
-      stableForMs: Math.min(now - this.#stableSince, this.#serverUpMs),
-      connectedForMs: now - this.#connectedSince,
-    }
-  }
-
-  #lastRecoveryError = ''
-  #hasFailed = false
-  #isWarned = false
-
-  /** An error in recovery is said, once, and stops nobody's work. */
-  #onRecoveryError(error: unknown): void {
-    if (error instanceof UnstuckError && error.code === 'E_DB_UNREACHABLE')
-      return this.#onStoreError(error)
-    if (isUnusable(error)) return this.#onStoreError(error)
-    const message = `recovery: ${messageOf(error)}`
-    if (message !== this.#lastRecoveryError) this.#host.emit({ type: 'store_error', message })
-    this.#lastRecoveryError = message
-  }
-
-  /** The store is away: said once, then work goes on trying. Anything else is beyond repair here. */
+  /** Emits an outage once and goes on. Any other error of the store ends the service. */
   #onStoreError(error: unknown): void {
-    if (error instanceof UnstuckError && error.code === 'E_DB_UNREACHABLE') {
-      if (this.#storeErrorSince !== null) return
-      this.#storeErrorSince = this.#clock.now()
-      this.#host.emit({ type: 'store_error', message: error.message })
-      return
+    if (error instanceof StoreUnavailableError) {
+      if (this.#outageSince !== null) return
+      this.#outageSince = this.#clock.now()
+      return this.#emit({ type: 'store_error', message: error.message })
     }
     if (this.#hasFailed) return
     this.#hasFailed = true
-    this.#host.emit({ type: 'store_error', message: messageOf(error) })
-    this.#host.onFatal(error)
+    this.#emit({ type: 'store_error', message: messageOf(error) })
+    this.#fatal(error)
+  }
+
+  /** Emits an error in recovery once and goes on: the work does not depend on it. */
+  #onRecoveryError(error: unknown): void {
+    if (error instanceof StoreUnavailableError || isUnusable(error))
+      return this.#onStoreError(error)
+    const message = `recovery: ${messageOf(error)}`
+    if (message !== this.#lastRecoveryError) this.#emit({ type: 'store_error', message })
+    this.#lastRecoveryError = message
+  }
+
+  #emit(event: UnstuckEvent): void {
+    this.#host.post({ type: 'event', event })
+  }
+
+  #fatal(error: unknown): void {
+    this.#host.post({ type: 'fatal', error: toUnstuckError(error).toJSON() })
   }
 }

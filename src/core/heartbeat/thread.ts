@@ -1,12 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { uptimeMs } from '../host/identity.ts'
-import type { HeartbeatOptions } from './service.ts'
-import { openHeartbeatEndpoint, type ToService } from './endpoint.ts'
+import { openHeartbeatService } from './service.ts'
+import type { HeartbeatOptions, ToService } from './transport.ts'
 
 export type ThreadData = {
   readonly db: string
   readonly options: HeartbeatOptions
-  /** The main thread writes its clock here; how old it is shows how long it has been busy. */
+  /** Holds the clock of the main thread. */
   readonly clockBuffer: SharedArrayBuffer
 }
 
@@ -14,10 +14,8 @@ const port = parentPort!
 const { db, options, clockBuffer } = workerData as ThreadData
 const mainClock = new Int32Array(clockBuffer)
 
-// What is said before the store is open waits in the port until somebody listens.
-const service = await openHeartbeatEndpoint({
-  db,
-  heartbeat: options,
+// Messages that arrive before the store is open wait in the port.
+const service = await openHeartbeatService(db, options, {
   loopLagMs: () => Math.max(0, (uptimeMs() | 0) - Atomics.load(mainClock, 0)),
   post: (message) => {
     port.postMessage(message)

@@ -12,11 +12,10 @@ import {
   enqueueCrawl,
 } from '../../testing/fixtures.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
-import { heartbeatOptions, Monitor } from './monitor.ts'
+import { monitorInterval, Monitor } from './monitor.ts'
 
 test('it runs every minute, or twice within the shortest policy limit, but at most once a second', () => {
-  const every = (policy: object) =>
-    heartbeatOptions({ ...DEFAULT_POLICY, ...policy }).monitorEveryMs
+  const every = (policy: object) => monitorInterval({ ...DEFAULT_POLICY, ...policy })
 
   assert.equal(every({}), 60_000)
   assert.equal(every({ maxSilenceMs: 20_000 }), 10_000)

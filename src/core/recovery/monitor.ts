@@ -29,12 +29,6 @@ export function monitorInterval(
   return Math.max(INTERVAL_MIN_MS, Math.min(INTERVAL_MS, shortest / 2))
 }
 
-/** A worker's own part of a policy: how it beats, and how it looks after others. */
-export function heartbeatOptions(policy: Policy) {
-  const { heartbeatMs, leaseMs, startupGraceMs } = policy
-  return { heartbeatMs, leaseMs, graceMs: startupGraceMs, monitorEveryMs: monitorInterval(policy) }
-}
-
 /** Looks at all runs from time to time: recovers what is dead or overran, and tells people what is theirs to decide. */
 export class Monitor {
   readonly #context: OperatorContext

@@ -34,7 +34,8 @@ export async function beginRun(
       // With the same ids: one whose answer got lost is the same run.
       const tryBegin = async (): Promise<BeginResult> => {
         const abandonFirst = await findDeadRun(context, options.source)
-        return store.begin({ ...options, ...ids, abandonFirst })
+        const request = { ...options, ...ids, abandonFirst }
+        return heartbeat.measure('claim', () => store.begin(request))
       }
       const begun = await (signal
         ? withRetry(tryBegin, signal)
@@ -75,7 +76,9 @@ export async function reclaim(
   heartbeat.requested([claimId])
   let claimed: ClaimedTarget | null = null
   try {
-    const begun = await withRetry(() => store.begin({ ...options, ...ids }), signal)
+    const request = { ...options, ...ids }
+    const tryBegin = () => heartbeat.measure('claim', () => store.begin(request))
+    const begun = await withRetry(tryBegin, signal)
     claimed = begun.claimed
     return claimed
   } finally {

@@ -19,6 +19,7 @@ import {
 import type { NewItem } from '../model/item.ts'
 import { progressOf } from '../model/run.ts'
 import type { Cursor } from '../model/target.ts'
+import type { HeartbeatClient } from '../heartbeat/client.ts'
 import { withRetry } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { makeCheckpoint, validateCheckpoint } from './page.ts'
@@ -33,41 +34,41 @@ export type RunCheckpoint = {
   cursor?: unknown
 }
 
-/** A run in one's own code: its cursor, its checkpoints, its end. */
+export type RunHandleOptions = {
+  readonly store: Store
+  readonly claimed: ClaimedTarget
+  readonly resumed: boolean
+  readonly heartbeat?: Pick<HeartbeatClient, 'measure'>
+  /** Called once, when the run has ended here. */
+  readonly onEnd: () => void
+  readonly emit?: Emit | undefined
+  /** Claims the run again after its claim was lost. Returns false if that is not possible. */
+  readonly reclaim?: () => Promise<boolean>
+}
+
+/** A run in the user's own program: its cursor, its checkpoints, its end. */
 export class RunHandle {
   readonly id: string
   readonly source: string
   /** Earlier work is being taken up. */
   readonly resumed: boolean
-  readonly #store: Store
-  readonly #reclaim: () => Promise<boolean>
+  readonly #options: RunHandleOptions
   #claimed: ClaimedTarget
   readonly #abort = new AbortController()
   /** Fires when waiting for the database is in vain: the run is somebody else's by now, or has ended here. */
   readonly #stopWaiting = new AbortController()
-  readonly #onEnd: () => void
-  readonly #emit: Emit
   #position: Cursor
   #isEnding = false
   #hasEnded = false
   #lost: LeaseLostError | null = null
 
-  constructor(
-    store: Store,
-    claimed: ClaimedTarget,
-    resumed: boolean,
-    onEnd: () => void,
-    emit: Emit = () => {},
-    reclaim = async (): Promise<boolean> => false,
-  ) {
+  constructor(options: RunHandleOptions) {
+    const { claimed } = options
     this.id = claimed.run
     this.source = claimed.source
-    this.resumed = resumed
-    this.#store = store
+    this.resumed = options.resumed
+    this.#options = options
     this.#claimed = claimed
-    this.#onEnd = onEnd
-    this.#reclaim = reclaim
-    this.#emit = emit
     this.#position = claimed
   }
 
@@ -124,7 +125,10 @@ export class RunHandle {
     let checkpoint = this.#makeCheckpoint(report)
     const saved = await this.#write(async () => {
       checkpoint = this.#makeCheckpoint(report)
-      return (await this.#store.checkpoint([checkpoint], inTransaction))[0]!
+      const save = (): Promise<Outcome<number>[]> =>
+        this.#options.store.checkpoint([checkpoint], inTransaction)
+      const [outcome] = await (this.#options.heartbeat?.measure('checkpoint', save) ?? save())
+      return outcome!
     })
     this.#position = {
       seq: this.#valueOf(saved),
@@ -136,7 +140,7 @@ export class RunHandle {
     }
     const { run, target, key } = this.#claimed
     const { page, replaced: count = 0 } = checkpoint
-    if (count > 0) this.#emit({ type: 'text_replaced', run, target, key, page, count })
+    if (count > 0) this.#options.emit?.({ type: 'text_replaced', run, target, key, page, count })
     return this.#position.seq
   }
 
@@ -152,19 +156,21 @@ export class RunHandle {
       done: NON_NEGATIVE_INTEGER,
       total: NON_NEGATIVE_INTEGER,
     })
-    this.#valueOf(await this.#write(() => this.#store.reportProgress(this.claim, progress)))
+    this.#valueOf(await this.#write(() => this.#options.store.reportProgress(this.claim, progress)))
   }
 
   /** How far it said it is, perhaps before it was resumed; else 0 of 1. */
   async progressSoFar(): Promise<{ done: number; total: number }> {
-    const run = await withRetry(() => this.#store.run(this.id), this.#stopWaiting.signal)
+    const run = await withRetry(() => this.#options.store.run(this.id), this.#stopWaiting.signal)
     if (!run) throw new LeaseLostError(this.claim, 'its run was deleted')
     return progressOf(run)
   }
 
   async succeed(): Promise<void> {
     this.#isEnding = true
-    await this.#end(await this.#write(async () => (await this.#store.finish([this.claim]))[0]!))
+    await this.#end(
+      await this.#write(async () => (await this.#options.store.finish([this.claim]))[0]!),
+    )
   }
 
   /** It could not go on. With `retry` it is back in line: the next `begin` goes on from the last checkpoint. */
@@ -174,7 +180,7 @@ export class RunHandle {
     this.#isEnding = true
     const failure = { error: messageOf(error), retryInMs: retry ? 0 : null }
     const failed = async (): Promise<Outcome<void>> =>
-      (await this.#store.fail([{ ...this.claim, ...failure }]))[0]!
+      (await this.#options.store.fail([{ ...this.claim, ...failure }]))[0]!
     await this.#end(await this.#write(failed))
   }
 
@@ -183,7 +189,7 @@ export class RunHandle {
     if (this.#hasEnded) return
     this.#isEnding = true
     this.#stopWaiting.abort(this.#endedError)
-    const [outcome] = await this.#store.release([this.claim])
+    const [outcome] = await this.#options.store.release([this.claim])
     // Somebody else has it already: nothing is left to hand back.
     await this.#end(outcome!.ok ? outcome! : { ok: true, value: undefined })
   }
@@ -221,9 +227,9 @@ export class RunHandle {
   async #end(outcome: Outcome<void>): Promise<void> {
     this.#hasEnded = true
     this.#stopWaiting.abort(this.#endedError)
-    this.#onEnd()
+    this.#options.onEnd()
     this.#valueOf(outcome)
-    await withRetry(() => this.#store.settle(this.id))
+    await withRetry(() => this.#options.store.settle(this.id))
   }
 
   #whenAvailable<T>(call: () => Promise<T>): Promise<T> {
@@ -236,7 +242,7 @@ export class RunHandle {
   async #write<T>(call: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
     const outcome = await this.#whenAvailable(call)
     const isLost = !outcome.ok && outcome.error instanceof LeaseLostError
-    return isLost && (await this.#reclaim()) ? this.#whenAvailable(call) : outcome
+    return isLost && (await this.#options.reclaim?.()) ? this.#whenAvailable(call) : outcome
   }
 
   get #endedError(): UsageError {

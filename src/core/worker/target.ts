@@ -6,6 +6,7 @@ import { policyForGroup } from '../model/policy.ts'
 import type { Cursor } from '../model/target.ts'
 import { withRetry } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
+import type { HeartbeatClient } from '../heartbeat/client.ts'
 import { abortable } from './abortable.ts'
 import type { Clock } from '../host/clock.ts'
 import type { Crawl, PageResult } from './crawl.ts'
@@ -14,6 +15,7 @@ import { makeCheckpoint, validatePage } from './page.ts'
 /** One claimed target on its way from its cursor to its end. */
 export type TargetContext = {
   readonly store: Store
+  readonly heartbeat: HeartbeatClient
   readonly crawl: Crawl
   readonly clock: Clock
   readonly claimed: ClaimedTarget
@@ -56,7 +58,7 @@ async function crawlPage(
   context: TargetContext,
   position: Cursor,
 ): Promise<{ position: Cursor; done: boolean }> {
-  const { claimed, crawl, store, abort, emit } = context
+  const { claimed, crawl, store, heartbeat, abort, emit } = context
   const { run, target, key, group, url } = claimed
   const page = position.page + 1
   const result: PageResult = await abortable(abort, () =>
@@ -71,7 +73,9 @@ async function crawlPage(
     }),
   )
   const checkpoint = makeCheckpoint(claimed, position, validatePage(result, page))
-  const [saved] = await withRetry(() => store.checkpoint([checkpoint], result.inTransaction), abort)
+  const save = (): Promise<Outcome<number>[]> =>
+    heartbeat.measure('checkpoint', () => store.checkpoint([checkpoint], result.inTransaction))
+  const [saved] = await withRetry(save, abort)
   const seq = valueOf(saved!)
   emit({ type: 'page_complete', run, target, key, page, items: checkpoint.items.length })
   const { replaced: count = 0 } = checkpoint

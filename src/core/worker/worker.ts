@@ -14,16 +14,14 @@ import { isLive, countOpenTargets, countTargets } from '../model/run.ts'
 import { humanizeDuration } from '../model/time.ts'
 import { openStore, withRetry } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
-import { VERSION } from '../host/version.ts'
 import { abortable } from './abortable.ts'
 import { REAL_CLOCK, TIMER_MAX_MS, type Clock } from '../host/clock.ts'
 import type { Crawl } from './crawl.ts'
-import { heartbeatOptions } from '../recovery/monitor.ts'
 import { assertWorkerExists } from './assert-worker.ts'
 import { planRun } from './planning.ts'
 import { ensureRun } from './ensure-run.ts'
 import { HeartbeatClient } from '../heartbeat/client.ts'
-import { threadTransport } from '../heartbeat/transport.ts'
+import { heartbeatOptions, threadTransport } from '../heartbeat/transport.ts'
 import { crawlTarget } from './target.ts'
 
 export type WorkerOptions = {
@@ -122,7 +120,7 @@ export class CrawlWorker {
   async #start(): Promise<void> {
     const { db, emit } = this.#options
     const { source, policy } = this.#crawl
-    const options = { worker: this.id, source, version: VERSION, ...heartbeatOptions(policy) }
+    const options = heartbeatOptions(this.id, source, policy)
     this.#heartbeat = new HeartbeatClient(threadTransport(db, options), policy, {
       emit,
       onLost: (claims) => this.#abortLost(claims),
@@ -134,7 +132,7 @@ export class CrawlWorker {
     const opening = openStore(db, { writer: this.id })
     try {
       const [presence] = await Promise.all([this.#heartbeat.started(), opening])
-      this.store = this.#heartbeat.instrument(await opening)
+      this.store = await opening
       emit({ type: 'worker_start', source, pid: process.pid, presence: presence.kind })
       for (const warning of this.store.warnings) this.#options.log(warning)
     } catch (error) {
@@ -177,24 +175,21 @@ export class CrawlWorker {
     if (free <= 0 || this.#isolatedClaim !== null || !this.#heartbeat.canClaim()) return true
     const claimIds = Array.from({ length: free }, () => newId())
     this.#heartbeat.requested(claimIds)
+    const request = {
+      worker: this.id,
+      source: this.#crawl.source,
+      claimIds,
+      isIdle: this.#slots.size === 0,
+      singleSlot: this.#crawl.concurrency === 1,
+    }
+    const claim = (): Promise<ClaimedTarget[]> =>
+      this.#heartbeat.measure('claim', () => this.store.claim(request))
     let claimed: ClaimedTarget[] = []
     try {
-      claimed = await withRetry(
-        () =>
-          this.store.claim({
-            worker: this.id,
-            source: this.#crawl.source,
-            claimIds,
-            isIdle: this.#slots.size === 0,
-            singleSlot: this.#crawl.concurrency === 1,
-          }),
-        this.#stopping.signal,
-      )
+      claimed = await withRetry(claim, this.#stopping.signal)
     } finally {
-      this.#heartbeat.received(
-        claimIds,
-        claimed.map((claim) => claim.claimId),
-      )
+      const received = claimed.map(({ claimId }) => claimId)
+      this.#heartbeat.received(claimIds, received)
     }
     for (const claim of claimed) this.#startTarget(claim)
     return claimed.length > 0
@@ -207,6 +202,7 @@ export class CrawlWorker {
     if (claimed.crashedBefore) this.#isolatedClaim = claimed.claimId
     const crawling = crawlTarget({
       store: this.store,
+      heartbeat: this.#heartbeat,
       crawl: this.#crawl,
       clock: this.#clock,
       claimed,

@@ -56,17 +56,20 @@ const DEFAULT_MEASURE_MS = 5_000
 
 /** One cycle: begins or takes up the source's run, starts the command, and settles the run when all of it is gone. */
 export async function runCycle(runner: CommandRunner, options: CycleOptions): Promise<CycleResult> {
-  const { worker, actor, log } = runner.options
+  const { store, worker, actor, log, emit } = runner.options
   const { source, policy } = options
   const { heartbeat } = runner.watchdog
-  const store = heartbeat.instrument(runner.options.store)
   const claimant = { source, worker, policy }
   const begun = await beginRun({ store, actor, heartbeat }, claimant, options.stop)
   const { claimed, resumed } = begun
-  const onEnd = (): void => heartbeat.released(handle.claim.claimId)
-  const handle: RunHandle = new RunHandle(store, claimed, resumed, onEnd, runner.options.emit, () =>
-    cycle.reclaim(),
-  )
+  const handle: RunHandle = new RunHandle({
+    ...begun,
+    store,
+    heartbeat,
+    emit,
+    onEnd: () => heartbeat.released(handle.claim.claimId),
+    reclaim: () => cycle.reclaim(),
+  })
   const runBefore = (await withRetry(() => store.run(claimed.run), options.stop))!
   const cycle = new Cycle(runner, options, handle, runBefore)
   runner.claims.set(claimed.claimId, cycle)

@@ -5,10 +5,9 @@ import type { SourceLock } from '../../core/model/source-lock.ts'
 import type { ClaimId, WorkerId } from '../../core/model/id.ts'
 import type { Policy } from '../../core/model/policy.ts'
 import type { Store } from '../../core/store/store.ts'
-import { VERSION } from '../../core/host/version.ts'
 import { acquireSourceLock, type SourceLockState } from '../../core/recovery/source-lock.ts'
 import { assertWorkerExists } from '../../core/worker/assert-worker.ts'
-import { heartbeatOptions } from '../../core/recovery/monitor.ts'
+import { heartbeatOptions } from '../../core/heartbeat/transport.ts'
 import { runCycle, type CycleOptions } from './cycle.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { CycleResult } from './settle-run.ts'
@@ -56,12 +55,11 @@ export class CommandRunner {
     this.options = options
     const { db, worker, source, policy, emit, store, keepOutput: keep, log } = options
     this.#outputPruner = keep === null ? null : new OutputPruner({ store, keep, log })
-    const heartbeat = { worker, source, version: VERSION, ...heartbeatOptions(policy) }
+    const heartbeat = heartbeatOptions(worker, source, policy)
     this.watchdog = new Watchdog(db, heartbeat, {
       emit,
       onLost: (claims) => claims.forEach((id) => this.claims.get(id)?.onLost()),
       onCancelled: (claims) => claims.forEach((id) => this.claims.get(id)?.onCancelled()),
-      onRecovered: () => {},
       onFatal: (error) => {
         this.#failure = error
         for (const listener of this.claims.values()) {

@@ -1,7 +1,6 @@
 import type { Claim } from '../../core/model/claim.ts'
 import type { RunId } from '../../core/model/id.ts'
-import type { HeartbeatOptions } from '../../core/heartbeat/service.ts'
-import type { FromService, ToService } from '../../core/heartbeat/endpoint.ts'
+import type { FromService, HeartbeatOptions, ToService } from '../../core/heartbeat/transport.ts'
 import type { Tracking } from './start-tagged.ts'
 
 /** Everything the guardian must know to start a command, and to end it alone if it has to. */

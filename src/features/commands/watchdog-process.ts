@@ -1,6 +1,6 @@
 import process from 'node:process'
 import type { Claim } from '../../core/model/claim.ts'
-import { openHeartbeatEndpoint, type HeartbeatEndpoint } from '../../core/heartbeat/endpoint.ts'
+import { openHeartbeatService, type HeartbeatService } from '../../core/heartbeat/service.ts'
 import type { CommandSpec, FromWatchdog, WatchdogStart, ToWatchdog } from './watchdog-messages.ts'
 import { ManagedProcess } from './managed-process.ts'
 
@@ -16,7 +16,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
 const processes = new Map<string, ManagedProcess>()
-let service: HeartbeatEndpoint | null = null
+let service: HeartbeatService | null = null
 let startOptions: WatchdogStart | null = null
 
 process.on('message', (message: ToWatchdog) => {
@@ -42,9 +42,7 @@ process.on('message', (message: ToWatchdog) => {
 process.on('disconnect', () => void shutDown())
 
 async function startHeartbeat({ db, heartbeat }: WatchdogStart): Promise<void> {
-  service = await openHeartbeatEndpoint({
-    db,
-    heartbeat,
+  service = await openHeartbeatService(db, heartbeat, {
     loopLagMs: () => 0,
     post: (message) => {
       send(message)

@@ -1,10 +1,9 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import type { Claim } from '../../core/model/claim.ts'
 import { UnstuckError } from '../../core/model/errors.ts'
-import type { HeartbeatOptions } from '../../core/heartbeat/service.ts'
-import type { FromService } from '../../core/heartbeat/endpoint.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { HeartbeatClient, type HeartbeatHandlers } from '../../core/heartbeat/client.ts'
+import type { HeartbeatOptions, HeartbeatTransport } from '../../core/heartbeat/transport.ts'
 import { endTree } from '../../core/host/end-tree.ts'
 import type {
   CommandSpec,
@@ -58,7 +57,7 @@ export class WatchdogLostError extends UnstuckError<'E_GUARDIAN'> {
   }
 }
 
-/** Unstuck's side of the guardian: the process that beats for it and holds its commands. */
+/** The watchdog process as its parent sees it: it sends the heartbeats, and its commands are its children. */
 export class Watchdog {
   readonly heartbeat: HeartbeatClient
   readonly #child: ChildProcess
@@ -67,43 +66,26 @@ export class Watchdog {
     { spec: CommandSpec; host: CommandHost; ended: PendingExit }
   >()
   readonly #ended = Promise.withResolvers<void>()
-  #onHeartbeatMessage: (message: FromService) => void = () => {}
   #hasExited = false
 
-  constructor(db: string, heartbeat: HeartbeatOptions, host: HeartbeatHandlers) {
+  constructor(db: string, heartbeat: HeartbeatOptions, handlers: HeartbeatHandlers) {
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
     const child = fork(new URL(`./watchdog-process.${extension}`, import.meta.url), {
-      // Out of reach of what is sent to Unstuck's own group.
+      // In a process group of its own, which signals to the group of this process do not reach.
       detached: true,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
     this.#child = child
-    child.on('message', (message: FromWatchdog) => this.#receive(message))
-    this.heartbeat = new HeartbeatClient(
-      {
-        post: (message) => this.#send(message),
-        listen: (onMessage, onEnd) => {
-          this.#onHeartbeatMessage = onMessage
-          const onExit = (how: string): void => {
-            this.#hasExited = true
-            this.#killOrphans()
-            this.#ended.resolve()
-            onEnd(new WatchdogLostError(how))
-          }
-          child.once('exit', (code, signal) => onExit(`ended (${signal ?? `exit code ${code}`})`))
-          child.on('error', (error) => {
-            // One that never started has no exit either.
-            if (child.pid === undefined) onExit(`could not be started: ${error.message}`)
-          })
-        },
-        // It is always stopped by hand: a program that wraps a command does not just run out of things to do.
-        ref: () => {},
-        unref: () => {},
-      },
-      heartbeat,
-      host,
-    )
-    this.#send({ type: 'begin', db, heartbeat })
+    child.on('message', (message: FromWatchdog) => {
+      if ('id' in message) this.#receive(message)
+    })
+    onExit(child, () => {
+      this.#hasExited = true
+      this.#killOrphans()
+      this.#ended.resolve()
+    })
+    this.heartbeat = new HeartbeatClient(processTransport(child), heartbeat, handlers)
+    send(child, { type: 'begin', db, heartbeat })
   }
 
   get pid(): number | undefined {
@@ -114,12 +96,12 @@ export class Watchdog {
     const ended = Promise.withResolvers<ManagedProcessExit>()
     this.#commands.set(spec.id, { spec, host, ended })
     if (this.#hasExited) this.#killOrphans()
-    else this.#send({ type: 'run', spec })
+    else send(this.#child, { type: 'run', spec })
     return {
       ended: ended.promise,
-      terminate: (force) => this.#send({ type: 'end', id: spec.id, force }),
-      markSettled: () => this.#send({ type: 'settled', id: spec.id }),
-      setClaim: (claim) => this.#send({ type: 'claimed', id: spec.id, claim }),
+      terminate: (force) => send(this.#child, { type: 'end', id: spec.id, force }),
+      markSettled: () => send(this.#child, { type: 'settled', id: spec.id }),
+      setClaim: (claim) => send(this.#child, { type: 'claimed', id: spec.id, claim }),
     }
   }
 
@@ -129,22 +111,7 @@ export class Watchdog {
     await this.#ended.promise
   }
 
-  #receive(message: FromWatchdog): void {
-    switch (message.type) {
-      case 'refused':
-      case 'tracked':
-      case 'exited':
-      case 'ready':
-      case 'memory':
-      case 'stubborn':
-      case 'over':
-        return this.#receiveProcessEvent(message)
-      default:
-        return this.#onHeartbeatMessage(message)
-    }
-  }
-
-  #receiveProcessEvent(message: ManagedProcessEvent): void {
+  #receive(message: ManagedProcessEvent): void {
     const command = this.#commands.get(message.id)
     if (!command) return
     const { spec, host, ended } = command
@@ -179,10 +146,35 @@ export class Watchdog {
       )
     }
   }
+}
 
-  #send(message: ToWatchdog): void {
-    if (this.#child.connected) this.#child.send(message, () => {})
+/** Carries the heartbeat's messages over the channel to the watchdog process. Messages about commands have an `id`. */
+function processTransport(child: ChildProcess): HeartbeatTransport {
+  return {
+    post: (message) => send(child, message),
+    listen: (onMessage, onEnd) => {
+      child.on('message', (message: FromWatchdog) => {
+        if (!('id' in message)) onMessage(message)
+      })
+      onExit(child, (how) => onEnd(new WatchdogLostError(how)))
+    },
+    // The channel keeps the program running until `stop()`, as long as a command may run.
+    ref: () => {},
+    unref: () => {},
   }
+}
+
+function send(child: ChildProcess, message: ToWatchdog): void {
+  if (child.connected) child.send(message, () => {})
+}
+
+/** Calls back when the process has ended or could not be started. */
+function onExit(child: ChildProcess, callback: (how: string) => void): void {
+  child.once('exit', (code, signal) => callback(`ended (${signal ?? `exit code ${code}`})`))
+  child.on('error', (error) => {
+    // A process that never started emits no exit.
+    if (child.pid === undefined) callback(`could not be started: ${error.message}`)
+  })
 }
 
 type PendingExit = PromiseWithResolvers<ManagedProcessExit>

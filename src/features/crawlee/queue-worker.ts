@@ -3,12 +3,10 @@ import type { UnstuckError } from '../../core/model/errors.ts'
 import { newId, type ClaimId, type WorkerId } from '../../core/model/id.ts'
 import type { Policy } from '../../core/model/policy.ts'
 import { describeEvent } from '../../presenters/event.ts'
-import { threadTransport } from '../../core/heartbeat/transport.ts'
-import { heartbeatOptions } from '../../core/recovery/monitor.ts'
+import { heartbeatOptions, threadTransport } from '../../core/heartbeat/transport.ts'
 import { HeartbeatClient } from '../../core/heartbeat/client.ts'
 import { withRetry } from '../../core/store/open.ts'
 import type { Store } from '../../core/store/store.ts'
-import { VERSION } from '../../core/host/version.ts'
 import { ClaimedRequest } from './claimed-request.ts'
 import { LruMap } from './lru-map.ts'
 
@@ -43,7 +41,7 @@ export class QueueWorker {
   #forefrontCount = 0
   #worker: WorkerId = ''
   #heartbeat: Promise<HeartbeatClient> | null = null
-  #measuredStore: Store | null = null
+  #client: HeartbeatClient | null = null
   #claiming: Promise<unknown> = Promise.resolve()
   #fatal: UnstuckError | null = null
 
@@ -51,9 +49,9 @@ export class QueueWorker {
     this.#options = options
   }
 
-  /** For claims and their ends: how long they wait for it is measured. */
-  get store(): Store {
-    return this.#measuredStore ?? this.#options.store
+  /** Measures a call to the store, for the metrics of this process. */
+  measure<T>(what: 'claim' | 'checkpoint', call: () => Promise<T>): Promise<T> {
+    return this.#client ? this.#client.measure(what, call) : call()
   }
 
   /** It shows signs of life. */
@@ -114,7 +112,7 @@ export class QueueWorker {
     if (requests.length === 0) return
     for (const request of requests) request.isEnding = true
     try {
-      await withRetry(() => this.store.release(requests.map(({ claim }) => claim)))
+      await withRetry(() => this.#options.store.release(requests.map(({ claim }) => claim)))
       for (const request of requests) this.endClaim(request, 'taken')
     } finally {
       for (const request of requests) request.isEnding = false
@@ -128,21 +126,20 @@ export class QueueWorker {
     const heartbeat = await (this.#heartbeat ??= this.#startHeartbeat())
     if (this.#fatal) throw this.#fatal
     if (holdsCrashed || asked <= 0 || !heartbeat.canClaim()) return { claimed: [], asked }
-    const { source } = this.#options
+    const { store, source } = this.#options
     const claimIds = Array.from({ length: asked }, () => newId())
     heartbeat.requested(claimIds)
     this.#forefrontCount = 0
     let claimed: ClaimedTarget[] = []
     try {
-      const [worker, empty] = [this.#worker, this.#held.size === 0]
-      claimed = await withRetry(() =>
-        this.store.claim({ worker, source, claimIds, isIdle: empty, singleSlot: false }),
-      )
+      const [worker, isIdle] = [this.#worker, this.#held.size === 0]
+      const request = { worker, source, claimIds, isIdle, singleSlot: false }
+      claimed = await withRetry(() => heartbeat.measure('claim', () => store.claim(request)))
     } finally {
       const claimedIds = claimed.map(({ claimId }) => claimId)
       heartbeat.received(claimIds, claimedIds)
     }
-    const requests = claimed.map((one) => new ClaimedRequest(this.#options.store, one))
+    const requests = claimed.map((one) => new ClaimedRequest(store, one))
     for (const request of requests) this.#held.set(request.claim.claimId, request)
     return { claimed: requests, asked }
   }
@@ -150,7 +147,7 @@ export class QueueWorker {
   async #startHeartbeat(): Promise<HeartbeatClient> {
     const { db, policy, source, log, nextWorkerId, onCancelled, onActiveChange } = this.#options
     this.#worker = nextWorkerId()
-    const options = { worker: this.#worker, source, version: VERSION, ...heartbeatOptions(policy) }
+    const options = heartbeatOptions(this.#worker, source, policy)
     const heartbeat = new HeartbeatClient(threadTransport(db, options), policy, {
       emit: (event) => {
         const line = describeEvent(event)
@@ -158,7 +155,6 @@ export class QueueWorker {
       },
       onLost: (claims) => this.#markLost(claims),
       onCancelled,
-      onRecovered: () => {},
       onFatal: (error) => (this.#fatal = error),
     })
     try {
@@ -167,7 +163,7 @@ export class QueueWorker {
       this.#heartbeat = null
       throw error
     }
-    this.#measuredStore = heartbeat.instrument(this.#options.store)
+    this.#client = heartbeat
     onActiveChange(true)
     return heartbeat
   }

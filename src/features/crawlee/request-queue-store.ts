@@ -191,7 +191,7 @@ export class RequestQueueStore {
     const report = { page, next: null, done: true }
     const checkpoint = this.#checkpoint(claim, report, toStored(request))
     const isSaved = await this.#save(claimed, 'saved', () =>
-      this.worker.store.checkpoint([checkpoint], append),
+      this.worker.measure('checkpoint', () => store.checkpoint([checkpoint], append)),
     )
     if (!isSaved) return false
     // Pushed by what nobody waited for, while this was being saved.
@@ -220,7 +220,7 @@ export class RequestQueueStore {
     const { claim } = claimed
     const fail = (failure: typeof failureOptions & { nextCursor?: unknown }): Promise<boolean> =>
       this.#save(claimed, failure.retryInMs === null ? 'saved' : 'over', () =>
-        this.worker.store.fail([{ ...claim, ...failure }]),
+        this.#options.store.fail([{ ...claim, ...failure }]),
       )
     try {
       return await fail({ ...failureOptions, nextCursor: toStored(request) })

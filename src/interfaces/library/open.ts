@@ -20,7 +20,6 @@ import { parseDuration, type Duration } from '../../core/model/time.ts'
 import type { Verdict } from '../../core/model/verdict.ts'
 import { openStore } from '../../core/store/open.ts'
 import type { AuditEntry, AuditFilter, BeginRequest, Store } from '../../core/store/store.ts'
-import { VERSION } from '../../core/host/version.ts'
 import { readAdopted } from '../../features/adopted/config.ts'
 import { toCheck, toSummary, type Check, type Summary } from './results.ts'
 import {
@@ -38,12 +37,11 @@ import {
 import { cleanRun, cleanRuns, classifyRuns } from '../../core/recovery/clean.ts'
 import { configFolder, databaseAddress } from '../../lib/files/config-file.ts'
 import { explainRun, explainTarget, type Explanation } from '../../presenters/explanation.ts'
-import { heartbeatOptions } from '../../core/recovery/monitor.ts'
 import { adviseStart } from '../../core/recovery/advise-start.ts'
 import { recover, type OperatorContext, type RecoverOptions } from '../../core/recovery/recover.ts'
 import { RunHandle } from '../../core/worker/run-handle.ts'
 import { HeartbeatClient } from '../../core/heartbeat/client.ts'
-import { threadTransport } from '../../core/heartbeat/transport.ts'
+import { heartbeatOptions, threadTransport } from '../../core/heartbeat/transport.ts'
 import { beginRun, assertNotDone } from '../../core/worker/begin.ts'
 import {
   cancel,
@@ -140,8 +138,7 @@ export class Unstuck {
     if (this.#stopSignal) throw new StoppingError(this.#stopSignal)
     if (once) await assertNotDone(this.#options.ownStore, source)
     const heartbeat = await this.#ensureHeartbeat()
-    const { worker, policy, ownStore } = this.#options
-    const store = heartbeat.instrument(ownStore)
+    const { worker, policy, ownStore: store, onEvent: emit } = this.#options
     const begun = await beginRun({ ...this.#context, store, heartbeat }, { source, worker, policy })
     const { claimId } = begun.claimed
     const onEnd = (): void => {
@@ -149,8 +146,7 @@ export class Unstuck {
       this.#handles.delete(claimId)
       if (this.#handles.size === 0) this.#stopListening()
     }
-    const { onEvent } = this.#options
-    const handle = new RunHandle(store, begun.claimed, begun.resumed, onEnd, onEvent)
+    const handle = new RunHandle({ ...begun, store, heartbeat, onEnd, emit })
     if (this.#handles.size === 0) this.#listenForSignals()
     this.#handles.set(claimId, handle)
     if (once && !begun.resumed) await this.#cancelIfDone(handle)
@@ -289,13 +285,12 @@ export class Unstuck {
 
   async #startHeartbeat(): Promise<HeartbeatClient> {
     const { db, worker, policy, onEvent } = this.#options
-    const options = { worker, source: '', version: VERSION, ...heartbeatOptions(policy) }
+    const options = heartbeatOptions(worker, '', policy)
     const heartbeat = new HeartbeatClient(threadTransport(db, options), policy, {
       emit: (event) => onEvent?.(event),
       onLost: (claims) => claims.forEach((id) => this.#handles.get(id)?.loseLease()),
       onCancelled: (claims) =>
         claims.forEach((id) => this.#handles.get(id)?.stop('the run was cancelled')),
-      onRecovered: () => {},
       onFatal: (error) =>
         this.#handles.forEach((handle) =>
           isUnusable(error) ? handle.loseStore(error) : handle.stop(error.message),

@@ -1,0 +1,44 @@
+import type { Store } from '../store/store.ts'
+import type { Job } from './jobs.ts'
+
+const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
+/** A chart shows a week. The eighth day is for the figures that its first hour is compared with. */
+const KEEP_SAMPLES_MS = 8 * DAY_MS
+const KEEP_ALERTS_MS = 30 * DAY_MS
+/** Rows of ended workers: how long they are kept, and how many. */
+const KEEP_WORKERS_MS = DAY_MS
+const KEEP_WORKERS_MAX = 1_000
+/** A worker that was declared dead may return within this time, with all its measurements. */
+const FOLD_AFTER_MS = 60 * MINUTE_MS
+const PRUNE_EVERY_SAMPLES = 60
+
+/**
+ * Stores the progress of each run, on the minute, for charts and rates. The first sample a process takes, and then one an
+ * hour, also deletes what has expired.
+ */
+export function sampleJob(store: Store): Job {
+  let samples = 0
+  return {
+    name: 'sample',
+    every: (wallMs) => MINUTE_MS - (wallMs % MINUTE_MS),
+    leader: { role: 'sample', forMs: 1.5 * MINUTE_MS },
+    run: async () => {
+      await store.takeSample()
+      if (samples++ % PRUNE_EVERY_SAMPLES === 0) await prune(store)
+    },
+  }
+}
+
+async function prune(store: Store): Promise<void> {
+  const now = await store.now()
+  await store.pruneSamples(now - KEEP_SAMPLES_MS)
+  await store.foldWorkerStats(now - FOLD_AFTER_MS)
+  await store.removeEndedWorkers({
+    endedBefore: now - KEEP_WORKERS_MS,
+    settledBefore: now - FOLD_AFTER_MS,
+    keepNewest: KEEP_WORKERS_MAX,
+  })
+  await store.removeResolvedAlerts(now - KEEP_ALERTS_MS)
+  await store.pruneSessions()
+}
