@@ -141,7 +141,7 @@ test('no action is offered or announced that needs an unmapped status', async ()
   const { resumable, dead: deadOnes } = JSON.parse(judged)
   assert.match(
     dryRun,
-    /There is no word for what cancel makes of a run of tenders: map adopted\.tenders\.statuses\.cancelled/,
+    /No status is mapped for cancel on a run of tenders: map adopted\.tenders\.statuses\.cancelled/,
   )
   assert.match(clean, /to end it whatever it is, map adopted\.tenders\.statuses\.cancelled/)
   assert.match(check, /^wait: Someone may be at it\.\nportal-b: nobody is known to work on it;/)
@@ -180,9 +180,9 @@ test('a verdict blocked by an unmapped status is reported with that reason by ev
     JSON.parse((await say(...args, '--json')).stdout)
   const { items } = await json('runs')
   const [stale, dead] = [idOf(items, '1').slice(-8), idOf(items, 'c-1').slice(-8)]
-  const tender = 'There is no word for what fail makes of a run of tenders'
+  const tender = 'No status is mapped for fail on a run of tenders'
   const course =
-    'There is no word for what abandon makes of a run of courses: map adopted.courses.statuses.abandoned or adopted.courses.statuses.failed in the config'
+    'No status is mapped for abandon on a run of courses: map adopted.courses.statuses.abandoned or adopted.courses.statuses.failed in the config'
 
   const [cleaned, planned, recovered, explained, checked, examined] = await Promise.all([
     say('clean', '--auto'),

@@ -208,7 +208,7 @@ test('a failing onResume is logged, and a verdict blocked by an unmapped status 
   assert.deepEqual(told(first).sort(), ['a resume true', 'x fail false'])
   assert.deepEqual(told(second), ['x fail false'])
   assert.deepEqual(ctx.lines.sort(), [
-    'There is no word for what fail makes of a run of courses: map adopted.courses.statuses.failed in the config',
+    'No status is mapped for fail on a run of courses: map adopted.courses.statuses.failed in the config',
     'onResume() of row 1 of tenders: no hands',
   ])
 })

@@ -114,9 +114,9 @@ for (const engine of ENGINES) {
     assert.partialDeepStrictEqual(run.adopted, { table: 'courses', key: uuid(1) })
     const [entry] = await store.audit({ run: run.id, limit: 5 })
     assert.deepEqual([entry?.action, entry?.actor, entry?.source], ['abandon', 'a test', 'dead'])
-    const { wrote, ...after } = entry!.after as { wrote: { error: string; finishedAt: string } }
-    assert.deepEqual(after, { status: 'abandoned', word: 'Timeout - Auto-cleaned' })
-    assert.deepEqual([wrote.error, wrote.finishedAt], [cleaned.because, iso(run.finishedAt!)])
+    const { written, ...after } = entry!.after as { written: { error: string; finishedAt: string } }
+    assert.deepEqual(after, { status: 'abandoned', statusValue: 'Timeout - Auto-cleaned' })
+    assert.deepEqual([written.error, written.finishedAt], [cleaned.because, iso(run.finishedAt!)])
     assert.equal(orphanOf(entry!)?.reason, 'abandoned')
 
     const { undid } = await revert(operator, run.id)

@@ -57,7 +57,7 @@ for (const [moment, verb] of Object.entries(KILL_POINTS)) {
     const entries = await store.audit({ limit: 5 })
     assert.deepEqual(
       entries.map(({ actor, action, after }) => [actor, action, after]),
-      [['the slow', 'resume', { status: 'planned', word: 'waiting' }]],
+      [['the slow', 'resume', { status: 'planned', statusValue: 'waiting' }]],
     )
     assert.deepEqual(resumed.map(String), ['1'])
     assert.deepEqual(await store.openIntents(-60_000, 5), [])

@@ -23,7 +23,7 @@ export function cancelBlockedReason(run: CancellableRun): string | null {
   const { table, key } = adopted
   return key === ''
     ? `Run ${shortId(id)} is the whole table ${table}: it is not ended as one. Set single targets aside with \`unstuck park\`.`
-    : `There is no word for what cancel makes of a run of ${table}: map ${cancelledStatusSetting(table)} in the config.`
+    : `No status is mapped for cancel on a run of ${table}: map ${cancelledStatusSetting(table)} in the config.`
 }
 
 /** What is to be mapped before a row of this table can be ended. */

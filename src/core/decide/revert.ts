@@ -129,10 +129,10 @@ export function isUnchanged(
   { after }: Pick<AuditedAction, 'after'>,
   { error, finishedAt }: Pick<Run, 'error' | 'finishedAt'>,
 ): boolean {
-  const wrote = isRecord(after) && isRecord(after['wrote']) ? after['wrote'] : {}
-  const said = wrote['error']
+  const written = isRecord(after) && isRecord(after['written']) ? after['written'] : {}
+  const said = written['error']
   if (typeof said === 'string' && !(error && said.startsWith(error.trimEnd()))) return false
-  const at = wrote['finishedAt']
+  const at = written['finishedAt']
   if (typeof at !== 'string') return true
   if (finishedAt === null) return false
   const isDay = (finishedAt + 1) % MINUTE_MS === 0

@@ -6,13 +6,19 @@ import type { PendingVerdict, Store } from '../../core/store/store.ts'
 import { isAdoptedId } from './ids.ts'
 import type { AdoptedContext } from './runs/intents.ts'
 import type { Mapping } from './mapping.ts'
-import { ResumeHooks } from './runs/resume-hooks.ts'
+import { ResumeHooks } from './runs/callbacks.ts'
 import { latestFailedRuns, listRuns } from './runs/run-lists.ts'
 import { AdoptedRows } from './runs/rows.ts'
 import { IntentReconciler } from './runs/intent-reconciler.ts'
 import { replanRows, revertRows, parkRows } from './runs/operator-actions.ts'
-import { countsByGroup, countsByPage, listDeadLetters, listTargets } from './runs/target-lists.ts'
-import { runTotals, targetTotals } from './runs/totals.ts'
+import {
+  countsByGroup,
+  countsByPage,
+  listDeadLetters,
+  listTargets,
+  runTotals,
+  targetTotals,
+} from './runs/target-lists.ts'
 import { applyVerdictsToRows, cancelRow, moveRow } from './runs/verdicts.ts'
 
 export type AdoptedStoreOptions = {

@@ -1,10 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from '../../../core/model/errors.ts'
+import type { Mapping } from '../mapping.ts'
+import type { AdoptedRow } from '../table/table.ts'
+import { sanitizeLine } from '../sanitize-line.ts'
 import type { Stats } from 'node:fs'
 import { opendir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Millis } from '../../../core/model/time.ts'
-import type { Mapping } from '../mapping.ts'
-import type { AdoptedRow } from '../table/table.ts'
-import type { ErrorThrottle, CallbackFailure } from './error-throttle.ts'
 
 /** What the user's functions and files say of a row. */
 export type CallbackResults = {
@@ -152,5 +154,74 @@ async function statOrNull(path: string): Promise<Stats | null> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
+  }
+}
+
+/** What went wrong when a function of the user's was asked about a row. */
+export type CallbackFailure = { readonly key: string; readonly error: unknown }
+
+/** Trouble with users' functions: of each it is said once, until it works again for those rows that it failed for. */
+export class ErrorThrottle {
+  readonly #log: (line: string) => void
+  /** The rows that it failed for, by table and function. */
+  readonly #failingRows = new Map<string, Set<string>>()
+
+  constructor(log: (line: string) => void) {
+    this.#log = log
+  }
+
+  /** After it was asked about these rows. */
+  report(
+    table: string,
+    name: string,
+    keys: readonly string[],
+    failures: readonly CallbackFailure[],
+  ): void {
+    const callback = JSON.stringify([table, name])
+    const failing = this.#failingRows.get(callback) ?? new Set()
+    this.#failingRows.set(callback, failing)
+    const isReported = failures.some(({ key }) => failing.has(key))
+    for (const key of keys) failing.delete(key)
+    for (const { key } of failures) failing.add(key)
+    const [first, ...others] = failures
+    if (!first || isReported) return
+    const rows = others.length === 1 ? 'row' : 'rows'
+    const also = others.length > 0 ? ` (and for ${others.length} more ${rows})` : ''
+    this.#log(
+      `${name}() of row ${sanitizeLine(first.key)} of ${table}: ${messageOf(first.error)}${also}`,
+    )
+  }
+}
+
+const FINISH_TIMEOUT_MS = 10_000
+
+/** Calls of the user's `onResume`, which may take as long as the work itself: nobody waits for them until the end. */
+export class ResumeHooks {
+  readonly #log: (line: string) => void
+  readonly #running = new Set<Promise<void>>()
+
+  constructor(log: (line: string) => void) {
+    this.#log = log
+  }
+
+  /** Starts a row again that was put back in line. Only for whoever put it there. */
+  start({ name, onResume }: Mapping, row: AdoptedRow): void {
+    if (!onResume) return
+    const call = Promise.try(onResume, row.userRow).then(
+      () => {},
+      (error: unknown) => this.#log(`onResume() of row ${row.key} of ${name}: ${messageOf(error)}`),
+    )
+    this.#running.add(call)
+    void call.then(() => this.#running.delete(call))
+  }
+
+  /** Before a process ends: what only sends a message somewhere comes to its end. */
+  async drain(): Promise<void> {
+    if (this.#running.size === 0) return
+    const timer = new AbortController()
+    const { signal } = timer
+    const timeout = sleep(FINISH_TIMEOUT_MS, undefined, { signal, ref: false }).catch(() => {})
+    await Promise.race([Promise.all(this.#running), timeout])
+    timer.abort()
   }
 }

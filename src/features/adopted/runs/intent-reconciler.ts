@@ -90,8 +90,8 @@ function outcomeOf({ entry }: Intent, row: AdoptedRow | null): boolean | 'unsure
   const snapshot = snapshotIn(entry)
   if (!row || !snapshot) return 'unsure'
   if (Object.entries(snapshot).every(([name, value]) => row.snapshot[name] === value)) return false
-  const { word } = entry.after as { word?: unknown }
-  return String(word).toLowerCase() === row.status.toLowerCase() ? true : 'unsure'
+  const { statusValue } = entry.after as { statusValue?: unknown }
+  return String(statusValue).toLowerCase() === row.status.toLowerCase() ? true : 'unsure'
 }
 
 /**

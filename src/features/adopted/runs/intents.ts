@@ -12,7 +12,7 @@ import { sanitizeLine } from '../sanitize-line.ts'
 import type { Mapping } from '../mapping.ts'
 import type { AdoptedRow, RowChange } from '../table/table.ts'
 import { isWaiting } from './row-queries.ts'
-import type { ResumeHooks } from './resume-hooks.ts'
+import type { ResumeHooks } from './callbacks.ts'
 import type { ResolvedRow } from './row-run.ts'
 import type { AdoptedRows } from './rows.ts'
 import { encodeSnapshot, hashRow, snapshotBefore, writtenValues } from './row-hash.ts'
@@ -203,15 +203,15 @@ function toIntent({ resolved, operation }: RowTask): NewIntent {
     before: {
       status: isRun ? run.status : target.status,
       ...operation.before,
-      word: row.status,
+      statusValue: row.status,
       ...ref,
-      stamp: encodeSnapshot(snapshotBefore(mapping, row, change)),
+      snapshot: encodeSnapshot(snapshotBefore(mapping, row, change)),
       intent: id,
     },
     after: {
       status: isRun ? runStatusOf(mapping, statusValue) : targetStatusOf(mapping, statusValue),
       ...operation.after,
-      word: statusValue,
+      statusValue,
       ...writtenValues(mapping, change),
     },
   }
@@ -220,6 +220,6 @@ function toIntent({ resolved, operation }: RowTask): NewIntent {
 
 /** What is taken back is not started: it is as it was. */
 export function isResume(mapping: Mapping, { action, after }: NewIntent['entry']): boolean {
-  const { word } = after as { word?: unknown }
-  return action !== 'revert' && typeof word === 'string' && isWaiting(mapping, word)
+  const { statusValue } = after as { statusValue?: unknown }
+  return action !== 'revert' && typeof statusValue === 'string' && isWaiting(mapping, statusValue)
 }

@@ -44,7 +44,7 @@ async function requeue(
   context: AdoptedContext,
   resolved: ResolvedRow,
   { action, actor, because }: ReplanRequest,
-  word: string,
+  value: string,
 ): Promise<boolean> {
   const { mapping } = resolved.table
   const isRun = mapping.kind === 'runs'
@@ -55,7 +55,7 @@ async function requeue(
     because,
     evidence: null,
     target: isRun ? null : resolved.target.id,
-    change: { status: word, finishedAt: null, error: null, owner: null, heartbeatAt: null },
+    change: { status: value, finishedAt: null, error: null, owner: null, heartbeatAt: null },
     before: { targets: { [status]: 1 } },
     after: { targets: { planned: 1 } },
     reopens: true,
@@ -188,7 +188,7 @@ function requireStatusValue(mapping: Mapping, action: 'resume'): string {
   const found = statusValueAfter(mapping, action)
   if ('missing' in found)
     throw new RefusedError(`${missingStatusMessage(mapping, action, found.missing)}.`)
-  return found.word
+  return found.value
 }
 
 function rowLabel({ table, row }: ResolvedRow): string {

@@ -50,21 +50,21 @@ export function snapshotBefore(
 export function writtenValues(
   { columns }: Mapping,
   { error, finishedAt }: RowChange,
-): { wrote?: { error?: string; finishedAt?: string } } {
-  const wrote = {
+): { written?: { error?: string; finishedAt?: string } } {
+  const written = {
     ...(columns.error !== undefined && typeof error === 'string' && { error }),
     ...(columns.finishedAt !== undefined &&
       typeof finishedAt === 'number' && { finishedAt: iso(finishedAt) }),
   }
-  return Object.keys(wrote).length > 0 ? { wrote } : {}
+  return Object.keys(written).length > 0 ? { written } : {}
 }
 
 /** What stood there before this entry's deed; null when it tells of none. */
 export function snapshotIn({ before }: Pick<AuditEntry, 'before'>): RowSnapshot | null {
-  const { stamp } = (before ?? {}) as { stamp?: StoredSnapshot }
-  if (typeof stamp !== 'object' || stamp === null) return null
+  const { snapshot: stored } = (before ?? {}) as { snapshot?: StoredSnapshot }
+  if (typeof stored !== 'object' || stored === null) return null
   return Object.fromEntries(
-    Object.entries(stamp).map(([name, value]) => [
+    Object.entries(stored).map(([name, value]) => [
       name,
       typeof value === 'object' && value !== null ? BigInt(value.bigint) : value,
     ]),

@@ -60,14 +60,14 @@ export async function statusValuesIn(
   const { mapping } = table
   const statusValues = statusValuesFor(mapping, statuses)
   if (statuses.every((status) => OPEN_STATUSES.has(status))) return statusValues
-  const isWanted = (word: string): boolean =>
+  const isWanted = (value: string): boolean =>
     statuses.includes(
-      mapping.kind === 'runs' ? runStatusOf(mapping, word) : targetStatusOf(mapping, word),
+      mapping.kind === 'runs' ? runStatusOf(mapping, value) : targetStatusOf(mapping, value),
     )
-  const found = new Set((await table.counts()).map(({ word }) => word))
+  const found = new Set((await table.counts()).map(({ value }) => value))
   return [
     ...statusValues,
-    ...[...found].filter((word) => !isMapped(mapping, word) && isWanted(word)),
+    ...[...found].filter((value) => !isMapped(mapping, value) && isWanted(value)),
   ]
 }
 

@@ -72,7 +72,7 @@ const livenessOf = (of: Mapping, given: Partial<AdoptedRow>, more: Partial<RowFa
 test('status values ignore case; an unmapped one counts as ended', () => {
   const of = mapping()
   assert.deepEqual(
-    ['Running', 'PENDING', 'Waiting', 'BROKEN'].map((word) => runStatusOf(of, word)),
+    ['Running', 'PENDING', 'Waiting', 'BROKEN'].map((value) => runStatusOf(of, value)),
     ['running', 'running', 'queued', 'failed'],
   )
   const ends = {
@@ -82,14 +82,14 @@ test('status values ignore case; an unmapped one counts as ended', () => {
     abandoned: ['Timeout - Auto-cleaned', 'timed out', 'expired'],
   }
   for (const [status, words] of Object.entries(ends))
-    for (const word of words) assert.equal(runStatusOf(of, word), status, word)
+    for (const value of words) assert.equal(runStatusOf(of, value), status, value)
   assert.equal(targetStatusOf(targets(), 'OPEN'), 'planned')
   assert.equal(targetStatusOf(targets(), 'some error'), 'failed')
   assert.equal(targetStatusOf(targets(), 'skipped'), 'done')
   for (const action of ['resume', 'fail'] as const)
-    assert.ok('word' in statusValueAfter(of, action))
+    assert.ok('value' in statusValueAfter(of, action))
   assert.deepEqual(statusValueAfter(of, 'cancel'), { missing: ['cancelled'] })
-  assert.deepEqual(statusValueAfter(targets(), 'park'), { word: 'stuck' })
+  assert.deepEqual(statusValueAfter(targets(), 'park'), { value: 'stuck' })
   assert.ok(RUN_STATUSES.includes(runStatusOf(of, 'anything')))
 })
 
@@ -208,7 +208,7 @@ test('a table of targets is one run: running while anything is, and never dead',
   const status = (...words: string[]) =>
     toTableRun(
       of,
-      words.map((word) => ({ word, count: 2 })),
+      words.map((value) => ({ value, count: 2 })),
       null,
       NOW,
     ).status

@@ -139,7 +139,7 @@ export function resolveTarget(
 /** The one run that a table of targets is. `newest`: the row that was begun last. */
 export function toTableRun(
   mapping: Mapping,
-  counts: readonly { readonly word: string; readonly count: number }[],
+  counts: readonly { readonly value: string; readonly count: number }[],
   newest: AdoptedRow | null,
   now: Millis,
 ): Run {
@@ -188,11 +188,11 @@ function tableRunStatus(targets: Counts['targets']): RunStatus {
 /** How many rows of a table count as which target. */
 export function countByTargetStatus(
   mapping: Mapping,
-  counts: readonly { readonly word: string; readonly count: number }[],
+  counts: readonly { readonly value: string; readonly count: number }[],
 ): Partial<Record<TargetStatus, number>> {
   const sum: Partial<Record<TargetStatus, number>> = {}
-  for (const { word, count } of counts) {
-    const status = targetStatusOf(mapping, word)
+  for (const { value, count } of counts) {
+    const status = targetStatusOf(mapping, value)
     sum[status] = (sum[status] ?? 0) + count
   }
   return sum

@@ -4,7 +4,7 @@ import type { AdoptedRef, Run } from '../../../core/model/run.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { adoptedId, TABLE_RUN_KEY } from '../ids.ts'
 import type { Mapping } from '../mapping.ts'
-import { ErrorThrottle } from './error-throttle.ts'
+import { callUserFunctions, ErrorThrottle, NO_RESULTS } from './callbacks.ts'
 import { isActive, isOpen, liveRows } from './row-queries.ts'
 import {
   idsOf,
@@ -18,7 +18,6 @@ import {
 import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
 import { hashRow } from './row-hash.ts'
 import { AdoptedTables } from './tables.ts'
-import { callUserFunctions, NO_RESULTS } from './callbacks.ts'
 import { RowLocator } from './row-locator.ts'
 import { statusValuesFor } from './status-mapping.ts'
 
@@ -143,8 +142,8 @@ export class AdoptedRows {
         ? { run: id }
         : { run: adoptedId(mapping.name, TABLE_RUN_KEY, 'run'), target: id }
       const [last] = await this.#store.audit({ ...of, newestFirst: true, limit: 1 })
-      const { word } = (last?.after ?? {}) as { word?: unknown }
-      found.set(key, { at, status: typeof word === 'string' ? word : null })
+      const { statusValue } = (last?.after ?? {}) as { statusValue?: unknown }
+      found.set(key, { at, status: typeof statusValue === 'string' ? statusValue : null })
     }
     return found
   }

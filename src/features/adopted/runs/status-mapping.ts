@@ -99,10 +99,10 @@ const TARGET_STATUS_AFTER: typeof RUN_STATUS_AFTER = {
 export function statusValueAfter(
   mapping: Mapping,
   action: Action | 'cancel',
-): { word: string } | { missing: readonly StatusKey[] } {
+): { value: string } | { missing: readonly StatusKey[] } {
   const keys = (mapping.kind === 'runs' ? RUN_STATUS_AFTER : TARGET_STATUS_AFTER)[action] ?? []
   const statusValue = keys.flatMap((key) => mapping.statusValues[key])[0]
-  return statusValue === undefined ? { missing: keys } : { word: statusValue }
+  return statusValue === undefined ? { missing: keys } : { value: statusValue }
 }
 
 /** For the log and for people: what to write into the config. */
@@ -114,8 +114,8 @@ export function missingStatusMessage(
   const settings = missing.map((key) => `adopted.${name}.statuses.${key}`).join(' or ')
   const what = kind === 'runs' ? 'run' : 'target'
   return settings === ''
-    ? `The verdict ${action} means nothing for a ${what} of ${name}`
-    : `There is no word for what ${action} makes of a ${what} of ${name}: map ${settings} in the config`
+    ? `The verdict ${action} does not apply to a ${what} of ${name}`
+    : `No status is mapped for ${action} on a ${what} of ${name}: map ${settings} in the config`
 }
 
 /** Verdicts that cannot be carried out on its rows, each with what to map. */
@@ -151,7 +151,7 @@ function describeTable(mapping: Mapping): Omit<AdoptedRun, 'key'> {
 
 /** What people can have done to its rows. A row that is a run is never set aside; a whole table is never ended. */
 function allowedActions(mapping: Mapping): AdoptedAction[] {
-  const can = (action: Action | 'cancel'): boolean => 'word' in statusValueAfter(mapping, action)
+  const can = (action: Action | 'cancel'): boolean => 'value' in statusValueAfter(mapping, action)
   const { parked, stuck } = mapping.statusValues
   const canPark = mapping.kind === 'targets' && parked.length + stuck.length > 0
   return ADOPTED_ACTIONS.filter((action) => (action === 'park' ? canPark : can(action)))

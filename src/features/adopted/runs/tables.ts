@@ -1,8 +1,7 @@
 import { messageOf, StoreUnavailableError } from '../../../core/model/errors.ts'
 import type { UnreadableTable } from '../../../core/store/store.ts'
 import type { Mapping } from '../mapping.ts'
-import { openAdoptedTable } from '../table/open-table.ts'
-import type { AdoptedTable } from '../table/table.ts'
+import { type AdoptedTable, openAdoptedTable } from '../table/table.ts'
 
 type AdoptedTablesOptions = {
   readonly address: string

@@ -1,9 +1,9 @@
-import type { RunId } from '../../../core/model/id.ts'
-import type { Counts, Run } from '../../../core/model/run.ts'
+import type { Counts, Run, RunStatus } from '../../../core/model/run.ts'
 import {
   DEAD_LETTER_STATUSES,
-  type Target,
   type DeadLetterStatus,
+  type Target,
+  TARGET_STATUSES,
 } from '../../../core/model/target.ts'
 import type {
   DeadLetter,
@@ -12,10 +12,13 @@ import type {
   Store,
   TargetFilter,
 } from '../../../core/store/store.ts'
+import type { Mapping } from '../mapping.ts'
+import { countByTargetStatus, type ResolvedRow, toCounts } from './row-run.ts'
+import type { AdoptedRows } from './rows.ts'
+import { runStatusOf } from './status-mapping.ts'
+import type { RunId } from '../../../core/model/id.ts'
 import { positionOf, decodeCursor, encodeCursor, type ListPosition } from './cursor.ts'
 import { allRows, statusValuesIn } from './row-queries.ts'
-import { toCounts, countByTargetStatus, type ResolvedRow } from './row-run.ts'
-import type { AdoptedRows } from './rows.ts'
 import type { AdoptedTable } from '../table/table.ts'
 
 /** The targets of a run that is a row, or a table. */
@@ -176,4 +179,34 @@ function toDeadLetter({ target, run }: ResolvedRow): DeadLetter {
     error: target.lastError ?? '',
     at: target.finishedAt ?? target.lastActivityAt,
   }
+}
+
+/** Our own and those of the tables, by status. */
+export async function runTotals(
+  store: Store,
+  rows: AdoptedRows,
+): Promise<Record<RunStatus, number>> {
+  const totals = { ...(await store.runTotals()) }
+  await rows.tables.queryAll(async (table) => {
+    if (table.mapping.kind === 'targets') {
+      const { status } = await rows.tableRun(table)
+      totals[status]++
+      return
+    }
+    for (const { value, count } of await table.counts())
+      totals[runStatusOf(table.mapping, value)] += count
+  })
+  return totals
+}
+
+/** With the rows of tables of targets. A row that is a run is counted as one. */
+export async function targetTotals(store: Store, rows: AdoptedRows): Promise<Counts> {
+  const own = await store.targetTotals()
+  const targets = { ...own.targets }
+  const isTargetTable = ({ kind }: Mapping): boolean => kind === 'targets'
+  await rows.tables.queryAll(async (table) => {
+    const sum = countByTargetStatus(table.mapping, await table.counts())
+    for (const status of TARGET_STATUSES) targets[status] += sum[status] ?? 0
+  }, isTargetTable)
+  return { ...own, targets }
 }

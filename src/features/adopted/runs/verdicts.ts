@@ -68,7 +68,7 @@ async function toTask(
     because,
     evidence: withoutRowHash(evidence),
     target: target.id,
-    change: changeFor(mapping, action, { status: found.word, because, now: resolved.now }),
+    change: changeFor(mapping, action, { status: found.value, because, now: resolved.now }),
     before: { worker: target.worker, page: target.page },
     isAutomatic: true,
   }
@@ -101,7 +101,7 @@ export async function moveRow(context: AdoptedContext, move: RunMove): Promise<b
     return false
   }
   const change = changeFor(mapping, ACTION_FOR[to], {
-    status: found.word,
+    status: found.value,
     because,
     now: resolved.now,
   })

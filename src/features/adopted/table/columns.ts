@@ -1,6 +1,8 @@
+import type { Cell } from './make-row.ts'
+import type { AdoptedColumns, Mapping } from '../mapping.ts'
+import type { RowChange } from './table.ts'
 import { closest } from '../../../core/model/closest.ts'
 import { UsageError } from '../../../core/model/errors.ts'
-import type { AdoptedColumns, Mapping } from '../mapping.ts'
 
 /** The mapped columns of a table, as the database's catalogue has them. */
 
@@ -144,19 +146,19 @@ export function mappingError(
 /** A word that the enum does not have, or that is too long, can neither stand there nor be written. */
 function statusMistakes({ statusValues }: Mapping, column: CatalogueColumn | undefined): string[] {
   const { name, labels = null, maxLength = null } = column ?? {}
-  const mistakeOf = (word: string): string | null => {
-    if (labels && findLabel(word, labels) === undefined) {
-      const hint = closest(word, labels) ?? labels.join(', ')
+  const mistakeOf = (value: string): string | null => {
+    if (labels && findLabel(value, labels) === undefined) {
+      const hint = closest(value, labels) ?? labels.join(', ')
       return `is not one of the enum's words; there is ${hint}.`
     }
-    return maxLength !== null && Array.from(word).length > maxLength
+    return maxLength !== null && Array.from(value).length > maxLength
       ? `is longer than the ${maxLength} characters that ${name} takes.`
       : null
   }
   return Object.entries(statusValues).flatMap(([status, of]) =>
-    of.flatMap((word) => {
-      const mistake = mistakeOf(word)
-      return mistake === null ? [] : [`statuses.${status}: ${word} ${mistake}`]
+    of.flatMap((value) => {
+      const mistake = mistakeOf(value)
+      return mistake === null ? [] : [`statuses.${status}: ${value} ${mistake}`]
     }),
   )
 }
@@ -177,8 +179,10 @@ const SPELLINGS_MAX = 10_000
  * because an index on the column helps to find these, and because databases differ in what they take for the same letter.
  */
 export function spellingsOf(statusValues: readonly string[], found: readonly string[]): string[] {
-  const wanted = new Set(statusValues.map((word) => word.toLowerCase()))
-  return [...new Set([...statusValues, ...found.filter((word) => wanted.has(word.toLowerCase()))])]
+  const wanted = new Set(statusValues.map((value) => value.toLowerCase()))
+  return [
+    ...new Set([...statusValues, ...found.filter((value) => wanted.has(value.toLowerCase()))]),
+  ]
 }
 
 /**
@@ -187,13 +191,75 @@ export function spellingsOf(statusValues: readonly string[], found: readonly str
  */
 export function distinctValuesSql(table: string, column: string, isIndexed: boolean): string {
   if (!isIndexed)
-    return /* sql */ `SELECT DISTINCT ${column} AS word FROM ${table} LIMIT ${SPELLINGS_MAX}`
+    return /* sql */ `SELECT DISTINCT ${column} AS value FROM ${table} LIMIT ${SPELLINGS_MAX}`
   return /* sql */ `
-    WITH RECURSIVE spelled (word) AS (
+    WITH RECURSIVE distinct_values (value) AS (
       SELECT min(${column}) FROM ${table}
        UNION ALL
-      SELECT (SELECT min(${column}) FROM ${table} WHERE ${column} > spelled.word)
-        FROM spelled WHERE spelled.word IS NOT NULL
+      SELECT (SELECT min(${column}) FROM ${table} WHERE ${column} > distinct_values.value)
+        FROM distinct_values WHERE distinct_values.value IS NOT NULL
     )
-    SELECT word FROM spelled WHERE word IS NOT NULL LIMIT ${SPELLINGS_MAX}`
+    SELECT value FROM distinct_values WHERE value IS NOT NULL LIMIT ${SPELLINGS_MAX}`
+}
+
+/** What is to stand in which column: a moment as a number of milliseconds, or exactly what stood there once. */
+export type Assignment =
+  | { readonly kind: 'timestamp'; readonly at: number }
+  | { readonly kind: 'value'; readonly value: Cell }
+  | { readonly kind: 'restored'; readonly value: Cell }
+
+/** Columns that are not mapped, or cannot be null, are left as they are. */
+export function toAssignments(
+  mapping: Mapping,
+  columns: ReadonlyMap<MappedField, CatalogueColumn>,
+  change: RowChange,
+): Map<MappedField, Assignment> {
+  const { status, finishedAt, error, owner, heartbeatAt, restore = {} } = change
+  const assigned = new Map<MappedField, Assignment>()
+  const assign = (field: MappedField, assignment: Assignment): void => {
+    const column = columns.get(field)
+    const isNull = assignment.kind !== 'timestamp' && assignment.value === null
+    if (column && (column.isNullable || !isNull)) assigned.set(field, assignment)
+  }
+  const assignValue = (field: MappedField, value: Cell | undefined): void => {
+    if (value !== undefined) assign(field, { kind: 'value', value })
+  }
+  for (const field of writableFields(mapping)) {
+    const value = restore[mapping.columns[field] ?? '']
+    if (value !== undefined) assign(field, { kind: 'restored', value })
+  }
+  assignValue('status', status)
+  assignValue('error', error)
+  assignValue('owner', owner)
+  assignValue('heartbeatAt', heartbeatAt)
+  if (typeof finishedAt === 'number') assign('finishedAt', { kind: 'timestamp', at: finishedAt })
+  else assignValue('finishedAt', finishedAt)
+  return assigned
+}
+
+/** What a person should know about their table. */
+
+/** From here on it matters whether the database finds the active rows by an index. */
+export const MANY_ROWS = 10_000
+
+export function noIndexWarning(table: string, status: string): string {
+  return (
+    `${table} has more than ${MANY_ROWS} rows and no index on ${status}: each look at it reads the whole table. ` +
+    'An index would help.'
+  )
+}
+
+export function timeZoneWarning(table: string, columns: readonly string[], zone: string): string {
+  return (
+    `${table}: times in ${columns.join(', ')} have no zone and are taken for UTC, but the database is on ${zone}. ` +
+    `Write timeZone: '${zone}' if they are of that zone, or timeZone: 'UTC'.`
+  )
+}
+
+export function notUniqueWarning(table: string, id: string): string {
+  return `${table} has no unique index on ${id}: rows that share one are shown, but left as they are.`
+}
+
+export function readOnlyWarning(table: string, grant: string): string {
+  return `${table} can be looked at, and nothing can be done to its rows: ${grant}`
 }

@@ -14,7 +14,7 @@ import {
   runUserSql,
 } from '../../../testing/user-tables.ts'
 import type { AdoptedOptions } from '../mapping.ts'
-import { openAdoptedTable } from './open-table.ts'
+import { openAdoptedTable } from './table.ts'
 
 const JOBS: AdoptedOptions = {
   table: 'jobs',

@@ -4,20 +4,18 @@ import { type Database, sql } from '../../../core/store/postgres/database.ts'
 import {
   type CatalogueColumn,
   type ColumnKind,
+  MANY_ROWS,
   type MappedField,
   mappingError,
   matchColumns,
+  noIndexWarning,
+  notUniqueWarning,
+  readOnlyWarning,
   TIME_FIELDS,
+  timeZoneWarning,
   writableFields,
 } from './columns.ts'
 import type { Mapping } from '../mapping.ts'
-import {
-  MANY_ROWS,
-  noIndexWarning,
-  readOnlyWarning,
-  notUniqueWarning,
-  timeZoneWarning,
-} from './warnings.ts'
 
 // The server's own tables are nobody's runs, and neither are ours.
 const IS_USER_TABLE = /* sql */ `n.nspname NOT IN ('pg_catalog', 'information_schema', 'unstuck') AND n.nspname NOT LIKE 'pg\\_toast%'`

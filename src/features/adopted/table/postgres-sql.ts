@@ -1,17 +1,17 @@
-import { timestamp } from '../../../core/store/postgres/database.ts'
 import { stripNul } from '../../../core/store/postgres/strip-nul.ts'
-import type { Assignment } from './assignments.ts'
+import type { PostgresCatalogue, PostgresColumn } from './postgres-catalogue.ts'
+import { timestamp } from '../../../core/store/postgres/database.ts'
 import {
-  type MappedField,
-  hasUserFunctions,
+  type Assignment,
   findLabel,
+  hasUserFunctions,
+  type MappedField,
   mappedFields,
   TIME_FIELDS,
   type TimeField,
 } from './columns.ts'
 import type { Mapping } from '../mapping.ts'
 import { type TimeFormat, formatTimestamp } from './timestamps.ts'
-import type { PostgresCatalogue, PostgresColumn } from './postgres-catalogue.ts'
 import { timestampSql } from './postgres-timestamps.ts'
 import type { AdoptedRow } from './table.ts'
 
@@ -84,10 +84,10 @@ export class PostgresSql {
     const { columns } = this.#catalogue
     const cells = [...columns.keys()].map((field) => `${this.#cell(field)} AS "c:${field}"`)
     const timestamps = TIME_FIELDS.filter((field) => columns.has(field)).map(
-      (field) => `${this.timestamp(field, values)} AS "m:${field}"`,
+      (field) => `${this.timestamp(field, values)} AS "t:${field}"`,
     )
     const user = this.userColumns().map(({ quoted }, at) => `${quoted} AS "u:${at}"`)
-    const hasContent = `coalesce(${this.text('checkpoint')} !~* '${EMPTY_CHECKPOINT}', false) AS "c:says"`
+    const hasContent = `coalesce(${this.text('checkpoint')} !~* '${EMPTY_CHECKPOINT}', false) AS "hasCheckpoint"`
     return [...cells, ...timestamps, ...user, hasContent].join(', ')
   }
 
@@ -121,7 +121,7 @@ export class PostgresSql {
     values: BindValues,
   ): string {
     const column = this.#catalogue.columns.get(field)!
-    if (assignment.kind === 'moment') {
+    if (assignment.kind === 'timestamp') {
       return `${column.quoted} = ${this.#timeValue(assignment.at, column, format, values)}`
     }
     const { kind, value } = assignment
@@ -165,4 +165,24 @@ function fitToColumn(
   if (kind === 'json') return JSON.stringify(stripped)
   const isCut = field === 'error' && maxLength !== null
   return isCut ? Array.from(stripped).slice(0, maxLength).join('') : stripped
+}
+
+const BITS: Readonly<Record<string, number>> = { int2: 16, int4: 32, int8: 64 }
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Whether such an id can stand in the column at all. People type ids, and the server refuses what is not of the type. */
+export function isValidKey({ kind, base }: PostgresColumn, key: string): boolean {
+  switch (kind) {
+    case 'uuid':
+      return UUID.test(key)
+    case 'integer': {
+      if (!/^-?\d{1,19}$/.test(key)) return false
+      const value = BigInt(key)
+      return BigInt.asIntN(BITS[base] ?? 64, value) === value
+    }
+    case 'number':
+      return /^-?\d{1,100}(\.\d{1,100})?$/.test(key)
+    default:
+      return stripNul(key) === key
+  }
 }

@@ -1,36 +1,28 @@
-import { messageOf, RefusedError, UsageError } from '../../../core/model/errors.ts'
+import { RefusedError } from '../../../core/model/errors.ts'
 import { containing } from '../../../core/store/like.ts'
-import { type Connection, ms, sql } from '../../../core/store/postgres/database.ts'
-import { codeOf } from '../../../core/store/postgres/errors.ts'
+import { ms } from '../../../core/store/postgres/database.ts'
 import { stripNul } from '../../../core/store/postgres/strip-nul.ts'
-import { toAssignments } from './assignments.ts'
 import {
   distinctValuesSql,
   type MappedField,
   mappedFields,
   spellingsOf,
   TIME_FIELDS,
+  toAssignments,
 } from './columns.ts'
-import { timeFormatFor, type TimeStorage } from './time-format.ts'
+import { type TimeFormat, timeFormatFor, type TimeStorage } from './timestamps.ts'
 import { type Cell, makeRow } from './make-row.ts'
 import { sanitizeLine } from '../sanitize-line.ts'
 import type { Mapping } from '../mapping.ts'
-import type { TimeFormat } from './timestamps.ts'
 import {
   type PostgresCatalogue,
   type PostgresColumn,
   readPostgresCatalogue,
 } from './postgres-catalogue.ts'
-import { isValidKey } from './postgres-keys.ts'
-import { type SharedPool, sharePool } from './postgres-pools.ts'
-import { PostgresSql, BindValues } from './postgres-sql.ts'
-import { mayBeStale } from './stale.ts'
-import type { AdoptedRow, AdoptedTable, RowChange, RowFilter } from './table.ts'
+import { BindValues, isValidKey, PostgresSql } from './postgres-sql.ts'
+import { PostgresUserDatabase } from './postgres-user-database.ts'
+import { type AdoptedRow, type AdoptedTable, type RowChange, type RowFilter } from './table.ts'
 
-const LOCK_TIMEOUT_MS = 2_000
-const CHANGE_TIMEOUT_MS = 5_000
-// Less than a client waits for an answer: a change that was given up must not come through later.
-const TIMEOUTS = `SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}; SET LOCAL statement_timeout = ${CHANGE_TIMEOUT_MS}`
 const CLOCK = /* sql */ `
   SELECT ${ms('clock_timestamp()')} AS now, ${ms('pg_postmaster_start_time()')} AS "serverStartedAt"
 `
@@ -39,11 +31,12 @@ type RawRow = Record<string, unknown>
 
 /** Opens a table of a PostgreSQL database. */
 export async function openPostgresTable(mapping: Mapping, address: string): Promise<AdoptedTable> {
-  const pool = sharePool(address)
+  const database = new PostgresUserDatabase(address)
   try {
-    return new PostgresTable(pool, mapping, await readPostgresCatalogue(pool.db, mapping))
+    const catalogue = await readPostgresCatalogue(database.db, mapping)
+    return new PostgresTable(database, mapping, catalogue)
   } catch (error) {
-    await pool.close()
+    await database.close()
     throw error
   }
 }
@@ -51,23 +44,26 @@ export async function openPostgresTable(mapping: Mapping, address: string): Prom
 class PostgresTable implements AdoptedTable {
   readonly mapping: Mapping
   readonly warnings: readonly string[]
-  isStale = false
-  readonly #pool: SharedPool
+  readonly #database: PostgresUserDatabase
   readonly #catalogue: PostgresCatalogue
   readonly #sql: PostgresSql
   /** Of each column that times are written to as text or numbers, a few that stood there. */
   readonly #samples = new Map<MappedField, Cell[]>()
 
-  constructor(pool: SharedPool, mapping: Mapping, catalogue: PostgresCatalogue) {
-    this.#pool = pool
+  constructor(database: PostgresUserDatabase, mapping: Mapping, catalogue: PostgresCatalogue) {
+    this.#database = database
     this.#catalogue = catalogue
     this.#sql = new PostgresSql(mapping, catalogue)
     this.mapping = mapping
     this.warnings = catalogue.warnings
   }
 
+  get isStale(): boolean {
+    return this.#database.isStale
+  }
+
   async clock(): Promise<{ now: number; serverStartedAt: number | null }> {
-    const [clock] = await this.#query<{ now: number; serverStartedAt: number | null }>(
+    const [clock] = await this.#database.query<{ now: number; serverStartedAt: number | null }>(
       'clock',
       CLOCK,
     )
@@ -80,7 +76,7 @@ class PostgresTable implements AdoptedTable {
     const text = /* sql */ `
       SELECT ${this.#sql.columns(values)} FROM ${this.#sql.table} WHERE ${this.#sql.isId(key, values)} LIMIT 1
     `
-    const [raw] = await this.#query<RawRow>('row', text, values)
+    const [raw] = await this.#database.query<RawRow>('row', text, values.all)
     return raw ? this.#toRow(raw) : null
   }
 
@@ -93,15 +89,15 @@ class PostgresTable implements AdoptedTable {
        ORDER BY ${this.#orderByStart()}${this.#sql.id.quoted} DESC
        LIMIT ${values.bind(filter.limit)}
     `
-    const rows = await this.#query<RawRow>('rows', text, values)
+    const rows = await this.#database.query<RawRow>('rows', text, values.all)
     return rows.map((raw) => this.#toRow(raw))
   }
 
-  counts(): Promise<{ word: string; group: string | null; count: number }[]> {
-    return this.#query(
+  counts(): Promise<{ value: string; group: string | null; count: number }[]> {
+    return this.#database.query(
       'counts',
       /* sql */ `
-      SELECT coalesce(${this.#sql.text('status')}, '') AS word, ${this.#sql.text('group')} AS "group",
+      SELECT coalesce(${this.#sql.text('status')}, '') AS value, ${this.#sql.text('group')} AS "group",
              count(*)::float8 AS count
         FROM ${this.#sql.table} WHERE ${this.#sql.id.quoted} IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2
     `,
@@ -118,7 +114,7 @@ class PostgresTable implements AdoptedTable {
     const text = /* sql */ `
       SELECT ${id.quoted}::text AS key FROM ${table} WHERE ${from} ORDER BY ${id.quoted} LIMIT ${values.bind(limit)}
     `
-    const rows = await this.#query<{ key: string }>('keys', text, values)
+    const rows = await this.#database.query<{ key: string }>('keys', text, values.all)
     return rows.map(({ key }) => key)
   }
 
@@ -126,7 +122,7 @@ class PostgresTable implements AdoptedTable {
     const { missingGrant } = this.#catalogue
     if (missingGrant !== null) {
       // Whoever reads this may give it: then the next look finds it.
-      this.isStale = true
+      this.#database.isStale = true
       throw new RefusedError(`The login may not write to ${this.#sql.table}: ${missingGrant}`)
     }
     const values = this.#values()
@@ -138,23 +134,18 @@ class PostgresTable implements AdoptedTable {
     const { table } = this.#sql
     const isUnchanged = this.#sql.isUnchanged(row, values)
     const columns = this.#sql.columns(values)
+    const update = /* sql */ `UPDATE ${table} SET ${sets.join(', ')} WHERE ${isUnchanged} RETURNING ${columns}`
+    const select = /* sql */ `SELECT ${columns} FROM ${table} WHERE ${isUnchanged}`
+    const label = `Row ${sanitizeLine(row.key)} of ${this.mapping.name}`
     const [raw] =
       sets.length > 0
-        ? await this.#write(
-            row,
-            /* sql */ `UPDATE ${table} SET ${sets.join(', ')} WHERE ${isUnchanged} RETURNING ${columns}`,
-            values,
-          )
-        : await this.#query<RawRow>(
-            'still',
-            /* sql */ `SELECT ${columns} FROM ${table} WHERE ${isUnchanged}`,
-            values,
-          )
+        ? await this.#database.write<RawRow>(update, values.all, label)
+        : await this.#database.query<RawRow>('still', select, values.all)
     return raw ? this.#toRow(raw) : null
   }
 
   close(): Promise<void> {
-    return this.#pool.close()
+    return this.#database.close()
   }
 
   #values(): BindValues {
@@ -190,19 +181,19 @@ class PostgresTable implements AdoptedTable {
 
   /** By the name that it has among the columns, so that it is worked out once. */
   #orderByStart(): string {
-    return this.mapping.columns.startedAt === undefined ? '' : '"m:startedAt" DESC NULLS LAST, '
+    return this.mapping.columns.startedAt === undefined ? '' : '"t:startedAt" DESC NULLS LAST, '
   }
 
   async #spellings(statusValues: readonly string[]): Promise<string[]> {
     const { quoted, labels } = this.#catalogue.columns.get('status')!
     // An enum takes no text that is not one of its own.
-    if (labels) return spellingsOf(statusValues, labels).filter((word) => labels.includes(word))
+    if (labels) return spellingsOf(statusValues, labels).filter((value) => labels.includes(value))
     const { isStatusIndexed } = this.#catalogue
     const text = distinctValuesSql(this.#sql.table, quoted, isStatusIndexed)
-    const found = await this.#query<{ word: string | null }>('words', text)
+    const found = await this.#database.query<{ value: string | null }>('statuses', text)
     return spellingsOf(
       statusValues,
-      found.flatMap(({ word }) => word ?? []),
+      found.flatMap(({ value }) => value ?? []),
     )
   }
 
@@ -230,8 +221,8 @@ class PostgresTable implements AdoptedTable {
         field === 'error' && this.#kindOf(field) === 'json'
           ? parseJsonString(cell(field))
           : cell(field),
-      timestamp: (field) => (raw[`m:${field}`] ?? null) as number | null,
-      hasCheckpoint: raw['c:says'] === true,
+      timestamp: (field) => (raw[`t:${field}`] ?? null) as number | null,
+      hasCheckpoint: raw['hasCheckpoint'] === true,
       userRow: Object.fromEntries(
         this.#sql.userColumns().map(({ name }, at) => [name, raw[`u:${at}`]]),
       ),
@@ -260,40 +251,10 @@ class PostgresTable implements AdoptedTable {
     const text = /* sql */ `
       SELECT ${quoted}::text AS value FROM ${this.#sql.table} WHERE ${quoted} IS NOT NULL LIMIT 20
     `
-    const rows = await this.#query<{ value: string }>('sample', text)
+    const rows = await this.#database.query<{ value: string }>('sample', text)
     const found = rows.map(({ value }) => toNumber(value, kind))
     if (found.length > 0) this.#samples.set(field, found)
     return found
-  }
-
-  /** In a transaction of its own, which ends in time whatever others hold. */
-  async #write(row: AdoptedRow, text: string, values: BindValues): Promise<RawRow[]> {
-    const update = sql('adopted:change', text, 'anew')
-    const work = async (connection: Connection): Promise<RawRow[]> => {
-      await connection.exec('adopted:limits', TIMEOUTS)
-      return connection.all<RawRow>(update, values.all).catch((error: unknown) => {
-        throw timeoutError(error, `Row ${sanitizeLine(row.key)} of ${this.mapping.name}`) ?? error
-      })
-    }
-    try {
-      return await this.#pool.db.transaction('adopted:change', work)
-    } catch (error) {
-      throw this.#toFailure(error)
-    }
-  }
-
-  async #query<Row>(name: string, text: string, values?: BindValues): Promise<Row[]> {
-    try {
-      return await this.#pool.db.all<Row>(sql(`adopted:${name}`, text, 'anew'), values?.all)
-    } catch (error) {
-      throw this.#toFailure(error)
-    }
-  }
-
-  #toFailure(error: unknown): unknown {
-    const failure = explainError(error)
-    this.isStale ||= mayBeStale(failure)
-    return failure
   }
 }
 
@@ -320,38 +281,4 @@ function toNumber(value: Cell, kind: PostgresColumn['kind'] | undefined): Cell {
 function parseJsonString(json: Cell): Cell {
   const value: unknown = typeof json === 'string' ? JSON.parse(json) : null
   return typeof value === 'string' ? value : json
-}
-
-/** Others go on meanwhile, so it is no trouble of the database. */
-function timeoutError(error: unknown, row: string): RefusedError | null {
-  const prefix = `${row} is left as it is`
-  switch (codeOf(error)) {
-    case '55P03':
-      return new RefusedError(
-        `${prefix}: another transaction has held it for longer than ${LOCK_TIMEOUT_MS / 1_000} s.`,
-      )
-    case '57014':
-      return new RefusedError(
-        `${prefix}: to change it took longer than ${CHANGE_TIMEOUT_MS / 1_000} s.`,
-      )
-    default:
-      return null
-  }
-}
-
-/** Rules of the user's own tables and triggers, and what has become of them since they were found. */
-function explainError(error: unknown): unknown {
-  const code = codeOf(error)
-  if (/^(23...|22001|44000|P0001)$/.test(code)) {
-    return new RefusedError(
-      `The database refused the change: ${messageOf(error)}. Check the words and columns of the mapping.`,
-    )
-  }
-  if (/^(42703|42P01|42804|3F000)$/.test(code)) {
-    return new UsageError(
-      `The table is no longer as it was found: ${messageOf(error)}. Look with \`unstuck doctor\`.`,
-      { cause: error },
-    )
-  }
-  return error
 }

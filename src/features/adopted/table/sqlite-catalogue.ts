@@ -1,11 +1,18 @@
+import { OWN_TABLES } from '../../../core/store/sqlite/migrate.ts'
 import { closest } from '../../../core/model/closest.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import { sql, type Connection } from '../../../core/store/sqlite/database.ts'
-import { type CatalogueColumn, type MappedField, mappingError, matchColumns } from './columns.ts'
+import {
+  type CatalogueColumn,
+  MANY_ROWS,
+  type MappedField,
+  mappingError,
+  matchColumns,
+  noIndexWarning,
+  notUniqueWarning,
+} from './columns.ts'
 import type { Mapping } from '../mapping.ts'
 import { identifierMistake, quoteIdentifier } from '../identifiers.ts'
-import { ownTables } from '../own-tables.ts'
-import { MANY_ROWS, noIndexWarning, notUniqueWarning } from './warnings.ts'
 
 const TABLES = sql(
   'adopted:tables',
@@ -150,4 +157,12 @@ function hasManyRows(db: Connection, name: string): boolean {
     /* sql */ `SELECT count(*) AS rows FROM (SELECT 1 FROM ${quoteIdentifier(name)} LIMIT ${MANY_ROWS + 1})`,
   )
   return db.get<{ rows: bigint }>(count)!.rows > BigInt(MANY_ROWS)
+}
+
+/** All of these together are in no other program's file; one of them alone may be. */
+const SIGNATURE_TABLES = ['migration', 'worker', 'target', 'run_counters', 'leader']
+
+/** Which of the tables in a SQLite file are Unstuck's own. */
+export function ownTables(names: readonly string[]): ReadonlySet<string> {
+  return new Set(SIGNATURE_TABLES.every((name) => names.includes(name)) ? OWN_TABLES : [])
 }

@@ -13,7 +13,7 @@ export type BindValues = Record<string, SQLInputValue>
 /** What the SQL below calls: text and numbers are read as times in one place, and in no other way. */
 export function registerFunctions(db: DatabaseSync, timeZone: string): void {
   const options = { deterministic: true, directOnly: true, useBigIntArguments: true }
-  db.function('unstuck_moment', options, (value) =>
+  db.function('unstuck_timestamp', options, (value) =>
     parseTimestamp(value instanceof Uint8Array ? null : value, timeZone),
   )
   db.function('unstuck_digest', options, (value) => digest(value as Cell))
@@ -54,7 +54,7 @@ export class SqliteSql {
   }
 
   timestamp(field: TimeField): string {
-    return `unstuck_moment(${this.column(field)})`
+    return `unstuck_timestamp(${this.column(field)})`
   }
 
   get matchesSearch(): string {

@@ -1,21 +1,21 @@
 import { RefusedError } from '../../../core/model/errors.ts'
 import { containing } from '../../../core/store/like.ts'
 import { sql, type Connection, type Sql } from '../../../core/store/sqlite/database.ts'
-import { type Assignment, toAssignments } from './assignments.ts'
 import {
+  type Assignment,
   distinctValuesSql,
   type MappedField,
   mappedFields,
   spellingsOf,
   TIME_FIELDS,
+  toAssignments,
 } from './columns.ts'
-import { timeFormatFor, type TimeStorage } from './time-format.ts'
+import { formatTimestamp, parseTimestamp, timeFormatFor, type TimeStorage } from './timestamps.ts'
 import { type Cell, makeRow, hasContent } from './make-row.ts'
 import { sanitizeLine } from '../sanitize-line.ts'
 import type { Mapping } from '../mapping.ts'
-import { parseTimestamp, formatTimestamp } from './timestamps.ts'
 import { type Affinity, readSqliteCatalogue, type SqliteCatalogue } from './sqlite-catalogue.ts'
-import { UserDatabaseFile } from './user-database-file.ts'
+import { SqliteUserDatabase } from './sqlite-user-database.ts'
 import { registerFunctions, toBindValue, digest, SqliteSql, type BindValues } from './sqlite-sql.ts'
 import type { AdoptedRow, AdoptedTable, RowChange, RowFilter } from './table.ts'
 
@@ -23,7 +23,7 @@ type RawRow = Record<string, Cell | Uint8Array>
 
 /** Opens a table in a file that must be there. */
 export async function openSqliteTable(mapping: Mapping, file: string): Promise<AdoptedTable> {
-  const db = new UserDatabaseFile(file, (connection) =>
+  const db = new SqliteUserDatabase(file, (connection) =>
     registerFunctions(connection, mapping.timeZone),
   )
   try {
@@ -38,14 +38,14 @@ export async function openSqliteTable(mapping: Mapping, file: string): Promise<A
 class SqliteTable implements AdoptedTable {
   readonly mapping: Mapping
   readonly warnings: readonly string[]
-  readonly #db: UserDatabaseFile
+  readonly #db: SqliteUserDatabase
   readonly #catalogue: SqliteCatalogue
   readonly #sql: SqliteSql
   readonly #statements = new Map<string, Sql>()
   /** Of each column that times are written to, a few that stood there. */
   readonly #samples = new Map<MappedField, Cell[]>()
 
-  constructor(db: UserDatabaseFile, mapping: Mapping, catalogue: SqliteCatalogue) {
+  constructor(db: SqliteUserDatabase, mapping: Mapping, catalogue: SqliteCatalogue) {
     this.#db = db
     this.#catalogue = catalogue
     this.#sql = new SqliteSql(mapping, catalogue)
@@ -88,18 +88,18 @@ class SqliteTable implements AdoptedTable {
     })
   }
 
-  counts(): Promise<{ word: string; group: string | null; count: number }[]> {
+  counts(): Promise<{ value: string; group: string | null; count: number }[]> {
     const statement = this.#statement(
       'adopted:counts',
       /* sql */ `
-      SELECT coalesce(${this.#sql.cell('status')}, '') AS word, ${this.#sql.cell('group')} AS grouped,
+      SELECT coalesce(${this.#sql.cell('status')}, '') AS value, ${this.#sql.cell('group')} AS grouped,
              count(*) AS count
         FROM ${this.#sql.table} WHERE ${this.#sql.hasId} GROUP BY 1, 2 ORDER BY 1, 2
     `,
     )
     return this.#db.read((db) =>
-      db.all<{ word: Cell; grouped: Cell; count: bigint }>(statement).map((row) => ({
-        word: String(row.word),
+      db.all<{ value: Cell; grouped: Cell; count: bigint }>(statement).map((row) => ({
+        value: String(row.value),
         group: row.grouped === null ? null : String(row.grouped),
         count: Number(row.count),
       })),
@@ -165,8 +165,8 @@ class SqliteTable implements AdoptedTable {
       now !== null && Object.keys(snapshot).every((name) => now.snapshot[name] === snapshot[name])
     if (!isSame) return null
     throw new RefusedError(
-      `Row ${sanitizeLine(key)} of ${this.mapping.name} is left as it is: ` +
-        'text in a mapped column of it is not UTF-8, so nobody can tell whether it is still the same.',
+      `Row ${sanitizeLine(key)} of ${this.mapping.name} is not changed: ` +
+        'text in a mapped column is not UTF-8, so a change of it cannot be detected.',
     )
   }
 
@@ -174,13 +174,13 @@ class SqliteTable implements AdoptedTable {
     const { table, isStatusIndexed } = this.#catalogue
     const status = this.#sql.column('status')
     const statement = this.#statement(
-      'adopted:words',
+      'adopted:statuses',
       distinctValuesSql(table, status, isStatusIndexed),
     )
-    const found = db.all<{ word: Cell }>(statement)
+    const found = db.all<{ value: Cell }>(statement)
     return spellingsOf(
       statusValues,
-      found.map(({ word }) => String(word)),
+      found.map(({ value }) => String(value)),
     )
   }
 
@@ -241,7 +241,7 @@ class SqliteTable implements AdoptedTable {
   }
 
   #toStored(db: Connection, row: AdoptedRow, field: MappedField, assignment: Assignment): Cell {
-    if (assignment.kind !== 'moment') return toBindValue(assignment.value)
+    if (assignment.kind !== 'timestamp') return toBindValue(assignment.value)
     const { affinity } = this.#catalogue.columns.get(field)!
     const otherTimes = TIME_FIELDS.map(
       (one) => row.snapshot[this.mapping.columns[one] ?? ''] ?? null,

@@ -84,8 +84,8 @@ for (const engine of ENGINES) {
       attempts: 2,
     })
     assert.deepEqual(await targets.table.counts(), [
-      { word: 'IN_PROGRESS', group: 'CA', count: 1 },
-      { word: 'PLANNED', group: 'CA', count: 1 },
+      { value: 'IN_PROGRESS', group: 'CA', count: 1 },
+      { value: 'PLANNED', group: 'CA', count: 1 },
     ])
     for (const { table } of [crawls, tenders, qualifications, targets]) {
       assert.deepEqual(table.warnings, [])
@@ -167,7 +167,7 @@ for (const engine of ENGINES) {
   test(`${engine.name}: rows are found by status ignoring case, with and without an index`, async () => {
     await using db = await engine.empty()
     const words = ['In_progress', 'in_Progress', 'In_ProgRess', 'IN_PROGRESS', 'in_progress']
-    const rows = [...words, 'other', 'in_progress '].map((word, n) => `(${n}, '${word}')`)
+    const rows = [...words, 'other', 'in_progress '].map((value, n) => `(${n}, '${value}')`)
     await db.raw(/* sql */ `
       CREATE TABLE jobs (id integer PRIMARY KEY, status text);
       INSERT INTO jobs VALUES ${rows.join(', ')}, (99, NULL);
@@ -209,7 +209,7 @@ for (const engine of ENGINES) {
       assert.deepEqual([row.status, row.owner, row.error], [text, text, text])
     }
     const words = await opening.table.counts()
-    assert.deepEqual(new Set(words.map(({ word }) => word)), new Set(HOSTILE_TEXTS))
+    assert.deepEqual(new Set(words.map(({ value }) => value)), new Set(HOSTILE_TEXTS))
   })
 
   test(`${engine.name}: names and types may be odd, ids longer than a number, and anything null`, async () => {

@@ -308,7 +308,7 @@ test('sqlite: text that is not UTF-8 cannot be compared, so its row is left alon
   const [two, one] = await opening.table.rows({ limit: 2 })
   await assert.rejects(opening.table.change(one!, { status: 'failed' }), {
     name: 'RefusedError',
-    message: /^Row 1 of tested is left as it is: .* not UTF-8/,
+    message: /^Row 1 of tested is not changed: .* not UTF-8/,
   })
   assert.equal((await opening.table.change(two!, { status: 'failed' }))?.status, 'failed')
 })
@@ -351,7 +351,7 @@ test('postgres: a row that another transaction holds is refused in time, and not
     await other.query(`BEGIN; UPDATE jobs SET note = 'held' WHERE id = 1`)
     await assert.rejects(opening.table.change(one!, { status: 'failed' }), {
       name: 'RefusedError',
-      message: /^Row 1 of tested is left as it is: another transaction has held it/,
+      message: /^Row 1 of tested is not changed: another transaction has locked it/,
     })
     assert.equal((await opening.table.change(two!, { status: 'failed' }))?.status, 'failed')
   } finally {

@@ -1,5 +1,7 @@
-import type { Millis } from '../../../core/model/time.ts'
+import { RefusedError, StoreUnavailableError, UsageError } from '../../../core/model/errors.ts'
+import { passwordsIn, registerSecrets } from '../../../core/model/redact.ts'
 import type { Mapping, UserRow } from '../mapping.ts'
+import type { Millis } from '../../../core/model/time.ts'
 
 /**
  * A user's own table, read and written through the columns that are mapped and no others. Every name in its SQL was
@@ -17,7 +19,7 @@ export interface AdoptedTable {
   /** Newest first by `startedAt` (rows without one last), then by id, the greatest first. */
   rows(filter: RowFilter): Promise<AdoptedRow[]>
   /** How many rows have which word, and for a table of targets in which group. */
-  counts(): Promise<{ word: string; group: string | null; count: number }[]>
+  counts(): Promise<{ value: string; group: string | null; count: number }[]>
   /** The ids of all rows, in a fixed order, from after the given one: for a person who typed a short one. */
   keys(after: string | null, limit: number): Promise<string[]>
   /**
@@ -92,4 +94,29 @@ export type RowChange = {
   readonly heartbeatAt?: null
   /** Exactly what stood in these columns before, from a stamp: for taking something back. Of mapped columns only. */
   readonly restore?: AdoptedRow['snapshot']
+}
+
+/**
+ * Finds the table and its columns in the catalogue of the database at this address; a `UsageError` says what is not
+ * there, is not of a type that can be used, or may not be read or written.
+ */
+export async function openAdoptedTable(mapping: Mapping, address: string): Promise<AdoptedTable> {
+  registerSecrets(passwordsIn(address))
+  if (/^postgres(ql)?:\/\//.test(address)) {
+    const { openPostgresTable } = await import('./postgres-table.ts')
+    return openPostgresTable(mapping, address)
+  }
+  if (address.startsWith('sqlite:')) {
+    const { openSqliteTable } = await import('./sqlite-table.ts')
+    return openSqliteTable(mapping, address.slice('sqlite:'.length))
+  }
+  // Not repeated here: it may hold a password.
+  throw new UsageError(
+    `adopted.${mapping.name}: the database address is neither sqlite:PATH nor postgres://….`,
+  )
+}
+
+/** Whether a failure may come of what the catalogue said once: one that is away, or says no, is what it was. */
+export function mayBeStale(error: unknown): boolean {
+  return !(error instanceof StoreUnavailableError || error instanceof RefusedError)
 }

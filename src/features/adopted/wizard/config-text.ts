@@ -155,7 +155,7 @@ function entryLines({ name, options, paths, dbCode, cancelledValue }: ConfigEntr
       ? []
       : [
           '// A worker is lost when its heartbeat is older than this: several times your heartbeat interval.',
-          `policy: { lease: ${literal(String(policy.lease))} },`,
+          `policy: { lease: ${literal(policy.lease)} },`,
         ]),
   ]
   return [`    ${key}: {`, ...lines.map((line) => `      ${line}`), '    },']

@@ -16,7 +16,7 @@ import { closeClient } from '../../../core/store/postgres/timeouts.ts'
 import * as sqlite from '../../../core/store/sqlite/errors.ts'
 import { fileError } from '../../../core/store/sqlite/open.ts'
 import { quoteIdentifier, tableNameMistake } from '../identifiers.ts'
-import { ownTables } from '../own-tables.ts'
+import { ownTables } from '../table/sqlite-catalogue.ts'
 import {
   allowedByChecks,
   type ColumnType,

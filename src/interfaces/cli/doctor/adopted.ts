@@ -1,6 +1,5 @@
-import { openAdoptedTable } from '../../../features/adopted/table/open-table.ts'
+import { type AdoptedRow, openAdoptedTable } from '../../../features/adopted/table/table.ts'
 import type { Mapping } from '../../../features/adopted/mapping.ts'
-import type { AdoptedRow } from '../../../features/adopted/table/table.ts'
 import {
   isMapped,
   blockedActions,
@@ -55,9 +54,9 @@ async function inspectTable(mapping: Mapping, address: string) {
     const active = new Set(statusValuesFor(mapping, ['running', 'in_progress']).map(toLowerCase))
     const sum = (some: typeof counts): number => some.reduce((all, { count }) => all + count, 0)
     const unknown = new Set(
-      counts.filter(({ word }) => !isMapped(mapping, word)).map(({ word }) => word),
+      counts.filter(({ value }) => !isMapped(mapping, value)).map(({ value }) => value),
     )
-    const activeCount = sum(counts.filter(({ word }) => active.has(toLowerCase(word))))
+    const activeCount = sum(counts.filter(({ value }) => active.has(toLowerCase(value))))
     const { now } = await table.clock()
     const rows = await table.rows({ statusValues: [...active], limit: ROWS_CHECKED_MAX })
     return {
@@ -111,7 +110,7 @@ function missingStatusWarnings(mapping: Mapping): string[] {
 }
 
 function unmappedWarning(statusValues: readonly string[]): string {
-  const shown = firstOf(statusValues.map((word) => JSON.stringify(word))).join(', ')
+  const shown = firstOf(statusValues.map((value) => JSON.stringify(value))).join(', ')
   return `Nobody mapped the status ${statusValues.length === 1 ? 'word' : 'words'} ${shown}: rows with it have ended, as far as anybody knows.`
 }
 

@@ -12,7 +12,7 @@ import {
 import { Connection } from '../../../core/store/sqlite/database.ts'
 import { isBusy, sqliteCode, storeError } from '../../../core/store/sqlite/errors.ts'
 import { fileError } from '../../../core/store/sqlite/open.ts'
-import { mayBeStale } from './stale.ts'
+import { mayBeStale } from './table.ts'
 
 const BUSY_TIMEOUT_MS = 5
 const RETRY_DELAY_MS = 10
@@ -24,7 +24,7 @@ const SQLITE_CONSTRAINT = 19
 export type RegisterFunctions = (db: DatabaseSync) => void
 
 /** A user's own database file. It is never made here, and nothing that lasts is set in it. */
-export class UserDatabaseFile {
+export class SqliteUserDatabase {
   readonly #path: string
   readonly #db: Connection
   #isClosed = false
@@ -96,11 +96,11 @@ export class UserDatabaseFile {
     switch (sqliteCode(error)) {
       case SQLITE_CONSTRAINT:
         return new RefusedError(
-          `The database refused the change: ${messageOf(error)}. Check the words and columns of the mapping.`,
+          `The database refused the change: ${messageOf(error)}. Check the statuses and columns of the mapping.`,
         )
       case SQLITE_ERROR:
         return new UsageError(
-          `The table is no longer as it was found, or a trigger of it fails: ${messageOf(error)}. Look with \`unstuck doctor\`.`,
+          `The table has changed, or one of its triggers failed: ${messageOf(error)}. Check it with \`unstuck doctor\`.`,
           options,
         )
       default:
