@@ -1,28 +1,50 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, globSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import process from 'node:process'
+import { pipeline } from 'node:stream/promises'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
 import { prepare } from '../src/testing/postgres-engine.ts'
 import { createDatabase, startServer, type TestServer } from '../src/testing/postgres.ts'
 import { prepare as prepareSqlite } from '../src/testing/sqlite-engine.ts'
+import { UNIT_TESTS } from './unit-tests.ts'
 
 /**
  * `npm run unit [FILE…]`: starts one PostgreSQL server, runs the tests against it, and stops it whatever happens.
  * With UNSTUCK_TEST_PG set, that server is used instead. `--long`: the same tests, with more of everything.
+ * `--checks`: checks types and style at the same time, as `npm test` does.
  */
 
 const isLong = process.argv.includes('--long')
-const selected = process.argv.slice(2).filter((argument) => argument !== '--long')
-/** Those with processes take long: they go first, and the short ones fill the gaps at the end. */
+const selected = process.argv.slice(2).filter((argument) => !/^--(long|checks)$/.test(argument))
+/** Those that take longest start first, so that short ones fill the gaps at the end. */
+const LONGEST = [
+  'test/crash/crash.test.ts',
+  'src/core/store/postgres/conformance.test.ts',
+  'test/processes/disconnected.test.ts',
+  'test/demo.test.ts',
+  'test/security/input.test.ts',
+  'test/next.test.ts',
+  'test/package.test.ts',
+  'test/processes/outage.test.ts',
+  'src/core/store/sqlite/conformance.test.ts',
+]
+const UNIT_RUNNER = 'test/unit-tests.ts'
 const all = ['test/**/*.test.ts', 'src/**/*.test.ts'].flatMap((files) => globSync(files).sort())
-/** Long stories about what stands beside the heart. They are part of `npm run proof`. */
+/** Long tests of what is not part of the core. They run in `npm run proof`. */
 const LONG_TESTS = ['chaos', 'pm2', 'wrapped-kills'].map((name) => `test/processes/${name}.test.ts`)
-const defaultFiles = isLong ? all : all.filter((file) => !LONG_TESTS.includes(file))
+const others = all.filter(
+  (file) => !LONGEST.includes(file) && !UNIT_TESTS.includes(file) && !LONG_TESTS.includes(file),
+)
+const defaultFiles = [...(isLong ? LONG_TESTS : []), ...LONGEST, ...others, UNIT_RUNNER]
 const files = selected.length > 0 ? selected : defaultFiles
-/** These hold a time that is promised, so nothing else runs beside them. */
-const SERIAL_TESTS = ['test/crash/crash.test.ts', 'test/processes/bounded-recovery.test.ts']
+/** These assert a promised time, so nothing else runs beside them. */
+const SERIAL_TESTS = ['test/processes/bounded-recovery.test.ts']
+/** For two processors: most of the time some of the files only wait. */
+const CONCURRENCY = 4
 
 if (isLong && !existsSync('bench/node_modules')) {
   console.error('The tests with PM2 and BullMQ are skipped; to install both: npm ci --prefix bench')
@@ -43,23 +65,16 @@ try {
 const folder = mkdtempSync(join(tmpdir(), 'unstuck-tests-'))
 const sqliteTemplate = join(folder, 'template.db')
 await prepareSqlite(sqliteTemplate)
-const env = {
+Object.assign(process.env, {
   // The tests start hundreds of processes: each takes what the one before compiled.
-  NODE_COMPILE_CACHE: join(folder, 'compile-cache'),
-  ...process.env,
+  NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? join(folder, 'compile-cache'),
   UNSTUCK_TEST_SQLITE_TEMPLATE: sqliteTemplate,
   ...(server && { UNSTUCK_TEST_PG: server.url, UNSTUCK_TEST_TEMPLATE: await makeTemplate(server) }),
   ...(isLong && { UNSTUCK_TESTS: 'long' }),
-}
-let stopped = false
-let tests: ChildProcess | undefined
-// From a terminal the tests hear it too. Either way they end first, then the server.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.on(signal, () => {
-    stopped = true
-    tests?.kill(signal)
-  })
-}
+})
+const stop = new AbortController()
+// From a terminal the tests get it too. Either way they end first, then the server.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort())
 
 /** The database that those of the tests begin as copies of. */
 async function makeTemplate({ url }: TestServer): Promise<string> {
@@ -68,25 +83,47 @@ async function makeTemplate({ url }: TestServer): Promise<string> {
   return template.url
 }
 
-async function run(concurrency: number, chosen: readonly string[]): Promise<number> {
-  if (chosen.length === 0 || stopped) return 0
-  const args = ['--test', `--test-concurrency=${concurrency}`, ...chosen]
-  tests = spawn(process.execPath, args, { stdio: 'inherit', env })
-  const [code] = (await once(tests, 'exit')) as [number | null]
-  return code ?? 1
+/** Runs the files in this order, which `node --test` does not keep. Returns true if all tests pass. */
+async function runTests(concurrency: number, chosen: readonly string[]): Promise<boolean> {
+  if (chosen.length === 0 || stop.signal.aborted) return true
+  let passed = true
+  const paths = chosen.map((file) => resolve(file))
+  const events = run({ files: paths, concurrency, signal: stop.signal })
+  events.on('test:fail', ({ todo }) => (passed &&= todo !== undefined && todo !== false))
+  await pipeline(events, new spec(), process.stdout, { end: false })
+  return passed
+}
+
+/** Checks types and style beside the tests. Returns the names of those that failed, and prints what they found. */
+async function runChecks(): Promise<string[]> {
+  const failed: string[] = []
+  for (const name of ['types', 'lint']) {
+    if (stop.signal.aborted) break
+    const child = spawn('npm', ['run', '--silent', name], { stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => (output += text))
+    }
+    const [code] = (await once(child, 'close')) as [number | null]
+    if (code === 0) continue
+    failed.push(name)
+    console.error(`\nnpm run ${name} failed:\n${output}`)
+  }
+  return failed
 }
 
 const isSerial = (file: string): boolean => SERIAL_TESTS.includes(file)
 try {
-  const codes = [
-    await run(
-      // On two processors: most of the time some of them only wait.
-      3,
-      files.filter((file) => !isSerial(file)),
-    ),
-    await run(1, files.filter(isSerial)),
-  ]
-  process.exitCode = stopped ? 1 : Math.max(...codes)
+  const checks = process.argv.includes('--checks') ? runChecks() : []
+  const parallel = await runTests(
+    CONCURRENCY,
+    files.filter((file) => !isSerial(file)),
+  )
+  const failed = await checks
+  const serial = await runTests(1, files.filter(isSerial))
+  for (const name of failed) console.error(`npm run ${name} failed: see above.`)
+  const isGood = parallel && serial && failed.length === 0 && !stop.signal.aborted
+  process.exitCode = isGood ? 0 : 1
 } finally {
   await server?.remove()
   rmSync(folder, { recursive: true, force: true })

@@ -148,7 +148,7 @@ class CrashRunner {
       !this.#hasEnoughKills() &&
       this.#killed.size < MAX_ATTEMPTS_PER_KILL * kills
     ) {
-      await sleep(random.between(600, 1_500))
+      await sleep(random.between(300, 800))
       const fetching = [...this.#alive].filter((child) => site.isFetching(child.pid!))
       // A worker that waits for its own kill is spared while there is another.
       const spared = fetching.filter((child) => !this.#selfKilling.has(child))
