@@ -1,11 +1,11 @@
 import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import * as v from 'valibot'
 import { TABLE_RUN_KEY } from '../features/adopted/ids.ts'
 import type { AdoptedOptions, Mapping } from '../features/adopted/mapping.ts'
 import { configPathOf } from '../features/adopted/parse-mapping.ts'
 import { adoptedRun } from '../features/adopted/runs/status-mapping.ts'
 import { addressMistake, CONNECTIONS_MISTAKE, isConnections } from '../core/model/address.ts'
-import { closest } from '../core/model/closest.ts'
 import { messageOf, UsageError } from '../core/model/errors.ts'
 import { isObject } from '../core/model/fields.ts'
 import { registerSecrets, passwordsIn } from '../core/model/redact.ts'
@@ -26,6 +26,7 @@ import {
   type ChannelOptions,
 } from '../features/alerts/config.ts'
 import { alertSecrets } from '../features/alerts/view.ts'
+import { object, validate, type Schema } from '../lib/validate/validate.ts'
 import { traceSettings, type PolicySetting } from './policy-origin.ts'
 
 /** `unstuck.config.ts`, as users write it. */
@@ -56,16 +57,6 @@ const PRESETS = {
   production: { staleAfterMs: 30 * 60_000, onStale: 'fail' },
 } as const satisfies Record<string, Partial<Policy>>
 
-const KEYS = [
-  'db',
-  'connections',
-  'preset',
-  'policies',
-  'url',
-  'alerts',
-  'channels',
-  'adopted',
-] as const satisfies (keyof Config)[]
 /** Slow honest runs are older than people think. */
 export const RISKY_ABANDON_MS = 12 * 3_600_000
 
@@ -261,45 +252,59 @@ function mergePolicies(first: PolicyOptions = {}, then: PolicyOptions = {}): Pol
 type ConfigShape = Pick<Config, 'db' | 'connections' | 'preset' | 'policies'> &
   Pick<Settings, 'url' | 'alerts'> & { readonly adopted: unknown }
 
+const CONFIG = object({
+  db: v.optional(
+    v.pipe(
+      v.string('must be text, or left out'),
+      v.check(
+        (db) => addressMistake(db) === null,
+        ({ input }) => addressMistake(input) ?? '',
+      ),
+    ),
+  ),
+  connections: v.optional(v.custom<number>(isConnections, CONNECTIONS_MISTAKE)),
+  preset: v.optional(
+    v.custom<Preset>(
+      (preset) => typeof preset === 'string' && Object.hasOwn(PRESETS, preset),
+      `must be one of ${Object.keys(PRESETS).join(', ')}`,
+    ),
+  ),
+  policies: v.optional(
+    v.custom<Readonly<Record<string, PolicyOptions>>>(isObject, 'must be an object, by source'),
+  ),
+  url: v.optional(
+    v.custom<string>(
+      (url) => url === '' || pageOf(url) !== null,
+      'must be where people reach the dashboard, as in https://unstuck.example.com',
+    ),
+  ),
+  alerts: v.optional(v.unknown()),
+  channels: v.optional(v.unknown()),
+  adopted: v.optional(v.unknown()),
+} satisfies Record<keyof Config, Schema>)
+
 function readShape(value: unknown, mistakes: string[], warnings: string[]): ConfigShape {
-  if (!isObject(value)) mistakes.push('the default export must be an object')
-  const config = isObject(value) ? value : {}
-  for (const key of Object.keys(config)) {
-    if ((KEYS as string[]).includes(key)) continue
-    const hint = closest(key, KEYS)
-    mistakes.push(
-      `there is no ${JSON.stringify(key)}${hint ? `; did you mean ${hint}?` : `; there are ${KEYS.join(', ')}`}`,
-    )
-  }
-  const { db, connections, preset, policies, url, alerts, channels, adopted } = config
-  if (db !== undefined && typeof db !== 'string') mistakes.push('db must be text, or left out')
-  const addressError = typeof db === 'string' ? addressMistake(db) : null
-  if (addressError !== null) mistakes.push(`db ${addressError}`)
-  const areConnectionsValid = isConnections(connections)
-  if (connections !== undefined && !areConnectionsValid) {
-    mistakes.push(`connections ${CONNECTIONS_MISTAKE}`)
-  }
-  const isPresetValid = typeof preset === 'string' && Object.hasOwn(PRESETS, preset)
-  if (preset !== undefined && !isPresetValid) {
-    mistakes.push(`preset must be one of ${Object.keys(PRESETS).join(', ')}`)
-  }
-  if (policies !== undefined && !isObject(policies)) {
-    mistakes.push('policies must be an object, by source')
-  }
-  const page = typeof url === 'string' ? URL.parse(url) : null
-  const isUrlValid = page !== null && /^https?:$/.test(page.protocol) && page.username === ''
-  if (url !== undefined && url !== '' && !isUrlValid) {
-    mistakes.push('url must be where people reach the dashboard, as in https://unstuck.example.com')
-  }
+  const read = validate(CONFIG, value, { whole: 'the default export' })
+  mistakes.push(...read.mistakes)
+  // The parts are checked even if the whole has mistakes, so that all are named at once.
+  const { policies, alerts, channels, adopted } = isObject(value) ? value : {}
+  const { db, connections, preset, url } = read.value ?? {}
   return {
-    db: typeof db === 'string' ? db : undefined,
-    connections: areConnectionsValid ? connections : undefined,
-    preset: isPresetValid ? (preset as Preset) : undefined,
+    db,
+    connections,
+    preset,
     policies: isObject(policies) ? (policies as Config['policies']) : undefined,
-    url: isUrlValid ? page.origin + page.pathname : null,
+    url: pageOf(url),
     alerts: readAlerts(alerts, channels, mistakes, warnings),
     adopted,
   }
+}
+
+/** Returns the address of a page without query and fragment; null if it is none, or contains a password. */
+function pageOf(url: unknown): string | null {
+  const page = typeof url === 'string' ? URL.parse(url) : null
+  const isPage = page !== null && /^https?:$/.test(page.protocol) && page.username === ''
+  return isPage ? page.origin + page.pathname : null
 }
 
 function qualifyMistake(mistake: string, source: string): string {

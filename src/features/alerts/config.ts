@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import {
   ALERT_KINDS,
   CHANNEL_NAMES,
@@ -7,9 +8,11 @@ import {
   type AlertRule,
   type ChannelName,
 } from '../../core/model/alert-rule.ts'
-import { checkFields, isObject, didYouMean } from '../../core/model/fields.ts'
+import { closest } from '../../core/model/closest.ts'
+import { isObject } from '../../core/model/fields.ts'
 import { sourceMistake } from '../../core/model/source.ts'
 import { parseDuration, type Duration } from '../../core/model/time.ts'
+import { flag, nameHint, object, text, validate, type Schema } from '../../lib/validate/validate.ts'
 import type { EmailSettings } from './email.ts'
 import type { WebhookSettings } from './post.ts'
 
@@ -50,14 +53,14 @@ export type ChannelOptions = {
   webhook?: (WebhookOptions & { secret?: string | undefined }) | undefined
 }
 
-/** What the config says about alerts, found correct. */
+/** The validated alert settings of the config. */
 export type AlertSettings = {
-  /** False: the default rules count, which only the dashboard shows. */
+  /** False: the default rules apply, which only the dashboard shows. */
   readonly areConfigured: boolean
   readonly rules: readonly AlertRule[]
-  /** Set up, but without an address: its environment variable is not set here. */
+  /** Channels without an address: the environment variable is not set here. */
   readonly missing: readonly ChannelName[]
-  /** Null: not set up, or missing. */
+  /** Null: not configured, or missing. */
   readonly channels: {
     readonly slack: WebhookSettings | null
     readonly email: EmailSettings | null
@@ -65,20 +68,23 @@ export type AlertSettings = {
   }
 }
 
-/** Adds to `mistakes` and `warnings`. No mistake repeats what was written as an address or a secret. */
+/** Validates `alerts` and `channels`. Adds to `mistakes` and `warnings`; no mistake repeats an address or a secret. */
 export function readAlerts(
   alerts: unknown,
   channels: unknown,
   mistakes: string[],
   warnings: string[],
 ): AlertSettings {
-  const options = checkFields('channels', channels ?? {}, CHANNEL_NAMES, mistakes)
-  const configured = CHANNEL_NAMES.filter((name) => options[name] !== undefined)
+  check(CHANNELS, channels ?? {}, 'channels', mistakes)
+  const given = isObject(channels) ? channels : {}
+  const configured = CHANNEL_NAMES.filter((name) => given[name] !== undefined)
   if (alerts !== undefined && !Array.isArray(alerts))
     mistakes.push('alerts must be a list of rules')
   const list: unknown[] = Array.isArray(alerts) ? alerts : []
-  const rules = list.map((rule, n) => readRule(`alerts[${n}]`, rule, configured, mistakes))
-  const { slack, email, webhook } = options
+  const rules = list.flatMap(
+    (rule, n) => readRule(`alerts[${n}]`, rule, configured, mistakes) ?? [],
+  )
+  const { slack, email, webhook } = given
   const read = {
     slack: slack === undefined ? null : readUrlChannel('slack', slack, mistakes, warnings),
     email: email === undefined ? null : readEmail(email, mistakes, warnings),
@@ -92,80 +98,126 @@ export function readAlerts(
   }
 }
 
-const COMMON_FIELDS = ['when', 'sources', 'to', 'repeat', 'resolved']
+/** Returns the validated value, or adds to `mistakes`. */
+function check<S extends Schema>(
+  schema: S,
+  value: unknown,
+  at: string,
+  mistakes: string[],
+): v.InferOutput<S> | undefined {
+  const read = validate(schema, value, { whole: at, at })
+  mistakes.push(...read.mistakes)
+  return read.value
+}
+
 const REPEAT_MIN_MS = 60_000
 const WITHIN_MAX_MS = 7 * 86_400_000
 
+const duration = (rule: string, minMs: number, maxMs = Infinity) =>
+  v.custom<Duration>((value) => {
+    const ms = parseDuration(value)
+    return ms !== null && ms >= minMs && ms <= maxMs
+  }, rule)
+
+const ruleFields = (configured: readonly ChannelName[]) => ({
+  when: v.picklist(ALERT_KINDS, ({ input }) => {
+    const meant = typeof input === 'string' ? closest(input, ALERT_KINDS) : null
+    return `must be one of ${ALERT_KINDS.join(', ')}${meant ? `; did you mean ${meant}?` : ''}`
+  }),
+  sources: v.optional(
+    v.custom<string[]>(
+      (value) => isListOf(value, (one) => sourceMistake(one) === null),
+      'must be a list of names of sources',
+    ),
+    [],
+  ),
+  to: v.optional(
+    v.array(
+      v.custom<ChannelName>(
+        (name) => isOneOf(name, configured),
+        ({ input }) =>
+          isOneOf(input, CHANNEL_NAMES)
+            ? `is ${input}, which channels does not set up`
+            : `is no channel; ${nameHint(input, CHANNEL_NAMES)}`,
+      ),
+      'must be a list of channels',
+    ),
+    [],
+  ),
+  repeat: v.optional(
+    v.union(
+      [v.literal('never'), duration('', REPEAT_MIN_MS)],
+      "must be a duration from 1m on, as in '4h', or 'never'",
+    ),
+  ),
+  resolved: v.optional(flag, true),
+})
+
+const ORPHAN_FIELDS = {
+  moreThan: v.optional(
+    v.custom<number>(
+      (value) => Number.isInteger(value) && (value as number) >= 0,
+      'must be a whole number from 0 on',
+    ),
+  ),
+  within: v.optional(duration("must be a duration up to 7d, as in '1h'", 1_000, WITHIN_MAX_MS)),
+}
+
 function readRule(
-  path: string,
+  at: string,
   given: unknown,
   configured: readonly ChannelName[],
   mistakes: string[],
-): AlertRule {
-  const when = isObject(given) ? given['when'] : undefined
-  const names = when === 'orphans' ? [...COMMON_FIELDS, 'moreThan', 'within'] : COMMON_FIELDS
-  const {
-    sources = [],
-    to = [],
-    repeat,
-    resolved = true,
-    ...more
-  } = checkFields(path, given, names, mistakes)
-  const addMistake = (what: string): void => void mistakes.push(`${path}.${what}`)
-  if (isObject(given) && !isOneOf(when, ALERT_KINDS))
-    addMistake(`when must be one of ${ALERT_KINDS.join(', ')}${didYouMean(when, ALERT_KINDS)}`)
-  if (!isListOf(sources, (one) => sourceMistake(one) === null))
-    addMistake('sources must be a list of names of sources')
-  if (!Array.isArray(to)) addMistake('to must be a list of channels')
-  for (const name of Array.isArray(to) ? to : []) {
-    if (isOneOf(name, configured)) continue
-    if (isOneOf(name, CHANNEL_NAMES)) addMistake(`to names ${name}, which channels does not set up`)
-    else
-      addMistake(
-        `to has a name that is no channel; there are ${CHANNEL_NAMES.join(', ')}${didYouMean(name, CHANNEL_NAMES)}`,
-      )
-  }
-  const repeatMs = repeat === undefined ? DEFAULT_REPEAT_MS : parseDuration(repeat)
-  if (repeat !== 'never' && (repeatMs === null || repeatMs < REPEAT_MIN_MS))
-    addMistake("repeat must be a duration from 1m on, as in '4h', or 'never'")
-  if (typeof resolved !== 'boolean') addMistake('resolved must be true or false')
+): AlertRule | undefined {
+  const fields = { ...ruleFields(configured), ...ORPHAN_FIELDS }
+  const isOrphans = isObject(given) && given['when'] === 'orphans'
+  // Other rules do not have the fields of orphans.
+  const { moreThan: _, within: __, ...common } = fields
+  const schema = isOrphans ? object(fields) : (object(common) as never as RuleSchema)
+  const read = check(schema, given, at, mistakes)
+  if (!read) return undefined
+  const { when, sources, to, repeat, resolved, moreThan = 3, within = '1h' } = read
   const rule = {
-    sources: isListOf(sources, isString) ? sources : [],
-    to: Array.isArray(to) ? CHANNEL_NAMES.filter((name) => to.includes(name)) : [],
-    repeatMs: repeat === 'never' ? null : repeatMs,
-    notifyResolved: resolved !== false,
+    sources,
+    to: CHANNEL_NAMES.filter((name) => to.includes(name)),
+    repeatMs: repeat === undefined ? DEFAULT_REPEAT_MS : parseDuration(repeat),
+    notifyResolved: resolved,
   }
-  if (when !== 'orphans') return { ...rule, when: when as 'dead' }
-  const { moreThan = 3, within = '1h' } = more
-  if (!Number.isInteger(moreThan) || (moreThan as number) < 0)
-    addMistake('moreThan must be a whole number from 0 on')
-  const withinMs = parseDuration(within)
-  if (withinMs === null || withinMs < 1_000 || withinMs > WITHIN_MAX_MS)
-    addMistake("within must be a duration up to 7d, as in '1h'")
-  return { ...rule, when, moreThan: moreThan as number, withinMs: withinMs ?? 0 }
+  return when === 'orphans'
+    ? { ...rule, when, moreThan, withinMs: parseDuration(within)! }
+    : { ...rule, when }
 }
 
-const WEBHOOK_FIELDS = ['url', 'allowPrivate', 'allowHttp']
+type RuleSchema = ReturnType<typeof object<ReturnType<typeof ruleFields> & typeof ORPHAN_FIELDS>>
+
+const ANY = v.optional(v.unknown())
+const CHANNELS = object({ slack: ANY, email: ANY, webhook: ANY })
+const SLACK = object({ url: ANY, allowPrivate: v.optional(flag), allowHttp: v.optional(flag) })
+const WEBHOOK = object({ ...SLACK.entries, secret: v.optional(v.nullable(text)) })
+const EMAIL = object({
+  smtp: ANY,
+  from: v.custom<string>(isMailAddress, 'must be the address of a sender'),
+  to: v.custom<string[]>(
+    (value) => isListOf(value, isMailAddress) && value.length > 0,
+    'must be a list of addresses',
+  ),
+})
 
 function readUrlChannel(
-  name: ChannelName,
+  name: 'slack' | 'webhook',
   given: unknown,
   mistakes: string[],
   warnings: string[],
-  more: readonly string[] = [],
 ): WebhookSettings | null {
-  const path = `channels.${name}`
-  const { url, ...allowed } = checkFields(path, given, [...WEBHOOK_FIELDS, ...more], mistakes)
-  const { allowPrivate = false, allowHttp = false } = allowed
-  for (const [option, value] of Object.entries({ allowPrivate, allowHttp })) {
-    if (typeof value !== 'boolean') mistakes.push(`${path}.${option} must be true or false`)
-  }
-  if (!isObject(given) || !isSet(`${path}.url`, url, warnings)) return null
-  const protocol = isString(url) ? URL.parse(url)?.protocol : undefined
+  const at = `channels.${name}`
+  check(name === 'slack' ? SLACK : WEBHOOK, given, at, mistakes)
+  if (!isObject(given) || !isSet(`${at}.url`, given['url'], warnings)) return null
+  const { url, allowPrivate, allowHttp } = given
+  const protocol = typeof url === 'string' ? URL.parse(url)?.protocol : undefined
   if (protocol === 'http:' && allowHttp !== true)
-    mistakes.push(`${path}.url must begin with https://; allowHttp: true allows http://`)
+    mistakes.push(`${at}.url must begin with https://; allowHttp: true allows http://`)
   else if (protocol !== 'https:' && protocol !== 'http:')
-    mistakes.push(`${path}.url must be an address that begins with https://`)
+    mistakes.push(`${at}.url must be an address that begins with https://`)
   return { url: String(url), allowPrivate: allowPrivate === true, allowHttp: allowHttp === true }
 }
 
@@ -174,38 +226,29 @@ function readWebhook(
   mistakes: string[],
   warnings: string[],
 ): AlertSettings['channels']['webhook'] {
-  const hook = readUrlChannel('webhook', given, mistakes, warnings, ['secret'])
+  const hook = readUrlChannel('webhook', given, mistakes, warnings)
   const secret = isObject(given) ? given['secret'] : undefined
-  const path = 'channels.webhook.secret'
   if (isObject(given) && 'secret' in given && !hasValue(secret))
-    warnings.push(`${path} is not set: messages are not signed.`)
-  if (hasValue(secret) && !isString(secret)) mistakes.push(`${path} must be text`)
+    warnings.push('channels.webhook.secret is not set: messages are not signed.')
   return hook && { ...hook, secret: hasValue(secret) ? String(secret) : null }
 }
 
 function readEmail(given: unknown, mistakes: string[], warnings: string[]): EmailSettings | null {
-  const path = 'channels.email'
-  const { smtp, from, to } = checkFields(path, given, ['smtp', 'from', 'to'], mistakes)
-  if (!isObject(given)) return null
-  if (!isMailAddress(from)) mistakes.push(`${path}.from must be the address of a sender`)
-  if (!isListOf(to, isMailAddress) || to.length === 0)
-    mistakes.push(`${path}.to must be a list of addresses`)
-  if (!isSet(`${path}.smtp`, smtp, warnings)) return null
-  const url = isString(smtp) ? URL.parse(smtp) : null
+  const at = 'channels.email'
+  const read = check(EMAIL, given, at, mistakes)
+  if (!isObject(given) || !isSet(`${at}.smtp`, given['smtp'], warnings)) return null
+  const smtp = String(given['smtp'])
+  const url = URL.parse(smtp)
   if (!url?.hostname || !['smtp:', 'smtps:'].includes(url.protocol))
-    mistakes.push(`${path}.smtp must be like smtps://user:password@mail.example:465`)
-  return { smtp: String(smtp), from: String(from), to: isListOf(to, isString) ? to : [] }
+    mistakes.push(`${at}.smtp must be like smtps://user:password@mail.example:465`)
+  return { smtp, from: read?.from ?? '', to: read?.to ?? [] }
 }
 
-/** An address that is missing is no mistake: the same config runs where the environment lacks it. */
+/** A missing address is a warning: the same config may run where the environment lacks it. */
 function isSet(path: string, value: unknown, warnings: string[]): boolean {
   if (hasValue(value)) return true
   warnings.push(`${path} is not set: nothing is sent there.`)
   return false
-}
-
-function isString(value: unknown): value is string {
-  return typeof value === 'string'
 }
 
 function hasValue(value: unknown): boolean {
@@ -223,6 +266,8 @@ function isListOf(value: unknown, isRight: (one: unknown) => boolean): value is 
 /** Enough to keep a second header out of a mail. */
 function isMailAddress(value: unknown): boolean {
   return (
-    isString(value) && /^[^\p{Cc}]*[^\s\p{Cc}]@[^\s\p{Cc}]+$/u.test(value) && value.length <= 320
+    typeof value === 'string' &&
+    /^[^\p{Cc}]*[^\s\p{Cc}]@[^\s\p{Cc}]+$/u.test(value) &&
+    value.length <= 320
   )
 }

@@ -107,8 +107,10 @@ function describeUnknownKeys(
   return Object.keys(value)
     .filter((name) => !names.includes(name))
     .map((name) => {
-      const start = where === '' ? 'there is no' : `${where} has no`
-      return `${start} ${describeValue(name)}; ${nameHint(name, names)}`
+      const hint = nameHint(name, names)
+      return where === ''
+        ? `there is no ${describeValue(name)}; ${hint}`
+        : `${where} has no ${isPlainName(name) ? name : describeValue(name)}; ${hint}`
     })
 }
 
@@ -138,9 +140,9 @@ function describeNonObject(
 ): string {
   const names = namesOf(schema)
   const name = formatPath(keys, options) || options.whole
-  const needed = `must be an object${names.length > 0 ? ` with ${names.join(', ')}` : ''}`
-  if (!options.showsValues) return `${name} ${needed}`
-  return `${name} ${needed}, but is ${value === undefined ? 'missing' : describeValue(value)}`
+  if (!options.showsValues) return `${name} must be an object`
+  const found = value === undefined ? 'missing' : describeValue(value)
+  return `${name} must be an object with ${names.join(', ') || 'no fields'}, but is ${found}`
 }
 
 /** Returns a schema's own message, or one made of what valibot expected. */
@@ -156,9 +158,13 @@ function keysOf({ path }: Issue): Key[] {
 function formatPath(keys: readonly Key[], { at = '' }: ValidateOptions): string {
   return keys.reduce<string>((path, key) => {
     if (typeof key === 'number') return `${path}[${key}]`
-    if (!/^[\w$-]+$/.test(key)) return `${path}[${describeValue(key)}]`
+    if (!isPlainName(key)) return `${path}[${describeValue(key)}]`
     return path === '' ? key : `${path}.${key}`
   }, at)
+}
+
+function isPlainName(name: string): boolean {
+  return /^[\w$-]{1,60}$/.test(name)
 }
 
 type Found = { readonly schema: Schema; readonly isNullable: boolean }

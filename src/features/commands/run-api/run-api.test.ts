@@ -338,7 +338,7 @@ test('S23 every mistake in a body is named at once, unknown fields too, and noth
     /items\[0\] needs an http\(s\) url or a key of your own, but has the url "not an address"/,
     /items\[1\] needs an http\(s\) url or a key of your own, but has neither/,
     /items\[2\] must be an object with url, key, data, but is "x"/,
-    /items\[3\] has no "price"; there are url, key, data/,
+    /items\[3\] has no price; there are url, key, data/,
     /items\[3\]\.key must be text that is not empty, not ""/,
   ]) {
     assert.match(many.body.error.message, told)
