@@ -34,10 +34,12 @@ export class OwnHealth {
   }
 
   at(now: number): ObserverHealth {
+    // A process that was suspended may sweep before its next heartbeat shows the gap.
+    const isInGap = this.#lastAt !== null && now - this.#lastAt > this.#gapMs
     return {
       consecutiveHeartbeats: this.#consecutive,
-      stableForMs: Math.min(now - this.#stableSince, this.#serverUpMs),
-      connectedForMs: now - this.#connectedSince,
+      stableForMs: isInGap ? 0 : Math.min(now - this.#stableSince, this.#serverUpMs),
+      connectedForMs: isInGap ? 0 : now - this.#connectedSince,
     }
   }
 }

@@ -130,8 +130,8 @@ test('the store calls of a service over three minutes with a gap and an outage',
     `10: lead sweep 500 ×4, observations ×4, now ×5, claimsOf ×4, lead sample 90000, takeSample, ${pruning}, heartbeat, settle`,
     `11-64: ${sweeping}`,
     `65: ${monitoring}`,
-    // Resumed after 20 s. For one lease nothing is silent: this process was cut off itself.
-    '85: lead sweep 500 ×2, observations ×2, now, claimsOf, settle, heartbeat ×2, lead sample 90000, takeSample',
+    // Resumed after 20 s. For one lease no worker counts as silent: this process was cut off itself.
+    '85: lead sweep 500 ×2, observations ×2, settle, heartbeat ×2, lead sample 90000, takeSample',
     `86-99: ${doubting}`,
     '100: lead sweep 500 ×4, observations ×4, heartbeat, now, claimsOf, settle',
     `101-120: ${sweeping}`,
