@@ -98,7 +98,7 @@ describe("faults that Crawlee's own storage does not survive", { concurrency: 2 
     const program = crawl(ctx, site)
     await fetched(site, program, 1)
     program.signal('SIGTERM')
-    await program.waitForOutput('finishing the pages in hand')
+    await program.waitForOutput('finishing the pages in progress')
     program.signal('SIGTERM')
     assert.equal(await program.waitForExit(), 75)
     assert.match(program.output, /SIGTERM again: ending now/)

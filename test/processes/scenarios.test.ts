@@ -101,7 +101,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       )
 
       parent.signal('SIGTERM')
-      await parent.waitForOutput('finishing the pages in hand')
+      await parent.waitForOutput('finishing the pages in progress')
       // The grace is over before the pages are: the container's processes are killed.
       for (const pid of ctx.processes()) kill(pid, 'SIGKILL')
       await parent.waitForExit()
@@ -323,7 +323,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       assert.deepEqual([code, data.run.status, data.run.error], [0, 'cancelled', 'wrong list'])
 
       assert.equal(await program.waitForExit(), 0, program.output)
-      assert.match(program.output, /was ended: finishing the pages in hand/)
+      assert.match(program.output, /has ended: finishing its pages in progress/)
       const a = await ctx.target('a')
       assert.deepEqual(
         [a.status, a.crashes, a.attempts],

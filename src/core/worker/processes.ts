@@ -1,20 +1,19 @@
 import { fork, type ChildProcess } from 'node:child_process'
-import { decideRestart } from './restart.ts'
 import { isUnusable, messageOf } from '../model/errors.ts'
 import { EXIT } from '../model/exit-codes.ts'
 import type { Clock } from '../host/clock.ts'
 
-/** How the parent asks a worker process to stop. */
+/** Message by which the parent asks a worker process to stop. */
 export const STOP_MESSAGE = 'unstuck:stop'
 const STARTED_MESSAGE = 'unstuck:started'
 const PARENT_ENV = 'UNSTUCK_PARENT'
 
-/** Whether this is one of them. A channel alone is no sign of it: process managers hold one too. */
+/** Returns true in a process started by `WorkerProcesses`. An IPC channel alone does not show that: process managers open one too. */
 export function isWorkerProcess(): boolean {
   return process.env[PARENT_ENV] === String(process.ppid)
 }
 
-/** Tells the parent, if there is one, that this worker process has begun to work. */
+/** Notifies the parent, if there is one, that this worker process has begun to work. */
 export function reportStarted(): void {
   if (isWorkerProcess() && process.connected)
     process.send!(STARTED_MESSAGE, undefined, {}, () => {})
@@ -29,15 +28,15 @@ export type WorkerProcessesOptions = {
   readonly env: Readonly<Record<string, string>>
   readonly clock: Clock
   readonly log: (message: string) => void
-  /** What one of them sends to its parent. */
+  /** Receives the messages of the worker processes. */
   readonly onMessage?: (message: unknown) => void
-  /** Asked before one is started again. Rejects when another could not work either. */
+  /** Called before a restart. Rejects if another process could not work either. */
   readonly beforeRestart: () => Promise<unknown>
 }
 
 /**
- * A number of worker processes, each started again when it dies. Each has a process group of its own, so that Ctrl-C
- * reaches only the parent, which then stops them once; and a channel to it, so that they drain when it dies.
+ * Starts worker processes and restarts each one that dies. Each has its own process group, so that Ctrl-C reaches only the
+ * parent, which then stops them once; and a channel to the parent, so that they stop gracefully when it dies.
  */
 export class WorkerProcesses {
   readonly #options: WorkerProcessesOptions
@@ -49,23 +48,23 @@ export class WorkerProcesses {
     this.#options = options
   }
 
-  /** Resolves with the exit code when every process has ended and none is to be started again. */
+  /** Resolves with the exit code when every process has ended and none will be restarted. */
   async run(): Promise<number> {
     await Promise.all(Array.from({ length: this.#options.count }, (_, n) => this.#supervise(n + 1)))
     return worstExitCode(this.#codes)
   }
 
-  /** Asks all to stop. */
+  /** Asks all processes to stop. */
   stop(): void {
     if (this.#stopping.signal.aborted) return
     this.#stopping.abort()
     for (const child of this.#children) {
-      // One that has just died cannot be told, and need not be.
+      // A process that has just died has no channel.
       if (child.connected) child.send(STOP_MESSAGE, () => {})
     }
   }
 
-  /** Ends all at once, each with whatever it has started itself. */
+  /** Kills all processes with their process groups. */
   kill(): void {
     for (const { pid } of this.#children) if (pid !== undefined) killProcessGroup(pid)
   }
@@ -73,12 +72,12 @@ export class WorkerProcesses {
   async #supervise(n: number): Promise<void> {
     const { clock, log } = this.#options
     const { signal } = this.#stopping
-    let quickEnds = 0
+    let quickExits = 0
     while (!signal.aborted) {
       const startedAt = clock.now()
       const { code, killedBy, hasStarted } = await this.#runOnce()
       const uptimeMs = clock.now() - startedAt
-      const decision = decideRestart({ code, uptimeMs, quickExits: quickEnds, hasStarted })
+      const decision = decideRestart({ code, uptimeMs, quickExits, hasStarted })
       if (decision.action === 'give-up') this.stop()
       if (decision.action === 'restart') await this.#checkBeforeRestart()
       if (signal.aborted || decision.action !== 'restart') {
@@ -87,7 +86,7 @@ export class WorkerProcesses {
       }
       const when = decision.afterMs > 0 ? ` in ${Math.round(decision.afterMs / 1000)} s` : ''
       log(`worker process ${n} died (${killedBy ?? `exit code ${code}`}); starting it again${when}`)
-      quickEnds = decision.quickExits
+      quickExits = decision.quickExits
       await clock.sleep(decision.afterMs, signal)
     }
     this.#codes.push(EXIT.resumable)
@@ -134,11 +133,11 @@ function killProcessGroup(pid: number): void {
   try {
     process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL')
   } catch {
-    // It is gone already.
+    // The process has already ended.
   }
 }
 
-/** What is wrong weighs more than what is left, and that more than what is done. */
+/** Returns the worst of the codes: errors before remaining work, remaining work before success. */
 function worstExitCode(codes: readonly number[]): number {
   const order = [
     EXIT.usage,
@@ -149,4 +148,43 @@ function worstExitCode(codes: readonly number[]): number {
     EXIT.needsAttention,
   ]
   return order.find((code) => codes.includes(code)) ?? codes.find((code) => code !== 0) ?? EXIT.done
+}
+
+type ChildExit = {
+  /** Null when a signal ended it. */
+  readonly code: number | null
+  readonly uptimeMs: number
+  /** How many exits in a row before this one came right after a start. */
+  readonly quickExits: number
+  /** The worker had begun to work. */
+  readonly hasStarted: boolean
+}
+
+type RestartDecision =
+  | { readonly action: 'restart'; readonly afterMs: number; readonly quickExits: number }
+  /** The work is done, or the process was asked to stop. */
+  | { readonly action: 'leave' }
+  /** Another process would end the same way: wrong usage, wrong schema, a lost database. */
+  | { readonly action: 'give-up'; readonly code: number }
+
+const QUICK_EXIT_MS = 5_000
+const IMMEDIATE_RESTARTS = 3
+const BACKOFF_MS = 500
+const BACKOFF_MAX_MS = 30_000
+const CLEAN_CODES: readonly number[] = [0, 3, 75]
+const NON_RETRYABLE_CODES: readonly number[] = [2, 9]
+/** Before the worker has started, the database may just be down. Later, only a lost database ends a worker with this code. */
+const UNREACHABLE_CODE = 7
+
+/** Decides whether and when an ended worker process is restarted: at once, unless it keeps ending right after its start. */
+export function decideRestart(exit: ChildExit): RestartDecision {
+  if (exit.code !== null && CLEAN_CODES.includes(exit.code)) return { action: 'leave' }
+  if (exit.code !== null && NON_RETRYABLE_CODES.includes(exit.code))
+    return { action: 'give-up', code: exit.code }
+  if (exit.code === UNREACHABLE_CODE && exit.hasStarted)
+    return { action: 'give-up', code: exit.code }
+  const quickExits = exit.uptimeMs < QUICK_EXIT_MS ? exit.quickExits + 1 : 0
+  const over = quickExits - IMMEDIATE_RESTARTS
+  const afterMs = over <= 0 ? 0 : Math.min(BACKOFF_MS * 2 ** (over - 1), BACKOFF_MAX_MS)
+  return { action: 'restart', afterMs, quickExits }
 }

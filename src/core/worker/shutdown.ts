@@ -37,16 +37,19 @@ export function handleStopSignals(options: ShutdownOptions): () => void {
       exitNow(`${signal} again: ending now. What was saved is safe; the rest is resumable.`)
     requestStop(
       signal,
-      `${signal}: finishing the pages in hand, then stopping. Once more to end at once.`,
+      `${signal}: finishing the pages in progress, then stopping. Send it again to end at once.`,
     )
   }
   // By a message and not by a signal: systemd signals every process itself, and a second signal would end it at once.
   const onMessage = (message: unknown): void => {
     if (message !== STOP_MESSAGE) return
-    requestStop('asked by the parent process', 'Stop: finishing the pages in hand, then stopping.')
+    requestStop(
+      'asked by the parent process',
+      'Stop: finishing the pages in progress, then stopping.',
+    )
   }
   const onOrphaned = (): void => {
-    const message = 'The parent process is gone: finishing the pages in hand, then stopping.'
+    const message = 'The parent process is gone: finishing the pages in progress, then stopping.'
     requestStop('the parent process is gone', message)
   }
   process.on('SIGTERM', onSignal)

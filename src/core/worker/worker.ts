@@ -1,3 +1,7 @@
+import { HeartbeatClient } from '../heartbeat/client.ts'
+import { heartbeatOptions, threadTransport } from '../heartbeat/transport.ts'
+import { REAL_CLOCK, TIMER_MAX_MS, type Clock } from '../host/clock.ts'
+import type { ClaimedTarget } from '../model/claim.ts'
 import {
   isUnusable,
   LeaseLostError,
@@ -6,7 +10,6 @@ import {
   toUnstuckError,
   type UnstuckError,
 } from '../model/errors.ts'
-import type { ClaimedTarget } from '../model/claim.ts'
 import type { Emit } from '../model/event.ts'
 import { newId, shortId, type ClaimId, type RunId, type WorkerId } from '../model/id.ts'
 import { policyForGroup, STOP_DEADLINE_MS } from '../model/policy.ts'
@@ -15,64 +18,52 @@ import { humanizeDuration } from '../model/time.ts'
 import { openStore, withRetry } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { abortable } from './abortable.ts'
-import { REAL_CLOCK, TIMER_MAX_MS, type Clock } from '../host/clock.ts'
-import type { Crawl } from './crawl.ts'
 import { assertWorkerExists } from './assert-worker.ts'
-import { planRun } from './planning.ts'
+import type { Crawl } from './crawl.ts'
 import { ensureRun } from './ensure-run.ts'
-import { HeartbeatClient } from '../heartbeat/client.ts'
-import { heartbeatOptions, threadTransport } from '../heartbeat/transport.ts'
+import { planRun } from './planning.ts'
+import { Slots, type Slot } from './slots.ts'
 import { crawlTarget } from './target.ts'
 
 export type WorkerOptions = {
   readonly db: string
-  /** Begin a run when there is none. */
+  /** Start a run if the source has none. */
   readonly start: boolean
-  /** End when nothing is left, instead of waiting for the next run. */
+  /** End when no work is left, instead of waiting for the next run. */
   readonly drain: boolean
   readonly emit: Emit
   readonly log: (message: string) => void
-  /** From `stop` to the end, at most. */
+  /** The longest time from `stop` to the end. */
   readonly stopDeadlineMs?: number
   readonly id?: WorkerId
   readonly clock?: Clock
 }
 
-/** How a worker's life ended. */
 export type WorkerResult = {
-  /** Null: nothing was left to do. */
+  /** Null: no work was left. */
   readonly stopReason: string | null
   readonly error: UnstuckError | null
 }
 
-type Slot = {
-  readonly claimed: ClaimedTarget
-  readonly abort: AbortController
-  readonly stop: AbortController
-}
-
 const IDLE_MS = 200
-/** Of the stop deadline, what is kept for handing back and tearing down after pages were cut short. */
+/** The part of the stop deadline that is kept for releasing targets and for `teardown()`. */
 const CLEANUP_MS = 5_000
 
-/** A process's share of a crawl: claims targets into its slots and keeps them going until it is told to stop. */
+/** Claims targets of a crawl and works on them, `concurrency` at a time, until `stop` is called or no work is left. */
 export class CrawlWorker {
   readonly id: WorkerId
   readonly #crawl: Crawl
   readonly #options: WorkerOptions
   readonly #clock: Clock
   readonly #stopping = new AbortController()
-  readonly #slots = new Map<ClaimId, Slot>()
-  readonly #running = new Set<Promise<void>>()
-  /** Once it has started. */
+  readonly #slots = new Slots()
+  /** Set by `run`. */
   store!: Store
   #heartbeat!: HeartbeatClient
   #planning: Promise<void> | null = null
   #error: UnstuckError | null = null
   #abortTimer: NodeJS.Timeout | undefined
   #wake = new AbortController()
-  /** A target that took a worker down: while it has saved no page, nothing else is taken beside it. */
-  #isolatedClaim: ClaimId | null = null
 
   constructor(crawl: Crawl, options: WorkerOptions) {
     this.id = options.id ?? newId()
@@ -81,60 +72,59 @@ export class CrawlWorker {
     this.#clock = options.clock ?? REAL_CLOCK
   }
 
-  /** Its signs of life are accepted, once it has started. */
+  /** Whether the store accepts the heartbeats. Call it after the event `worker_start`. */
   get isHeartbeating(): boolean {
     return this.#heartbeat.canClaim()
   }
 
-  /** Works until there is nothing left, or until `stop`. */
   async run(): Promise<WorkerResult> {
+    const { signal } = this.#stopping
     await this.#start()
     try {
       await this.#crawl.setup()
-      if (this.#options.start && !this.#stopping.signal.aborted)
+      if (this.#options.start && !signal.aborted)
         await ensureRun(this.store, this.#crawl, this.#options.emit, this.id)
       await this.#work()
     } catch (error) {
-      // Cut short by the stop that was asked for: not a failure.
-      if (!this.#stopping.signal.aborted) this.#fail(toUnstuckError(error))
+      // An error after `stop` was called is a consequence of the stop.
+      if (!signal.aborted) this.#fail(toUnstuckError(error))
     }
     await this.#finish()
-    const stopReason = this.#stopping.signal.aborted ? reasonOf(this.#stopping.signal) : null
-    return { stopReason, error: this.#error }
+    return { stopReason: signal.aborted ? messageOf(signal.reason) : null, error: this.#error }
   }
 
-  /** Asks for a graceful stop: no new claims, the pages in hand are finished, the rest is handed back. */
+  /** Stops gracefully: claims nothing more, finishes the pages in progress, then releases the targets. */
   stop(because: string): void {
     if (this.#stopping.signal.aborted) return
     this.#stopping.abort(new StoppingError(because))
-    for (const slot of this.#slots.values()) slot.stop.abort()
+    this.#slots.stopAll()
     const { stopDeadlineMs = STOP_DEADLINE_MS } = this.#options
-    // It also keeps the process here for a page that waits for nothing the event loop knows of.
+    // The timer also keeps the process running while a page waits for something the event loop does not see.
     this.#abortTimer = setTimeout(
-      () => this.#abortAll(new StoppingError(`${because}, and the deadline has come`)),
+      () => this.#slots.abortAll(new StoppingError(`${because}, and the deadline has come`)),
       Math.max(stopDeadlineMs - CLEANUP_MS, stopDeadlineMs / 2),
     )
     this.#wakeUp()
   }
 
   async #start(): Promise<void> {
-    const { db, emit } = this.#options
+    const { db, emit, log } = this.#options
     const { source, policy } = this.#crawl
-    const options = heartbeatOptions(this.id, source, policy)
-    this.#heartbeat = new HeartbeatClient(threadTransport(db, options), policy, {
+    const transport = threadTransport(db, heartbeatOptions(this.id, source, policy))
+    this.#heartbeat = new HeartbeatClient(transport, policy, {
       emit,
       onLost: (claims) => this.#abortLost(claims),
       onCancelled: (claims) => this.#stopCancelled(claims),
       onRecovered: () => this.#wakeUp(),
       onFatal: (error) => this.#fail(error),
     })
-    // The thread and this one open the store side by side: a worker that died should be back at once.
+    // Both threads open the store at the same time, so that a restarted worker is back soon.
     const opening = openStore(db, { writer: this.id })
     try {
-      const [presence] = await Promise.all([this.#heartbeat.started(), opening])
-      this.store = await opening
+      const [presence, store] = await Promise.all([this.#heartbeat.started(), opening])
+      this.store = store
       emit({ type: 'worker_start', source, pid: process.pid, presence: presence.kind })
-      for (const warning of this.store.warnings) this.#options.log(warning)
+      for (const warning of store.warnings) log(warning)
     } catch (error) {
       await this.#heartbeat.stop()
       await opening.then((store) => store.close()).catch(() => {})
@@ -142,157 +132,122 @@ export class CrawlWorker {
     }
   }
 
+  /** Claims targets as slots become free. While there is nothing to claim, plans the run or ends it. */
   async #work(): Promise<void> {
     const { signal } = this.#stopping
     if (!signal.aborted) {
       await this.#logLiveRun()
-      await this.#isDrained()
+      await this.#planOrSettle()
     }
     while (!signal.aborted) {
-      const found = await this.#fillSlots()
+      const isBusy = await this.#claimTargets()
       if (signal.aborted) return
-      if (!found && this.#slots.size === 0 && (await this.#isDrained())) return
+      if (!isBusy && this.#slots.size === 0) {
+        const hasRun = await this.#planOrSettle()
+        if (!hasRun && this.#options.drain) return assertWorkerExists(this.store, this.id, signal)
+      }
       await this.#pause()
     }
   }
 
-  /** The log begins with what the worker found: recovery's verdicts are said already. */
-  async #logLiveRun(): Promise<void> {
-    const { source } = this.#crawl
-    const live = await withRetry(() => this.store.liveRun(source), this.#stopping.signal)
-    if (!live) return
-    const { id, status, counts, createdAt } = live
-    const left = `${countOpenTargets(counts)} of ${countTargets(counts)} targets are left`
-    const now = await withRetry(() => this.store.now(), this.#stopping.signal)
-    this.#options.log(
-      `run ${shortId(id)} of ${source} is ${status}: ${left}, ${humanizeDuration(now - createdAt)} old`,
-    )
-  }
-
-  /** Claims as many targets as slots are free. True when it got any. */
-  async #fillSlots(): Promise<boolean> {
-    const free = this.#crawl.concurrency - this.#slots.size
-    if (free <= 0 || this.#isolatedClaim !== null || !this.#heartbeat.canClaim()) return true
+  /** Claims a target for each free slot and starts to work on it. Returns false if there was none to claim. */
+  async #claimTargets(): Promise<boolean> {
+    const { source, concurrency } = this.#crawl
+    const free = concurrency - this.#slots.size
+    if (free <= 0 || this.#slots.isIsolated || !this.#heartbeat.canClaim()) return true
     const claimIds = Array.from({ length: free }, () => newId())
-    this.#heartbeat.requested(claimIds)
-    const request = {
-      worker: this.id,
-      source: this.#crawl.source,
-      claimIds,
-      isIdle: this.#slots.size === 0,
-      singleSlot: this.#crawl.concurrency === 1,
-    }
+    const isIdle = this.#slots.size === 0
+    const request = { worker: this.id, source, claimIds, isIdle, singleSlot: concurrency === 1 }
     const claim = (): Promise<ClaimedTarget[]> =>
       this.#heartbeat.measure('claim', () => this.store.claim(request))
     let claimed: ClaimedTarget[] = []
+    this.#heartbeat.requested(claimIds)
     try {
       claimed = await withRetry(claim, this.#stopping.signal)
     } finally {
       const received = claimed.map(({ claimId }) => claimId)
       this.#heartbeat.received(claimIds, received)
     }
-    for (const claim of claimed) this.#startTarget(claim)
+    for (const one of claimed) this.#slots.run(one, (slot) => this.#workOn(slot))
     return claimed.length > 0
   }
 
-  #startTarget(claimed: ClaimedTarget): void {
-    const slot: Slot = { claimed, abort: new AbortController(), stop: new AbortController() }
-    if (this.#stopping.signal.aborted) slot.stop.abort()
-    this.#slots.set(claimed.claimId, slot)
-    if (claimed.crashedBefore) this.#isolatedClaim = claimed.claimId
-    const crawling = crawlTarget({
-      store: this.store,
-      heartbeat: this.#heartbeat,
-      crawl: this.#crawl,
-      clock: this.#clock,
-      claimed,
-      stop: slot.stop.signal,
-      abort: slot.abort.signal,
-      emit: this.#options.emit,
-      log: this.#options.log,
-      onProgress: () => this.#endIsolation(claimed.claimId),
-    })
-    const ended = crawling
-      .catch((error: unknown) => this.#fail(toUnstuckError(error)))
-      .finally(() => {
-        this.#slots.delete(claimed.claimId)
-        this.#running.delete(ended)
-        this.#heartbeat.released(claimed.claimId)
-        this.#endIsolation(claimed.claimId)
-        this.#wakeUp()
+  /** Works on a target, page by page, until it is done, failed or released. */
+  async #workOn(slot: Slot): Promise<void> {
+    const { claimed, stop, abort } = slot
+    if (this.#stopping.signal.aborted) stop.abort()
+    try {
+      await crawlTarget({
+        store: this.store,
+        heartbeat: this.#heartbeat,
+        crawl: this.#crawl,
+        clock: this.#clock,
+        claimed,
+        stop: stop.signal,
+        abort: abort.signal,
+        emit: this.#options.emit,
+        log: this.#options.log,
+        onProgress: () => {
+          if (this.#slots.endIsolation(claimed)) this.#wakeUp()
+        },
       })
-    this.#running.add(ended)
-  }
-
-  #endIsolation(claim: ClaimId): void {
-    if (this.#isolatedClaim !== claim) return
-    this.#isolatedClaim = null
+    } catch (error) {
+      this.#fail(toUnstuckError(error))
+    }
+    this.#slots.free(slot)
+    this.#heartbeat.released(claimed.claimId)
     this.#wakeUp()
   }
 
-  /** Nothing could be claimed and nothing is in hand: plan, end the run, or see whether there is one at all. */
-  async #isDrained(): Promise<boolean> {
-    const live = await withRetry(
-      () => this.store.liveRun(this.#crawl.source),
-      this.#stopping.signal,
-    )
-    if (!live) {
-      if (this.#options.drain) await assertWorkerExists(this.store, this.id, this.#stopping.signal)
-      return this.#options.drain
-    }
+  /** Plans the live run of the source if it is not planned yet, else ends it if no target is open. Returns false if there is none. */
+  async #planOrSettle(): Promise<boolean> {
+    const { signal } = this.#stopping
+    const live = await withRetry(() => this.store.liveRun(this.#crawl.source), signal)
+    if (!live) return false
     if (live.plannedAt === null) {
-      this.#plan(live.id)
-      return false
+      this.#planning ??= this.#plan(live.id)
+      return true
     }
-    const settled = await withRetry(() => this.store.settle(live.id), this.#stopping.signal)
-    for (const { run, status } of settled) {
+    for (const { run, status } of await withRetry(() => this.store.settle(live.id), signal)) {
       if (!isLive(status)) this.#options.emit({ type: 'run_end', run, status })
       this.#wakeUp()
     }
-    return false
+    return true
   }
 
-  /** Runs beside the work: targets are claimed while others still stream in. */
-  #plan(run: RunId): void {
+  /** Plans while targets are already claimed: work begins before the last target is known. */
+  async #plan(run: RunId): Promise<void> {
     const { signal } = this.#stopping
-    this.#planning ??= (async () => {
+    try {
       if (!(await withRetry(() => this.store.claimPlanning(run, this.id), signal))) return
       const targets = await abortable(signal, () =>
         planRun(this.store, this.#crawl, run, signal, () => this.#wakeUp()),
       )
       this.#options.emit({ type: 'run_planned', run, targets })
-    })()
-      .catch((error: unknown) => {
-        if (!signal.aborted) this.#fail(toUnstuckError(error))
-      })
-      .finally(() => {
-        this.#planning = null
-        this.#wakeUp()
-      })
+    } catch (error) {
+      if (!signal.aborted) this.#fail(toUnstuckError(error))
+    } finally {
+      this.#planning = null
+      this.#wakeUp()
+    }
   }
 
-  /** Their run has ended: they stop at the end of the page in hand. */
+  /** Releases targets of a cancelled run after the page in progress. A page that hangs is aborted after `maxSilence`. */
   #stopCancelled(claims: readonly ClaimId[]): void {
-    const slots = claims
-      .flatMap((id) => this.#slots.get(id) ?? [])
-      .filter(({ stop }) => !stop.signal.aborted)
-    for (const run of new Set(slots.map(({ claimed }) => claimed.run))) {
-      this.#options.log(`run ${shortId(run)} was ended: finishing the pages in hand`)
-    }
+    const slots = this.#slots.of(claims).filter(({ stop }) => !stop.signal.aborted)
+    for (const run of new Set(slots.map(({ claimed }) => claimed.run)))
+      this.#options.log(`run ${shortId(run)} has ended: finishing its pages in progress`)
     for (const { stop, abort, claimed } of slots) {
       stop.abort()
-      // A page that hangs must not keep its slot for ever.
       const { maxSilenceMs } = policyForGroup(this.#crawl.policy, claimed.group)
-      const late = new StoppingError('its run was ended, and the page did not end in time')
+      const late = new StoppingError('its run has ended, and the page did not end in time')
       setTimeout(() => abort.abort(late), Math.min(maxSilenceMs, TIMER_MAX_MS)).unref()
     }
   }
 
-  /** Claims that a beat found to be somebody else's: what is in hand is dropped. */
+  /** Aborts the pages of claims that were taken back, with the reason that recovery stored. */
   #abortLost(claims: readonly ClaimId[]): void {
-    for (const slot of claims.flatMap((id) => this.#slots.get(id) ?? [])) {
-      const { claimed, abort } = slot
-      // Who took it wrote down why.
+    for (const { claimed, abort } of this.#slots.of(claims)) {
       void this.store
         .target(claimed.target)
         .then((target) => target?.lastError ?? null)
@@ -303,20 +258,17 @@ export class CrawlWorker {
     }
   }
 
+  /** Stops the worker with an error. The first error is the one reported. */
   #fail(error: UnstuckError): void {
     this.#error ??= error
     this.stop(error.message.replace(/\.$/, ''))
-    // What the pages in hand return could not be saved.
-    if (isUnusable(error)) this.#abortAll(error)
-  }
-
-  #abortAll(reason: UnstuckError): void {
-    for (const slot of this.#slots.values()) slot.abort.abort(reason)
+    // The pages in progress could not be saved.
+    if (isUnusable(error)) this.#slots.abortAll(error)
   }
 
   async #finish(): Promise<void> {
     await this.#planning
-    await Promise.all(this.#running)
+    await this.#slots.idle()
     clearTimeout(this.#abortTimer)
     try {
       await this.#crawl.teardown()
@@ -325,9 +277,21 @@ export class CrawlWorker {
     }
     await this.#heartbeat.stop()
     await this.store.close()
+    const { aborted, reason } = this.#stopping.signal
+    const because = aborted ? messageOf(reason) : 'nothing is left to do'
+    this.#options.emit({ type: 'worker_stop', reason: because })
+  }
+
+  /** Logs which run the worker found, after what recovery did to it. */
+  async #logLiveRun(): Promise<void> {
     const { signal } = this.#stopping
-    const reason = signal.aborted ? reasonOf(signal) : 'nothing is left to do'
-    this.#options.emit({ type: 'worker_stop', reason })
+    const { source } = this.#crawl
+    const live = await withRetry(() => this.store.liveRun(source), signal)
+    if (!live) return
+    const { id, status, counts, createdAt } = live
+    const left = `${countOpenTargets(counts)} of ${countTargets(counts)} targets are left`
+    const age = humanizeDuration((await withRetry(() => this.store.now(), signal)) - createdAt)
+    this.#options.log(`run ${shortId(id)} of ${source} is ${status}: ${left}, ${age} old`)
   }
 
   #wakeUp(): void {
@@ -338,8 +302,4 @@ export class CrawlWorker {
     await this.#clock.sleep(IDLE_MS * (0.5 + this.#clock.random()), this.#wake.signal)
     this.#wake = new AbortController()
   }
-}
-
-function reasonOf(signal: AbortSignal): string {
-  return messageOf(signal.reason)
 }

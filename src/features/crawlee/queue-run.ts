@@ -96,7 +96,7 @@ export class QueueRun {
   /** A person has ended it: what is found on the pages in hand would wait for nobody. */
   markCancelled(): void {
     if (!this.#isCancelled && this.#id !== null)
-      this.#options.log(`run ${shortId(this.#id)} was ended: finishing the pages in hand`)
+      this.#options.log(`run ${shortId(this.#id)} has ended: finishing its pages in progress`)
     this.#isCancelled = true
   }
 

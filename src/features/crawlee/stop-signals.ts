@@ -51,7 +51,7 @@ export class StopSignals {
       process.exit(EXIT.resumable)
     }
     this.#stoppedBy = signal
-    log(`${signal}: finishing the pages in hand, then stopping. Once more to end at once.`)
+    log(`${signal}: finishing the pages in progress, then stopping. Send it again to end at once.`)
     this.#deadline = setTimeout(() => {
       log(`Still not stopped after ${STOP_TIMEOUT_MS / 1000} s: ending now. The rest is resumable.`)
       const late = setTimeout(() => process.exit(EXIT.resumable), RELEASE_MS)

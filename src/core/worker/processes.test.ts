@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { decideRestart } from './restart.ts'
+import { decideRestart } from './processes.ts'
 
-test('a process that did what it came for, or was stopped, is not started again', () => {
+test('a process that has done its work, or was stopped, is not restarted', () => {
   for (const code of [0, 3, 75]) {
     assert.deepEqual(decideRestart({ code, uptimeMs: 10, quickExits: 9, hasStarted: true }), {
       action: 'leave',
@@ -11,7 +11,7 @@ test('a process that did what it came for, or was stopped, is not started again'
   }
 })
 
-test('another copy that would end the same way is not started', () => {
+test('a process that would end the same way again is not restarted', () => {
   for (const code of [2, 9]) {
     assert.deepEqual(decideRestart({ code, uptimeMs: 10, quickExits: 0, hasStarted: true }), {
       action: 'give-up',
@@ -20,13 +20,13 @@ test('another copy that would end the same way is not started', () => {
   }
 })
 
-test('a worker process whose database was lost is not started again; one that could not reach it at its start is', () => {
+test('a worker process that lost its database is not restarted; one that could not reach it at its start is', () => {
   const end = { code: 7, uptimeMs: 10, quickExits: 0 }
   assert.deepEqual(decideRestart({ ...end, hasStarted: true }), { action: 'give-up', code: 7 })
   assert.equal(decideRestart({ ...end, hasStarted: false }).action, 'restart')
 })
 
-test('a process that was killed or crashed is started again at once', () => {
+test('a process that was killed or crashed is restarted at once', () => {
   for (const code of [null, 1, 137]) {
     assert.deepEqual(decideRestart({ code, uptimeMs: 60_000, quickExits: 7, hasStarted: false }), {
       action: 'restart',
@@ -36,7 +36,7 @@ test('a process that was killed or crashed is started again at once', () => {
   }
 })
 
-test('one that keeps dying right after its start is started later and later', () => {
+test('a process that keeps dying right after its start is restarted with growing pauses', () => {
   const pauses: number[] = []
   let quickEnds = 0
   for (let n = 0; n < 12; n++) {
@@ -58,7 +58,7 @@ test('one that keeps dying right after its start is started later and later', ()
   )
 })
 
-test('always: the pause is bounded', () => {
+test('the pause before a restart is bounded', () => {
   fc.assert(
     fc.property(
       fc.option(fc.integer()),
