@@ -256,7 +256,7 @@ class CommandRuns {
 
 describe('examples of wrapped commands', { concurrency: 2 }, () => {
   for (const engine of isLong ? ENGINES : [sqliteEngine]) {
-    const rounds = engine.name === 'sqlite' ? 2 : 1
+    const rounds = isLong && engine.name === 'sqlite' ? 2 : 1
     test(
       `crawl.py on ${engine.name}: killed at random in every way, it finishes with each item once`,
       {
@@ -293,7 +293,7 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
       skip: noPython,
     },
     async () => {
-      const pages = 24
+      const pages = 12
       await using ctx = await ProcessTestContext.create(sqliteEngine)
       await using site = await Site.open(pages)
       const lives = new CommandRuns(ctx, site, [PYTHON, example('python/crawl.py')])

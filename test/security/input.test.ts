@@ -20,6 +20,7 @@ import { claimOne, registerWorker, enqueueCrawl } from '../../src/testing/fixtur
 import { cpuMs } from '../../src/testing/cpu-time.ts'
 import { HOSTILE_TEXTS } from '../../src/testing/hostile-text.ts'
 import { createHttpTestContext } from '../../src/testing/http-test-context.ts'
+import { isLong } from '../../src/testing/long-tests.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine, temporaryFolder } from '../../src/testing/sqlite-engine.ts'
 import { tenderRuns, ypTargets } from '../../src/testing/user-tables.ts'
@@ -83,11 +84,14 @@ const TABLES = {
   yp: { table: ypTargets, rows: [{ id: 1, slug: 'a', state: 'CA', status: 'IN_PROGRESS' }] },
 }
 
+/** At least so many that each hostile text is among them. */
+const FEW = HOSTILE_TEXTS.length
+
 for (const [engine, tables, count] of [
-  [sqliteEngine, {}, 500],
-  [postgresEngine, {}, 100],
-  [sqliteEngine, TABLES, 100],
-  [postgresEngine, TABLES, 40],
+  [sqliteEngine, {}, isLong ? 500 : 2 * FEW],
+  [postgresEngine, {}, isLong ? 100 : FEW],
+  [sqliteEngine, TABLES, isLong ? 100 : FEW],
+  [postgresEngine, TABLES, FEW],
 ] as const) {
   const where = engine.name + (tables === TABLES ? ", users' own tables beside" : '')
   test(`S12 no parameter of any call changes or breaks a statement, ${where}`, async () => {
