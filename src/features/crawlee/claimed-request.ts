@@ -48,3 +48,9 @@ export function bindToTask<A extends unknown[], R>(call: (...args: A) => R): (..
   if (!task) return call
   return (...args) => currentTask.run({ request: task.request, isBound: true }, () => call(...args))
 }
+
+/** What became of a try: `error` says why it was given up or put back. */
+export type RequestResult =
+  | { readonly kind: 'handled' }
+  | { readonly kind: 'given up'; readonly error: string }
+  | { readonly kind: 'put back'; readonly error: string; readonly forefront: boolean }

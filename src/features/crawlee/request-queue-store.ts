@@ -12,20 +12,20 @@ import type { Target } from '../../core/model/target.ts'
 import { makeCheckpoint, type PageReport } from '../../core/worker/page.ts'
 import { withRetry } from '../../core/store/open.ts'
 import type { Storage } from '../../core/store/store.ts'
-import type { RequestResult } from './ending.ts'
-import type { ClaimedRequest } from './claimed-request.ts'
+import type { ClaimedRequest, RequestResult } from './claimed-request.ts'
 import { QueueRun, type QueueRunOptions } from './queue-run.ts'
 import { QueueWorker, type QueueWorkerOptions } from './queue-worker.ts'
 import { LruMap } from './lru-map.ts'
 import {
-  targetToRequest,
   isHandled,
-  toStored,
+  type NewRequest,
   requestId,
-  targetKey,
   requestToTarget,
+  type StoredRequest,
+  targetKey,
+  targetToRequest,
+  toStored,
 } from './request.ts'
-import type { StoredRequest, NewRequest } from './request.ts'
 
 export type RequestQueueStoreOptions = QueueRunOptions &
   Omit<QueueWorkerOptions, 'source' | 'onCancelled'> & {

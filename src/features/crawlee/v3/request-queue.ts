@@ -1,13 +1,12 @@
+import { type ClaimedRequest, currentTask, type RequestResult } from '../claimed-request.ts'
 import type * as crawlee from '@crawlee/types'
 import { UsageError } from '../../../core/model/errors.ts'
 import type { Storage } from '../../../core/store/store.ts'
 import type { CrawleeSession } from '../session.ts'
-import { currentTask, type ClaimedRequest } from '../claimed-request.ts'
 import { queueSource } from '../queue-run.ts'
 import { requestId, type NewRequest } from '../request.ts'
 import type { AddedRequest, RequestQueueStore } from '../request-queue-store.ts'
 import { openStorage, StorageHandle } from '../storage-handle.ts'
-import { resultOf } from './ending-of.ts'
 import { commonInfo, listStorages } from './storage-info.ts'
 
 type Head = crawlee.RequestQueueHeadItem
@@ -220,4 +219,24 @@ function checkRequest<T extends NewRequest>(request: T): T {
 
 function notClaimedError(id: string): UsageError {
   return new UsageError(`Request ${id} is not in hand here: it was handled, handed back, or taken.`)
+}
+
+/** A request as Crawlee gives it back after a try. */
+type TriedRequest = {
+  readonly handledAt?: string
+  readonly errorMessages?: readonly string[]
+  readonly userData?: Readonly<Record<string, unknown>>
+}
+
+/** Crawlee's word for a request whose handler failed, while it says what becomes of it. */
+const ERROR_HANDLER_STATE = 5
+
+/** What became of it. Crawlee calls handled what it has given up as well, and tells the two apart in its own notes only. */
+export function resultOf(request: TriedRequest, forefront: boolean): RequestResult {
+  const { handledAt, errorMessages = [], userData } = request
+  const error = (errorMessages.at(-1) ?? 'put back by the crawler').split('\n', 1)[0]!
+  if (!handledAt) return { kind: 'put back', error, forefront }
+  const { state } = (userData?.['__crawlee'] ?? {}) as { state?: number }
+  const isGivenUp = state === ERROR_HANDLER_STATE && errorMessages.length > 0
+  return isGivenUp ? { kind: 'given up', error } : { kind: 'handled' }
 }
