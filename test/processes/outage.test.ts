@@ -108,7 +108,7 @@ describe(
       await server.stop()
       ctx.openGate('go')
       await program.waitForOutput('] posting')
-      // A guardian that dies meanwhile can be replaced only when the database is back.
+      // A watchdog that dies meanwhile can be replaced only when the database is back.
       kill(await waitForWatchdog(waiting), 'SIGKILL')
       await sleep(OUTAGE_MS)
       assert.ok(program.isAlive)

@@ -133,7 +133,7 @@ type StopKind =
   | 'SIGTERM to the script'
   | 'kill -9 of the script'
   | 'kill -9 of unstuck'
-  | 'kill -9 of unstuck and guardian'
+  | 'kill -9 of unstuck and watchdog'
 
 /** A command that is started again and again on the same source, and what its lives have in common. */
 class CommandRuns {
@@ -212,7 +212,7 @@ class CommandRuns {
         kill(script, 'SIGKILL')
         assert.equal(await program.waitForExit(), 137, program.output)
         return
-      case 'kill -9 of unstuck and guardian':
+      case 'kill -9 of unstuck and watchdog':
         kill(await waitForWatchdog(program), 'SIGKILL')
         program.signal('SIGKILL')
         await program.waitForExit()
@@ -274,7 +274,7 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
           for (const stop of shuffled(KILLS, () => dice.next())) {
             // Two at least: then the first is saved, and no death is one without progress.
             const moment = [Math.floor(2 + dice.next() * 3), dice.next() * PAGE_TAKES_MS] as const
-            const isFrozen = stop === 'kill -9 of unstuck and guardian'
+            const isFrozen = stop === 'kill -9 of unstuck and watchdog'
             await lives.untilStopped(stop, moment, () => (isFrozen ? lives.scripts() : []))
           }
         }
@@ -463,7 +463,7 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
       await lives.untilStopped('kill -9 of unstuck', [2, 0], everything)
       await waitFor('no browser left', () => browsers().length === 0)
       let frozen: number[] = []
-      await lives.untilStopped('kill -9 of unstuck and guardian', [2, 0], () => {
+      await lives.untilStopped('kill -9 of unstuck and watchdog', [2, 0], () => {
         frozen = everything()
         return frozen
       })
@@ -517,7 +517,7 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
 const KILLS: readonly StopKind[] = [
   'kill -9 of the script',
   'kill -9 of unstuck',
-  'kill -9 of unstuck and guardian',
+  'kill -9 of unstuck and watchdog',
 ]
 
 function shuffled<T>(all: readonly T[], random: () => number): T[] {

@@ -72,7 +72,7 @@ for (const engine of SOME_ENGINES) {
       // It was the one that waited, or is dying slowly: the copy at work is ended then, so that there is a next one.
       if (kind > 60) setTimeout(() => kill(Number(copy), 'SIGKILL'), 30)
     }
-    // Who was killed together with its guardian leaves its tree to the next one: let that come.
+    // Who was killed together with its watchdog leaves its tree to the next one: let that come.
     await waitFor('a last copy at work', () => {
       pair.startMissing()
       const last = lastCopy(ctx)

@@ -11,7 +11,7 @@ const COMMAND =
   `${POST} "$UNSTUCK_URL/checkpoint" -d '{"page":2,"items":[{"key":"b","data":2}]}' && ` +
   `${POST} "$UNSTUCK_URL/finish" -d '{}' && echo posted`
 
-/** A command whose guardian is stopped until recovery has taken its run; something else watches. */
+/** A command whose watchdog is stopped until recovery has taken its run; something else watches. */
 async function startTakenRun(
   ctx: ProcessTestContext,
 ): Promise<{ program: Program; watchdog: number }> {
@@ -70,7 +70,7 @@ for (const engine of ENGINES) {
       await using ctx = await ProcessTestContext.create(engine)
       const { program, watchdog } = await startTakenRun(ctx)
       ctx.openGate('go')
-      // Its output comes through the guardian, which stands still: the store shows that it has posted.
+      // Its output comes through the watchdog, which stands still: the store shows that it has posted.
       await waitFor('the page is refused', async () => (await ctx.run('portal')).counts.refused > 0)
       kill(watchdog, 'SIGCONT')
 

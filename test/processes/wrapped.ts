@@ -87,9 +87,9 @@ export function overlaps(all: readonly Tick[]): string[] {
   })
 }
 
-/** The guardian of an `unstuck run`, once it is there. */
+/** The watchdog of an `unstuck run`, once it is there. */
 export function waitForWatchdog(program: Program): Promise<number> {
-  return waitFor('a guardian', () => findWatchdog(program))
+  return waitFor('a watchdog', () => findWatchdog(program))
 }
 
 /** The same at this moment; one that is just starting or ending has none. */

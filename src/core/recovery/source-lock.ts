@@ -113,7 +113,7 @@ async function endEarlierProcesses(
   return lock
 }
 
-/** A guardian that was silent for a whole lease: whatever it still does would come too late. */
+/** A watchdog that was silent for a whole lease: whatever it still does would come too late. */
 function killHolder({ process: { pid, startTicks } }: Worker): void {
   if (startTicks !== null) signalAll([{ pid, startTicks }], 'SIGKILL')
 }

@@ -1,6 +1,6 @@
 import { CommandRunner, type RunnerOptions } from './runner.ts'
 
-/** The runner at work. One whose guardian was lost is replaced by a new one, under a new identity. */
+/** The current runner. If its watchdog is lost, a new runner with a new identity replaces it. */
 export class CurrentRunner {
   readonly #makeOptions: () => Promise<RunnerOptions>
   readonly #log: (message: string) => void
@@ -12,12 +12,12 @@ export class CurrentRunner {
     this.#log = log
   }
 
-  /** Its signs of life are accepted. While there has been none, nothing is held that could be lost. */
+  /** True while heartbeats are accepted, and before the first runner, when nothing is held. */
   get isHeartbeating(): boolean {
     return this.#latest?.watchdog.heartbeat.canClaim() ?? true
   }
 
-  /** One that can work. Those who ask at the same moment get the same. Throws a failure that another would share. */
+  /** Returns a working runner, the same for concurrent calls. Throws a failure that a new runner would share. */
   async get(): Promise<CommandRunner> {
     const pending = (this.#current ??= this.#startRunner(null))
     try {
@@ -26,14 +26,14 @@ export class CurrentRunner {
       if (runner.isOutdated) throw runner.failure
       if (this.#current === pending) this.#current = this.#startRunner(runner)
     } catch (error) {
-      // Whoever asks next tries again.
+      // The next call tries again.
       if (this.#current === pending) this.#current = null
       throw error
     }
     return this.get()
   }
 
-  /** Lets go of the presence, after what was held has been freed. */
+  /** Releases the presence, after the source locks were released. */
   async stop(): Promise<void> {
     const runner = await this.#current?.catch(() => null)
     this.#current = null
@@ -42,7 +42,7 @@ export class CurrentRunner {
 
   async #startRunner(lost: CommandRunner | null): Promise<CommandRunner> {
     if (lost) {
-      this.#log(`${lost.failure?.message} A new guardian takes its place.`)
+      this.#log(`${lost.failure?.message} A new watchdog takes its place.`)
       await lost.close()
     }
     const runner = new CommandRunner(await this.#makeOptions())

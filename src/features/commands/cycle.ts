@@ -24,7 +24,7 @@ import {
   type CycleResult,
 } from './settle-run.ts'
 
-/** What one cycle of a command is to be. */
+/** The settings of one cycle of a command. */
 export type CycleOptions = {
   readonly source: string
   readonly command: readonly string[]
@@ -32,20 +32,20 @@ export type CycleOptions = {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly policy: Policy
   readonly processTag: string
-  /** Where runs keep their output. */
+  /** The folder of the runs' output. */
   readonly base: string
   readonly killTimeoutMs: number
   readonly maxDurationMs: number | null
-  /** In bytes, of the whole tree. */
+  /** In bytes, for the whole process tree. */
   readonly maxMemoryBytes: number | null
-  /** Null: it is ready when it is started. */
+  /** Null: the command is ready when it is started. */
   readonly readyTimeoutMs: number | null
   readonly maxLogBytes: number
   readonly quiet: boolean
   readonly secrets: readonly string[]
-  /** Fires when Unstuck is to stop, with the reason in words. */
+  /** Fires when Unstuck stops, with the reason as its message. */
   readonly stop: AbortSignal
-  /** Fires when there is no more time to be polite. */
+  /** Fires when the command is to be killed at once. */
   readonly force: AbortSignal
   readonly onReady?: (run: RunId) => void
 }
@@ -54,7 +54,7 @@ const LOCK_CHECK_MS = 2_000
 const LIMITED_MEASURE_MS = 1_000
 const DEFAULT_MEASURE_MS = 5_000
 
-/** One cycle: begins or takes up the source's run, starts the command, and settles the run when all of it is gone. */
+/** Runs one cycle: begins or resumes the source's run, starts the command, and settles the run when all its processes have ended. */
 export async function runCycle(runner: CommandRunner, options: CycleOptions): Promise<CycleResult> {
   const { store, worker, actor, log, emit } = runner.options
   const { source, policy } = options
@@ -73,12 +73,12 @@ export async function runCycle(runner: CommandRunner, options: CycleOptions): Pr
   const runBefore = (await withRetry(() => store.run(claimed.run), options.stop))!
   const cycle = new Cycle(runner, options, handle, runBefore)
   runner.claims.set(claimed.claimId, cycle)
-  if (runner.failure) cycle.stop({ why: 'guardian-lost' }, true)
+  if (runner.failure) cycle.stop({ why: 'watchdog-lost' }, true)
   try {
     log(`run ${shortId(runBefore.id)} of ${source} ${resumed ? 'goes on' : 'starts'}`)
     return await cycle.run()
   } catch (error) {
-    // Nothing of it runs: what was begun is handed back, so that it is not taken for a crash.
+    // No process runs: the run is released, so that it does not count as a crash.
     await handle.release().catch(() => {})
     throw error
   } finally {
@@ -107,15 +107,15 @@ class Cycle implements ClaimListener {
     this.#runBefore = runBefore
   }
 
-  /** Ends the command; the first reason is the one that counts. */
+  /** Ends the command. The first reason is kept. */
   stop(reason: StopReason, force = false): void {
-    // What ended by itself has ended so, however long it takes to end what it left behind.
+    // A command that ended by itself keeps that reason, also while its remaining processes are being ended.
     if (!this.#hasExited) this.#stopReason ??= reason
     this.#command?.terminate(force)
   }
 
   onLost(): void {
-    // The command has ended its run itself, and the beat that misses it was already under way.
+    // The command ended its run itself while the heartbeat that misses it was under way.
     if (!this.#handle.hasEnded) void this.reclaim()
   }
 
@@ -124,7 +124,7 @@ class Cycle implements ClaimListener {
   }
 
   onWatchdogLost(): void {
-    this.stop({ why: 'guardian-lost' }, true)
+    this.stop({ why: 'watchdog-lost' }, true)
   }
 
   onOutdated(because: string): void {
@@ -210,7 +210,7 @@ class Cycle implements ClaimListener {
       })
       this.#startTimers()
       this.#watchSourceLock()
-      // Asked for while the run was being begun.
+      // Requested while the run was being started.
       if (this.#stopReason) this.#command.terminate(this.#stopReason.why === 'lease-lost')
       stop.addEventListener('abort', onStop, { once: true })
       force.addEventListener('abort', onForce, { once: true })
@@ -295,14 +295,14 @@ class Cycle implements ClaimListener {
     }
   }
 
-  /** Also for longer than a timer can wait. */
+  /** Also waits for longer than a timer can. */
   #setTimer(ms: number, act: () => void): void {
     const remainingMs = ms - TIMER_MAX_MS
     const then = remainingMs > 0 ? () => this.#setTimer(remainingMs, act) : act
     this.#timers.add(setTimeout(then, Math.min(ms, TIMER_MAX_MS)))
   }
 
-  /** Beats say whether the run is still ours; that the source is, even after the run has ended, has to be looked at. */
+  /** Heartbeats report a lost run. A lost source lock, also after the run ended, has to be read. */
   #watchSourceLock(): void {
     const { store, worker } = this.#runner.options
     const check = async (): Promise<void> => {
@@ -323,7 +323,7 @@ class Cycle implements ClaimListener {
     if (limit !== null && bytes > limit) this.stop({ why: 'max-memory', limit, seen: bytes })
   }
 
-  /** In the run's log, while nobody else writes to it. */
+  /** Writes to the run's log, while the command does not. */
   #logNote(text: string): void {
     const { base, maxLogBytes: maxBytes } = this.#options
     const log = new LogFile(runFolder(base, this.#handle.id).logPath, { maxBytes })

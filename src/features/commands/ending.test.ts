@@ -72,10 +72,10 @@ const CASES: readonly [string, CommandExit, ExitOutcome['run'], RegExp][] = [
     /not ready within 30 s/,
   ],
   [
-    'without its guardian it is an orphan',
-    { ...KILLED, stop: { why: 'guardian-lost' } },
+    'without its watchdog it is an orphan',
+    { ...KILLED, stop: { why: 'watchdog-lost' } },
     'orphan',
-    /guardian process died/,
+    /watchdog process died/,
   ],
 ]
 for (const [what, end, run, because] of CASES) {

@@ -1,14 +1,14 @@
 import { humanizeDuration } from '../../core/model/time.ts'
 
-/** Why Unstuck itself ended a command; null: it ended by itself. */
+/** Why Unstuck ended a command; null: it ended by itself. */
 export type StopReason =
-  /** SIGTERM or SIGINT came to Unstuck. */
+  /** Unstuck received SIGTERM or SIGINT. */
   | { readonly why: 'asked'; readonly by: string }
   | { readonly why: 'cancelled' }
-  /** Somebody else has its run. */
+  /** Another process has its run. */
   | { readonly why: 'lease-lost' }
-  /** The guardian died, and the command was ended with it. */
-  | { readonly why: 'guardian-lost' }
+  /** The watchdog died, and the command was ended with it. */
+  | { readonly why: 'watchdog-lost' }
   | { readonly why: 'max-duration'; readonly limitMs: number }
   | { readonly why: 'max-memory'; readonly limit: number; readonly seen: number }
   | { readonly why: 'not-ready'; readonly limitMs: number }
@@ -16,24 +16,24 @@ export type StopReason =
 export type CommandExit = {
   readonly exitCode: number | null
   readonly signal: string | null
-  /** The kernel's count of processes killed for want of memory rose while it ran. */
+  /** The kernel's count of out-of-memory kills rose while it ran. */
   readonly oomKills: number
   readonly stop: StopReason | null
-  /** What it said of itself over its API; null: nothing. */
+  /** What the command reported over its API; null: nothing. */
   readonly reported: 'finished' | 'failed' | 'again' | null
 }
 
 export type ExitOutcome = {
   /**
-   * What becomes of the run. `said`: it has settled that itself. `crash`: judged as any other crash. `orphan`: its worker is
-   * dead, and it is recovered as any other worker's.
+   * What becomes of the run. `said`: the command settled it. `crash`: settled as any crash. `orphan`: its worker is dead,
+   * and it is recovered like that of any worker.
    */
   readonly run: 'said' | 'succeed' | 'release' | 'cancelled' | 'lost' | 'crash' | 'orphan'
-  /** In a sentence, for the history. */
+  /** The reason in the history. */
   readonly because: string
 }
 
-/** What the end of a command means for its run. */
+/** Returns what the end of a command means for its run. */
 export function interpretExit(end: CommandExit): ExitOutcome {
   const how = describeExit(end)
   const { stop, reported } = end
@@ -47,8 +47,8 @@ export function interpretExit(end: CommandExit): ExitOutcome {
       return { run: 'cancelled', because: `cancelled; ${how}` }
     case 'asked':
       return { run: 'release', because: `stopped by ${stop.by}; ${how}` }
-    case 'guardian-lost':
-      return { run: 'orphan', because: 'its guardian process died, and it was ended with it' }
+    case 'watchdog-lost':
+      return { run: 'orphan', because: 'its watchdog process died, and it was ended with it' }
     case 'max-duration':
       return {
         run: 'crash',
@@ -80,7 +80,7 @@ function formatMegabytes(bytes: number): string {
 
 const SIGNAL_BASE = 128
 
-/** As a shell would say it. */
+/** The exit code as shells report it. */
 export function shellExitCode(
   { exitCode, signal }: Pick<CommandExit, 'exitCode' | 'signal'>,
   signals: Readonly<Record<string, number>>,

@@ -1,30 +1,30 @@
 import type { RunHandle } from '../../core/worker/run-handle.ts'
 
-/** How a command reaches its run: implemented by the HTTP API. */
+/** Opens a run to its command; implemented by the HTTP API. */
 export interface Endpoint {
   openSession(handle: RunHandle, hooks: RunHooks): EndpointSession
 }
 
 export type RunEnd = 'finish' | { readonly error: string; readonly retry: boolean }
 
-/** What the owner of a run wants to hear and knows. */
+/** The callbacks of a run's owner. */
 export type RunHooks = {
-  /** Any call with the right token: the command is there. */
+  /** Called for every call with a valid token. */
   onCall(): void
-  /** Whether the command is to stop. */
+  /** Returns true if the command should stop. */
   isStopping(): boolean
-  /** The command has ended its run, and the store knows. */
+  /** Called when the command has ended its run, and this is stored. */
   onEnd(end: RunEnd): void
 }
 
-/** What a command is told of the API of its run. */
+/** How a command reaches the API of its run. */
 export type EndpointSession = {
   /** The base address, UNSTUCK_URL. */
   readonly url: string
-  /** For this run alone, UNSTUCK_TOKEN. */
+  /** Valid for this run only, UNSTUCK_TOKEN. */
   readonly token: string
-  /** Where to connect to instead of the address's host. */
+  /** The Unix socket to connect to instead of the URL's host. */
   readonly socket?: string
-  /** No call is answered from now on. */
+  /** Refuses calls from now on. */
   close(): void
 }

@@ -1,20 +1,20 @@
 import { isSecretVariable } from '../../core/model/redact.ts'
 
-/** What a run's command finds in its environment. */
+/** The variables of a run's command. */
 export type RunVariables = {
   readonly runId: string
   readonly source: string
   readonly url: string
   readonly token: string
-  /** Null: it is reached over TCP. */
+  /** Null: the API listens on TCP. */
   readonly socket: string | null
   readonly outputDir: string
   readonly resumed: boolean
-  /** JSON, as it was queued; null when it was not. */
+  /** JSON, as it was queued; null without one. */
   readonly input: unknown
 }
 
-/** Meant for Unstuck alone: its database, its parent, what a service manager gave it. Another run's are replaced. */
+/** Variables for Unstuck only: its database, its parent, those of a service manager, and those of another run. */
 const RESERVED = [
   'UNSTUCK_DB',
   'UNSTUCK_PARENT',
@@ -31,12 +31,12 @@ const RESERVED = [
   'WATCHDOG_PID',
 ]
 
-/** Whether a variable of this name reaches the commands that Unstuck starts. */
+/** Returns true if commands that Unstuck starts get this variable. */
 export function isInherited(name: string): boolean {
   return !RESERVED.includes(name) && !isSecretVariable(name)
 }
 
-/** The user's environment, less Unstuck's own secrets, with what the run has to offer. */
+/** Returns the user's environment without Unstuck's own variables, and with those of the run. */
 export function commandEnvironment(
   userEnv: Readonly<Record<string, string | undefined>>,
   run: RunVariables,
@@ -59,7 +59,7 @@ export function commandEnvironment(
   }
 }
 
-/** Scrapers often have a proxy, and most programs would send calls to their own API through it. */
+/** Programs with a proxy would send calls to their own API through it. */
 function noProxyVariables(env: Readonly<Record<string, string>>): Record<string, string> {
   const hasProxy = Object.keys(env).some((name) => /^(https?|all)_proxy$/i.test(name))
   if (!hasProxy) return {}

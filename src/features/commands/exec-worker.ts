@@ -29,37 +29,37 @@ export type ExecWorkerOptions = {
   readonly runnerOptions: () => Promise<RunnerOptions>
   readonly cycleOptions: Omit<CycleOptions, 'source' | 'policy' | 'processTag' | 'stop' | 'force'>
   readonly policyFor: (source: string) => Policy
-  /** Names of sources; one that ends with a star stands for all that begin so. */
+  /** Names of sources; a trailing star matches every name with that prefix. */
   readonly sources: readonly string[]
   readonly concurrency: number
-  /** End when nothing is left, instead of waiting for more. */
+  /** End when the queue is empty, instead of waiting for more. */
   readonly drain: boolean
   readonly restarts: RestartPolicy
-  /** It is registered, and takes runs from now on. */
+  /** Called when the worker is registered and takes runs. */
   readonly onStarted?: () => void
   readonly log: (message: string) => void
 }
 
-/** What was done, for whoever started it. */
+/** The result of the worker. */
 export type ExecSummary = {
   readonly succeeded: number
   readonly failed: number
-  /** Stopped with work left. */
+  /** Stopped with work remaining. */
   readonly isStopped: boolean
 }
 
 const POLL_MS = 500
-/** Somebody else was faster, or has it for a while. */
+/** The pause after another process took or held a run. */
 const RETRY_MS = 2_000
 
-/** Takes queued runs of commands, oldest first, each in a child process, some at once. Each is a run like any other. */
+/** Takes queued runs of commands, oldest first, and runs several at once, each in a child process. */
 export class ExecWorker {
   readonly #options: ExecWorkerOptions
   readonly #runner: CurrentRunner
   readonly #stopping = new AbortController()
   readonly #force = new AbortController()
   readonly #active = new Map<string, Promise<void>>()
-  /** Runs that were tried: what is remembered of them, and when they may be tried again. */
+  /** Tried runs: their restart state, and when to try again. */
   readonly #attempts = new Map<RunId, { trail: RestartHistory; notBefore: number }>()
   #wake = new AbortController()
   #succeeded = 0
@@ -75,7 +75,7 @@ export class ExecWorker {
     return this.#runner.isHeartbeating
   }
 
-  /** Whose commands run now. */
+  /** The runs whose commands run now. */
   get activeSources(): string[] {
     return [...this.#active.keys()]
   }
@@ -112,14 +112,14 @@ export class ExecWorker {
     }
   }
 
-  /** Live runs of commands that are ours to take, oldest first. */
+  /** Returns the runs that this worker may take, oldest first. */
   async #claimableRuns(): Promise<LiveRun[]> {
     const { store } = this.#options
     const { signal } = this.#stopping
     const live = await withRetry(() => store.liveRuns(), signal).catch((error: unknown) =>
       signal.aborted ? [] : rethrow(error),
     )
-    // What has ended is no longer ours to remember.
+    // Forgets runs that have ended.
     const alive = new Set(live.map(({ run }) => run.id))
     for (const id of this.#attempts.keys()) if (!alive.has(id)) this.#attempts.delete(id)
     const isClaimable = ({ run, target }: LiveRun): boolean =>
@@ -134,7 +134,7 @@ export class ExecWorker {
     return live.filter(isReady).slice(0, this.#options.concurrency - this.#active.size)
   }
 
-  /** Who gave up on a run leaves it for a person. */
+  /** Returns true if there are runs that this worker has not given up on. */
   #hasWorkLeft(live: readonly LiveRun[]): boolean {
     return live.some(({ run }) => this.#attempts.get(run.id)?.notBefore !== Infinity)
   }
@@ -174,14 +174,14 @@ export class ExecWorker {
         })
         gaveUp = this.#recordResult(result)
       } finally {
-        // One whose guardian was lost may be closed by now: what it held is then taken over by its evidence.
+        // A runner whose watchdog was lost may be closed by now; its lock is then taken over by its evidence.
         await runner
           .unlockSource(source, gaveUp)
           .catch((error: unknown) => runner.failure ?? rethrow(error))
       }
     } catch (error) {
       if (error instanceof AlreadyRunningError) return this.#retryLater(run, RETRY_MS)
-      // No other run would fare better: the program is not there.
+      // Every run would fail: the program does not exist.
       if (error instanceof CommandStartError || isOutdated(error)) this.#error = error
       log(`${source}: ${messageOf(error)}`)
       if (error instanceof StoreUnavailableError || error instanceof WatchdogLostError)
@@ -192,7 +192,7 @@ export class ExecWorker {
     }
   }
 
-  /** Answers why it gives up, if it does. */
+  /** Records how a cycle ended. Returns the reason for giving up, if any. */
   #recordResult(result: CycleResult): string | undefined {
     const { run, end, because, isStopped, isLeaseLost } = result
     if (isStopped || isLeaseLost) return undefined
@@ -224,7 +224,7 @@ export class ExecWorker {
   }
 }
 
-/** Every other run would fail for it as well. */
+/** Returns true for an error that every other run would hit too. */
 function isOutdated(error: unknown): boolean {
   return isUnusable(error) || UnstuckError.is(error, 'E_SCHEMA_NEWER')
 }

@@ -1,30 +1,30 @@
 import { StringDecoder } from 'node:string_decoder'
 
-/** What is kept of a line, in characters. */
+/** The longest line, in characters; the rest is cut. */
 export const LINE_MAX = 64 * 1024
-/** More of a long line is looked at than is kept, so that no secret escapes because the cut went through it. */
+/** Redacted beyond the cut, so that a secret at the cut is found too. */
 const LOOKAHEAD = 4 * 1024
 export const TRUNCATION_MARK = ' … [cut: the line was longer than 64 KB]'
 
-/** The bytes that a program prints, as lines that are made clean. Holds no more than one line, however long it gets. */
+/** Splits output into sanitized lines. Buffers at most one line, of bounded length. */
 export class LineSplitter {
   readonly #decoder = new StringDecoder('utf8')
   readonly #sanitize: (text: string) => string
-  /** The line that has not ended. */
+  /** The line without an end yet. */
   #partial = ''
-  /** It was cut already: what still comes of it is passed over. */
+  /** The current line was cut; its rest is skipped. */
   #isTruncated = false
 
   constructor(sanitize: (text: string) => string) {
     this.#sanitize = sanitize
   }
 
-  /** The lines that end in this chunk. */
+  /** Returns the lines that end in this chunk. */
   push(chunk: Buffer): string[] {
     return this.#split(this.#decoder.write(chunk))
   }
 
-  /** The last line, if it has no end of its own. */
+  /** Returns the last line, if it has no line feed. */
   end(): string[] {
     const lines = this.#split(this.#decoder.end())
     if (this.#partial !== '') lines.push(this.#finish(this.#partial))
@@ -61,7 +61,7 @@ function truncate(text: string): string {
   return text.slice(0, LINE_MAX) + TRUNCATION_MARK
 }
 
-/** A progress bar writes over its line again and again: what a person would have seen last. */
+/** Returns the text after the last carriage return: what a terminal would show of a progress bar. */
 function lastOverwrite(line: string): string {
   if (!line.includes('\r')) return line
   let end = line.length
@@ -69,7 +69,7 @@ function lastOverwrite(line: string): string {
   return end === 0 ? '' : line.slice(line.lastIndexOf('\r', end - 1) + 1, end)
 }
 
-/** The same while more may come. A carriage return at the end may be half of a line's end, so it stays. */
+/** The same for an incomplete line. A trailing carriage return may be half of a line end, so it stays. */
 function partialLine(line: string): string {
   return line.endsWith('\r') ? `${lastOverwrite(line)}\r` : lastOverwrite(line)
 }

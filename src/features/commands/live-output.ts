@@ -3,31 +3,31 @@ import type { Writable } from 'node:stream'
 import { WriteStream } from 'node:tty'
 import { styleText } from 'node:util'
 
-/** Whoever reads what we print. */
+/** The stdout or stderr of this process. */
 type SharedStream = {
-  /** Who has left does not come back. */
+  /** False once its reader is gone. */
   isOpen: boolean
   readonly stream: Writable
 }
 
-/** One for each stream, for as long as the process lives: commands come and go, stdout stays. */
+/** One per stream for the life of the process, shared by all commands. */
 const sharedStreams = new WeakMap<Writable, SharedStream>()
 
-/** A command's lines as they come, on our own stdout or stderr: `[1a2b3c4d] text`. */
+/** Prints a command's lines on stdout or stderr as they come: `[1a2b3c4d] text`. */
 export class LiveOutput {
   readonly #shared: SharedStream
   readonly #prefix: string
   readonly #force: AbortSignal
   #written: Promise<void> = Promise.resolve()
 
-  /** `hurry` fires when a slow reader is no longer waited for. */
+  /** `force` fires when a slow reader is no longer waited for. */
   constructor(to: Writable, label: string, force: AbortSignal) {
     this.#shared = sharedStreamOf(to)
     this.#prefix = `${styleText('dim', `[${label}]`, { stream: to })} `
     this.#force = force
   }
 
-  /** Resolves when the reader can take more. One who is gone takes nothing, and holds up nobody. */
+  /** Resolves when the reader can take more, or is gone. */
   async write(lines: readonly string[]): Promise<void> {
     if (lines.length === 0 || !this.#shared.isOpen || this.#force.aborted) return
     const text = `${this.#prefix}${lines.join(`\n${this.#prefix}`)}\n`
@@ -36,12 +36,12 @@ export class LiveOutput {
     if (!this.#shared.stream.write(text, () => resolve())) await this.#waitFor(['drain'])
   }
 
-  /** Resolves when all of it has left this process: what is only buffered dies with it. */
+  /** Resolves when everything is written: buffered output would be lost with the process. */
   async flush(): Promise<void> {
     await this.#waitFor([], this.#written)
   }
 
-  /** One of these happens, or there is nothing left to wait for. */
+  /** Resolves on one of these events, or when waiting is pointless. */
   #waitFor(events: readonly string[], promise?: Promise<void>): Promise<void> {
     const { stream, isOpen } = this.#shared
     const all = [...events, 'close', 'error']
@@ -66,7 +66,7 @@ function sharedStreamOf(stream: Writable): SharedStream {
   const markClosed = (): void => {
     shared.isOpen = false
   }
-  // Never taken away again: an error that comes after the command's end must not end us.
+  // Never removed: an error after the command's end must not end this process.
   for (const each of new Set([stream, shared.stream]))
     each.on('error', markClosed).on('close', markClosed)
   sharedStreams.set(stream, shared)
@@ -74,8 +74,8 @@ function sharedStreamOf(stream: Writable): SharedStream {
 }
 
 /**
- * Node waits for a terminal: one that was halted with Ctrl-S would halt this whole process, its heartbeat too. As a file it
- * is written to on another thread.
+ * Node writes to a terminal synchronously: one that is paused with Ctrl-S would block this whole process. A file stream
+ * writes on another thread.
  */
 function nonBlocking(stream: Writable): Writable {
   if (!(stream instanceof WriteStream)) return stream

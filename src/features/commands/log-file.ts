@@ -5,24 +5,23 @@ import { safeText } from '../../core/events/safe-text.ts'
 const MAX_BYTES = 10_000_000
 const KEEP_FILES = 3
 
-/** `out`, `err`: what the command printed, and where. `run`: what Unstuck has to say about it. */
+/** `out`, `err`: output of the command. `run`: notes of Unstuck. */
 export const LOG_STREAMS = ['out', 'err', 'run'] as const
 export type LogStream = (typeof LOG_STREAMS)[number]
 
 export type LogLine = { readonly at: string; readonly stream: LogStream; readonly text: string }
 
 export type LogFileOptions = {
-  /** Of one file. When it is full, the next is begun. */
+  /** The size at which a new file is started. */
   readonly maxBytes?: number
-  /** How many full ones are kept. */
+  /** How many full files are kept. */
   readonly keep?: number
   readonly retryAfterMs?: number
 }
 
 /**
- * What a run's command printed, for people: `2026-11-16T10:00:00.123Z out text`, one line for each of the command's.
- * Later attempts of the same run go on in it. It never throws: when the disk is full the lines are lost, are counted, and
- * the run goes on.
+ * The output of a run's command: `2026-11-16T10:00:00.123Z out text`, one line for each of the command's. Later attempts
+ * of the run append to it. It never throws: when the disk is full, lines are dropped and counted, and the run continues.
  */
 export class LogFile {
   readonly #file: AppendFile
@@ -38,12 +37,12 @@ export class LogFile {
     this.#file = new AppendFile(path, { maxBytes, keep, gapLine: remark, ...rest })
   }
 
-  /** Lines as they are to be read: harmless, and without a line feed. */
+  /** Appends sanitized lines without line feeds. */
   write(stream: LogStream, texts: readonly string[]): void {
     if (texts.length > 0) this.#file.append(formatLines(stream, texts))
   }
 
-  /** A word of Unstuck's own. */
+  /** Appends a note of Unstuck. */
   note(text: string): void {
     this.write('run', [safeText(redact(text))])
   }
@@ -53,13 +52,13 @@ export class LogFile {
   }
 }
 
-/** All with one time: they came together. */
+/** Formats lines that arrived together, with one time. */
 function formatLines(stream: LogStream, texts: readonly string[]): string {
   const start = `${new Date().toISOString()} ${stream} `
   return `${start}${texts.join(`\n${start}`)}\n`
 }
 
-/** A line of a log; null when it is not one. */
+/** Parses a line of a log; null if it is none. */
 export function parseLogLine(line: string): LogLine | null {
   const match = LOG_LINE.exec(line)
   return match && { at: match[1]!, stream: match[2] as LogStream, text: match[3]! }

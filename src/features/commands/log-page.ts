@@ -3,18 +3,18 @@ import { readLines } from '../../lib/files/read-lines.ts'
 import { parseLogLine, type LogLine } from './log-file.ts'
 import { openLog } from './log-reader.ts'
 
-/** Of one page, about. */
+/** The approximate size of a page. */
 const PAGE_MAX_BYTES = 256 * 1024
 
 export type LogPage = {
   readonly lines: LogLine[]
-  /** Give it back to go on behind them. */
+  /** The position behind these lines, for the next page. */
   readonly next: string
-  /** They do not follow what was read before: it was the beginning, or what came next was rotated away. */
+  /** True if these lines do not follow the previous page: it is the first, or the next lines were rotated away. */
   readonly anew: boolean
 }
 
-/** A part of a run's log: what follows a place in it, else its last lines. A bounded read, however large the log is. */
+/** Returns a part of a run's log: what follows a position, or its last lines. Reads a bounded amount. */
 export async function readLogPage(
   path: string,
   after: string | null,
@@ -26,7 +26,7 @@ export async function readLogPage(
     return await (position ? pageAfter(files, position, limit) : lastPage(files, limit))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    // It was rotated while we looked; the next page begins here again.
+    // Rotated during the read; the next page starts here again.
     return { lines: [], next: after ?? '', anew: position === null }
   }
 }
@@ -34,7 +34,7 @@ export async function readLogPage(
 type LogFiles = Awaited<ReturnType<typeof rotatedFiles>>
 type LogPosition = { readonly ino: number; readonly offset: number }
 
-/** The last lines; what the newest file and the one before it hold is enough. */
+/** Returns the last lines of the newest two files. */
 async function lastPage(files: LogFiles, limit: number): Promise<LogPage> {
   const lines: LogLine[] = []
   let next = ''
@@ -49,7 +49,7 @@ async function lastPage(files: LogFiles, limit: number): Promise<LogPage> {
   return { lines: lines.slice(-limit), next, anew: true }
 }
 
-/** What comes behind a place, in that file and in those that were begun after it. */
+/** Returns what follows a position, in that file and in newer ones. */
 async function pageAfter(files: LogFiles, from: LogPosition, limit: number): Promise<LogPage> {
   const lines: LogLine[] = []
   let { ino, offset } = from
@@ -58,7 +58,7 @@ async function pageAfter(files: LogFiles, from: LogPosition, limit: number): Pro
   for (const expected of oldestFirst) {
     await using file = await openLog(expected.path)
     const { ino: found, size } = await file.stat()
-    if (found !== expected.ino) break // rotated in this very moment
+    if (found !== expected.ino) break // rotated during the read
     if (found !== ino) [ino, offset] = [found, 0]
     const page = await readLines(file, offset, {
       lines: limit - lines.length,
@@ -66,7 +66,7 @@ async function pageAfter(files: LogFiles, from: LogPosition, limit: number): Pro
     })
     lines.push(...parse(page.lines))
     offset = page.end
-    // An older file may end with half a line: that is left behind, but not a whole one.
+    // An older file may end with half a line, which is skipped.
     if (page.lines.length > 0 && offset < size) break
   }
   return { lines, next: `${ino}:${offset}`, anew: false }

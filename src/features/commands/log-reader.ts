@@ -7,34 +7,34 @@ import { LineSplitter } from '../../lib/files/line-splitter.ts'
 import { isLogPathOf } from '../../lib/files/data-folder.ts'
 import { parseLogLine, type LogLine, type LogStream } from './log-file.ts'
 
-/** Longer ones are not written: 64 K characters, some of them as escapes. */
+/** The longest line that is written: 64 K characters, some of them escaped. */
 const LINE_BYTES_MAX = 1_000_000
 
 export type LogFilter = {
-  /** The last so many of those that are there; null: all. */
+  /** Only the last lines; null: all. */
   readonly lines: number | null
   readonly stream?: LogStream | undefined
-  /** Not before this moment, by the clock of the host that wrote it. */
+  /** Only lines from this time on, by the clock of the host that wrote them. */
   readonly since?: Date | undefined
 }
 
 export type FollowOptions = {
-  /** Fires when the reader has had enough. */
+  /** Fires when the reader stops. */
   readonly signal: AbortSignal
-  /** Asked when all was read: whether nothing more will come. */
+  /** Called when all was read. Returns true if no more lines will come. */
   readonly isFinished: () => Promise<boolean>
-  /** Lines were rotated away before they could be read. */
+  /** Called when lines were rotated away before they were read. */
   readonly onMissed: () => void
 }
 
-/** Whether a run's log is here: at a place that is one for it, wherever the links on the way lead. */
+/** Returns true if the run's log exists at its path, also after links are resolved. */
 export async function logExists(path: string, run: RunId): Promise<boolean> {
   const [newest] = isLogPathOf(path, run) ? await rotatedFiles(path) : []
   const real = newest && (await realpath(newest.path).catch(() => null))
   return typeof real === 'string' && isLogPathOf(stripGeneration(real), run)
 }
 
-/** The lines of a run's log in the order they were written, in batches: a log may be larger than memory. */
+/** Yields the lines of a run's log in order, in batches: a log may be larger than memory. */
 export async function* readLog(
   path: string,
   filter: LogFilter,
@@ -44,7 +44,7 @@ export async function* readLog(
   yield* filter.lines === null ? matching : lastLines(matching, filter.lines)
 }
 
-/** An empty batch says that this is all for now. */
+/** An empty batch means that there is no more for now. */
 async function* followLines(
   path: string,
   filter: LogFilter,
@@ -60,7 +60,7 @@ async function* followLines(
     const lines = parse(cutter.push(chunk))
     if (isCaughtUp || lines.length > 0) yield lines
   }
-  // The line a writer was killed in.
+  // The incomplete line of a killed writer.
   const rest = cutter.end()
   if (rest) yield parse([rest])
 }
@@ -71,7 +71,7 @@ function parse(lines: readonly Buffer[]): LogLine[] {
 
 type OpenLog = { readonly file: FileHandle; readonly offset: number }
 
-/** A short way for the usual question: when the last lines are all in the newest file, the others are not read. */
+/** Returns the last lines if all are in the newest file, without reading the others. */
 async function openNewest(
   path: string,
   { lines, stream, since }: LogFilter,
@@ -90,7 +90,7 @@ async function openOldest(path: string): Promise<OpenLog | null> {
     if (!oldest) return null
     const file = await openIfExists(oldest.path)
     if (file) return { file, offset: 0 }
-    // It was the next to go, and went.
+    // It was the oldest file, and was removed.
   }
 }
 
@@ -103,7 +103,7 @@ async function openIfExists(path: string): Promise<FileHandle | null> {
   }
 }
 
-/** Only a plain file, and no link to one: what a run leaves in its folder must not make us read something else. */
+/** Opens a plain file, and no link: a command could place one in its folder. */
 export async function openLog(path: string): Promise<FileHandle> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error: unknown) => {
@@ -129,12 +129,12 @@ async function* filterLines(
     line.at >= from && (stream === undefined || line.stream === stream)
   for await (const batch of batches) {
     const matching = batch.filter(isWanted)
-    // An empty batch means something: one that became empty is left out.
+    // Skipped, because an empty batch has a meaning.
     if (matching.length > 0 || batch.length === 0) yield matching
   }
 }
 
-/** The last lines of what is there; then whatever comes. */
+/** Yields the last existing lines, then new ones. */
 async function* lastLines(
   batches: AsyncIterable<readonly LogLine[]>,
   count: number,
@@ -147,7 +147,7 @@ async function* lastLines(
       continue
     }
     kept.push(...batch)
-    // Now and then rather than each time: taking from the front of a list moves all of it.
+    // Now and then, because removing from the front moves the whole list.
     if (kept.length > 2 * count) kept = kept.slice(-count)
     if (batch.length > 0) continue
     isCaughtUp = true

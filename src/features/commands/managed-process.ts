@@ -24,20 +24,20 @@ import {
 } from '../../core/host/process-tree.ts'
 
 const POLL_MS = 1_000
-/** Counting thousands of files takes a while, and only the first is news. */
+/** Counting thousands of files is slow, and only the first one matters. */
 const COUNT_INTERVAL_MS = 10_000
 const ACTIVITY_INTERVAL_MS = 5_000
-/** A process that was handed the pipe may hold it open after its end was seen; what comes later is not waited for. */
+/** Another process may hold the pipe open after the command ended; later output is not waited for. */
 const OUTPUT_GRACE_MS = 500
 
-/** Who hears of a command. */
+/** Receives the events of a command. */
 export type ManagedProcessHost = {
   readonly send: (message: ManagedProcessEvent) => void
-  /** It shows signs of activity; so many files are in its output directory. */
+  /** Called on activity, with the number of files in the output directory. */
   readonly reportActivity: (claim: Claim, artifacts: number) => Promise<void>
 }
 
-/** A command in the guardian's care: its processes, what they print, and their end. */
+/** A command under the watchdog: its processes, their output, and their end. */
 export class ManagedProcess {
   readonly #spec: CommandSpec
   readonly #host: ManagedProcessHost
@@ -71,7 +71,7 @@ export class ManagedProcess {
     this.#log = new LogFile(spec.logPath, { maxBytes: spec.maxLogBytes })
   }
 
-  /** Resolves when every process of the command is gone. */
+  /** Resolves when every process of the command has ended. */
   get ended(): Promise<void> {
     return this.#ended.promise
   }
@@ -114,7 +114,7 @@ export class ManagedProcess {
       const { started, tracking } = startTagged({ processTag, execution: id }, () =>
         spawn(file!, args, {
           cwd,
-          // A session and a group of its own: it is ended as a whole, and Ctrl-C reaches only Unstuck.
+          // Its own session and group: it is ended as a whole, and Ctrl-C reaches only Unstuck.
           detached: true,
           env: { ...env, [tagVariable(processTag)]: id },
           stdio: ['ignore', 'pipe', 'pipe', ...(hasIpcChannel ? ['ipc' as const] : [])],
@@ -123,37 +123,37 @@ export class ManagedProcess {
       this.#tracking = tracking
       return started.once('error', (error) => this.#onStartError(error))
     } catch (error) {
-      // Some reasons come this way, such as arguments that are too long.
+      // Some errors are thrown, such as arguments that are too long.
       this.#onStartError(error as NodeJS.ErrnoException)
       return null
     }
   }
 
-  /** Ends all of it: politely, with the kill timeout; `now`: at once, also when it was asked politely before. */
+  /** Ends all processes: SIGTERM, then SIGKILL after the kill timeout. `force` kills at once, also after a first call. */
   terminate(force: boolean): void {
     if (force) this.#force.abort()
     if (this.#child) void this.#endTree()
   }
 
-  /** Its run was claimed again. */
+  /** Reports activity under a new claim from now on. */
   setClaim(claim: Claim): void {
     this.#claim = claim
   }
 
-  /** Its run has ended before it did: a late note would only be refused. */
+  /** Stops reporting activity: the run has ended before the command. */
   markSettled(): void {
     this.#isSettled = true
   }
 
   #endTree(): Promise<number> {
-    // Who is there before the end is remembered: orphans without a cookie are found by it.
+    // Remembers the processes that run before the end, to find orphans without a tag.
     this.#rememberProcesses()
     const { killTimeoutMs, id } = this.#spec
     this.#ending ??= endTree(this.#roots, {
       killTimeoutMs,
       clock: REAL_CLOCK,
       force: this.#force.signal,
-      onUnkillable: (pids) => this.#host.send({ type: 'stubborn', id, pids }),
+      onUnkillable: (pids) => this.#host.send({ type: 'unkillable', id, pids }),
     })
     return this.#ending
   }
@@ -180,17 +180,17 @@ export class ManagedProcess {
       await this.#host.reportActivity(this.#claim, artifacts)
     const oomKills = countOomKills() - this.#oomBefore
     const peakMemory = this.#peakMemory
-    this.#host.send({ type: 'over', id, ...this.#exit!, oomKills, artifacts, peakMemory, killed })
+    this.#host.send({ type: 'ended', id, ...this.#exit!, oomKills, artifacts, peakMemory, killed })
     this.#ended.resolve()
   }
 
   #onStartError(error: NodeJS.ErrnoException): void {
-    // A message that could not be sent is an error here too.
+    // A failed `send` is reported here too.
     if (this.#child) return
     const { id, processTag } = this.#spec
     removeCgroups({ processTag, execution: id })
     const code = startErrorCode(error, this.#spec)
-    this.#host.send({ type: 'refused', id, code, text: error.message })
+    this.#host.send({ type: 'start-failed', id, code, text: error.message })
     this.#ended.resolve()
   }
 
@@ -208,7 +208,7 @@ export class ManagedProcess {
   }
 
   #measure(): void {
-    // Those that were orphaned between two looks are found by what they carry.
+    // Processes orphaned between two measurements are found by their tag.
     for (const member of findTree(this.#roots)) this.#knownProcesses.set(member.pid, member)
     const bytes = memoryBytesOf([...this.#knownProcesses.values()].filter(isAlive))
     if (bytes === null) return
@@ -227,7 +227,7 @@ export class ManagedProcess {
     this.#reportActivity(this.#countedAt)
   }
 
-  /** The first file makes the run worth going on with: that is kept at once, whatever happens next. */
+  /** The first file counts as progress, so it is reported at once. */
   #onFolderChange(): void {
     if (this.#artifacts === 0) void this.#countArtifacts()
   }
@@ -248,7 +248,7 @@ export class ManagedProcess {
   }
 }
 
-/** Where the system has no more watches to give, the look of every second must do. */
+/** Returns null if the system has no watches left; the folder is then read every second. */
 function tryWatch(folder: string, onChange: () => void): FSWatcher | undefined {
   try {
     return watch(folder, onChange).on('error', () => {})
@@ -257,7 +257,7 @@ function tryWatch(folder: string, onChange: () => void): FSWatcher | undefined {
   }
 }
 
-/** Files below a folder, links not followed; what cannot be read counts as nothing. Beats go on meanwhile. */
+/** Counts the files below a folder without following links. Unreadable folders count as empty. */
 async function countFiles(folder: string): Promise<number> {
   try {
     const entries = await readdir(folder, { recursive: true, withFileTypes: true })

@@ -1,39 +1,39 @@
 import { humanizeDuration, type Millis } from '../../core/model/time.ts'
 
-/** When a command is started again. Lengths of time are in milliseconds. */
+/** When a command is restarted. Times are in milliseconds. */
 export type RestartPolicy = {
   readonly restart: 'always' | 'on-failure' | 'never'
-  /** From the end of a cycle to the start of the next; null: there is no next by itself. */
+  /** From the end of a cycle to the start of the next; null: no next cycle. */
   readonly intervalMs: number | null
   readonly delayMs: number
-  /** How often within the window it is started again after a failure that brought no progress. */
+  /** The number of restarts within the window after failures without progress. */
   readonly max: number
   readonly windowMs: number
-  /** Who lived this long starts with the first delay again. */
+  /** After a cycle of this length the delay starts over. */
   readonly minUptimeMs: number
 }
 
-/** How a cycle of the command ended. */
+/** The result of a cycle. */
 export type CycleExit = {
   readonly outcome:
     | 'succeeded'
     | 'failed'
-    /** Its run was set aside for a person: its command took it down again and again. */
+    /** The run was parked: its command crashed it too often. */
     | 'parked'
-    /** A person cancelled the run. */
+    /** The run was cancelled. */
     | 'cancelled'
-    /** The program was not there or could not be executed: another try would end the same way. */
+    /** The program does not exist or cannot be executed: another try would fail too. */
     | 'unstartable'
   readonly uptimeMs: number
-  /** It saved a page, reported progress or wrote a file: not a crash loop, whatever its exit code. */
+  /** It saved a page, reported progress or wrote a file: no crash loop, whatever its exit code. */
   readonly progressed: boolean
 }
 
-/** What is remembered from cycle to cycle. */
+/** The state kept between cycles. */
 export type RestartHistory = {
-  /** When it was started again after a failure without progress, on a clock that cannot be set. */
+  /** The times of restarts after a failure without progress, by the monotonic clock. */
   readonly restarts: readonly Millis[]
-  /** Failures in a row that came right after the start. */
+  /** Consecutive failures right after the start. */
   readonly quickExits: number
 }
 
@@ -51,7 +51,7 @@ export type NextCycle =
 
 const DELAY_MAX_MS = 5 * 60_000
 
-/** Whether the command is started again, and when. `untilTickMs`: to the next time the timetable names, if there is one. */
+/** Decides whether and when the command is restarted. `untilTickMs`: time to the next entry of the schedule, if any. */
 export function decideNextCycle(
   policy: RestartPolicy,
   exit: CycleExit,
@@ -64,7 +64,7 @@ export function decideNextCycle(
   if (isRestarted) return afterFailure(policy, exit, history, now)
   if (untilTickMs !== null) return start(untilTickMs, 'the timetable says when', NO_RESTARTS)
   if (policy.intervalMs !== null) return start(policy.intervalMs, 'the next cycle', NO_RESTARTS)
-  // A new run would begin from nothing, and go the same way.
+  // A new run would start from the beginning and fail the same way.
   if (exit.outcome === 'parked') return { action: 'give-up', because: 'its run was parked' }
   if (policy.restart === 'always' && exit.outcome === 'succeeded')
     return start(policy.delayMs, 'it ended, and is to run always', NO_RESTARTS)
@@ -77,7 +77,7 @@ function afterFailure(
   history: RestartHistory,
   now: Millis,
 ): NextCycle {
-  // It dies, but gains ground each time: worth going on with for ever.
+  // It crashes but makes progress each time, so it is restarted without limit.
   if (exit.progressed) return start(policy.delayMs, 'it made progress', NO_RESTARTS)
   const restarts = history.restarts.filter((at) => at > now - policy.windowMs)
   if (restarts.length >= policy.max) {

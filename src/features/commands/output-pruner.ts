@@ -6,20 +6,20 @@ import { removeRunFolder } from '../../lib/files/data-folder.ts'
 
 export type OutputPrunerOptions = {
   readonly store: Store
-  /** How many ended runs of a source keep their files. */
+  /** The number of ended runs per source that keep their files. */
   readonly keep: number
   readonly log: (message: string) => void
 }
 
-/** Runs looked at in one go: twice as many a cycle, at most. */
+/** Runs read at once; at most two such pages per cycle. */
 const PAGE_SIZE = 50
-/** For an id: older than every run. */
+/** An id below that of every run. */
 const OLDEST = ''
 
-/** Removes the files of runs that ended long ago. What the database knows of them stays. */
+/** Removes the output files of old ended runs. Their rows stay in the database. */
 export class OutputPruner {
   readonly #options: OutputPrunerOptions
-  /** How far back each source was looked at: before this process there may have been thousands of runs. */
+  /** How far back each source was read: there may be thousands of older runs. */
   readonly #prunedUpTo = new Map<string, RunId>()
   #hasLogged = false
 
@@ -28,14 +28,14 @@ export class OutputPruner {
   }
 
   /**
-   * To be called while the source is held, so that nobody takes up a run whose files are going. It never throws: what
-   * cannot be removed stays, and is told once.
+   * Called while the source is locked, so that no run is resumed while its files are removed. Never throws: files that
+   * cannot be removed stay, and this is logged once.
    */
   async prune(base: string, source: string, signal: AbortSignal): Promise<void> {
     try {
       const kept = await this.#oldestKept(source)
       if (kept === null) return
-      // What is old since the last cycle comes first. From there it goes back, a page with each cycle, and begins anew.
+      // Runs that became old since the last cycle come first, then a page of older ones per cycle.
       const recent = await this.#pruneBefore(kept, base, source, signal)
       const from = this.#prunedUpTo.get(source) ?? OLDEST
       const isFurther = from !== OLDEST && from < recent
@@ -46,7 +46,7 @@ export class OutputPruner {
     }
   }
 
-  /** Of the ended runs that keep their files the oldest; null while there are not that many. */
+  /** Returns the oldest ended run that keeps its files; null while there are fewer. */
   async #oldestKept(source: string): Promise<RunId | null> {
     const { store, keep } = this.#options
     let found = 0
@@ -58,7 +58,7 @@ export class OutputPruner {
     }
   }
 
-  /** One page of runs older than this one. Answers how far it came. */
+  /** Prunes one page of runs older than this one. Returns the last id it read. */
   async #pruneBefore(
     run: RunId,
     base: string,

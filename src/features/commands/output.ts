@@ -7,32 +7,32 @@ import { LineSplitter } from './line-splitter.ts'
 import { LiveOutput } from './live-output.ts'
 import type { LogFile, LogStream } from './log-file.ts'
 
-/** For what is still in the pipes when nobody waits any longer: far more time than that needs. */
+/** Time to read what is left in the pipes after the drain timeout. */
 const DRAIN_MS = 250
 
 export type CommandOutputOptions = {
   readonly run: RunId
-  /** What the command prints. */
+  /** The command's streams. */
   readonly stdout: Readable
   readonly stderr: Readable
   readonly log: LogFile
-  /** Values that must not be kept or shown: the run's token, the database's address or password. */
+  /** Values to redact: the run's token, the database's address or password. */
   readonly secrets?: readonly string[]
-  /** Our own stdout and stderr, to show it as it comes. */
+  /** This process's stdout and stderr. */
   readonly live?: { readonly stdout: Writable; readonly stderr: Writable }
-  /** Only the log. */
+  /** Write only the log. */
   readonly quiet?: boolean
-  /** Called for each piece of output: a sign of activity. */
+  /** Called for each chunk of output, as activity. */
   readonly onActivity?: () => void
 }
 
 /**
- * Takes what a command prints, line by line, into the run's log and onto our own stdout and stderr. No more than a line
- * and a chunk are ever held: when the log is written and the reader can take more, the next chunk is read, so a slow reader
- * slows the command as it would have without us. A reader that is gone does not.
+ * Copies a command's output, line by line, to the run's log and to stdout and stderr. It buffers at most a line and a
+ * chunk: the next chunk is read when the log is written and the reader can take more. A slow reader slows the command, as
+ * without Unstuck; a reader that is gone does not.
  */
 export class CommandOutput {
-  /** Both streams have ended and all is written. Never rejects. */
+  /** Resolves when both streams have ended and all is written. Never rejects. */
   readonly finished: Promise<void>
   readonly #options: CommandOutputOptions
   readonly #sanitize: (text: string) => string
@@ -48,8 +48,8 @@ export class CommandOutput {
   }
 
   /**
-   * To be called when the command has ended. A process that it left behind may hold its output open, and a reader may be
-   * slow: they are waited for that long and no longer. What the command itself has printed is in the log then.
+   * Called when the command has ended. Waits a bounded time for processes that hold the output open and for slow readers.
+   * The command's own output is in the log afterwards.
    */
   async finish(graceMs: number): Promise<void> {
     if (await this.#finishedWithin(graceMs)) return
@@ -77,7 +77,7 @@ export class CommandOutput {
         await write(splitter.push(chunk))
       }
     } catch {
-      // Closed by us, or broken: what came so far is kept.
+      // Closed or broken: the output so far is kept.
     }
     await write(splitter.end())
     await live?.flush()
@@ -91,7 +91,7 @@ export class CommandOutput {
   }
 }
 
-/** Colours, and the order to clear a line, say nothing in a log. Whatever else a terminal would obey is made visible. */
+/** Removes colours and line-clearing sequences, and escapes all other control characters. */
 function stripColours(text: string): string {
   if (!text.includes(CSI)) return text
   const [first, ...more] = text.split(CSI)

@@ -18,30 +18,30 @@ import { trackingGap, type Tracking } from './start-tagged.ts'
 export type RunnerOptions = {
   readonly store: Store
   readonly db: string
-  /** The worker's id: the store was opened in its name. */
+  /** The worker's id, under which the store was opened. */
   readonly worker: WorkerId
-  /** Empty for one that serves many. */
+  /** Empty for a worker with many sources. */
   readonly source: string
   readonly policy: Policy
   readonly endpoint: Endpoint
-  /** How many ended runs of each source keep their output; null: all. */
+  /** The number of ended runs per source that keep their output; null: all. */
   readonly keepOutput: number | null
   readonly actor: string
   readonly emit: Emit
   readonly log: (message: string) => void
 }
 
-/** Whoever works on a claim hears what becomes of it. */
+/** Receives what happens to a claim. */
 export type ClaimListener = {
   onLost(): void
   onCancelled(): void
-  /** The guardian died. */
+  /** The watchdog died. */
   onWatchdogLost(): void
-  /** This program can no longer use the database: it is to end politely. */
+  /** This program can no longer use the database; the command is to stop. */
   onOutdated(because: string): void
 }
 
-/** Runs commands for sources, each in the guardian's care. One process, one guardian, any number of commands at once. */
+/** Runs commands under a watchdog. One process has one watchdog, and any number of commands at once. */
 export class CommandRunner {
   readonly options: RunnerOptions
   readonly watchdog: Watchdog
@@ -70,36 +70,36 @@ export class CommandRunner {
     })
   }
 
-  /** Why it can run nothing more; null while it can. */
+  /** Why it can run no more commands; null while it can. */
   get failure(): UnstuckError | null {
     return this.#failure
   }
 
-  /** It failed for a reason that any other would fail for as well. */
+  /** True if a new runner would fail for the same reason. */
   get isOutdated(): boolean {
     return UnstuckError.is(this.#failure, 'E_SCHEMA_NEWER') || isUnusable(this.#failure)
   }
 
-  /** How the processes of its commands are found; null before the first has started. */
+  /** How the processes of its commands are found; null before the first one started. */
   get tracking(): Tracking | null {
     return this.#tracking
   }
 
-  /** Logs once what cannot be found. */
+  /** Logs once which processes cannot be found. */
   setTracking(tracking: Tracking): void {
     const gap = this.#tracking === null ? trackingGap(tracking) : null
     this.#tracking = tracking
     if (gap !== null) this.options.log(`${gap} (see \`unstuck doctor\`)`)
   }
 
-  /** Resolves when the guardian is heard, and what was dead has been recovered. */
+  /** Resolves when the watchdog's heartbeats are accepted and dead work has been recovered. */
   async start(): Promise<void> {
     await this.watchdog.heartbeat.started()
   }
 
   /**
-   * Afterwards nobody else may start this source, and nothing of an earlier copy runs on this machine. Throws its `failure`
-   * when the guardian is lost meanwhile: nobody would hold the source then.
+   * Locks the source. Afterwards no other process may start it, and no process of an earlier copy runs on this machine.
+   * Throws `failure` if the watchdog is lost meanwhile, because nothing would hold the lock.
    */
   async lockSource(
     source: string,
@@ -127,19 +127,19 @@ export class CommandRunner {
   async cycle(options: CycleOptions): Promise<CycleResult> {
     const result = await runCycle(this, options)
     const { base, source, stop } = options
-    // Who is to stop has no time for it, and who has lost the source no right to.
+    // Not while stopping, and not without the source lock.
     const canPrune = !stop.aborted && !result.isLeaseLost && !this.#failure
     if (canPrune) await this.#outputPruner?.prune(base, source, stop)
     return result
   }
 
-  /** Throws when the database has lost its row. */
+  /** Throws if the worker's row is gone from the database. */
   assertWorkerExists(): Promise<void> {
     return assertWorkerExists(this.options.store, this.options.worker)
   }
 
   async unlockSource(source: string, gaveUp?: string): Promise<void> {
-    // What a closed one held is taken over by its evidence.
+    // The locks of a closed runner are taken over by their evidence.
     if (this.#isClosed) return
     const { store, worker } = this.options
     await store.unlockSource({ source, worker, ...(gaveUp !== undefined && { gaveUp }) })

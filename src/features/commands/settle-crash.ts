@@ -10,8 +10,8 @@ import type { RunnerOptions } from './runner.ts'
 const ATTEMPTS_MAX = 10
 
 /**
- * A command that died is judged as a worker that died: by the same decision, with the same entry in the trail. With
- * nothing done its run has failed: whether there is another try is for whoever started it to say.
+ * Settles the run of a crashed command like that of a dead worker: same decision, same audit entry. Without progress the
+ * run fails, and the supervisor decides about another try.
  */
 export async function settleCrash(
   { store, actor }: Pick<RunnerOptions, 'store' | 'actor'>,
@@ -21,12 +21,12 @@ export async function settleCrash(
 ): Promise<void> {
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
     const held = await withRetry(() => findClaimedTarget(store, claim))
-    // Somebody else has it already, or it was cancelled.
+    // Another process claimed it, or it was cancelled.
     if (!held) break
     if (!hasProgress(held.run)) return handle.fail(because)
     const isApplied = await withRetry(() => applyVerdict(store, actor, held, because))
     if (isApplied) break
-    // Its worker has beaten since: the judgement was made a moment too early.
+    // The worker sent a heartbeat meanwhile: try again with new evidence.
   }
   await withRetry(() => store.settle(handle.id, true))
 }

@@ -19,26 +19,26 @@ export type CycleResult = {
   readonly run: RunId
   readonly end: CycleExit
   readonly exitCode: number
-  /** Stopped on request, with work left. */
+  /** Stopped on request, with work remaining. */
   readonly isStopped: boolean
-  /** Its run can go on. */
+  /** The run can be resumed. */
   readonly canResume: boolean
   readonly isLeaseLost: boolean
   readonly because: string
 }
 
-/** A command that is over, and the run that is to be settled by it. */
+/** A command that ended, and its run. */
 export type EndedCommand = {
   readonly handle: RunHandle
   readonly claim: Claim
-  /** As it was when the command started. */
+  /** The run when the command started. */
   readonly runBefore: Run
   readonly execution: string
   readonly ending: ExitOutcome
   readonly exit: ManagedProcessExit
 }
 
-/** Settles the run, keeps how the command ended, and says what it means for the next cycle. */
+/** Settles the run, records how the command ended, and returns what this means for the next cycle. */
 export async function settleCommand(
   options: RunnerOptions,
   ended: EndedCommand,
@@ -68,7 +68,7 @@ export async function settleCommand(
 async function settleRun(options: RunnerOptions, ended: EndedCommand): Promise<void> {
   const { handle, claim, ending, exit } = ended
   const { store } = options
-  // It said so with its last breath, and did not wait for the answer.
+  // The command ended its run with its last call and did not wait for the response.
   if (handle.hasEnded) return
   try {
     switch (ending.run) {
@@ -91,7 +91,7 @@ async function settleRun(options: RunnerOptions, ended: EndedCommand): Promise<v
         await settleCrash(options, handle, claim, ending.because)
     }
   } catch (error) {
-    // Somebody else has settled it meanwhile: a person, or the command's own last call.
+    // Settled meanwhile, by an operator or the command's own last call.
     if (!(error instanceof LeaseLostError)) throw error
   }
 }
@@ -110,8 +110,8 @@ const STOP_MS = 10_000
 const FORCE_MS = 3_000
 
 /**
- * The database may be away. Whoever was asked to stop waits a while for it, who is in a hurry a moment, and no longer:
- * what is left is recovered by whoever comes next.
+ * Waits for work that may hang on an unreachable database. Throws `StoppingError` some time after `stop` or `force` fired;
+ * what is left is recovered later.
  */
 export async function withStopDeadline<T>(
   work: Promise<T>,
@@ -139,19 +139,19 @@ export async function withStopDeadline<T>(
   }
 }
 
-/** The run knows best what became of it, whoever has settled it. */
+/** Reads the outcome from the run, however it was settled. */
 function outcomeOf(run: Run | null): CycleExit['outcome'] {
   if (run?.status === 'succeeded' || run?.status === 'cancelled') return run.status
   return (run?.counts.targets.parked ?? 0) > 0 ? 'parked' : 'failed'
 }
 
-/** For a command that ended with 0, but said over its API that it has failed, or is to be started again. */
+/** The exit code for a command that ended with 0 but reported a failure or a retry over its API. */
 function runExitCode(run: Run | null): number {
   if (run?.status === 'failed') return EXIT.failed
   return run && isLive(run.status) ? EXIT.resumable : EXIT.done
 }
 
-/** Of everything that counts as progress, added up: more of it is progress. */
+/** Returns the sum of everything that counts as progress. */
 function progressAmount({ counts, progress, artifacts }: Run): number {
   const { pages, itemsNew, itemsUpdated, skipped } = counts
   return pages + itemsNew + itemsUpdated + skipped + artifacts + (progress?.done ?? 0)

@@ -28,7 +28,7 @@ function startError(path: string, program: string, folder: string): string {
   const args = ['--input-type=module', '-e', START, path, program, folder]
   const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
   const message = JSON.parse(stdout || '{}') as { type?: string; code?: string }
-  assert.equal(message.type, 'refused', stdout + stderr)
+  assert.equal(message.type, 'start-failed', stdout + stderr)
   return message.code!
 }
 

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { delimiter, resolve } from 'node:path'
 import type { CommandSpec } from './watchdog-messages.ts'
 
-/** Where the system looks without a PATH. */
+/** The system's search path without a PATH. */
 const DEFAULT_PATH = '/bin:/usr/bin'
 
 /**

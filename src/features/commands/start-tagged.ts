@@ -3,14 +3,14 @@ import { startWithLimitTag } from '../../core/host/limit-tag.ts'
 import { HAS_PROC } from '../../core/host/process-tree.ts'
 
 /**
- * How the processes of a command are found, whatever they do. `cgroup`: the kernel keeps the list of them. `limit`: by a
- * mark that they inherit and that is lost only when a process sets its own limits. `environment`: by their environment,
+ * How the processes of a command are found. `cgroup`: the kernel lists them. `limit`: by a resource limit that they inherit
+ * and lose only by setting their own. `environment`: by their environment,
  * session and parents; a process that drops all three at once is not found. `group`: there is no /proc, so only the
  * command's process group is known.
  */
 export type Tracking = 'cgroup' | 'limit' | 'environment' | 'group'
 
-/** What cannot be found, in a sentence; null where nothing gets away by accident. */
+/** Returns which processes cannot be found; null if none can escape by accident. */
 export function trackingGap(tracking: Tracking): string | null {
   switch (tracking) {
     case 'cgroup':
@@ -23,7 +23,7 @@ export function trackingGap(tracking: Tracking): string | null {
   }
 }
 
-/** Starts a process under the strongest mark this system allows. Whatever `start` throws is thrown. */
+/** Starts a process with the strongest tag that this system allows. Throws what `start` throws. */
 export function startTagged<T>(
   tag: Required<TreeTag>,
   start: () => T,

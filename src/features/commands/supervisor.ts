@@ -24,25 +24,25 @@ import type { CommandRunner, RunnerOptions } from './runner.ts'
 import type { Tracking } from './start-tagged.ts'
 
 export type SupervisorOptions = {
-  /** For looking, before there is a runner. */
+  /** For reads before there is a runner. */
   readonly store: Store
   readonly runnerOptions: () => Promise<RunnerOptions>
   readonly cycleOptions: Omit<CycleOptions, 'processTag' | 'stop' | 'force'>
   readonly restarts: RestartPolicy
-  /** The next time a timetable names, from now in milliseconds; null: there is none. */
+  /** Milliseconds until the next time of the schedule; null: no schedule. */
   readonly msUntilNextTick: () => number | null
   readonly ifRunning: 'wait' | 'skip' | 'fail'
   readonly log: (message: string) => void
 }
 
-/** How it ended, for whoever started it. */
+/** The result of `run`. */
 export type SupervisorResult = {
   readonly exitCode: number
   readonly last: CycleResult | null
   readonly gaveUp: string | null
-  /** Somebody else runs it, and that is fine (`skip`). */
+  /** Another process runs it, which `skip` accepts. */
   readonly skipped: string | null
-  /** How the processes of the command were found; null when none was started. */
+  /** How the processes of the command were found; null if none was started. */
   readonly tracking: Tracking | null
 }
 
@@ -58,7 +58,7 @@ const NOTHING_RUN: SupervisorResult = {
   tracking: null,
 }
 
-/** Runs a source's command cycle by cycle, one copy at a time, and holds the source for its whole life. */
+/** Runs a source's command cycle by cycle, one copy at a time, and keeps the source locked meanwhile. */
 export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #stopping = new AbortController()
@@ -78,12 +78,12 @@ export class Supervisor {
     return this.#runner.isHeartbeating
   }
 
-  /** Ends the command and then this; `run` resolves when both are done. */
+  /** Ends the command; `run` then resolves. */
   stop(reason: string): void {
     this.#stopping.abort(reason)
   }
 
-  /** No more politeness. */
+  /** Kills the command at once. */
   forceStop(): void {
     this.#force.abort()
   }
@@ -108,8 +108,8 @@ export class Supervisor {
     const { restarts, msUntilNextTick } = this.#options
     const tick = msUntilNextTick()
     if (tick !== null && !(await this.#waitForTick(tick))) return NOTHING_RUN
-    // Stopped while it waited for another copy, all of it is left; for its time, nothing; between two cycles, what the
-    // last one left.
+    // Stopped while waiting for another copy: all work remains. While waiting for the schedule: none. Between two cycles:
+    // what the last one left.
     let stopped = tick === null ? NOTHING_RUN : { ...NOTHING_RUN, exitCode: EXIT.done }
     while (!this.#stopping.signal.aborted) {
       const last = await this.#withRetry(() => this.#runCycle())
@@ -147,7 +147,7 @@ export class Supervisor {
     return stopped
   }
 
-  /** Tries until it goes, as far as that is worth waiting for. Null: stopped meanwhile. */
+  /** Retries while waiting can help. Returns null if stopped meanwhile. */
   async #withRetry<T>(act: () => Promise<T>): Promise<T | null> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
@@ -155,7 +155,7 @@ export class Supervisor {
         return await act()
       } catch (error) {
         if (signal.aborted && error === signal.reason) return null
-        // With another guardian it may yet go.
+        // A new watchdog may succeed.
         const isWatchdogFailure = error !== null && error === this.#lastRunner?.failure
         if (isWatchdogFailure && !this.#lastRunner?.isOutdated) continue
         if (!this.#isRetryable(error)) throw error
@@ -184,14 +184,14 @@ export class Supervisor {
     return { runner, lock }
   }
 
-  /** Another copy, if it is to be waited for; a database that was there before; a guardian that may start yet. */
+  /** Waits for another copy, if configured; for a database that was reachable before; for a watchdog that may yet start. */
   #isRetryable(error: unknown): boolean {
     if (error instanceof AlreadyRunningError) return this.#options.ifRunning === 'wait'
     if (error instanceof WatchdogLostError) return this.#options.restarts.restart !== 'never'
     return error instanceof StoreUnavailableError && this.#lastRunner !== null
   }
 
-  /** Who is told that somebody has it is told at once: a guardian of one's own takes a moment to start. */
+  /** Refuses a running source at once, before the watchdog is started. */
   async #failIfLocked(): Promise<void> {
     const { store, cycleOptions, ifRunning } = this.#options
     if (ifRunning === 'wait') return
@@ -200,7 +200,7 @@ export class Supervisor {
     if (state?.advice.action === 'refuse') throw alreadyRunningError(state)
   }
 
-  /** Somebody has the source. One who is ending is waited for whatever was asked: it will be free. */
+  /** Another process has the source. A lock about to be released is always waited for. */
   async #onLocked(state: SourceLockState): Promise<void> {
     const isUnlocking = state.lock.unlockingSince !== null
     const willUnlock = state.advice.action === 'wait'
@@ -219,7 +219,7 @@ export class Supervisor {
     await this.#sleep(BUSY_RETRY_MS)
   }
 
-  /** With a timetable the first cycle waits for its time as well, holding the source. False: stopped while it did not. */
+  /** Waits for the first time of a schedule with the source locked. Returns false if stopped meanwhile. */
   async #waitForTick(ms: number): Promise<boolean> {
     const locked = await this.#withRetry(() => this.#lockSource())
     if (locked === null) return false
@@ -232,7 +232,7 @@ export class Supervisor {
 
   async #unlockSource(gaveUp: string | undefined): Promise<void> {
     const { cycleOptions, log } = this.#options
-    // If the database is away, the freed presence says it all the same.
+    // Without the database, the released presence has the same effect.
     if (this.#hasSourceLock)
       await this.#lastRunner
         ?.unlockSource(cycleOptions.source, gaveUp)
@@ -241,8 +241,8 @@ export class Supervisor {
   }
 
   /**
-   * By the clock on the wall too: a machine that was asleep, or whose clock was set, still wakes up in time. Cut short
-   * when the database is lost meanwhile.
+   * Waits by the wall clock too, so that a machine that slept, or whose clock was set, continues in time. Ends early if the
+   * database is lost.
    */
   async #sleep(ms: number): Promise<void> {
     const [until, at] = [REAL_CLOCK.now() + ms, Date.now() + ms]

@@ -3,28 +3,28 @@ import type { RunId } from '../../core/model/id.ts'
 import type { FromService, HeartbeatOptions, ToService } from '../../core/heartbeat/transport.ts'
 import type { Tracking } from './start-tagged.ts'
 
-/** Everything the guardian must know to start a command, and to end it alone if it has to. */
+/** What the watchdog needs to start a command, and to end it without Unstuck. */
 export type CommandSpec = {
-  /** Of the execution. */
+  /** The execution's id. */
   readonly id: string
   readonly run: RunId
-  /** In whose name its activity is noted, also when Unstuck is gone. */
+  /** The claim under which its activity is reported, also after Unstuck died. */
   readonly claim: Claim
   readonly command: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
-  /** The source's; every process of the command carries it. */
+  /** The source's tag; every process of the command carries it. */
   readonly processTag: string
   readonly killTimeoutMs: number
   readonly outputDir: string
   readonly logPath: string
   readonly maxLogBytes: number
   readonly quiet: boolean
-  /** Values that no line may show. */
+  /** Values to redact from the output. */
   readonly secrets: readonly string[]
-  /** Whether Node's own channel is opened, for a program that says `process.send('ready')`. */
+  /** Open Node's IPC channel, for a program that calls `process.send('ready')`. */
   readonly hasIpcChannel: boolean
-  /** How often its memory is looked at. */
+  /** How often its memory is measured. */
   readonly measureIntervalMs: number
 }
 
@@ -34,27 +34,32 @@ export type ToWatchdog =
   | ToService
   | ({ readonly type: 'begin' } & WatchdogStart)
   | { readonly type: 'run'; readonly spec: CommandSpec }
-  /** Politely, or at once. */
+  /** Ends the command: SIGTERM first, or SIGKILL at once. */
   | { readonly type: 'end'; readonly id: string; readonly force: boolean }
-  /** Its run has ended before it did: there is nothing more to note. */
-  | { readonly type: 'settled'; readonly id: string }
-  /** Its run was claimed again: activity is noted in the name of this claim. */
+  /** The run ended before the command: no more activity to report. */
+  | { readonly type: 'run-ended'; readonly id: string }
+  /** The run was claimed again: activity is reported under this claim. */
   | { readonly type: 'claimed'; readonly id: string; readonly claim: Claim }
 
 export type FromWatchdog = FromService | ManagedProcessEvent
 
-/** What is heard of a command. */
+/** What the watchdog reports about a command. */
 export type ManagedProcessEvent =
-  | { readonly type: 'refused'; readonly id: string; readonly code: string; readonly text: string }
+  | {
+      readonly type: 'start-failed'
+      readonly id: string
+      readonly code: string
+      readonly text: string
+    }
   | { readonly type: 'tracked'; readonly id: string; readonly tracking: Tracking }
   | { readonly type: 'ready'; readonly id: string }
-  /** The command itself; what it started may still be there. */
+  /** The command's own process ended; its child processes may still run. */
   | { readonly type: 'exited'; readonly id: string }
-  /** Of all its processes together, in bytes. */
+  /** The sum over all its processes, in bytes. */
   | { readonly type: 'memory'; readonly id: string; readonly bytes: number }
-  | { readonly type: 'stubborn'; readonly id: string; readonly pids: readonly number[] }
-  /** Every process of it is gone. */
-  | ({ readonly type: 'over'; readonly id: string } & ManagedProcessExit)
+  | { readonly type: 'unkillable'; readonly id: string; readonly pids: readonly number[] }
+  /** Every process of the command has ended. */
+  | ({ readonly type: 'ended'; readonly id: string } & ManagedProcessExit)
 
 export type ManagedProcessExit = {
   readonly exitCode: number | null
@@ -62,6 +67,6 @@ export type ManagedProcessExit = {
   readonly oomKills: number
   readonly artifacts: number
   readonly peakMemory: number | null
-  /** Processes that had to be killed. */
+  /** The number of processes that had to be killed. */
   readonly killed: number
 }

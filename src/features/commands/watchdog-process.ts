@@ -5,14 +5,14 @@ import type { CommandSpec, FromWatchdog, WatchdogStart, ToWatchdog } from './wat
 import { ManagedProcess } from './managed-process.ts'
 
 /**
- * Stands between Unstuck and the commands it wraps. It is the worker in the eyes of others: it holds the presence and
- * beats, and it is the parent of the commands. When Unstuck is gone, whatever took it, the guardian ends every process of
- * its commands, and only then lets go.
+ * The watchdog: a process between Unstuck and the commands it wraps. It is the registered worker: it holds the presence,
+ * sends heartbeats, and is the parent of the commands. When Unstuck dies, the watchdog ends every process of its commands
+ * and then releases the presence.
  */
 
-// Signals are Unstuck's business: it says what is to end. Process managers that signal every process reach us too.
+// Unstuck decides what ends. Process managers that signal every process reach the watchdog too.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-// Our output is Unstuck's: a reader that has left must not end the commands.
+// stdout and stderr are Unstuck's: a closed reader must not end the commands.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
 const processes = new Map<string, ManagedProcess>()
@@ -29,7 +29,7 @@ process.on('message', (message: ToWatchdog) => {
       return startProcess(message.spec)
     case 'end':
       return processes.get(message.id)?.terminate(message.force)
-    case 'settled':
+    case 'run-ended':
       return processes.get(message.id)?.markSettled()
     case 'claimed':
       return processes.get(message.id)?.setClaim(message.claim)
@@ -59,14 +59,14 @@ function startProcess(spec: CommandSpec): void {
   managed.start()
 }
 
-/** Only a sign of activity: the next one comes soon, and a lost claim is heard of with the next beat. */
+/** Errors are ignored: the next report comes soon, and the next heartbeat reports a lost claim. */
 async function reportActivity(claim: Claim, artifacts: number): Promise<void> {
   await ignoreErrors(async () => {
     await service?.store.reportActivity(claim, artifacts)
   })
 }
 
-/** Unstuck is gone, or done with us. */
+/** Runs when Unstuck died, or disconnected. */
 async function shutDown(): Promise<void> {
   const left = [...processes.values()]
   for (const managed of left) managed.terminate(false)
@@ -77,7 +77,7 @@ async function shutDown(): Promise<void> {
   process.exit(0)
 }
 
-/** Others who want to start need not give up: it will be free soon. */
+/** Marks the sources as about to be free, so that waiting starts do not give up. */
 async function markUnlocking(): Promise<void> {
   for (const source of await lockedSources()) {
     await service?.store.markUnlocking(source, startOptions!.heartbeat.worker)
@@ -97,7 +97,7 @@ async function lockedSources(): Promise<string[]> {
     .map(({ source }) => source)
 }
 
-/** Without the store the tree is ended all the same; the guard is then taken over by its evidence. */
+/** Without the store the tree is ended all the same; the next start then takes over the source lock by its evidence. */
 async function ignoreErrors(act: () => Promise<void>): Promise<void> {
   await act().catch(() => {})
 }

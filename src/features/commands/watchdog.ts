@@ -14,29 +14,29 @@ import type {
 } from './watchdog-messages.ts'
 import type { Tracking } from './start-tagged.ts'
 
-/** How a command is heard while it runs. */
+/** Receives the events of a running command. */
 export type CommandHost = {
   onMemory(bytes: number): void
-  /** It has ended by itself; what it left behind is being ended. */
+  /** The command ended by itself; its remaining processes are being ended. */
   onExit(): void
   onReady(): void
-  /** It runs, and its processes are found in this way. */
+  /** The command runs; its processes are found in this way. */
   onTracked(tracking: Tracking): void
   log(message: string): void
 }
 
-/** A command in the guardian's care, seen from Unstuck. */
+/** A command under the watchdog, as Unstuck controls it. */
 export type CommandHandle = {
-  /** Resolves when every process of it is gone; rejects with `CommandRefused` when it could not be started. */
+  /** Resolves when every process has ended; rejects with `CommandStartError` if it could not be started. */
   readonly ended: Promise<ManagedProcessExit>
   terminate(force: boolean): void
-  /** Its run has ended before it did. */
+  /** The run has ended before the command. */
   markSettled(): void
-  /** Its run was claimed again. */
+  /** The run was claimed again. */
   setClaim(claim: Claim): void
 }
 
-/** The program is not there, or may not be executed. */
+/** The program does not exist, or may not be executed. */
 export class CommandStartError extends UnstuckError<'E_COMMAND'> {
   constructor(command: string, code: string, text: string) {
     const isMissing = code === 'ENOENT'
@@ -50,10 +50,10 @@ export class CommandStartError extends UnstuckError<'E_COMMAND'> {
   }
 }
 
-/** Nobody holds the source any more, and nobody looks after the command but us. */
+/** The watchdog process ended: nothing holds the source, and only Unstuck can end the command. */
 export class WatchdogLostError extends UnstuckError<'E_GUARDIAN'> {
   constructor(how: string) {
-    super('E_GUARDIAN', `The guardian process ${how}.`, { reason: how })
+    super('E_GUARDIAN', `The watchdog process ${how}.`, { reason: how })
   }
 }
 
@@ -100,12 +100,12 @@ export class Watchdog {
     return {
       ended: ended.promise,
       terminate: (force) => send(this.#child, { type: 'end', id: spec.id, force }),
-      markSettled: () => send(this.#child, { type: 'settled', id: spec.id }),
+      markSettled: () => send(this.#child, { type: 'run-ended', id: spec.id }),
       setClaim: (claim) => send(this.#child, { type: 'claimed', id: spec.id, claim }),
     }
   }
 
-  /** Lets go of the presence. The guardian ends by itself. */
+  /** Releases the presence; the watchdog then ends by itself. */
   async stop(): Promise<void> {
     await this.heartbeat.stop()
     await this.#ended.promise
@@ -124,18 +124,18 @@ export class Watchdog {
         return host.onReady()
       case 'memory':
         return host.onMemory(message.bytes)
-      case 'stubborn':
-        return host.log(`killed, but still there: processes ${message.pids.join(', ')}`)
-      case 'refused':
+      case 'unkillable':
+        return host.log(`killed, but still running: processes ${message.pids.join(', ')}`)
+      case 'start-failed':
         this.#commands.delete(message.id)
         return ended.reject(new CommandStartError(spec.command[0]!, message.code, message.text))
-      case 'over':
+      case 'ended':
         this.#commands.delete(message.id)
         return ended.resolve(message)
     }
   }
 
-  /** The guardian died: its commands have nobody who would end them but us. */
+  /** Ends the commands of a watchdog that died. */
   #killOrphans(): void {
     for (const [id, { spec, ended }] of this.#commands) {
       this.#commands.delete(id)

@@ -17,9 +17,9 @@ import { currentUser } from '../../app/open-context.ts'
 /** What commands are run with: the API they reach, and whoever runs them. */
 export type CommandContext = {
   readonly endpoint: RunApi
-  /** For one life of the guardian: each has an identity and a journal of its own. */
+  /** For one life of the watchdog: each has an identity and a journal of its own. */
   readonly runner: () => Promise<RunnerOptions>
-  /** The guardian's of now, or the last one's. */
+  /** The watchdog's of now, or the last one's. */
   readonly worker: () => WorkerId | null
   readonly cycle: Omit<
     CycleOptions,
@@ -57,7 +57,7 @@ export async function makeCommandContext(
       current = worker
       const journal = openJournal(join(journals, `${worker}.jsonl`), worker)
       return {
-        // With the one of the supervisor and the two of the guardian: four.
+        // With the one of the supervisor and the two of the watchdog: four.
         store: await openStore(db, { writer: worker, connections: 1 }),
         db,
         worker,

@@ -20,7 +20,7 @@ export function onCommandSignals(command: Stoppable, log: (message: string) => v
       command.forceStop()
     } else if (signalCount === 3) {
       log(
-        `${by} a third time: leaving. The guardian goes on ending the command, and holds its source until then.`,
+        `${by} a third time: leaving. The watchdog goes on ending the command, and holds its source until then.`,
       )
       process.exit(EXIT.resumable)
     }

@@ -47,14 +47,14 @@ export function retentionTests(engine: Engine): void {
   test('a row stays while a claim or a guard refers to it', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    const [claimant, guardian, idle] = [
+    const [claimant, watchdog, idle] = [
       await registerWorker(store),
       await registerWorker(store),
       await registerWorker(store),
     ]
     const run = await enqueueCrawl(store, 1)
     await claimOne(store, claimant)
-    await store.lockSource({ source: 'x', worker: guardian, killTimeoutMs: 1, processTag: 'c' })
+    await store.lockSource({ source: 'x', worker: watchdog, killTimeoutMs: 1, processTag: 'c' })
     await store.moveRun({
       run,
       to: 'cancelled',
@@ -64,12 +64,12 @@ export function retentionTests(engine: Engine): void {
       evidence: null,
       expected: {},
     })
-    for (const worker of [claimant, guardian, idle]) await store.retireWorker(worker)
+    for (const worker of [claimant, watchdog, idle]) await store.retireWorker(worker)
     const now = await store.now()
 
     await store.removeEndedWorkers(beforeNow(now))
 
-    assert.deepEqual(await known(store, [claimant, guardian, idle]), [claimant, guardian])
+    assert.deepEqual(await known(store, [claimant, watchdog, idle]), [claimant, watchdog])
   })
 
   test('of recently ended workers the newest are kept, and all that ended a moment ago', async () => {

@@ -134,7 +134,7 @@ function notCommitted(cause: unknown): Error {
 
 /** For the work of a process. */
 export const CONNECTIONS_DEFAULT = 2
-/** On the thread beside it, or in the guardian: one for heartbeats, and one to recover others. */
+/** On the thread beside it, or in the watchdog: one for heartbeats, and one to recover others. */
 export const HEARTBEAT_CONNECTIONS = 2
 
 export type DatabaseOptions = {

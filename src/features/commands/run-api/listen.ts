@@ -17,10 +17,10 @@ import { messageOf, UsageError } from '../../../core/model/errors.ts'
 import { bootId } from '../../../core/host/identity.ts'
 import { assertTrusted } from '../../../core/host/trusted-path.ts'
 
-/** The shortest limit among the systems, with its closing zero: macOS. */
+/** The limit of macOS, which is the smallest, without the terminating zero. */
 const SOCKET_PATH_MAX = 103
 
-/** On a free port that only this machine reaches. */
+/** Listens on a free port of the loopback interface. */
 export async function listenOnPort(server: Server): Promise<void> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -28,13 +28,13 @@ export async function listenOnPort(server: Server): Promise<void> {
 
 export type PrivateSocket = {
   readonly path: string
-  /** After the server has closed, which removes the socket itself: takes away a folder that was made for it. */
+  /** Removes the folder that was made for the socket. Called after the server has closed, which removes the socket. */
   cleanUp(): void
 }
 
 /**
- * On a new Unix socket in this folder, which only this user reaches. Sockets that killed processes left in it are removed.
- * Where the path would be too long for one, a folder of its own among the temporary ones takes its place.
+ * Listens on a new Unix socket in this folder, private to this user. Removes sockets of killed processes. If the path
+ * would be too long, it uses a new folder in the temporary folder.
  */
 export async function listenOnSocket(server: Server, folder: string): Promise<PrivateSocket> {
   const path = join(resolve(folder), newSocketName())
@@ -68,13 +68,13 @@ async function listenInTempFolder(server: Server, wanted: string): Promise<Priva
 async function listenOnPath(server: Server, path: string): Promise<void> {
   server.listen(path)
   await once(server, 'listening')
-  // Until here the folder has kept others out.
+  // Until here the folder's mode has kept other users out.
   chmodSync(path, 0o600)
 }
 
 /**
- * The same process id is in use in any number of containers, so the name is random. It begins with the kernel's boot:
- * under another kernel, on a shared disk, a socket cannot be asked whether somebody listens.
+ * Containers share process ids, so the name is random. It begins with the boot id: a socket of another kernel on a shared
+ * disk cannot be probed for a listener.
  */
 function newSocketName(): string {
   return `${bootPrefix()}-${randomBytes(8).toString('hex')}.sock`
@@ -101,7 +101,7 @@ function makePrivateFolder(folder: string): void {
   )
 }
 
-/** Between its file and its first listening lies a moment in which a socket looks left behind. */
+/** A socket looks abandoned for a moment between its creation and its first listen. */
 const NEW_SOCKET_MS = 1_000
 
 async function removeStaleSockets(folder: string): Promise<void> {
