@@ -19,20 +19,20 @@ import {
 import type { OperatorContext } from './recover.ts'
 import type { Store } from '../store/store.ts'
 
-/** The advice before a start, and the run it is about. */
+/** Whether to start, and the run this depends on. */
 export type StartAdvice = {
   readonly action: StartAction
   readonly because: string
-  /** Why nobody can end the dead row that is in the way: its table has no word for it. Left out when one can. */
+  /** Why the dead row that is in the way cannot be ended: its table has no status for it. */
   readonly cannot?: string
   readonly run: Run | null
-  /** Where a run with one target would go on. */
+  /** Where a run with one target would continue. */
   readonly target: Target | null
-  /** Who has it, or had it last. */
+  /** The owner, or the last one. */
   readonly owner: Owner | null
 }
 
-/** What somebody who wants to start this source would find. It advises; `begin` decides. */
+/** Returns what starting this source would do now. Only advice: `begin` decides. */
 export async function adviseStart(
   { store, policyOf = storedPolicy }: Pick<OperatorContext, 'store' | 'policyOf'>,
   source: string,
@@ -60,7 +60,7 @@ export async function adviseStart(
   return { ...advice, ...cannot, run, target, owner }
 }
 
-/** The live run of a source. Rows of users' own tables may be several: then one that somebody is at, else the newest. */
+/** Returns the live run of a source. Of several adopted rows: one with an owner, else the newest. */
 async function findLiveRun(store: Store, source: string, policyOf: PolicyOf): Promise<Run | null> {
   const newest = await store.liveRun(source)
   if (!newest?.adopted) return newest
@@ -76,7 +76,7 @@ async function findLiveRun(store: Store, source: string, policyOf: PolicyOf): Pr
   )
 }
 
-/** Nothing is live of it, as far as can be seen. In a table that cannot be read it may be: then nobody is told to go ahead. */
+/** Advises on a source without a live run. While a table is unreadable there may be one: then don't advise to start. */
 async function refuseIfUnreadable(store: Store, source: string): Promise<void> {
   if (store.unreadable.length === 0) return
   const [last] = (await store.runs({ source, limit: 1 })).items
@@ -92,7 +92,7 @@ function isHeld(assessed: AssessedRun): boolean {
   return assessed.owner ? !isLost(assessed.owner.assessment) : mayBeActive(assessed)
 }
 
-/** A row of a user's own table may have an owner that it does not tell of: while it is young, or moves, somebody may be at it. */
+/** An adopted row may have an owner it does not name: while it is young or makes progress, a process may work on it. */
 function mayBeActive({ run, policy, decision, evidence }: AssessedRun): boolean {
   if (!run.adopted || run.status !== 'running' || decision.action === 'leave') return false
   return evidence.idleMs <= (policy.staleAfterMs ?? policy.abandonAfterMs)

@@ -1,39 +1,39 @@
 import type { AuditEntry, Store } from '../store/store.ts'
 
-/** Of one look, at most; the next one goes on behind it. */
+/** Entries per call of `next`. */
 const BATCH_SIZE = 1_000
 /**
- * Numbers are given out before their transactions end, so a number may be missing that is still to come. It is waited for
- * until what came behind it is this old; then its transaction was rolled back, as far as one can know.
+ * A number is assigned before its transaction ends, so a missing number may still appear. The reader waits for it until the
+ * entry after it is this old; then the transaction has most likely been rolled back.
  */
 const GAP_TIMEOUT_MS = 5_000
 
 /**
- * Reads the audit trail as it grows: every entry once, in the order of their numbers. Whoever wants to hear of what was
- * done has one and asks it at his own pace. When the database is away `next` throws, and goes on where it was afterwards.
+ * Reads the audit trail as it grows: every entry once, in order. While the database is unreachable `next` throws; later it
+ * continues where it was.
  */
 export class AuditReader {
   readonly #store: Store
   #position: number
 
-  /** `at`: the entry after which to begin; 0 for the whole trail. */
+  /** `at`: starts after this entry; 0 for the whole trail. */
   constructor(store: Store, position: number) {
     this.#store = store
     this.#position = position
   }
 
-  /** Hears only of what comes from now on. */
+  /** Starts after the newest entry. */
   static async fromNow(store: Store): Promise<AuditReader> {
     const [last] = await store.audit({ newestFirst: true, limit: 1 })
     return new AuditReader(store, last?.id ?? 0)
   }
 
-  /** The last entry that was read. */
+  /** Number of the last entry that was read. */
   get at(): number {
     return this.#position
   }
 
-  /** What was entered since, up to a bound; empty when there is nothing more. */
+  /** Returns the next entries; empty if there are none. */
   async next(): Promise<AuditEntry[]> {
     const found = await this.#store.audit({ after: this.#position, limit: BATCH_SIZE })
     const isContiguous = found.every(({ id }, n) => id === this.#position + 1 + n)

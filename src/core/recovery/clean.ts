@@ -28,15 +28,15 @@ import {
 
 export type ClassifiedRuns = {
   readonly total: number
-  /** At work now, or waiting for a worker. */
+  /** Runs with an owner, or waiting for a worker. */
   readonly active: AssessedRun[]
-  /** Nobody is at work, and there is something to go on from. */
+  /** Runs without an owner, with progress to continue from. */
   readonly resumable: AssessedRun[]
-  /** Nobody is at work, nothing was done, and the policy's time is over. */
+  /** Runs without an owner or progress, older than `abandonAfter`. */
   readonly dead: AssessedRun[]
 }
 
-/** Every live run, by what can be said about it now. `ageMs`: instead of the policy's `abandonAfter`. */
+/** Classifies every live run. `ageMs` replaces the policy's `abandonAfter`. */
 export async function classifyRuns(
   { store, policyOf = storedPolicy }: Pick<OperatorContext, 'store' | 'policyOf'>,
   ageMs?: number,
@@ -54,7 +54,7 @@ export async function classifyRuns(
   }
   const assessed = assessRuns(live, observations, options)
   const isDead = ({ decision }: AssessedRun): boolean => decision.action === 'abandon'
-  // Without progress there is nothing to go on from: it waits for a worker, as one that is queued does.
+  // Without progress there is nothing to continue from: the run waits for a worker, like a queued one.
   const isActive = ({ run, decision, owner }: AssessedRun): boolean =>
     (owner !== null && !isLost(owner.assessment)) ||
     decision.action === 'leave' ||
@@ -67,13 +67,13 @@ export async function classifyRuns(
   }
 }
 
-/** Another threshold for what is dead by age, or the policies' own. */
+/** Returns the policies, with another `abandonAfter` if given. */
 export function withAbandonAfter(policyOf: PolicyOf, ageMs: number | undefined): PolicyOf {
   if (ageMs === undefined) return policyOf
   return (run) => ({ ...policyOf(run), abandonAfterMs: ageMs })
 }
 
-/** Marks these dead runs as abandoned. What is no longer dead when its turn comes is left alone. */
+/** Abandons these dead runs, except those that are no longer dead. */
 export async function cleanRuns(
   context: OperatorContext,
   dead: readonly AssessedRun[],
@@ -84,7 +84,7 @@ export async function cleanRuns(
   return verdicts
 }
 
-/** Marks one run as abandoned; refuses, with the reason, what is not dead. */
+/** Abandons one run. Throws with the reason if it is not dead. */
 export async function cleanRun(
   context: OperatorContext,
   id: RunId,
@@ -108,10 +108,10 @@ export async function cleanRun(
 
 async function abandonRun(context: OperatorContext, assessed: AssessedRun): Promise<boolean> {
   const { store } = context
-  // A row of a user's own table is one thing: it is written to once.
+  // An adopted row is written once: run and target are the same row.
   if (assessed.run.counts.targets.in_progress === 0 || assessed.run.adopted)
     return applyRunVerdict(context, { ...assessed, owner: null })
-  // Its worker is lost and nobody has recovered it: its claims are taken back first, fenced as every recovery is.
+  // The worker is lost and not recovered yet: first take back its claims, with the usual fence.
   await releaseLostClaims(context, assessed, await waitForHeartbeats(store))
   const run = await store.run(assessed.run.id)
   if (!run || run.counts.targets.in_progress > 0 || hasProgress(run)) return false

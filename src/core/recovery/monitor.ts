@@ -11,8 +11,8 @@ const INTERVAL_MS = 60_000
 const INTERVAL_MIN_MS = 1_000
 
 /**
- * How often to look: every minute, or twice within the shortest time that a policy allows. `further`: other limits
- * that nobody else looks after.
+ * Returns how often to check all runs: every minute, or twice within the shortest limit of the policy. `otherLimits`: limits
+ * that no sweep checks.
  */
 export function monitorInterval(
   policy: Policy,
@@ -29,22 +29,22 @@ export function monitorInterval(
   return Math.max(INTERVAL_MIN_MS, Math.min(INTERVAL_MS, shortest / 2))
 }
 
-/** Looks at all runs from time to time: recovers what is dead or overran, and tells people what is theirs to decide. */
+/** Checks all runs: recovers dead and overdue ones, and emits an alert for each that needs attention. */
 export class Monitor {
   readonly #context: OperatorContext
   readonly #emit: Emit
   readonly #filter: ((run: Run) => boolean) | undefined
-  /** What people were told and is still so. */
+  /** Alerts that were emitted and still hold. */
   #reported = new Set<string>()
 
-  /** `of`: of these runs alone. */
+  /** `filter`: checks only these runs. */
   constructor(context: OperatorContext, emit: Emit, filter?: (run: Run) => boolean) {
     this.#context = context
     this.#emit = emit
     this.#filter = filter
   }
 
-  /** One look. Answers what it did or would have a person do. */
+  /** Checks once. Returns what it applied and what needs attention. */
   async runOnce(observer: ObserverHealth, self?: WorkerId): Promise<Verdict[]> {
     const { verdicts } = await recover(this.#context, {
       observer,
@@ -62,7 +62,7 @@ export class Monitor {
   }
 }
 
-/** What only a person can decide. A run that stands still is told of as one, not target by target. */
+/** Selects what needs attention. A stalled run is one alert, not one per target. */
 function needsAttention(verdicts: readonly Verdict[]): Verdict[] {
   const unresolved = verdicts.filter(
     ({ applied, action }) => !applied && (action === 'alert' || action === 'abandon'),

@@ -16,14 +16,14 @@ import { endTree } from '../host/end-tree.ts'
 import { signalAll } from '../host/process-tree.ts'
 import { waitForHeartbeats } from './recover.ts'
 
-/** A guard, whoever has it, and what that means for whoever wants it. */
+/** A source lock, its holder, and what the holder's state means for a process that wants the lock. */
 export type SourceLockState = {
   readonly lock: SourceLock
   readonly holder: (LockHolder & { readonly worker: Worker }) | null
   readonly advice: SourceLockDecision
 }
 
-/** Looks at who has it. Missing heartbeats are believed only after watching for a while: an outage may just be over. */
+/** Assesses the holder. Missing heartbeats count only after watching for a while: an outage may have just ended. */
 export async function inspectSourceLock(store: Store, lock: SourceLock): Promise<SourceLockState> {
   let state = await inspectOnce(store, lock)
   const canTake = state.advice.action === 'end-tree' || state.advice.action === 'take'
@@ -51,20 +51,20 @@ async function inspectOnce(
 }
 
 export type AcquireOptions = {
-  /** Somebody has it: throws, or resolves when it is worth asking again. */
+  /** Called while another process holds the lock. Throws to give up, or resolves to try again. */
   readonly onBusy: (state: SourceLockState) => Promise<void>
   readonly log: (message: string) => void
-  /** The process that holds it for the asker: not to be taken for a part of an earlier copy. */
+  /** The process that will hold the lock: not to be ended as part of an earlier copy. */
   readonly spare?: number | undefined
   readonly clock?: Clock
 }
 
-/** An orphaned command has nobody left to report to: it gets a moment to close what it has open. */
+/** Kill timeout of an orphaned command. */
 const ORPHAN_GRACE_MS = 5_000
 
 /**
- * Afterwards the worker holds the source's guard, and no process of an earlier copy runs on this machine. The guard comes
- * first: only who holds it may end what carries the source's cookie, or two who start at once would end each other's.
+ * Acquires the lock of a source, then ends all processes of an earlier copy on this machine. In this order, so that two
+ * processes that start at once do not end each other's commands.
  */
 export async function acquireSourceLock(
   store: Store,
@@ -113,12 +113,12 @@ async function endEarlierProcesses(
   return lock
 }
 
-/** A watchdog that was silent for a whole lease: whatever it still does would come too late. */
+/** A watchdog without heartbeats for a whole lease: whatever it still does comes too late. */
 function killHolder({ process: { pid, startTicks } }: Worker): void {
   if (startTicks !== null) signalAll([{ pid, startTicks }], 'SIGKILL')
 }
 
-/** For who wants to begin a run and not to wrap a command: takes a dead holder's guard out of the way, else throws. */
+/** Unlocks a source whose holder is dead, for a program that begins a run itself. Otherwise throws. */
 export async function clearStaleLock(
   store: Store,
   lock: SourceLock,
@@ -138,7 +138,7 @@ export function alreadyRunningError({ lock, advice }: SourceLockState): AlreadyR
   return new AlreadyRunningError(lock.source, null, `a command wrapped ${since}${advice.because}`)
 }
 
-/** In words, for somebody who waits. */
+/** Describes the holder for a process that waits. */
 export function describeHolder({ lock, advice }: SourceLockState, now: number): string {
   const since = lock.since === null ? '' : ` for ${humanizeDuration(now - lock.since)}`
   return `${lock.source} is running${since}: ${advice.because}`

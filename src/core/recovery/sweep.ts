@@ -17,25 +17,25 @@ import { isLost, runSnapshot, storedPolicy, targetSnapshot, type PolicyOf } from
 
 export type SweepOptions = {
   readonly observer: ObserverHealth
-  /** Who is there; left out: it is looked at. */
+  /** Workers and their evidence; read from the store if left out. */
   readonly observations?: readonly WorkerObservation[]
-  /** Who acts, for the audit trail. */
+  /** Actor in the audit trail. */
   readonly actor: string
   readonly policyOf?: PolicyOf
-  /** The sweeping worker itself, which needs no judgement. */
+  /** The sweeping worker, which is not declared lost. */
   readonly self?: WorkerId
   readonly dryRun?: boolean
-  /** Look also at what the living hold: it may stand still for longer than its policy allows. */
+  /** Also checks the claims of live workers for stalls. */
   readonly includeStalled?: boolean
-  /** Which targets, by what is known of them and of their worker. */
+  /** Restricts the sweep to some targets. */
   readonly filter?: (held: HeldTarget, evidence: Evidence) => boolean
 }
 
 const BATCH_SIZE = 500
-/** A worker that may yet come back keeps its row this long. */
+/** A worker that is not proven dead is retired after this time. */
 const RETIRE_AFTER_MS = 3_600_000
 
-/** Looks at every worker that has not ended and takes back what the dead, the silent and (by policy) the stalled hold. */
+/** Checks every worker that has not ended, and takes back the claims of those that are gone, silent or, by policy, stalled. */
 export async function sweep(store: Store, options: SweepOptions): Promise<Verdict[]> {
   const verdicts: Verdict[] = []
   let pending: PendingVerdict[] = []
@@ -55,7 +55,7 @@ export async function sweep(store: Store, options: SweepOptions): Promise<Verdic
     if (lost && observation.worker.id === options.self) continue
     for await (const batch of pendingVerdicts(store, observation, assessment, options)) {
       pending.push(...batch)
-      // Of many who hold little, as in a user's own table, it is taken back together.
+      // Workers with few claims each, as in adopted tables, share a batch.
       if (pending.length >= BATCH_SIZE) await applyPending()
     }
     const isUnfiltered = !options.dryRun && !options.filter
@@ -63,7 +63,7 @@ export async function sweep(store: Store, options: SweepOptions): Promise<Verdic
       endedWorkers.push(observation.worker.id)
   }
   await applyPending()
-  // Who lost it to a timeout lives, and will take it up again: that is no interruption.
+  // A run that lost a target to a timeout is not interrupted: its worker is alive and will claim it again.
   const touched = new Map<RunId, boolean>()
   for (const { run, applied, sign } of verdicts) {
     if (applied) touched.set(run, (touched.get(run) ?? false) || isLost({ liveness: sign }))
@@ -72,7 +72,7 @@ export async function sweep(store: Store, options: SweepOptions): Promise<Verdic
   return verdicts
 }
 
-/** What is to be done with what it holds. */
+/** Yields the verdicts on the claims of a worker, batch by batch. */
 async function* pendingVerdicts(
   store: Store,
   { worker, evidence }: WorkerObservation,
@@ -102,7 +102,7 @@ async function* pendingVerdicts(
       })
       .filter(({ decision }) => decision.action !== 'leave')
     if (batch.length < BATCH_SIZE) return
-    // Those that were left alone are passed over, so that they cannot hide the others.
+    // Continue after the last claim, also if it was left alone.
     after = batch.at(-1)!.target.id
   }
 }
@@ -110,8 +110,8 @@ async function* pendingVerdicts(
 const NO_LOCKS: ReadonlyMap<string, SourceLockDecision> = new Map()
 
 /**
- * The sources whose guard a lost worker holds that is not proven dead. Its runs of these are taken from it only when the
- * guard could be, and no sooner: no other copy can start before that, and its command may still run.
+ * Returns the source locks of a lost worker that is not proven dead. Its runs of these sources are taken back only when the
+ * lock could be taken: until then no other copy can start, and its command may still run.
  */
 async function locksOfLost(
   store: Store,
@@ -120,8 +120,8 @@ async function locksOfLost(
 ): Promise<ReadonlyMap<string, SourceLockDecision>> {
   if (isProvenDead(evidence)) return NO_LOCKS
   const holder = { assessment, evidence, isLocal: isLocalProcess(worker.process) }
-  const locks = (await store.sourceLocks()).filter((guard) => guard.worker === worker.id)
-  return new Map(locks.map((guard) => [guard.source, decideSourceLock(guard, holder)]))
+  const locks = (await store.sourceLocks()).filter((lock) => lock.worker === worker.id)
+  return new Map(locks.map((lock) => [lock.source, decideSourceLock(lock, holder)]))
 }
 
 type DecideContext = {
@@ -142,7 +142,7 @@ function decideClaim(
   const snapshot = { run: runSnapshot(run), target: targetSnapshot(target), owner, mayStillRun }
   const decision = decide(snapshot, policy, now)
   const { liveness } = assessProgress(owner, now - target.lastActivityAt, policy.maxSilenceMs)
-  // What is taken from the living is taken for a timeout, be it of the target or of its run.
+  // A claim taken from a live worker is a timeout of the target or of its run.
   const isTimeout = liveness === 'present' && decision.action !== 'leave'
   const provisional = isLost(owner) && !isProvenDead(evidence)
   return {
@@ -175,7 +175,7 @@ function toVerdict(
   }
 }
 
-/** Nothing that bears this identity can come back, or has not for so long that its row is only noise. */
+/** Returns true if the worker cannot return, or has been silent for too long to be worth a row. */
 function canRetire(evidence: Evidence): boolean {
   return isProvenDead(evidence) || evidence.beatAgeMs > RETIRE_AFTER_MS
 }

@@ -1,4 +1,4 @@
-/** Rejects when the signal fires, however long the work still takes: code that ignores its signal must not hold up a stop. */
+/** Rejects when the signal fires, even if the work ignores the signal and goes on. */
 export function abortable<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     signal.throwIfAborted()

@@ -4,8 +4,8 @@ import { withRetry } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 
 /**
- * Throws when the database has lost this worker's own row. Asked before "nothing is left" or "another one has it" is
- * believed: tables that were emptied look the same.
+ * Throws if the database has lost the row of this worker. Call it before concluding that no work is left or that another
+ * process has it: emptied tables look the same.
  */
 export async function assertWorkerExists(
   store: Store,

@@ -17,8 +17,8 @@ const ATTEMPTS_MAX = 5
 export type BeginOptions = Pick<BeginRequest, 'source' | 'worker' | 'policy'>
 
 /**
- * Starts or resumes the source's run, atomically, in the name of a worker that beats. Throws `AlreadyRunningError` when
- * somebody lives and works on it. `giveUp`: a database that is away is waited for until this fires.
+ * Starts or resumes the source's run, atomically. The worker must send heartbeats. Throws `AlreadyRunningError` while a live
+ * worker has the run. With a signal, an unreachable database is retried until the signal fires.
  */
 export async function beginRun(
   context: OperatorContext & { readonly heartbeat: HeartbeatClient },
@@ -31,7 +31,7 @@ export async function beginRun(
   heartbeat.requested([claimId])
   try {
     for (let attempt = 1; ; attempt++) {
-      // With the same ids: one whose answer got lost is the same run.
+      // The ids stay the same, so that a retry after a lost reply finds its own run.
       const tryBegin = async (): Promise<BeginResult> => {
         const abandonFirst = await findDeadRun(context, options.source)
         const request = { ...options, ...ids, abandonFirst }
@@ -62,8 +62,8 @@ export async function beginRun(
 }
 
 /**
- * Claims a run again that recovery took from this worker while it was silent. Returns null when another has the run or
- * its source by now, or the run has ended.
+ * Claims a run again that recovery took from this worker while its heartbeats were missing. Returns null if another worker
+ * has the run or its source by now, or if the run has ended.
  */
 export async function reclaim(
   { store, heartbeat }: { readonly store: Store; readonly heartbeat: HeartbeatClient },
@@ -86,7 +86,7 @@ export async function reclaim(
   }
 }
 
-/** Waits for the next heartbeat, for as long as a lease: the database may just be back. */
+/** Retries until the next heartbeat is accepted, for one lease at most: an outage may have just ended. */
 async function retryWhileOverdue<T>(
   call: () => Promise<T>,
   { heartbeatMs, leaseMs }: Policy,
@@ -101,13 +101,13 @@ async function retryWhileOverdue<T>(
   }
 }
 
-/** Says no when a run of the source has succeeded: for work that is to be done once, however often it is asked for. */
+/** Throws `AlreadyDoneError` if a run of the source has succeeded: for jobs that a queue may deliver twice. */
 export async function assertNotDone(store: Store, source: string): Promise<void> {
   const [done] = (await store.runs({ source, statuses: ['succeeded'], limit: 1 })).items
   if (done) throw new AlreadyDoneError(source, done.id, iso(done.finishedAt ?? done.lastActivityAt))
 }
 
-/** A live run of the source that is dead: it is abandoned in the step that begins the new one. */
+/** Returns the move that abandons the source's run if it is dead. The store applies it when it begins the new run. */
 async function findDeadRun(context: OperatorContext, source: string): Promise<RunMove | undefined> {
   const run = await context.store.liveRun(source)
   if (!run || run.counts.targets.in_progress > 0) return undefined
@@ -115,7 +115,7 @@ async function findDeadRun(context: OperatorContext, source: string): Promise<Ru
   return assessed.decision.action === 'abandon' ? runMoveOf(context, assessed) : undefined
 }
 
-/** Someone holds the run: recover it if they are gone, else say who they are. */
+/** Recovers the run if its owner is lost, else throws `AlreadyRunningError`. */
 async function recoverOrRefuse(
   context: OperatorContext,
   run: Run,

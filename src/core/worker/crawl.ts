@@ -7,50 +7,50 @@ import { sourceMistake } from '../model/source.ts'
 import type { NewTarget } from '../model/target.ts'
 
 export type CrawlOptions = {
-  /** What is crawled. At most one run of it is live at a time. */
+  /** Names what is crawled. A source has at most one live run. */
   source: string
-  /** Asked when a new run starts, and again when planning was cut short. The same key twice is one target. */
+  /** Called when a run starts, and again if planning was interrupted. The same key is the same target. */
   targets(): AsyncIterable<NewTarget> | Iterable<NewTarget>
-  /** One page. Everything it returns is committed together; a page that throws commits nothing. */
+  /** Fetches one page. Everything it returns is committed in one transaction; a page that throws commits nothing. */
   page(context: PageContext): Promise<PageResult>
-  /** Pages in flight per process. */
+  /** Pages in progress per process; 1 by default. */
   concurrency?: number
   policy?: PolicyOptions
-  /** A browser, a pool: once per process. */
+  /** Called once per process before the first page, for example to start a browser. */
   setup?(): Promise<void> | void
   teardown?(): Promise<void> | void
 }
 
 export type PageContext = {
   target: { id: string; key: string; group: string | null; url: string | null }
-  /** Where this page is: what the last one returned as `next`, or the target's own address. */
+  /** Address of this page: `next` of the previous page, or the target's own `url`. */
   url: string
-  /** Counts from 1. */
+  /** Page number, from 1. */
   page: number
-  /** What the last page returned as `cursor`; null at first. */
+  /** `cursor` of the previous page; null at first. */
   cursor: unknown
   lastItemId: string | null
-  /** Fires when the worker must stop now or the target is no longer ours. Hand it to `fetch`. */
+  /** Fires when the page must end now: the deadline has come, or the claim was lost. Pass it to `fetch`. */
   signal: AbortSignal
   log(message: string): void
 }
 
 export type PageResult = {
   items?: readonly NewItem[]
-  /** The next page's address; null when this was the last one. */
+  /** Address of the next page; null after the last one. */
   next: string | null
   pageTarget?: number
   skipped?: number
   lastItemId?: string
   cursor?: unknown
-  /** The user's own tables, in the page's transaction: all of it or nothing. */
+  /** Writes to your own tables, in the transaction of the page. */
   inTransaction?: InTransaction
 }
 
-/** Options with defaults in place and every mistake already found. */
+/** A validated crawl, with defaults. */
 export type Crawl = Required<Omit<CrawlOptions, 'policy'>> & {
   readonly policy: Policy
-  /** As written, so that the config can have its word on top. */
+  /** As written in the module: the config's policies are applied on top of it. */
   readonly policyOptions: PolicyOptions
   readonly isCrawl: true
 }
@@ -58,7 +58,7 @@ export type Crawl = Required<Omit<CrawlOptions, 'policy'>> & {
 const KNOWN_OPTIONS = ['source', 'targets', 'page', 'concurrency', 'policy', 'setup', 'teardown']
 const CONCURRENCY_MAX = 1_000
 
-/** Describes a crawl. Nothing runs until `unstuck work` takes it. */
+/** Defines a crawl. Nothing runs until `unstuck work` loads it. */
 export function defineCrawl(options: CrawlOptions): Crawl {
   const mistakes: string[] = []
   const given: Partial<CrawlOptions> = options ?? {}

@@ -7,7 +7,7 @@ import type { Crawl } from './crawl.ts'
 import { assessRun } from '../recovery/assess.ts'
 import { applyRunVerdict, toRunVerdict } from '../recovery/recover.ts'
 
-/** A live run of the crawl is there afterwards, with the crawl's policy: the one there was, or a new one. */
+/** Ensures that the source has a live run with the crawl's policy. Starts one if it has none. */
 export async function ensureRun(
   store: Store,
   crawl: Crawl,
@@ -24,12 +24,12 @@ export async function ensureRun(
     await store.enqueue({ id, source, kind: 'crawl', policy })
     emit({ type: 'run_start', run: id, source })
   } catch (error) {
-    // Another process was faster: its run is as good.
+    // Another process started one at the same time.
     if (!(error instanceof AlreadyRunningError)) throw error
   }
 }
 
-/** A dead run is marked as abandoned, and makes room for a new one. */
+/** Abandons the run if it is dead. Returns true if it did, so that a new one can start. */
 async function cleanIfDead(
   store: Store,
   run: Run,
@@ -37,7 +37,7 @@ async function cleanIfDead(
   self: WorkerId | undefined,
 ): Promise<boolean> {
   if (run.counts.targets.in_progress > 0) return false
-  // Who is about to work on it is not yet at work on it.
+  // This worker does not work on the run yet, so it does not count as its owner.
   const assessed = await assessRun(store, run, { ...(self !== undefined && { self }) })
   if (assessed.decision.action !== 'abandon' || assessed.owner) return false
   const applied = await applyRunVerdict({ store, actor: `start of ${run.source}` }, assessed)

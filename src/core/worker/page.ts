@@ -23,10 +23,10 @@ import { cleanJson, cleanText, countReplaced, isClean } from '../model/text.ts'
 import type { PageResult } from './crawl.ts'
 import type { RunCheckpoint } from './run-handle.ts'
 
-/** Above this a page is a mistake: it would hold the database's lock for everyone. */
+/** Larger pages are rejected: they would hold the write lock of the database for too long. */
 const PAGE_BYTES_MAX = 64 * 1024 * 1024
 
-/** What a page says, in the words of the contract; all but `next` may be left out. */
+/** A page as `page()` returned it, or as it was passed to `checkpoint()`. */
 export type PageReport = {
   page: number
   items?: readonly NewItem[]
@@ -38,7 +38,7 @@ export type PageReport = {
   done: boolean
 }
 
-/** Checks what a page handler returned; the mistakes are told together. */
+/** Validates what `page()` returned. Reports all mistakes at once. */
 export function validatePage(result: unknown, page: number): PageReport {
   if (!isObject(result)) {
     throw new PageRejectedError(
@@ -57,7 +57,7 @@ export function validatePage(result: unknown, page: number): PageReport {
   return { ...report, page, done: report.next === null }
 }
 
-/** Checks what `checkpoint()` was given. */
+/** Validates the argument of `checkpoint()`. */
 export function validateCheckpoint(report: unknown): RunCheckpoint {
   const problems = problemsIn(report, CHECKPOINT_FIELDS, 'the page')
   if (problems.length > 0)
@@ -88,7 +88,7 @@ const CHECKPOINT_FIELDS: Fields = {
     isValid: (value) => value === null || NEXT_FIELD.isValid(value),
   }),
   ...COMMON_FIELDS,
-  // As `run` has them.
+  // `run.pageTarget` and `run.lastItemId` can be null.
   pageTarget: optional(nullable(integerBetween(0))),
   lastItemId: optional(nullable(COMMON_FIELDS.lastItemId)),
 }
@@ -108,7 +108,7 @@ function text(rule: string, bytesMax: number, lengthMin = 0): Field {
   }
 }
 
-/** A page ready to be committed behind the given cursor. */
+/** Makes the checkpoint of a page that follows the given cursor. */
 export function makeCheckpoint(
   claimed: ClaimedTarget,
   position: Cursor,
@@ -153,7 +153,7 @@ export function makeCheckpoint(
   }
 }
 
-/** The crawl's own notes, as they are stored. */
+/** Returns the crawl's own cursor as it is stored. */
 function readCursor(
   value: unknown,
   page: number,
@@ -195,7 +195,7 @@ function readItem(
   )
 }
 
-/** A BigInt, a circle: the same page would be refused again, so it is not tried again. */
+/** Rejects a page with a BigInt or a circular structure. It would be rejected again, so it is not retried. */
 function toJsonOrReject<T>(what: string, make: () => T): T {
   try {
     return make()
@@ -207,7 +207,7 @@ function toJsonOrReject<T>(what: string, make: () => T): T {
   }
 }
 
-/** A short look at what may be anything. */
+/** Prints a value of any kind in one short line. */
 const PREVIEW_OPTIONS = {
   breakLength: Infinity,
   depth: 2,

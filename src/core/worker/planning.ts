@@ -6,12 +6,12 @@ import { withRetry } from '../store/open.ts'
 import type { Crawl } from './crawl.ts'
 
 const BATCH_SIZE = 1_000
-/** Fewer are saved after this long, so that work begins while the rest still streams in. */
+/** A smaller batch is saved after this time, so that work begins while `targets()` still yields. */
 const FLUSH_MS = 200
 
 /**
- * Streams the crawl's targets into a run, never more than a batch in memory, and says last that all are in. Cut
- * short, it is done again from the start: the same key is the same target. Answers how many there were new.
+ * Saves the targets of a crawl, batch by batch, then marks the run as planned. Planning that was interrupted starts over:
+ * the same key is the same target. Returns how many targets were new.
  */
 export async function planRun(
   store: Store,
@@ -33,7 +33,7 @@ export async function planRun(
     })
     return saving
   }
-  // What goes wrong here is heard by the next who awaits a save.
+  // An error of this save is thrown by the next one that is awaited.
   const flushTimer = setInterval(() => void save().catch(() => {}), FLUSH_MS)
   try {
     for await (const target of crawl.targets()) {

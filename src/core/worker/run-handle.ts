@@ -50,12 +50,12 @@ export type RunHandleOptions = {
 export class RunHandle {
   readonly id: string
   readonly source: string
-  /** Earlier work is being taken up. */
+  /** True if the run continues earlier work. */
   readonly resumed: boolean
   readonly #options: RunHandleOptions
   #claimed: ClaimedTarget
   readonly #abort = new AbortController()
-  /** Fires when waiting for the database is in vain: the run is somebody else's by now, or has ended here. */
+  /** Fires when retries are pointless: the claim was lost, or the run has ended here. */
   readonly #stopWaiting = new AbortController()
   #position: Cursor
   #isEnding = false
@@ -72,7 +72,7 @@ export class RunHandle {
     this.#position = claimed
   }
 
-  /** The last completed page; 0 before the first. Go on with the next one. */
+  /** The last saved page; 0 before the first. Continue with the next one. */
   get page(): number {
     return this.#position.page
   }
@@ -89,35 +89,35 @@ export class RunHandle {
     return this.#position.cursor
   }
 
-  /** How many pages there will be, as far as it was said. */
+  /** The expected number of pages, as last reported. */
   get pageTarget(): number | null {
     return this.#position.pageTarget
   }
 
-  /** It was finished, failed or handed back here. */
+  /** True after `succeed()`, `fail()` or `release()`. */
   get hasEnded(): boolean {
     return this.#hasEnded
   }
 
-  /** The claim it writes with. */
+  /** The claim that fences the writes of this run. */
   get claim(): Claim {
     const { target, epoch, claimId, worker } = this.#claimed
     return { target, epoch, claimId, worker }
   }
 
-  /** Why it is no longer ours; null while it is. */
+  /** The error that ended the claim; null while it is held. */
   get lost(): LeaseLostError | null {
     return this.#lost
   }
 
-  /** Fires on SIGTERM and when the lease or the database is lost. Hand it to `fetch`; look at it before each page. */
+  /** Fires on SIGTERM and when the claim or the database is lost. Pass it to `fetch`, and check it before each page. */
   get signal(): AbortSignal {
     return this.#abort.signal
   }
 
   /**
-   * Saves items and cursor, both or neither; what `inTransaction` writes goes with them. Answers the checkpoint's number.
-   * The last page again, with the same content, is answered with its number and changes nothing, whoever saved it.
+   * Saves items and cursor in one transaction, with what `inTransaction` writes. Returns the number of the checkpoint.
+   * Saving the last page again, with the same content, changes nothing and returns its number.
    */
   async checkpoint(report: RunCheckpoint, inTransaction?: InTransaction): Promise<number> {
     validateCheckpoint(report)
@@ -145,12 +145,12 @@ export class RunHandle {
   }
 
   #makeCheckpoint(report: RunCheckpoint): ReturnType<typeof makeCheckpoint> {
-    // Sent again after its answer got lost, perhaps by the process before this one: then it follows what it followed.
+    // A page that is sent again after a lost reply, perhaps by an earlier process, follows the same page as before.
     const seq = report.page === this.#position.page ? this.#position.seq - 1 : this.#position.seq
     return makeCheckpoint(this.#claimed, { ...this.#position, seq }, { ...report, done: false })
   }
 
-  /** How far it is, in its own units. */
+  /** Reports progress in units of the program. */
   async progress(progress: { done: number; total: number }): Promise<void> {
     checkOptions('progress()', progress, {
       done: NON_NEGATIVE_INTEGER,
@@ -159,7 +159,7 @@ export class RunHandle {
     this.#valueOf(await this.#write(() => this.#options.store.reportProgress(this.claim, progress)))
   }
 
-  /** How far it said it is, perhaps before it was resumed; else 0 of 1. */
+  /** Returns the progress that was last reported, also before a resume; else 0 of 1. */
   async progressSoFar(): Promise<{ done: number; total: number }> {
     const run = await withRetry(() => this.#options.store.run(this.id), this.#stopWaiting.signal)
     if (!run) throw new LeaseLostError(this.claim, 'its run was deleted')
@@ -173,7 +173,7 @@ export class RunHandle {
     )
   }
 
-  /** It could not go on. With `retry` it is back in line: the next `begin` goes on from the last checkpoint. */
+  /** Ends the run as failed. With `retry` it stays live: the next `begin` continues from the last checkpoint. */
   async fail(error: unknown, options: { retry?: boolean } = {}): Promise<void> {
     checkOptions('fail()', options, { retry: optional(BOOLEAN) })
     const { retry = false } = options
@@ -184,39 +184,39 @@ export class RunHandle {
     await this.#end(await this.#write(failed))
   }
 
-  /** Hands it back unfinished: the next `begin` goes on from the last checkpoint. */
+  /** Releases the run unfinished: the next `begin` continues from the last checkpoint. */
   async release(): Promise<void> {
     if (this.#hasEnded) return
     this.#isEnding = true
     this.#stopWaiting.abort(this.#endedError)
     const [outcome] = await this.#options.store.release([this.claim])
-    // Somebody else has it already: nothing is left to hand back.
+    // The claim was lost already: there is nothing to release.
     await this.#end(outcome!.ok ? outcome! : { ok: true, value: undefined })
   }
 
-  /** `await using run = …`: left without an end, it is handed back. */
+  /** Releases the run at the end of an `await using` block, unless it has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release()
   }
 
-  /** Used by Unstuck: the process is to stop. */
+  /** Used by Unstuck when the process stops. */
   stop(because: string): void {
     this.#abort.abort(new StoppingError(because))
   }
 
-  /** Used by Unstuck: nothing more can be saved, so waiting for the database is in vain as well. */
+  /** Used by Unstuck when the database is lost: nothing can be saved any more. */
   loseStore(error: UnstuckError): void {
     this.#abort.abort(error)
     this.#stopWaiting.abort(error)
   }
 
-  /** Used by Unstuck: it was claimed again, and goes on from where it stands now. */
+  /** Used by Unstuck after the run was claimed again: continues from its stored cursor. */
   resumeWith(claimed: ClaimedTarget): void {
     this.#claimed = claimed
     this.#position = claimed
   }
 
-  /** Used by Unstuck: a beat found that somebody else has it. While it is being ended, nobody need: the fence decides. */
+  /** Used by Unstuck when a heartbeat finds the claim lost. Ignored while the run is being ended: the fence decides then. */
   loseLease(): void {
     if (this.#isEnding) return
     this.#onLeaseLost(
@@ -234,11 +234,11 @@ export class RunHandle {
 
   #whenAvailable<T>(call: () => Promise<T>): Promise<T> {
     if (this.#hasEnded) throw this.#endedError
-    // A stop lets the write in hand finish; a lost lease does not.
+    // A stop lets the write in progress finish; a lost claim does not.
     return withRetry(call, this.#stopWaiting.signal)
   }
 
-  /** A write that is refused because the claim was lost is sent once more if the run could be claimed again. */
+  /** Repeats a write once if it was refused for a lost claim and the run could be claimed again. */
   async #write<T>(call: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
     const outcome = await this.#whenAvailable(call)
     const isLost = !outcome.ok && outcome.error instanceof LeaseLostError

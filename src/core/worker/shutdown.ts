@@ -2,18 +2,18 @@ import { EXIT } from '../model/exit-codes.ts'
 import { STOP_MESSAGE } from './processes.ts'
 
 export type ShutdownOptions = {
-  /** From the first signal to the end, at most. It lies below the time of those who would kill us. */
+  /** The longest time from the first signal to the exit. Process managers kill later than that. */
   readonly deadlineMs: number
-  /** The first signal: a graceful stop. */
+  /** First signal: stop gracefully. */
   readonly stop: (because: string) => void
-  /** The second signal, or the deadline: what is left to do in the moment before the end. */
+  /** Second signal or deadline: called right before the exit. */
   readonly kill?: () => void
   readonly log: (message: string) => void
 }
 
 /**
- * What SIGTERM and SIGINT do: the first asks for a graceful stop and says how to force it, the second ends at once, and so
- * does the deadline. A worker process also stops when its parent asks for it or dies. Call the result to take it back.
+ * Handles SIGTERM and SIGINT: the first stops gracefully and logs how to force the exit, the second and the deadline exit
+ * at once. A worker process also stops when its parent asks for it or dies. Returns a function that removes the handlers.
  */
 export function handleStopSignals(options: ShutdownOptions): () => void {
   let signals = 0
@@ -40,7 +40,7 @@ export function handleStopSignals(options: ShutdownOptions): () => void {
       `${signal}: finishing the pages in progress, then stopping. Send it again to end at once.`,
     )
   }
-  // By a message and not by a signal: systemd signals every process itself, and a second signal would end it at once.
+  // The parent sends a message, not a signal: systemd signals every process itself, and a second signal would exit at once.
   const onMessage = (message: unknown): void => {
     if (message !== STOP_MESSAGE) return
     requestStop(
@@ -56,7 +56,7 @@ export function handleStopSignals(options: ShutdownOptions): () => void {
   process.on('SIGINT', onSignal)
   process.on('message', onMessage)
   process.on('disconnect', onOrphaned)
-  // It died before anybody listened.
+  // The parent died before the handlers were installed.
   if (process.connected === false) onOrphaned()
   return () => {
     clearTimeout(deadlineTimer)

@@ -12,24 +12,24 @@ import type { Clock } from '../host/clock.ts'
 import type { Crawl, PageResult } from './crawl.ts'
 import { makeCheckpoint, validatePage } from './page.ts'
 
-/** One claimed target on its way from its cursor to its end. */
+/** What is needed to work on one claimed target. */
 export type TargetContext = {
   readonly store: Store
   readonly heartbeat: HeartbeatClient
   readonly crawl: Crawl
   readonly clock: Clock
   readonly claimed: ClaimedTarget
-  /** Looked at before each page: hand the target back instead of starting another. */
+  /** Fires to release the target instead of starting another page. */
   readonly stop: AbortSignal
-  /** Cuts the page in hand short: the deadline has come, or the target is no longer ours. */
+  /** Aborts the page in progress: the deadline has come, or the claim was lost. */
   readonly abort: AbortSignal
   readonly emit: Emit
   readonly log: (message: string) => void
-  /** A page is saved: the target is no longer under suspicion. */
+  /** Called after each saved page: the target then no longer counts as one that crashes its workers. */
   readonly onProgress: () => void
 }
 
-/** Page by page: fetch, parse, then one checkpoint. However it ends, the claim is over afterwards. */
+/** Works on a target page by page, each page with one checkpoint, until it is done, failed or released. The claim has then ended. */
 export async function crawlTarget(context: TargetContext): Promise<void> {
   const { claimed, emit } = context
   const { run, target, key, epoch } = claimed
@@ -46,7 +46,7 @@ export async function crawlTarget(context: TargetContext): Promise<void> {
     await releaseTarget(context, position)
   } catch (thrown) {
     const error = toError(thrown)
-    // Nothing can be handed back or counted as an error of the page: the whole worker ends.
+    // The target can be neither released nor failed without the database: the worker stops.
     if (isUnusable(error)) throw error
     if (context.abort.aborted || error instanceof LeaseLostError)
       await releaseTarget(context, position, error)
@@ -54,6 +54,7 @@ export async function crawlTarget(context: TargetContext): Promise<void> {
   }
 }
 
+/** Calls `page()` and saves what it returns. Returns the cursor after the page. */
 async function crawlPage(
   context: TargetContext,
   position: Cursor,
@@ -95,7 +96,7 @@ async function crawlPage(
   }
 }
 
-/** A stop costs the target nothing. When it is no longer ours, the store says so and nothing changes. */
+/** Releases the target without counting an error or a crash. If the claim was lost, the store refuses and nothing changes. */
 async function releaseTarget(
   context: TargetContext,
   position: Cursor,
@@ -104,13 +105,13 @@ async function releaseTarget(
   const { claimed, store, emit } = context
   const { run, target, key } = claimed
   const outcome = await endClaim(() => store.release([claimOf(claimed)]))
-  if (outcome?.ok) return emit({ type: 'target_released', run, target, key, page: position.page })
-  // Who cut the page short knows better why than the store, which only sees that it is gone.
-  const why = because instanceof LeaseLostError ? because : (outcome?.error ?? because)
+  if (outcome.ok) return emit({ type: 'target_released', run, target, key, page: position.page })
+  // The reason of the abort is more exact than the store's, which only sees that the claim is gone.
+  const why = because instanceof LeaseLostError ? because : outcome.error
   emit({ type: 'lease_lost', run, target, key, because: messageOf(why) })
 }
 
-/** The page handler threw: try again later, or give up. */
+/** Stores the error of a page: the target is retried later, or fails. */
 async function failTarget(context: TargetContext, position: Cursor, error: unknown): Promise<void> {
   const { claimed, store, crawl, clock, emit } = context
   const { run, target, key } = claimed
@@ -122,7 +123,7 @@ async function failTarget(context: TargetContext, position: Cursor, error: unkno
   const outcome = await endClaim(() =>
     store.fail([{ ...claimOf(claimed), error: message, retryInMs }]),
   )
-  if (outcome?.ok)
+  if (outcome.ok)
     emit({
       type: 'target_error',
       run,
@@ -132,13 +133,13 @@ async function failTarget(context: TargetContext, position: Cursor, error: unkno
       error: message,
       retryInMs,
     })
-  else emit({ type: 'lease_lost', run, target, key, because: messageOf(outcome?.error ?? error) })
+  else emit({ type: 'lease_lost', run, target, key, because: messageOf(outcome.error) })
 }
 
 const END_TIMEOUT_MS = 10_000
 
-/** Ends a claim; a store that is away is waited for a while. Null: it stayed away, and recovery will see to it. */
-async function endClaim(call: () => Promise<Outcome<void>[]>): Promise<Outcome<void> | null> {
+/** Ends a claim, with retries while the store is unreachable. If it stays unreachable, recovery ends the claim. */
+async function endClaim(call: () => Promise<Outcome<void>[]>): Promise<Outcome<void>> {
   try {
     const [outcome] = await withRetry(call, AbortSignal.timeout(END_TIMEOUT_MS))
     return outcome!
