@@ -1,4 +1,4 @@
-import { seededFraction } from '../features/chaos/demo/random.ts'
+import { seededFraction } from '../features/chaos/random.ts'
 import type { ClaimedTarget } from '../core/model/claim.ts'
 import type { RunId, WorkerId } from '../core/model/id.ts'
 import { newId } from '../core/model/id.ts'

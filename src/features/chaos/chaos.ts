@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import process from 'node:process'
-import { pollUntil } from './demo/pause.ts'
+import { pollUntil } from './poll.ts'
 import type { Store } from '../../core/store/store.ts'
 import { compare } from './compare.ts'
 import { readOutcome } from './outcome.ts'
@@ -8,7 +8,8 @@ import { runReference, type Reference } from './reference.ts'
 import { makeReport, type Report } from './report.ts'
 import { makeScratch, type PhaseContext, type Scratch } from './scratch.ts'
 import { DEFAULT_KILLS, ChaosRunner, type InjectionResult } from './runner.ts'
-import { ProcessRuns, type Problem, type Trial } from './trial.ts'
+import { ProcessRuns } from './process-run.ts'
+import type { Problem, Trial } from './trial.ts'
 
 export type ChaosResult = {
   /** Null when there was no reference to compare with. */

@@ -29,7 +29,8 @@ function toFacts({ id, source, status, retryOf, counts: { pages, refused } }: Ru
   return { id, source, status, retryOf, pages, refused }
 }
 
-async function readItems(store: Store, source: string): Promise<ItemFacts[]> {
+/** Reads all items of a source. */
+export async function readItems(store: Store, source: string): Promise<ItemFacts[]> {
   const items: ItemFacts[] = []
   for (let last = BATCH; last === BATCH;) {
     const batch = await store.items(source, items.at(-1)?.key ?? null, BATCH)

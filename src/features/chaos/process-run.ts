@@ -19,17 +19,26 @@ import { readProcessStat } from '../../core/host/identity.ts'
 import type { Signal } from './schedule.ts'
 import type { PhaseContext } from './scratch.ts'
 
-/** `all` processes of the command, only the one that was started, or one of them by the dice. */
+/** `all` processes of the command, only the one that was started, or a random one. */
 export const KILL_TARGETS = ['all', 'command', 'one'] as const
 export type KillTarget = (typeof KILL_TARGETS)[number]
 
 export type ProcessExit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
 
-/** The user's command from one start to one end, with all processes that it starts. */
+export type ProcessOptions = {
+  readonly command: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /** Receives stdout and stderr. */
+  readonly logPath: string
+  /** Opens an IPC channel: the command notices when this process dies. */
+  readonly hasChannel?: boolean
+}
+
+/** A command from one start to one exit, with all processes that it starts. */
 export class ProcessRun {
   readonly startedAt = performance.now()
   readonly exited: Promise<ProcessExit>
-  /** Fires when the process that was started is gone. */
+  /** Fires when the started process has exited. */
   readonly exitSignal: AbortSignal
   readonly #child: ChildProcess
   readonly #leader: ProcessRef
@@ -49,21 +58,16 @@ export class ProcessRun {
     })
   }
 
-  /** Without a shell in between. Its session is its own: Ctrl-C is for who kills it, not for the killed. */
-  static async start(command: readonly string[], phase: PhaseContext): Promise<ProcessRun> {
+  /** Starts the command without a shell, in a session of its own: Ctrl-C reaches only this process. */
+  static async start({ command, env, logPath, hasChannel }: ProcessOptions): Promise<ProcessRun> {
     const [program = '', ...args] = command
     const processTag = `chaos_${shortId(newId())}`
-    const log = openSync(phase.logPath, 'a', 0o600)
+    const log = openSync(logPath, 'a', 0o600)
     try {
       const child = spawn(program, args, {
         detached: true,
-        stdio: ['ignore', log, log],
-        env: {
-          ...process.env,
-          [tagVariable(processTag)]: '1',
-          UNSTUCK_DB: phase.address,
-          UNSTUCK_CHAOS_DIR: phase.outputDir,
-        },
+        stdio: ['ignore', log, log, ...(hasChannel ? (['ipc'] as const) : [])],
+        env: { ...process.env, ...env, [tagVariable(processTag)]: '1' },
       })
       await new Promise<void>((resolve, reject) => {
         child.once('spawn', resolve).once('error', reject)
@@ -71,7 +75,7 @@ export class ProcessRun {
       return new ProcessRun(child, processTag)
     } catch (error) {
       throw new UsageError(
-        `The command could not be started: ${messageOf(error)}. ` +
+        `The command could not be started: ${startFailure(program, error)}. ` +
           'Write it after two dashes, as you would type it: unstuck chaos -- node crawl.ts',
         { cause: error },
       )
@@ -80,18 +84,22 @@ export class ProcessRun {
     }
   }
 
-  /** The process that was started still runs. */
+  get pid(): number {
+    return this.#leader.pid
+  }
+
+  /** Whether the started process still runs. */
   get isRunning(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null
   }
 
-  /** Every process of it that lives. */
+  /** Returns every live process of it. */
   processes(): ProcessRef[] {
     if (HAS_PROC) return findTree(this.#roots)
     return this.isRunning ? [this.#leader] : []
   }
 
-  /** Whom a blow is for. */
+  /** Returns the processes that a fault is for. */
   selectProcesses(whom: KillTarget, pick: number): ProcessRef[] {
     if (whom === 'command') return this.isRunning ? [this.#leader] : []
     const processes = this.processes()
@@ -100,7 +108,7 @@ export class ProcessRun {
       : [processes[Math.floor(pick * processes.length)]!].filter(Boolean)
   }
 
-  /** Answers how many were there to get it. */
+  /** Sends a signal. Returns the number of live processes that got it. */
   signal(signal: Signal | 'SIGCONT', processes: readonly ProcessRef[]): number {
     if (!HAS_PROC) return signalGroup(this.#leader, signal) ? 1 : 0
     const living = processes.filter(isAlive)
@@ -108,7 +116,7 @@ export class ProcessRun {
     return living.length
   }
 
-  /** How it ended; null when the signal fired first. */
+  /** Returns how it ended; null when the signal fired first. */
   exitedBefore(limit: AbortSignal): Promise<ProcessExit | null> {
     const fired = new Promise<null>((resolve) => {
       if (limit.aborted) resolve(null)
@@ -117,17 +125,17 @@ export class ProcessRun {
     return Promise.race([this.exited, fired])
   }
 
-  /** A death that the kernel knows of is known here too. */
+  /** Waits for the exit event of a process that the kernel reports as dead. */
   async waitIfDead(): Promise<void> {
     if (!isAlive(this.#leader)) await this.exited
   }
 
-  /** Resolves when none of its processes is left. */
+  /** Kills the whole process tree. Resolves when none of it is left. */
   async kill(): Promise<void> {
     await endTree(this.#roots, { killTimeoutMs: 0, clock: REAL_CLOCK })
   }
 
-  /** The same in the moment before the end of this process: nothing can be waited for. */
+  /** The same without waiting, for the `exit` event of this process. */
   killNow(): void {
     if (HAS_PROC) signalAll(findTree(this.#roots), 'SIGKILL')
     else signalGroup(this.#leader, 'SIGKILL')
@@ -135,5 +143,49 @@ export class ProcessRun {
 
   get #roots(): TreeRoots {
     return { processTag: this.#processTag, leader: this.#leader }
+  }
+}
+
+function startFailure(program: string, error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT') {
+    return program.includes('/')
+      ? `there is no file ${program}, or its interpreter is missing`
+      : `no folder of the PATH has a program named ${program}`
+  }
+  if (code === 'EACCES') return `${program} is not an executable file`
+  return messageOf(error)
+}
+
+/** Every start of the command, so that no process is left behind. */
+export class ProcessRuns {
+  readonly #command: readonly string[]
+  #all: ProcessRun[] = []
+
+  constructor(command: readonly string[]) {
+    this.#command = command
+  }
+
+  async start({ address, outputDir, logPath }: PhaseContext): Promise<ProcessRun> {
+    const env = { UNSTUCK_DB: address, UNSTUCK_CHAOS_DIR: outputDir }
+    const run = await ProcessRun.start({ command: this.#command, env, logPath })
+    this.#all.push(run)
+    return run
+  }
+
+  /** Returns the number of processes that still run. */
+  remaining(): number {
+    this.#all = this.#all.filter((run) => run.processes().length > 0)
+    return this.#all.reduce((sum, run) => sum + run.processes().length, 0)
+  }
+
+  async killAll(): Promise<void> {
+    await Promise.all(this.#all.map((run) => run.kill()))
+    this.#all = []
+  }
+
+  /** Kills without waiting, for the `exit` event of this process. */
+  killNow(): void {
+    for (const run of this.#all) run.killNow()
   }
 }

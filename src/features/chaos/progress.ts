@@ -1,17 +1,27 @@
 import process from 'node:process'
-import { formatElapsed } from './demo/reporter.ts'
 import { truncate } from '../../lib/terminal/width.ts'
 import { safeText } from '../../core/events/safe-text.ts'
 
-/** Tells how it goes, on stderr: a line for each thing that happened, and on a terminal one that is redrawn in place. */
+/** Reports progress on stderr: a line per event, and on a terminal a status line that is redrawn in place. */
 export type Progress = {
   log(sentence: string): void
-  /** How things stand. Only a terminal shows it. */
+  /** Replaces the status line. Shown only on a terminal. */
   showStatus(text: string): void
   close(): void
 }
 
 const REDRAW_MS = 100
+
+/** `1:07` since the start. */
+export function formatElapsed(startedAt: number): string {
+  const seconds = Math.floor((performance.now() - startedAt) / 1_000)
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+}
+
+/** 4210 as `4,210`. */
+export function formatNumber(n: number): string {
+  return n.toLocaleString('en-US')
+}
 
 export function makeProgress(note: (line: string) => void): Progress {
   const { stderr } = process

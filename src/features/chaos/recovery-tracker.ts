@@ -1,5 +1,6 @@
-import { pause } from './demo/pause.ts'
-import type { TargetId } from '../../core/model/id.ts'
+import { pause } from './poll.ts'
+import type { TargetId, WorkerId } from '../../core/model/id.ts'
+import type { Target } from '../../core/model/target.ts'
 import type { Millis } from '../../core/model/time.ts'
 import { TARGET_STATUS_AFTER } from '../../core/model/verdict.ts'
 import type { AuditEntry, Store } from '../../core/store/store.ts'
@@ -7,14 +8,14 @@ import type { AuditEntry, Store } from '../../core/store/store.ts'
 const BATCH = 1_000
 const POLL_MS = 50
 
-/** A target that was taken back from the dead, and the epoch it had there. */
+/** A recovered target, and the epoch of its lost claim. */
 type Orphan = { readonly target: TargetId; readonly epoch: number }
 
-/** What recovery did, from the audit trail, and how long it was from a death until somebody had the target again. */
+/** Follows the audit log: what recovery did, and the time from a kill to the next claim. */
 export class RecoveryTracker {
-  /** How often it did what to a target. */
+  /** Number of verdicts on targets, by action. */
   readonly byAction: Record<string, number> = {}
-  /** From a kill to the next claim of what the dead one held, the command's new start included. */
+  /** From a kill to the next claim of a lost target, including the restart of the command. */
   readonly takenUpMs: number[] = []
   readonly #store: Store
   readonly #kills: Millis[] = []
@@ -30,10 +31,10 @@ export class RecoveryTracker {
     this.#kills.push(at)
   }
 
-  /** Looks until it is over. */
+  /** Polls until the signal fires. */
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      // A look that fails is made again: the database may be busy, and what is wrong with it shows elsewhere.
+      // A failed read is repeated: the database may be busy, and its errors show elsewhere.
       await this.update().catch(() => {})
       await pause(POLL_MS, signal)
     }
@@ -44,7 +45,7 @@ export class RecoveryTracker {
     const waiting: Orphan[] = []
     for (const orphan of this.#orphans) {
       const now = await this.#store.target(orphan.target)
-      // Claimed more than once since the last look: when it was first is no longer known.
+      // Claimed more than once since the last read: the time of the first claim is no longer known.
       const isNext = now?.epoch === orphan.epoch + 1
       if (isNext) this.#recordTakeover(now.claimedAt ?? now.lastActivityAt)
       else if (now?.epoch === orphan.epoch && now.status === 'planned') waiting.push(orphan)
@@ -52,7 +53,7 @@ export class RecoveryTracker {
     this.#orphans = waiting
   }
 
-  /** Whoever died in between could not take it up, so it counts from the last death before the claim. */
+  /** Counts from the last kill before the claim: workers killed in between could not claim it. */
   #recordTakeover(at: Millis): void {
     const death = this.#kills.findLast((kill) => kill <= at)
     if (death !== undefined) this.takenUpMs.push(Math.round(at - death))
@@ -73,4 +74,39 @@ export class RecoveryTracker {
     const { epoch } = before as { epoch?: unknown }
     if (typeof epoch === 'number') this.#orphans.push({ target, epoch })
   }
+}
+
+/** How a target of a killed worker was recovered. Times count from the kill. */
+export type Recovery = {
+  /** Until the target could be claimed. */
+  readonly claimableMs: number
+  /** Until a worker had claimed it. */
+  readonly takenUpMs: number
+  readonly by: WorkerId | null
+  /** The reason of the verdict; null if there was none after the kill. */
+  readonly because: string | null
+}
+
+/**
+ * Reads what became of a target after its worker was killed. Returns null while it waits, and `recovery: null` when
+ * nothing had to be recovered: its last write had reached the database.
+ */
+export async function readRecovery(
+  store: Store,
+  orphan: Target,
+  killedAt: Millis,
+): Promise<{ recovery: Recovery | null } | null> {
+  const now = await store.target(orphan.id)
+  if (!now) return null
+  if (now.epoch > orphan.epoch) {
+    // A target that was done or released since then has no claim; its last activity is later.
+    const takenUpMs = Math.round((now.claimedAt ?? now.lastActivityAt) - killedAt)
+    const history = await store.audit({ run: orphan.run, target: orphan.id, limit: 1_000 })
+    const verdict = history.find(({ at }) => at >= killedAt)
+    const claimableMs = verdict ? Math.round(verdict.at - killedAt) : takenUpMs
+    const because = verdict?.because ?? null
+    return { recovery: { claimableMs, takenUpMs, by: now.worker, because } }
+  }
+  const endedByItself = now.status === 'done' || now.errors > orphan.errors
+  return endedByItself ? { recovery: null } : null
 }

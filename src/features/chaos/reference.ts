@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pause } from './demo/pause.ts'
+import { pause } from './poll.ts'
 import { isLive } from '../../core/model/run.ts'
 import { humanizeDuration } from '../../core/model/time.ts'
 import { redact } from '../../core/model/redact.ts'
 import { plural } from '../../presenters/format.ts'
 import type { Outcome } from './compare.ts'
-import type { ProcessRun, ProcessExit } from './process-run.ts'
+import type { ProcessRun, ProcessRuns, ProcessExit } from './process-run.ts'
 import { readOutcome, readRuns } from './outcome.ts'
 import type { Progress } from './progress.ts'
 import type { ReferenceTiming } from './schedule.ts'
 import type { PhaseContext } from './scratch.ts'
-import type { ProcessRuns, Problem, Trial } from './trial.ts'
+import type { Problem, Trial } from './trial.ts'
 
 /** How the command went, and what it left, when nobody disturbed it. */
 export type Reference = {

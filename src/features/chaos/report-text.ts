@@ -1,4 +1,4 @@
-import { formatNumber } from './demo/reporter.ts'
+import { formatNumber } from './progress.ts'
 import { humanizeDuration } from '../../core/model/time.ts'
 import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 import { plural } from '../../presenters/format.ts'

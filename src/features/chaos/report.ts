@@ -1,5 +1,5 @@
 import type { Inspection } from '../../core/store/inspection.ts'
-import { guaranteeFindings } from '../../interfaces/cli/doctor/guarantees.ts'
+import { guaranteeFindings } from '../../presenters/guarantees.ts'
 import { plural } from '../../presenters/format.ts'
 import type { Differences, Outcome } from './compare.ts'
 import type { InjectionResult } from './runner.ts'
@@ -281,7 +281,7 @@ function countBy(words: readonly string[]): Record<string, number> {
   return counts
 }
 
-function median(sorted: readonly number[]): number | null {
+export function median(sorted: readonly number[]): number | null {
   const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]]
   return low === undefined || high === undefined ? null : Math.round((low + high) / 2)
 }

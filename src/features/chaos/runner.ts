@@ -1,17 +1,17 @@
-import { pause, pollUntil } from './demo/pause.ts'
+import { pause, pollUntil } from './poll.ts'
 import { isLive } from '../../core/model/run.ts'
 import { humanizeDuration } from '../../core/model/time.ts'
 import { isAlive, type ProcessRef } from '../../core/host/process-tree.ts'
 import { plural } from '../../presenters/format.ts'
 import { isAllDone } from './compare.ts'
-import type { ProcessRun, ProcessExit } from './process-run.ts'
+import type { ProcessRun, ProcessRuns, ProcessExit } from './process-run.ts'
 import { readRuns } from './outcome.ts'
 import { RecoveryTracker } from './recovery-tracker.ts'
 import { countPages, logTail, timeoutProblem, type Reference } from './reference.ts'
 import { delayMsOf, makeSchedule, defaultWithinMs, type Fault, type Signal } from './schedule.ts'
 import type { PhaseContext } from './scratch.ts'
 import { longestLeaseMs, PausedProcesses } from './paused-processes.ts'
-import type { ProcessRuns, Problem, Trial } from './trial.ts'
+import type { Problem, Trial } from './trial.ts'
 
 export const DEFAULT_KILLS = 10
 

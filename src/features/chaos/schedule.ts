@@ -1,4 +1,4 @@
-import { seededFraction } from './demo/random.ts'
+import { seededFraction } from './random.ts'
 
 export const SIGNALS = [
   'SIGKILL',

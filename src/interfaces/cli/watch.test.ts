@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { makeScreen } from './watch.ts'
+import { makeScreen } from '../../lib/terminal/screen.ts'
 
 function terminal(columns: number, rows: number) {
   const written: string[] = []

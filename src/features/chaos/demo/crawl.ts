@@ -1,15 +1,16 @@
 // The crawl that the demo runs, as a user would write it: `unstuck work crawl.ts --workers 6 --drain`.
 import process from 'node:process'
-import { defineCrawl, RetryLaterError } from '../../../index.ts' // in your project: from 'unstuck'
-import type { NewTarget } from '../../../index.ts'
-import { INSERT_PAGE } from './ledger.ts'
+import { RetryLaterError } from '../../../core/model/page-errors.ts' // in your project: from 'unstuck'
+import type { NewTarget } from '../../../core/model/target.ts'
+import { defineCrawl, type CrawlOptions } from '../../../core/worker/crawl.ts'
+import { INSERT_PAGE } from '../ledger.ts'
 import type { SitePage } from './site.ts'
 
 const { UNSTUCK_DEMO_SITE: site, UNSTUCK_DEMO_SOURCE: source = 'demo' } = process.env
 const insertPage =
   INSERT_PAGE[process.env['UNSTUCK_DEMO_ENGINE'] === 'postgres' ? 'postgres' : 'sqlite']
 
-export default defineCrawl({
+export const crawlOptions: CrawlOptions = {
   source,
 
   async *targets() {
@@ -26,13 +27,15 @@ export default defineCrawl({
       items: listings.map(({ url, ...data }) => ({ url, data })),
       next,
       pageTarget: pages,
-      // A table of the demo's own, in the page's transaction. It has no unique key: doubled work would show.
+      // The demo's own table, in the page's transaction. Without a unique key, so that doubled work shows.
       inTransaction: (tx) => tx.query(insertPage, [source, target.key, page]),
     }
   },
 
-  // One target in each process: what a kill takes down is then plain to see.
+  // One target per process: each kill then interrupts exactly one.
   concurrency: 1,
   // A short lease, so that the zombie's story fits into a minute; and it is the demo that kills, not the targets.
   policy: { heartbeat: '1s', lease: '4s', retries: 20, maxCrashes: 1_000 },
-})
+}
+
+export default defineCrawl(crawlOptions)

@@ -1,23 +1,41 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { RunId } from '../../../core/model/id.ts'
+import process from 'node:process'
+import { newId, shortId, type RunId } from '../../../core/model/id.ts'
+import { openStore } from '../../../core/store/open.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { plural } from '../../../presenters/format.ts'
-import type { Directory } from './directory.ts'
-import { readResults } from './results.ts'
-import { takeSnapshot } from './snapshot.ts'
+import { openLedger, type Ledger } from '../ledger.ts'
+import { pause, pollUntil } from '../poll.ts'
+import { makeRandom } from '../random.ts'
+import { makeDirectory, type Directory } from './directory.ts'
+import { makeReport, readResults, type Report } from './report.ts'
 import type { Headline, Reporter } from './reporter.ts'
-import { pause, pollUntil } from './pause.ts'
-import { makeRandom } from './random.ts'
-import { makeReport, type Report } from './report.ts'
-import { expectedMs, makeSchedule } from './schedule.ts'
-import { openDemoContext, type DemoContext, type DemoContextOptions } from './context.ts'
-import type { ScenarioContext } from './scenario-context.ts'
-import { Scenario } from './scenario.ts'
+import { expectedMs, makeSchedule, Scenario, slowdownFor } from './scenario.ts'
+import type { DemoSize, ScenarioContext } from './scenario.ts'
+import { Site } from './site.ts'
+import { takeSnapshot } from './snapshot.ts'
+import { WorkerPool } from './worker-pool.ts'
+
+type DemoContextOptions = {
+  readonly targets: number
+  readonly workers: number
+  readonly kills: number
+  readonly seed: number
+  /** Null: a new SQLite file in the demo's folder. */
+  readonly db: string | null
+  /** The folder that all demos write to. */
+  readonly home: string
+  /** Serves the dashboard while the demo runs. */
+  readonly openDashboard: (
+    store: Store,
+    dataFolder: string,
+  ) => Promise<{ readonly url: string; close(): Promise<void> }>
+}
 
 export type DemoOptions = DemoContextOptions & {
   readonly reporter: (headline: Headline) => Reporter
-  /** Ctrl-C. */
+  /** Fires on Ctrl-C. */
   readonly interrupted: AbortSignal
 }
 
@@ -38,8 +56,8 @@ const START_TIMEOUT_MS = 30_000
 const STOPPING = 'stopping the workers; once more ends them at once'
 
 /**
- * The whole story: a site, a crew that crawls it, and everything that is done to the crew. Leaves no process behind.
- * Null when it was interrupted: then there is nothing to report.
+ * Crawls a built-in site with workers, injects faults into them, and compares the result with the site. Leaves no process
+ * behind. Returns null when it was interrupted.
  */
 export async function runDemo(options: DemoOptions): Promise<DemoResult | null> {
   await using context = await openDemoContext(options)
@@ -66,11 +84,11 @@ export async function runDemo(options: DemoOptions): Promise<DemoResult | null> 
   const tookMs = performance.now() - startedAt
   const results = await readResults(store, context.ledger, run, source)
   const report = makeReport(expected, results, scenario, context.site.stats)
-  writeFileSync(join(folder, 'deeds.json'), JSON.stringify(scenario, null, 2))
+  writeFileSync(join(folder, 'faults.json'), JSON.stringify(scenario, null, 2))
   return { report, expected, scenario, tookMs, source, run, db, engine: store.engine, folder }
 }
 
-/** From the first page to the last, or to Ctrl-C. Answers the run; null when it was interrupted before there was one. */
+/** Runs until the last page or Ctrl-C. Returns the run; null when it was interrupted before there was one. */
 async function runCrawl(
   { store, source, folder, workerPool, site, size }: DemoContext,
   scenario: Scenario,
@@ -88,12 +106,11 @@ async function runCrawl(
   if (run === null) {
     if (interrupted.aborted) return null
     const log = join(folder, 'workers.log')
-    throw new Error(`The workers did not start. What they said is in ${log}`)
+    throw new Error(`The workers did not start. Their output is in ${log}`)
   }
   workerPool.hasRun = true
   const snapshot: ScenarioContext['snapshot'] = async () => {
     const current = await takeSnapshot(store, run, source)
-    workerPool.setWorkers(current.workers)
     reporter.update(current)
     return current
   }
@@ -114,10 +131,10 @@ async function runCrawl(
   return run
 }
 
-/** Beside the acts, so that the screen lives while they wait. */
+/** Updates the screen while faults wait. */
 async function keepReporting({ snapshot, over }: ScenarioContext): Promise<void> {
   while (!over.aborted) {
-    // A look that fails is no reason to end: the acts look too, and what is wrong shows in the end.
+    // A failed read does not end the demo: its cause shows in the report.
     await snapshot().catch(() => {})
     await pause(STATUS_INTERVAL_MS, over)
   }
@@ -126,4 +143,79 @@ async function keepReporting({ snapshot, over }: ScenarioContext): Promise<void>
 function untilAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
+
+/** Everything that the demo opens. Disposing it ends every process and connection. */
+type DemoContext = AsyncDisposable & {
+  /** Unique: nothing else in the database is touched. */
+  readonly source: string
+  readonly folder: string
+  readonly db: string
+  readonly expected: Directory
+  readonly size: DemoSize
+  readonly slowdown: number
+  readonly store: Store
+  readonly ledger: Ledger
+  readonly site: Site
+  readonly workerPool: WorkerPool
+  /** The address of the dashboard. */
+  readonly dashboard: string
+}
+
+/** How often `unstuck work` itself may be killed from outside. */
+const RESTARTS_MAX = 5
+
+async function openDemoContext(options: DemoContextOptions): Promise<DemoContext> {
+  const { seed, workers, kills } = options
+  const id = shortId(newId())
+  const source = `demo-${id}`
+  const folder = join(options.home, id)
+  mkdirSync(folder, { recursive: true })
+  const db = options.db ?? `sqlite:${join(folder, 'unstuck.db')}`
+  const expected = makeDirectory(seed, options.targets)
+  const size = { pages: expected.pages, targets: expected.targets.length, workers, kills }
+  const slowdown = slowdownFor(size)
+
+  await using stack = new AsyncDisposableStack()
+  const store = await openStore(db)
+  stack.defer(() => store.close())
+  const dashboard = await options.openDashboard(store, folder)
+  stack.defer(() => dashboard.close())
+  const ledger = await openLedger(store.engine, db, source)
+  stack.defer(() => ledger.close())
+  const site = await Site.open(expected, slowdown)
+  stack.defer(() => site.close())
+  const workerPool = new WorkerPool({
+    workers,
+    db,
+    journal: join(folder, 'journal'),
+    logPath: join(folder, 'workers.log'),
+    // A single worker is `unstuck work` itself, which the demo kills.
+    maxRestarts: kills + RESTARTS_MAX,
+    env: {
+      UNSTUCK_DEMO_SITE: site.address,
+      UNSTUCK_DEMO_SOURCE: source,
+      UNSTUCK_DEMO_ENGINE: store.engine,
+    },
+  })
+  const killPool = (): void => workerPool.kill()
+  process.once('exit', killPool)
+  stack.defer(() => void process.off('exit', killPool))
+  stack.defer(() => workerPool.stop())
+
+  const open = stack.move()
+  return {
+    source,
+    folder,
+    db,
+    expected,
+    size,
+    slowdown,
+    store,
+    ledger,
+    site,
+    workerPool,
+    dashboard: dashboard.url,
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  }
 }

@@ -1,4 +1,4 @@
-import { seededFraction } from './random.ts'
+import { seededFraction } from '../random.ts'
 
 /** What the site lists, made from a seed alone. It is the truth that the crawl's result is held against. */
 export type Directory = {

@@ -3,20 +3,20 @@ import { shortId } from '../../../core/model/id.ts'
 import type { Target } from '../../../core/model/target.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import type { Worker } from '../../../core/model/worker.ts'
-import type { Store } from '../../../core/store/store.ts'
-import { pollUntil } from './pause.ts'
-import type { Kill, Recovery, ScenarioContext } from './scenario-context.ts'
+import { pollUntil } from '../poll.ts'
+import { readRecovery, type Recovery } from '../recovery-tracker.ts'
+import type { Kill, ScenarioContext } from './scenario.ts'
 
 const HELD_MAX = 100
 const POLL_MS = 25
 const TIMEOUT_MS = 20_000
 /**
- * Who keeps dying right after its start is started again with a pause. That is the restart policy and not recovery,
- * so those who have only just come are spared while there are others.
+ * A worker that dies right after its start is restarted with a delay. That delay is the restart policy and not
+ * recovery, so younger workers are spared while there are others.
  */
 const MIN_AGE_MS = 5_000
 
-/** kill -9 of a worker by the dice, and the wait until somebody has taken up what it had in hand. */
+/** Kills a random worker with SIGKILL, and waits until another has claimed what it held. */
 export async function killWorker(context: ScenarioContext): Promise<Kill | null> {
   const { store, reporter, over } = context
   const killed = await pollUntil(() => killRandomWorker(context), {
@@ -30,28 +30,28 @@ export async function killWorker(context: ScenarioContext): Promise<Kill | null>
   reporter.mark(worker, 'killed')
   const [first] = held
   if (!first) {
-    reporter.log(`kill -9 ${shortId(worker)}, which had nothing in hand`)
+    reporter.log(`kill -9 ${shortId(worker)}, which held no target`)
     return { at: killed.at, worker, recoveries: [] }
   }
   const what = `kill -9 ${shortId(worker)} on page ${first.page + 1} of ${first.key}`
-  const event = reporter.start(what, 'nobody has its target now …')
+  const event = reporter.start(what, 'its target has no worker now …')
   const ends = await Promise.all(held.map((target) => waitForRecovery(context, target, killed.at)))
   const recoveries = ends.filter((end) => end !== null)
   const [taken] = recoveries
   event.end(
     taken
-      ? `taken up by ${shortId(taken.by)} after ${taken.takenUpMs} ms`
-      : 'it had just handed it in, nothing was left to take up',
+      ? `taken up by ${shortId(taken.by!)} after ${taken.takenUpMs} ms`
+      : 'its last write had arrived, nothing was left to recover',
   )
   return { at: killed.at, worker, recoveries }
 }
 
-/** One of those who have something in hand; null while there is nobody. */
+/** Kills one of the workers that hold a target; null while there is none. */
 async function killRandomWorker(
   context: ScenarioContext,
 ): Promise<{ worker: Worker; at: Millis } | null> {
   const { workers, held } = await context.snapshot()
-  // Taken before the kill: the time until recovery can come out too long by this, never too short.
+  // Read before the kill: the measured time can be too long by this, never too short.
   const at = await context.store.now()
   const busy = workers.filter((worker) => held.has(worker.id))
   const settled = busy.filter((worker) => at - worker.startedAt > MIN_AGE_MS)
@@ -66,7 +66,6 @@ async function killRandomWorker(
   }
 }
 
-/** Null when nothing had to be recovered: its last write had reached the database after all. */
 async function waitForRecovery(
   { store, over }: ScenarioContext,
   orphan: Target,
@@ -78,25 +77,7 @@ async function waitForRecovery(
     signal: over,
   })
   if (ended) return ended.recovery
-  // Never taken up, as far as we waited: that counts, and it is far too long.
-  const never = { claimableMs: TIMEOUT_MS, takenUpMs: TIMEOUT_MS, by: orphan.worker! }
-  return over.aborted ? null : never
-}
-
-async function readRecovery(
-  store: Store,
-  orphan: Target,
-  killedAt: Millis,
-): Promise<{ recovery: Recovery | null } | null> {
-  const now = await store.target(orphan.id)
-  if (!now) return null
-  if (now.epoch > orphan.epoch) {
-    const takenUpMs = Math.round(now.claimedAt! - killedAt)
-    const trail = await store.audit({ run: orphan.run, target: orphan.id, limit: 1_000 })
-    const takenBack = trail.find(({ at }) => at >= killedAt)
-    const claimableMs = takenBack ? Math.round(takenBack.at - killedAt) : takenUpMs
-    return { recovery: { claimableMs, takenUpMs, by: now.worker! } }
-  }
-  const endedByItself = now.status === 'done' || now.errors > orphan.errors
-  return endedByItself ? { recovery: null } : null
+  // Not claimed in time: reported as the full timeout, which is far too long.
+  const timedOut = { claimableMs: TIMEOUT_MS, takenUpMs: TIMEOUT_MS, by: orphan.worker }
+  return over.aborted ? null : { ...timedOut, because: null }
 }

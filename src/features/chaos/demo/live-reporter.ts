@@ -1,11 +1,12 @@
-import type { Output } from '../../../interfaces/cli/output.ts'
-import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
+import { shortId, type WorkerId } from '../../../core/model/id.ts'
+import type { Target } from '../../../core/model/target.ts'
+import { makeScreen, type ScreenOutput } from '../../../lib/terminal/screen.ts'
 import type { Style } from '../../../lib/terminal/table.ts'
+import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { percent } from '../../../presenters/format.ts'
-import { makeScreen } from '../../../interfaces/cli/watch.ts'
+import { formatElapsed, formatNumber } from '../progress.ts'
+import type { Headline, Reporter, WorkerMark } from './reporter.ts'
 import type { Snapshot } from './snapshot.ts'
-import { formatElapsed, formatNumber, type Headline, type Reporter } from './reporter.ts'
-import { nameOf, WorkerList, type WorkerRow } from './worker-list.ts'
 
 const REDRAW_MS = 120
 const EVENTS_MAX = 12
@@ -31,8 +32,12 @@ const STATES: Record<
   leaving: { text: 'leaving', ink: 'warn' },
 }
 
-/** For a terminal: a small screen, drawn over and over in place, and gone at the end to make room for the report. */
-export function makeLiveReporter(headline: Headline, workers: number, output: Output): Reporter {
+/** For a terminal: a screen that is redrawn in place, and erased at the end to make room for the report. */
+export function makeLiveReporter(
+  headline: Headline,
+  workers: number,
+  output: ScreenOutput,
+): Reporter {
   const screen = makeScreen(output)
   const workerList = new WorkerList(workers)
   const events: EventLine[] = []
@@ -116,7 +121,7 @@ function drawWorkers(writer: TextWriter, rows: readonly (WorkerRow | null)[]): v
         ink: dimIfKilled,
       })
       return [
-        styled(nameOf(row)),
+        styled(shortId(row.worker)),
         styled(String(pid)),
         STATES[state],
         styled(page),
@@ -128,8 +133,8 @@ function drawWorkers(writer: TextWriter, rows: readonly (WorkerRow | null)[]): v
   writer.blank()
 }
 
-/** The newest at the bottom, as many as there is room for. */
-function drawEvents(writer: TextWriter, events: readonly EventLine[], output: Output): void {
+/** Draws the newest events, as many as fit, the newest last. */
+function drawEvents(writer: TextWriter, events: readonly EventLine[], output: ScreenOutput): void {
   const used = writer.toString().split('\n').length
   let room = output.rows - used
   const shown: EventLine[] = []
@@ -143,4 +148,78 @@ function drawEvents(writer: TextWriter, events: readonly EventLine[], output: Ou
     if (outcome !== null)
       writer.line(' '.repeat(7), { text: outcome, style: isOver ? 'good' : 'warn' })
   }
+}
+
+/** One line of the list of workers. */
+type WorkerRow = {
+  readonly worker: WorkerId
+  readonly pid: number
+  readonly target: Target | null
+  readonly state: 'working' | 'idle' | 'took over' | WorkerMark
+}
+
+type Orphan = { readonly epoch: number; readonly page: number }
+
+/** Assigns workers to lines: a new worker replaces one that has ended, so that the others keep their line. */
+class WorkerList {
+  readonly #rows: (WorkerRow | null)[]
+  readonly #marks = new Map<WorkerId, WorkerMark>()
+  /** Targets taken from a worker, until their next page is saved. */
+  readonly #orphans = new Map<string, Orphan>()
+
+  constructor(count: number) {
+    this.#rows = Array.from({ length: count }, () => null)
+  }
+
+  get rows(): readonly (WorkerRow | null)[] {
+    return this.#rows
+  }
+
+  mark(worker: WorkerId, mark: WorkerMark | null): void {
+    if (mark === null) this.#marks.delete(worker)
+    else this.#marks.set(worker, mark)
+    const index = this.#rows.findIndex((row) => row?.worker === worker)
+    const row = this.#rows[index]
+    if (!row || mark === null) return
+    this.#rows[index] = { ...row, state: mark }
+    const { target } = row
+    if (target) this.#orphans.set(target.id, { epoch: target.epoch, page: target.page })
+  }
+
+  markAll(mark: WorkerMark): void {
+    for (const row of this.#rows) if (row) this.mark(row.worker, mark)
+  }
+
+  update({ workers, held }: Snapshot): void {
+    const living = new Map(workers.map((worker) => [worker.id, worker]))
+    for (const [index, row] of this.#rows.entries()) {
+      const worker = row && living.get(row.worker)
+      if (!worker) continue
+      living.delete(worker.id)
+      const target = held.get(worker.id) ?? null
+      // The target of a stopped worker stays on its line, also when another worker has it.
+      const shown = target ?? (this.#marks.has(worker.id) ? row.target : null)
+      this.#rows[index] = { ...row, target: shown, state: this.#state(worker.id, target) }
+    }
+    for (const { id, process } of living.values()) {
+      if (this.#marks.get(id) === 'killed') continue
+      const index = this.#rows.findIndex((row) => !row || !isListed(row, workers))
+      if (index < 0) return
+      const target = held.get(id) ?? null
+      this.#rows[index] = { worker: id, pid: process.pid, target, state: this.#state(id, target) }
+    }
+  }
+
+  #state(worker: WorkerId, target: Target | null): WorkerRow['state'] {
+    const mark = this.#marks.get(worker)
+    if (mark) return mark
+    if (!target) return 'idle'
+    const orphan = this.#orphans.get(target.id)
+    if (orphan && target.epoch > orphan.epoch && target.page === orphan.page) return 'took over'
+    return 'working'
+  }
+}
+
+function isListed(row: WorkerRow, workers: Snapshot['workers']): boolean {
+  return workers.some(({ id }) => id === row.worker)
 }

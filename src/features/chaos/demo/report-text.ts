@@ -3,21 +3,21 @@ import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import type { Style } from '../../../lib/terminal/table.ts'
 import { plural } from '../../../presenters/format.ts'
 import type { Directory } from './directory.ts'
-import { formatNumber } from './reporter.ts'
+import { formatNumber } from '../progress.ts'
 import { CLAIMABLE_MAX_MS, type InjectedFaults, type Report } from './report.ts'
 
-/** What the report says besides the figures. */
+/** What the report prints besides the figures. */
 export type ReportContext = {
   readonly expected: Directory
   readonly faults: InjectedFaults
   readonly tookMs: number
   readonly seed: number
-  /** The processors and how busy they were: slow recoveries may have their reason there. */
+  /** Processors and load: a busy machine recovers more slowly. */
   readonly machine: string
   readonly isBusy: boolean
-  /** Commands to go on with, and what each shows. */
+  /** Commands to continue with, and what each shows. */
   readonly next: readonly (readonly [command: string, shows: string])[]
-  /** Where to look when something is wrong, and what is left to delete. */
+  /** What is left to inspect and delete. */
   readonly leftBehind: string
 }
 
@@ -54,14 +54,14 @@ export function printReport(writer: TextWriter, report: Report, context: ReportC
   mustBeZero('pages doubled', report.pagesDoubled, 'by a ledger without a unique key')
   mustBeZero('items lost', report.itemsLost, 'each is there as the site shows it')
   mustBeZero('items doubled', report.itemsDoubled, 'however their addresses were spelled')
-  row('late writes refused', report.lateWritesRefused, "the zombie's: none got through")
-  row('pages fetched twice', report.refetched, 'rightly: in hand and unsaved when a worker died')
-  for (const reason of faults.skipped) writer.paragraph(`  Not played: ${reason}.`)
+  row('late writes refused', report.lateWritesRefused, "the zombie's: none was saved")
+  row('pages fetched twice', report.refetched, 'their worker died before it saved them')
+  for (const reason of faults.skipped) writer.paragraph(`  Not injected: ${reason}.`)
 
   writer.blank()
   printVerdict(writer, report, context)
   writer.blank()
-  writer.line('Look at it yourself:')
+  writer.line('Inspect it:')
   const width = Math.max(...context.next.slice(1).map(([command]) => command.length))
   for (const [command, shows] of context.next) {
     const remark = shows === '' ? '' : `  # ${shows}`
@@ -73,7 +73,7 @@ export function printReport(writer: TextWriter, report: Report, context: ReportC
   writer.paragraph({ text: context.leftBehind, style: 'dim' })
 }
 
-/** Last of the figures, so that it is still on the screen when the rest has scrolled away. */
+/** Printed last, so that it stays on the screen. */
 function printVerdict(
   writer: TextWriter,
   report: Report,
@@ -89,7 +89,7 @@ function printVerdict(
   for (const problem of report.problems) writer.paragraph({ text: `  - ${problem}`, style: 'bad' })
   const isSlow = (report.slowestClaimableMs ?? 0) >= CLAIMABLE_MAX_MS
   if (isSlow && isBusy && report.problems.length === 1) {
-    writer.paragraph(`This machine has a lot else to do (${machine}): try again when it is calm.`)
+    writer.paragraph(`This machine is busy (${machine}): try again when it is idle.`)
   }
 }
 
@@ -107,9 +107,9 @@ function deployText({ deploys: [deploy] }: InjectedFaults): string {
 }
 
 function zombieText({ zombies: [zombie] }: InjectedFaults): string {
-  return zombie ? `silent for ${humanizeDuration(zombie.silentMs)}, taken over, then woken up` : ''
+  return zombie ? `silent for ${humanizeDuration(zombie.silentMs)}, taken over, then continued` : ''
 }
 
 function errorsText({ errors500, errors429 }: Report): string {
-  return `${errors500} × 500, ${errors429} × 429, all tried again`
+  return `${errors500} × 500, ${errors429} × 429, all retried`
 }

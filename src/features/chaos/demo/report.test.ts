@@ -4,7 +4,7 @@ import { newId } from '../../../core/model/id.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { makeDirectory } from './directory.ts'
 import { makeReport, type InjectedFaults, type SavedResults, type Report } from './report.ts'
-import type { Kill } from './scenario-context.ts'
+import type { Kill } from './scenario.ts'
 
 const truth = makeDirectory(1, 4)
 const stats = { served: 40, aborted: 2, refetched: 3, errors500: 1, errors429: 1 }
@@ -17,7 +17,11 @@ const events: InjectedFaults = {
 }
 
 function makeKill(claimableMs: number, takenUpMs: number): Kill {
-  return { at: 0, worker: newId(), recoveries: [{ claimableMs, takenUpMs, by: newId() }] }
+  return {
+    at: 0,
+    worker: newId(),
+    recoveries: [{ claimableMs, takenUpMs, by: newId(), because: null }],
+  }
 }
 
 /** A flawless database. */

@@ -1,10 +1,14 @@
-import { isDeepStrictEqual } from 'node:util'
+import type { RunId } from '../../../core/model/id.ts'
 import type { SavedItem } from '../../../core/model/item.ts'
 import type { Run } from '../../../core/model/run.ts'
+import type { Store } from '../../../core/store/store.ts'
+import { compare } from '../compare.ts'
 import type { Directory } from './directory.ts'
-import type { LedgerRow } from './ledger.ts'
+import type { Ledger, LedgerRow } from '../ledger.ts'
+import { readItems } from '../outcome.ts'
+import { median } from '../report.ts'
 import type { SiteStats } from './site.ts'
-import type { Deploy, Kill, Zombie } from './scenario-context.ts'
+import type { Deploy, Kill, Zombie } from './scenario.ts'
 
 /** What the database holds after the run. */
 export type SavedResults = {
@@ -13,13 +17,13 @@ export type SavedResults = {
   readonly items: readonly Pick<SavedItem, 'key' | 'data'>[]
 }
 
-/** What was done to the workers, and what was asked for. */
+/** The injected faults, and how many were requested. */
 export type InjectedFaults = {
   readonly killsAsked: number
   readonly kills: readonly Kill[]
   readonly deploys: readonly Deploy[]
   readonly zombies: readonly Zombie[]
-  /** Acts that could not be played, each with its reason. */
+  /** Faults that could not be injected, each with its reason. */
   readonly skipped: readonly string[]
 }
 
@@ -32,11 +36,11 @@ export type Report = {
   readonly doubled: number
   readonly refetched: number
   readonly lateWritesRefused: number
-  /** Until somebody had the target; null when no kill left one behind. */
+  /** Until a worker had claimed the target; null when no kill left one. */
   readonly slowestRecoveryMs: number | null
   readonly ok: boolean
   readonly medianRecoveryMs: number | null
-  /** Until anybody could have it, which is what is promised; who takes it up may still be starting. */
+  /** Until it could be claimed, which is the guarantee; the worker that claims it may still be starting. */
   readonly slowestClaimableMs: number | null
   readonly recoveries: number
   readonly pagesLost: number
@@ -53,18 +57,28 @@ export type Report = {
   readonly problems: readonly string[]
 }
 
-/** From it on, it took too long until a target could be claimed again (P8). */
+/** A target must be claimable sooner than this after a kill (P8). */
 export const CLAIMABLE_MAX_MS = 1_000
 
-/** Holds what was found against the site's own truth. Reads only its arguments. */
+/** Reads what the database holds after the run. */
+export async function readResults(
+  store: Store,
+  ledger: Ledger,
+  run: RunId,
+  source: string,
+): Promise<SavedResults> {
+  const items = await readItems(store, source)
+  return { run: (await store.run(run))!, ledger: await ledger.rows(), items }
+}
+
+/** Compares the result with the site. Reads only its arguments. */
 export function makeReport(
   expected: Directory,
   results: SavedResults,
   faults: InjectedFaults,
   stats: SiteStats,
 ): Report {
-  const pages = comparePages(expected, results.ledger)
-  const items = compareItems(expected, results.items)
+  const found = compareWithSite(expected, results)
   const recovered = faults.kills.flatMap((kill) => kill.recoveries)
   const recoveries = recovered.map(({ takenUpMs }) => takenUpMs).sort((a, b) => a - b)
   const claimable = recovered.map(({ claimableMs }) => claimableMs)
@@ -72,8 +86,8 @@ export function makeReport(
     pages: results.run.counts.pages,
     items: results.items.length,
     kills: faults.kills.length,
-    lost: pages.lost + items.lost,
-    doubled: pages.doubled + items.doubled,
+    lost: found.pagesLost + found.itemsLost,
+    doubled: found.pagesDoubled + found.itemsDoubled,
     refetched: stats.refetched,
     lateWritesRefused: results.run.counts.refused,
     slowestRecoveryMs: recoveries.at(-1) ?? null,
@@ -85,10 +99,7 @@ export function makeReport(
     ok: problems.length === 0,
     medianRecoveryMs: median(recoveries),
     recoveries: recoveries.length,
-    pagesLost: pages.lost,
-    itemsLost: items.lost,
-    pagesDoubled: pages.doubled,
-    itemsDoubled: items.doubled,
+    ...found,
     deploys: faults.deploys.length,
     zombies: faults.zombies.length,
     errors500: stats.errors500,
@@ -99,36 +110,34 @@ export function makeReport(
   }
 }
 
-function median(sorted: readonly number[]): number | null {
-  const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]]
-  return low === undefined || high === undefined ? null : Math.round((low + high) / 2)
-}
-
-type Difference = { readonly lost: number; readonly doubled: number }
-
-/** Lost: a page of the site that was never committed. Doubled: each row beyond one for a page, or for no page at all. */
-function comparePages({ targets }: Directory, ledger: readonly LedgerRow[]): Difference {
-  const missing = new Set(
-    targets.flatMap(({ key, pages }) => pages.map((_, index) => `${key}#${index + 1}`)),
+/**
+ * The site is the reference, and the ledger is the output: one line per page. A lost page was never committed. Each row
+ * beyond the first for a page, or for no page of the site, is doubled.
+ */
+function compareWithSite({ targets, businesses, pages }: Directory, results: SavedResults) {
+  const found = compare(
+    {
+      ...EMPTY,
+      items: Array.from(businesses, ([key, data]) => ({ source: '', key, data })),
+      output: targets.flatMap(({ key, pages }) => pages.map((_, index) => `${key}#${index + 1}`)),
+    },
+    {
+      ...EMPTY,
+      items: results.items.map(({ key, data }) => ({ source: '', key, data })),
+      output: results.ledger.map(({ target, page }) => `${target}#${page}`),
+    },
+    { ignoreData: false },
   )
-  let doubled = 0
-  for (const { target, page } of ledger) if (!missing.delete(`${target}#${page}`)) doubled++
-  return { lost: missing.size, doubled }
+  const pagesLost = found.outputLost.length
+  return {
+    pagesLost,
+    pagesDoubled: results.ledger.length - (pages - pagesLost),
+    itemsLost: found.itemsLost.length + found.itemsDifferent.length,
+    itemsDoubled: found.itemsUnexpected.length,
+  }
 }
 
-/** Lost: a business that is not there as the site shows it. Doubled: an item that is no business, or one twice. */
-function compareItems({ businesses }: Directory, items: SavedResults['items']): Difference {
-  const missing = new Map(businesses)
-  let lost = 0
-  let doubled = 0
-  for (const { key, data } of items) {
-    const business = missing.get(key)
-    if (!business) doubled++
-    else if (!isDeepStrictEqual(business, data)) lost++
-    missing.delete(key)
-  }
-  return { lost: lost + missing.size, doubled }
-}
+const EMPTY = { runs: [], targets: [] }
 
 type Figures = Pick<
   Report,
@@ -146,9 +155,9 @@ function findProblems(
   const problems: string[] = []
   if (run.status !== 'succeeded') problems.push(`the run ended as ${run.status}`)
   if (lost > 0) problems.push(`${lost} pages or items are missing or wrong`)
-  if (doubled > 0) problems.push(`${doubled} pages or items are there more than once`)
+  if (doubled > 0) problems.push(`${doubled} pages or items were saved more than once`)
   if (pages !== ledger.length) {
-    problems.push(`the run's books say ${pages} pages, its ledger holds ${ledger.length}`)
+    problems.push(`the run's counters have ${pages} pages, its ledger ${ledger.length}`)
   }
   if (expected.targets.length !== run.counts.targets.done) {
     problems.push(`${run.counts.targets.done} of ${expected.targets.length} targets are done`)

@@ -1,40 +1,60 @@
 import type { WorkerId } from '../../../core/model/id.ts'
+import { formatElapsed, formatNumber } from '../progress.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** What was done to a worker; the database cannot know it. */
+/** What the demo did to a worker. */
 export type WorkerMark = 'killed' | 'stopped' | 'leaving'
 
-/** Tells the story to whoever watches. */
+/** Shows the progress of the demo. */
 export type Reporter = {
-  /** Something that has happened. */
+  /** Adds an event. */
   log(sentence: string): void
-  /** Something that is under way, what is waited for meanwhile, and what came of it in the end. */
+  /** Adds an event that takes time: shows `meanwhile` until `end` is called with the outcome. */
   start(what: string, meanwhile: string): { end(outcome: string): void }
   mark(worker: WorkerId, mark: WorkerMark | null): void
   markAll(mark: WorkerMark): void
-  /** How things stand, several times a second. */
+  /** Called several times a second. */
   update(snapshot: Snapshot): void
   close(): Promise<void>
 }
 
-/** The figures that the headline shows, kept by the story. */
+/** The figures of the headline. */
 export type Headline = {
   readonly title: string
-  /** Where it can be watched in a browser. */
+  /** The address of the dashboard. */
   readonly dashboard: string
   readonly pages: number
   readonly startedAt: number
-  /** What has been done to the workers so far, in a few words. */
+  /** The faults so far, in one line. */
   faultSummary(): string
 }
 
-/** `1:07` since the start. */
-export function formatElapsed(startedAt: number): string {
-  const seconds = Math.floor((performance.now() - startedAt) / 1_000)
-  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
-}
+const STATUS_INTERVAL_MS = 5_000
 
-/** 4210 as `4,210`. */
-export function formatNumber(n: number): string {
-  return n.toLocaleString('en-US')
+/** For pipes and logs: one line per event, and the progress every few seconds. */
+export function makePlainReporter(
+  headline: Headline,
+  write: (line: string) => void | Promise<void>,
+): Reporter {
+  let statusAt = performance.now()
+  const log = (sentence: string): void => {
+    void write(`${formatElapsed(headline.startedAt).padStart(5)}  ${sentence}`)
+  }
+  void write(headline.title)
+  void write(`watch it in a browser: ${headline.dashboard}`)
+  return {
+    log,
+    start: (what) => ({ end: (outcome) => log(`${what}: ${outcome}`) }),
+    mark() {},
+    markAll() {},
+    update({ run: { counts } }) {
+      if (performance.now() - statusAt < STATUS_INTERVAL_MS) return
+      statusAt = performance.now()
+      const items = counts.itemsNew + counts.itemsUpdated
+      log(
+        `${formatNumber(counts.pages)} of ${formatNumber(headline.pages)} pages, ${formatNumber(items)} items, ${headline.faultSummary()}`,
+      )
+    },
+    async close() {},
+  }
 }

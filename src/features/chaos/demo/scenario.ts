@@ -1,14 +1,90 @@
 import process from 'node:process'
-import { deploy } from './deploy.ts'
+import type { RunId, WorkerId } from '../../../core/model/id.ts'
+import { humanizeDuration, type Millis } from '../../../core/model/time.ts'
+import type { Store } from '../../../core/store/store.ts'
+import { pause, pollUntil } from '../poll.ts'
+import type { Random } from '../random.ts'
+import type { Recovery } from '../recovery-tracker.ts'
 import { killWorker } from './kill.ts'
-import { pause } from './pause.ts'
 import type { InjectedFaults } from './report.ts'
-import type { ScheduledFault } from './schedule.ts'
-import type { Deploy, Kill, ScenarioContext, Zombie } from './scenario-context.ts'
+import type { Reporter } from './reporter.ts'
+import { AVERAGE_PAGE_MS, type Site } from './site.ts'
+import type { Snapshot } from './snapshot.ts'
+import type { WorkerPool } from './worker-pool.ts'
 import { runZombie } from './zombie.ts'
 
+/** What every fault needs. */
+export type ScenarioContext = {
+  readonly store: Store
+  readonly run: RunId
+  readonly workerPool: WorkerPool
+  readonly site: Site
+  readonly random: Random
+  readonly reporter: Reporter
+  /** Fires when the run has ended, or on Ctrl-C. */
+  readonly over: AbortSignal
+  readonly snapshot: () => Promise<Snapshot>
+}
+
+/** A kill -9, and what became of each target that the worker held. */
+export type Kill = {
+  readonly at: Millis
+  readonly worker: WorkerId
+  readonly recoveries: readonly Recovery[]
+}
+
+/** A SIGTERM to all, and how long it took. */
+export type Deploy = { readonly stoppedMs: number; readonly backMs: number | null }
+
+/** A worker that was stopped for longer than its lease, and then wrote. */
+export type Zombie = { readonly silentMs: number; readonly refused: number }
+
+/** A fault, and the share of pages at which it is due. */
+export type ScheduledFault = {
+  readonly kind: 'kill' | 'deploy' | 'zombie'
+  readonly atShare: number
+}
+
+const START_MS = 2_000
+const DEPLOY_MS = 4_000
+/** A lease, the recovery, the refused write. */
+const ZOMBIE_MS = 8_000
+const KILL_MS = 1_500
+/** A worker that is killed more often than this is restarted with a delay. */
+const MIN_LIFETIME_MS = 6_000
+const SLOWDOWN_MAX = 5
+
+export type DemoSize = {
+  readonly pages: number
+  readonly targets: number
+  readonly workers: number
+  readonly kills: number
+}
+
+/** Estimates how long the crawl takes. */
+export function expectedMs({ pages, targets, workers }: DemoSize, slowdown: number): number {
+  return START_MS + (pages * AVERAGE_PAGE_MS * slowdown) / Math.min(workers, targets)
+}
+
+/** Returns how much slower the site must be to leave time for every fault: 1 for a crawl that is long enough. */
+export function slowdownFor(size: DemoSize): number {
+  const needed =
+    size.kills * Math.max(KILL_MS, MIN_LIFETIME_MS / size.workers) + DEPLOY_MS + ZOMBIE_MS
+  return Math.min(SLOWDOWN_MAX, Math.max(1, needed / (expectedMs(size, 1) - START_MS)))
+}
+
+/** Spreads the kills over the crawl, with a deploy and a zombie between them. */
+export function makeSchedule(kills: number, random: Random): ScheduledFault[] {
+  const faults: ScheduledFault[] = Array.from({ length: kills }, (_, n) => ({
+    kind: 'kill',
+    atShare: 0.02 + (0.82 * (n + random.next())) / kills,
+  }))
+  faults.push({ kind: 'deploy', atShare: 0.38 }, { kind: 'zombie', atShare: 0.55 })
+  return faults.sort((a, b) => a.atShare - b.atShare)
+}
+
 const POLL_MS = 100
-/** A crawl that is slower than expected is not waited for: the acts come by the clock then. */
+/** On a slow machine, faults are due by the clock instead of by pages. */
 const OVERTIME_FACTOR = 1.5
 
 export type ScenarioOptions = {
@@ -18,7 +94,7 @@ export type ScenarioOptions = {
   readonly expectedMs: number
 }
 
-/** What is done to the workers from the first page to the last, and what came of it. */
+/** Injects the scheduled faults, and records what came of each. */
 export class Scenario implements InjectedFaults {
   readonly killsAsked: number
   readonly kills: Kill[] = []
@@ -32,7 +108,7 @@ export class Scenario implements InjectedFaults {
     this.killsAsked = options.kills
   }
 
-  /** Plays the acts in turn. Ends early when the run does. */
+  /** Injects one fault after the other. Ends early when the run does. */
   async run(context: ScenarioContext, schedule: readonly ScheduledFault[]): Promise<void> {
     const startedAt = performance.now()
     for (const fault of schedule) {
@@ -41,7 +117,7 @@ export class Scenario implements InjectedFaults {
     }
   }
 
-  /** In a few words. */
+  /** Returns one line for the headline. */
   summary(): string {
     const recoveries = this.kills.flatMap((kill) => kill.recoveries.map((one) => one.takenUpMs))
     return [
@@ -85,7 +161,33 @@ export class Scenario implements InjectedFaults {
 
   #zombieSkipReason({ over }: ScenarioContext): string | null {
     if (process.platform === 'win32') return 'Windows cannot stop a process and wake it up again'
-    if (this.#options.workers < 2) return 'it takes a second worker to take over'
+    if (this.#options.workers < 2) return 'it needs a second worker to take over'
     return over.aborted ? 'the run was over before it' : null
   }
+}
+
+const DEPLOY_TIMEOUT_MS = 20_000
+
+/** Sends SIGTERM to all workers, as a deploy does, and waits until the new ones work. */
+async function deploy(context: ScenarioContext): Promise<Deploy> {
+  const { workerPool, reporter, over, snapshot } = context
+  const event = reporter.start('deploy, SIGTERM to all', 'each finishes its current page …')
+  reporter.markAll('leaving')
+  const asked = performance.now()
+  const { finished } = await workerPool.deploy()
+  const ended = performance.now()
+  const stopped = `stopped after ${humanizeDuration(ended - asked)}`
+  if (finished) {
+    event.end(`${stopped}, with all work done`)
+    return { stoppedMs: ended - asked, backMs: null }
+  }
+  const isBack = async (): Promise<boolean> => (await snapshot()).held.size > 0
+  const back = await pollUntil(isBack, { everyMs: 25, timeoutMs: DEPLOY_TIMEOUT_MS, signal: over })
+  const backMs = back ? performance.now() - ended : null
+  event.end(
+    backMs === null
+      ? stopped
+      : `${stopped}; the new ones continued ${humanizeDuration(backMs)} later`,
+  )
+  return { stoppedMs: ended - asked, backMs }
 }

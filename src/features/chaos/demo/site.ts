@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Directory, Listing, Section } from './directory.ts'
-import { seededFraction } from './random.ts'
+import { seededFraction } from '../random.ts'
 
 /** What a page's answer holds. */
 export type SitePage = {

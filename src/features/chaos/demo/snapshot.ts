@@ -5,17 +5,17 @@ import type { Worker } from '../../../core/model/worker.ts'
 import { processState } from '../../../core/host/identity.ts'
 import type { Store } from '../../../core/store/store.ts'
 
-/** What the database says at one moment. */
+/** The state of the run at one moment. */
 export type Snapshot = {
   readonly run: Run
-  /** Workers of this demo and no other whose process is there. */
+  /** Live workers of this run's source. */
   readonly workers: readonly Worker[]
   readonly held: ReadonlyMap<WorkerId, Target>
 }
 
 export async function takeSnapshot(store: Store, run: RunId, source: string): Promise<Snapshot> {
   const found = await store.run(run)
-  if (!found) throw new Error(`The demo's run ${run} is no longer in the database.`)
+  if (!found) throw new Error(`Run ${run} is no longer in the database.`)
   const [observed, inProgress] = await Promise.all([
     store.observations(),
     store.targets(run, { statuses: ['in_progress'], limit: 1_000 }),

@@ -3,17 +3,17 @@ import { shortId } from '../../../core/model/id.ts'
 import type { Target } from '../../../core/model/target.ts'
 import { humanizeDuration } from '../../../core/model/time.ts'
 import type { Worker } from '../../../core/model/worker.ts'
-import { pause, pollUntil } from './pause.ts'
-import type { ScenarioContext, Zombie } from './scenario-context.ts'
+import { pause, pollUntil } from '../poll.ts'
+import type { ScenarioContext, Zombie } from './scenario.ts'
 
 const TIMEOUT_MS = 20_000
-/** A page that still takes this long: its worker is waiting for the site, and not in the middle of a commit. */
+/** A page that still takes this long: its worker waits for the site, and is not inside a commit. */
 const MIN_WAIT_MS = 120
 const LOCK_PROBE_MS = 400
 
 /**
- * A worker is stopped (SIGSTOP) in the middle of a page for longer than its lease; another takes over its target. Then
- * it wakes up (SIGCONT), knows nothing of it, and writes. The fence must refuse that.
+ * Stops a worker (SIGSTOP) during a page for longer than its lease; another takes over its target. Then continues it
+ * (SIGCONT): it writes its page, and the fence must refuse that.
  */
 export async function runZombie(context: ScenarioContext): Promise<Zombie | null> {
   const { reporter, over, store, snapshot } = context
@@ -26,7 +26,7 @@ export async function runZombie(context: ScenarioContext): Promise<Zombie | null
   const { worker, target, stoppedAt } = found
   const who = shortId(worker.id)
   const what = `SIGSTOP ${who} on page ${target.page + 1} of ${target.key}`
-  const event = reporter.start(what, 'it is silent, its lease runs out …')
+  const event = reporter.start(what, 'no heartbeats, its lease runs out …')
   try {
     const taken = await pollUntil(async () => takenOver(await store.target(target.id), target), {
       everyMs: 50,
@@ -38,14 +38,14 @@ export async function runZombie(context: ScenarioContext): Promise<Zombie | null
     event.end(
       taken
         ? `taken over by ${shortId(taken.worker!)} after ${humanizeDuration(silentMs)}`
-        : 'nobody took over',
+        : 'no worker took over',
     )
     resume(worker)
     reporter.mark(worker.id, null)
     if (!taken) return { silentMs, refused: 0 }
     return await waitForRefusal(context, { who, silentMs, refusedBefore })
   } finally {
-    // Whatever happens: nobody stays stopped.
+    // No process stays stopped, whatever happens.
     resume(worker)
   }
 }
@@ -54,7 +54,7 @@ async function waitForRefusal(
   { snapshot, reporter, over }: ScenarioContext,
   { who, silentMs, refusedBefore }: { who: string; silentMs: number; refusedBefore: number },
 ): Promise<Zombie> {
-  const event = reporter.start(`SIGCONT ${who}`, 'it wakes up and goes on as if nothing had been …')
+  const event = reporter.start(`SIGCONT ${who}`, 'it continues with its old claim …')
   const refusals = async (): Promise<number> =>
     (await snapshot()).run.counts.refused - refusedBefore
   await pollUntil(async () => (await refusals()) > 0, {
@@ -65,8 +65,8 @@ async function waitForRefusal(
   const refused = await refusals()
   event.end(
     refused > 0
-      ? 'it went on as if nothing had been, and its late write was refused'
-      : 'it tried to write nothing',
+      ? 'it continued with its old claim, and its late write was refused'
+      : 'it wrote nothing',
   )
   return { silentMs, refused }
 }
@@ -77,7 +77,7 @@ type StoppedWorker = {
   readonly stoppedAt: number
 }
 
-/** Whoever waits longest for the site is stopped, if that leaves the database free for the others. */
+/** Stops the worker that waits longest for the site. Continues it if it holds the write lock of the database. */
 async function stopWorker({
   snapshot,
   site,
@@ -93,7 +93,7 @@ async function stopWorker({
   if (!target || waits(worker) < MIN_WAIT_MS) return null
   const stoppedAt = performance.now()
   if (!sendSignal(worker, 'SIGSTOP')) return null
-  // Its heartbeat may have been in the middle of a write, and SQLite has one writer at a time.
+  // Its heartbeat may have been inside a write, and SQLite has one writer at a time.
   const isFree = await Promise.race([
     store.setPolicy(run, now.policy).then(() => true),
     pause(LOCK_PROBE_MS, over).then(() => false),

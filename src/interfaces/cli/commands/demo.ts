@@ -2,12 +2,21 @@ import { randomInt } from 'node:crypto'
 import { availableParallelism, loadavg } from 'node:os'
 import { join, relative } from 'node:path'
 import process from 'node:process'
+import { makeSettings } from '../../../app/config.ts'
+import { TokenFile } from '../../../app/token-file.ts'
+import type { Store } from '../../../core/store/store.ts'
+import { makeHostCheck } from '../../../lib/http/host-check.ts'
+import { createApp } from '../../http/app.ts'
+import { HttpServer } from '../../http/server.ts'
 import { runDemo, type DemoResult } from '../../../features/chaos/demo/demo.ts'
 import { SECTIONS_MAX } from '../../../features/chaos/demo/directory.ts'
-import { LEDGER } from '../../../features/chaos/demo/ledger.ts'
+import { LEDGER } from '../../../features/chaos/ledger.ts'
 import { makeLiveReporter } from '../../../features/chaos/demo/live-reporter.ts'
-import type { Headline, Reporter } from '../../../features/chaos/demo/reporter.ts'
-import { makePlainReporter } from '../../../features/chaos/demo/plain-reporter.ts'
+import {
+  makePlainReporter,
+  type Headline,
+  type Reporter,
+} from '../../../features/chaos/demo/reporter.ts'
 import { printReport } from '../../../features/chaos/demo/report-text.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { shortId } from '../../../core/model/id.ts'
@@ -18,13 +27,15 @@ import { defineCommand, type CliContext } from '../command.ts'
 import { option } from '../option.ts'
 import { plural } from '../../../presenters/format.ts'
 
+const HOST = '127.0.0.1'
+
 const options = {
   targets: option.count('N', 'sections of the site to crawl, 5 to 11 pages each', 72, {
     max: SECTIONS_MAX,
   }),
   workers: option.count('N', 'worker processes', 6, { max: 64 }),
   kills: option.count('N', 'how often a worker is killed', 14, { min: 0, max: 1_000 }),
-  seed: option.count('N', 'the same site and the same dice again', undefined, { min: 0 }),
+  seed: option.count('N', 'the same site and the same kills again', undefined, { min: 0 }),
 }
 
 export const demo = defineCommand({
@@ -43,7 +54,8 @@ export const demo = defineCommand({
       seed,
       db: isDatabaseGiven() ? await context.database.address() : null,
       home: join(configFolder(process.cwd()), '.unstuck', 'demo'),
-      reporter: (headline) => makeNarrator(headline, context),
+      reporter: (headline) => makeReporter(headline, context),
+      openDashboard,
       interrupted: onInterrupt(),
     })
     if (!end) {
@@ -56,7 +68,7 @@ export const demo = defineCommand({
     const where = typeableAddress(end.db)
     const leftBehind = isDatabaseGiven()
       ? `Left in the database: run ${shortId(run)} of source ${source} with its items, and the table ${LEDGER}.`
-      : `All of it is in ${shortPath(folder)}: delete it when you have seen enough.`
+      : `All of it is in ${shortPath(folder)}: delete it when you are done.`
     return {
       data: {
         ...report,
@@ -84,12 +96,12 @@ export const demo = defineCommand({
   },
 })
 
-/** The demo makes a database of its own unless it is told otherwise here and now: not by a config, not by UNSTUCK_DB. */
+/** The demo creates its own database unless --db names one: a config and UNSTUCK_DB do not count here. */
 function isDatabaseGiven(): boolean {
   return process.argv.some((arg) => arg === '--db' || arg.startsWith('--db='))
 }
 
-function makeNarrator(
+function makeReporter(
   headline: Headline,
   { json, output, options: { workers } }: CliContext<{}, typeof options>,
 ): Reporter {
@@ -99,7 +111,7 @@ function makeNarrator(
   return makePlainReporter(headline, json ? output.note : (line) => output.write(`${line}\n`))
 }
 
-/** The first Ctrl-C stops everything in order, the second one at once. Either way no process is left behind. */
+/** The first Ctrl-C lets workers finish their pages, the second kills them. No process is left behind. */
 function onInterrupt(): AbortSignal {
   const controller = new AbortController()
   const stop = (): void => {
@@ -116,17 +128,40 @@ function nextCommands({ run, source, folder }: DemoResult, db: string): [string,
     ['npx unstuck serve', 'the dashboard'],
     [`npx unstuck show ${shortId(run)}`, 'the run, and what recovery did'],
     [`npx ${unstuckCommand('items', [source])}`, 'what was saved'],
-    [`less ${shellWord(join(shortPath(folder), 'workers.log'))}`, 'what the workers said'],
+    [`less ${shellWord(join(shortPath(folder), 'workers.log'))}`, 'the output of the workers'],
   ]
 }
 
-/** A relative path in an address counts from the config's folder. */
+/** A relative path in an address is relative to the config's folder. */
 function typeableAddress(db: string): string {
   if (!db.startsWith('sqlite:')) return redact(db)
   return `sqlite:${shortPath(db.slice('sqlite:'.length))}`
 }
 
-/** Processes that wanted to run, on the average of the last minute. */
+/** Serves the dashboard on a free port of this machine. */
+async function openDashboard(
+  store: Store,
+  dataFolder: string,
+): Promise<{ url: string; close(): Promise<void> }> {
+  const settings = makeSettings({}, null)
+  const app = createApp({
+    auth: {
+      tokens: new TokenFile(null, undefined, () => {}),
+      isPrivate: true,
+      isKnownHost: makeHostCheck(HOST, []),
+      trustProxy: false,
+      readOnly: false,
+      path: '/',
+    },
+    open: async () => store,
+    settings: async () => settings,
+    dataFolder: async () => dataFolder,
+  })
+  const server = new HttpServer(app, { host: HOST, port: 0 })
+  return { url: await server.start(), close: () => server.stop() }
+}
+
+/** The average number of runnable processes in the last minute. */
 function loadAverage(): number {
   return Math.round(loadavg()[0]! * 10) / 10
 }

@@ -8,7 +8,7 @@ import {
 import { UsageError } from '../../../core/model/errors.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import { plural } from '../../../presenters/format.ts'
-import { firstOf, fromError, ok, warning, type Finding } from './finding.ts'
+import { firstOf, fromError, ok, warning, type Finding } from '../../../presenters/finding.ts'
 import { attempt } from './configuration.ts'
 
 /** Each table of the user's own: whether it is there as the config says, may be written, and is understood. */

@@ -2,7 +2,7 @@ import { EXIT } from '../../../core/model/exit-codes.ts'
 import { redact } from '../../../core/model/redact.ts'
 import type { ResolvedAddress } from '../../../app/address.ts'
 import type { Settings } from '../../../app/config.ts'
-import { fromError, note, ok, problem, warning, type Finding } from './finding.ts'
+import { fromError, note, ok, problem, warning, type Finding } from '../../../presenters/finding.ts'
 
 /** Something that was tried: what came of it, or why nothing did. */
 export type Attempt<T> = { readonly value: T } | { readonly error: unknown }

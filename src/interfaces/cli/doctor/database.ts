@@ -3,7 +3,7 @@ import { humanizeDuration } from '../../../core/model/time.ts'
 import type { EngineFacts, DatabaseInfo, PostgresFacts } from '../../../core/store/inspection.ts'
 import { isPreRelease } from '../../../core/store/schema-version.ts'
 import { plural } from '../../../presenters/format.ts'
-import { fromError, note, ok, problem, warning, type Finding } from './finding.ts'
+import { fromError, note, ok, problem, warning, type Finding } from '../../../presenters/finding.ts'
 
 const FIRST_STEPS = '`unstuck demo` shows what it does, `unstuck work crawl.ts` starts your own.'
 

@@ -4,7 +4,7 @@ import type {
   PostgresFacts,
   SqliteFacts,
 } from '../../../core/store/inspection.ts'
-import { note, ok, problem, warning, type Finding } from './finding.ts'
+import { note, ok, problem, warning, type Finding } from '../../../presenters/finding.ts'
 
 /** Whether a page that was acknowledged survives a power cut. `own`: as set on a store's connections, once it is open. */
 export function durabilityFinding(

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { formatMode, TRUSTED_FOLDERS, untrustedReason } from '../../../core/host/trusted-path.ts'
 import { plural } from '../../../presenters/format.ts'
 import { tokensPath } from '../../../app/tokens.ts'
-import { firstOf, note, ok, problem, type Finding } from './finding.ts'
+import { firstOf, note, ok, problem, type Finding } from '../../../presenters/finding.ts'
 
 /** A file or folder of ours that others than its owner can get at. */
 export type Exposed = { readonly path: string; readonly mode: number }

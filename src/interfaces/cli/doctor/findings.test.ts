@@ -7,9 +7,17 @@ import type { WorkerView } from '../../../presenters/view.ts'
 import { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { reachedFinding, schemaFinding, writableFinding } from './database.ts'
 import { durabilityFinding } from './durability.ts'
-import { exitCodeOf, fromError, note, ok, problem, warning, worst } from './finding.ts'
+import {
+  exitCodeOf,
+  fromError,
+  note,
+  ok,
+  problem,
+  warning,
+  worst,
+} from '../../../presenters/finding.ts'
 import { trackingFinding } from './process-tracking.ts'
-import { guaranteeFindings } from './guarantees.ts'
+import { guaranteeFindings } from '../../../presenters/guarantees.ts'
 import { serverFindings } from './server.ts'
 import { runtimeFinding } from './configuration.ts'
 import { diskFinding, fileSystemFinding, formatBytes, sizeFinding, walFinding } from './storage.ts'

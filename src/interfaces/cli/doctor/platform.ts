@@ -1,5 +1,5 @@
 import type { HostFacts } from '../../../core/host/identity.ts'
-import { note, ok, type Finding } from './finding.ts'
+import { note, ok, type Finding } from '../../../presenters/finding.ts'
 
 /** What holds on a system. `docs/platforms.md` has the same sentences. */
 export type Platform = {

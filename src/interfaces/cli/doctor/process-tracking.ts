@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { removeCgroups } from '../../../core/host/cgroup.ts'
 import { trackingGap, startTagged, type Tracking } from '../../../features/commands/start-tagged.ts'
-import { note, ok, type Finding } from './finding.ts'
+import { note, ok, type Finding } from '../../../presenters/finding.ts'
 
 /** How a process that `unstuck run` starts here would be tracked: tried out with one that ends at once. */
 export function probeProcessTracking(): Tracking {

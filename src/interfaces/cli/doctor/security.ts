@@ -14,7 +14,7 @@ import { readTokens, tokensPath } from '../../../app/tokens.ts'
 import type { Database } from '../../../app/open-database.ts'
 import { plural } from '../../../presenters/format.ts'
 import { exposedFiles, filesFinding, listOwnFiles, ownersFinding } from './exposure.ts'
-import { note, ok, problem, warning, type Finding } from './finding.ts'
+import { note, ok, problem, warning, type Finding } from '../../../presenters/finding.ts'
 import { addressFinding, attempt, configFinding, type Attempt } from './configuration.ts'
 
 /** What of docs/security.md can be seen on this machine. Nothing is opened, sent or changed. */

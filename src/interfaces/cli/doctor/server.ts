@@ -1,7 +1,7 @@
 import { humanizeDuration } from '../../../core/model/time.ts'
 import type { PostgresFacts } from '../../../core/store/inspection.ts'
 import { plural } from '../../../presenters/format.ts'
-import { note, ok, warning, type Finding } from './finding.ts'
+import { note, ok, warning, type Finding } from '../../../presenters/finding.ts'
 
 /** What only a database server has: a way to it, room for sessions, and a clock of its own. */
 export function serverFindings(engine: PostgresFacts, workers: number): Finding[] {

@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import { note, ok, warning, type Finding } from './finding.ts'
+import { note, ok, warning, type Finding } from '../../../presenters/finding.ts'
 
 export type ProcessFacts = { readonly pid: number; readonly argv: readonly string[] }
 

@@ -7,7 +7,7 @@ import type {
   SqliteFacts,
 } from '../../../core/store/inspection.ts'
 import { plural } from '../../../presenters/format.ts'
-import { firstOf, note, ok, problem, warning, type Finding } from './finding.ts'
+import { firstOf, note, ok, problem, warning, type Finding } from '../../../presenters/finding.ts'
 
 const KB = 1_000
 const MB = 1_000_000

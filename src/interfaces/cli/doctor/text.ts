@@ -1,7 +1,7 @@
 import type { Style } from '../../../lib/terminal/table.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { plural } from '../../../presenters/format.ts'
-import { worst, type Finding, type Result } from './finding.ts'
+import { worst, type Finding, type Result } from '../../../presenters/finding.ts'
 
 const RESULT_STYLE: Record<Result, Style> = {
   ok: 'good',

@@ -2,7 +2,7 @@ import { shortId } from '../../../core/model/id.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import type { WorkerView } from '../../../presenters/view.ts'
 import { plural } from '../../../presenters/format.ts'
-import { firstOf, ok, warning, type Finding } from './finding.ts'
+import { firstOf, ok, warning, type Finding } from '../../../presenters/finding.ts'
 
 /** Recovery takes about a second: who died just now is not left behind. */
 const RECOVERY_MS = 5_000

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Waits; cut short, it simply ends. */
+/** Waits; returns early when the signal fires. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {})
 }
 
-/** Asks again and again until there is an answer; null when it is over, or took too long. */
+/** Calls `probe` until it returns a value. Returns null when the signal fires or the time is up. */
 export async function pollUntil<T>(
   probe: () => Promise<T | null | undefined | false>,
   { everyMs, timeoutMs, signal }: { everyMs: number; timeoutMs: number; signal: AbortSignal },

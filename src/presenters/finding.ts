@@ -1,5 +1,5 @@
-import { messageOf, UnstuckError } from '../../../core/model/errors.ts'
-import { EXIT, exitCodeOf as errorExitCode } from '../../../core/model/exit-codes.ts'
+import { messageOf, UnstuckError } from '../core/model/errors.ts'
+import { EXIT, exitCodeOf as errorExitCode } from '../core/model/exit-codes.ts'
 
 /** `note`: good to know. `warning`: works, but a person should look. `problem`: a promise or the work is at stake. */
 export const RESULTS = ['ok', 'note', 'warning', 'problem'] as const

@@ -1,4 +1,4 @@
-import type { Store } from '../../../core/store/store.ts'
+import type { Store } from '../../core/store/store.ts'
 
 /**
  * One row for each page that was committed, written through the page's own transaction. It has no unique key: where

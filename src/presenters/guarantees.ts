@@ -1,6 +1,6 @@
-import { shortId } from '../../../core/model/id.ts'
-import type { InvalidClaim, Inspection } from '../../../core/store/inspection.ts'
-import { plural } from '../../../presenters/format.ts'
+import { shortId } from '../core/model/id.ts'
+import type { InvalidClaim, Inspection } from '../core/store/inspection.ts'
+import { plural } from './format.ts'
 import { firstOf, ok, problem, warning, type Finding } from './finding.ts'
 
 const REPAIR_ADVICE =
