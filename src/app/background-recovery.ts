@@ -9,7 +9,7 @@ import { HeartbeatClient } from '../core/heartbeat/client.ts'
 const RETRY_MS = 2_000
 const RETRY_MAX_MS = 30_000
 
-/** Looks after the dead for as long as a process lives that works on nothing itself, as a server does. */
+/** Recovers dead workers while a process runs that claims no work itself, such as a server. */
 export class BackgroundRecovery {
   readonly #db: string
   readonly #emit: Emit
@@ -21,7 +21,7 @@ export class BackgroundRecovery {
   #lastError = ''
   #retryMs = RETRY_MS
 
-  /** `onUnusable`: the database was lost under it, and nothing is tried again. */
+  /** `onUnusable`: the database was lost; nothing is retried. */
   constructor(
     db: string,
     emit: Emit,
@@ -34,12 +34,12 @@ export class BackgroundRecovery {
     this.#clock = clock
   }
 
-  /** As which the store knows it; null while it does not. */
+  /** Its id in the store; null while it is not registered. */
   get worker(): WorkerId | null {
     return this.#worker
   }
 
-  /** Returns at once. While the database is away it is tried again and again, ever more seldom. */
+  /** Returns at once. While the database is unreachable, retries with growing pauses. */
   start(): void {
     this.#running ??= this.#run()
   }
@@ -57,14 +57,14 @@ export class BackgroundRecovery {
         return this.#worker !== null && isUnusable(error) ? (error as UnstuckError) : null
       })
       this.#worker = null
-      // Opened again it might be made anew, empty, in the place of the one that was lost.
+      // Opening it again might create an empty database in place of the lost one.
       if (fatal) return this.#onUnusable(fatal)
       await this.#clock.sleep(this.#retryMs, signal)
       this.#retryMs = Math.min(2 * this.#retryMs, RETRY_MAX_MS)
     }
   }
 
-  /** One life of a caretaker: until it is asked to stop, or cannot go on. */
+  /** Runs a heartbeat service until `stop()`. Throws if it cannot continue. */
   async #runHeartbeat(): Promise<null> {
     const ended = Promise.withResolvers<void>()
     const worker = newId()
@@ -90,7 +90,7 @@ export class BackgroundRecovery {
     }
   }
 
-  /** Trouble that lasts is said once. */
+  /** Emits an error once, however often it is repeated. */
   #logOnce(message: string): void {
     if (message !== this.#lastError) this.#emit({ type: 'store_error', message })
     this.#lastError = message

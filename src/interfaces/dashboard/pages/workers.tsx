@@ -95,7 +95,7 @@ const COLUMNS: readonly Column<Worker>[] = [
     cell: ({ id, source, who }) => (
       <>
         <Link class="row-link" to={`/runs?status=live&source=${encodeURIComponent(source)}`}>
-          {source === '' ? 'caretaker' : <Text value={source} />}
+          {source === '' ? 'background recovery' : <Text value={source} />}
         </Link>
         {who === null && <div class="faint mono small">{shortId(id)}</div>}
       </>
