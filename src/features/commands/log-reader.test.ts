@@ -198,7 +198,7 @@ test('lines printed between the end of the run and the last read are shown too',
   )
 })
 
-test('a reader that falls behind the kept files is told so, and continues with what is there', async () => {
+test('a reader that falls behind the kept files is notified, and continues with what is there', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'output.log')
   const log = new LogFile(path, { maxBytes: 1_000, keep: 2 })

@@ -8,7 +8,7 @@ import { sqliteEngine } from '../../testing/sqlite-engine.ts'
 
 const probes = { app: { routes: TEST_ROUTES } }
 
-test('a call is answered with what its route says, and every mistake is named at once', async () => {
+test('a call returns what its route returns, and every mistake is reported at once', async () => {
   await using ctx = await createHttpTestContext(probes)
   const look = (query: string) => ctx.call('GET', `/api/look/a${query}`, { as: 'viewer' })
   const { status, body } = await look('?limit=5&status=good')
@@ -76,7 +76,7 @@ test('paths and methods that are not there are refused in JSON', async () => {
   assert.ok(Number(head.headers.get('content-length')) > 0)
 })
 
-test('an error says what to do; one of our own gives its id and nothing else', async () => {
+test('an error has advice; an internal one has its id and nothing else', async () => {
   await using ctx = await createHttpTestContext(probes)
   const fall = (how: string) => ctx.call('POST', `/api/fall/${how}`, { as: 'operator' })
   const codes: Record<string, [number, string]> = {
@@ -235,7 +235,7 @@ test('a mistake in the config is the server’s own: the caller gets an id, the 
   assert.match(ctx.log[0]!, /mending/)
 })
 
-test('below a base path it answers there, and nowhere else', async () => {
+test('with a base path nothing outside it is served', async () => {
   await using ctx = await createHttpTestContext({
     app: { routes: TEST_ROUTES, basePath: '/ops/unstuck' },
   })

@@ -77,7 +77,7 @@ test('S13 nothing but the files that were there at the start is ever read', () =
   assert.equal(at.serve('/favicon.ico', get()).status, 404)
 })
 
-test('without a dashboard the page says how to build it', async () => {
+test('without a built dashboard the page explains how to build it', async () => {
   const serve = loadAssets('', '/nowhere')
   assert.match(await serve('/runs', get()).text(), /npm run build:dashboard/)
 })

@@ -4,7 +4,7 @@ import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 
-/** From `src` and from `dist` alike. */
+/** The same path from `src` and from `dist`. */
 const FOLDER = fileURLToPath(new URL('../../../dist/dashboard/', import.meta.url))
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -18,7 +18,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.webmanifest': 'application/manifest+json',
   '.txt': 'text/plain; charset=utf-8',
 }
-/** Their names change with their content. */
+/** File names contain a hash of the content. */
 const CACHE_FOREVER = 'public, max-age=31536000, immutable'
 const REVALIDATE = 'no-cache'
 
@@ -40,7 +40,7 @@ type Asset = {
   readonly cache: string
 }
 
-/** The dashboard's files, from memory: nothing that stands in an address ever becomes a path on a disk. */
+/** Serves the dashboard's files from memory: no part of a URL becomes a path on the disk. */
 export function loadAssets(
   basePath: string,
   folder: string = FOLDER,
@@ -70,7 +70,7 @@ function filesIn(folder: string): string[] {
     )
 }
 
-/** Tells the dashboard where it is mounted. A base path has no character that means something in HTML. */
+/** Inserts the base path into the page. A base path has no characters with a meaning in HTML. */
 function withBasePath(html: Buffer, basePath: string): Buffer<ArrayBuffer> {
   const text = html.toString().replaceAll('="./', `="${basePath}/`)
   return Buffer.from(text.replace(/<html\b/, `<html data-base="${basePath}/"`))
@@ -102,7 +102,7 @@ function serveAsset({ type, bytes, gzip, etag, cache }: Asset, { headers }: Requ
   })
 }
 
-/** An address of the dashboard's own has no dot in its last part; a file has. */
+/** A file has a dot in its last part; a page of the dashboard does not. */
 function isFileName(path: string): boolean {
   return path.slice(path.lastIndexOf('/')).includes('.')
 }

@@ -207,7 +207,7 @@ test('a change comes from the dashboard itself or with a token, never from anoth
   assert.equal(await raw(ctx, 'GET', '/api/look/a', link), 200)
 })
 
-test('no other site is told that it may read', async () => {
+test('no response allows other sites to read it', async () => {
   await using ctx = await createHttpTestContext(routes)
   const origin = 'http://evil.example'
   const preflight = await ctx.call('OPTIONS', '/api/act', {

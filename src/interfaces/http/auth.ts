@@ -22,9 +22,8 @@ import type { SessionManager } from './sessions.ts'
 import type { TokenFile } from '../../app/token-file.ts'
 import { isLoopback } from '../../lib/http/host-check.ts'
 import { LOCAL_NAME } from '../../app/tokens.ts'
-import { withTimeout } from './timeout.ts'
 
-/** How a server of the user's own tells who is calling; null for nobody. */
+/** Authenticates a request by the sessions of the surrounding server. Returns null to deny access. */
 export type Access = (
   request: Request,
 ) => Visitor | null | undefined | Promise<Visitor | null | undefined>
@@ -33,29 +32,29 @@ export type Visitor = { readonly name: string; readonly role: Role }
 export type AuthOptions = {
   readonly tokens: TokenFile | null
   readonly access?: Access | undefined
-  /** For tests, which cannot wait that long. */
+  /** A shorter timeout, for tests. */
   readonly accessTimeoutMs?: number
-  /** Only this machine reaches it, by its own names: then everybody may do everything until there is a token. */
+  /** Only this machine can reach the server: local callers are admin until there is a token. */
   readonly isPrivate: boolean
-  /** Null: the server around us has seen to it. */
+  /** Null: the surrounding server checks the Host header. */
   readonly isKnownHost: ((host: string) => boolean) | null
-  /** X-Forwarded-For and -Proto are the word of a proxy in front, and not of the caller. */
+  /** X-Forwarded-For and -Proto are set by a proxy, not by the caller. */
   readonly trustProxy: boolean
   readonly readOnly: boolean
-  /** Of the session's cookie. */
+  /** The path of the session cookie. */
   readonly path: string
 }
 
 const MINUTE_MS = 60_000
 const ACCESS_TIMEOUT_MS = 10_000
-/** A stream is checked every 3 s and must end within 5 s of its right. */
+/** Streams are re-checked every 3 s and must end within 5 s after access was removed. */
 const RECHECK_TIMEOUT_MS = 1_000
 const LOGINS_MAX = 5
 const MUTATIONS_MAX = 60
 const NAME_MAX = 200
 const BEARER = /^Bearer +([\x21-\x7e]{1,512})$/i
 
-/** The one gate that everything passes: dashboard, API, streams, metrics. Closed unless something opens it. */
+/** Authentication and authorization of every call: dashboard, API, streams, metrics. Access is denied by default. */
 export class Auth {
   readonly #options: AuthOptions
   readonly #sessions: SessionManager
@@ -76,7 +75,7 @@ export class Auth {
     if (isKnownHost && !isKnownHost(request.headers.get('host') ?? '')) throw misdirected()
   }
 
-  /** Who is calling. Refuses those who cannot say, and web pages that call in their visitor's name. */
+  /** Returns the caller. Throws if it is not authenticated, or if a page of another site sent the request. */
   async identify(request: Request, peer: Peer): Promise<Caller> {
     if (new URL(request.url).searchParams.has('token')) throw tokenInAddress()
     const caller = await this.#callerOf(request, peer)
@@ -90,7 +89,7 @@ export class Auth {
     if (!hasRole(caller.role, needed)) throw forbidden(needed, caller.role)
   }
 
-  /** Before anything is changed. */
+  /** Throws if the caller makes too many changes, or the server is read-only. */
   checkMutation(caller: Caller): void {
     const tooMany = this.#mutations.take(`${caller.by} ${caller.name}`)
     if (tooMany) {
@@ -111,7 +110,7 @@ export class Auth {
       const found = await withTimeout(RECHECK_TIMEOUT_MS, this.#callerOf(request, peer), slow)
       return found !== null && hasRole(found.role, needed)
     } catch (error) {
-      // While the database is away nothing is read from it either; only the token can be checked.
+      // Without the database the session cannot be read; the token can still be checked.
       if (caller.by !== 'cookie' || !(error instanceof StoreUnavailableError)) return false
       const tokens = this.#options.tokens?.all() ?? []
       return tokens.some(({ name, role }) => name === caller.name && hasRole(role, needed))
@@ -126,7 +125,7 @@ export class Auth {
   ): Promise<{ caller: Caller; cookie: string }> {
     checkOrigin(request, this.#originOf(request))
     const address = this.addressOf(request, peer)
-    // 256 bits cannot be guessed, so that nobody need be locked out of their own machine.
+    // 256 bits cannot be guessed, so local callers are not limited.
     const isLocal = isLoopback(address ?? '') && !isForwarded(request)
     const token = this.#options.tokens?.find(secret)
     const tooMany =
@@ -176,13 +175,13 @@ export class Auth {
     }
   }
 
-  /** Whether requests from this machine need no token. */
+  /** Returns true if requests from this machine need no token. */
   #isOpenToLocal(): boolean {
     const { isPrivate, tokens, access } = this.#options
     return isPrivate && !access && tokens?.isEmpty() === true
   }
 
-  /** Where a request comes from: the connection, or what a trusted proxy forwards. */
+  /** Returns the caller's address: of the connection, or as a trusted proxy forwards it. */
   addressOf({ headers }: Request, peer: Peer): string | null {
     const forwarded = this.#options.trustProxy ? lastEntry(headers.get('x-forwarded-for')) : null
     return (forwarded ?? peer.address ?? null)?.replace(/^::ffff:/, '').slice(0, 64) ?? null
@@ -201,7 +200,7 @@ export class Auth {
   }
 }
 
-/** One of a burst: that it began is written down, and that is enough. */
+/** A refusal that is not recorded, because the first of the burst was. */
 export class UnrecordedError extends HttpError {
   constructor({ status, code, message, headers }: HttpError) {
     super(status, code, message, { headers })
@@ -216,15 +215,14 @@ function wrongToken(): HttpError {
   )
 }
 
-/** With a header that no browser sends along by itself, whoever wrote the page. */
+/** Returns true for credentials in a header that no browser adds by itself. */
 function hasExplicitCredentials({ headers }: Request, { by }: Caller): boolean {
   return by === 'token' || (by === 'access' && BEARER.test(headers.get('authorization') ?? ''))
 }
 
 /**
- * A browser sends cookies along, and reaches this machine's own addresses, whoever wrote the page that it shows. Where
- * the request comes from, it says itself: in Sec-Fetch-Site, and in Origin, which older ones send with changes. `own`: the
- * origin under which browsers see this server.
+ * Throws for requests of other sites' pages. A browser sends cookies, and reaches local addresses, for any page; it reports
+ * the page's origin in Sec-Fetch-Site, and in Origin, which older browsers send with changes. `own`: this server's origin.
  */
 function checkOrigin({ method, headers }: Request, own: URL | null): void {
   const site = headers.get('sec-fetch-site')
@@ -249,4 +247,17 @@ function toCaller(user: Visitor | null | undefined, address: string | null): Cal
 
 function hasRole(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed)
+}
+
+/** Rejects with an error of `makeError` if the promise does not settle in time. */
+async function withTimeout<T>(ms: number, promise: Promise<T>, makeError: () => Error): Promise<T> {
+  const { promise: timeout, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(makeError()), ms)
+  // A later rejection is of no use to the caller.
+  promise.catch(() => {})
+  try {
+    return await Promise.race([promise, timeout])
+  } finally {
+    clearTimeout(timer)
+  }
 }

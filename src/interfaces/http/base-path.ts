@@ -1,9 +1,9 @@
 import { UsageError } from '../../core/model/errors.ts'
 
-/** A server that takes the base path off before it hands over leaves these: they must not be taken for it again. */
+/** Paths of the app itself: a server that removes the base path leaves these, so they cannot be one. */
 const RESERVED = ['/api', '/assets', '/runs', '/targets', '/metrics', '/healthz', '/readyz']
 
-/** `/unstuck` of `/unstuck/`. Only characters that mean nothing in HTML, a cookie or a pattern. */
+/** Returns `/unstuck` for `/unstuck/`. Allows only characters without a meaning in HTML, cookies or patterns. */
 export function normalizeBasePath(path: string): string {
   const trimmed = path.replace(/\/+$/, '')
   if (/^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$/.test(trimmed) && !RESERVED.includes(trimmed))

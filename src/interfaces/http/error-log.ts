@@ -2,7 +2,7 @@ import { messageOf } from '../../core/model/errors.ts'
 import { RateLimit } from '../../lib/http/rate-limit.ts'
 import type { HttpError } from '../../lib/http/errors.ts'
 
-/** Refused for who calls, from where or how often; what is merely a wrong request is not among them. */
+/** Refusals because of the caller, its origin or its rate; not those of invalid requests. */
 export const COUNTED_CODES = [
   'UNAUTHORIZED',
   'FORBIDDEN',
@@ -21,7 +21,7 @@ type LoginResult = (typeof LOGIN_RESULTS)[number]
 const LINES_PER_MINUTE = 30
 const PATH_MAX = 200
 
-/** Counts logins and refused calls for the metrics, and logs the refused ones: so many lines a minute, whoever sends how many. */
+/** Counts logins and refused calls for the metrics, and logs refused ones, with a limit of lines per minute. */
 export class ErrorLog {
   readonly logins = zeros(LOGIN_RESULTS)
   readonly errors = zeros(COUNTED_CODES)
@@ -36,7 +36,7 @@ export class ErrorLog {
     this.logins[loginResult(error)]++
   }
 
-  /** Ignores refusals that are not about who calls. */
+  /** Ignores other refusals. */
   add({ method, url }: Request, address: string | null, httpError: HttpError): void {
     const { status, code, cause } = httpError
     if (!isCounted(code)) return
@@ -46,7 +46,7 @@ export class ErrorLog {
     if (tooMany) {
       if (!tooMany.isFirst) return
       const rest = `for ${tooMany.afterSeconds} s; unstuck_http_refused_total counts all.`
-      this.#log(`More calls are refused than are logged, ${rest}`)
+      this.#log(`More refused calls are not logged ${rest}`)
       return
     }
     const why = cause === undefined ? '' : `: ${messageOf(cause)}`

@@ -1,18 +1,18 @@
-/** Proxies add these. No browser and no program on this machine has a reason to. */
+/** Headers that proxies add, and local programs do not. */
 const FORWARDED = /^(forwarded|via|x-forwarded.*|.*-ip)$/
 
-/** Whether a proxy passed this request on: its sender is then elsewhere, whatever address the connection has. */
+/** Returns true if a proxy forwarded the request: the sender may then be elsewhere. */
 export function isForwarded({ headers }: Request): boolean {
   return [...headers.keys()].some((name) => FORWARDED.test(name))
 }
 
-/** What the nearest proxy sent in a list; the entries before it may come from the caller. */
+/** Returns the entry of the nearest proxy; earlier ones may come from the caller. */
 export function lastEntry(list: string | null): string | null {
   return list?.split(',').at(-1)?.trim().toLowerCase() || null
 }
 
 /**
- * The origin under which browsers see this server. Scheme and host are those of the connection, or of a trusted proxy's
+ * Returns the origin under which browsers see this server. Scheme and host are those of the connection, or of a trusted proxy's
  * `X-Forwarded-Proto` and `X-Forwarded-Host`. Null if they do not form an http(s) address.
  */
 export function publicOrigin({ headers, url }: Request, trustProxy: boolean): URL | null {

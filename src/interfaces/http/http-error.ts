@@ -13,7 +13,7 @@ export function unauthorized(): HttpError {
   )
 }
 
-/** Only requests that no proxy passed on are local. */
+/** A request that a proxy forwarded is not local. */
 export function notLocal(): HttpError {
   return new HttpError(
     401,
@@ -24,7 +24,7 @@ export function notLocal(): HttpError {
   )
 }
 
-/** A token in an address would stay in histories and logs. */
+/** A token in a URL would be kept in histories and logs. */
 export function tokenInAddress(): HttpError {
   return new HttpError(
     401,
@@ -62,7 +62,7 @@ export function wrongOrigin(): HttpError {
   )
 }
 
-/** The `access` function of the server around us did not return. */
+/** The `access` function did not return in time. */
 export function accessTimedOut(ms: number): HttpError {
   return new HttpError(
     503,
@@ -72,7 +72,7 @@ export function accessTimedOut(ms: number): HttpError {
   )
 }
 
-/** The `access` function of the server around us threw. */
+/** The `access` function threw. */
 export function accessFailed(cause: unknown): HttpError {
   return new HttpError(
     503,

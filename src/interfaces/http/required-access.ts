@@ -1,6 +1,6 @@
 import { UsageError } from '../../core/model/errors.ts'
 
-/** Closed by default: whoever makes a door (`maker`) says who may come in, or there is no door. */
+/** Throws unless `access` or `tokens` is given: a handler denies access by default. */
 export function requireAccessOption(
   functionName: string,
   { access, tokens }: { readonly access?: unknown; readonly tokens?: unknown } = {},

@@ -3,7 +3,7 @@ import { SESSION_ROUTES } from './session-routes.ts'
 import type { Route } from './route.ts'
 import { ROUTES } from './routes/routes.ts'
 
-/** Every call that needs a role. What is not in this table is not there. */
+/** Every call that needs a role. */
 export const ALL_ROUTES: readonly Route<any, any, any, any>[] = [
   ...SESSION_ROUTES,
   ...ROUTES,

@@ -116,7 +116,7 @@ test('five hundred slow clients block no other client', async () => {
   for (const socket of slow) socket.destroy()
 })
 
-test('a stop ends streams, answers what is under way, and closes the rest', async () => {
+test('stop ends streams, finishes calls under way, and closes the rest', async () => {
   const asked = Promise.withResolvers<void>()
   const answer = Promise.withResolvers<void>()
   const slow = defineRoute({

@@ -1,8 +1,8 @@
 const MAX_AGE_SECONDS = 24 * 3_600
 
-/** Which server a cookie belongs to. Browsers keep cookies by host alone: the port is in the name, the path beside it. */
+/** The server that a cookie belongs to. Browsers ignore the port, so it is part of the cookie's name. */
 export type CookieScope = {
-  /** Under which browsers see the server; null if that is not known. */
+  /** The origin under which browsers see the server; null if unknown. */
   readonly origin: URL | null
   readonly path: string
 }
@@ -10,7 +10,7 @@ export type CookieScope = {
 function cookieName({ origin, path }: CookieScope): string {
   const isSecure = origin?.protocol === 'https:'
   const port = origin?.port || (isSecure ? '443' : '80')
-  // Browsers take a cookie of this prefix only over TLS, for the whole host, and from the host itself.
+  // Browsers accept this prefix only over TLS, with path /, and from the host itself.
   return `${isSecure && path === '/' ? '__Host-' : ''}unstuck-${port}`
 }
 

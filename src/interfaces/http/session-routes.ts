@@ -8,7 +8,7 @@ import { session } from '../../presenters/schema/overview.ts'
 const DOCUMENT = new URL('../../../docs/http-api.openapi.json', import.meta.url)
 let document: unknown
 
-/** What the dashboard needs to know first. */
+/** Returns what the dashboard loads first. */
 export async function sessionOf(caller: Caller, server: ServerContext): Promise<Session> {
   const { engine, location } = server.store
   return {
@@ -24,7 +24,7 @@ export async function sessionOf(caller: Caller, server: ServerContext): Promise<
 
 type Session = v.InferOutput<typeof session>
 
-/** What the frame itself answers. */
+/** The calls about the API itself. */
 export const SESSION_ROUTES: readonly Route<any, any, any, any>[] = [
   defineRoute({
     method: 'GET',

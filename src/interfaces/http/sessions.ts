@@ -3,16 +3,16 @@ import type { NewSession, Session, HttpSessionStore } from '../../core/store/sto
 import type { Token } from '../../app/tokens.ts'
 
 const SESSION_TTL_MS = 24 * 3_600_000
-/** 256 bits, as base64url writes them. */
+/** 256 bits in base64url. */
 const SECRET = /^[\w-]{43}$/
 
-/** Where sessions are kept. */
+/** Stores sessions. */
 export type SessionStore = Pick<HttpSessionStore, 'createSession' | 'session' | 'deleteSession'>
 
-/** Sessions of browsers: each is a random secret that only the browser holds, bound to the token it logged in with. */
+/** Sessions of browsers. Each is a random secret that only the browser has, bound to the token of its login. */
 export class SessionManager {
   readonly #open: () => Promise<SessionStore>
-  /** Lookups under way: many calls of one page, or many checks while the database is slow, are one. */
+  /** Lookups under way, shared by concurrent calls of one session. */
   readonly #pending = new Map<string, Promise<Session | null>>()
 
   constructor(open: () => Promise<SessionStore>) {
@@ -64,14 +64,14 @@ function idOf(secret: string): string {
   return hash('sha256', secret)
 }
 
-/** Not the token's hash, nor a hash of it alone: who reads the database learns nothing about a token. */
+/** Derived from the secret and the token's hash, so that the database reveals nothing about a token. */
 function tokenMarkOf(secret: string, token: Token): string {
   return hash('sha256', `${secret}.${token.hash}`)
 }
 
 const SESSIONS_MAX = 1_000
 
-/** For a server that only shows: its login may not be allowed to write, or its database is a copy. Ends with the process. */
+/** For a read-only server, whose database login may not write. Sessions end with the process. */
 export class InMemorySessionStore implements SessionStore {
   readonly #sessions = new Map<string, Session>()
 

@@ -141,7 +141,7 @@ test('a place where a socket would not be private, or cannot be, is refused with
   assert.equal(mode(open), '755')
 })
 
-test('where even the temporary folder has too long a path, it says what to set', async () => {
+test('if the path of the temporary folder is too long too, the error names the variable to set', async () => {
   using folder = temporaryFolder()
   const before = process.env['TMPDIR']
   const long = join(folder.path, 'x'.repeat(100))

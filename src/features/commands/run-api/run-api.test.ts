@@ -212,7 +212,7 @@ test('pages sent all at once are saved one after the other, in the order they ca
   assert.equal((await ctx.run(command.handle.id)).counts.itemsNew, 12)
 })
 
-test('a heartbeat says when to stop: the owner stops, or the run was cancelled', async () => {
+test('a heartbeat returns when to stop: the owner stops, or the run was cancelled', async () => {
   await using ctx = await RunApiTestContext.create(sqliteEngine)
   const command = await ctx.begin()
   assert.deepEqual((await command.post('/heartbeat', {})).body, { stop: false })

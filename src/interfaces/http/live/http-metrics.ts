@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client'
 import { loadPromClient } from '../../../features/metrics/prometheus.ts'
 import type { ErrorLog } from '../error-log.ts'
 
-/** Counted by this process since its start; known while the database is away. */
+/** Counters of this process since its start; available without the database. */
 export const HTTP_METRICS = [
   {
     name: 'unstuck_http_logins_total',

@@ -10,18 +10,18 @@ import { makeTopic, type Topic } from './topics.ts'
 
 const POLL_MS = 1_000
 const POLL_MAX_MS = 10_000
-/** Looking takes at most this part of the time: at a large or slow database it looks less often. */
+/** Reads take at most this share of the time: a large or slow database is read less often. */
 const POLL_SHARE = 1 / 20
-/** A timer may ring a little early. */
+/** A timer may fire slightly early. */
 const TIMER_SLACK_MS = 50
 const CHECK_EVERY_MS = 3_000
-/** Of the checks, every so many a line is sent that means nothing, so that nobody in between takes the stream for dead. */
+/** A keepalive is sent with every n-th check, so that proxies keep the stream open. */
 const CHECKS_PER_KEEPALIVE = 5
 const STREAMS_MAX = 500
 const STREAMS_PER_CALLER = 20
 const TOPICS_MAX = 10
 
-/** A tab, or a program that listens. */
+/** A connected client: a browser tab or a program. */
 type Listener = {
   readonly stream: EventStream
   readonly topics: readonly TopicState[]
@@ -36,7 +36,7 @@ type TopicState = {
   readonly listeners: Set<Listener>
   readonly pending: Set<Listener>
   polledAt: number
-  /** How long the last look took. */
+  /** How long the last read took. */
   pollMs: number
 }
 
@@ -50,7 +50,7 @@ export type ListenOptions = {
 
 const hubs = new WeakMap<ServerContext['store'], Hub>()
 
-/** The one hub of a server. */
+/** Returns the hub of a server. */
 export function hubOf(server: ServerContext): Hub {
   const hub = hubs.get(server.store) ?? new Hub(server)
   hubs.set(server.store, hub)
@@ -58,8 +58,8 @@ export function hubOf(server: ServerContext): Hub {
 }
 
 /**
- * Tells everybody who listens what has changed. It looks at each topic once a second for all of them together, and at
- * nothing at all while nobody listens.
+ * Sends changes to all connected clients. It reads each topic once a second for all of them together, and nothing without
+ * clients.
  */
 class Hub {
   readonly #server: ServerContext
@@ -69,7 +69,7 @@ class Hub {
   #isPolling = false
   #checks: NodeJS.Timeout | undefined
   #checkCount = 0
-  /** Since when the database has not answered. */
+  /** When the database became unreachable. */
   #storeError: Uint8Array | null = null
 
   constructor(server: ServerContext) {
@@ -79,7 +79,7 @@ class Hub {
     })
   }
 
-  /** A stream of these topics, until the reader leaves, may no longer have it, or the server ends. */
+  /** Returns a stream of these topics. It ends with the client, its access, or the server. */
   listen({ topics, caller, signal, isAllowed, lastEventId }: ListenOptions): Response {
     const name = callerName(caller)
     this.#rejectUnknown(topics)
@@ -158,7 +158,7 @@ class Hub {
     return Math.min(POLL_MAX_MS, Math.max(POLL_MS, pollMs / POLL_SHARE))
   }
 
-  /** Once around. What was looked at since then is not looked at again for the sake of a newcomer. */
+  /** Reads every topic once, except those read since the given time. */
   async #pollAll(since: number): Promise<void> {
     let firstError: unknown
     for (const one of this.#topics.values()) {
@@ -205,10 +205,10 @@ class Hub {
     for (const { stream } of this.#listeners) stream.send(frame)
   }
 
-  /** Beside the looking, which may wait long for a database: whose right has ended is cut off within seconds. */
+  /** Ends streams without access. Runs beside the reads, which may wait for the database. */
   async #check(): Promise<void> {
     if (++this.#checkCount % CHECKS_PER_KEEPALIVE === 0) this.#broadcast(KEEPALIVE)
-    // All at once: one that is slow to check must not keep the others open.
+    // In parallel: a slow check must not keep the others open.
     await Promise.all(
       [...this.#listeners].map(async ({ stream, isAllowed }) => {
         if (!(await isAllowed().catch(() => false))) stream.close()
@@ -217,7 +217,7 @@ class Hub {
   }
 }
 
-/** Everybody on this machine is one caller there: only the sum is limited. */
+/** All local callers count as one: only their sum is limited. */
 const LOCAL = ''
 
 function callerName({ by, name }: Caller): string {

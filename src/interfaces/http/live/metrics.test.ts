@@ -169,7 +169,7 @@ test('a counter does not go back when a run is deleted', async () => {
   assert.equal(counters.targets.done, 0)
 })
 
-test('without a database it answers that it is down, and leaves out what it does not know', async () => {
+test('without a database the metrics report it as down and omit what is unknown', async () => {
   let isAway = true
   await using real = await createHttpTestContext()
   const guarded = new Proxy(real.store, {

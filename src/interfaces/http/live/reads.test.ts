@@ -96,7 +96,7 @@ test('a log that is not on this host is reported with its location', async () =>
   await using ctx = await createHttpTestContext()
   const { store } = ctx
   const queued = await enqueueSingle(store, 'queued')
-  assert.match((await get(ctx, `/api/runs/${queued}/log`)).because, /Nobody has begun/)
+  assert.match((await get(ctx, `/api/runs/${queued}/log`)).because, /has not started yet/)
   const elsewhere = await enqueueSingle(store, 'elsewhere')
   const execution = {
     id: newId(),
@@ -155,7 +155,7 @@ test('nothing outside the data folder is read, however it is asked for', async (
   assert.equal(nul.status, 400)
 })
 
-test('alerts that are open and those that were resolved are told apart', async () => {
+test('open and resolved alerts are listed separately', async () => {
   await using ctx = await createHttpTestContext()
   const { store } = ctx
   const fact = {

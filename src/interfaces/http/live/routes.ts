@@ -13,7 +13,7 @@ import { seriesOf } from './series.ts'
 const SERIES_MAX_MS = 7 * 86_400_000
 const RECENT_ALERTS = 50
 
-/** What lasts or is measured: events, series, logs, metrics, alerts. */
+/** The calls for events, series, logs, metrics and alerts. */
 export const LIVE_ROUTES: readonly Route<any, any, any, any>[] = [
   defineRoute({
     method: 'GET',

@@ -19,15 +19,15 @@ import type { logPage } from '../../../presenters/schema/overview.ts'
 
 export type RunLog = InferOutput<typeof logPage>
 
-/** Where to look, and on whose behalf: the data folder of this machine, and no other place. */
+/** Logs are read only from the data folder of this machine. */
 type LogContext = { readonly store: Store; readonly dataFolder: string }
 
-/** Clocks of a database and of a worker differ a little. */
+/** The clocks of database and worker may differ. */
 const CLOCK_SLACK_MS = 60_000
 
 /**
- * A part of what a run said, from after a place in it or else its newest lines: the kept output of a wrapped command, or
- * what the journals of this machine say about it. Says why when there is none.
+ * Returns a part of a run's log, after a position or its newest lines: the output of a wrapped command, or the journal
+ * entries about it on this machine. `because` explains an empty log.
  */
 export async function readRunLog(
   context: LogContext,
@@ -51,7 +51,7 @@ export async function readRunLog(
   }
 }
 
-/** What its command printed, if that was kept here. A link anywhere below the data folder is not followed. */
+/** Returns the output of the run's command, if it is on this machine. Links below the data folder are not followed. */
 async function outputOf({ dataFolder }: LogContext, run: Run, after: string | null, limit: number) {
   if (!(await realFolder(dataFolder, 'runs', run.id))) return null
   try {
@@ -64,7 +64,7 @@ async function outputOf({ dataFolder }: LogContext, run: Run, after: string | nu
   }
 }
 
-/** The folder, if it is there and really lies where it seems to. */
+/** Returns the folder if it exists and no link leads elsewhere. */
 async function realFolder(base: string, ...parts: string[]): Promise<string | null> {
   const [root, folder] = await Promise.all(
     [base, join(base, ...parts)].map((path) => realpath(path).catch(() => null)),
@@ -80,7 +80,7 @@ async function explainMissingLog({ store }: LogContext, run: Run): Promise<strin
   }
   if (newest)
     return `It is not in the folder of this server: call \`${command}\` where it was started.`
-  if (run.startedAt === null) return 'Nobody has begun with it yet.'
+  if (run.startedAt === null) return 'It has not started yet.'
   return run.kind === 'crawl'
     ? 'No journal on this machine says anything about it: a worker keeps its journal where it runs, see `unstuck journal read --help`.'
     : 'It has no log: only what `unstuck run SOURCE -- CMD` starts has one.'

@@ -4,7 +4,7 @@ import { isLive, type Run } from '../../../core/model/run.ts'
 import { iso } from '../../../core/model/time.ts'
 import type { Store } from '../../../core/store/store.ts'
 
-/** What was done over time, of one run, one source or all: pages, items and recoveries in each step. */
+/** Returns pages, items and recoveries per time step, for one run, one source or all. */
 export async function seriesOf(
   store: Store,
   forMs: number,
@@ -16,7 +16,7 @@ export async function seriesOf(
   const everyMinutes = stepMs / 60_000
   const from = since - stepMs
   const [still, samples, recoveries, runs] = await Promise.all([
-    // Runs that stand still are sampled on the hour.
+    // Runs without progress are sampled hourly.
     store.samples({
       since: since - IDLE_SAMPLE_GAP_MS,
       until: from - 1,

@@ -12,15 +12,15 @@ import type { ServerContext } from '../route.ts'
 import { eventFrame } from '../../../lib/http/event-stream.ts'
 import { readRunLog, type RunLog } from './run-log.ts'
 
-/** Something that is looked at once for everybody who wants to know. */
+/** Something that is read once for all its clients. */
 export interface Topic {
-  /** Looks again. What those are told who know how it was before; null when it is as it was. */
+  /** Reads again. Returns what changed, or null. */
   poll(): Promise<Uint8Array | null>
-  /** What those are told who have just come, as of the last look; null when there is nothing to say yet. */
+  /** Returns the snapshot for a new client, as of the last read; null if there is none yet. */
   snapshot(lastEventId: string | undefined): Promise<Uint8Array | null>
 }
 
-/** What a topic in the address stands for; null when there is no such thing. */
+/** Returns the topic of a name in the URL; null if there is none. */
 export function makeTopic(name: string, server: ServerContext): Topic | null {
   const { store, settings } = server
   const [kind, id] = name.split(':') as [string, string | undefined]
@@ -47,7 +47,7 @@ export function makeTopic(name: string, server: ServerContext): Topic | null {
 
 const ID = /^[0-9a-f-]{8,36}$/
 
-/** A picture of how it is; told when it has changed. */
+/** A snapshot that is sent when it has changed. */
 class StateTopic implements Topic {
   readonly #event: string
   readonly #load: () => Promise<object>
@@ -62,7 +62,7 @@ class StateTopic implements Topic {
   async poll(): Promise<Uint8Array | null> {
     const seen = await unlessNotFound(this.#load)
     if (!seen) return null
-    // The time of the look alone is no news.
+    // A new time alone is no change.
     const known = safeJson({ ...seen, now: undefined })
     if (known === this.#lastJson) return null
     this.#lastJson = known
@@ -74,10 +74,10 @@ class StateTopic implements Topic {
   }
 }
 
-/** Lines that newcomers get to see. */
+/** The number of lines for a new client. */
 const SNAPSHOT_LINES = 200
 
-/** What a run says: its newest lines, and then those that follow. */
+/** A run's log: its newest lines, then the following ones. */
 class LogTopic implements Topic {
   readonly #server: ServerContext
   readonly #id: RunId
@@ -104,10 +104,10 @@ class LogTopic implements Topic {
   }
 }
 
-/** After a cut, at most so many entries are told again: the newest. */
+/** The most entries that are sent again to a reconnecting client. */
 const REPLAYED_MAX = 500
 
-/** What was done to whose runs, as it happens; who was cut off hears what they missed. */
+/** The audit trail as it grows. A reconnecting client gets the entries it missed. */
 class HistoryTopic implements Topic {
   readonly #server: ServerContext
   #reader: AuditReader | null = null
@@ -135,7 +135,7 @@ function framesOf(entries: readonly AuditEntry[]): Uint8Array | null {
   return frames.length === 0 ? null : Buffer.concat(frames)
 }
 
-/** A run that was deleted, or never was, is no trouble: there is just nothing to tell. */
+/** Returns null for a run that does not exist. */
 async function unlessNotFound<T>(load: () => Promise<T>): Promise<T | null> {
   try {
     return await load()
