@@ -13,6 +13,7 @@ import { shortId } from '../../../core/model/id.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { cancel } from '../../../core/recovery/operator-actions.ts'
 import type { Store } from '../../../core/store/store.ts'
+import { isLong } from '../../../testing/long-tests.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 import type { TestDatabase } from '../../../testing/test-database.ts'
@@ -23,7 +24,7 @@ log.setLevel(log.LEVELS.OFF)
 const urls = (count: number): string[] =>
   Array.from({ length: count }, (_, n) => `https://site.example/${n}`)
 
-for (const engine of [sqliteEngine, postgresEngine]) {
+for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
   describe(`a crawl of Crawlee that is started again on ${engine.name}`, () => {
     let database: TestDatabase
     let store: Store
