@@ -7,6 +7,7 @@ import * as postgres from '../src/core/store/postgres/live-runs.ts'
 import * as sqlite from '../src/core/store/sqlite/live-runs.ts'
 import type { Store } from '../src/core/store/store.ts'
 import {
+  operatorContext,
   beginOne,
   claim,
   registerWorker,
@@ -41,11 +42,12 @@ async function measure(engine: BenchEngine): Promise<void> {
   await fillWithEndedRuns(db.url)
   const sources = await startRuns(store)
   await runMaintenance(db.url)
-  const check = await medianOf((n) => adviseStart({ store }, sources[(n * 7) % sources.length]!))
-  const none = await medianOf((n) => adviseStart({ store }, `old-${n}`))
-  const summary = await medianOf(() => classifyRuns({ store }))
+  const context = operatorContext(store)
+  const check = await medianOf((n) => adviseStart(context, sources[(n * 7) % sources.length]!))
+  const none = await medianOf((n) => adviseStart(context, `old-${n}`))
+  const summary = await medianOf(() => classifyRuns(context))
   const raw = await (engine.name === 'sqlite' ? rawSqlite(db.url) : rawPostgres(db.url))
-  const { total, active, resumable, dead } = await classifyRuns({ store })
+  const { total, active, resumable, dead } = await classifyRuns(context)
   const counted = { active: active.length, resumable: resumable.length, dead: dead.length }
   if (total !== ACTIVE) throw new Error(`${total} live runs instead of ${ACTIVE}`)
   print({

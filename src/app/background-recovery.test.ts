@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
 import { BackgroundRecovery } from './background-recovery.ts'
+import { NO_OVERRIDES } from '../core/model/policy-of.ts'
 import { REAL_CLOCK } from '../core/host/clock.ts'
 
 test('while the database is unreachable it retries with growing pauses, logs once, and leaks nothing', async () => {
@@ -20,6 +21,7 @@ test('while the database is unreachable it retries with growing pauses, logs onc
   }
   const recovery = new BackgroundRecovery(
     'postgres://nobody@127.0.0.1:1/none',
+    NO_OVERRIDES,
     (event) => emitted.push(event.type),
     clock,
   )

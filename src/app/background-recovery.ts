@@ -2,6 +2,7 @@ import { isUnusable, messageOf, type UnstuckError } from '../core/model/errors.t
 import type { Emit } from '../core/model/event.ts'
 import { newId, type WorkerId } from '../core/model/id.ts'
 import { DEFAULT_POLICY } from '../core/model/policy.ts'
+import type { PolicyOverrides } from '../core/model/policy-of.ts'
 import { heartbeatOptions, threadTransport } from '../core/heartbeat/transport.ts'
 import { REAL_CLOCK, type Clock } from '../core/host/clock.ts'
 import { HeartbeatClient } from '../core/heartbeat/client.ts'
@@ -12,6 +13,7 @@ const RETRY_MAX_MS = 30_000
 /** Recovers dead workers while a process runs that claims no work itself, such as a server. */
 export class BackgroundRecovery {
   readonly #db: string
+  readonly #overrides: PolicyOverrides
   readonly #emit: Emit
   readonly #onUnusable: (error: UnstuckError) => void
   readonly #clock: Clock
@@ -24,11 +26,13 @@ export class BackgroundRecovery {
   /** `onUnusable`: the database was lost; nothing is retried. */
   constructor(
     db: string,
+    overrides: PolicyOverrides,
     emit: Emit,
     clock: Clock = REAL_CLOCK,
     onUnusable: (error: UnstuckError) => void = () => {},
   ) {
     this.#db = db
+    this.#overrides = overrides
     this.#emit = emit
     this.#onUnusable = onUnusable
     this.#clock = clock
@@ -68,7 +72,7 @@ export class BackgroundRecovery {
   async #runHeartbeat(): Promise<null> {
     const ended = Promise.withResolvers<void>()
     const worker = newId()
-    const options = heartbeatOptions(worker, '', DEFAULT_POLICY)
+    const options = heartbeatOptions(worker, '', DEFAULT_POLICY, this.#overrides)
     const heartbeat = new HeartbeatClient(threadTransport(this.#db, options), DEFAULT_POLICY, {
       emit: this.#emit,
       onFatal: (error) => ended.reject(error),

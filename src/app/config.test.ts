@@ -162,7 +162,7 @@ test('a config that Node does not read as a module is refused with what to call 
 test('a run started with settings that contradict the config is assessed with its own', () => {
   const settings = makeSettings({ policies: { p: { lease: '15s' } } }, 'unstuck.config.ts')
   const own = makePolicy({ heartbeat: '10s', lease: '30s' }).policy
-  const run = (policy: Policy) => settings.policyOf({ source: 'p', policy } as Run)
+  const run = (policy: Policy) => settings.policyOf({ source: 'p', policy })
 
   assert.equal(run(own).leaseMs, 30_000)
   assert.equal(

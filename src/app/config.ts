@@ -15,8 +15,15 @@ import {
   type Policy,
   type PolicyOptions,
 } from '../core/model/policy.ts'
-import type { AdoptedRun, Run } from '../core/model/run.ts'
-import { blockedReason, type Action } from '../core/model/verdict.ts'
+import {
+  makePolicyOf,
+  policyOverride,
+  PRESETS,
+  type PolicyOf,
+  type PolicyOverrides,
+  type PolicySubject,
+  type Preset,
+} from '../core/model/policy-of.ts'
 import { readAdopted } from '../features/adopted/config.ts'
 import { findConfig } from '../lib/files/config-file.ts'
 import {
@@ -49,14 +56,6 @@ export type Config = {
   adopted?: Readonly<Record<string, AdoptedOptions>> | undefined
 }
 
-type Preset = keyof typeof PRESETS
-
-const PRESETS = {
-  development: { staleAfterMs: 5 * 60_000, onStale: 'fail' },
-  staging: { staleAfterMs: 15 * 60_000, onStale: 'fail' },
-  production: { staleAfterMs: 30 * 60_000, onStale: 'fail' },
-} as const satisfies Record<string, Partial<Policy>>
-
 /** Slow honest runs are older than people think. */
 export const RISKY_ABANDON_MS = 12 * 3_600_000
 
@@ -75,10 +74,12 @@ export type Settings = {
   readonly warnings: readonly string[]
   /** Defaults, then the preset, then what the crawl itself asks for, then the config's word on this source. */
   policyFor(source: string, crawlOptions?: PolicyOptions): Policy
-  /** What counts for a run now: what was kept with it, and the config's word on top, which may be newer. */
-  readonly policyOf: (run: Run) => Policy
+  /** What the config says about policies, as plain JSON. */
+  readonly overrides: PolicyOverrides
+  /** The policy that applies to a run now: the one stored with it and the overrides, which may be newer. */
+  readonly policyOf: PolicyOf
   /** The same setting by setting, each with where it comes from. Without a run: for one that starts now. */
-  settingsOf(source: string, run?: PolicySubject): PolicySetting[]
+  settingsOf(source: string, run?: Omit<PolicySubject, 'source'>): PolicySetting[]
   /** Sources that the config has a word on. */
   readonly sources: readonly string[]
   readonly preset: string | null
@@ -87,8 +88,6 @@ export type Settings = {
   /** Tables of the user's own. */
   readonly adopted: readonly Mapping[]
 }
-
-type PolicySubject = Pick<Run, 'policy' | 'adopted'>
 
 /** By the config that counts for a folder. `given`: what somebody's own code says, over and beside it. */
 export async function loadSettings(
@@ -162,8 +161,8 @@ export function makeSettings(config: unknown, path: string | null): Settings {
     throw new UsageError(`${path ?? 'What was given'} needs mending:${list}`)
   }
   registerSecrets([...passwordsIn(db ?? ''), ...alertSecrets(alerts)])
-  const configuredPolicy = (source: string): PolicyOptions | undefined =>
-    Object.hasOwn(policies ?? {}, source) ? policies?.[source] : undefined
+  const overrides: PolicyOverrides = { preset: preset ?? null, policies: policies ?? {} }
+  const policyOf = makePolicyOf(overrides)
   const buildPolicy = (source: string, options: PolicyOptions | undefined, on: Policy): Policy => {
     const { policy, mistakes } = makePolicy(options, on)
     if (mistakes.length > 0)
@@ -171,15 +170,7 @@ export function makeSettings(config: unknown, path: string | null): Settings {
     return policy
   }
   const policyFor: Settings['policyFor'] = (source, own) =>
-    buildPolicy(source, mergePolicies(own, configuredPolicy(source)), base)
-  // Judging must not fail for a run that was begun with settings which the config's word does not fit: then its own count.
-  const effectivePolicy = (source: string, { policy: kept, adopted }: PolicySubject): Policy => {
-    // That of a table was made just now, with the preset in it; and nothing is ever tried again from nothing there.
-    const base = adopted ? kept : withPreset(kept, preset)
-    const { policy, mistakes } = makePolicy(configuredPolicy(source), base)
-    if (mistakes.length > 0) return base
-    return adopted ? limitToTableActions(policy, kept, adopted) : policy
-  }
+    buildPolicy(source, mergePolicies(own, policyOverride(overrides, source)), base)
   return {
     path,
     db,
@@ -191,25 +182,14 @@ export function makeSettings(config: unknown, path: string | null): Settings {
     alerts,
     adopted: tables,
     policyFor,
-    policyOf: (run) => effectivePolicy(run.source, run),
+    overrides,
+    policyOf,
     settingsOf: (source, run = tablePolicy(tables, source)) =>
-      traceSettings(run ? effectivePolicy(source, run) : policyFor(source), {
-        configured: configuredPolicy(source) ?? {},
+      traceSettings(run ? policyOf({ ...run, source }) : policyFor(source), {
+        configured: policyOverride(overrides, source) ?? {},
         preset: preset ? PRESETS[preset] : {},
         ownOrigin: run?.adopted ? 'adopted' : 'crawl',
       }),
-  }
-}
-
-/** What its table has no word for does not count: then its own does, as if nothing had been said. */
-function limitToTableActions(policy: Policy, kept: Policy, adopted: AdoptedRun): Policy {
-  const can = (action: Action): boolean => blockedReason({ adopted }, { action }) === null
-  const { onCrash, onStalled } = policy
-  return {
-    ...policy,
-    runRetries: 0,
-    onCrash: can(onCrash) ? onCrash : kept.onCrash,
-    onStalled: can(onStalled) ? onStalled : kept.onStalled,
   }
 }
 
@@ -222,21 +202,12 @@ function riskyWarning(where: string): string {
 }
 
 /** A source that is the name of an adopted table is that of its rows, unless they have sources of their own. */
-function tablePolicy(tables: readonly Mapping[], source: string): PolicySubject | undefined {
+function tablePolicy(
+  tables: readonly Mapping[],
+  source: string,
+): Omit<PolicySubject, 'source'> | undefined {
   const table = tables.find(({ name }) => name === source)
   return table && { policy: table.policy, adopted: adoptedRun(table, TABLE_RUN_KEY) }
-}
-
-/** With the preset of now where the defaults or another preset counted; where the crawl had a word, that stays. */
-function withPreset(kept: Policy, preset: Preset | undefined): Policy {
-  if (!preset) return kept
-  const isUnchanged = ([field, value]: [string, unknown]): boolean =>
-    kept[field as keyof Policy] === value
-  const { staleAfterMs, onStale } = DEFAULT_POLICY
-  const isPresetValue = [{ staleAfterMs, onStale }, ...Object.values(PRESETS)].some((one) =>
-    Object.entries(one).every(isUnchanged),
-  )
-  return isPresetValue ? { ...kept, ...PRESETS[preset] } : kept
 }
 
 /** What is said last counts, in groups too. */

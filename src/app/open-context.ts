@@ -1,15 +1,31 @@
 import { hostname, userInfo } from 'node:os'
-import type { OperatorContext } from '../core/recovery/recover.ts'
+import { TRUSTED_OBSERVER } from '../core/decide/liveness.ts'
+import { REAL_CLOCK } from '../core/host/clock.ts'
+import { makeOperatorContext, type OperatorContext } from '../core/recovery/context.ts'
 import type { Store } from '../core/store/store.ts'
 import type { Settings } from './config.ts'
 
-/** How a command looks at runs and acts on them: in the name of the person at the keyboard, by the config's policies. */
+/** The context of a command: in the name of its user, with the policies of the config. */
 export async function openContext(
   store: Store,
-  settings: () => Promise<Settings>,
+  settings: () => Promise<Pick<Settings, 'policyOf'>>,
 ): Promise<OperatorContext> {
-  const { policyOf } = await settings()
-  return { store, actor: currentUser(), policyOf }
+  return contextFor(store, await settings(), currentUser())
+}
+
+/** The same for any actor. */
+export function contextFor(
+  store: Store,
+  { policyOf }: Pick<Settings, 'policyOf'>,
+  actor: string,
+): OperatorContext {
+  return makeOperatorContext({
+    store,
+    actor,
+    policyOf,
+    observer: TRUSTED_OBSERVER,
+    clock: REAL_CLOCK,
+  })
 }
 
 export function currentUser(): string {

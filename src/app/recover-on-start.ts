@@ -24,6 +24,7 @@ import { recover } from '../core/recovery/recover.ts'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import { loadSettings, type Config } from './config.ts'
+import { contextFor } from './open-context.ts'
 
 export type RecoverOnStartOptions = {
   /** `sqlite:PATH` or `postgres://…`; else UNSTUCK_DB, else that of `unstuck.config.ts`, else `sqlite:.unstuck/unstuck.db`. */
@@ -97,7 +98,7 @@ async function recoverOnce(
   const store = withAdoptedTables(own, tables, { address, log, policyOf })
   try {
     const actor = `start of process ${process.pid} on ${hostname()}`
-    const context = { store: stopAtDeadline(store, deadline), actor, policyOf }
+    const context = contextFor(stopAtDeadline(store, deadline), settings, actor)
     const logVerdict = (verdicts: readonly Verdict[]): void => {
       const newVerdicts = verdicts.filter(
         (verdict) => !report.verdicts.some((one) => isSameVerdict(one, verdict)),
@@ -106,13 +107,14 @@ async function recoverOnce(
       report.verdicts.push(...newVerdicts)
     }
     const first = await recover(context, { dryRun, runs: dryRun || isPastGrace })
-    for (const assessed of first.active) log(describeRun(assessed))
-    if (first.active.length === 0) log('no run is active')
-    report.active.push(...first.active.map(({ run }) => run))
+    const { runs: active } = first.assessment
+    for (const assessed of active) log(describeRun(assessed))
+    if (active.length === 0) log('no run is active')
+    report.active.push(...active.map(({ run }) => run))
     logVerdict(first.verdicts)
     if (dryRun) return throwIfUnreadable(store)
     // What has shown no sign at all may be about to: others start at the same moment.
-    const graces = first.active
+    const graces = active
       .filter((one) => !one.owner && !isPastGrace(one))
       .map(({ policy }) => policy.startupGraceMs)
     await sleep(Math.max(0, ...graces), undefined, { ref: false, signal: deadline })

@@ -50,7 +50,12 @@ export async function startBackgroundRecovery(
           throw failure
         },
       ))
-    const backgroundRecovery = new BackgroundRecovery(address, emit, UNREF_CLOCK)
+    const backgroundRecovery = new BackgroundRecovery(
+      address,
+      settings.overrides,
+      emit,
+      UNREF_CLOCK,
+    )
     const worker = (): WorkerId | null => backgroundRecovery.worker
     const policies = settings.adopted.map(({ policy }) => policy)
     backgroundRecovery.start()

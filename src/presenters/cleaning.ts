@@ -7,8 +7,9 @@ import type { ClassifiedRuns } from '../core/recovery/clean.ts'
 import { assessedRunView, verdictView } from './view.ts'
 
 /** What `summary` answers. */
-export function summaryView({ total, active, resumable, dead }: ClassifiedRuns) {
+export function summaryView({ severity, total, active, resumable, dead }: ClassifiedRuns) {
   return {
+    severity,
     total,
     active: active.map(assessedRunView),
     resumable: resumable.map(assessedRunView),
@@ -45,7 +46,10 @@ export function selectRuns(
   }
   const dead = classified.dead.filter(({ run }) => named.has(run.id))
   const ended = [...named.values()].filter(({ status }) => !isLive(status))
-  return { classified: { total: dead.length, active: [], resumable: [], dead }, ended }
+  return {
+    classified: { ...classified, total: dead.length, active: [], resumable: [], dead },
+    ended,
+  }
 }
 
 function throwUnlessDead(named: Run, classified: ClassifiedRuns, isDelete: boolean): void {

@@ -7,7 +7,7 @@ import {
   UsageError,
 } from '../core/model/errors.ts'
 import type { RunId } from '../core/model/id.ts'
-import type { OperatorContext } from '../core/recovery/recover.ts'
+import type { ActionContext } from '../core/recovery/context.ts'
 import { resetFailed, unpark } from '../core/recovery/operator-actions.ts'
 import type { DeadLetter, Store } from '../core/store/store.ts'
 import { readDeadLetters, type DeadLetterSelection } from './dead-letters.ts'
@@ -55,7 +55,7 @@ export type DeadLetterRetry = {
 
 /** What a retry of these would do. Only which runs refuse is asked of the store: the rest is counted. */
 export async function previewRetry(
-  context: OperatorContext,
+  context: ActionContext,
   selected: SelectedDeadLetters,
 ): Promise<DeadLetterRetry> {
   const runs: DeadLetterRetry['runs'] = []
@@ -71,7 +71,7 @@ export async function previewRetry(
 
 /** Puts them back in line, run by run and in bounded steps. A run that refuses does not spoil the others. */
 export async function retryDeadLetters(
-  context: OperatorContext,
+  context: ActionContext,
   selected: SelectedDeadLetters,
   signal: AbortSignal,
 ): Promise<DeadLetterRetry> {

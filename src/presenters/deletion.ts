@@ -11,7 +11,7 @@ import {
   runFolder,
 } from '../lib/files/data-folder.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
-import type { OperatorContext } from '../core/recovery/recover.ts'
+import type { OperatorContext } from '../core/recovery/context.ts'
 import { deleteRun, assertNotAdopted } from '../core/recovery/operator-actions.ts'
 import type { Store } from '../core/store/store.ts'
 

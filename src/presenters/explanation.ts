@@ -1,6 +1,6 @@
 import { decide, type Snapshot } from '../core/decide/recovery.ts'
 import { explainNextSteps, type NextSteps } from './next-steps.ts'
-import { assessLiveness, TRUSTED_OBSERVER, assessProgress } from '../core/decide/liveness.ts'
+import { assessLiveness, assessProgress, type ObserverHealth } from '../core/decide/liveness.ts'
 import type { TargetId } from '../core/model/id.ts'
 import { policyForGroup, type Policy } from '../core/model/policy.ts'
 import { isLive, type Run } from '../core/model/run.ts'
@@ -12,11 +12,10 @@ import {
   targetForDecision,
   assessRun,
   runSnapshot,
-  storedPolicy,
   targetSnapshot,
   type Owner,
 } from '../core/recovery/assess.ts'
-import type { OperatorContext } from '../core/recovery/recover.ts'
+import type { OperatorContext } from '../core/recovery/context.ts'
 
 /** Why a run or a target is what it is, and what comes next. */
 export type Explanation = {
@@ -35,8 +34,8 @@ export type Explanation = {
 const AUDIT_MAX = 5
 
 export async function explainRun(context: OperatorContext, run: Run): Promise<Explanation> {
-  const { store, policyOf = storedPolicy } = context
-  const assessed = await assessRun(store, run, { policyOf })
+  const { store } = context
+  const assessed = await assessRun(context, run)
   const { decision, policy } = assessed
   // Whoever works on its source now has nothing to do with a run that has ended.
   const owner = isLive(run.status) ? assessed.owner : null
@@ -60,11 +59,11 @@ export async function explainTarget(
   context: OperatorContext,
   id: TargetId,
 ): Promise<Explanation | null> {
-  const { store, policyOf = storedPolicy } = context
+  const { store, policyOf, observer } = context
   const target = await store.target(id)
   const run = target && (await store.run(target.run))
   if (!target || !run) return null
-  const held = await ownerOf(store, target)
+  const held = await ownerOf(store, target, observer)
   const policy = policyForGroup(policyOf(run), target.group)
   const now = await store.now()
   const idleMs = now - target.lastActivityAt
@@ -91,10 +90,14 @@ function nextStepsFor(run: Run, ...decided: Parameters<typeof explainNextSteps>)
 }
 
 /** Who has it now; a target also remembers who had it last. */
-async function ownerOf(store: Store, { worker: id, status }: Target): Promise<Owner | null> {
+async function ownerOf(
+  store: Store,
+  { worker: id, status }: Target,
+  observer: ObserverHealth,
+): Promise<Owner | null> {
   if (id === null || status !== 'in_progress') return null
   const found = (await store.observations()).find(
     ({ worker }: WorkerObservation) => worker.id === id,
   )
-  return found ? { ...found, assessment: assessLiveness(found.evidence, TRUSTED_OBSERVER) } : null
+  return found ? { ...found, assessment: assessLiveness(found.evidence, observer) } : null
 }

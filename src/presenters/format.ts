@@ -1,9 +1,16 @@
+import type { Severity } from '../core/decide/health.ts'
 import { describeRow, type AdoptedRef, type Run, type RunStatus } from '../core/model/run.ts'
 import type { TargetStatus } from '../core/model/target.ts'
 import { humanizeDuration, type Millis } from '../core/model/time.ts'
 import type { Evidence, Liveness } from '../core/model/worker.ts'
 import { runView, type RunView } from './view.ts'
 import type { Style, Span } from '../lib/terminal/table.ts'
+
+export const SEVERITY_STYLE = {
+  stuck: 'bad',
+  attention: 'warn',
+  ok: 'good',
+} as const satisfies Record<Severity, Style>
 
 const RUN_STYLE: Record<RunStatus, Style> = {
   queued: 'dim',

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as v from 'valibot'
-import { storedPolicy } from '../core/recovery/assess.ts'
 import {
+  operatorContext,
   claimOne,
   registerWorker,
   enqueueSingle,
@@ -25,7 +25,7 @@ test('of very many live runs the worst are shown, and how many there are', async
   await store.retireWorker(worker)
   for (let n = 100; n < 205; n++) await enqueueSingle(store, `s-${n}`)
   await database.advanceClock(MINUTE_MS)
-  const seen = await getOverview(store, storedPolicy)
+  const seen = await getOverview(operatorContext(store))
   assert.deepEqual(v.parse(overview, seen), seen)
   assert.deepEqual([seen.runs.length, seen.liveRuns, seen.state], [200, 206, 'stuck'])
   assert.equal(seen.runs[0]!.id, lost)
@@ -35,7 +35,7 @@ test('a run that is no longer sampled because it stands still has a pace of 0', 
   await using database = await sqliteEngine.fresh()
   const store = await database.open()
   const pages = async (): Promise<(number | undefined)[]> => {
-    const { runs } = await getOverview(store, storedPolicy)
+    const { runs } = await getOverview(operatorContext(store))
     return runs
       .toSorted((a, b) => a.source.localeCompare(b.source))
       .map(({ pace }) => pace?.pagesPerMinute)

@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto'
 import { RUN_STATUS_AFTER, TARGET_STATUS_AFTER, type Verdict } from '../core/model/verdict.ts'
+import type { Severity } from '../core/decide/health.ts'
+import type { Millis } from '../core/model/time.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
 import type { Recovery } from '../core/recovery/recover.ts'
 import { assessedRunView, verdictView } from './view.ts'
@@ -7,15 +9,18 @@ import { assessedRunView, verdictView } from './view.ts'
 /** A recovery as people read it. */
 export type RecoveryPlan = {
   readonly active: readonly AssessedRun[]
+  readonly now: Millis
+  readonly severity: Severity
   /** What recovery does by itself. */
   readonly planned: readonly Verdict[]
   /** What is left to a person. */
   readonly needsAttention: readonly Verdict[]
-  readonly unreadable: Recovery['unreadable']
+  readonly unreadable: Recovery['assessment']['unreadable']
 }
 
 /** What is done, and what a person has to decide. */
-export function classifyVerdicts({ active, verdicts, unreadable }: Recovery): RecoveryPlan {
+export function classifyVerdicts({ assessment, verdicts }: Recovery): RecoveryPlan {
+  const { runs: active, now, severity, unreadable } = assessment
   const autoCleaned = new Set(
     active.filter(({ policy }) => policy.autoClean).map(({ run }) => run.id),
   )
@@ -27,6 +32,8 @@ export function classifyVerdicts({ active, verdicts, unreadable }: Recovery): Re
   }
   return {
     active,
+    now,
+    severity,
     planned: verdicts.filter(isMutation),
     needsAttention: verdicts.filter((verdict) => !isMutation(verdict)),
     unreadable,
@@ -34,9 +41,11 @@ export function classifyVerdicts({ active, verdicts, unreadable }: Recovery): Re
 }
 
 /** What `recover` answers. */
-export function recoveryView({ active, verdicts, unreadable }: Recovery, dryRun: boolean) {
+export function recoveryView({ assessment, verdicts }: Recovery, dryRun: boolean) {
+  const { severity, runs, unreadable } = assessment
   return {
-    active: active.map(assessedRunView),
+    severity,
+    active: runs.map(assessedRunView),
     verdicts: verdicts.map(verdictView),
     applied: verdicts.filter(({ applied }) => applied).length,
     away: [...unreadable],
@@ -49,11 +58,12 @@ const VERDICTS_MAX = 500
 
 /** The same for those who look from afar: of however much there is the first, and how much there is. */
 export function boundedRecoveryView(
-  { active, planned, needsAttention, unreadable }: RecoveryPlan,
+  { severity, active, planned, needsAttention, unreadable }: RecoveryPlan,
   dryRun: boolean,
 ) {
   const verdicts = [...planned, ...needsAttention]
   return {
+    severity,
     active: active.slice(0, ACTIVE_MAX).map(assessedRunView),
     activeTotal: active.length,
     verdicts: verdicts.slice(0, VERDICTS_MAX).map(verdictView),

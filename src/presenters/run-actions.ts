@@ -2,7 +2,7 @@ import { canCancel, cancelledStatusSetting } from '../core/decide/cancel.ts'
 import { shortId } from '../core/model/id.ts'
 import { isLive, isAdoptedRow, describeRow, type Run } from '../core/model/run.ts'
 import { unstuckCommand } from '../core/model/shell-command.ts'
-import type { OperatorContext } from '../core/recovery/recover.ts'
+import type { ActionContext } from '../core/recovery/context.ts'
 import * as steering from '../core/recovery/operator-actions.ts'
 import { plural } from './format.ts'
 import { NOTHING_CHANGED, type ActionResult } from './action-result.ts'
@@ -13,7 +13,7 @@ import { undoByCancel, undoByRevert } from './undo.ts'
 export type ActionRequest = { readonly dryRun: boolean; readonly because?: string | undefined }
 
 export async function cancel(
-  context: OperatorContext,
+  context: ActionContext,
   run: Run,
   { dryRun, because }: ActionRequest,
 ): Promise<ActionResult> {
@@ -57,7 +57,7 @@ function howToEndAgain(run: Run): string[] {
 export type ResumeResult = ActionResult & { readonly run: Run; readonly reopened: boolean }
 
 export async function resume(
-  context: OperatorContext,
+  context: ActionContext,
   { id, status: before }: Run,
   { dryRun, because }: ActionRequest,
 ): Promise<ResumeResult> {
@@ -102,7 +102,7 @@ export type RetryResult = ActionResult & {
 }
 
 export async function retry(
-  context: OperatorContext,
+  context: ActionContext,
   old: Run,
   { dryRun, because }: ActionRequest,
 ): Promise<RetryResult> {
@@ -138,7 +138,7 @@ const ACTION_NAMES: Readonly<Record<string, string>> = {
 }
 
 export async function revert(
-  context: OperatorContext,
+  context: ActionContext,
   { id, status: before }: Run,
   { dryRun, because }: ActionRequest,
 ): Promise<RevertResult> {

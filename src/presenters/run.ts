@@ -5,9 +5,8 @@ import { isLive, type Counts, type Run } from '../core/model/run.ts'
 import type { Target } from '../core/model/target.ts'
 import type { Millis } from '../core/model/time.ts'
 import { unstuckCommand } from '../core/model/shell-command.ts'
-import { assessRun, type AssessedRun, type PolicyOf } from '../core/recovery/assess.ts'
+import { assessRun, type AssessContext, type AssessedRun } from '../core/recovery/assess.ts'
 import type { AuditEntry, Store } from '../core/store/store.ts'
-import { healthOf, type Health } from './health.ts'
 import { auditView, countsView, executionView, ownerView, runView, targetView } from './view.ts'
 import { listedRunView } from './runs.ts'
 import { recentSamples, type RecentSamples } from './run-pace.ts'
@@ -19,7 +18,6 @@ export type AuditEntryWithKey = { readonly entry: AuditEntry; readonly key: stri
 export type RunReport = {
   readonly run: Run
   readonly assessed: AssessedRun
-  readonly health: Health
   readonly groups: readonly { readonly group: string | null; readonly counts: Counts }[]
   readonly needsAttention: readonly Target[]
   /** Of its command, newest first; none for a crawl. */
@@ -33,17 +31,13 @@ const AUDIT_MAX = 10
 const EXECUTIONS_MAX = 10
 
 /** Looks everything up that is to be known about one run. */
-export async function loadRunReport(
-  store: Store,
-  run: Run,
-  policyOf?: PolicyOf,
-): Promise<RunReport> {
+export async function loadRunReport(context: AssessContext, run: Run): Promise<RunReport> {
+  const { store } = context
   const now = await store.now()
-  const assessed = await assessRun(store, run, policyOf ? { policyOf } : {})
+  const assessed = await assessRun(context, run)
   return {
     run,
     assessed,
-    health: healthOf(assessed, now),
     groups: await store.countsByGroup(run.id),
     needsAttention: await targetsNeedingAttention(store, run),
     audit: await recentAudit(store, run),
@@ -55,7 +49,7 @@ export async function loadRunReport(
 /** What `show` answers. */
 export function runReportView({
   run,
-  health,
+  assessed: { health },
   groups,
   needsAttention,
   executions,
@@ -76,15 +70,16 @@ export function runReportView({
 }
 
 /** The same with what the run's page in the dashboard shows besides. */
-export async function runDetail(store: Store, run: Run, policyOf: PolicyOf) {
-  const page = await loadRunReport(store, run, policyOf)
+export async function runDetail(context: AssessContext, run: Run) {
+  const { store } = context
+  const page = await loadRunReport(context, run)
   const isLiveRun = isLive(run.status)
   const samples: RecentSamples = isLiveRun ? await recentSamples(store, page.now) : new Map()
-  const { owner } = page.assessed
+  const { owner, health } = page.assessed
   return {
     ...runReportView(page),
     run: {
-      ...listedRunView(run, isLiveRun ? page.health : null, samples, page.now),
+      ...listedRunView(run, isLiveRun ? health : null, samples, page.now),
       input: run.input,
     },
     heldBy: isLiveRun && owner ? ownerView(owner) : null,

@@ -1,10 +1,9 @@
-import { TRUSTED_OBSERVER } from '../core/decide/liveness.ts'
+import type { Health, HealthState } from '../core/decide/health.ts'
 import { isLive, type Run, type RunKind } from '../core/model/run.ts'
 import type { Millis } from '../core/model/time.ts'
 import type { Pace } from './pace.ts'
-import { assessRuns, type PolicyOf } from '../core/recovery/assess.ts'
-import type { Listing, RunFilter, Store } from '../core/store/store.ts'
-import { healthOf, type Health, type HealthState } from './health.ts'
+import { assess, type AssessContext } from '../core/recovery/assess.ts'
+import type { Listing, RunFilter } from '../core/store/store.ts'
 import { runView, type RunView } from './view.ts'
 import { paceOf, recentSamples, type RecentSamples } from './run-pace.ts'
 
@@ -37,33 +36,24 @@ export function listedRunView(
   }
 }
 
-/** Runs that fit, newest first. However many there are, the live ones are judged all at once. */
+/** Returns the runs that match, newest first. The live ones are assessed all at once. */
 export async function listRuns(
-  store: Store,
-  policyOf: PolicyOf,
+  context: AssessContext,
   filter: RunFilter,
 ): Promise<Listing<ListedRun>> {
+  const { store } = context
   const { items, next } = await store.runs(filter)
-  const now = await store.now()
-  const isAnyLive = items.some(({ status }) => isLive(status))
-  const health = isAnyLive
-    ? await healthOfLiveRuns(store, policyOf, now)
-    : new Map<string, Health>()
-  const samples: RecentSamples = isAnyLive ? await recentSamples(store, now) : new Map()
+  if (!items.some(({ status }) => isLive(status))) {
+    const now = await store.now()
+    return { items: items.map((run) => listedRunView(run, null, new Map(), now)), next }
+  }
+  const { runs, now } = await assess(context)
+  const health = new Map(runs.map((one) => [one.run.id, one.health]))
+  const samples = await recentSamples(store, now)
   return {
     items: items.map((run) => listedRunView(run, healthFor(health, run), samples, now)),
     next,
   }
-}
-
-async function healthOfLiveRuns(
-  store: Store,
-  policyOf: PolicyOf,
-  now: Millis,
-): Promise<Map<string, Health>> {
-  const [live, workerViews] = await Promise.all([store.liveRuns(), store.observations()])
-  const assessed = assessRuns(live, workerViews, { now, observer: TRUSTED_OBSERVER, policyOf })
-  return new Map(assessed.map((one) => [one.run.id, healthOf(one, now)]))
 }
 
 /** Between the two looks it may have ended. */

@@ -1,19 +1,25 @@
-import { TRUSTED_OBSERVER } from '../core/decide/liveness.ts'
+import { byHealth, worstSeverity, type HealthState, type Severity } from '../core/decide/health.ts'
+import type { Alert } from '../core/model/alert.ts'
 import type { SourceLock } from '../core/model/source-lock.ts'
 import { shortId } from '../core/model/id.ts'
 import { isAdoptedRow, type Run } from '../core/model/run.ts'
 import type { Millis } from '../core/model/time.ts'
 import type { Liveness } from '../core/model/worker.ts'
 import { unstuckCommand } from '../core/model/shell-command.ts'
-import { assessRuns, storedPolicy, type PolicyOf } from '../core/recovery/assess.ts'
-import type { UnreadableTable, Store } from '../core/store/store.ts'
-import { sourceLockView, runView, type RunView } from './view.ts'
-import { healthOf, isStuck, type Health, type HealthState } from './health.ts'
+import {
+  assess,
+  type AssessContext,
+  type AssessedRun,
+  type AssessedWorker,
+} from '../core/recovery/assess.ts'
+import type { UnreadableTable } from '../core/store/store.ts'
+import { sourceLockView, runView, type RunView, type WorkerView } from './view.ts'
 import { formatAge, plural } from './format.ts'
-import { listWorkers } from './workers.ts'
+import { workerViews } from './workers.ts'
 
 /** What `status` answers with `--json`. */
 type StatusData = {
+  severity: Severity
   /** "Is anything stuck?", in one line. */
   summary: string
   runs: (RunView & { health: HealthState; because: string })[]
@@ -26,7 +32,7 @@ type StatusData = {
   latest: RunView | null
 }
 
-/** Something left for a person. */
+/** Something that needs attention. */
 type AttentionItem = {
   /** Null: it is about the source. */
   run: string | null
@@ -38,53 +44,55 @@ type AttentionItem = {
 
 export type StatusReport = {
   readonly data: StatusData
-  readonly live: readonly { readonly run: Run; readonly health: Health }[]
+  /** Worst first. */
+  readonly live: readonly AssessedRun[]
+  readonly workers: readonly WorkerView[]
+  readonly alerts: readonly Alert[]
   readonly latest: Run | null
   readonly now: Millis
 }
 
-/** Looks at everything once: live runs and their workers, and the last run of each source that failed. */
-export async function getStatus(
-  store: Store,
-  policyOf: PolicyOf = storedPolicy,
-): Promise<StatusReport> {
-  const now = await store.now()
-  const workers = await store.observations()
-  const workerViews = await listWorkers(store, now, workers)
-  const options = { now, observer: TRUSTED_OBSERVER, policyOf }
-  const live = assessRuns(await store.liveRuns(), workers, options).map((assessed) => ({
-    run: assessed.run,
-    health: healthOf(assessed, now),
-  }))
+/** Answers "is anything stuck?": from one assessment, the last failed runs, source locks and open alerts. */
+export async function getStatus(context: AssessContext): Promise<StatusReport> {
+  const { store } = context
+  const assessment = await assess(context)
+  const { now, unreadable } = assessment
+  const live = assessment.runs.toSorted((a, b) => byHealth(a.health.state, b.health.state))
+  const workers = workerViews(assessment)
   const ended = await store.lastFailed()
+  const alerts = await store.openAlerts()
   const latest = (await store.runs({ limit: 1 })).items[0] ?? null
-  const guards = (await store.sourceLocks()).filter(({ worker, gaveUp }) => worker ?? gaveUp)
+  const locks = (await store.sourceLocks()).filter(({ worker, gaveUp }) => worker ?? gaveUp)
   const runsWithFailures = [...live.map(({ run }) => run), ...ended].filter(
     (run) => describeFailures(run) !== null,
   )
+  const unwell = live.filter(({ health }) => health.severity !== 'ok')
+  const found = [
+    ...unwell.map(healthItem),
+    ...runsWithFailures.map(failuresItem),
+    ...workerItems(assessment.workers, unwell),
+    ...locks.flatMap(gaveUpItems),
+    ...unreadable.map(unreadableItem),
+  ]
+  const attention = [...found, ...alertItems(alerts, found)]
+  const severity = worstSeverity([
+    assessment.severity,
+    ...(attention.length > 0 ? ['attention' as const] : []),
+  ])
   const data: StatusData = {
-    summary: withUnreadable(
-      store.unreadable,
-      summarize(live, runsWithFailures, guards.filter(({ gaveUp }) => gaveUp).length),
-    ),
+    severity,
+    summary: withUnreadable(unreadable, summarize({ live, severity, attention, now })),
     runs: live.map(({ run, health: { state, because } }) => ({
       ...runView(run),
       health: state,
       because,
     })),
-    workers: countBy(workerViews.map(({ sign }) => sign)),
-    attention: [
-      ...live
-        .filter(({ health }) => isStuck(health))
-        .map(({ run, health }) => attentionItem(run, health.state, health.because)),
-      ...runsWithFailures.map((run) => attentionItem(run, describeFailures(run)!, run.error)),
-      ...guards.flatMap(gaveUpItems),
-      ...store.unreadable.map(unreadableItem),
-    ],
-    commands: guards.map(sourceLockView),
+    workers: countBy(workers.map(({ sign }) => sign)),
+    attention,
+    commands: locks.map(sourceLockView),
     latest: latest && runView(latest),
   }
-  return { data, live, latest, now }
+  return { data, live, workers, alerts, latest, now }
 }
 
 /** `2 targets failed, 1 parked`, or null when all is well with it. */
@@ -119,50 +127,85 @@ function withUnreadable(unreadable: readonly UnreadableTable[], summary: string)
   return `Not all can be seen: ${names} cannot be read. Of the rest: ${summary}`
 }
 
-function attentionItem(run: Run, what: string, because: string | null): AttentionItem {
-  return {
-    run: run.id,
-    source: run.source,
-    what,
-    because,
-    command: unstuckCommand('show', [shortId(run.id)]),
-  }
+function healthItem({ run, health }: AssessedRun): AttentionItem {
+  const { state, because, command } = health
+  return { run: run.id, source: run.source, what: state, because, command }
 }
 
-function summarize(
-  live: StatusReport['live'],
-  runsWithFailures: readonly Run[],
-  gaveUpCount: number,
-): string {
-  const stuck = live.filter(({ health }) => isStuck(health))
-  const states = countBy(live.map(({ health }) => health.state))
-  const longest = Math.max(...stuck.map(({ health }) => health.sinceMs))
-  const sum = (kind: 'failed' | 'parked' | 'stuck'): number =>
-    runsWithFailures.reduce(
-      (total, run) => total + (isAdoptedRow(run) ? 0 : run.counts.targets[kind]),
-      0,
+function failuresItem(run: Run): AttentionItem {
+  const command = unstuckCommand('show', [shortId(run.id)])
+  const what = describeFailures(run)!
+  return { run: run.id, source: run.source, what, because: run.error, command }
+}
+
+/** Lost and stalled workers that hold targets of runs which are otherwise well: recovery lists these targets. */
+function workerItems(
+  workers: readonly AssessedWorker[],
+  unwell: readonly AssessedRun[],
+): AttentionItem[] {
+  const reported = new Set(unwell.map(({ run }) => run.id))
+  return workers
+    .filter(
+      ({ severity, runs }) => severity !== 'ok' && ![...runs].every((run) => reported.has(run)),
     )
-  const rows = runsWithFailures.filter(isAdoptedRow).length
-  const isAnyAdopted = live.some(({ run, health }) => health.state === 'waiting' && run.adopted)
+    .map(({ worker, targets, assessment: { liveness, because } }) => ({
+      run: null,
+      source: worker.source,
+      what: `a ${LOST.includes(liveness) ? 'lost' : liveness} worker holds ${plural(targets, 'target')}`,
+      because,
+      command: LOST.includes(liveness) ? 'unstuck recover' : 'unstuck workers',
+    }))
+}
+
+const LOST: readonly Liveness[] = ['gone', 'silent']
+
+/** Open alerts about anything that is not listed already. */
+function alertItems(alerts: readonly Alert[], found: readonly AttentionItem[]): AttentionItem[] {
+  const isListed = ({ run, source }: Alert): boolean =>
+    found.some((item) =>
+      run === null ? item.run === null && item.source === source : item.run === run,
+    )
+  return alerts
+    .filter((alert) => !isListed(alert))
+    .map(({ rule, source, run, because, command }) => ({
+      run,
+      source: source ?? 'several sources',
+      what: `alert ${rule}`,
+      because,
+      command,
+    }))
+}
+
+function summarize({
+  live,
+  severity,
+  attention,
+  now,
+}: Pick<StatusReport, 'live' | 'now'> & Pick<StatusData, 'severity' | 'attention'>): string {
+  const stuck = live.filter(({ health }) => health.severity === 'stuck')
+  const rest = live.filter(({ health }) => health.severity !== 'stuck')
+  const states = countBy(rest.map(({ health }) => health.state))
+  const longest = Math.max(...stuck.map(({ health }) => now - health.since))
+  const isAnyAdopted = rest.some(({ run, health }) => health.state === 'waiting' && run.adopted)
   const parts = [
-    states.healthy && `${plural(states.healthy, 'run')} healthy`,
+    stuck.length > 0 && `${plural(stuck.length, 'run')} stuck for ${formatAge(longest)}`,
+    states.unknown && `${plural(states.unknown, 'run')} unknown`,
+    states.paused && `${plural(states.paused, 'run')} paused`,
+    states.interrupted && `${plural(states.interrupted, 'run')} interrupted, ready to continue`,
     states.waiting &&
       `${plural(states.waiting, 'run')} waiting ${isAnyAdopted ? 'to be taken up' : 'for a worker'}`,
-    states.interrupted && `${plural(states.interrupted, 'run')} interrupted, ready to go on`,
-    stuck.length > 0 && `${plural(stuck.length, 'run')} stuck for ${formatAge(longest)}`,
-    rows > 0 && `${plural(rows, 'run')} failed`,
-    sum('failed') > 0 && `${plural(sum('failed'), 'target')} failed`,
-    sum('parked') > 0 && `${plural(sum('parked'), 'target')} parked`,
-    sum('stuck') > 0 && `${plural(sum('stuck'), 'target')} held`,
-    gaveUpCount > 0 && `${plural(gaveUpCount, 'command')} given up`,
+    states.healthy && `${plural(states.healthy, 'run')} healthy`,
   ].filter(Boolean)
-  if (stuck.length > 0) return `Something is stuck: ${parts.join(', ')}.`
-  if (runsWithFailures.length > 0 || gaveUpCount > 0) {
-    return `Nothing is stuck, but something is left for a person: ${parts.join(', ') || `${plural(runsWithFailures.length, 'run')} failed`}.`
-  }
-  return parts.length > 0
-    ? `Nothing is stuck: ${parts.join(', ')}.`
-    : 'Nothing is stuck, and nothing is running.'
+  const runs =
+    parts.length > 0
+      ? `: ${parts.join(', ')}.`
+      : live.length > 0
+        ? '.'
+        : ', and nothing is running.'
+  const others = attention.length - stuck.length
+  const need =
+    others > 0 ? ` ${plural(others, 'thing')} ${others === 1 ? 'needs' : 'need'} attention.` : ''
+  return `${severity === 'stuck' ? 'Something is stuck' : 'Nothing is stuck'}${runs}${need}`
 }
 
 function countBy<K extends string>(keys: readonly K[]): Partial<Record<K, number>> {

@@ -5,7 +5,7 @@ import { isLive, type Run } from '../core/model/run.ts'
 import { isCrawlee } from '../core/model/crawlee.ts'
 import type { Target } from '../core/model/target.ts'
 import { unstuckCommand } from '../core/model/shell-command.ts'
-import type { OperatorContext } from '../core/recovery/recover.ts'
+import type { ActionContext } from '../core/recovery/context.ts'
 import * as steering from '../core/recovery/operator-actions.ts'
 import type { ReplanResult, Store } from '../core/store/store.ts'
 import { plural, formatTargetStatus, nextStartCondition } from './format.ts'
@@ -43,7 +43,7 @@ export type ParkResult = ActionResult & {
 }
 
 export async function park(
-  context: OperatorContext,
+  context: ActionContext,
   targets: readonly Target[],
   { dryRun, because }: { readonly dryRun: boolean; readonly because?: string | undefined },
 ): Promise<ParkResult> {
@@ -107,7 +107,7 @@ export const PARK_HINT = 'To set one aside: `unstuck park TARGET`.'
 
 /** Failed targets of one run: all of them, those that fit, or this one. */
 export async function resetFailed(
-  context: OperatorContext,
+  context: ActionContext,
   run: RunId,
   options: steering.ResetOptions & { readonly dryRun: boolean },
 ): Promise<ActionResult> {
@@ -131,7 +131,7 @@ export async function resetFailed(
 
 /** Parked and held targets of one run: all of them, or these. */
 export async function unpark(
-  context: OperatorContext,
+  context: ActionContext,
   run: RunId,
   selection: {
     readonly targets?: readonly Target[] | undefined
@@ -202,7 +202,7 @@ async function replannedResult(
 
 /** One target, whatever sets it aside. */
 export async function resetTarget(
-  context: OperatorContext,
+  context: ActionContext,
   target: Target,
   dryRun: boolean,
 ): Promise<ActionResult> {
@@ -221,7 +221,7 @@ export async function resetTarget(
 export type RewindResult = ActionResult & { readonly target: Target; readonly reopened: boolean }
 
 export async function rewind(
-  context: OperatorContext,
+  context: ActionContext,
   before: Target,
   { dryRun, ...where }: steering.RewindOptions & { readonly dryRun: boolean },
 ): Promise<RewindResult> {

@@ -1,13 +1,6 @@
-import {
-  assessLiveness,
-  TRUSTED_OBSERVER,
-  assessProgress,
-  type LivenessAssessment,
-} from '../core/decide/liveness.ts'
 import type { Execution } from '../core/model/execution.ts'
 import type { SourceLock } from '../core/model/source-lock.ts'
 import type { SavedItem } from '../core/model/item.ts'
-import { policyForGroup } from '../core/model/policy.ts'
 import {
   progressOf,
   countTargets,
@@ -20,8 +13,8 @@ import type { Cursor, Target } from '../core/model/target.ts'
 import { iso, type Millis } from '../core/model/time.ts'
 import { blockedReason, type RunEvidence, type Verdict } from '../core/model/verdict.ts'
 import type { Evidence, Liveness } from '../core/model/worker.ts'
-import type { AssessedRun, Owner } from '../core/recovery/assess.ts'
-import type { AuditEntry, Holding, WorkerObservation } from '../core/store/store.ts'
+import type { AssessedRun, AssessedWorker, Owner } from '../core/recovery/assess.ts'
+import type { AuditEntry } from '../core/store/store.ts'
 
 /**
  * What scripts see, from the command line and over HTTP alike: docs/json-output.md. Fields may be added here;
@@ -131,17 +124,7 @@ export type WorkerView = {
   targets: number
 }
 
-/** `holdings`: its own, what it works on now; a worker that beats but gets nowhere is told by its targets. */
-export function workerView(
-  { worker, evidence }: WorkerObservation,
-  holdings: readonly Holding[],
-  now: Millis,
-): WorkerView {
-  const { liveness, because } = withStalledTarget(
-    assessLiveness(evidence, TRUSTED_OBSERVER),
-    holdings,
-    now,
-  )
+export function workerView({ worker, evidence, assessment, targets }: AssessedWorker): WorkerView {
   return {
     id: worker.id,
     source: worker.source,
@@ -150,26 +133,10 @@ export function workerView(
     who: evidence.who ?? null,
     startedAt: iso(worker.startedAt),
     lastBeatAt: iso(worker.lastHeartbeatAt),
-    sign: liveness,
-    because,
-    targets: holdings.reduce((sum, { targets }) => sum + targets, 0),
+    sign: assessment.liveness,
+    because: assessment.because,
+    targets,
   }
-}
-
-/** With what its targets say: the one that has stood still for longest, beyond what it may. */
-function withStalledTarget(
-  reading: LivenessAssessment,
-  holdings: readonly Holding[],
-  now: Millis,
-): LivenessAssessment {
-  const stalled = holdings
-    .map(({ policy, group, lastActivityAt }) => {
-      const { maxSilenceMs } = policyForGroup(policy, group)
-      return { still: now - lastActivityAt, maxSilenceMs }
-    })
-    .filter(({ still, maxSilenceMs }) => still > maxSilenceMs)
-    .toSorted((a, b) => b.still - a.still)[0]
-  return stalled ? assessProgress(reading, stalled.still, stalled.maxSilenceMs) : reading
 }
 
 /** Who has a run or a target, and what is known of them. */

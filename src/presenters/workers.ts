@@ -1,23 +1,9 @@
-import type { Millis } from '../core/model/time.ts'
-import type { Store } from '../core/store/store.ts'
+import type { Assessment } from '../core/recovery/assess.ts'
 import { workerView, type WorkerView } from './view.ts'
 
-/**
- * Every worker that has not ended, with what its evidence and its targets say. A process of no source that holds nothing
- * is left out: a server that only looks after the others, or one's own code between two runs. `workers`: for who has them
- * already.
- */
-export async function listWorkers(
-  store: Store,
-  now: Millis,
-  workers?: Awaited<ReturnType<Store['observations']>>,
-): Promise<WorkerView[]> {
-  const [workerViews, holdings] = await Promise.all([
-    workers ?? store.observations(),
-    store.holdings(),
-  ])
-  const byWorker = Map.groupBy(holdings, ({ worker }) => worker)
-  return workerViews
-    .filter(({ worker }) => worker.source !== '' || byWorker.has(worker.id))
-    .map((witnessed) => workerView(witnessed, byWorker.get(witnessed.worker.id) ?? [], now))
+/** Workers that have not ended. A process of no source that holds nothing is left out: a server, or code between two runs. */
+export function workerViews({ workers }: Pick<Assessment, 'workers'>): WorkerView[] {
+  return workers
+    .filter(({ worker, targets }) => worker.source !== '' || targets > 0)
+    .map(workerView)
 }

@@ -2,7 +2,7 @@ import { DEFAULT_RULES, type AlertRule, type ChannelName } from '../core/model/a
 import type { Channel } from '../features/alerts/channel.ts'
 import { webhookChannel } from '../features/alerts/webhook.ts'
 import { AlertService, type AlertServiceOptions } from '../features/alerts/service.ts'
-import { storedPolicy } from '../core/recovery/assess.ts'
+import { makePolicyOf, NO_OVERRIDES } from '../core/model/policy-of.ts'
 import type { Store } from '../core/store/store.ts'
 import type { HttpSink } from './test-receivers.ts'
 
@@ -26,7 +26,7 @@ export function makeAlertService(
 ): AlertService {
   return new AlertService({
     open: async () => store,
-    policyOf: storedPolicy,
+    policyOf: makePolicyOf(NO_OVERRIDES),
     rules: rulesTo(...channels.map(({ name }) => name)),
     channels,
     url: 'https://unstuck.example/ops',

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
+import { TRUSTED_OBSERVER } from '../core/decide/liveness.ts'
+import { REAL_CLOCK } from '../core/host/clock.ts'
+import { makePolicyOf, NO_OVERRIDES } from '../core/model/policy-of.ts'
+import { makeOperatorContext, type OperatorContext } from '../core/recovery/context.ts'
 import type { Checkpoint } from '../core/model/checkpoint.ts'
 import type { Claim, ClaimedTarget, Outcome } from '../core/model/claim.ts'
 import { LeaseLostError } from '../core/model/errors.ts'
@@ -260,4 +264,11 @@ export async function listTargets(store: Store, run: RunId, limit = 500): Promis
     after = next
   }
   return all
+}
+
+/** A context with the policies that are stored with the runs. */
+export function operatorContext(store: Store, actor = 'the tests'): OperatorContext {
+  const policyOf = makePolicyOf(NO_OVERRIDES)
+  const clock = REAL_CLOCK
+  return makeOperatorContext({ store, actor, policyOf, observer: TRUSTED_OBSERVER, clock })
 }

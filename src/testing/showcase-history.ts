@@ -3,7 +3,7 @@ import { newId, shortId, type RunId, type TargetId } from '../core/model/id.ts'
 import { cleanRun } from '../core/recovery/clean.ts'
 import { recover } from '../core/recovery/recover.ts'
 import { cancel, revert } from '../core/recovery/operator-actions.ts'
-import { beginOne } from './fixtures.ts'
+import { operatorContext, beginOne } from './fixtures.ts'
 import type { SimulatedWorker, Simulation } from './showcase-simulation.ts'
 
 const MINUTE_MS = 60_000
@@ -50,7 +50,7 @@ export type PastRuns = {
 /** Four nights that mostly went well, as the audit trail and the list of runs remember them. */
 export async function createPastRuns(simulation: Simulation, sources: Sources): Promise<PastRuns> {
   const { store } = simulation
-  const ada = { store, actor: simulation.text('ada') }
+  const ada = operatorContext(store, simulation.text('ada'))
 
   const cleaned = await createDeadRun(simulation, sources.jobs)
   let [succeeded, dead] = ['', '']
@@ -130,10 +130,10 @@ async function recoverLostWorker(
   actor: string,
   lostWorker: SimulatedWorker,
 ): Promise<void> {
-  await recover(
-    { store: simulation.store, actor },
-    { observer: TRUSTED_OBSERVER, sources: [lostWorker.source] },
-  )
+  await recover(operatorContext(simulation.store, actor), {
+    observer: TRUSTED_OBSERVER,
+    sources: [lostWorker.source],
+  })
   lostWorker.claims = []
   await simulation.retire(lostWorker)
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { getStatus } from '../presenters/status.ts'
 import { assertCountersConsistent } from './assert-counters.ts'
-import { listTargets } from './fixtures.ts'
+import { operatorContext, listTargets } from './fixtures.ts'
 import { HOSTILE_TEXTS } from './hostile-text.ts'
 import { postgresEngine } from './postgres-engine.ts'
 import { fillShowcase } from './showcase.ts'
@@ -17,7 +17,7 @@ for (const [engine, hostile] of [
       await using database = await engine.fresh()
       const store = await database.open()
       await using showcase = await fillShowcase(store, { url: database.url, hostile })
-      const { data } = await getStatus(store)
+      const { data } = await getStatus(operatorContext(store))
       const health = new Map(data.runs.map(({ id, health }) => [id, health]))
       const { runs } = showcase
       assert.equal(health.get(runs.healthy), 'healthy')

@@ -47,9 +47,9 @@ test('every read and operator command works on adopted rows, and writes only the
   assert.deepEqual(
     status.runs.map(({ adopted: { key }, health }: any) => [key, health]),
     [
-      ['2', 'healthy'],
-      ['1', 'dead'],
+      ['1', 'orphaned'],
       ['c-1', 'dead'],
+      ['2', 'healthy'],
     ],
   )
   assert.deepEqual(
@@ -196,7 +196,10 @@ test('a verdict blocked by an unmapped status is reported with that reason by ev
   assert.match(cleaned.stdout, new RegExp(`${dead} of maths .* was left alone\\. ${course}\\.`))
   assert.match(planned.stdout, /Without --dry-run 0 dead runs would be marked/)
   assert.equal(recovered.code, 3)
-  assert.match(recovered.stdout, new RegExp(`Left to you[^]*fail run ${stale} [^]*${tender}: map`))
+  assert.match(
+    recovered.stdout,
+    new RegExp(`Needs attention[^]*fail run ${stale} [^]*${tender}: map`),
+  )
   assert.match(explained.stdout, new RegExp(`What would change it\n- ${course}\\.\n`))
   assert.match(checked.stdout, new RegExp(`^clean: .* nothing here can end it\\. ${course}\\.`))
   assert.equal(examined.code, 3)

@@ -164,8 +164,9 @@ test('for a targets table only owners of its own rows count, whatever the source
     },
   })
 
-  const { active } = await recover(ctx.operator, { observer: TRUSTED_OBSERVER, dryRun: true })
+  const { assessment } = await recover(ctx.operator, { observer: TRUSTED_OBSERVER, dryRun: true })
 
+  const { runs: active } = assessment
   const owners = active.map(
     ({ run, owner }) => `${run.adopted?.table} ${owner?.assessment.liveness}`,
   )

@@ -1,10 +1,12 @@
+import { operatorContext } from '../../src/testing/fixtures.ts'
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { RowLocator } from '../../src/features/adopted/runs/row-locator.ts'
 import { TRUSTED_OBSERVER } from '../../src/core/decide/liveness.ts'
-import type { Run } from '../../src/core/model/run.ts'
-import { recover, type OperatorContext } from '../../src/core/recovery/recover.ts'
+import type { PolicyOf } from '../../src/core/model/policy-of.ts'
+import type { OperatorContext } from '../../src/core/recovery/context.ts'
+import { recover } from '../../src/core/recovery/recover.ts'
 import { sweep } from '../../src/core/recovery/sweep.ts'
 import { cancel } from '../../src/core/recovery/operator-actions.ts'
 import type { Store } from '../../src/core/store/store.ts'
@@ -49,8 +51,7 @@ for (const engine of engines) {
       stalePolicy,
     )
     const doors: OperatorContext[] = []
-    for (let n = 1; n <= 5; n++)
-      doors.push({ store: await ctx.openAnother(), actor: `number ${n}` })
+    for (let n = 1; n <= 5; n++) doors.push(operatorContext(await ctx.openAnother(), `number ${n}`))
 
     const all = await Promise.all(
       doors.map((entryPoint) => recover(entryPoint, { observer: TRUSTED_OBSERVER })),
@@ -84,7 +85,9 @@ for (const engine of engines) {
     })
     const store = await ctx.openAnother(finishes)
 
-    const { verdicts } = await recover({ store, actor: 'late' }, { observer: TRUSTED_OBSERVER })
+    const { verdicts } = await recover(operatorContext(store, 'late'), {
+      observer: TRUSTED_OBSERVER,
+    })
 
     assert.deepEqual(
       verdicts.map(({ applied }) => applied),
@@ -109,7 +112,7 @@ for (const engine of engines) {
       },
     })
     const store = await ctx.openAnother(beats)
-    const options = { observer: TRUSTED_OBSERVER, actor: 'hasty' }
+    const options = operatorContext(store, 'hasty')
     const roll = store.observations()
     const overlooking = {
       ...store,
@@ -160,12 +163,12 @@ test('P2 a row without a known owner is ended only if every mapped column is as 
     stalePolicy,
   )
   let hasWritten = false
-  const policyOf = (run: Run) => {
+  const policyOf = ((run) => {
     // After the look, before any verdict is carried out: its age and its word stay the same.
     if (!hasWritten) writeAsUser(ctx.url, `UPDATE qualification_runs SET completed = 1`)
     hasWritten = true
     return run.policy
-  }
+  }) as PolicyOf
 
   const late = await recover({ ...ctx.operator, policyOf }, { observer: TRUSTED_OBSERVER })
 
@@ -196,10 +199,9 @@ test('one look asks `alive` once, and a verdict holds for evidence that was copi
     applyVerdicts: (judgements, actor) => store.applyVerdicts(structuredClone(judgements), actor),
   }
 
-  const { verdicts } = await recover(
-    { store: copying, actor: 'a copier' },
-    { observer: TRUSTED_OBSERVER },
-  )
+  const { verdicts } = await recover(operatorContext(copying, 'a copier'), {
+    observer: TRUSTED_OBSERVER,
+  })
 
   assert.deepEqual(
     verdicts.map(({ applied }) => applied),

@@ -1,3 +1,4 @@
+import { operatorContext } from '../../src/testing/fixtures.ts'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TRUSTED_OBSERVER } from '../../src/core/decide/liveness.ts'
@@ -51,7 +52,9 @@ for (const [moment, verb] of Object.entries(KILL_POINTS)) {
     })
     const store = await ctx.openAnother(slow)
 
-    const { verdicts } = await recover({ store, actor: 'the slow' }, { observer: TRUSTED_OBSERVER })
+    const { verdicts } = await recover(operatorContext(store, 'the slow'), {
+      observer: TRUSTED_OBSERVER,
+    })
 
     assert.equal(verdicts[0]?.applied, true)
     const entries = await store.audit({ limit: 5 })
@@ -79,7 +82,7 @@ test("P15 the row shows the outcome of a dead process's intent: applied, not app
   })
   const store = await ctx.openAnother(dying)
   await assert.rejects(
-    recover({ store, actor: 'the dead' }, { observer: TRUSTED_OBSERVER }),
+    recover(operatorContext(store, 'the dead'), { observer: TRUSTED_OBSERVER }),
     /killed/,
   )
   const beat = silentRow.beat.toISOString()
@@ -113,7 +116,7 @@ test('intents on tables removed from the config hide no others, and end as unsur
   })
   const dead = await ctx.openAnother(dying)
   await assert.rejects(
-    recover({ store: dead, actor: 'the dead' }, { observer: TRUSTED_OBSERVER }),
+    recover(operatorContext(dead, 'the dead'), { observer: TRUSTED_OBSERVER }),
     /killed/,
   )
   const [intent] = await dead.openIntents(-60_000, 1)
@@ -153,7 +156,7 @@ test('an operation whose process dies before the audit entry is audited once by 
       throw new Error('killed after')
     },
   })
-  const dead = { store: await ctx.openAnother(dying), actor: 'the dead' }
+  const dead = operatorContext(await ctx.openAnother(dying), 'the dead')
   await assert.rejects(recover(dead, { observer: TRUSTED_OBSERVER }), /killed after/)
   await insertRows(ctx.url, workRuns, [{ id: 2, ...silentRow }])
   await assert.rejects(recover(dead, { observer: TRUSTED_OBSERVER }), /killed before/)
@@ -198,11 +201,11 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       ...own,
       concludeIntents: () => Promise.reject(new Error('killed')),
     })
-    const dead = { store: await ctx.openAnother(dying), actor: 'the dead' }
+    const dead = operatorContext(await ctx.openAnother(dying), 'the dead')
     await assert.rejects(recover(dead, { observer: TRUSTED_OBSERVER }), /killed/)
     await ageIntents(ctx)
     const store = await ctx.openAnother()
-    const door = { store, actor: 'a test' }
+    const door = operatorContext(store, 'a test')
 
     await recover(door, { observer: TRUSTED_OBSERVER, dryRun: true })
     const { items } = await store.runs({ limit: 5 })
@@ -237,7 +240,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         throw new Error('killed')
       },
     })
-    const dead = { store: await ctx.openAnother(dying), actor: 'the dead' }
+    const dead = operatorContext(await ctx.openAnother(dying), 'the dead')
     await assert.rejects(recover(dead, { observer: TRUSTED_OBSERVER }), /killed/)
 
     const { verdicts } = await recover(ctx.operator, { observer: TRUSTED_OBSERVER })
@@ -263,13 +266,13 @@ test('reverting an operation of a dead process: it is audited first, then revert
     ...own,
     concludeIntents: () => Promise.reject(new Error('killed')),
   })
-  const dead = { store: await ctx.openAnother(dying), actor: 'the dead' }
+  const dead = operatorContext(await ctx.openAnother(dying), 'the dead')
   await assert.rejects(recover(dead, { observer: TRUSTED_OBSERVER }), /killed/)
   await ageIntents(ctx)
   const { id, status } = await ctx.run('qualification', 'old')
   assert.equal(status, 'failed')
 
-  await revert({ store: await ctx.openAnother(), actor: 'a person' }, id)
+  await revert(operatorContext(await ctx.openAnother(), 'a person'), id)
 
   const entries = await ctx.store.audit({ limit: 5 })
   assert.deepEqual(
@@ -290,7 +293,7 @@ test('P2 an intent in progress is not reconciled on behalf of a dead process', a
       throw new Error('killed')
     },
   })
-  const dead = { store: await ctx.openAnother(dying), actor: 'the dead' }
+  const dead = operatorContext(await ctx.openAnother(dying), 'the dead')
   await assert.rejects(recover(dead, { observer: TRUSTED_OBSERVER }), /killed/)
   const slow = (own: Store): Store => ({
     ...own,
@@ -302,7 +305,7 @@ test('P2 an intent in progress is not reconciled on behalf of a dead process', a
   })
   const store = await ctx.openAnother(slow)
 
-  await recover({ store, actor: 'the slow' }, { observer: TRUSTED_OBSERVER })
+  await recover(operatorContext(store, 'the slow'), { observer: TRUSTED_OBSERVER })
   await ctx.store.settle()
 
   const entries = await store.audit({ limit: 5 })

@@ -1,9 +1,10 @@
+import { operatorContext } from '../../src/testing/fixtures.ts'
 import { withAdoptedTables } from '../../src/features/adopted/adopted-store.ts'
 import type { AdoptedOptions, Mapping } from '../../src/features/adopted/mapping.ts'
 import { DEFAULT_POLICY, type Policy } from '../../src/core/model/policy.ts'
 import type { Run } from '../../src/core/model/run.ts'
 import { readAdopted } from '../../src/features/adopted/config.ts'
-import type { OperatorContext } from '../../src/core/recovery/recover.ts'
+import type { OperatorContext } from '../../src/core/recovery/context.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import type { Engine } from '../../src/testing/test-database.ts'
@@ -79,7 +80,7 @@ export async function createAdoptedTestContext(
   const store = await another()
   return {
     store,
-    operator: { store, actor: 'a test' },
+    operator: operatorContext(store, 'a test'),
     url,
     lines,
     mappings,

@@ -1,3 +1,4 @@
+import { operatorContext } from '../../src/testing/fixtures.ts'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -51,22 +52,22 @@ test('an unreadable table does not affect stored runs and other tables, is repor
 
     await assert.rejects(store.run(tender.id), { code: 'E_DB_UNREACHABLE', message: UNREADABLE })
     await assert.rejects(store.runsEnding(shortId(tender.id)), { message: UNREADABLE })
-    await assert.rejects(adviseStart({ store }, 'p'), {
+    await assert.rejects(adviseStart(operatorContext(store), 'p'), {
       code: 'E_DB_UNREACHABLE',
       message: /Whether p is running cannot be told: .* tenders/,
     })
-    assert.equal((await adviseStart({ store }, 'own')).run?.id, id)
+    assert.equal((await adviseStart(operatorContext(store), 'own')).run?.id, id)
     assert.match(store.warnings.join('\n'), UNREADABLE)
-    const { data } = await getStatus(store)
+    const { data } = await getStatus(operatorContext(store))
     assert.match(data.summary, /^Not all can be seen: tenders cannot be read/)
     assert.deepEqual(data.attention.map(({ source, command }) => [source, command]).at(-1), [
       'tenders',
       'unstuck doctor',
     ])
   }
-  const { verdicts, unreadable } = await recover(ctx.operator, { observer: TRUSTED_OBSERVER })
+  const { verdicts, assessment } = await recover(ctx.operator, { observer: TRUSTED_OBSERVER })
   assert.deepEqual(
-    unreadable.map(({ table }) => table),
+    assessment.unreadable.map(({ table }) => table),
     ['tenders'],
   )
   assert.deepEqual(

@@ -1,5 +1,5 @@
+import { operatorContext } from '../../src/testing/fixtures.ts'
 import { spawnSync } from 'node:child_process'
-import { TRUSTED_OBSERVER } from '../../src/core/decide/liveness.ts'
 import { newId, type WorkerId } from '../../src/core/model/id.ts'
 import type { Presence, ProcessIdentity } from '../../src/core/model/worker.ts'
 import { makeCheckpoint } from '../../src/core/worker/page.ts'
@@ -53,7 +53,7 @@ export async function runWorkerCycle(
   source: string,
 ): Promise<void> {
   const [p1, p2] = store.engine === 'postgres' ? ['$1', '$2'] : ['?', '?']
-  await sweep(store, { observer: TRUSTED_OBSERVER, actor: 'test', self: worker })
+  await sweep(store, { ...operatorContext(store, 'test'), self: worker })
   for (;;) {
     const [claimed] = await store.claim({
       worker,

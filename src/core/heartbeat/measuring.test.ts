@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { newId, type WorkerId } from '../model/id.ts'
 import { parseStats, type LatencyHistogram } from '../model/latency.ts'
 import { DEFAULT_POLICY } from '../model/policy.ts'
+import { NO_OVERRIDES } from '../model/policy-of.ts'
 import type { Store } from '../store/store.ts'
 import {
   claimOne,
@@ -112,7 +113,12 @@ test('a last sample that hangs blocks neither the presence lock nor the stop', a
     },
     close: async () => {},
   }
-  const options = heartbeatOptions(newId(), '', { ...DEFAULT_POLICY, startupGraceMs: 60_000 })
+  const options = heartbeatOptions(
+    newId(),
+    '',
+    { ...DEFAULT_POLICY, startupGraceMs: 60_000 },
+    NO_OVERRIDES,
+  )
   const post = ({ type }: FromService): void => assert.notEqual(type, 'fatal')
   const host = { loopLagMs: () => 0, post }
   const service = new HeartbeatService(slow, options, host, REAL_CLOCK)

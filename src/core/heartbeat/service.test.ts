@@ -5,6 +5,7 @@ import { StoreUnavailableError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import { newId } from '../model/id.ts'
 import { DEFAULT_POLICY } from '../model/policy.ts'
+import { NO_OVERRIDES } from '../model/policy-of.ts'
 import type { Evidence } from '../model/worker.ts'
 import type { HeartbeatResult, Store, WorkerObservation } from '../store/store.ts'
 import { HeartbeatService } from './service.ts'
@@ -52,6 +53,7 @@ class RecordingStore {
       ],
       claimsOf: () => [],
       liveRuns: () => [],
+      holdings: () => [],
       settle: () => [],
     }
     return new Proxy({} as Store, {
@@ -93,7 +95,7 @@ function startService() {
   const clock = new FakeClock(Date.UTC(2026, 0, 1, 0, 0, 50))
   const recording = new RecordingStore(clock)
   const events: UnstuckEvent[] = []
-  const options = heartbeatOptions(newId(), 'shop', DEFAULT_POLICY)
+  const options = heartbeatOptions(newId(), 'shop', DEFAULT_POLICY, NO_OVERRIDES)
   const post = (message: FromService): void => {
     assert.notEqual(message.type, 'fatal')
     if (message.type === 'event') events.push(message.event)
@@ -119,7 +121,7 @@ test('the store calls of a service over three minutes with a gap and an outage',
   const sweeping = 'lead sweep 500 ×4, observations ×4, now ×4, claimsOf ×4, heartbeat, settle'
   const doubting = 'lead sweep 500 ×4, observations ×4, heartbeat, settle'
   const monitoring =
-    'lead sweep 500 ×4, observations ×5, now ×6, claimsOf ×5, lead monitor 90000, liveRuns, settle ×2, heartbeat'
+    'lead sweep 500 ×4, observations ×5, now ×6, claimsOf ×5, lead monitor 90000, liveRuns, holdings, settle ×2, heartbeat'
   const pruning =
     'pruneSamples, foldWorkerStats, removeEndedWorkers, removeResolvedAlerts, pruneSessions'
   assert.deepEqual(recording.summary, [

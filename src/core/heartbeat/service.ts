@@ -1,3 +1,4 @@
+import { TRUSTED_OBSERVER } from '../decide/liveness.ts'
 import { REAL_CLOCK, type Clock } from '../host/clock.ts'
 import { thisProcess } from '../host/identity.ts'
 import { isUnusable, messageOf, StoreUnavailableError, toUnstuckError } from '../model/errors.ts'
@@ -5,8 +6,10 @@ import type { UnstuckEvent } from '../model/event.ts'
 import { shortId, type ClaimId } from '../model/id.ts'
 import type { WorkerStats } from '../model/latency.ts'
 import { SWEEP_INTERVAL_MS } from '../model/policy.ts'
+import { makePolicyOf } from '../model/policy-of.ts'
 import { isLive } from '../model/run.ts'
 import type { Presence } from '../model/worker.ts'
+import { makeOperatorContext, type OperatorContext } from '../recovery/context.ts'
 import { Monitor } from '../recovery/monitor.ts'
 import { sweep } from '../recovery/sweep.ts'
 import { openStore } from '../store/open.ts'
@@ -58,6 +61,7 @@ export class HeartbeatService {
   readonly #stopping = new AbortController()
   readonly #actor: string
   readonly #health: OwnHealth
+  readonly #context: OperatorContext
   readonly #monitor: Monitor
   #presence: PresenceLock | null = null
   #jobs: Promise<void> = Promise.resolve()
@@ -81,7 +85,10 @@ export class HeartbeatService {
     this.#clock = clock
     this.#actor = `worker ${shortId(options.worker)}`
     this.#health = new OwnHealth(options.heartbeatMs)
-    this.#monitor = new Monitor({ store, actor: this.#actor }, (event) => this.#emit(event))
+    const policyOf = makePolicyOf(options.overrides)
+    const observer = TRUSTED_OBSERVER
+    this.#context = makeOperatorContext({ store, actor: this.#actor, policyOf, observer, clock })
+    this.#monitor = new Monitor(this.#context, (event) => this.#emit(event))
     this.#jobHost = {
       clock,
       acquireLeadership: (role, forMs) => store.acquireLeadership(options.worker, forMs, role),
@@ -232,8 +239,8 @@ export class HeartbeatService {
 
   async #sweep(): Promise<void> {
     const verdicts = await sweep(this.store, {
+      ...this.#context,
       observer: this.#health.at(this.#clock.now()),
-      actor: this.#actor,
       self: this.#options.worker,
     })
     for (const verdict of verdicts) this.#emit({ type: 'recovery', verdict })

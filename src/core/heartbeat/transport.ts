@@ -6,6 +6,7 @@ import type { UnstuckEvent } from '../model/event.ts'
 import type { ClaimId, WorkerId } from '../model/id.ts'
 import type { WorkerStats } from '../model/latency.ts'
 import type { Policy } from '../model/policy.ts'
+import type { PolicyOverrides } from '../model/policy-of.ts'
 import type { Presence } from '../model/worker.ts'
 import { monitorInterval } from '../recovery/monitor.ts'
 import type { ThreadData } from './thread.ts'
@@ -22,16 +23,20 @@ export type HeartbeatOptions = {
   readonly monitorEveryMs: number
   /** Delay of the first such assessment: processes that start at the same time may not have registered yet. */
   readonly startupGraceMs: number
+  /** The config's policies: the runs of others are assessed by them. */
+  readonly overrides: PolicyOverrides
 }
 
 export function heartbeatOptions(
   worker: WorkerId,
   source: string,
   policy: Policy,
+  overrides: PolicyOverrides,
 ): HeartbeatOptions {
   const { heartbeatMs, leaseMs, startupGraceMs } = policy
   const monitorEveryMs = monitorInterval(policy)
-  return { worker, source, version: VERSION, heartbeatMs, leaseMs, monitorEveryMs, startupGraceMs }
+  const timing = { heartbeatMs, leaseMs, monitorEveryMs, startupGraceMs }
+  return { worker, source, version: VERSION, ...timing, overrides }
 }
 
 export type ToService =

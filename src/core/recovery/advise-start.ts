@@ -1,22 +1,19 @@
-import { TRUSTED_OBSERVER } from '../decide/liveness.ts'
 import { decideStart, type StartAction } from '../decide/start.ts'
 import { StoreUnavailableError } from '../model/errors.ts'
 import type { Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
 import { blockedField } from '../model/verdict.ts'
-import { withAbandonAfter } from './clean.ts'
+import { withAbandonAfter } from '../model/policy-of.ts'
 import { inspectSourceLock } from './source-lock.ts'
 import {
+  assess,
+  assessRun,
   hasProgress,
   isLost,
-  assessRun,
-  assessRuns,
-  storedPolicy,
+  type AssessContext,
   type AssessedRun,
   type Owner,
-  type PolicyOf,
 } from './assess.ts'
-import type { OperatorContext } from './recover.ts'
 import type { Store } from '../store/store.ts'
 
 /** Whether to start, and the run this depends on. */
@@ -34,12 +31,13 @@ export type StartAdvice = {
 
 /** Returns what starting this source would do now. Only advice: `begin` decides. */
 export async function adviseStart(
-  { store, policyOf = storedPolicy }: Pick<OperatorContext, 'store' | 'policyOf'>,
+  given: AssessContext,
   source: string,
   ageMs?: number,
 ): Promise<StartAdvice> {
-  const policies = withAbandonAfter(policyOf, ageMs)
-  const run = await findLiveRun(store, source, policies)
+  const context = { ...given, policyOf: withAbandonAfter(given.policyOf, ageMs) }
+  const { store } = context
+  const run = await findLiveRun(context, source)
   const lock = await store.sourceLock(source)
   const lockState = lock && (await inspectSourceLock(store, lock))
   const lockAdvice = lockState?.advice ?? null
@@ -52,7 +50,7 @@ export async function adviseStart(
       owner: lockState?.holder ?? null,
     }
   }
-  const assessed = await assessRun(store, run, { policyOf: policies })
+  const assessed = await assessRun(context, run)
   const { decision, owner, target } = assessed
   const live = { hasProgress: hasProgress(run), isHeld: isHeld(assessed) }
   const advice = decideStart(live, decision, lockAdvice)
@@ -61,19 +59,11 @@ export async function adviseStart(
 }
 
 /** Returns the live run of a source. Of several adopted rows: one with an owner, else the newest. */
-async function findLiveRun(store: Store, source: string, policyOf: PolicyOf): Promise<Run | null> {
-  const newest = await store.liveRun(source)
+async function findLiveRun(context: AssessContext, source: string): Promise<Run | null> {
+  const newest = await context.store.liveRun(source)
   if (!newest?.adopted) return newest
-  const [live, observations, now] = await Promise.all([
-    store.liveRuns(),
-    store.observations(),
-    store.now(),
-  ])
-  const same = live.filter(({ run }) => run.source === source)
-  return (
-    assessRuns(same, observations, { now, observer: TRUSTED_OBSERVER, policyOf }).find(isHeld)
-      ?.run ?? newest
-  )
+  const { runs } = await assess(context)
+  return runs.filter(({ run }) => run.source === source).find(isHeld)?.run ?? newest
 }
 
 /** Advises on a source without a live run. While a table is unreadable there may be one: then don't advise to start. */

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { assertAllOk, beginOne, registerWorker, unwrap } from '../../testing/fixtures.ts'
+import {
+  assertAllOk,
+  beginOne,
+  operatorContext,
+  registerWorker,
+  unwrap,
+} from '../../testing/fixtures.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
 import { assessRun } from './assess.ts'
 
@@ -19,7 +25,10 @@ for (const [artifacts, action, hasProgress] of [
     await store.settle()
     await db.advanceClock(TWO_DAYS_MS)
 
-    const { decision, evidence } = await assessRun(store, (await store.run(claimed.run))!)
+    const { decision, evidence } = await assessRun(
+      operatorContext(store),
+      (await store.run(claimed.run))!,
+    )
 
     assert.equal(decision.action, action)
     assert.equal(evidence.hasProgress, hasProgress)
@@ -35,7 +44,7 @@ test('an old run whose target has just been finished is not taken for dead befor
 
   const run = (await store.run(claimed.run))!
   assert.equal(run.status, 'running')
-  assert.equal((await assessRun(store, run, { ignoreLostOwner: true })).decision.action, 'leave')
+  assert.equal((await assessRun(operatorContext(store), run)).ageDecision.action, 'leave')
 })
 
 test('a run whose worker beats without progress has an owner that is stalled', async () => {
@@ -46,7 +55,7 @@ test('a run whose worker beats without progress has an owner that is stalled', a
   await db.advanceClock(120_000)
   await store.heartbeat({ worker, claimIds: [claimed.claimId], loopLagMs: 0 })
 
-  const { owner } = await assessRun(store, (await store.run(claimed.run))!)
+  const { owner } = await assessRun(operatorContext(store), (await store.run(claimed.run))!)
 
   assert.equal(owner!.assessment.liveness, 'stalled')
 })

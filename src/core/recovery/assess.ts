@@ -1,24 +1,27 @@
+import { assessHealth, workerSeverity, worstSeverity } from '../decide/health.ts'
+import type { Health, Severity } from '../decide/health.ts'
 import { decide, type Snapshot } from '../decide/recovery.ts'
 import {
   assessLiveness,
-  TRUSTED_OBSERVER,
   assessProgress,
   type ObserverHealth,
   type LivenessAssessment,
 } from '../decide/liveness.ts'
-import type { WorkerId } from '../model/id.ts'
-import type { Policy } from '../model/policy.ts'
+import type { RunId, WorkerId } from '../model/id.ts'
+import { policyForGroup, type Policy } from '../model/policy.ts'
+import type { PolicyOf } from '../model/policy-of.ts'
 import { countOpenTargets, type Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Decision, RunEvidence } from '../model/verdict.ts'
-import type { OnlyTarget, Store, WorkerObservation } from '../store/store.ts'
-
-/** By what a run is judged: as kept with it, unless somebody knows better. */
-export type PolicyOf = (run: Run) => Policy
-
-/** The policy that a run was last worked on with. */
-export const storedPolicy: PolicyOf = (run) => run.policy
+import type {
+  Holding,
+  OnlyTarget,
+  Store,
+  UnreadableTable,
+  WorkerObservation,
+} from '../store/store.ts'
+import type { OperatorContext } from './context.ts'
 
 /** Whether anything of a run is worth keeping. */
 export function hasProgress({ counts, progress, artifacts }: Run): boolean {
@@ -53,21 +56,64 @@ export type AssessedRun<T extends OnlyTarget = OnlyTarget> = {
   readonly target: T | null
   readonly policy: Policy
   readonly decision: Decision
-  /** Who works on it, by the best sign of life; null when nobody is known to. */
+  /** The decision when a lost owner counts as none: for cleaning, where only the age matters. */
+  readonly ageDecision: Decision
+  /** The worker with the best evidence of being alive; null when none is known. */
   readonly owner: Owner | null
   readonly evidence: RunEvidence
+  readonly health: Health
 }
 
-export type AssessOptions = {
+/** A worker that has not ended, with the targets it holds. */
+export type AssessedWorker = Owner & {
+  readonly targets: number
+  /** The runs of these targets. */
+  readonly runs: ReadonlySet<RunId>
+  readonly severity: Severity
+}
+
+/** All that one answer reports: one clock reading, one list of live runs, one list of workers. */
+export type Assessment = {
+  readonly now: Millis
+  readonly runs: readonly AssessedRun[]
+  readonly workers: readonly AssessedWorker[]
+  readonly observations: readonly WorkerObservation[]
+  /** Adopted tables that could not be read: what is in them was not assessed. */
+  readonly unreadable: readonly UnreadableTable[]
+  /** Of the runs, the workers and the tables. */
+  readonly severity: Severity
+}
+
+export type AssessContext = Pick<OperatorContext, 'store' | 'policyOf' | 'observer'>
+
+/** Reads and assesses every live run and every worker: behind status, top, HTTP, metrics, alerts, doctor, summary and recover. */
+export async function assess(context: AssessContext): Promise<Assessment> {
+  const { store } = context
+  const [live, observations, holdings, now] = await Promise.all([
+    store.liveRuns(),
+    store.observations(),
+    store.holdings(),
+    store.now(),
+  ])
+  const runs = assessRuns(live, observations, { ...context, now })
+  const workers = assessWorkers(observations, holdings, runs, { ...context, now })
+  const { unreadable } = store
+  const severity = worstSeverity([
+    ...runs.map(({ health }) => health.severity),
+    ...workers.map((one) => one.severity),
+    ...unreadable.map(() => 'attention' as const),
+  ])
+  return { now, runs, workers, observations, unreadable, severity }
+}
+
+type AssessOptions = {
   readonly now: Millis
   readonly observer: ObserverHealth
   readonly policyOf: PolicyOf
-  /** Whoever is lost counts as nobody: for cleaning, where age decides and not how it came to this. */
-  readonly ignoreLostOwner?: boolean
 }
 
-/** What `decide` says about each of these runs as a whole. `roll`: every worker that has not ended. */
-export function assessRuns<T extends OnlyTarget>(
+/** Applies `decide` to each of these runs as a whole. `observations`: every worker that has not ended. */
+function assessRuns<T extends OnlyTarget>(
   live: readonly { readonly run: Run; readonly target: T | null }[],
   observations: readonly WorkerObservation[],
   options: AssessOptions,
@@ -77,7 +123,7 @@ export function assessRuns<T extends OnlyTarget>(
     assessment: assessLiveness(observation.evidence, options.observer),
   }))
   const byId = new Map(owners.map((owner) => [owner.worker.id, owner]))
-  // A row of a user's table may be of the same source as a crawl of our own, or as another table, and says nothing about it.
+  // The owner of an adopted row says nothing about other runs of the same source.
   const byCrawl = Map.groupBy(owners, ({ worker, run }) => run ?? worker.source)
   return live.map((one) => {
     const { run } = one
@@ -92,27 +138,68 @@ export function assessRuns<T extends OnlyTarget>(
 function assessOne<T extends OnlyTarget>(
   { run, target }: { readonly run: Run; readonly target: T | null },
   owner: Owner | null,
-  options: AssessOptions,
+  { now, policyOf }: AssessOptions,
 ): AssessedRun<T> {
-  const policy = options.policyOf(run)
+  const policy = policyOf(run)
+  const held = owner && target?.status === 'in_progress' ? targetSnapshot(target) : null
+  const snapshot = { run: runSnapshot(run), target: held, owner: owner?.assessment ?? null }
+  const decision = decide(snapshot, policy, now)
   const lost = owner !== null && isLost(owner.assessment)
-  const countedOwner = lost && options.ignoreLostOwner ? null : owner
-  const held = countedOwner && target?.status === 'in_progress' ? targetSnapshot(target) : null
-  const snapshot = { run: runSnapshot(run), target: held, owner: countedOwner?.assessment ?? null }
-  const decision = decide(snapshot, policy, options.now)
-  const idleMs = options.now - (held ?? run).lastActivityAt
+  const ageDecision = lost
+    ? decide({ ...snapshot, target: null, owner: null }, policy, now)
+    : decision
+  const idleMs = now - (held ?? run).lastActivityAt
   const shownOwner = owner && {
     ...owner,
     assessment: assessProgress(owner.assessment, idleMs, policy.maxSilenceMs),
   }
+  const assessment = shownOwner?.assessment ?? null
   return {
     run,
     target,
     policy,
     decision,
+    ageDecision,
     owner: shownOwner,
-    evidence: evidenceOf(run, owner, options.now),
+    evidence: evidenceOf(run, owner, now),
+    health: assessHealth({ run, policy, decision, ageDecision, owner: assessment, now }),
   }
+}
+
+function assessWorkers(
+  observations: readonly WorkerObservation[],
+  holdings: readonly Holding[],
+  runs: readonly AssessedRun[],
+  { now, observer }: AssessOptions,
+): AssessedWorker[] {
+  const byWorker = Map.groupBy(holdings, ({ worker }) => worker)
+  const policies = new Map(runs.map(({ run, policy }) => [run.id, policy]))
+  return observations.map((observation) => {
+    const held = byWorker.get(observation.worker.id) ?? []
+    const targets = held.reduce((sum, one) => sum + one.targets, 0)
+    const liveness = assessLiveness(observation.evidence, observer)
+    const assessment = withStalledTarget(liveness, held, policies, now)
+    const severity = workerSeverity(assessment, targets)
+    const heldRuns = new Set(held.map(({ run }) => run))
+    return { ...observation, assessment, targets, runs: heldRuns, severity }
+  })
+}
+
+/** A worker with a target that has made no progress for longer than its policy allows is stalled. */
+function withStalledTarget(
+  assessment: LivenessAssessment,
+  held: readonly Holding[],
+  policies: ReadonlyMap<RunId, Policy>,
+  now: Millis,
+): LivenessAssessment {
+  const stalled = held
+    .map(({ run, policy, group, lastActivityAt }) => {
+      const { maxSilenceMs } = policyForGroup(policies.get(run) ?? policy, group)
+      return { idleMs: now - lastActivityAt, maxSilenceMs }
+    })
+    .filter(({ idleMs, maxSilenceMs }) => idleMs > maxSilenceMs)
+    .toSorted((a, b) => b.idleMs - a.idleMs)[0]
+  return stalled ? assessProgress(assessment, stalled.idleMs, stalled.maxSilenceMs) : assessment
 }
 
 /** A target's part of what `decide` looks at. */
@@ -142,24 +229,18 @@ function evidenceOf(run: Run, owner: Owner | null, now: Millis): RunEvidence {
   }
 }
 
-/** The same for one run, looked up now. `self`: who asks, and does not count. */
+/** Assesses one run, read now. `self`: a worker that does not count as its owner. */
 export async function assessRun(
-  store: Store,
+  { store, policyOf, observer }: AssessContext,
   run: Run,
-  options: Partial<AssessOptions> & { readonly self?: WorkerId } = {},
+  { self }: { readonly self?: WorkerId | undefined } = {},
 ): Promise<AssessedRun<Target>> {
-  const {
-    observer = TRUSTED_OBSERVER,
-    policyOf = storedPolicy,
-    ignoreLostOwner = false,
-    self,
-  } = options
   const [target] =
     run.kind === 'single' ? (await store.targets(run.id, { limit: 1, whole: true })).items : []
   const live = { run, target: target ? await targetForDecision(store, target) : null }
-  const assessOptions = { now: await store.now(), observer, policyOf, ignoreLostOwner }
+  const now = await store.now()
   const observations = (await store.observations()).filter(({ worker }) => worker.id !== self)
-  return assessRuns([live], observations, assessOptions)[0]!
+  return assessRuns([live], observations, { now, observer, policyOf })[0]!
 }
 
 /** More than any process holds at once. */

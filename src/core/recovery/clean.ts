@@ -1,79 +1,68 @@
 import { cancelHint } from '../decide/cancel.ts'
-import {
-  isProvenDead,
-  assessLiveness,
-  TRUSTED_OBSERVER,
-  type ObserverHealth,
-} from '../decide/liveness.ts'
+import { isProvenDead, assessLiveness, type ObserverHealth } from '../decide/liveness.ts'
 import { NotFoundError, RefusedError } from '../model/errors.ts'
 import { newId, shortId, type RunId } from '../model/id.ts'
 import { isLive } from '../model/run.ts'
+import { withAbandonAfter } from '../model/policy-of.ts'
+import type { Millis } from '../model/time.ts'
 import type { Verdict } from '../model/verdict.ts'
+import type { Severity } from '../decide/health.ts'
 import {
+  assess,
+  assessRun,
   CLAIMS_MAX,
   hasProgress,
   isLost,
-  assessRun,
-  assessRuns,
-  storedPolicy,
+  type AssessContext,
   type AssessedRun,
-  type PolicyOf,
+  type Assessment,
 } from './assess.ts'
-import {
-  applyRunVerdict,
-  waitForHeartbeats,
-  toRunVerdict,
-  type OperatorContext,
-} from './recover.ts'
+import type { OperatorContext } from './context.ts'
+import { applyRunVerdict, waitForHeartbeats, toRunVerdict } from './recover.ts'
 
+/** Live runs by what cleaning may do with them; the decision of each is the one by age. */
 export type ClassifiedRuns = {
+  readonly now: Millis
   readonly total: number
-  /** Runs with an owner, or waiting for a worker. */
-  readonly active: AssessedRun[]
-  /** Runs without an owner, with progress to continue from. */
-  readonly resumable: AssessedRun[]
-  /** Runs without an owner or progress, older than `abandonAfter`. */
-  readonly dead: AssessedRun[]
+  /** A worker has it, or it waits for one. */
+  readonly active: readonly AssessedRun[]
+  /** No worker has it, and it has progress to continue from. */
+  readonly resumable: readonly AssessedRun[]
+  /** No worker has it, it has no progress, and it is older than the policy allows. */
+  readonly dead: readonly AssessedRun[]
+  readonly severity: Severity
 }
 
-/** Classifies every live run. `ageMs` replaces the policy's `abandonAfter`. */
+/** Assesses every live run for cleaning. `ageMs`: instead of the policy's `abandonAfter`. */
 export async function classifyRuns(
-  { store, policyOf = storedPolicy }: Pick<OperatorContext, 'store' | 'policyOf'>,
+  context: AssessContext,
   ageMs?: number,
 ): Promise<ClassifiedRuns> {
-  const [live, observations, now] = await Promise.all([
-    store.liveRuns(),
-    store.observations(),
-    store.now(),
-  ])
-  const options = {
-    now,
-    observer: TRUSTED_OBSERVER,
-    policyOf: withAbandonAfter(policyOf, ageMs),
-    ignoreLostOwner: true,
-  }
-  const assessed = assessRuns(live, observations, options)
-  const isDead = ({ decision }: AssessedRun): boolean => decision.action === 'abandon'
-  // Without progress there is nothing to continue from: the run waits for a worker, like a queued one.
+  return classify(await assess({ ...context, policyOf: withAbandonAfter(context.policyOf, ageMs) }))
+}
+
+function classify({ now, runs, severity }: Assessment): ClassifiedRuns {
+  const byAge = runs.map((one) => ({ ...one, decision: one.ageDecision }))
+  // A run without progress waits for a worker, as a queued one does.
   const isActive = ({ run, decision, owner }: AssessedRun): boolean =>
     (owner !== null && !isLost(owner.assessment)) ||
     decision.action === 'leave' ||
     !hasProgress(run)
+  const groups = Map.groupBy(byAge, (one) =>
+    one.health.state === 'dead' ? 'dead' : isActive(one) ? 'active' : 'resumable',
+  )
+  const group = (name: 'active' | 'resumable' | 'dead') => groups.get(name) ?? []
   return {
-    total: assessed.length,
-    dead: assessed.filter(isDead),
-    active: assessed.filter((one) => !isDead(one) && isActive(one)),
-    resumable: assessed.filter((one) => !isDead(one) && !isActive(one)),
+    now,
+    total: runs.length,
+    active: group('active'),
+    resumable: group('resumable'),
+    dead: group('dead'),
+    severity,
   }
 }
 
-/** Returns the policies, with another `abandonAfter` if given. */
-export function withAbandonAfter(policyOf: PolicyOf, ageMs: number | undefined): PolicyOf {
-  if (ageMs === undefined) return policyOf
-  return (run) => ({ ...policyOf(run), abandonAfterMs: ageMs })
-}
-
-/** Abandons these dead runs, except those that are no longer dead. */
+/** Marks these dead runs as abandoned. What is no longer dead when its turn comes is left alone. */
 export async function cleanRuns(
   context: OperatorContext,
   dead: readonly AssessedRun[],
@@ -95,9 +84,10 @@ export async function cleanRun(
   const short = shortId(id)
   if (!isLive(run.status))
     throw new RefusedError(`Run ${short} is ${run.status}: there is nothing to clean.`)
-  const policyOf = withAbandonAfter(context.policyOf ?? storedPolicy, ageMs)
-  const assessed = await assessRun(context.store, run, { policyOf, ignoreLostOwner: true })
-  if (assessed.decision.action !== 'abandon') {
+  const policyOf = withAbandonAfter(context.policyOf, ageMs)
+  const found = await assessRun({ ...context, policyOf }, run)
+  const assessed = { ...found, decision: found.ageDecision }
+  if (assessed.health.state !== 'dead') {
     throw new RefusedError(
       `Run ${short} is not dead: ${assessed.decision.because}. ` +
         `Look with \`unstuck explain ${short}\`; ${cancelHint(run)}.`,
@@ -112,7 +102,7 @@ async function abandonRun(context: OperatorContext, assessed: AssessedRun): Prom
   if (assessed.run.counts.targets.in_progress === 0 || assessed.run.adopted)
     return applyRunVerdict(context, { ...assessed, owner: null })
   // The worker is lost and not recovered yet: first take back its claims, with the usual fence.
-  await releaseLostClaims(context, assessed, await waitForHeartbeats(store))
+  await releaseLostClaims(context, assessed, await waitForHeartbeats(context))
   const run = await store.run(assessed.run.id)
   if (!run || run.counts.targets.in_progress > 0 || hasProgress(run)) return false
   return applyRunVerdict(context, { ...assessed, run, owner: null })

@@ -4,6 +4,7 @@ import { TRUSTED_OBSERVER } from '../decide/liveness.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import { DEFAULT_POLICY } from '../model/policy.ts'
 import {
+  operatorContext,
   claim,
   claimOne,
   registerWorker,
@@ -32,7 +33,7 @@ test('a run that needs attention is logged once per cause, a stalled crawl as on
   const claims = await claim(store, worker, 3)
   const claimIds = claims.map(({ claimId }) => claimId)
   const told: UnstuckEvent[] = []
-  const monitor = new Monitor({ store, actor: 'the tests' }, (event) => told.push(event))
+  const monitor = new Monitor(operatorContext(store), (event) => told.push(event))
   const look = async (laterMs: number): Promise<UnstuckEvent[]> => {
     await db.advanceClock(laterMs)
     await store.heartbeat({ worker, claimIds, loopLagMs: 0 })
@@ -67,7 +68,7 @@ test('its changes are logged as a recovery', async () => {
   await store.heartbeat({ worker, claimIds: [claimId], loopLagMs: 0 })
   const told: UnstuckEvent[] = []
 
-  const verdicts = await new Monitor({ store, actor: 'x' }, (event) => told.push(event)).runOnce(
+  const verdicts = await new Monitor(operatorContext(store), (event) => told.push(event)).runOnce(
     TRUSTED_OBSERVER,
   )
 

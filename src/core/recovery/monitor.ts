@@ -5,7 +5,8 @@ import type { Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
 import type { Verdict } from '../model/verdict.ts'
 import { unstuckCommand } from '../model/shell-command.ts'
-import { recover, type OperatorContext } from './recover.ts'
+import type { OperatorContext } from './context.ts'
+import { recover } from './recover.ts'
 
 const INTERVAL_MS = 60_000
 const INTERVAL_MIN_MS = 1_000

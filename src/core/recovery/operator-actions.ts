@@ -13,11 +13,11 @@ import type {
   ParkedTarget,
   Store,
 } from '../store/store.ts'
-import type { OperatorContext } from './recover.ts'
+import type { ActionContext } from './context.ts'
 
 /** What a person does to one run or to targets. Each says no with the reason, or does it and is in the audit trail. */
 
-export async function cancel(context: OperatorContext, id: RunId, because?: string): Promise<Run> {
+export async function cancel(context: ActionContext, id: RunId, because?: string): Promise<Run> {
   const run = await getRun(context.store, id)
   assertCancellable(run)
   const { actor } = context
@@ -48,7 +48,7 @@ export type ResumeResult = ReplanResult & { readonly run: Run }
 
 /** Opens a run again: it goes on from its cursors when a worker takes it up. What failed or was held is tried again. */
 export async function resume(
-  context: OperatorContext,
+  context: ActionContext,
   id: RunId,
   dryRun = false,
   because?: string,
@@ -71,7 +71,7 @@ export async function resume(
 }
 
 /** A new run that follows this one from nothing. Answers the new one. */
-export async function retry(context: OperatorContext, id: RunId, because?: string): Promise<Run> {
+export async function retry(context: ActionContext, id: RunId, because?: string): Promise<Run> {
   const { store, actor } = context
   assertNotAdopted(await getRun(store, id), 'retried: no row is ever added there')
   const newRun = newId()
@@ -80,7 +80,7 @@ export async function retry(context: OperatorContext, id: RunId, because?: strin
 }
 
 /** Says no where `retry` would, and does nothing else. */
-export async function assertRetryable({ store }: OperatorContext, run: Run): Promise<void> {
+export async function assertRetryable({ store }: ActionContext, run: Run): Promise<void> {
   assertNotAdopted(run, 'retried: no row is ever added there')
   await assertNoOtherLiveRun(store, run)
   if (isLive(run.status) && run.counts.targets.in_progress > 0)
@@ -94,7 +94,7 @@ const REVERT_ATTEMPTS_MAX = 3
 
 /** Takes back the last thing that was done to a run: a clean, a cancel, a fail, or what recovery set aside. */
 export async function revert(
-  context: OperatorContext,
+  context: ActionContext,
   id: RunId,
   dryRun = false,
   why?: string,
@@ -145,7 +145,7 @@ export type ResetOptions = {
 
 /** Failed targets of a run go on from their cursors. */
 export async function resetFailed(
-  context: OperatorContext,
+  context: ActionContext,
   run: RunId,
   options: ResetOptions = {},
 ): Promise<ReplanResult> {
@@ -160,7 +160,7 @@ export async function resetFailed(
 
 /** Sets targets aside, whoever has them. Answers those that were open. */
 export async function park(
-  { store, actor }: OperatorContext,
+  { store, actor }: ActionContext,
   targets: readonly TargetId[],
   because?: string,
 ): Promise<ParkedTarget[]> {
@@ -175,7 +175,7 @@ export async function park(
 
 /** Parked and held targets of a run go on from their cursors: all of them, or these. */
 export function unpark(
-  context: OperatorContext,
+  context: ActionContext,
   run: RunId,
   {
     targets,
@@ -196,7 +196,7 @@ export type RewindOptions = {
 
 /** The one way a cursor goes back. What was saved stays saved; pages after `to` are fetched again. */
 export async function rewind(
-  context: OperatorContext,
+  context: ActionContext,
   id: TargetId,
   options: RewindOptions,
 ): Promise<Target> {
@@ -216,7 +216,7 @@ async function initialCursor(store: Store, id: TargetId): Promise<unknown> {
 
 /** Says no where `rewind` would, and does nothing else. */
 export async function assertRewindable(
-  { store }: OperatorContext,
+  { store }: ActionContext,
   id: TargetId,
   { to, next }: RewindOptions,
 ): Promise<void> {
@@ -256,7 +256,7 @@ async function assertNoOtherLiveRun(store: Store, { id, source }: Run): Promise<
 }
 
 export function deleteRun(
-  { store, actor }: OperatorContext,
+  { store, actor }: ActionContext,
   run: RunId,
   withItems: boolean,
 ): Promise<DeleteResult> {
@@ -264,7 +264,7 @@ export function deleteRun(
 }
 
 function replanRequest(
-  { actor }: OperatorContext,
+  { actor }: ActionContext,
   run: RunId,
   action: ReplanRequest['action'],
   selection: Pick<ReplanRequest, 'statuses'> & Partial<ReplanRequest>,

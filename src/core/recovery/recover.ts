@@ -3,24 +3,10 @@ import type { Id, WorkerId } from '../model/id.ts'
 import type { Run } from '../model/run.ts'
 import { blockedField, RUN_STATUS_AFTER, rowOf, type Verdict } from '../model/verdict.ts'
 import type { Evidence } from '../model/worker.ts'
-import type {
-  UnreadableTable,
-  HeldTarget,
-  RunMove,
-  Store,
-  WorkerObservation,
-} from '../store/store.ts'
-import { REAL_CLOCK, type Clock } from '../host/clock.ts'
-import { isLost, assessRuns, storedPolicy, type AssessedRun, type PolicyOf } from './assess.ts'
+import type { HeldTarget, RunMove } from '../store/store.ts'
+import { assess, isLost, type AssessedRun, type Assessment } from './assess.ts'
+import type { ActionContext, OperatorContext } from './context.ts'
 import { sweep } from './sweep.ts'
-
-/** Through which anybody looks at runs and acts on them: a person, a server at its start, a monitor. */
-export type OperatorContext = {
-  readonly store: Store
-  /** Who acts, for the audit trail. */
-  readonly actor: string
-  readonly policyOf?: PolicyOf
-}
 
 export type RecoverOptions = {
   readonly dryRun?: boolean
@@ -35,31 +21,28 @@ export type RecoverOptions = {
   readonly runs?: boolean | ((judged: AssessedRun) => boolean)
   /** Only these runs, and targets in them. */
   readonly runFilter?: (run: Run) => boolean
-  /** What the judge knows of itself; left out for a process that has only just come: it listens first. */
+  /** Omitted: this process has just connected and watches the workers that seem lost first. */
   readonly observer?: ObserverHealth
   readonly self?: WorkerId
-  readonly clock?: Clock
 }
 
 export type Recovery = {
-  /** Every live run, as it was before anything was done. */
-  readonly active: AssessedRun[]
-  /** What was decided about those that are not well; `applied` says whether it was done. */
+  /** As it was before anything was applied. */
+  readonly assessment: Assessment
+  /** What was decided about runs and targets that need recovery; `applied` says whether it was done. */
   readonly verdicts: Verdict[]
-  /** Tables of users' own that could not be read: what is in them was neither judged nor recovered. */
-  readonly unreadable: readonly UnreadableTable[]
 }
 
-/** Judges every live run and every claim, and does what the verdicts say, but for those that are left to a person. */
+/** Assesses every live run and every claim, and applies the verdicts, except those that need attention. */
 export async function recover(
   context: OperatorContext,
   options: RecoverOptions = {},
 ): Promise<Recovery> {
-  const { store, policyOf = storedPolicy } = context
-  const observer = options.observer ?? (await waitForHeartbeats(store, options.clock))
-  const { active, observations } = await assess(store, { observer, policyOf })
+  const { store, policyOf } = context
+  const observer = options.observer ?? (await waitForHeartbeats(context))
+  const assessment = await assess({ ...context, observer })
   const targets = await sweep(store, {
-    observations,
+    observations: assessment.observations,
     observer,
     policyOf,
     actor: context.actor,
@@ -72,32 +55,19 @@ export async function recover(
   })
   const { groups = [], runs: wholeRuns = groups.length === 0 } = options
   const isChosen = typeof wholeRuns === 'function' ? wholeRuns : () => wholeRuns
-  const runs = await applyRunVerdicts(context, active.filter(isChosen), options)
+  const runs = await applyRunVerdicts(context, assessment.runs.filter(isChosen), options)
   if (!options.dryRun) await store.settle()
-  return { active, verdicts: [...targets, ...runs], unreadable: store.unreadable }
-}
-
-/** Every live run, judged as a whole, and who is there. */
-async function assess(
-  store: Store,
-  { observer, policyOf }: { observer: ObserverHealth; policyOf: PolicyOf },
-): Promise<{ active: AssessedRun[]; observations: WorkerObservation[] }> {
-  const [live, observations, now] = await Promise.all([
-    store.liveRuns(),
-    store.observations(),
-    store.now(),
-  ])
-  return { active: assessRuns(live, observations, { now, observer, policyOf }), observations }
+  return { assessment, verdicts: [...targets, ...runs] }
 }
 
 /**
  * Watches the workers that seem lost until their missing heartbeats can be believed: a process that has just connected
  * cannot tell a dead worker from an outage that just ended. What the kernel proves needs no wait.
  */
-export async function waitForHeartbeats(
-  store: Store,
-  clock: Clock = REAL_CLOCK,
-): Promise<ObserverHealth> {
+export async function waitForHeartbeats({
+  store,
+  clock,
+}: Pick<OperatorContext, 'store' | 'clock'>): Promise<ObserverHealth> {
   const watchedMs = Math.max(
     0,
     ...(await store.observations()).map(({ evidence }) => requiredObservationMs(evidence)),
@@ -174,7 +144,7 @@ function isAutomatic({ decision, policy }: AssessedRun): boolean {
 
 /** Moves a run as it was judged, if it still is so. */
 export async function applyRunVerdict(
-  context: OperatorContext,
+  context: ActionContext,
   assessed: AssessedRun,
 ): Promise<boolean> {
   const move = runMoveOf(context, assessed)
@@ -182,7 +152,10 @@ export async function applyRunVerdict(
 }
 
 /** What the verdict on a run as a whole asks of the store; undefined when it asks nothing. */
-export function runMoveOf({ actor }: OperatorContext, assessed: AssessedRun): RunMove | undefined {
+export function runMoveOf(
+  { actor }: Pick<ActionContext, 'actor'>,
+  assessed: AssessedRun,
+): RunMove | undefined {
   const { run, decision, owner, evidence } = assessed
   const to = RUN_STATUS_AFTER[decision.action]
   if (to !== 'interrupted' && to !== 'failed' && to !== 'abandoned') return undefined

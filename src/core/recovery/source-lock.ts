@@ -28,7 +28,7 @@ export async function inspectSourceLock(store: Store, lock: SourceLock): Promise
   let state = await inspectOnce(store, lock)
   const canTake = state.advice.action === 'end-tree' || state.advice.action === 'take'
   if (state.holder && canTake && !isProvenDead(state.holder.evidence)) {
-    state = await inspectOnce(store, lock, await waitForHeartbeats(store))
+    state = await inspectOnce(store, lock, await waitForHeartbeats({ store, clock: REAL_CLOCK }))
   }
   return state
 }

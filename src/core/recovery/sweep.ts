@@ -13,7 +13,8 @@ import { blockedField, rowOf, TARGET_STATUS_AFTER, type Verdict } from '../model
 import type { Evidence } from '../model/worker.ts'
 import { isLocalProcess } from '../host/identity.ts'
 import type { HeldTarget, PendingVerdict, Store, WorkerObservation } from '../store/store.ts'
-import { isLost, runSnapshot, storedPolicy, targetSnapshot, type PolicyOf } from './assess.ts'
+import type { PolicyOf } from '../model/policy-of.ts'
+import { isLost, runSnapshot, targetSnapshot } from './assess.ts'
 
 export type SweepOptions = {
   readonly observer: ObserverHealth
@@ -21,7 +22,7 @@ export type SweepOptions = {
   readonly observations?: readonly WorkerObservation[]
   /** Actor in the audit trail. */
   readonly actor: string
-  readonly policyOf?: PolicyOf
+  readonly policyOf: PolicyOf
   /** The sweeping worker, which is not declared lost. */
   readonly self?: WorkerId
   readonly dryRun?: boolean
@@ -92,10 +93,9 @@ async function* pendingVerdicts(
       .filter((held) => options.filter?.(held, evidence) ?? true)
       .filter(({ run }) => locks.get(run.source)?.action !== 'wait')
       .map((held) => {
-        const policyOf = options.policyOf ?? storedPolicy
         return decideClaim(held, assessment, {
           evidence,
-          policyOf,
+          policyOf: options.policyOf,
           now,
           mayStillRun: locks.has(held.run.source),
         })

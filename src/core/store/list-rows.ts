@@ -102,6 +102,7 @@ export function toOperations(
 
 export type HoldingRow = {
   worker_id: string
+  run_id: string
   group_name: string
   policy: Partial<Policy> | null
   targets: number
@@ -111,6 +112,7 @@ export type HoldingRow = {
 export function toHolding(row: HoldingRow): Holding {
   return {
     worker: row.worker_id,
+    run: row.run_id,
     group: row.group_name === '' ? null : row.group_name,
     policy: parsePolicy(row.policy ?? {}),
     targets: row.targets,

@@ -105,6 +105,7 @@ export interface MonitoringStore extends HttpSessionStore {
 
 export type Holding = {
   readonly worker: WorkerId
+  readonly run: RunId
   readonly group: string | null
   /** Of the run. */
   readonly policy: Policy

@@ -9,7 +9,8 @@ import { withRetry } from '../store/open.ts'
 import type { BeginRequest, BeginResult, RunMove, Store } from '../store/store.ts'
 import { clearStaleLock } from '../recovery/source-lock.ts'
 import { isLost, assessRun, type AssessedRun } from '../recovery/assess.ts'
-import { runMoveOf, recover, type OperatorContext } from '../recovery/recover.ts'
+import type { OperatorContext } from '../recovery/context.ts'
+import { runMoveOf, recover } from '../recovery/recover.ts'
 import type { HeartbeatClient } from '../heartbeat/client.ts'
 
 const ATTEMPTS_MAX = 5
@@ -111,7 +112,7 @@ export async function assertNotDone(store: Store, source: string): Promise<void>
 async function findDeadRun(context: OperatorContext, source: string): Promise<RunMove | undefined> {
   const run = await context.store.liveRun(source)
   if (!run || run.counts.targets.in_progress > 0) return undefined
-  const assessed = await assessRun(context.store, run)
+  const assessed = await assessRun(context, run)
   return assessed.decision.action === 'abandon' ? runMoveOf(context, assessed) : undefined
 }
 
@@ -122,7 +123,7 @@ async function recoverOrRefuse(
   attempt: number,
   self: string,
 ): Promise<void> {
-  const assessed = await assessRun(context.store, run)
+  const assessed = await assessRun(context, run)
   const lost = assessed.owner !== null && isLost(assessed.owner.assessment)
   if (run.kind === 'single' && lost && attempt < ATTEMPTS_MAX) {
     await recover(context, { self })

@@ -1,7 +1,9 @@
 import { AlreadyRunningError } from '../model/errors.ts'
 import type { Emit } from '../model/event.ts'
 import { newId, type WorkerId } from '../model/id.ts'
+import { makePolicyOf, NO_OVERRIDES } from '../model/policy-of.ts'
 import type { Run } from '../model/run.ts'
+import { TRUSTED_OBSERVER } from '../decide/liveness.ts'
 import type { Store } from '../store/store.ts'
 import type { Crawl } from './crawl.ts'
 import { assessRun } from '../recovery/assess.ts'
@@ -37,10 +39,13 @@ async function cleanIfDead(
   self: WorkerId | undefined,
 ): Promise<boolean> {
   if (run.counts.targets.in_progress > 0) return false
-  // This worker does not work on the run yet, so it does not count as its owner.
-  const assessed = await assessRun(store, run, { ...(self !== undefined && { self }) })
+  // This worker is about to claim it and does not count as its owner. The crawl's policy includes the config's overrides.
+  const context = { store, policyOf: CRAWL_POLICY, observer: TRUSTED_OBSERVER }
+  const assessed = await assessRun(context, run, { self })
   if (assessed.decision.action !== 'abandon' || assessed.owner) return false
   const applied = await applyRunVerdict({ store, actor: `start of ${run.source}` }, assessed)
   if (applied) emit({ type: 'recovery', verdict: toRunVerdict(assessed, applied) })
   return applied
 }
+
+const CRAWL_POLICY = makePolicyOf(NO_OVERRIDES)

@@ -13,6 +13,7 @@ import {
 import type { Emit } from '../model/event.ts'
 import { newId, shortId, type ClaimId, type RunId, type WorkerId } from '../model/id.ts'
 import { policyForGroup, STOP_DEADLINE_MS } from '../model/policy.ts'
+import type { PolicyOverrides } from '../model/policy-of.ts'
 import { isLive, countOpenTargets, countTargets } from '../model/run.ts'
 import { humanizeDuration } from '../model/time.ts'
 import { openStore, withRetry } from '../store/open.ts'
@@ -27,6 +28,7 @@ import { crawlTarget } from './target.ts'
 
 export type WorkerOptions = {
   readonly db: string
+  readonly overrides: PolicyOverrides
   /** Start a run if the source has none. */
   readonly start: boolean
   /** End when no work is left, instead of waiting for the next run. */
@@ -108,9 +110,9 @@ export class CrawlWorker {
   }
 
   async #start(): Promise<void> {
-    const { db, emit, log } = this.#options
+    const { db, overrides, emit, log } = this.#options
     const { source, policy } = this.#crawl
-    const transport = threadTransport(db, heartbeatOptions(this.id, source, policy))
+    const transport = threadTransport(db, heartbeatOptions(this.id, source, policy, overrides))
     this.#heartbeat = new HeartbeatClient(transport, policy, {
       emit,
       onLost: (claims) => this.#abortLost(claims),

@@ -247,6 +247,7 @@ function workerMethods(store: Store, rows: AdoptedRows): WorkerMethods {
         ...own,
         ...theirs.map(({ run, target, observation }) => ({
           worker: observation!.worker.id,
+          run: run.id,
           group: target.group,
           policy: run.policy,
           targets: 1,

@@ -18,7 +18,7 @@ import {
 } from '../../testing/user-tables.ts'
 import { AdoptedRecovery } from './background-recovery.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
-import { storedPolicy } from '../../core/recovery/assess.ts'
+import { makePolicyOf, NO_OVERRIDES } from '../../core/model/policy-of.ts'
 
 /** A table whose rows are silent after three minutes, in the database that is Unstuck's own too. */
 async function createTestContext() {
@@ -38,7 +38,7 @@ async function createTestContext() {
     new AdoptedRecovery({
       open: async () => store,
       policies: [mapping.policy],
-      policyOf: storedPolicy,
+      policyOf: makePolicyOf(NO_OVERRIDES),
       emit: (event) => events.push(event),
       ...more,
     })
@@ -143,7 +143,7 @@ test('a lasting error is logged once and does not stop it; without tables it doe
   const open = () => Promise.reject(new Error('there is no table jobs'))
   const options = {
     open,
-    policyOf: storedPolicy,
+    policyOf: makePolicyOf(NO_OVERRIDES),
     emit: (event: UnstuckEvent) => events.push(event),
   }
   const attendant = new AdoptedRecovery({ ...options, policies: [DEFAULT_POLICY], clock })

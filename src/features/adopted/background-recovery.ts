@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import type { ObserverHealth } from '../../core/decide/liveness.ts'
+import { TRUSTED_OBSERVER, type ObserverHealth } from '../../core/decide/liveness.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { Emit } from '../../core/model/event.ts'
 import { newId, type WorkerId } from '../../core/model/id.ts'
@@ -8,7 +8,8 @@ import type { Run } from '../../core/model/run.ts'
 import type { Millis } from '../../core/model/time.ts'
 import type { Store } from '../../core/store/store.ts'
 import { REAL_CLOCK, type Clock } from '../../core/host/clock.ts'
-import type { PolicyOf } from '../../core/recovery/assess.ts'
+import type { PolicyOf } from '../../core/model/policy-of.ts'
+import { makeOperatorContext } from '../../core/recovery/context.ts'
 import { Monitor, monitorInterval } from '../../core/recovery/monitor.ts'
 
 export type AdoptedRecoveryOptions = {
@@ -91,7 +92,8 @@ export class AdoptedRecovery {
     if (this.#monitor?.store === store) return this.#monitor.monitor
     const { policyOf, emit } = this.#options
     const actor = `monitor of process ${process.pid} on ${hostname()}`
-    const monitor = new Monitor({ store, actor, policyOf }, emit, isAdopted)
+    const parts = { store, actor, policyOf, observer: TRUSTED_OBSERVER, clock: REAL_CLOCK }
+    const monitor = new Monitor(makeOperatorContext(parts), emit, isAdopted)
     this.#monitor = { store, monitor }
     return monitor
   }

@@ -1,43 +1,27 @@
 import type { AlertFacts } from './decide.ts'
-import { findRunProblem } from './run-problem.ts'
-import { TRUSTED_OBSERVER } from '../../core/decide/liveness.ts'
 import type { Alert } from '../../core/model/alert.ts'
 import type { RunId } from '../../core/model/id.ts'
 import type { Run } from '../../core/model/run.ts'
+import { blockedReason } from '../../core/model/verdict.ts'
 import type { Millis } from '../../core/model/time.ts'
 import type { Store } from '../../core/store/store.ts'
-import { assessRuns, type PolicyOf } from '../../core/recovery/assess.ts'
+import { assess, type AssessContext, type AssessedRun } from '../../core/recovery/assess.ts'
 import type { OrphanTracker } from './orphan-tracker.ts'
 
-/** Looks at everything that a rule can ask for. */
+/** Reads everything that a rule can match. Runs are reported by the health that every interface shows. */
 export async function collectFacts(
-  store: Store,
-  policyOf: PolicyOf,
+  context: AssessContext,
   orphanTracker: OrphanTracker,
   open: readonly Alert[],
 ): Promise<AlertFacts & { readonly now: Millis }> {
-  const now = await store.now()
-  const [live, observations] = [await store.liveRuns(), await store.observations()]
-  const options = { now, observer: TRUSTED_OBSERVER, policyOf }
-  const byAge = assessRuns(live, observations, { ...options, ignoreLostOwner: true })
-  const runs = assessRuns(live, observations, options).map(({ run, policy, owner, decision }, n) =>
-    findRunProblem(
-      {
-        run,
-        policy,
-        decision,
-        owner: owner?.assessment ?? null,
-        decisionByAge: byAge[n]!.decision,
-      },
-      now,
-    ),
-  )
+  const { store } = context
+  const { now, runs } = await assess(context)
   return {
     now,
-    runs: runs.filter((one) => one !== null),
+    runs: runs.flatMap((one) => runProblem(one, now) ?? []),
     parked: await findParked(
       store,
-      live.map(({ run }) => run),
+      runs.map(({ run }) => run),
       open,
     ),
     orphans: await orphanTracker.read(store, now),
@@ -45,6 +29,56 @@ export async function collectFacts(
       gaveUp ? [{ source, ...gaveUp }] : [],
     ),
   }
+}
+
+/** Recovery takes a second or two while any worker runs; after this time none does. */
+const UNRECOVERED_MS = 60_000
+/** A server checks adopted tables every minute. */
+const ADOPTED_UNRECOVERED_MS = 2 * 60_000
+
+/** Returns the alert for a live run that needs attention, once recovery has had its time; null when there is none. */
+export function runProblem(assessed: AssessedRun, now: Millis): AlertFacts['runs'][number] | null {
+  const { run, policy, health, ageDecision } = assessed
+  const { state, severity, because, command } = health
+  const problem = (what: 'dead' | 'silent' | 'overrun', reason = because) => ({
+    run: run.id,
+    source: run.source,
+    what,
+    because: reason,
+    command,
+  })
+  if (severity === 'ok') return null
+  switch (state) {
+    case 'dead': {
+      const isAutomatic = policy.autoClean && blockedReason(run, ageDecision) === null
+      return isAutomatic ? null : problem('dead')
+    }
+    case 'interrupted':
+      return problem('silent')
+    case 'orphaned': {
+      if (now - run.lastActivityAt <= recoveryTimeMs(assessed)) return null
+      return problem(
+        'silent',
+        command === 'unstuck recover' ? `${because}; not recovered yet` : because,
+      )
+    }
+    case 'stalled': {
+      const ranForMs = now - (run.resumedAt ?? run.startedAt ?? run.createdAt)
+      const isOverrun = policy.maxDurationMs !== null && ranForMs > policy.maxDurationMs
+      return problem(isOverrun ? 'overrun' : 'silent')
+    }
+    default:
+      return null
+  }
+}
+
+/** How long an orphaned run may wait for recovery before it is reported. */
+function recoveryTimeMs({ run, policy, owner, decision }: AssessedRun): number {
+  if (!run.adopted) return UNRECOVERED_MS
+  if (owner) return policy.leaseMs + ADOPTED_UNRECOVERED_MS
+  return decision.action === 'fail' && policy.staleAfterMs !== null
+    ? policy.staleAfterMs + ADOPTED_UNRECOVERED_MS
+    : policy.abandonAfterMs
 }
 
 /**

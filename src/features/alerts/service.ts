@@ -9,7 +9,8 @@ import type { Channel } from './channel.ts'
 import type { AlertMessage } from './message.ts'
 import type { Store } from '../../core/store/store.ts'
 import { REAL_CLOCK, type Clock } from '../../core/host/clock.ts'
-import type { PolicyOf } from '../../core/recovery/assess.ts'
+import type { PolicyOf } from '../../core/model/policy-of.ts'
+import { TRUSTED_OBSERVER } from '../../core/decide/liveness.ts'
 import { composeDeliveries, type AlertDelivery } from './deliveries.ts'
 import { collectFacts } from './facts.ts'
 import { OrphanTracker } from './orphan-tracker.ts'
@@ -134,7 +135,11 @@ export class AlertService {
     // Taken before anything is read: what is told and marked meanwhile is not in what was read.
     const busy = new Set(this.#inFlight.keys())
     const open = await store.openAlerts()
-    const { now, ...facts } = await collectFacts(store, policyOf, this.#orphanTracker, open)
+    const { now, ...facts } = await collectFacts(
+      { store, policyOf, observer: TRUSTED_OBSERVER },
+      this.#orphanTracker,
+      open,
+    )
     const found = matchAlerts(facts, rules, now)
     const { raise, refresh, resolve } = decideAlerts(found, rules, this.#owner, open, now)
     for (const one of [...raise, ...refresh]) {

@@ -16,6 +16,7 @@ import type { CommandSpec } from './watchdog-messages.ts'
 import { LogFile } from './log-file.ts'
 import type { EndpointSession } from './endpoint.ts'
 import type { ClaimListener, CommandRunner } from './runner.ts'
+import { runnerContext } from './runner-context.ts'
 import {
   NOT_STARTED,
   recordExecutionEnd,
@@ -56,11 +57,12 @@ const DEFAULT_MEASURE_MS = 5_000
 
 /** Runs one cycle: begins or resumes the source's run, starts the command, and settles the run when all its processes have ended. */
 export async function runCycle(runner: CommandRunner, options: CycleOptions): Promise<CycleResult> {
-  const { store, worker, actor, log, emit } = runner.options
+  const { store, worker, log, emit } = runner.options
   const { source, policy } = options
   const { heartbeat } = runner.watchdog
   const claimant = { source, worker, policy }
-  const begun = await beginRun({ store, actor, heartbeat }, claimant, options.stop)
+  const context = { ...runnerContext(runner.options), heartbeat }
+  const begun = await beginRun(context, claimant, options.stop)
   const { claimed, resumed } = begun
   const handle: RunHandle = new RunHandle({
     ...begun,

@@ -4,6 +4,7 @@ import type { Emit } from '../../core/model/event.ts'
 import type { SourceLock } from '../../core/model/source-lock.ts'
 import type { ClaimId, WorkerId } from '../../core/model/id.ts'
 import type { Policy } from '../../core/model/policy.ts'
+import type { PolicyOverrides } from '../../core/model/policy-of.ts'
 import type { Store } from '../../core/store/store.ts'
 import { acquireSourceLock, type SourceLockState } from '../../core/recovery/source-lock.ts'
 import { assertWorkerExists } from '../../core/worker/assert-worker.ts'
@@ -23,6 +24,8 @@ export type RunnerOptions = {
   /** Empty for a worker with many sources. */
   readonly source: string
   readonly policy: Policy
+  /** The config's policies: the runs of others are assessed by them. */
+  readonly overrides: PolicyOverrides
   readonly endpoint: Endpoint
   /** The number of ended runs per source that keep their output; null: all. */
   readonly keepOutput: number | null
@@ -53,9 +56,9 @@ export class CommandRunner {
 
   constructor(options: RunnerOptions) {
     this.options = options
-    const { db, worker, source, policy, emit, store, keepOutput: keep, log } = options
+    const { db, worker, source, policy, overrides, emit, store, keepOutput: keep, log } = options
     this.#outputPruner = keep === null ? null : new OutputPruner({ store, keep, log })
-    const heartbeat = heartbeatOptions(worker, source, policy)
+    const heartbeat = heartbeatOptions(worker, source, policy, overrides)
     this.watchdog = new Watchdog(db, heartbeat, {
       emit,
       onLost: (claims) => claims.forEach((id) => this.claims.get(id)?.onLost()),

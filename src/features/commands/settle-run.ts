@@ -14,6 +14,7 @@ import type { RunHandle } from '../../core/worker/run-handle.ts'
 import { settleCrash } from './settle-crash.ts'
 import type { ManagedProcessExit } from './watchdog-messages.ts'
 import type { RunnerOptions } from './runner.ts'
+import { runnerContext } from './runner-context.ts'
 
 export type CycleResult = {
   readonly run: RunId
@@ -76,7 +77,7 @@ async function settleRun(options: RunnerOptions, ended: EndedCommand): Promise<v
       case 'lost':
         return
       case 'orphan':
-        await withRetry(() => recover(options, { sources: [handle.source] }))
+        await withRetry(() => recover(runnerContext(options), { sources: [handle.source] }))
         return
       case 'succeed':
         await handle.succeed()

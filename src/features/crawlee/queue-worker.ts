@@ -2,6 +2,7 @@ import type { ClaimedTarget } from '../../core/model/claim.ts'
 import type { UnstuckError } from '../../core/model/errors.ts'
 import { newId, type ClaimId, type WorkerId } from '../../core/model/id.ts'
 import type { Policy } from '../../core/model/policy.ts'
+import { NO_OVERRIDES } from '../../core/model/policy-of.ts'
 import { describeEvent } from '../../presenters/event.ts'
 import { heartbeatOptions, threadTransport } from '../../core/heartbeat/transport.ts'
 import { HeartbeatClient } from '../../core/heartbeat/client.ts'
@@ -147,7 +148,7 @@ export class QueueWorker {
   async #startHeartbeat(): Promise<HeartbeatClient> {
     const { db, policy, source, log, nextWorkerId, onCancelled, onActiveChange } = this.#options
     this.#worker = nextWorkerId()
-    const options = heartbeatOptions(this.#worker, source, policy)
+    const options = heartbeatOptions(this.#worker, source, policy, NO_OVERRIDES)
     const heartbeat = new HeartbeatClient(threadTransport(db, options), policy, {
       emit: (event) => {
         const line = describeEvent(event)

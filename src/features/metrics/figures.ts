@@ -1,17 +1,18 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { ORPHAN_REASONS, orphanOf, type Orphan } from './orphan.ts'
+import { HEALTH_STATES } from '../../core/decide/health.ts'
 import { TRUSTED_OBSERVER } from '../../core/decide/liveness.ts'
 import { UnstuckError } from '../../core/model/errors.ts'
 import { recordLatency, emptyHistogram, sumStats } from '../../core/model/latency.ts'
 import type { Counts } from '../../core/model/run.ts'
 import type { Millis } from '../../core/model/time.ts'
 import { RECOVERY_BOUNDS, type Figures } from './prometheus.ts'
-import { assessRuns, type PolicyOf } from '../../core/recovery/assess.ts'
+import type { PolicyOf } from '../../core/model/policy-of.ts'
+import { assess } from '../../core/recovery/assess.ts'
 import { AuditReader } from '../../core/recovery/audit-reader.ts'
 import type { AuditEntry, Store } from '../../core/store/store.ts'
-import { healthOf } from '../../presenters/health.ts'
-import { listWorkers } from '../../presenters/workers.ts'
-import { health, sign } from '../../presenters/schema/run.ts'
+import { workerViews } from '../../presenters/workers.ts'
+import { sign } from '../../presenters/schema/run.ts'
 
 /** Who asks within this time gets the same answer. */
 const CACHE_MS = 3_000
@@ -105,32 +106,26 @@ export class MetricsCollector {
 
   async #collect(): Promise<Figures> {
     const store = this.#store
-    const now = await store.now()
-    const workers = await store.observations()
-    const [workerViews, runs, totals, live, stats, alerts] = await Promise.all([
-      listWorkers(store, now, workers),
+    const context = { store, observer: TRUSTED_OBSERVER, policyOf: this.#policyOf }
+    const [assessment, runs, totals, stats, alerts] = await Promise.all([
+      assess(context),
       store.runTotals(),
       store.targetTotals(),
-      store.liveRuns(),
       store.workerStats(),
       store.openAlerts(),
     ])
-    const assessed = assessRuns(live, workers, {
-      now,
-      observer: TRUSTED_OBSERVER,
-      policyOf: this.#policyOf,
-    })
+    const { runs: live, now } = assessment
     const still = Math.max(...live.map(({ run }) => now - run.lastActivityAt))
     return {
       runs,
       counters: this.#counters.update(totals),
       liveRuns: countByKey(
-        health.options,
-        assessed.map((one) => healthOf(one, now).state),
+        HEALTH_STATES,
+        live.map(({ health }) => health.state),
       ),
       workers: countByKey(
         sign.options,
-        workerViews.map((worker) => worker.sign),
+        workerViews(assessment).map((worker) => worker.sign),
       ),
       idleSeconds: live.length > 0 ? still / 1_000 : null,
       alertsOpen: alerts.length,

@@ -44,7 +44,7 @@ export async function makeCommandContext(
   const db = await database.address()
   const base = dataFolder(db, process.cwd())
   const endpoint = new RunApi({ log, ...(options.socket && { socketFolder: join(base, 'api') }) })
-  const { alerts } = await context.settings()
+  const { alerts, overrides } = await context.settings()
   const journals = join(base, 'journal')
   pruneJournalsHourly(journals, () => database.open())
   let current: WorkerId | null = null
@@ -63,6 +63,7 @@ export async function makeCommandContext(
         worker,
         source,
         policy,
+        overrides,
         endpoint,
         keepOutput: options.keepOutput ?? null,
         actor: currentUser(),

@@ -2,7 +2,7 @@ import { EXIT } from '../../core/model/exit-codes.ts'
 import { shortId } from '../../core/model/id.ts'
 import type { Run } from '../../core/model/run.ts'
 import type { AssessedRun } from '../../core/recovery/assess.ts'
-import type { OperatorContext } from '../../core/recovery/recover.ts'
+import type { OperatorContext } from '../../core/recovery/context.ts'
 import {
   applyDeletion,
   planDeletion,

@@ -20,8 +20,7 @@ import { groupVerdicts } from './verdict-groups.ts'
 /** Every active run, then the verdicts: what would be done, or was. */
 export function printPlan(
   writer: TextWriter,
-  { active, planned, needsAttention, unreadable }: RecoveryPlan,
-  now: Millis,
+  { active, now, planned, needsAttention, unreadable }: RecoveryPlan,
   isDone = false,
 ): void {
   for (const { table, because } of unreadable)
@@ -36,7 +35,7 @@ export function printPlan(
   printVerdicts(writer, planned, isDone)
   if (isDone) printUndo(writer, planned)
   if (needsAttention.length === 0) return
-  writer.heading('Left to you')
+  writer.heading('Needs attention')
   printVerdicts(writer, needsAttention)
   if (needsAttention.some(({ action, cannot }) => action === 'abandon' && cannot === undefined))
     writer.paragraph('`unstuck clean` marks what is dead.')

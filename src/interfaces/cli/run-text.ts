@@ -6,7 +6,6 @@ import { runCommand } from '../../core/model/shell-command.ts'
 import type { RunReport } from '../../presenters/run.ts'
 import { runView } from '../../presenters/view.ts'
 import { printGroups } from './groups-text.ts'
-import { isStuck } from '../../presenters/health.ts'
 import type { Cell, TextWriter } from '../../lib/terminal/text-writer.ts'
 import {
   formatAgo,
@@ -16,12 +15,14 @@ import {
   plural,
   formatRunStatus,
   formatTargetStatus,
+  SEVERITY_STYLE,
 } from '../../presenters/format.ts'
 
 const GROUPS_MAX = 10
 
 export function printRun(writer: TextWriter, page: RunReport): void {
-  const { run, health, groups, needsAttention, audit } = page
+  const { run, groups, needsAttention, audit } = page
+  const { health } = page.assessed
   writer.line(
     { text: `Run ${shortId(run.id)}`, style: 'strong' },
     ' of ',
@@ -32,7 +33,7 @@ export function printRun(writer: TextWriter, page: RunReport): void {
   if (isLive(run.status)) {
     writer.paragraph({
       text: `${capitalize(health.state)}: ${health.because}.`,
-      style: isStuck(health) ? 'bad' : 'dim',
+      style: health.severity === 'ok' ? 'dim' : SEVERITY_STYLE[health.severity],
     })
   }
   if (run.adopted) {
@@ -103,7 +104,7 @@ function printNeedsAttention(writer: TextWriter, { run, needsAttention }: RunRep
   const { failed, parked, stuck } = run.counts.targets
   const all = failed + parked + stuck
   writer.heading(
-    `Left for a person${all > needsAttention.length ? ` (${needsAttention.length} of ${all})` : ''}`,
+    `Needs attention${all > needsAttention.length ? ` (${needsAttention.length} of ${all})` : ''}`,
   )
   writer.table(
     [

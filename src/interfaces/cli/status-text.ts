@@ -1,6 +1,5 @@
 import { shortId } from '../../core/model/id.ts'
 import { runView } from '../../presenters/view.ts'
-import { isStuck } from '../../presenters/health.ts'
 import { printFirst, printOmitted, ROWS_MAX } from '../../lib/terminal/long-lists.ts'
 import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 import {
@@ -11,6 +10,7 @@ import {
   plural,
   formatRunStatus,
   formatSource,
+  SEVERITY_STYLE,
 } from '../../presenters/format.ts'
 import type { StatusReport } from '../../presenters/status.ts'
 
@@ -26,10 +26,9 @@ export function printFirstSteps(writer: TextWriter, missing?: string): void {
 export function printStatus(writer: TextWriter, report: StatusReport): void {
   const { data, live, latest, now } = report
   if (!latest && data.attention.length === 0) return printFirstSteps(writer)
-  const stuck = live.some(({ health }) => isStuck(health))
   writer.paragraph({
     text: data.summary,
-    style: stuck ? 'bad' : data.attention.length > 0 ? 'warn' : 'good',
+    style: SEVERITY_STYLE[data.severity],
   })
   if (live.length > 0) {
     writer.blank()
@@ -59,10 +58,6 @@ export function printStatus(writer: TextWriter, report: StatusReport): void {
 }
 
 function printLive(writer: TextWriter, { live, now }: StatusReport): void {
-  const isCut = live.length > ROWS_MAX
-  // Where not all are shown, what is stuck comes first.
-  const place = ({ health }: (typeof live)[number]): number => (isCut && isStuck(health) ? 0 : 1)
-  const shown = live.toSorted((a, b) => place(a) - place(b))
   writer.table(
     [
       { header: 'RUN' },
@@ -75,12 +70,14 @@ function printLive(writer: TextWriter, { live, now }: StatusReport): void {
       { header: 'AGE', align: 'right', optional: 4 },
       { header: 'LAST SIGN', align: 'right', optional: 1 },
     ],
-    shown.slice(0, ROWS_MAX).map(({ run, health }) => {
+    live.slice(0, ROWS_MAX).map(({ run, health }) => {
       const { done, total, extracted } = runView(run)
       return [
         shortId(run.id),
         formatSource(run),
-        isStuck(health) ? { text: health.state, style: 'bad' } : formatRunStatus(run.status),
+        health.severity === 'ok'
+          ? formatRunStatus(run.status)
+          : { text: health.state, style: SEVERITY_STYLE[health.severity] },
         formatDoneOfTotal(run),
         progressBar(done, total),
         String(run.counts.pages),
@@ -99,7 +96,7 @@ function workersLine(counts: StatusReport['data']['workers']): string {
 }
 
 function printAttention(writer: TextWriter, { data }: StatusReport): void {
-  writer.heading(`Left for a person: ${plural(data.attention.length, 'thing')}`)
+  writer.heading(`Needs attention: ${plural(data.attention.length, 'thing')}`)
   const print = ({ source, what, because, command }: (typeof data.attention)[number]): void => {
     const why = because ? `; ${because.replace(/\.$/, '')}` : ''
     writer.paragraph(

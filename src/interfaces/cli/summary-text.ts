@@ -16,11 +16,18 @@ import {
 } from '../../presenters/format.ts'
 
 /** Where nothing ever ran. */
-export const NOTHING_LIVE: ClassifiedRuns = { total: 0, active: [], resumable: [], dead: [] }
+export const NOTHING_LIVE: ClassifiedRuns = {
+  now: 0,
+  total: 0,
+  active: [],
+  resumable: [],
+  dead: [],
+  severity: 'ok',
+}
 
 /** Resumable and dead side by side; the active ones only as a number. */
-export function printSummary(writer: TextWriter, classified: ClassifiedRuns, now: Millis): void {
-  const { total, active, resumable, dead } = classified
+export function printSummary(writer: TextWriter, classified: ClassifiedRuns): void {
+  const { now, total, active, resumable, dead } = classified
   if (total === 0) {
     writer.paragraph('No run is live: nothing to resume, nothing to clean.')
     return

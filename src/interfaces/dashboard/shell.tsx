@@ -97,7 +97,7 @@ function Navigation() {
 function badgeLabel(overview: Overview | undefined): string {
   const open = overview?.alerts.length ?? 0
   const left = overview?.attention.length ?? 0
-  return `${plural(open, 'open alert')}, ${plural(left, 'thing')} left for a person`
+  return `${plural(open, 'open alert')}, ${plural(left, 'thing')} that ${left === 1 ? 'needs' : 'need'} attention`
 }
 
 function NavLink({ path, children }: { path: string; children: ComponentChildren }) {

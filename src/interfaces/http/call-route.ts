@@ -1,4 +1,5 @@
 import { messageOf, StoreReadOnlyError, StoreUnavailableError } from '../../core/model/errors.ts'
+import { contextFor } from '../../app/open-context.ts'
 import { readJson } from '../../lib/http/body.ts'
 import type { HttpError } from '../../lib/http/errors.ts'
 import type { Peer } from '../../lib/http/node-adapter.ts'
@@ -96,7 +97,7 @@ async function callHandler(
     ...input,
     caller,
     server,
-    context: { store: server.store, actor: actorOf(caller), policyOf: server.settings.policyOf },
+    context: contextFor(server.store, server.settings, actorOf(caller)),
     signal: request.signal,
     lastEventId: request.headers.get('last-event-id') ?? undefined,
     isAllowed: () => app.auth.isStillAllowed(matched, caller, route.role),

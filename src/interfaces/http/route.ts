@@ -1,5 +1,5 @@
 import type { InferOutput } from 'valibot'
-import type { OperatorContext } from '../../core/recovery/recover.ts'
+import type { OperatorContext } from '../../core/recovery/context.ts'
 import type { Role } from '../../core/model/role.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Settings } from '../../app/config.ts'

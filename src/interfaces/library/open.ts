@@ -35,10 +35,13 @@ import {
   REWIND_FIELDS,
 } from './options.ts'
 import { cleanRun, cleanRuns, classifyRuns } from '../../core/recovery/clean.ts'
+import { loadSettings, type Settings } from '../../app/config.ts'
+import { contextFor } from '../../app/open-context.ts'
 import { configFolder, databaseAddress } from '../../lib/files/config-file.ts'
 import { explainRun, explainTarget, type Explanation } from '../../presenters/explanation.ts'
 import { adviseStart } from '../../core/recovery/advise-start.ts'
-import { recover, type OperatorContext, type RecoverOptions } from '../../core/recovery/recover.ts'
+import type { OperatorContext } from '../../core/recovery/context.ts'
+import { recover, type RecoverOptions } from '../../core/recovery/recover.ts'
 import { RunHandle } from '../../core/worker/run-handle.ts'
 import { HeartbeatClient } from '../../core/heartbeat/client.ts'
 import { heartbeatOptions, threadTransport } from '../../core/heartbeat/transport.ts'
@@ -79,11 +82,12 @@ export async function open(options: OpenOptions = {}): Promise<Unstuck> {
     throw new UsageError(`open() cannot use this policy: ${mistakes.join('; ')}.`)
   const db = databaseAddress(options.db, { connections: options.connections })
   const tables = readAdoptedTables(options.adopted, db)
+  const { overrides, policyOf } = await loadSettings(process.cwd())
   const worker = newId()
   const ownStore = await openStore(db, { writer: worker })
   const log = (message: string): void => options.onEvent?.({ type: 'store_error', message })
-  const store = withAdoptedTables(ownStore, tables, { address: db, log })
-  return new Unstuck(store, { ...options, ownStore, db, worker, policy })
+  const store = withAdoptedTables(ownStore, tables, { address: db, log, policyOf })
+  return new Unstuck(store, { ...options, ownStore, db, worker, policy, overrides, policyOf })
 }
 
 /** All mistakes at once. */
@@ -101,7 +105,8 @@ function readAdoptedTables(adopted: OpenOptions['adopted'], ownDb: string): Mapp
 type ResolvedOptions = Omit<OpenOptions, 'policy' | 'adopted'> & {
   db: string
   ownStore: Store
-} & Pick<BeginRequest, 'worker' | 'policy'>
+} & Pick<Settings, 'overrides' | 'policyOf'> &
+  Pick<BeginRequest, 'worker' | 'policy'>
 
 const HISTORY_MAX = 100
 
@@ -271,7 +276,7 @@ export class Unstuck {
   }
 
   get #context(): OperatorContext {
-    return { store: this.store, actor: `process ${process.pid} on ${hostname()}` }
+    return contextFor(this.store, this.#options, `process ${process.pid} on ${hostname()}`)
   }
 
   /** Started by the first who needs it; the others wait for the same. */
@@ -284,8 +289,8 @@ export class Unstuck {
   }
 
   async #startHeartbeat(): Promise<HeartbeatClient> {
-    const { db, worker, policy, onEvent } = this.#options
-    const options = heartbeatOptions(worker, '', policy)
+    const { db, worker, policy, overrides, onEvent } = this.#options
+    const options = heartbeatOptions(worker, '', policy, overrides)
     const heartbeat = new HeartbeatClient(threadTransport(db, options), policy, {
       emit: (event) => onEvent?.(event),
       onLost: (claims) => claims.forEach((id) => this.#handles.get(id)?.loseLease()),

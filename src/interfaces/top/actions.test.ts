@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fingerprintOf } from '../../presenters/fingerprint.ts'
 import type { RunId, WorkerId } from '../../core/model/id.ts'
-import { assertAllOk, claim, enqueueCrawl } from '../../testing/fixtures.ts'
+import { operatorContext, assertAllOk, claim, enqueueCrawl } from '../../testing/fixtures.ts'
 import {
   HOUR_MS,
   createCliTestContext,
@@ -13,13 +13,6 @@ import { applyPlan, planAction } from './actions.ts'
 import type { Plan } from './state.ts'
 
 const NEVER = new AbortController().signal
-
-function operatorContext({ store }: CliTestContext): {
-  store: CliTestContext['store']
-  actor: string
-} {
-  return { store, actor: 'ada' }
-}
 
 function textOf({ text }: Plan): string {
   const writer = new TextWriter(200, false)
@@ -37,9 +30,9 @@ async function createOrphan(ctx: CliTestContext, source: string): Promise<[RunId
 test('a recovery applies what was shown, and newer verdicts wait for the next preview', async () => {
   await using ctx = await createCliTestContext()
   const [shown] = await createOrphan(ctx, 'shown')
-  const plan = await planAction(operatorContext(ctx), { kind: 'recover' }, NEVER)
+  const plan = await planAction(operatorContext(ctx.store, 'ada'), { kind: 'recover' }, NEVER)
   const [later] = await createOrphan(ctx, 'later')
-  const { message } = await applyPlan(operatorContext(ctx), plan, NEVER)
+  const { message } = await applyPlan(operatorContext(ctx.store, 'ada'), plan, NEVER)
 
   assert.equal(plan.question, 'Do this?')
   assert.equal(message, 'Recovery: 1 of 1 thing done.')
@@ -50,9 +43,9 @@ test('a recovery applies what was shown, and newer verdicts wait for the next pr
 test('a concurrent change is reported, and nothing is applied twice', async () => {
   await using ctx = await createCliTestContext()
   await createOrphan(ctx, 'shop')
-  const plan = await planAction(operatorContext(ctx), { kind: 'recover' }, NEVER)
-  await applyPlan(operatorContext(ctx), plan, NEVER)
-  const { message } = await applyPlan(operatorContext(ctx), plan, NEVER)
+  const plan = await planAction(operatorContext(ctx.store, 'ada'), { kind: 'recover' }, NEVER)
+  await applyPlan(operatorContext(ctx.store, 'ada'), plan, NEVER)
+  const { message } = await applyPlan(operatorContext(ctx.store, 'ada'), plan, NEVER)
   assert.equal(message, 'Recovery: 0 of 1 thing done; 1 had changed meanwhile.')
   assert.equal((await ctx.store.audit({ limit: 10 })).length, 1)
 })
@@ -63,21 +56,25 @@ test('dead runs are marked and can be reverted from the same screen', async () =
   const worker = await ctx.registerDeadWorker('old')
   await claim(ctx.store, worker, 1, { source: 'old' })
   await applyPlan(
-    operatorContext(ctx),
-    await planAction(operatorContext(ctx), { kind: 'recover' }, NEVER),
+    operatorContext(ctx.store, 'ada'),
+    await planAction(operatorContext(ctx.store, 'ada'), { kind: 'recover' }, NEVER),
     NEVER,
   )
   await ctx.database.advanceClock(30 * HOUR_MS)
 
-  const plan = await planAction(operatorContext(ctx), { kind: 'clean' }, NEVER)
+  const plan = await planAction(operatorContext(ctx.store, 'ada'), { kind: 'clean' }, NEVER)
   assert.equal(plan.question, 'Mark 1 dead run as “Timeout – auto-cleaned”?')
-  const { undo } = await applyPlan(operatorContext(ctx), plan, NEVER)
+  const { undo } = await applyPlan(operatorContext(ctx.store, 'ada'), plan, NEVER)
   assert.equal((await ctx.store.run(run))?.status, 'abandoned')
   assert.deepEqual(undo, [run])
 
-  const back = await planAction(operatorContext(ctx), { kind: 'revert', runs: undo }, NEVER)
+  const back = await planAction(
+    operatorContext(ctx.store, 'ada'),
+    { kind: 'revert', runs: undo },
+    NEVER,
+  )
   assert.match(textOf(back), /The cleaning of run .* would be taken back/)
-  await applyPlan(operatorContext(ctx), back, NEVER)
+  await applyPlan(operatorContext(ctx.store, 'ada'), back, NEVER)
   assert.equal((await ctx.store.run(run))?.status, 'interrupted')
 })
 
@@ -85,7 +82,10 @@ test('where nothing is to be done nothing is asked', async () => {
   await using ctx = await createCliTestContext()
   await enqueueCrawl(ctx.store, 1)
   for (const kind of ['recover', 'clean'] as const) {
-    assert.equal((await planAction(operatorContext(ctx), { kind }, NEVER)).question, null)
+    assert.equal(
+      (await planAction(operatorContext(ctx.store, 'ada'), { kind }, NEVER)).question,
+      null,
+    )
   }
 })
 
@@ -104,17 +104,17 @@ test('dead letters of one kind are requeued, exactly those shown or none', async
     fingerprint: fingerprintOf('HTTP 403 for https://x.example/'),
   } as const
 
-  const plan = await planAction(operatorContext(ctx), deed, NEVER)
+  const plan = await planAction(operatorContext(ctx.store, 'ada'), deed, NEVER)
   assert.equal(plan.question, 'Put 1 target back in line?')
   await fail('HTTP 403 for https://shop.example/2')
   await assert.rejects(
-    applyPlan(operatorContext(ctx), plan, NEVER),
+    applyPlan(operatorContext(ctx.store, 'ada'), plan, NEVER),
     /Nothing was changed: they are not the same/,
   )
 
-  const again = await planAction(operatorContext(ctx), deed, NEVER)
+  const again = await planAction(operatorContext(ctx.store, 'ada'), deed, NEVER)
   assert.equal(
-    (await applyPlan(operatorContext(ctx), again, NEVER)).message,
+    (await applyPlan(operatorContext(ctx.store, 'ada'), again, NEVER)).message,
     '2 targets back in line.',
   )
   const { planned, failed } = (await ctx.store.run(run))!.counts.targets

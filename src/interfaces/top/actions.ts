@@ -4,7 +4,8 @@ import { shortId, type RunId } from '../../core/model/id.ts'
 import type { Run } from '../../core/model/run.ts'
 import { cleanRuns, classifyRuns } from '../../core/recovery/clean.ts'
 import { REAL_CLOCK, type Clock } from '../../core/host/clock.ts'
-import { recover, type OperatorContext } from '../../core/recovery/recover.ts'
+import type { OperatorContext } from '../../core/recovery/context.ts'
+import { recover } from '../../core/recovery/recover.ts'
 import {
   selectDeadLetters,
   previewRetry,
@@ -31,27 +32,25 @@ export async function planAction(
   switch (action.kind) {
     case 'recover': {
       const plan = classifyVerdicts(
-        await recover(context, { dryRun: true, clock: clockUntil(signal) }),
+        await recover({ ...context, clock: clockUntil(signal) }, { dryRun: true }),
       )
-      const now = await context.store.now()
       const { planned } = plan
       return {
         action,
-        text: (writer) => printPlan(writer, plan, now),
+        text: (writer) => printPlan(writer, plan),
         question: planned.length === 0 ? null : confirmQuestion(planned.length),
         only: new Set(planned.map(({ run, target }) => target ?? run)),
       }
     }
     case 'clean': {
       const classified = await classifyRuns(context)
-      const now = await context.store.now()
       const { dead } = classified
       const areRows = dead.every(({ run }) => run.adopted)
       const mark = areRows ? 'with the words of their own tables' : 'as “Timeout – auto-cleaned”'
       const question = `Mark ${plural(dead.length, 'dead run')} ${mark}?`
       return {
         action,
-        text: (writer) => printSummary(writer, classified, now),
+        text: (writer) => printSummary(writer, classified),
         question: dead.length === 0 ? null : question,
         only: new Set(dead.map(({ run }) => run.id)),
       }

@@ -16,6 +16,8 @@ import { drawTop, type Size } from './frame.ts'
 import type { Snapshot, ViewData } from './snapshot.ts'
 import { withPosition, initialState, type TopState, type View } from './state.ts'
 
+const REST = { now: 0, severity: 'stuck' } as const
+
 const WIDE: Size = { columns: 80, rows: 24 }
 const RUNS: ViewData = { view: 'runs', runs: makeRuns() }
 
@@ -61,7 +63,7 @@ describe('on 80 columns', () => {
         source: 'tender-portal',
       }),
     ]
-    const recovery = { active: [], planned: deeds, needsAttention: theirs, unreadable: [] }
+    const recovery = { active: [], planned: deeds, needsAttention: theirs, unreadable: [], ...REST }
     assert.equal(
       draw(at('recovery'), makeLook({ view: 'recovery', recovery }), size),
       golden(VERDICTS),
@@ -78,7 +80,7 @@ describe('on 80 columns', () => {
     const verdict = makeVerdict('c2e09188', { source: 'import', action: 'fail', to: 'failed' })
     const run = { id: verdict.run, adopted: { table: 'jobs', key: 'a/2', can: [] } }
     const active = [{ run }] as unknown as RecoveryPlan['active']
-    const recovery = { active, planned: [verdict], needsAttention: [], unreadable: [] }
+    const recovery = { active, planned: [verdict], needsAttention: [], unreadable: [], ...REST }
     const drawn = draw(at('recovery'), makeLook({ view: 'recovery', recovery }))
     assert.match(drawn, /fail +run \w{8} +import \(row a\/2 of jobs\)/)
     assert.doesNotMatch(drawn, /target \w{8}|→/)

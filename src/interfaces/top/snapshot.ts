@@ -1,8 +1,9 @@
 import { TRUSTED_OBSERVER } from '../../core/decide/liveness.ts'
 import { LIVE_STATUSES, RUN_STATUSES, isLive } from '../../core/model/run.ts'
 import type { Millis } from '../../core/model/time.ts'
-import { CLAIMS_MAX, storedPolicy } from '../../core/recovery/assess.ts'
-import { recover, type OperatorContext } from '../../core/recovery/recover.ts'
+import { assess, CLAIMS_MAX } from '../../core/recovery/assess.ts'
+import type { OperatorContext } from '../../core/recovery/context.ts'
+import { recover } from '../../core/recovery/recover.ts'
 import type { AuditEntry, HeldTarget } from '../../core/store/store.ts'
 import {
   groupDeadLetters,
@@ -14,8 +15,8 @@ import { listRuns, type ListedRun } from '../../presenters/runs.ts'
 import { classifyVerdicts, type RecoveryPlan } from '../../presenters/recovery.ts'
 import { loadRunReport, type RunReport } from '../../presenters/run.ts'
 import type { Settings } from '../../app/config.ts'
-import { isStuck } from '../../presenters/health.ts'
-import { listWorkers } from '../../presenters/workers.ts'
+import { SEVERITY_STYLE } from '../../presenters/format.ts'
+import { workerViews } from '../../presenters/workers.ts'
 import { getStatus } from '../../presenters/status.ts'
 import type { WorkerView } from '../../presenters/view.ts'
 import type { TopState, View } from './state.ts'
@@ -67,15 +68,14 @@ export async function takeSnapshot(
   context: TopContext,
   { view, screen }: TopState,
 ): Promise<Snapshot> {
-  const { store, policyOf = storedPolicy } = context.operator
-  const { data, live, now } = await getStatus(store, policyOf)
-  const stuck = live.some(({ health }) => isStuck(health))
-  const viewData = await loadView(context, view, now)
+  const { store } = context.operator
+  const { data, now } = await getStatus(context.operator)
+  const viewData = await loadView(context, view)
   return {
     now,
     where: store.location,
     summary: data.summary,
-    style: stuck ? 'bad' : data.attention.length > 0 ? 'warn' : 'good',
+    style: SEVERITY_STYLE[data.severity],
     viewData,
     detail: screen.kind === 'detail' ? await loadDetailOf(context, viewData, screen.row) : null,
   }
@@ -90,18 +90,18 @@ async function loadDetailOf(
   return page && { row, page }
 }
 
-async function loadView({ operator }: TopContext, view: View, now: Millis): Promise<ViewData> {
-  const { store, policyOf = storedPolicy } = operator
+async function loadView({ operator }: TopContext, view: View): Promise<ViewData> {
+  const { store } = operator
   switch (view) {
     case 'runs': {
       const [live, ended] = await Promise.all([
-        listRuns(store, policyOf, { statuses: LIVE_STATUSES, limit: LIVE_MAX }),
-        listRuns(store, policyOf, { statuses: ENDED_STATUSES, limit: ENDED_MAX }),
+        listRuns(operator, { statuses: LIVE_STATUSES, limit: LIVE_MAX }),
+        listRuns(operator, { statuses: ENDED_STATUSES, limit: ENDED_MAX }),
       ])
       return { view, runs: [...live.items, ...ended.items] }
     }
     case 'workers':
-      return { view, workers: await listWorkers(store, now) }
+      return { view, workers: workerViews(await assess(operator)) }
     case 'recovery':
       // A look changes nothing, so it need not listen first; the plan behind R does.
       return {
@@ -122,11 +122,11 @@ async function loadDetail(
   viewData: ViewData,
   row: string,
 ): Promise<Detail | null> {
-  const { store, policyOf } = context.operator
+  const { store } = context.operator
   switch (viewData.view) {
     case 'runs': {
       const run = await store.run(row)
-      return run && { kind: 'run', page: await loadRunReport(store, run, policyOf) }
+      return run && { kind: 'run', page: await loadRunReport(context.operator, run) }
     }
     case 'workers': {
       const worker = viewData.workers.find(({ id }) => id === row)

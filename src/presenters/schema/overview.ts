@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { SEVERITIES } from '../../core/decide/health.ts'
 import { count, time, timeOrNull } from './common.ts'
 import { listedRun, run, runStatus, sign, targetStatus } from './run.ts'
 import { ROLES } from '../../core/model/role.ts'
@@ -30,8 +31,9 @@ export const alert = v.object({
 /** `status --json`, with what the first screen shows besides. */
 export const overview = v.object({
   now: time,
+  severity: v.picklist(SEVERITIES),
   summary: v.string(),
-  /** Worst first: something is stuck, something is left for a person, all is well, nothing runs. */
+  /** Worst first: something is stuck, something needs attention, all is well, nothing runs. */
   state: v.picklist(['stuck', 'attention', 'well', 'idle']),
   /** Live ones: all of them, or the 200 that fare worst. */
   runs: v.array(listedRun),

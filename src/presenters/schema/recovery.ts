@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { SEVERITIES } from '../../core/decide/health.ts'
 import { ACTIONS } from '../../core/model/verdict.ts'
 import { count } from './common.ts'
 import { owner, run, sign } from './run.ts'
@@ -48,6 +49,7 @@ export const undo = v.nullable(
 
 /** `recover --json`, with the plan; of long lists the first. */
 export const recovery = v.object({
+  severity: v.picklist(SEVERITIES),
   /** 200 at most. */
   active: v.array(assessedRun),
   /** How many active runs there are. */
@@ -69,6 +71,7 @@ export const recovery = v.object({
 
 /** `clean --json`, with the plan. */
 export const cleaning = v.object({
+  severity: v.picklist(SEVERITIES),
   total: count,
   active: v.array(assessedRun),
   resumable: v.array(assessedRun),

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { SEVERITIES } from '../../core/decide/health.ts'
 import { TARGET_STATUSES } from '../../core/model/target.ts'
 import { count, time } from './common.ts'
 import { assessedRun, undo } from './recovery.ts'
@@ -44,6 +45,7 @@ export const advice = v.object({
 
 /** `summary --json` */
 export const summary = v.object({
+  severity: v.picklist(SEVERITIES),
   total: count,
   active: v.array(assessedRun),
   resumable: v.array(assessedRun),

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { HEALTH_STATES } from '../../core/decide/health.ts'
 import { ADOPTED_ACTIONS, RUN_STATUSES } from '../../core/model/run.ts'
 import { TARGET_STATUSES } from '../../core/model/target.ts'
 import { count, time, timeOrNull } from './common.ts'
@@ -7,14 +8,7 @@ import { count, time, timeOrNull } from './common.ts'
 
 export const runStatus = v.picklist(RUN_STATUSES)
 export const targetStatus = v.picklist(TARGET_STATUSES)
-export const health = v.picklist([
-  'healthy',
-  'waiting',
-  'interrupted',
-  'orphaned',
-  'stalled',
-  'dead',
-])
+export const health = v.picklist(HEALTH_STATES)
 export const sign = v.picklist(['present', 'gone', 'silent', 'stalled', 'unknown'])
 
 export const run = v.object({

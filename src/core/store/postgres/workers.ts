@@ -117,7 +117,7 @@ const WORKERS = sql(
 const HOLDINGS = sql(
   'workers:holdings',
   /* sql */ `
-  SELECT t.worker_id, t.group_name, r.policy, t.targets, ${ms('t.last_activity_at')} AS last_activity_at
+  SELECT t.worker_id, t.run_id, t.group_name, r.policy, t.targets, ${ms('t.last_activity_at')} AS last_activity_at
     FROM unstuck.worker w
    CROSS JOIN LATERAL (
      SELECT worker_id, run_id, group_name, count(*)::int AS targets, min(last_activity_at) AS last_activity_at

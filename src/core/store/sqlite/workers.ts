@@ -88,7 +88,7 @@ const WORKERS = sql('workers', `SELECT * FROM worker WHERE ended_at IS NULL ORDE
 const HOLDINGS = sql(
   'workers:holdings',
   /* sql */ `
-  SELECT t.worker_id, t.group_name, r.policy, count(*) AS targets, min(t.last_activity_at) AS last_activity_at
+  SELECT t.worker_id, t.run_id, t.group_name, r.policy, count(*) AS targets, min(t.last_activity_at) AS last_activity_at
     FROM worker w
    CROSS JOIN target t ON t.worker_id = w.id AND t.status = 'in_progress'
     JOIN run r ON r.id = t.run_id

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { TRUSTED_OBSERVER } from '../../../core/decide/liveness.ts'
 import { shortId } from '../../../core/model/id.ts'
 import type { Action, Decision } from '../../../core/model/verdict.ts'
-import type { PolicyOf } from '../../../core/recovery/assess.ts'
+import type { PolicyOf } from '../../../core/model/policy-of.ts'
+import { REAL_CLOCK } from '../../../core/host/clock.ts'
+import { makeOperatorContext } from '../../../core/recovery/context.ts'
 import { recover, type Recovery } from '../../../core/recovery/recover.ts'
 import { openStore } from '../../../core/store/open.ts'
 import type { Store } from '../../../core/store/store.ts'
@@ -44,7 +46,8 @@ export async function dryRun(
   try {
     const store = withAdoptedTables(await openStore(address), [mapping], { address, log, policyOf })
     try {
-      const context = { store, actor: 'unstuck adopt', policyOf }
+      const parts = { policyOf, observer: TRUSTED_OBSERVER, clock: REAL_CLOCK }
+      const context = makeOperatorContext({ ...parts, store, actor: 'unstuck adopt' })
       const recovery = await recover(context, { dryRun: true, observer: TRUSTED_OBSERVER })
       const [unreadable] = store.unreadable
       if (unreadable) return { error: unreadable.because }
@@ -59,7 +62,7 @@ export async function dryRun(
   }
 }
 
-function judgeRuns({ active }: Recovery): Omit<DryRun, 'warnings'> {
+function judgeRuns({ assessment: { runs: active } }: Recovery): Omit<DryRun, 'warnings'> {
   const judged = active.map(({ run, decision }) => ({
     ...decision,
     row: run.adopted?.key ?? run.id,
@@ -76,10 +79,10 @@ function judgeRuns({ active }: Recovery): Omit<DryRun, 'warnings'> {
 
 /** The whole table is one run; the verdicts are on its targets. */
 async function judgeTargets(
-  { active, verdicts }: Recovery,
+  { assessment, verdicts }: Recovery,
   store: Store,
 ): Promise<Omit<DryRun, 'warnings'>> {
-  const live = active.reduce((sum, { run }) => sum + run.counts.targets.in_progress, 0)
+  const live = assessment.runs.reduce((sum, { run }) => sum + run.counts.targets.in_progress, 0)
   const judged = verdicts.filter(({ target }) => target !== null)
   const examples: JudgedRow[] = []
   for (const { target, source, action, because } of judged.slice(0, EXAMPLES_MAX)) {

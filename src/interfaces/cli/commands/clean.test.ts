@@ -101,7 +101,7 @@ describe('clean', { concurrency: 2 }, () => {
 
     assert.equal(
       Object.keys(data).join(' '),
-      'total active resumable dead cleaned dryRun',
+      'severity total active resumable dead cleaned dryRun',
       'the shape is a promise',
     )
     assert.equal(Object.keys(data.dead[0]).join(' '), JUDGED)
@@ -339,11 +339,11 @@ describe('clean --delete', { concurrency: 2 }, () => {
 })
 
 describe('summary', { concurrency: 2 }, () => {
-  test('sorts live runs, and ends with 3 while some are dead', async () => {
+  test('sorts live runs, and ends with 3 while some need attention', async () => {
     await using ctx = await createCliTestContext()
     const { dead, alsoDead, resumable, live } = await createCleanFixture(ctx)
     const data = await ctx.json(['summary'], 3)
-    assert.equal(Object.keys(data).join(' '), 'total active resumable dead')
+    assert.equal(Object.keys(data).join(' '), 'severity total active resumable dead')
     const ids = (runs: any[]): string[] => runs.map(({ id }) => id)
     assert.deepEqual(
       [data.total, ids(data.active), ids(data.resumable), ids(data.dead)],
@@ -354,7 +354,7 @@ describe('summary', { concurrency: 2 }, () => {
       'worker host pid who startedAt lastBeatAt sign because',
     )
     assert.equal(Object.keys(data.resumable[0].checkpoint).join(' '), 'page pageTarget')
-    assert.equal((await ctx.json(['summary', '--age', '30h'])).dead.length, 0)
+    assert.equal((await ctx.json(['summary', '--age', '30h'], 3)).dead.length, 0)
   })
 
   test('a young run with nothing done waits for a worker: there is nothing to resume', async () => {
@@ -362,7 +362,7 @@ describe('summary', { concurrency: 2 }, () => {
     const begun = await beginOne(ctx.store, await ctx.registerDeadWorker('nightly'), {
       source: 'nightly',
     })
-    const { active, resumable } = await ctx.json(['summary'])
+    const { active, resumable } = await ctx.json(['summary'], 3)
     assert.deepEqual([active[0].id, resumable], [begun.run, []])
   })
 })

@@ -6,7 +6,7 @@ import { blockedReason, type Verdict } from '../../../core/model/verdict.ts'
 import { cleanRuns, classifyRuns, type ClassifiedRuns } from '../../../core/recovery/clean.ts'
 import { dataFolder } from '../../../lib/files/data-folder.ts'
 import type { AssessedRun } from '../../../core/recovery/assess.ts'
-import type { OperatorContext } from '../../../core/recovery/recover.ts'
+import type { OperatorContext } from '../../../core/recovery/context.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { RISKY_ABANDON_MS } from '../../../app/config.ts'
 import { cleaningView, selectRuns, type CleanSelection } from '../../../presenters/cleaning.ts'
@@ -73,7 +73,7 @@ export const clean = defineCommand({
 function nothingToClean({ delete: deletes, dryRun }: Clean['options']): CommandResult {
   return {
     data: deletes ? { runs: [], deleted: [], dryRun } : cleaningView(NOTHING_LIVE, [], dryRun),
-    print: (writer) => printSummary(writer, NOTHING_LIVE, 0),
+    print: (writer) => printSummary(writer, NOTHING_LIVE),
   }
 }
 
@@ -107,13 +107,12 @@ async function markDead(
   const { options, output, json } = context
   const { dead } = classified
   const markable = dead.filter(({ run, decision }) => blockedReason(run, decision) === null)
-  const now = await operator.store.now()
   let cleaned: Verdict[] = []
   let isShown = false
   if (dead.length > 0 && !options.dryRun) {
     if (markable.length > 0 && !options.auto && !json) {
       const writer = output.makeWriter()
-      printSummary(writer, classified, now)
+      printSummary(writer, classified)
       await output.write(writer.toString())
       isShown = true
     }
@@ -127,7 +126,7 @@ async function markDead(
   return {
     data: cleaningView(classified, cleaned, options.dryRun),
     print: (writer) => {
-      if (!isShown) printSummary(writer, classified, now)
+      if (!isShown) printSummary(writer, classified)
       if (dead.length > 0) printCleaned(writer, markable, cleaned, options.dryRun)
     },
     exitCode: left > 0 ? EXIT.needsAttention : EXIT.done,

@@ -84,7 +84,7 @@ test('status prints one line, lists live runs, and exits with 3 while something 
   const lines = stdout.split('\n')
   assert.match(
     stdout.slice(0, stdout.indexOf('\n\n')).replace('\n', ' '),
-    /^Nothing is stuck, but something is left for a person: 1 run healthy, 1 run waiting for a worker, 2 targets failed, 1 target parked\.$/,
+    /^Nothing is stuck: 1 run waiting for a worker, 1 run healthy\. 2 things need attention\.$/,
   )
   assert.match(stdout, new RegExp(`^${shortId(run)} +directory +running +5/12 +█`, 'm'))
   assert.match(stdout, /^Workers: 1 present$/m)
@@ -285,8 +285,8 @@ test('a run whose workers are all lost is stuck; one that was never claimed is d
   assert.deepEqual(
     attention.slice(0, 2).map(({ source, what }: any) => [source, what]),
     [
-      ['waiting', 'dead'],
       ['directory', 'orphaned'],
+      ['waiting', 'dead'],
     ],
   )
   const { items } = await json(['workers', '--older', '1h'])

@@ -30,12 +30,12 @@ describe('output stays short, with exact counts', { concurrency: 2 }, () => {
       await claim(ctx.store, await ctx.registerDeadWorker(source), targets, { source })
     }
 
-    const planned = await ctx.cli(['recover', '--dry-run'])
+    const planned = await ctx.cli(['recover', '--dry-run'], 3)
     assertShort(planned.stdout, 4)
     assert.match(planned.stdout, /^- replan 9000 targets of directory \(in progress → planned\)/m)
     assert.match(planned.stdout, /^- replan 1000 targets of shop \(in progress → planned\)/m)
     assert.match(planned.stdout, /For example \w{8}, \w{8}, \w{8}\./)
-    const { verdicts } = await ctx.json(['recover', '--dry-run'])
+    const { verdicts } = await ctx.json(['recover', '--dry-run'], 3)
     assert.equal(verdicts.length, 10_000)
 
     const done = await ctx.cli(['recover', '--yes'])
@@ -53,7 +53,7 @@ describe('output stays short, with exact counts', { concurrency: 2 }, () => {
       await claim(ctx.store, dead, targets, { source: `portal-${n}` })
     }
 
-    const { stdout } = await ctx.cli(['recover', '--dry-run'])
+    const { stdout } = await ctx.cli(['recover', '--dry-run'], 3)
     assertShort(stdout, 12)
     assert.match(stdout, /^60 active runs:/m)
     assert.match(stdout, /^… and 10 more; `unstuck runs` lists them\.$/m)

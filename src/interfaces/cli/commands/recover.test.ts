@@ -53,7 +53,7 @@ describe('recover', { concurrency: 2 }, () => {
     const { crawl, job, living } = await createRecoveryFixture(ctx)
     const before = await ctx.dump()
 
-    const { stdout, stderr } = await ctx.cli(['recover', '--dry-run'])
+    const { stdout, stderr } = await ctx.cli(['recover', '--dry-run'], 3)
 
     assert.equal(stderr, '')
     const parts = [
@@ -79,11 +79,11 @@ describe('recover', { concurrency: 2 }, () => {
   test('piped it applies what the dry run listed, and never touches live workers', async () => {
     await using ctx = await createCliTestContext()
     const { crawl, job, living } = await createRecoveryFixture(ctx)
-    const planned = await ctx.json(['recover', '--dry-run'])
+    const planned = await ctx.json(['recover', '--dry-run'], 3)
 
     const done = await ctx.json(['recover'])
 
-    assert.equal(Object.keys(done).join(' '), 'active verdicts applied away dryRun')
+    assert.equal(Object.keys(done).join(' '), 'severity active verdicts applied away dryRun')
     assert.equal(
       Object.keys(done.verdicts[0]).join(' '),
       'run source target action because sign evidence from to applied cannot',
@@ -146,7 +146,9 @@ describe('recover', { concurrency: 2 }, () => {
     await using ctx = await createCliTestContext()
     const { crawl, job } = await createRecoveryFixture(ctx)
     const targets = async (...args: string[]): Promise<string[]> =>
-      (await ctx.json(['recover', '--dry-run', ...args])).verdicts.map(({ target }: any) => target)
+      (await ctx.json(['recover', '--dry-run', ...args], 3)).verdicts.map(
+        ({ target }: any) => target,
+      )
     assert.deepEqual(await targets('--source', 'nightly'), [job.target])
     assert.deepEqual(await targets('--group', 'CA'), [crawl.ca])
     assert.deepEqual(await targets('--source', 'directory', '--group', 'CA', 'TX'), [
@@ -193,7 +195,7 @@ describe('recover', { concurrency: 2 }, () => {
       WHERE source = 'forgotten'`)
     const { stdout } = await ctx.cli(['recover', '--yes'], 3)
     assert.match(stdout, /^- hold target \w{8} of directory \(in progress → stuck\)/m)
-    assert.match(stdout, /^Left to you\n- abandon run \w{8} of forgotten/m)
+    assert.match(stdout, /^Needs attention\n- abandon run \w{8} of forgotten/m)
     assert.match(stdout, /^`unstuck clean` marks what is dead\.$/m)
     const held = (await ctx.store.target(crawl.ca))!
     assert.equal(held.status, 'stuck')
@@ -208,7 +210,7 @@ describe('recover', { concurrency: 2 }, () => {
     await ctx.database.advanceClock(25 * HOUR_MS)
     const { stdout } = await ctx.cli(['recover', '--dry-run'], 3)
     assert.match(stdout, /^What would be done\n- abandon run \w{8} of forgotten/m)
-    assert.doesNotMatch(stdout, /Left to you/)
+    assert.doesNotMatch(stdout, /Needs attention/)
     const { applied } = await ctx.json(['recover'])
     assert.deepEqual([applied, (await ctx.store.run(dead))!.status], [1, 'abandoned'])
   })
@@ -216,6 +218,7 @@ describe('recover', { concurrency: 2 }, () => {
   test('where nothing is live there is nothing to do', async () => {
     await using ctx = await createCliTestContext()
     assert.deepEqual(await ctx.json(['recover']), {
+      severity: 'ok',
       active: [],
       verdicts: [],
       applied: 0,

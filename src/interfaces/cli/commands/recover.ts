@@ -2,6 +2,7 @@ import { EXIT } from '../../../core/model/exit-codes.ts'
 import { humanizeDuration } from '../../../core/model/time.ts'
 import type { Verdict } from '../../../core/model/verdict.ts'
 import { REAL_CLOCK, type Clock } from '../../../core/host/clock.ts'
+import type { Assessment } from '../../../core/recovery/assess.ts'
 import { recover as recoverNow } from '../../../core/recovery/recover.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { recoveryView, classifyVerdicts } from '../../../presenters/recovery.ts'
@@ -31,7 +32,7 @@ export const recover = defineCommand({
     const { dryRun } = options
     const store = await database.openIfExists()
     if (!store) {
-      const data = { active: [], verdicts: [], applied: 0, away: [], dryRun }
+      const data = { severity: 'ok', active: [], verdicts: [], applied: 0, away: [], dryRun }
       return {
         data,
         print: (writer) => writer.paragraph('Nothing has run yet: nothing to recover.'),
@@ -44,10 +45,11 @@ export const recover = defineCommand({
       groups: options.group,
       ...(options.timeout !== undefined && { olderThanMs: options.timeout }),
     }
-    const now = await store.now()
+    const isUnfiltered =
+      which.sources.length + which.groups.length === 0 && options.timeout === undefined
     const asks = !dryRun && !options.yes && (output.isTerminal || output.canAsk)
     const clock = output.canAsk ? announcingClock(output) : REAL_CLOCK
-    let recovery = await recoverNow(context, { ...which, clock, dryRun: dryRun || asks })
+    let recovery = await recoverNow({ ...context, clock }, { ...which, dryRun: dryRun || asks })
     const plan = classifyVerdicts(recovery)
     const isPending = asks && plan.planned.length > 0
     let isDone = !dryRun && !asks
@@ -55,31 +57,32 @@ export const recover = defineCommand({
     if (asks && !isPending) await store.settle()
     if (isPending) {
       const writer = output.makeWriter()
-      printPlan(writer, plan, now)
+      printPlan(writer, plan)
       if (!json) await output.write(writer.toString())
       const count = plan.planned.length
       const question = count === 1 ? 'Do this?' : `Do these ${count} things?`
       const agreed = { yes: false, alternative: 'add --yes, or --dry-run to only look' }
       if (await confirm(output, question, agreed)) {
         // The answer may have taken a while: what is lost now is watched as before.
-        const { verdicts } = await recoverNow(context, { ...which, clock })
+        const { verdicts } = await recoverNow({ ...context, clock }, which)
         recovery = { ...recovery, verdicts }
         isDone = true
       }
     }
-    const { verdicts, unreadable } = recovery
+    const { verdicts, assessment } = recovery
     return {
       data: recoveryView(recovery, dryRun),
       print: (writer) => {
-        if (!isPending || json) printPlan(writer, classifyVerdicts(recovery), now, isDone)
+        if (!isPending || json) printPlan(writer, classifyVerdicts(recovery), isDone)
         else if (isDone) printApplied(writer, classifyVerdicts(recovery))
         if (!isDone) {
           writer.blank()
           writer.paragraph('Nothing was changed.')
         }
       },
-      exitCode:
-        unreadable.length > 0 || verdicts.some(isUnresolved) ? EXIT.needsAttention : EXIT.done,
+      exitCode: needsAttention(assessment, verdicts, { dryRun, isUnfiltered })
+        ? EXIT.needsAttention
+        : EXIT.done,
     }
   },
 })
@@ -97,7 +100,16 @@ function announcingClock(output: Output): Clock {
   }
 }
 
-/** A person has to look at it. */
+/** A dry run reports the state; otherwise only what recovery could not settle counts. */
+function needsAttention(
+  { severity, unreadable }: Assessment,
+  verdicts: readonly Verdict[],
+  { dryRun, isUnfiltered }: { dryRun: boolean; isUnfiltered: boolean },
+): boolean {
+  if (dryRun && (verdicts.length > 0 || (isUnfiltered && severity !== 'ok'))) return true
+  return unreadable.length > 0 || verdicts.some(isUnresolved)
+}
+
 function isUnresolved({ action, applied, cannot }: Verdict): boolean {
   if (cannot !== undefined) return true
   return ['alert', 'park', 'hold', 'fail'].includes(action) || (action === 'abandon' && !applied)

@@ -77,7 +77,7 @@ export const resetFailed = defineCommand({
       print: (writer) => {
         if (total === 0)
           return writer.paragraph(
-            'No failed target fits. `unstuck status` says what is left for a person.',
+            'No failed target fits. `unstuck status` lists what needs attention.',
           )
         const print = ({ run, source, ...back }: ResetResult): void =>
           writer.paragraph(`- ${source}: ${describeReplanned(run, back, !agreed)}`)

@@ -70,7 +70,7 @@ export const serve = defineCommand({
     const url = `${await server.start()}${basePath}/`
     const emit = (event: UnstuckEvent): void => logEvent(event, log)
     const lost = Promise.withResolvers<never>()
-    const attendant = new BackgroundRecovery(db, emit, REAL_CLOCK, lost.reject)
+    const attendant = new BackgroundRecovery(db, settings.overrides, emit, REAL_CLOCK, lost.reject)
     const worker = (): WorkerId | null => attendant.worker
     const { adopted, policyOf } = settings
     const policies = adopted.map(({ policy }) => policy)

@@ -1,4 +1,5 @@
 import { loadRunReport, runReportView } from '../../../presenters/run.ts'
+import { openContext } from '../../../app/open-context.ts'
 import { defineCommand } from '../command.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { argument } from '../option.ts'
@@ -9,10 +10,10 @@ export const show = defineCommand({
   args: { run: argument.required('the run: its last 8 digits, or its full id') },
   watch: true,
 
-  async run({ args, database }) {
+  async run({ args, database, settings }) {
     const store = await database.openExisting()
     const run = await findRun(store, args.run)
-    const page = await loadRunReport(store, run)
+    const page = await loadRunReport(await openContext(store, settings), run)
     return { data: runReportView(page), print: (writer) => printRun(writer, page) }
   },
 })

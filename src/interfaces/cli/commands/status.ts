@@ -1,4 +1,5 @@
 import { EXIT } from '../../../core/model/exit-codes.ts'
+import { openContext } from '../../../app/open-context.ts'
 import { defineCommand } from '../command.ts'
 import { printFirstSteps, printStatus } from '../status-text.ts'
 import { getStatus } from '../../../presenters/status.ts'
@@ -7,15 +8,16 @@ export const status = defineCommand({
   examples: [
     'unstuck status',
     'unstuck status --watch',
-    'unstuck status --json || echo "look at it"  # exit code 3: something is left for a person',
+    'unstuck status --json || echo "look at it"  # exit code 3: something needs attention',
   ],
   watch: true,
 
-  async run({ database }) {
+  async run({ database, settings }) {
     const store = await database.openIfExists()
     if (!store) {
       const where = await database.where()
       const data = {
+        severity: 'ok',
         summary: 'Nothing has run yet.',
         runs: [],
         workers: {},
@@ -25,11 +27,11 @@ export const status = defineCommand({
       }
       return { data, print: (writer) => printFirstSteps(writer, where) }
     }
-    const survey = await getStatus(store)
+    const report = await getStatus(await openContext(store, settings))
     return {
-      data: survey.data,
-      print: (writer) => printStatus(writer, survey),
-      exitCode: survey.data.attention.length > 0 ? EXIT.needsAttention : EXIT.done,
+      data: report.data,
+      print: (writer) => printStatus(writer, report),
+      exitCode: report.data.severity !== 'ok' ? EXIT.needsAttention : EXIT.done,
     }
   },
 })

@@ -22,11 +22,10 @@ export const summary = defineCommand({
     const classified = store
       ? await classifyRuns(await openContext(store, settings), options.age)
       : NOTHING_LIVE
-    const now = store ? await store.now() : Date.now()
     return {
       data: summaryView(classified),
-      print: (writer) => printSummary(writer, classified, now),
-      exitCode: classified.dead.length > 0 ? EXIT.needsAttention : EXIT.done,
+      print: (writer) => printSummary(writer, classified),
+      exitCode: classified.severity !== 'ok' ? EXIT.needsAttention : EXIT.done,
     }
   },
 })

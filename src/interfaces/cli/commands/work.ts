@@ -125,6 +125,7 @@ async function workHere(context: Work, crawl: Crawl): Promise<WorkResult> {
   const worker = new CrawlWorker(crawl, {
     id,
     db: await context.database.address(),
+    overrides: (await context.settings()).overrides,
     start: context.options.start,
     drain: context.options.drain,
     stopDeadlineMs: deadlineMs,

@@ -10,7 +10,9 @@ import {
   formatProcessCell,
   formatLiveness,
 } from '../../../presenters/format.ts'
-import { listWorkers } from '../../../presenters/workers.ts'
+import { openContext } from '../../../app/open-context.ts'
+import { assess } from '../../../core/recovery/assess.ts'
+import { workerViews } from '../../../presenters/workers.ts'
 
 export const workers = defineCommand({
   examples: [
@@ -24,8 +26,9 @@ export const workers = defineCommand({
 
   async run({ options, database, settings }) {
     const store = await database.openIfExists()
-    const now = store ? await store.now() : Date.now()
-    const all = store ? await listWorkers(store, now) : []
+    const assessment = store && (await assess(await openContext(store, settings)))
+    const now = assessment?.now ?? Date.now()
+    const all = assessment ? workerViews(assessment) : []
     const items = all.filter(
       ({ lastBeatAt }) => now - Date.parse(lastBeatAt) > (options.older ?? -Infinity),
     )

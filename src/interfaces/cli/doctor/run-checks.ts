@@ -1,11 +1,12 @@
 import process from 'node:process'
-import { loadSettings } from '../../../app/config.ts'
+import { loadSettings, type Settings } from '../../../app/config.ts'
 import { readHostFacts } from '../../../core/host/identity.ts'
 import { readDatabaseInfo } from '../../../core/store/open.ts'
 import type { EngineFacts, Inspection } from '../../../core/store/inspection.ts'
-import type { Store } from '../../../core/store/store.ts'
+import { makePolicyOf, NO_OVERRIDES } from '../../../core/model/policy-of.ts'
 import type { Database } from '../../../app/open-database.ts'
-import { listWorkers } from '../../../presenters/workers.ts'
+import { contextFor, currentUser } from '../../../app/open-context.ts'
+import { getStatus } from '../../../presenters/status.ts'
 import { checkAdoptedTables } from './adopted.ts'
 import {
   missingFinding,
@@ -23,7 +24,13 @@ import { readProcessTable } from './process-table.ts'
 import { probeProcessTracking, trackingFinding } from './process-tracking.ts'
 import { guaranteeFindings } from '../../../presenters/guarantees.ts'
 import { serverFindings } from './server.ts'
-import { addressFinding, attempt, configFinding, runtimeFinding } from './configuration.ts'
+import {
+  addressFinding,
+  attempt,
+  configFinding,
+  type Attempt,
+  runtimeFinding,
+} from './configuration.ts'
 import { signalsFinding } from './signals.ts'
 import {
   diskFinding,
@@ -33,7 +40,7 @@ import {
   walFinding,
   unreadableDiskFinding,
 } from './storage.ts'
-import { isWorking, workersFinding } from './workers.ts'
+import { isWorking, runsFinding, workersFinding } from './workers.ts'
 
 /** Gathers the facts and has each judged. What fails is a finding too: the other checks go on. */
 export async function runChecks(database: Database, cwd: string): Promise<Finding[]> {
@@ -44,7 +51,7 @@ export async function runChecks(database: Database, cwd: string): Promise<Findin
     runtimeFinding(process.versions.node, process.versions['sqlite']),
     configFinding(config),
     addressFinding(located, config),
-    ...(address === null ? [] : await checkDatabase(database, address)),
+    ...(address === null ? [] : await checkDatabase(database, address, config)),
     ...(address === null || !('value' in config)
       ? []
       : await checkAdoptedTables(config.value.adopted, address)),
@@ -62,7 +69,11 @@ async function checkDisks(address: string | null, cwd: string): Promise<Finding[
     : [unreadableDiskFinding(volumes.error)]
 }
 
-async function checkDatabase(database: Database, address: string): Promise<Finding[]> {
+async function checkDatabase(
+  database: Database,
+  address: string,
+  config: Attempt<Settings>,
+): Promise<Finding[]> {
   const probed = await attempt(() => readDatabaseInfo(address))
   if ('error' in probed) return [unreachedFinding(probed.error)]
   const look = probed.value
@@ -70,9 +81,7 @@ async function checkDatabase(database: Database, address: string): Promise<Findi
   if (!engine) return [missingFinding(where, obstacleTo(where))]
   // Opening would migrate an older schema and refuse a newer one: both are told without it.
   const isCurrent = look.version === look.known
-  const storeChecks = isCurrent
-    ? await attempt(async () => checkStore(await database.open()))
-    : null
+  const storeChecks = isCurrent ? await attempt(() => checkStore(database, config)) : null
   const seen = storeChecks && 'value' in storeChecks ? storeChecks.value : null
   return [
     reachedFinding(where, engine),
@@ -90,22 +99,31 @@ async function checkDatabase(database: Database, address: string): Promise<Findi
 
 type StoreChecks = {
   readonly inspection: Inspection
+  readonly runs: Finding
   readonly workers: Finding
   readonly workingCount: number
 }
 
-async function checkStore(store: Store): Promise<StoreChecks> {
+/** Without a usable config the adopted tables are unknown, and the stored policies apply. */
+async function checkStore(database: Database, config: Attempt<Settings>): Promise<StoreChecks> {
+  const settings = 'value' in config ? config.value : null
+  const store = settings ? await database.openWithAdopted() : await database.open()
+  const policies = settings ?? { policyOf: makePolicyOf(NO_OVERRIDES) }
+  const context = contextFor(store, policies, currentUser())
   const inspection = await store.inspect()
-  const now = await store.now()
-  const workers = await listWorkers(store, now)
-  const workingCount = workers.filter(isWorking).length
-  return { inspection, workers: workersFinding(workers, now), workingCount }
+  const { data, workers, now } = await getStatus(context)
+  return {
+    inspection,
+    runs: runsFinding(data),
+    workers: workersFinding(workers, now),
+    workingCount: workers.filter(isWorking).length,
+  }
 }
 
-function storeFindings(engine: EngineFacts, { inspection, workers }: StoreChecks): Finding[] {
+function storeFindings(engine: EngineFacts, { inspection, runs, workers }: StoreChecks): Finding[] {
   const files =
     engine.name === 'sqlite'
       ? [lockFilesFinding(inspection.leftoverLocks), walFinding(engine, inspection.blockedWal)]
       : []
-  return [...files, ...guaranteeFindings(inspection), workers]
+  return [...files, ...guaranteeFindings(inspection), runs, workers]
 }

@@ -17,7 +17,7 @@ export function printFindings(writer: TextWriter, findings: readonly Finding[]):
   writer.table(
     [{ header: 'RESULT' }, { header: 'CHECK' }, { header: 'FOUND', flex: true }],
     findings.map(({ result, check, found }) => [
-      { text: result, ink: RESULT_STYLE[result] },
+      { text: result, style: RESULT_STYLE[result] },
       check,
       found,
     ]),

@@ -1,11 +1,27 @@
 import { shortId } from '../../../core/model/id.ts'
 import type { Millis } from '../../../core/model/time.ts'
+import type { StatusReport } from '../../../presenters/status.ts'
 import type { WorkerView } from '../../../presenters/view.ts'
 import { plural } from '../../../presenters/format.ts'
 import { firstOf, ok, warning, type Finding } from '../../../presenters/finding.ts'
 
 /** Recovery takes about a second: who died just now is not left behind. */
 const RECOVERY_MS = 5_000
+
+/** What `unstuck status` reports, as a finding. */
+export function runsFinding({ severity, summary, attention }: StatusReport['data']): Finding {
+  if (severity === 'ok') return ok('runs', summary)
+  return warning('runs', summary, {
+    details: firstOf(
+      attention.map(
+        ({ source, what, because }) =>
+          `${source}: ${what}${because === null ? '' : `; ${because}`}`,
+      ),
+    ),
+    why: 'This is work that does not continue without you.',
+    mend: '`unstuck status` names the command for each.',
+  })
+}
 
 /** Whether somebody lost still holds something. */
 export function workersFinding(workers: readonly WorkerView[], now: Millis): Finding {

@@ -28,6 +28,7 @@ const verdict = (change: Partial<Verdict> = {}): Verdict => ({
   ...change,
 })
 const recovery = (verdicts: Verdict[], change: Partial<Recovery> = {}): Recovery => ({
+  severity: 'stuck',
   active: [],
   activeTotal: 0,
   verdicts,
@@ -87,6 +88,7 @@ test('a result lists what was applied, and what was skipped because it had chang
 test('a preview of a cleaning has the dead on one side and the resumable, which are kept, on the other', () => {
   const run = { id: RUN, source: 'shop', status: 'queued', action: 'abandon' } as AssessedRun
   const answer: Cleaning = {
+    severity: 'stuck',
     total: 2,
     active: [],
     dead: [run],
@@ -115,7 +117,8 @@ test('a row of a table of the user is named, and leads to its run', () => {
     [changes[0]?.what, changes[0]?.page, changes[0]?.to],
     ['row a/2 of jobs, shop', `/runs/${RUN}`, null],
   )
-  const answer = {
+  const answer: Cleaning = {
+    severity: 'stuck',
     total: 1,
     active: [],
     dead: [run],

@@ -46,7 +46,7 @@ export function PreviewView(props: { action: Action; shown: ActionResult; notice
           <summary>
             {shown.needsAttention.every((deed) => deed.action === 'resumable')
               ? `${plural(shown.needsAttention.length, 'run')} kept, because there is something to go on from`
-              : `${plural(shown.needsAttention.length + shown.omitted.needsAttention, 'thing')} left to you`}
+              : `${plural(shown.needsAttention.length + shown.omitted.needsAttention, 'thing')} for you to decide`}
           </summary>
           <ChangesList of={shown.needsAttention} cut={shown.omitted.needsAttention} />
         </details>

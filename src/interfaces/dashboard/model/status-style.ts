@@ -27,6 +27,7 @@ export const STATUS_STYLES: Readonly<Record<AnyStatus, StatusStyle>> = {
   // Health of a live run
   healthy: { label: 'healthy', icon: 'pulse', tone: 'good' },
   waiting: { label: 'waiting', icon: 'clock', tone: 'quiet' },
+  paused: { label: 'paused', icon: 'pause', tone: 'warn' },
   orphaned: { label: 'orphaned', icon: 'unlink', tone: 'bad' },
   stalled: { label: 'stalled', icon: 'warning', tone: 'warn' },
   dead: { label: 'dead', icon: 'cross', tone: 'bad' },

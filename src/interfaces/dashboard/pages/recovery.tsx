@@ -84,7 +84,7 @@ export function Recovery() {
       </Section>
 
       {result && result.needsAttention.length + result.omitted.needsAttention > 0 && (
-        <Section title="Left to you" note="recovery does not decide these by itself">
+        <Section title="Needs attention" note="recovery does not decide these by itself">
           <ChangesList of={result.needsAttention} cut={result.omitted.needsAttention} isUnfolded />
         </Section>
       )}
@@ -100,7 +100,7 @@ export function Recovery() {
 function headline(deeds: number, attention: number): string {
   if (deeds + attention === 0) return 'Nothing is stuck.'
   const mine = deeds === 0 ? 'Nothing' : plural(deeds, 'thing')
-  return `${mine} would be done now${attention === 0 ? '' : `, and ${formatNumber(attention)} left to you`}.`
+  return `${mine} would be done now${attention === 0 ? '' : `, and ${formatNumber(attention)} ${attention === 1 ? 'needs' : 'need'} attention`}.`
 }
 
 function useReloadAfterActions(reload: () => void): void {

@@ -6,7 +6,7 @@ import { StoreUnavailableError } from '../../../core/model/errors.ts'
 import { newId } from '../../../core/model/id.ts'
 import { recordLatency, emptyStats } from '../../../core/model/latency.ts'
 import { BUILD_INFO, METRICS, UP } from '../../../features/metrics/prometheus.ts'
-import { storedPolicy } from '../../../core/recovery/assess.ts'
+import { makePolicyOf, NO_OVERRIDES } from '../../../core/model/policy-of.ts'
 import type { AuditFilter, Store } from '../../../core/store/store.ts'
 import {
   recoverWorker,
@@ -29,6 +29,8 @@ import { HTTP_METRICS } from './http-metrics.ts'
 import { ErrorLog } from '../error-log.ts'
 import type { ServerContext } from '../route.ts'
 import { registerMetrics, scrape as answer } from './metrics.ts'
+
+const policyOf = makePolicyOf(NO_OVERRIDES)
 
 async function scrape(ctx: HttpTestContext): Promise<Map<string, TextMetric>> {
   const { status, headers, body } = await ctx.call('GET', '/metrics', { as: 'viewer' })
@@ -103,7 +105,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 test('the time from a loss to the next claim is measured, and later ones are added', async () => {
   await using database = await sqliteEngine.fresh()
   const store = await database.open()
-  const keeper = new MetricsCollector(store, (run) => run.policy, 0)
+  const keeper = new MetricsCollector(store, policyOf, 0)
   const [one, two] = [await registerWorker(store), await registerWorker(store)]
   await enqueueCrawl(store, 1)
   await claimOne(store, one)
@@ -137,7 +139,7 @@ test('while a long trail is read the rest is answered, and half a count is none'
     audit: async (filter: AuditFilter) => (await read.promise, store.audit(filter)),
     runTotals: () => (looks++, store.runTotals()),
   }
-  const keeper = new MetricsCollector(slow, (run) => run.policy, 0)
+  const keeper = new MetricsCollector(slow, policyOf, 0)
   const [early] = await Promise.all([keeper.collect(), keeper.collect()])
   assert.deepEqual([early!.orphaned, early!.orphanedDuration, early!.runs.running], [null, null, 1])
   read.resolve()
@@ -156,7 +158,7 @@ function sum(counts: readonly number[]): number {
 test('a counter does not go back when a run is deleted', async () => {
   await using database = await sqliteEngine.fresh()
   const store = await database.open()
-  const keeper = new MetricsCollector(store, (run) => run.policy, 0)
+  const keeper = new MetricsCollector(store, policyOf, 0)
   const me = await registerWorker(store)
   const run = await enqueueCrawl(store, 1)
   await savePage(store, await claimOne(store, me), { done: true })
@@ -199,7 +201,7 @@ test('an error of the first scrape is retried by the next', async () => {
     closing: closing.signal,
   } as unknown as ServerContext
   await assert.rejects(answer(server), TypeError)
-  Object.assign(server, { settings: { policyOf: storedPolicy } })
+  Object.assign(server, { settings: { policyOf } })
   assert.equal((await answer(server)).status, 200)
   closing.abort()
 })
@@ -216,7 +218,7 @@ test('concurrent scrapes share one read, and labels are bounded', async () => {
     await recoverWorker(store, me)
   }
   const registry = new client.Registry()
-  const stop = await registerMetrics(registry, { store: counted })
+  const stop = await registerMetrics(registry, { store: counted, policyOf })
   const texts = await Promise.all(Array.from({ length: 20 }, () => registry.metrics()))
   stop()
   assert.equal(looks, 1)
@@ -231,7 +233,7 @@ test('a registry of one’s own has them beside its own', async () => {
   await using database = await sqliteEngine.fresh()
   const registry = new client.Registry()
   new client.Counter({ name: 'mine_total', help: 'Mine.', registers: [registry] }).inc()
-  const stop = await registerMetrics(registry, { store: await database.open() })
+  const stop = await registerMetrics(registry, { store: await database.open(), policyOf })
   const metrics = parsePrometheus(await registry.metrics())
   stop()
   assert.equal(valueOf(metrics, 'mine_total'), 1)

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 import { loadPromClient, registerMetrics as enter } from '../../../features/metrics/prometheus.ts'
 import { MissingPeerError } from '../../../lib/optional-peer.ts'
-import { storedPolicy, type PolicyOf } from '../../../core/recovery/assess.ts'
+import type { PolicyOf } from '../../../core/model/policy-of.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { VERSION } from '../../../core/host/version.ts'
 import type { ServerContext } from '../route.ts'
@@ -11,7 +11,7 @@ import { registerHttpMetrics } from './http-metrics.ts'
 /** Enters Unstuck's metrics into the caller's registry. Returns a function that stops their background reads. */
 export async function registerMetrics(
   registry: Registry,
-  { store, policyOf = storedPolicy }: { readonly store: Store; readonly policyOf?: PolicyOf },
+  { store, policyOf }: { readonly store: Store; readonly policyOf: PolicyOf },
 ): Promise<() => void> {
   const collector = new MetricsCollector(store, policyOf)
   const figures = () => collector.collect()

@@ -6,7 +6,9 @@ import type { AuditEntry } from '../../../core/store/store.ts'
 import { getOverview } from '../../../presenters/overview.ts'
 import { runDetail } from '../../../presenters/run.ts'
 import { findRun } from '../../../presenters/find.ts'
-import { listWorkers } from '../../../presenters/workers.ts'
+import { contextFor } from '../../../app/open-context.ts'
+import { assess } from '../../../core/recovery/assess.ts'
+import { workerViews } from '../../../presenters/workers.ts'
 import { auditView } from '../../../presenters/view.ts'
 import type { ServerContext } from '../route.ts'
 import { eventFrame } from '../../../lib/http/event-stream.ts'
@@ -23,21 +25,20 @@ export interface Topic {
 /** Returns the topic of a name in the URL; null if there is none. */
 export function makeTopic(name: string, server: ServerContext): Topic | null {
   const { store, settings } = server
+  const context = contextFor(store, settings, 'live')
   const [kind, id] = name.split(':') as [string, string | undefined]
   if (id !== undefined && !ID.test(id)) return null
   switch (id === undefined ? kind : `${kind}:`) {
     case 'overview':
-      return new StateTopic('overview', () => getOverview(store, settings.policyOf))
+      return new StateTopic('overview', () => getOverview(context))
     case 'workers':
       return new StateTopic('workers', async () => ({
-        items: await listWorkers(store, await store.now()),
+        items: workerViews(await assess(context)),
       }))
     case 'trail':
       return new HistoryTopic(server)
     case 'run:':
-      return new StateTopic('run', async () =>
-        runDetail(store, await findRun(store, id!), settings.policyOf),
-      )
+      return new StateTopic('run', async () => runDetail(context, await findRun(store, id!)))
     case 'log:':
       return new LogTopic(server, id!)
     default:

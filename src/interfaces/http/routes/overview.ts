@@ -8,7 +8,8 @@ import { listPolicies } from '../../../presenters/config.ts'
 import { getOverview } from '../../../presenters/overview.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { alertsView } from '../../../features/alerts/view.ts'
-import { listWorkers } from '../../../presenters/workers.ts'
+import { assess } from '../../../core/recovery/assess.ts'
+import { workerViews } from '../../../presenters/workers.ts'
 import { defineRoute } from '../route.ts'
 import * as answers from '../../../presenters/schema/results.ts'
 import { duration, listOf, source } from '../../../presenters/schema/common.ts'
@@ -20,10 +21,10 @@ export const OVERVIEW_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/api/overview',
-    summary: 'Is anything stuck? Live runs, workers, and what is left for a person.',
+    summary: 'Is anything stuck? Live runs, workers, and what needs attention.',
     role: 'viewer',
     response: overview,
-    handle: ({ server }) => getOverview(server.store, server.settings.policyOf),
+    handle: ({ context }) => getOverview(context),
   }),
 
   defineRoute({
@@ -33,11 +34,11 @@ export const OVERVIEW_ROUTES = [
     role: 'viewer',
     query: v.strictObject({ older: v.optional(duration) }),
     response: listOf(worker),
-    async handle({ query, server: { store } }) {
-      const now = await store.now()
+    async handle({ query, context }) {
+      const assessment = await assess(context)
       const older = parseDuration(query.older) ?? -Infinity
-      const items = (await listWorkers(store, now)).filter(
-        ({ lastBeatAt }) => now - Date.parse(lastBeatAt) > older,
+      const items = workerViews(assessment).filter(
+        ({ lastBeatAt }) => assessment.now - Date.parse(lastBeatAt) > older,
       )
       return { items, next: null }
     },

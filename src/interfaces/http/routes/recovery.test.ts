@@ -6,6 +6,7 @@ import { recover } from '../../../core/recovery/recover.ts'
 import { thisProcess } from '../../../core/host/identity.ts'
 import { createApiClient, type ApiClient } from '../../../testing/api-client.ts'
 import {
+  operatorContext,
   listTargets,
   claim,
   claimOne,
@@ -133,14 +134,14 @@ describe('recovery', { concurrency: 2 }, () => {
     await api.ctx.database.advanceClock(25 * HOUR_MS)
     const ofA = (await listTargets(store, a)).map(({ id }) => id)
 
-    const { verdicts } = await recover({ store, actor: 'the tests' }, { only: new Set(ofA) })
+    const { verdicts } = await recover(operatorContext(store), { only: new Set(ofA) })
 
     assert.deepEqual(
       verdicts.map(({ run, applied }) => [run, applied]),
       [[a, true]],
     )
     assert.deepEqual(await statuses(api, b), ['in_progress', 'planned'])
-    const rest = await recover({ store, actor: 'the tests' }, { only: new Set([old]) })
+    const rest = await recover(operatorContext(store), { only: new Set([old]) })
     assert.deepEqual(
       rest.verdicts.map(({ run, action }) => [run, action]),
       [[old, 'abandon']],

@@ -3,12 +3,8 @@ import { TRUSTED_OBSERVER } from '../../../core/decide/liveness.ts'
 import { parseDuration } from '../../../core/model/time.ts'
 import { cleanRuns, classifyRuns, type ClassifiedRuns } from '../../../core/recovery/clean.ts'
 import { REAL_CLOCK, type Clock } from '../../../core/host/clock.ts'
-import {
-  recover,
-  toRunVerdict,
-  type OperatorContext,
-  type Recovery,
-} from '../../../core/recovery/recover.ts'
+import type { OperatorContext } from '../../../core/recovery/context.ts'
+import { recover, toRunVerdict, type Recovery } from '../../../core/recovery/recover.ts'
 import { cleaningView, selectRuns } from '../../../presenters/cleaning.ts'
 import { boundedRecoveryView, planHash, classifyVerdicts } from '../../../presenters/recovery.ts'
 import { revertibleRuns, undoByRevert } from '../../../presenters/undo.ts'
@@ -132,11 +128,8 @@ function previewRecovery(
   selection: RecoverySelection,
   signal: AbortSignal,
 ): Promise<Recovery> {
-  return recover(context, {
-    ...toRecoverOptions(selection),
-    clock: clockUntil(signal),
-    dryRun: true,
-  })
+  const clock = clockUntil(signal)
+  return recover({ ...context, clock }, { ...toRecoverOptions(selection), dryRun: true })
 }
 
 /** Who has left need not be listened for, and must not be answered as if one had. */

@@ -33,10 +33,11 @@ export const RUN_ROUTES = [
       after: common.afterId,
     }),
     response: common.listOf(runs.listedRun),
-    async handle({ query, server: { store, settings } }) {
+    async handle({ query, context }) {
+      const { store } = context
       const { status, source, q, since, limit, after } = query
       const statuses = status.flatMap((one) => (one === 'live' ? LIVE_STATUSES : [one]))
-      return listRuns(store, settings.policyOf, {
+      return listRuns(context, {
         source,
         statuses: statuses.length > 0 ? [...new Set(statuses)] : undefined,
         search: q || undefined,
@@ -66,8 +67,8 @@ export const RUN_ROUTES = [
     role: 'viewer',
     params: runParams,
     response: runs.runDetail,
-    handle: async ({ params, server: { store, settings } }) =>
-      runDetail(store, await findRun(store, params.run), settings.policyOf),
+    handle: async ({ params, context }) =>
+      runDetail(context, await findRun(context.store, params.run)),
   }),
 
   defineRoute({

@@ -13,11 +13,9 @@ export function Attention({ overview: { attention: all, alerts, runs } }: { over
   const attention = all.filter(
     ({ run, what }) => !runs.some(({ id, health }) => id === run && health === what),
   )
-  const others = alerts.filter((alert) => !all.some((item) => isAbout(alert, item)))
-  const count = attention.length + others.length
-  if (count === 0) return null
+  if (attention.length === 0) return null
   return (
-    <Section title="Left for a person" note={plural(count, 'thing')}>
+    <Section title="Needs attention" note={plural(attention.length, 'thing')}>
       <ul class="attention">
         {attention.map((item) => (
           <AttentionItem
@@ -26,24 +24,14 @@ export function Attention({ overview: { attention: all, alerts, runs } }: { over
             alert={alerts.find((alert) => isAbout(alert, item))}
           />
         ))}
-        {others.map((alert) => (
-          <AttentionItem
-            key={alert.cause}
-            source={alert.source ?? 'all sources'}
-            run={alert.run}
-            what={alert.rule}
-            because={alert.because}
-            command={alert.command}
-            alert={alert}
-          />
-        ))}
       </ul>
     </Section>
   )
 }
 
 function isAbout(alert: Alert, item: Overview['attention'][number]): boolean {
-  return item.run === null ? alert.source === item.source : alert.run === item.run
+  if (item.run !== null) return alert.run === item.run
+  return alert.source === item.source || alert.because === item.because
 }
 
 function AttentionItem(props: Overview['attention'][number] & { alert: Alert | undefined }) {

@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DEFAULT_POLICY } from '../../core/model/policy.ts'
-import { findRunProblem, type LiveRunFacts } from './run-problem.ts'
+import { assessHealth, type HealthFacts } from '../../core/decide/health.ts'
+import type { AssessedRun } from '../../core/recovery/assess.ts'
+import { runProblem } from './facts.ts'
+
+type Facts = Omit<HealthFacts, 'run' | 'policy'> & Pick<AssessedRun, 'run' | 'policy'>
 
 const MINUTE = 60_000
 const NOW = 100_000 * MINUTE
 const LEAVE = { action: 'leave', because: 'its worker lives' } as const
-const HEALTHY: LiveRunFacts = {
+const HEALTHY: Facts = {
+  now: NOW,
   run: {
     id: '0199aaaa-0000-7000-8000-00004f2a91bc',
     source: 'shop',
@@ -15,13 +20,13 @@ const HEALTHY: LiveRunFacts = {
     startedAt: NOW - 500 * MINUTE,
     resumedAt: null,
     lastActivityAt: NOW,
-  },
+  } as AssessedRun['run'],
   policy: { ...DEFAULT_POLICY, leaseMs: 5 * MINUTE },
   owner: { liveness: 'present', because: 'it beats' },
   decision: LEAVE,
-  decisionByAge: LEAVE,
+  ageDecision: LEAVE,
 }
-const DEAD = { decisionByAge: { action: 'abandon', because: '26 h old' } } as const
+const DEAD = { ageDecision: { action: 'abandon', because: '26 h old' } } as const
 const GONE = { owner: { liveness: 'gone', because: 'process 7 has ended' } } as const
 const ROW = { adopted: { table: 'jobs', key: '7' } }
 const STALE = {
@@ -40,7 +45,7 @@ const limit = (minutes: number) => ({
   decision: { action: 'alert', because: 'timeout: running for 500 min' } as const,
 })
 
-const CASES: readonly [string, Partial<LiveRunFacts>, string | null, string?][] = [
+const CASES: readonly [string, Partial<Facts>, string | null, string?][] = [
   ['a run that goes on', {}, null],
   ['a dead one', DEAD, 'dead: 26 h old', 'unstuck clean 4f2a91bc'],
   [
@@ -69,7 +74,7 @@ const CASES: readonly [string, Partial<LiveRunFacts>, string | null, string?][] 
   [
     '… and that stands still for more than a day with something to go on from',
     { owner: null, ...idle(1_500, ROW), decision: { action: 'resumable', because: 'kept' } },
-    'silent: nobody is known to work on it, and it stood still for 25 h',
+    'silent: no owner is known, and it last changed 25 h ago',
   ],
   [
     '… and that is stale, but may be recovered any moment',
@@ -100,7 +105,7 @@ const CASES: readonly [string, Partial<LiveRunFacts>, string | null, string?][] 
     'silent: no page for 20 min',
     'unstuck explain 4f2a91bc',
   ],
-  ['one within its time', limit(501), null],
+  ['one within its time', { ...limit(501), decision: LEAVE }, null],
   [
     'one beyond its time',
     limit(499),
@@ -112,21 +117,28 @@ const CASES: readonly [string, Partial<LiveRunFacts>, string | null, string?][] 
     { ...limit(499), owner: { liveness: 'stalled', because: 'no page' } },
     'overrun: timeout: running for 500 min',
   ],
-  ['… but taken up again since', { ...limit(499), ...idle(0, { resumedAt: NOW - MINUTE }) }, null],
+  [
+    '… but taken up again since',
+    { ...limit(499), ...idle(0, { resumedAt: NOW - MINUTE }), decision: LEAVE },
+    null,
+  ],
   ['one that waits in line for long', { ...idle(600, { status: 'queued' }), owner: null }, null],
   ['one interrupted a moment ago', { ...idle(15, { status: 'interrupted' }), owner: null }, null],
   [
     'one that nobody takes up again',
     { ...idle(16, { status: 'interrupted' }), owner: null },
-    'silent: interrupted 16 min ago, and nobody has taken it up',
+    'silent: interrupted 16 min ago, and not continued since',
     'unstuck explain 4f2a91bc',
   ],
 ]
 
 for (const [what, look, expected, command] of CASES) {
   test(`${what}: ${expected ?? 'no alert'}`, () => {
-    const trouble = findRunProblem({ ...HEALTHY, ...look }, NOW)
-    assert.equal(trouble && `${trouble.what}: ${trouble.because}`, expected)
-    if (command) assert.equal(trouble?.command, command)
+    const facts = { ...HEALTHY, ...look }
+    const health = assessHealth(facts)
+    const problem = runProblem({ ...facts, health } as unknown as AssessedRun, NOW)
+    assert.equal(problem && `${problem.what}: ${problem.because}`, expected)
+    if (command) assert.equal(problem?.command, command)
+    if (problem) assert.notEqual(health.severity, 'ok', 'no alert without the status')
   })
 }

@@ -1,0 +1,159 @@
+import { shortId } from '../model/id.ts'
+import type { Policy } from '../model/policy.ts'
+import type { Run } from '../model/run.ts'
+import { unstuckCommand } from '../model/shell-command.ts'
+import { humanizeDuration, type Millis } from '../model/time.ts'
+import { blockedReason, type Decision } from '../model/verdict.ts'
+import type { LivenessAssessment } from './liveness.ts'
+
+/**
+ * How a live run is doing, worst first; the only order. `orphaned`: its workers are lost and none has continued it ·
+ * `dead`: no progress, and older than `abandonAfter` · `stalled`: no progress or too long, with a worker present ·
+ * `unknown`: nothing can be said about its worker · `interrupted`: has work left and continues with the next worker ·
+ * `paused`: kept by `onStale: 'keep'` beyond `staleAfter` · `waiting` to be started · `healthy`.
+ */
+export const HEALTH_STATES = [
+  'orphaned',
+  'dead',
+  'stalled',
+  'unknown',
+  'interrupted',
+  'paused',
+  'waiting',
+  'healthy',
+] as const
+export type HealthState = (typeof HEALTH_STATES)[number]
+
+/** Worst first. Exit code, colour and badge come from it: `ok` is 0, the others are 3. */
+export const SEVERITIES = ['stuck', 'attention', 'ok'] as const
+export type Severity = (typeof SEVERITIES)[number]
+
+export type Health = {
+  readonly state: HealthState
+  readonly severity: Severity
+  readonly because: string
+  /** When anything of the run last changed. */
+  readonly since: Millis
+  /** The command that continues or explains it. */
+  readonly command: string
+}
+
+export type HealthFacts = {
+  readonly run: Pick<Run, 'id' | 'status' | 'lastActivityAt' | 'adopted'>
+  readonly policy: Pick<
+    Policy,
+    'maxSilenceMs' | 'abandonAfterMs' | 'staleAfterMs' | 'onStale' | 'autoClean'
+  >
+  readonly decision: Decision
+  /** The decision when a lost owner counts as none: whether the run is dead by age. */
+  readonly ageDecision: Decision
+  /** The worker that has the run, with its progress; null when none is known. */
+  readonly owner: LivenessAssessment | null
+  readonly now: Millis
+}
+
+/** Returns the health of a live run. Reads only its arguments. */
+export function assessHealth(facts: HealthFacts): Health {
+  const { run } = facts
+  const { state, severity, because, action = 'explain' } = classify(facts)
+  const command =
+    action === 'recover' ? 'unstuck recover' : unstuckCommand(action, [shortId(run.id)])
+  return { state, severity, because, since: run.lastActivityAt, command }
+}
+
+type Classified = Pick<Health, 'state' | 'severity' | 'because'> & {
+  readonly action?: 'recover' | 'clean' | 'explain'
+}
+
+function classify(facts: HealthFacts): Classified {
+  const { run, decision, ageDecision, owner, now } = facts
+  if (ageDecision.action === 'abandon') {
+    const blocked = blockedReason(run, ageDecision)
+    const because = withBlocked(ageDecision, blocked)
+    return {
+      state: 'dead',
+      severity: 'stuck',
+      because,
+      action: blocked === null ? 'clean' : 'explain',
+    }
+  }
+  if (run.status === 'queued') {
+    const starter = run.adopted ? 'your own program' : 'a worker'
+    return { state: 'waiting', severity: 'ok', because: `it is queued and waits for ${starter}` }
+  }
+  if (run.status === 'interrupted') return interrupted(facts)
+  const idleMs = now - run.lastActivityAt
+  if (!owner && decision.action !== 'fail' && run.adopted) return withoutKnownOwner(facts, idleMs)
+  if (!owner || owner.liveness === 'gone' || owner.liveness === 'silent') return orphaned(facts)
+  if (owner.liveness === 'unknown')
+    return { state: 'unknown', severity: 'attention', because: owner.because }
+  const isStalled = decision.action !== 'leave' || owner.liveness === 'stalled'
+  const { because } = decision.action === 'leave' && isStalled ? owner : decision
+  return isStalled
+    ? {
+        state: 'stalled',
+        severity: 'stuck',
+        because: withBlocked({ because }, blockedReason(run, decision)),
+      }
+    : { state: 'healthy', severity: 'ok', because }
+}
+
+/** Continues with the next worker; needs attention when none came for as long as a run may be silent. */
+function interrupted({ run, policy, now }: HealthFacts): Classified {
+  const idleMs = now - run.lastActivityAt
+  const starter = run.adopted ? 'your own program takes it up' : 'a worker starts'
+  return idleMs > policy.maxSilenceMs
+    ? {
+        state: 'interrupted',
+        severity: 'attention',
+        because: `interrupted ${humanizeDuration(idleMs)} ago, and not continued since`,
+      }
+    : {
+        state: 'interrupted',
+        severity: 'ok',
+        because: `it has work left and continues when ${starter}`,
+      }
+}
+
+/** The row does not name its owner: only its last change says whether it is being worked on. */
+function withoutKnownOwner({ policy }: HealthFacts, idleMs: number): Classified {
+  const because = `no owner is known, and it last changed ${humanizeDuration(idleMs)} ago`
+  if (idleMs > policy.abandonAfterMs) return { state: 'orphaned', severity: 'stuck', because }
+  const isStale = policy.staleAfterMs !== null && idleMs > policy.staleAfterMs
+  return isStale && policy.onStale === 'keep'
+    ? { state: 'paused', severity: 'attention', because }
+    : { state: 'healthy', severity: 'ok', because }
+}
+
+function orphaned({ run, decision, owner }: HealthFacts): Classified {
+  const blocked = blockedReason(run, decision)
+  const reason = owner ?? (decision.action === 'fail' ? decision : NO_WORKER)
+  return {
+    state: 'orphaned',
+    severity: 'stuck',
+    because: withBlocked(reason, blocked),
+    action: blocked === null ? 'recover' : 'explain',
+  }
+}
+
+const NO_WORKER = { because: 'no worker of this source is left' }
+
+function withBlocked({ because }: Pick<Decision, 'because'>, blocked: string | null): string {
+  return blocked === null ? because : `${because}. ${blocked}`
+}
+
+/** A worker that needs attention although its runs are healthy: it is lost or stalled and still holds targets. */
+export function workerSeverity({ liveness }: LivenessAssessment, targets: number): Severity {
+  return targets > 0 && liveness !== 'present' ? 'attention' : 'ok'
+}
+
+/** Returns the worst of these; `ok` when there is none. */
+export function worstSeverity(severities: Iterable<Severity>): Severity {
+  const found = new Set(severities)
+  return SEVERITIES.find((one) => found.has(one)) ?? 'ok'
+}
+
+/** Compares two states: the worse one sorts first. */
+export function byHealth(a: HealthState, b: HealthState): number {
+  return HEALTH_STATES.indexOf(a) - HEALTH_STATES.indexOf(b)
+}

@@ -1,0 +1,77 @@
+import { DEFAULT_POLICY, makePolicy, type Policy, type PolicyOptions } from './policy.ts'
+import type { AdoptedRun, Run } from './run.ts'
+import { blockedReason, type Action } from './verdict.ts'
+
+/** How old a run without a known owner may get before it is failed. */
+export const PRESETS = {
+  development: { staleAfterMs: 5 * 60_000, onStale: 'fail' },
+  staging: { staleAfterMs: 15 * 60_000, onStale: 'fail' },
+  production: { staleAfterMs: 30 * 60_000, onStale: 'fail' },
+} as const satisfies Record<string, Partial<Policy>>
+export type Preset = keyof typeof PRESETS
+
+/** What a config says about policies. Plain JSON: it is also sent to the heartbeat thread. */
+export type PolicyOverrides = {
+  readonly preset: Preset | null
+  /** By source. */
+  readonly policies: Readonly<Record<string, PolicyOptions>>
+}
+
+/** For code that runs without a config. */
+export const NO_OVERRIDES: PolicyOverrides = { preset: null, policies: {} }
+
+declare const made: unique symbol
+/** Returns the policy that applies to a run now. Only `makePolicyOf` makes one. */
+export type PolicyOf = ((run: PolicySubject) => Policy) & { readonly [made]: true }
+export type PolicySubject = Pick<Run, 'source' | 'policy' | 'adopted'>
+
+/** Applies the config's overrides, which may be newer than the run, to the policy stored with the run. */
+export function makePolicyOf(overrides: PolicyOverrides): PolicyOf {
+  const policyOf = ({ source, policy: stored, adopted }: PolicySubject): Policy => {
+    // The policy of a table was made just now and includes the preset.
+    const base = adopted ? stored : withPreset(stored, overrides.preset)
+    const { policy, mistakes } = makePolicy(policyOverride(overrides, source), base)
+    // An override that does not fit the stored policy must not keep the run from being assessed.
+    if (mistakes.length > 0) return base
+    return adopted ? limitToTableActions(policy, stored, adopted) : policy
+  }
+  return policyOf as PolicyOf
+}
+
+/** The config's own options for a source. */
+export function policyOverride(
+  { policies }: PolicyOverrides,
+  source: string,
+): PolicyOptions | undefined {
+  return Object.hasOwn(policies, source) ? policies[source] : undefined
+}
+
+/** The same policies with another age at which a run is dead; `undefined` changes nothing. */
+export function withAbandonAfter(policyOf: PolicyOf, ageMs: number | undefined): PolicyOf {
+  if (ageMs === undefined) return policyOf
+  return ((run) => ({ ...policyOf(run), abandonAfterMs: ageMs })) as PolicyOf
+}
+
+/** Uses the current preset where the defaults or another preset applied; what the crawl set itself stays. */
+function withPreset(stored: Policy, preset: Preset | null): Policy {
+  if (!preset) return stored
+  const isUnchanged = ([field, value]: [string, unknown]): boolean =>
+    stored[field as keyof Policy] === value
+  const { staleAfterMs, onStale } = DEFAULT_POLICY
+  const isPresetValue = [{ staleAfterMs, onStale }, ...Object.values(PRESETS)].some((one) =>
+    Object.entries(one).every(isUnchanged),
+  )
+  return isPresetValue ? { ...stored, ...PRESETS[preset] } : stored
+}
+
+/** Ignores settings that the table has no status for, and retries, because no row is ever added there. */
+function limitToTableActions(policy: Policy, stored: Policy, adopted: AdoptedRun): Policy {
+  const isPossible = (action: Action): boolean => blockedReason({ adopted }, { action }) === null
+  const { onCrash, onStalled } = policy
+  return {
+    ...policy,
+    runRetries: 0,
+    onCrash: isPossible(onCrash) ? onCrash : stored.onCrash,
+    onStalled: isPossible(onStalled) ? onStalled : stored.onStalled,
+  }
+}
