@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { watch, type FSWatcher } from 'node:fs'
+import { statSync, watch, type FSWatcher } from 'node:fs'
 import { readdir } from 'node:fs/promises'
+import { delimiter, resolve } from 'node:path'
 import process from 'node:process'
 import type { Claim } from '../../core/model/claim.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
@@ -10,7 +11,6 @@ import { endTree } from '../../core/host/end-tree.ts'
 import type { CommandSpec, ManagedProcessEvent } from './watchdog-messages.ts'
 import { LogFile } from './log-file.ts'
 import { CommandOutput } from './output.ts'
-import { startErrorCode } from './start-error.ts'
 import { startTagged, type Tracking } from './start-tagged.ts'
 import {
   tagVariable,
@@ -264,5 +264,29 @@ async function countFiles(folder: string): Promise<number> {
     return entries.filter((entry) => entry.isFile()).length
   } catch {
     return 0
+  }
+}
+
+/** The system's search path without a PATH. */
+const DEFAULT_PATH = '/bin:/usr/bin'
+
+/**
+ * Returns the system's code for a command that could not be started. The system reports EACCES when it may not enter one
+ * of the folders of the PATH. Shells skip such a folder: a program that is in none of the others does not exist.
+ */
+function startErrorCode(
+  { code = 'UNKNOWN' }: NodeJS.ErrnoException,
+  { command: [program = ''], cwd, env }: Pick<CommandSpec, 'command' | 'cwd' | 'env'>,
+): string {
+  if (code !== 'EACCES' || program.includes('/')) return code
+  const folders = (env['PATH'] ?? DEFAULT_PATH).split(delimiter)
+  return folders.some((folder) => isFile(resolve(cwd, folder, program))) ? code : 'ENOENT'
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile()
+  } catch {
+    return false
   }
 }
