@@ -139,7 +139,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     assert.equal(ctx.lines.length, 1)
     assert.match(
       ctx.lines[0]!,
-      /^alive\(\) of row \d+ of tenders: no answer within 2 s \(and for 63/,
+      /^alive\(\) of row \d+ of tenders: no result within 2 s \(and for 63/,
     )
     works = true
     await ctx.store.observations()

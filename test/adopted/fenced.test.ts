@@ -308,12 +308,12 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 
     await assert.rejects(
       cancel(ctx.operator, id),
-      /^RefusedError: Row 1 of work is as it was, although the database took the change: does a trigger/,
+      /^RefusedError: Row 1 of work has not changed, although the database accepted the change: check the table for a trigger/,
     )
     const { verdicts } = await recover(ctx.operator, { observer: TRUSTED_OBSERVER })
 
     assert.deepEqual(verdicts.map(({ applied }) => applied).sort(), [false, true])
-    assert.match(ctx.lines.join('\n'), /^resume of row 1 of work: Row 1 of work is as it was/)
+    assert.match(ctx.lines.join('\n'), /^resume of row 1 of work: Row 1 of work has not changed/)
     const words = (await ctx.rows('work')).map(({ status }) => status)
     assert.deepEqual(words.sort(), ['busy', 'waiting'])
     assert.deepEqual(await ctx.store.openIntents(-60_000, 5), [])

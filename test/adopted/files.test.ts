@@ -60,8 +60,8 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         // Where nothing was looked at, there may be something to go on from: the row is left alone.
         for (const path of leaving) assert.equal(hours.get(path), 30, path)
         const said = ctx.lines.join('\n')
-        assert.match(said, new RegExp(`^${option}\\(\\) of row \\d+ of tenders: .* leads out of `))
-        assert.match(said, /name their folder with filesIn \(and for 5 more rows\)$/)
+        assert.match(said, new RegExp(`^${option}\\(\\) of row \\d+ of tenders: .* is outside `))
+        assert.match(said, /set filesIn to their folder \(and for 5 more rows\)$/)
       })
     }
   })

@@ -22,17 +22,17 @@ import {
 import { applyVerdictsToRows, cancelRow, moveRow } from './runs/verdicts.ts'
 
 export type AdoptedStoreOptions = {
-  /** Where Unstuck's own database is: tables that name no other are there. */
+  /** Unstuck's own database, which tables without a `db` are in. */
   readonly address: string
-  /** Hears what went wrong in a function of the user's, a line each. */
+  /** Receives a line for each error of a user's function. */
   readonly log?: (line: string) => void
-  /** What counts for a run now; left out: what its table says. */
+  /** The policy of a run; default: the policy of its table. */
   readonly policyOf?: (run: Run) => Policy
 }
 
 /**
- * A store in which the rows of these tables are runs (or targets) like our own, so that every door works on them. What
- * is done to them is in the own store's trail. With no tables: the store itself.
+ * Wraps a store so that the rows of these tables appear as runs (or targets) in every interface. What is done to them is
+ * in the store's own audit trail. Without tables it returns the store itself.
  */
 export function withAdoptedTables(
   store: Store,
@@ -129,9 +129,9 @@ export function withAdoptedTables(
   }
 }
 
-/** Nothing is added to the user's tables or taken from them. */
+/** Rows are never added to a user's table or deleted. */
 function refuse(id: Id, what: string): never {
-  throw new RefusedError(`${shortId(id)} is in a table of your own: it cannot be ${what}.`)
+  throw new RefusedError(`${shortId(id)} is in an adopted table: it cannot be ${what}.`)
 }
 
 type RunMethods = Pick<
@@ -171,7 +171,7 @@ function runMethods(store: Store, rows: AdoptedRows): RunMethods {
   }
 }
 
-/** Our own, and those of the tables. What is found nowhere may be in one that is away. */
+/** Throws if nothing is found and a table is unreadable: the id may be in it. */
 async function idsEnding(
   rows: AdoptedRows,
   suffix: string,
@@ -231,7 +231,7 @@ function workerMethods(store: Store, rows: AdoptedRows): WorkerMethods {
       if (!isAdoptedId(id)) return store.worker(id)
       return (await rows.resolveId(id))?.observation?.worker ?? null
     },
-    // Nothing of theirs is ours to end.
+    // The user's own workers are not retired here.
     retireWorker: async (id) => (isAdoptedId(id) ? undefined : store.retireWorker(id)),
     async claimsOf(worker, after, limit) {
       if (!isAdoptedId(worker)) return store.claimsOf(worker, after, limit)

@@ -13,33 +13,33 @@ import { makeOperatorContext } from '../../core/recovery/context.ts'
 import { Monitor, monitorInterval } from '../../core/recovery/monitor.ts'
 
 export type AdoptedRecoveryOptions = {
-  /** The store in which the rows of users' tables are runs. Asked for with each look: it may be away when this begins. */
+  /** The store with adopted tables. Opened at each check, since it may be unreachable at the start. */
   readonly open: () => Promise<Store>
-  /** Of the tables, which say how often to look. With none there is nothing to do. */
+  /** The policies of the tables; they determine the interval. Without any nothing runs. */
   readonly policies: readonly Policy[]
   readonly policyOf: PolicyOf
   readonly emit: Emit
-  /** The worker that lives in this process, as the store knows it; null: there is none (yet). */
+  /** The worker of this process; null: none (yet). */
   readonly worker?: () => WorkerId | null
   readonly clock?: Clock
 }
 
 /**
- * Looks after the rows of users' own tables for as long as a server lives. It works in the main thread, because the
- * functions of a config cannot go to the caretaker's. Of all servers, one looks at a time.
+ * Recovers the rows of adopted tables while a server runs. It runs in the main thread, because functions of a config
+ * cannot be sent to the heartbeat thread. Of several servers one checks at a time.
  */
 export class AdoptedRecovery {
   readonly #options: AdoptedRecoveryOptions
   readonly #clock: Clock
   readonly #intervalMs: number
   readonly #stopping = new AbortController()
-  /** Whose turn it is where no worker lives in this process. Such a turn lasts only until somebody else asks. */
+  /** Leads if this process has no worker. Another process can take such a leadership over at once. */
   readonly #fallbackWorker = newId()
   #running: Promise<void> | null = null
   #monitor: { readonly store: Store; readonly monitor: Monitor } | null = null
-  /** When the last one that came to its end did, by the store's clock: a look may take long, and is no gap. */
+  /** End of the last completed check by the store's clock, so that a long check does not count as a gap. */
   #lastCheckAt: Millis | null = null
-  /** Start of the time without a gap; before the first gap there is no limit to it. */
+  /** When the last gap between checks ended. */
   #stableSince: Millis = -Infinity
   #lastError = ''
 
@@ -49,12 +49,12 @@ export class AdoptedRecovery {
     this.#intervalMs = Math.min(...options.policies.map(checkInterval))
   }
 
-  /** Returns at once. The first look is now. */
+  /** Starts the first check without waiting for it. */
   start(): void {
     if (this.#options.policies.length > 0) this.#running ??= this.#run()
   }
 
-  /** The look under way comes to its end. */
+  /** Waits for the current check. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#running
@@ -68,7 +68,7 @@ export class AdoptedRecovery {
     }
   }
 
-  /** One look, if it is this process's turn. */
+  /** Checks once, if this process can acquire the leadership. */
   async runOnce(): Promise<void> {
     const store = await this.#options.open()
     const observer = this.#observerHealthAt(await store.now())
@@ -80,7 +80,7 @@ export class AdoptedRecovery {
     this.#lastCheckAt = await store.now()
   }
 
-  /** After a gap of its own it cannot tell whether others were silent, or it was deaf. */
+  /** After a gap of its own this process cannot tell a silent worker from its own outage. */
   #observerHealthAt(now: Millis): ObserverHealth {
     const isGap = this.#lastCheckAt !== null && now - this.#lastCheckAt > 2.5 * this.#intervalMs
     if (isGap) this.#stableSince = now
@@ -98,14 +98,14 @@ export class AdoptedRecovery {
     return monitor
   }
 
-  /** Trouble that lasts is said once. */
+  /** Reports a lasting error once. */
   #logOnce(message: string): void {
     if (message !== this.#lastError) this.#options.emit({ type: 'store_error', message })
     this.#lastError = message
   }
 }
 
-/** Nobody sweeps users' tables every moment, so the limits that a sweep looks after are this one's too. */
+/** There is no sweep of adopted tables, so this check also covers the limits of a sweep. */
 function checkInterval(policy: Policy): number {
   return monitorInterval(policy, [policy.leaseMs, policy.staleAfterMs])
 }

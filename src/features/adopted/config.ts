@@ -6,15 +6,15 @@ import type { Policy } from '../../core/model/policy.ts'
 import { isWithin, resolveLinks } from '../../core/host/trusted-path.ts'
 import { absoluteAddress } from '../../lib/files/config-file.ts'
 
-/** Where tables are that do not say it. */
+/** For tables that do not set them. */
 type TableDefaults = {
-  /** That relative paths count from. */
+  /** The base of relative paths. */
   readonly folder: string
-  /** Unstuck's own database, as far as it is known. */
+  /** Unstuck's own database, if known. */
   readonly ownDb: string | undefined
 }
 
-/** Reads `adopted`, of the config or of `open`, and adds to `mistakes`. */
+/** Parses `adopted` of the config or of `open`; adds to `mistakes`. */
 export function readAdopted(
   adopted: unknown,
   base: Policy,
@@ -23,7 +23,7 @@ export function readAdopted(
 ): Mapping[] {
   if (adopted === undefined) return []
   if (!isObject(adopted)) {
-    mistakes.push('adopted must be an object: tables of your own, by the names you give them')
+    mistakes.push('adopted must be an object: tables by the names that you give them')
     return []
   }
   const tables = Object.entries(adopted).flatMap(
@@ -41,7 +41,7 @@ export function readAdopted(
   return resolved
 }
 
-/** In SQLite, names are the same in any case, and `main` is the file. */
+/** SQLite ignores case in names, and calls the file `main`. */
 function tableKey({ db, schema, table }: Mapping, { folder, ownDb }: TableDefaults): string {
   const address = db ?? (ownDb === undefined ? null : absoluteAddress(ownDb, folder))
   return address?.startsWith('sqlite:')
@@ -53,7 +53,7 @@ function tableKey({ db, schema, table }: Mapping, { folder, ownDb }: TableDefaul
     : JSON.stringify([address, schema, table])
 }
 
-/** Its files and its database are where the config is, whatever folder a command is called in. */
+/** Resolves paths from the folder of the config, whatever the current folder. */
 function resolvePaths(mapping: Mapping, folder: string): Mapping {
   const { db, checkpoint, outputDir } = mapping
   const filesIn = resolve(folder, mapping.filesIn ?? '.')
@@ -75,11 +75,11 @@ function withinFolder(pathOf: PathOf, folder: string): PathOf {
   }
 }
 
-/** Where a path leads. Throws when that is outside the folder: a row's own text may be part of it. */
+/** Resolves links. Throws if the path is outside the folder: a row's own text may be part of it. */
 function resolveWithin(folder: string, path: string): string {
   const real = resolveLinks(resolve(folder, path))
   if (isWithin(real, resolveLinks(folder))) return real
   throw new Error(
-    `${path} is not read: it leads out of ${folder}. If your files are elsewhere, name their folder with filesIn`,
+    `${path} is not read: it is outside ${folder}. If your files are elsewhere, set filesIn to their folder`,
   )
 }

@@ -1,8 +1,8 @@
-/** Names of users' tables and columns: checked before any SQL is made of them, and quoted in it all the same. */
+/** Names of users' tables and columns are validated before they get into SQL, and quoted there. */
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_$]{0,62}$/
 
-/** What is wrong with a name, as the end of a sentence that begins with where it stands; null: nothing. */
+/** Returns what is wrong with a name, as a predicate for an error message; null if it is valid. */
 export function identifierMistake(text: unknown): string | null {
   if (typeof text === 'string' && IDENTIFIER.test(text)) return null
   return (
@@ -11,7 +11,7 @@ export function identifierMistake(text: unknown): string | null {
   )
 }
 
-/** The same for the name of a table, which may have one of a schema and a dot before it. */
+/** The same for the name of a table, with or without its schema. */
 export function tableNameMistake(text: unknown): string | null {
   if (typeof text !== 'string') return identifierMistake(text)
   const { schema, table } = splitTableName(text)
@@ -19,7 +19,7 @@ export function tableNameMistake(text: unknown): string | null {
   return mistake && `${mistake}; that of its schema and a dot may come before it`
 }
 
-/** Whatever follows the first dot is the table, so that a second dot is a mistake in its name. */
+/** Splits at the first dot, so that a second dot makes the name of the table invalid. */
 export function splitTableName(text: string): { schema: string | null; table: string } {
   const dot = text.indexOf('.')
   return dot < 0
@@ -27,7 +27,7 @@ export function splitTableName(text: string): { schema: string | null; table: st
     : { schema: text.slice(0, dot), table: text.slice(dot + 1) }
 }
 
-/** As it stands in SQL. A name that nobody should have let through this far is not quoted but refused. */
+/** Quotes a name for SQL. Throws on an invalid one, which callers must have rejected before. */
 export function quoteIdentifier(text: string): string {
   const mistake = identifierMistake(text)
   if (mistake !== null) throw new TypeError(`A table or column ${mistake}.`)

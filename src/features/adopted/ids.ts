@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto'
 import type { Id } from '../../core/model/id.ts'
 
-/** What of a row has an id: each row is a run with a target, or a target, and may have somebody who works on it. */
+/** What a row stands for: a run with its target, or a target, and its worker. */
 export type EntityKind = 'run' | 'target' | 'worker'
 
-/** The key of the run that a whole table of targets is: no row has it. */
+/** The key of the one run of a table of targets; no row has it. */
 export const TABLE_RUN_KEY = ''
 
-/** Always the same for the same row. A UUID of version 8, so that it is told from our own at a glance. */
+/** Derives the id from the row's key. It is a UUID of version 8, so that it differs from the store's own ids. */
 export function adoptedId(table: string, key: string, entity: EntityKind): Id {
   const hex = hash('sha256', JSON.stringify([table, key, entity]))
   const variant = '89ab'[Number.parseInt(hex[16]!, 16) & 3]!
@@ -20,7 +20,7 @@ export function adoptedId(table: string, key: string, entity: EntityKind): Id {
   ].join('-')
 }
 
-/** Whether it may be one of these; our own are of version 7. */
+/** True for ids of adopted rows; the store's own are of version 7. */
 export function isAdoptedId(id: Id): boolean {
   return id[14] === '8'
 }

@@ -43,7 +43,7 @@ const TARGET_COLUMNS: readonly (keyof AdoptedColumns)[] = [
   'pageTarget',
   'attempts',
 ]
-/** Each is written, or tells the row: two of them in one column would spoil each other. */
+/** Written, or used to identify the row: two of them must not share a column. */
 const DISTINCT_COLUMNS: readonly (keyof AdoptedColumns)[] = [
   'id',
   'status',
@@ -58,15 +58,15 @@ const STATUSES_BY_KIND = {
   targets: ['active', 'planned', 'stuck', 'parked', ...END_STATUSES],
 } as const satisfies Record<Mapping['kind'], (keyof AdoptedStatuses)[]>
 
-/** Beats that a program of one's own writes are slow. */
+/** Hand-made heartbeats are slow. */
 const DEFAULT_LEASE_MS = 5 * 60_000
 
-/** Where an entry stands in the config, for messages about it. */
+/** The path of an entry in the config, for messages. */
 export function configPathOf(name: string): string {
   return /^[a-z_$][\w$]*$/i.test(name) ? `adopted.${name}` : `adopted[${JSON.stringify(name)}]`
 }
 
-/** Checks one entry of `adopted`, without a database: its mistakes are added to the list, each naming where it is. */
+/** Validates one entry of `adopted` without the database; adds to `mistakes`, each with its path in the config. */
 export function parseMapping(
   name: string,
   options: unknown,
@@ -95,7 +95,7 @@ export function parseMapping(
   const { filesIn } = given
   if (filesIn !== undefined && (typeof filesIn !== 'string' || filesIn === ''))
     addMistake('.filesIn must be the path of a folder, or left out')
-  // A mistyped kind is not blamed on everything else too.
+  // A mistyped kind causes no further mistakes.
   const isTargets = typeof kind === 'string' && closest(kind, KINDS) === 'targets'
   const tableKind = isTargets ? 'targets' : 'runs'
   const columns = isObject(options)
@@ -143,7 +143,7 @@ function checkAddress(db: unknown, addMistake: (what: string) => void): void {
   if (mistake !== null) addMistake(`.db ${mistake}`)
 }
 
-/** By name alone: an offset means one thing to JavaScript and its opposite to PostgreSQL. */
+/** Accepts names only: JavaScript and PostgreSQL read the sign of an offset differently. */
 function isTimeZone(name: unknown): boolean {
   if (typeof name !== 'string' || !/^[a-z]/i.test(name)) return false
   try {
@@ -180,7 +180,7 @@ function parseColumns(
   }
   const { checkpoint, ...others } = said
   const shared = Object.entries(others).find(([, column]) => column === checkpoint)
-  // Of a checkpoint only a digest is kept, of the others what stands there.
+  // The snapshot has only a digest of a checkpoint, but the value of the other columns.
   if (checkpoint !== undefined && shared)
     mistakes.push(`${path}.checkpoint is the same column as ${shared[0]}: it counts there already`)
   return said as AdoptedColumns
@@ -234,12 +234,12 @@ function isStatusValue(value: unknown): value is string {
 
 const RESUME_STATUS_HINT = 'a word to be written in statuses.interrupted or statuses.queued'
 
-/** Whether there is a word for what waits to be taken up again. */
+/** Whether a status for waiting rows is mapped. */
 function canResume({ interrupted, queued, planned }: StatusValues): boolean {
   return interrupted.length + queued.length + planned.length > 0
 }
 
-/** Nothing is ever added to a user's table, so nothing is tried again from nothing there. */
+/** Rows are never added to a user's table, so runs are not retried. */
 function parsePolicy(
   configPath: string,
   given: unknown,

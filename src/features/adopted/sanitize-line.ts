@@ -1,6 +1,6 @@
 const MAX_LENGTH = 100
 
-/** What strangers wrote, as a part of a sentence: no control or format characters, no line breaks, not too long. */
+/** Makes untrusted text safe inside a sentence: removes control and format characters and line breaks, and cuts it. */
 export function sanitizeLine(text: string, maxLength = MAX_LENGTH): string {
   const sanitized = text
     .toWellFormed()

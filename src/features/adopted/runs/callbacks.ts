@@ -8,11 +8,11 @@ import { opendir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Millis } from '../../../core/model/time.ts'
 
-/** What the user's functions and files say of a row. */
+/** The results of the user's functions, and of their files, for a row. */
 export type CallbackResults = {
-  /** Null: there is no `alive`, or it does not know. Not the same as one that could not be asked. */
+  /** Null: there is no `alive`, or it returned neither true nor false. 'unanswered': it failed. */
   readonly alive: boolean | null | 'unanswered'
-  /** Or there may be one: it could not be looked at. */
+  /** Also true if the file could not be read. */
   readonly hasCheckpointFile: boolean
   readonly hasOutput: boolean
   /** When one of these files was last written. */
@@ -26,12 +26,12 @@ export const NO_RESULTS: CallbackResults = {
   filesAt: null,
 }
 
-/** For all rows together: however many of them hang, who looks waits no longer. */
+/** For all rows together, however many calls hang. */
 const ALIVE_TIMEOUT_MS = 2_000
 const FILES_CONCURRENCY = 8
 const FILES_MAX = 1_000
 
-/** Asks for each row what there is to ask. What goes wrong is complained of, and nothing is done because of it. */
+/** Calls the user's functions for each row. Errors are logged, and no row is changed because of them. */
 export async function callUserFunctions(
   mapping: Mapping,
   rows: readonly { readonly row: AdoptedRow; readonly isActive: boolean }[],
@@ -73,7 +73,7 @@ export async function callUserFunctions(
 type ReportFailures = (keys: readonly string[], failures: readonly CallbackFailure[]) => void
 type ResultsByKey<T> = ReadonlyMap<string, T | 'unanswered'>
 
-/** What a question about each row is answered with, by its key; so many are asked at once. */
+/** Calls a function for each row, `concurrency` at a time. Returns the results by key. */
 async function callForEach<T>(
   call: ((row: AdoptedRow) => Promise<T> | T) | undefined,
   rows: readonly AdoptedRow[],
@@ -99,7 +99,7 @@ async function callForEach<T>(
   return results
 }
 
-/** All side by side. Who was not heard in time is left alone, and may be the first to be asked next time. */
+/** Calls `alive` for all rows at once. The order is random, so that a slow row does not always delay the same others. */
 async function callAlive(
   { alive }: Mapping,
   rows: readonly AdoptedRow[],
@@ -109,7 +109,7 @@ async function callAlive(
   const timeout = Promise.withResolvers<never>()
   timeout.promise.catch(() => {})
   const timer = setTimeout(
-    () => timeout.reject(new Error(`no answer within ${ALIVE_TIMEOUT_MS / 1_000} s`)),
+    () => timeout.reject(new Error(`no result within ${ALIVE_TIMEOUT_MS / 1_000} s`)),
     ALIVE_TIMEOUT_MS,
   )
   const from = Math.floor(Math.random() * rows.length)
@@ -125,7 +125,7 @@ async function callAlive(
   }
 }
 
-/** When it was written, if it is a file with something in it. */
+/** Returns when the file was written; null if it is missing or empty. */
 async function checkpointFile(path: string | null | undefined): Promise<Millis | null> {
   if (!path) return null
   const found = await statOrNull(path)
@@ -133,7 +133,7 @@ async function checkpointFile(path: string | null | undefined): Promise<Millis |
   return found && found.size > 0 ? Math.round(found.mtimeMs) : null
 }
 
-/** When the newest file in a folder was written; null when there is none. Of very many, the first count. */
+/** Returns when the newest file of a folder was written, among the first `FILES_MAX`; null if there is none. */
 async function newestFile(folder: string | null | undefined): Promise<Millis | null> {
   if (!folder || !(await statOrNull(folder))) return null
   let [newest, seen] = [-1, 0]
@@ -157,20 +157,20 @@ async function statOrNull(path: string): Promise<Stats | null> {
   }
 }
 
-/** What went wrong when a function of the user's was asked about a row. */
+/** An error of a user's function for a row. */
 export type CallbackFailure = { readonly key: string; readonly error: unknown }
 
-/** Trouble with users' functions: of each it is said once, until it works again for those rows that it failed for. */
+/** Logs errors of users' functions: each function once, until it works again for the rows that it failed for. */
 export class ErrorThrottle {
   readonly #log: (line: string) => void
-  /** The rows that it failed for, by table and function. */
+  /** Failed rows by table and function. */
   readonly #failingRows = new Map<string, Set<string>>()
 
   constructor(log: (line: string) => void) {
     this.#log = log
   }
 
-  /** After it was asked about these rows. */
+  /** Called with all rows of a call, and the failed ones among them. */
   report(
     table: string,
     name: string,
@@ -195,7 +195,7 @@ export class ErrorThrottle {
 
 const FINISH_TIMEOUT_MS = 10_000
 
-/** Calls of the user's `onResume`, which may take as long as the work itself: nobody waits for them until the end. */
+/** Calls of the user's `onResume`. They may take as long as the work itself, so nothing waits for them before the end. */
 export class ResumeHooks {
   readonly #log: (line: string) => void
   readonly #running = new Set<Promise<void>>()
@@ -204,7 +204,7 @@ export class ResumeHooks {
     this.#log = log
   }
 
-  /** Starts a row again that was put back in line. Only for whoever put it there. */
+  /** Calls `onResume` for a row that this process put back in the queue. */
   start({ name, onResume }: Mapping, row: AdoptedRow): void {
     if (!onResume) return
     const call = Promise.try(onResume, row.userRow).then(
@@ -215,7 +215,7 @@ export class ResumeHooks {
     void call.then(() => this.#running.delete(call))
   }
 
-  /** Before a process ends: what only sends a message somewhere comes to its end. */
+  /** Waits for pending calls before the process ends, up to a timeout. */
   async drain(): Promise<void> {
     if (this.#running.size === 0) return
     const timer = new AbortController()

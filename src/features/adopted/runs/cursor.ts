@@ -2,10 +2,10 @@ import { UsageError } from '../../../core/model/errors.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import type { AdoptedRow } from '../table/table.ts'
 
-/** Where a list stands in a table: behind this row. */
+/** A position in a table: after this row. */
 export type ListPosition = { readonly startedAt: Millis | null; readonly key: string }
 
-/** Where a merged list stands in each of its parts: behind this, at its beginning (left out), or at its end (null). */
+/** A position in each part of a merged list: after this, at the start (undefined), or at the end (null). */
 export type ListPositions = {
   readonly own?: string | null | undefined
   readonly tables: Readonly<Record<string, ListPosition | null>>
@@ -17,12 +17,12 @@ export function positionOf({ startedAt, key }: AdoptedRow): ListPosition {
   return { startedAt, key }
 }
 
-/** As callers see it: a text that they give back as it is. */
+/** Encodes positions as an opaque text for callers. */
 export function encodeCursor(positions: ListPositions): string {
   return PREFIX + Buffer.from(JSON.stringify(positions)).toString('base64url')
 }
 
-/** A cursor of our own store alone is its plain one: then nothing of the tables is left to be listed. */
+/** A cursor that is not JSON is the store's own: then the tables are at their end. */
 export function decodeCursor(text: string | undefined, names: readonly string[]): ListPositions {
   if (text === undefined) return { tables: {} }
   if (!text.startsWith(PREFIX))
@@ -33,7 +33,7 @@ export function decodeCursor(text: string | undefined, names: readonly string[])
     ) as unknown
     if (isPositions(read)) return read
   } catch {
-    // What is no JSON is no cursor.
+    // Not a cursor of a merged list.
   }
   throw new UsageError('This is not a place in a list: give `after` as the last answer gave it.')
 }

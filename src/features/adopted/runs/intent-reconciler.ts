@@ -7,17 +7,17 @@ import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
 import { conclude, isResume, auditOf, type AdoptedContext } from './intents.ts'
 import { snapshotIn } from './row-hash.ts'
 
-/** So long a process may take between its intent and what became of it. */
+/** After this time an open intent counts as abandoned by its process. */
 const STALE_AFTER_MS = 30_000
-/** Those of tables that this config does not have may yet be settled by somebody whose config has them. */
+/** Intents of tables that are not in this config may be concluded by a process whose config has them. */
 const UNKNOWN_TABLE_AFTER_MS = 3_600_000
 const RECONCILE_INTERVAL_MS = 1_000
 const PAGE_SIZE = 100
 const OPEN_INTENTS_MAX = 10_000
 
 /**
- * Settles the intents that processes which died have left, by what stands in the rows. That starts rows again and writes
- * to the trail, so it is for those who are about to do something themselves: who only looks leaves them where they are.
+ * Concludes intents of dead processes from the current values of their rows. This resumes rows and writes audit entries,
+ * so only processes that change rows do it; commands that only read leave open intents alone.
  */
 export class IntentReconciler {
   readonly #context: AdoptedContext
@@ -33,31 +33,31 @@ export class IntentReconciler {
     return done
   }
 
-  /** Before a deed: of many in a row, the first. */
+  /** Called before each operation; reconciles at most once per interval. */
   reconcileIfDue(): Promise<void> {
     const isDone = this.#last !== null && performance.now() < this.#last.at + RECONCILE_INTERVAL_MS
     return isDone ? this.#last!.done : this.reconcile()
   }
 
-  /** What goes wrong with one is logged, and it stays. */
+  /** If an intent fails, this is logged, and the intent stays open. */
   async #reconcile(): Promise<void> {
     const { store, rows } = this.#context
     const tried = new Set<Id>()
     try {
       const tables = await rows.tables.available()
-      // Those that stay must not hide the ones behind them.
+      // Intents that stay open must not hide those after them.
       for (let limit = PAGE_SIZE; ; limit *= 4) {
         const stale = await store.openIntents(STALE_AFTER_MS, limit)
         for (const intent of stale.filter(({ id }) => !tried.has(id))) {
           tried.add(intent.id)
           await reconcileIntent(this.#context, tables, intent).catch((error: unknown) =>
-            rows.logOnce(`what was begun on ${describeRow(intent.ref)}: ${messageOf(error)}`),
+            rows.logOnce(`open change of ${describeRow(intent.ref)}: ${messageOf(error)}`),
           )
         }
         if (stale.length < limit) return
       }
     } catch (error) {
-      rows.logOnce(`what was begun on adopted tables: ${messageOf(error)}`)
+      rows.logOnce(`open changes of adopted tables: ${messageOf(error)}`)
     }
   }
 }
@@ -85,7 +85,7 @@ async function reconcileIntent(
     resumeHooks.start(table.mapping, row)
 }
 
-/** By what stands in the row now: what was there before, what was to be written, or what somebody made of it since. */
+/** Compares the row with its values before the change and with the intended status. 'unsure': it is neither. */
 function outcomeOf({ entry }: Intent, row: AdoptedRow | null): boolean | 'unsure' {
   const snapshot = snapshotIn(entry)
   if (!row || !snapshot) return 'unsure'
@@ -95,8 +95,8 @@ function outcomeOf({ entry }: Intent, row: AdoptedRow | null): boolean | 'unsure
 }
 
 /**
- * Whether what stands in the row is the work of somebody who came after this intent and found the same there: of those,
- * only one can have changed it. Perhaps: one is at it now. Asked when the row was read, in this order, so that none is missed.
+ * Whether a later operation that started from the same values made the change: only one of them can have succeeded.
+ * 'perhaps': such an operation is in progress. Called after the row was read, in this order, so that none is missed.
  */
 async function wasDoneByAnother(store: Store, intent: Intent): Promise<boolean | 'perhaps'> {
   const staleBefore = (await store.now()) - STALE_AFTER_MS

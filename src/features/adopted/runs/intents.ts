@@ -18,42 +18,42 @@ import type { AdoptedRows } from './rows.ts'
 import { encodeSnapshot, hashRow, snapshotBefore, writtenValues } from './row-hash.ts'
 import { runStatusOf, targetStatusOf } from './status-mapping.ts'
 
-/** What of a table can be written to, and by whom. */
+/** What the operations on rows need. */
 export type AdoptedContext = {
-  /** Our own, for the trail. */
+  /** Unstuck's own store, for the audit trail. */
   readonly store: Store
   readonly rows: AdoptedRows
   readonly resumeHooks: ResumeHooks
 }
 
-/** Something that is to be done to a row, and how it is told in the trail. */
+/** A change of a row, with its audit entry. */
 export type RowOperation = AuditInfo & {
   readonly action: string
   readonly evidence: unknown
   readonly change: RowChange
-  /** Null: it is about the row as a run. */
+  /** Null: the row is a run. */
   readonly target: TargetId | null
-  /** What else the trail says of how it was, and is then. */
+  /** Further fields of the audit entry. */
   readonly before?: Record<string, unknown>
   readonly after?: Record<string, unknown>
-  /** A person opens it again: nothing automatic ends it until it has moved on. */
+  /** An operator reopens the row: automatic recovery ignores it until it changes. */
   readonly reopens?: boolean
-  /** Nobody waits for an answer: what the user's database throws is logged, and stops nothing else. */
+  /** Errors of the user's database are logged, and the other rows are processed. */
   readonly isAutomatic?: boolean
 }
 
 const AUDIT_MAX = 1_000
 const RECORD_ATTEMPTS = 5
-/** So long rows are changed by the same intents: far from when others take these for left. */
+/** Time for the rows of one batch of intents, well below the time after which others treat intents as abandoned. */
 const BATCH_MS = 5_000
 
-/** A row that was seen, and what is to be done to it. */
+/** A resolved row and the operation on it. */
 export type RowTask = {
   readonly resolved: Pick<ResolvedRow, 'table' | 'row' | 'run' | 'target'>
   readonly operation: RowOperation
 }
 
-/** Does one. False when somebody was faster. */
+/** Applies one operation. Returns false if the row has changed meanwhile. */
 export async function applyOperation(
   context: AdoptedContext,
   resolved: RowTask['resolved'],
@@ -63,9 +63,9 @@ export async function applyOperation(
 }
 
 /**
- * Does each, if the row still is what was seen: then it is in the trail, once, and what went back in line is started.
- * Answers which were done. Two databases have no transaction in common, so the intents come first: whoever dies in
- * between leaves them to the next one, who sees by each row what became of it.
+ * Applies each operation if its row has not changed: records it once in the audit trail, and calls `onResume` for rows
+ * that went back to the queue. Returns which were applied. Two databases cannot share a transaction, so the intents are
+ * written first. If the process dies in between, the next one determines from each row whether the change was made.
  */
 export async function applyOperations(
   context: AdoptedContext,
@@ -77,7 +77,7 @@ export async function applyOperations(
   return done
 }
 
-/** As many of them as there is time for, at least one. */
+/** Applies as many as there is time for, at least one. */
 async function applyFirst(context: AdoptedContext, tasks: readonly RowTask[]): Promise<boolean[]> {
   const { store } = context
   const intents = tasks.map(toIntent)
@@ -90,7 +90,7 @@ async function applyFirst(context: AdoptedContext, tasks: readonly RowTask[]): P
   }
   const conclusions = intents.flatMap(({ id }, at) => {
     const { changed = null, error } = attempts[at] ?? {}
-    // What the database says no to was not done; after anything else nobody knows yet.
+    // A rejected write did not happen. After any other error the outcome is unknown.
     const isKnown =
       error === undefined || error instanceof RefusedError || error instanceof UsageError
     return isKnown ? [{ id, isDone: changed !== null }] : []
@@ -101,10 +101,10 @@ async function applyFirst(context: AdoptedContext, tasks: readonly RowTask[]): P
   return attempts.map(({ changed }) => changed !== null)
 }
 
-/** What came of a task. */
+/** The outcome of a task. */
 type Attempt = RowTask & {
   readonly intent: NewIntent
-  /** Null: somebody was faster, or there is an error. */
+  /** Null: the row had changed, or there is an error. */
   readonly changed: AdoptedRow | null
   readonly error?: unknown
 }
@@ -120,17 +120,17 @@ async function attempt(task: RowTask, intent: NewIntent): Promise<Attempt> {
   }
 }
 
-/** Nobody was faster where the row is as it was: then the table itself lets the change pass. */
+/** If the row is unchanged after an UPDATE without effect, a trigger or rule of the table ignores the change. */
 async function throwIfUnchanged({ table, row }: RowTask['resolved']): Promise<void> {
   const now = await table.row(row.key)
   if (now === null || hashRow(now) !== hashRow(row)) return
   throw new RefusedError(
-    `Row ${sanitizeLine(row.key)} of ${table.mapping.name} is as it was, although the database took the change: does a trigger or a rule of the table keep it so, ` +
-      'or is its id another row’s too?',
+    `Row ${sanitizeLine(row.key)} of ${table.mapping.name} has not changed, although the database accepted the change: check the table for a trigger or a rule that ignores it, ` +
+      'or for another row with the same id.',
   )
 }
 
-/** Of what was done, that it is in the trail and started; of what the database threw, who hears of it. */
+/** Makes sure that an applied change is recorded and resumed; throws or logs the error of a failed one. */
 async function finishAttempt(
   { store, rows, resumeHooks }: AdoptedContext,
   { resolved, operation, intent, changed, error }: Attempt,
@@ -147,8 +147,8 @@ async function finishAttempt(
 }
 
 /**
- * The deed is done, and is in the trail afterwards. Who was slower than others wait for finds its intent settled by one of
- * them: if they saw nothing of it yet, it is entered all the same. False when they have entered it, and started the row.
+ * Records a change whose intent another process has concluded meanwhile, because this process was too slow. Returns false
+ * if the other process has recorded the change and resumed the row.
  */
 async function recordAgain(store: Store, intent: NewIntent): Promise<boolean> {
   for (let tries = 1; tries <= RECORD_ATTEMPTS; tries++) {
@@ -170,7 +170,7 @@ export async function conclude(
   return (await store.concludeIntents([{ id, isDone }]))[0]!
 }
 
-/** What was done to the row, newest first. */
+/** The audit entries of the row, newest first. */
 export function auditOf(
   store: Store,
   { entry: { run, target } }: NewIntent,
@@ -218,7 +218,7 @@ function toIntent({ resolved, operation }: RowTask): NewIntent {
   return { id, row: mapping.kind === 'runs' ? run.id : target.id, ref, entry, reopens }
 }
 
-/** What is taken back is not started: it is as it was. */
+/** A reverted row is not resumed. */
 export function isResume(mapping: Mapping, { action, after }: NewIntent['entry']): boolean {
   const { statusValue } = after as { statusValue?: unknown }
   return action !== 'revert' && typeof statusValue === 'string' && isWaiting(mapping, statusValue)

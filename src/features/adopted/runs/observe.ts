@@ -13,13 +13,13 @@ type ObservedRowFacts = RowFacts & {
   readonly ids: { readonly worker: string }
 }
 
-/** Who has it, as far as the row or `alive` tells; null when neither does. */
+/** Returns the worker of a row as far as the row or `alive` shows one; null if neither does. */
 export function observe(
   row: AdoptedRow,
   { mapping, run, ids, now, serverStartedAt, callbackResults }: ObservedRowFacts,
 ): WorkerObservation | null {
   const { alive } = callbackResults
-  // Whoever takes up a target where others beat is to beat as well.
+  // In a table of targets with a heartbeat column every worker must send heartbeats.
   const expectsHeartbeat = mapping.kind === 'targets' && mapping.columns.heartbeatAt !== undefined
   if (row.heartbeatAt === null && alive === null && !expectsHeartbeat) return null
   const { leaseMs } = run.policy
@@ -68,8 +68,8 @@ function toAliveCheck(alive: boolean | 'unanswered'): Evidence['told'] {
 }
 
 /**
- * Its last beat, or a start or sign of work that is newer: not everybody beats at the start. What lies ahead by more
- * than clocks do is no sign, as the end of the day that it began on.
+ * The last heartbeat, or a newer start or activity, since some programs send no heartbeat at the start. Times too far in
+ * the future are ignored, such as the end of the day for a date without a time.
  */
 function lastHeartbeatOf(
   { heartbeatAt, startedAt, activityAt }: AdoptedRow,
@@ -80,7 +80,7 @@ function lastHeartbeatOf(
   return Math.max(heartbeatAt, ...others)
 }
 
-/** When a target was taken up, or last moved. */
+/** When a target was claimed, or last progressed. */
 function lastProgressOf({ startedAt, activityAt }: AdoptedRow): Millis | null {
   return startedAt === null || activityAt === null
     ? (startedAt ?? activityAt)

@@ -19,11 +19,11 @@ import { snapshotIn } from './row-hash.ts'
 import { changeFor } from './verdicts.ts'
 import { missingStatusMessage, statusValueAfter } from './status-mapping.ts'
 
-/** What people ask for, done to rows of their own tables. */
+/** Operator actions on adopted rows. */
 
 const AUDIT_MAX = 10_000
 
-/** Puts a row, or rows of a table of targets, back in line. */
+/** Puts a row, or rows of a table of targets, back in the queue. */
 export async function replanRows(
   context: AdoptedContext,
   request: ReplanRequest,
@@ -62,7 +62,7 @@ async function requeue(
   })
 }
 
-/** The rows that fit. A row that is a run counts as its one target, if it has ended and did not succeed. */
+/** Returns the matching rows. A row that is a run counts as its one target, if it has ended without success. */
 async function selectRows(
   { rows }: AdoptedContext,
   run: Run,
@@ -97,7 +97,7 @@ async function selectRows(
   )
 }
 
-/** Exactly what stood there before is there again, if the row still is as it was planned. */
+/** Restores the previous values exactly, if the row has not changed since it was planned. */
 export async function revertRows(context: AdoptedContext, revert: RevertRequest): Promise<boolean> {
   const { rows } = context
   const run = await requireRun(context, revert.run)
@@ -129,7 +129,8 @@ async function restore(
   })
   const undone = audit.find(({ action }) => action === undoes)
   const snapshot = undone && snapshotIn(undone)
-  if (!snapshot) throw new RefusedError(`What stood in ${rowLabel(resolved)} before is not known.`)
+  if (!snapshot)
+    throw new RefusedError(`The previous values of ${rowLabel(resolved)} are not known.`)
   if (!isUnchanged(undone, resolved.row)) return false
   return applyOperation(context, resolved, {
     action: 'revert',
@@ -143,7 +144,7 @@ async function restore(
   })
 }
 
-/** Sets targets of a table aside. Answers those that were open. */
+/** Parks targets of a table. Returns those that were open. */
 export async function parkRows(
   context: AdoptedContext,
   targets: readonly TargetId[],
@@ -153,7 +154,7 @@ export async function parkRows(
   for (const id of targets) {
     const resolved = await context.rows.resolveId(id)
     if (!resolved)
-      throw new NotFoundError(`target ${id}`, '`unstuck show RUN` lists those that need a person.')
+      throw new NotFoundError(`target ${id}`, '`unstuck show RUN` lists those that need attention.')
     const { mapping } = resolved.table
     if (mapping.kind === 'runs') {
       throw new RefusedError(

@@ -9,7 +9,7 @@ export type StoredSnapshot = Readonly<
   Record<string, string | number | null | { readonly bigint: string }>
 >
 
-/** The trail is JSON, which has no large integers. */
+/** Encodes a snapshot for the audit trail: JSON has no bigint. */
 export function encodeSnapshot(snapshot: RowSnapshot): StoredSnapshot {
   return Object.fromEntries(
     Object.entries(snapshot).map(([name, value]) => [
@@ -19,12 +19,12 @@ export function encodeSnapshot(snapshot: RowSnapshot): StoredSnapshot {
   )
 }
 
-/** The same for the same content of all mapped columns: goes with whatever is judged, however often it is copied. */
+/** A hash of all mapped columns, so that a verdict can be matched with the row that was judged. */
 export function hashRow({ snapshot }: Pick<AdoptedRow, 'snapshot'>): string {
   return hash('sha256', JSON.stringify(encodeSnapshot(snapshot))).slice(0, 32)
 }
 
-/** What stood in the columns that the change writes. */
+/** The current values of the columns that the change writes. */
 export function snapshotBefore(
   { columns }: Mapping,
   row: AdoptedRow,
@@ -46,7 +46,7 @@ export function snapshotBefore(
   )
 }
 
-/** What people see of an ending, where there are columns for it: by this `revert` tells whether it still stands there. */
+/** The written error and end, by which `revert` checks that they have not changed since. */
 export function writtenValues(
   { columns }: Mapping,
   { error, finishedAt }: RowChange,
@@ -59,7 +59,7 @@ export function writtenValues(
   return Object.keys(written).length > 0 ? { written } : {}
 }
 
-/** What stood there before this entry's deed; null when it tells of none. */
+/** The values before the change of this audit entry; null if it has none. */
 export function snapshotIn({ before }: Pick<AuditEntry, 'before'>): RowSnapshot | null {
   const { snapshot: stored } = (before ?? {}) as { snapshot?: StoredSnapshot }
   if (typeof stored !== 'object' || stored === null) return null

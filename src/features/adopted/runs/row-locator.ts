@@ -14,14 +14,14 @@ const MISSING_TTL_MS = 5_000
 const MISSING_MAX = 1_000
 const ENDING_MAX = 10
 
-/** From the ids that rows have with us back to the rows. */
+/** Finds rows by the ids that were derived from their keys. */
 export class RowLocator {
   readonly #store: Store
   readonly #tables: AdoptedTables
-  /** Where the rows are that were shown: those of late, and those before them. */
+  /** Rows that were returned before, in two generations. */
   #recent = new Map<Id, AdoptedRef>()
   #older = new Map<Id, AdoptedRef>()
-  /** Ids that no row has, until when that is believed. */
+  /** Ids that were not found, with the end of their validity. */
   readonly #missing = new Map<Id, number>()
 
   constructor(store: Store, tables: AdoptedTables) {
@@ -30,8 +30,8 @@ export class RowLocator {
   }
 
   /**
-   * Among the rows that were shown, then those that anything was ever done to, then all. Throws when it is not found but
-   * may be in a table that is away.
+   * Searches rows that were returned before, then rows with audit entries, then all. Throws if the id is not found and a
+   * table is unreadable.
    */
   async find(id: Id): Promise<RowLocation | null> {
     if (!isAdoptedId(id)) return null
@@ -56,7 +56,7 @@ export class RowLocator {
     return undefined
   }
 
-  /** The ids of runs, or of targets, that end so. Short ones may be those of many: all rows are looked at. */
+  /** Returns the ids with this suffix. Reads the keys of all rows. */
   async idsEnding(suffix: string, entity: EntityKind): Promise<Id[]> {
     const isFullId = isId(suffix)
     const ids = isFullId
@@ -70,7 +70,7 @@ export class RowLocator {
     return matching
   }
 
-  /** Looks at the ids of all rows there are, and remembers where those are that fit. */
+  /** Computes the ids of all rows, and remembers the matching ones. */
   async #scan(
     matches: (id: Id) => boolean,
     entities: readonly EntityKind[],
@@ -94,14 +94,14 @@ export class RowLocator {
         for (const key of keys) addMatches(key, rowEntities)
         if (keys.length < KEYS_PAGE_SIZE) break
         after = keys.at(-1)!
-        // SQLite answers without letting go of the thread.
+        // SQLite queries block the event loop.
         await yieldToEventLoop()
       }
     })
     return ids
   }
 
-  /** Somebody sees it now, and may come back with its id. */
+  /** Remembers a row whose id is returned to a caller. */
   remember(id: Id, ref: AdoptedRef): void {
     if (this.#recent.size === KNOWN_MAX) {
       this.#older = this.#recent

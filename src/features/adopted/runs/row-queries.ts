@@ -7,7 +7,7 @@ import { isMapped, runStatusOf, targetStatusOf, statusValuesFor } from './status
 
 const PAGE_SIZE = 5_000
 
-/** Of a table of runs all that live, of one of targets what is in progress: in one question, however many tables. */
+/** Returns the live rows of a table of runs, or the rows in progress of a table of targets. */
 export async function liveRows(table: AdoptedTable): Promise<AdoptedRow[]> {
   const { mapping } = table
   const statusValues = statusValuesFor(
@@ -17,7 +17,7 @@ export async function liveRows(table: AdoptedTable): Promise<AdoptedRow[]> {
   return allRows(table, { statusValues })
 }
 
-/** Page by page, to the last. */
+/** Reads all rows that match, page by page. */
 export async function allRows(
   table: AdoptedTable,
   filter: Omit<RowFilter, 'limit' | 'after'>,
@@ -29,12 +29,12 @@ export async function allRows(
     const page = await table.rows({ ...filter, ...after, limit: PAGE_SIZE })
     all.push(...page)
     if (page.length < PAGE_SIZE) return all
-    // SQLite answers without letting go of the thread.
+    // SQLite queries block the event loop.
     await yieldToEventLoop()
   }
 }
 
-/** Something may yet become of it. */
+/** Not ended. */
 export function isOpen(mapping: Mapping, statusValue: string): boolean {
   if (mapping.kind === 'runs') return isLive(runStatusOf(mapping, statusValue))
   const status = targetStatusOf(mapping, statusValue)
@@ -47,12 +47,12 @@ export function isActive(mapping: Mapping, statusValue: string): boolean {
     : targetStatusOf(mapping, statusValue) === 'in_progress'
 }
 
-/** Back in line: it waits to be taken up, and nobody has it. */
+/** Waits to be claimed. */
 export function isWaiting(mapping: Mapping, statusValue: string): boolean {
   return isOpen(mapping, statusValue) && !isActive(mapping, statusValue)
 }
 
-/** Every word in the table that counts as one of these. What nobody mapped has ended, so it is looked for only then. */
+/** Returns all status values that mean one of these. Unmapped values are read only if ended statuses are wanted. */
 export async function statusValuesIn(
   table: AdoptedTable,
   statuses: readonly (RunStatus | TargetStatus)[],

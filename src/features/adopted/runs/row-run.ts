@@ -12,32 +12,32 @@ import { sanitizeLine } from '../sanitize-line.ts'
 import { observe } from './observe.ts'
 import { adoptedRun, runStatusOf, targetStatusOf } from './status-mapping.ts'
 
-/** What is known of a row beside the row itself. */
+/** Facts about a row that are not in the row itself. */
 export type RowFacts = {
-  /** By the clock of the database that the row is in. */
+  /** By the clock of the row's database. */
   readonly now: Millis
-  /** Null: there is no server. */
+  /** Null on SQLite. */
   readonly serverStartedAt: Millis | null
   readonly callbackResults: CallbackResults
   readonly reopened: Reopened | null
-  /** What counts for a run now; left out: what its table says. */
+  /** The policy of a run; default: the policy of its table. */
   readonly policyOf?: ((run: Run) => Policy) | undefined
 }
 
-/** A person opened it again: when, and which word stood there then. */
+/** When an operator reopened the row, and its status then. */
 export type Reopened = { readonly at: Millis; readonly status: string | null }
 
-/** A row as everybody else sees it: a run with its target, or a target with its run, and who has it. */
+/** A row as a run with its target, or as a target with its run, and its worker. */
 export type ResolvedRow = {
   readonly table: AdoptedTable
   readonly row: AdoptedRow
-  /** By the clock of its database, when it was read. */
+  /** When the row was read, by the clock of its database. */
   readonly now: Millis
   readonly run: Run
   readonly target: Target
-  /** Null: nobody is known to have it, or a person said that nothing is to be done about it. */
+  /** Null: no worker is known, or an operator reopened the row. */
   readonly observation: WorkerObservation | null
-  /** Since a person opened it again it has an owner again, or has moved. */
+  /** Since an operator reopened it, it has an owner again or has changed. */
   readonly hasMoved: boolean
 }
 
@@ -76,7 +76,7 @@ export function resolveRun(table: AdoptedTable, row: AdoptedRow, facts: RowFacts
     retryOf: null,
     error: row.error,
     input: null,
-    // Whatever there is to go on from is a file as good as any.
+    // A checkpoint and output files count as artifacts.
     artifacts: Number(hasCheckpoint) + Number(callbackResults.hasOutput),
     owner: null,
     policy: effectivePolicy(mapping, mapping.policy),
@@ -90,18 +90,18 @@ export function resolveRun(table: AdoptedTable, row: AdoptedRow, facts: RowFacts
   const run = { ...withPolicy, owner: observation?.worker.id ?? null }
   const target = {
     ...toTarget(row, { ...run, hasCheckpoint, status: targetStatus, run: ids.run, ids }),
-    // What it brought is in the run's counts: only a checkpoint is one.
+    // Items are in the run's counts; only a checkpoint counts here.
     seq: Number(hasCheckpoint),
   }
   return { table, row, now: facts.now, run, target, observation, hasMoved }
 }
 
-/** With the policy that its source has now. */
+/** Replaces the policy with the current one of its source. */
 function withCurrentPolicy(run: Run, mapping: Mapping, { policyOf }: RowFacts): Run {
   return policyOf ? { ...run, policy: effectivePolicy(mapping, policyOf(run)) } : run
 }
 
-/** A row of a table of targets, which is a part of the one run that the table is. */
+/** A row of a table of targets, which is one run. */
 export function resolveTarget(
   table: AdoptedTable,
   row: AdoptedRow,
@@ -136,7 +136,7 @@ export function resolveTarget(
   return { table, row, now: facts.now, run, target, observation, hasMoved }
 }
 
-/** The one run that a table of targets is. `newest`: the row that was begun last. */
+/** The one run of a table of targets. `newest`: the row that started last. */
 export function toTableRun(
   mapping: Mapping,
   counts: readonly { readonly value: string; readonly count: number }[],
@@ -169,7 +169,7 @@ export function toTableRun(
     retryOf: null,
     error: null,
     input: null,
-    // A table is never dead, whatever its age: it is kept, as all that has something to go on from.
+    // A table is never dead, whatever its age: an artifact keeps it.
     artifacts: open > 0 ? 1 : 0,
     owner: null,
     policy: effectivePolicy(mapping, mapping.policy),
@@ -185,7 +185,7 @@ function tableRunStatus(targets: Counts['targets']): RunStatus {
   return unsuccessful > 0 ? 'failed' : 'succeeded'
 }
 
-/** How many rows of a table count as which target. */
+/** Counts rows by target status. */
 export function countByTargetStatus(
   mapping: Mapping,
   counts: readonly { readonly value: string; readonly count: number }[],
@@ -198,7 +198,7 @@ export function countByTargetStatus(
   return sum
 }
 
-/** Books in which only targets are counted. */
+/** Counts with nothing but targets. */
 export function toCounts(targets: Partial<Record<TargetStatus, number>>): Counts {
   const none = { planned: 0, in_progress: 0, done: 0, failed: 0, stuck: 0, parked: 0 }
   return {
@@ -212,7 +212,7 @@ export function toCounts(targets: Partial<Record<TargetStatus, number>>): Counts
   }
 }
 
-/** The row's ids, each always the same. */
+/** The row's ids, derived from its key. */
 export function idsOf({ name }: Mapping, { key }: Pick<AdoptedRow, 'key'>) {
   return {
     run: adoptedId(name, key, 'run'),
@@ -221,7 +221,7 @@ export function idsOf({ name }: Mapping, { key }: Pick<AdoptedRow, 'key'>) {
   }
 }
 
-/** Sources are shown and typed as names: what is none in the user's table is made one. */
+/** Returns the row's source, sanitized if it is not a valid name. */
 export function sourceOf({ name }: Mapping, { source }: AdoptedRow): string {
   if (source === null || source === '') return name
   if (sourceMistake(source) === null) return source
@@ -271,7 +271,7 @@ function progressOf({ done, total }: AdoptedRow): Run['progress'] {
   return { done: done ?? 0, total: total ?? Math.max(1, done ?? 0) }
 }
 
-/** A beat says that somebody is there, not that the work moves: it counts only where nothing better is mapped. */
+/** A heartbeat shows that a worker is alive, not that it progresses: it counts only if `activityAt` is not mapped. */
 function lastActivityOf(
   { columns }: Mapping,
   row: AdoptedRow,
@@ -287,7 +287,7 @@ function lastActivityOf(
   ])
 }
 
-/** Where beats are all there is to see of the work, nothing more can be said of it between two of them; where nothing is, nothing. */
+/** Without `activityAt`, silence within a lease is normal; without any sign of activity, silence has no limit. */
 function effectivePolicy({ columns, checkpoint, outputDir }: Mapping, policy: Policy): Policy {
   if (columns.activityAt !== undefined) return policy
   const hasActivity = columns.heartbeatAt !== undefined || checkpoint || outputDir
@@ -295,7 +295,7 @@ function effectivePolicy({ columns, checkpoint, outputDir }: Mapping, policy: Po
   return { ...policy, maxSilenceMs }
 }
 
-/** It has an owner again, has ended, has another word, or anything of it is newer than its opening. */
+/** The row has ended, has an owner or another status, or one of its times is newer than the reopening. */
 function hasMovedSince(
   { columns }: Mapping,
   row: AdoptedRow,
@@ -304,7 +304,7 @@ function hasMovedSince(
 ): boolean {
   if (reopened === null) return false
   const times = (['startedAt', 'heartbeatAt', 'activityAt'] as const).map((field) => {
-    // A day counts as its end, which is later than an opening on that day.
+    // A date without a time counts as the end of the day, which is later than a reopening on that day.
     const isDay = /^\s*\d{4}-\d\d-\d\d\s*$/.test(String(row.snapshot[columns[field] ?? '']))
     return (row[field] ?? 0) - (isDay ? DAY_MS : 0)
   })
@@ -320,7 +320,7 @@ function latestOf(times: readonly (Millis | null)[]): Millis | null {
   return known.length > 0 ? Math.max(...known) : null
 }
 
-/** The oldest time that is known of it. */
+/** The start, else the oldest known time. */
 export function createdAtOf(row: AdoptedRow, now: Millis): Millis {
   if (row.startedAt !== null) return row.startedAt
   const { heartbeatAt, activityAt, finishedAt } = row

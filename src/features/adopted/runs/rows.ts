@@ -21,13 +21,13 @@ import { AdoptedTables } from './tables.ts'
 import { RowLocator } from './row-locator.ts'
 import { statusValuesFor } from './status-mapping.ts'
 
-/** All that is live at one moment. */
+/** All live rows at one time. */
 export type LiveRows = {
-  /** Rows that are runs. */
+  /** Rows of tables of runs. */
   readonly runs: readonly ResolvedRow[]
-  /** Tables that are one run each, and what of them is in progress. */
+  /** Tables of targets, each as one run, with its rows in progress. */
   readonly tableRuns: readonly { readonly run: Run; readonly active: readonly ResolvedRow[] }[]
-  /** Those of them that somebody is known to have, by that worker. */
+  /** Rows with a known worker, by its id. */
   readonly byWorker: Map<WorkerId, ResolvedRow>
 }
 
@@ -40,17 +40,17 @@ type AdoptedRowsOptions = {
 const LIVE_TTL_MS = 10_000
 const TABLE_RUN_TTL_MS = 1_000
 const LOGGED_MAX = 1_000
-/** So many rows are seen in one go: then others have their turn. */
+/** Rows processed before the event loop gets its turn. */
 const YIELD_EVERY = 1_000
 
-/** The rows of users' own tables, seen as runs, targets and workers, and found again by the ids that they have as such. */
+/** Rows of adopted tables as runs, targets and workers, and the way back from their ids to the rows. */
 export class AdoptedRows {
   readonly log: (line: string) => void
   readonly #store: Store
   readonly #policyOf: RowFacts['policyOf']
   readonly tables: AdoptedTables
   readonly locator: RowLocator
-  /** `isNow`: nothing has happened since it was begun. */
+  /** `isCurrent`: nothing was changed since it started. */
   #lastLoad: { at: number; isCurrent: boolean; readonly all: Promise<LiveRows> } | null = null
   readonly #tableRuns = new Map<
     AdoptedTable,
@@ -58,7 +58,7 @@ export class AdoptedRows {
   >()
   readonly #logged = new Set<string>()
   readonly #errorThrottle: ErrorThrottle
-  /** Opened again by a person, and moved on since. */
+  /** Reopened rows that have changed since. */
   readonly moved = new Set<Id>()
 
   constructor(store: Store, mappings: readonly Mapping[], options: AdoptedRowsOptions) {
@@ -70,7 +70,7 @@ export class AdoptedRows {
     this.locator = new RowLocator(store, this.tables)
   }
 
-  /** These rows as everybody else sees them. Only of live ones more is asked than the row itself says. */
+  /** Resolves rows to runs and targets. Calls the user's functions for live rows only. */
   async resolve(
     table: AdoptedTable,
     rows: readonly AdoptedRow[],
@@ -110,8 +110,8 @@ export class AdoptedRows {
   }
 
   /**
-   * This row, if it still is what was judged. Nobody is asked about it again: the judgement is made. `whole`: the run
-   * that its table is.
+   * Returns the row if it has not changed since it was judged. The user's functions are not called again. `whole`: the
+   * run of its table.
    */
   async resolveUnchanged(
     { table: name, key }: AdoptedRef,
@@ -127,7 +127,7 @@ export class AdoptedRows {
     return tableRun ? resolveTarget(table, row, tableRun, facts) : resolveRun(table, row, facts)
   }
 
-  /** Those that a person opened again, and the word that they were left with. */
+  /** Reopened rows, with the status that they had then. */
   async #reopened(
     { mapping }: AdoptedTable,
     rows: readonly AdoptedRow[],
@@ -148,11 +148,11 @@ export class AdoptedRows {
     return found
   }
 
-  /** The one run that a table of targets is. */
+  /** The one run of a table of targets. */
   async tableRun(table: AdoptedTable, active?: readonly AdoptedRow[]): Promise<Run> {
     const { mapping } = table
     const [counts, { now }] = await Promise.all([table.counts(), table.clock()])
-    // What is at work is found by its word; the newest of all takes a look at each.
+    // Active rows are found by their status; the newest of all needs a scan.
     const statusValues = statusValuesFor(mapping, ['in_progress'])
     const [newest] = active ?? (await table.rows({ statusValues, limit: 1 }))
     const run = toTableRun(
@@ -165,7 +165,7 @@ export class AdoptedRows {
     return run
   }
 
-  /** The same for those to whom a moment does not matter: to look at a target is not to count them all. */
+  /** The same, cached for a short time: reading one target must not count all of them. */
   #cachedTableRun(table: AdoptedTable): Promise<Run> {
     const now = performance.now()
     const known = this.#tableRuns.get(table)
@@ -176,7 +176,7 @@ export class AdoptedRows {
     return run
   }
 
-  /** All that is live now. Asked for twice in one breath, it is one look. */
+  /** Loads all live rows. Concurrent calls share one load. */
   loadLive(): Promise<LiveRows> {
     if (this.#lastLoad?.isCurrent) return this.#lastLoad.all
     const load = { at: performance.now(), isCurrent: true, all: this.#loadLiveNow() }
@@ -203,7 +203,7 @@ export class AdoptedRows {
     return { runs, tableRuns: wholes, byWorker: new Map(byWorker) }
   }
 
-  /** What a worker holds, as of the look in which it was seen: asked for once, it costs nothing more. */
+  /** Returns the row that a worker has claimed, from the last load. */
   async claimOf(worker: WorkerId): Promise<ResolvedRow | null> {
     const last = this.#lastLoad
     const isFresh = last !== null && performance.now() < last.at + LIVE_TTL_MS
@@ -211,7 +211,7 @@ export class AdoptedRows {
     const resolved = byWorker?.get(worker)
     byWorker?.delete(worker)
     if (resolved && last) {
-      // Who goes through very many of them gets all from the one look, however long that takes.
+      // A caller that iterates over many workers gets all of them from one load, however long that takes.
       last.at = performance.now()
       return resolved
     }
@@ -219,7 +219,7 @@ export class AdoptedRows {
     return now?.observation ? now : null
   }
 
-  /** Whatever row has this id, as a run, a target or a worker; not for the run that a whole table is. */
+  /** Returns the row with this id of a run, target or worker; null for the run of a whole table. */
   async resolveId(id: Id): Promise<ResolvedRow | null> {
     const found = await this.locator.find(id)
     const row = found && found.key !== TABLE_RUN_KEY ? await found.table.row(found.key) : null
@@ -227,7 +227,7 @@ export class AdoptedRows {
     return resolved ?? null
   }
 
-  /** A run by its id, be it a row or a whole table. */
+  /** Returns a run by id: a row, or a whole table. */
   async run(id: RunId): Promise<Run | null> {
     const found = await this.locator.find(id)
     if (found?.key === TABLE_RUN_KEY) return this.tableRun(found.table)
@@ -244,7 +244,7 @@ export class AdoptedRows {
     if (hasMoved) this.moved.add(kind === 'runs' ? run.id : target.id)
   }
 
-  /** To the log, however often it is so. */
+  /** Logs a line once. */
   logOnce(line: string): void {
     if (this.#logged.has(line)) return
     if (this.#logged.size === LOGGED_MAX) this.#logged.clear()
@@ -253,7 +253,7 @@ export class AdoptedRows {
   }
 }
 
-/** What is judged of it says what exactly was seen: what is done because of that is done to this and nothing newer. */
+/** Adds the hash of the row to the run, so that a verdict is applied only to the row that was judged. */
 function withRowHash(resolved: ResolvedRow): ResolvedRow {
   const { table, row, run, observation } = resolved
   if (!isOpen(table.mapping, row.status)) return resolved

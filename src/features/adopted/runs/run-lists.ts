@@ -13,23 +13,23 @@ import { createdAtOf, sourceOf } from './row-run.ts'
 import type { AdoptedRows } from './rows.ts'
 import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
 
-/** One of the lists that are merged, as far as it was read. */
+/** A page of one of the merged lists. */
 type SourcePage = {
-  /** Null: our own. */
+  /** Null: the store's own runs. */
   readonly table: AdoptedTable | null
   readonly entries: readonly Entry[]
-  /** There is more behind what was read. */
+  /** More entries follow. */
   readonly hasMore: boolean
 }
 
 type Entry = {
   readonly createdAt: Millis
-  /** A row is made a run only when it is on the page: that may take a question to its owner. */
+  /** A row becomes a run only if it is on the page, since that may call the user's functions. */
   readonly run: Run | AdoptedRow
   readonly position: string | ListPosition
 }
 
-/** Newest first over our own runs and all tables. Each part is read on from where it stood, so nothing is left out or doubled. */
+/** Lists runs of the store and of all tables, newest first. Each part has its own position, so that no run is missed or listed twice. */
 export async function listRuns(
   store: Store,
   rows: AdoptedRows,
@@ -50,7 +50,7 @@ export async function listRuns(
   return { items, next: isMore ? encodeCursor(advance(from, pages, taken)) : null }
 }
 
-/** Whether any run of it can be meant at all. */
+/** Whether the table can have a run of this source. */
 function canMatch(mapping: AdoptedTable['mapping'], { source }: RunFilter): boolean {
   return source === undefined || source === mapping.name || mapping.columns.source !== undefined
 }
@@ -110,7 +110,7 @@ async function tablePage(
   return { table, entries, hasMore: listed.length > limit }
 }
 
-/** What a person typed may be the end of an id that the row has with us alone. */
+/** The search text may be the end of a row's id, which is not in the table. */
 async function byShortId(
   rows: AdoptedRows,
   table: AdoptedTable,
@@ -125,7 +125,7 @@ async function byShortId(
   return found
 }
 
-/** A source that is no name is shown as one: it is looked for among the rows that were begun last. */
+/** A sanitized source is not in the table as such, so it is searched among the newest rows. */
 async function bySanitizedSource(
   table: AdoptedTable,
   { source, search, createdSince }: RunFilter,
@@ -142,7 +142,7 @@ async function bySanitizedSource(
   return rows.filter((row) => row.source !== source && sourceOf(mapping, row) === source)
 }
 
-/** Without a question to the table. */
+/** Checks a run without a query. */
 function matchesFilter(run: Run, { source, statuses, search, createdSince }: RunFilter): boolean {
   const part = search?.toLowerCase()
   return (
@@ -183,7 +183,7 @@ async function toRuns(rows: AdoptedRows, page: readonly MergedEntry[]): Promise<
     const resolvedRows = table && (await rows.tables.query(table, () => rows.resolve(table, found)))
     for (const one of resolvedRows ?? []) resolved.set(one.row, one.run)
   }
-  // What its table cannot tell of any more is left out.
+  // Rows of a table that has become unreadable are left out.
   return page.flatMap(({ entry: { run } }) => (isRow(run) ? (resolved.get(run) ?? []) : run))
 }
 
@@ -191,7 +191,7 @@ function isRow(one: Run | AdoptedRow): one is AdoptedRow {
   return 'snapshot' in one
 }
 
-/** Where each part stands after the page. */
+/** The position of each part after the page. */
 function advance(
   start: ListPositions,
   pages: readonly SourcePage[],
@@ -211,7 +211,7 @@ function advance(
 
 const NEWEST_MAX = 500
 
-/** The newest row of each source, where that one failed: of the rows that were begun last. */
+/** Returns the newest run of each source if it failed, among the newest rows. */
 export async function latestFailedRuns(rows: AdoptedRows): Promise<Run[]> {
   const newest = await rows.tables.queryAll(async (table) => {
     if (table.mapping.kind === 'targets') return [await rows.tableRun(table)]

@@ -10,7 +10,7 @@ import type { AdoptedStatuses, Mapping } from '../mapping.ts'
 
 type StatusKey = keyof AdoptedStatuses
 
-/** What each of the user's words means for a row that is a run. */
+/** Run status by mapped meaning. */
 const RUN_STATUSES = {
   active: 'running',
   queued: 'queued',
@@ -21,7 +21,7 @@ const RUN_STATUSES = {
   abandoned: 'abandoned',
 } as const satisfies Partial<Record<StatusKey, RunStatus>>
 
-/** The same for a row that is a target. Of one that was cancelled nothing is left to do, and nobody is to look at it. */
+/** Target status by mapped meaning. A cancelled target needs neither work nor attention, so it is done. */
 const TARGET_STATUSES = {
   active: 'in_progress',
   planned: 'planned',
@@ -34,8 +34,8 @@ const TARGET_STATUSES = {
 } as const satisfies Partial<Record<StatusKey, TargetStatus>>
 
 /**
- * A run's one target, which no row of its own speaks of. Of a run that is running it is at work, whether or not it is
- * known by whom; one that was cancelled or abandoned never got done, as in runs of our own.
+ * The status of a run's one target, which has no row of its own. A cancelled or abandoned run leaves it planned, as in
+ * the store's own runs.
  */
 const TARGET_STATUS_OF_RUN: Readonly<Record<RunStatus, TargetStatus>> = {
   queued: 'planned',
@@ -59,7 +59,7 @@ export function targetStatusOf(mapping: Mapping, statusValue: string): TargetSta
   return end === 'failed' || end === 'abandoned' ? 'failed' : 'done'
 }
 
-/** All words that were mapped to what counts as one of these. Words that nobody mapped are not among them. */
+/** All mapped status values that mean one of these. */
 export function statusValuesFor(
   mapping: Mapping,
   statuses: readonly (RunStatus | TargetStatus)[],
@@ -76,7 +76,7 @@ export function isMapped(mapping: Mapping, statusValue: string): boolean {
   )
 }
 
-/** Where a verdict leads: the first of these that the user has a word for. */
+/** The status after an action: the first of these that is mapped. */
 const RUN_STATUS_AFTER: Readonly<Partial<Record<Action | 'cancel', readonly StatusKey[]>>> = {
   fail: ['failed'],
   park: ['failed'],
@@ -95,7 +95,7 @@ const TARGET_STATUS_AFTER: typeof RUN_STATUS_AFTER = {
   replan: ['planned'],
 }
 
-/** What is to be written, or the names in `statuses` of which one has to be mapped for it. */
+/** Returns the status value to write, or the statuses of which one must be mapped for it. */
 export function statusValueAfter(
   mapping: Mapping,
   action: Action | 'cancel',
@@ -105,7 +105,7 @@ export function statusValueAfter(
   return statusValue === undefined ? { missing: keys } : { value: statusValue }
 }
 
-/** For the log and for people: what to write into the config. */
+/** Names the setting that allows the action. */
 export function missingStatusMessage(
   { name, kind }: Mapping,
   action: Action | 'cancel',
@@ -118,7 +118,7 @@ export function missingStatusMessage(
     : `No status is mapped for ${action} on a ${what} of ${name}: map ${settings} in the config`
 }
 
-/** Verdicts that cannot be carried out on its rows, each with what to map. */
+/** Verdicts that cannot be applied to its rows, each with the setting that would allow it. */
 export function blockedActions(mapping: Mapping): Readonly<Record<string, string>> {
   const actions = Object.keys(
     mapping.kind === 'runs' ? RUN_STATUS_AFTER : TARGET_STATUS_AFTER,
@@ -133,14 +133,14 @@ export function blockedActions(mapping: Mapping): Readonly<Record<string, string
   )
 }
 
-/** The row as a run, or the table (whose key is empty): whose it is, and what can become of it. */
+/** The origin of a run: its table, key (empty for a whole table) and possible actions. */
 export function adoptedRun(mapping: Mapping, key: string): AdoptedRun {
   const known = ADOPTED_RUNS.get(mapping) ?? describeTable(mapping)
   ADOPTED_RUNS.set(mapping, known)
   return { ...known, key }
 }
 
-/** The same for each row of a table, of which there may be very many. */
+/** Shared by all rows of a table. */
 const ADOPTED_RUNS = new WeakMap<Mapping, Omit<AdoptedRun, 'key'>>()
 
 function describeTable(mapping: Mapping): Omit<AdoptedRun, 'key'> {
@@ -149,7 +149,7 @@ function describeTable(mapping: Mapping): Omit<AdoptedRun, 'key'> {
   return { table: mapping.name, can: allowedActions(mapping), ...(isBlocked && { cannot }) }
 }
 
-/** What people can have done to its rows. A row that is a run is never set aside; a whole table is never ended. */
+/** Operator actions on its rows. Rows that are runs cannot be parked; a whole table cannot be cancelled. */
 function allowedActions(mapping: Mapping): AdoptedAction[] {
   const can = (action: Action | 'cancel'): boolean => 'value' in statusValueAfter(mapping, action)
   const { parked, stuck } = mapping.statusValues
@@ -157,7 +157,7 @@ function allowedActions(mapping: Mapping): AdoptedAction[] {
   return ADOPTED_ACTIONS.filter((action) => (action === 'park' ? canPark : can(action)))
 }
 
-/** What the word is in one of the tables above. */
+/** Looks a status value up in one of the tables above. */
 function lookUpStatus<Status>(
   statuses: Readonly<Partial<Record<StatusKey, Status>>>,
   { statusValues }: Mapping,
@@ -170,7 +170,7 @@ function lookUpStatus<Status>(
   return (found && statuses[found]) ?? null
 }
 
-/** What nobody mapped has ended, whatever it says: nothing is done to it. Its word only tells how. */
+/** A row with an unmapped status counts as ended. The text of the status suggests how. */
 function guessEndStatus(statusValue: string): RunStatus {
   if (/fail|error|crash/i.test(statusValue)) return 'failed'
   if (/time.?out|timed.?out|abandon|clean|expired/i.test(statusValue)) return 'abandoned'

@@ -8,10 +8,10 @@ type AdoptedTablesOptions = {
   readonly log: (line: string) => void
 }
 
-/** One that is away is not asked again for so long: a command asks many questions, and each may wait for an answer. */
+/** Pause before an unreadable table is tried again: a command makes many queries, and each may wait for a timeout. */
 const RETRY_AFTER_MS = 1_000
 
-/** The tables of the config. Each is found, and fails, by itself: one that is away takes nothing from the others. */
+/** The tables of the config. Each is opened and fails on its own: an unreadable one does not affect the others. */
 export class AdoptedTables {
   readonly #mappings: readonly Mapping[]
   readonly #options: AdoptedTablesOptions
@@ -24,12 +24,12 @@ export class AdoptedTables {
     this.#options = options
   }
 
-  /** Of all in the config, be they there or not. */
+  /** All tables of the config, readable or not. */
   get names(): string[] {
     return this.#mappings.map(({ name }) => name)
   }
 
-  /** Those of which nothing can be said now, and why. */
+  /** Tables that cannot be read now, and why. */
   get unreadable(): UnreadableTable[] {
     return [...this.#unreadable].map(([table, { because }]) => ({ table, because }))
   }
@@ -39,13 +39,13 @@ export class AdoptedTables {
     return [...warnings, ...this.unreadable.map(unreadableMessage)]
   }
 
-  /** Those that can be asked now: found and checked at the first call. What fails is tried again. */
+  /** Returns the tables that can be read now. Opens them at the first call, and tries failed ones again. */
   async available(): Promise<AdoptedTable[]> {
     const found = await Promise.all(this.#mappings.map((mapping) => this.#openIfDue(mapping)))
     return found.filter((table) => table !== null)
   }
 
-  /** The answers of all that can be asked, and are meant. */
+  /** Calls `read` for each readable table. Returns the results. */
   async queryAll<T>(
     read: (table: AdoptedTable) => Promise<T>,
     isIncluded: (mapping: Mapping) => boolean = () => true,
@@ -57,7 +57,7 @@ export class AdoptedTables {
     return results.flatMap((result) => result ?? [])
   }
 
-  /** Null when it cannot answer: then it is away. */
+  /** Returns null and marks the table as unreadable if `read` throws. */
   async query<T>({ mapping: { name } }: AdoptedTable, read: () => Promise<T>): Promise<T | null> {
     try {
       const result = await read()
@@ -69,7 +69,7 @@ export class AdoptedTables {
     }
   }
 
-  /** For whoever looked for something everywhere and did not find it: it may be in one that is away. */
+  /** Throws if a table is unreadable. Called when something was not found: it may be in that table. */
   throwIfUnreadable(name?: string): void {
     const unreadable = this.unreadable.filter(({ table }) => name === undefined || table === name)
     if (unreadable.length > 0)
@@ -100,7 +100,7 @@ export class AdoptedTables {
     }
   }
 
-  /** Somebody altered it: what was found of it then is forgotten. */
+  /** Closes a table that was altered, so that it is opened again. */
   async #dropIfStale(name: string): Promise<void> {
     const table = this.#opened.get(name)
     if (!table?.isStale) return
@@ -116,7 +116,7 @@ export class AdoptedTables {
     return table
   }
 
-  /** Trouble that lasts is said once. */
+  /** Logs a lasting error once. */
   #markUnreadable(name: string, error: unknown): void {
     const because = messageOf(error)
     if (this.#unreadable.get(name)?.because !== because)

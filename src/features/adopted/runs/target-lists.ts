@@ -21,7 +21,7 @@ import { positionOf, decodeCursor, encodeCursor, type ListPosition } from './cur
 import { allRows, statusValuesIn } from './row-queries.ts'
 import type { AdoptedTable } from '../table/table.ts'
 
-/** The targets of a run that is a row, or a table. */
+/** Lists the targets of a row or of a whole table. */
 export async function listTargets(
   rows: AdoptedRows,
   run: RunId,
@@ -45,7 +45,7 @@ export async function listTargets(
 
 type TableRun = { readonly table: AdoptedTable; readonly run: Run }
 
-/** The table that is this run; null when it is a row. */
+/** The table with this run; null if the run is a row. */
 async function findTableRun(rows: AdoptedRows, id: RunId): Promise<TableRun | null> {
   const found = await rows.locator.find(id)
   if (found?.table.mapping.kind !== 'targets') return null
@@ -79,7 +79,7 @@ function matchesFilter(target: Target, { statuses, group, search, after }: Targe
   )
 }
 
-/** Reads the table: for people, not for loops. */
+/** Reads the whole table: not for periodic jobs. */
 export async function countsByPage(
   rows: AdoptedRows,
   run: RunId,
@@ -116,7 +116,7 @@ export async function countsByGroup(
     .sort((a, b) => ((a.group ?? '') < (b.group ?? '') ? -1 : 1))
 }
 
-/** Our own first, then those of each table. */
+/** Lists dead letters of the store, then those of each table. */
 export async function listDeadLetters(
   store: Store,
   rows: AdoptedRows,
@@ -181,7 +181,7 @@ function toDeadLetter({ target, run }: ResolvedRow): DeadLetter {
   }
 }
 
-/** Our own and those of the tables, by status. */
+/** Runs of the store and of the tables, by status. */
 export async function runTotals(
   store: Store,
   rows: AdoptedRows,
@@ -199,7 +199,7 @@ export async function runTotals(
   return totals
 }
 
-/** With the rows of tables of targets. A row that is a run is counted as one. */
+/** Targets of the store and of tables of targets. Rows that are runs are not counted. */
 export async function targetTotals(store: Store, rows: AdoptedRows): Promise<Counts> {
   const own = await store.targetTotals()
   const targets = { ...own.targets }

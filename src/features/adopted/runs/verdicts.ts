@@ -14,10 +14,10 @@ import type { RowChange } from '../table/table.ts'
 import { missingStatusMessage, statusValueAfter } from './status-mapping.ts'
 
 const CANCEL_ATTEMPTS = 5
-/** So many are done together: each takes a few transactions less, and whoever is killed leaves no more to look into. */
+/** Verdicts per batch: saves transactions, and limits the open intents of a killed process. */
 const BATCH_SIZE = 100
 
-/** Applies each to the row as it was judged. Answers which were applied by this call. */
+/** Applies each verdict if its row has not changed. Returns which were applied by this call. */
 export async function applyVerdictsToRows(
   context: AdoptedContext,
   verdicts: readonly PendingVerdict[],
@@ -45,7 +45,7 @@ async function applyBatch(
   return tasks.map((task) => task !== null && done.next().value!)
 }
 
-/** Null: there is nothing to do, it is no longer what was judged, or there is no word for it. */
+/** Null: no change is needed, the row has changed, or no status is mapped for it. */
 async function toTask(
   { rows }: AdoptedContext,
   { held: { run, target, row }, decision, evidence }: PendingVerdict,
@@ -75,12 +75,12 @@ async function toTask(
   return { resolved: { ...resolved, run, target }, operation }
 }
 
-/** The trail has what stood there. */
+/** The audit entry has the row's values instead. */
 function withoutRowHash({ seal: _rowHash, ...evidence }: PendingVerdict['evidence']): unknown {
   return evidence
 }
 
-/** Moves a row as it was judged as a whole, or as a person asked. */
+/** Applies a verdict on a run, or an operator's cancel. */
 export async function moveRow(context: AdoptedContext, move: RunMove): Promise<boolean> {
   const { rows } = context
   const { run: id, actor, action, because, evidence, to, expected } = move
@@ -117,14 +117,14 @@ export async function moveRow(context: AdoptedContext, move: RunMove): Promise<b
   return applyOperation(context, resolved, operation)
 }
 
-/** A person's word counts whatever the row is by now, so it is said again when somebody was faster. */
+/** An operator's cancel applies to any state of the row, so it is repeated if the row changed meanwhile. */
 export async function cancelRow(context: AdoptedContext, move: RunMove): Promise<boolean> {
   for (let tries = 1; tries <= CANCEL_ATTEMPTS; tries++)
     if (await moveRow(context, move)) return true
   return false
 }
 
-/** As verdicts call it. */
+/** The action that leads to a status. */
 const ACTION_FOR = {
   interrupted: 'resume',
   cancelled: 'cancel',
@@ -132,7 +132,7 @@ const ACTION_FOR = {
   failed: 'fail',
 } as const satisfies Partial<Record<RunStatus, Action | 'cancel'>>
 
-/** Nothing ends a table of targets as a whole. */
+/** A table of targets cannot be ended as a whole. */
 async function refuseTableRun(
   { rows }: AdoptedContext,
   { run: id, to }: RunMove,
@@ -140,12 +140,12 @@ async function refuseTableRun(
   const run = await rows.run(id)
   if (!run || to !== 'cancelled') return false
   throw new RefusedError(
-    `Run ${shortId(id)} is the whole table ${run.source}: it is not ended as one. ` +
-      'Set single targets aside with `unstuck park`.',
+    `Run ${shortId(id)} is the whole table ${run.source}: it cannot be ended as one. ` +
+      'Park single targets with `unstuck park`.',
   )
 }
 
-/** Whether that is still so which had to be. Who is lost holds nothing. */
+/** Checks the preconditions. A lost worker does not count as an owner. */
 function meetsPreconditions({ run, observation }: ResolvedRow, only: RunMove['expected']): boolean {
   const { status, lastActivityAt, resumes, isUnclaimed } = only
   const isClaimed =
@@ -159,7 +159,7 @@ function meetsPreconditions({ run, observation }: ResolvedRow, only: RunMove['ex
   )
 }
 
-/** What is written with a word: what is back in line has no owner, what has ended says when and why. */
+/** The change for a status: a waiting row has no owner, an ended row has its end and reason. */
 export function changeFor(
   mapping: Mapping,
   action: Action | 'cancel',

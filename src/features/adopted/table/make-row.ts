@@ -3,11 +3,11 @@ import type { MappedField, TimeField } from './columns.ts'
 import type { UserRow } from '../mapping.ts'
 import type { AdoptedRow } from './table.ts'
 
-/** What stood in a column. */
+/** A value of a column. */
 export type Cell = string | number | bigint | null
 
 export type RowParts = {
-  /** Null: it is not mapped, or nothing stands there. */
+  /** Null: not mapped, or NULL. */
   readonly cell: (field: MappedField) => Cell
   readonly timestamp: (field: TimeField) => Millis | null
   readonly hasCheckpoint: boolean
@@ -15,7 +15,7 @@ export type RowParts = {
   readonly snapshot: AdoptedRow['snapshot']
 }
 
-/** What the columns of a row mean. */
+/** Maps the columns of a row to its fields. */
 export function makeRow({
   cell,
   timestamp,
@@ -56,14 +56,14 @@ export function makeRow({
   }
 }
 
-/** A counter, also one kept as text; whatever is no number counts as nothing said. */
+/** Reads a counter, also from text; null if it is not a number. */
 function toCount(value: Cell): number | null {
   if (value === null || (typeof value === 'string' && value.trim() === '')) return null
   const count = Number(value)
   return Number.isFinite(count) ? count : null
 }
 
-/** Whether there is anything to go on from. */
+/** Whether a checkpoint is not empty. */
 export function hasContent(checkpoint: Cell): boolean {
   return checkpoint !== null && !/^\s*(?:\{\s*\}|null)?\s*$/.test(String(checkpoint))
 }

@@ -184,8 +184,8 @@ test('postgres: unsuitable column types and unknown enum values are rejected', a
   const statuses = { ...options.statuses, active: ['Processing', 'RUNING'], failed: 'FAILD' }
   const words = await openError(db.url, { ...options, statuses })
   assert.doesNotMatch(words, /Processing is/)
-  assert.match(words, /statuses\.active: RUNING is not one of the enum's words/)
-  assert.match(words, /statuses\.failed: FAILD is .* there is FAILED/)
+  assert.match(words, /statuses\.active: RUNING is not a value of the enum/)
+  assert.match(words, /statuses\.failed: FAILD is .* it has FAILED/)
 })
 
 test('postgres: many tables of one database share a few connections, and the last that is closed ends them', async () => {
@@ -241,8 +241,8 @@ test('postgres: timestamps without a zone in a non-UTC database get a warning, u
     return opening.table.warnings
   }
   assert.deepEqual(await remarks(), [
-    'public.jobs: times in began have no zone and are taken for UTC, but the database is on America/New_York. ' +
-      "Write timeZone: 'America/New_York' if they are of that zone, or timeZone: 'UTC'.",
+    'public.jobs: times in began have no time zone and are read as UTC, but the database uses America/New_York. ' +
+      "Set timeZone: 'America/New_York' if they are in that zone, or timeZone: 'UTC'.",
   ])
   assert.deepEqual(await remarks({ timeZone: 'UTC' }), [])
   assert.deepEqual(await remarks({ columns: { ...columns, startedAt: 'ended' } }), [])

@@ -17,7 +17,7 @@ import {
 } from './columns.ts'
 import type { Mapping } from '../mapping.ts'
 
-// The server's own tables are nobody's runs, and neither are ours.
+// Without the server's own tables and Unstuck's.
 const IS_USER_TABLE = /* sql */ `n.nspname NOT IN ('pg_catalog', 'information_schema', 'unstuck') AND n.nspname NOT LIKE 'pg\\_toast%'`
 const TABLE = sql(
   'adopted:table',
@@ -42,7 +42,7 @@ const TABLES = sql(
 `,
   'anew',
 )
-// A domain may be over another: what counts is the type at the bottom, and what any of them says on the way there.
+// Domains can be nested: the base type counts, with the constraints of all domains above it.
 const COLUMNS = sql(
   'adopted:columns',
   /* sql */ `
@@ -75,7 +75,7 @@ const COLUMNS = sql(
 `,
   'anew',
 )
-// Of indexes of several columns, the first.
+// By the first column of each index.
 const INDEXES = sql(
   'adopted:indexes',
   /* sql */ `
@@ -112,11 +112,11 @@ type ColumnRow = Omit<CatalogueColumn, 'kind' | 'lengthMax'> & {
 }
 
 export type PostgresColumn = CatalogueColumn & {
-  /** As it stands in SQL. */
+  /** The quoted name. */
   readonly quoted: string
-  /** The type to cast to, of a domain the one at its bottom: the server compares some only there. */
+  /** The type to cast to; of a domain its base type, since some types compare only there. */
   readonly castTo: string
-  /** Its name within the server. */
+  /** The internal name of the base type. */
   readonly base: string
   readonly canRead: boolean
   readonly canWrite: boolean
@@ -126,16 +126,16 @@ export type PostgresCatalogue = {
   /** Quoted, with its schema. */
   readonly table: string
   readonly columns: ReadonlyMap<MappedField, PostgresColumn>
-  /** All that may be read, for the user's functions. */
+  /** All readable columns, for user functions. */
   readonly readable: readonly PostgresColumn[]
-  /** The words in it can be told from an index. */
+  /** An index lists the distinct values of the status. */
   readonly isStatusIndexed: boolean
-  /** What this login lacks to write to it; null: nothing. Whoever only looks needs no more than to read. */
+  /** The GRANT that this login lacks to write; null if none. */
   readonly missingGrant: string | null
   readonly warnings: readonly string[]
 }
 
-/** Finds the table in the catalogue, and what this login may do with it. */
+/** Reads the table from the catalogue, with the rights of this login. */
 export async function readPostgresCatalogue(
   db: Database,
   mapping: Mapping,
@@ -166,12 +166,12 @@ async function findTable(db: Database, mapping: Mapping): Promise<TableRow> {
   if (!found) throw await tableNotFound(db, mapping)
   if (!found.is_updatable) {
     throw new UsageError(
-      `adopted.${mapping.name}: ${found.quoted} is a view that cannot be written to. Name the table behind it.`,
+      `adopted.${mapping.name}: ${found.quoted} is a view that is not updatable. Name its table.`,
     )
   }
   if (!found.may_use) {
     throw new UsageError(
-      `adopted.${mapping.name}: the login may not look into the schema ${found.schema}. ` +
+      `adopted.${mapping.name}: the login may not use the schema ${found.schema}. ` +
         `GRANT USAGE ON SCHEMA ${found.schema} TO ${found.login};`,
     )
   }
@@ -279,7 +279,7 @@ async function warningsFor(
   ]
 }
 
-/** What programs write into such columns is mostly what the server's clock shows, in the zone that it is set to. */
+/** Programs usually write times without a zone in the server's time zone. */
 async function timeZoneWarnings(
   db: Database,
   { quoted }: TableRow,

@@ -15,7 +15,7 @@ import { type TimeFormat, formatTimestamp } from './timestamps.ts'
 import { timestampSql } from './postgres-timestamps.ts'
 import type { AdoptedRow } from './table.ts'
 
-/** The values of one statement, each with its place in it. */
+/** The bound values of one statement. */
 export class BindValues {
   readonly all: unknown[] = []
   readonly #timeZone: string
@@ -37,7 +37,7 @@ export class BindValues {
 
 const EMPTY_CHECKPOINT = String.raw`^\s*(\{\s*\}|null)?\s*$`
 
-/** The parts that statements on a table are made of. */
+/** Parts of the statements on a table. */
 export class PostgresSql {
   readonly table: string
   readonly id: PostgresColumn
@@ -51,7 +51,7 @@ export class PostgresSql {
     this.id = catalogue.columns.get('id')!
   }
 
-  /** As text; NULL where it is not mapped. */
+  /** The column as text; NULL if it is not mapped. */
   text(field: MappedField): string {
     const column = this.#catalogue.columns.get(field)
     return column ? `${column.quoted}::text` : 'NULL::text'
@@ -62,7 +62,7 @@ export class PostgresSql {
     return column ? timestampSql(column.quoted, column.kind, () => values.zone) : 'NULL::float8'
   }
 
-  /** A status that is one of these, compared in its own type: an index on it is of use. */
+  /** Compares the status in its own type, so that an index can be used. */
   isOneOf(spellings: readonly string[], values: BindValues): string {
     const { quoted, kind, base, castTo } = this.#catalogue.columns.get('status')!
     const list = `${values.bind(spellings.map(stripNul))}::text[]`
@@ -77,8 +77,8 @@ export class PostgresSql {
   }
 
   /**
-   * Each mapped column as `c:` and its field, exactly as it stands there; the moments as `m:`. For the user's functions
-   * each that may be read as `u:` and its number, as their own programs get it.
+   * Each mapped column as `c:FIELD` with its exact value, times also as `t:FIELD` in milliseconds, and the columns for
+   * user functions as `u:NUMBER` in their own types.
    */
   columns(values: BindValues): string {
     const { columns } = this.#catalogue
@@ -91,14 +91,14 @@ export class PostgresSql {
     return [...cells, ...timestamps, ...user, hasContent].join(', ')
   }
 
-  /** Without a function of the user's nobody looks at more than what is mapped, nor at a checkpoint's content. */
+  /** Without user functions only mapped columns are read, and not the content of a checkpoint. */
   userColumns(): readonly PostgresColumn[] {
     if (hasUserFunctions(this.#mapping)) return this.#catalogue.readable
     const mapped = [...this.#catalogue.columns].filter(([field]) => field !== 'checkpoint')
     return [...new Set(mapped.map(([, column]) => column))]
   }
 
-  /** Nothing that was read of the row has changed since, and it is the only one of its id. */
+  /** No mapped column has changed since it was read, and no other row has the same id. */
   isUnchanged(row: AdoptedRow, values: BindValues): string {
     const { quoted } = this.id
     const id = `${values.bind(row.key)}::${this.id.castTo}`
@@ -113,7 +113,7 @@ export class PostgresSql {
     return conditions.join(' AND ')
   }
 
-  /** `column = value`. The form is that of times in a column for text or numbers. */
+  /** `column = value`. `format` applies to times in columns of text or numbers. */
   assignment(
     field: MappedField,
     assignment: Assignment,
@@ -147,14 +147,14 @@ export class PostgresSql {
     }
   }
 
-  /** As it is kept and compared: of a checkpoint, which may be long, enough to see that it is another. */
+  /** The value that is kept and compared; a digest of a checkpoint, which may be long. */
   #cell(field: MappedField): string {
     const text = this.text(field)
     return field === 'checkpoint' ? `length(${text}) || ':' || hashtextextended(${text}, 0)` : text
   }
 }
 
-/** As the column takes it. What was said of an error may be cut, a word may not. */
+/** Adapts a value to the column. An error may be cut, a status may not. */
 function fitToColumn(
   text: string,
   field: MappedField,
@@ -170,7 +170,7 @@ function fitToColumn(
 const BITS: Readonly<Record<string, number>> = { int2: 16, int4: 32, int8: 64 }
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Whether such an id can stand in the column at all. People type ids, and the server refuses what is not of the type. */
+/** Whether the column's type accepts this id: users type ids, and the server throws on a wrong type. */
 export function isValidKey({ kind, base }: PostgresColumn, key: string): boolean {
   switch (kind) {
     case 'uuid':

@@ -47,7 +47,7 @@ class PostgresTable implements AdoptedTable {
   readonly #database: PostgresUserDatabase
   readonly #catalogue: PostgresCatalogue
   readonly #sql: PostgresSql
-  /** Of each column that times are written to as text or numbers, a few that stood there. */
+  /** Sample values of columns where times are written as text or numbers. */
   readonly #samples = new Map<MappedField, Cell[]>()
 
   constructor(database: PostgresUserDatabase, mapping: Mapping, catalogue: PostgresCatalogue) {
@@ -121,7 +121,7 @@ class PostgresTable implements AdoptedTable {
   async change(row: AdoptedRow, change: RowChange): Promise<AdoptedRow | null> {
     const { missingGrant } = this.#catalogue
     if (missingGrant !== null) {
-      // Whoever reads this may give it: then the next look finds it.
+      // The right may be granted meanwhile: then the next check finds it.
       this.#database.isStale = true
       throw new RefusedError(`The login may not write to ${this.#sql.table}: ${missingGrant}`)
     }
@@ -161,7 +161,7 @@ class PostgresTable implements AdoptedTable {
     const { id } = this.#sql
     const conditions = [`${id.quoted} IS NOT NULL`]
     const isText = (field: MappedField, text: string): string =>
-      // What PostgreSQL cannot store stands nowhere.
+      // A text that PostgreSQL cannot store matches nothing.
       stripNul(text) === text ? `${this.#sql.text(field)} = ${values.bind(text)}` : 'false'
     if (spellings) conditions.push(this.#sql.isOneOf(spellings, values))
     if (source !== undefined) {
@@ -179,14 +179,14 @@ class PostgresTable implements AdoptedTable {
     return conditions.join(' AND ')
   }
 
-  /** By the name that it has among the columns, so that it is worked out once. */
+  /** Sorts by the selected column, so that it is computed once. */
   #orderByStart(): string {
     return this.mapping.columns.startedAt === undefined ? '' : '"t:startedAt" DESC NULLS LAST, '
   }
 
   async #spellings(statusValues: readonly string[]): Promise<string[]> {
     const { quoted, labels } = this.#catalogue.columns.get('status')!
-    // An enum takes no text that is not one of its own.
+    // An enum cannot be compared with other texts.
     if (labels) return spellingsOf(statusValues, labels).filter((value) => labels.includes(value))
     const { isStatusIndexed } = this.#catalogue
     const text = distinctValuesSql(this.#sql.table, quoted, isStatusIndexed)
@@ -207,7 +207,7 @@ class PostgresTable implements AdoptedTable {
     const started = `coalesce(${this.#sql.timestamp('startedAt', values)}, '-infinity')`
     const at = `${values.bind(startedAt ?? -Infinity)}::float8`
     const { id } = this.#sql
-    // An id that cannot stand there is that of a row elsewhere: rows of the same moment come before it.
+    // An id of another type is that of a row of another table: rows of the same time come before it.
     return isValidKey(id, key)
       ? `(${started}, ${id.quoted}) < (${at}, ${values.bind(key)}::${id.castTo})`
       : `${started} < ${at}`
@@ -234,7 +234,7 @@ class PostgresTable implements AdoptedTable {
     return this.#catalogue.columns.get(field)?.kind
   }
 
-  /** For a column of a type for times it is of no matter. */
+  /** Not used for columns with a time type. */
   async #timeFormat(row: AdoptedRow, field: MappedField): Promise<TimeFormat> {
     const column = this.#catalogue.columns.get(field)!
     const storage = storageOf(column)
@@ -258,7 +258,7 @@ class PostgresTable implements AdoptedTable {
   }
 }
 
-/** What a time is written to it as; null: it has a type for times, or none. */
+/** How the column stores times; null if it has a time type, or is not mapped. */
 function storageOf(column: PostgresColumn | undefined): TimeStorage | null {
   switch (column?.kind) {
     case 'text':
@@ -272,12 +272,12 @@ function storageOf(column: PostgresColumn | undefined): TimeStorage | null {
   }
 }
 
-/** Numbers come as text. */
+/** Numbers are read as text. */
 function toNumber(value: Cell, kind: PostgresColumn['kind'] | undefined): Cell {
   return value === null || kind === 'text' ? value : Number(value)
 }
 
-/** The text in a JSON string; other JSON as it is. */
+/** Unwraps a JSON string; returns other JSON unchanged. */
 function parseJsonString(json: Cell): Cell {
   const value: unknown = typeof json === 'string' ? JSON.parse(json) : null
   return typeof value === 'string' ? value : json

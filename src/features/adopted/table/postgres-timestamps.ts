@@ -2,13 +2,13 @@ import { ms } from '../../../core/store/postgres/database.ts'
 import type { ColumnKind } from './columns.ts'
 import { UNITS } from './timestamps.ts'
 
-// Without groups that catch anything: the server takes a hundred times as long for those.
+// Without capturing groups: PostgreSQL takes a hundred times as long for those.
 const NUMBER_PATTERN = String.raw`^\d{1,17}(?:\.\d{1,20})?$`
 const TEXT_PATTERN =
   String.raw`^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])` +
   String.raw`(?:[Tt ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:\s?(?:[Zz]|[Uu][Tt][Cc]|[Gg][Mm][Tt]|[+-]\d\d(?::?\d\d)?))?)?$`
 
-/** The moment in a column as milliseconds, or null, in SQL: for sorting and comparing as well as for reading. */
+/** SQL for the time of a column in milliseconds, or NULL. */
 export function timestampSql(column: string, kind: ColumnKind, zone: () => string): string {
   switch (kind) {
     case 'timestamptz':
@@ -24,12 +24,12 @@ export function timestampSql(column: string, kind: ColumnKind, zone: () => strin
   }
 }
 
-/** `infinity` is no moment. */
+/** `infinity` becomes NULL. */
 function finiteSql(column: string, time: string): string {
   return `CASE WHEN isfinite(${column}) THEN ${ms(`(${time})`)} END`
 }
 
-/** The end of a day is where the next one begins, but for a millisecond. */
+/** The start of the next day; the caller subtracts a millisecond. */
 function endOfDaySql(day: string, zone: string): string {
   return `(${day} + interval '1 day') AT TIME ZONE ${zone}`
 }
@@ -44,7 +44,7 @@ function numberToTimestampSql(value: string): string {
 }
 
 /**
- * By their places in the text. Days are added rather than cast, so that no 30th of February can make a whole list fail.
+ * Parses by position. Days are added rather than cast, so that a 30th of February does not fail the whole query.
  */
 function textToTimestampSql(column: string, zone: string): string {
   // t: the text; z: what is left of it after the time, its zone.
@@ -61,7 +61,7 @@ function textToTimestampSql(column: string, zone: string): string {
          THEN make_interval(hours => left(btrim(z), 3)::int,
                             mins => (left(btrim(z), 1) || coalesce(nullif(right(replace(btrim(z), ':', ''), -3), ''), '0'))::int)
          ELSE interval '0' END`
-  // OFFSET 0: worked out once, and not again wherever it is named.
+  // OFFSET 0 makes PostgreSQL compute it once, not at each use.
   return /* sql */ `(
     SELECT CASE WHEN t ~ '${NUMBER_PATTERN}' THEN ${numberToTimestampSql('t::float8')}
                 WHEN (t ~ '${TEXT_PATTERN}' AND left(t, 4) <> '0000') IS NOT TRUE THEN NULL

@@ -22,7 +22,7 @@ const COLUMNS = sql(
   'adopted:columns',
   /* sql */ `SELECT name, type, "notnull" AS not_null, pk, hidden FROM pragma_table_xinfo(:table) WHERE hidden <> 1`,
 )
-// Of indexes of several columns, the first.
+// By the first column of each index.
 const INDEXES = sql(
   'adopted:indexes',
   /* sql */ `
@@ -36,7 +36,7 @@ const INDEXES = sql(
 type ColumnRow = { name: string; type: string; not_null: bigint; pk: bigint; hidden: bigint }
 type IndexRow = { column: string | null; is_unique: bigint; is_partial: bigint; width: bigint }
 
-/** What the column makes of what it is given. */
+/** The type affinity of a column. */
 export type Affinity = 'text' | 'integer' | 'real' | 'numeric' | 'none'
 export type SqliteColumn = CatalogueColumn & { readonly affinity: Affinity }
 
@@ -44,18 +44,18 @@ export type SqliteCatalogue = {
   /** Quoted. */
   readonly table: string
   readonly columns: ReadonlyMap<MappedField, SqliteColumn>
-  /** All that there are, for the user's functions. */
+  /** All columns with plain names, for user functions. */
   readonly readable: readonly string[]
-  /** The words in it can be told from an index. */
+  /** An index lists the distinct values of the status. */
   readonly isStatusIndexed: boolean
   readonly warnings: readonly string[]
 }
 
-/** SQLite's own rule: names are the same in any case. */
+/** SQLite ignores case in names. */
 const isSameName = (name: string, other: string): boolean =>
   name.toLowerCase() === other.toLowerCase()
 
-/** Finds the table in the file's schema. */
+/** Reads the table from the file's schema. */
 export function readSqliteCatalogue(db: Connection, mapping: Mapping): SqliteCatalogue {
   const name = findTable(db, mapping)
   const rows = db.all<ColumnRow>(COLUMNS, { table: name })
@@ -72,7 +72,7 @@ export function readSqliteCatalogue(db: Connection, mapping: Mapping): SqliteCat
     table: quoteIdentifier(name),
     columns,
     isStatusIndexed: indexes.some((one) => one.column === status.name && one.is_partial === 0n),
-    // Whoever names a column in a way that we would not put into SQL gets a row without it.
+    // Columns whose names are not plain are left out.
     readable: rows.map((row) => row.name).filter((column) => identifierMistake(column) === null),
     warnings: warningsFor(db, name, rows, columns, indexes),
   }
@@ -121,7 +121,7 @@ function toColumn({ name, type, not_null, pk, hidden }: ColumnRow): SqliteColumn
   }
 }
 
-/** By SQLite's rules for the declared type, in their order. */
+/** SQLite's rules for the affinity of a declared type, in their order. */
 function affinityOf(type: string): Affinity {
   if (/int/i.test(type)) return 'integer'
   if (/char|clob|text/i.test(type)) return 'text'
@@ -159,10 +159,10 @@ function hasManyRows(db: Connection, name: string): boolean {
   return db.get<{ rows: bigint }>(count)!.rows > BigInt(MANY_ROWS)
 }
 
-/** All of these together are in no other program's file; one of them alone may be. */
+/** Together they identify a database of Unstuck; a single one may belong to another program. */
 const SIGNATURE_TABLES = ['migration', 'worker', 'target', 'run_counters', 'leader']
 
-/** Which of the tables in a SQLite file are Unstuck's own. */
+/** Returns Unstuck's own tables among these. */
 export function ownTables(names: readonly string[]): ReadonlySet<string> {
   return new Set(SIGNATURE_TABLES.every((name) => names.includes(name)) ? OWN_TABLES : [])
 }

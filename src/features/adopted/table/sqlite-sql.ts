@@ -10,7 +10,7 @@ import type { AdoptedRow } from './table.ts'
 
 export type BindValues = Record<string, SQLInputValue>
 
-/** What the SQL below calls: text and numbers are read as times in one place, and in no other way. */
+/** Registers the function that parses times, so that SQL and JavaScript agree. */
 export function registerFunctions(db: DatabaseSync, timeZone: string): void {
   const options = { deterministic: true, directOnly: true, useBigIntArguments: true }
   db.function('unstuck_timestamp', options, (value) =>
@@ -19,7 +19,7 @@ export function registerFunctions(db: DatabaseSync, timeZone: string): void {
   db.function('unstuck_digest', options, (value) => digest(value as Cell))
 }
 
-/** The parts that statements on a table are made of. */
+/** Parts of the statements on a table. */
 export class SqliteSql {
   readonly table: string
   readonly #mapping: Mapping
@@ -31,19 +31,19 @@ export class SqliteSql {
     this.table = catalogue.table
   }
 
-  /** Quoted; NULL where it is not mapped. */
+  /** The quoted column; NULL if it is not mapped. */
   column(field: MappedField): string {
     const column = this.#catalogue.columns.get(field)
     return column ? quoteIdentifier(column.name) : 'NULL'
   }
 
-  /** As it is read and compared. Bytes as hexadecimal text. */
+  /** The value that is read and compared; blobs as hexadecimal text. */
   cell(field: MappedField): string {
     const column = this.column(field)
     return `CASE typeof(${column}) WHEN 'blob' THEN hex(${column}) ELSE ${column} END`
   }
 
-  /** Compared with text. A column without a type does not make the two alike by itself. */
+  /** The id as text: a column without a type does not convert it for comparisons. */
   get id(): string {
     const { affinity } = this.#catalogue.columns.get('id')!
     return affinity === 'none' ? `CAST(${this.column('id')} AS TEXT)` : this.column('id')
@@ -64,7 +64,7 @@ export class SqliteSql {
     return `(${tests.join(' OR ')})`
   }
 
-  /** Each mapped column as `c:` and its field; for the user's functions each column that there is as `u:` and its name. */
+  /** Each mapped column as `c:FIELD`, and all columns for user functions as `u:NAME`. */
   get select(): string {
     const cells = [...this.#catalogue.columns.keys()].map(
       (field) => `${this.cell(field)} AS "c:${field}"`,
@@ -74,7 +74,7 @@ export class SqliteSql {
     return /* sql */ `SELECT ${[...cells, ...user].join(', ')} FROM ${this.table}`
   }
 
-  /** The row of this id, if no other has one that looks like it: 1 and '1' are two in a column without a type. */
+  /** The row with this id, if no other id reads the same: 1 and '1' differ in a column without a type. */
   get isUniqueRow(): string {
     const { affinity } = this.#catalogue.columns.get('id')!
     const id = this.column('id')
@@ -83,7 +83,7 @@ export class SqliteSql {
     return `${id} = :id AND (SELECT count(*) FROM ${this.table} AS other WHERE ${isAlike}) = 1`
   }
 
-  /** Nothing that was read of the row has changed since, and it is the only one of its id. */
+  /** No mapped column has changed since it was read, and no other row has the same id. */
   isUnchanged(row: AdoptedRow): { condition: string; values: BindValues } {
     const conditions = [this.isUniqueRow]
     const values: BindValues = {}
@@ -101,12 +101,12 @@ export class SqliteSql {
   }
 }
 
-/** Instead of a checkpoint's content, which may be long and is only compared. */
+/** Replaces a checkpoint's content, which may be long and is only compared. */
 export function digest(value: Cell): string | null {
   return value === null ? null : createHash('sha256').update(String(value)).digest('base64url')
 }
 
-/** As it stood there: a whole number is bound as a floating point one otherwise. */
+/** Binds an integer as such: otherwise it becomes a floating point number. */
 export function toBindValue(value: Cell): Cell {
   return Number.isSafeInteger(value) ? BigInt(value as number) : value
 }

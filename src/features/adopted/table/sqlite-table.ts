@@ -21,7 +21,7 @@ import type { AdoptedRow, AdoptedTable, RowChange, RowFilter } from './table.ts'
 
 type RawRow = Record<string, Cell | Uint8Array>
 
-/** Opens a table in a file that must be there. */
+/** Opens a table of an existing file. */
 export async function openSqliteTable(mapping: Mapping, file: string): Promise<AdoptedTable> {
   const db = new SqliteUserDatabase(file, (connection) =>
     registerFunctions(connection, mapping.timeZone),
@@ -42,7 +42,7 @@ class SqliteTable implements AdoptedTable {
   readonly #catalogue: SqliteCatalogue
   readonly #sql: SqliteSql
   readonly #statements = new Map<string, Sql>()
-  /** Of each column that times are written to, a few that stood there. */
+  /** Sample values of columns where times are written. */
   readonly #samples = new Map<MappedField, Cell[]>()
 
   constructor(db: SqliteUserDatabase, mapping: Mapping, catalogue: SqliteCatalogue) {
@@ -146,11 +146,11 @@ class SqliteTable implements AdoptedTable {
         this.#toStored(db, row, field, assignment),
       ])
       if (db.run(update, { ...values, ...Object.fromEntries(written) }) === 0) {
-        // It fits, and a trigger let it pass.
+        // The row matches, but a trigger ignored the change.
         if (db.get<RawRow>(still, values)) return null
         return this.#throwIfUnchanged(row, this.#toRow(db.get<RawRow>(only, { id: values['id']! })))
       }
-      // Read again, because what the user's triggers did to it is not in the answer to the update.
+      // Read again: the result of UPDATE does not include what triggers did.
       return this.#toRow(db.get<RawRow>(again, { id: values['id']! }))
     })
   }
@@ -159,7 +159,7 @@ class SqliteTable implements AdoptedTable {
     this.#db.close()
   }
 
-  /** Somebody was faster, or it never fits: what was not UTF-8 is not what it was when it is sent back. */
+  /** Returns null if the row has changed. Throws if it has not: text that is not UTF-8 never compares equal. */
   #throwIfUnchanged({ key, snapshot }: AdoptedRow, now: AdoptedRow | null): null {
     const isSame =
       now !== null && Object.keys(snapshot).every((name) => now.snapshot[name] === snapshot[name])
@@ -184,7 +184,7 @@ class SqliteTable implements AdoptedTable {
     )
   }
 
-  /** Prepared once per text: there are as many as there are combinations of filters in use. */
+  /** Prepared once per text: one for each combination of filters in use. */
   #statement(name: string, text: string): Sql {
     let statement = this.#statements.get(text)
     if (!statement) this.#statements.set(text, (statement = sql(name, text)))
@@ -278,7 +278,7 @@ const STORAGE_OF_AFFINITY: Readonly<Record<Affinity, TimeStorage>> = {
   real: 'number',
 }
 
-/** As the user's own programs get it: a bigint only where a number would not be exact. */
+/** Returns a bigint only if a number would not be exact. */
 function toNumberIfSafe(value: Cell | Uint8Array): unknown {
   return typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value
 }

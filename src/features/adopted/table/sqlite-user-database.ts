@@ -20,10 +20,10 @@ const LOCK_TIMEOUT_MS = 10_000
 const SQLITE_ERROR = 1
 const SQLITE_CONSTRAINT = 19
 
-/** Registers what the table's SQL calls. */
+/** Registers the functions that the table's SQL calls. */
 export type RegisterFunctions = (db: DatabaseSync) => void
 
-/** A user's own database file. It is never made here, and nothing that lasts is set in it. */
+/** A user's own database file. It is never created, and no persistent setting is changed. */
 export class SqliteUserDatabase {
   readonly #path: string
   readonly #db: Connection
@@ -35,7 +35,7 @@ export class SqliteUserDatabase {
     try {
       if (!statSync(this.#path).isFile()) throw new UsageError(`${this.#path} is not a file.`)
       const url = pathToFileURL(this.#path)
-      // In case that it goes between the look and this.
+      // The file may be deleted after the check.
       url.searchParams.set('mode', 'rw')
       const db = new DatabaseSync(url, { timeout: BUSY_TIMEOUT_MS, readBigInts: true })
       registerFunctions(db)
@@ -45,7 +45,7 @@ export class SqliteUserDatabase {
     }
   }
 
-  /** Programs of all kinds write to it: while one does, this waits and asks again. */
+  /** Retries while another program holds the lock. */
   async read<T>(work: (db: Connection) => T): Promise<T> {
     const startedAt = performance.now()
     for (;;) {
@@ -56,7 +56,7 @@ export class SqliteUserDatabase {
         if (performance.now() - startedAt > LOCK_TIMEOUT_MS) {
           throw new StoreUnavailableError(
             `The database ${this.#path} has been locked by another process for ${LOCK_TIMEOUT_MS / 1000} s. ` +
-              'Look for a program that keeps a transaction open (a database browser, a backup).',
+              'A program keeps a transaction open, such as a database browser or a backup.',
             { cause: error },
           )
         }
@@ -65,7 +65,7 @@ export class SqliteUserDatabase {
     }
   }
 
-  /** The same in a transaction that nobody else writes beside. */
+  /** The same in a write transaction. */
   write<T>(work: (db: Connection) => T): Promise<T> {
     return this.read((db) => {
       db.exec('BEGIN IMMEDIATE', 'adopted:begin')

@@ -4,52 +4,52 @@ import type { Mapping, UserRow } from '../mapping.ts'
 import type { Millis } from '../../../core/model/time.ts'
 
 /**
- * A user's own table, read and written through the columns that are mapped and no others. Every name in its SQL was
- * found in the database's catalogue and is quoted; every value is bound.
+ * An adopted table. Only mapped columns are read and written. Every name in SQL comes from the database's catalogue and is
+ * quoted; every value is bound.
  */
 export interface AdoptedTable {
   readonly mapping: Mapping
-  /** What a person should know about it, in sentences: no index on the status, words that nobody mapped. */
+  /** Such as a missing index on the status. */
   readonly warnings: readonly string[]
-  /** A statement failed as it does where the table is no longer what was found: it is to be opened anew. */
+  /** A statement failed as if the table was altered: it must be opened again. */
   readonly isStale: boolean
-  /** The clock of the database that it is in, and since when its server runs (null for SQLite). */
+  /** The time of the table's database, and the start of its server (null on SQLite). */
   clock(): Promise<{ now: Millis; serverStartedAt: Millis | null }>
   row(key: string): Promise<AdoptedRow | null>
   /** Newest first by `startedAt` (rows without one last), then by id, the greatest first. */
   rows(filter: RowFilter): Promise<AdoptedRow[]>
-  /** How many rows have which word, and for a table of targets in which group. */
+  /** Rows per status value, and per group in a table of targets. */
   counts(): Promise<{ value: string; group: string | null; count: number }[]>
-  /** The ids of all rows, in a fixed order, from after the given one: for a person who typed a short one. */
+  /** The ids of all rows in a fixed order, after the given one. */
   keys(after: string | null, limit: number): Promise<string[]>
   /**
-   * Writes if every mapped column of the row still is as it was read; null when somebody was faster. Times are written
-   * in the form that the column has. Answers the row as it is then. `RefusedError`: this row cannot be written, now or at all.
+   * Writes the row if no mapped column has changed since it was read. Returns the row after the write; null if it had
+   * changed. Times are written in the format of the column. Throws a `RefusedError` if this row cannot be written.
    */
   change(row: AdoptedRow, change: RowChange): Promise<AdoptedRow | null>
   close(): Promise<void>
 }
 
 export type RowFilter = {
-  /** Any of these words, in any case; left out: all. */
+  /** Any of these, ignoring case; default: all. */
   readonly statusValues?: readonly string[] | undefined
   readonly source?: string | undefined
-  /** With `source`: rows that say nothing of theirs too. */
+  /** With `source`: also rows without a source. */
   readonly orNoSource?: boolean | undefined
   readonly group?: string | undefined
-  /** A part of its source (or, of a target, its key), its id or its error, in any case. */
+  /** Part of the source (of a target: the key), the id or the error, ignoring case. */
   readonly search?: string | undefined
   readonly startedSince?: Millis | undefined
-  /** Rows that come after this one. */
+  /** Only rows after this one. */
   readonly after?: { readonly startedAt: Millis | null; readonly key: string } | undefined
   readonly limit: number
 }
 
-/** A row as it was read: what each mapped column means, and exactly what stood there. */
+/** A row as it was read: the mapped fields, and the exact values. */
 export type AdoptedRow = {
-  /** Its id, as text. */
+  /** The id as text. */
   readonly key: string
-  /** As it stands there. */
+  /** The value in the table. */
   readonly status: string
   readonly source: string | null
   readonly startedAt: Millis | null
@@ -61,7 +61,7 @@ export type AdoptedRow = {
   /** Null counts as 0. */
   readonly extracted: number
   readonly skipped: number
-  /** Null: not mapped, or nothing said. */
+  /** Null: not mapped, or NULL. */
   readonly done: number | null
   readonly total: number | null
   readonly hasCheckpoint: boolean
@@ -74,31 +74,31 @@ export type AdoptedRow = {
     readonly attempts: number
   }
   /**
-   * For the user's functions: mapped columns, and all others that may be read where there is such a function. Without
-   * one, a checkpoint's content is not read.
+   * For user functions: all readable columns if there is such a function; otherwise the mapped ones, without the content
+   * of a checkpoint.
    */
   readonly userRow: UserRow
   /**
-   * What stood in each mapped column, by the user's name of it: what the next write is compared with, and can restore.
-   * Of a checkpoint only as much as shows that it is another.
+   * The value of each mapped column by name: the next write is compared with it, and a revert restores it. A checkpoint
+   * is represented by a digest.
    */
   readonly snapshot: Readonly<Record<string, string | number | bigint | null>>
 }
 
-/** What is to stand there. Left out: as it is. Columns that are not mapped, or cannot be null, are left as they are. */
+/** New values. Omitted fields, unmapped columns, and nulls for columns that are not nullable are skipped. */
 export type RowChange = {
   readonly status?: string
   readonly finishedAt?: Millis | null
   readonly error?: string | null
   readonly owner?: null
   readonly heartbeatAt?: null
-  /** Exactly what stood in these columns before, from a stamp: for taking something back. Of mapped columns only. */
+  /** Previous values of mapped columns, from a snapshot: for a revert. */
   readonly restore?: AdoptedRow['snapshot']
 }
 
 /**
- * Finds the table and its columns in the catalogue of the database at this address; a `UsageError` says what is not
- * there, is not of a type that can be used, or may not be read or written.
+ * Finds the table and its columns in the catalogue of this database. Throws a `UsageError` if something is missing, has
+ * an unsupported type, or may not be read.
  */
 export async function openAdoptedTable(mapping: Mapping, address: string): Promise<AdoptedTable> {
   registerSecrets(passwordsIn(address))
@@ -110,13 +110,13 @@ export async function openAdoptedTable(mapping: Mapping, address: string): Promi
     const { openSqliteTable } = await import('./sqlite-table.ts')
     return openSqliteTable(mapping, address.slice('sqlite:'.length))
   }
-  // Not repeated here: it may hold a password.
+  // The address itself is not repeated: it may hold a password.
   throw new UsageError(
     `adopted.${mapping.name}: the database address is neither sqlite:PATH nor postgres://….`,
   )
 }
 
-/** Whether a failure may come of what the catalogue said once: one that is away, or says no, is what it was. */
+/** Whether an error may be due to an altered table. An unreachable database or a refused change is not. */
 export function mayBeStale(error: unknown): boolean {
   return !(error instanceof StoreUnavailableError || error instanceof RefusedError)
 }

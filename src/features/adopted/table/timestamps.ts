@@ -2,14 +2,13 @@ import type { Cell } from './make-row.ts'
 import type { Millis } from '../../../core/model/time.ts'
 
 /**
- * Times as people keep them in columns that are not of a type for times: text, or numbers. What is read here in
- * JavaScript `postgres-moments.ts` reads in SQL, in the same way.
+ * Times in columns of text or numbers. `postgres-timestamps.ts` parses the same formats in SQL.
  */
 
-/** What stands in such a column. */
+/** A value of such a column. */
 export type RawTime = string | number | bigint
 
-/** How a time is written, so that ours look like the others in the column. */
+/** The format of a time, so that written times look like the others in the column. */
 export type TimeFormat = EpochFormat | TextFormat
 
 type EpochFormat = {
@@ -26,13 +25,13 @@ type TextFormat = {
   readonly separator: string
   /** Digits after the point. */
   readonly digits: number
-  /** As it stands there: `Z`, `+02:00`; none: the column's zone. */
+  /** Such as `Z` or `+02:00`; '': the column's zone. */
   readonly zone: string
 }
 
 /**
- * The numbers that are times of a unit: each from 2001 to 2286. Any other number is something else that people keep for
- * a time (20261116, a Julian day), and taken for one it would be long ago.
+ * The range of numbers per unit, from 2001 to 2286. Other numbers (20261116, a Julian day) are not times: read as such, they
+ * would be long ago.
  */
 export const UNITS = [
   { unit: 's', from: 1e9, to: 1e10, ms: 1_000 },
@@ -45,8 +44,8 @@ const TEXT_PATTERN =
   /^\s*(?!0000)(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?:([T ])([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?(\s?(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?)?\s*$/i
 
 /**
- * The moment that stands there, or null: nothing, or nothing that is a time. A day without a time counts as its end, so
- * that what began on it is never taken for older than it is.
+ * Parses a time; null if there is none. A date without a time counts as the end of the day, so that a row never appears
+ * older than it is.
  */
 export function parseTimestamp(value: RawTime | null, timeZone: string): Millis | null {
   if (value === null) return null
@@ -63,7 +62,7 @@ export function parseTimestamp(value: RawTime | null, timeZone: string): Millis 
   return zone === undefined ? fromWallTime(wall, timeZone) : wall - offsetOf(zone)
 }
 
-/** How the time that stands there is written; null where none does. */
+/** Returns the format of a time; null if it is not one. */
 export function timeFormatOf(value: RawTime | null): TimeFormat | null {
   if (value === null || parseTimestamp(value, 'UTC') === null) return null
   const text = String(value)
@@ -73,7 +72,7 @@ export function timeFormatOf(value: RawTime | null): TimeFormat | null {
     return {
       kind: 'epoch',
       unit,
-      // Nobody's clock is finer: more digits are those of a floating point number.
+      // More digits come from floating point, not from a clock.
       digits: Math.min(number[1]?.length ?? 0, unit === 's' ? 6 : 3),
       isText: typeof value === 'string',
     }
@@ -88,7 +87,7 @@ export function timeFormatOf(value: RawTime | null): TimeFormat | null {
   }
 }
 
-/** Writes it in this form: read again, it is the same moment as far as the form goes. */
+/** Formats a time. Parsing it again returns the same time, within the precision of the format. */
 export function formatTimestamp(at: Millis, format: TimeFormat, timeZone: string): RawTime {
   return format.kind === 'epoch' ? writeEpoch(at, format) : writeText(at, format, timeZone)
 }
@@ -99,7 +98,7 @@ function unitOf(value: number): (typeof UNITS)[number] | undefined {
 
 function fromNumber(value: number): Millis | null {
   const { ms } = unitOf(value) ?? {}
-  // By way of whole microseconds, so that the last digit of 1700000000.123 is not lost.
+  // Rounded to microseconds, so that the last digit of 1700000000.123 is not lost.
   return ms === undefined ? null : Math.floor(Math.round(value * ms * 1_000) / 1_000)
 }
 
@@ -123,10 +122,10 @@ function writeText(at: Millis, format: TextFormat, timeZone: string): string {
   return `${day}${separator}${iso.slice(11, 19)}${fraction}${zone}`
 }
 
-/** What a clock on the wall shows, as if that were UTC. The 30th of February is the 1st or 2nd of March. */
+/** A wall clock time as if it were UTC. The 30th of February becomes the 1st or 2nd of March. */
 function wallTime(parts: readonly number[], ms: number): number {
   const [year = 0, month = 1, day = 1, hour, minute, second] = parts
-  // Not Date.UTC alone, which takes the years 0 to 99 for those of the last century.
+  // Date.UTC maps the years 0 to 99 to the last century.
   return new Date(0).setUTCFullYear(year, month - 1, day) + timeOfDayMs(hour, minute, second) + ms
 }
 
@@ -145,8 +144,8 @@ function offsetOf(zone: string): number {
 const DAY_MS = 86_400_000
 
 /**
- * The moment at which the clocks of the zone show this. An hour that comes twice is taken for the second one, and one
- * that never comes counts on from before the change, both as PostgreSQL does.
+ * The time at which clocks of the zone show this. An ambiguous hour is the second one, and a skipped hour counts from before
+ * the change, both as in PostgreSQL.
  */
 function fromWallTime(wall: number, timeZone: string): Millis {
   const before = offsetAt(wall - DAY_MS, timeZone)
@@ -156,8 +155,8 @@ function fromWallTime(wall: number, timeZone: string): Millis {
 }
 
 /**
- * How far the clocks of the zone are ahead of UTC. They are not changed twice within a day, so that mostly it is enough
- * to know how it begins and ends: to ask for each time in a long list would take many seconds.
+ * The zone's offset from UTC. It changes at most once a day, so if it is equal at both ends of the day it is cached:
+ * computing it for each time of a long list takes many seconds.
  */
 function offsetAt(at: Millis, timeZone: string): number {
   if (timeZone === 'UTC') return 0
@@ -169,7 +168,7 @@ function offsetAt(at: Millis, timeZone: string): number {
 const OFFSETS_MAX = 20_000
 const offsets = new Map<string, number>()
 
-/** When it begins, in UTC. */
+/** The offset at the start of the day, in UTC. */
 function offsetOnDay(day: number, timeZone: string): number {
   const key = `${day} ${timeZone}`
   let offset = offsets.get(key)
@@ -209,7 +208,7 @@ function modulo(value: number, by: number): number {
   return ((value % by) + by) % by
 }
 
-/** What a column can hold. `seconds`: whole numbers, and none so big as today's milliseconds. */
+/** What a column can store. `seconds`: integers too small for milliseconds. */
 export type TimeStorage = 'text' | 'integer' | 'seconds' | 'number' | 'either'
 
 const ISO = timeFormatOf('2000-01-01T00:00:00.000Z')!
@@ -221,7 +220,7 @@ const DEFAULT_FORMATS: Readonly<Record<TimeStorage, TimeFormat>> = {
   number: { kind: 'epoch', unit: 's', digits: 3, isText: false },
 }
 
-/** The form to write a time in: that of others in the column, else of the other times in the row, else the usual one. */
+/** The format for a new time: that of other values in the column, else of other times in the row, else the default. */
 export function timeFormatFor(
   storage: TimeStorage,
   column: readonly Cell[],
@@ -240,7 +239,7 @@ function firstFormat(storage: TimeStorage, cells: readonly Cell[]): TimeFormat |
   return undefined
 }
 
-/** As the column can hold it. A number in one for text becomes text; text has no place in one for numbers. */
+/** Adapts a format to what the column can store; null if it cannot. */
 function fitToStorage(format: TimeFormat, storage: TimeStorage): TimeFormat | null {
   if (storage === 'text' || storage === 'either') return format
   if (format.kind !== 'epoch' || (storage === 'seconds' && format.unit !== 's')) return null
