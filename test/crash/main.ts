@@ -29,7 +29,7 @@ try {
     assertNothingLost(report)
     const sorted = report.recoveriesMs.toSorted((a, b) => a - b)
     console.log(
-      `${engine.name}: kills ${JSON.stringify(report.kills)}, ${report.run.counts.pages} pages, 0 lost, 0 doubled, ` +
+      `${engine.name}: kills ${JSON.stringify(report.kills)}, ${report.results.run.counts.pages} pages, 0 lost, 0 doubled, ` +
         `recovery median ${sorted[sorted.length >> 1]} ms, slowest ${sorted.at(-1)} ms`,
     )
   }

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { isLong } from '../../src/testing/long-tests.ts'
 import { assertCountersConsistent } from '../../src/testing/assert-counters.ts'
 import type { Engine } from '../../src/testing/test-database.ts'
-import { seededRandom } from '../crash/random.ts'
+import { makeRandom } from '../../src/features/chaos/random.ts'
 import { SOME_ENGINES, ProcessTestContext, waitFor, type Program } from '../processes/harness.ts'
 import { startSite } from './site.ts'
 
@@ -21,7 +21,7 @@ const CONCURRENCY = 5
 const FETCHES_BETWEEN_KILLS = [5, Math.floor(PAGES / (KILLS + 3))] as const
 
 async function crawlWithKills(engine: Engine, seed: number): Promise<string> {
-  const random = seededRandom(seed)
+  const random = makeRandom(seed)
   await using ctx = await ProcessTestContext.create(engine)
   await using site = await startSite(PAGES, () => LATENCY_MS)
   // Who starts when the others are done finds nothing to do, instead of beginning a new crawl.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isLong } from '../../src/testing/long-tests.ts'
-import { seededRandom } from '../crash/random.ts'
+import { makeRandom } from '../../src/features/chaos/random.ts'
 import { SOME_ENGINES, kill, ProcessTestContext, waitFor, type Program } from './harness.ts'
 import { findWatchdog, lastCopy, overlaps, ticker, ticks } from './wrapped.ts'
 
@@ -44,7 +44,7 @@ for (const engine of SOME_ENGINES) {
   const cycles = Number(process.env['UNSTUCK_STORM_CYCLES'] ?? CYCLES[engine.name])
   test(`${cycles} rapid starts, stops and kills on ${engine.name}: never two copies at once, no process left (P10, P13)`, async (t) => {
     t.diagnostic(`UNSTUCK_STORM_SEED=${SEED}`)
-    const random = seededRandom(SEED)
+    const random = makeRandom(SEED)
     await using ctx = await ProcessTestContext.create(engine)
     const pair = new CompetingCopies(ctx)
     const seen = new Set<string>()

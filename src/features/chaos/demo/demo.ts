@@ -183,7 +183,7 @@ async function openDemoContext(options: DemoContextOptions): Promise<DemoContext
   stack.defer(() => dashboard.close())
   const ledger = await openLedger(store.engine, db, source)
   stack.defer(() => ledger.close())
-  const site = await Site.open(expected, slowdown)
+  const site = await Site.open(expected, { slowdown })
   stack.defer(() => site.close())
   const workerPool = new WorkerPool({
     workers,

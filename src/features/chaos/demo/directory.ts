@@ -1,10 +1,10 @@
 import { seededFraction } from '../random.ts'
 
-/** What the site lists, made from a seed alone. It is the truth that the crawl's result is held against. */
+/** The contents of the site, made from a seed. The result of a crawl is compared with it. */
 export type Directory = {
   readonly seed: number
   readonly targets: readonly Section[]
-  /** Each business once, by the one right spelling of its address. */
+  /** Each business once, by its canonical address. */
   readonly businesses: ReadonlyMap<string, Business>
   readonly pages: number
 }
@@ -23,7 +23,7 @@ export type Business = {
   readonly phone: string
 }
 
-/** A business as a page shows it; the same one is not always spelled alike. */
+/** A business on a page. Its address has several spellings. */
 export type Listing = Business & { readonly url: string }
 
 const CITIES: Readonly<Record<string, readonly string[]>> = {
@@ -44,10 +44,10 @@ const LAST = ['& Sons', 'Brothers', 'Company', 'Express', 'House', 'Partners', '
 const PAGES_MIN = 5
 const PAGES_MAX = 11
 const LISTINGS_PER_PAGE = 8
-/** Listings move on while one reads: the end of a page is often the start of the next. */
+/** Listings shift between requests: the last of a page is often the first of the next. */
 const REPEAT_RATE = 0.4
 
-/** Most sections there are. */
+/** Number of combinations of city and trade. Further sections repeat them with a number. */
 export const SECTIONS_MAX =
   Object.values(CITIES).flat().length * (TRADES.length + MORE_TRADES.length)
 
@@ -70,7 +70,12 @@ function chooseSections(
     ),
   )
   const order = new Map(all.map((one) => [one, seededFraction(seed, 'order', ...one)]))
-  return all.sort((a, b) => order.get(a)! - order.get(b)!).slice(0, sections)
+  all.sort((a, b) => order.get(a)! - order.get(b)!)
+  return Array.from({ length: sections }, (_, n) => {
+    const [state, city, trade] = all[n % all.length]!
+    const round = Math.floor(n / all.length)
+    return [state, city, round === 0 ? trade : `${trade}-${round + 1}`]
+  })
 }
 
 type SectionName = { readonly state: string; readonly city: string; readonly trade: string }
@@ -118,7 +123,7 @@ function slug(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z]+/g, '-')
 }
 
-/** The same address as links on the web come: all of these are one business. */
+/** Returns another spelling of the same address, as links on the web have them. */
 function varyUrl(url: string, share: number): string {
   const { pathname, searchParams } = new URL(url)
   const [id, lang] = [searchParams.get('id'), searchParams.get('lang')]

@@ -114,7 +114,7 @@ export function makeReport(
  * The site is the reference, and the ledger is the output: one line per page. A lost page was never committed. Each row
  * beyond the first for a page, or for no page of the site, is doubled.
  */
-function compareWithSite({ targets, businesses, pages }: Directory, results: SavedResults) {
+export function compareWithSite({ targets, businesses, pages }: Directory, results: SavedResults) {
   const found = compare(
     {
       ...EMPTY,

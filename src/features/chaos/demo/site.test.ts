@@ -20,6 +20,27 @@ test('every listing is a business under one right address, and each business is 
   }
 })
 
+test('the last page waits for release', async () => {
+  const site = await Site.open(makeDirectory(7, 1), { slowdown: 0.01, holdsLastPage: true })
+  try {
+    const { key, pages } = makeDirectory(7, 1).targets[0]!
+    const last = fetchPage(`${site.address}/${key}?page=${pages.length}`)
+    await fetchPage(`${site.address}/${key}?page=1`)
+    while (site.remainingMs(key) !== Infinity) await new Promise((resolve) => setImmediate(resolve))
+    site.release()
+    assert.equal((await last).next, null)
+  } finally {
+    await site.close()
+  }
+})
+
+test('more sections than there are cities and trades have keys of their own', () => {
+  const { targets } = makeDirectory(7, 460)
+  assert.equal(new Set(targets.map(({ key }) => key)).size, 460)
+  const few = makeDirectory(7, 20).targets
+  assert.deepEqual(targets.slice(0, 20), few)
+})
+
 test('some addresses come in several spellings, and some businesses on two pages', () => {
   const { targets, businesses } = makeDirectory(7, 40)
   const listed = targets.flatMap(({ pages }) => pages.flat())
@@ -28,7 +49,7 @@ test('some addresses come in several spellings, and some businesses on two pages
 })
 
 test('every page can be reached from its section, however often the site says no at first', async () => {
-  const site = await Site.open(directory, 0.01)
+  const site = await Site.open(directory, { slowdown: 0.01 })
   try {
     const sections = (await (await fetch(`${site.address}/sections`)).json()) as { url: string }[]
     const seen = await Promise.all(sections.map(({ url }) => countPages(url)))
@@ -44,7 +65,7 @@ test('every page can be reached from its section, however often the site says no
 })
 
 test('a page fetched twice is noticed, one that was refused before is not', async () => {
-  const site = await Site.open(directory, 0.01)
+  const site = await Site.open(directory, { slowdown: 0.01 })
   try {
     const url = `${site.address}/${directory.targets[0]!.key}`
     await fetchPage(url)

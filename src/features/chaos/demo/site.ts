@@ -4,19 +4,19 @@ import type { AddressInfo } from 'node:net'
 import type { Directory, Listing, Section } from './directory.ts'
 import { seededFraction } from '../random.ts'
 
-/** What a page's answer holds. */
+/** The response for a page. */
 export type SitePage = {
   readonly listings: readonly Listing[]
   readonly pages: number
   readonly next: string | null
 }
 
-/** What the site says of its visitors. */
+/** What the site counted. */
 export type SiteStats = {
-  /** Pages sent to the end, and pages whose reader was gone before. */
+  /** Complete responses, and responses whose client had disconnected. */
   readonly served: number
   readonly aborted: number
-  /** Requests for a page that had been asked for before and not been refused: a crash made them necessary. */
+  /** Repeated requests for a page that was answered before: a crash made them necessary. */
   readonly refetched: number
   readonly errors500: number
   readonly errors429: number
@@ -32,10 +32,10 @@ const ERROR_429_RATE = 0.03
 const RETRY_AFTER_S = 1
 const SLOW_RATE = 0.07
 const WAIT_MAX_MS = 3_000
-/** What a page takes on the average at pace 1, with what saving it costs. For estimates. */
+/** Average time of a page at slowdown 1, including the time to save it. For estimates. */
 export const AVERAGE_PAGE_MS = 440
 
-/** The directory over HTTP on this machine: slow now and then, faulty now and then, as real ones are. */
+/** Serves the directory over HTTP on this machine. Like real sites it is sometimes slow and sometimes fails. */
 export class Site {
   readonly #directory: Directory
   readonly #slowdown: number
@@ -46,6 +46,9 @@ export class Site {
   readonly #pendingUntil = new Map<string, number>()
   readonly #stats = { served: 0, aborted: 0, refetched: 0, errors500: 0, errors429: 0 }
 
+  /** The last page of the last section is answered when this resolves. */
+  readonly #released = Promise.withResolvers<void>()
+
   private constructor(directory: Directory, slowdown: number) {
     this.#directory = directory
     this.#slowdown = slowdown
@@ -53,13 +56,20 @@ export class Site {
     this.#server = createServer((request, response) => {
       void this.#serve(new URL(request.url ?? '/', this.address), response)
     })
-    // Longer than any pause of a worker: a connection closed under a request would be a fault nobody planned.
+    // Longer than any pause of a worker: closing a connection under a request would be an unplanned fault.
     this.#server.keepAliveTimeout = 60_000
   }
 
-  /** `pace`: how much slower than usual, so that a small crawl lasts long enough to be killed in. */
-  static async open(directory: Directory, slowdown = 1): Promise<Site> {
+  /**
+   * `slowdown`: how much slower than usual, so that a small crawl lasts long enough for every fault. `holdsLastPage`: the
+   * last page is not answered before `release`, so that a crawl cannot end earlier.
+   */
+  static async open(
+    directory: Directory,
+    { slowdown = 1, holdsLastPage = false }: { slowdown?: number; holdsLastPage?: boolean } = {},
+  ): Promise<Site> {
     const site = new Site(directory, slowdown)
+    if (!holdsLastPage) site.release()
     site.#server.listen(0, '127.0.0.1')
     await once(site.#server, 'listening')
     return site
@@ -73,9 +83,13 @@ export class Site {
     return this.#stats
   }
 
-  /** How much longer the page now being fetched for a target will take; 0 when none is. */
+  /** Returns the remaining time of the page that is being fetched for a target; 0 when there is none. */
   remainingMs(key: string): number {
     return Math.max(0, (this.#pendingUntil.get(key) ?? 0) - performance.now())
+  }
+
+  release(): void {
+    this.#released.resolve()
   }
 
   async close(): Promise<void> {
@@ -95,6 +109,11 @@ export class Site {
     const { status, waitMs } = this.#decide(id)
     this.#pendingUntil.set(key, performance.now() + waitMs)
     await new Promise((resolve) => setTimeout(resolve, waitMs))
+    if (key === this.#directory.targets.at(-1)?.key && page.next === null) {
+      this.#pendingUntil.set(key, Infinity)
+      await this.#released.promise
+      this.#pendingUntil.delete(key)
+    }
     if (status === 500) {
       this.#stats.errors500++
       return send(response, 500, { error: 'something went wrong' })
@@ -125,7 +144,7 @@ export class Site {
     return { listings, pages: section.pages.length, next }
   }
 
-  /** By the how-manieth request for this page it is, and nothing else: the third one is always answered. */
+  /** Depends only on the number of requests for this page. The third one always succeeds. */
   #decide(id: string): PageResponse {
     const { seed } = this.#directory
     const requested = (this.#requested.get(id) ?? 0) + 1
