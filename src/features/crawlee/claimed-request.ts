@@ -42,14 +42,14 @@ export type HandlerTask = {
 /** Which request the code at hand works on. */
 export const currentTask = new AsyncLocalStorage<HandlerTask>()
 
-/** The same function, for the request that is being worked on now, whoever calls it and whenever. */
+/** Binds the function to the current request, wherever and whenever it is called. */
 export function bindToTask<A extends unknown[], R>(call: (...args: A) => R): (...args: A) => R {
   const task = currentTask.getStore()
   if (!task) return call
   return (...args) => currentTask.run({ request: task.request, isBound: true }, () => call(...args))
 }
 
-/** What became of a try: `error` says why it was given up or put back. */
+/** The outcome of an attempt. `error`: why it was given up or put back. */
 export type RequestResult =
   | { readonly kind: 'handled' }
   | { readonly kind: 'given up'; readonly error: string }

@@ -28,14 +28,14 @@ export async function push(
   } else if (request && isLate(request)) {
     session.log(`${request.request.url} is not in hand any more: ${entries.length} items dropped`)
   } else {
-    // With a key each, so that a call whose answer got lost can be made again.
+    // With a key each, so that a call with a lost response can be repeated.
     const call = newId()
     const sent = entries.map(({ key, data }, n) => ({ key: key ?? `push ${call} ${n}`, data }))
     await withRetry(() => session.store.append(id, sent))
   }
 }
 
-/** Whoever has it next pushes the same again. */
+/** The next attempt pushes the same items again. */
 function isLate({ state }: ClaimedRequest): boolean {
   return state === 'taken' || (state === 'over' && currentTask.getStore()?.isBound === true)
 }
@@ -46,7 +46,7 @@ function currentRequest({ store }: CrawleeSession): ClaimedRequest | null {
   return request?.store === store ? request : null
 }
 
-/** One that says nothing is none: all items that lack it would become one. */
+/** An empty key counts as none: otherwise all items without a key would become one. */
 function toItemKey(key: unknown): string | null {
   if (key === undefined || key === null || key === '' || Number.isNaN(key)) return null
   if (typeof key !== 'string' && typeof key !== 'number')

@@ -1,4 +1,4 @@
-/** What was told last of each of so many: the oldest are forgotten. */
+/** Keeps the most recently set entries, up to a maximum. */
 export class LruMap<T> {
   readonly #max: number
   readonly #entries = new Map<string, T>()

@@ -67,7 +67,7 @@ function archiveName(at: number, id: string): string {
   return `${DEFAULT_NAME}-${iso(at).slice(0, 10)}-${shortId(id)}`
 }
 
-/** Answers the name under which it is kept. */
+/** Returns the name under which it is kept. */
 async function archiveStorage(
   store: Store,
   { id, kind }: Storage,

@@ -22,11 +22,11 @@ export type QueueRunOptions = {
   readonly log: (message: string) => void
 }
 
-/** A run that ends is opened again by the next request; of those who add and those who end, somebody may be faster. */
+/** Adding a request reopens an ended run; it may end again meanwhile, so this is tried several times. */
 const ATTEMPTS_MAX = 10
 const MORE_REQUESTS = 'more requests came into its queue'
 
-/** The run whose targets are the requests of a queue. It is made by the first request, and remembers whose it is. */
+/** The run whose targets are the requests of a queue. The first request creates it. */
 export class QueueRun {
   readonly source: string
   readonly #queue: Storage
@@ -93,14 +93,14 @@ export class QueueRun {
     return this.#isCancelled
   }
 
-  /** A person has ended it: what is found on the pages in hand would wait for nobody. */
+  /** An operator ended it: requests found on the current pages are not added. */
   markCancelled(): void {
     if (!this.#isCancelled && this.#id !== null)
       this.#options.log(`run ${shortId(this.#id)} has ended: finishing its pages in progress`)
     this.#isCancelled = true
   }
 
-  /** What is left is not wanted: the run ends if it lives, and stays to be looked at. Answers whether it did. */
+  /** Cancels the run if it is live, and keeps it for inspection. Returns whether it was live. */
   async end(because: string): Promise<boolean> {
     const run = await this.load()
     if (!run || !isLive(run.status)) return false

@@ -16,7 +16,7 @@ export type QueueWorkerOptions = {
   readonly db: string
   readonly policy: Policy
   readonly source: string
-  /** As whom it lives next. */
+  /** The next worker id. */
   readonly nextWorkerId: () => WorkerId
   readonly log: (message: string) => void
   readonly onCancelled: () => void
@@ -65,7 +65,7 @@ export class QueueWorker {
     return [...this.#held.values()]
   }
 
-  /** A request with this id was in hand here, and was taken back. */
+  /** A request with this id was claimed here, and was taken from this worker. */
   wasLost(id: string): boolean {
     return this.#lost.get(id) === true
   }
@@ -97,7 +97,7 @@ export class QueueWorker {
       .catch(() => {})
   }
 
-  /** Hands back what nobody has begun; ends if nothing is in hand then. */
+  /** Releases requests that were not started; stops the heartbeat if none is left. */
   async stopIfIdle(): Promise<void> {
     await this.#claiming
     await this.release(this.claimed.filter(({ isStarted }) => !isStarted))
@@ -169,7 +169,7 @@ export class QueueWorker {
     return heartbeat
   }
 
-  /** A beat found that somebody else has them. */
+  /** A heartbeat found that these claims are lost. */
   #markLost(claims: readonly ClaimId[]): void {
     for (const request of claims.flatMap((id) => this.#held.get(id) ?? [])) {
       if (request.isEnding) continue

@@ -31,7 +31,7 @@ export type RequestQueueStoreOptions = QueueRunOptions &
   Omit<QueueWorkerOptions, 'source' | 'onCancelled'> & {
     /** No more is to be claimed here. */
     readonly isStopping: () => boolean
-    /** Nothing can be claimed, because its run was ended before this process began. Told once. */
+    /** Nothing can be claimed, because its run was ended before this process started. Called once. */
     readonly onRunEnded: (run: Run, left: number) => void
   }
 
@@ -112,7 +112,7 @@ export class RequestQueueStore {
     })
   }
 
-  /** `left`: beyond what was claimed now there are requests that wait, or that somebody has in hand. */
+  /** `left`: requests beyond those claimed now are waiting or claimed elsewhere. */
   async claim(limit: number): Promise<{ claimed: ClaimedRequest[]; hasMore: boolean }> {
     if (this.#options.isStopping()) return { claimed: [], hasMore: true }
     const { claimed, asked } = await this.worker.claim(limit)
@@ -127,17 +127,17 @@ export class RequestQueueStore {
     return { claimed, hasMore: open > claimed.length }
   }
 
-  /** The one in hand with this id: the newest, where one was taken and came back before anybody noticed. */
+  /** The claimed request with this id; the newest, if it was lost and claimed again meanwhile. */
   claimed(id: string): ClaimedRequest | undefined {
     return this.worker.claimed.findLast(({ request }) => request.id === id)
   }
 
-  /** By its unique key, whoever has it. */
+  /** Finds a request by its unique key, claimed or not. */
   async find(uniqueKey: string): Promise<Target | null> {
     return (await this.#run.find([targetKey(uniqueKey)]))[0] ?? null
   }
 
-  /** By its id, whoever has it. Of one that this process has not added of late, it reads the whole queue. */
+  /** Finds a request by id, claimed or not. Reads the whole queue unless this process added it recently. */
   async findById(id: string): Promise<StoredRequest | null> {
     const uniqueKey = this.#added.get(id)
     const target = uniqueKey === undefined ? null : await this.find(uniqueKey)
@@ -146,7 +146,7 @@ export class RequestQueueStore {
     return null
   }
 
-  /** Those that wait or are in hand, in no promised order. For people. */
+  /** Requests that wait or are claimed, in no defined order. */
   async pending(limit: number): Promise<StoredRequest[]> {
     const found: StoredRequest[] = []
     for await (const request of this.#allRequests(['planned', 'in_progress'])) {
@@ -194,7 +194,7 @@ export class RequestQueueStore {
       this.worker.measure('checkpoint', () => store.checkpoint([checkpoint], append)),
     )
     if (!isSaved) return false
-    // Pushed by what nobody waited for, while this was being saved.
+    // Pushed without await while this was being saved.
     for (const late of claimed.entries.slice(entries.length))
       await withRetry(() => store.append(late.dataset, [late]))
     return true
@@ -253,7 +253,7 @@ export class RequestQueueStore {
     this.#options.onRunEnded(run, left)
   }
 
-  /** A lost claim is weather: what it had is dropped, and the crawl goes on. */
+  /** A lost claim is an ordinary event: its items are dropped, and the crawl continues. */
   #isOk<T>(
     claimed: ClaimedRequest,
     outcome: Outcome<T>,

@@ -33,7 +33,7 @@ export function targetKey(uniqueKey: string): string {
   return `${key.slice(0, 60).toWellFormed()}… ${hash('sha256', key, 'hex')}`
 }
 
-/** What is kept of it, in the cursor of its target: plain data, as of now. Crawlee goes on changing its own object. */
+/** A copy of the request for the cursor of its target, because Crawlee keeps changing its own object. */
 export function toStored(request: NewRequest): unknown {
   return escapeJson({ ...request, id: requestId(request.uniqueKey) })
 }
@@ -59,7 +59,7 @@ export function claimToRequest(
   })
 }
 
-/** A target that somebody asks about, as the request that it is. */
+/** Converts a target back to its request. */
 export function targetToRequest(target: Target): StoredRequest {
   const { handledAt: storedHandledAt, retryCount, errorMessages } = parseCursor(target.cursor)
   const request = claimToRequest(target)

@@ -156,7 +156,7 @@ export class CrawleeSession {
    */
   async releaseIdle(): Promise<void> {
     const inUse = [...this.#running].map(({ requestQueue }) => requestQueue?.id)
-    // One that does not say which queue is its own may be fetching ahead from any.
+    // A crawler without a known queue may be prefetching from any.
     if (inUse.includes(undefined)) return
     const queueStores = [...this.#queueStores.values()].filter(
       ({ queue }) => !inUse.includes(queue.id),
@@ -200,7 +200,7 @@ export class CrawleeSession {
     for (const crawler of this.#crawlers) if (crawler.running) crawler.stop()
     await this.#release(({ isStarted }) => !isStarted)
     if (this.#crawlers.size > 0) return
-    // No crawler can be asked to stop: when the pages in hand are done, there is nothing to wait for.
+    // No crawler can be stopped: when the current pages are done, there is nothing to wait for.
     const isDone = (): boolean =>
       [...this.#queueStores.values()].every(({ worker }) => worker.claimed.length === 0)
     const timer = setInterval(() => {
@@ -232,7 +232,7 @@ export class CrawleeSession {
     }
   }
 
-  /** The program has nothing left to do and forgot to say goodbye. */
+  /** The event loop drained without `close()`. */
   readonly #onBeforeExit = (): void => {
     this.#running.clear()
     void this.releaseIdle()

@@ -3,9 +3,9 @@ import { EXIT } from '../../core/model/exit-codes.ts'
 import { STOP_DEADLINE_MS } from '../../core/model/policy.ts'
 
 export type StopSignalsOptions = {
-  /** The first signal: take nothing new, hand back what nobody has begun. */
+  /** First signal: claim nothing new, release requests that were not started. */
   readonly stop: () => void
-  /** The deadline: hand back what is still in hand. */
+  /** Deadline: release unfinished requests. */
   readonly release: () => Promise<void>
   readonly log: (message: string) => void
 }

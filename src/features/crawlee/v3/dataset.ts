@@ -12,7 +12,7 @@ type Item = crawlee.Dictionary
 type Page<T> = crawlee.PaginatedList<T>
 type Options = crawlee.DatasetClientListOptions
 
-/** How many are read at once by who walks over all of them. */
+/** Items per read when iterating over all of them. */
 const PAGE_SIZE = 1_000
 const LIMIT_MAX = 999_999_999_999
 

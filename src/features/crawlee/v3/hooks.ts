@@ -17,7 +17,7 @@ type Crawler = StoppableCrawler &
   LimitedCrawler & { readonly config: { getStorageClient(): unknown } }
 type Queue = { readonly client: unknown }
 
-/** Whose crawlers and queues these are. */
+/** The storage that owns these crawlers and queues. */
 export interface HookOwner {
   /** Whether it is the storage of a crawler. */
   isStorage(client: unknown): boolean
@@ -36,7 +36,7 @@ const PATCHED_METHODS = {
   core: { class: 'RequestProvider', methods: ['addRequestsBatched'] },
 } as const
 
-/** What these modules lack of what is wrapped, in words; null when nothing. */
+/** Describes the methods that these modules lack; null if none. */
 export function findMissing(modules: unknown): string | null {
   const given = (modules ?? {}) as Partial<CrawleeModules>
   for (const [name, wanted] of Object.entries(PATCHED_METHODS)) {
@@ -49,7 +49,7 @@ export function findMissing(modules: unknown): string | null {
   return null
 }
 
-/** From here on this storage hears of its crawlers. Answers why it does not, in words; null when it does. */
+/** Wraps Crawlee's methods for this storage. Returns why it cannot; null on success. */
 export function installHooks(owner: HookOwner, given: CrawleeModules | undefined): string | null {
   owners.add(owner)
   const copies = given ? [given] : findCrawlee()
@@ -187,7 +187,7 @@ export function isAtLimit(crawler: LimitedCrawler): boolean {
   return handledRequestsCount >= maxRequestsPerCrawl
 }
 
-/** By what the crawl was finished as asked, so that the next start begins anew; null: it goes on, as on a queue with a name. */
+/** The option that ended the crawl, so that the next start begins a new one; null: it continues, as on a named queue. */
 export function reachedLimit(crawler: LimitedCrawler): string | null {
   return isAtLimit(crawler) && crawler.requestQueue?.name === DEFAULT_QUEUE ? LIMIT_OPTION : null
 }

@@ -5,12 +5,12 @@ export function asyncList<Page, Item>(
   first: Promise<Page>,
   iterate: () => AsyncIterator<Item>,
 ): AsyncList<Page, Item> {
-  // Who walks hears of what goes wrong there.
+  // The iterator reports errors itself.
   first.catch(() => {})
   return Object.assign(first, { [Symbol.asyncIterator]: iterate })
 }
 
-/** The first page is asked for when somebody awaits it: who walks has no use for it. */
+/** Loads the first page only when it is awaited: iterating does not need it. */
 export function lazyAsyncList<Page, Item>(
   load: () => Promise<Page>,
   iterate: () => AsyncIterator<Item>,

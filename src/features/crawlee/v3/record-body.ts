@@ -3,7 +3,7 @@ import type { KeyValueStoreRecord } from '@crawlee/types'
 const JSON_TYPE = 'application/json'
 const TEXT_TYPES = [/^application\/json$/i, /^application\/.*xml$/i, /^text\//i]
 
-/** What is kept of a value: its bytes, and what they are. Without a word about it: bytes, text, or else JSON. */
+/** The stored bytes of a value and their content type; default: bytes, text, or else JSON. */
 export async function toBytes({
   value,
   contentType,

@@ -172,7 +172,7 @@ export class RequestQueue implements crawlee.RequestQueueClient {
     return { requestId: request.id, wasAlreadyPresent: true, wasAlreadyHandled: true }
   }
 
-  /** The one that this very handler was given; another may have it in hand since. */
+  /** The claim that this handler was given; the request may be claimed elsewhere since. */
   #claimed(queueStore: RequestQueueStore, id: string): ClaimedRequest | undefined {
     const own = currentTask.getStore()?.request
     return own?.request.id === id && own.claim.source === queueStore.source
@@ -228,7 +228,7 @@ type TriedRequest = {
   readonly userData?: Readonly<Record<string, unknown>>
 }
 
-/** Crawlee's word for a request whose handler failed, while it says what becomes of it. */
+/** Crawlee's state of a request whose error handler runs. */
 const ERROR_HANDLER_STATE = 5
 
 /** What became of it. Crawlee calls handled what it has given up as well, and tells the two apart in its own notes only. */

@@ -31,7 +31,7 @@ export async function crawleeStorage(options: CrawleeStorageOptions = {}): Promi
 }
 
 export class CrawleeStorage implements crawlee.StorageClient {
-  /** Nobody limits the rate of a database of one's own. */
+  /** There is no rate limit. */
   readonly stats = { rateLimitErrors: [] as number[] }
   readonly #session: CrawleeSession
 
@@ -69,7 +69,7 @@ export class CrawleeStorage implements crawlee.StorageClient {
     return new RequestQueue(this.#session, id)
   }
 
-  /** What Crawlee calls at every start: a crawl that is unfinished goes on, else there is room for a new one. */
+  /** Called by Crawlee at every start: continues an unfinished crawl, else makes room for a new one. */
   purge(): Promise<void> {
     return purgeDefaults(this.#session)
   }
@@ -114,7 +114,7 @@ export class CrawleeStorage implements crawlee.StorageClient {
   }
 }
 
-/** A name that nobody knows would be left out without a word: without `db` it is another database. */
+/** Rejects unknown options: a typo in `db` would silently select another database. */
 function checkOptions(options: unknown): void {
   const mistakes: string[] = []
   const given = checkFields('crawleeStorage()', options, Object.keys(OPTION_TYPES), mistakes)

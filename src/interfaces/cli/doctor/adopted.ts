@@ -11,7 +11,7 @@ import { plural } from '../../../presenters/format.ts'
 import { firstOf, fromError, ok, warning, type Finding } from '../../../presenters/finding.ts'
 import { attempt } from './configuration.ts'
 
-/** Each table of the user's own: whether it is there as the config says, may be written, and is understood. */
+/** Checks that each adopted table exists as mapped, can be written, and has no unmapped statuses. */
 export async function checkAdoptedTables(
   tables: readonly Mapping[],
   address: string,
@@ -77,7 +77,7 @@ const ROWS_CHECKED_MAX = 500
 const AHEAD_MS = 5 * 60_000
 const HOUR_MS = 3_600_000
 
-/** Active rows whose age nobody can tell: by age they are never dead. */
+/** Active rows without a time: they are never dead by age. */
 function timeWarnings(rows: readonly AdoptedRow[], now: Millis): string[] {
   const timesOf = ({ startedAt, heartbeatAt, activityAt }: AdoptedRow): Millis[] =>
     [startedAt, heartbeatAt, activityAt].filter((at) => at !== null)
@@ -99,7 +99,7 @@ function timeWarnings(rows: readonly AdoptedRow[], now: Millis): string[] {
   ]
 }
 
-/** Verdicts that its policy leads to, and that it has no word for: such rows stay as they are for ever. */
+/** Verdicts of its policy without a mapped status: such rows are never changed. */
 function missingStatusWarnings(mapping: Mapping): string[] {
   const { onCrash, onStalled, groups } = mapping.policy
   const ofGroups = Object.values(groups ?? {}).flatMap((one) => [one.onCrash, one.onStalled])
