@@ -130,6 +130,11 @@ async function sendResponse(response: Response, outgoing: ServerResponse): Promi
     outgoing.end()
     return
   }
+  // A body of known length is in memory already: no stream is needed.
+  if (response.headers.has('content-length')) {
+    outgoing.end(Buffer.from(await response.arrayBuffer()))
+    return
+  }
   outgoing.flushHeaders()
   // If the client hung up or the stream broke, the connection is closed; there is nothing to report.
   await pipeline(Readable.fromWeb(response.body), outgoing).catch(() => {})
