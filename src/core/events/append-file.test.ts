@@ -96,7 +96,7 @@ for (const [where, bytes, torn] of [
   ['inside a line', 1_002, '12\n'],
 ] as const) {
   test(
-    `a disk that is full ${where} stops nothing: lost lines are counted exactly`,
+    `a disk that is full ${where} throws no error: lost lines are counted exactly`,
     { skip: noLimit },
     () => {
       using folder = temporaryFolder()
@@ -124,7 +124,7 @@ test('half a line that a full disk or a kill left is closed before the next', ()
   assert.equal(readFileSync(path, 'utf8'), 'one\ntw\nthree\n')
 })
 
-test('while it cannot be written, it is tried again only now and then', () => {
+test('while the file cannot be written, attempts are rare', () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'away', 'x.log')
   writeFileSync(join(folder.path, 'away'), '')
@@ -135,7 +135,7 @@ test('while it cannot be written, it is tried again only now and then', () => {
   assert.equal(existsSync(path), false, 'it could be written again, and was not tried')
 })
 
-test('kill -9 right after a line was taken loses none', () => {
+test('kill -9 right after a line was written loses none', () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'x.log')
   const module = new URL('./append-file.ts', import.meta.url).href
@@ -149,7 +149,7 @@ test('kill -9 right after a line was taken loses none', () => {
   assert.equal(readAll(path), numbers(0, 100))
 })
 
-test('it is never written through a link, nor into a pipe without a reader', () => {
+test('lines are never written through a link, nor into a pipe without a reader', () => {
   using folder = temporaryFolder()
   const other = join(folder.path, 'other')
   writeFileSync(other, 'mine\n')
@@ -162,7 +162,7 @@ test('it is never written through a link, nor into a pipe without a reader', () 
   for (let n = 0; n < 10; n++) file.append(`${'x'.repeat(50_000)}\n`)
 })
 
-test('it is for its owner only', () => {
+test('the file is readable and writable by its owner only', () => {
   using folder = temporaryFolder()
   mkdirSync(join(folder.path, 'there'))
   const path = join(folder.path, 'there', 'a', 'x.log')

@@ -11,24 +11,23 @@ import {
 import { dirname } from 'node:path'
 import { assertTrusted } from '../host/trusted-path.ts'
 
-/** After a failed write, how long lines are only counted: a full disk must not cost each of them a system call. */
+/** After a failed write, lines are only counted for this time: on a full disk each attempt would cost a system call. */
 const RETRY_AFTER_MS = 1_000
 const LINE_FEED = 0x0a
 
 export type AppendOptions = {
-  /** The line, with its line feed, that tells how many were lost before it. */
+  /** Makes the line, with its line feed, that reports how many lines were lost before it. */
   readonly gapLine: (lost: number) => string
-  /** A file that would grow beyond it becomes `PATH.1`, and a new one is begun. Without it there is one file for ever. */
+  /** A file that would grow beyond this size is renamed to `PATH.1`. Without it the file is never rotated. */
   readonly maxBytes?: number
-  /** How many older files are kept, at least one. */
+  /** How many rotated files are kept, at least one. */
   readonly keep?: number
   readonly retryAfterMs?: number
 }
 
 /**
- * A file of lines for people, which only grows. What was taken is with the kernel when the call returns, so a kill of
- * this process loses none of it. Nothing here ever throws: lines that cannot be written are counted, and the count is
- * written when it works again.
+ * Appends lines to a file. Lines are with the kernel when the call returns, so killing this process loses none. Never
+ * throws: lines that cannot be written are counted, and the count is written when writing works again.
  */
 export class AppendFile {
   readonly #path: string
@@ -49,7 +48,7 @@ export class AppendFile {
     this.#retryAfterMs = options.retryAfterMs ?? RETRY_AFTER_MS
   }
 
-  /** Whole lines, each with its line feed. */
+  /** Appends whole lines, each with its line feed. */
   append(lines: string): void {
     const bytes = Buffer.from(lines)
     const canRetry = performance.now() >= this.#retryAt
@@ -57,17 +56,17 @@ export class AppendFile {
     if (written < bytes.length) this.countLost(countLines(bytes.subarray(written)))
   }
 
-  /** Lines that will not come: they are told of with the next one that is written. */
+  /** Counts lines that are not written; the next line reports them. */
   countLost(lines: number): void {
     this.#lost += lines
   }
 
-  /** The next line opens it again. */
+  /** Closes the file. The next line opens it again. */
   close(): void {
     try {
       if (this.#fd !== null) closeSync(this.#fd)
     } catch {
-      // There is nothing left to do about it.
+      // A failed close has no remedy.
     }
     this.#fd = null
   }
@@ -80,7 +79,7 @@ export class AppendFile {
     return true
   }
 
-  /** Answers how many bytes were taken. */
+  /** Returns how many bytes were written. */
   #write(bytes: Buffer): number {
     let total = 0
     try {
@@ -110,7 +109,7 @@ export class AppendFile {
     const fd = openSync(this.#path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
     try {
       const stat = fstatSync(fd)
-      // A pipe without a reader would hold up whoever writes.
+      // Opening a pipe without a reader would block.
       if (!stat.isFile()) throw new Error(`${this.#path} is no file`)
       this.#size = stat.size
       if (endsInsideLine(fd, stat.size)) this.#size += writeSync(fd, '\n')
@@ -121,7 +120,7 @@ export class AppendFile {
     }
   }
 
-  /** As many whole lines as the file has room for. A line longer than a whole file gets one to itself. */
+  /** Returns as many whole lines as fit into the file. A line longer than the limit gets a file of its own. */
   #linesThatFit(bytes: Buffer): Buffer {
     const room = this.#maxBytes - this.#size
     if (bytes.length <= room) return bytes
@@ -138,7 +137,7 @@ export class AppendFile {
   }
 }
 
-/** What a file is called after it was full: 1 is the youngest of the old ones. */
+/** Returns the name of a rotated file; 1 is the newest. */
 export function rotatedPath(path: string, n: number): string {
   return `${path}.${n}`
 }
@@ -151,7 +150,7 @@ function renameIfExists(from: string, to: string): void {
   }
 }
 
-/** A process killed in the middle of a write, or a disk that took only a part, leaves half a line behind. */
+/** Returns whether the file ends in half a line, left by a kill during a write or by a full disk. */
 function endsInsideLine(fd: number, size: number): boolean {
   if (size === 0) return false
   const last = Buffer.alloc(1)

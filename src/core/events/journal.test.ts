@@ -61,7 +61,7 @@ test('entries that cannot be written are counted, and the count is logged when w
   )
 })
 
-test('an event that is no JSON is lost, and stops nothing', async () => {
+test('an event that cannot be written as JSON is dropped without an error', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'w.jsonl')
   const journal = openJournal(path, 'w', { retryAfterMs: 0 })
@@ -144,7 +144,7 @@ test('a compressed journal cut at any byte reads what it can, and never throws',
   assert.equal((await readAll(path)).entries.length, 50)
 })
 
-test('garbage is counted and read past', async () => {
+test('unreadable lines are counted and skipped', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'w.jsonl')
   const long = `{"type":"${'x'.repeat(LINE_BYTES_MAX)}"}`

@@ -3,12 +3,12 @@ import type { WorkerId } from '../model/id.ts'
 import { AppendFile } from './append-file.ts'
 import { redact } from '../model/redact.ts'
 
-/** Longer lines are not written, and not read either: no event needs them, and a reader holds a line in memory. */
+/** Longer lines are neither written nor read: a reader holds a line in memory. */
 export const LINE_BYTES_MAX = 1_000_000
 
 /**
- * A worker's journal, for people: one JSON object per line, `{ time, worker, …event }`. The database is the truth;
- * so nothing here ever throws. What cannot be written is counted, and the count is written when it works again.
+ * Opens the journal of a worker: one JSON object per line, `{ time, worker, …event }`. Only for reading along, so it never
+ * throws. Events that cannot be written are counted, and the count is written when writing works again.
  */
 export function openJournal(
   path: string,
@@ -21,7 +21,7 @@ export function openJournal(
     try {
       file.append(lineOf(worker, event))
     } catch {
-      // It holds something that JSON cannot say.
+      // The event cannot be written as JSON.
       file.countLost(1)
     }
   }

@@ -1,14 +1,13 @@
 /**
- * Text from web pages, users and other programs, made harmless for a terminal or a log: one line, and nothing
- * that moves the cursor, sets the clipboard or title, hides a link, or turns the reading direction around.
- * What was there stays visible, as an escape.
+ * Makes text from web pages, users and other programs safe for a terminal or a log: one line, without characters that move
+ * the cursor, set the clipboard or title, hide a link or reverse the reading direction. They stay visible as escapes.
  */
 export function safeText(text: string): string {
   if (PLAIN.test(text)) return text
   return text.toWellFormed().replace(BREAKS, ' ').replace(HOSTILE, escaped)
 }
 
-/** JSON that is also safe to look at: the same value, with what JSON leaves raw escaped too. */
+/** Returns JSON of the same value that is also safe to print. */
 export function safeJson(value: unknown, indent?: number): string {
   const json = JSON.stringify(value, null, indent) ?? 'null'
   if (PLAIN_JSON.test(json)) return json
@@ -20,7 +19,7 @@ export function safeJson(value: unknown, indent?: number): string {
 const PLAIN = /^[\x20-\x7e]*$/
 const PLAIN_JSON = /^[\n\x20-\x7e]*$/
 const BREAKS = /\r\n|[\t\n\r\v\f\u0085\u2028\u2029]/g
-// Control and format characters, less the two joiners that scripts and emoji are written with.
+// Control and format characters, except the two joiners used by scripts and emoji.
 const HOSTILE = /(?![\u200c\u200d])[\p{Cc}\p{Cf}]/gu
 // JSON escapes the controls below space by itself, and indents with line feeds.
 const HOSTILE_IN_JSON = /(?![\n\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu

@@ -3,12 +3,12 @@ import { cgroupsOf, isCgroupPopulated, killCgroup, removeCgroups } from './cgrou
 import { findTree, HAS_PROC, signalAll, signalGroup, type TreeRoots } from './process-tree.ts'
 
 export type EndTreeOptions = {
-  /** Asked to end first, and killed after this time; 0: killed at once. */
+  /** Time between SIGTERM and SIGKILL; 0: SIGKILL at once. */
   readonly killTimeoutMs: number
   readonly clock: Clock
-  /** Fires when there is no more time to be polite. */
+  /** Fires to skip the rest of the kill timeout. */
   readonly force?: AbortSignal
-  /** Processes that are there even though they were killed, for longer than is usual. */
+  /** Called with processes that still exist some time after SIGKILL. */
   readonly onUnkillable?: (pids: readonly number[]) => void
 }
 
@@ -18,8 +18,8 @@ const UNKILLABLE_AFTER_MS = 5_000
 
 /**
  * Ends every process of a command and resolves when none is left: SIGTERM to its group, SIGKILL after the kill timeout,
- * then a sweep for those that left the group, again and again, since one that is about to die can still start another.
- * Answers how many had to be killed.
+ * then scans for processes that left the group, repeated because a dying process can still start another one. Returns how
+ * many had to be killed.
  */
 export async function endTree(roots: TreeRoots, options: EndTreeOptions): Promise<number> {
   try {
@@ -43,7 +43,7 @@ async function terminateTree(roots: TreeRoots, options: EndTreeOptions): Promise
 
 function sendSigterm(roots: TreeRoots): void {
   if (roots.leader && signalGroup(roots.leader, 'SIGTERM')) return
-  // The group is empty, or was never known here: whoever is left is asked one by one.
+  // The group is empty or unknown: signal the remaining processes one by one.
   signalAll(findTree(roots), 'SIGTERM')
 }
 
@@ -69,7 +69,7 @@ async function killTree(
   }
 }
 
-/** False: some are still there at the deadline, or there was a hurry. */
+/** Returns false if processes are left at the deadline, or if `force` fired. */
 async function waitUntilEmpty(
   roots: TreeRoots,
   deadline: number,

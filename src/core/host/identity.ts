@@ -3,7 +3,7 @@ import { hostname, uptime } from 'node:os'
 import process from 'node:process'
 import type { Evidence, ProcessIdentity } from '../model/worker.ts'
 
-/** Who this process is. */
+/** Returns the identity of this process. */
 export function thisProcess(): ProcessIdentity {
   return {
     host: hostname(),
@@ -14,7 +14,7 @@ export function thisProcess(): ProcessIdentity {
   }
 }
 
-/** A pid means something only under the same kernel and in the same namespace. The host's name proves neither. */
+/** Returns whether a pid of that process is valid here: same kernel and pid namespace. The host name proves neither. */
 export function isLocalProcess(other: ProcessIdentity): boolean {
   return (
     other.bootId !== null &&
@@ -24,7 +24,7 @@ export function isLocalProcess(other: ProcessIdentity): boolean {
   )
 }
 
-/** Whether a process still runs, as far as this one can see. Never `gone` by guess: only by the kernel's word. */
+/** Returns whether a process still runs, as far as this process can see. `gone` only if the kernel proves it. */
 export function processState(other: ProcessIdentity): Evidence['process'] {
   if (!isLocalProcess(other)) return 'unknown'
   const stat = readProcessStat(other.pid)
@@ -36,19 +36,19 @@ export function processState(other: ProcessIdentity): Evidence['process'] {
     process.kill(other.pid, 0)
     return 'unknown'
   } catch (error) {
-    // EPERM: it is there, but we may not see it.
+    // EPERM: the process exists but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'ESRCH' ? 'gone' : 'unknown'
   }
 }
 
-/** What this machine shows of its processes. `own` is the pid namespace of a container, `host` that of the machine. */
+/** What this machine shows of its processes. `own`: the pid namespace of a container; `host`: that of the machine. */
 export type HostFacts = {
   readonly platform: NodeJS.Platform
-  /** Null without a /proc that can be read: then no process is ever proven gone by it. */
+  /** Null without a readable /proc: then it proves no process gone. */
   readonly namespace: 'host' | 'own' | null
 }
 
-/** The kernel gives the first pid namespace of a machine this number, and no other. */
+/** The kernel gives only the first pid namespace of a machine this number. */
 const HOST_NAMESPACE = 'pid:[4026531836]'
 
 export function readHostFacts(): HostFacts {
@@ -65,31 +65,31 @@ export function bootId(): string | null {
   return boot
 }
 
-/** Milliseconds on a clock that no one can set: it runs from boot, and is the same in all processes of this host. */
+/** Milliseconds since boot, the same in all processes of this host. Cannot be set. */
 export function uptimeMs(): number {
   return Number(process.hrtime.bigint() / 1_000_000n)
 }
 
-/** How much further the machine's uptime may be than our clock before it counts as suspended time. */
+/** A larger difference between the machine's uptime and this clock counts as suspended time. */
 const SUSPENDED_MIN_MS = 1_000
 const MEASURE_EVERY_MS = 1_000
 let suspendedMs = 0
 let measuredAt = -Infinity
 
-/** The same clock with the time that the machine was suspended, which the system keeps in hundredths of a second. */
+/** The same clock including suspended time, which the system keeps in hundredths of a second. */
 export function bootMs(): number {
   const now = uptimeMs()
   if (now - measuredAt >= MEASURE_EVERY_MS) {
     measuredAt = now
     const gap = uptime() * 1_000 - now
-    // A process that was held up between the two looks has measured that instead.
+    // A process that was paused between the two readings has measured the pause instead.
     const isSound = uptimeMs() - now < SUSPENDED_MIN_MS / 10
     if (isSound && gap - suspendedMs >= SUSPENDED_MIN_MS) suspendedMs = Math.round(gap)
   }
   return now + suspendedMs
 }
 
-/** Which clock `bootMs` reads: processes of one boot and time namespace have the same. Null: the system does not say. */
+/** Identifies the clock of `bootMs`: one per boot and time namespace. Null if the system does not tell. */
 export function clockId(): string | null {
   const boot = bootId()
   return boot === null ? null : `${boot} ${timeNamespace()}`
@@ -110,13 +110,13 @@ function pidNamespace(): string | null {
 
 export type ProcessStat = {
   readonly parent: number
-  /** The pid of the process that opened the session, which may be gone. */
+  /** Pid of the process that opened the session; it may have ended. */
   readonly session: number
   readonly startTicks: number
   readonly isDead: boolean
 }
 
-/** What the kernel tells of a process; null when there is none, or it does not tell. */
+/** Reads /proc/PID/stat. Returns null if the process does not exist or is not shown. */
 export function readProcessStat(pid: number): ProcessStat | null {
   const stat = tryRead(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
   if (stat === null) return null

@@ -63,7 +63,7 @@ function setSoftLimit(value: string): boolean {
     const args = ['--pid', String(process.pid), `--rss=${value}:`]
     execFileSync('prlimit', args, { stdio: 'ignore', timeout: 5_000 })
   } catch {
-    // It is not there, was refused, or took too long after it was done: what counts is the limit.
+    // `prlimit` is missing, was refused or timed out. The limit that is read afterwards decides.
   }
   return softLimit('self') === value
 }

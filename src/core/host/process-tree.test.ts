@@ -118,7 +118,7 @@ test('children that a thread has started are descendants as well', async () => {
   await waitForMembers(2, () => descendants(command.leader.pid))
 })
 
-test('only the execution that is asked for, and never a command that merely looks alike', async () => {
+test('only processes of the given execution are found, not those of a similar command', async () => {
   await using command = await new TestCommand('echo up; sleep 60; true', 'one').waitUntilReady()
   await waitForMembers(2, () => findTree({ processTag: command.cookie, execution: 'one' }))
   assert.equal(findTree({ processTag: command.cookie, execution: 'on' }).length, 0)
@@ -154,7 +154,7 @@ test('a process that handles SIGTERM is not killed, one that ignores it is, and 
   assert.deepEqual(findTree(deaf.roots), [])
 })
 
-test('memory is that of all of them together', async () => {
+test('the memory of a command is that of all its processes', async () => {
   const eater = `const held = Buffer.alloc(60e6, 1); console.log(held.length); setInterval(() => {}, 1e9)`
   const node = JSON.stringify(process.execPath)
   await using command = await new TestCommand(

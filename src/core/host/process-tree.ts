@@ -4,12 +4,12 @@ import { readProcessStat, type ProcessStat } from './identity.ts'
 import { isInCgroup, type TreeTag } from './cgroup.ts'
 import { hasLimitTag } from './limit-tag.ts'
 
-/** A process, told from a later one with the same number by when it started. */
+/** A process. The start time distinguishes it from a later one with the same pid. */
 export type ProcessRef = { readonly pid: number; readonly startTicks: number }
 
 /**
- * What marks a command's processes: it stands in their environment, and they hand it on to whatever they start. The name
- * is the source's, so that a command inside a command carries both; the value says which execution it is.
+ * Environment variable that tags the processes of a command; children inherit it. The name belongs to the source, so that a
+ * command inside a command carries both; the value is the execution.
  */
 export function tagVariable(processTag: string): string {
   return `UNSTUCK_TREE_${processTag}`
@@ -17,18 +17,18 @@ export function tagVariable(processTag: string): string {
 
 /** Where to look for a command's processes. */
 export type TreeRoots = TreeTag & {
-  /** The command itself, while it is known: it opened a session of its own. */
+  /** The command itself, if known: it leads its own session. */
   readonly leader?: ProcessRef | undefined
-  /** Seen in the tree before. Browsers overwrite their environment and leave the session, but not both unseen. */
+  /** Members found by an earlier scan. Browsers overwrite their environment and leave the session, but not both between two scans. */
   readonly known?: readonly ProcessRef[]
-  /** A process that is not to be taken for one of them, whatever it carries. */
+  /** A process that is never a member, whatever it carries. */
   readonly exclude?: number | undefined
 }
 
 /**
  * Every living process of a command: those in its cgroup, those with one of its marks, those of its session, those seen before; and then
- * whatever descends from one of them, or is in a session that one of them has opened. Never oneself nor whoever started
- * one, whatever the environment says: who looks after a tree is not in it, and a person may have copied the cookie.
+ * their descendants, and sessions that a member has opened. Never this process or its ancestors, whatever their environment
+ * contains: an operator may have copied the tag.
  */
 export function findTree(roots: TreeRoots): ProcessRef[] {
   const all = listProcesses()
@@ -45,7 +45,7 @@ export function findTree(roots: TreeRoots): ProcessRef[] {
     before = members.size
     for (const pid of members) {
       const { session } = all.get(pid)!
-      // One whose leader is gone was opened inside as well, or its members would not carry the cookie.
+      // A session whose leader has ended was opened by a member too, or its processes would not carry the tag.
       if (members.has(session) || !all.has(session)) sessions.add(session)
     }
     for (const [pid, { session, parent }] of all) {
@@ -55,13 +55,13 @@ export function findTree(roots: TreeRoots): ProcessRef[] {
   return [...members].map((pid) => ({ pid, startTicks: all.get(pid)!.startTicks }))
 }
 
-/** A process and whoever started it, up to the first. */
+/** Returns a process and its ancestors. */
 function ancestors(pid: number, all: ReadonlyMap<number, ProcessStat>): number[] {
   const stat = all.get(pid)
   return stat ? [pid, ...ancestors(stat.parent, all)] : []
 }
 
-/** The living children of a process and theirs: cheap enough for every second, but blind for those that were orphaned. */
+/** Returns the live descendants of a process. Cheap enough for every second, but misses orphaned ones. */
 export function descendants(pid: number): ProcessRef[] {
   const stat = readProcessStat(pid)
   if (!stat || stat.isDead) return []
@@ -69,7 +69,7 @@ export function descendants(pid: number): ProcessRef[] {
   return [{ pid, startTicks: stat.startTicks }, ...found]
 }
 
-/** Each thread has its own. */
+/** Each thread has its own list of children. */
 function childrenOf(pid: number): number[] {
   try {
     return readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
@@ -81,29 +81,29 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-/** A process that ended and came back under the same number is somebody else. */
+/** Returns false if the process has ended, also if its pid belongs to another process by now. */
 export function isAlive({ pid, startTicks }: ProcessRef): boolean {
   const stat = readProcessStat(pid)
   return stat !== null && !stat.isDead && stat.startTicks === startTicks
 }
 
-/** Sends a signal to those that are still who they were. */
+/** Signals the processes that still exist under their pid. */
 export function signalAll(members: readonly ProcessRef[], signal: NodeJS.Signals): void {
   for (const member of members) if (isAlive(member)) trySignal(member.pid, signal)
 }
 
-/** To the group that the command leads. Answers false when nobody is in it any more. */
+/** Signals the process group that the command leads. Returns false if the group is empty. */
 export function signalGroup(leader: ProcessRef, signal: NodeJS.Signals | 0): boolean {
   return !isPidReused(leader) && trySignal(-leader.pid, signal)
 }
 
-/** The number was given to another process: nobody of the old one's group and session is left, or it could not be. */
+/** Returns true if the pid was given to another process. The kernel does so only when the old group and session are empty. */
 function isPidReused({ pid, startTicks }: ProcessRef): boolean {
   const stat = readProcessStat(pid)
   return stat !== null && stat.startTicks !== startTicks
 }
 
-/** Bytes that these processes use; what they share is counted once. Null where the system does not tell. */
+/** Returns the memory of these processes in bytes, shared memory counted once. Null where the system does not tell. */
 export function memoryBytesOf(members: readonly ProcessRef[]): number | null {
   const parts = members.map(({ pid }) => memoryKilobytes(pid))
   return parts.every((part) => part === null)
@@ -111,14 +111,14 @@ export function memoryBytesOf(members: readonly ProcessRef[]): number | null {
     : parts.reduce<number>((sum, part) => sum + (part ?? 0), 0) * 1024
 }
 
-/** How many processes the kernel has killed for want of memory: in our control group, and on the machine. */
+/** Returns how many processes the kernel has killed for lack of memory, in this cgroup and on the machine. */
 export function countOomKills(): number {
   const own = tryRead('/proc/self/cgroup')?.match(/^0::(.*)$/m)?.[1]
   const group = own === undefined ? null : tryRead(`/sys/fs/cgroup${own}/memory.events`)
   return Math.max(parseOomKills(group), parseOomKills(tryRead('/proc/vmstat')))
 }
 
-/** What is there to see: without /proc only the command's own group can be ended, not what has left it. */
+/** Without /proc only the command's own process group can be ended, not processes that left it. */
 export const HAS_PROC = tryRead('/proc/self/stat') !== null
 
 function listProcesses(): Map<number, ProcessStat> {
@@ -132,7 +132,7 @@ function listProcesses(): Map<number, ProcessStat> {
 
 function isTagged(pid: number, { startTicks }: ProcessStat, roots: TreeRoots): boolean {
   if (isInCgroup(pid, roots)) return true
-  // What was there before the command cannot have inherited anything from it.
+  // A process older than the command cannot have inherited anything from it.
   if (roots.leader && startTicks < roots.leader.startTicks) return false
   return hasTagVariable(pid, roots) || hasLimitTag(pid, roots)
 }
@@ -144,7 +144,7 @@ function hasTagVariable(pid: number, { processTag, execution }: TreeTag): boolea
 }
 
 function memoryKilobytes(pid: number): number | null {
-  // The share of each process in what several use. Older kernels do not sum it up: then all that it has mapped.
+  // Proportional share of shared memory. Older kernels have no sum: then the resident set.
   const pss = tryRead(`/proc/${pid}/smaps_rollup`)?.match(/^Pss:\s+(\d+)/m)?.[1]
   const found = pss ?? tryRead(`/proc/${pid}/status`)?.match(/^VmRSS:\s+(\d+)/m)?.[1]
   return found === undefined ? null : Number(found)
@@ -159,7 +159,7 @@ function trySignal(pid: number, signal: NodeJS.Signals | 0): boolean {
     process.kill(pid, signal)
     return true
   } catch (error) {
-    // EPERM: it is there, but belongs to somebody else.
+    // EPERM: the process exists but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

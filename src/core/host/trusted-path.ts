@@ -38,7 +38,7 @@ export function untrustedReason(path: string, { within }: TrustOptions = {}): st
   return null
 }
 
-/** Throws unless only this user and root could have written it. `what`: what it would be used as. */
+/** Throws unless only this user and root could have written the file. `what`: its use, for the message. */
 export function assertTrusted(path: string, what: string, options: TrustOptions = {}): void {
   const why = untrustedReason(path, options)
   if (why === null) return
@@ -71,7 +71,7 @@ function foreignWriterReason(
   return `${entry} can be changed by other users (mode ${formatMode(mode)})`
 }
 
-/** Null also where it cannot be looked at: then it cannot be read either. */
+/** Returns null also if the path is not accessible: then it cannot be read either. */
 function statsOf(entry: string): Stats | null {
   try {
     return lstatSync(entry)
@@ -80,12 +80,12 @@ function statsOf(entry: string): Stats | null {
   }
 }
 
-/** The rights in a mode, as `chmod` takes them. */
+/** Returns the permissions of a mode as `chmod` takes them. */
 export function formatMode(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, '0')
 }
 
-/** Root by sudo acts for the user who called it. */
+/** Under sudo, root acts for the calling user. */
 function sudoUser(me: number): number[] {
   const uid = Number(process.env['SUDO_UID'] || Number.NaN)
   return me === 0 && Number.isInteger(uid) ? [uid] : []
@@ -97,12 +97,12 @@ function isInTrustedFolder(path: string): boolean {
   return folders.some((folder) => isWithin(real, resolveLinks(resolve(folder))))
 }
 
-/** Whether a path is this folder, or in it. Both are absolute and without links. */
+/** Returns whether a path is this folder or below it. Both are absolute and without links. */
 export function isWithin(path: string, folder: string): boolean {
   return `${path}${sep}`.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`)
 }
 
-/** Where links lead; of what is not there yet, as far as there is something. */
+/** Resolves links, as far as the path exists. */
 export function resolveLinks(path: string): string {
   try {
     return realpathSync(path)

@@ -35,7 +35,7 @@ for (const [artifacts, action, hasProgress] of [
   })
 }
 
-test('an old run whose target has just been finished is not taken for dead before it is settled', async () => {
+test('an old run whose target has just been finished is not declared dead before it is settled', async () => {
   await using db = await sqliteEngine.fresh()
   const store = await db.open()
   const claimed = await beginOne(store, await registerWorker(store))
@@ -47,7 +47,7 @@ test('an old run whose target has just been finished is not taken for dead befor
   assert.equal((await assessRun(operatorContext(store), run)).ageDecision.action, 'leave')
 })
 
-test('a run whose worker beats without progress has an owner that is stalled', async () => {
+test('a run whose worker sends heartbeats without progress has a stalled owner', async () => {
   await using db = await sqliteEngine.fresh()
   const store = await db.open()
   const worker = await registerWorker(store)

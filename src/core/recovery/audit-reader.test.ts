@@ -41,7 +41,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
   })
 }
 
-test('an entry whose transaction ends after later ones is waited for, and not for ever', async () => {
+test('the reader waits a limited time for an entry whose transaction ends after later ones', async () => {
   await using database = await postgresEngine.fresh()
   const store = await database.open()
   const reader = await AuditReader.fromNow(store)

@@ -15,7 +15,7 @@ import {
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
 import { monitorInterval, Monitor } from './monitor.ts'
 
-test('it runs every minute, or twice within the shortest policy limit, but at most once a second', () => {
+test('the monitor runs every minute, or twice within the shortest policy limit, but at most once a second', () => {
   const every = (policy: object) => monitorInterval({ ...DEFAULT_POLICY, ...policy })
 
   assert.equal(every({}), 60_000)
@@ -58,7 +58,7 @@ test('a run that needs attention is logged once per cause, a stalled crawl as on
   assert.equal((await look(20 * 60_000)).length, 1, 'the crawl stands still again')
 })
 
-test('its changes are logged as a recovery', async () => {
+test('changes by the monitor are emitted as recovery events', async () => {
   await using db = await sqliteEngine.fresh()
   const store = await db.open()
   const worker = await registerWorker(store)

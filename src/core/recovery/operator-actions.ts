@@ -15,7 +15,7 @@ import type {
 } from '../store/store.ts'
 import type { ActionContext } from './context.ts'
 
-/** What a person does to one run or to targets. Each says no with the reason, or does it and is in the audit trail. */
+/** Actions of an operator on a run or on targets. Each throws with the reason, or is applied and recorded in the audit trail. */
 
 export async function cancel(context: ActionContext, id: RunId, because?: string): Promise<Run> {
   const run = await getRun(context.store, id)
@@ -36,7 +36,7 @@ export async function cancel(context: ActionContext, id: RunId, because?: string
   throw new RefusedError(`Run ${shortId(id)} keeps changing: look at it and try again.`)
 }
 
-/** Says no where `cancel` would, and does nothing else. */
+/** Throws where `cancel` would, and changes nothing. */
 export function assertCancellable(run: Run): void {
   if (!isLive(run.status))
     throw new RefusedError(`Run ${shortId(run.id)} has already ended: it is ${run.status}.`)
@@ -46,7 +46,7 @@ export function assertCancellable(run: Run): void {
 
 export type ResumeResult = ReplanResult & { readonly run: Run }
 
-/** Opens a run again: it goes on from its cursors when a worker takes it up. What failed or was held is tried again. */
+/** Reopens a run: the next worker continues from its cursors. Failed and stuck targets are retried. */
 export async function resume(
   context: ActionContext,
   id: RunId,
@@ -70,7 +70,7 @@ export async function resume(
   throw new RefusedError(`Run ${shortId(id)} is ${run.status}, and ${why}.`)
 }
 
-/** A new run that follows this one from nothing. Answers the new one. */
+/** Starts a new run of the same work from the beginning. Returns the new run. */
 export async function retry(context: ActionContext, id: RunId, because?: string): Promise<Run> {
   const { store, actor } = context
   assertNotAdopted(await getRun(store, id), 'retried: no row is ever added there')
@@ -79,7 +79,7 @@ export async function retry(context: ActionContext, id: RunId, because?: string)
   return getRun(store, newRun)
 }
 
-/** Says no where `retry` would, and does nothing else. */
+/** Throws where `retry` would, and changes nothing. */
 export async function assertRetryable({ store }: ActionContext, run: Run): Promise<void> {
   assertNotAdopted(run, 'retried: no row is ever added there')
   await assertNoOtherLiveRun(store, run)
@@ -92,7 +92,7 @@ export type RevertResult = { readonly run: Run; readonly undid: string; readonly
 const AUDIT_MAX = 10_000
 const REVERT_ATTEMPTS_MAX = 3
 
-/** Takes back the last thing that was done to a run: a clean, a cancel, a fail, or what recovery set aside. */
+/** Reverts the last change of a run: a clean, a cancel, a fail, or targets parked by recovery. */
 export async function revert(
   context: ActionContext,
   id: RunId,
@@ -101,7 +101,7 @@ export async function revert(
 ): Promise<RevertResult> {
   const { store, actor } = context
   for (let attempt = 1; ; attempt++) {
-    // What a process that died has done to a row of a user's own is in the trail only then.
+    // Changes of adopted rows by a process that died are in the audit trail only after this.
     if (!dryRun && (await getRun(store, id)).adopted) await store.settle(id)
     const run = await getRun(store, id)
     const decision = await decideRunRevert(store, run)
@@ -116,7 +116,7 @@ export async function revert(
     if (dryRun || (await store.revert(plan))) {
       return { run: await getRun(store, id), undid: undoes, targets: targets.length }
     }
-    // Somebody was faster; what there is now may still be taken back.
+    // The run changed meanwhile; the new state may be revertible too.
     if (attempt === REVERT_ATTEMPTS_MAX)
       throw new RefusedError(`Run ${shortId(id)} keeps changing: look at it and try again.`)
   }
@@ -129,21 +129,21 @@ async function decideRunRevert(store: Store, run: Run): Promise<RevertDecision> 
     const target = await store.target(id)
     if (target) targets.push(target)
   }
-  // How many rows of a user's own table may be live at once is the user's own affair.
+  // Adopted tables may have several live rows of a source.
   const live = run.adopted ? null : await store.liveRun(run.source)
   return decideRevert({ run, trail, targets, otherLive: live?.id === run.id ? null : live })
 }
 
 export type ResetOptions = {
-  /** Only these. */
+  /** Only these targets. */
   readonly targets?: readonly TargetId[] | undefined
   readonly groups?: readonly string[] | undefined
-  /** Only those that were tried at most so often. */
+  /** Only targets with at most this many attempts. */
   readonly maxAttempts?: number | undefined
   readonly dryRun?: boolean | undefined
 }
 
-/** Failed targets of a run go on from their cursors. */
+/** Puts failed targets back in line, from their cursors. */
 export async function resetFailed(
   context: ActionContext,
   run: RunId,
@@ -158,7 +158,7 @@ export async function resetFailed(
   return context.store.replan(replanRequest(context, run, 'reset-failed', selection))
 }
 
-/** Sets targets aside, whoever has them. Answers those that were open. */
+/** Parks targets, also claimed ones. Returns those that were open. */
 export async function park(
   { store, actor }: ActionContext,
   targets: readonly TargetId[],
@@ -173,7 +173,7 @@ export async function park(
   return parked
 }
 
-/** Parked and held targets of a run go on from their cursors: all of them, or these. */
+/** Puts parked and stuck targets of a run back in line, from their cursors: all of them, or these. */
 export function unpark(
   context: ActionContext,
   run: RunId,
@@ -189,12 +189,12 @@ export function unpark(
 
 export type RewindOptions = {
   readonly to: number
-  /** The address of the page after `to`, where the crawl goes by addresses. */
+  /** Address of the page after `to`, if the crawl uses addresses. */
   readonly next?: string | undefined
   readonly cursor?: unknown
 }
 
-/** The one way a cursor goes back. What was saved stays saved; pages after `to` are fetched again. */
+/** Moves a cursor back. Saved items stay; pages after `to` are fetched again. */
 export async function rewind(
   context: ActionContext,
   id: TargetId,
@@ -214,7 +214,7 @@ async function initialCursor(store: Store, id: TargetId): Promise<unknown> {
   return isCrawlee(await getRun(store, run)) ? cursor : null
 }
 
-/** Says no where `rewind` would, and does nothing else. */
+/** Throws where `rewind` would, and changes nothing. */
 export async function assertRewindable(
   { store }: ActionContext,
   id: TargetId,
@@ -231,7 +231,7 @@ export async function assertRewindable(
       `Target ${shortId(id)} stands at page ${target.page}: it can only go back.`,
     )
   }
-  // Also for a target that is done: its last page had no next one, but the page before did.
+  // Also for a target that is done: only its last page had no next one.
   if (run.kind === 'crawl' && to > 0 && next === undefined) {
     throw new RefusedError(
       `The address of page ${to + 1} is not kept, and a crawl goes by addresses: give it with --next URL, ` +
