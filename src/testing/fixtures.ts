@@ -10,7 +10,7 @@ import { LeaseLostError } from '../core/model/errors.ts'
 import { newId, type RunId, type TargetId, type WorkerId } from '../core/model/id.ts'
 import { makeItem, type NewItem } from '../core/model/item.ts'
 import { DEFAULT_POLICY, type Policy } from '../core/model/policy.ts'
-import type { NewTarget, Target } from '../core/model/target.ts'
+import type { TargetInput, Target } from '../core/model/target.ts'
 import type { Action } from '../core/model/verdict.ts'
 import type { Evidence } from '../core/model/worker.ts'
 import { thisProcess } from '../core/host/identity.ts'
@@ -55,7 +55,7 @@ type CrawlOptions = {
 /** Queues a run with these targets, or with this many. */
 export async function enqueueCrawl(
   store: Store,
-  targets: number | readonly (string | NewTarget)[],
+  targets: number | readonly (string | TargetInput)[],
   { source = SOURCE, policy = {}, planned = true }: CrawlOptions = {},
 ): Promise<RunId> {
   const id = newId()
@@ -75,11 +75,11 @@ export async function enqueueSingle(store: Store, source = SOURCE): Promise<RunI
   return id
 }
 
-export function makeTargets(count: number): NewTarget[] {
+export function makeTargets(count: number): TargetInput[] {
   return Array.from({ length: count }, (_, n) => ({ key: `t${String(n).padStart(4, '0')}` }))
 }
 
-function toNewTarget(target: string | NewTarget): NewTarget {
+function toNewTarget(target: string | TargetInput): TargetInput {
   return typeof target === 'string' ? { key: target } : target
 }
 

@@ -105,7 +105,12 @@ function readModule(file: string): Module {
     }
     const text = statement.startsWith('/**') ? statement.slice(comment.length).trim() : statement
     const list = /^(import|export) (?:type )?\{([^}]*)\}(?: from '(\.[^']+)')?/.exec(text)
-    if (list) {
+    const all = /^export type \* from '(\.[^']+)'/.exec(text)?.[1]
+    if (all !== undefined) {
+      const other = resolve(dirname(file), all).replace(/\.ts$/, '.d.ts')
+      for (const [name, found] of readModule(other).declared)
+        if (/^export /m.test(found)) exported.set(name, { file: other, name })
+    } else if (list) {
       const [, kind, names = '', from] = list
       const target = from ? resolve(dirname(file), from).replace(/\.ts$/, '.d.ts') : file
       for (const part of names.split(',').map((name) => name.trim().replace(/^type /, ''))) {

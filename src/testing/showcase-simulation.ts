@@ -5,7 +5,7 @@ import { newId } from '../core/model/id.ts'
 import type { NewItem } from '../core/model/item.ts'
 import { DEFAULT_POLICY, type Policy } from '../core/model/policy.ts'
 import { sourceMistake } from '../core/model/source.ts'
-import type { NewTarget } from '../core/model/target.ts'
+import type { TargetInput } from '../core/model/target.ts'
 import { thisProcess } from '../core/host/identity.ts'
 import type { PresenceLock, Store } from '../core/store/store.ts'
 import {
@@ -102,7 +102,7 @@ export class Simulation {
     policy: Partial<Policy> = {},
   ): Promise<RunId> {
     const labels = groups.map((group) => this.text(group))
-    const targets = Array.from({ length: count }, (_, n): NewTarget => {
+    const targets = Array.from({ length: count }, (_, n): TargetInput => {
       const group = labels[n % Math.max(1, labels.length)]
       const key = `${groups[n % Math.max(1, groups.length)] ?? source.split(' ')[0]}/${n + 1}`
       const url = this.text(`https://portal.example/${key}`)

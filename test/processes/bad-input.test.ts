@@ -74,9 +74,9 @@ describe('bad input: the command line', { concurrency: 3 }, () => {
     await assertRefused(ctx, ['work', module], {
       code: 2,
       says: [
-        /there is no target; did you mean targets\?/,
+        /there is no "target"; did you mean targets\?/,
         /source must be a name/,
-        /targets must be a function/,
+        /targets is missing: it must be a list or a function/,
         /page must be a function/,
         /concurrency must be a whole number/,
         /policy\.lease must be a duration like 30s, 15m or 24h, not "soon"/,
@@ -97,7 +97,7 @@ describe('bad input: what the crawl gives back', { concurrency: 3 }, () => {
       text: { result: `'<html>'`, says: /page\(\) returned '<html>' for page 1/ },
       noNext: {
         result: '{ items: [] }',
-        says: /next is missing: it must be an address, or null after the last page/,
+        says: /neither next nor done/,
       },
       items: {
         result: '{ next: null, items: {} }',
@@ -356,7 +356,7 @@ describe('bad input: the database', { concurrency: 3 }, () => {
     })
     const target = await ctx.target('b')
     assert.equal(target.status, 'parked')
-    assert.match(target.lastError!, /cursor is not valid JSON/)
+    assert.match(target.lastError!, /cursor or data is not valid JSON/)
     assert.deepEqual(await ctx.ledger(), ['a/1', 'c/1'])
   })
 })

@@ -20,6 +20,8 @@ export type ClaimedTarget = Claim &
     readonly key: string
     readonly group: string | null
     readonly url: string | null
+    /** As planned; null if it has none. */
+    readonly data: unknown
     readonly errors: number
     /** It took a worker down since its last page: its holder takes nothing else beside it. */
     readonly crashedBefore: boolean

@@ -4,8 +4,22 @@ import type { Millis } from './time.ts'
 import { cleanJson, cleanText, countReplaced, isClean } from './text.ts'
 import { URL_KEY_VERSION, canonicalUrl } from './url.ts'
 
-/** A record as a page hands it over: an address, or a key of the user's own, and any JSON. */
-export type NewItem = { url: string; key?: string; data: unknown } | { key: string; data: unknown }
+/** A record of a page: an address or a key of your own, and any JSON. */
+export type NewItem<D = unknown> =
+  | {
+      /** Its address; a relative one is resolved against the page's. */
+      url: string | URL
+      /** Names it within its source. @default the canonical form of `url` */
+      key?: string | undefined
+      /** Any JSON. */
+      data: D
+    }
+  | {
+      /** Names it within its source. */
+      key: string
+      /** Any JSON. */
+      data: D
+    }
 
 /** A record ready to be saved. Saving twice is saving once; new data updates the old. */
 export type Item = {
@@ -52,7 +66,7 @@ export function makeItem(
   item: NewItem,
   onReplaced: (count: number) => void = () => {},
 ): Item | null {
-  const address = 'url' in item && typeof item.url === 'string' ? item.url : null
+  const address = 'url' in item && item.url !== undefined ? String(item.url) : null
   const { json: data, replaced } = cleanJson(JSON.stringify(item.data ?? null) ?? 'null')
   const url = address === null ? null : cleanText(address)
   const made = (key: string, keyVersion: number): Item => ({ key, keyVersion, url, data })

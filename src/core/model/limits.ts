@@ -22,6 +22,7 @@ export const LIMITS = {
   url: 8 * KB,
   lastItemId: 1 * KB,
   targetKey: 1_000,
+  targetData: 64 * KB,
   group: 1_000,
 } as const
 

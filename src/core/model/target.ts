@@ -15,11 +15,13 @@ export type TargetStatus = (typeof TARGET_STATUSES)[number]
 export const DEAD_LETTER_STATUSES = ['failed', 'stuck', 'parked'] as const
 export type DeadLetterStatus = (typeof DEAD_LETTER_STATUSES)[number]
 
-/** What `targets()` yields. The same key twice is one target. */
-export type NewTarget = {
+/** A target to plan. The same key twice is one target. */
+export type TargetInput = {
   readonly key: string
   readonly group?: string
   readonly url?: string
+  /** What its page handler gets with each page, any JSON. */
+  readonly data?: unknown
   /** What its first worker finds as its cursor. */
   readonly cursor?: unknown
   /** Before all that wait already; the last one that was put there comes first. */

@@ -5,11 +5,11 @@ const TRACKING =
   /^(utm_.+|fbclid|gclid|dclid|gbraid|wbraid|msclkid|yclid|mc_cid|mc_eid|igshid|_ga|_gl)$/i
 
 /**
- * One address for one page: host in lower case, no default port, no fragment, no tracking parameters,
- * parameters in order, no trailing slash. Null when it is not an http(s) address.
+ * Returns the key of an item with this address: host in lower case, no default port, no fragment, no tracking parameters,
+ * parameters in order, no trailing slash. Null if it is not an http(s) address.
  */
-export function canonicalUrl(address: string): string | null {
-  const url = URL.parse(address)
+export function canonicalUrl(address: string | URL): string | null {
+  const url = URL.parse(String(address))
   if (!url || !/^https?:/.test(url.href)) return null
   // `URL` has already lowered the host and dropped the default port: most addresses need no more.
   if (!/[?#]|\/$/.test(url.href)) return url.href

@@ -8,13 +8,13 @@ import {
   type Fields,
 } from '../model/fields.ts'
 import { LIMITS } from '../model/limits.ts'
-import type { NewTarget } from '../model/target.ts'
+import type { TargetInput } from '../model/target.ts'
 import { cleanJson, isClean } from '../model/text.ts'
 
 /** What `targets()` yielded, checked alike for both engines. */
 
 /** Refuses targets that no store could keep apart, or give back as they are. */
-export function checkTargets(targets: readonly NewTarget[]): void {
+export function checkTargets(targets: readonly TargetInput[]): void {
   for (const target of targets) {
     if (typeof target?.key !== 'string' || target.key === '') {
       throw new UsageError(
@@ -35,6 +35,7 @@ export function checkTargets(targets: readonly NewTarget[]): void {
       )
     }
     serializeCursor(target)
+    serializeData(target)
   }
 }
 
@@ -42,6 +43,7 @@ const TARGET: Fields = {
   key: STRING,
   group: optional(STRING),
   url: optional(STRING),
+  data: optional({ rule: 'any JSON', isValid: () => true }),
   cursor: optional({ rule: 'any JSON', isValid: () => true }),
   forefront: optional(BOOLEAN),
 }
@@ -56,23 +58,32 @@ function nameMistakes(name: string, value: unknown, bytesMax: number): string[] 
 }
 
 /** What a target's first worker finds, as text; null when that is nothing. Refuses what no JSON can say. */
-export function serializeCursor({ key, cursor }: NewTarget): string | null {
-  if (cursor === undefined || cursor === null) return null
-  const text = asJson(key, cursor)
-  if (Buffer.byteLength(text) <= LIMITS.cursor) return cleanJson(text).json
+export function serializeCursor({ key, cursor }: TargetInput): string | null {
+  return serialize('cursor', key, cursor, LIMITS.cursor)
+}
+
+/** Returns a target's own data as text; null if it has none. */
+export function serializeData({ key, data }: TargetInput): string | null {
+  return serialize('data', key, data, LIMITS.targetData)
+}
+
+function serialize(what: string, key: string, value: unknown, bytesMax: number): string | null {
+  if (value === undefined || value === null) return null
+  const text = asJson(what, key, value)
+  if (Buffer.byteLength(text) <= bytesMax) return cleanJson(text).json
   throw new UsageError(
-    `The cursor of target ${describeValue(key)} is larger than ${LIMITS.cursor / 1_024} KB. Keep it outside and give its place.`,
+    `The ${what} of target ${describeValue(key)} is larger than ${bytesMax / 1_024} KB. Keep it outside and give its place.`,
   )
 }
 
-function asJson(key: string, cursor: unknown): string {
+function asJson(what: string, key: string, value: unknown): string {
   try {
-    const text = JSON.stringify(cursor) as string | undefined
+    const text = JSON.stringify(value) as string | undefined
     if (text !== undefined) return text
   } catch (cause) {
-    throw new UsageError(`The cursor of target ${key} is no JSON: ${messageOf(cause)}.`, { cause })
+    throw new UsageError(`The ${what} of target ${key} is no JSON: ${messageOf(cause)}.`, { cause })
   }
-  throw new UsageError(`The cursor of target ${key} is a ${typeof cursor}, which is no JSON.`)
+  throw new UsageError(`The ${what} of target ${key} is a ${typeof value}, which is no JSON.`)
 }
 
 function show(value: unknown): string {

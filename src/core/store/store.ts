@@ -6,7 +6,7 @@ import type { ClaimId, RunId, TargetId, WorkerId } from '../model/id.ts'
 import type { SavedItem } from '../model/item.ts'
 import type { Policy } from '../model/policy.ts'
 import type { AdoptedRef, Counts, Run, RunKind, RunStatus } from '../model/run.ts'
-import type { NewTarget, Target } from '../model/target.ts'
+import type { TargetInput, Target } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Decision } from '../model/verdict.ts'
 import type { Evidence, Presence, ProcessIdentity, Liveness, Worker } from '../model/worker.ts'
@@ -64,7 +64,7 @@ export interface Store extends MonitoringStore, AdoptedStore, CrawleeStore {
    */
   enqueue(run: NewRun): Promise<void>
   /** Adds targets; a key that is there already stays as it is. Answers how many were new. */
-  plan(run: RunId, targets: readonly NewTarget[]): Promise<number>
+  plan(run: RunId, targets: readonly TargetInput[]): Promise<number>
   /** True for one worker at a time: it asks `targets()`, the others need not. Held until planned, or the worker retires. */
   claimPlanning(run: RunId, worker: WorkerId): Promise<boolean>
   /** All targets are in: from now on the run can end. */

@@ -1,95 +1,125 @@
-import type { InTransaction } from '../model/checkpoint.ts'
-import { closest } from '../model/closest.ts'
 import { UsageError } from '../model/errors.ts'
-import type { NewItem } from '../model/item.ts'
+import type { Problem } from '../model/error-data.ts'
+import {
+  ANYTHING,
+  FUNCTION,
+  integerBetween,
+  optional,
+  problemsIn,
+  type Field,
+  type Fields,
+} from '../model/fields.ts'
 import { DEFAULT_POLICY, makePolicy, type Policy, type PolicyOptions } from '../model/policy.ts'
 import { sourceMistake } from '../model/source.ts'
-import type { NewTarget } from '../model/target.ts'
+import { isSchema, type StandardSchema } from '../model/standard-schema.ts'
+import type {
+  Awaitable,
+  Crawl,
+  CrawlOptions,
+  ErrorDecision,
+  PageContext,
+  PageFailure,
+  PageResult,
+  PlanningContext,
+  SetupContext,
+  Targets,
+} from './crawl-options.ts'
 
-export type CrawlOptions = {
-  /** Names what is crawled. A source has at most one live run. */
-  source: string
-  /** Called when a run starts, and again if planning was interrupted. The same key is the same target. */
-  targets(): AsyncIterable<NewTarget> | Iterable<NewTarget>
-  /** Fetches one page. Everything it returns is committed in one transaction; a page that throws commits nothing. */
-  page(context: PageContext): Promise<PageResult>
-  /** Pages in progress per process; 1 by default. */
-  concurrency?: number
-  policy?: PolicyOptions
-  /** Called once per process before the first page, for example to start a browser. */
-  setup?(): Promise<void> | void
-  teardown?(): Promise<void> | void
-}
+type AnyContext = PageContext<unknown, unknown, unknown>
 
-export type PageContext = {
-  target: { id: string; key: string; group: string | null; url: string | null }
-  /** Address of this page: `next` of the previous page, or the target's own `url`. */
-  url: string
-  /** Page number, from 1. */
-  page: number
-  /** `cursor` of the previous page; null at first. */
-  cursor: unknown
-  lastItemId: string | null
-  /** Fires when the page must end now: the deadline has come, or the claim was lost. Pass it to `fetch`. */
-  signal: AbortSignal
-  log(message: string): void
-}
-
-export type PageResult = {
-  items?: readonly NewItem[]
-  /** Address of the next page; null after the last one. */
-  next: string | null
-  pageTarget?: number
-  skipped?: number
-  lastItemId?: string
-  cursor?: unknown
-  /** Writes to your own tables, in the transaction of the page. */
-  inTransaction?: InTransaction
-}
-
-/** A validated crawl, with defaults. */
-export type Crawl = Required<Omit<CrawlOptions, 'policy'>> & {
-  readonly policy: Policy
-  /** As written in the module: the config's policies are applied on top of it. */
-  readonly policyOptions: PolicyOptions
+/** A crawl as the worker uses it: defaults in place, checked, its types erased. */
+export type CrawlDefinition = {
   readonly isCrawl: true
+  readonly source: string
+  readonly schema: {
+    readonly item?: StandardSchema
+    readonly cursor?: StandardSchema
+    readonly target?: StandardSchema
+  }
+  readonly initialCursor: unknown
+  targets(context: PlanningContext): Targets<unknown>
+  page(context: AnyContext): Awaitable<PageResult>
+  setup(context: SetupContext): unknown
+  teardown(resources: unknown): unknown
+  readonly onError:
+    | ((failure: PageFailure<unknown, unknown, unknown>) => Awaitable<ErrorDecision | undefined>)
+    | null
+  readonly concurrency: number
+  readonly policy: Policy
+  /** As written, so that the config can override it. */
+  readonly policyOptions: PolicyOptions
 }
 
-const KNOWN_OPTIONS = ['source', 'targets', 'page', 'concurrency', 'policy', 'setup', 'teardown']
 const CONCURRENCY_MAX = 1_000
 
-/** Defines a crawl. Nothing runs until `unstuck work` loads it. */
-export function defineCrawl(options: CrawlOptions): Crawl {
-  const mistakes: string[] = []
-  const given: Partial<CrawlOptions> = options ?? {}
-  for (const name of Object.keys(given)) {
-    if (KNOWN_OPTIONS.includes(name)) continue
-    const hint = closest(name, KNOWN_OPTIONS)
-    mistakes.push(`there is no ${name}${hint ? `; did you mean ${hint}?` : ''}`)
+const SCHEMA: Field = { rule: 'a Standard Schema, as of Zod or Valibot', isValid: isSchema }
+const SCHEMA_FIELDS: Fields = {
+  item: optional(SCHEMA),
+  cursor: optional(SCHEMA),
+  target: optional(SCHEMA),
+}
+const FIELDS: Fields = {
+  source: ANYTHING,
+  schema: optional(ANYTHING),
+  initialCursor: optional(ANYTHING),
+  targets: { rule: 'a list or a function that returns one', isValid: isTargets },
+  page: FUNCTION,
+  setup: optional(FUNCTION),
+  teardown: optional(FUNCTION),
+  onError: optional(FUNCTION),
+  concurrency: optional(integerBetween(1, CONCURRENCY_MAX)),
+  policy: optional(ANYTHING),
+}
+
+function isTargets(value: unknown): boolean {
+  if (typeof value === 'function') return true
+  if (typeof value !== 'object' || value === null) return false
+  return Symbol.iterator in value || Symbol.asyncIterator in value
+}
+
+/**
+ * Describes a crawl. Nothing runs until `unstuck work FILE` takes it. Claims, checkpoints, retries, resuming after a crash
+ * and stopping are done for you. Types are inferred: do not write generics.
+ * @throws {UsageError} with every problem at once, for example a mistyped option.
+ * @example export default defineCrawl({ source: 'news', targets: ['https://news.example/'], page: async ({ url }) => ({ items: await scrape(url), next: null }) })
+ */
+export function defineCrawl<
+  In,
+  C = unknown,
+  T = undefined,
+  R = undefined,
+  S = never,
+  D = [S] extends [never] ? In : S,
+>(options: CrawlOptions<In, C, T, R, S, D>): Crawl<D, C, T> {
+  const given = (options ?? {}) as unknown as Partial<CrawlDefinition> & { policy?: PolicyOptions }
+  const { policy, mistakes } = makePolicy(given.policy, DEFAULT_POLICY)
+  const sourceError = sourceMistake(given.source)
+  const problems: Problem[] = [
+    ...problemsIn(given, FIELDS, 'the crawl').filter(({ path }) => path !== 'source'),
+    ...(sourceError ? [{ path: 'source', message: `source ${sourceError}`, hint: null }] : []),
+    ...(given.schema === undefined
+      ? []
+      : problemsIn(given.schema, SCHEMA_FIELDS, 'schema', 'schema')),
+    ...mistakes.map((message) => ({ path: 'policy', message, hint: null })),
+  ]
+  if (problems.length > 0) {
+    const list = problems.map(({ message }) => `  - ${message}`).join('\n')
+    throw new UsageError(`This crawl cannot be run:\n${list}`, { problems })
   }
-  const { source, targets, page, concurrency = 1, setup = () => {}, teardown = () => {} } = given
-  const sourceError = sourceMistake(source)
-  if (sourceError) mistakes.push(`source ${sourceError}`)
-  for (const [name, value] of Object.entries({ targets, page, setup, teardown })) {
-    if (typeof value !== 'function') mistakes.push(`${name} must be a function`)
-  }
-  if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > CONCURRENCY_MAX) {
-    mistakes.push(`concurrency must be a whole number from 1 to ${CONCURRENCY_MAX}`)
-  }
-  const { policy, mistakes: policyMistakes } = makePolicy(given.policy, DEFAULT_POLICY)
-  mistakes.push(...policyMistakes)
-  if (mistakes.length > 0) {
-    throw new UsageError(`This crawl cannot be run:\n${mistakes.map((m) => `  - ${m}`).join('\n')}`)
-  }
-  return {
-    source: source!,
-    targets: targets!,
-    page: page!,
-    concurrency,
-    setup,
-    teardown,
+  const targets: unknown = given.targets
+  const made: CrawlDefinition = {
+    source: given.source!,
+    schema: given.schema ?? {},
+    initialCursor: given.initialCursor ?? null,
+    targets: typeof targets === 'function' ? given.targets! : () => targets as Targets<unknown>,
+    page: given.page!,
+    setup: given.setup ?? (() => {}),
+    teardown: given.teardown ?? (() => {}),
+    onError: given.onError ?? null,
+    concurrency: given.concurrency ?? 1,
     policy,
     policyOptions: given.policy ?? {},
     isCrawl: true,
   }
+  return made
 }

@@ -5,14 +5,14 @@ import { makePolicyOf, NO_OVERRIDES } from '../model/policy-of.ts'
 import type { Run } from '../model/run.ts'
 import { TRUSTED_OBSERVER } from '../decide/liveness.ts'
 import type { Store } from '../store/store.ts'
-import type { Crawl } from './crawl.ts'
+import type { CrawlDefinition } from './crawl.ts'
 import { assessRun } from '../recovery/assess.ts'
 import { applyRunVerdict, toRunVerdict } from '../recovery/recover.ts'
 
 /** Ensures that the source has a live run with the crawl's policy. Starts one if it has none. */
 export async function ensureRun(
   store: Store,
-  crawl: Crawl,
+  crawl: CrawlDefinition,
   emit: Emit,
   self?: WorkerId,
 ): Promise<void> {

@@ -4,6 +4,7 @@ import type { Checkpoint } from '../model/checkpoint.ts'
 import type { ClaimedTarget } from '../model/claim.ts'
 import { messageOf, PageRejectedError, UsageError } from '../model/errors.ts'
 import {
+  BOOLEAN,
   integerBetween,
   FUNCTION,
   isObject,
@@ -20,7 +21,7 @@ import { makeItem, type Item, type NewItem } from '../model/item.ts'
 import { LIMITS } from '../model/limits.ts'
 import type { Cursor } from '../model/target.ts'
 import { cleanJson, cleanText, countReplaced, isClean } from '../model/text.ts'
-import type { PageResult } from './crawl.ts'
+import type { PageResult } from './crawl-options.ts'
 import type { RunCheckpoint } from './run-handle.ts'
 
 /** Larger pages are rejected: they would hold the write lock of the database for too long. */
@@ -53,8 +54,16 @@ export function validatePage(result: unknown, page: number): PageReport {
       { page, problems },
     )
   }
-  const { inTransaction: _, ...report } = result as unknown as PageResult
-  return { ...report, page, done: report.next === null }
+  const { inTransaction: _, next, done, ...report } = result as unknown as PageResult
+  if ((next === undefined) === (done === undefined)) {
+    const both = next === undefined ? 'neither next nor done' : 'both next and done'
+    throw new PageRejectedError(
+      `page() returned ${both} for page ${page}. A crawl by addresses returns next, null after the last page; others return done.`,
+      { page },
+    )
+  }
+  const address = next instanceof URL ? next.href : (next ?? null)
+  return { ...report, next: address, page, done: done ?? address === null }
 }
 
 /** Validates the argument of `checkpoint()`. */
@@ -66,6 +75,11 @@ export function validateCheckpoint(report: unknown): RunCheckpoint {
 }
 
 const NEXT_FIELD = text('an address, or null after the last page', LIMITS.url, 1)
+const NEXT_ADDRESS: Field = {
+  ...NEXT_FIELD,
+  isValid: (value) =>
+    value === null || NEXT_FIELD.isValid(value instanceof URL ? value.href : value),
+}
 const COMMON_FIELDS = {
   items: optional({ rule: 'a list of items', isValid: Array.isArray }),
   pageTarget: optional(integerBetween(0)),
@@ -77,23 +91,21 @@ const COMMON_FIELDS = {
   }),
 } satisfies Fields
 const RESULT_FIELDS: Fields = {
-  next: { ...NEXT_FIELD, isValid: (value) => value === null || NEXT_FIELD.isValid(value) },
+  next: optional(NEXT_ADDRESS),
+  done: optional(BOOLEAN),
   ...COMMON_FIELDS,
   inTransaction: optional(FUNCTION),
 }
 const CHECKPOINT_FIELDS: Fields = {
   page: integerBetween(1),
-  next: optional({
-    ...NEXT_FIELD,
-    isValid: (value) => value === null || NEXT_FIELD.isValid(value),
-  }),
+  next: optional(NEXT_ADDRESS),
   ...COMMON_FIELDS,
   // `run.pageTarget` and `run.lastItemId` can be null.
   pageTarget: optional(nullable(integerBetween(0))),
   lastItemId: optional(nullable(COMMON_FIELDS.lastItemId)),
 }
 const ITEM_FIELDS: Fields = {
-  url: optional(STRING),
+  url: optional({ ...STRING, isValid: (value) => STRING.isValid(value) || value instanceof URL }),
   key: optional(STRING),
   data: optional({ rule: 'any JSON', isValid: () => true }),
 }

@@ -1,9 +1,11 @@
 import { messageOf, toError, UnstuckError, UsageError } from '../model/errors.ts'
 import type { RunId } from '../model/id.ts'
-import type { NewTarget } from '../model/target.ts'
+import type { TargetInput } from '../model/target.ts'
 import type { Store } from '../store/store.ts'
 import { withRetry } from '../store/open.ts'
-import type { Crawl } from './crawl.ts'
+import { canonicalUrl } from '../model/url.ts'
+import type { CrawlDefinition } from './crawl.ts'
+import type { NewTarget } from './crawl-options.ts'
 
 const BATCH_SIZE = 1_000
 /** A smaller batch is saved after this time, so that work begins while `targets()` still yields. */
@@ -15,13 +17,13 @@ const FLUSH_MS = 200
  */
 export async function planRun(
   store: Store,
-  crawl: Crawl,
+  crawl: CrawlDefinition,
   run: RunId,
   signal: AbortSignal,
   onProgress: (added: number) => void = () => {},
 ): Promise<number> {
   let added = 0
-  let batch: NewTarget[] = []
+  let batch: TargetInput[] = []
   let saving = Promise.resolve()
   const save = (): Promise<void> => {
     const targets = batch
@@ -36,9 +38,10 @@ export async function planRun(
   // An error of this save is thrown by the next one that is awaited.
   const flushTimer = setInterval(() => void save().catch(() => {}), FLUSH_MS)
   try {
-    for await (const target of crawl.targets()) {
+    const input = (await withRetry(() => store.run(run), signal))?.input ?? null
+    for await (const target of crawl.targets({ run, input, signal })) {
       signal.throwIfAborted()
-      batch.push(target)
+      batch.push(toTargetInput(target))
       if (batch.length >= BATCH_SIZE) await save()
     }
     await save()
@@ -51,6 +54,17 @@ export async function planRun(
   }
   await withRetry(() => store.finishPlanning(run), signal)
   return added
+}
+
+/** An address alone is a target too: its canonical form is the key. */
+function toTargetInput(target: NewTarget<unknown>): TargetInput {
+  const isAddress = typeof target === 'string' || target instanceof URL
+  // The store refuses what is no object.
+  if (!isAddress && (typeof target !== 'object' || target === null)) return target
+  const { key, url, ...rest } = isAddress ? { key: undefined, url: target } : target
+  const address = url === undefined ? undefined : String(url)
+  const ownKey = key ?? (address === undefined ? undefined : (canonicalUrl(address) ?? address))
+  return { ...rest, key: ownKey!, ...(address !== undefined && { url: address }) }
 }
 
 function planningError(source: string, thrown: unknown): UnstuckError {

@@ -1,28 +1,35 @@
-import { decideRetry } from '../decide/retry.ts'
+import { decideRetry, type RetryDecision } from '../decide/retry.ts'
 import type { Claim, ClaimedTarget, Outcome } from '../model/claim.ts'
 import { isUnusable, LeaseLostError, messageOf, toError } from '../model/errors.ts'
 import type { Emit } from '../model/event.ts'
+import { describeValue, isObject } from '../model/fields.ts'
+import { RetryLaterError } from '../model/page-errors.ts'
 import { policyForGroup } from '../model/policy.ts'
 import type { Cursor } from '../model/target.ts'
+import { parseDuration } from '../model/time.ts'
 import { withRetry } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import type { HeartbeatClient } from '../heartbeat/client.ts'
 import { abortable } from './abortable.ts'
 import type { Clock } from '../host/clock.ts'
-import type { Crawl, PageResult } from './crawl.ts'
+import type { CrawlDefinition } from './crawl.ts'
+import type { ErrorDecision } from './crawl-options.ts'
 import { makeCheckpoint, validatePage } from './page.ts'
+import { applyItemSchema, makePageContext, resolveAddresses } from './page-context.ts'
 
 /** What is needed to work on one claimed target. */
 export type TargetContext = {
   readonly store: Store
   readonly heartbeat: HeartbeatClient
-  readonly crawl: Crawl
+  readonly crawl: CrawlDefinition
   readonly clock: Clock
   readonly claimed: ClaimedTarget
   /** Fires to release the target instead of starting another page. */
   readonly stop: AbortSignal
   /** Aborts the page in progress: the deadline has come, or the claim was lost. */
   readonly abort: AbortSignal
+  /** What `setup` returned. */
+  readonly resources: unknown
   readonly emit: Emit
   readonly log: (message: string) => void
   /** Called after each saved page: the target then no longer counts as one that crashes its workers. */
@@ -60,20 +67,14 @@ async function crawlPage(
   position: Cursor,
 ): Promise<{ position: Cursor; done: boolean }> {
   const { claimed, crawl, store, heartbeat, abort, emit } = context
-  const { run, target, key, group, url } = claimed
+  const { run, target, key } = claimed
   const page = position.page + 1
-  const result: PageResult = await abortable(abort, () =>
-    crawl.page({
-      target: { id: target, key, group, url },
-      url: position.next ?? url ?? '',
-      page,
-      cursor: position.cursor,
-      lastItemId: position.lastItemId,
-      signal: abort,
-      log: context.log,
-    }),
-  )
-  const checkpoint = makeCheckpoint(claimed, position, validatePage(result, page))
+  const pageContext = await makePageContext(context, position)
+  const result = await abortable(abort, async () => crawl.page(pageContext))
+  const report = resolveAddresses(validatePage(result, page), position.next ?? claimed.url)
+  const { items } = report
+  if (items) report.items = await applyItemSchema(crawl.schema.item, items, page)
+  const checkpoint = makeCheckpoint(claimed, position, report)
   const save = (): Promise<Outcome<number>[]> =>
     heartbeat.measure('checkpoint', () => store.checkpoint([checkpoint], result.inTransaction))
   const [saved] = await withRetry(save, abort)
@@ -113,15 +114,16 @@ async function releaseTarget(
 
 /** Stores the error of a page: the target is retried later, or fails. */
 async function failTarget(context: TargetContext, position: Cursor, error: unknown): Promise<void> {
-  const { claimed, store, crawl, clock, emit } = context
+  const { claimed, store, emit } = context
   const { run, target, key } = claimed
-  const policy = policyForGroup(crawl.policy, claimed.group)
-  const errorsBefore = position.seq > claimed.seq ? 0 : claimed.errors
-  const decision = decideRetry(error, errorsBefore, policy, clock.random(), Date.now())
+  const decision = await decideFailure(context, position, error)
   const retryInMs = decision.action === 'retry' ? decision.afterMs : null
   const message = messageOf(error)
+  const claim = claimOf(claimed)
   const outcome = await endClaim(() =>
-    store.fail([{ ...claimOf(claimed), error: message, retryInMs }]),
+    decision.action === 'park'
+      ? store.park([{ ...claim, reason: message }])
+      : store.fail([{ ...claim, error: message, retryInMs }]),
   )
   if (outcome.ok)
     emit({
@@ -134,6 +136,55 @@ async function failTarget(context: TargetContext, position: Cursor, error: unkno
       retryInMs,
     })
   else emit({ type: 'lease_lost', run, target, key, because: messageOf(outcome.error) })
+}
+
+/** Asks the crawl's `onError` first; without an opinion of its own the policy decides. */
+async function decideFailure(
+  context: TargetContext,
+  position: Cursor,
+  error: unknown,
+): Promise<RetryDecision | { readonly action: 'park' }> {
+  const { claimed, crawl, clock } = context
+  const policy = policyForGroup(crawl.policy, claimed.group)
+  const errorsBefore = position.seq > claimed.seq ? 0 : claimed.errors
+  const own = await askCrawl(context, position, error)
+  if (own === 'fail' || own === 'park') return { action: own }
+  const asked = typeof own === 'object' ? new RetryLaterError(own.retryAfter) : error
+  const limit = own === undefined ? policy.retries : Infinity
+  return decideRetry(
+    own === 'retry' ? null : asked,
+    errorsBefore,
+    { ...policy, retries: limit },
+    clock.random(),
+    Date.now(),
+  )
+}
+
+async function askCrawl(
+  context: TargetContext,
+  position: Cursor,
+  error: unknown,
+): Promise<ErrorDecision | undefined> {
+  const { crawl, log } = context
+  if (!crawl.onError) return undefined
+  try {
+    const pageContext = await makePageContext(context, position)
+    const decision = await crawl.onError({
+      error,
+      attempt: pageContext.attempt,
+      context: pageContext,
+    })
+    if (decision === undefined || isErrorDecision(decision)) return decision
+    log(`onError returned ${describeValue(decision)}, which is no decision: the policy decides`)
+  } catch (thrown) {
+    log(`onError threw: ${messageOf(thrown)}. The policy decides`)
+  }
+  return undefined
+}
+
+function isErrorDecision(value: unknown): value is ErrorDecision {
+  if (isObject(value)) return parseDuration(value['retryAfter']) !== null
+  return value === 'retry' || value === 'fail' || value === 'park'
 }
 
 const END_TIMEOUT_MS = 10_000

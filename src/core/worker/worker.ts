@@ -20,9 +20,10 @@ import { openStore, withRetry } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { abortable } from './abortable.ts'
 import { assertWorkerExists } from './assert-worker.ts'
-import type { Crawl } from './crawl.ts'
+import type { CrawlDefinition } from './crawl.ts'
 import { ensureRun } from './ensure-run.ts'
 import { planRun } from './planning.ts'
+import { CrawlResources } from './resources.ts'
 import { Slots, type Slot } from './slots.ts'
 import { crawlTarget } from './target.ts'
 
@@ -54,7 +55,8 @@ const CLEANUP_MS = 5_000
 /** Claims targets of a crawl and works on them, `concurrency` at a time, until `stop` is called or no work is left. */
 export class CrawlWorker {
   readonly id: WorkerId
-  readonly #crawl: Crawl
+  readonly #crawl: CrawlDefinition
+  readonly #resources: CrawlResources
   readonly #options: WorkerOptions
   readonly #clock: Clock
   readonly #stopping = new AbortController()
@@ -67,9 +69,10 @@ export class CrawlWorker {
   #abortTimer: NodeJS.Timeout | undefined
   #wake = new AbortController()
 
-  constructor(crawl: Crawl, options: WorkerOptions) {
+  constructor(crawl: CrawlDefinition, options: WorkerOptions) {
     this.id = options.id ?? newId()
     this.#crawl = crawl
+    this.#resources = new CrawlResources(crawl)
     this.#options = options
     this.#clock = options.clock ?? REAL_CLOCK
   }
@@ -83,7 +86,7 @@ export class CrawlWorker {
     const { signal } = this.#stopping
     await this.#start()
     try {
-      await this.#crawl.setup()
+      await this.#resources.setup(signal)
       if (this.#options.start && !signal.aborted)
         await ensureRun(this.store, this.#crawl, this.#options.emit, this.id)
       await this.#work()
@@ -187,6 +190,7 @@ export class CrawlWorker {
         claimed,
         stop: stop.signal,
         abort: abort.signal,
+        resources: this.#resources.value,
         emit: this.#options.emit,
         log: this.#options.log,
         onProgress: () => {
@@ -273,7 +277,7 @@ export class CrawlWorker {
     await this.#slots.idle()
     clearTimeout(this.#abortTimer)
     try {
-      await this.#crawl.teardown()
+      await this.#resources.release()
     } catch (error) {
       this.#options.log(`teardown failed: ${toUnstuckError(error).message}`)
     }

@@ -4,7 +4,7 @@ import type { Policy } from '../../core/model/policy.ts'
 import { isLive, type Run } from '../../core/model/run.ts'
 import { CRAWLEE } from '../../core/model/crawlee.ts'
 import { checkSource } from '../../core/model/source.ts'
-import type { NewTarget, Target } from '../../core/model/target.ts'
+import type { TargetInput, Target } from '../../core/model/target.ts'
 import { withRetry } from '../../core/store/open.ts'
 import type { Storage, Store } from '../../core/store/store.ts'
 
@@ -63,7 +63,7 @@ export class QueueRun {
   }
 
   /** All of them are targets of a live run afterwards. */
-  async plan(targets: readonly NewTarget[]): Promise<void> {
+  async plan(targets: readonly TargetInput[]): Promise<void> {
     const { store } = this.#options
     for (let tries = 1; ; tries++) {
       const run = await this.#ensureLive()

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { ClaimedTarget } from '../../core/model/claim.ts'
-import type { NewTarget, Target } from '../../core/model/target.ts'
+import type { TargetInput, Target } from '../../core/model/target.ts'
 import { iso } from '../../core/model/time.ts'
 import { escapeText, escapeJson, unescapeText, unescapeJson } from './escape.ts'
 
@@ -38,7 +38,7 @@ export function toStored(request: NewRequest): unknown {
   return escapeJson({ ...request, id: requestId(request.uniqueKey) })
 }
 
-export function requestToTarget(request: NewRequest, forefront: boolean): NewTarget {
+export function requestToTarget(request: NewRequest, forefront: boolean): TargetInput {
   const [key, url] = [targetKey(request.uniqueKey), escapeText(request.url)]
   return { key, url, cursor: toStored(request), ...(forefront && { forefront }) }
 }

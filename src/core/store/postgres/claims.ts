@@ -8,7 +8,7 @@ import { ADD_ON_CONFLICT } from './counters.ts'
 
 export const CLAIM_COLUMNS = /* sql */ `
   t.id, t.run_id, t.key, t.group_name, t.url, t.epoch, t.claim_id, t.worker_id, t.checkpoint_seq, t.page, t.page_target,
-  t.next_url, t.last_item_id, t.cursor, t.errors, t.crashes
+  t.next_url, t.last_item_id, t.cursor, t.data, t.errors, t.crashes
 `
 /** What a run that has an owner again remembers of it. */
 export const TAKEN_UP = /* sql */ `
@@ -143,6 +143,7 @@ export type ClaimedRow = {
   next_url: string | null
   last_item_id: string | null
   cursor: unknown
+  data: unknown
   errors: number
   crashes: number
 }
@@ -164,6 +165,7 @@ export function toClaimed(row: ClaimedRow, source: string): ClaimedTarget {
     next: row.next_url,
     lastItemId: row.last_item_id,
     cursor: row.cursor,
+    data: row.data,
     errors: row.errors,
     // This claim's own crash is counted already.
     crashedBefore: row.crashes > 1,

@@ -1,6 +1,6 @@
 import { messageOf, UsageError } from '../../model/errors.ts'
 import { newId, type RunId } from '../../model/id.ts'
-import type { NewTarget } from '../../model/target.ts'
+import type { TargetInput } from '../../model/target.ts'
 import { cleanJson } from '../../model/text.ts'
 import { checkTargets } from '../new-targets.ts'
 import type { Store } from '../store.ts'
@@ -19,12 +19,12 @@ const PLAN = sql(
     SELECT id FROM unstuck.run WHERE id = $2 AND status IN ${LIVE} FOR SHARE
   ),
   added AS (
-    INSERT INTO unstuck.target (id, run_id, key, group_name, url, cursor, ready_at)
-    SELECT p.id, live.id, p.key, coalesce(p.group_name, ''), p.url, p.cursor,
+    INSERT INTO unstuck.target (id, run_id, key, group_name, url, data, cursor, ready_at)
+    SELECT p.id, live.id, p.key, coalesce(p.group_name, ''), p.url, p.data, p.cursor,
            CASE WHEN p.forefront THEN 'epoch'::timestamptz - interval '1 microsecond'
              * (round(date_part('epoch', statement_timestamp()) * 1e6) + p.n) END
       FROM live, json_to_recordset($3::json) AS p (
-             n int, id uuid, key text COLLATE "C", group_name text, url text, cursor jsonb, forefront boolean)
+             n int, id uuid, key text COLLATE "C", group_name text, url text, data jsonb, cursor jsonb, forefront boolean)
      ORDER BY p.key, p.id
     ON CONFLICT (run_id, key) DO NOTHING
     RETURNING run_id, group_name
@@ -73,18 +73,21 @@ export function planMethods(
   }
 }
 
-async function plan(db: Database, run: RunId, targets: readonly NewTarget[]): Promise<number> {
+async function plan(db: Database, run: RunId, targets: readonly TargetInput[]): Promise<number> {
   // Ids made in the same millisecond are in no order; sorted, they keep the order in which the targets came.
   const ids = targets.map(newId).sort()
-  const rows = targets.map(({ key, group: group_name, url, cursor, forefront = false }, n) => ({
-    n,
-    id: ids[n],
-    key,
-    group_name,
-    url,
-    cursor,
-    forefront,
-  }))
+  const rows = targets.map(
+    ({ key, group: group_name, url, data, cursor, forefront = false }, n) => ({
+      n,
+      id: ids[n],
+      key,
+      group_name,
+      url,
+      data,
+      cursor,
+      forefront,
+    }),
+  )
   try {
     const [answer] = await db.writeCounts<{ live: number; added: number }>(PLAN, [
       run,

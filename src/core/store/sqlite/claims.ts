@@ -7,7 +7,7 @@ import { addCounts } from './counters.ts'
 
 const CLAIM_COLUMNS = /* sql */ `
   target.id, target.run_id, target.key, target.group_name, target.url, target.epoch, target.claim_id, target.worker_id, target.checkpoint_seq, target.page, target.page_target,
-  target.next_url, target.last_item_id, target.cursor, target.errors, target.crashes
+  target.next_url, target.last_item_id, target.cursor, target.data, target.errors, target.crashes
 `
 const RUN = sql(
   'claim:run',
@@ -128,11 +128,11 @@ function claim(tx: Connection, request: ClaimRequest): ClaimedTarget[] {
 
 /** Books a target that was just taken; one that cannot be read is set aside, so that it stops nobody. */
 export function countClaim(tx: Connection, row: ClaimedRow, now: number): boolean {
-  const unreadable = isUnreadable(row.cursor)
+  const unreadable = isUnreadable(row.cursor) || isUnreadable(row.data)
   const becomes = unreadable ? 'parked' : 'in_progress'
   addCounts(tx, row.run_id, row.group_name, { planned: -1, [becomes]: 1 }, now)
   if (unreadable) {
-    const reason = 'its cursor is not valid JSON any more: somebody wrote to the database by hand'
+    const reason = 'its cursor or data is not valid JSON: it was changed in the database by hand'
     tx.run(PARK_UNREADABLE, { id: row.id, now, reason })
   }
   return !unreadable
@@ -159,6 +159,7 @@ export type ClaimedRow = {
   next_url: string | null
   last_item_id: string | null
   cursor: string | null
+  data: string | null
   errors: number
   crashes: number
 }
@@ -180,16 +181,17 @@ export function toClaimed(row: ClaimedRow, source: string): ClaimedTarget {
     next: row.next_url,
     lastItemId: row.last_item_id,
     cursor: row.cursor === null ? null : JSON.parse(row.cursor),
+    data: row.data === null ? null : JSON.parse(row.data),
     errors: row.errors,
     // This claim's own crash is counted already.
     crashedBefore: row.crashes > 1,
   }
 }
 
-function isUnreadable(cursor: string | null): boolean {
-  if (cursor === null) return false
+function isUnreadable(json: string | null): boolean {
+  if (json === null) return false
   try {
-    JSON.parse(cursor)
+    JSON.parse(json)
     return false
   } catch {
     return true

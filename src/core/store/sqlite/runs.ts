@@ -2,10 +2,10 @@ import { AlreadyRunningError, NotFoundError, UsageError } from '../../model/erro
 import { newId } from '../../model/id.ts'
 import { LIMITS } from '../../model/limits.ts'
 import type { Run, RunKind, RunStatus } from '../../model/run.ts'
-import type { NewTarget } from '../../model/target.ts'
+import type { TargetInput } from '../../model/target.ts'
 import { cleanText } from '../../model/text.ts'
 import { serializeInput } from '../command-rows.ts'
-import { checkTargets, serializeCursor } from '../new-targets.ts'
+import { checkTargets, serializeCursor, serializeData } from '../new-targets.ts'
 import { serializePolicy, toCounts, toRun, type RunRow, type CountersRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
@@ -64,8 +64,8 @@ const IS_LIVE = sql('plan:live', `SELECT 1 FROM run WHERE id = :run AND status I
 const INSERT_TARGET = sql(
   'plan:insert',
   /* sql */ `
-  INSERT INTO target (id, run_id, key, group_name, url, cursor, ready_at, last_activity_at)
-  VALUES (:id, :run, :key, :group_name, :url, :cursor, :readyAt, :now)
+  INSERT INTO target (id, run_id, key, group_name, url, data, cursor, ready_at, last_activity_at)
+  VALUES (:id, :run, :key, :group_name, :url, :data, :cursor, :readyAt, :now)
   ON CONFLICT (run_id, key) DO NOTHING
 `,
 )
@@ -179,7 +179,7 @@ export function runMethods(db: Database): RunMethods {
 export function insertTargets(
   tx: Connection,
   run: string,
-  targets: readonly (NewTarget & { readonly id?: string })[],
+  targets: readonly (TargetInput & { readonly id?: string })[],
 ): number {
   const now = tx.now()
   const added = new Map<string, Required<Pick<CountChange, 'planned'>>>()
@@ -191,7 +191,8 @@ export function insertTargets(
     const { key, group: group_name = '', url = null } = target
     const [cursor, readyAt] = [serializeCursor(target), target.forefront ? --foremost : null]
     const place = url === null ? null : cleanText(url)
-    const row = { id: ids[n]!, run, key, group_name, url: place, cursor, readyAt, now }
+    const data = serializeData(target)
+    const row = { id: ids[n]!, run, key, group_name, url: place, data, cursor, readyAt, now }
     if (tx.run(INSERT_TARGET, row) === 0) continue
     count++
     const change = added.get(group_name)

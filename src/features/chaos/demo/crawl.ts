@@ -1,8 +1,8 @@
 // The crawl that the demo runs, as a user would write it: `unstuck work crawl.ts --workers 6 --drain`.
 import process from 'node:process'
 import { RetryLaterError } from '../../../core/model/page-errors.ts' // in your project: from 'unstuck'
-import type { NewTarget } from '../../../core/model/target.ts'
-import { defineCrawl, type CrawlOptions } from '../../../core/worker/crawl.ts'
+import { defineCrawl } from '../../../core/worker/crawl.ts'
+import type { CrawlOptions, NewTarget } from '../../../core/worker/crawl-options.ts'
 import { INSERT_PAGE } from '../ledger.ts'
 import type { SitePage } from './site.ts'
 
@@ -10,7 +10,7 @@ const { UNSTUCK_DEMO_SITE: site, UNSTUCK_DEMO_SOURCE: source = 'demo' } = proces
 const insertPage =
   INSERT_PAGE[process.env['UNSTUCK_DEMO_ENGINE'] === 'postgres' ? 'postgres' : 'sqlite']
 
-export const crawlOptions: CrawlOptions = {
+export const crawlOptions: CrawlOptions<unknown, unknown, undefined, undefined, never, unknown> = {
   source,
 
   async *targets() {

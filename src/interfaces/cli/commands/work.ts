@@ -9,7 +9,7 @@ import { openJournal } from '../../../core/events/journal.ts'
 import { describeEvent } from '../../../presenters/event.ts'
 import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { dataFolder } from '../../../lib/files/data-folder.ts'
-import type { Crawl } from '../../../core/worker/crawl.ts'
+import type { CrawlDefinition } from '../../../core/worker/crawl.ts'
 import { loadCrawl } from '../../../app/load-crawl.ts'
 import { pruneJournalsHourly } from '../../../features/journal/prune-journals.ts'
 import { isWorkerProcess, WorkerProcesses, reportStarted } from '../../../core/worker/processes.ts'
@@ -74,7 +74,7 @@ export const work = defineCommand({
     const context = withModule(given)
     const loaded = await loadCrawl(context.args.module)
     const settings = await context.settings()
-    const crawl: Crawl = {
+    const crawl: CrawlDefinition = {
       ...loaded,
       concurrency: context.options.concurrency ?? loaded.concurrency,
       policy: settings.policyFor(loaded.source, loaded.policyOptions),
@@ -103,7 +103,7 @@ const EXIT_GRACE_MS = 250
 /** How it went, before what is left is looked at. */
 type WorkResult = { readonly code: number; readonly stopped: boolean }
 
-async function workHere(context: Work, crawl: Crawl): Promise<WorkResult> {
+async function workHere(context: Work, crawl: CrawlDefinition): Promise<WorkResult> {
   const id = newId()
   const isChild = isWorkerProcess()
   const { stopDeadline: deadlineMs = STOP_DEADLINE_MS } = context.options
@@ -171,7 +171,7 @@ async function workHere(context: Work, crawl: Crawl): Promise<WorkResult> {
 const CHILD_SILENCE_MAX_MS = 5_000
 
 /** The parent: begins the run, keeps the processes alive, and shows how far they are. */
-async function workInProcesses(context: Work, crawl: Crawl): Promise<WorkResult> {
+async function workInProcesses(context: Work, crawl: CrawlDefinition): Promise<WorkResult> {
   const { workers, drain, start, concurrency, stopDeadline } = context.options
   const store = await context.database.open({ connections: 1 })
   const line = new LiveLine(() => context.database.open(), crawl.source, context.output, '')
@@ -242,7 +242,11 @@ async function journalFolder(context: Work): Promise<string> {
   return join(dataFolder(await context.database.address(), process.cwd()), 'journal')
 }
 
-async function summarize(context: Work, crawl: Crawl, ended: WorkResult): Promise<number> {
+async function summarize(
+  context: Work,
+  crawl: CrawlDefinition,
+  ended: WorkResult,
+): Promise<number> {
   if (ended.code !== EXIT.done) return ended.code
   if (isWorkerProcess()) return ended.stopped ? EXIT.resumable : EXIT.done
   const store = await context.database.open({ connections: 1 })
