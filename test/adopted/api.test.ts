@@ -86,7 +86,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     const [stale] = first.items.filter(({ adopted }: any) => adopted.key === IDS[0])
     const { run, commands } = await api.get(`/api/runs/${stale.id}`)
     const row = { table: 'courses', key: IDS[0], can: ['cancel'] }
-    assert.deepEqual([run.adopted, run.health], [row, 'dead'])
+    assert.deepEqual([run.adopted, run.health], [row, 'orphaned'])
     assert.ok(!commands.some((command: string) => /retry|resume/.test(command)))
 
     const { plan, deeds } = await api.get('/api/recovery')

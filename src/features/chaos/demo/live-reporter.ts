@@ -22,14 +22,14 @@ type EventLine = {
 
 const STATES: Record<
   WorkerRow['state'],
-  { readonly text: string; readonly ink: Style | undefined }
+  { readonly text: string; readonly style: Style | undefined }
 > = {
-  working: { text: 'working', ink: undefined },
-  idle: { text: 'idle', ink: 'dim' },
-  'took over': { text: 'took over', ink: 'good' },
-  killed: { text: '✝ kill -9', ink: 'bad' },
-  stopped: { text: 'stopped', ink: 'warn' },
-  leaving: { text: 'leaving', ink: 'warn' },
+  working: { text: 'working', style: undefined },
+  idle: { text: 'idle', style: 'dim' },
+  'took over': { text: 'took over', style: 'good' },
+  killed: { text: '✝ kill -9', style: 'bad' },
+  stopped: { text: 'stopped', style: 'warn' },
+  leaving: { text: 'leaving', style: 'warn' },
 }
 
 /** For a terminal: a screen that is redrawn in place, and erased at the end to make room for the report. */
@@ -112,13 +112,13 @@ function drawWorkers(writer: TextWriter, rows: readonly (WorkerRow | null)[]): v
       { header: 'TARGET', flex: true },
     ],
     rows.slice(0, WORKERS_MAX).map((row) => {
-      if (!row) return ['–', '', { text: 'starting', ink: 'dim' }, '', '']
+      if (!row) return ['–', '', { text: 'starting', style: 'dim' }, '', '']
       const { target, pid, state } = row
       const page = target ? `${target.page + 1} of ${target.pageTarget ?? '?'}` : ''
       const dimIfKilled = state === 'killed' ? ('dim' as const) : undefined
-      const styled = (text: string): { text: string; ink: Style | undefined } => ({
+      const styled = (text: string): { text: string; style: Style | undefined } => ({
         text,
-        ink: dimIfKilled,
+        style: dimIfKilled,
       })
       return [
         styled(shortId(row.worker)),
