@@ -48,7 +48,7 @@ export function recoveryView({ assessment, verdicts }: Recovery, dryRun: boolean
     active: runs.map(assessedRunView),
     verdicts: verdicts.map(verdictView),
     applied: verdicts.filter(({ applied }) => applied).length,
-    away: [...unreadable],
+    unreadable: [...unreadable],
     dryRun,
   }
 }
@@ -69,7 +69,7 @@ export function boundedRecoveryView(
     verdicts: verdicts.slice(0, VERDICTS_MAX).map(verdictView),
     total: verdicts.length,
     applied: verdicts.filter(({ applied }) => applied).length,
-    away: [...unreadable],
+    unreadable: [...unreadable],
     dryRun,
   }
 }

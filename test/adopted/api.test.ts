@@ -89,10 +89,10 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     assert.deepEqual([run.adopted, run.health], [row, 'orphaned'])
     assert.ok(!commands.some((command: string) => /retry|resume/.test(command)))
 
-    const { plan, deeds } = await api.get('/api/recovery')
+    const { plan, planned } = await api.get('/api/recovery')
     assert.deepEqual(await place.courses(), before, 'a preview changes nothing')
     const done = await api.post('/api/recovery', { plan })
-    assert.deepEqual([deeds, done.applied], [1, 1])
+    assert.deepEqual([planned, done.applied], [1, 1])
     assert.deepEqual(
       (await place.courses()).map(({ status }) => status),
       ['failed', 'running', 'running'],

@@ -60,11 +60,11 @@ export const recovery = v.object({
   total: count,
   applied: count,
   /** Tables of one's own that could not be read: what is in them was neither judged nor recovered. */
-  away: v.array(v.object({ table: v.string(), because: v.string() })),
+  unreadable: v.array(v.object({ table: v.string(), because: v.string() })),
   dryRun: v.boolean(),
   plan: v.string(),
   /** How many of the verdicts would be, or were meant to be, carried out; the others are a person's to decide. */
-  deeds: count,
+  planned: count,
   command: v.string(),
   undo,
 })

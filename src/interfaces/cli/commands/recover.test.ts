@@ -83,7 +83,7 @@ describe('recover', { concurrency: 2 }, () => {
 
     const done = await ctx.json(['recover'])
 
-    assert.equal(Object.keys(done).join(' '), 'severity active verdicts applied away dryRun')
+    assert.equal(Object.keys(done).join(' '), 'severity active verdicts applied unreadable dryRun')
     assert.equal(
       Object.keys(done.verdicts[0]).join(' '),
       'run source target action because sign evidence from to applied cannot',
@@ -222,7 +222,7 @@ describe('recover', { concurrency: 2 }, () => {
       active: [],
       verdicts: [],
       applied: 0,
-      away: [],
+      unreadable: [],
       dryRun: false,
     })
   })

@@ -32,7 +32,7 @@ export const recover = defineCommand({
     const { dryRun } = options
     const store = await database.openIfExists()
     if (!store) {
-      const data = { severity: 'ok', active: [], verdicts: [], applied: 0, away: [], dryRun }
+      const data = { severity: 'ok', active: [], verdicts: [], applied: 0, unreadable: [], dryRun }
       return {
         data,
         print: (writer) => writer.paragraph('Nothing has run yet: nothing to recover.'),

@@ -34,10 +34,10 @@ const recovery = (verdicts: Verdict[], change: Partial<Recovery> = {}): Recovery
   verdicts,
   total: verdicts.length,
   applied: verdicts.filter(({ applied }) => applied).length,
-  away: [],
+  unreadable: [],
   dryRun: true,
   plan: '0123456789abcdef',
-  deeds: verdicts.filter(({ action }) => !['abandon', 'alert'].includes(action)).length,
+  planned: verdicts.filter(({ action }) => !['abandon', 'alert'].includes(action)).length,
   command: 'unstuck recover',
   undo: null,
   ...change,
@@ -59,7 +59,7 @@ test('a preview of a recovery separates planned changes from what needs attentio
 })
 
 test('of many only the first are listed, and all are counted', () => {
-  const account = resultOfRecovery(recovery([verdict()], { deeds: 700, total: 900 }))
+  const account = resultOfRecovery(recovery([verdict()], { planned: 700, total: 900 }))
   assert.deepEqual(
     [account.changes.length, account.count, account.omitted],
     [1, 700, { changes: 699, needsAttention: 200 }],
@@ -68,7 +68,7 @@ test('of many only the first are listed, and all are counted', () => {
 
 test('where the policy cleans automatically, dead runs are planned changes too', () => {
   const dead = verdict({ target: null, action: 'abandon', from: 'queued', to: 'abandoned' })
-  const { changes, needsAttention } = resultOfRecovery(recovery([verdict(), dead], { deeds: 2 }))
+  const { changes, needsAttention } = resultOfRecovery(recovery([verdict(), dead], { planned: 2 }))
   assert.equal(changes.length, 2)
   assert.equal(needsAttention.length, 0)
 })

@@ -42,7 +42,7 @@ export type ActionResult = {
 const NONE_OMITTED = { changes: 0, needsAttention: 0 }
 
 export function resultOfRecovery(response: Recovery): ActionResult {
-  const { verdicts, dryRun, deeds: count, applied } = response
+  const { verdicts, dryRun, planned: count, applied } = response
   // What it does comes first; the rest is a person's to decide.
   const [deeds, left] = [verdicts.slice(0, count), verdicts.slice(count)]
   const rows = adoptedRowsOf(response.active)

@@ -46,11 +46,11 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const untouched = await statuses(api, held)
       const done = await api.post('/api/recovery', { plan: changed.preview.plan })
 
-      assert.deepEqual([preview.deeds, preview.dryRun, preview.undo], [1, true, null])
+      assert.deepEqual([preview.planned, preview.dryRun, preview.undo], [1, true, null])
       assert.equal(changed.error.code, 'PLAN_CHANGED')
-      assert.deepEqual([changed.preview.deeds, changed.preview.dryRun], [2, true])
+      assert.deepEqual([changed.preview.planned, changed.preview.dryRun], [2, true])
       assert.deepEqual(untouched, ['in_progress', 'planned'])
-      assert.deepEqual([done.applied, done.deeds, done.plan], [2, 2, changed.preview.plan])
+      assert.deepEqual([done.applied, done.planned, done.plan], [2, 2, changed.preview.plan])
       assert.deepEqual(await statuses(api, held), ['planned', 'stuck'])
       assert.deepEqual(await statuses(api, resumed), ['planned', 'planned'])
       // What goes on from its cursor needs no undo.
@@ -60,7 +60,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       )
       for (const { path, body } of done.undo.calls) await api.post(path, body)
       assert.deepEqual(await statuses(api, held), ['planned', 'planned'])
-      assert.deepEqual([(await api.get('/api/recovery')).deeds], [0])
+      assert.deepEqual([(await api.get('/api/recovery')).planned], [0])
     })
 
     test('clean: dead runs are marked and reverted; a run that became alive meanwhile changes the plan', async () => {
@@ -120,7 +120,7 @@ describe('recovery', { concurrency: 2 }, () => {
     const seen = await api.get('/api/recovery')
     const done = await api.post('/api/recovery', { plan: seen.plan })
 
-    assert.deepEqual([seen.verdicts.length, seen.total, seen.deeds], [500, 620, 620])
+    assert.deepEqual([seen.verdicts.length, seen.total, seen.planned], [500, 620, 620])
     assert.deepEqual([seen.active.length, seen.activeTotal], [1, 1])
     assert.deepEqual([done.verdicts.length, done.total, done.applied], [500, 620, 620])
     assert.equal((await store.run(run))!.counts.targets.in_progress, 0)

@@ -150,7 +150,7 @@ function recoveryResponse(selection: RecoverySelection, recovery: Recovery, dryR
   return {
     ...boundedRecoveryView(plan, dryRun),
     plan: planHash(planned),
-    deeds: planned.length,
+    planned: planned.length,
     command: unstuckCommand('recover', [], { yes: true, timeout, source: sources, group: groups }),
     undo: dryRun ? null : undoByRevert(revertibleRuns(planned)),
   }
