@@ -54,6 +54,7 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
       'README.md',
       'LICENSE',
       'CHANGELOG.md',
+      'AGENTS.md',
       'SECURITY.md',
       'dist/sbom.cdx.json',
       'docs/errors.md',
@@ -71,7 +72,7 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
     }
     const strays = files.filter(
       (file) =>
-        !/^package\/(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|(bin|dist|docs|examples\/init)\/)/.test(
+        !/^package\/(package\.json|README\.md|LICENSE|CHANGELOG\.md|AGENTS\.md|SECURITY\.md|(bin|dist|docs|examples\/init)\/)/.test(
           file,
         ) ||
         (!file.startsWith('package/examples/init/') &&
