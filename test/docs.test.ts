@@ -13,17 +13,21 @@ const ROOT = join(import.meta.dirname, '..')
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 const pages = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT }).sort()
 
-test('every link leads to a file', () => {
+test('every link leads to a file and a heading', () => {
   assert.ok(pages.length > 15)
   for (const page of pages) {
-    for (const [, target] of read(page).matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g)) {
-      assert.ok(existsSync(join(ROOT, dirname(page), target!)), `${page} links to ${target}`)
+    for (const [, target, anchor] of read(page).matchAll(
+      /\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g,
+    )) {
+      const file = target ? join(dirname(page), target) : page
+      assert.ok(existsSync(join(ROOT, file)), `${page} links to ${target}`)
+      if (anchor) assert.ok(headingsOf(file).includes(anchor), `${page} links to ${file}#${anchor}`)
     }
   }
 })
 
 test('every guarantee names existing tests', () => {
-  const promises = read('docs/guarantees.md').split(/^## /m).slice(1)
+  const promises = read('docs/reference/guarantees.md').split(/^## /m).slice(1)
   assert.deepEqual(
     promises.map((promise) => promise.split(':', 1)[0]),
     Array.from({ length: 15 }, (_, n) => `P${n + 1}`),
@@ -46,7 +50,9 @@ test('the state diagrams show every legal move, and no other', () => {
 })
 
 test('the configuration page names every setting of a policy with its default', () => {
-  const rows = [...read('docs/configuration.md').matchAll(/^\| (`.+?`) \| (.+?) \| .+ \|$/gm)]
+  const rows = [
+    ...read('docs/reference/configuration.md').matchAll(/^\| (`.+?`) \| (.+?) \| .+ \|$/gm),
+  ]
   const told: Record<string, string> = {}
   for (const [, names, defaults] of rows) {
     const values = defaults!.split(', ')
@@ -63,11 +69,31 @@ test('the configuration page names every setting of a policy with its default', 
   }
 })
 
-test('the README names every command', () => {
+test('the command line reference names every command', () => {
   for (const { name } of COMMANDS) {
-    assert.match(read('README.md'), new RegExp(`^\\| .*\\b${name}\\b.* \\|`, 'm'))
+    assert.match(read('docs/reference/cli.md'), new RegExp(`^\\| .*\\b${name}\\b.* \\|`, 'm'))
   }
 })
+
+test('the README is at most 200 lines long', () => {
+  assert.ok(read('README.md').trimEnd().split('\n').length <= 200)
+})
+
+test('the index links to every guide and reference page', () => {
+  for (const page of globSync('docs/{guides,reference}/*.md', { cwd: ROOT })) {
+    assert.ok(read('docs/README.md').includes(`](${page.slice('docs/'.length)})`), page)
+  }
+})
+
+/** The anchors that Markdown viewers give to headings. */
+function headingsOf(file: string): string[] {
+  return [...read(file).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+}
 
 function transitionsOf(moves: Readonly<Record<string, readonly string[]>>): string[][] {
   return Object.entries(moves)

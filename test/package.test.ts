@@ -57,14 +57,14 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
       'AGENTS.md',
       'SECURITY.md',
       'dist/sbom.cdx.json',
-      'docs/errors.md',
+      'docs/reference/errors.md',
       'bin/unstuck.js',
       'bin/check-runtime.js',
       'dist/index.js',
       'dist/index.d.ts',
       'dist/core/heartbeat/thread.js',
       'dist/features/commands/watchdog-process.js',
-      'docs/run-api.openapi.json',
+      'docs/reference/run-api.openapi.json',
       'examples/init/crawl.ts',
       'examples/init/unstuck.service',
     ]) {
@@ -233,7 +233,7 @@ async function runs(env: Record<string, string>): Promise<Record<string, unknown
 
 /** The blocks that say at their top which file they are, with this site in place of those that do not exist. */
 function codeOfReadme(): [name: string, code: string][] {
-  const blocks = ['README.md', 'docs/configuration.md'].flatMap((file) => {
+  const blocks = ['README.md', 'docs/reference/configuration.md'].flatMap((file) => {
     const markdown = readFileSync(join(ROOT, file), 'utf8')
     return [...markdown.matchAll(/^```ts\n\/\/ (\S+\.ts)\n([^]*?)^```$/gm)]
   })

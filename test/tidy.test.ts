@@ -152,18 +152,18 @@ test('no file is longer than 350 lines', () => {
   }
 })
 
-test('every error code has its entry in docs/errors.md, and every entry its code', () => {
+test('every error code has its entry in docs/reference/errors.md, and every entry its code', () => {
   const codes = new Set<string>()
   for (const file of productFiles) {
     for (const [, code] of read(file).matchAll(/'(E_[A-Z_]+)'/g)) codes.add(code!)
   }
-  const entries = [...read('docs/errors.md').matchAll(/^## (E_[A-Z_]+)$/gm)].map(
+  const entries = [...read('docs/reference/errors.md').matchAll(/^## (E_[A-Z_]+)$/gm)].map(
     ([, code]) => code!,
   )
 
   assert.ok(codes.size > 10)
   assert.deepEqual(entries, [...codes].sort())
-  for (const entry of read('docs/errors.md').split(/^## /m).slice(1)) {
+  for (const entry of read('docs/reference/errors.md').split(/^## /m).slice(1)) {
     for (const part of ['What happened.', 'Why.', 'What to do.']) {
       assert.ok(entry.includes(`**${part}**`), `${entry.split('\n')[0]} does not say: ${part}`)
     }

@@ -1,4 +1,4 @@
-// Settings of Unstuck. All of them are explained in node_modules/unstuck/docs/configuration.md
+// Settings of Unstuck. All of them are explained in node_modules/unstuck/docs/reference/configuration.md
 import { defineConfig } from 'unstuck'
 
 export default defineConfig({

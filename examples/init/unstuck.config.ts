@@ -1,5 +1,5 @@
 // Settings of Unstuck. All are optional: what is commented out shows the defaults.
-// All settings: node_modules/unstuck/docs/configuration.md
+// All settings: node_modules/unstuck/docs/reference/configuration.md
 import { defineConfig } from 'unstuck'
 
 export default defineConfig({

@@ -6,7 +6,7 @@ import { firstOf, ok, problem, warning, type Finding } from './finding.ts'
 const REPAIR_ADVICE =
   'Keep a copy of the database as it is. If nobody changed tables by hand or restored half a backup, report it with this output.'
 
-/** What the data shows of the promises in docs/guarantees.md. */
+/** What the data shows of the promises in docs/reference/guarantees.md. */
 export function guaranteeFindings(inspection: Inspection): Finding[] {
   return [
     countersFinding(inspection),

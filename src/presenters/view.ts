@@ -17,7 +17,7 @@ import type { AssessedRun, AssessedWorker, Owner } from '../core/recovery/assess
 import type { AuditEntry } from '../core/store/store.ts'
 
 /**
- * What scripts see, from the command line and over HTTP alike: docs/json-output.md. Fields may be added here;
+ * What scripts see, from the command line and over HTTP alike: docs/reference/json-output.md. Fields may be added here;
  * none is ever renamed or taken away.
  */
 export type RunView = {

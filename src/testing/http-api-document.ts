@@ -13,7 +13,7 @@ import { ALL_ROUTES } from '../interfaces/http/route-table.ts'
 /** The OpenAPI document of the HTTP API, from the schemas that validate it: `node src/testing/http-api-document.ts` writes it. */
 
 export const HTTP_API_DOCUMENT = fileURLToPath(
-  new URL('../../docs/http-api.openapi.json', import.meta.url),
+  new URL('../../docs/reference/http-api.openapi.json', import.meta.url),
 )
 
 type Json = Record<string, unknown>

@@ -13,7 +13,10 @@ import { begin, registerWorker, SOURCE } from './fixtures.ts'
 import { OpenApi } from './open-api.ts'
 import type { Engine, TestDatabase } from './test-database.ts'
 
-export const RUN_API_DOCUMENT = join(import.meta.dirname, '../../docs/run-api.openapi.json')
+export const RUN_API_DOCUMENT = join(
+  import.meta.dirname,
+  '../../docs/reference/run-api.openapi.json',
+)
 const document = new OpenApi(RUN_API_DOCUMENT)
 /** What has not come by then will not come. */
 const TIMEOUT_MS = 20_000

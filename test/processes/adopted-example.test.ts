@@ -10,7 +10,7 @@ import { unstuck } from '../../src/testing/unstuck-cli.ts'
 
 const file = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const EXAMPLE = readFileSync(file('examples/adopted/unstuck.config.ts'), 'utf8')
-const GUIDE = readFileSync(file('docs/from-a-runs-table.md'), 'utf8')
+const GUIDE = readFileSync(file('docs/guides/from-a-runs-table.md'), 'utf8')
 
 /** What of the output is the same on every machine and in every minute. */
 function normalizeOutput(output: string, cwd: string): string {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
-/** docs/security.md says which test holds which point: this one holds the page to the tests. */
+/** docs/reference/security.md says which test holds which point: this one holds the page to the tests. */
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
@@ -11,8 +11,8 @@ const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 const POINTS = 34
 const POINTS_MAX = 42
 
-test('S34 every point of docs/security.md names tests that are there, or says plainly what is not', () => {
-  const rows = read('docs/security.md')
+test('S34 every point of docs/reference/security.md names tests that are there, or says plainly what is not', () => {
+  const rows = read('docs/reference/security.md')
     .split('\n')
     .filter((line) => /^\| S\d+ \|/.test(line))
     .map((line) => line.slice(2, -2).split(' | '))
@@ -38,9 +38,9 @@ test('S34 every point of docs/security.md names tests that are there, or says pl
 test('S34 a weakness can be reported in private, and the page on threats is found', () => {
   const page = read('SECURITY.md')
   assert.match(page, /privately/)
-  assert.match(page, /docs\/security\.md/)
+  assert.match(page, /docs\/reference\/security\.md/)
   assert.match(page, /unstuck doctor --security/)
-  assert.match(read('README.md'), /docs\/security\.md/)
+  assert.match(read('README.md'), /docs\/reference\/security\.md/)
 })
 
 function titlesIn(file: string): string[] {

@@ -70,7 +70,7 @@ export type DatabaseFacts = {
   readonly where: string | null
 }
 
-/** A stable code to branch on; docs/errors.md has an entry for each. */
+/** A stable code to branch on; docs/reference/errors.md has an entry for each. */
 export type ErrorCode = keyof ErrorData
 
 /** An error as plain data: what `JSON.stringify(error)` prints. */

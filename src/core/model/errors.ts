@@ -9,7 +9,7 @@ const IS_UNSTUCK_ERROR = Symbol.for('unstuck.error')
 
 /**
  * The base of every error of Unstuck: a stable `code`, the facts as `data`, and a message that says what happened and
- * what to do. See docs/errors.md. `exitCodeOf(error)` returns the exit code for a script.
+ * what to do. See docs/reference/errors.md. `exitCodeOf(error)` returns the exit code for a script.
  */
 export class UnstuckError<K extends ErrorCode = ErrorCode> extends Error {
   /** The stable code to branch on. */

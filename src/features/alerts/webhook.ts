@@ -4,7 +4,7 @@ import { destinationOf, type Channel } from './channel.ts'
 import { formatMessage, type AlertMessage } from './message.ts'
 import { postJson, type WebhookSettings } from './post.ts'
 
-/** To a program of one's own. docs/alerts.md describes the document. */
+/** To a program of one's own. docs/guides/alerts.md describes the document. */
 export function webhookChannel(
   settings: WebhookSettings & { readonly secret: string | null },
 ): Channel {

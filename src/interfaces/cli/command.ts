@@ -40,7 +40,7 @@ export type CliContext<A extends Arguments = Arguments, O extends Options = Opti
   readonly output: Output
 }
 
-/** The data is a promise to scripts (docs/json-output.md), the text is for people. */
+/** The data is a promise to scripts (docs/reference/json-output.md), the text is for people. */
 export type CommandResult = {
   readonly data: unknown
   readonly print: (writer: TextWriter) => void

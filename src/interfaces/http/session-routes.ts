@@ -5,7 +5,7 @@ import { VERSION } from '../../core/host/version.ts'
 import { defineRoute, type Caller, type ServerContext, type Route } from './route.ts'
 import { session } from '../../presenters/schema/overview.ts'
 
-const DOCUMENT = new URL('../../../docs/http-api.openapi.json', import.meta.url)
+const DOCUMENT = new URL('../../../docs/reference/http-api.openapi.json', import.meta.url)
 let document: unknown
 
 /** Returns what the dashboard loads first. */

@@ -5,7 +5,7 @@ import { count, time } from './common.ts'
 import { assessedRun, undo } from './recovery.ts'
 import * as runs from './run.ts'
 
-/** What single calls answer, as docs/json-output.md has it of the command of the same name. */
+/** What single calls answer, as docs/reference/json-output.md has it of the command of the same name. */
 
 /** `progress --json` */
 export const progress = v.object({

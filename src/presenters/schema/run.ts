@@ -4,7 +4,7 @@ import { ADOPTED_ACTIONS, RUN_STATUSES } from '../../core/model/run.ts'
 import { TARGET_STATUSES } from '../../core/model/target.ts'
 import { count, time, timeOrNull } from './common.ts'
 
-/** Runs and targets, as docs/json-output.md has them. */
+/** Runs and targets, as docs/reference/json-output.md has them. */
 
 export const runStatus = v.picklist(RUN_STATUSES)
 export const targetStatus = v.picklist(TARGET_STATUSES)

@@ -19,7 +19,10 @@ import type { TestDatabase } from '../../../testing/test-database.ts'
 import { openStore, type OpenOptions } from '../open.ts'
 import type { Store } from '../store.ts'
 
-const ROLES = readFileSync(new URL('../../../../docs/postgres-roles.sql', import.meta.url), 'utf8')
+const ROLES = readFileSync(
+  new URL('../../../../docs/reference/postgres-roles.sql', import.meta.url),
+  'utf8',
+)
 const GROUPS = ['unstuck_migrate', 'unstuck_worker', 'unstuck_viewer'] as const
 type Group = (typeof GROUPS)[number]
 

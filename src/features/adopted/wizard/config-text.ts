@@ -113,7 +113,7 @@ export type ConfigEntry = {
 
 /** A whole config with these tables. `dbCode`: Unstuck's own database as code. */
 export function configText(entries: readonly ConfigEntry[], dbCode: string): string {
-  return `// Settings of Unstuck. All of them are explained in node_modules/unstuck/docs/configuration.md
+  return `// Settings of Unstuck. All of them are explained in node_modules/unstuck/docs/reference/configuration.md
 import { defineConfig } from 'unstuck'
 
 export default defineConfig({

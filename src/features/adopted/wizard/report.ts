@@ -47,7 +47,7 @@ export function printFindings(writer: TextWriter, findings: Findings, isRequeste
       : 'No table looks like runs: that takes an id, a time, and a status with a value for work in progress. ' +
           '`--table NAME` examines one table.',
   )
-  writer.paragraph('To write a mapping by hand: docs/adopted-tables.md.')
+  writer.paragraph('To write a mapping by hand: docs/guides/adopted-tables.md.')
 }
 
 function printProposal(writer: TextWriter, evaluated: EvaluatedProposal): void {

@@ -66,7 +66,7 @@ const failure = object({
   retry: v.optional(flag, false),
 })
 
-/** The schema of each body, as docs/run-api.openapi.json names them. */
+/** The schema of each body, as docs/reference/run-api.openapi.json names them. */
 export const BODY_SCHEMAS = {
   Checkpoint: checkpoint,
   Item: item,

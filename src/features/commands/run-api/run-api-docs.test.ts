@@ -21,7 +21,10 @@ import { sqliteEngine, temporaryFolder } from '../../../testing/sqlite-engine.ts
 import * as errors from './errors.ts'
 import { BODY_SCHEMAS, ROUTES } from './routes.ts'
 
-const page = readFileSync(join(import.meta.dirname, '../../../../docs/run-api.md'), 'utf8')
+const page = readFileSync(
+  join(import.meta.dirname, '../../../../docs/reference/run-api.md'),
+  'utf8',
+)
 const document = new OpenApi(RUN_API_DOCUMENT)
 const run = promisify(execFile)
 

@@ -299,9 +299,12 @@ test('abandoned runs are shown with their outcome', async () => {
   assert.equal((await json(['runs', '--source', 'waiting'])).items[0].status, 'abandoned')
 })
 
-test('docs/json-output.md names every field that comes out', async () => {
+test('docs/reference/json-output.md names every field that comes out', async () => {
   const failing = (await store.targets(run, { statuses: ['failed'], limit: 1 })).items[0]!.id
-  const docs = readFileSync(new URL('../../../../docs/json-output.md', import.meta.url), 'utf8')
+  const docs = readFileSync(
+    new URL('../../../../docs/reference/json-output.md', import.meta.url),
+    'utf8',
+  )
   const answers: unknown[] = []
   for (const args of [
     ['status'],

@@ -264,8 +264,11 @@ test('people read one line for each check, within 80 columns, and the explanatio
   assert.doesNotMatch(stdout, /(?!\n)\p{Cc}/u)
 })
 
-test('docs/json-output.md names every field and every check', async () => {
-  const docs = readFileSync(new URL('../../../../docs/json-output.md', import.meta.url), 'utf8')
+test('docs/reference/json-output.md names every field and every check', async () => {
+  const docs = readFileSync(
+    new URL('../../../../docs/reference/json-output.md', import.meta.url),
+    'utf8',
+  )
   const section = docs.split('## `unstuck doctor`')[1]!.split(/^## /m)[0]!
   await using file = await sqliteEngine.fresh()
   await using server = await postgresEngine.fresh()

@@ -110,8 +110,11 @@ test('an unreachable database ends with 7', async () => {
   assert.doesNotMatch(stderr, /hunter2/)
 })
 
-test('docs/json-output.md names every field', async () => {
-  const docs = readFileSync(new URL('../../../../docs/json-output.md', import.meta.url), 'utf8')
+test('docs/reference/json-output.md names every field', async () => {
+  const docs = readFileSync(
+    new URL('../../../../docs/reference/json-output.md', import.meta.url),
+    'utf8',
+  )
   const section = docs.split('## `unstuck migrate`')[1]!.split(/^## /m)[0]!
   await using db = await sqliteEngine.fresh()
   for (const field of Object.keys(await json(db))) assert.ok(section.includes(`\`${field}\``))

@@ -23,7 +23,10 @@ import { cliCommand, unstuck } from '../../../testing/unstuck-cli.ts'
 import { ALL_ROUTES } from '../../http/route-table.ts'
 import { addToken, tokensPath } from '../../../app/tokens.ts'
 
-const ROLES = readFileSync(new URL('../../../../docs/postgres-roles.sql', import.meta.url), 'utf8')
+const ROLES = readFileSync(
+  new URL('../../../../docs/reference/postgres-roles.sql', import.meta.url),
+  'utf8',
+)
 
 type ServeProcess = AsyncDisposable & {
   readonly url: string

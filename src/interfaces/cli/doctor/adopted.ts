@@ -29,7 +29,7 @@ async function checkTable(mapping: Mapping, address: string): Promise<Finding> {
   return warning('adopted', summary, {
     details: warnings,
     why: 'What is not understood is shown as ended and left alone, what has no word is not done, and a slow look costs your own program.',
-    mend: 'See to each of them; docs/adopted-tables.md.',
+    mend: 'See to each of them; docs/guides/adopted-tables.md.',
   })
 }
 
@@ -39,7 +39,7 @@ function openFailure({ name, db }: Mapping, error: unknown): Finding {
     why: 'Nobody looks after its rows while it is so.',
     mend:
       error instanceof UsageError
-        ? `Correct \`${entry}\` in the config, or give the login the rights it lacks; docs/adopted-tables.md.`
+        ? `Correct \`${entry}\` in the config, or give the login the rights it lacks; docs/guides/adopted-tables.md.`
         : `See that its database runs and lets this login in: \`${db === null ? 'db' : `${entry}.db`}\` in the config says where it is.`,
   })
   return found.found.startsWith(entry) ? found : { ...found, found: `${entry}: ${found.found}` }

@@ -50,7 +50,7 @@ export function configFinding(config: Attempt<Settings>): Finding {
   if ('error' in config) {
     return fromError('config', config.error, {
       why: 'No command that reads it starts before this is mended.',
-      mend: 'Correct the file; docs/configuration.md names every setting.',
+      mend: 'Correct the file; docs/reference/configuration.md names every setting.',
       exitCode: EXIT.usage,
     })
   }

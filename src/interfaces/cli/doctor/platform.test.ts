@@ -9,7 +9,7 @@ import { cliCommand } from '../../../testing/unstuck-cli.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { platformFinding, PLATFORMS } from './platform.ts'
 
-const PAGE = new URL('../../../../docs/platforms.md', import.meta.url)
+const PAGE = new URL('../../../../docs/reference/platforms.md', import.meta.url)
 
 test('the finding names what this machine shows, and what follows for the database', () => {
   const found = (host: HostFacts, db: string | null): string[] => {
@@ -37,7 +37,7 @@ test('the finding names what this machine shows, and what follows for the databa
   }
 })
 
-test('docs/platforms.md has the sentences of doctor', () => {
+test('docs/reference/platforms.md has the sentences of doctor', () => {
   const page = readFileSync(PAGE, 'utf8')
   for (const { name, processes, sqlite, postgres } of Object.values(PLATFORMS)) {
     assert.ok(page.includes(`\n| ${name} | ${processes} | ${sqlite} | ${postgres} |\n`), name)

@@ -1,7 +1,7 @@
 import type { HostFacts } from '../../../core/host/identity.ts'
 import { note, ok, type Finding } from '../../../presenters/finding.ts'
 
-/** What holds on a system. `docs/platforms.md` has the same sentences. */
+/** What holds on a system. `docs/reference/platforms.md` has the same sentences. */
 export type Platform = {
   readonly name: string
   readonly processes: string
@@ -57,7 +57,7 @@ export function platformFinding(host: HostFacts, address: string | null): Findin
       kind === 'container'
         ? 'A worker in another container is known by its connection and its heartbeats alone.'
         : 'Unstuck is tested on Linux. Without /proc a process that ended is not proven gone by itself.',
-    mend: 'docs/platforms.md shows what holds where.',
+    mend: 'docs/reference/platforms.md shows what holds where.',
   })
 }
 

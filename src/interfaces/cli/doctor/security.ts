@@ -17,7 +17,7 @@ import { exposedFiles, filesFinding, listOwnFiles, ownersFinding } from './expos
 import { note, ok, problem, warning, type Finding } from '../../../presenters/finding.ts'
 import { addressFinding, attempt, configFinding, type Attempt } from './configuration.ts'
 
-/** What of docs/security.md can be seen on this machine. Nothing is opened, sent or changed. */
+/** What of docs/reference/security.md can be seen on this machine. Nothing is opened, sent or changed. */
 export async function checkSecurity(database: Database, cwd: string): Promise<Finding[]> {
   const config = await attempt(() => loadSettings(cwd))
   const located = await attempt(() => database.locate())

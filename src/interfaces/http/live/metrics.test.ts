@@ -242,8 +242,11 @@ test('a registry of one’s own has them beside its own', async () => {
   assert.equal(json.length, METRICS.length + 3)
 })
 
-test('every metric is in docs/metrics.md, and nothing else', () => {
-  const docs = readFileSync(new URL('../../../../docs/metrics.md', import.meta.url), 'utf8')
+test('every metric is in docs/reference/metrics.md, and nothing else', () => {
+  const docs = readFileSync(
+    new URL('../../../../docs/reference/metrics.md', import.meta.url),
+    'utf8',
+  )
   const told = new Set([...docs.matchAll(/^\| `(unstuck_\w+)`/gm)].map(([, name]) => name))
   assert.deepEqual(
     told,

@@ -3,8 +3,11 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { ALL_ROUTES } from '../route-table.ts'
 
-test('docs/http-api.md names every call, and no other', () => {
-  const page = readFileSync(new URL('../../../../docs/http-api.md', import.meta.url), 'utf8')
+test('docs/reference/http-api.md names every call, and no other', () => {
+  const page = readFileSync(
+    new URL('../../../../docs/reference/http-api.md', import.meta.url),
+    'utf8',
+  )
   const rows = page.split('\n').filter((line) => line.startsWith('|'))
   const named = rows.flatMap((row) =>
     [...row.matchAll(/`((?:GET|POST|DELETE) \/[^`]+)`/g)].map(([, call]) => call!),
