@@ -22,9 +22,9 @@ export function cleanInput(store: Store): Store {
         ...(request.abandonFirst && { abandonFirst: cleanMove(request.abandonFirst) }),
       }),
     moveRun: (move) => store.moveRun(cleanMove(move)),
-    applyVerdicts: (judgements, actor) =>
+    applyVerdicts: (verdicts, actor) =>
       store.applyVerdicts(
-        judgements.map((one) => ({
+        verdicts.map((one) => ({
           ...one,
           decision: { ...one.decision, because: storedText(one.decision.because, LIMITS.reason) },
           evidence: storedJson(one.evidence) as typeof one.evidence,
@@ -84,8 +84,8 @@ export function cleanInput(store: Store): Store {
   ) as Store
 }
 
-function cleanAuditInfo<T extends AuditInfo>(deed: T): T {
-  return { ...deed, actor: name(deed.actor), because: storedText(deed.because, LIMITS.reason) }
+function cleanAuditInfo<T extends AuditInfo>(entry: T): T {
+  return { ...entry, actor: name(entry.actor), because: storedText(entry.because, LIMITS.reason) }
 }
 
 function cleanMove(move: RunMove): RunMove {

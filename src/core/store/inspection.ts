@@ -156,12 +156,12 @@ export async function checkCounters(
 }
 
 function mismatchesOf({ id: run, source }: InspectedRun, row: CounterCheckRow): CounterMismatch[] {
-  const booked = toCounts(row).targets
+  const recorded = toCounts(row).targets
   return TARGET_STATUSES.map((status) => ({
     run,
     source,
     status,
-    recorded: booked[status],
+    recorded: recorded[status],
     counted: row.counted?.[status] ?? 0,
   })).filter(({ recorded, counted }) => recorded !== counted)
 }

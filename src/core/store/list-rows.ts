@@ -68,13 +68,15 @@ export type AlertRow = Pick<
   last_seen_at: number
   resolved_at: number | null
   /** SQLite has it as text. */
-  told: Alert['deliveries'] | string
+  deliveries: Alert['deliveries'] | string
 }
 
 export function toAlert(row: AlertRow): Alert {
-  const told =
-    typeof row.told === 'string' ? (JSON.parse(row.told) as Alert['deliveries']) : row.told
-  const times = Object.values(told).flatMap(({ sentAt }) => sentAt ?? [])
+  const deliveries =
+    typeof row.deliveries === 'string'
+      ? (JSON.parse(row.deliveries) as Alert['deliveries'])
+      : row.deliveries
+  const times = Object.values(deliveries).flatMap(({ sentAt }) => sentAt ?? [])
   return {
     cause: row.cause,
     owner: row.owner,
@@ -86,7 +88,7 @@ export function toAlert(row: AlertRow): Alert {
     since: row.since,
     lastSeenAt: row.last_seen_at,
     lastSentAt: times.length === 0 ? null : Math.max(...times),
-    deliveries: told,
+    deliveries: deliveries,
     resolvedAt: row.resolved_at,
   }
 }

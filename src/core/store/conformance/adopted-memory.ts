@@ -37,9 +37,9 @@ export function adoptedMemoryTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     const own = await enqueueCrawl(store, 1)
-    const deed = { actor: 'alice', action: 'abandon', because: 'nothing done in 2 days' }
+    const auditInfo = { actor: 'alice', action: 'abandon', because: 'nothing done in 2 days' }
     const evidence = { ageMs: 5, owner: null }
-    await store.moveRun({ ...deed, run: own, to: 'abandoned', evidence, expected: {} })
+    await store.moveRun({ ...auditInfo, run: own, to: 'abandoned', evidence, expected: {} })
     const [likeThis] = await store.audit({ run: own, limit: 5 })
 
     const about = intent('17')

@@ -156,7 +156,7 @@ export function crashTests(engine: Engine): void {
       await registerWorker(store),
     ]
     await enqueueCrawl(store, 4)
-    const [suspect] = await claim(store, dead, 1)
+    const [crashed] = await claim(store, dead, 1)
     await recoverWorker(store, dead)
 
     const besideOthers = await claim(store, busy, 2)
@@ -164,11 +164,11 @@ export function crashTests(engine: Engine): void {
 
     assert.equal(besideOthers.length, 2)
     assert.ok(
-      besideOthers.every((claim) => claim.target !== suspect!.target && !claim.crashedBefore),
+      besideOthers.every((claim) => claim.target !== crashed!.target && !claim.crashedBefore),
     )
     assert.deepEqual(
       alone.map((claim) => claim.target),
-      [suspect!.target],
+      [crashed!.target],
     )
     assert.equal(alone[0]!.crashedBefore, true)
     const [held] = await store.claimsOf(empty, null, 10)
@@ -213,8 +213,8 @@ export function crashTests(engine: Engine): void {
     await enqueueCrawl(store, 1)
     await claimOne(store, dead)
     await recoverWorker(store, dead)
-    const suspect = await claimOne(store, worker, { isIdle: true })
-    assertAllOk(await store.fail([{ ...suspect, error: 'HTTP 503', retryInMs: 10_000 }]))
+    const crashed = await claimOne(store, worker, { isIdle: true })
+    assertAllOk(await store.fail([{ ...crashed, error: 'HTTP 503', retryInMs: 10_000 }]))
 
     assert.deepEqual(await claim(store, worker, 1, { isIdle: true }), [])
     await db.advanceClock(10_500)

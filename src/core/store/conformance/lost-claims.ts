@@ -23,8 +23,8 @@ async function recoverFrom(
   worker: WorkerId,
   action: Action = 'resume',
 ): Promise<void> {
-  const judgements = await pendingVerdicts(store, worker, action)
-  const provisional = judgements.map((one) => ({ ...one, isProvisional: true }))
+  const verdicts = await pendingVerdicts(store, worker, action)
+  const provisional = verdicts.map((one) => ({ ...one, isProvisional: true }))
   assert.deepEqual(await store.applyVerdicts(provisional, 'the tests'), [true])
 }
 

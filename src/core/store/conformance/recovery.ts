@@ -30,13 +30,13 @@ export function recoveryTests(engine: Engine): void {
     const dead = await registerWorker(store)
     const run = await enqueueCrawl(store, 5)
     const claims = await claim(store, dead, 5)
-    const judgements = await Promise.all(stores.map((store) => pendingVerdicts(store, dead)))
+    const verdicts = await Promise.all(stores.map((store) => pendingVerdicts(store, dead)))
 
     const applied = await Promise.all(
-      stores.map((store, n) => store.applyVerdicts(judgements[n]!, `recoverer ${n}`)),
+      stores.map((store, n) => store.applyVerdicts(verdicts[n]!, `recoverer ${n}`)),
     )
 
-    for (const [n, { target }] of judgements[0]!.map(({ held }) => held).entries()) {
+    for (const [n, { target }] of verdicts[0]!.map(({ held }) => held).entries()) {
       const who = applied.filter((answers) => answers[n]).length
       assert.equal(who, 1, `target ${target.key} was recovered ${who} times`)
     }
@@ -57,11 +57,11 @@ export function recoveryTests(engine: Engine): void {
     const [dead, next] = [await registerWorker(store), await registerWorker(store)]
     await enqueueCrawl(store, 1)
     await claimOne(store, dead)
-    const judgement = await pendingVerdicts(store, dead)
-    await store.applyVerdicts(judgement, 'first')
+    const verdict = await pendingVerdicts(store, dead)
+    await store.applyVerdicts(verdict, 'first')
     const current = await claimOne(store, next, { isIdle: true })
 
-    assert.deepEqual(await store.applyVerdicts(judgement, 'second'), [false])
+    assert.deepEqual(await store.applyVerdicts(verdict, 'second'), [false])
 
     assert.equal((await getTarget(store, current.target)).worker, next)
     assert.equal((await store.audit({ limit: 10 })).length, 1)
@@ -74,11 +74,11 @@ export function recoveryTests(engine: Engine): void {
     const worker = await registerWorker(store)
     await enqueueCrawl(store, 1)
     const claimed = await claimOne(store, worker)
-    const judgement = await pendingVerdicts(store, worker)
+    const verdict = await pendingVerdicts(store, worker)
 
     await store.heartbeat({ worker, claimIds: [claimed.claimId], loopLagMs: 0 })
 
-    assert.deepEqual(await store.applyVerdicts(judgement, 'the tests'), [false])
+    assert.deepEqual(await store.applyVerdicts(verdict, 'the tests'), [false])
     assert.equal((await getTarget(store, claimed.target)).status, 'in_progress')
     assert.deepEqual(await store.audit({ limit: 10 }), [])
     await savePage(store, claimed)
@@ -90,11 +90,11 @@ export function recoveryTests(engine: Engine): void {
     const worker = await registerWorker(store)
     await enqueueCrawl(store, 1)
     const claimed = await claimOne(store, worker)
-    const judgement = await pendingVerdicts(store, worker)
+    const verdict = await pendingVerdicts(store, worker)
 
     const after = await savePage(store, claimed)
 
-    assert.deepEqual(await store.applyVerdicts(judgement, 'the tests'), [false])
+    assert.deepEqual(await store.applyVerdicts(verdict, 'the tests'), [false])
     await savePage(store, after)
   })
 
@@ -104,11 +104,11 @@ export function recoveryTests(engine: Engine): void {
     const worker = await registerWorker(store)
     await enqueueCrawl(store, 1)
     const claimed = await claimOne(store, worker)
-    const judgement = await pendingVerdicts(store, worker)
+    const verdict = await pendingVerdicts(store, worker)
     assertAllOk(await store.release([claimed]))
     const again = await claimOne(store, worker)
 
-    assert.deepEqual(await store.applyVerdicts(judgement, 'the tests'), [false])
+    assert.deepEqual(await store.applyVerdicts(verdict, 'the tests'), [false])
 
     assert.equal((await getTarget(store, again.target)).claimId, again.claimId)
   })
@@ -120,18 +120,18 @@ export function recoveryTests(engine: Engine): void {
     for (let round = 0; round < 15; round++) {
       const worker = await registerWorker(theirs)
       const claimed = await claimOne(theirs, worker)
-      const judgement = await pendingVerdicts(ours, worker)
+      const verdict = await pendingVerdicts(ours, worker)
       const beat = { worker, claimIds: [claimed.claimId], loopLagMs: 0 }
 
       const [answer, [taken]] = await Promise.all([
         theirs.heartbeat(beat),
-        ours.applyVerdicts(judgement, 'the tests'),
+        ours.applyVerdicts(verdict, 'the tests'),
       ])
 
       const told = await theirs.heartbeat(beat)
       assert.equal(told.held.length, taken ? 0 : 1, `round ${round}`)
       if (taken && answer.held.length === 1) {
-        assert.ok((await theirs.worker(worker))!.heartbeats > judgement[0]!.held.workerHeartbeats)
+        assert.ok((await theirs.worker(worker))!.heartbeats > verdict[0]!.held.workerHeartbeats)
       }
       if (!taken) assertAllOk(await theirs.finish([claimed]))
     }
@@ -152,14 +152,14 @@ export function recoveryTests(engine: Engine): void {
       const dead = await registerWorker(store)
       const run = await enqueueCrawl(store, 2)
       const claimed = await savePage(store, await claimOne(store, dead))
-      const [judgement] = await pendingVerdicts(store, dead, action as Action)
+      const [verdict] = await pendingVerdicts(store, dead, action as Action)
 
-      assert.deepEqual(await store.applyVerdicts([judgement!], 'night watch'), [true])
+      assert.deepEqual(await store.applyVerdicts([verdict!], 'night watch'), [true])
 
       const target = await getTarget(store, claimed.target)
       assert.equal(target.status, status)
       assert.equal(target.page, 1, 'saved pages are kept')
-      assert.equal(target.lastError, judgement!.decision.because)
+      assert.equal(target.lastError, verdict!.decision.because)
       const [entry] = await store.audit({ run, limit: 10 })
       assert.partialDeepStrictEqual(entry, {
         actor: 'night watch',
@@ -167,7 +167,7 @@ export function recoveryTests(engine: Engine): void {
         source: SOURCE,
         run,
         target: claimed.target,
-        because: judgement!.decision.because,
+        because: verdict!.decision.because,
         evidence: EVIDENCE,
         before: { status: 'in_progress', epoch: 1, worker: dead, page: 1 },
         after: { status },
@@ -198,14 +198,14 @@ export function recoveryTests(engine: Engine): void {
     const worker = await registerWorker(store)
     const run = await enqueueCrawl(store, 3)
     const claims = await claim(store, worker, 3)
-    const judgements = await pendingVerdicts(store, worker)
-    const saved = judgements[1]!.held.target.id
+    const verdicts = await pendingVerdicts(store, worker)
+    const saved = verdicts[1]!.held.target.id
     await savePage(
       store,
       claims.find((claim) => claim.target === saved)!,
     )
 
-    assert.deepEqual(await store.applyVerdicts(judgements, 'the tests'), [true, false, true])
+    assert.deepEqual(await store.applyVerdicts(verdicts, 'the tests'), [true, false, true])
 
     await assertCountersConsistent(store, run)
   })
@@ -216,16 +216,14 @@ export function recoveryTests(engine: Engine): void {
     const store = stores[0]!
     const [dead, next] = [await registerWorker(store), await registerWorker(store)]
     const old = await beginOne(store, dead, { policy: { runRetries: 4 } })
-    const judgements = await Promise.all(
-      stores.map((store) => pendingVerdicts(store, dead, 'retry')),
-    )
+    const verdicts = await Promise.all(stores.map((store) => pendingVerdicts(store, dead, 'retry')))
 
     const applied = await Promise.all(
-      stores.map((store, n) => store.applyVerdicts(judgements[n]!, 'the tests')),
+      stores.map((store, n) => store.applyVerdicts(verdicts[n]!, 'the tests')),
     )
 
     assert.equal(applied.flat().filter(Boolean).length, 1)
-    const winner = judgements[applied.findIndex(([yes]) => yes)]![0]!
+    const winner = verdicts[applied.findIndex(([yes]) => yes)]![0]!
     const { items: runs } = await store.runs({ source: SOURCE, limit: 10 })
     assert.equal(runs.length, 2)
     const failed = await store.run(old.run)

@@ -124,7 +124,7 @@ export function undoingTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     const old = await beginOne(store, await registerWorker(store))
-    const judgements = await pendingVerdicts(store, old.worker, 'retry')
+    const verdicts = await pendingVerdicts(store, old.worker, 'retry')
     const ended = {
       run: old.run,
       to: 'cancelled',
@@ -134,7 +134,7 @@ export function undoingTests(engine: Engine): void {
     } as const
     await store.moveRun({ ...ended, ...AUDIT_INFO })
 
-    await store.applyVerdicts(judgements, 'late')
+    await store.applyVerdicts(verdicts, 'late')
 
     assert.equal((await store.run(old.run))!.status, 'cancelled')
     assert.equal(await store.liveRun(SOURCE), null)
@@ -211,7 +211,7 @@ export function undoingTests(engine: Engine): void {
     await store.heartbeat({ worker, claimIds: claims.map(({ claimId }) => claimId), loopLagMs: 0 })
     await savePage(store, claims[1]!)
     const because = 'timeout: process 1 is alive, but no progress for 16 min'
-    const judgements = held.map((held) => ({
+    const verdicts = held.map((held) => ({
       held,
       decision: { action: 'resume' as const, because },
       liveness: 'stalled' as const,
@@ -219,7 +219,7 @@ export function undoingTests(engine: Engine): void {
       newRun: newId(),
     }))
 
-    const applied = await store.applyVerdicts(judgements, 'the monitor')
+    const applied = await store.applyVerdicts(verdicts, 'the monitor')
 
     assert.deepEqual(applied, [true, false], 'one has moved on since')
     const target = await getTarget(store, claims[0]!.target)
@@ -236,10 +236,10 @@ export function undoingTests(engine: Engine): void {
     const store = await db.open()
     const claimed = await beginOne(store, await registerWorker(store))
     await db.advanceClock(60_000)
-    const judgements = await pendingVerdicts(store, claimed.worker, 'fail')
+    const verdicts = await pendingVerdicts(store, claimed.worker, 'fail')
     unwrap(await store.reportProgress(claimed, { done: 1, total: 2 }))
 
-    const stalled = judgements.map((one) => ({ ...one, liveness: 'stalled' as const }))
+    const stalled = verdicts.map((one) => ({ ...one, liveness: 'stalled' as const }))
     assert.deepEqual(await store.applyVerdicts(stalled, 'late'), [false])
   })
 

@@ -57,9 +57,9 @@ export function sourceLockTests(engine: Engine): void {
     assert.equal(await store.sourceLock(SOURCE), null)
     assert.deepEqual(await store.sourceLocks(), [])
 
-    const guard = await lock(store, worker, { killTimeoutMs: 45_000, processTag: 'c0' })
+    const sourceLock = await lock(store, worker, { killTimeoutMs: 45_000, processTag: 'c0' })
 
-    const { since, ...rest } = guard
+    const { since, ...rest } = sourceLock
     assert.ok(Math.abs(since! - (await store.now())) < 5_000)
     assert.deepEqual(rest, {
       source: SOURCE,
@@ -70,7 +70,7 @@ export function sourceLockTests(engine: Engine): void {
       gaveUp: null,
     })
     await lock(theirs, worker, { source: 'another' })
-    assert.deepEqual(await theirs.sourceLock(SOURCE), guard)
+    assert.deepEqual(await theirs.sourceLock(SOURCE), sourceLock)
     assert.deepEqual(
       (await theirs.sourceLocks()).map(({ source }) => source),
       ['another', SOURCE],
@@ -95,9 +95,12 @@ export function sourceLockTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     const [holder, other] = [await registerWorker(store), await registerWorker(store)]
-    const guard = await lock(store, holder)
+    const sourceLock = await lock(store, holder)
 
-    assert.deepEqual(await lock(store, other, { killTimeoutMs: 1, processTag: 'other' }), guard)
+    assert.deepEqual(
+      await lock(store, other, { killTimeoutMs: 1, processTag: 'other' }),
+      sourceLock,
+    )
 
     await db.advanceClock(3_600_000)
     const later = await lock(store, await registerWorker(store))
@@ -114,9 +117,9 @@ export function sourceLockTests(engine: Engine): void {
     await db.advanceClock(60_000)
     const second = await registerWorker(store)
 
-    const guard = await lock(store, second, { killTimeoutMs: 5_000 })
+    const sourceLock = await lock(store, second, { killTimeoutMs: 5_000 })
 
-    const { since: now, ...rest } = guard
+    const { since: now, ...rest } = sourceLock
     assert.ok(now! > since! - 30_000)
     const held = { worker: second, killTimeoutMs: 5_000, unlockingSince: null, gaveUp: null }
     assert.deepEqual(rest, { source: SOURCE, processTag, ...held })
@@ -216,14 +219,14 @@ export function sourceLockTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     const [worker, other] = [await registerWorker(store), await registerWorker(store)]
-    const guard = await lock(store, worker)
+    const sourceLock = await lock(store, worker)
     await store.heartbeat({ worker, claimIds: [], loopLagMs: 0 })
     const free = { source: SOURCE, worker }
 
     assert.equal(await store.unlockSource({ ...free, worker: other }), false)
     assert.equal(await store.unlockSource({ ...free, source: 'no such source' }), false)
     assert.equal(await store.unlockSource({ ...free, heartbeats: 0 }), false)
-    assert.deepEqual(await store.sourceLock(SOURCE), guard)
+    assert.deepEqual(await store.sourceLock(SOURCE), sourceLock)
     assert.equal(await store.unlockSource({ ...free, heartbeats: 1 }), true)
     assert.equal((await store.sourceLock(SOURCE))?.worker, null)
     assert.equal(await store.unlockSource(free), false)
@@ -251,25 +254,25 @@ export function sourceLockTests(engine: Engine): void {
     const [holder, other] = [await registerWorker(store), await registerWorker(store)]
     const dead = await beginOne(store, other)
     unwrap((await store.release([dead]))[0]!)
-    const guard = await lock(store, holder)
+    const sourceLock = await lock(store, holder)
     const before = await store.run(dead.run)
-    const deed = { actor: 'the tests', because: 'dead', evidence: null }
+    const auditInfo = { actor: 'the tests', because: 'dead', evidence: null }
     const clean = {
       run: dead.run,
       to: 'abandoned',
       action: 'abandon',
       expected: {},
-      ...deed,
+      ...auditInfo,
     } as const
 
     assert.deepEqual(await store.begin({ ...request(other), abandonFirst: clean }), {
       claimed: null,
-      sourceLock: guard,
+      sourceLock,
     })
 
     assert.deepEqual(await store.run(dead.run), before)
     assert.deepEqual(await store.audit({ limit: 10 }), [])
-    assert.deepEqual(await begin(store, other), { claimed: null, sourceLock: guard })
+    assert.deepEqual(await begin(store, other), { claimed: null, sourceLock })
     const elsewhere = await begin(store, other, { source: 'another' })
     assert.ok(elsewhere.claimed, 'another source has another guard')
   })
@@ -278,12 +281,13 @@ export function sourceLockTests(engine: Engine): void {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 6 }, () => db.open()))
     const workers = await Promise.all(stores.map((store) => registerWorker(store)))
-    const guard = await lock(stores[0]!, workers[3]!)
+    const sourceLock = await lock(stores[0]!, workers[3]!)
 
     const begun = await Promise.all(stores.map((store, n) => begin(store, workers[n]!)))
 
     assert.equal(begun[3]!.claimed?.worker, workers[3])
-    for (const answer of begun) if (!answer.claimed) assert.deepEqual(sourceLockOf(answer), guard)
+    for (const answer of begun)
+      if (!answer.claimed) assert.deepEqual(sourceLockOf(answer), sourceLock)
     assert.equal((await stores[0]!.runs({ limit: 10 })).items.length, 1)
   })
 

@@ -9,7 +9,7 @@ const COLUMNS = /* sql */ `
   ${ms('last_seen_at')} AS last_seen_at, ${ms('resolved_at')} AS resolved_at,
   (SELECT coalesce(jsonb_object_agg(t.destination, jsonb_build_object(
             'sentAt', ${ms('t.raised_sent_at')}, 'endedAt', ${ms('t.resolved_sent_at')})), '{}')
-     FROM unstuck.alert_delivery t WHERE t.cause = alert.cause) AS told
+     FROM unstuck.alert_delivery t WHERE t.cause = alert.cause) AS deliveries
 `
 const OPEN = sql(
   'alerts:open',
@@ -91,8 +91,8 @@ export function alertMethods(db: Database): AlertMethods {
     },
     // In one order for all, so that two that mark the same ones do not wait for each other.
     markDelivered: async ({ causes, destination, event }) => {
-      const told = [...new Set(causes.map(stripNul))].sort()
-      await db.all(event === 'sent' ? SENT : ENDED, [told, destination])
+      const sorted = [...new Set(causes.map(stripNul))].sort()
+      await db.all(event === 'sent' ? SENT : ENDED, [sorted, destination])
     },
     resolveAlert: async ({ cause, owner, lastSeenAt }) =>
       (await db.all(RESOLVE, [stripNul(cause), owner, lastSeenAt])).length > 0,

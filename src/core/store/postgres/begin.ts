@@ -24,7 +24,7 @@ const LOCK_WORKER = sql(
   SELECT EXISTS (SELECT FROM me) AS may_claim, other.* FROM (SELECT) AS always LEFT JOIN other ON true
 `,
 )
-const LOOK = sql(
+const LIVE_RUN = sql(
   'begin:live',
   /* sql */ `
   SELECT r.id AS run, r.kind, t.id AS target, t.status, t.claim_id
@@ -45,7 +45,7 @@ const START = sql(
 const ADD_TARGET = sql(
   'begin:target',
   /* sql */ `
-  WITH booked AS (
+  WITH counted AS (
     INSERT INTO unstuck.run_counters (run_id, group_name, writer, planned) VALUES ($3, '', $1, 1)
     ${ADD_ON_CONFLICT}
   )
@@ -76,7 +76,7 @@ const TAKE = sql(
            ${TAKEN_UP}
      WHERE id = (SELECT run_id FROM claimed)
   ),
-  booked AS (
+  counted AS (
     INSERT INTO unstuck.run_counters (run_id, group_name, writer, planned, in_progress)
     SELECT run_id, group_name, $1, -1, 1 FROM claimed
     ${ADD_ON_CONFLICT}
@@ -136,7 +136,7 @@ async function tryToBegin(
     target: string | null
     status: string | null
     claim_id: string | null
-  }>(LOOK, [source])
+  }>(LIVE_RUN, [source])
 
   if (live?.status === 'in_progress' && live.claim_id === claimId) {
     const [held] = await connection.all<ClaimedRow>(HELD, [live.target])

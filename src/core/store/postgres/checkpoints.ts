@@ -63,7 +63,7 @@ export const CHECKPOINT = sql(
            count(*) FILTER (WHERE version = 1) AS added, count(*) FILTER (WHERE version > 1) AS updated
       FROM saved GROUP BY changed_in
   ),
-  booked AS (
+  counted AS (
     INSERT INTO unstuck.run_counters (run_id, group_name, writer, in_progress, done, pages, skipped,
                                items_new, items_updated, items_unchanged)
     SELECT run_id, group_name, $1, -count(*) FILTER (WHERE done), count(*) FILTER (WHERE done), count(*),

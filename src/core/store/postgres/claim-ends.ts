@@ -61,7 +61,7 @@ const END = /* sql */ `
      WHERE t.id = e.target AND t.epoch = e.epoch AND t.claim_id = e.claim_id AND t.status = e.held
     RETURNING e.n, t.run_id, t.group_name, t.status
   ),
-  booked AS (
+  counted AS (
     INSERT INTO unstuck.run_counters (run_id, group_name, writer, in_progress, planned, done, failed, parked)
     SELECT run_id, group_name, $1, -count(*),
            count(*) FILTER (WHERE status = 'planned'), count(*) FILTER (WHERE status = 'done'),
@@ -91,7 +91,7 @@ const ACTIVE = (isProgress: string): string => /* sql */ `
      WHERE id = $2 AND epoch = $3 AND claim_id = $4 AND status = fence.held
     RETURNING run_id, group_name
   ),
-  booked AS (
+  counted AS (
     INSERT INTO unstuck.run_counters (run_id, group_name, writer) SELECT run_id, group_name, $1 FROM held
     ${ADD_ON_CONFLICT}
   )
@@ -106,7 +106,7 @@ const PROGRESS = sql(
 `,
 )
 const TOUCH = sql(
-  'touch',
+  'activity',
   /* sql */ `
   ${ACTIVE('artifacts < $5')},
   grown AS (

@@ -18,7 +18,7 @@ export type ClaimState = {
 }
 
 const CLAIM_STATE = sql(
-  'refused:look',
+  'refused:read',
   /* sql */ `
   SELECT id, status, epoch, claim_id, worker_id, checkpoint_seq, page, checkpoint_hash, last_error
     FROM unstuck.target WHERE id = ANY ($1::uuid[])

@@ -34,7 +34,7 @@ export const CLAIM = sql(
     SELECT id AS run_id FROM unstuck.run
      WHERE source = $3 AND kind = 'crawl' AND status IN ${LIVE} AND NOT EXISTS (SELECT FROM again)
   ),
-  suspect AS (
+  crashed AS (
     SELECT id, ready_at FROM unstuck.target
      WHERE run_id = (SELECT run_id FROM wanted) AND status = 'planned' AND crashes > 0
        AND (ready_at IS NULL OR ready_at <= statement_timestamp()) AND $5
@@ -43,19 +43,19 @@ export const CLAIM = sql(
   due AS (
     SELECT id, ready_at FROM unstuck.target
      WHERE run_id = (SELECT run_id FROM wanted) AND status = 'planned' AND crashes = 0
-       AND ready_at <= statement_timestamp() AND NOT EXISTS (SELECT FROM suspect)
+       AND ready_at <= statement_timestamp() AND NOT EXISTS (SELECT FROM crashed)
      ORDER BY ready_at, id LIMIT cardinality($4::uuid[]) FOR UPDATE SKIP LOCKED
   ),
   fresh AS (
     SELECT id, ready_at FROM unstuck.target
      WHERE run_id = (SELECT run_id FROM wanted) AND status = 'planned' AND crashes = 0
-       AND ready_at IS NULL AND NOT EXISTS (SELECT FROM suspect)
+       AND ready_at IS NULL AND NOT EXISTS (SELECT FROM crashed)
      ORDER BY ready_at, id LIMIT cardinality($4::uuid[]) - (SELECT count(*) FROM due)
        FOR UPDATE SKIP LOCKED
   ),
   picked AS (
     SELECT array_agg(id ORDER BY ready_at, id) AS ids
-      FROM (TABLE suspect UNION ALL TABLE due UNION ALL TABLE fresh) AS pick
+      FROM (TABLE crashed UNION ALL TABLE due UNION ALL TABLE fresh) AS pick
   ),
   asker AS (
     UPDATE unstuck.worker SET asked = $4
@@ -79,7 +79,7 @@ export const CLAIM = sql(
      WHERE id = (SELECT run_id FROM wanted) AND EXISTS (SELECT FROM claimed)
        AND (status IN ('queued', 'interrupted') OR (status = 'running' AND reopened_at IS NOT NULL))
   ),
-  booked AS (
+  counted AS (
     INSERT INTO unstuck.run_counters (run_id, group_name, writer, planned, in_progress)
     SELECT run_id, group_name, $1, -count(*), count(*) FROM claimed GROUP BY run_id, group_name ORDER BY run_id, group_name
     ${ADD_ON_CONFLICT}

@@ -49,7 +49,7 @@ export const SUMS = /* sql */ `
 `
 
 const FOLD = sql(
-  'run_counters:fold',
+  'counters:fold',
   /* sql */ `
   WITH folded AS (
     DELETE FROM unstuck.run_counters WHERE writer >= $1 || '/' AND writer < $1 || '0'

@@ -18,7 +18,7 @@ import { refuseOldServer, SERVER_VERSION, type ServerVersion } from './server-ve
 import { isPooled } from './probe.ts'
 
 const PROBE = sql(
-  'look',
+  'info',
   /* sql */ `
   SELECT pg_backend_pid() AS pid,
          ${ms('clock_timestamp()')} AS now,
@@ -32,7 +32,7 @@ const PROBE = sql(
 `,
 )
 const RIGHTS = sql(
-  'look:rights',
+  'info:rights',
   /* sql */ `
   SELECT CASE WHEN to_regclass('unstuck.target') IS NULL
               THEN has_database_privilege(current_database(), 'CREATE')
@@ -41,7 +41,7 @@ const RIGHTS = sql(
 )
 // A limit of -1 is none.
 const CONNECTIONS = sql(
-  'look:connections',
+  'info:connections',
   /* sql */ `
   SELECT current_setting('max_connections')::int
            - coalesce(current_setting('superuser_reserved_connections', true)::int, 0)
@@ -55,7 +55,7 @@ const CONNECTIONS = sql(
    WHERE d.datname = current_database()
 `,
 )
-const SIZE = sql('look:size', `SELECT pg_database_size(current_database())::float8 AS bytes`)
+const SIZE = sql('info:size', `SELECT pg_database_size(current_database())::float8 AS bytes`)
 
 type ProbeRow = ServerVersion & {
   pid: number

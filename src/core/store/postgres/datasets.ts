@@ -30,7 +30,7 @@ const SAVED = (first: number): string => /* sql */ `
 const APPEND = sql('dataset:append', `WITH ${SAVED(1)} SELECT count(*) FROM saved`)
 // $1 writer, $2 run, $3 group.
 const APPEND_AND_BOOK = sql(
-  'dataset:append-and-book',
+  'dataset:append-and-count',
   /* sql */ `
   WITH ${SAVED(4)}
   INSERT INTO unstuck.run_counters (run_id, group_name, writer, items_new, items_updated)

@@ -35,7 +35,7 @@ const INSPECTED_RUNS = sql(
 )
 // One statement sees one snapshot: a run that is worked on must not look wrong.
 const COUNTERS = sql(
-  'inspect:books',
+  'inspect:counters',
   /* sql */ `
   SELECT ${SUMS},
          (SELECT jsonb_object_agg(status, targets) FROM (
@@ -44,7 +44,7 @@ const COUNTERS = sql(
 `,
 )
 const DUPLICATE_LIVE_RUNS = sql(
-  'inspect:crowded',
+  'inspect:duplicate-live-runs',
   /* sql */ `
   SELECT source, array_agg(id::text ORDER BY id) AS runs FROM unstuck.run
    WHERE status IN ${LIVE} GROUP BY source HAVING count(*) > 1 ORDER BY source LIMIT $1

@@ -4,7 +4,7 @@ import type { Store } from '../store.ts'
 import { ms, sql, type Database } from './database.ts'
 
 const LEADER = sql(
-  'turn',
+  'leader',
   /* sql */ `
   SELECT t.worker_id AS holder, ${ms('t.until - clock_timestamp()')} AS left_ms,
          w.ended_at IS NULL AS works, w.host, w.pid, w.start_ticks::float8 AS start_ticks, w.boot_id,
@@ -15,7 +15,7 @@ const LEADER = sql(
 )
 // A compare-and-set: of all that saw the turn come free, one gets it.
 const TAKE_LEADERSHIP = sql(
-  'turn:take',
+  'leader:take',
   /* sql */ `
   INSERT INTO unstuck.leader (role, worker_id, until)
   VALUES ($4, $1, clock_timestamp() + $2 * interval '1 millisecond')

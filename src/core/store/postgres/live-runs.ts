@@ -28,9 +28,9 @@ export const LIVE_RUNS = sql(
 )
 const SUM = (column: keyof CountersRow) => `nullif(sum(t.${column}), 0)::int AS ${column}`
 export const LIVE_COUNTERS = sql(
-  'runs:live-books',
+  'runs:live-counters',
   /* sql */ `
-  SELECT r.id, books.*
+  SELECT r.id, counters.*
     FROM (SELECT id FROM unstuck.run WHERE status IN ${LIVE}) AS r
     CROSS JOIN LATERAL (
       SELECT ${SUM('planned')}, ${SUM('in_progress')}, ${SUM('done')}, ${SUM('failed')},
@@ -38,20 +38,20 @@ export const LIVE_COUNTERS = sql(
              ${SUM('items_updated')}, ${SUM('items_unchanged')}, ${SUM('skipped')}, ${SUM('refused')},
              ${ms('max(t.last_activity_at)')} AS last_activity_at
         FROM unstuck.run_counters t WHERE t.run_id = r.id
-    ) AS books
+    ) AS counters
 `,
 )
 
 export function liveRunMethods(db: Database): Pick<Store, 'liveRuns'> {
   return {
     liveRuns: async () => {
-      const [facts, books] = await Promise.all([
+      const [facts, counters] = await Promise.all([
         db.all<LiveRunRow>(LIVE_RUNS),
         db.all<RunCountersRow & { id: string }>(LIVE_COUNTERS),
       ])
-      const booksOf = new Map(books.map((row) => [row.id, row]))
+      const countersOf = new Map(counters.map((row) => [row.id, row]))
       return facts.flatMap((row) => {
-        const sums = booksOf.get(row.id)
+        const sums = countersOf.get(row.id)
         // It came or went between the two looks.
         return sums ? toLiveRun(row, sums) : []
       })

@@ -8,7 +8,7 @@ export const MIGRATIONS: readonly Migration[] = [
 ]
 
 const HAS_SCHEMA = sql(
-  'migrate:look',
+  'migrate:has-schema',
   `SELECT to_regclass('unstuck.migration') IS NOT NULL AS found`,
 )
 const VERSION = sql(

@@ -41,7 +41,7 @@ export const ONE_PAGE = sql(
     ${SEEN_AGAIN}
     RETURNING CASE WHEN changed_in = $15 THEN version END AS version
   ),
-  booked AS (
+  counted AS (
     INSERT INTO unstuck.run_counters (run_id, group_name, writer, in_progress, done, pages, skipped,
                                items_new, items_updated, items_unchanged)
     SELECT a.run_id, a.group_name, $1, -($13::boolean)::int, ($13::boolean)::int, 1, $16::int,

@@ -29,7 +29,7 @@ const PLAN = sql(
     ON CONFLICT (run_id, key) DO NOTHING
     RETURNING run_id, group_name
   ),
-  booked AS (
+  counted AS (
     INSERT INTO unstuck.run_counters (run_id, group_name, writer, planned)
     SELECT run_id, group_name, $1, count(*) FROM added GROUP BY run_id, group_name ORDER BY run_id, group_name
     ${ADD_ON_CONFLICT}

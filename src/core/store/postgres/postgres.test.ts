@@ -304,9 +304,9 @@ describe('an answer that got lost', () => {
     const worker = await registerWorker(store)
     await enqueueCrawl(store, 1)
     await claimOne(store, worker)
-    const judgements = await pendingVerdicts(store, worker)
+    const verdicts = await pendingVerdicts(store, worker)
 
-    await lose('recover:commit', () => store.applyVerdicts(judgements, 'the tests'))
+    await lose('recover:commit', () => store.applyVerdicts(verdicts, 'the tests'))
 
     assert.equal((await store.audit({ limit: 10 })).length, 1)
   })
@@ -345,10 +345,10 @@ describe('at the moment another transaction commits', () => {
     const store = await openOn(stack, url)
     const run = await enqueueCrawl(store, 1)
     const asked = { run, to: 'abandoned', action: 'abandon', evidence: null } as const
-    const deed = { actor: 'alice', because: 'dead' }
+    const auditInfo = { actor: 'alice', because: 'dead' }
 
     const moved = await meanwhile(stack, url, claimed(run), () =>
-      store.moveRun({ ...asked, ...deed, expected: { isUnclaimed: true } }),
+      store.moveRun({ ...asked, ...auditInfo, expected: { isUnclaimed: true } }),
     )
 
     assert.equal(moved, false)
@@ -385,11 +385,11 @@ describe('at the moment another transaction commits', () => {
     await store.lockSource({ ...hold, worker: old })
     await store.unlockSource({ source: SOURCE, worker: old })
 
-    const guard = await meanwhile(stack, url, taken, () =>
+    const sourceLock = await meanwhile(stack, url, taken, () =>
       store.lockSource({ ...hold, worker: old }),
     )
 
-    assert.equal(guard.worker, holder)
+    assert.equal(sourceLock.worker, holder)
   })
 
   test('P9 a heartbeating holder keeps its source lock against concurrent takers and unlocks', async () => {
@@ -397,7 +397,7 @@ describe('at the moment another transaction commits', () => {
     await using _ = stack
     const store = await openOn(stack, url)
     const [holder, other] = [await registerWorker(store), await registerWorker(store)]
-    const guard = await store.lockSource({ ...hold, worker: holder })
+    const sourceLock = await store.lockSource({ ...hold, worker: holder })
     const beat = `UPDATE unstuck.worker SET heartbeats = heartbeats + 1 WHERE id = '${holder}'`
 
     const instead = { worker: holder, heartbeats: 0 }
@@ -408,9 +408,9 @@ describe('at the moment another transaction commits', () => {
       store.unlockSource({ source: SOURCE, worker: holder, heartbeats: 1 }),
     )
 
-    assert.deepEqual(seen, guard)
+    assert.deepEqual(seen, sourceLock)
     assert.equal(freed, false)
-    assert.deepEqual(await store.sourceLock(SOURCE), guard)
+    assert.deepEqual(await store.sourceLock(SOURCE), sourceLock)
   })
 
   test('a worker that is being retired is not claimed for in between', async () => {
@@ -443,17 +443,17 @@ test('a run with more targets and items than fit into one statement is put back 
       FROM generate_series(1, 25000) n
   `,
   )
-  const deed = { actor: 'alice', because: 'again' }
+  const auditInfo = { actor: 'alice', because: 'again' }
   const asked = { run, action: 'reset-failed', statuses: ['failed'], reopen: false } as const
 
-  const again = await store.replan({ ...asked, dryRun: false, ...deed })
+  const again = await store.replan({ ...asked, dryRun: false, ...auditInfo })
 
   assert.deepEqual(again, { targets: 25_000, reopened: false })
   const { planned, failed } = (await store.run(run))!.counts.targets
   assert.deepEqual([planned, failed], [25_001, 0])
   const end = { run, to: 'cancelled', action: 'cancel', evidence: null, expected: {} } as const
-  await store.moveRun({ ...end, ...deed })
-  assert.deepEqual(await store.deleteRun({ run, withItems: true, ...deed }), {
+  await store.moveRun({ ...end, ...auditInfo })
+  assert.deepEqual(await store.deleteRun({ run, withItems: true, ...auditInfo }), {
     targets: 25_001,
     items: 12_500,
   })
@@ -466,11 +466,11 @@ test('a reason with a NUL or half a character in it is kept without', async () =
   const store = await openOn(stack, url)
   const run = await enqueueCrawl(store, 2)
   const [target] = (await store.targets(run, { limit: 1 })).items
-  const deed = { actor: 'al\0ice', because: 'a\0b \ud83d' }
+  const auditInfo = { actor: 'al\0ice', because: 'a\0b \ud83d' }
 
-  await store.parkTargets({ targets: [target!.id], ...deed })
+  await store.parkTargets({ targets: [target!.id], ...auditInfo })
   const move = { run, to: 'cancelled', action: 'cancel', expected: {} } as const
-  await store.moveRun({ ...move, evidence: { host: 'h\0' }, ...deed })
+  await store.moveRun({ ...move, evidence: { host: 'h\0' }, ...auditInfo })
 
   assert.equal((await store.run(run))!.error, 'ab \ufffd')
   assert.equal((await store.target(target!.id))!.lastError, 'ab \ufffd')

@@ -8,8 +8,8 @@ import { migrate, SCHEMA_VERSION, version } from './migrate.ts'
 import { closeClient } from './timeouts.ts'
 import { refuseOldServer, SERVER_VERSION, type ServerVersion } from './server-version.ts'
 
-const LOOK = sql(
-  'open:look',
+const SERVER = sql(
+  'open:server',
   /* sql */ `
   SELECT pg_backend_pid() AS pid,
          current_setting('transaction_read_only') = 'on' AS read_only,
@@ -71,7 +71,7 @@ export function isPooled(client: Client, pids: readonly number[]): boolean {
 }
 
 async function readServer(connection: Connection): Promise<ServerProbe> {
-  return (await connection.all<ServerProbe>(LOOK))[0]!
+  return (await connection.all<ServerProbe>(SERVER))[0]!
 }
 
 /** Who may only read cannot bring the schema up to date either. */

@@ -25,14 +25,14 @@ const CLAIMS_OF = sql(
 const TAKE_BACK = sql(
   'recover:apply',
   /* sql */ `
-  WITH judged AS MATERIALIZED (
+  WITH verdicts AS MATERIALIZED (
     SELECT *, 'in_progress' AS held FROM json_to_recordset($2::json) AS j (
       n int, target uuid, epoch int, claim_id uuid, seq int, worker uuid, heartbeats int, status text,
       because text, timed_out boolean, provisional boolean, last_activity_at float8)
   ),
   unchanged AS (
     SELECT t.id, j.n, j.status, j.because, j.timed_out::int AS timeouts, j.provisional, j.worker
-      FROM unstuck.target t JOIN judged j ON j.target = t.id
+      FROM unstuck.target t JOIN verdicts j ON j.target = t.id
      WHERE t.epoch = j.epoch AND t.claim_id = j.claim_id AND t.checkpoint_seq = j.seq AND t.status = j.held
        AND (NOT j.timed_out OR ${ms('t.last_activity_at')} = j.last_activity_at)
        AND (j.timed_out OR EXISTS (
@@ -57,7 +57,7 @@ const TAKE_BACK = sql(
     ON CONFLICT (worker_id, target_id) DO UPDATE
        SET epoch = excluded.epoch, claimed_alone = excluded.claimed_alone, parked = excluded.parked
   ),
-  booked AS (
+  counted AS (
     INSERT INTO unstuck.run_counters (run_id, group_name, writer, in_progress, planned, failed, stuck, parked)
     SELECT run_id, group_name, $1, -count(*),
            count(*) FILTER (WHERE status = 'planned'), count(*) FILTER (WHERE status = 'failed'),
@@ -93,13 +93,13 @@ export function recoveryMethods(db: Database): Pick<Store, 'claimsOf' | 'applyVe
       }))
     },
 
-    applyVerdicts: async (judgements, actor) => {
-      const pending = judgements.flatMap((judgement, n) => toNumbered(judgement, n))
-      if (pending.length === 0) return judgements.map(() => false)
+    applyVerdicts: async (verdicts, actor) => {
+      const pending = verdicts.flatMap((verdict, n) => toNumbered(verdict, n))
+      if (pending.length === 0) return verdicts.map(() => false)
       const applied = await db.transaction('recover', (connection) =>
         applyVerdicts(connection, pending, actor),
       )
-      return judgements.map((_, n) => applied.has(n))
+      return verdicts.map((_, n) => applied.has(n))
     },
   }
 }
@@ -122,10 +122,10 @@ async function applyVerdicts(
   ])
   const applied = new Set(taken.map((row) => row.n))
   const entries: NewEntry[] = []
-  for (const judgement of pending) {
-    if (!applied.has(judgement.n)) continue
-    const newRun = await insertRetries(connection, judgement)
-    entries.push(toEntry(judgement, newRun, actor))
+  for (const verdict of pending) {
+    if (!applied.has(verdict.n)) continue
+    const newRun = await insertRetries(connection, verdict)
+    entries.push(toEntry(verdict, newRun, actor))
   }
   await recordAuditEntries(connection, entries)
   return applied

@@ -47,7 +47,7 @@ const REPLAN_NAMED = sql(
      WHERE t.id = chosen.id
     RETURNING t.run_id, t.group_name, t.status, chosen.was
   ),
-  booked AS (${ADD_MOVED_COUNTS})
+  counted AS (${ADD_MOVED_COUNTS})
   SELECT was AS status, count(*)::int AS count FROM moved GROUP BY was
 `,
 )
@@ -69,7 +69,7 @@ const REPLAN = sql(
      WHERE t.id = chosen.id
     RETURNING t.run_id, t.group_name, t.status, chosen.was
   ),
-  booked AS (${ADD_MOVED_COUNTS})
+  counted AS (${ADD_MOVED_COUNTS})
   SELECT (SELECT count(*) FROM moved)::int AS count, id AS last FROM chosen ORDER BY id DESC LIMIT 1
 `,
   'anew',
@@ -111,7 +111,7 @@ const FENCE_OFF = sql(
 `,
 )
 const UNKNOWN = sql(
-  'set-aside:unknown',
+  'park-targets:unknown',
   /* sql */ `
   SELECT asked.id FROM unnest($1::uuid[]) AS asked (id)
    WHERE NOT EXISTS (SELECT FROM unstuck.target t WHERE t.id = asked.id) LIMIT 1
@@ -119,7 +119,7 @@ const UNKNOWN = sql(
 )
 // Nothing is asked of the runs, so they are not locked.
 const PARK = sql(
-  'set-aside',
+  'park-targets',
   /* sql */ `
   WITH chosen AS MATERIALIZED (
     SELECT id, status AS was, (status = 'in_progress')::int AS held FROM unstuck.target
@@ -136,7 +136,7 @@ const PARK = sql(
      WHERE t.id = chosen.id
     RETURNING t.id, t.run_id, t.group_name, t.status, chosen.was
   ),
-  booked AS (${ADD_MOVED_COUNTS})
+  counted AS (${ADD_MOVED_COUNTS})
   SELECT m.id AS target, m.run_id AS run, m.was AS "from", r.source
     FROM moved m JOIN unstuck.run r ON r.id = m.run_id
    ORDER BY array_position($2::uuid[], m.id)
@@ -171,14 +171,20 @@ export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets
         : db.transaction('replan', (connection) => replan(connection, request)),
 
     parkTargets: ({ targets, actor, because }) =>
-      db.transaction('set-aside', async (connection) => {
+      db.transaction('park-targets', async (connection) => {
         const [unknown] = await connection.all<{ id: TargetId }>(UNKNOWN, [targets])
         if (unknown) throw noTarget(unknown.id)
         type Row = ParkedTarget & { source: string }
         const rows = await connection.writeCounts<Row>(PARK, [targets, stripNul(because)])
-        const deed = { actor, action: 'park', because, evidence: null, after: { status: 'parked' } }
+        const entry = {
+          actor,
+          action: 'park',
+          because,
+          evidence: null,
+          after: { status: 'parked' },
+        }
         const entries = rows.map(({ target, run, from, source }) => {
-          return { ...deed, source, run, target, before: { status: from } }
+          return { ...entry, source, run, target, before: { status: from } }
         })
         await recordAuditEntries(connection, entries)
         return rows.map(({ target, run, from }) => ({ target, run, from }))

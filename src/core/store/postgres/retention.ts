@@ -40,7 +40,7 @@ const REMOVE_ALERTS = sql(
      ORDER BY resolved_at LIMIT $2 FOR UPDATE SKIP LOCKED
   ),
   gone AS (DELETE FROM unstuck.alert a USING old WHERE a.cause = old.cause RETURNING 1),
-  told AS (DELETE FROM unstuck.alert_delivery t USING old WHERE t.cause = old.cause)
+  deliveries AS (DELETE FROM unstuck.alert_delivery t USING old WHERE t.cause = old.cause)
   SELECT count(*)::int AS count FROM gone
 `,
 )

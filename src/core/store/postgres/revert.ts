@@ -79,10 +79,7 @@ const DELETE_ITEMS = sql(
   SELECT (SELECT count(*) FROM gone)::int AS count, key AS last FROM edge
 `,
 )
-const DELETE_COUNTERS = sql(
-  'delete:run_counters',
-  `DELETE FROM unstuck.run_counters WHERE run_id = $1`,
-)
+const DELETE_COUNTERS = sql('delete:counters', `DELETE FROM unstuck.run_counters WHERE run_id = $1`)
 const DELETE_RUN = sql('delete:run', `DELETE FROM unstuck.run WHERE id = $1`)
 
 /** Taking back what was done, and the one thing that cannot be taken back. */
@@ -105,9 +102,17 @@ export function revertMethods(db: Database): Pick<Store, 'revert' | 'deleteRun'>
         await connection.all(DELETE_COUNTERS, [run])
         await connection.all(DELETE_COUNTERS, [run])
         await connection.all(DELETE_RUN, [run])
-        const deed = { actor, action: 'delete', because, evidence: null, source, run, target: null }
+        const entry = {
+          actor,
+          action: 'delete',
+          because,
+          evidence: null,
+          source,
+          run,
+          target: null,
+        }
         const [before, after] = [{ status, targets, items }, { status: 'deleted' }]
-        await recordAudit(connection, { ...deed, before, after })
+        await recordAudit(connection, { ...entry, before, after })
         return { targets, items }
       }),
   }
@@ -142,13 +147,13 @@ async function revert(connection: Connection, asked: RevertRequest): Promise<boo
   const other = await otherLive(connection, source, run)
   if (other && other.id !== cancel) return false
 
-  const deed = { actor, evidence: null, source, target: null }
+  const entry = { actor, evidence: null, source, target: null }
   if (cancel !== null) {
     const why = `the run it follows, ${shortId(run)}, was taken back`
     await connection.all(CANCEL_RETRY, [cancel, why])
     const [before, after] = [{ status: 'queued' }, { status: 'cancelled' }]
     await recordAudit(connection, {
-      ...deed,
+      ...entry,
       action: 'cancel',
       because: why,
       run: cancel,
@@ -163,6 +168,6 @@ async function revert(connection: Connection, asked: RevertRequest): Promise<boo
   }
   if (targets.length > 0) await connection.writeCounts(RESTORE, [JSON.stringify(targets)])
   const [before, after] = [{ status: from }, { status: to, undoes, targets: targets.length }]
-  await recordAudit(connection, { ...deed, action: 'revert', because, run, before, after })
+  await recordAudit(connection, { ...entry, action: 'revert', because, run, before, after })
   return true
 }

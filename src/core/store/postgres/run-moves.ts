@@ -30,7 +30,7 @@ const MOVE = sql(
 )
 /** Their holders find the claim gone. A timeout is not a crash. */
 const RELEASE_TARGETS = sql(
-  'move:hand-back',
+  'move:release',
   /* sql */ `
   WITH held AS MATERIALIZED (
     SELECT id, status AS was FROM unstuck.target WHERE run_id = $2 AND status = 'in_progress'
@@ -73,7 +73,7 @@ const QUEUE_RETRY = sql(
   ${ADD_ON_CONFLICT}
 `,
 )
-const FIND_RETRY = sql('retry:look', `SELECT FROM unstuck.run WHERE id = $1 AND retry_of = $2`)
+const FIND_RETRY = sql('retry:read', `SELECT FROM unstuck.run WHERE id = $1 AND retry_of = $2`)
 
 export function runMoveMethods(db: Database): Pick<Store, 'moveRun' | 'retryRun'> {
   return {
@@ -89,9 +89,9 @@ export function runMoveMethods(db: Database): Pick<Store, 'moveRun' | 'retryRun'
           throw new AlreadyRunningError(source, run, 'and a worker has it')
         }
         await queueRetry(connection, { run, newRun, counts: false })
-        const deed = { actor, action: 'retry', because, evidence: null, source, run, target: null }
+        const entry = { actor, action: 'retry', because, evidence: null, source, run, target: null }
         const after = { status: isLive(status) ? 'failed' : status, newRun }
-        await recordAudit(connection, { ...deed, before: { status }, after })
+        await recordAudit(connection, { ...entry, before: { status }, after })
       }),
   }
 }
@@ -102,8 +102,8 @@ export async function moveRun(connection: Connection, request: RunMove): Promise
   const stands = await lockRunIfAny(connection, run)
   if (!stands || !(await move(connection, request))) return false
   const { source, status } = stands
-  const deed = { actor, action, because, evidence, source, run, target: null }
-  await recordAudit(connection, { ...deed, before: { status }, after: { status: to } })
+  const entry = { actor, action, because, evidence, source, run, target: null }
+  await recordAudit(connection, { ...entry, before: { status }, after: { status: to } })
   return true
 }
 

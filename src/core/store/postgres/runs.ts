@@ -21,7 +21,7 @@ const COLUMNS = (texts: string): string => /* sql */ `
   CASE r.kind WHEN 'single' THEN
     (SELECT worker_id FROM unstuck.target WHERE run_id = r.id AND status = 'in_progress' LIMIT 1)
   END AS owner,
-  books.*
+  counters.*
 `
 const RUN_COLUMNS = COLUMNS('r.error, r.input')
 /** What is long is cut by the database; of a large input nothing is left. */
@@ -33,7 +33,7 @@ export const COUNTERS = /* sql */ `
   CROSS JOIN LATERAL (
     SELECT ${SUMS}, ${ms('max(t.last_activity_at)')} AS last_activity_at
       FROM unstuck.run_counters t WHERE t.run_id = r.id
-  ) AS books
+  ) AS counters
 `
 export const RUNS_BY_ID = sql(
   'runs:by-id',
@@ -67,7 +67,7 @@ const ENQUEUE = sql(
     SELECT $6, id, source FROM queued WHERE kind = 'single'
     RETURNING run_id
   ),
-  booked AS (
+  counted AS (
     INSERT INTO unstuck.run_counters (run_id, group_name, writer, planned) SELECT run_id, '', $1, 1 FROM only_target
     ${ADD_ON_CONFLICT}
   )
@@ -86,7 +86,7 @@ const RUN_STATE = /* sql */ `
   SELECT id, source, kind, status, started_at IS NOT NULL AS started, planned_at IS NOT NULL AS planned
     FROM unstuck.run WHERE id = ANY ($1::uuid[]) ORDER BY id
 `
-const LOOK = sql('run:look', RUN_STATE)
+const RUN_STATE_OF = sql('run:read', RUN_STATE)
 const LOCK = sql('run:lock', `${RUN_STATE} FOR UPDATE`)
 const OTHER_LIVE = sql(
   'run:other',
@@ -150,7 +150,7 @@ type RunState = {
 
 /** Where a run stands. */
 export async function runState(db: Queryable, run: RunId): Promise<RunState> {
-  return found(await db.all<RunState>(LOOK, [[run]]), run)
+  return found(await db.all<RunState>(RUN_STATE_OF, [[run]]), run)
 }
 
 /**

@@ -22,8 +22,8 @@ const IS_TAKEN_UP = /* sql */ `
   r.status = 'interrupted'
     AND EXISTS (SELECT FROM unstuck.target t WHERE t.run_id = r.id AND t.status = 'in_progress')
 `
-const LOOK = sql(
-  'settle:look',
+const CANDIDATES = sql(
+  'settle:candidates',
   /* sql */ `
   SELECT r.id FROM unstuck.run r
    WHERE r.status IN ${LIVE} AND ($1::uuid IS NULL OR r.id = $1)
@@ -70,7 +70,7 @@ export function settleMethods(db: Database): Pick<Store, 'settle'> {
     settle: (run, lost = false) =>
       db.transaction('settle', async (connection) => {
         await preferIndexes(connection, 'settle')
-        const open = await connection.all<{ id: string }>(LOOK, [run ?? null, lost])
+        const open = await connection.all<{ id: string }>(CANDIDATES, [run ?? null, lost])
         if (open.length === 0) return []
         const ids = open.map((row) => row.id)
         // What was seen may have changed: the verdict is made under the lock, by a later look.

@@ -14,14 +14,14 @@ export const SOURCE_LOCK_COLUMNS = /* sql */ `
 // Whoever locks workers and guards locks the workers first. A beat waits until the guard has changed hands, or
 // is seen.
 const LOCK_WORKERS = sql(
-  'guard:workers',
+  'source-lock:workers',
   /* sql */ `
   SELECT id, ${MAY_CLAIM} AS may_claim FROM unstuck.worker WHERE id = ANY ($1::uuid[]) ORDER BY id FOR SHARE
 `,
 )
 /** Makes the guard where there is none, and locks it: so the look at its holder that follows is younger than its hold. */
 const MAKE_AND_LOCK = sql(
-  'guard:lock',
+  'source-lock:row',
   /* sql */ `
   INSERT INTO unstuck.source_lock (source, kill_timeout_ms, process_tag) VALUES ($1, $2, $3)
   ON CONFLICT (source) DO UPDATE SET process_tag = source_lock.process_tag
@@ -29,7 +29,7 @@ const MAKE_AND_LOCK = sql(
 )
 // A holder that is not known any more has ended. The one who holds it already finds it as it is.
 const TAKE_LOCK = sql(
-  'guard:take',
+  'source-lock:take',
   /* sql */ `
   UPDATE unstuck.source_lock g
      SET worker_id = $2, since = clock_timestamp(), kill_timeout_ms = $3,
@@ -42,14 +42,14 @@ const TAKE_LOCK = sql(
 `,
 )
 const MARK_UNLOCKING = sql(
-  'guard:ending',
+  'source-lock:unlocking',
   /* sql */ `
   UPDATE unstuck.source_lock SET unlocking_since = coalesce(unlocking_since, clock_timestamp())
    WHERE source = $1 AND worker_id = $2
 `,
 )
 const UNLOCK = sql(
-  'guard:free',
+  'source-lock:unlock',
   /* sql */ `
   WITH still AS MATERIALIZED (
     SELECT id FROM unstuck.worker WHERE id = $2 AND heartbeats = $3::int FOR SHARE
@@ -62,11 +62,11 @@ const UNLOCK = sql(
 `,
 )
 const SOURCE_LOCK = sql(
-  'guard',
+  'source-lock',
   `SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.source_lock g WHERE g.source = $1`,
 )
 const SOURCE_LOCKS = sql(
-  'guards',
+  'source-locks',
   `SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.source_lock g ORDER BY g.source`,
 )
 
@@ -78,7 +78,7 @@ type SourceLockMethods = Pick<
 export function sourceLockMethods(db: Database): SourceLockMethods {
   return {
     lockSource: (request) =>
-      db.transaction('guard:hold', async (connection) => {
+      db.transaction('source-lock:lock', async (connection) => {
         const { sourceLock, mayClaim } = await lockSource(connection, request)
         if (!mayClaim && sourceLock.worker !== request.worker)
           throw new HeartbeatOverdueError(db.address.where)

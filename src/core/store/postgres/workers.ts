@@ -26,7 +26,7 @@ const REGISTER = sql(
 // $1 writer, $2 worker, $3 loop lag, $4 the claims it names, $5 what it has measured. Claims in its name that it has not named for a whole
 // lease are handed back untouched: their answer got lost.
 const HEARTBEAT = sql(
-  'beat',
+  'heartbeat',
   /* sql */ `
   WITH me AS (
     UPDATE unstuck.worker
@@ -45,7 +45,7 @@ const HEARTBEAT = sql(
        AND t.claimed_at < clock_timestamp() - me.lease_ms * interval '1 millisecond'
     RETURNING t.run_id, t.group_name
   ),
-  booked AS (
+  counted AS (
     INSERT INTO unstuck.run_counters (run_id, group_name, writer, in_progress, planned)
     SELECT run_id, group_name, $1, -count(*), count(*) FROM let_go GROUP BY run_id, group_name ORDER BY run_id, group_name
     ${ADD_ON_CONFLICT}

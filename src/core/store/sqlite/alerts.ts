@@ -5,7 +5,7 @@ import { sql, type Database } from './database.ts'
 
 const COLUMNS = /* sql */ `
   alert.*, (SELECT json_group_object(destination, json_object('sentAt', raised_sent_at, 'endedAt', resolved_sent_at))
-              FROM alert_delivery t WHERE t.cause = alert.cause) AS told
+              FROM alert_delivery t WHERE t.cause = alert.cause) AS deliveries
 `
 const OPEN = sql(
   'alerts:open',
@@ -78,9 +78,9 @@ export function alertMethods(db: Database): AlertMethods {
         return true
       }),
     markDelivered: ({ causes, destination, event }) =>
-      db.write('alert:told', (tx) => {
-        const told = { causes: JSON.stringify(causes), destination, now: tx.now() }
-        tx.run(event === 'sent' ? SENT : ENDED, told)
+      db.write('alert:delivered', (tx) => {
+        const delivery = { causes: JSON.stringify(causes), destination, now: tx.now() }
+        tx.run(event === 'sent' ? SENT : ENDED, delivery)
       }),
     resolveAlert: ({ cause, owner, lastSeenAt }) =>
       db.write('alert:resolve', (tx) => {

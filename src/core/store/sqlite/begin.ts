@@ -38,8 +38,8 @@ export function beginMethods(db: Database): Pick<Store, 'begin'> {
 function begin(tx: Connection, request: BeginRequest, where: string): BeginResult {
   const { source, worker, claimId } = request
   const now = tx.now()
-  const guard = lockedByAnother(tx, source, worker)
-  if (!guard && request.abandonFirst) moveRun(tx, request.abandonFirst)
+  const sourceLock = lockedByAnother(tx, source, worker)
+  if (!sourceLock && request.abandonFirst) moveRun(tx, request.abandonFirst)
   const live = tx.get<{
     run: string
     kind: string
@@ -52,7 +52,7 @@ function begin(tx: Connection, request: BeginRequest, where: string): BeginResul
     const [row] = tx.all<ClaimedRow>(HELD, { worker, claimIds: JSON.stringify([claimId]) })
     return begun(row!, source)
   }
-  if (guard) return { claimed: null, sourceLock: guard }
+  if (sourceLock) return { claimed: null, sourceLock }
   const { onlyRun } = request
   if (onlyRun !== undefined && live?.run !== onlyRun)
     return { claimed: null, blockingRun: live?.run ?? onlyRun }

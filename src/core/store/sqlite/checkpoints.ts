@@ -56,7 +56,7 @@ const SEE_ITEM = sql(
 
 // A run's planning has made the row.
 const COUNT_PAGE = sql(
-  'checkpoint:run_counters',
+  'checkpoint:counters',
   /* sql */ `
   UPDATE run_counters
      SET pages = pages + 1, skipped = skipped + ?3, items_new = items_new + ?4,
@@ -105,8 +105,8 @@ function savePage(tx: Connection, page: Checkpoint): { outcome: Outcome<number>;
   for (const item of items.values()) counts[saveItem(tx, page.source, row.run_id, item, now)]++
   const { items_new, items_updated, items_unchanged } = counts
   const done = page.done ? 1 : 0
-  const books = [items_new, items_updated, items_unchanged, done, now]
-  tx.run(COUNT_PAGE, [row.run_id, row.group_name, page.skipped, ...books])
+  const counters = [items_new, items_updated, items_unchanged, done, now]
+  tx.run(COUNT_PAGE, [row.run_id, row.group_name, page.skipped, ...counters])
   return { outcome: { ok: true, value: row.checkpoint_seq }, wasIn: false }
 }
 

@@ -71,7 +71,7 @@ const RUN_PROGRESS = sql(
   `UPDATE run SET progress_done = :done, progress_total = :total WHERE id = :run`,
 )
 const RUN_ARTIFACTS = sql(
-  'touch:run',
+  'activity:run',
   `UPDATE run SET artifacts = :artifacts WHERE id = :run AND artifacts < :artifacts`,
 )
 
@@ -127,7 +127,7 @@ export function claimEndMethods(db: Database): ClaimEndMethods {
         params: { reason },
       })),
     reportActivity: (claim, artifacts) =>
-      note('touch', claim, (tx, run) => tx.run(RUN_ARTIFACTS, { run, artifacts }) > 0),
+      note('activity', claim, (tx, run) => tx.run(RUN_ARTIFACTS, { run, artifacts }) > 0),
     reportProgress: (claim, { done, total }) =>
       note('progress', claim, (tx, run) => {
         const before = tx.get<{ done: number | null }>(RUN_DONE, { run })?.done ?? 0

@@ -18,7 +18,7 @@ export type ClaimState = {
 }
 
 const CLAIM_STATE = sql(
-  'refused:look',
+  'refused:read',
   /* sql */ `
   SELECT run_id, group_name, status, epoch, claim_id, worker_id, checkpoint_seq, page, checkpoint_hash
     FROM target WHERE id = :target

@@ -23,7 +23,7 @@ export const HELD = sql(
 `,
 )
 const CRASHED_BEFORE = sql(
-  'claim:suspect',
+  'claim:crashed',
   /* sql */ `
   SELECT id FROM target
    WHERE run_id = :run AND status = 'planned' AND crashes > 0 AND (ready_at IS NULL OR ready_at <= :now)
@@ -107,9 +107,9 @@ function claim(tx: Connection, request: ClaimRequest): ClaimedTarget[] {
   if (!run || !mayClaim(tx, worker)) return []
 
   const now = tx.now()
-  const suspect = isIdle ? tx.all<{ id: string }>(CRASHED_BEFORE, { run: run.id, now }) : []
-  const picked = suspect.length > 0 ? suspect : pickReady(tx, run.id, claimIds.length, now)
-  const counted = singleSlot || suspect.length > 0 ? 1 : 0
+  const crashed = isIdle ? tx.all<{ id: string }>(CRASHED_BEFORE, { run: run.id, now }) : []
+  const picked = crashed.length > 0 ? crashed : pickReady(tx, run.id, claimIds.length, now)
+  const counted = singleSlot || crashed.length > 0 ? 1 : 0
   const claimed: ClaimedTarget[] = []
   for (const [n, { id }] of picked.entries()) {
     const row = tx.get<ClaimedRow>(CLAIM_TARGET, {

@@ -16,7 +16,7 @@ export type CountChange = {
 }
 
 const ADD_COUNTS = sql(
-  'run_counters',
+  'counters:add',
   /* sql */ `
   INSERT INTO run_counters (run_id, group_name, planned, in_progress, done, failed, stuck, parked, pages,
                      items_new, items_updated, items_unchanged, skipped, refused, last_activity_at)

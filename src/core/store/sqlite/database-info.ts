@@ -10,7 +10,7 @@ import { foundVersion, MIGRATIONS, SCHEMA_VERSION } from './migrate.ts'
 import { networkFileSystem } from './network-drive.ts'
 import { fileError } from './open.ts'
 
-const JOURNAL_MODE = sql('look:journal', 'PRAGMA journal_mode')
+const JOURNAL_MODE = sql('info:journal', 'PRAGMA journal_mode')
 /** The first to open a file after a crash repairs it, and the others wait. */
 const BUSY_MS = 2_000
 

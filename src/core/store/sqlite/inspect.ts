@@ -43,7 +43,7 @@ const INSPECTED_RUNS = sql(
 )
 // One statement sees one snapshot: a run that is worked on must not look wrong.
 const COUNTERS = sql(
-  'inspect:books',
+  'inspect:counters',
   /* sql */ `
   SELECT ${SUMS},
          (SELECT json_group_object(status, targets) FROM (
@@ -52,7 +52,7 @@ const COUNTERS = sql(
 `,
 )
 const DUPLICATE_LIVE_RUNS = sql(
-  'inspect:crowded',
+  'inspect:duplicate-live-runs',
   /* sql */ `
   SELECT source, json_group_array(id) AS runs FROM run
    WHERE status IN ${LIVE} GROUP BY source HAVING count(*) > 1 ORDER BY source LIMIT :limit

@@ -13,7 +13,10 @@ const CREATE_MIGRATION = /* sql */ `
     applied_at          INTEGER NOT NULL
   ) STRICT
 `
-const HAS_MIGRATION = sql('migrate:look', `SELECT 1 FROM sqlite_schema WHERE name = 'migration'`)
+const HAS_MIGRATION = sql(
+  'migrate:has-schema',
+  `SELECT 1 FROM sqlite_schema WHERE name = 'migration'`,
+)
 const VERSION = sql('migrate:version', `SELECT coalesce(max(number), 0) AS number FROM migration`)
 const MIN_PROGRAM_VERSION = sql(
   'migrate:min-program-version',

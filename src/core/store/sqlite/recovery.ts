@@ -63,8 +63,8 @@ export function recoveryMethods(db: Database): Pick<Store, 'claimsOf' | 'applyVe
         }))
       }),
 
-    applyVerdicts: (judgements, actor) =>
-      db.write('recover', (tx) => judgements.map((verdict) => applyVerdict(tx, verdict, actor))),
+    applyVerdicts: (verdicts, actor) =>
+      db.write('recover', (tx) => verdicts.map((verdict) => applyVerdict(tx, verdict, actor))),
   }
 }
 

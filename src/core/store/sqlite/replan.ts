@@ -72,11 +72,11 @@ const FENCE_OFF = sql(
 `,
 )
 const TARGET_STATE = sql(
-  'target:standing',
+  'target:state',
   `SELECT run_id, group_name, status, page FROM target WHERE id = :id`,
 )
 const PARK = sql(
-  'target:set-aside',
+  'target:park',
   /* sql */ `
   UPDATE target SET status = 'parked', claim_id = NULL, last_error = :because, finished_at = :now,
                     epoch = epoch + (status = 'in_progress'),
@@ -108,7 +108,7 @@ export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets
     },
 
     parkTargets: ({ targets, actor, because }) =>
-      db.write('set-aside', (tx) => {
+      db.write('park-targets', (tx) => {
         const done: ParkedTarget[] = []
         for (const id of targets) {
           const { run_id: run, group_name, status: from } = targetState(tx, id)
@@ -117,9 +117,9 @@ export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets
           tx.run(PARK, { id, because, now })
           addCounts(tx, run, group_name, { [from]: -1, parked: 1 }, now)
           const { source } = runState(tx, run)
-          const deed = { at: now, actor, action: 'park', because, evidence: null }
+          const entry = { at: now, actor, action: 'park', because, evidence: null }
           const [before, after] = [{ status: from }, { status: 'parked' }]
-          recordAudit(tx, { ...deed, source, run, target: id, before, after })
+          recordAudit(tx, { ...entry, source, run, target: id, before, after })
           done.push({ target: id, run, from })
         }
         return done
@@ -142,12 +142,12 @@ export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets
           now,
         )
         if (!isLive(runStatus)) reopen(tx, run, now)
-        const deed = { at: now, actor, action: 'rewind', because, evidence: null }
+        const entry = { at: now, actor, action: 'rewind', because, evidence: null }
         const [before, after] = [
           { status, page },
           { status: 'planned', page: to },
         ]
-        recordAudit(tx, { ...deed, source, run, target: id, before, after })
+        recordAudit(tx, { ...entry, source, run, target: id, before, after })
       }),
   }
 }

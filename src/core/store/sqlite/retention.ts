@@ -26,7 +26,10 @@ const OLD_ALERTS = sql(
 )
 const IN_CAUSES = `cause IN (SELECT value FROM json_each(:causes))`
 const REMOVE_ALERTS = sql('alert:remove', `DELETE FROM alert WHERE ${IN_CAUSES}`)
-const REMOVE_TELLINGS = sql('alert:remove-told', `DELETE FROM alert_delivery WHERE ${IN_CAUSES}`)
+const REMOVE_DELIVERIES = sql(
+  'alert:remove-deliveries',
+  `DELETE FROM alert_delivery WHERE ${IN_CAUSES}`,
+)
 
 type RetentionMethods = Pick<Store, 'removeEndedWorkers' | 'removeResolvedAlerts'>
 
@@ -47,7 +50,7 @@ export function retentionMethods(db: Database): RetentionMethods {
             limit: DELETE_BATCH,
           })
           const causes = JSON.stringify(old.map(({ cause }) => cause))
-          tx.run(REMOVE_TELLINGS, { causes })
+          tx.run(REMOVE_DELIVERIES, { causes })
           return tx.run(REMOVE_ALERTS, { causes })
         }),
       ),

@@ -46,7 +46,7 @@ const DELETE_ITEMS = sql(
   `DELETE FROM item WHERE source = :source AND run_id = :run`,
 )
 const DELETE_TARGETS = sql('delete:targets', `DELETE FROM target WHERE run_id = :run`)
-const DELETE_COUNTERS = sql('delete:run_counters', `DELETE FROM run_counters WHERE run_id = :run`)
+const DELETE_COUNTERS = sql('delete:counters', `DELETE FROM run_counters WHERE run_id = :run`)
 const DELETE_RUN = sql('delete:run', `DELETE FROM run WHERE id = :run`)
 
 /** Taking back what was done, and the one thing that cannot be taken back. */
@@ -66,10 +66,10 @@ export function revertMethods(db: Database): Pick<Store, 'revert' | 'deleteRun'>
         const targets = tx.run(DELETE_TARGETS, { run })
         tx.run(DELETE_COUNTERS, { run })
         tx.run(DELETE_RUN, { run })
-        const deed = { at: tx.now(), actor, action: 'delete', because, evidence: null }
+        const entry = { at: tx.now(), actor, action: 'delete', because, evidence: null }
         const before = { status, targets, items }
         recordAudit(tx, {
-          ...deed,
+          ...entry,
           source,
           run,
           target: null,
@@ -87,12 +87,12 @@ function revert(tx: Connection, asked: RevertRequest): boolean {
   const { source, kind, status: stands } = runState(tx, run)
   // All that may speak against it comes before the first write.
   if (stands !== from || tx.get(OTHER_LIVE, { source, run, cancel })) return false
-  const deed = { at: now, actor, because, evidence: null, source, target: null }
+  const entry = { at: now, actor, because, evidence: null, source, target: null }
   if (cancel !== null) {
     const why = `the run it follows, ${shortId(run)}, was taken back`
     if (tx.run(CANCEL_RETRY, { run: cancel, because: why, now }) === 0) return false
     const [before, after] = [{ status: 'queued' }, { status: 'cancelled' }]
-    recordAudit(tx, { ...deed, action: 'cancel', because: why, run: cancel, before, after })
+    recordAudit(tx, { ...entry, action: 'cancel', because: why, run: cancel, before, after })
   }
   tx.run(REOPEN_RUN, { run, to, now })
   for (const { id, status, seq } of targets) {
@@ -104,6 +104,6 @@ function revert(tx: Connection, asked: RevertRequest): boolean {
     if (kind === 'single') tx.run(RAISE_EPOCH, { run })
   }
   const [before, after] = [{ status: from }, { status: to, undoes, targets: targets.length }]
-  recordAudit(tx, { ...deed, action: 'revert', run, before, after })
+  recordAudit(tx, { ...entry, action: 'revert', run, before, after })
   return true
 }

@@ -23,7 +23,7 @@ const MOVE = sql(
 )
 /** Their holders find the claim gone. A timeout is not a crash. */
 const RELEASE_TARGETS = sql(
-  'move:hand-back',
+  'move:release',
   /* sql */ `
   UPDATE target SET status = 'planned', claim_id = NULL, ready_at = 0, last_error = :because,
                     crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
@@ -60,8 +60,8 @@ export function runMoveMethods(db: Database): Pick<Store, 'moveRun' | 'retryRun'
         const target = tx.get<{ key: string; url: string | null }>(TARGET_OF, { run })
         if (kind === 'single' && target) addOnlyTarget(tx, newRun, target, now)
         const after = { status: isLive(status) ? 'failed' : status, newRun }
-        const deed = { at: now, actor, action: 'retry', because, evidence: null }
-        recordAudit(tx, { ...deed, source, run, target: null, before: { status }, after })
+        const entry = { at: now, actor, action: 'retry', because, evidence: null }
+        recordAudit(tx, { ...entry, source, run, target: null, before: { status }, after })
       }),
   }
 }
@@ -73,8 +73,15 @@ export function moveRun(tx: Connection, request: RunMove): boolean {
   const stands = findRunState(tx, run)
   if (!stands || !move(tx, request, now)) return false
   const { source, status } = stands
-  const deed = { at: now, actor, action, because, evidence }
-  recordAudit(tx, { ...deed, source, run, target: null, before: { status }, after: { status: to } })
+  const entry = { at: now, actor, action, because, evidence }
+  recordAudit(tx, {
+    ...entry,
+    source,
+    run,
+    target: null,
+    before: { status },
+    after: { status: to },
+  })
   return true
 }
 

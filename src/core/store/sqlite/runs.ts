@@ -71,7 +71,7 @@ const INSERT_TARGET = sql(
 )
 // What was begun before waits since 0; what is put in front of that, since before then.
 export const FIRST_POSITION = sql(
-  'plan:foremost',
+  'plan:first-position',
   /* sql */ `
   SELECT ready_at FROM target
    WHERE run_id = :run AND status = 'planned' AND crashes = 0 AND ready_at < 0
@@ -93,7 +93,7 @@ const FINISH_PLANNING = sql(
 )
 const PLANNED = sql('plan:done', `UPDATE run SET planned_at = :now WHERE id = :run`)
 const RUN_STATE = sql(
-  'run:standing',
+  'run:state',
   `SELECT source, kind, status, planned_at FROM run WHERE id = :run`,
 )
 export const SET_POLICY = sql('policy', `UPDATE run SET policy = :policy WHERE id = :run`)

@@ -34,7 +34,7 @@ const TAKE = sql(
        AND NOT EXISTS (
          SELECT 1 FROM sample s WHERE s.run_id = run.id AND s.at >= run.finished_at AND s.ended = 1)
   ),
-  books AS (
+  counters AS (
     SELECT r.id, r.source, coalesce(sum(t.pages), 0) AS pages,
            coalesce(sum(t.items_new + t.items_updated), 0) AS items,
            coalesce(CASE WHEN r.progress_total IS NULL THEN sum(t.done) ELSE r.progress_done END, 0) AS done,
@@ -44,7 +44,7 @@ const TAKE = sql(
   )
   INSERT INTO sample (at, run_id, source, pages, items, done, ended)
   SELECT :now, b.id, b.source, b.pages, b.items, b.done, b.ended
-    FROM books b
+    FROM counters b
    WHERE CASE WHEN b.ended THEN b.pages > 0 OR b.items > 0
          ELSE b.id = (SELECT min(id) FROM run WHERE status IN ${LIVE})
            OR (SELECT (s.pages, s.items, s.done) = (b.pages, b.items, b.done) FROM sample s

@@ -36,7 +36,7 @@ const INTERRUPT = sql(
 )
 /** Whether `settle` would change anything, without asking for the write lock. */
 const UNSETTLED = sql(
-  'settle:look',
+  'settle:candidates',
   /* sql */ `
   SELECT 1 FROM run
   WHERE status IN ${LIVE} AND (:run IS NULL OR id = :run)

@@ -6,7 +6,7 @@ import { mayClaim } from './may-claim.ts'
 import { sql, type Connection, type Database } from './database.ts'
 
 const MAKE_LOCK = sql(
-  'guard:make',
+  'source-lock:make',
   /* sql */ `
   INSERT INTO source_lock (source, kill_timeout_ms, process_tag) VALUES (:source, :killTimeoutMs, :processTag)
   ON CONFLICT (source) DO NOTHING
@@ -14,7 +14,7 @@ const MAKE_LOCK = sql(
 )
 // A holder that is not known any more has ended. The one who holds it already finds it as it is.
 const TAKE_LOCK = sql(
-  'guard:take',
+  'source-lock:take',
   /* sql */ `
   UPDATE source_lock SET worker_id = :worker, since = :now, kill_timeout_ms = :killTimeoutMs,
                    unlocking_since = NULL, gave_up_at = NULL, gave_up_because = NULL
@@ -26,14 +26,14 @@ const TAKE_LOCK = sql(
 `,
 )
 const MARK_UNLOCKING = sql(
-  'guard:ending',
+  'source-lock:unlocking',
   /* sql */ `
   UPDATE source_lock SET unlocking_since = coalesce(unlocking_since, :now)
    WHERE source = :source AND worker_id = :worker
 `,
 )
 const UNLOCK = sql(
-  'guard:free',
+  'source-lock:unlock',
   /* sql */ `
   UPDATE source_lock SET worker_id = NULL, since = NULL, unlocking_since = NULL,
                    gave_up_at = CASE WHEN :gaveUp IS NULL THEN NULL ELSE :now END, gave_up_because = :gaveUp
@@ -41,10 +41,10 @@ const UNLOCK = sql(
      AND (:heartbeats IS NULL OR EXISTS (SELECT 1 FROM worker w WHERE w.id = :worker AND w.heartbeats = :heartbeats))
 `,
 )
-const SOURCE_LOCK = sql('guard', `SELECT * FROM source_lock WHERE source = :source`)
-const SOURCE_LOCKS = sql('guards', `SELECT * FROM source_lock ORDER BY source`)
+const SOURCE_LOCK = sql('source-lock', `SELECT * FROM source_lock WHERE source = :source`)
+const SOURCE_LOCKS = sql('source-locks', `SELECT * FROM source_lock ORDER BY source`)
 const LOCKED_BY_ANOTHER = sql(
-  'guard:other',
+  'source-lock:other',
   /* sql */ `
   SELECT g.* FROM source_lock g JOIN worker w ON w.id = g.worker_id
    WHERE g.source = :source AND g.worker_id <> :worker AND w.ended_at IS NULL
@@ -58,16 +58,17 @@ type SourceLockMethods = Pick<
 
 export function sourceLockMethods(db: Database): SourceLockMethods {
   return {
-    lockSource: (request) => db.write('guard:hold', (tx) => lockSource(tx, request, db.location)),
+    lockSource: (request) =>
+      db.write('source-lock:lock', (tx) => lockSource(tx, request, db.location)),
 
     markUnlocking: (source, worker) =>
-      db.write('guard:ending', (tx) => {
+      db.write('source-lock:unlocking', (tx) => {
         tx.run(MARK_UNLOCKING, { source, worker, now: tx.now() })
       }),
 
     unlockSource: ({ source, worker, heartbeats = null, gaveUp = null }) =>
       db.write(
-        'guard:free',
+        'source-lock:unlock',
         (tx) => tx.run(UNLOCK, { source, worker, heartbeats, gaveUp, now: tx.now() }) === 1,
       ),
 

@@ -46,7 +46,7 @@ const OLDEST_FIRST = LIST('ASC')
 const NEWEST_FIRST = LIST('DESC')
 
 const NAMESAKE = sql(
-  'storage:namesake',
+  'storage:same-name',
   /* sql */ `
   SELECT other.id FROM crawlee_storage JOIN crawlee_storage AS other USING (kind)
    WHERE crawlee_storage.id = :id AND other.name = :name AND other.id <> :id

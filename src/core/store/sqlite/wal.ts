@@ -21,14 +21,14 @@ export function blockedWal(db: Database): BlockedWal | null {
   return log - checkpointed < BLOCKED_PAGES ? null : { bytes, pages: log, left: log - checkpointed }
 }
 
-const LOOK_EVERY_MS = 5_000
+const CHECK_EVERY_MS = 5_000
 
 /** Returns a function that returns the warning about a blocked -wal file, or null; it looks every few seconds. */
 export function watchWal(db: Database): () => string | null {
   let lookedAt = -Infinity
   let warning: string | null = null
   return () => {
-    if (performance.now() - lookedAt < LOOK_EVERY_MS) return warning
+    if (performance.now() - lookedAt < CHECK_EVERY_MS) return warning
     lookedAt = performance.now()
     warning = blockedWal(db)
       ? `The file ${db.location}-wal only grows: another program keeps a read transaction open, so it cannot be copied back ` +

@@ -23,7 +23,7 @@ const REGISTER = sql(
 `,
 )
 const HEARTBEAT = sql(
-  'beat',
+  'heartbeat',
   /* sql */ `
   UPDATE worker SET last_heartbeat_at = :now, heartbeat_uptime = :uptime, heartbeats = heartbeats + 1,
                     loop_lag_ms = :loopLagMs, stats = coalesce(:stats, stats), ended_at = NULL
@@ -32,7 +32,7 @@ const HEARTBEAT = sql(
 )
 /** Claims in the worker's name that it has not named for a whole lease: it does not know of them. */
 const UNNAMED = sql(
-  'beat:unnamed',
+  'heartbeat:unnamed',
   /* sql */ `
   SELECT id, epoch, claim_id FROM target
    WHERE worker_id = :worker AND status = 'in_progress' AND claimed_at < :before
@@ -40,7 +40,7 @@ const UNNAMED = sql(
 `,
 )
 const STILL_HELD = sql(
-  'beat:held',
+  'heartbeat:held',
   /* sql */ `
   SELECT t.claim_id, r.status NOT IN ${LIVE} AS cancelled
     FROM target t JOIN run r ON r.id = t.run_id
@@ -60,16 +60,16 @@ const HOLDS = sql(
 `,
 )
 const LOST = sql(
-  'beat:lost',
+  'heartbeat:lost',
   /* sql */ `
   SELECT t.id AS target, t.run_id AS run, l.claimed_alone, l.parked AND t.status = 'parked' AS unpark
     FROM lost_claim l JOIN target t ON t.id = l.target_id
    WHERE l.worker_id = :worker AND l.epoch > t.crashes_since_epoch
 `,
 )
-const FORGET = sql('beat:forget', `DELETE FROM lost_claim WHERE worker_id = :worker`)
+const FORGET = sql('heartbeat:forget', `DELETE FROM lost_claim WHERE worker_id = :worker`)
 const STRIKE_OFF = sql(
-  'beat:strike-off',
+  'heartbeat:strike-off',
   /* sql */ `
   UPDATE target SET crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - :claimedAlone, 0)
    WHERE id = :target
@@ -97,9 +97,12 @@ const HOLDINGS = sql(
 `,
 )
 
-const LEADER = sql('turn', `SELECT worker_id, boot_id, until_uptime FROM leader WHERE role = :role`)
+const LEADER = sql(
+  'leader',
+  `SELECT worker_id, boot_id, until_uptime FROM leader WHERE role = :role`,
+)
 const TAKE_LEADERSHIP = sql(
-  'turn:take',
+  'leader:take',
   /* sql */ `
   INSERT INTO leader (role, worker_id, boot_id, until_uptime) VALUES (:role, :worker, :boot, :until)
   ON CONFLICT (role) DO UPDATE SET
@@ -143,7 +146,7 @@ export function workerMethods(db: Database, lockFolder: string): WorkerMethods {
       }),
 
     heartbeat: async ({ worker, claimIds, loopLagMs, stats }) => {
-      const answer = await db.write('beat', (tx) => {
+      const answer = await db.write('heartbeat', (tx) => {
         db.clock.adjust(tx)
         const now = tx.now()
         const row = tx.get<{ lease_ms: number }>(HEARTBEAT, {
@@ -215,7 +218,7 @@ export function workerMethods(db: Database, lockFolder: string): WorkerMethods {
       const isFree = (left: number): boolean =>
         left > forMs || isGone(find(leader!.worker_id), lockFolder)
       if (running && leader.worker_id !== worker && !isFree(leader.until_uptime - now)) return false
-      return db.write('turn', (tx) => {
+      return db.write('leader', (tx) => {
         const params = { role, worker, boot: bootId(), until: now + forMs }
         const seen = {
           seenWorker: leader?.worker_id ?? null,
