@@ -10,7 +10,7 @@ const RUNS_HINT = '`unstuck runs` lists them.'
 export async function findTarget(store: Store, text: string): Promise<Target> {
   const hint = '`unstuck show RUN` lists those that need a person.'
   const id = parseId(text, 'target', hint)
-  const [found, another] = isId(id) ? [id] : await store.targetsEnding(id)
+  const [found, another] = isId(id) ? [id] : await store.idsEnding(id, 'target')
   if (another !== undefined) throw ambiguous('targets', text, found!, another)
   const target = found === undefined ? null : await store.target(found)
   if (!target) throw new NotFoundError(`target ${text}`, hint)
@@ -33,15 +33,15 @@ export async function findRunOrTarget(store: Store, text: string): Promise<Run |
   const id = parseId(text, 'run or a target', hint)
   const whole = isId(id) && ((await store.run(id)) ?? (await store.target(id)))
   if (whole) return whole
-  if ((await store.runsEnding(id)).length > 0) return findRun(store, text)
-  if ((await store.targetsEnding(id)).length > 0) return findTarget(store, text)
+  if ((await store.idsEnding(id, 'run')).length > 0) return findRun(store, text)
+  if ((await store.idsEnding(id, 'target')).length > 0) return findTarget(store, text)
   throw new NotFoundError(`run or target ${text}`, hint)
 }
 
 /** The run a person means: by its full id, or by the last 8 digits that every list shows. */
 export async function findRun(store: Store, text: string): Promise<Run> {
   const id = parseId(text, 'run', RUNS_HINT)
-  const [found, another] = isId(id) ? [id] : await store.runsEnding(id)
+  const [found, another] = isId(id) ? [id] : await store.idsEnding(id, 'run')
   if (another !== undefined) throw ambiguous('runs', text, found!, another)
   const run = found === undefined ? null : await store.run(found)
   if (!run) throw new NotFoundError(`run ${text}`, RUNS_HINT)
@@ -51,7 +51,7 @@ export async function findRun(store: Store, text: string): Promise<Run> {
 /** The run a person means by its id, or by the name of its source: then its newest. */
 export async function findRunOrNewest(store: Store, text: string): Promise<Run> {
   const id = text.toLowerCase()
-  const isKnown = ID.test(id) && (await store.runsEnding(id)).length > 0
+  const isKnown = ID.test(id) && (await store.idsEnding(id, 'run')).length > 0
   if (isKnown) return findRun(store, text)
   const [newest] = (await store.runs({ source: text, limit: 1 })).items
   if (!newest) throw new NotFoundError(`run or source ${text}`, RUNS_HINT)

@@ -6,6 +6,7 @@ import { isAdoptedRow, type Run } from '../core/model/run.ts'
 import type { Millis } from '../core/model/time.ts'
 import type { Liveness } from '../core/model/worker.ts'
 import { unstuckCommand } from '../core/model/shell-command.ts'
+import { LATEST_FAILED_MAX } from '../core/store/listing.ts'
 import {
   assess,
   type AssessContext,
@@ -59,7 +60,7 @@ export async function getStatus(context: AssessContext): Promise<StatusReport> {
   const { now, unreadable } = assessment
   const live = assessment.runs.toSorted((a, b) => byHealth(a.health.state, b.health.state))
   const workers = workerViews(assessment)
-  const ended = await store.lastFailed()
+  const { items: ended } = await store.runs({ latestFailed: true, limit: LATEST_FAILED_MAX })
   const alerts = await store.openAlerts()
   const latest = (await store.runs({ limit: 1 })).items[0] ?? null
   const locks = (await store.sourceLocks()).filter(({ worker, gaveUp }) => worker ?? gaveUp)

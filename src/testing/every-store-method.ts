@@ -27,9 +27,9 @@ export async function callEveryStoreMethod(store: Store): Promise<void> {
   await savePage(store, a!, { items: makeItems(0, 3) })
   assertAllOk(await store.finish([b!]))
   assertAllOk(await store.release([c!]))
-  assertAllOk(await store.fail([{ ...d!, error: 'x', retryInMs: 0 }]))
-  assertAllOk(await store.park([{ ...e!, reason: 'x' }]))
-  await store.fail([{ ...d!, epoch: 9, error: 'x', retryInMs: null }])
+  assertAllOk(await store.fail([{ ...d!, error: 'x', becomes: { retryInMs: 0 } }]))
+  assertAllOk(await store.fail([{ ...e!, error: 'x', becomes: 'parked' }]))
+  await store.fail([{ ...d!, epoch: 9, error: 'x', becomes: 'failed' }])
   await store.checkpoint([nextCheckpoint({ ...a!, epoch: 9 })])
   await store.reportProgress(a!, { done: 1, total: 2 })
   await claimOne(store, dead, { isIdle: true })
@@ -50,7 +50,7 @@ export async function callEveryStoreMethod(store: Store): Promise<void> {
   await store.target(a!.target)
   await store.items(SOURCE, null, 10)
   await store.itemsByRun(SOURCE)
-  await store.runsEnding(run.slice(-8))
+  await store.idsEnding(run.slice(-8), 'run')
   await store.countsByGroup(run)
   await store.countsByPage(run)
   await store.targets(run, { statuses: ['done', 'failed'], group: 'CA', search: 'x', limit: 5 })
@@ -71,7 +71,7 @@ export async function callEveryStoreMethod(store: Store): Promise<void> {
 }
 
 async function callReadMethods(store: Store, run: string): Promise<void> {
-  await store.lastFailed()
+  await store.runs({ latestFailed: true, limit: 5 })
   await store.deadLetters({ source: SOURCE, limit: 5 })
   await store.takeSample()
   for (const whose of [{}, { run }, { source: SOURCE }]) {
@@ -79,7 +79,6 @@ async function callReadMethods(store: Store, run: string): Promise<void> {
       await store.samples({ since: 1, until: 2, everyMinutes, ...whose })
     }
   }
-  await store.pruneSamples(1)
   await store.recoveriesPerStep({ since: 1, stepMs: 1 })
   const alert = { cause: 'c', owner: 'o', rule: 'r', source: null, run: null, because: 'b' }
   await store.raiseAlert({ ...alert, command: 'c' })
@@ -106,7 +105,6 @@ async function callAdoptedMethods(store: Store): Promise<void> {
   await store.openIntents(0, 5)
   await store.concludeIntents([{ id, isDone: true }])
   await store.rememberedRows([row])
-  await store.adoptedEnding(row.slice(-8))
   await store.forgetReopening([row])
 }
 
@@ -145,7 +143,7 @@ async function callCommandMethods(store: Store, claimed: ClaimedTarget): Promise
   ]
   await store.lockSource({ ...guard, killTimeoutMs: 1, processTag: 'c', takeOverFrom: instead })
   await store.markUnlocking(source, worker)
-  await store.sourceLock(source)
+  await store.sourceLocks(source)
   await store.unlockSource({ ...guard, heartbeats: 1, gaveUp: 'x' })
   await store.reportActivity(claimed, 1)
   const id = newId()
@@ -207,10 +205,9 @@ export async function callFullScanMethods(store: Store): Promise<void> {
   await store.runTotals()
   await store.targetTotals()
   await store.workerStats()
-  await store.foldWorkerStats(1)
-  await store.removeEndedWorkers({ endedBefore: 1, settledBefore: 1, keepNewest: 1 })
-  await store.removeResolvedAlerts(1)
+  const workers = { endedBefore: 1, settledBefore: 1, keepNewest: 1 }
+  await store.prune({ samplesBefore: 1, statsBefore: 1, workers, alertsBefore: 1 })
   await store.sourceLocks()
-  await store.targetsEnding('00000000')
+  await store.idsEnding('00000000', 'target')
   await store.inspect()
 }

@@ -170,7 +170,7 @@ export async function savePage(
 ): Promise<ClaimedTarget> {
   const next = nextCheckpoint(claim, given)
   const [outcome] = await store.checkpoint([next])
-  return { ...claim, seq: unwrap(outcome!), page: next.page, next: next.next }
+  return { ...claim, ...unwrap(outcome!), page: next.page, next: next.next }
 }
 
 export function makeItems(from: number, count: number, data: unknown = {}): NewItem[] {
@@ -203,10 +203,12 @@ export async function tryAllWrites(
     )[0]!,
     'save the last page': (await store.checkpoint([nextCheckpoint(claim, { done: true })]))[0]!,
     finish: (await store.finish([wrong]))[0]!,
-    'fail for good': (await store.fail([{ ...wrong, error: 'late', retryInMs: null }]))[0]!,
-    'fail and retry': (await store.fail([{ ...wrong, error: 'late', retryInMs: 5 }]))[0]!,
+    'fail for good': (await store.fail([{ ...wrong, error: 'late', becomes: 'failed' }]))[0]!,
+    'fail and retry': (
+      await store.fail([{ ...wrong, error: 'late', becomes: { retryInMs: 5 } }])
+    )[0]!,
     release: (await store.release([wrong]))[0]!,
-    park: (await store.park([{ ...wrong, reason: 'late' }]))[0]!,
+    park: (await store.fail([{ ...wrong, error: 'late', becomes: 'parked' }]))[0]!,
     touch: await store.reportActivity(wrong, 7),
     report: await store.reportProgress(wrong, { done: 1, total: 2 }),
   }

@@ -209,7 +209,7 @@ async function exhaustRestarts(simulation: Simulation, source: string): Promise<
   })
   const claimed = await beginOne(store, simulated.worker, { source })
   const error = simulation.text('exit code 1: ModuleNotFoundError: No module named "selectolax"')
-  await store.fail([{ ...claimed, error, retryInMs: null }])
+  await store.fail([{ ...claimed, error, becomes: 'failed' }])
   await store.settle()
   const gaveUp = simulation.text('it failed 5 times within 15 min: exit code 1')
   await store.unlockSource({ source, worker: simulated.worker, gaveUp })

@@ -185,20 +185,21 @@ export class Simulation {
     const failures = meeting('fails').map((claimed) => ({
       ...claimed,
       error: this.text(errorNumber(Math.floor(seededFraction(claimed.key, 'error') * 1_000))),
-      retryInMs: null,
+      becomes: 'failed' as const,
     }))
     if (failures.length > 0) await store.fail(failures).then(assertAllOk)
     const parked = meeting('is parked').map((claimed) => ({
       ...claimed,
-      reason: this.text('its worker was lost 3 times while it worked on this alone'),
+      error: this.text('its worker was lost 3 times while it worked on this alone'),
+      becomes: 'parked' as const,
     }))
-    if (parked.length > 0) await store.park(parked).then(assertAllOk)
+    if (parked.length > 0) await store.fail(parked).then(assertAllOk)
     const going = meeting('goes on')
     const pages = going.map((claimed) => this.#page(claimed))
     const saved = await store.checkpoint(pages)
     simulated.claims = going.flatMap((claimed, n) => {
       const { page, next, done } = pages[n]!
-      const seq = unwrap(saved[n]!)
+      const { seq } = unwrap(saved[n]!)
       return done ? [] : [{ ...claimed, seq, page, next }]
     })
   }

@@ -199,7 +199,7 @@ export class StoreFuzzer {
       const next = nextCheckpoint(held, { items, done: operation === 'save last', skipped: 1 })
       const [outcome] = await store.checkpoint([next])
       if (!outcome!.ok) return assertRejected(outcome!.error)
-      client.claims.push({ ...held, seq: outcome!.value, page: next.page })
+      client.claims.push({ ...held, ...outcome!.value, page: next.page })
       if (operation === 'save again') assertOkOrRejected((await store.checkpoint([next]))[0]!)
       return
     }
@@ -207,13 +207,13 @@ export class StoreFuzzer {
       operation === 'finish'
         ? (await store.finish([held]))[0]!
         : operation === 'fail'
-          ? (await store.fail([{ ...held, error: 'x', retryInMs: 0 }]))[0]!
+          ? (await store.fail([{ ...held, error: 'x', becomes: { retryInMs: 0 } }]))[0]!
           : operation === 'give up'
-            ? (await store.fail([{ ...held, error: 'x', retryInMs: null }]))[0]!
+            ? (await store.fail([{ ...held, error: 'x', becomes: 'failed' }]))[0]!
             : operation === 'release'
               ? (await store.release([held]))[0]!
               : operation === 'park'
-                ? (await store.park([{ ...held, reason: 'x' }]))[0]!
+                ? (await store.fail([{ ...held, error: 'x', becomes: 'parked' }]))[0]!
                 : await store.reportProgress(held, { done: pick, total: 10 })
     assertOkOrRejected(outcome)
   }

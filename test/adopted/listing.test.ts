@@ -90,7 +90,7 @@ test('own runs and those of the tables are listed page by page, newest first, wi
   })
   await assert.rejects(store.runs({ limit: 1, after: 'adopted.nonsense' }), /not a place in a list/)
 
-  const failed = await store.lastFailed()
+  const { items: failed } = await store.runs({ latestFailed: true, limit: 500 })
   assert.deepEqual(
     failed.map(({ source, status }) => [source, status]),
     [['course 3', 'failed']],
@@ -158,10 +158,10 @@ test('a short id that is the end of two names both, whatever was seen of them be
   const fresh = await ctx.openAnother()
   assert.equal((await fresh.run(id))?.adopted?.key, String(one))
 
-  const found = await fresh.runsEnding(shortId(id))
+  const found = await fresh.idsEnding(shortId(id), 'run')
 
   assert.equal(found.length, 2)
-  assert.deepEqual(await fresh.runsEnding(id), [id])
+  assert.deepEqual(await fresh.idsEnding(id, 'run'), [id])
 })
 
 test('a row has the same ids always, and is found by them, and by their last digits, in a process that never saw it', async () => {
@@ -181,14 +181,14 @@ test('a row has the same ids always, and is found by them, and by their last dig
   ).items
 
   const fresh = await ctx.openAnother()
-  assert.deepEqual(await fresh.runsEnding(shortId(seen[0]!.id)), [seen[0]!.id])
+  assert.deepEqual(await fresh.idsEnding(shortId(seen[0]!.id), 'run'), [seen[0]!.id])
   const searched = await fresh.runs({ search: shortId(seen[1]!.id).toUpperCase(), limit: 5 })
   assert.deepEqual(
     searched.items.map(({ id }) => id),
     [seen[1]!.id],
   )
-  assert.deepEqual(await fresh.targetsEnding(shortId(target!.id)), [target!.id])
-  assert.deepEqual(await fresh.runsEnding(shortId(target!.id)), [])
+  assert.deepEqual(await fresh.idsEnding(shortId(target!.id), 'target'), [target!.id])
+  assert.deepEqual(await fresh.idsEnding(shortId(target!.id), 'run'), [])
   for (const { id, adopted } of seen) assert.deepEqual((await fresh.run(id))?.adopted, adopted)
   assert.equal((await (await ctx.openAnother()).target(target!.id))?.key, 'seven')
   assert.equal(await fresh.run('00000000-0000-8000-8000-000000000000'), null)

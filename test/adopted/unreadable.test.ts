@@ -41,17 +41,17 @@ test('an unreadable table does not affect stored runs and other tables, is repor
     assert.deepEqual([items.length, next], [2, null])
     assert.equal((await store.runTotals()).queued, 1)
     await Promise.all([
-      store.lastFailed(),
+      store.runs({ latestFailed: true, limit: 500 }),
       store.observations(),
       store.holdings(),
       store.targetTotals(),
     ])
     await store.deadLetters({ limit: 5 })
     assert.equal(await store.liveRun('p'), null)
-    assert.deepEqual(await store.runsEnding(shortId(id)), [id])
+    assert.deepEqual(await store.idsEnding(shortId(id), 'run'), [id])
 
     await assert.rejects(store.run(tender.id), { code: 'E_DB_UNREACHABLE', message: UNREADABLE })
-    await assert.rejects(store.runsEnding(shortId(tender.id)), { message: UNREADABLE })
+    await assert.rejects(store.idsEnding(shortId(tender.id), 'run'), { message: UNREADABLE })
     await assert.rejects(adviseStart(operatorContext(store), 'p'), {
       code: 'E_DB_UNREACHABLE',
       message: /Whether p is running cannot be told: .* tenders/,

@@ -75,7 +75,7 @@ export async function runWorkerCycle(
         tx.query(`INSERT INTO ledger (source, page) VALUES (${p1}, ${p2})`, [source, page]),
       )
       if (!saved!.ok) throw saved!.error
-      seq = saved!.value
+      seq = saved!.value.seq
     }
     const [finished] = await store.finish([claimed])
     if (!finished!.ok) throw finished!.error

@@ -267,7 +267,7 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
       const worker = await the.liveWorker()
       await enqueueCrawl(the.store, 1)
       const claimed = await claimOne(the.store, worker)
-      assertAllOk(await the.store.fail([{ ...claimed, error: 'HTTP 500', retryInMs: null }]))
+      assertAllOk(await the.store.fail([{ ...claimed, error: 'HTTP 500', becomes: 'failed' }]))
       await the.store.settle()
     },
   },

@@ -132,7 +132,7 @@ test('killed -9 and not restarted: the watchdog still ends the tree, and unlocks
   await waitFor('both tick', () => new Set(ticks(ctx).map(({ who }) => who)).size === 2)
   program.signal('SIGKILL')
   await ctx.assertNoProcessesLeft()
-  const guard = await (await ctx.store()).sourceLock('portal')
+  const guard = (await (await ctx.store()).sourceLocks('portal'))[0]
   assert.equal(guard?.worker, null)
 })
 

@@ -193,7 +193,7 @@ test(
     const missing = set.base.unstuck('run', 'portal', '--', '/nonexistent/program')
     assert.equal(await missing.waitForExit(), 127)
     assert.equal(await set.run('ends').waitForExit(), 0)
-    const guard = await (await set.base.store()).sourceLock('portal')
+    const guard = (await (await set.base.store()).sourceLocks('portal'))[0]
     assert.deepEqual(cgroupsOf(guard!), [])
   },
 )

@@ -32,8 +32,8 @@ async function createFixture(api: ApiClient): Promise<Fixture> {
   for (const kind of ['failed', 'parked']) {
     for (const _ of GROUPS) {
       const claim = await savePage(store, await claimOne(store, worker, { source: SOURCE }))
-      if (kind === 'failed') await store.fail([{ ...claim, error: 'HTTP 500', retryInMs: null }])
-      else await store.park([{ ...claim, reason: 'it took down 3 workers' }])
+      if (kind === 'failed') await store.fail([{ ...claim, error: 'HTTP 500', becomes: 'failed' }])
+      else await store.fail([{ ...claim, error: 'it took down 3 workers', becomes: 'parked' }])
     }
   }
   const all = await listTargets(store, run)

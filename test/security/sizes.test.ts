@@ -28,7 +28,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     const cursor = { large: randomText(LIMITS.cursor - 100) }
     const error = randomText(MB)
     for (const one of claims)
-      assertAllOk(await store.fail([{ ...one, error, retryInMs: null, nextCursor: cursor }]))
+      assertAllOk(await store.fail([{ ...one, error, becomes: 'failed', nextCursor: cursor }]))
     await store.settle()
 
     const look = async (path: string): Promise<any> => {

@@ -32,13 +32,15 @@ export function sampleJob(store: Store): Job {
 
 async function prune(store: Store): Promise<void> {
   const now = await store.now()
-  await store.pruneSamples(now - KEEP_SAMPLES_MS)
-  await store.foldWorkerStats(now - FOLD_AFTER_MS)
-  await store.removeEndedWorkers({
-    endedBefore: now - KEEP_WORKERS_MS,
-    settledBefore: now - FOLD_AFTER_MS,
-    keepNewest: KEEP_WORKERS_MAX,
+  await store.prune({
+    samplesBefore: now - KEEP_SAMPLES_MS,
+    statsBefore: now - FOLD_AFTER_MS,
+    workers: {
+      endedBefore: now - KEEP_WORKERS_MS,
+      settledBefore: now - FOLD_AFTER_MS,
+      keepNewest: KEEP_WORKERS_MAX,
+    },
+    alertsBefore: now - KEEP_ALERTS_MS,
   })
-  await store.removeResolvedAlerts(now - KEEP_ALERTS_MS)
   await store.pruneSessions()
 }

@@ -38,7 +38,7 @@ export async function adviseStart(
   const context = { ...given, policyOf: withAbandonAfter(given.policyOf, ageMs) }
   const { store } = context
   const run = await findLiveRun(context, source)
-  const lock = await store.sourceLock(source)
+  const lock = (await store.sourceLocks(source))[0]
   const lockState = lock && (await inspectSourceLock(store, lock))
   const lockAdvice = lockState?.advice ?? null
   if (!run) {

@@ -7,8 +7,6 @@ import type { AuditEntry } from './operator-requests.ts'
 export interface AdoptedStore {
   /** Of these, those that anything was ever done to. */
   rememberedRows(ids: readonly Id[]): Promise<RememberedRow[]>
-  /** Those whose id ends so. */
-  adoptedEnding(suffix: string): Promise<Id[]>
   /**
    * Something is about to be done to rows elsewhere. Written before it is done, because the two databases have no
    * transaction in common: whoever comes after a crash finds it and can see by the row what became of it.

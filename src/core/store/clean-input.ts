@@ -15,7 +15,6 @@ export function cleanInput(store: Store): Store {
   const cleaned: Partial<Store> = {
     fail: (failures) =>
       store.fail(failures.map((one) => ({ ...one, error: storedText(one.error) }))),
-    park: (claims) => store.park(claims.map((one) => ({ ...one, reason: storedText(one.reason) }))),
     begin: (request) =>
       store.begin({
         ...request,

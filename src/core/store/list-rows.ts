@@ -19,9 +19,6 @@ export function toRunTotals(
   return Object.fromEntries([...none, ...found]) as Record<RunStatus, number>
 }
 
-/** How many of the runs that failed last are worth a look at once. */
-export const LAST_FAILED_MAX = 500
-
 export type SampleRow = Omit<Sample, 'run'> & { run_id: string }
 
 export function toSample({ at, run_id, source, pages, items, done }: SampleRow): Sample {
@@ -129,11 +126,14 @@ export const FOLD_BATCH = 1_000
 export const DELETE_BATCH = 500
 
 /** Removes batch after batch until one is not full. Returns how many were removed in all. */
-export async function deleteInBatches(remove: () => Promise<number>): Promise<number> {
+export async function deleteInBatches(
+  remove: () => Promise<number>,
+  batch = DELETE_BATCH,
+): Promise<number> {
   for (let total = 0; ;) {
     const count = await remove()
     total += count
-    if (count < DELETE_BATCH) return total
+    if (count < batch) return total
   }
 }
 

@@ -6,6 +6,9 @@ import type { Millis } from '../model/time.ts'
 
 export type Listing<T> = { readonly items: T[]; readonly next: string | null }
 
+/** A usual `limit` for `latestFailed`. */
+export const LATEST_FAILED_MAX = 500
+
 export type RunFilter = {
   readonly source?: string | undefined
   /** Any of these; all when none is named. */
@@ -13,6 +16,8 @@ export type RunFilter = {
   /** A part of its source in any case, or the end of its id. */
   readonly search?: string | undefined
   readonly createdSince?: Millis | undefined
+  /** Only runs that failed and are the newest of their source. The other filters are ignored, and there is one page. */
+  readonly latestFailed?: true | undefined
   readonly after?: string | undefined
   readonly limit: number
 }

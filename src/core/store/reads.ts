@@ -2,7 +2,7 @@ import type { Alert } from '../model/alert.ts'
 import type { RunId, TargetId, WorkerId } from '../model/id.ts'
 import type { Operation } from '../model/operation.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Counts, Run, RunStatus } from '../model/run.ts'
+import type { Counts, RunStatus } from '../model/run.ts'
 import type { Sample } from '../model/sample.ts'
 import type { DeadLetterStatus } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
@@ -22,9 +22,6 @@ export interface MonitoringStore extends HttpSessionStore {
 
   // — What is left for a person —
 
-  /** Runs that failed and that no newer run of their source has followed, newest first: 500 at most. */
-  lastFailed(): Promise<Run[]>
-
   /** Failed, stuck and parked targets, by id: as much of each as tells what kind of trouble it has. */
   deadLetters(filter: DeadLetterFilter): Promise<Listing<DeadLetter>>
 
@@ -40,8 +37,6 @@ export interface MonitoringStore extends HttpSessionStore {
   takeSample(options?: { unlessWithinMs?: number }): Promise<void>
   /** By time. */
   samples(filter: SampleFilter): Promise<Sample[]>
-  /** Forgets what was sampled before this time; answers how many entries. */
-  pruneSamples(before: Millis): Promise<number>
   /** How often recovery changed something, per step from `since` on; a step without is left out. */
   recoveriesPerStep(filter: RecoveryFilter): Promise<{ at: Millis; count: number }[]>
 
@@ -82,25 +77,33 @@ export interface MonitoringStore extends HttpSessionStore {
    * ago are added up in one.
    */
   workerStats(): Promise<unknown[]>
-  /** Adds up the stats of workers that ended before this time. What is of another kind is forgotten. */
-  foldWorkerStats(endedBefore: Millis): Promise<void>
 
   // — Retention —
 
-  /**
-   * Removes the rows of workers that ended before `endedBefore`, and of those that ended before `settledBefore` all but the
-   * newest `keepNewest` of all ended ones. Keeps a row that a claim or a guard refers to, or that has stats. Returns how many.
-   */
-  removeEndedWorkers(bounds: {
-    endedBefore: Millis
-    settledBefore: Millis
-    keepNewest: number
-  }): Promise<number>
-  /** Removes alerts that were resolved before this time, and who was notified of them. Returns how many. */
-  removeResolvedAlerts(resolvedBefore: Millis): Promise<number>
+  /** Removes old rows, in short transactions. Omitted bounds remove nothing. Returns how many rows were removed. */
+  prune(bounds: PruneBounds): Promise<{ samples: number; workers: number; alerts: number }>
 
   /** What the workers that have not ended hold now, put together by worker, run and group. */
   holdings(): Promise<Holding[]>
+}
+
+export type PruneBounds = {
+  readonly samplesBefore?: Millis
+  /** Adds up the stats of workers that ended before this time. Stats of an unknown kind are dropped. */
+  readonly statsBefore?: Millis
+  readonly workers?: EndedWorkerBounds
+  /** Alerts that were resolved before this time, with their deliveries. */
+  readonly alertsBefore?: Millis
+}
+
+/**
+ * Rows of workers that ended before `endedBefore`, and of those that ended before `settledBefore` all but the newest
+ * `keepNewest` of all ended ones. Rows that a claim or a source lock refers to, or that have stats, are kept.
+ */
+export type EndedWorkerBounds = {
+  readonly endedBefore: Millis
+  readonly settledBefore: Millis
+  readonly keepNewest: number
 }
 
 export type Holding = {

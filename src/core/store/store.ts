@@ -80,8 +80,6 @@ export interface Store extends MonitoringStore, AdoptedStore, CrawleeStore {
   run(id: RunId): Promise<Run | null>
   /** Newest first. */
   runs(filter: RunFilter): Promise<Listing<Run>>
-  /** Runs whose id ends so. */
-  runsEnding(suffix: string): Promise<RunId[]>
   /** Every live run, newest first, with what a judge needs to know of it. */
   liveRuns(): Promise<LiveRun[]>
   /**
@@ -109,15 +107,13 @@ export interface Store extends MonitoringStore, AdoptedStore, CrawleeStore {
   checkpoint(
     pages: readonly Checkpoint[],
     inTransaction?: InTransaction,
-  ): Promise<Outcome<number>[]>
+  ): Promise<Outcome<{ seq: number }>[]>
   /** The targets are done, without a further page. */
   finish(claims: readonly Claim[]): Promise<Outcome<void>[]>
-  /** The handlers threw: back in line after `retryInMs`, or `failed` when it is null. Not a crash. */
+  /** Ends claims with an error: planned again after a pause, failed or parked. Not a crash; parking is not an error of the handler. */
   fail(failures: readonly Failure[]): Promise<Outcome<void>[]>
   /** Handed back untouched, claimable at once. Costs the target nothing. */
   release(claims: readonly Claim[]): Promise<Outcome<void>[]>
-  /** A target that cannot be worked on as it is: set aside for a person. */
-  park(claims: readonly (Claim & { reason: string })[]): Promise<Outcome<void>[]>
   /** Its command showed a sign of activity. `artifacts`: files in its output directory by now; more is progress. */
   reportActivity(claim: Claim, artifacts: number): Promise<Outcome<void>>
   /** What a run with one target says of itself. */
@@ -126,8 +122,8 @@ export interface Store extends MonitoringStore, AdoptedStore, CrawleeStore {
   targets(run: RunId, filter: TargetFilter): Promise<Listing<Target>>
   /** Of these keys, the targets that are there, in no order. */
   targetsByKey(run: RunId, keys: readonly string[]): Promise<Target[]>
-  /** Targets whose id ends so. Reads all targets: for a person who typed it, not for loops. */
-  targetsEnding(suffix: string): Promise<TargetId[]>
+  /** Returns the ids with this suffix, ten at most. For targets it reads the whole table: not for loops. */
+  idsEnding(suffix: string, kind: 'run' | 'target'): Promise<string[]>
   /** Counts per group, from the same books as the run's. */
   countsByGroup(run: RunId): Promise<{ group: string | null; counts: Counts }[]>
   /** How many targets stand at which page. Reads the run's targets: for people, not for loops. */
@@ -168,9 +164,8 @@ export interface Store extends MonitoringStore, AdoptedStore, CrawleeStore {
   markUnlocking(source: string, worker: WorkerId): Promise<void>
   /** Free, if this worker holds it (and, when `beats` is given, has not beaten since). `gaveUp`: why it will not try again. */
   unlockSource(request: UnlockSourceRequest): Promise<boolean>
-  /** By source. */
-  sourceLocks(): Promise<SourceLock[]>
-  sourceLock(source: string): Promise<SourceLock | null>
+  /** Returns all locks ordered by source, or the one of this source. */
+  sourceLocks(source?: string): Promise<SourceLock[]>
   startExecution(execution: Execution): Promise<void>
   endExecution(id: string, end: ExecutionEnd): Promise<void>
   /** Newest first. */
@@ -282,11 +277,12 @@ export type ClaimRequest = {
 
 export type Failure = Claim & {
   readonly error: string
-  /** From now; null: it gives up. */
-  readonly retryInMs: number | null
-  /** In line again before everything else, and at once: the later it comes, the further in front. */
-  readonly forefront?: boolean
-  /** What its next worker finds as its cursor, any JSON. Null or left out: as it was. */
+  /** What becomes of the target. `forefront`: ready at once and before all others, the latest first. */
+  readonly becomes:
+    | { readonly retryInMs: number; readonly forefront?: boolean | undefined }
+    | 'failed'
+    | 'parked'
+  /** The cursor for the next claim, any JSON. Null or omitted: unchanged. Ignored when parked. */
   readonly nextCursor?: unknown
 }
 

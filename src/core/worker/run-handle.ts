@@ -125,13 +125,13 @@ export class RunHandle {
     let checkpoint = this.#makeCheckpoint(report)
     const saved = await this.#write(async () => {
       checkpoint = this.#makeCheckpoint(report)
-      const save = (): Promise<Outcome<number>[]> =>
+      const save = (): Promise<Outcome<{ seq: number }>[]> =>
         this.#options.store.checkpoint([checkpoint], inTransaction)
       const [outcome] = await (this.#options.heartbeat?.measure('checkpoint', save) ?? save())
       return outcome!
     })
     this.#position = {
-      seq: this.#valueOf(saved),
+      seq: this.#valueOf(saved).seq,
       page: report.page,
       next: checkpoint.next,
       pageTarget: report.pageTarget ?? this.#position.pageTarget,
@@ -178,9 +178,9 @@ export class RunHandle {
     checkOptions('fail()', options, { retry: optional(BOOLEAN) })
     const { retry = false } = options
     this.#isEnding = true
-    const failure = { error: messageOf(error), retryInMs: retry ? 0 : null }
+    const becomes = retry ? { retryInMs: 0 } : 'failed'
     const failed = async (): Promise<Outcome<void>> =>
-      (await this.#options.store.fail([{ ...this.claim, ...failure }]))[0]!
+      (await this.#options.store.fail([{ ...this.claim, error: messageOf(error), becomes }]))[0]!
     await this.#end(await this.#write(failed))
   }
 

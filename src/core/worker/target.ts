@@ -75,10 +75,10 @@ async function crawlPage(
   const { items } = report
   if (items) report.items = await applyItemSchema(crawl.schema.item, items, page)
   const checkpoint = makeCheckpoint(claimed, position, report)
-  const save = (): Promise<Outcome<number>[]> =>
+  const save = (): Promise<Outcome<{ seq: number }>[]> =>
     heartbeat.measure('checkpoint', () => store.checkpoint([checkpoint], result.inTransaction))
   const [saved] = await withRetry(save, abort)
-  const seq = valueOf(saved!)
+  const { seq } = valueOf(saved!)
   emit({ type: 'page_complete', run, target, key, page, items: checkpoint.items.length })
   const { replaced: count = 0 } = checkpoint
   if (count > 0) emit({ type: 'text_replaced', run, target, key, page, count })
@@ -119,11 +119,10 @@ async function failTarget(context: TargetContext, position: Cursor, error: unkno
   const decision = await decideFailure(context, position, error)
   const retryInMs = decision.action === 'retry' ? decision.afterMs : null
   const message = messageOf(error)
-  const claim = claimOf(claimed)
+  const becomes =
+    retryInMs !== null ? { retryInMs } : decision.action === 'park' ? 'parked' : 'failed'
   const outcome = await endClaim(() =>
-    decision.action === 'park'
-      ? store.park([{ ...claim, reason: message }])
-      : store.fail([{ ...claim, error: message, retryInMs }]),
+    store.fail([{ ...claimOf(claimed), error: message, becomes }]),
   )
   if (outcome.ok)
     emit({

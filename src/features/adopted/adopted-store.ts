@@ -136,15 +136,23 @@ function refuse(id: Id, what: string): never {
 
 type RunMethods = Pick<
   Store,
-  'liveRun' | 'run' | 'runs' | 'runsEnding' | 'liveRuns' | 'lastFailed' | 'runTotals' | 'executions'
+  'liveRun' | 'run' | 'runs' | 'idsEnding' | 'liveRuns' | 'runTotals' | 'executions'
 >
 
 function runMethods(store: Store, rows: AdoptedRows): RunMethods {
   return {
     run: async (id) => (isAdoptedId(id) ? rows.run(id) : store.run(id)),
-    runs: (filter) => listRuns(store, rows, filter),
-    async runsEnding(suffix) {
-      return idsEnding(rows, suffix, 'run', await store.runsEnding(suffix))
+    async runs(filter) {
+      if (!filter.latestFailed) return listRuns(store, rows, filter)
+      const failed = [...(await store.runs(filter)).items, ...(await latestFailedRuns(rows))]
+      return { items: failed.sort((a, b) => b.createdAt - a.createdAt), next: null }
+    },
+    async idsEnding(suffix, kind) {
+      const own = await store.idsEnding(suffix, kind)
+      const all = [...own, ...(await rows.locator.idsEnding(suffix, kind))]
+      // An id that is not found may be in a table that cannot be read now.
+      if (all.length === 0) rows.tables.throwIfUnreadable()
+      return all
     },
     async liveRun(source) {
       const own = await store.liveRun(source)
@@ -162,36 +170,14 @@ function runMethods(store: Store, rows: AdoptedRows): RunMethods {
           .map(({ run }) => ({ run, target: null })),
       ].sort((a, b) => b.run.createdAt - a.run.createdAt)
     },
-    async lastFailed() {
-      const failed = [...(await store.lastFailed()), ...(await latestFailedRuns(rows))]
-      return failed.sort((a, b) => b.createdAt - a.createdAt)
-    },
     runTotals: () => runTotals(store, rows),
     executions: async (run: RunId, limit) => (isAdoptedId(run) ? [] : store.executions(run, limit)),
   }
 }
 
-/** Throws if nothing is found and a table is unreadable: the id may be in it. */
-async function idsEnding(
-  rows: AdoptedRows,
-  suffix: string,
-  entity: 'run' | 'target',
-  ownIds: readonly Id[],
-): Promise<Id[]> {
-  const all = [...ownIds, ...(await rows.locator.idsEnding(suffix, entity))]
-  if (all.length === 0) rows.tables.throwIfUnreadable()
-  return all
-}
-
 type TargetMethods = Pick<
   Store,
-  | 'target'
-  | 'targets'
-  | 'targetsEnding'
-  | 'countsByGroup'
-  | 'countsByPage'
-  | 'targetTotals'
-  | 'deadLetters'
+  'target' | 'targets' | 'countsByGroup' | 'countsByPage' | 'targetTotals' | 'deadLetters'
 >
 
 function targetMethods(store: Store, rows: AdoptedRows): TargetMethods {
@@ -203,9 +189,6 @@ function targetMethods(store: Store, rows: AdoptedRows): TargetMethods {
     },
     targets: async (run, filter) =>
       isAdoptedId(run) ? listTargets(rows, run, filter) : store.targets(run, filter),
-    async targetsEnding(suffix) {
-      return idsEnding(rows, suffix, 'target', await store.targetsEnding(suffix))
-    },
     countsByGroup: async (run) =>
       isAdoptedId(run) ? countsByGroup(rows, run) : store.countsByGroup(run),
     countsByPage: async (run) =>

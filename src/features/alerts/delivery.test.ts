@@ -29,7 +29,7 @@ async function parkOne(store: Store, source: string, registered?: string): Promi
   const worker = registered ?? (await registerWorker(store, { source }))
   const run = await enqueueCrawl(store, 1, { source })
   const claimed = await claimOne(store, worker, { source })
-  await store.park([{ ...claimed, reason: 'poison' }])
+  await store.fail([{ ...claimed, error: 'poison', becomes: 'parked' }])
   await store.settle(run)
   return run
 }
@@ -219,7 +219,10 @@ test('a parked target is not forgotten because many runs failed after it', async
   await one.check()
   for (let n = 0; n < 101; n++) await parkOne(store, 'a', worker)
   // As if more sources had failed since than are looked at.
-  const many = { ...store, lastFailed: async () => (await store.lastFailed()).slice(0, 1) }
+  const many: Store = {
+    ...store,
+    runs: (filter) => store.runs(filter.latestFailed ? { ...filter, limit: 1 } : filter),
+  }
   const other = makeAlertService(many, [])
   for (const service of [one, other]) await service.check()
   const open = await store.openAlerts()

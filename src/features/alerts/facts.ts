@@ -5,6 +5,7 @@ import type { Run } from '../../core/model/run.ts'
 import { blockedReason } from '../../core/model/verdict.ts'
 import type { Millis } from '../../core/model/time.ts'
 import type { Store } from '../../core/store/store.ts'
+import { LATEST_FAILED_MAX } from '../../core/store/listing.ts'
 import { assess, type AssessContext, type AssessedRun } from '../../core/recovery/assess.ts'
 import type { OrphanTracker } from './orphan-tracker.ts'
 
@@ -94,7 +95,8 @@ async function findParked(
   const check = (run: Run): void => {
     if (run.counts.targets.parked > 0) parked.set(run.id, run)
   }
-  for (const run of [...live, ...(await store.lastFailed())]) check(run)
+  const failed = await store.runs({ latestFailed: true, limit: LATEST_FAILED_MAX })
+  for (const run of [...live, ...failed.items]) check(run)
   for (const { rule, run: id } of open) {
     // Of one in a table that is away nothing can be said, and nothing is resolved meanwhile.
     if (rule !== 'parked' || id === null || parked.has(id) || store.unreadable.length > 0) continue

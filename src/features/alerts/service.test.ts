@@ -121,7 +121,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       }
       const worker = await registerWorker(store)
       const poison = await claimOne(store, worker)
-      await store.park([{ ...poison, reason: 'it took down 3 workers' }])
+      await store.fail([{ ...poison, error: 'it took down 3 workers', becomes: 'parked' }])
       // A run stands still in the hands of a worker that lives.
       const slow = await registerWorker(store, { source: 'slow' })
       const still = await enqueueCrawl(store, 1, {

@@ -308,7 +308,7 @@ class Cycle implements ClaimListener {
   #watchSourceLock(): void {
     const { store, worker } = this.#runner.options
     const check = async (): Promise<void> => {
-      const lock = await store.sourceLock(this.#options.source)
+      const lock = (await store.sourceLocks(this.#options.source))[0]
       if (lock && lock.worker !== worker) this.stop({ why: 'lease-lost' }, true)
     }
     this.#timers.add(setInterval(() => void check().catch(() => {}), LOCK_CHECK_MS))

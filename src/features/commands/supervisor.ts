@@ -195,7 +195,7 @@ export class Supervisor {
   async #failIfLocked(): Promise<void> {
     const { store, cycleOptions, ifRunning } = this.#options
     if (ifRunning === 'wait') return
-    const lock = await store.sourceLock(cycleOptions.source)
+    const lock = (await store.sourceLocks(cycleOptions.source))[0]
     const state = lock && (await inspectSourceLock(store, lock))
     if (state?.advice.action === 'refuse') throw alreadyRunningError(state)
   }

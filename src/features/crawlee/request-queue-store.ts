@@ -11,7 +11,7 @@ import { isLive, countOpenTargets, countTargets, type Run } from '../../core/mod
 import type { Target } from '../../core/model/target.ts'
 import { makeCheckpoint, type PageReport } from '../../core/worker/page.ts'
 import { withRetry } from '../../core/store/open.ts'
-import type { Storage } from '../../core/store/store.ts'
+import type { Failure, Storage } from '../../core/store/store.ts'
 import type { ClaimedRequest, RequestResult } from './claimed-request.ts'
 import { QueueRun, type QueueRunOptions } from './queue-run.ts'
 import { QueueWorker, type QueueWorkerOptions } from './queue-worker.ts'
@@ -160,11 +160,9 @@ export class RequestQueueStore {
   finish(claimed: ClaimedRequest, request: NewRequest, result: RequestResult): Promise<boolean> {
     if (result.kind === 'handled') return this.#finishHandled(claimed, request)
     const { error } = result
-    const failureOptions =
-      result.kind === 'put back'
-        ? { retryInMs: 0, forefront: result.forefront }
-        : { retryInMs: null, forefront: false }
-    return this.#fail(claimed, request, { error, ...failureOptions })
+    const becomes =
+      result.kind === 'put back' ? { retryInMs: 0, forefront: result.forefront } : 'failed'
+    return this.#fail(claimed, request, { error, becomes })
   }
 
   /** A crawler has done as much as it was asked to. Others may be at work on the rest. */
@@ -215,11 +213,11 @@ export class RequestQueueStore {
   async #fail(
     claimed: ClaimedRequest,
     request: NewRequest,
-    failureOptions: { error: string; retryInMs: number | null; forefront: boolean },
+    failureOptions: Pick<Failure, 'error' | 'becomes'>,
   ): Promise<boolean> {
     const { claim } = claimed
     const fail = (failure: typeof failureOptions & { nextCursor?: unknown }): Promise<boolean> =>
-      this.#save(claimed, failure.retryInMs === null ? 'saved' : 'over', () =>
+      this.#save(claimed, failure.becomes === 'failed' ? 'saved' : 'over', () =>
         this.#options.store.fail([{ ...claim, ...failure }]),
       )
     try {
@@ -227,7 +225,7 @@ export class RequestQueueStore {
     } catch (error) {
       if (!(error instanceof UsageError)) throw error
       // It cannot be kept as it is now, so it cannot be tried again as it is now.
-      return fail({ ...failureOptions, error: messageOf(error), retryInMs: null })
+      return fail({ ...failureOptions, error: messageOf(error), becomes: 'failed' })
     }
   }
 

@@ -40,7 +40,7 @@ test('responses match the document, with every field', async () => {
   const worker = await registerWorker(ctx.store, { leaseMs: 600_000 })
   const [one, another] = await claim(ctx.store, worker, 2)
   await savePage(ctx.store, one!, { items: makeItems(0, 3) })
-  await ctx.store.fail([{ ...another!, error: 'no answer', retryInMs: null }])
+  await ctx.store.fail([{ ...another!, error: 'no answer', becomes: 'failed' }])
   await ctx.call('POST', `/api/targets/${one!.target}/park`, { as: 'operator' })
   const document = new OpenApi(HTTP_API_DOCUMENT)
   const names: Record<string, string> = { run, source: SOURCE, target: one!.target }

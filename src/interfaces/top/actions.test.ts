@@ -95,7 +95,7 @@ test('dead letters of one kind are requeued, exactly those shown or none', async
   const worker = await ctx.registerLiveWorker('shop')
   const fail = async (error: string): Promise<void> => {
     const claimed = await claim(ctx.store, worker, 1, { source: 'shop' })
-    assertAllOk(await ctx.store.fail(claimed.map((one) => ({ ...one, error, retryInMs: null }))))
+    assertAllOk(await ctx.store.fail(claimed.map((one) => ({ ...one, error, becomes: 'failed' }))))
   }
   await fail('HTTP 403 for https://shop.example/1')
   await fail('the layout has changed')

@@ -175,22 +175,6 @@ export function adoptedMemoryTests(engine: Engine): void {
     assert.equal((await store.audit({ run: row, limit: 5 })).length, 3)
   })
 
-  test('rows are found by the end of their id, and by nothing that only looks like it', async () => {
-    await using db = await engine.fresh()
-    const store = await db.open()
-    const [one, two] = [intent('1'), intent('2')]
-    for (const about of [one, two]) {
-      await store.recordIntents([about])
-      await conclude(store, about.id, true)
-    }
-
-    assert.deepEqual(await store.adoptedEnding(one.row.slice(-8)), [one.row])
-    assert.deepEqual(await store.adoptedEnding(two.row.slice(-12).toUpperCase()), [two.row])
-    assert.deepEqual(await store.adoptedEnding(two.row), [two.row])
-    for (const odd of ['', '%'.repeat(8), '_'.repeat(8), `%${one.row.slice(-8)}`, 'a\0'])
-      assert.deepEqual(await store.adoptedEnding(odd), [])
-  })
-
   test("no text of a user's row is too odd to be kept", async () => {
     await using db = await engine.fresh()
     const store = await db.open()

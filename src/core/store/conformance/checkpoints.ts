@@ -39,7 +39,7 @@ export function checkpointTests(engine: Engine): void {
       }),
     ])
 
-    assert.equal(unwrap(outcome!), 1)
+    assert.equal(unwrap(outcome!).seq, 1)
     assert.partialDeepStrictEqual(await getTarget(reader, claimed.target), {
       status: 'in_progress',
       seq: 1,
@@ -196,7 +196,7 @@ export function checkpointTests(engine: Engine): void {
     )
 
     assert.deepEqual(
-      outcomes.map((outcome) => unwrap(outcome)),
+      outcomes.map((outcome) => unwrap(outcome).seq),
       Array(20).fill(1),
     )
     assert.partialDeepStrictEqual((await store.run(run))?.counts, { pages: 20, itemsNew: 40 })
@@ -217,7 +217,7 @@ export function checkpointTests(engine: Engine): void {
     const outcomes = await store.checkpoint([first, second])
 
     assert.deepEqual(
-      outcomes.map((outcome) => unwrap(outcome)),
+      outcomes.map((outcome) => unwrap(outcome).seq),
       [1, 2],
     )
     assert.equal((await getTarget(store, claimed.target)).page, 2)

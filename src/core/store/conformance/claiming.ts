@@ -173,7 +173,9 @@ export function claimingTests(engine: Engine): void {
     const worker = await registerWorker(store)
     await enqueueCrawl(store, 5)
     const failed = await claimOne(store, worker)
-    assertAllOk(await store.fail([{ ...failed, error: 'HTTP 503', retryInMs: 60_000 }]))
+    assertAllOk(
+      await store.fail([{ ...failed, error: 'HTTP 503', becomes: { retryInMs: 60_000 } }]),
+    )
 
     const early = await claimOne(store, worker)
     await db.advanceClock(59_000)
@@ -241,7 +243,7 @@ export function claimingTests(engine: Engine): void {
     const worker = await registerWorker(store)
     await enqueueCrawl(store, 1)
     const failed = await claimOne(store, worker)
-    assertAllOk(await store.fail([{ ...failed, error: 'HTTP 429', retryInMs: 5_000 }]))
+    assertAllOk(await store.fail([{ ...failed, error: 'HTTP 429', becomes: { retryInMs: 5_000 } }]))
 
     assert.deepEqual(await claim(store, worker, 1, { isIdle: true }), [])
     await db.advanceClock(5_500)

@@ -31,9 +31,9 @@ export function counterTests(engine: Engine): void {
     await claim(store, dead, 2)
     await savePage(store, a!, { skipped: 4, done: true })
     assertAllOk(await store.finish([b!]))
-    assertAllOk(await store.fail([{ ...c!, error: 'x', retryInMs: null }]))
-    assertAllOk(await store.fail([{ ...d!, error: 'x', retryInMs: 60_000 }]))
-    assertAllOk(await store.park([{ ...e!, reason: 'x' }]))
+    assertAllOk(await store.fail([{ ...c!, error: 'x', becomes: 'failed' }]))
+    assertAllOk(await store.fail([{ ...d!, error: 'x', becomes: { retryInMs: 60_000 } }]))
+    assertAllOk(await store.fail([{ ...e!, error: 'x', becomes: 'parked' }]))
     await recoverWorker(store, dead, 'hold')
 
     const counts = (await store.run(run))!.counts

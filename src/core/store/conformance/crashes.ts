@@ -42,13 +42,14 @@ export function crashTests(engine: Engine): void {
   const cleanEnds: Record<string, (store: Store, claim: ClaimedTarget) => Promise<unknown>> = {
     'handed back': async (store, claim) => assertAllOk(await store.release([claim])),
     'failed, to be tried again': async (store, claim) =>
-      assertAllOk(await store.fail([{ ...claim, error: 'x', retryInMs: 0 }])),
+      assertAllOk(await store.fail([{ ...claim, error: 'x', becomes: { retryInMs: 0 } }])),
     'failed for good': async (store, claim) =>
-      assertAllOk(await store.fail([{ ...claim, error: 'x', retryInMs: null }])),
+      assertAllOk(await store.fail([{ ...claim, error: 'x', becomes: 'failed' }])),
     finished: async (store, claim) => assertAllOk(await store.finish([claim])),
     'finished with its last page': async (store, claim) =>
       assertAllOk(await store.checkpoint([nextCheckpoint(claim, { done: true })])),
-    'set aside': async (store, claim) => assertAllOk(await store.park([{ ...claim, reason: 'x' }])),
+    'set aside': async (store, claim) =>
+      assertAllOk(await store.fail([{ ...claim, error: 'x', becomes: 'parked' }])),
   }
   for (const [how, end] of Object.entries(cleanEnds)) {
     test(`P11 a claim that was ${how} is no crash`, async () => {
@@ -116,7 +117,7 @@ export function crashTests(engine: Engine): void {
       await recoverWorker(store, dead)
     }
     const failed = await claimOne(store, await registerWorker(store), { isIdle: true })
-    assertAllOk(await store.fail([{ ...failed, error: 'HTTP 500', retryInMs: 0 }]))
+    assertAllOk(await store.fail([{ ...failed, error: 'HTTP 500', becomes: { retryInMs: 0 } }]))
     const before = await getTarget(store, failed.target)
     assert.deepEqual([before.crashes, before.errors, before.attempts], [2, 1, 3])
 
@@ -214,7 +215,9 @@ export function crashTests(engine: Engine): void {
     await claimOne(store, dead)
     await recoverWorker(store, dead)
     const crashed = await claimOne(store, worker, { isIdle: true })
-    assertAllOk(await store.fail([{ ...crashed, error: 'HTTP 503', retryInMs: 10_000 }]))
+    assertAllOk(
+      await store.fail([{ ...crashed, error: 'HTTP 503', becomes: { retryInMs: 10_000 } }]),
+    )
 
     assert.deepEqual(await claim(store, worker, 1, { isIdle: true }), [])
     await db.advanceClock(10_500)
@@ -232,7 +235,9 @@ export function crashTests(engine: Engine): void {
     for (let errors = 0; errors < 3; errors++) {
       const claimed = await claimOne(store, worker)
       assert.equal(claimed.errors, errors)
-      assertAllOk(await store.fail([{ ...claimed, error: `HTTP 50${errors}`, retryInMs: 0 }]))
+      assertAllOk(
+        await store.fail([{ ...claimed, error: `HTTP 50${errors}`, becomes: { retryInMs: 0 } }]),
+      )
     }
 
     const claimed = await claimOne(store, worker)

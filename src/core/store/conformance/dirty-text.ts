@@ -105,7 +105,9 @@ export function dirtyTextTests(engine: Engine): void {
     assert.deepEqual([target!.url, target!.cursor], ['https://a.example/\ufffd', ['\ufffd']])
     const claimed = await claimOne(store, await registerWorker(store))
     assertAllOk(
-      await store.fail([{ ...claimed, error: 'x', retryInMs: 0, nextCursor: { 'a\0': '\0' } }]),
+      await store.fail([
+        { ...claimed, error: 'x', becomes: { retryInMs: 0 }, nextCursor: { 'a\0': '\0' } },
+      ]),
     )
     assert.deepEqual((await getTarget(store, claimed.target)).cursor, { 'a\ufffd': '\ufffd' })
   })

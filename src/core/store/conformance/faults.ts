@@ -117,7 +117,7 @@ async function crawl(
         break
       }
       if (fault === 'fail') {
-        await store.fail([{ ...at, error: 'x', retryInMs: 0 }])
+        await store.fail([{ ...at, error: 'x', becomes: { retryInMs: 0 } }])
         break
       }
       if (fault === 'userThrows') {

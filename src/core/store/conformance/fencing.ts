@@ -171,9 +171,10 @@ export function fencingTests(engine: Engine): void {
   > = {
     finish: (store, claims) => store.finish(claims),
     release: (store, claims) => store.release(claims),
-    park: (store, claims) => store.park(claims.map((claim) => ({ ...claim, reason: 'x' }))),
+    park: (store, claims) =>
+      store.fail(claims.map((claim) => ({ ...claim, error: 'x', becomes: 'parked' }))),
     fail: (store, claims) =>
-      store.fail(claims.map((claim) => ({ ...claim, error: 'x', retryInMs: null }))),
+      store.fail(claims.map((claim) => ({ ...claim, error: 'x', becomes: 'failed' }))),
     checkpoint: (store, claims) => store.checkpoint(claims.map((claim) => nextCheckpoint(claim))),
   }
   for (const [verb, act] of Object.entries(batches)) {
@@ -206,9 +207,9 @@ export function fencingTests(engine: Engine): void {
     for (const each of [store, other]) {
       assertAllOk(await each.finish([a!]))
       assertAllOk(await each.release([b!]))
-      assertAllOk(await each.fail([{ ...c!, error: 'gave up', retryInMs: null }]))
-      assertAllOk(await each.fail([{ ...d!, error: 'again', retryInMs: 60_000 }]))
-      assertAllOk(await each.park([{ ...e!, reason: 'odd' }]))
+      assertAllOk(await each.fail([{ ...c!, error: 'gave up', becomes: 'failed' }]))
+      assertAllOk(await each.fail([{ ...d!, error: 'again', becomes: { retryInMs: 60_000 } }]))
+      assertAllOk(await each.fail([{ ...e!, error: 'odd', becomes: 'parked' }]))
     }
 
     assert.equal((await getTarget(store, d!.target)).errors, 1)
@@ -228,7 +229,6 @@ export function fencingTests(engine: Engine): void {
     assert.deepEqual(await store.finish([]), [])
     assert.deepEqual(await store.fail([]), [])
     assert.deepEqual(await store.release([]), [])
-    assert.deepEqual(await store.park([]), [])
     assert.deepEqual(await store.applyVerdicts([], 'nobody'), [])
   })
 

@@ -37,7 +37,7 @@ export function inTransactionTests(engine: Engine): void {
       },
     )
 
-    assert.equal(unwrap(outcomes[0]!), 1)
+    assert.equal(unwrap(outcomes[0]!).seq, 1)
     assert.equal((await db.raw('SELECT * FROM ledger')).length, 1)
     assert.equal((await store.items(SOURCE, null, 10)).length, 1)
   })

@@ -24,7 +24,7 @@ export function inspectionTests(engine: Engine): void {
     await enqueueCrawl(store, ['a', { key: 'b', group: 'TX' }, 'c', 'd'])
     const [a, b, c] = await claim(store, worker, 3)
     await store.checkpoint([nextCheckpoint(a!, { done: true })])
-    assertAllOk(await store.park([{ ...b!, reason: 'x' }]))
+    assertAllOk(await store.fail([{ ...b!, error: 'x', becomes: 'parked' }]))
     await beginOne(store, worker, { source: 'single' })
     const during = await store.inspect()
 

@@ -115,11 +115,11 @@ export function listingTests(engine: Engine): void {
     const store = await db.open()
     const [one, two] = await endedRuns(store, 2)
 
-    assert.deepEqual(await store.runsEnding(one!.slice(-8)), [one])
-    assert.deepEqual(await store.runsEnding(two!.slice(-12)), [two])
-    assert.deepEqual(await store.runsEnding(two!), [two])
-    assert.deepEqual(await store.runsEnding('%'.repeat(8)), [])
-    assert.deepEqual(await store.runsEnding('_'.repeat(8)), [])
+    assert.deepEqual(await store.idsEnding(one!.slice(-8), 'run'), [one])
+    assert.deepEqual(await store.idsEnding(two!.slice(-12), 'run'), [two])
+    assert.deepEqual(await store.idsEnding(two!, 'run'), [two])
+    assert.deepEqual(await store.idsEnding('%'.repeat(8), 'run'), [])
+    assert.deepEqual(await store.idsEnding('_'.repeat(8), 'run'), [])
   })
 
   test('targets come page by page, by status, by group and by both', async () => {
@@ -153,7 +153,7 @@ export function listingTests(engine: Engine): void {
     const run = await enqueueCrawl(store, 9)
     const [a, b, ...others] = await claim(store, await registerWorker(store), 6)
     assertAllOk(await store.finish([a!, b!]))
-    assertAllOk(await store.fail(others.map((c) => ({ ...c, error: 'x', retryInMs: null }))))
+    assertAllOk(await store.fail(others.map((c) => ({ ...c, error: 'x', becomes: 'failed' }))))
     const list = (statuses: TargetFilter['statuses']) =>
       everyPage((after) => store.targets(run, { statuses, after, limit: 2 }))
 
@@ -175,7 +175,7 @@ export function listingTests(engine: Engine): void {
     const claims = await claim(store, await registerWorker(store), 3)
     const [, bars] = claims
     assertAllOk(await store.release(claims.filter((one) => one !== bars)))
-    assertAllOk(await store.fail([{ ...bars!, error: 'HTTP 503 at Paris', retryInMs: null }]))
+    assertAllOk(await store.fail([{ ...bars!, error: 'HTTP 503 at Paris', becomes: 'failed' }]))
     const search = async (search: string, filter: Partial<TargetFilter> = {}) =>
       (await store.targets(run, { search, limit: 10, ...filter })).items
         .map(({ key }) => key)

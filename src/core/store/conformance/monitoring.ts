@@ -39,11 +39,11 @@ export function monitoringTests(engine: Engine): void {
   test('of each source that failed last the newest run is found, and of no other', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
-    assert.deepEqual(await store.lastFailed(), [])
+    assert.deepEqual((await store.runs({ latestFailed: true, limit: 9 })).items, [])
     const worker = await registerWorker(store)
     const failOne = async (source: string): Promise<string> => {
       const claimed = await beginOne(store, worker, { source })
-      assertAllOk(await store.fail([{ ...claimed, error: 'no', retryInMs: null }]))
+      assertAllOk(await store.fail([{ ...claimed, error: 'no', becomes: 'failed' }]))
       await store.settle()
       return claimed.run
     }
@@ -56,7 +56,7 @@ export function monitoringTests(engine: Engine): void {
     await store.settle()
     const newest = await failOne('a')
 
-    const found = await store.lastFailed()
+    const { items: found } = await store.runs({ latestFailed: true, limit: 9 })
 
     assert.deepEqual(
       found.map(({ id, source, status }) => ({ id, source, status })),
@@ -174,10 +174,10 @@ export function monitoringTests(engine: Engine): void {
     await beat()
     const before = sumStats(await store.workerStats())
     const now = await store.now()
-    await store.foldWorkerStats(now - 60_000)
+    await store.prune({ statsBefore: now - 60_000 })
     assert.equal((await store.workerStats()).length, 7)
-    await store.foldWorkerStats(now + 60_000)
-    await store.foldWorkerStats(now + 60_000)
+    await store.prune({ statsBefore: now + 60_000 })
+    await store.prune({ statsBefore: now + 60_000 })
     const after = await store.workerStats()
     assert.equal(after.length, 2)
     assert.deepEqual(sumStats(after), before)
@@ -232,10 +232,10 @@ async function runWithDeadLetters(store: Store, source = SOURCE): Promise<string
   const worker = await registerWorker(store, { source })
   const run = await enqueueCrawl(store, 7, { source })
   const [a, b, c, d, e] = await claim(store, worker, 5, { source })
-  const failed = (error: string) => ({ error, retryInMs: null })
+  const failed = (error: string) => ({ error, becomes: 'failed' as const })
   assertAllOk(await store.fail([a!, b!].map((target) => ({ ...target, ...failed('HTTP 503') }))))
   assertAllOk(await store.fail([{ ...c!, ...failed('no such page') }]))
-  assertAllOk(await store.park([{ ...d!, reason: 'took its worker down' }]))
+  assertAllOk(await store.fail([{ ...d!, error: 'took its worker down', becomes: 'parked' }]))
   assertAllOk(await store.finish([e!]))
   const dead = await registerWorker(store, { source, id: newId() })
   await claimOne(store, dead, { source, isIdle: true })

@@ -67,7 +67,7 @@ export function oneLiveRunTests(engine: Engine): void {
     const store = await db.open()
     const worker = await registerWorker(store)
     const first = await beginOne(store, worker)
-    assertAllOk(await store.fail([{ ...first, error: 'x', retryInMs: null }]))
+    assertAllOk(await store.fail([{ ...first, error: 'x', becomes: 'failed' }]))
     await store.settle()
     await beginOne(store, worker)
 

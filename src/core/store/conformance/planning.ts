@@ -137,7 +137,7 @@ export function planningTests(engine: Engine): void {
     const run = await enqueueCrawl(store, ['x', 'retried', 'released', 'a', 'b'])
     const front = (...keys: string[]) => keys.map((key) => ({ key, forefront: true }))
     const [, retried, released] = await claim(store, worker, 3)
-    assertAllOk(await store.fail([{ ...retried!, error: 'again', retryInMs: 0 }]))
+    assertAllOk(await store.fail([{ ...retried!, error: 'again', becomes: { retryInMs: 0 } }]))
     assertAllOk(await store.release([released!]))
 
     await store.plan(run, front('p', 'q'))
@@ -163,11 +163,13 @@ export function planningTests(engine: Engine): void {
       'd',
     ])
     const [a, b, c] = await claim(store, worker, 3)
-    const again = { error: 'again', retryInMs: 0, forefront: true }
+    const again = { error: 'again', becomes: { retryInMs: 0, forefront: true } }
 
     assertAllOk(await store.fail([{ ...a!, ...again, nextCursor: { tries: [1, 'ü'] } }]))
     assertAllOk(await store.fail([{ ...b!, ...again }]))
-    assertAllOk(await store.fail([{ ...c!, error: 'no', retryInMs: null, nextCursor: 'the end' }]))
+    assertAllOk(
+      await store.fail([{ ...c!, error: 'no', becomes: 'failed', nextCursor: 'the end' }]),
+    )
     await store.plan(run, [{ key: 'e', forefront: true }])
 
     const order = await claim(store, worker, 9)

@@ -31,7 +31,7 @@ export function repeatTests(engine: Engine): void {
       await other.checkpoint([first]),
     ]
 
-    assert.deepEqual(answers, Array(3).fill([{ ok: true, value: 1 }]))
+    assert.deepEqual(answers, Array(3).fill([{ ok: true, value: { seq: 1 } }]))
     assert.partialDeepStrictEqual((await store.run(run))?.counts, {
       pages: 1,
       itemsNew: 3,
@@ -55,7 +55,7 @@ export function repeatTests(engine: Engine): void {
       const answers = await Promise.all(
         stores.map((store) => store.checkpoint([next], (tx) => tx.query(insertLedger, [n]))),
       )
-      assert.deepEqual(answers, Array(4).fill([{ ok: true, value: n }]))
+      assert.deepEqual(answers, Array(4).fill([{ ok: true, value: { seq: n } }]))
       claimed = { ...claimed, seq: n, page: n }
     }
 

@@ -48,7 +48,7 @@ async function failedRun(
   const run = await enqueueCrawl(store, targets, { source })
   for (const claimed of await claim(store, worker, groups.length, { source })) {
     const saved = await savePage(store, claimed)
-    unwrap((await store.fail([{ ...saved, error: 'gave up', retryInMs: null }]))[0]!)
+    unwrap((await store.fail([{ ...saved, error: 'gave up', becomes: 'failed' }]))[0]!)
   }
   await store.settle()
   assert.equal((await store.run(run))!.status, 'failed')
@@ -305,7 +305,7 @@ export function replanTests(engine: Engine): void {
     const worker = await registerWorker(store)
     const run = await enqueueCrawl(store, ['a', 'b', 'c'])
     const [failed, done] = await claim(store, worker, 3)
-    assertAllOk(await store.fail([{ ...failed!, error: 'gave up', retryInMs: null }]))
+    assertAllOk(await store.fail([{ ...failed!, error: 'gave up', becomes: 'failed' }]))
     assertAllOk(await store.finish([done!]))
     await recoverWorker(store, worker, 'hold')
     await store.settle()

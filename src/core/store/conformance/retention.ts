@@ -29,13 +29,13 @@ export function retentionTests(engine: Engine): void {
     const before = await figures(store, run)
     const now = await store.now()
 
-    await store.foldWorkerStats(now + 60_000)
-    const removed = await store.removeEndedWorkers(beforeNow(now))
+    await store.prune({ statsBefore: now + 60_000 })
+    const removed = (await store.prune({ workers: beforeNow(now) })).workers
 
     assert.equal(removed, 39, 'one row keeps the sum of what they have measured')
     assert.equal((await known(store, ended)).length, 1)
     assert.notEqual(await store.worker(alive), null)
-    assert.equal(await store.removeEndedWorkers(beforeNow(now)), 0)
+    assert.equal((await store.prune({ workers: beforeNow(now) })).workers, 0)
     assert.deepEqual(await figures(store, run), before)
     await assertCountersConsistent(store, run)
     assert.deepEqual(
@@ -67,7 +67,7 @@ export function retentionTests(engine: Engine): void {
     for (const worker of [claimant, watchdog, idle]) await store.retireWorker(worker)
     const now = await store.now()
 
-    await store.removeEndedWorkers(beforeNow(now))
+    await store.prune({ workers: beforeNow(now) })
 
     assert.deepEqual(await known(store, [claimant, watchdog, idle]), [claimant, watchdog])
   })
@@ -84,9 +84,9 @@ export function retentionTests(engine: Engine): void {
     const now = await store.now()
     const bounds = { endedBefore: now - 60_000, settledBefore: now - 60_000, keepNewest: 2 }
 
-    assert.equal(await store.removeEndedWorkers(bounds), 0, 'they ended a moment ago')
+    assert.equal((await store.prune({ workers: bounds })).workers, 0, 'they ended a moment ago')
     const settled = { ...bounds, settledBefore: now + 60_000 }
-    assert.equal(await store.removeEndedWorkers(settled), 4)
+    assert.equal((await store.prune({ workers: settled })).workers, 4)
     assert.deepEqual(await known(store, ended), ended.slice(-2))
   })
 
@@ -95,7 +95,7 @@ export function retentionTests(engine: Engine): void {
     const store = await db.open()
     const worker = await registerWorker(store)
     await store.retireWorker(worker)
-    await store.removeEndedWorkers(beforeNow(await store.now()))
+    await store.prune({ workers: beforeNow(await store.now()) })
 
     await assert.rejects(store.heartbeat({ worker, claimIds: [], loopLagMs: 0 }), /does not know/)
     assert.equal(await store.worker(worker), null)
@@ -112,8 +112,8 @@ export function retentionTests(engine: Engine): void {
     const now = await store.now()
     await store.resolveAlert({ cause: 'over', owner: 'o', lastSeenAt: now + 60_000 })
 
-    assert.equal(await store.removeResolvedAlerts(now - 60_000), 0)
-    assert.equal(await store.removeResolvedAlerts(now + 60_000), 1)
+    assert.equal((await store.prune({ alertsBefore: now - 60_000 })).alerts, 0)
+    assert.equal((await store.prune({ alertsBefore: now + 60_000 })).alerts, 1)
 
     assert.deepEqual(await store.recentAlerts(10), [])
     const [open] = await store.openAlerts()

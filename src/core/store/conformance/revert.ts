@@ -249,8 +249,8 @@ export function undoingTests(engine: Engine): void {
     const run = await enqueueCrawl(store, 5)
     const [first] = await listTargets(store, run)
 
-    assert.deepEqual(await store.targetsEnding(first!.id.slice(-8)), [first!.id])
-    assert.deepEqual(await store.targetsEnding(first!.id), [first!.id])
-    assert.deepEqual(await store.targetsEnding('zzzzzzzz'), [])
+    assert.deepEqual(await store.idsEnding(first!.id.slice(-8), 'target'), [first!.id])
+    assert.deepEqual(await store.idsEnding(first!.id, 'target'), [first!.id])
+    assert.deepEqual(await store.idsEnding('zzzzzzzz', 'target'), [])
   })
 }

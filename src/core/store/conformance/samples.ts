@@ -110,7 +110,7 @@ export function sampleTests(engine: Engine): void {
     const worker = await registerWorker(store)
     const run = await enqueueCrawl(store, 1)
     const claimed = await savePage(store, await claimOne(store, worker))
-    assertAllOk(await store.fail([{ ...claimed, error: 'x', retryInMs: null }]))
+    assertAllOk(await store.fail([{ ...claimed, error: 'x', becomes: 'failed' }]))
     await store.settle()
     await store.takeSample()
     await db.advanceClock(MINUTE_MS)
@@ -229,10 +229,10 @@ export function sampleTests(engine: Engine): void {
     }))
     await insert(db, engine, ages)
 
-    assert.equal(await store.pruneSamples(now - 10 * MINUTE_MS), 4_100 - 11)
+    assert.equal((await store.prune({ samplesBefore: now - 10 * MINUTE_MS })).samples, 4_100 - 11)
 
     assert.equal((await store.samples({ since: 0, until: now })).length, 11)
-    assert.equal(await store.pruneSamples(now - 10 * MINUTE_MS), 0)
+    assert.equal((await store.prune({ samplesBefore: now - 10 * MINUTE_MS })).samples, 0)
   })
 
   test('recoveries are counted per step, of all, of a run and of a source', async () => {

@@ -39,8 +39,8 @@ export function settleTests(engine: Engine): void {
   })
 
   const notDone: Record<string, (store: Store, claim: ClaimedTarget) => Promise<unknown>> = {
-    failed: (store, claim) => store.fail([{ ...claim, error: 'HTTP 500', retryInMs: null }]),
-    parked: (store, claim) => store.park([{ ...claim, reason: 'set aside' }]),
+    failed: (store, claim) => store.fail([{ ...claim, error: 'HTTP 500', becomes: 'failed' }]),
+    parked: (store, claim) => store.fail([{ ...claim, error: 'set aside', becomes: 'parked' }]),
     stuck: (store, claim) => recoverWorker(store, claim.worker, 'hold'),
   }
   for (const [status, act] of Object.entries(notDone)) {
@@ -65,7 +65,9 @@ export function settleTests(engine: Engine): void {
     const run = await enqueueCrawl(store, 1)
     const claimed = await claimOne(store, await registerWorker(store))
 
-    assertAllOk(await store.fail([{ ...claimed, error: 'HTTP 503', retryInMs: 60_000 }]))
+    assertAllOk(
+      await store.fail([{ ...claimed, error: 'HTTP 503', becomes: { retryInMs: 60_000 } }]),
+    )
 
     assert.deepEqual(await store.settle(run), [])
     assert.equal((await store.run(run))?.status, 'running')

@@ -33,7 +33,7 @@ export function sourceLockTests(engine: Engine): void {
     const holder = answers[0]!.worker
     assert.ok(holder !== null && workers.includes(holder))
     for (const answer of answers) assert.deepEqual(answer, answers[0])
-    assert.deepEqual(await store.sourceLock(SOURCE), answers[0])
+    assert.deepEqual((await store.sourceLocks(SOURCE))[0], answers[0])
   })
 
   test('P10 who comes into being while others ask holds the guard like everybody else', async () => {
@@ -54,7 +54,7 @@ export function sourceLockTests(engine: Engine): void {
     await using db = await engine.fresh()
     const [store, theirs] = [await db.open(), await db.open()]
     const worker = await registerWorker(store)
-    assert.equal(await store.sourceLock(SOURCE), null)
+    assert.deepEqual(await store.sourceLocks(SOURCE), [])
     assert.deepEqual(await store.sourceLocks(), [])
 
     const sourceLock = await lock(store, worker, { killTimeoutMs: 45_000, processTag: 'c0' })
@@ -70,7 +70,7 @@ export function sourceLockTests(engine: Engine): void {
       gaveUp: null,
     })
     await lock(theirs, worker, { source: 'another' })
-    assert.deepEqual(await theirs.sourceLock(SOURCE), sourceLock)
+    assert.deepEqual((await theirs.sourceLocks(SOURCE))[0], sourceLock)
     assert.deepEqual(
       (await theirs.sourceLocks()).map(({ source }) => source),
       ['another', SOURCE],
@@ -83,12 +83,12 @@ export function sourceLockTests(engine: Engine): void {
     const worker = await registerWorker(store)
     await lock(store, worker)
     await db.advanceClock(5_000)
-    const before = await store.sourceLock(SOURCE)
+    const before = (await store.sourceLocks(SOURCE))[0]
 
     assert.deepEqual(await lock(again, worker), before)
     const instead = { worker, heartbeats: 0 }
     assert.deepEqual(await lock(again, worker, { takeOverFrom: instead }), before)
-    assert.deepEqual(await again.sourceLock(SOURCE), before)
+    assert.deepEqual((await again.sourceLocks(SOURCE))[0], before)
   })
 
   test('a guard that somebody holds who has not ended is answered as it is', async () => {
@@ -204,14 +204,14 @@ export function sourceLockTests(engine: Engine): void {
     await lock(store, worker)
 
     await store.markUnlocking(SOURCE, other)
-    assert.equal((await store.sourceLock(SOURCE))?.unlockingSince, null)
+    assert.equal((await store.sourceLocks(SOURCE))[0]?.unlockingSince, null)
     await store.markUnlocking(SOURCE, worker)
     await db.advanceClock(5_000)
-    const before = await store.sourceLock(SOURCE)
+    const before = (await store.sourceLocks(SOURCE))[0]
     await store.markUnlocking(SOURCE, worker)
 
     assert.ok(before?.unlockingSince)
-    assert.deepEqual(await store.sourceLock(SOURCE), before)
+    assert.deepEqual((await store.sourceLocks(SOURCE))[0], before)
     assert.deepEqual(await lock(store, other), before)
   })
 
@@ -226,9 +226,9 @@ export function sourceLockTests(engine: Engine): void {
     assert.equal(await store.unlockSource({ ...free, worker: other }), false)
     assert.equal(await store.unlockSource({ ...free, source: 'no such source' }), false)
     assert.equal(await store.unlockSource({ ...free, heartbeats: 0 }), false)
-    assert.deepEqual(await store.sourceLock(SOURCE), sourceLock)
+    assert.deepEqual((await store.sourceLocks(SOURCE))[0], sourceLock)
     assert.equal(await store.unlockSource({ ...free, heartbeats: 1 }), true)
-    assert.equal((await store.sourceLock(SOURCE))?.worker, null)
+    assert.equal((await store.sourceLocks(SOURCE))[0]?.worker, null)
     assert.equal(await store.unlockSource(free), false)
 
     await lock(store, other)
@@ -243,7 +243,7 @@ export function sourceLockTests(engine: Engine): void {
 
     await store.unlockSource({ source: SOURCE, worker, gaveUp: 'it ended five times in a minute' })
 
-    const { gaveUp } = (await store.sourceLock(SOURCE))!
+    const { gaveUp } = (await store.sourceLocks(SOURCE))[0]!
     assert.equal(gaveUp?.because, 'it ended five times in a minute')
     assert.ok(Math.abs(gaveUp.at - (await store.now())) < 5_000)
   })

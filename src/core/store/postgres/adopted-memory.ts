@@ -9,21 +9,13 @@ import {
 } from '../adopted-rows.ts'
 import { recordAuditEntries } from './audit.ts'
 import { ms, sql, type Connection, type Database } from './database.ts'
-import { stripNul, stripNulJson } from './strip-nul.ts'
+import { stripNulJson } from './strip-nul.ts'
 
 const REMEMBERED = sql(
   'adopted:rows',
   /* sql */ `
   SELECT id, name, key, ${ms('reopened_at')} AS reopened_at FROM unstuck.adopted_row
    WHERE id = ANY ($1::uuid[]) ORDER BY id
-`,
-)
-const ENDING = sql(
-  'adopted:ending',
-  /* sql */ `
-  SELECT id FROM unstuck.adopted_row
-   WHERE right(id::text, 8) = right($1, 8) AND right(id::text, length($1)) = $1
-   ORDER BY id LIMIT 10
 `,
 )
 const RECORD_INTENTS = sql(
@@ -73,9 +65,6 @@ export function adoptedMethods(db: Database): AdoptedStore {
   return {
     rememberedRows: async (ids) =>
       (await db.all<RememberedRecord>(REMEMBERED, [ids])).map(toRemembered),
-
-    adoptedEnding: async (suffix) =>
-      (await db.all<{ id: string }>(ENDING, [stripNul(suffix.toLowerCase())])).map(({ id }) => id),
 
     recordIntents: async (intents) => {
       const rows = intents.map(({ id, row, ref, entry, reopens }) => {

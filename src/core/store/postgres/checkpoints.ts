@@ -78,11 +78,11 @@ export const CHECKPOINT = sql(
 )
 
 type Numbered = { readonly n: number; readonly page: Checkpoint }
-type Settled = { readonly n: number; readonly outcome: Outcome<number> }
+type Settled = { readonly n: number; readonly outcome: Outcome<{ seq: number }> }
 
 export function checkpointMethods(db: Database): Pick<Store, 'checkpoint'> {
   const saveAll: Store['checkpoint'] = async (pages, inTransaction) => {
-    const outcomes: Outcome<number>[] = []
+    const outcomes: Outcome<{ seq: number }>[] = []
     for (const round of rounds(pages)) {
       for (const { n, outcome } of await save(db, round, inTransaction)) outcomes[n] = outcome
     }
@@ -122,7 +122,7 @@ async function save(
       : await advance(db, pages)
     const late = pages.filter(({ n }) => !saved.has(n))
     return [
-      ...[...saved].map(([n, seq]): Settled => ({ n, outcome: { ok: true, value: seq } })),
+      ...[...saved].map(([n, seq]): Settled => ({ n, outcome: { ok: true, value: { seq } } })),
       ...(late.length > 0 ? await explainRejections(db, late) : []),
     ]
   } catch (error) {
@@ -178,7 +178,7 @@ async function explainRejections(db: Database, late: readonly Numbered[]): Promi
     if (row && isSameClaim(row, claim)) {
       // The COMMIT whose answer got lost had gone through.
       if (row.checkpoint_seq === expectedSeq + 1 && row.checkpoint_hash === hash) {
-        return { n, outcome: { ok: true, value: row.checkpoint_seq } }
+        return { n, outcome: { ok: true, value: { seq: row.checkpoint_seq } } }
       }
       if (row.status === 'in_progress' && row.page >= page.page) {
         return {
@@ -197,7 +197,7 @@ async function explainRejections(db: Database, late: readonly Numbered[]): Promi
   return settled
 }
 
-function isLeaseLost(outcome: Outcome<number>): boolean {
+function isLeaseLost(outcome: Outcome<{ seq: number }>): boolean {
   return !outcome.ok && !(outcome.error instanceof PageBehindError)
 }
 

@@ -74,7 +74,6 @@ const END = /* sql */ `
 const FINISH = sql('finish', END)
 const FAIL = sql('fail', END)
 const RELEASE = sql('release', END)
-const PARK = sql('park', END)
 
 // The run first, then its target: as everybody who moves a run does. Progress strikes off errors and crashes.
 const ACTIVE = (isProgress: string): string => /* sql */ `
@@ -119,7 +118,7 @@ const TOUCH = sql(
 
 type ClaimEndMethods = Pick<
   Store,
-  'finish' | 'fail' | 'release' | 'park' | 'reportActivity' | 'reportProgress'
+  'finish' | 'fail' | 'release' | 'reportActivity' | 'reportProgress'
 >
 
 export function claimEndMethods(db: Database): ClaimEndMethods {
@@ -136,25 +135,23 @@ export function claimEndMethods(db: Database): ClaimEndMethods {
         RELEASE,
         claims.map((claim) => ({ claim, status: 'planned', untouched: true })),
       ),
-    park: (claims) =>
-      end(
-        db,
-        PARK,
-        claims.map((claim) => ({ claim, status: 'parked', error: claim.reason })),
-      ),
     fail: (failures) =>
       end(
         db,
         FAIL,
-        failures.map(({ error, retryInMs, forefront, nextCursor: cursor, ...claim }) => ({
-          claim,
-          status: retryInMs === null ? 'failed' : 'planned',
-          failed: true,
-          error,
-          retryInMs,
-          forefront,
-          cursor: serializeCursor({ key: claim.target, cursor }) === null ? null : cursor,
-        })),
+        failures.map(({ error, becomes, nextCursor: cursor, ...claim }): Ending => {
+          if (becomes === 'parked') return { claim, status: 'parked', error }
+          const { retryInMs, forefront } = becomes === 'failed' ? { retryInMs: null } : becomes
+          return {
+            claim,
+            status: becomes === 'failed' ? 'failed' : 'planned',
+            failed: true,
+            error,
+            retryInMs,
+            forefront,
+            cursor: serializeCursor({ key: claim.target, cursor }) === null ? null : cursor,
+          }
+        }),
       ),
 
     reportActivity: (claim, artifacts) => note(db, TOUCH, claim, [artifacts]),

@@ -97,14 +97,14 @@ test("a page whose function takes long leaves a connection for other pages, and 
   const saving = store.checkpoint([nextCheckpoint(first!)], slow.work)
   await slow.started
   const waiting = store.checkpoint([nextCheckpoint(second!)], next.work)
-  assert.equal(unwrap((await store.checkpoint([nextCheckpoint(third!)]))[0]!), 1)
+  assert.equal(unwrap((await store.checkpoint([nextCheckpoint(third!)]))[0]!).seq, 1)
   await store.heartbeat({ worker, claimIds: [], loopLagMs: 0 })
   slow.end()
-  assert.equal(unwrap((await saving)[0]!), 1)
+  assert.equal(unwrap((await saving)[0]!).seq, 1)
   await next.started
   next.end()
 
-  assert.equal(unwrap((await waiting)[0]!), 1)
+  assert.equal(unwrap((await waiting)[0]!).seq, 1)
 })
 
 test('pages that wait for a connection are saved in one statement', async () => {

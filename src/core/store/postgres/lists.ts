@@ -5,6 +5,7 @@ import { checkAfter, toItem, toListing, toTarget, type ItemRow, type TargetRow }
 import type { Store } from '../store.ts'
 import { ms, sql, type Database, type Sql } from './database.ts'
 import { stripNul } from './strip-nul.ts'
+import { RUNS_ENDING } from './run-lists.ts'
 
 const COLUMNS = (texts: string): string => /* sql */ `
   t.id, t.run_id, t.key, t.group_name, t.url, t.status, t.epoch, t.claim_id, t.worker_id, t.claimed_alone, t.checkpoint_seq, t.page,
@@ -67,7 +68,7 @@ export const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 /** What is in the store, for people: targets and items. */
 export function listMethods(
   db: Database,
-): Pick<Store, 'target' | 'targets' | 'targetsByKey' | 'targetsEnding' | 'items' | 'itemsByRun'> {
+): Pick<Store, 'target' | 'targets' | 'targetsByKey' | 'idsEnding' | 'items' | 'itemsByRun'> {
   return {
     target: async (id) => {
       const [row] = await db.all<TargetRow>(TARGET, [id])
@@ -87,8 +88,10 @@ export function listMethods(
       const asked = keys.filter((key) => key === stripNul(key))
       return (await db.all<TargetRow>(BY_KEY, [run, asked])).map(toTarget)
     },
-    targetsEnding: async (suffix) =>
-      (await db.all<{ id: string }>(ENDING, [suffix.toLowerCase()])).map((row) => row.id),
+    idsEnding: async (suffix, kind) => {
+      const statement = kind === 'run' ? RUNS_ENDING : ENDING
+      return (await db.all<{ id: string }>(statement, [suffix.toLowerCase()])).map((row) => row.id)
+    },
     items: async (source, after, limit) =>
       (await db.all<ItemRow>(ITEMS, [source, after ?? '', limit])).map(toItem),
     itemsByRun: (source) => db.all(ITEMS_BY_RUN, [source]),

@@ -3,7 +3,7 @@ import type { Outcome } from '../../model/claim.ts'
 
 type Waiting = {
   readonly page: Checkpoint
-  readonly settle: (outcome: Outcome<number>) => void
+  readonly settle: (outcome: Outcome<{ seq: number }>) => void
   readonly fail: (error: unknown) => void
 }
 
@@ -12,16 +12,19 @@ const LENGTH_MAX = 1_000_000
 
 /** Saves pages that had to wait for a connection together: one round trip and one sync to disk for all of them. */
 export class PageBatches {
-  readonly #save: (pages: readonly Checkpoint[]) => Promise<Outcome<number>[]>
+  readonly #save: (pages: readonly Checkpoint[]) => Promise<Outcome<{ seq: number }>[]>
   readonly #waiting: Waiting[] = []
   #free: number
 
-  constructor(atOnce: number, save: (pages: readonly Checkpoint[]) => Promise<Outcome<number>[]>) {
+  constructor(
+    atOnce: number,
+    save: (pages: readonly Checkpoint[]) => Promise<Outcome<{ seq: number }>[]>,
+  ) {
     this.#free = atOnce
     this.#save = save
   }
 
-  add(page: Checkpoint): Promise<Outcome<number>> {
+  add(page: Checkpoint): Promise<Outcome<{ seq: number }>> {
     return new Promise((settle, fail) => {
       this.#waiting.push({ page, settle, fail })
       if (this.#free > 0) void this.#saveNext()

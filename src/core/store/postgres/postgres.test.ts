@@ -216,7 +216,7 @@ describe('an answer that got lost', () => {
 
     const [outcome] = await lose('checkpoint:page', () => store.checkpoint([next]))
 
-    assert.equal(unwrap(outcome!), 1)
+    assert.equal(unwrap(outcome!).seq, 1)
     const { counts } = (await store.run(run))!
     assert.deepEqual([counts.pages, counts.itemsNew, counts.refused], [1, 3, 0])
   })
@@ -234,7 +234,7 @@ describe('an answer that got lost', () => {
       store.checkpoint([next], (tx) => tx.query('INSERT INTO ledger VALUES ($1)', [next.page])),
     )
 
-    assert.equal(unwrap(outcome!), 1)
+    assert.equal(unwrap(outcome!).seq, 1)
     assert.deepEqual(await query(url, 'SELECT * FROM ledger'), [{ page: 1 }])
   })
 
@@ -264,7 +264,7 @@ describe('an answer that got lost', () => {
 
     assertAllOk(await lose('finish', () => store.finish([claims[0]!])))
     assertAllOk(await lose('release', () => store.release([claims[1]!])))
-    const failure = { ...claims[2]!, error: 'no', retryInMs: null }
+    const failure = { ...claims[2]!, error: 'no', becomes: 'failed' as const }
     assertAllOk(await lose('fail', () => store.fail([failure])))
     const { targets, refused } = (await store.run(run))!.counts
     assert.deepEqual([targets.done, targets.planned, targets.failed, refused], [1, 1, 1, 0])
@@ -410,7 +410,7 @@ describe('at the moment another transaction commits', () => {
 
     assert.deepEqual(seen, sourceLock)
     assert.equal(freed, false)
-    assert.deepEqual(await store.sourceLock(SOURCE), sourceLock)
+    assert.deepEqual((await store.sourceLocks(SOURCE))[0], sourceLock)
   })
 
   test('a worker that is being retired is not claimed for in between', async () => {
@@ -612,7 +612,7 @@ test('a failed statement inside the user’s function rolls back the page, even 
   )
 
   assert.deepEqual(await store.items(SOURCE, null, 10), [])
-  assert.equal(unwrap((await store.checkpoint([next]))[0]!), 1)
+  assert.equal(unwrap((await store.checkpoint([next]))[0]!).seq, 1)
 })
 
 test('text that PostgreSQL cannot store rejects its page alone', async () => {

@@ -1,9 +1,35 @@
-import type { Store } from '../store.ts'
-import { DELETE_BATCH, deleteInBatches } from '../list-rows.ts'
-import { timestamp, sql, type Database } from './database.ts'
+import type { EndedWorkerBounds, Store } from '../store.ts'
+import { DELETE_BATCH, deleteInBatches, FOLD_BATCH, foldStats } from '../list-rows.ts'
+import { timestamp, sql, type Database, type Sql } from './database.ts'
 import { foldCounters } from './counters.ts'
 
-/** A statement that was under way when its worker was retired may have counted after the fold. */
+const REMOVE_SAMPLES = sql(
+  'sample:prune',
+  /* sql */ `
+  WITH gone AS (
+    DELETE FROM unstuck.sample
+     WHERE ctid = ANY (ARRAY (
+       SELECT ctid FROM unstuck.sample WHERE at < ${timestamp('$1')} ORDER BY at LIMIT $2))
+    RETURNING 1
+  )
+  SELECT count(*)::int AS count FROM gone
+`,
+)
+/** Samples removed per transaction, so that other writers wait no longer than for a checkpoint. */
+const SAMPLES_AT_ONCE = 2_000
+const OLD_STATS = sql(
+  'worker:old-stats',
+  /* sql */ `
+  SELECT id, stats FROM unstuck.worker WHERE stats IS NOT NULL AND ended_at < ${timestamp('$1')}
+   ORDER BY id LIMIT $2 FOR UPDATE
+`,
+)
+const KEEP_STATS = sql('worker:keep-stats', `UPDATE unstuck.worker SET stats = $2 WHERE id = $1`)
+const FORGET_STATS = sql(
+  'worker:forget-stats',
+  `UPDATE unstuck.worker SET stats = NULL WHERE id = ANY ($1::uuid[])`,
+)
+/** Workers whose counters were not added up: a statement in flight when the worker retired may have counted later. */
 const UNFOLDED = sql(
   'worker:unfolded',
   /* sql */ `
@@ -12,8 +38,8 @@ const UNFOLDED = sql(
      AND EXISTS (SELECT FROM unstuck.run_counters t WHERE t.writer >= w.id || '/' AND t.writer < w.id || '0')
 `,
 )
-// $1 ended before, $2 settled before, $3 how many of the newest are kept, $4 how many at once. Rows with stats stay: they
-// are the sum of what all ended workers have measured. So do rows that something refers to, and one that just beats again.
+// $1 ended before, $2 settled before, $3 how many of the newest are kept, $4 batch size. Keeps rows with stats, which are
+// the sum over all ended workers, rows that a claim or a source lock refers to, and a row that a heartbeat updates now.
 const REMOVE_WORKERS = sql(
   'worker:remove',
   /* sql */ `
@@ -45,23 +71,50 @@ const REMOVE_ALERTS = sql(
 `,
 )
 
-type RetentionMethods = Pick<Store, 'removeEndedWorkers' | 'removeResolvedAlerts'>
-
-export function retentionMethods(db: Database): RetentionMethods {
-  const removed = async (statement: typeof REMOVE_WORKERS, values: unknown[]): Promise<number> =>
-    (await db.all<{ count: number }>(statement, [...values, DELETE_BATCH]))[0]!.count
-
+export function retentionMethods(db: Database): Pick<Store, 'prune'> {
   return {
-    removeEndedWorkers: async ({ endedBefore, settledBefore, keepNewest }) => {
-      for (const { id } of await db.all<{ id: string }>(UNFOLDED, [settledBefore])) {
-        await db.transaction('worker:fold', (connection) => foldCounters(connection, id))
+    prune: async ({ samplesBefore = 0, statsBefore = 0, workers, alertsBefore = 0 }) => {
+      const samples =
+        samplesBefore > 0 ? await remove(db, REMOVE_SAMPLES, [samplesBefore], SAMPLES_AT_ONCE) : 0
+      if (statsBefore > 0) await foldWorkerStats(db, statsBefore)
+      return {
+        samples,
+        workers: workers ? await removeWorkers(db, workers) : 0,
+        alerts: alertsBefore > 0 ? await remove(db, REMOVE_ALERTS, [alertsBefore]) : 0,
       }
-      return deleteInBatches(() =>
-        removed(REMOVE_WORKERS, [endedBefore, settledBefore, keepNewest]),
-      )
     },
-
-    removeResolvedAlerts: (resolvedBefore) =>
-      deleteInBatches(() => removed(REMOVE_ALERTS, [resolvedBefore])),
   }
 }
+
+async function foldWorkerStats(db: Database, endedBefore: number): Promise<void> {
+  for (let found = FOLD_BATCH; found === FOLD_BATCH;) {
+    found = await db.transaction('worker:fold-stats', async (connection) => {
+      const values = [endedBefore, FOLD_BATCH]
+      const rows = await connection.all<{ id: string; stats: unknown }>(OLD_STATS, values)
+      const folded = foldStats(rows)
+      if (!folded) return 0
+      await connection.all(KEEP_STATS, [folded.keeper, folded.sum])
+      await connection.all(FORGET_STATS, [folded.others])
+      return rows.length
+    })
+  }
+}
+
+async function removeWorkers(db: Database, bounds: EndedWorkerBounds): Promise<number> {
+  const { endedBefore, settledBefore, keepNewest } = bounds
+  for (const { id } of await db.all<{ id: string }>(UNFOLDED, [settledBefore])) {
+    await db.transaction('worker:fold', (connection) => foldCounters(connection, id))
+  }
+  return remove(db, REMOVE_WORKERS, [endedBefore, settledBefore, keepNewest])
+}
+
+const remove = (
+  db: Database,
+  statement: Sql,
+  values: readonly number[],
+  batch = DELETE_BATCH,
+): Promise<number> =>
+  deleteInBatches(
+    async () => (await db.all<{ count: number }>(statement, [...values, batch]))[0]!.count,
+    batch,
+  )

@@ -1,7 +1,6 @@
 import { containing, endingWith } from '../like.ts'
 import { checkAfter, toListing, toRun, type RunRow } from '../rows.ts'
 import type { Store } from '../store.ts'
-import { LAST_FAILED_MAX } from '../list-rows.ts'
 import { timestamp, sql, type Database } from './database.ts'
 import { COUNTERS, LISTED_COLUMNS } from './runs.ts'
 
@@ -70,7 +69,7 @@ export const LAST_FAILED = sql(
    ORDER BY r.id DESC
 `,
 )
-const ENDING = sql(
+export const RUNS_ENDING = sql(
   'runs:ending',
   /* sql */ `
   SELECT id FROM unstuck.run
@@ -79,12 +78,13 @@ const ENDING = sql(
 `,
 )
 
-export function runListMethods(db: Database): Pick<Store, 'runs' | 'runsEnding' | 'lastFailed'> {
+export function runListMethods(db: Database): Pick<Store, 'runs'> {
   return {
-    lastFailed: async () => (await db.all<RunRow>(LAST_FAILED, [LAST_FAILED_MAX])).map(toRun),
-
-    runs: async ({ source = null, statuses, search, createdSince, after, limit }) => {
+    runs: async ({ source = null, statuses, search, createdSince, after, limit, latestFailed }) => {
       checkAfter({ after })
+      if (latestFailed) {
+        return { items: (await db.all<RunRow>(LAST_FAILED, [limit])).map(toRun), next: null }
+      }
       const least = createdSince === undefined ? undefined : await leastSince(db, createdSince)
       if (least === null) return { items: [], next: null }
       const part = search === undefined ? [null, null] : [containing(search), endingWith(search)]
@@ -101,9 +101,6 @@ export function runListMethods(db: Database): Pick<Store, 'runs' | 'runsEnding' 
         : await db.all<RunRow>(RUNS, values)
       return toListing(rows, limit, toRun)
     },
-
-    runsEnding: async (suffix) =>
-      (await db.all<{ id: string }>(ENDING, [suffix.toLowerCase()])).map((row) => row.id),
   }
 }
 

@@ -84,21 +84,6 @@ export const SOME_SAMPLES = sql(
 `,
   'anew',
 )
-const PRUNE = sql(
-  'sample:prune',
-  /* sql */ `
-  WITH gone AS (
-    DELETE FROM unstuck.sample
-     WHERE ctid = ANY (ARRAY (
-       SELECT ctid FROM unstuck.sample WHERE at < ${timestamp('$1')} ORDER BY at LIMIT $2))
-    RETURNING 1
-  )
-  SELECT count(*)::int AS count FROM gone
-`,
-)
-/** What is deleted at once: a short transaction each. */
-const PRUNED_AT_ONCE = 2_000
-
 export const RECOVERIES_PER_STEP = sql(
   'audit:recoveries',
   /* sql */ `
@@ -111,7 +96,7 @@ export const RECOVERIES_PER_STEP = sql(
   'anew',
 )
 
-type SampleMethods = Pick<Store, 'takeSample' | 'samples' | 'pruneSamples' | 'recoveriesPerStep'>
+type SampleMethods = Pick<Store, 'takeSample' | 'samples' | 'recoveriesPerStep'>
 
 export function sampleMethods(db: Database): SampleMethods {
   return {
@@ -136,14 +121,6 @@ export function sampleMethods(db: Database): SampleMethods {
         ? await db.all<SampleRow>(SOME_SAMPLES, [...values, minutes])
         : await db.all<SampleRow>(SAMPLES, values)
       return rows.map(toSample)
-    },
-
-    pruneSamples: async (before) => {
-      for (let total = 0; ;) {
-        const [pruned] = await db.all<{ count: number }>(PRUNE, [before, PRUNED_AT_ONCE])
-        total += pruned!.count
-        if (pruned!.count < PRUNED_AT_ONCE) return total
-      }
     },
 
     recoveriesPerStep: ({ since, stepMs, run = null, source = null }) =>

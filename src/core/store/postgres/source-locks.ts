@@ -72,7 +72,7 @@ const SOURCE_LOCKS = sql(
 
 type SourceLockMethods = Pick<
   Store,
-  'lockSource' | 'markUnlocking' | 'unlockSource' | 'sourceLocks' | 'sourceLock'
+  'lockSource' | 'markUnlocking' | 'unlockSource' | 'sourceLocks'
 >
 
 export function sourceLockMethods(db: Database): SourceLockMethods {
@@ -92,9 +92,13 @@ export function sourceLockMethods(db: Database): SourceLockMethods {
       return (await db.all(UNLOCK, [source, worker, heartbeats, because])).length > 0
     },
 
-    sourceLocks: async () => (await db.all<SourceLockRow>(SOURCE_LOCKS)).map(toSourceLock),
-
-    sourceLock: (source) => findSourceLock(db, source),
+    sourceLocks: async (source) => {
+      const rows =
+        source === undefined
+          ? await db.all<SourceLockRow>(SOURCE_LOCKS)
+          : await db.all<SourceLockRow>(SOURCE_LOCK, [source])
+      return rows.map(toSourceLock)
+    },
   }
 }
 

@@ -14,14 +14,6 @@ const REMEMBERED = sql(
   'adopted:rows',
   `SELECT * FROM adopted_row WHERE id IN (SELECT value FROM json_each(:ids)) ORDER BY id`,
 )
-const ENDING = sql(
-  'adopted:ending',
-  /* sql */ `
-  SELECT id FROM adopted_row
-   WHERE substr(id, -8) = substr(:suffix, -8) AND substr(id, -length(:suffix)) = :suffix
-   ORDER BY id LIMIT 10
-`,
-)
 const RECORD_INTENT = sql(
   'adopted:intend',
   /* sql */ `
@@ -57,11 +49,6 @@ export function adoptedMethods(db: Database): AdoptedStore {
       db
         .read((tx) => tx.all<RememberedRecord>(REMEMBERED, { ids: JSON.stringify(ids) }))
         .map(toRemembered),
-
-    adoptedEnding: async (suffix) =>
-      db
-        .read((tx) => tx.all<{ id: string }>(ENDING, { suffix: suffix.toLowerCase() }))
-        .map(({ id }) => id),
 
     recordIntents: (intents) =>
       db.write('adopted:intend', (tx) => {

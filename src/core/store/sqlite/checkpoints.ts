@@ -85,7 +85,7 @@ export function checkpointMethods(db: Database): Pick<Store, 'checkpoint'> {
         return [{ ok: false, error: new PageRejectedError(reason, { cause: error }) }]
       }
       // One bad page must not take the others with it.
-      const outcomes: Outcome<number>[] = []
+      const outcomes: Outcome<{ seq: number }>[] = []
       for (const page of pages) outcomes.push(...(await checkpoint([page])))
       return outcomes
     }
@@ -93,7 +93,10 @@ export function checkpointMethods(db: Database): Pick<Store, 'checkpoint'> {
   return { checkpoint }
 }
 
-function savePage(tx: Connection, page: Checkpoint): { outcome: Outcome<number>; wasIn: boolean } {
+function savePage(
+  tx: Connection,
+  page: Checkpoint,
+): { outcome: Outcome<{ seq: number }>; wasIn: boolean } {
   const now = tx.now()
   const row = advance(tx, page, now)
   if (!row) return explainRejection(tx, page)
@@ -107,7 +110,7 @@ function savePage(tx: Connection, page: Checkpoint): { outcome: Outcome<number>;
   const done = page.done ? 1 : 0
   const counters = [items_new, items_updated, items_unchanged, done, now]
   tx.run(COUNT_PAGE, [row.run_id, row.group_name, page.skipped, ...counters])
-  return { outcome: { ok: true, value: row.checkpoint_seq }, wasIn: false }
+  return { outcome: { ok: true, value: { seq: row.checkpoint_seq } }, wasIn: false }
 }
 
 type Advanced = { checkpoint_seq: number; run_id: string; group_name: string }
@@ -140,13 +143,13 @@ function saveItem(
 function explainRejection(
   tx: Connection,
   page: Checkpoint,
-): { outcome: Outcome<number>; wasIn: boolean } {
+): { outcome: Outcome<{ seq: number }>; wasIn: boolean } {
   const { claim, expectedSeq } = page
   const row = claimState(tx, claim)
   if (row && isSameClaim(row, claim)) {
     // The COMMIT whose answer got lost had gone through.
     if (row.checkpoint_seq === expectedSeq + 1 && row.checkpoint_hash === page.hash) {
-      return { outcome: { ok: true, value: row.checkpoint_seq }, wasIn: true }
+      return { outcome: { ok: true, value: { seq: row.checkpoint_seq } }, wasIn: true }
     }
     if (row.status === 'in_progress' && row.page >= page.page) {
       const error = new PageBehindError(claim.target, page.page, row.page)

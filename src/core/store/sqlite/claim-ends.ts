@@ -44,9 +44,9 @@ const GIVE_UP = sql(
 )
 const RUN_OF = sql('fail:run-of', `SELECT run_id FROM target WHERE id = :target`)
 const PARK = sql(
-  'park',
+  'fail:park',
   /* sql */ `
-  UPDATE target SET status = 'parked', last_error = :reason, finished_at = :now,
+  UPDATE target SET status = 'parked', last_error = :error, finished_at = :now,
                     crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
   ${FENCE}
 `,
@@ -77,7 +77,7 @@ const RUN_ARTIFACTS = sql(
 
 type ClaimEndMethods = Pick<
   Store,
-  'finish' | 'fail' | 'release' | 'park' | 'reportActivity' | 'reportProgress'
+  'finish' | 'fail' | 'release' | 'reportActivity' | 'reportProgress'
 >
 
 export function claimEndMethods(db: Database): ClaimEndMethods {
@@ -114,18 +114,14 @@ export function claimEndMethods(db: Database): ClaimEndMethods {
     finish: (claims) => end('finish', claims, () => ({ statement: FINISH, becomes: 'done' })),
     release: (claims) => end('release', claims, () => ({ statement: RELEASE, becomes: 'planned' })),
     fail: (failures) =>
-      end('fail', failures, ({ error, retryInMs, target, forefront, nextCursor }, tx) => {
+      end('fail', failures, ({ error, becomes, target, nextCursor }, tx) => {
+        if (becomes === 'parked') return { statement: PARK, becomes: 'parked', params: { error } }
         const params = { error, cursor: serializeCursor({ key: target, cursor: nextCursor }) }
-        if (retryInMs === null) return { statement: GIVE_UP, becomes: 'failed', params }
+        if (becomes === 'failed') return { statement: GIVE_UP, becomes: 'failed', params }
+        const { retryInMs, forefront } = becomes
         const readyAt = forefront ? beforeAll(tx, target) : null
         return { statement: RETRY, becomes: 'planned', params: { ...params, retryInMs, readyAt } }
       }),
-    park: (claims) =>
-      end('park', claims, ({ reason }) => ({
-        statement: PARK,
-        becomes: 'parked',
-        params: { reason },
-      })),
     reportActivity: (claim, artifacts) =>
       note('activity', claim, (tx, run) => tx.run(RUN_ARTIFACTS, { run, artifacts }) > 0),
     reportProgress: (claim, { done, total }) =>

@@ -73,7 +73,11 @@ for (const jump of [-HOUR, HOUR]) {
     const worker = await registerWorker(store)
     await enqueueCrawl(store, 1)
     const claimed = await claimOne(store, worker)
-    unwrap((await store.fail([{ ...claimed, error: 'not now', retryInMs: 60 * SECOND }]))[0]!)
+    unwrap(
+      (
+        await store.fail([{ ...claimed, error: 'not now', becomes: { retryInMs: 60 * SECOND } }])
+      )[0]!,
+    )
 
     machine.setWallClock(jump)
     await other.heartbeat(beat(await registerWorker(other)))

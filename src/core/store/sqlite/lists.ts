@@ -12,6 +12,7 @@ import {
 } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Database, type Sql } from './database.ts'
+import { RUNS_ENDING } from './run-lists.ts'
 
 const TARGET = sql('target', `SELECT * FROM target WHERE id = :id`)
 const N = LIMITS.listed
@@ -58,7 +59,7 @@ export type SqliteTargetRow = Omit<TargetRow, 'cursor'> & { cursor: string | nul
 /** What is in the store, for people: targets and items. */
 export function listMethods(
   db: Database,
-): Pick<Store, 'target' | 'targets' | 'targetsByKey' | 'targetsEnding' | 'items' | 'itemsByRun'> {
+): Pick<Store, 'target' | 'targets' | 'targetsByKey' | 'idsEnding' | 'items' | 'itemsByRun'> {
   return {
     target: async (id) => {
       const row = db.read((tx) => tx.get<SqliteTargetRow>(TARGET, { id }))
@@ -88,8 +89,10 @@ export function listMethods(
         tx.all<SqliteTargetRow>(BY_KEY, { run, keys: JSON.stringify(keys) }).map(readTarget),
       ),
 
-    targetsEnding: async (suffix) =>
-      db.read((tx) => tx.all<{ id: string }>(ENDING, { suffix }).map((row) => row.id)),
+    idsEnding: async (suffix, kind) => {
+      const statement = kind === 'run' ? RUNS_ENDING : ENDING
+      return db.read((tx) => tx.all<{ id: string }>(statement, { suffix }).map((row) => row.id))
+    },
 
     items: async (source, after, limit) =>
       db.read((tx) =>

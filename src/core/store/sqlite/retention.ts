@@ -1,8 +1,30 @@
-import type { Store } from '../store.ts'
-import { DELETE_BATCH, deleteInBatches } from '../list-rows.ts'
+import type { EndedWorkerBounds, Store } from '../store.ts'
+import { DELETE_BATCH, deleteInBatches, FOLD_BATCH, foldStats } from '../list-rows.ts'
 import { sql, type Database } from './database.ts'
+import { readJson } from './lists.ts'
 
-/** Rows with stats stay: they are the sum of what all ended workers have measured. So do rows that something refers to. */
+const REMOVE_SAMPLES = sql(
+  'sample:prune',
+  /* sql */ `
+  DELETE FROM sample
+   WHERE rowid IN (SELECT rowid FROM sample WHERE at < :before ORDER BY at LIMIT :limit)
+`,
+)
+/** Samples removed per transaction, so that other writers wait no longer than for a checkpoint. */
+const SAMPLES_AT_ONCE = 2_000
+const OLD_STATS = sql(
+  'worker:old-stats',
+  /* sql */ `
+  SELECT id, stats FROM worker WHERE stats IS NOT NULL AND ended_at < :endedBefore
+   ORDER BY id LIMIT :limit
+`,
+)
+const KEEP_STATS = sql('worker:keep-stats', `UPDATE worker SET stats = :sum WHERE id = :keeper`)
+const FORGET_STATS = sql(
+  'worker:forget-stats',
+  `UPDATE worker SET stats = NULL WHERE id IN (SELECT value FROM json_each(:others))`,
+)
+/** Keeps rows with stats, which are the sum over all ended workers, and rows that a claim or a source lock refers to. */
 const REMOVE_WORKERS = sql(
   'worker:remove',
   /* sql */ `
@@ -31,28 +53,52 @@ const REMOVE_DELIVERIES = sql(
   `DELETE FROM alert_delivery WHERE ${IN_CAUSES}`,
 )
 
-type RetentionMethods = Pick<Store, 'removeEndedWorkers' | 'removeResolvedAlerts'>
-
-export function retentionMethods(db: Database): RetentionMethods {
+export function retentionMethods(db: Database): Pick<Store, 'prune'> {
   return {
-    removeEndedWorkers: (bounds) =>
-      deleteInBatches(() =>
-        db.write('worker:remove', (tx) =>
-          tx.run(REMOVE_WORKERS, { ...bounds, limit: DELETE_BATCH }),
-        ),
-      ),
-
-    removeResolvedAlerts: (resolvedBefore) =>
-      deleteInBatches(() =>
-        db.write('alert:remove', (tx) => {
-          const old = tx.all<{ cause: string }>(OLD_ALERTS, {
-            resolvedBefore,
-            limit: DELETE_BATCH,
-          })
-          const causes = JSON.stringify(old.map(({ cause }) => cause))
-          tx.run(REMOVE_DELIVERIES, { causes })
-          return tx.run(REMOVE_ALERTS, { causes })
-        }),
-      ),
+    prune: async ({ samplesBefore = 0, statsBefore = 0, workers, alertsBefore = 0 }) => {
+      const samples = samplesBefore > 0 ? await removeSamples(db, samplesBefore) : 0
+      if (statsBefore > 0) await foldWorkerStats(db, statsBefore)
+      return {
+        samples,
+        workers: workers ? await removeWorkers(db, workers) : 0,
+        alerts: alertsBefore > 0 ? await removeAlerts(db, alertsBefore) : 0,
+      }
+    },
   }
 }
+
+const removeSamples = (db: Database, before: number): Promise<number> =>
+  deleteInBatches(
+    () =>
+      db.write('sample:prune', (tx) => tx.run(REMOVE_SAMPLES, { before, limit: SAMPLES_AT_ONCE })),
+    SAMPLES_AT_ONCE,
+  )
+
+async function foldWorkerStats(db: Database, endedBefore: number): Promise<void> {
+  for (let found = FOLD_BATCH; found === FOLD_BATCH;) {
+    found = await db.write('worker:fold-stats', (tx) => {
+      const params = { endedBefore, limit: FOLD_BATCH }
+      const rows = tx.all<{ id: string; stats: string }>(OLD_STATS, params)
+      const folded = foldStats(rows.map(({ id, stats }) => ({ id, stats: readJson(stats) })))
+      if (!folded) return 0
+      tx.run(KEEP_STATS, { keeper: folded.keeper, sum: folded.sum })
+      tx.run(FORGET_STATS, { others: JSON.stringify(folded.others) })
+      return rows.length
+    })
+  }
+}
+
+const removeWorkers = (db: Database, bounds: EndedWorkerBounds): Promise<number> =>
+  deleteInBatches(() =>
+    db.write('worker:remove', (tx) => tx.run(REMOVE_WORKERS, { ...bounds, limit: DELETE_BATCH })),
+  )
+
+const removeAlerts = (db: Database, resolvedBefore: number): Promise<number> =>
+  deleteInBatches(() =>
+    db.write('alert:remove', (tx) => {
+      const old = tx.all<{ cause: string }>(OLD_ALERTS, { resolvedBefore, limit: DELETE_BATCH })
+      const causes = JSON.stringify(old.map(({ cause }) => cause))
+      tx.run(REMOVE_DELIVERIES, { causes })
+      return tx.run(REMOVE_ALERTS, { causes })
+    }),
+  )

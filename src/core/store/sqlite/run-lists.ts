@@ -1,7 +1,6 @@
 import type { RunStatus } from '../../model/run.ts'
 import { containing, endingWith } from '../like.ts'
 import { checkAfter, toListing } from '../rows.ts'
-import { LAST_FAILED_MAX } from '../list-rows.ts'
 import type { RunFilter, Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { LISTED_COLUMNS, readRun, type SqliteRunRow } from './runs.ts'
@@ -56,22 +55,15 @@ export const LAST_FAILED = sql(
    ORDER BY r.id DESC LIMIT :limit
 `,
 )
-const ENDING = sql(
+export const RUNS_ENDING = sql(
   'runs:ending',
   `SELECT id FROM run WHERE substr(id, -8) = substr(:suffix, -8) AND id LIKE '%' || :suffix LIMIT 10`,
 )
 /** Sorts after every id. */
 const AFTER_ALL = '~'
 
-export function runListMethods(db: Database): Pick<Store, 'runs' | 'runsEnding' | 'lastFailed'> {
+export function runListMethods(db: Database): Pick<Store, 'runs'> {
   return {
-    lastFailed: async () =>
-      db
-        .snapshot((tx) => {
-          const found = tx.all<{ id: string }>(LAST_FAILED, { limit: LAST_FAILED_MAX })
-          return tx.all<SqliteRunRow>(BY_ID, { ids: JSON.stringify(found.map(({ id }) => id)) })
-        })
-        .map(readRun),
     runs: async (filter) => {
       checkAfter(filter)
       const rows = db.snapshot((tx) =>
@@ -79,13 +71,14 @@ export function runListMethods(db: Database): Pick<Store, 'runs' | 'runsEnding' 
       )
       return toListing(rows, filter.limit, readRun)
     },
-    runsEnding: async (suffix) =>
-      db.read((tx) => tx.all<{ id: string }>(ENDING, { suffix }).map((row) => row.id)),
   }
 }
 
 /** One walk along the index per status, merged: a page of the list costs the same however long the list is. */
 function idsOf(tx: Connection, filter: RunFilter): string[] {
+  if (filter.latestFailed) {
+    return tx.all<{ id: string }>(LAST_FAILED, { limit: filter.limit }).map(({ id }) => id)
+  }
   const { source, statuses, search, createdSince, after = AFTER_ALL, limit } = filter
   const page = {
     after,

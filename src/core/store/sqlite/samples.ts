@@ -79,16 +79,6 @@ const ALL = LISTS('all', '')
 const OF_RUN = LISTS('run', 's.run_id = :run AND')
 const OF_SOURCE = LISTS('source', 's.source = :source AND')
 
-const PRUNE = sql(
-  'sample:prune',
-  /* sql */ `
-  DELETE FROM sample
-   WHERE rowid IN (SELECT rowid FROM sample WHERE at < :before ORDER BY at LIMIT :limit)
-`,
-)
-/** What is deleted at once: other writers wait no longer than for a page. */
-const PRUNED_AT_ONCE = 2_000
-
 const RECOVERIES_PER_STEP = sql(
   'audit:recoveries',
   /* sql */ `
@@ -99,7 +89,7 @@ const RECOVERIES_PER_STEP = sql(
 `,
 )
 
-type SampleMethods = Pick<Store, 'takeSample' | 'samples' | 'pruneSamples' | 'recoveriesPerStep'>
+type SampleMethods = Pick<Store, 'takeSample' | 'samples' | 'recoveriesPerStep'>
 
 export function sampleMethods(db: Database): SampleMethods {
   return {
@@ -136,16 +126,6 @@ export function sampleMethods(db: Database): SampleMethods {
             }
       const rows = db.read((tx) => tx.many<SampleRow>(asked.statement, asked.params))
       return rows.map(toSample)
-    },
-
-    pruneSamples: async (before) => {
-      for (let total = 0; ;) {
-        const pruned = await db.write('sample:prune', (tx) =>
-          tx.run(PRUNE, { before, limit: PRUNED_AT_ONCE }),
-        )
-        total += pruned
-        if (pruned < PRUNED_AT_ONCE) return total
-      }
     },
 
     recoveriesPerStep: async ({ since, stepMs, run = null, source = null }) =>

@@ -53,7 +53,7 @@ const LOCKED_BY_ANOTHER = sql(
 
 type SourceLockMethods = Pick<
   Store,
-  'lockSource' | 'markUnlocking' | 'unlockSource' | 'sourceLocks' | 'sourceLock'
+  'lockSource' | 'markUnlocking' | 'unlockSource' | 'sourceLocks'
 >
 
 export function sourceLockMethods(db: Database): SourceLockMethods {
@@ -72,9 +72,14 @@ export function sourceLockMethods(db: Database): SourceLockMethods {
         (tx) => tx.run(UNLOCK, { source, worker, heartbeats, gaveUp, now: tx.now() }) === 1,
       ),
 
-    sourceLocks: async () => db.read((tx) => tx.all<SourceLockRow>(SOURCE_LOCKS)).map(toSourceLock),
-
-    sourceLock: async (source) => db.read((tx) => findSourceLock(tx, source)),
+    sourceLocks: async (source) =>
+      db
+        .read((tx) =>
+          source === undefined
+            ? tx.all<SourceLockRow>(SOURCE_LOCKS)
+            : tx.all<SourceLockRow>(SOURCE_LOCK, { source }),
+        )
+        .map(toSourceLock),
   }
 }
 

@@ -116,7 +116,7 @@ test('sixteen writers on one file lose nothing', async () => {
           done: at.page === 19,
         })
         const [outcome] = await processes.all[n % 4]!.call(n >> 2, 'checkpoint', [next])
-        assert.equal(unwrap(outcome!), at.seq + 1)
+        assert.deepEqual(unwrap(outcome!), { seq: at.seq + 1 })
       }
     }),
   )
@@ -187,7 +187,7 @@ test('a full disk is a typed error; when there is room again work continues', as
     const [outcome] = await store.checkpoint([next], (tx) =>
       tx.query(`PRAGMA max_page_count = ${pages}`),
     )
-    claimed = { ...claimed, seq: unwrap(outcome!), page: next.page }
+    claimed = { ...claimed, ...unwrap(outcome!), page: next.page }
   }
   await limit('1')
   const big = nextCheckpoint(claimed, { items: makeItems(0, 50, 'x'.repeat(20_000)) })

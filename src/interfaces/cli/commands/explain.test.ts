@@ -150,8 +150,8 @@ describe('explain', { concurrency: 2 }, () => {
     const worker = await ctx.registerLiveWorker('shop')
     const run = await enqueueCrawl(ctx.store, ['a', 'b', 'c'])
     const [failed, parked] = [await claimOne(ctx.store, worker), await claimOne(ctx.store, worker)]
-    await ctx.store.fail([{ ...failed, error: 'HTTP 500', retryInMs: null }])
-    await ctx.store.park([{ ...parked, reason: 'it took down 3 workers' }])
+    await ctx.store.fail([{ ...failed, error: 'HTTP 500', becomes: 'failed' }])
+    await ctx.store.fail([{ ...parked, error: 'it took down 3 workers', becomes: 'parked' }])
     await ctx.store.finish([await claimOne(ctx.store, worker)])
     await ctx.store.settle()
 
@@ -174,8 +174,8 @@ describe('explain', { concurrency: 2 }, () => {
       await claimOne(ctx.store, worker),
       await claimOne(ctx.store, worker),
     ]
-    await ctx.store.fail([{ ...failed, error: 'HTTP 500', retryInMs: null }])
-    await ctx.store.park([{ ...parked, reason: 'it took down 3 workers' }])
+    await ctx.store.fail([{ ...failed, error: 'HTTP 500', becomes: 'failed' }])
+    await ctx.store.fail([{ ...parked, error: 'it took down 3 workers', becomes: 'parked' }])
     await ctx.store.finish([done])
     const planned = (await ctx.store.targets(done.run, { statuses: ['planned'], limit: 1 }))
       .items[0]!

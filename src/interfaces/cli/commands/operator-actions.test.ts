@@ -49,9 +49,9 @@ async function endedCrawl(
   const run = await enqueueCrawl(store, targets, { source })
   const take = (): Promise<ClaimedTarget> => claimOne(store, worker, { source })
   const failed = await savePage(store, await take())
-  await store.fail([{ ...failed, error: 'HTTP 500', retryInMs: null }])
+  await store.fail([{ ...failed, error: 'HTTP 500', becomes: 'failed' }])
   const parked = await take()
-  await store.park([{ ...parked, reason: 'it took down 3 workers' }])
+  await store.fail([{ ...parked, error: 'it took down 3 workers', becomes: 'parked' }])
   const done = await savePage(store, await take())
   await store.finish([await savePage(store, done, { next: null })])
   await store.settle()
@@ -152,7 +152,7 @@ describe('resume', { concurrency: 2 }, () => {
     const claimed = await claimOne(store, await ctx.registerLiveWorker('parked'), {
       source: 'parked',
     })
-    await store.park([{ ...claimed, reason: 'x' }])
+    await store.fail([{ ...claimed, error: 'x', becomes: 'parked' }])
     await store.settle()
     const old = await endedCrawl(ctx)
     const newer = await enqueueCrawl(store, 1)

@@ -88,9 +88,9 @@ describe('text that comes from anywhere', () => {
     ended = await enqueueCrawl(store, targets, { source })
     const broken = await savePage(store, await claimOne(store, worker, { source }))
     failed = broken.target
-    await store.fail([{ ...broken, error: `HTTP 500 ${HOSTILE_TEXT}`, retryInMs: null }])
+    await store.fail([{ ...broken, error: `HTTP 500 ${HOSTILE_TEXT}`, becomes: 'failed' }])
     const parked = await claimOne(store, worker, { source })
-    await store.park([{ ...parked, reason: HOSTILE_TEXT }])
+    await store.fail([{ ...parked, error: HOSTILE_TEXT, becomes: 'parked' }])
     await store.finish([await claimOne(store, worker, { source })])
     await store.settle()
     await store.retireWorker(worker)

@@ -107,7 +107,7 @@ function watchStore(open: () => Promise<Store>, onLost: (error: unknown) => void
   const look = async (): Promise<void> => {
     const store = await open()
     wasThere = true
-    await store.sourceLock('')
+    await store.sourceLocks('')
   }
   return setInterval(() => {
     void look().catch((error: unknown) => {

@@ -16,9 +16,9 @@ async function createFailedRun(
   const claimed = await claim(store, await registerLiveWorker(source), 4, { source })
   for (const [n, one] of claimed.slice(0, 3).entries())
     await store.fail([
-      { ...one, error: `GET https://${source}.example/${n} answered 403`, retryInMs: null },
+      { ...one, error: `GET https://${source}.example/${n} answered 403`, becomes: 'failed' },
     ])
-  await store.park([{ ...claimed[3]!, reason: 'it took down 3 workers' }])
+  await store.fail([{ ...claimed[3]!, error: 'it took down 3 workers', becomes: 'parked' }])
   await store.settle(run)
   return run
 }
@@ -104,7 +104,13 @@ async function parkTargets(
   const worker = await registerLiveWorker('shop')
   for (let from = 0; from < count; from += 1_000) {
     const claimed = await claim(store, worker, 1_000)
-    await store.park(claimed.map((one, n) => ({ ...one, reason: `HTTP 500 at page ${from + n}` })))
+    await store.fail(
+      claimed.map((one, n) => ({
+        ...one,
+        error: `HTTP 500 at page ${from + n}`,
+        becomes: 'parked',
+      })),
+    )
   }
   return run
 }
@@ -154,7 +160,7 @@ test('the confirmation covers the targets that were shown: other targets are ano
   const swap = { run, action: 'unpark', reopen: false, dryRun: false, actor: 'b', because: 'b' }
   await store.replan({ ...swap, action: 'unpark', statuses: ['parked'], targets: [first!.id] })
   const [again] = await claim(store, await api.registerLiveWorker('a'), 1, { source: 'a' })
-  await store.fail([{ ...again!, error: 'HTTP 500', retryInMs: null }])
+  await store.fail([{ ...again!, error: 'HTTP 500', becomes: 'failed' }])
   await store.parkTargets({ targets: [second!.id], actor: 'ada', because: 'b' })
 
   const refused = await api.post('/api/dead-letters/retry', { ...which, plan }, 409)

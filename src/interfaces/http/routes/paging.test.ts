@@ -37,7 +37,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     })
     for (const [n, one] of claimed.entries())
       await store.fail([
-        { ...one, error: `HTTP ${n % 2 ? 403 : 503} after ${n} s`, retryInMs: null },
+        { ...one, error: `HTTP ${n % 2 ? 403 : 503} after ${n} s`, becomes: 'failed' },
       ])
 
     const runs = await walk(api, '/api/runs', 3)

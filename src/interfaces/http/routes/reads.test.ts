@@ -37,8 +37,10 @@ async function createRuns({ ctx, registerLiveWorker, registerDeadWorker }: ApiCl
   const worker = await registerLiveWorker('busy')
   const [first, second, third] = await claim(store, worker, 3, { source: 'busy' })
   await savePage(store, first!, { items: makeItems(0, 2), skipped: 1, done: true })
-  await store.fail([{ ...second!, error: 'GET https://a.example/1 answered 403', retryInMs: null }])
-  await store.park([{ ...third!, reason: 'it took down 3 workers' }])
+  await store.fail([
+    { ...second!, error: 'GET https://a.example/1 answered 403', becomes: 'failed' },
+  ])
+  await store.fail([{ ...third!, error: 'it took down 3 workers', becomes: 'parked' }])
   const orphaned = await enqueueCrawl(store, 2, { source: 'orphan' })
   const lost = await claimOne(store, await registerDeadWorker('orphan'), { source: 'orphan' })
   await savePage(store, lost)

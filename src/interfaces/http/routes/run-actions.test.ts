@@ -78,7 +78,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.equal(retried.run.retryOf, run)
 
       const failing = await beginOne(store, await api.registerLiveWorker('b'), { source: 'b' })
-      await store.fail([{ ...failing, error: 'x', retryInMs: null }])
+      await store.fail([{ ...failing, error: 'x', becomes: 'failed' }])
       await store.settle(failing.run)
       const opened = await api.post(`/api/runs/${failing.run}/resume`)
       assert.deepEqual([opened.targets, opened.undo], [1, null])
@@ -99,8 +99,12 @@ describe('reset-failed and unpark', { concurrency: 2 }, () => {
     const run = await enqueueCrawl(store, targets)
     const worker = await api.registerLiveWorker('shop')
     for (let n = 0; n < 3; n++)
-      await store.fail([{ ...(await claimOne(store, worker)), error: 'HTTP 500', retryInMs: null }])
-    await store.park([{ ...(await claimOne(store, worker)), reason: 'it took down 3 workers' }])
+      await store.fail([
+        { ...(await claimOne(store, worker)), error: 'HTTP 500', becomes: 'failed' },
+      ])
+    await store.fail([
+      { ...(await claimOne(store, worker)), error: 'it took down 3 workers', becomes: 'parked' },
+    ])
     await store.settle(run)
 
     const none = await api.post(`/api/runs/${run}/reset-failed`, { groups: ['NY'] })

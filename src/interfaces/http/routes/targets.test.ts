@@ -63,7 +63,7 @@ describe('targets', { concurrency: 2 }, () => {
     const { store } = api.ctx
     const run = await enqueueCrawl(store, 2)
     const failed = await claimOne(store, await api.registerLiveWorker('shop'))
-    await store.fail([{ ...failed, error: 'HTTP 500', retryInMs: null }])
+    await store.fail([{ ...failed, error: 'HTTP 500', becomes: 'failed' }])
     const at = (verb: string): string => `/api/targets/${failed.target}/${verb}`
 
     const parked = await api.post(at('park'), { because: 'later' })
@@ -77,7 +77,7 @@ describe('targets', { concurrency: 2 }, () => {
     assert.deepEqual([back.targets, back.run.id], [1, run])
     assert.match(nothing.error.message, /is planned: there is nothing to reset/)
     const again = await claimOne(store, failed.worker)
-    await store.fail([{ ...again, error: 'HTTP 500', retryInMs: null }])
+    await store.fail([{ ...again, error: 'HTTP 500', becomes: 'failed' }])
     assert.equal((await api.post(at('reset'), { dryRun: true })).targets, 1)
     assert.equal((await api.post(at('reset'))).targets, 1)
     assert.deepEqual(await statuses(api, run), ['planned', 'planned'])

@@ -285,8 +285,6 @@ export const initial = /* sql */ `
     key         text NOT NULL,                   -- the row's own id
     reopened_at timestamptz
   );
-  -- For ids given by their last eight digits.
-  CREATE INDEX adopted_row_by_short_id ON unstuck.adopted_row (right(id::text, 8));
 
   -- Changes to rows of users' own tables, recorded before they are made.
   CREATE TABLE unstuck.adopted_intent (

@@ -285,8 +285,6 @@ export const initial = /* sql */ `
     key         TEXT NOT NULL,                -- the row's own id
     reopened_at INTEGER
   ) STRICT, WITHOUT ROWID;
-  -- For ids given by their last eight digits.
-  CREATE INDEX adopted_row_by_short_id ON adopted_row (substr(id, -8));
 
   -- Changes to rows of users' own tables, recorded before they are made.
   CREATE TABLE adopted_intent (
