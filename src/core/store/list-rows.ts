@@ -1,4 +1,5 @@
 import type { Alert } from '../model/alert.ts'
+import type { SavedItem } from '../model/item.ts'
 import { sumStats } from '../model/latency.ts'
 import type { Operation } from '../model/operation.ts'
 import type { Policy } from '../model/policy.ts'
@@ -17,6 +18,30 @@ export function toRunTotals(
   const none = RUN_STATUSES.map((status) => [status, 0])
   const found = rows.map(({ status, count }) => [status, count])
   return Object.fromEntries([...none, ...found]) as Record<RunStatus, number>
+}
+
+export type ItemRow = {
+  key: string
+  url: string | null
+  data: unknown
+  version: number
+  run_id: string
+  first_seen_at: number
+  last_seen_at: number
+  changed_at: number
+}
+
+export function toItem(row: ItemRow): SavedItem {
+  return {
+    key: row.key,
+    url: row.url,
+    data: row.data,
+    version: row.version,
+    run: row.run_id,
+    firstSeenAt: row.first_seen_at,
+    lastSeenAt: row.last_seen_at,
+    changedAt: row.changed_at,
+  }
 }
 
 export type SampleRow = Omit<Sample, 'run'> & { run_id: string }

@@ -1,109 +1,69 @@
-import type { Alert } from '../model/alert.ts'
 import type { RunId, TargetId, WorkerId } from '../model/id.ts'
+import type { SavedItem } from '../model/item.ts'
 import type { Operation } from '../model/operation.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Counts, RunStatus } from '../model/run.ts'
+import type { Counts, Run, RunStatus } from '../model/run.ts'
 import type { Sample } from '../model/sample.ts'
-import type { DeadLetterStatus } from '../model/target.ts'
+import type { DeadLetterStatus, Target } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
-import type { Listing } from './listing.ts'
-import type { HttpSessionStore } from './http-session-store.ts'
+import type { Inspection } from './inspection.ts'
+import type { Listing, RunFilter, TargetFilter } from './listing.ts'
+import type { AuditCount, AuditEntry, AuditFilter } from './operator-requests.ts'
 
-export type * from './http-session-store.ts'
+/** Everything that is only read, for presenters. No method changes anything. */
+export interface Reads {
+  // — Runs and targets —
 
-/** What those who look on ask of the store: the whole at a glance, how it went over time, what people were told and did. */
-export interface MonitoringStore extends HttpSessionStore {
-  // — All of it —
-
-  /** All runs there are, by status. */
-  runTotals(): Promise<Record<RunStatus, number>>
-  /** The books of all runs, added up. */
-  targetTotals(): Promise<Counts>
-
-  // — What is left for a person —
-
-  /** Failed, stuck and parked targets, by id: as much of each as tells what kind of trouble it has. */
+  /** Returns runs, newest first. */
+  runs(filter: RunFilter): Promise<Listing<Run>>
+  targets(run: RunId, filter: TargetFilter): Promise<Listing<Target>>
+  /** Returns the first few ids with this suffix. For targets it reads the whole table: not for loops. */
+  idsEnding(suffix: string, kind: 'run' | 'target'): Promise<string[]>
+  /** Returns failed, stuck and parked targets by id, with the fields that group them. */
   deadLetters(filter: DeadLetterFilter): Promise<Listing<DeadLetter>>
 
-  // — Over time —
+  // — Counts —
 
-  /**
-   * Writes down how far each live run is, and each that has ended since it was last looked at. Of a minute the last look
-   * counts: however many ask, a run has one entry in it; and while one looks, others need not. A run that has stood still
-   * for half an hour is written down once an hour, in the first look of the hour: what is not there is as it was. Only
-   * the oldest live run has an entry of every look, so that it is seen that somebody looked. `unlessWithinMs`: is left
-   * to other workers when there are some and somebody has looked within this time.
-   */
-  takeSample(options?: { unlessWithinMs?: number }): Promise<void>
-  /** By time. */
+  /** Returns the number of all runs by status. */
+  runTotals(): Promise<Record<RunStatus, number>>
+  /** Returns the sum of the counters of all runs. */
+  targetTotals(): Promise<Counts>
+  /** Returns the counters of a run per group. */
+  countsByGroup(run: RunId): Promise<{ group: string | null; counts: Counts }[]>
+  /** Returns how many targets are at which page. Reads all targets of the run: not for loops. */
+  countsByPage(run: RunId): Promise<{ page: number; targets: number }[]>
+
+  // — Items —
+
+  /** Returns items by key, from after the given one. */
+  items(source: string, after: string | null, limit: number): Promise<SavedItem[]>
+  /** Returns how many items each run was the last to save. Reads all items of the source: not for loops. */
+  itemsByRun(source: string): Promise<{ run: RunId; items: number }[]>
+
+  // — History —
+
+  audit(filter: AuditFilter): Promise<AuditEntry[]>
+  /** Returns how often each action was applied, per source. */
+  auditCounts(filter: { since?: Millis; source?: string }): Promise<AuditCount[]>
+  /** Returns samples by time. */
   samples(filter: SampleFilter): Promise<Sample[]>
-  /** How often recovery changed something, per step from `since` on; a step without is left out. */
+  /** Returns how often recovery changed something, per step from `since` on. Steps without a change are omitted. */
   recoveriesPerStep(filter: RecoveryFilter): Promise<{ at: Millis; count: number }[]>
-
-  // — Alerts —
-
-  /** Oldest first. */
-  openAlerts(): Promise<Alert[]>
-  /** Resolved ones, the last resolved first. */
-  recentAlerts(limit: number): Promise<Alert[]>
-  /**
-   * It is open afterwards. True when it was not before: it begins now. One that is open stays as it is but for `because`,
-   * and its owner if that has not seen it for minutes.
-   */
-  raiseAlert(alert: NewAlert): Promise<boolean>
-  /** Whoever is there was told now; `event`: that it is so, or that it is over. */
-  markDelivered(delivery: {
-    causes: readonly string[]
-    destination: string
-    event: 'sent' | 'ended'
-  }): Promise<void>
-  /** True when it was open, of the same owner and not seen again since it was read. */
-  resolveAlert(alert: Pick<Alert, 'cause' | 'owner' | 'lastSeenAt'>): Promise<boolean>
-
-  // — What people did over HTTP —
-
-  /** Only ever added to; the one verb that writes a second row when it is called again. */
-  recordOperation(operation: NewOperation): Promise<void>
-  /** Newest first. */
+  /** Returns what was requested over HTTP, newest first. */
   operations(page: {
     after?: number | undefined
     limit: number
   }): Promise<{ items: Operation[]; next: number | null }>
 
-  // — What workers measure —
+  // — Workers —
 
-  /**
-   * The `stats` of all workers there ever were that sent some, as each last sent them; those of workers that ended long
-   * ago are added up in one.
-   */
+  /** Returns the last `stats` of every worker that sent some. Those of workers that ended long ago are added up in one. */
   workerStats(): Promise<unknown[]>
-
-  // — Retention —
-
-  /** Removes old rows, in short transactions. Omitted bounds remove nothing. Returns how many rows were removed. */
-  prune(bounds: PruneBounds): Promise<{ samples: number; workers: number; alerts: number }>
-
-  /** What the workers that have not ended hold now, put together by worker, run and group. */
+  /** Returns what the workers that have not ended hold now, by worker, run and group. */
   holdings(): Promise<Holding[]>
-}
 
-export type PruneBounds = {
-  readonly samplesBefore?: Millis
-  /** Adds up the stats of workers that ended before this time. Stats of an unknown kind are dropped. */
-  readonly statsBefore?: Millis
-  readonly workers?: EndedWorkerBounds
-  /** Alerts that were resolved before this time, with their deliveries. */
-  readonly alertsBefore?: Millis
-}
-
-/**
- * Rows of workers that ended before `endedBefore`, and of those that ended before `settledBefore` all but the newest
- * `keepNewest` of all ended ones. Rows that a claim or a source lock refers to, or that have stats, are kept.
- */
-export type EndedWorkerBounds = {
-  readonly endedBefore: Millis
-  readonly settledBefore: Millis
-  readonly keepNewest: number
+  /** Checks the data against the guarantees, for `doctor`. Expensive: not for loops. */
+  inspect(): Promise<Inspection>
 }
 
 export type Holding = {
@@ -113,7 +73,7 @@ export type Holding = {
   /** Of the run. */
   readonly policy: Policy
   readonly targets: number
-  /** Of the target that has been still for longest. */
+  /** Of the target with the oldest activity. */
   readonly lastActivityAt: Millis
 }
 
@@ -123,9 +83,9 @@ export type DeadLetter = {
   readonly run: RunId
   readonly source: string
   readonly status: DeadLetterStatus
-  /** Empty: none is known. */
+  /** Empty if unknown. */
   readonly error: string
-  /** When it was given up. */
+  /** When it was failed, marked as stuck, or parked. */
   readonly at: Millis
 }
 
@@ -141,7 +101,7 @@ export type SampleFilter = {
   readonly until: Millis
   readonly run?: RunId | undefined
   readonly source?: string | undefined
-  /** For a long look: only those of every so many minutes, and the last of each run. */
+  /** For a long period: only samples of every so many minutes, and the last of each run. */
   readonly everyMinutes?: number | undefined
 }
 
@@ -151,9 +111,3 @@ export type RecoveryFilter = {
   readonly run?: RunId | undefined
   readonly source?: string | undefined
 }
-
-export type NewAlert = Pick<
-  Alert,
-  'cause' | 'owner' | 'rule' | 'source' | 'run' | 'because' | 'command'
->
-export type NewOperation = Omit<Operation, 'id' | 'at'>

@@ -1,6 +1,6 @@
+import type { ClaimedTarget } from '../model/claim.ts'
 import { UsageError } from '../model/errors.ts'
 import { isId } from '../model/id.ts'
-import type { SavedItem } from '../model/item.ts'
 import { DEFAULT_POLICY, type Policy } from '../model/policy.ts'
 import type { Counts, Run, RunKind, RunStatus } from '../model/run.ts'
 import type { Target, TargetStatus } from '../model/target.ts'
@@ -226,6 +226,51 @@ export function toTarget(row: TargetRow): Target {
   }
 }
 
+/** The columns that a claim returns. */
+export type ClaimedRow = {
+  id: string
+  run_id: string
+  key: string
+  group_name: string
+  url: string | null
+  epoch: number
+  claim_id: string
+  worker_id: string
+  checkpoint_seq: number
+  page: number
+  page_target: number | null
+  next_url: string | null
+  last_item_id: string | null
+  cursor: unknown
+  data: unknown
+  errors: number
+  crashes: number
+}
+
+export function toClaimed(row: ClaimedRow, source: string): ClaimedTarget {
+  return {
+    target: row.id,
+    epoch: row.epoch,
+    claimId: row.claim_id,
+    worker: row.worker_id,
+    run: row.run_id,
+    source,
+    key: row.key,
+    group: row.group_name === '' ? null : row.group_name,
+    url: row.url,
+    seq: row.checkpoint_seq,
+    page: row.page,
+    pageTarget: row.page_target,
+    next: row.next_url,
+    lastItemId: row.last_item_id,
+    cursor: row.cursor,
+    data: row.data,
+    errors: row.errors,
+    // The crash of this claim itself is counted already.
+    crashedBefore: row.crashes > 1,
+  }
+}
+
 export type WorkerRow = {
   id: string
   source: string
@@ -265,30 +310,6 @@ export function toWorker(row: WorkerRow): Worker {
     heartbeats: row.heartbeats,
     loopLagMs: row.loop_lag_ms,
     endedAt: row.ended_at,
-  }
-}
-
-export type ItemRow = {
-  key: string
-  url: string | null
-  data: unknown
-  version: number
-  run_id: string
-  first_seen_at: number
-  last_seen_at: number
-  changed_at: number
-}
-
-export function toItem(row: ItemRow): SavedItem {
-  return {
-    key: row.key,
-    url: row.url,
-    data: row.data,
-    version: row.version,
-    run: row.run_id,
-    firstSeenAt: row.first_seen_at,
-    lastSeenAt: row.last_seen_at,
-    changedAt: row.changed_at,
   }
 }
 

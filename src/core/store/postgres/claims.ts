@@ -1,4 +1,4 @@
-import type { ClaimedTarget } from '../../model/claim.ts'
+import { toClaimed, type ClaimedRow } from '../rows.ts'
 import type { ClaimId } from '../../model/id.ts'
 import type { ClaimRequest, Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
@@ -125,49 +125,5 @@ export function claimMethods(db: Database): Pick<Store, 'claim'> {
         throw error
       }
     },
-  }
-}
-
-export type ClaimedRow = {
-  id: string
-  run_id: string
-  key: string
-  group_name: string
-  url: string | null
-  epoch: number
-  claim_id: string
-  worker_id: string
-  checkpoint_seq: number
-  page: number
-  page_target: number | null
-  next_url: string | null
-  last_item_id: string | null
-  cursor: unknown
-  data: unknown
-  errors: number
-  crashes: number
-}
-
-export function toClaimed(row: ClaimedRow, source: string): ClaimedTarget {
-  return {
-    target: row.id,
-    epoch: row.epoch,
-    claimId: row.claim_id,
-    worker: row.worker_id,
-    run: row.run_id,
-    source,
-    key: row.key,
-    group: row.group_name === '' ? null : row.group_name,
-    url: row.url,
-    seq: row.checkpoint_seq,
-    page: row.page,
-    pageTarget: row.page_target,
-    next: row.next_url,
-    lastItemId: row.last_item_id,
-    cursor: row.cursor,
-    data: row.data,
-    errors: row.errors,
-    // This claim's own crash is counted already.
-    crashedBefore: row.crashes > 1,
   }
 }

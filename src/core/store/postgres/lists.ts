@@ -1,11 +1,11 @@
 import { LIMITS } from '../../model/limits.ts'
 import { TARGET_STATUSES } from '../../model/target.ts'
 import { containing } from '../like.ts'
-import { checkAfter, toItem, toListing, toTarget, type ItemRow, type TargetRow } from '../rows.ts'
+import { toItem, type ItemRow } from '../list-rows.ts'
+import { checkAfter, toListing, toTarget, type TargetRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { ms, sql, type Database, type Sql } from './database.ts'
 import { stripNul } from './strip-nul.ts'
-import { RUNS_ENDING } from './run-lists.ts'
 
 const COLUMNS = (texts: string): string => /* sql */ `
   t.id, t.run_id, t.key, t.group_name, t.url, t.status, t.epoch, t.claim_id, t.worker_id, t.claimed_alone, t.checkpoint_seq, t.page,
@@ -43,7 +43,7 @@ export const BY_KEY = sql(
   'targets:by-key',
   `SELECT ${TARGET_COLUMNS} FROM unstuck.target t WHERE t.run_id = $1 AND t.key = ANY ($2::text[])`,
 )
-const ENDING = sql(
+export const TARGETS_ENDING = sql(
   'targets:ending',
   `SELECT id FROM unstuck.target WHERE right(id::text, length($1)) = $1 LIMIT 3`,
 )
@@ -68,7 +68,7 @@ export const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 /** What is in the store, for people: targets and items. */
 export function listMethods(
   db: Database,
-): Pick<Store, 'target' | 'targets' | 'targetsByKey' | 'idsEnding' | 'items' | 'itemsByRun'> {
+): Pick<Store, 'target' | 'targets' | 'targetsByKey' | 'items' | 'itemsByRun'> {
   return {
     target: async (id) => {
       const [row] = await db.all<TargetRow>(TARGET, [id])
@@ -87,10 +87,6 @@ export function listMethods(
       // One that PostgreSQL cannot keep is not there.
       const asked = keys.filter((key) => key === stripNul(key))
       return (await db.all<TargetRow>(BY_KEY, [run, asked])).map(toTarget)
-    },
-    idsEnding: async (suffix, kind) => {
-      const statement = kind === 'run' ? RUNS_ENDING : ENDING
-      return (await db.all<{ id: string }>(statement, [suffix.toLowerCase()])).map((row) => row.id)
     },
     items: async (source, after, limit) =>
       (await db.all<ItemRow>(ITEMS, [source, after ?? '', limit])).map(toItem),

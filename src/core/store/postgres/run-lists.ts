@@ -2,6 +2,7 @@ import { containing, endingWith } from '../like.ts'
 import { checkAfter, toListing, toRun, type RunRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { timestamp, sql, type Database } from './database.ts'
+import { TARGETS_ENDING } from './lists.ts'
 import { COUNTERS, LISTED_COLUMNS } from './runs.ts'
 
 // $1 source, $2 after, $3 limit, $4 since, $5 the least id of that time, $6 a part of the source, $7 the end of the id.
@@ -69,7 +70,7 @@ export const LAST_FAILED = sql(
    ORDER BY r.id DESC
 `,
 )
-export const RUNS_ENDING = sql(
+const RUNS_ENDING = sql(
   'runs:ending',
   /* sql */ `
   SELECT id FROM unstuck.run
@@ -78,7 +79,7 @@ export const RUNS_ENDING = sql(
 `,
 )
 
-export function runListMethods(db: Database): Pick<Store, 'runs'> {
+export function runListMethods(db: Database): Pick<Store, 'runs' | 'idsEnding'> {
   return {
     runs: async ({ source = null, statuses, search, createdSince, after, limit, latestFailed }) => {
       checkAfter({ after })
@@ -100,6 +101,11 @@ export function runListMethods(db: Database): Pick<Store, 'runs'> {
         ? await db.all<RunRow>(RUNS_IN, [...values, [...new Set(statuses)]])
         : await db.all<RunRow>(RUNS, values)
       return toListing(rows, limit, toRun)
+    },
+
+    idsEnding: async (suffix, kind) => {
+      const statement = kind === 'run' ? RUNS_ENDING : TARGETS_ENDING
+      return (await db.all<{ id: string }>(statement, [suffix.toLowerCase()])).map((row) => row.id)
     },
   }
 }

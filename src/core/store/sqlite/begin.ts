@@ -5,9 +5,9 @@ import {
   HELD,
   countClaim,
   CLAIM_TARGET,
-  toClaimed,
+  readClaimed,
   MARK_RUNNING,
-  type ClaimedRow,
+  type SqliteClaimedRow,
 } from './claims.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { lockedByAnother } from './source-locks.ts'
@@ -49,7 +49,7 @@ function begin(tx: Connection, request: BeginRequest, where: string): BeginResul
   }>(LIVE_SINGLE, { source })
 
   if (live && live.status === 'in_progress' && live.claim_id === claimId) {
-    const [row] = tx.all<ClaimedRow>(HELD, { worker, claimIds: JSON.stringify([claimId]) })
+    const [row] = tx.all<SqliteClaimedRow>(HELD, { worker, claimIds: JSON.stringify([claimId]) })
     return begun(row!, source)
   }
   if (sourceLock) return { claimed: null, sourceLock }
@@ -66,12 +66,12 @@ function begin(tx: Connection, request: BeginRequest, where: string): BeginResul
     insertTargets(tx, run, [{ id: request.target, key: source }])
   } else tx.run(SET_POLICY, { run, policy: serializePolicy(request.policy) })
   const id = live?.target ?? request.target
-  const row = tx.get<ClaimedRow>(CLAIM_TARGET, { id, claimId, worker, now, claimedAlone: 1 })!
+  const row = tx.get<SqliteClaimedRow>(CLAIM_TARGET, { id, claimId, worker, now, claimedAlone: 1 })!
   if (!countClaim(tx, row, now)) return { claimed: null, blockingRun: run }
   tx.run(MARK_RUNNING, { run, now })
   return begun(row, source)
 }
 
-function begun(row: ClaimedRow, source: string): BeginResult {
-  return { claimed: toClaimed(row, source), resumed: row.epoch > 1 }
+function begun(row: SqliteClaimedRow, source: string): BeginResult {
+  return { claimed: readClaimed(row, source), resumed: row.epoch > 1 }
 }

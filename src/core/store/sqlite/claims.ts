@@ -1,4 +1,5 @@
 import type { ClaimedTarget } from '../../model/claim.ts'
+import { toClaimed, type ClaimedRow } from '../rows.ts'
 import type { ClaimRequest, Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { mayClaim } from './may-claim.ts'
@@ -101,8 +102,8 @@ function isAnythingToClaim(tx: Connection, request: ClaimRequest): boolean {
 
 function claim(tx: Connection, request: ClaimRequest): ClaimedTarget[] {
   const { worker, source, claimIds, isIdle, singleSlot } = request
-  const held = tx.all<ClaimedRow>(HELD, { worker, claimIds: JSON.stringify(claimIds) })
-  if (held.length > 0) return held.map((row) => toClaimed(row, source))
+  const held = tx.all<SqliteClaimedRow>(HELD, { worker, claimIds: JSON.stringify(claimIds) })
+  if (held.length > 0) return held.map((row) => readClaimed(row, source))
   const run = tx.get<{ id: string; status: string; reopened_at: number | null }>(RUN, { source })
   if (!run || !mayClaim(tx, worker)) return []
 
@@ -112,14 +113,14 @@ function claim(tx: Connection, request: ClaimRequest): ClaimedTarget[] {
   const counted = singleSlot || crashed.length > 0 ? 1 : 0
   const claimed: ClaimedTarget[] = []
   for (const [n, { id }] of picked.entries()) {
-    const row = tx.get<ClaimedRow>(CLAIM_TARGET, {
+    const row = tx.get<SqliteClaimedRow>(CLAIM_TARGET, {
       id,
       claimId: claimIds[n]!,
       worker,
       now,
       claimedAlone: counted,
     })!
-    if (countClaim(tx, row, now)) claimed.push(toClaimed(row, source))
+    if (countClaim(tx, row, now)) claimed.push(readClaimed(row, source))
   }
   const isNews = run.status !== 'running' || run.reopened_at !== null
   if (claimed.length > 0 && isNews) tx.run(MARK_RUNNING, { run: run.id, now })
@@ -127,7 +128,7 @@ function claim(tx: Connection, request: ClaimRequest): ClaimedTarget[] {
 }
 
 /** Books a target that was just taken; one that cannot be read is set aside, so that it stops nobody. */
-export function countClaim(tx: Connection, row: ClaimedRow, now: number): boolean {
+export function countClaim(tx: Connection, row: SqliteClaimedRow, now: number): boolean {
   const unreadable = isUnreadable(row.cursor) || isUnreadable(row.data)
   const becomes = unreadable ? 'parked' : 'in_progress'
   addCounts(tx, row.run_id, row.group_name, { planned: -1, [becomes]: 1 }, now)
@@ -144,48 +145,15 @@ function pickReady(tx: Connection, run: string, limit: number, now: number): { i
   return [...due, ...tx.all<{ id: string }>(FRESH, { run, limit: limit - due.length })]
 }
 
-export type ClaimedRow = {
-  id: string
-  run_id: string
-  key: string
-  group_name: string
-  url: string | null
-  epoch: number
-  claim_id: string
-  worker_id: string
-  checkpoint_seq: number
-  page: number
-  page_target: number | null
-  next_url: string | null
-  last_item_id: string | null
+export type SqliteClaimedRow = Omit<ClaimedRow, 'cursor' | 'data'> & {
   cursor: string | null
   data: string | null
-  errors: number
-  crashes: number
 }
 
-export function toClaimed(row: ClaimedRow, source: string): ClaimedTarget {
-  return {
-    target: row.id,
-    epoch: row.epoch,
-    claimId: row.claim_id,
-    worker: row.worker_id,
-    run: row.run_id,
-    source,
-    key: row.key,
-    group: row.group_name === '' ? null : row.group_name,
-    url: row.url,
-    seq: row.checkpoint_seq,
-    page: row.page,
-    pageTarget: row.page_target,
-    next: row.next_url,
-    lastItemId: row.last_item_id,
-    cursor: row.cursor === null ? null : JSON.parse(row.cursor),
-    data: row.data === null ? null : JSON.parse(row.data),
-    errors: row.errors,
-    // This claim's own crash is counted already.
-    crashedBefore: row.crashes > 1,
-  }
+export function readClaimed(row: SqliteClaimedRow, source: string): ClaimedTarget {
+  const cursor: unknown = row.cursor === null ? null : JSON.parse(row.cursor)
+  const data: unknown = row.data === null ? null : JSON.parse(row.data)
+  return toClaimed({ ...row, cursor, data }, source)
 }
 
 function isUnreadable(json: string | null): boolean {

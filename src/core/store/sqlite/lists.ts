@@ -1,18 +1,10 @@
 import { LIMITS } from '../../model/limits.ts'
 import { TARGET_STATUSES } from '../../model/target.ts'
 import { containing } from '../like.ts'
-import {
-  checkAfter,
-  toHeldTarget,
-  toItem,
-  toListing,
-  toTarget,
-  type ItemRow,
-  type TargetRow,
-} from '../rows.ts'
+import { toItem, type ItemRow } from '../list-rows.ts'
+import { checkAfter, toHeldTarget, toListing, toTarget, type TargetRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Database, type Sql } from './database.ts'
-import { RUNS_ENDING } from './run-lists.ts'
 
 const TARGET = sql('target', `SELECT * FROM target WHERE id = :id`)
 const N = LIMITS.listed
@@ -39,7 +31,10 @@ export const BY_KEY = sql(
   'targets:by-key',
   `SELECT * FROM target WHERE run_id = :run AND key IN (SELECT value FROM json_each(:keys))`,
 )
-const ENDING = sql('targets:ending', `SELECT id FROM target WHERE id LIKE '%' || :suffix LIMIT 3`)
+export const TARGETS_ENDING = sql(
+  'targets:ending',
+  `SELECT id FROM target WHERE id LIKE '%' || :suffix LIMIT 3`,
+)
 
 const ITEMS = sql(
   'items',
@@ -59,7 +54,7 @@ export type SqliteTargetRow = Omit<TargetRow, 'cursor'> & { cursor: string | nul
 /** What is in the store, for people: targets and items. */
 export function listMethods(
   db: Database,
-): Pick<Store, 'target' | 'targets' | 'targetsByKey' | 'idsEnding' | 'items' | 'itemsByRun'> {
+): Pick<Store, 'target' | 'targets' | 'targetsByKey' | 'items' | 'itemsByRun'> {
   return {
     target: async (id) => {
       const row = db.read((tx) => tx.get<SqliteTargetRow>(TARGET, { id }))
@@ -88,11 +83,6 @@ export function listMethods(
       db.read((tx) =>
         tx.all<SqliteTargetRow>(BY_KEY, { run, keys: JSON.stringify(keys) }).map(readTarget),
       ),
-
-    idsEnding: async (suffix, kind) => {
-      const statement = kind === 'run' ? RUNS_ENDING : ENDING
-      return db.read((tx) => tx.all<{ id: string }>(statement, { suffix }).map((row) => row.id))
-    },
 
     items: async (source, after, limit) =>
       db.read((tx) =>

@@ -3,6 +3,7 @@ import { containing, endingWith } from '../like.ts'
 import { checkAfter, toListing } from '../rows.ts'
 import type { RunFilter, Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
+import { TARGETS_ENDING } from './lists.ts'
 import { LISTED_COLUMNS, readRun, type SqliteRunRow } from './runs.ts'
 
 const IDS = (name: string, index: string, where: string) =>
@@ -55,14 +56,14 @@ export const LAST_FAILED = sql(
    ORDER BY r.id DESC LIMIT :limit
 `,
 )
-export const RUNS_ENDING = sql(
+const RUNS_ENDING = sql(
   'runs:ending',
   `SELECT id FROM run WHERE substr(id, -8) = substr(:suffix, -8) AND id LIKE '%' || :suffix LIMIT 10`,
 )
 /** Sorts after every id. */
 const AFTER_ALL = '~'
 
-export function runListMethods(db: Database): Pick<Store, 'runs'> {
+export function runListMethods(db: Database): Pick<Store, 'runs' | 'idsEnding'> {
   return {
     runs: async (filter) => {
       checkAfter(filter)
@@ -70,6 +71,11 @@ export function runListMethods(db: Database): Pick<Store, 'runs'> {
         tx.all<SqliteRunRow>(BY_ID, { ids: JSON.stringify(idsOf(tx, filter)) }),
       )
       return toListing(rows, filter.limit, readRun)
+    },
+
+    idsEnding: async (suffix, kind) => {
+      const statement = kind === 'run' ? RUNS_ENDING : TARGETS_ENDING
+      return db.read((tx) => tx.all<{ id: string }>(statement, { suffix }).map((row) => row.id))
     },
   }
 }
