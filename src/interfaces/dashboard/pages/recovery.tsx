@@ -97,10 +97,11 @@ export function Recovery() {
   )
 }
 
-function headline(deeds: number, attention: number): string {
-  if (deeds + attention === 0) return 'Nothing is stuck.'
-  const mine = deeds === 0 ? 'Nothing' : plural(deeds, 'thing')
-  return `${mine} would be done now${attention === 0 ? '' : `, and ${formatNumber(attention)} ${attention === 1 ? 'needs' : 'need'} attention`}.`
+/** Whether anything is stuck is the answer of the overview: a run may need attention without a verdict on it. */
+function headline(planned: number, attention: number): string {
+  if (planned + attention === 0) return 'Nothing to recover.'
+  const what = planned === 0 ? 'Nothing' : plural(planned, 'thing')
+  return `${what} would be done now${attention === 0 ? '' : `, and ${formatNumber(attention)} ${attention === 1 ? 'needs' : 'need'} attention`}.`
 }
 
 function useReloadAfterActions(reload: () => void): void {
