@@ -122,7 +122,7 @@ test('recovery routes are recovery and nothing else, wherever they are', async (
   for (const path of ['/api/recovery', '/anything/at?source=a', '/api/runs']) {
     const look = await GET(new Request(origin + path, { headers: { ...headers, host: 'x' } }))
     const answer = (await look.json()) as any
-    assert.deepEqual([look.status, answer.deeds, answer.dryRun], [200, 0, true], path)
+    assert.deepEqual([look.status, answer.planned, answer.dryRun], [200, 0, true], path)
     assert.equal(answer.command.includes('--source=a'), path.includes('source'))
   }
   assert.deepEqual(came, ['/api/recovery', '/anything/at', '/api/runs'])
@@ -138,7 +138,7 @@ test('recovery routes are recovery and nothing else, wherever they are', async (
   assert.equal((await act({ ...headers, origin: 'http://evil.example' }, {})).status, 403)
   assert.equal((await act(headers, { plan: 'another' })).status, 400)
   const done = (await (await act(headers, {})).json()) as any
-  assert.deepEqual([done.deeds, done.dryRun], [0, false])
+  assert.deepEqual([done.planned, done.dryRun], [0, false])
   await closeAll()
 })
 

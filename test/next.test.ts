@@ -116,7 +116,7 @@ test('in an app of Next.js', { skip: !existsSync(NEXT) }, async (t) => {
       assert.equal((await fetch(recovery)).status, 401)
       assert.equal((await fetch(recovery, { ...as('operator'), method: 'DELETE' })).status, 405)
       const look = await fetch(`${recovery}?source=none`, as('viewer'))
-      assert.deepEqual([look.status, ((await look.json()) as any).deeds], [200, 0])
+      assert.deepEqual([look.status, ((await look.json()) as any).planned], [200, 0])
 
       table.exec(`
         INSERT INTO qualification_runs ("id", "status", "total", "createdAt")

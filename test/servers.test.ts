@@ -45,7 +45,7 @@ async function assertServer(name: string, ctx: ProcessTestContext): Promise<void
   const headers = { 'x-role': 'operator', 'content-type': 'application/json', origin: url }
   assert.equal((await fetch(recovery)).status, 401, name)
   const look = (await (await fetch(recovery, { headers })).json()) as any
-  assert.equal(look.deeds, 0, name)
+  assert.equal(look.planned, 0, name)
   const done = await fetch(recovery, { method: 'POST', headers, body: `{"plan":"${look.plan}"}` })
   assert.equal(done.status, 200, name)
 

@@ -279,7 +279,7 @@ test('the files and the database of a table are where the config is', () => {
   assert.equal(table!.checkpoint!({ id: 8 }), null)
   assert.equal(table!.outputDir!({}), '/app/out')
   for (const to of ['/out', '../out', 'a/../../out'])
-    assert.throws(() => table!.outputDir!({ to }), /leads out of \/app\. .* filesIn/)
+    assert.throws(() => table!.outputDir!({ to }), /is outside \/app\. .* filesIn/)
   const files = { ...elsewhere, filesIn: '/out' }
   const [named] = makeSettings({ adopted: { files } }, '/app/unstuck.config.ts').adopted
   assert.equal(named!.outputDir!({ to: '/out/of/7' }), '/out/of/7')

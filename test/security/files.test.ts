@@ -57,7 +57,17 @@ test('S29 its dependencies are few, pinned, and run no install scripts', () => {
   for (const name of ['preinstall', 'install', 'postinstall', 'prepare']) {
     assert.equal(scripts[name], undefined, name)
   }
-  assert.deepEqual(files, ['bin', 'dist', 'docs', 'examples/init', 'SECURITY.md', 'CHANGELOG.md'])
+  assert.deepEqual(files, [
+    'bin',
+    'dist',
+    'docs/*.md',
+    'docs/guides',
+    'docs/reference',
+    'AGENTS.md',
+    'examples/init',
+    'SECURITY.md',
+    'CHANGELOG.md',
+  ])
 
   const packages = Object.entries(read('package-lock.json').packages as Record<string, Package>)
   const installed = packages.filter(

@@ -260,7 +260,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
           const run = await runOf('cancelled')
           const deed = { actor: 'a person', because: 'enough', evidence: null, expected: {} }
           await store.moveRun({ run: run.id, to: 'cancelled', action: 'cancel', ...deed })
-          while (!said.some((line) => line.includes('was ended'))) await new Promise(setImmediate)
+          while (!said.some((line) => line.includes('has ended'))) await new Promise(setImmediate)
           cancelled.resolve()
           await addRequests(['https://site.example/found'])
         },
