@@ -201,13 +201,14 @@ test('a -wal file that cannot be copied back is a warning, a big one that can be
   assert.equal(sizeFinding({ ...SERVER, bytes: null }).result, 'ok')
 })
 
-test('a schema is nothing yet, older, right or newer', () => {
-  const look = { where: 'x', known: 3, engine: FILE }
+test('a schema is missing, older, current, newer or of a pre-release', () => {
+  const info = { where: 'x', known: 102, engine: FILE }
   const results = [
-    schemaFinding({ ...look, version: 0, pending: ['a', 'b', 'c'] }),
-    schemaFinding({ ...look, version: 2, pending: ['c'] }),
-    schemaFinding({ ...look, version: 3, pending: [] }),
-    schemaFinding({ ...look, version: 4, pending: [] }),
+    schemaFinding({ ...info, version: 0, pending: ['a', 'b', 'c'] }),
+    schemaFinding({ ...info, version: 101, pending: ['c'] }),
+    schemaFinding({ ...info, version: 102, pending: [] }),
+    schemaFinding({ ...info, version: 103, pending: [] }),
+    schemaFinding({ ...info, version: 9, pending: [] }),
   ]
   assert.deepEqual(
     results.map((finding) => [finding.result, exitCodeOf([finding])]),
@@ -215,6 +216,7 @@ test('a schema is nothing yet, older, right or newer', () => {
       ['note', 0],
       ['warning', 3],
       ['ok', 0],
+      ['problem', 9],
       ['problem', 9],
     ],
   )
