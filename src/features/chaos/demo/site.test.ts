@@ -24,8 +24,8 @@ test('the last page waits for release', async () => {
   const site = await Site.open(makeDirectory(7, 1), { slowdown: 0.01, holdsLastPage: true })
   try {
     const { key, pages } = makeDirectory(7, 1).targets[0]!
-    const last = fetchPage(`${site.address}/${key}?page=${pages.length}`)
     await fetchPage(`${site.address}/${key}?page=1`)
+    const last = fetchPage(`${site.address}/${key}?page=${pages.length}`)
     while (site.remainingMs(key) !== Infinity) await new Promise((resolve) => setImmediate(resolve))
     site.release()
     assert.equal((await last).next, null)
