@@ -153,7 +153,7 @@ function requestPlan(state: TopState, action: Action): KeyResult {
 }
 
 function withMessage(state: TopState, text: string): TopState {
-  return { ...state, message: { text, ink: 'warn' } }
+  return { ...state, message: { text, style: 'warn' } }
 }
 
 function handlePlanKey(

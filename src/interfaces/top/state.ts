@@ -49,7 +49,7 @@ export type TopState = {
   readonly positions: Readonly<Record<View, ListPosition>>
   readonly screen: Screen
   /** What became of the last key, until the next one. */
-  readonly message: { readonly text: string; readonly ink: Style } | null
+  readonly message: { readonly text: string; readonly style: Style } | null
   /** A deed is being looked at or done; keys that would start another wait. */
   readonly busy: string | null
   /** Why what is shown is old; null: it is not. */

@@ -88,7 +88,7 @@ export class Top {
             this.#closing.signal,
           )
           const back = undo.length > 0 ? ' u takes it back.' : ''
-          this.#set({ message: { text: `${message}${back}`, ink: 'good' }, undo })
+          this.#set({ message: { text: `${message}${back}`, style: 'good' }, undo })
           this.#pollNow()
         })
     }
@@ -100,7 +100,7 @@ export class Top {
       .catch((error: unknown) => {
         if (this.#closing.signal.aborted) return
         if (error instanceof UnstuckError) {
-          this.#set({ message: { text: redact(messageOf(error)), ink: 'bad' } })
+          this.#set({ message: { text: redact(messageOf(error)), style: 'bad' } })
         } else this.#ended.reject(error)
       })
       .finally(() => {
