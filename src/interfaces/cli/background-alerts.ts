@@ -1,7 +1,7 @@
 import type { WorkerId } from '../../core/model/id.ts'
 import type { AlertService } from '../../features/alerts/service.ts'
 import { isWorkerProcess } from '../../core/worker/processes.ts'
-import type { CliContext } from './command.ts'
+import type { CliContext } from '../../contracts/command.ts'
 
 type BackgroundAlerts = Pick<AlertService, 'finish' | 'stop'>
 

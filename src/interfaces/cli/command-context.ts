@@ -10,9 +10,9 @@ import { pruneJournalsHourly } from '../../features/journal/prune-journals.ts'
 import { openStore } from '../../core/store/open.ts'
 import { alertSecrets } from '../../features/alerts/view.ts'
 import { RunApi } from '../../features/commands/run-api/run-api.ts'
-import type { CliContext } from './command.ts'
 import type { CommandOptions } from './command-options.ts'
 import { currentUser } from '../../app/open-context.ts'
+import type { CliContext } from '../../contracts/command.ts'
 
 /** What commands are run with: the API they reach, and whoever runs them. */
 export type CommandContext = {

@@ -1,4 +1,4 @@
-import { option, type OptionValues } from './option.ts'
+import { option, type OptionValues } from '../../contracts/options.ts'
 
 /** What `run` and `work --exec` have in common: how one execution of a command is treated. */
 export const commandOptions = {

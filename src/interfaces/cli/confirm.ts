@@ -1,5 +1,5 @@
 import { UsageError } from '../../core/model/errors.ts'
-import type { Output } from './output.ts'
+import type { Output } from '../../contracts/command.ts'
 
 /** Whether a person agrees. `yes`: said so beforehand. Where nobody can be asked, `alternative` says what to add. */
 export async function confirm(

@@ -9,12 +9,11 @@ import {
   type DeletionResult,
   type PlannedDeletion,
 } from '../../presenters/deletion.ts'
-import type { CommandResult } from './command.ts'
 import { confirmByTyping } from './confirm.ts'
-import type { Output } from './output.ts'
 import { printFirst, ROWS_MAX } from '../../lib/terminal/long-lists.ts'
 import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 import { plural, formatRunStatus } from '../../presenters/format.ts'
+import type { CommandResult, Output } from '../../contracts/command.ts'
 
 type DeletionRequest = {
   readonly dryRun: boolean

@@ -5,18 +5,12 @@ import { safeJson } from '../../core/events/safe-text.ts'
 import { findDatabaseAddress } from '../../app/address.ts'
 import { configFolder } from '../../lib/files/config-file.ts'
 import { loadSettings, type Settings } from '../../app/config.ts'
-import type { CommandResult, Command, CliContext } from './command.ts'
 import { makeDatabase } from '../../app/open-database.ts'
-import type { Option } from './option.ts'
-import {
-  makeOutput,
-  onClosedStdout,
-  type ColourChoice,
-  type Output,
-  type Streams,
-} from './output.ts'
+import { makeOutput, onClosedStdout, type ColourChoice, type Streams } from './output.ts'
 import { kebab, type Flags } from './program.ts'
 import { watch } from './watch.ts'
+import type { CliContext, Command, CommandResult, Output } from '../../contracts/command.ts'
+import type { Option } from '../../contracts/options.ts'
 
 /** Runs one command with the setup that all commands share. Returns the exit code. */
 export async function execute(

@@ -2,8 +2,8 @@ import { shortId } from '../../core/model/id.ts'
 import { countOpenTargets, countTargets, type Run } from '../../core/model/run.ts'
 import { humanizeDuration } from '../../core/model/time.ts'
 import type { Store } from '../../core/store/store.ts'
-import type { Output } from './output.ts'
 import { progressBar } from '../../presenters/format.ts'
+import type { Output } from '../../contracts/command.ts'
 
 const REDRAW_MS = 500
 const PLAIN_EVERY_MS = 10_000

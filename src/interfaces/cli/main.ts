@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { CommanderError } from 'commander'
 import { EXIT } from '../../core/model/exit-codes.ts'
-import { COMMANDS, resolveCommand } from './command-list.ts'
+import { COMMANDS, resolveCommand } from './commands.ts'
 import { reportFailure, type FailureStyle } from './failure.ts'
 import { COLOUR_CHOICES, onClosedStdout, type Streams } from './output.ts'
 import { makeProgram } from './program.ts'

@@ -7,29 +7,13 @@ import { safeText } from '../../core/events/safe-text.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import { EXIT } from '../../core/model/exit-codes.ts'
 import { TextWriter } from '../../lib/terminal/text-writer.ts'
+import type { Output } from '../../contracts/command.ts'
 
 export const COLOUR_CHOICES = ['auto', 'always', 'never'] as const
 export type ColourChoice = (typeof COLOUR_CHOICES)[number]
 
 /** The streams a command reads and writes: those of the process, except in tests. */
 export type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>
-
-/** Where a command's results and remarks go. */
-export type Output = {
-  readonly isTerminal: boolean
-  readonly columns: number
-  readonly rows: number
-  /** Results, on stdout. Resolves when the reader can take more, so that a stream stays small in memory. */
-  readonly write: (text: string) => Promise<void>
-  /** A fresh sheet of the terminal's width, or of another. */
-  readonly makeWriter: (columns?: number) => TextWriter
-  /** A remark for people, on stderr: it never mixes with results. */
-  readonly note: (text: string) => void
-  /** Somebody sits there who can be asked, wherever the results go. */
-  readonly canAsk: boolean
-  /** A question, on stderr, and what a person answers; null where nobody is there to ask. */
-  readonly ask: (question: string) => Promise<string | null>
-}
 
 export function makeOutput(colour: ColourChoice, streams: Streams): Output {
   const { stdout, stderr } = streams

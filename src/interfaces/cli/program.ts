@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { Command as Program, Option as Flag } from 'commander'
-import type { CommandEntry } from './command-list.ts'
-import type { Command } from './command.ts'
-import type { Argument, Option } from './option.ts'
 import { COLOUR_CHOICES, type Streams } from './output.ts'
+import type { Command, CommandEntry } from '../../contracts/command.ts'
+import type { Argument, Option } from '../../contracts/options.ts'
 
 const COMMON = 'Common options:'
 const EXAMPLES = ['unstuck demo', 'unstuck work crawl.ts --workers 10', 'unstuck status --watch']
@@ -35,7 +34,7 @@ export function makeProgram(
 }
 
 function addCommands(parent: Program, entries: readonly CommandEntry[], call: Invoke): void {
-  const pending = new Map<Program, () => Promise<Command<any, any>>>()
+  const pending = new Map<Program, () => Promise<{ command: Command<any, any> }>>()
   for (const entry of entries) {
     const sub = configure(parent.command(entry.name))
       .summary(entry.summary)
@@ -45,8 +44,8 @@ function addCommands(parent: Program, entries: readonly CommandEntry[], call: In
     else addCommands(addCommonOptions(sub), entry.commands, call)
   }
   parent.hook('preSubcommand', async (_, sub) => {
-    const command = await pending.get(sub)?.()
-    if (command) addDeclarations(sub, command, call)
+    const module = await pending.get(sub)?.()
+    if (module) addDeclarations(sub, module.command, call)
   })
 }
 

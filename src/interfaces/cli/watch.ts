@@ -4,9 +4,8 @@ import { messageOf, StoreUnavailableError } from '../../core/model/errors.ts'
 import { EXIT } from '../../core/model/exit-codes.ts'
 import { redact } from '../../core/model/redact.ts'
 import { safeJson } from '../../core/events/safe-text.ts'
-import type { CommandResult } from './command.ts'
-import type { Output } from './output.ts'
 import { makeScreen } from '../../lib/terminal/screen.ts'
+import type { CommandResult, Output } from '../../contracts/command.ts'
 
 const TERMINAL_EVERY_MS = 1_000
 /** A log that is read later wants fewer blocks than a screen that is read now. */

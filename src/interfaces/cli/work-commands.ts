@@ -4,11 +4,11 @@ import { EXIT } from '../../core/model/exit-codes.ts'
 import { sourceMistake } from '../../core/model/source.ts'
 import { ExecWorker } from '../../features/commands/exec-worker.ts'
 import { startBackgroundAlerts } from './background-alerts.ts'
-import type { CommandResult, CliContext } from './command.ts'
 import type { CommandOptions } from './command-options.ts'
 import { makeCommandContext } from './command-context.ts'
 import { onCommandSignals } from './command-signals.ts'
 import { withStopNotice, SystemdNotifier } from './sd-notify.ts'
+import type { CliContext, CommandResult } from '../../contracts/command.ts'
 
 export type ExecRequest = Pick<CliContext, 'settings' | 'database' | 'output' | 'json'> & {
   readonly command: readonly string[]

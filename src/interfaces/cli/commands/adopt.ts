@@ -27,13 +27,12 @@ import {
 } from '../../../features/adopted/wizard/report.ts'
 import { findConfig } from '../../../lib/files/config-file.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
-import { defineCommand } from '../command.ts'
 import { confirm } from '../confirm.ts'
-import { option } from '../option.ts'
-import type { Output } from '../output.ts'
 import { configNameFor } from '../package-type.ts'
+import { defineCommand, type Output } from '../../../contracts/command.ts'
+import { option } from '../../../contracts/options.ts'
 
-export const adopt = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck adopt --db sqlite:app.db  # proposes a config, changes nothing',
     'unstuck adopt --db "$DATABASE_URL" --write  # also writes unstuck.config.ts',

@@ -3,12 +3,12 @@ import { EXIT } from '../../../core/model/exit-codes.ts'
 import { shortId } from '../../../core/model/id.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import { alertView } from '../../../presenters/overview.ts'
-import { defineCommand } from '../command.ts'
 import { printFirst, ROWS_MAX } from '../../../lib/terminal/long-lists.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { formatAgo } from '../../../presenters/format.ts'
+import { defineCommand } from '../../../contracts/command.ts'
 
-export const alertsList = defineCommand({
+export const command = defineCommand({
   examples: ['unstuck alerts list', 'unstuck alerts list --json'],
   watch: true,
 

@@ -5,9 +5,9 @@ import { newId } from '../../../core/model/id.ts'
 import { DeliveryError, type Channel } from '../../../features/alerts/channel.ts'
 import type { AlertMessage } from '../../../features/alerts/message.ts'
 import { makeChannels } from '../../../features/alerts/make-service.ts'
-import { defineCommand } from '../command.ts'
 import { currentUser } from '../../../app/open-context.ts'
-import { option } from '../option.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { option } from '../../../contracts/options.ts'
 
 /** How a channel took the test. */
 type ChannelTestResult = {
@@ -17,7 +17,7 @@ type ChannelTestResult = {
   readonly because: string | null
 }
 
-export const alertsTest = defineCommand({
+export const command = defineCommand({
   examples: ['unstuck alerts test', 'unstuck alerts test --channel slack'],
   options: { channel: option.choice(CHANNEL_NAMES, 'this one only', undefined) },
 

@@ -18,8 +18,8 @@ import { EXIT } from '../../../core/model/exit-codes.ts'
 import { redact } from '../../../core/model/redact.ts'
 import { shellWord, unstuckCommand } from '../../../core/model/shell-command.ts'
 import { TIMER_MAX_MS } from '../../../core/host/clock.ts'
-import { defineCommand, type CliContext } from '../command.ts'
-import { argument, option } from '../option.ts'
+import { defineCommand, type CliContext } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
 const options = {
   kills: option.count('N', 'how often it is killed; default: 10', undefined, { max: 10_000 }),
@@ -61,7 +61,7 @@ const args = {
 }
 type Chaos = CliContext<typeof args, typeof options>
 
-export const chaos = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck chaos -- npx unstuck work crawl.ts --drain',
     'unstuck chaos --kills 30 --signal mix -- node nightly.ts',

@@ -5,13 +5,13 @@ import { checkSource } from '../../../core/model/source.ts'
 import { isLost } from '../../../core/recovery/assess.ts'
 import { adviseStart, type StartAdvice } from '../../../core/recovery/advise-start.ts'
 import { adviceView } from '../../../presenters/check.ts'
-import { defineCommand } from '../command.ts'
 import { openContext } from '../../../app/open-context.ts'
-import { argument, option } from '../option.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { formatAgo, formatProcess } from '../../../presenters/format.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
-export const check = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck check portal-a',
     'unstuck check portal-a && python scrape.py  # exit code 5: someone is at it',

@@ -10,16 +10,16 @@ import type { OperatorContext } from '../../../core/recovery/context.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { RISKY_ABANDON_MS } from '../../../app/config.ts'
 import { cleaningView, selectRuns, type CleanSelection } from '../../../presenters/cleaning.ts'
-import { defineCommand, type CommandResult, type CliContext } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { deleteRuns } from '../deletion.ts'
 import { openContext } from '../../../app/open-context.ts'
 import { findRun } from '../../../presenters/find.ts'
-import { argument, option } from '../option.ts'
 import { LINES_MAX } from '../../../lib/terminal/long-lists.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { plural, formatSource } from '../../../presenters/format.ts'
 import { NOTHING_LIVE, printSummary, riskyAgeWarning } from '../summary-text.ts'
+import { defineCommand, type CliContext, type CommandResult } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
 const args = { runs: argument.rest('these runs only; else every dead one') }
 const options = {
@@ -32,7 +32,7 @@ const options = {
 }
 type Clean = CliContext<typeof args, typeof options>
 
-export const clean = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck clean --dry-run          # the table, and nothing else',
     'unstuck clean                    # the table, a question, then it marks the dead',

@@ -3,12 +3,12 @@ import { alertsView } from '../../../features/alerts/view.ts'
 import { listPolicies, type SourcePolicy } from '../../../presenters/config.ts'
 import type { Settings } from '../../../app/config.ts'
 import { printAlerts } from '../alert-text.ts'
-import { defineCommand } from '../command.ts'
-import { argument, option } from '../option.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { printSettings } from '../policy-text.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
-export const configShow = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck config show',
     'unstuck config show slow-portal',

@@ -23,9 +23,9 @@ import { shortId } from '../../../core/model/id.ts'
 import { redact } from '../../../core/model/redact.ts'
 import { shellWord, unstuckCommand } from '../../../core/model/shell-command.ts'
 import { configFolder } from '../../../lib/files/config-file.ts'
-import { defineCommand, type CliContext } from '../command.ts'
-import { option } from '../option.ts'
 import { plural } from '../../../presenters/format.ts'
+import { defineCommand, type CliContext } from '../../../contracts/command.ts'
+import { option } from '../../../contracts/options.ts'
 
 const HOST = '127.0.0.1'
 
@@ -38,7 +38,7 @@ const options = {
   seed: option.count('N', 'the same site and the same kills again', undefined, { min: 0 }),
 }
 
-export const demo = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck demo                           # about a minute, on a SQLite file of its own',
     'unstuck demo --kills 40 --targets 200  # longer and harder',

@@ -1,13 +1,13 @@
 import process from 'node:process'
 import { redact } from '../../../core/model/redact.ts'
-import { defineCommand } from '../command.ts'
 import { runChecks } from '../doctor/run-checks.ts'
 import { exitCodeOf, worst, type Finding } from '../../../presenters/finding.ts'
 import { checkSecurity } from '../doctor/security.ts'
 import { printFindings, summarize } from '../doctor/text.ts'
-import { option } from '../option.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { option } from '../../../contracts/options.ts'
 
-export const doctor = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck doctor',
     'unstuck doctor --db postgres://…  # that database, whatever the config says',

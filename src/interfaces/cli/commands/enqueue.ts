@@ -8,14 +8,14 @@ import type { Run } from '../../../core/model/run.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { enqueueSource as queue } from '../../../presenters/enqueue.ts'
 import { runView } from '../../../presenters/view.ts'
-import { defineCommand, type CliContext } from '../command.ts'
-import { argument, option } from '../option.ts'
+import { defineCommand, type CliContext } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
 const options = {
   input: option.text('JSON', "for a command's source: what its command finds in UNSTUCK_INPUT"),
 }
 
-export const enqueue = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck enqueue crawl.ts   # with all its targets',
     "unstuck enqueue portal-a   # of a command's source",

@@ -1,11 +1,11 @@
 import { explainRunOrTarget, explanationView } from '../../../presenters/explain.ts'
-import { defineCommand } from '../command.ts'
 import { openContext } from '../../../app/open-context.ts'
 import { printExplanation } from '../explain-text.ts'
 import { findRunOrTarget } from '../../../presenters/find.ts'
-import { argument } from '../option.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { argument } from '../../../contracts/options.ts'
 
-export const explain = defineCommand({
+export const command = defineCommand({
   examples: ['unstuck explain 4f2a91bc', "unstuck explain 4f2a91bc --json | jq '.verdict'"],
   args: { what: argument.required('a run or a target: its last 8 digits, or its full id') },
 

@@ -1,11 +1,11 @@
 import { historyView, readHistory, type History } from '../../../presenters/history.ts'
-import { defineCommand } from '../command.ts'
-import { option } from '../option.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { formatAgo, plural } from '../../../presenters/format.ts'
 import { describeSubject, printAuditEntry } from '../history-text.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { option } from '../../../contracts/options.ts'
 
-export const history = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck history --since 24h',
     'unstuck history --source directory --limit 50',

@@ -3,7 +3,6 @@ import process from 'node:process'
 import { UsageError } from '../../../core/model/errors.ts'
 import { findConfig } from '../../../lib/files/config-file.ts'
 import { configNameFor } from '../package-type.ts'
-import { defineCommand } from '../command.ts'
 import {
   adviceFor,
   detectProject,
@@ -22,11 +21,12 @@ import {
   type WriteOptions,
   type FileResult,
 } from '../init/write.ts'
-import { argument, option } from '../option.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { pad, widthOf } from '../../../lib/terminal/width.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
-export const init = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck init                            # config and an example crawl that runs as it is',
     'unstuck init --for pm2                  # a file to run your crawl.ts under PM2',

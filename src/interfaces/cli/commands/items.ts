@@ -1,9 +1,9 @@
 import { isCrawlee } from '../../../core/model/crawlee.ts'
 import { exportItems, hasItems, ITEM_FORMATS } from '../../../presenters/items.ts'
-import { defineCommand } from '../command.ts'
-import { argument, option } from '../option.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
-export const items = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck items directory > directory.jsonl',
     'unstuck items directory --format csv > directory.csv',

@@ -2,14 +2,14 @@ import { UsageError } from '../../../core/model/errors.ts'
 import { humanizeDuration } from '../../../core/model/time.ts'
 import { unstuckCommand } from '../../../core/model/shell-command.ts'
 import { compressJournal } from '../../../features/journal/compress.ts'
-import { defineCommand } from '../command.ts'
 import { statJournal } from '../journal-file.ts'
-import { argument, option } from '../option.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
 /** A worker that lives writes at least its heartbeat. */
 const IDLE_MS = 60_000
 
-export const journalCompress = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck journal compress worker.jsonl  # makes worker.jsonl.zst, and removes worker.jsonl when it is proven equal',
   ],

@@ -1,14 +1,13 @@
 import { nothingSkipped, readJournal, type JournalEntry } from '../../../features/journal/reader.ts'
 import { safeJson } from '../../../core/events/safe-text.ts'
-import { defineCommand, type CommandResult } from '../command.ts'
 import { statJournal } from '../journal-file.ts'
 import { describeSkipped, isFailure, printEntry } from '../journal-text.ts'
-import { argument, option } from '../option.ts'
-import type { Output } from '../output.ts'
+import { defineCommand, type CommandResult, type Output } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
 const BATCH_SIZE = 200
 
-export const journalRead = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck journal read worker.jsonl --errors',
     'unstuck journal read worker.jsonl.zst --type recovery lease_lost',

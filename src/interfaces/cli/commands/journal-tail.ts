@@ -2,13 +2,13 @@ import { nothingSkipped, readJournal, type JournalEntry } from '../../../feature
 import { followJournal, journalTailOffset } from '../../../features/journal/tail.ts'
 import { safeJson } from '../../../core/events/safe-text.ts'
 import { UsageError } from '../../../core/model/errors.ts'
-import { defineCommand } from '../command.ts'
 import { statJournal } from '../journal-file.ts'
 import { printEntry } from '../journal-text.ts'
-import { argument, option } from '../option.ts'
 import { untilInterrupted } from '../watch.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
-export const journalTail = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck journal tail worker.jsonl -f',
     'unstuck journal tail worker.jsonl --lines 100 --json  # JSON lines',

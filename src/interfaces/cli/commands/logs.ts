@@ -11,18 +11,17 @@ import { dataFolder, runFolderExists, runFolder } from '../../../lib/files/data-
 import { LOG_STREAMS, type LogLine } from '../../../features/commands/log-file.ts'
 import { logExists, readLog, type FollowOptions } from '../../../features/commands/log-reader.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { defineCommand } from '../command.ts'
 import { findRunOrNewest } from '../../../presenters/find.ts'
-import { argument, option } from '../option.ts'
-import type { Output } from '../output.ts'
 import { formatRunStatus } from '../../../presenters/format.ts'
 import { untilInterrupted } from '../watch.ts'
+import { defineCommand, type Output } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
 /** How many lives of a run's command are looked at for a log that is here. */
 const EXECUTIONS_MAX = 20
 const POLL_MS = 1_000
 
-export const logs = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck logs 4f2a91bc -f               # until the run has ended',
     'unstuck logs portal-a --lines all      # of the newest run of a source',

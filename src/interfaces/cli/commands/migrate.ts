@@ -1,10 +1,10 @@
 import type { DatabaseInfo } from '../../../core/store/inspection.ts'
 import { readDatabaseInfo } from '../../../core/store/open.ts'
 import { assertKnown } from '../../../core/store/schema-version.ts'
-import { defineCommand } from '../command.ts'
-import { option } from '../option.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { plural } from '../../../presenters/format.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { option } from '../../../contracts/options.ts'
 
 /** What `migrate` answers with `--json`. */
 type Migration = {
@@ -17,7 +17,7 @@ type Migration = {
   pending: readonly string[]
 }
 
-export const migrate = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck migrate --dry-run  # what is pending; nothing is changed',
     'unstuck migrate  # before the new version starts anywhere',

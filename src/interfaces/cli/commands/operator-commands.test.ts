@@ -19,7 +19,7 @@ import {
 } from '../../../testing/cli-test-context.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { unstuck } from '../../../testing/unstuck-cli.ts'
-import { COMMANDS } from '../command-list.ts'
+import { COMMANDS } from '../commands.ts'
 import { widthOf } from '../../../lib/terminal/width.ts'
 
 /** What holds for all commands of recovery alike. */
@@ -190,7 +190,7 @@ test('each has examples of its own, and --dry-run where it changes something', a
   for (const name of [...changes, 'park', 'unpark', 'rewind']) {
     const entry = COMMANDS.find((one) => one.name === name)!
     assert.ok('load' in entry)
-    const { examples, options } = await entry.load()
+    const { examples, options } = (await entry.load()).command
     assert.ok(examples.every((example) => example.startsWith(`unstuck ${name}`)))
     assert.equal(options['dryRun'].value, null)
   }

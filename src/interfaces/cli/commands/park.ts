@@ -7,13 +7,13 @@ import {
   allWereOpen,
 } from '../../../presenters/target-actions.ts'
 import { targetView } from '../../../presenters/view.ts'
-import { defineCommand } from '../command.ts'
 import { openContext } from '../../../app/open-context.ts'
 import { findTargets } from '../../../presenters/find.ts'
-import { argument, option } from '../option.ts'
 import { formatTargetStatus } from '../../../presenters/format.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
-export const park = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck park 91bc4f2a',
     'unstuck park 91bc4f2a 7701aa3e --because "the city has moved"',

@@ -2,14 +2,14 @@ import { NotFoundError } from '../../../core/model/errors.ts'
 import { LIVE_STATUSES, type Run } from '../../../core/model/run.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { measureProgress, progressView, PROGRESS_BY } from '../../../presenters/progress.ts'
-import { defineCommand } from '../command.ts'
 import { findRun } from '../../../presenters/find.ts'
-import { argument, option } from '../option.ts'
 import { printProgress } from '../progress-text.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
 const LIVE_MAX = 300
 
-export const progress = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck progress --watch',
     'unstuck progress --source directory --group CA TX',

@@ -6,15 +6,14 @@ import type { Assessment } from '../../../core/recovery/assess.ts'
 import { recover as recoverNow } from '../../../core/recovery/recover.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { recoveryView, classifyVerdicts } from '../../../presenters/recovery.ts'
-import { defineCommand } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { openContext } from '../../../app/open-context.ts'
 import { describeUnknownGroups } from '../unknown-groups.ts'
-import { option } from '../option.ts'
-import type { Output } from '../output.ts'
 import { printApplied, printPlan } from '../recovery-text.ts'
+import { defineCommand, type Output } from '../../../contracts/command.ts'
+import { option } from '../../../contracts/options.ts'
 
-export const recover = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck recover --dry-run',
     'unstuck recover --yes --timeout 60m  # only those without a sign of life for an hour',

@@ -8,18 +8,18 @@ import {
   describeNextStart,
   PARK_HINT,
 } from '../../../presenters/target-actions.ts'
-import { defineCommand } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { openContext } from '../../../app/open-context.ts'
 import { findRun, findTargets } from '../../../presenters/find.ts'
 import { describeUnknownGroups } from '../unknown-groups.ts'
-import { argument, option } from '../option.ts'
 import { printFirst } from '../../../lib/terminal/long-lists.ts'
 import { plural } from '../../../presenters/format.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
 type ResetResult = { run: string; source: string; targets: number; reopened: boolean }
 
-export const resetFailed = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck reset-failed --dry-run',
     'unstuck reset-failed --max-attempts 3 --group CA TX  # only those tried at most three times',

@@ -1,11 +1,11 @@
 import { resume as resumeRun } from '../../../presenters/run-actions.ts'
 import { runView } from '../../../presenters/view.ts'
-import { defineCommand } from '../command.ts'
 import { openContext } from '../../../app/open-context.ts'
 import { findRun } from '../../../presenters/find.ts'
-import { argument, option } from '../option.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
-export const resume = defineCommand({
+export const command = defineCommand({
   examples: ['unstuck resume 4f2a91bc', 'unstuck resume 4f2a91bc --dry-run'],
   args: { run: argument.required('the run: its last 8 digits, or its full id') },
   options: {

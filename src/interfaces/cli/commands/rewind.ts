@@ -1,12 +1,12 @@
 import { UsageError } from '../../../core/model/errors.ts'
 import { rewind as rewindTarget } from '../../../presenters/target-actions.ts'
 import { targetView } from '../../../presenters/view.ts'
-import { defineCommand } from '../command.ts'
 import { openContext } from '../../../app/open-context.ts'
 import { findTarget } from '../../../presenters/find.ts'
-import { argument, option } from '../option.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
-export const rewind = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck rewind 91bc4f2a --to 0  # from the start',
     'unstuck rewind 91bc4f2a --to 4 --next "https://directory.example/plumbers?page=5"',

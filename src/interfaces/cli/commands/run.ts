@@ -7,13 +7,13 @@ import { runCommand } from '../../../core/model/shell-command.ts'
 import { trackingGap } from '../../../features/commands/start-tagged.ts'
 import { Supervisor, type SupervisorResult } from '../../../features/commands/supervisor.ts'
 import { startBackgroundAlerts } from '../background-alerts.ts'
-import { defineCommand, type CommandResult, type CliContext } from '../command.ts'
 import { commandOptions } from '../command-options.ts'
 import { makeCommandContext } from '../command-context.ts'
 import { onCommandSignals } from '../command-signals.ts'
-import { argument, option } from '../option.ts'
 import { withStopNotice, SystemdNotifier } from '../sd-notify.ts'
 import { makeSchedule } from '../schedule.ts'
+import { defineCommand, type CliContext, type CommandResult } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
 const options = {
   ifRunning: option.choice(
@@ -44,7 +44,7 @@ type Run = CliContext<{ source: Arg; command: Rest }, typeof options>
 type Arg = ReturnType<typeof argument.required>
 type Rest = ReturnType<typeof argument.rest>
 
-export const run = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck run stake -- python run_scraper.py',
     'unstuck run stake --interval 30s -- python run_scraper.py   # again and again, 30 s apart',

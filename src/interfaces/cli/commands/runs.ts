@@ -2,8 +2,6 @@ import { shortId } from '../../../core/model/id.ts'
 import { RUN_STATUSES, type Run } from '../../../core/model/run.ts'
 import { humanizeDuration, type Millis } from '../../../core/model/time.ts'
 import { runView } from '../../../presenters/view.ts'
-import { defineCommand } from '../command.ts'
-import { option } from '../option.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import {
   formatAgo,
@@ -11,8 +9,10 @@ import {
   formatRunStatus,
   formatSource,
 } from '../../../presenters/format.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { option } from '../../../contracts/options.ts'
 
-export const runs = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck runs --source directory',
     'unstuck runs --status failed --limit 5',

@@ -17,9 +17,9 @@ import { HttpServer } from '../../http/server.ts'
 import { TokenFile } from '../../../app/token-file.ts'
 import { readTokens, tokensPath } from '../../../app/tokens.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { defineCommand, type CliContext } from '../command.ts'
-import { option } from '../option.ts'
 import { SystemdNotifier } from '../sd-notify.ts'
+import { defineCommand, type CliContext } from '../../../contracts/command.ts'
+import { option } from '../../../contracts/options.ts'
 
 const options = {
   port: option.count('N', 'where it listens; 0 for any free one', 4600, { min: 0, max: 65_535 }),
@@ -39,7 +39,7 @@ const LOOPBACK = '127.0.0.1'
 const STOP_DEADLINE_MS = 10_000
 const STORE_POLL_MS = 2_000
 
-export const serve = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck serve                              # http://127.0.0.1:4600, for this machine alone',
     'unstuck tokens add maria --role operator && unstuck serve --host 0.0.0.0',

@@ -1,11 +1,11 @@
 import { loadRunReport, runReportView } from '../../../presenters/run.ts'
 import { openContext } from '../../../app/open-context.ts'
-import { defineCommand } from '../command.ts'
 import { findRun } from '../../../presenters/find.ts'
-import { argument } from '../option.ts'
 import { printRun } from '../run-text.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { argument } from '../../../contracts/options.ts'
 
-export const show = defineCommand({
+export const command = defineCommand({
   examples: ['unstuck show 4f2a91bc', 'unstuck show 4f2a91bc --watch'],
   args: { run: argument.required('the run: its last 8 digits, or its full id') },
   watch: true,

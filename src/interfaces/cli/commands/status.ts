@@ -1,10 +1,10 @@
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { openContext } from '../../../app/open-context.ts'
-import { defineCommand } from '../command.ts'
 import { printFirstSteps, printStatus } from '../status-text.ts'
 import { getStatus } from '../../../presenters/status.ts'
+import { defineCommand } from '../../../contracts/command.ts'
 
-export const status = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck status',
     'unstuck status --watch',

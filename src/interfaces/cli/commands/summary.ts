@@ -1,12 +1,12 @@
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { classifyRuns } from '../../../core/recovery/clean.ts'
-import { defineCommand } from '../command.ts'
 import { openContext } from '../../../app/open-context.ts'
-import { option } from '../option.ts'
 import { summaryView } from '../../../presenters/cleaning.ts'
 import { NOTHING_LIVE, printSummary } from '../summary-text.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { option } from '../../../contracts/options.ts'
 
-export const summary = defineCommand({
+export const command = defineCommand({
   examples: ['unstuck summary', "unstuck summary --json | jq '.dead[].id'"],
   options: {
     age: option.duration(

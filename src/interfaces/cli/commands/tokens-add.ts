@@ -1,10 +1,10 @@
 import { dataFolder } from '../../../lib/files/data-folder.ts'
 import { ROLES } from '../../../core/model/role.ts'
 import { addToken, tokensPath } from '../../../app/tokens.ts'
-import { defineCommand } from '../command.ts'
-import { argument, option } from '../option.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
-export const tokensAdd = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck tokens add maria --role operator',
     'unstuck tokens add prometheus               # a viewer: it may look, and change nothing',

@@ -1,9 +1,9 @@
 import { dataFolder } from '../../../lib/files/data-folder.ts'
 import { readTokens, tokensPath } from '../../../app/tokens.ts'
-import { defineCommand } from '../command.ts'
 import { formatAgo } from '../../../presenters/format.ts'
+import { defineCommand } from '../../../contracts/command.ts'
 
-export const tokensList = defineCommand({
+export const command = defineCommand({
   examples: ['unstuck tokens list', 'unstuck tokens list --json'],
 
   async run({ database }) {

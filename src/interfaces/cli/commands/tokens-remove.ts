@@ -1,10 +1,10 @@
 import { NotFoundError } from '../../../core/model/errors.ts'
 import { dataFolder } from '../../../lib/files/data-folder.ts'
 import { removeToken, tokensPath } from '../../../app/tokens.ts'
-import { defineCommand } from '../command.ts'
-import { argument } from '../option.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { argument } from '../../../contracts/options.ts'
 
-export const tokensRemove = defineCommand({
+export const command = defineCommand({
   examples: ['unstuck tokens remove maria'],
   args: { name: argument.required('whose token') },
 

@@ -1,12 +1,11 @@
 import process from 'node:process'
 import { UsageError } from '../../../core/model/errors.ts'
 import { Top } from '../../top/top.ts'
-import { defineCommand } from '../command.ts'
 import { openContext } from '../../../app/open-context.ts'
-import { option } from '../option.ts'
-import type { Output } from '../output.ts'
+import { defineCommand, type Output } from '../../../contracts/command.ts'
+import { option } from '../../../contracts/options.ts'
 
-export const top = defineCommand({
+export const command = defineCommand({
   examples: ['unstuck top', 'unstuck top --readonly  # no key changes anything'],
   options: { readonly: option.flag('only look: no key changes anything') },
 

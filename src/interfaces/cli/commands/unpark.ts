@@ -9,14 +9,14 @@ import {
   describeNextStart,
   PARK_HINT,
 } from '../../../presenters/target-actions.ts'
-import { defineCommand } from '../command.ts'
 import { openContext } from '../../../app/open-context.ts'
 import { findRun, findTargets } from '../../../presenters/find.ts'
 import { describeUnknownGroups } from '../unknown-groups.ts'
-import { argument, option } from '../option.ts'
 import { formatTargetStatus } from '../../../presenters/format.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
-export const unpark = defineCommand({
+export const command = defineCommand({
   examples: ['unstuck unpark 91bc4f2a', 'unstuck unpark --run 4f2a91bc  # all of the run'],
   args: { targets: argument.rest('targets: their last 8 digits, or full ids') },
   options: {

@@ -17,12 +17,12 @@ import { ensureRun } from '../../../core/worker/ensure-run.ts'
 import { handleStopSignals } from '../../../core/worker/shutdown.ts'
 import { CrawlWorker } from '../../../core/worker/worker.ts'
 import { startBackgroundAlerts } from '../background-alerts.ts'
-import { defineCommand, type CliContext } from '../command.ts'
 import { commandOptions } from '../command-options.ts'
 import { LiveLine } from '../live-line.ts'
-import { argument, option } from '../option.ts'
 import { ALIVE, READY, SystemdNotifier } from '../sd-notify.ts'
 import { workOnCommands } from '../work-commands.ts'
+import { defineCommand, type CliContext } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 
 const options = {
   workers: option.count('N', 'processes to start; dead ones are started again', 1, { max: 256 }),
@@ -52,7 +52,7 @@ type WorkArguments = CliContext<
 >
 type Work = WorkArguments & { readonly args: { readonly module: string } }
 
-export const work = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck work crawl.ts',
     'unstuck work crawl.ts --workers 10 --drain  # ten processes, end when all is done',

@@ -1,8 +1,6 @@
 import { shortId } from '../../../core/model/id.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import type { WorkerView } from '../../../presenters/view.ts'
-import { defineCommand } from '../command.ts'
-import { option } from '../option.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import {
   formatAge,
@@ -13,8 +11,10 @@ import {
 import { openContext } from '../../../app/open-context.ts'
 import { assess } from '../../../core/recovery/assess.ts'
 import { workerViews } from '../../../presenters/workers.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { option } from '../../../contracts/options.ts'
 
-export const workers = defineCommand({
+export const command = defineCommand({
   examples: [
     'unstuck workers --watch',
     'unstuck workers --older 1h  # only those not heard of for an hour',

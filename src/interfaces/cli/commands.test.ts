@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { COMMANDS, resolveCommand, type CommandEntry } from './command-list.ts'
+import { COMMANDS, resolveCommand } from './commands.ts'
+import type { CommandEntry } from '../../contracts/command.ts'
 
 type Leaf = Extract<CommandEntry, { load: unknown }>
 
@@ -11,7 +12,7 @@ function leaves(entries: readonly CommandEntry[]): Leaf[] {
 for (const entry of leaves(COMMANDS)) {
   test(`${entry.name} has a summary that fits into a line, and examples`, async () => {
     assert.ok(entry.summary.length <= 90, entry.summary)
-    const { examples } = await entry.load()
+    const { examples } = (await entry.load()).command
     assert.ok(examples.length > 0 && examples.every((example) => example.startsWith('unstuck ')))
   })
 }

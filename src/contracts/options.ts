@@ -1,4 +1,4 @@
-import { formatDuration, parseDuration } from '../../core/model/time.ts'
+import { formatDuration, parseDuration } from '../core/model/time.ts'
 
 /** A flag of a command. Its key in `options` is its name: `maxAttempts` is `--max-attempts`. */
 export type Option<T> = {

@@ -1,0 +1,107 @@
+import { extname } from 'node:path'
+import type { CommandEntry } from '../../contracts/command.ts'
+
+/** Names and summaries of commands, which are only here. */
+type Summaries = Readonly<Record<string, string | SubCommands>>
+type SubCommands = { readonly summary: string; readonly commands: Summaries }
+
+/** By the headings of the help. */
+const SUMMARIES: Readonly<Record<string, Summaries>> = {
+  'Work:': {
+    demo: 'Crawl a built-in site, kill its workers with kill -9, and verify the result.',
+    init: 'Write a config, an example crawl, and files for PM2, systemd, Docker and others.',
+    adopt: 'Find runs tables in your own database, assess their rows, and write the config.',
+    work: 'Start workers on a crawl. Processes that work on the same crawl share its run.',
+    run: 'Wrap a command: one copy at a time, restarts, history, checkpoints over HTTP.',
+    enqueue: 'Queue a run for the next worker.',
+    chaos: 'Kill your own worker at random moments, and verify that nothing is lost or doubled.',
+  },
+  'Inspect:': {
+    status: 'Show whether anything is stuck: live runs, workers, and what needs attention.',
+    serve: 'Serve the dashboard, the HTTP API and the metrics, on this machine or for a team.',
+    top: 'Show everything live on one screen, with keys to inspect, recover, clean and undo.',
+    runs: 'List all runs, newest first.',
+    show: 'Show one run: facts, counts, what needs attention, and what recovery did.',
+    progress: 'Show how far live runs are, by group, page or status.',
+    workers: 'List workers, their last heartbeat, and whether they are alive.',
+    explain: 'Explain the state of a run or target: evidence, policy, verdict, what changes it.',
+    summary: 'List live runs by what can be done with them: active, resumable, dead.',
+    history: 'Show what was cleaned, recovered and reverted: counts by source, and the audit log.',
+  },
+  'Recover and undo:': {
+    check: 'Report before a start whether to start, resume, clean or wait, and why.',
+    recover: 'Recover orphans now: the work of dead and silent workers. Live ones are not touched.',
+    clean: 'List resumable and dead runs; marks the dead as “Timeout – auto-cleaned”.',
+    cancel: 'End a live run. Its workers stop at the end of the current page.',
+    resume: 'Reopen an ended run. It continues from its last saved pages when a worker starts.',
+    retry: 'Queue a new run that starts this one over. Saved items stay.',
+    revert: 'Undo the last clean, cancel, fail or recovery of a run.',
+    'reset-failed': 'Put failed targets back in line, from their last saved pages.',
+    park: 'Set targets aside, also claimed ones, until they are unparked.',
+    unpark: 'Put parked and held targets back in line, from their last saved pages.',
+    rewind: 'Move the cursor of a target back. Saved items stay.',
+  },
+  'Results and logs:': {
+    items: 'Print saved items as a stream of JSON lines, CSV or JSON.',
+    logs: 'Print the output of the command of a run, and follow it.',
+    journal: {
+      summary: "Read, follow or compress a worker's journal.",
+      commands: {
+        read: 'Print the events of a journal, all or filtered, or their counts.',
+        tail: 'Print the last events of a journal, and follow it.',
+        compress: 'Compress the journal of a worker that has ended into a .zst file.',
+      },
+    },
+  },
+  'Maintenance:': {
+    doctor: 'Check runtime, config, database, disk and signals, and the guarantees on the data.',
+    migrate: "Bring the database's schema up to date, or report what is pending.",
+    tokens: {
+      summary: 'Manage access to the dashboard and the API, by role.',
+      commands: {
+        add: 'Make a token for a person or a program. It is shown once.',
+        list: 'List tokens by name and role. The tokens themselves are not kept.',
+        remove: 'Remove a token, with every session that was opened with it.',
+      },
+    },
+    alerts: {
+      summary: 'List open alerts, and test the channels.',
+      commands: {
+        list: 'List open alerts: since when, why, and the command that helps.',
+        test: 'Send a test message through each channel of the config.',
+      },
+    },
+    config: {
+      summary: 'Show the settings in effect.',
+      commands: { show: 'Show the settings in effect, each with its origin.' },
+    },
+  },
+}
+
+export const COMMANDS: readonly CommandEntry[] = Object.entries(SUMMARIES).flatMap(
+  ([group, summaries]) => entriesOf(summaries).map((entry) => ({ ...entry, group })),
+)
+
+/** `tokens add` is in `commands/tokens-add.ts`. */
+function entriesOf(summaries: Summaries, prefix = ''): CommandEntry[] {
+  return Object.entries(summaries).map(([name, given]) => {
+    if (typeof given !== 'string')
+      return { name, summary: given.summary, commands: entriesOf(given.commands, `${name}-`) }
+    const path = `./commands/${prefix}${name}${extname(import.meta.url)}`
+    return { name, summary: given, load: () => import(new URL(path, import.meta.url).href) }
+  })
+}
+
+/** `['journal', 'read']` of `['journal', 'read', '--typ', 'x']`: the longest known command in the arguments. */
+export function resolveCommand(argv: readonly string[]): string[] {
+  const words: string[] = []
+  let entries = COMMANDS
+  for (const word of argv) {
+    const entry = entries.find(({ name }) => name === word)
+    if (!entry) continue
+    words.push(entry.name)
+    if ('load' in entry) break
+    entries = entry.commands
+  }
+  return words
+}
