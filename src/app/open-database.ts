@@ -60,7 +60,7 @@ export function makeDatabase(
       const { adopted, policyOf } = await settings()
       const address = await database.address()
       if (all?.own !== own)
-        all = { own, store: withAdoptedTables(own, adopted, { address, log, policyOf }) }
+        all = { own, store: await withAdoptedTables(own, adopted, { address, log, policyOf }) }
       return all.store
     },
     async openIfExists() {

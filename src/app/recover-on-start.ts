@@ -95,7 +95,7 @@ async function recoverOnce(
     return log('nothing has run yet: there is nothing to recover')
   const { policyOf } = settings
   const own = await openStore(address)
-  const store = withAdoptedTables(own, tables, { address, log, policyOf })
+  const store = await withAdoptedTables(own, tables, { address, log, policyOf })
   try {
     const actor = `start of process ${process.pid} on ${hostname()}`
     const context = contextFor(stopAtDeadline(store, deadline), settings, actor)

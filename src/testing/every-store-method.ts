@@ -2,6 +2,7 @@ import type { ClaimedTarget } from '../core/model/claim.ts'
 import { newId } from '../core/model/id.ts'
 import { DEFAULT_POLICY } from '../core/model/policy.ts'
 import type { Store } from '../core/store/store.ts'
+import { ADOPTED_STORE } from '../features/adopted/store/store.ts'
 import {
   assertAllOk,
   begin,
@@ -97,7 +98,8 @@ async function callReadMethods(store: Store, run: string): Promise<void> {
   await store.pruneSessions()
 }
 
-async function callAdoptedMethods(store: Store): Promise<void> {
+async function callAdoptedMethods(own: Store): Promise<void> {
+  const store = await own.extend(ADOPTED_STORE)
   const [id, row] = [newId(), newId()]
   const deed = { actor: 'a', action: 'abandon', source: SOURCE, run: row, target: null }
   const entry = { ...deed, because: 'b', evidence: null, before: {}, after: {} }

@@ -1,4 +1,4 @@
-import type { Store } from '../core/store/store.ts'
+import type { Store, StoreExtension } from '../core/store/store.ts'
 
 /** How the tests get databases of an engine, and reach behind its back. */
 export type Engine = {
@@ -34,4 +34,13 @@ export async function disposeAll(
 ): Promise<void> {
   await Promise.all(stores.map((store) => store.close()))
   await drop()
+}
+
+/** Opens a store with a feature's methods beside its own. */
+export async function openExtended<T extends object>(
+  db: TestDatabase,
+  extension: StoreExtension<T>,
+): Promise<Store & T> {
+  const store = await db.open()
+  return { ...store, ...(await store.extend(extension)) }
 }

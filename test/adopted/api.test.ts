@@ -54,7 +54,7 @@ async function createApiTestContext(engine: Engine): Promise<ApiTestContext> {
     },
     null,
   )
-  const store = withAdoptedTables(await openStore(url), settings.adopted, { address: url })
+  const store = await withAdoptedTables(await openStore(url), settings.adopted, { address: url })
   const api = await createApiClient({
     app: { open: async () => store, settings: async () => settings },
   })

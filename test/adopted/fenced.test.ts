@@ -14,7 +14,12 @@ import { isLong } from '../../src/testing/long-tests.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { engineOf, ypTargets, type UserTable } from '../../src/testing/user-tables.ts'
-import { minutesAgo, createAdoptedTestContext } from './test-context.ts'
+import {
+  minutesAgo,
+  createAdoptedTestContext,
+  openIntents,
+  replaceAdopted,
+} from './test-context.ts'
 import { workRunsOptions, oldTable, silentRow, stalePolicy, workRuns } from './work-runs.ts'
 
 /** A write of the user's own program, now. */
@@ -26,13 +31,13 @@ function writeAsUser(url: string, text: string): void {
 /** The store of somebody who is overtaken right before each write to the user's table. */
 const withConcurrentWrite =
   (writer: () => Promise<unknown>) =>
-  (own: Store): Store => ({
-    ...own,
-    recordIntents: async (intents) => {
-      await writer()
-      await own.recordIntents(intents)
-    },
-  })
+  (own: Store): Store =>
+    replaceAdopted(own, (adopted) => ({
+      recordIntents: async (intents) => {
+        await writer()
+        await adopted.recordIntents(intents)
+      },
+    }))
 
 const engines = [sqliteEngine, postgresEngine]
 for (const engine of engines) {
@@ -65,7 +70,7 @@ for (const engine of engines) {
     assert.deepEqual(resumed.map(String), ['1'])
     const entries = await ctx.store.audit({ limit: 50 })
     assert.deepEqual(entries.map(({ action }) => action).sort(), ['fail', 'resume'])
-    assert.deepEqual(await ctx.store.openIntents(-60_000, 10), [])
+    assert.deepEqual(await openIntents(ctx.store, -60_000, 10), [])
     const [row] = await ctx.rows('work')
     assert.deepEqual(
       [row!['status'], row!['owner'], row!['beat'], row!['pages']],
@@ -96,7 +101,7 @@ for (const engine of engines) {
     assert.equal((await ctx.rows('work'))[0]!['why'], 'by myself')
     assert.equal((await ctx.rows('qualification'))[0]!['status'], 'COMPLETED')
     assert.deepEqual(await store.audit({ limit: 5 }), [])
-    assert.deepEqual(await store.openIntents(-60_000, 10), [], 'what was not done is forgotten')
+    assert.deepEqual(await openIntents(store, -60_000, 10), [], 'what was not done is forgotten')
   })
 
   test(`P9 a row with a newer heartbeat is not changed, even if other processes have read it meanwhile, ${engine.name}`, async () => {
@@ -280,7 +285,7 @@ test('a row that the database refuses to change stops no other, is said once, an
   ])
   assert.equal(ctx.lines.length, 2)
   assert.match(ctx.lines.join('\n'), /row 2 of work: .*refused[^]*row 5 of work: .*refused/)
-  assert.deepEqual(await ctx.store.openIntents(-60_000, 10), [])
+  assert.deepEqual(await openIntents(ctx.store, -60_000, 10), [])
 })
 
 /** The user's database takes a change to row 1, and does nothing. */
@@ -316,7 +321,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     assert.match(ctx.lines.join('\n'), /^resume of row 1 of work: Row 1 of work has not changed/)
     const words = (await ctx.rows('work')).map(({ status }) => status)
     assert.deepEqual(words.sort(), ['busy', 'waiting'])
-    assert.deepEqual(await ctx.store.openIntents(-60_000, 5), [])
+    assert.deepEqual(await openIntents(ctx.store), [])
     assert.equal((await ctx.store.audit({ limit: 5 })).length, 1)
   })
 }

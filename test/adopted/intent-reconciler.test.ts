@@ -11,7 +11,14 @@ import type { Store } from '../../src/core/store/store.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { insertRows } from '../../src/testing/user-tables.ts'
-import { minutesAgo, createAdoptedTestContext, type AdoptedTestContext } from './test-context.ts'
+import { ADOPTED_STORE } from '../../src/features/adopted/store/store.ts'
+import {
+  minutesAgo,
+  createAdoptedTestContext,
+  openIntents,
+  replaceAdopted,
+  type AdoptedTestContext,
+} from './test-context.ts'
 import { oldTable, silentRow, stalePolicy, workRuns } from './work-runs.ts'
 
 /** What becomes of deeds whose makers died, or stood still, between what they meant to do and the trail. */
@@ -39,17 +46,17 @@ for (const [moment, verb] of Object.entries(KILL_POINTS)) {
       if (!hasStood) await othersSettle()
       hasStood = true
     }
-    const slow = (own: Store): Store => ({
-      ...own,
-      recordIntents: async (intents) => {
-        await own.recordIntents(intents)
-        if (verb === 'recordIntents') await standsStill()
-      },
-      concludeIntents: async (ends) => {
-        if (verb === 'concludeIntents') await standsStill()
-        return own.concludeIntents(ends)
-      },
-    })
+    const slow = (own: Store): Store =>
+      replaceAdopted(own, (adopted) => ({
+        recordIntents: async (intents) => {
+          await adopted.recordIntents(intents)
+          if (verb === 'recordIntents') await standsStill()
+        },
+        concludeIntents: async (ends) => {
+          if (verb === 'concludeIntents') await standsStill()
+          return adopted.concludeIntents(ends)
+        },
+      }))
     const store = await ctx.openAnother(slow)
 
     const { verdicts } = await recover(operatorContext(store, 'the slow'), {
@@ -63,7 +70,7 @@ for (const [moment, verb] of Object.entries(KILL_POINTS)) {
       [['the slow', 'resume', { status: 'planned', statusValue: 'waiting' }]],
     )
     assert.deepEqual(resumed.map(String), ['1'])
-    assert.deepEqual(await store.openIntents(-60_000, 5), [])
+    assert.deepEqual(await openIntents(store), [])
   })
 }
 
@@ -76,10 +83,10 @@ test("P15 the row shows the outcome of a dead process's intent: applied, not app
       options: { onResume: (row) => resumed.push(row['id']) },
     },
   })
-  const dying = (own: Store): Store => ({
-    ...own,
-    concludeIntents: () => Promise.reject(new Error('killed')),
-  })
+  const dying = (own: Store): Store =>
+    replaceAdopted(own, () => ({
+      concludeIntents: () => Promise.reject(new Error('killed')),
+    }))
   const store = await ctx.openAnother(dying)
   await assert.rejects(
     recover(operatorContext(store, 'the dead'), { observer: TRUSTED_OBSERVER }),
@@ -103,28 +110,29 @@ test("P15 the row shows the outcome of a dead process's intent: applied, not app
   })
   assert.deepEqual(told.sort(), ['1 done', '3 unsure', '4 unsure'])
   assert.deepEqual(resumed.map(String), ['1'], 'its maker had no time to')
-  assert.deepEqual(await ctx.store.openIntents(-60_000, 5), [])
+  assert.deepEqual(await openIntents(ctx.store), [])
 })
 
 test('intents on tables removed from the config hide no others, and end as unsure', async () => {
   await using ctx = await createAdoptedTestContext(sqliteEngine, {
     work: { table: workRuns, rows: [{ id: 1, ...silentRow }] },
   })
-  const dying = (own: Store): Store => ({
-    ...own,
-    concludeIntents: () => Promise.reject(new Error('killed')),
-  })
+  const dying = (own: Store): Store =>
+    replaceAdopted(own, () => ({
+      concludeIntents: () => Promise.reject(new Error('killed')),
+    }))
   const dead = await ctx.openAnother(dying)
   await assert.rejects(
     recover(operatorContext(dead, 'the dead'), { observer: TRUSTED_OBSERVER }),
     /killed/,
   )
-  const [intent] = await dead.openIntents(-60_000, 1)
+  const [intent] = await openIntents(dead, -60_000, 1)
   const { at: _at, ...said } = intent!
+  const adopted = await dead.extend(ADOPTED_STORE)
   for (let n = 0; n < 101; n++)
-    await dead.recordIntents([{ ...said, id: newId(), ref: { table: 'renamed', key: '1' } }])
+    await adopted.recordIntents([{ ...said, id: newId(), ref: { table: 'renamed', key: '1' } }])
   await ctx.sql(`UPDATE adopted_intent SET at = at - 60000 - 60000 * (name = 'renamed')`)
-  const count = async () => (await dead.openIntents(-60_000, 500)).length
+  const count = async () => (await openIntents(dead, -60_000, 500)).length
 
   await ctx.store.settle()
   assert.deepEqual([await count(), (await dead.audit({ limit: 500 })).length], [101, 1])
@@ -145,22 +153,22 @@ test('an operation whose process dies before the audit entry is audited once by 
     stalePolicy,
   )
   let times = 0
-  const dying = (own: Store): Store => ({
-    ...own,
-    // The second time before anything is written to the user's table.
-    recordIntents: async (intents) => {
-      await own.recordIntents(intents)
-      if (++times === 2) throw new Error('killed before')
-    },
-    concludeIntents: async () => {
-      throw new Error('killed after')
-    },
-  })
+  const dying = (own: Store): Store =>
+    replaceAdopted(own, (adopted) => ({
+      // The second time before anything is written to the user's table.
+      recordIntents: async (intents) => {
+        await adopted.recordIntents(intents)
+        if (++times === 2) throw new Error('killed before')
+      },
+      concludeIntents: async () => {
+        throw new Error('killed after')
+      },
+    }))
   const dead = operatorContext(await ctx.openAnother(dying), 'the dead')
   await assert.rejects(recover(dead, { observer: TRUSTED_OBSERVER }), /killed after/)
   await insertRows(ctx.url, workRuns, [{ id: 2, ...silentRow }])
   await assert.rejects(recover(dead, { observer: TRUSTED_OBSERVER }), /killed before/)
-  assert.equal((await dead.store.openIntents(-60_000, 5)).length, 2)
+  assert.equal((await openIntents(dead.store)).length, 2)
   const words = (await ctx.rows('work')).map((row) => row['status'])
   assert.deepEqual(words.sort(), ['busy', 'waiting'])
   assert.deepEqual(await ctx.store.audit({ limit: 5 }), [])
@@ -176,7 +184,7 @@ test('an operation whose process dies before the audit entry is audited once by 
     entries.map(({ action, actor }) => [action, actor]),
     [['resume', 'the dead']],
   )
-  assert.deepEqual(await ctx.store.openIntents(-60_000, 5), [])
+  assert.deepEqual(await openIntents(ctx.store), [])
 })
 
 /** So that others take them for left. */
@@ -197,10 +205,10 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         options: { onResume: (row) => resumed.push(row['id']) },
       },
     })
-    const dying = (own: Store): Store => ({
-      ...own,
-      concludeIntents: () => Promise.reject(new Error('killed')),
-    })
+    const dying = (own: Store): Store =>
+      replaceAdopted(own, () => ({
+        concludeIntents: () => Promise.reject(new Error('killed')),
+      }))
     const dead = operatorContext(await ctx.openAnother(dying), 'the dead')
     await assert.rejects(recover(dead, { observer: TRUSTED_OBSERVER }), /killed/)
     await ageIntents(ctx)
@@ -212,12 +220,12 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     await explainRun(door, items[0]!)
     await classifyRuns(door)
     assert.deepEqual([resumed, await store.audit({ limit: 5 })], [[], []])
-    assert.equal((await store.openIntents(0, 5)).length, 1)
+    assert.equal((await openIntents(store, 0)).length, 1)
 
     await recover(door, { observer: TRUSTED_OBSERVER })
     assert.deepEqual(resumed.map(String), ['1'])
     assert.equal((await store.audit({ limit: 5 })).length, 1)
-    assert.equal((await store.openIntents(0, 5)).length, 0)
+    assert.equal((await openIntents(store, 0)).length, 0)
   })
 
   test(`P15 a recovery killed in the middle of many rows and followed at once by another: each row is audited once and started once, ${engine.name}`, async () => {
@@ -229,17 +237,17 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         options: { onResume: (row) => resumed.push(row['id']) },
       },
     })
-    const dying = (own: Store): Store => ({
-      ...own,
-      recordIntents: async (intents) => {
-        await own.recordIntents(intents)
-        // As it would have done itself.
-        await ctx.sql(
-          `UPDATE work_runs SET status = 'waiting', owner = NULL, beat = NULL WHERE id < 3`,
-        )
-        throw new Error('killed')
-      },
-    })
+    const dying = (own: Store): Store =>
+      replaceAdopted(own, (adopted) => ({
+        recordIntents: async (intents) => {
+          await adopted.recordIntents(intents)
+          // As it would have done itself.
+          await ctx.sql(
+            `UPDATE work_runs SET status = 'waiting', owner = NULL, beat = NULL WHERE id < 3`,
+          )
+          throw new Error('killed')
+        },
+      }))
     const dead = operatorContext(await ctx.openAnother(dying), 'the dead')
     await assert.rejects(recover(dead, { observer: TRUSTED_OBSERVER }), /killed/)
 
@@ -252,7 +260,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     const told = entries.map(({ actor, before }) => `${(before as { key: string }).key} ${actor}`)
     assert.deepEqual(told.sort(), ['1 the dead', '2 the dead', '3 a test', '4 a test', '5 a test'])
     assert.deepEqual(resumed.map(String).sort(), ['1', '2', '3', '4', '5'])
-    assert.deepEqual(await ctx.store.openIntents(-60_000, 5), [])
+    assert.deepEqual(await openIntents(ctx.store), [])
   })
 }
 
@@ -262,10 +270,10 @@ test('reverting an operation of a dead process: it is audited first, then revert
     { qualification: oldTable },
     stalePolicy,
   )
-  const dying = (own: Store): Store => ({
-    ...own,
-    concludeIntents: () => Promise.reject(new Error('killed')),
-  })
+  const dying = (own: Store): Store =>
+    replaceAdopted(own, () => ({
+      concludeIntents: () => Promise.reject(new Error('killed')),
+    }))
   const dead = operatorContext(await ctx.openAnother(dying), 'the dead')
   await assert.rejects(recover(dead, { observer: TRUSTED_OBSERVER }), /killed/)
   await ageIntents(ctx)
@@ -286,23 +294,23 @@ test('P2 an intent in progress is not reconciled on behalf of a dead process', a
   await using ctx = await createAdoptedTestContext(sqliteEngine, {
     work: { table: workRuns, rows: [{ id: 1, ...silentRow }] },
   })
-  const dying = (own: Store): Store => ({
-    ...own,
-    recordIntents: async (intents) => {
-      await own.recordIntents(intents)
-      throw new Error('killed')
-    },
-  })
+  const dying = (own: Store): Store =>
+    replaceAdopted(own, (adopted) => ({
+      recordIntents: async (intents) => {
+        await adopted.recordIntents(intents)
+        throw new Error('killed')
+      },
+    }))
   const dead = operatorContext(await ctx.openAnother(dying), 'the dead')
   await assert.rejects(recover(dead, { observer: TRUSTED_OBSERVER }), /killed/)
-  const slow = (own: Store): Store => ({
-    ...own,
-    concludeIntents: async (ends) => {
-      await ctx.sql(`UPDATE adopted_intent SET at = at - 31000 WHERE id <> '${ends[0]!.id}'`)
-      await ctx.store.settle()
-      return own.concludeIntents(ends)
-    },
-  })
+  const slow = (own: Store): Store =>
+    replaceAdopted(own, (adopted) => ({
+      concludeIntents: async (ends) => {
+        await ctx.sql(`UPDATE adopted_intent SET at = at - 31000 WHERE id <> '${ends[0]!.id}'`)
+        await ctx.store.settle()
+        return adopted.concludeIntents(ends)
+      },
+    }))
   const store = await ctx.openAnother(slow)
 
   await recover(operatorContext(store, 'the slow'), { observer: TRUSTED_OBSERVER })
@@ -313,7 +321,7 @@ test('P2 an intent in progress is not reconciled on behalf of a dead process', a
     entries.map(({ actor }) => actor),
     ['the slow'],
   )
-  assert.deepEqual(await store.openIntents(-60_000, 5), [])
+  assert.deepEqual(await openIntents(store), [])
 })
 
 test('a reverted row is left alone until it has an owner again', async () => {

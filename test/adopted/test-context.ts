@@ -1,5 +1,10 @@
 import { operatorContext } from '../../src/testing/fixtures.ts'
 import { withAdoptedTables } from '../../src/features/adopted/adopted-store.ts'
+import {
+  ADOPTED_STORE,
+  type AdoptedStore,
+  type Intent,
+} from '../../src/features/adopted/store/store.ts'
 import type { AdoptedOptions, Mapping } from '../../src/features/adopted/mapping.ts'
 import { DEFAULT_POLICY, type Policy } from '../../src/core/model/policy.ts'
 import type { Run } from '../../src/core/model/run.ts'
@@ -70,7 +75,7 @@ export async function createAdoptedTestContext(
   const stores: Store[] = []
   const another: AdoptedTestContext['openAnother'] = async (inFront = (own) => own) => {
     const own = inFront(await openStore(url, { connections: 2 }))
-    const store = withAdoptedTables(own, mappings, {
+    const store = await withAdoptedTables(own, mappings, {
       address: url,
       log: (line) => lines.push(line),
     })
@@ -100,4 +105,26 @@ export async function createAdoptedTestContext(
       await database[Symbol.asyncDispose]()
     },
   }
+}
+
+/** Puts methods in front of the statements of adopted tables. */
+export function replaceAdopted(
+  own: Store,
+  methods: (adopted: AdoptedStore) => Partial<AdoptedStore>,
+): Store {
+  return {
+    ...own,
+    async extend(extension) {
+      const opened = await own.extend(extension)
+      return { ...opened, ...methods(opened as unknown as AdoptedStore) }
+    },
+  }
+}
+
+export async function openIntents(
+  store: Store,
+  olderThanMs = -60_000,
+  limit = 5,
+): Promise<Intent[]> {
+  return (await store.extend(ADOPTED_STORE)).openIntents(olderThanMs, limit)
 }

@@ -52,7 +52,7 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     using project = await createUserProject()
     const settings = await loadSettings(project.folder)
     const address = project.own
-    const store = withAdoptedTables(await openStore(address), settings.adopted, { address })
+    const store = await withAdoptedTables(await openStore(address), settings.adopted, { address })
     const open = async () => store
     await using ctx = await createHttpTestContext({
       tokens: false,

@@ -380,7 +380,7 @@ for (const [name, situation] of Object.entries(SITUATIONS)) {
       own = await db.open()
       const { policyOf } = settings
       const log = (): void => {}
-      store = withAdoptedTables(own, settings.adopted, { address: db.url, log, policyOf })
+      store = await withAdoptedTables(own, settings.adopted, { address: db.url, log, policyOf })
       await situation.arrange(new Fixture(db, own))
     })
     after(() => db[Symbol.asyncDispose]())

@@ -1,7 +1,6 @@
 import { LIMITS } from '../model/limits.ts'
 import { redactArguments } from '../model/redact.ts'
 import { cleanText } from '../model/text.ts'
-import type { NewIntent } from './adopted-store.ts'
 import type { AuditInfo, RunMove } from './operator-requests.ts'
 import { serializeCursor } from './new-targets.ts'
 import type { Store } from './store.ts'
@@ -71,7 +70,10 @@ export function cleanInput(store: Store): Store {
         ),
         result: storedText(operation.result, LIMITS.reason),
       }),
-    recordIntents: (intents) => store.recordIntents(intents.map(cleanIntent)),
+    async extend(extension) {
+      const opened = await store.extend(extension)
+      return { ...opened, ...extension.clean?.(opened) }
+    },
   }
   // As they are, getters too: some answer anew each time.
   return Object.defineProperties(
@@ -83,17 +85,12 @@ export function cleanInput(store: Store): Store {
   ) as Store
 }
 
-function cleanAuditInfo<T extends AuditInfo>(entry: T): T {
+export function cleanAuditInfo<T extends AuditInfo>(entry: T): T {
   return { ...entry, actor: name(entry.actor), because: storedText(entry.because, LIMITS.reason) }
 }
 
 function cleanMove(move: RunMove): RunMove {
   return { ...cleanAuditInfo(move), evidence: storedJson(move.evidence) }
-}
-
-function cleanIntent(intent: NewIntent): NewIntent {
-  const { entry } = intent
-  return { ...intent, entry: { ...cleanAuditInfo(entry), evidence: storedJson(entry.evidence) } }
 }
 
 /** Who it was, from where, which call. */

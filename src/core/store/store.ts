@@ -1,12 +1,12 @@
-import type { AdoptedStore, UnreadableTable } from './adopted-store.ts'
 import type { CrawleeStore } from './crawlee-store.ts'
 import type { AlertStore, CommandStore } from './feature-stores.ts'
 import type { HttpSessionStore } from './http-session-store.ts'
 import type { OperatorStore } from './operator-store.ts'
 import type { Reads } from './reads.ts'
+import type { Database as PostgresDatabase } from './postgres/database.ts'
+import type { Database as SqliteDatabase } from './sqlite/database.ts'
 import type { WorkerStore } from './worker-store.ts'
 
-export type * from './adopted-store.ts'
 export type * from './crawlee-store.ts'
 export type * from './feature-stores.ts'
 export type * from './http-session-store.ts'
@@ -31,7 +31,6 @@ export interface Store
     AlertStore,
     CommandStore,
     HttpSessionStore,
-    AdoptedStore,
     CrawleeStore {
   readonly engine: 'sqlite' | 'postgres'
   /** The address, without secrets. */
@@ -40,4 +39,17 @@ export interface Store
   readonly warnings: readonly string[]
   /** Users' own tables that cannot be read now: results lack what is in them. */
   readonly unreadable: readonly UnreadableTable[]
+  /** Opens a feature's own statements on this store's connections, and so inside its transactions. */
+  extend<T extends object>(extension: StoreExtension<T>): Promise<T>
+}
+
+/** A table by its name in the config. */
+export type UnreadableTable = { readonly table: string; readonly because: string }
+
+/** The statements of one feature. An engine loads its part on demand; it imports that engine's `kit.ts`. */
+export type StoreExtension<T extends object> = {
+  sqlite(): Promise<(db: SqliteDatabase) => T>
+  postgres(): Promise<(db: PostgresDatabase) => T>
+  /** Methods that redact and limit their text before the engine gets it, as `cleanInput` does for the store's own. */
+  clean?(store: T): Partial<T>
 }

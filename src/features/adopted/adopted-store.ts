@@ -4,6 +4,7 @@ import type { Policy } from '../../core/model/policy.ts'
 import { LIVE_STATUSES, type Run } from '../../core/model/run.ts'
 import type { PendingVerdict, Store } from '../../core/store/store.ts'
 import { isAdoptedId } from './ids.ts'
+import { ADOPTED_STORE } from './store/store.ts'
 import type { AdoptedContext } from './runs/intents.ts'
 import type { Mapping } from './mapping.ts'
 import { ResumeHooks } from './runs/callbacks.ts'
@@ -34,20 +35,21 @@ export type AdoptedStoreOptions = {
  * Wraps a store so that the rows of these tables appear as runs (or targets) in every interface. What is done to them is
  * in the store's own audit trail. Without tables it returns the store itself.
  */
-export function withAdoptedTables(
+export async function withAdoptedTables(
   store: Store,
   mappings: readonly Mapping[],
   options: AdoptedStoreOptions,
-): Store {
+): Promise<Store> {
   if (mappings.length === 0) return store
   const log = options.log ?? (() => {})
   const resumeHooks = new ResumeHooks(log)
-  const rows = new AdoptedRows(store, mappings, {
+  const adopted = await store.extend(ADOPTED_STORE)
+  const rows = new AdoptedRows(store, adopted, mappings, {
     address: options.address,
     log,
     policyOf: options.policyOf,
   })
-  const context: AdoptedContext = { store, rows, resumeHooks }
+  const context: AdoptedContext = { store, adopted, rows, resumeHooks }
   const reconciler = new IntentReconciler(context)
   return {
     ...store,
@@ -90,7 +92,7 @@ export function withAdoptedTables(
       await reconciler.reconcile()
       const moved = [...rows.moved]
       rows.moved.clear()
-      if (moved.length > 0) await store.forgetReopening(moved)
+      if (moved.length > 0) await adopted.forgetReopening(moved)
       return store.settle(run, lost)
     },
 

@@ -32,7 +32,7 @@ async function createTestContext() {
   const options = { ...ypTargets.options.sqlite, policy: { lease: '3m', heartbeat: '1m' } }
   const mapping = parseMapping('targets', options, DEFAULT_POLICY, [])!
   const own = await database.open()
-  const store = withAdoptedTables(own, [mapping], { address: url })
+  const store = await withAdoptedTables(own, [mapping], { address: url })
   const events: UnstuckEvent[] = []
   const attendant = (more: { open?: () => Promise<Store>; worker?: () => string } = {}) =>
     new AdoptedRecovery({

@@ -86,7 +86,7 @@ export async function open(options: OpenOptions = {}): Promise<Unstuck> {
   const worker = newId()
   const ownStore = await openStore(db, { writer: worker })
   const log = (message: string): void => options.onEvent?.({ type: 'store_error', message })
-  const store = withAdoptedTables(ownStore, tables, { address: db, log, policyOf })
+  const store = await withAdoptedTables(ownStore, tables, { address: db, log, policyOf })
   return new Unstuck(store, { ...options, ownStore, db, worker, policy, overrides, policyOf })
 }
 

@@ -1,6 +1,5 @@
 import { describe } from 'node:test'
 import type { Engine } from '../../../testing/test-database.ts'
-import { adoptedMemoryTests } from './adopted-memory.ts'
 import { alertTests } from './alerts.ts'
 import { counterTests } from './counters.ts'
 import { checkpointTests } from './checkpoints.ts'
@@ -69,7 +68,6 @@ export function conformance(engine: Engine): void {
     describe('retention', () => retentionTests(engine))
     describe('alerts and operations', () => alertTests(engine))
     describe('sessions', () => sessionTests(engine))
-    describe('rows in tables that are not ours', () => adoptedMemoryTests(engine))
     describe('storages', () => storageTests(engine))
     describe('datasets', () => datasetTests(engine))
     describe('inspection', () => inspectionTests(engine))

@@ -1,7 +1,6 @@
 import type { OpenOptions } from '../open.ts'
 import type { Store } from '../store.ts'
 import { parseAddress } from './address.ts'
-import { adoptedMethods } from './adopted-memory.ts'
 import { alertMethods } from './alerts.ts'
 import { auditMethods } from './audit.ts'
 import { beginMethods } from './begin.ts'
@@ -82,9 +81,9 @@ export async function openPostgres(
     ...alertMethods(db),
     ...operationMethods(db),
     ...sessionMethods(db),
-    ...adoptedMethods(db),
     ...storageMethods(db),
     ...inspectMethods(db),
+    extend: async (extension) => (await extension.postgres())(db),
     close: () => db.close(),
   }
 }

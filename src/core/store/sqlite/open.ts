@@ -6,7 +6,6 @@ import { pathToFileURL } from 'node:url'
 import { UnusableStoreError } from '../../model/errors.ts'
 import { assertTrusted } from '../../host/trusted-path.ts'
 import type { Store } from '../store.ts'
-import { adoptedMethods } from './adopted-memory.ts'
 import { alertMethods } from './alerts.ts'
 import { auditMethods } from './audit.ts'
 import { beginMethods } from './begin.ts'
@@ -85,9 +84,9 @@ export async function openSqlite(file: string, host: HostClock = HOST_CLOCK): Pr
     ...alertMethods(db),
     ...operationMethods(db),
     ...sessionMethods(db),
-    ...adoptedMethods(db),
     ...storageMethods(db),
     ...inspectMethods(db, lockFolder),
+    extend: async (extension) => (await extension.sqlite())(db),
     close: () => db.close(),
   }
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../../../core/model/errors.ts'
 import type { Id } from '../../../core/model/id.ts'
 import { describeRow } from '../../../core/model/run.ts'
-import type { Intent, Store } from '../../../core/store/store.ts'
+import type { Intent } from '../store/store.ts'
 import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
 import { conclude, isResume, auditOf, type AdoptedContext } from './intents.ts'
 import { snapshotIn } from './row-hash.ts'
@@ -41,13 +41,13 @@ export class IntentReconciler {
 
   /** If an intent fails, this is logged, and the intent stays open. */
   async #reconcile(): Promise<void> {
-    const { store, rows } = this.#context
+    const { adopted, rows } = this.#context
     const tried = new Set<Id>()
     try {
       const tables = await rows.tables.available()
       // Intents that stay open must not hide those after them.
       for (let limit = PAGE_SIZE; ; limit *= 4) {
-        const stale = await store.openIntents(STALE_AFTER_MS, limit)
+        const stale = await adopted.openIntents(STALE_AFTER_MS, limit)
         for (const intent of stale.filter(({ id }) => !tried.has(id))) {
           tried.add(intent.id)
           await reconcileIntent(this.#context, tables, intent).catch((error: unknown) =>
@@ -63,24 +63,25 @@ export class IntentReconciler {
 }
 
 async function reconcileIntent(
-  { store, rows, resumeHooks }: AdoptedContext,
+  context: AdoptedContext,
   tables: readonly AdoptedTable[],
   intent: Intent,
 ): Promise<void> {
+  const { store, adopted, rows, resumeHooks } = context
   const { ref, entry, at } = intent
   const table = tables.find(({ mapping }) => mapping.name === ref.table)
   if (!table) {
     const isUnknownTable =
       !rows.tables.names.includes(ref.table) && (await store.now()) - at > UNKNOWN_TABLE_AFTER_MS
-    if (isUnknownTable) await conclude(store, intent, 'unsure')
+    if (isUnknownTable) await conclude(adopted, intent, 'unsure')
     return
   }
   const row = await table.row(ref.key)
   const outcome = outcomeOf(intent, row)
-  const isDoneByAnother = outcome === false ? false : await wasDoneByAnother(store, intent)
+  const isDoneByAnother = outcome === false ? false : await wasDoneByAnother(context, intent)
   if (isDoneByAnother === 'perhaps') return
   const concluded = isDoneByAnother ? false : outcome
-  const isOurs = await conclude(store, intent, concluded)
+  const isOurs = await conclude(adopted, intent, concluded)
   if (isOurs && row && concluded === true && isResume(table.mapping, entry))
     resumeHooks.start(table.mapping, row)
 }
@@ -98,9 +99,12 @@ function outcomeOf({ entry }: Intent, row: AdoptedRow | null): boolean | 'unsure
  * Whether a later operation that started from the same values made the change: only one of them can have succeeded.
  * 'perhaps': such an operation is in progress. Called after the row was read, in this order, so that none is missed.
  */
-async function wasDoneByAnother(store: Store, intent: Intent): Promise<boolean | 'perhaps'> {
+async function wasDoneByAnother(
+  { store, adopted }: AdoptedContext,
+  intent: Intent,
+): Promise<boolean | 'perhaps'> {
   const staleBefore = (await store.now()) - STALE_AFTER_MS
-  const open = await store.openIntents(0, OPEN_INTENTS_MAX)
+  const open = await adopted.openIntents(0, OPEN_INTENTS_MAX)
   if (open.some(({ row, at }) => row === intent.row && at > staleBefore)) return 'perhaps'
   const previous = snapshotIn(intent.entry)
   const later = (await auditOf(store, intent)).filter(({ at }) => at >= intent.at)

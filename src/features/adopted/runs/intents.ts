@@ -1,15 +1,10 @@
 import { messageOf, RefusedError, UsageError } from '../../../core/model/errors.ts'
 import { newId, type Id, type TargetId } from '../../../core/model/id.ts'
 import { describeRow } from '../../../core/model/run.ts'
-import type {
-  AuditEntry,
-  AuditInfo,
-  IntentResult,
-  NewIntent,
-  Store,
-} from '../../../core/store/store.ts'
+import type { AuditEntry, AuditInfo, Store } from '../../../core/store/store.ts'
 import { sanitizeLine } from '../sanitize-line.ts'
 import type { Mapping } from '../mapping.ts'
+import type { AdoptedStore, IntentResult, NewIntent } from '../store/store.ts'
 import type { AdoptedRow, RowChange } from '../table/table.ts'
 import { isWaiting } from './row-queries.ts'
 import type { ResumeHooks } from './callbacks.ts'
@@ -22,6 +17,7 @@ import { runStatusOf, targetStatusOf } from './status-mapping.ts'
 export type AdoptedContext = {
   /** Unstuck's own store, for the audit trail. */
   readonly store: Store
+  readonly adopted: AdoptedStore
   readonly rows: AdoptedRows
   readonly resumeHooks: ResumeHooks
 }
@@ -79,10 +75,10 @@ export async function applyOperations(
 
 /** Applies as many as there is time for, at least one. */
 async function applyFirst(context: AdoptedContext, tasks: readonly RowTask[]): Promise<boolean[]> {
-  const { store } = context
+  const { adopted } = context
   const intents = tasks.map(toIntent)
   const until = performance.now() + BATCH_MS
-  await store.recordIntents(intents)
+  await adopted.recordIntents(intents)
   const attempts: Attempt[] = []
   for (const [at, task] of tasks.entries()) {
     if (at > 0 && performance.now() > until) break
@@ -95,7 +91,7 @@ async function applyFirst(context: AdoptedContext, tasks: readonly RowTask[]): P
       error === undefined || error instanceof RefusedError || error instanceof UsageError
     return isKnown ? [{ id, isDone: changed !== null }] : []
   })
-  const concluded = await store.concludeIntents(conclusions)
+  const concluded = await adopted.concludeIntents(conclusions)
   const concludedIds = new Set(conclusions.filter((_, at) => concluded[at]).map(({ id }) => id))
   for (const one of attempts) await finishAttempt(context, one, concludedIds.has(one.intent.id))
   return attempts.map(({ changed }) => changed !== null)
@@ -132,17 +128,18 @@ async function throwIfUnchanged({ table, row }: RowTask['resolved']): Promise<vo
 
 /** Makes sure that an applied change is recorded and resumed; throws or logs the error of a failed one. */
 async function finishAttempt(
-  { store, rows, resumeHooks }: AdoptedContext,
+  context: AdoptedContext,
   { resolved, operation, intent, changed, error }: Attempt,
   isConcluded: boolean,
 ): Promise<void> {
+  const { rows, resumeHooks } = context
   if (error !== undefined) {
     if (!operation.isAutomatic) throw error
     rows.logOnce(`${operation.action} of ${describeRow(intent.ref)}: ${messageOf(error)}`)
   }
   if (!changed) return
   const { mapping } = resolved.table
-  const isOurs = isConcluded || (await recordAgain(store, intent))
+  const isOurs = isConcluded || (await recordAgain(context, intent))
   if (isOurs && isResume(mapping, intent.entry)) resumeHooks.start(mapping, changed)
 }
 
@@ -150,24 +147,27 @@ async function finishAttempt(
  * Records a change whose intent another process has concluded meanwhile, because this process was too slow. Returns false
  * if the other process has recorded the change and resumed the row.
  */
-async function recordAgain(store: Store, intent: NewIntent): Promise<boolean> {
+async function recordAgain(
+  { store, adopted }: AdoptedContext,
+  intent: NewIntent,
+): Promise<boolean> {
   for (let tries = 1; tries <= RECORD_ATTEMPTS; tries++) {
     const entry = (await auditOf(store, intent)).find(
       ({ before }) => (before as { intent?: Id } | null)?.intent === intent.id,
     )
     if (entry) return isUncertain(entry)
-    await store.recordIntents([intent])
-    if (await conclude(store, intent, true)) return true
+    await adopted.recordIntents([intent])
+    if (await conclude(adopted, intent, true)) return true
   }
   return true
 }
 
 export async function conclude(
-  store: Store,
+  adopted: AdoptedStore,
   { id }: NewIntent,
   isDone: IntentResult['isDone'],
 ): Promise<boolean> {
-  return (await store.concludeIntents([{ id, isDone }]))[0]!
+  return (await adopted.concludeIntents([{ id, isDone }]))[0]!
 }
 
 /** The audit entries of the row, newest first. */

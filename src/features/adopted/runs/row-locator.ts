@@ -1,8 +1,8 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { isId, type Id } from '../../../core/model/id.ts'
 import type { AdoptedRef } from '../../../core/model/run.ts'
-import type { Store } from '../../../core/store/store.ts'
 import { adoptedId, isAdoptedId, TABLE_RUN_KEY, type EntityKind } from '../ids.ts'
+import type { AdoptedStore } from '../store/store.ts'
 import type { AdoptedTable } from '../table/table.ts'
 import type { AdoptedTables } from './tables.ts'
 
@@ -16,7 +16,7 @@ const ENDING_MAX = 10
 
 /** Finds rows by the ids that were derived from their keys. */
 export class RowLocator {
-  readonly #store: Store
+  readonly #adopted: AdoptedStore
   readonly #tables: AdoptedTables
   /** Rows that were returned before, in two generations. */
   #recent = new Map<Id, AdoptedRef>()
@@ -24,8 +24,8 @@ export class RowLocator {
   /** Ids that were not found, with the end of their validity. */
   readonly #missing = new Map<Id, number>()
 
-  constructor(store: Store, tables: AdoptedTables) {
-    this.#store = store
+  constructor(adopted: AdoptedStore, tables: AdoptedTables) {
+    this.#adopted = adopted
     this.#tables = tables
   }
 
@@ -35,7 +35,7 @@ export class RowLocator {
    */
   async find(id: Id): Promise<RowLocation | null> {
     if (!isAdoptedId(id)) return null
-    const known = this.#remembered(id) ?? (await this.#store.rememberedRows([id]))[0]
+    const known = this.#remembered(id) ?? (await this.#adopted.rememberedRows([id]))[0]
     const ref = known ?? (await this.#search(id))
     if (!ref) return null
     const table = (await this.#tables.available()).find(({ mapping }) => mapping.name === ref.table)

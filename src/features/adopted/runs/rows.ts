@@ -2,6 +2,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type { Id, RunId, WorkerId } from '../../../core/model/id.ts'
 import type { AdoptedRef, Run } from '../../../core/model/run.ts'
 import type { Store } from '../../../core/store/store.ts'
+import type { AdoptedStore } from '../store/store.ts'
 import { adoptedId, TABLE_RUN_KEY } from '../ids.ts'
 import type { Mapping } from '../mapping.ts'
 import { callUserFunctions, ErrorThrottle, NO_RESULTS } from './callbacks.ts'
@@ -47,6 +48,7 @@ const YIELD_EVERY = 1_000
 export class AdoptedRows {
   readonly log: (line: string) => void
   readonly #store: Store
+  readonly #adopted: AdoptedStore
   readonly #policyOf: RowFacts['policyOf']
   readonly tables: AdoptedTables
   readonly locator: RowLocator
@@ -61,13 +63,19 @@ export class AdoptedRows {
   /** Reopened rows that have changed since. */
   readonly moved = new Set<Id>()
 
-  constructor(store: Store, mappings: readonly Mapping[], options: AdoptedRowsOptions) {
+  constructor(
+    store: Store,
+    adopted: AdoptedStore,
+    mappings: readonly Mapping[],
+    options: AdoptedRowsOptions,
+  ) {
     this.#store = store
+    this.#adopted = adopted
     this.log = options.log
     this.#errorThrottle = new ErrorThrottle(options.log)
     this.#policyOf = options.policyOf
     this.tables = new AdoptedTables(mappings, options)
-    this.locator = new RowLocator(store, this.tables)
+    this.locator = new RowLocator(adopted, this.tables)
   }
 
   /** Resolves rows to runs and targets. Calls the user's functions for live rows only. */
@@ -136,7 +144,7 @@ export class AdoptedRows {
     if (rows.length === 0) return found
     const isRun = mapping.kind === 'runs'
     const ids = rows.map((row) => (isRun ? idsOf(mapping, row).run : idsOf(mapping, row).target))
-    for (const { id, key, reopenedAt: at } of await this.#store.rememberedRows(ids)) {
+    for (const { id, key, reopenedAt: at } of await this.#adopted.rememberedRows(ids)) {
       if (at === null) continue
       const of = isRun
         ? { run: id }

@@ -44,7 +44,11 @@ export async function dryRun(
   const folder = mkdtempSync(join(tmpdir(), 'unstuck-adopt-'))
   const address = `sqlite:${join(folder, 'unstuck.db')}`
   try {
-    const store = withAdoptedTables(await openStore(address), [mapping], { address, log, policyOf })
+    const store = await withAdoptedTables(await openStore(address), [mapping], {
+      address,
+      log,
+      policyOf,
+    })
     try {
       const parts = { policyOf, observer: TRUSTED_OBSERVER, clock: REAL_CLOCK }
       const context = makeOperatorContext({ ...parts, store, actor: 'unstuck adopt' })

@@ -1,15 +1,22 @@
-import type { Id } from '../../model/id.ts'
-import type { AdoptedStore, Intent, IntentResult } from '../adopted-store.ts'
+import type { Id } from '../../../core/model/id.ts'
+import {
+  ms,
+  recordAuditEntries,
+  sql,
+  stripNulJson,
+  type Connection,
+  type Database,
+} from '../../../core/store/postgres/kit.ts'
 import {
   concluded,
   toIntent,
   toRemembered,
+  type AdoptedStore,
+  type Intent,
   type IntentRecord,
+  type IntentResult,
   type RememberedRecord,
-} from '../adopted-rows.ts'
-import { recordAuditEntries } from './audit.ts'
-import { ms, sql, type Connection, type Database } from './database.ts'
-import { stripNulJson } from './strip-nul.ts'
+} from './store.ts'
 
 const REMEMBERED = sql(
   'adopted:rows',
@@ -29,7 +36,7 @@ const RECORD_INTENTS = sql(
 `,
 )
 const COLUMNS = `id, ${ms('at')} AS at, row_id, name, key, entry, reopens`
-// Of all that settle it, one finds it.
+// Of several that conclude an intent, one finds it.
 const SETTLE = sql(
   'adopted:settle',
   `DELETE FROM unstuck.adopted_intent WHERE id = ANY ($1::uuid[]) RETURNING ${COLUMNS}`,
@@ -44,7 +51,7 @@ const REMEMBER = sql(
   ON CONFLICT (id) DO UPDATE SET reopened_at = excluded.reopened_at
 `,
 )
-// Ordered by the column, not by what is answered of it: so the index is walked.
+// Ordered by the column, not by its value in milliseconds, so that the index is used.
 const OPEN = sql(
   'adopted:open',
   /* sql */ `
@@ -102,7 +109,7 @@ async function recordOutcomes(
     connection,
     done.map(({ entry }) => entry),
   )
-  // Of a row that is there twice the last word counts.
+  // For a row that occurs twice, the last operation counts.
   const rows = new Map(
     done.map(({ row: id, ref: { table: name, key }, reopens }) => [id, { id, name, key, reopens }]),
   )

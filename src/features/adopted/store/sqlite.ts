@@ -1,14 +1,19 @@
-import type { AdoptedStore, IntentResult } from '../adopted-store.ts'
+import {
+  readJson,
+  recordAudit,
+  sql,
+  type Connection,
+  type Database,
+} from '../../../core/store/sqlite/kit.ts'
 import {
   concluded,
   toIntent,
   toRemembered,
+  type AdoptedStore,
   type IntentRecord,
+  type IntentResult,
   type RememberedRecord,
-} from '../adopted-rows.ts'
-import { recordAudit } from './audit.ts'
-import { sql, type Connection, type Database } from './database.ts'
-import { readJson } from './lists.ts'
+} from './store.ts'
 
 const REMEMBERED = sql(
   'adopted:rows',
@@ -22,7 +27,7 @@ const RECORD_INTENT = sql(
   ON CONFLICT (id) DO NOTHING
 `,
 )
-// Of all that settle it, one finds it.
+// Of several that conclude an intent, one finds it.
 const SETTLE = sql('adopted:settle', `DELETE FROM adopted_intent WHERE id = :id RETURNING *`)
 const REMEMBER = sql(
   'adopted:remember',
@@ -53,8 +58,8 @@ export function adoptedMethods(db: Database): AdoptedStore {
     recordIntents: (intents) =>
       db.write('adopted:intend', (tx) => {
         for (const { id, row, ref, entry, reopens } of intents) {
-          const said = { entry: JSON.stringify(entry), reopens: reopens ? 1 : 0 }
-          tx.run(RECORD_INTENT, { id, row, ...ref, ...said, now: tx.now() })
+          const values = { entry: JSON.stringify(entry), reopens: reopens ? 1 : 0 }
+          tx.run(RECORD_INTENT, { id, row, ...ref, ...values, now: tx.now() })
         }
       }),
 

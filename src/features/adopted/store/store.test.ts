@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newId, type Id } from '../../model/id.ts'
+import { newId, type Id } from '../../../core/model/id.ts'
 import { enqueueCrawl } from '../../../testing/fixtures.ts'
-import type { Engine } from '../../../testing/test-database.ts'
-import type { IntentResult, NewIntent, Store } from '../store.ts'
+import { postgresEngine } from '../../../testing/postgres-engine.ts'
+import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
+import { openExtended } from '../../../testing/test-database.ts'
+import { ADOPTED_STORE, type AdoptedStore, type IntentResult, type NewIntent } from './store.ts'
 
-/** Something about to be done to the row `key` of an adopted table. */
+/** An operation on the row `key` of an adopted table. */
 function intent(key: string, given: Partial<NewIntent> = {}): NewIntent {
   const row = given.row ?? newId()
   return {
@@ -28,14 +30,18 @@ function intent(key: string, given: Partial<NewIntent> = {}): NewIntent {
   }
 }
 
-async function conclude(store: Store, id: Id, isDone: IntentResult['isDone']): Promise<boolean> {
+async function conclude(
+  store: AdoptedStore,
+  id: Id,
+  isDone: IntentResult['isDone'],
+): Promise<boolean> {
   return (await store.concludeIntents([{ id, isDone }]))[0]!
 }
 
-export function adoptedMemoryTests(engine: Engine): void {
-  test('P15 what was done to a row elsewhere stands in the trail as what is done to our own runs', async () => {
+for (const engine of [sqliteEngine, postgresEngine]) {
+  test(`P15 the audit entry of an operation on a user's row looks like that of an operation on a run, ${engine.name}`, async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, ADOPTED_STORE)
     const own = await enqueueCrawl(store, 1)
     const auditInfo = { actor: 'alice', action: 'abandon', because: 'nothing done in 2 days' }
     const evidence = { ageMs: 5, owner: null }
@@ -59,9 +65,11 @@ export function adoptedMemoryTests(engine: Engine): void {
     ])
   })
 
-  test('P2 of ten who settle an intent at once one does, and it is in the trail once', async () => {
+  test(`P2 of ten processes that conclude an intent at once one does, and it is audited once, ${engine.name}`, async () => {
     await using db = await engine.fresh()
-    const stores = await Promise.all(Array.from({ length: 10 }, () => db.open()))
+    const stores = await Promise.all(
+      Array.from({ length: 10 }, () => openExtended(db, ADOPTED_STORE)),
+    )
     const [store] = stores
     const about = intent('1')
     await store!.recordIntents([about])
@@ -71,14 +79,18 @@ export function adoptedMemoryTests(engine: Engine): void {
 
     assert.equal(settled.filter(Boolean).length, 1)
     assert.equal((await store!.audit({ limit: 20 })).length, 1)
-    assert.equal((await store!.rememberedRows([about.row]))[0]!.reopenedAt, null, 'as first said')
+    assert.equal(
+      (await store!.rememberedRows([about.row]))[0]!.reopenedAt,
+      null,
+      'as first recorded',
+    )
     assert.equal(await conclude(store!, about.id, false), false)
     assert.equal(await conclude(store!, newId(), true), false)
   })
 
-  test('P2 what became of many is answered for each, and each that was done is in the trail in its turn', async () => {
+  test(`P2 concluding many intents returns a result for each, and audits those that were done in their order, ${engine.name}`, async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, ADOPTED_STORE)
     const [done, notDone, unsure, settled] = ['1', '2', '3', '4'].map((key) => intent(key))
     const all = [done!, notDone!, unsure!, settled!]
     await store.recordIntents(all)
@@ -101,9 +113,9 @@ export function adoptedMemoryTests(engine: Engine): void {
     assert.deepEqual(await store.openIntents(0, 5), [])
   })
 
-  test('what was not done is forgotten', async () => {
+  test(`an intent that was not done is forgotten, ${engine.name}`, async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, ADOPTED_STORE)
     const about = intent('1')
     await store.recordIntents([about])
 
@@ -115,9 +127,9 @@ export function adoptedMemoryTests(engine: Engine): void {
     assert.deepEqual(await store.openIntents(0, 5), [])
   })
 
-  test('what nobody can tell any more is in the trail as such, and its row is remembered', async () => {
+  test(`an unsure intent is audited as unsure, and its row is remembered, ${engine.name}`, async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, ADOPTED_STORE)
     const about = intent('1')
     await store.recordIntents([about])
 
@@ -129,9 +141,9 @@ export function adoptedMemoryTests(engine: Engine): void {
     assert.equal(await conclude(store, about.id, true), false)
   })
 
-  test('intents that nobody has settled for long come oldest first, as they were said', async () => {
+  test(`old open intents are listed oldest first, as they were recorded, ${engine.name}`, async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, ADOPTED_STORE)
     const [first, second, young] = [intent('1'), intent('2', { reopens: true }), intent('3')]
     await store.recordIntents([first])
     await db.advanceClock(20_000)
@@ -142,7 +154,7 @@ export function adoptedMemoryTests(engine: Engine): void {
     const open = await store.openIntents(30_000, 5)
 
     assert.deepEqual(
-      open.map(({ at: _at, ...said }) => said),
+      open.map(({ at: _at, ...recorded }) => recorded),
       [first, second],
     )
     const now = await store.now()
@@ -154,9 +166,9 @@ export function adoptedMemoryTests(engine: Engine): void {
     )
   })
 
-  test('a row that a person opened again is known as such until it has moved on', async () => {
+  test(`a reopened row is remembered as reopened until it changes, ${engine.name}`, async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, ADOPTED_STORE)
     const row = newId()
     const reopenedAt = async () => (await store.rememberedRows([row]))[0]?.reopenedAt
     const concludeAs = async (reopens: boolean) => {
@@ -171,13 +183,13 @@ export function adoptedMemoryTests(engine: Engine): void {
     assert.equal(await reopenedAt(), null)
     await concludeAs(true)
     await concludeAs(false)
-    assert.equal(await reopenedAt(), null, 'something else was done to it')
+    assert.equal(await reopenedAt(), null, 'another operation came after it')
     assert.equal((await store.audit({ run: row, limit: 5 })).length, 3)
   })
 
-  test("no text of a user's row is too odd to be kept", async () => {
+  test(`every text of a user's row can be stored, ${engine.name}`, async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, ADOPTED_STORE)
     const odd = 'a\0b \ud83d "; DROP'
     const plain = intent(odd)
     const about = { ...plain, entry: { ...plain.entry, because: odd, before: { [odd]: odd } } }
