@@ -10,22 +10,49 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { findModule, notInstalled } from '../bench/packages.ts'
+import { emptyProject } from '../src/testing/empty-project.ts'
 import { isLong } from '../src/testing/long-tests.ts'
 import { assertMountedServer } from '../src/testing/assert-mounted-server.ts'
 import { sqliteEngine, temporaryFolder } from '../src/testing/sqlite-engine.ts'
 import { waitFor } from './processes/harness.ts'
 
-/** `examples/next` with the package as users get it, built and started by Next.js itself: once, it takes long. */
+/**
+ * `examples/next`: its files on a plain server that calls them as Next.js does; and built and started by Next.js itself,
+ * where `npm ci --prefix bench` has installed it.
+ */
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const EXAMPLE = join(ROOT, 'examples', 'next')
 const MODULES = join(ROOT, 'node_modules')
-const NEXT = join(MODULES, 'next', 'dist', 'bin', 'next')
+const NEXT = findModule('next/dist/bin/next')
 
+/** Calls `register` once before the first request, and the exported function of a route file by the request's method. */
+const PLAIN_SERVER = `
+  import { serve } from ${JSON.stringify(import.meta.resolve('@hono/node-server'))}
+  import { register } from './instrumentation.ts'
+  import * as recovery from './app/api/recovery/route.js'
+  import * as unstuck from './app/unstuck/[[...path]]/route.js'
+  import { listRuns } from './runs.js'
+
+  register()
+  const files = { '/api/recovery': recovery, '/edge': { GET: () => new Response() } }
+  const page = { GET: () => new Response(listRuns().map((run) => run.id + run.status).join()) }
+  const fetch = (request) => {
+    const { pathname } = new URL(request.url)
+    const file = pathname.startsWith('/unstuck') ? unstuck : (files[pathname] ?? page)
+    return file[request.method]?.(request) ?? new Response(null, { status: 405 })
+  }
+  serve({ fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) =>
+    console.log('Ready in a moment: http://127.0.0.1:' + port),
+  )
+  process.once('SIGTERM', () => process.exit(143))
+`
 /** The quick way through a build: no page is drawn beforehand, nothing made small, nothing kept for the next one. */
 const BUILD = ['build', '--experimental-build-mode', 'compile']
 const CONFIG = `
@@ -44,29 +71,49 @@ const HELD_MS = 1_500
 /** Ends a test whose answer would never come. */
 const ANSWER_MS = 30_000
 
-test('in an app of Next.js', { skip: !existsSync(NEXT) }, async (t) => {
+test('the files of an app of Next.js, on a plain server', async (t) => {
+  using project = emptyProject('app')
+  copyExample(project.path)
+  writeFileSync(join(project.path, 'server.js'), PLAIN_SERVER)
+  await assertApp(t, project.path, { start: ['server.js'] })
+})
+
+test(
+  'an app of Next.js, built and started by it',
+  { skip: NEXT === null && notInstalled('next') },
+  async (t) => {
+    using folder = temporaryFolder()
+    setUp(folder.path)
+    const start = [NEXT!, 'start', '-p', '0', '-H', '127.0.0.1']
+    await assertApp(t, folder.path, { build: [NEXT!, ...BUILD], start })
+  },
+)
+
+async function assertApp(
+  t: TestContext,
+  app: string,
+  commands: { build?: string[]; start: string[] },
+): Promise<void> {
   await using database = await sqliteEngine.fresh()
   const store = await database.open()
-  using folder = temporaryFolder()
-  const app = folder.path
   const path = join(app, 'app.db')
   const env = {
     ...process.env,
+    NODE_TEST_CONTEXT: '',
     NEXT_TELEMETRY_DISABLED: '1',
     UNSTUCK_DB: database.url,
     APP_DB: `sqlite:${path}`,
   }
-  setUp(app)
   run(['seed.js'], app, env)
   using table = new DatabaseSync(path, { timeout: 5_000 })
   const row = (id: string) =>
     table.prepare('SELECT * FROM qualification_runs WHERE "id" = ?').get(id)!
   const [stuck, young] = [row('stuck'), row('young')]
-  run([NEXT, ...BUILD], app, env)
+  if (commands.build) run(commands.build, app, env)
   assert.deepEqual(row('stuck'), stuck)
 
   table.exec('BEGIN EXCLUSIVE')
-  const server = spawn(process.execPath, [NEXT, 'start', '-p', '0', '-H', '127.0.0.1'], {
+  const server = spawn(process.execPath, commands.start, {
     cwd: app,
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -107,9 +154,11 @@ test('in an app of Next.js', { skip: !existsSync(NEXT) }, async (t) => {
       },
     )
 
-    await t.test('in the edge runtime nothing is started', async () => {
-      assert.deepEqual(await (await fetch(`${url}/edge`)).json(), ['string', null])
-    })
+    if (commands.build) {
+      await t.test('in the edge runtime nothing is started', async () => {
+        assert.deepEqual(await (await fetch(`${url}/edge`)).json(), ['string', null])
+      })
+    }
 
     await t.test('the two recovery routes answer, and no other call is behind them', async () => {
       const recovery = `${url}/api/recovery`
@@ -148,7 +197,7 @@ test('in an app of Next.js', { skip: !existsSync(NEXT) }, async (t) => {
     server.kill('SIGKILL')
     await ended
   }
-})
+}
 
 /** A middleware runs at the edge, and has instrumentation.ts built for it as well. */
 const MIDDLEWARE = `
@@ -162,7 +211,7 @@ for (const [bundler, paths] of [
 ] as const) {
   test(
     `while an app is written, with a middleware at the edge, ${bundler}`,
-    { skip: isLong ? false : 'two more builds: part of `npm run proof`' },
+    { skip: NEXT === null ? notInstalled('next') : !isLong && 'part of `npm run proof`' },
     async () => {
       await using database = await sqliteEngine.fresh()
       using folder = temporaryFolder()
@@ -176,11 +225,15 @@ for (const [bundler, paths] of [
       setUp(app)
       writeFileSync(join(app, 'middleware.js'), MIDDLEWARE)
       run(['seed.js'], app, env)
-      const server = spawn(process.execPath, [NEXT, 'dev', bundler, '-p', '0', '-H', '127.0.0.1'], {
-        cwd: app,
-        env,
-        stdio: ['ignore', 'pipe', 'inherit'],
-      })
+      const server = spawn(
+        process.execPath,
+        [NEXT!, 'dev', bundler, '-p', '0', '-H', '127.0.0.1'],
+        {
+          cwd: app,
+          env,
+          stdio: ['ignore', 'pipe', 'inherit'],
+        },
+      )
       const ended = once(server, 'exit')
       try {
         const { url, said } = await waitUntilListening(server)
@@ -218,11 +271,16 @@ for (const [bundler, paths] of [
   )
 }
 
-function setUp(app: string): void {
-  cpSync(join(ROOT, 'examples', 'next'), app, {
+function copyExample(app: string): void {
+  cpSync(EXAMPLE, app, {
     recursive: true,
     filter: (path) => !/[/\\](node_modules|\.next|app\.db)/.test(path.slice(ROOT.length)),
   })
+}
+
+/** With the package as users get it, which Next.js builds. */
+function setUp(app: string): void {
+  copyExample(app)
   renameSync(join(app, 'next.config.js'), join(app, 'example.config.js'))
   writeFileSync(join(app, 'next.config.js'), CONFIG)
   mkdirSync(join(app, 'app', 'edge'))
@@ -230,7 +288,7 @@ function setUp(app: string): void {
   const unstuck = join(app, 'node_modules', 'unstuck')
   mkdirSync(unstuck, { recursive: true })
   for (const name of ['next', 'react', 'react-dom'])
-    symlinkSync(join(MODULES, name), join(app, 'node_modules', name))
+    symlinkSync(resolve(NEXT!, '../../../..', name), join(app, 'node_modules', name))
   for (const name of ['package.json', 'docs'])
     cpSync(join(ROOT, name), join(unstuck, name), { recursive: true })
   symlinkSync(MODULES, join(unstuck, 'node_modules'))

@@ -47,7 +47,9 @@ const SERIAL_TESTS = ['test/processes/bounded-recovery.test.ts']
 const CONCURRENCY = 4
 
 if (isLong && !existsSync('bench/node_modules')) {
-  console.error('The tests with PM2 and BullMQ are skipped; to install both: npm ci --prefix bench')
+  console.error(
+    'The tests with PM2, BullMQ and Next.js are skipped; to install them: npm ci --prefix bench',
+  )
 }
 
 let server: TestServer | undefined

@@ -15,10 +15,13 @@ export function emptyProject(name: string): Disposable & { path: string } {
   const unstuck = join(path, 'node_modules', 'unstuck')
   mkdirSync(unstuck, { recursive: true })
   writeFileSync(join(path, 'package.json'), '{ "private": true, "type": "module" }')
-  const manifest = { name: 'unstuck', type: 'module', exports: './index.js' }
+  const exports = { '.': './index.js', './next': './next.js' }
+  const manifest = { name: 'unstuck', type: 'module', exports }
   writeFileSync(join(unstuck, 'package.json'), JSON.stringify(manifest))
-  const door = new URL('../index.ts', import.meta.url)
-  writeFileSync(join(unstuck, 'index.js'), `export * from ${JSON.stringify(door.href)}\n`)
+  for (const entry of ['index', 'next']) {
+    const { href } = new URL(`../${entry}.ts`, import.meta.url)
+    writeFileSync(join(unstuck, `${entry}.js`), `export * from ${JSON.stringify(href)}\n`)
+  }
   symlinkSync(join(ROOT, 'bin'), join(unstuck, 'bin'))
   return { path, [Symbol.dispose]: () => parent[Symbol.dispose]() }
 }
