@@ -4,7 +4,7 @@ import type { TargetStatus } from '../core/model/target.ts'
 import { humanizeDuration, type Millis } from '../core/model/time.ts'
 import type { Evidence, Liveness } from '../core/model/worker.ts'
 import { runView, type RunView } from './view.ts'
-import type { Style, Span } from '../lib/terminal/table.ts'
+import type { Style, Span } from '../lib/text/sentence.ts'
 
 export const SEVERITY_STYLE = {
   stuck: 'bad',

@@ -1,6 +1,7 @@
 import type { GroupProgress } from '../../presenters/progress.ts'
 import { countsView } from '../../presenters/view.ts'
-import type { Cell, TextWriter } from '../../lib/terminal/text-writer.ts'
+import type { TextWriter } from '../../lib/terminal/text-writer.ts'
+import type { Cell } from '../../lib/text/sentence.ts'
 import { progressBar, plural } from '../../presenters/format.ts'
 
 /** Those with trouble first, then the largest. */

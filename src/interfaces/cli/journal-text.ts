@@ -1,6 +1,7 @@
 import { isId, shortId } from '../../core/model/id.ts'
 import type { JournalEntry, Skipped } from '../../features/journal/reader.ts'
-import type { Cell, TextWriter } from '../../lib/terminal/text-writer.ts'
+import type { TextWriter } from '../../lib/terminal/text-writer.ts'
+import type { Cell } from '../../lib/text/sentence.ts'
 import { plural } from '../../presenters/format.ts'
 
 const TYPE_COLUMN = 16

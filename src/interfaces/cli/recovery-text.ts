@@ -4,7 +4,8 @@ import { describeSubject, type Verdict } from '../../core/model/verdict.ts'
 import type { AssessedRun } from '../../core/recovery/assess.ts'
 import type { RecoveryPlan } from '../../presenters/recovery.ts'
 import { revertibleRuns } from '../../presenters/undo.ts'
-import { LINES_MAX, printFirst, printOmitted, ROWS_MAX } from '../../lib/terminal/long-lists.ts'
+import { printFirst, printOmitted } from '../../lib/terminal/long-lists.ts'
+import { LINES_MAX, ROWS_MAX } from '../../lib/text/sentence.ts'
 import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 import {
   formatAge,

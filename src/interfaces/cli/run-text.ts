@@ -6,7 +6,8 @@ import { runCommand } from '../../core/model/shell-command.ts'
 import type { RunReport } from '../../presenters/run.ts'
 import { runView } from '../../presenters/view.ts'
 import { printGroups } from './groups-text.ts'
-import type { Cell, TextWriter } from '../../lib/terminal/text-writer.ts'
+import type { TextWriter } from '../../lib/terminal/text-writer.ts'
+import type { Cell } from '../../lib/text/sentence.ts'
 import {
   formatAgo,
   progressBar,

@@ -1,6 +1,7 @@
 import { shortId } from '../../core/model/id.ts'
 import { runView } from '../../presenters/view.ts'
-import { printFirst, printOmitted, ROWS_MAX } from '../../lib/terminal/long-lists.ts'
+import { printFirst, printOmitted } from '../../lib/terminal/long-lists.ts'
+import { ROWS_MAX } from '../../lib/text/sentence.ts'
 import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 import {
   formatAge,

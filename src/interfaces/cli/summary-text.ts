@@ -4,7 +4,8 @@ import { blockedReason } from '../../core/model/verdict.ts'
 import type { ClassifiedRuns } from '../../core/recovery/clean.ts'
 import type { AssessedRun } from '../../core/recovery/assess.ts'
 import { runView } from '../../presenters/view.ts'
-import { printOmitted, ROWS_MAX } from '../../lib/terminal/long-lists.ts'
+import { printOmitted } from '../../lib/terminal/long-lists.ts'
+import { ROWS_MAX } from '../../lib/text/sentence.ts'
 import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 import {
   formatAge,

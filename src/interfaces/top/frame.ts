@@ -1,5 +1,6 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
-import { TextWriter, type Cell } from '../../lib/terminal/text-writer.ts'
+import { TextWriter } from '../../lib/terminal/text-writer.ts'
+import type { Cell } from '../../lib/text/sentence.ts'
 import { pad, truncate, widthOf } from '../../lib/terminal/width.ts'
 import { plural } from '../../presenters/format.ts'
 import { printDetail } from './detail.ts'

@@ -1,5 +1,5 @@
 import type { Id, RunId } from '../../core/model/id.ts'
-import type { Style } from '../../lib/terminal/table.ts'
+import type { Style } from '../../lib/text/sentence.ts'
 import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 
 export const VIEWS = ['runs', 'workers', 'recovery', 'letters', 'history'] as const

@@ -5,8 +5,7 @@ import type { Verdict } from '../../core/model/verdict.ts'
 import type { AuditEntry } from '../../core/store/store.ts'
 import type { DeadLetterGroup } from '../../presenters/dead-letters.ts'
 import type { ListedRun } from '../../presenters/runs.ts'
-import type { Cell } from '../../lib/terminal/text-writer.ts'
-import type { Column, Span } from '../../lib/terminal/table.ts'
+import type { Cell, Column, Span } from '../../lib/text/sentence.ts'
 import {
   formatAgo,
   formatAge,

@@ -1,18 +1,7 @@
+import type { Column, Span } from '../text/sentence.ts'
 import { pad, truncate, widthOf } from './width.ts'
 
-/** What a state means to a person. Colour only repeats what the words say. */
-export type Style = 'good' | 'warn' | 'bad' | 'dim' | 'strong'
-export type Span = { readonly text: string; readonly style?: Style | undefined }
 export type Line = readonly Span[]
-
-export type Column = {
-  readonly header: string
-  readonly align?: 'right'
-  /** Gives way first: it is cut with an ellipsis until the rest fits. */
-  readonly flex?: true
-  /** May be left out on a narrow terminal; the highest goes first. */
-  readonly optional?: number
-}
 
 const GAP = 2
 const FLEX_MIN = 8

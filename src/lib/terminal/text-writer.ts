@@ -1,9 +1,8 @@
 import { styleText } from 'node:util'
 import { safeText } from '../../core/events/safe-text.ts'
-import { layout, type Column, type Style, type Line, type Span } from './table.ts'
+import type { Cell, Column, Section, Span, Style } from '../text/sentence.ts'
+import { layout, type Line } from './table.ts'
 import { truncate, widthOf } from './width.ts'
-
-export type Cell = string | Span
 
 const TERMINAL_STYLES: Record<Style, Parameters<typeof styleText>[0]> = {
   good: 'green',
@@ -13,10 +12,7 @@ const TERMINAL_STYLES: Record<Style, Parameters<typeof styleText>[0]> = {
   strong: 'bold',
 }
 
-/**
- * What people read. Everything written on it is made safe here, in one place, before it is measured and
- * coloured; so no command can forget to.
- */
+/** Lays out text for a terminal. All text is sanitized here, before it is measured and coloured. */
 export class TextWriter {
   readonly columns: number
   readonly #colour: boolean
@@ -27,7 +23,7 @@ export class TextWriter {
     this.#colour = colour
   }
 
-  /** One line, cut where it does not fit. */
+  /** Writes one line and cuts it where it does not fit. */
   line(...cells: Cell[]): void {
     let left = this.columns
     const fitted = cells.map(toSafeSpan).map(({ text, style }): Span => {
@@ -38,7 +34,7 @@ export class TextWriter {
     this.#push(fitted)
   }
 
-  /** A sentence, wrapped between words; a list's entry under itself. Text in `backticks` is kept on one line. */
+  /** Wraps between words; an entry of a list is indented. Text in `backticks` stays on one line. */
   paragraph(...cells: Cell[]): void {
     const spans = cells.map(toSafeSpan)
     const indent: Span = { text: spans[0]?.text.startsWith('- ') ? '  ' : '' }
@@ -65,7 +61,7 @@ export class TextWriter {
     this.#lines.push('')
   }
 
-  /** A title over what follows, apart from what came before. */
+  /** Writes a heading, with a blank line before it unless it is the first line. */
   heading(text: string): void {
     if (this.#lines.length > 0) this.blank()
     this.line({ text, style: 'strong' })
@@ -74,6 +70,12 @@ export class TextWriter {
   table(columns: readonly Column[], rows: readonly (readonly Cell[])[]): void {
     const safeRows = rows.map((row) => row.map(toSafeSpan))
     for (const line of layout(columns, safeRows, this.columns)) this.#push(line)
+  }
+
+  section({ heading, table, sentences }: Section): void {
+    if (heading !== null) this.heading(heading)
+    if (table) this.table(table.columns, table.rows)
+    for (const sentence of sentences) this.paragraph(...sentence)
   }
 
   toString(): string {

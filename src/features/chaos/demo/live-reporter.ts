@@ -1,7 +1,7 @@
 import { shortId, type WorkerId } from '../../../core/model/id.ts'
 import type { Target } from '../../../core/model/target.ts'
 import { makeScreen, type ScreenOutput } from '../../../lib/terminal/screen.ts'
-import type { Style } from '../../../lib/terminal/table.ts'
+import type { Style } from '../../../lib/text/sentence.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { percent } from '../../../presenters/format.ts'
 import { formatElapsed, formatNumber } from '../progress.ts'

@@ -1,6 +1,6 @@
 import { humanizeDuration } from '../../../core/model/time.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
-import type { Style } from '../../../lib/terminal/table.ts'
+import type { Style } from '../../../lib/text/sentence.ts'
 import { plural } from '../../../presenters/format.ts'
 import type { Directory } from './directory.ts'
 import { formatNumber } from '../progress.ts'

@@ -1,4 +1,4 @@
-import type { Style } from '../../../lib/terminal/table.ts'
+import type { Style } from '../../../lib/text/sentence.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { plural } from '../../../presenters/format.ts'
 import { worst, type Finding, type Result } from '../../../presenters/finding.ts'

@@ -1,0 +1,50 @@
+/** What a state means. Colour only repeats what the words say. */
+export type Style = 'good' | 'warn' | 'bad' | 'dim' | 'strong'
+export type Span = { readonly text: string; readonly style?: Style | undefined }
+export type Cell = string | Span
+
+/** One statement. The terminal colours its spans, the dashboard makes elements, alerts and logs join them. */
+export type Sentence = readonly Cell[]
+
+export type Column = {
+  readonly header: string
+  readonly align?: 'right'
+  /** Shrinks first: it is cut with an ellipsis until the rest fits. */
+  readonly flex?: true
+  /** May be left out on a narrow terminal; the highest number is left out first. */
+  readonly optional?: number
+}
+
+export type Table = {
+  readonly columns: readonly Column[]
+  readonly rows: readonly (readonly Cell[])[]
+}
+
+/** A part of an answer: a heading, a table, sentences, in this order; each may be missing. */
+export type Section = {
+  readonly heading: string | null
+  readonly table?: Table | undefined
+  readonly sentences: readonly Sentence[]
+}
+
+/** Rows of a table, and sentences of a list, that are shown at most. */
+export const ROWS_MAX = 50
+export const LINES_MAX = 20
+
+export function plainText(sentence: Sentence): string {
+  return sentence.map((cell) => (typeof cell === 'string' ? cell : cell.text)).join('')
+}
+
+/** The first sentences of a list and, if some are left out, one that says how many and where they are. */
+export function firstSentences(
+  all: readonly Sentence[],
+  where: string,
+  max = LINES_MAX,
+): readonly Sentence[] {
+  return all.length <= max ? all : [...all.slice(0, max), omitted(all.length - max, where)]
+}
+
+/** `… and 7 more; `unstuck runs` lists them.` */
+export function omitted(count: number, where: string): Sentence {
+  return [{ text: `… and ${count} more; ${where}.`, style: 'dim' }]
+}

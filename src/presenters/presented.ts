@@ -1,0 +1,28 @@
+import type { Severity } from '../core/decide/health.ts'
+import { plainText, type Section } from '../lib/text/sentence.ts'
+import type { Undo } from './undo.ts'
+
+/** One answer, computed once. Every interface renders it and derives nothing itself. */
+export type Presented<View extends object> = {
+  /** The data of `--json` and HTTP. */
+  readonly view: View
+  readonly severity: Severity
+  /** One line. */
+  readonly summary: string
+  readonly sections: readonly Section[]
+  readonly undo?: Undo | null
+}
+
+/** What `--json` prints and HTTP sends. Tables are for terminals and stay out: the view has their data. */
+export function toJson<View extends object>(presented: Presented<View>) {
+  const { view, severity, summary, sections, undo = null } = presented
+  return {
+    ...view,
+    severity,
+    summary,
+    sections: sections
+      .map(({ heading, sentences }) => ({ heading, sentences: sentences.map(plainText) }))
+      .filter(({ sentences }) => sentences.length > 0),
+    undo,
+  }
+}
