@@ -1,5 +1,7 @@
 import type { Settings } from '../app/config.ts'
 import type { Database } from '../app/open-database.ts'
+import { EXIT } from '../core/model/exit-codes.ts'
+import { toJson, type Presented } from '../presenters/presented.ts'
 import type { TextWriter } from '../lib/terminal/text-writer.ts'
 import type {
   Argument,
@@ -72,6 +74,20 @@ export type Output = {
   readonly canAsk: boolean
   /** Asks on stderr. Returns null if there is no terminal. */
   readonly ask: (question: string) => Promise<string | null>
+}
+
+/** Prints an answer: its sections, or with `--json` its data. */
+export function present(presented: Presented<object>, exitCode?: number): CommandResult {
+  return {
+    data: toJson(presented),
+    print: (writer) => writer.sections(presented.sections),
+    ...(exitCode !== undefined && { exitCode }),
+  }
+}
+
+/** The same for a command that reports a state: anything but `ok` exits with 3. */
+export function reportState(presented: Presented<object>): CommandResult {
+  return present(presented, presented.severity === 'ok' ? EXIT.done : EXIT.needsAttention)
 }
 
 /** Infers the types of arguments and options: `options.limit` is a number because its option is one. */

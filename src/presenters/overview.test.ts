@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as v from 'valibot'
+import type { OperatorContext } from '../core/recovery/context.ts'
 import {
   operatorContext,
   claimOne,
@@ -11,7 +12,11 @@ import {
 } from '../testing/fixtures.ts'
 import { sqliteEngine } from '../testing/sqlite-engine.ts'
 import { overview } from './schema/overview.ts'
-import { getOverview } from './overview.ts'
+import { loadOverview, presentOverview } from './overview.ts'
+import { toJson } from './presented.ts'
+
+const getOverview = async (context: OperatorContext) =>
+  toJson(presentOverview(await loadOverview(context)))
 
 const MINUTE_MS = 60_000
 

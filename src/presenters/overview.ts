@@ -1,29 +1,153 @@
+import { byHealth, worstSeverity, type Severity } from '../core/decide/health.ts'
+import { shortId } from '../core/model/id.ts'
 import type { Alert } from '../core/model/alert.ts'
-import { iso } from '../core/model/time.ts'
-import type { AssessContext } from '../core/recovery/assess.ts'
-import { getStatus } from './status.ts'
+import type { Run } from '../core/model/run.ts'
+import type { SourceLock } from '../core/model/source-lock.ts'
+import { iso, type Millis } from '../core/model/time.ts'
+import {
+  assess,
+  type AssessContext,
+  type AssessedRun,
+  type Assessment,
+} from '../core/recovery/assess.ts'
+import { LATEST_FAILED_MAX } from '../core/store/listing.ts'
+import type { UnreadableTable } from '../core/store/store.ts'
+import {
+  firstSentences,
+  omitted,
+  ROWS_MAX,
+  type Section,
+  type Sentence,
+  type Table,
+} from '../lib/text/sentence.ts'
+import { listAttention, type AttentionItem } from './attention.ts'
+import {
+  formatAge,
+  formatAgo,
+  formatDoneOfTotal,
+  formatRunStatus,
+  formatSource,
+  plural,
+  progressBar,
+  SEVERITY_STYLE,
+} from './format.ts'
+import type { Presented } from './presented.ts'
+import { recentSamples, type RecentSamples } from './run-pace.ts'
 import { listedRunView } from './runs.ts'
-import { recentSamples } from './run-pace.ts'
+import { runView, sourceLockView } from './view.ts'
+import { workerViews } from './workers.ts'
 
-/** Live runs that are shown one by one, the worst first; more are in the list of runs. */
+/** Live runs in the view, the worst first; more are in the list of runs. */
 const RUNS_MAX = 200
 
-/** Returns what `status` reports and what the first screen shows besides. */
-export async function getOverview(context: AssessContext) {
+/** All that "is anything stuck?" is answered from. */
+export type Overview = {
+  readonly assessment: Assessment
+  /** Worst first. */
+  readonly live: readonly AssessedRun[]
+  readonly attention: readonly AttentionItem[]
+  readonly severity: Severity
+  /** Sources whose commands are wrapped now, between two runs too, or reached their restart limit. */
+  readonly locks: readonly SourceLock[]
+  readonly alerts: readonly Alert[]
+  /** The newest run of all, live or not. */
+  readonly latest: Run | null
+  readonly samples: RecentSamples
+  readonly totals: Readonly<Record<string, number>>
+}
+
+/** Reads one assessment, the last failed runs, source locks, open alerts and totals. */
+export async function loadOverview(context: AssessContext): Promise<Overview> {
   const { store } = context
-  const { data, live, alerts, now } = await getStatus(context)
-  const [samples, totals] = await Promise.all([recentSamples(store, now), store.runTotals()])
+  const assessment = await assess(context)
+  const [failed, alerts, newest, sourceLocks, samples, totals] = await Promise.all([
+    store.runs({ latestFailed: true, limit: LATEST_FAILED_MAX }),
+    store.openAlerts(),
+    store.runs({ limit: 1 }),
+    store.sourceLocks(),
+    recentSamples(store, assessment.now),
+    store.runTotals(),
+  ])
+  const locks = sourceLocks.filter(({ worker, gaveUp }) => worker ?? gaveUp)
+  const live = assessment.runs.toSorted((a, b) => byHealth(a.health.state, b.health.state))
+  const attention = listAttention({
+    assessment: { ...assessment, runs: live },
+    failed: failed.items,
+    locks,
+    alerts,
+  })
+  const severity = worstSeverity([
+    assessment.severity,
+    ...(attention.length > 0 ? ['attention' as const] : []),
+  ])
+  const latest = newest.items[0] ?? null
+  return { assessment, live, attention, severity, locks, alerts, latest, samples, totals }
+}
+
+type OverviewView = ReturnType<typeof overviewView>
+
+/** `status`, the first screen of the dashboard, and the headline of `top`. */
+export function presentOverview(overview: Overview): Presented<OverviewView> {
+  const { severity, latest, attention } = overview
+  const hasRun = latest !== null || attention.length > 0
+  const summary = hasRun ? summarize(overview) : NOTHING_YET
+  return {
+    view: overviewView(overview),
+    severity,
+    summary,
+    sections: hasRun
+      ? [
+          headline(overview, summary),
+          ...liveSections(overview),
+          processSection(overview),
+          ...attentionSections(attention),
+        ]
+      : firstSteps(),
+  }
+}
+
+/** `status` where there is no database yet. */
+export function presentNoDatabase(where: string, now: Millis): Presented<OverviewView> {
+  const assessment: Assessment = {
+    now,
+    runs: [],
+    workers: [],
+    observations: [],
+    unreadable: [],
+    severity: 'ok',
+  }
+  const view = overviewView({
+    assessment,
+    live: [],
+    attention: [],
+    severity: 'ok',
+    locks: [],
+    alerts: [],
+    latest: null,
+    samples: new Map(),
+    totals: {},
+  })
+  return { view, severity: 'ok', summary: NOTHING_YET, sections: firstSteps(where) }
+}
+
+function overviewView(overview: Overview) {
+  const { assessment, live, severity, samples, totals, alerts, latest } = overview
+  const { now } = assessment
+  const well = live.length > 0 ? ('well' as const) : ('idle' as const)
   return {
     now: iso(now),
-    ...data,
-    state: data.severity === 'ok' ? (live.length > 0 ? 'well' : 'idle') : data.severity,
-    liveRuns: live.length,
+    state: severity === 'ok' ? well : severity,
     runs: live
       .slice(0, RUNS_MAX)
       .map(({ run, health }) => listedRunView(run, health, samples, now)),
+    liveRuns: live.length,
+    workers: countWorkers(assessment),
+    attention: [...overview.attention],
+    commands: overview.locks.map(sourceLockView),
+    latest: latest && runView(latest),
     alerts: alerts.map(alertView),
     totals,
-  } as const
+  }
 }
 
 export function alertView({ since, lastSentAt, resolvedAt, ...alert }: Alert) {
@@ -39,4 +163,140 @@ export function alertView({ since, lastSentAt, resolvedAt, ...alert }: Alert) {
     lastSentAt: lastSentAt === null ? null : iso(lastSentAt),
     resolvedAt: resolvedAt === null ? null : iso(resolvedAt),
   }
+}
+
+const NOTHING_YET = 'Nothing has run yet.'
+
+function firstSteps(missing?: string): Section[] {
+  const hint = missing === undefined ? '' : ` There is no database at ${missing}.`
+  return [
+    { heading: null, sentences: [[NOTHING_YET, { text: hint, style: 'dim' }]] },
+    {
+      heading: null,
+      sentences: [
+        ['  unstuck demo           see it survive kill -9, on this machine'],
+        ['  unstuck work crawl.ts  work on a crawl of your own'],
+      ],
+    },
+  ]
+}
+
+function summarize(overview: Overview): string {
+  const { live, severity, attention, assessment } = overview
+  const { now, unreadable } = assessment
+  const stuck = live.filter(({ health }) => health.severity === 'stuck')
+  const rest = live.filter(({ health }) => health.severity !== 'stuck')
+  const states = countBy(rest.map(({ health }) => health.state))
+  const longest = Math.max(...stuck.map(({ health }) => now - health.since))
+  const isAnyAdopted = rest.some(({ run, health }) => health.state === 'waiting' && run.adopted)
+  const parts = [
+    stuck.length > 0 && `${plural(stuck.length, 'run')} stuck for ${formatAge(longest)}`,
+    states.unknown && `${plural(states.unknown, 'run')} unknown`,
+    states.paused && `${plural(states.paused, 'run')} paused`,
+    states.interrupted && `${plural(states.interrupted, 'run')} interrupted, ready to continue`,
+    states.waiting &&
+      `${plural(states.waiting, 'run')} waiting ${isAnyAdopted ? 'to be taken up' : 'for a worker'}`,
+    states.healthy && `${plural(states.healthy, 'run')} healthy`,
+  ].filter(Boolean)
+  const runs =
+    parts.length > 0
+      ? `: ${parts.join(', ')}.`
+      : live.length > 0
+        ? '.'
+        : ', and nothing is running.'
+  const others = attention.length - stuck.length
+  const need =
+    others > 0 ? ` ${plural(others, 'thing')} ${others === 1 ? 'needs' : 'need'} attention.` : ''
+  const answer = `${severity === 'stuck' ? 'Something is stuck' : 'Nothing is stuck'}${runs}${need}`
+  return withUnreadable(unreadable, answer)
+}
+
+function withUnreadable(unreadable: readonly UnreadableTable[], summary: string): string {
+  if (unreadable.length === 0) return summary
+  const names = unreadable.map(({ table }) => table).join(', ')
+  return `Not all can be seen: ${names} cannot be read. Of the rest: ${summary}`
+}
+
+function headline({ live, latest, severity, assessment }: Overview, summary: string): Section {
+  const last = live.length === 0 && latest ? [lastRun(latest, assessment.now)] : []
+  const answer: Sentence = [{ text: summary, style: SEVERITY_STYLE[severity] }]
+  return { heading: null, sentences: [answer, ...last] }
+}
+
+function liveSections({ live, assessment }: Overview): Section[] {
+  if (live.length === 0) return []
+  const left = live.length - ROWS_MAX
+  const sentences = left > 0 ? [omitted(left, '`unstuck runs` lists them')] : []
+  return [{ heading: null, table: liveTable(live, assessment.now), sentences }]
+}
+
+/** Workers, and wrapped commands that have no run now. */
+function processSection({ live, locks, assessment }: Overview): Section {
+  const wrapped = locks
+    .filter(
+      ({ source, worker }) => worker !== null && !live.some(({ run }) => run.source === source),
+    )
+    .map(({ source, unlockingSince }): Sentence => [
+      `Wrapped: ${source}, ${unlockingSince === null ? 'between two runs' : 'its command is being ended'}`,
+    ])
+  const counts = Object.entries(countWorkers(assessment)).map(([sign, count]) => `${count} ${sign}`)
+  const workers: Sentence = [`Workers: ${counts.length > 0 ? counts.join(', ') : 'none'}`]
+  return { heading: null, sentences: [workers, ...firstSentences(wrapped, '`--json` has all')] }
+}
+
+function lastRun({ source, id, status, finishedAt }: Run, now: Millis): Sentence {
+  const when = `, ${formatAgo(finishedAt, now)}`
+  return [`Last run: ${source} ${shortId(id)}, `, formatRunStatus(status), when]
+}
+
+function liveTable(live: readonly AssessedRun[], now: Millis): Table {
+  return {
+    columns: [
+      { header: 'RUN' },
+      { header: 'SOURCE', flex: true },
+      { header: 'STATUS' },
+      { header: 'DONE', align: 'right' },
+      { header: '', optional: 3 },
+      { header: 'PAGES', align: 'right', optional: 5 },
+      { header: 'ITEMS', align: 'right', optional: 2 },
+      { header: 'AGE', align: 'right', optional: 4 },
+      { header: 'LAST SIGN', align: 'right', optional: 1 },
+    ],
+    rows: live.slice(0, ROWS_MAX).map(({ run, health }) => {
+      const { done, total, extracted } = runView(run)
+      return [
+        shortId(run.id),
+        formatSource(run),
+        health.severity === 'ok'
+          ? formatRunStatus(run.status)
+          : { text: health.state, style: SEVERITY_STYLE[health.severity] },
+        formatDoneOfTotal(run),
+        progressBar(done, total),
+        String(run.counts.pages),
+        String(extracted),
+        formatAge(now - run.createdAt),
+        formatAgo(run.lastActivityAt, now),
+      ]
+    }),
+  }
+}
+
+function countWorkers(assessment: Assessment) {
+  return countBy(workerViews(assessment).map(({ sign }) => sign))
+}
+
+function attentionSections(attention: readonly AttentionItem[]): Section[] {
+  if (attention.length === 0) return []
+  const sentences = attention.map(({ source, what, because, command }): Sentence => {
+    const why = because ? `; ${because.replace(/\.$/, '')}` : ''
+    return ['- ', { text: source, style: 'strong' }, `: ${what}${why}. See \`${command}\`.`]
+  })
+  const heading = `Needs attention: ${plural(attention.length, 'thing')}`
+  return [{ heading, sentences: firstSentences(sentences, '`--json` has all') }]
+}
+
+function countBy<K extends string>(keys: readonly K[]): Partial<Record<K, number>> {
+  const counts: Partial<Record<K, number>> = {}
+  for (const key of keys) counts[key] = (counts[key] ?? 0) + 1
+  return counts
 }

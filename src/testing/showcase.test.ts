@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { getStatus } from '../presenters/status.ts'
+import { loadOverview, presentOverview } from '../presenters/overview.ts'
 import { assertCountersConsistent } from './assert-counters.ts'
 import { operatorContext, listTargets } from './fixtures.ts'
 import { HOSTILE_TEXTS } from './hostile-text.ts'
@@ -17,8 +17,8 @@ for (const [engine, hostile] of [
       await using database = await engine.fresh()
       const store = await database.open()
       await using showcase = await fillShowcase(store, { url: database.url, hostile })
-      const { data } = await getStatus(operatorContext(store))
-      const health = new Map(data.runs.map(({ id, health }) => [id, health]))
+      const { view } = presentOverview(await loadOverview(operatorContext(store)))
+      const health = new Map(view.runs.map(({ id, health }) => [id, health]))
       const { runs } = showcase
       assert.equal(health.get(runs.healthy), 'healthy')
       assert.equal(health.get(runs.command), 'healthy')
@@ -28,7 +28,7 @@ for (const [engine, hostile] of [
       assert.equal(health.get(runs.interrupted), 'interrupted')
       assert.equal(health.get(runs.dead), 'dead')
       assert.equal(health.get(runs.queued), 'waiting')
-      assert.deepEqual(data.workers, { present: 4, gone: 1, stalled: 1, silent: 1 })
+      assert.deepEqual(view.workers, { present: 4, gone: 1, stalled: 1, silent: 1 })
       assert.equal((await store.run(runs.failed))?.status, 'failed')
       assert.equal((await store.run(runs.cleaned))?.status, 'abandoned')
       assert.equal((await store.run(runs.reverted))?.status, 'succeeded')

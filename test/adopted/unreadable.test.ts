@@ -8,7 +8,7 @@ import { DEFAULT_POLICY } from '../../src/core/model/policy.ts'
 import { adviseStart } from '../../src/core/recovery/advise-start.ts'
 import { recover } from '../../src/core/recovery/recover.ts'
 import type { Store } from '../../src/core/store/store.ts'
-import { getStatus } from '../../src/presenters/status.ts'
+import { loadOverview, presentOverview } from '../../src/presenters/overview.ts'
 import { ENGINES } from '../../src/testing/open-test-table.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
@@ -58,9 +58,9 @@ test('an unreadable table does not affect stored runs and other tables, is repor
     })
     assert.equal((await adviseStart(operatorContext(store), 'own')).run?.id, id)
     assert.match(store.warnings.join('\n'), UNREADABLE)
-    const { data } = await getStatus(operatorContext(store))
-    assert.match(data.summary, /^Not all can be seen: tenders cannot be read/)
-    assert.deepEqual(data.attention.map(({ source, command }) => [source, command]).at(-1), [
+    const { summary, view } = presentOverview(await loadOverview(operatorContext(store)))
+    assert.match(summary, /^Not all can be seen: tenders cannot be read/)
+    assert.deepEqual(view.attention.map(({ source, command }) => [source, command]).at(-1), [
       'tenders',
       'unstuck doctor',
     ])

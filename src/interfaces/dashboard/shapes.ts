@@ -1,5 +1,6 @@
 import type { InferOutput } from 'valibot'
 import type * as common from '../../presenters/schema/overview.ts'
+import type { undo } from '../../presenters/schema/presented.ts'
 import type * as recovering from '../../presenters/schema/recovery.ts'
 import type * as runs from '../../presenters/schema/run.ts'
 
@@ -33,7 +34,7 @@ export type AssessedRun = InferOutput<typeof recovering.assessedRun>
 export type Recovery = InferOutput<typeof recovering.recovery>
 export type Cleaning = InferOutput<typeof recovering.cleaning>
 export type ActionResponse = InferOutput<typeof recovering.actionResult>
-export type Undo = InferOutput<typeof recovering.undo>
+export type Undo = InferOutput<typeof undo>
 
 /** A page of a list; `next` goes back as `after`. */
 export type Page<T> = { readonly items: T[]; readonly next: string | number | null }

@@ -17,7 +17,7 @@ import { loadRunReport, type RunReport } from '../../presenters/run.ts'
 import type { Settings } from '../../app/config.ts'
 import { SEVERITY_STYLE } from '../../presenters/format.ts'
 import { workerViews } from '../../presenters/workers.ts'
-import { getStatus } from '../../presenters/status.ts'
+import { loadOverview, presentOverview } from '../../presenters/overview.ts'
 import type { WorkerView } from '../../presenters/view.ts'
 import type { TopState, View } from './state.ts'
 
@@ -69,13 +69,14 @@ export async function takeSnapshot(
   { view, screen }: TopState,
 ): Promise<Snapshot> {
   const { store } = context.operator
-  const { data, now } = await getStatus(context.operator)
+  const overview = await loadOverview(context.operator)
+  const { summary, severity } = presentOverview(overview)
   const viewData = await loadView(context, view)
   return {
-    now,
+    now: overview.assessment.now,
     where: store.location,
-    summary: data.summary,
-    style: SEVERITY_STYLE[data.severity],
+    summary,
+    style: SEVERITY_STYLE[severity],
     viewData,
     detail: screen.kind === 'detail' ? await loadDetailOf(context, viewData, screen.row) : null,
   }

@@ -72,10 +72,14 @@ export class TextWriter {
     for (const line of layout(columns, safeRows, this.columns)) this.#push(line)
   }
 
-  section({ heading, table, sentences }: Section): void {
-    if (heading !== null) this.heading(heading)
-    if (table) this.table(table.columns, table.rows)
-    for (const sentence of sentences) this.paragraph(...sentence)
+  /** Writes sections with a blank line between them. */
+  sections(sections: readonly Section[]): void {
+    for (const { heading, table, sentences } of sections) {
+      if (this.#lines.length > 0) this.blank()
+      if (heading !== null) this.line({ text: heading, style: 'strong' })
+      if (table) this.table(table.columns, table.rows)
+      for (const sentence of sentences) this.paragraph(...sentence)
+    }
   }
 
   toString(): string {

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { SEVERITIES } from '../../core/decide/health.ts'
 import { count, time, timeOrNull } from './common.ts'
+import { presentedFields } from './presented.ts'
 import { listedRun, run, runStatus, sign, targetStatus } from './run.ts'
 import { ROLES } from '../../core/model/role.ts'
 
@@ -31,8 +31,7 @@ export const alert = v.object({
 /** `status --json`, with what the first screen shows besides. */
 export const overview = v.object({
   now: time,
-  severity: v.picklist(SEVERITIES),
-  summary: v.string(),
+  ...presentedFields,
   /** Worst first: something is stuck, something needs attention, all is well, nothing runs. */
   state: v.picklist(['stuck', 'attention', 'well', 'idle']),
   /** Live ones: all of them, or the 200 that fare worst. */

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { SEVERITIES } from '../../core/decide/health.ts'
 import { ACTIONS } from '../../core/model/verdict.ts'
 import { count } from './common.ts'
+import { undo } from './presented.ts'
 import { owner, run, sign } from './run.ts'
 
 export const verdict = v.object({
@@ -31,21 +32,6 @@ export const assessedRun = v.object({
 
 /** Names what a preview showed: an action that carries it is refused when it would now do something else. */
 export const plan = v.pipe(v.string(), v.regex(/^[0-9a-f]{16}$/, 'is the `plan` of a preview'))
-
-/** How to take back what was just done: another call of this API, and the same on the command line. */
-export const undo = v.nullable(
-  v.object({
-    label: v.string(),
-    calls: v.array(
-      v.object({
-        method: v.picklist(['POST']),
-        path: v.string(),
-        body: v.record(v.string(), v.unknown()),
-      }),
-    ),
-    command: v.string(),
-  }),
-)
 
 /** `recover --json`, with the plan; of long lists the first. */
 export const recovery = v.object({

@@ -2,7 +2,8 @@ import * as v from 'valibot'
 import { SEVERITIES } from '../../core/decide/health.ts'
 import { TARGET_STATUSES } from '../../core/model/target.ts'
 import { count, time } from './common.ts'
-import { assessedRun, undo } from './recovery.ts'
+import { undo } from './presented.ts'
+import { assessedRun } from './recovery.ts'
 import * as runs from './run.ts'
 
 /** What single calls answer, as docs/reference/json-output.md has it of the command of the same name. */

@@ -1,8 +1,6 @@
-import { EXIT } from '../../../core/model/exit-codes.ts'
 import { openContext } from '../../../app/open-context.ts'
-import { printFirstSteps, printStatus } from '../status-text.ts'
-import { getStatus } from '../../../presenters/status.ts'
-import { defineCommand } from '../../../contracts/command.ts'
+import { loadOverview, presentNoDatabase, presentOverview } from '../../../presenters/overview.ts'
+import { defineCommand, reportState } from '../../../contracts/command.ts'
 
 export const command = defineCommand({
   examples: [
@@ -14,24 +12,10 @@ export const command = defineCommand({
 
   async run({ database, settings }) {
     const store = await database.openIfExists()
-    if (!store) {
-      const where = await database.where()
-      const data = {
-        severity: 'ok',
-        summary: 'Nothing has run yet.',
-        runs: [],
-        workers: {},
-        attention: [],
-        commands: [],
-        latest: null,
-      }
-      return { data, print: (writer) => printFirstSteps(writer, where) }
-    }
-    const report = await getStatus(await openContext(store, settings))
-    return {
-      data: report.data,
-      print: (writer) => printStatus(writer, report),
-      exitCode: report.data.severity !== 'ok' ? EXIT.needsAttention : EXIT.done,
-    }
+    return reportState(
+      store
+        ? presentOverview(await loadOverview(await openContext(store, settings)))
+        : presentNoDatabase(await database.where(), Date.now()),
+    )
   },
 })

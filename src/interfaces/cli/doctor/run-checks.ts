@@ -6,7 +6,8 @@ import type { EngineFacts, Inspection } from '../../../core/store/inspection.ts'
 import { makePolicyOf, NO_OVERRIDES } from '../../../core/model/policy-of.ts'
 import type { Database } from '../../../app/open-database.ts'
 import { contextFor, currentUser } from '../../../app/open-context.ts'
-import { getStatus } from '../../../presenters/status.ts'
+import { loadOverview, presentOverview } from '../../../presenters/overview.ts'
+import { workerViews } from '../../../presenters/workers.ts'
 import { checkAdoptedTables } from './adopted.ts'
 import {
   missingFinding,
@@ -111,11 +112,12 @@ async function checkStore(database: Database, config: Attempt<Settings>): Promis
   const policies = settings ?? { policyOf: makePolicyOf(NO_OVERRIDES) }
   const context = contextFor(store, policies, currentUser())
   const inspection = await store.inspect()
-  const { data, workers, now } = await getStatus(context)
+  const overview = await loadOverview(context)
+  const workers = workerViews(overview.assessment)
   return {
     inspection,
-    runs: runsFinding(data),
-    workers: workersFinding(workers, now),
+    runs: runsFinding(presentOverview(overview)),
+    workers: workersFinding(workers, overview.assessment.now),
     workingCount: workers.filter(isWorking).length,
   }
 }

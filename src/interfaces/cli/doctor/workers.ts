@@ -1,6 +1,6 @@
 import { shortId } from '../../../core/model/id.ts'
 import type { Millis } from '../../../core/model/time.ts'
-import type { StatusReport } from '../../../presenters/status.ts'
+import type { presentOverview } from '../../../presenters/overview.ts'
 import type { WorkerView } from '../../../presenters/view.ts'
 import { plural } from '../../../presenters/format.ts'
 import { firstOf, ok, warning, type Finding } from '../../../presenters/finding.ts'
@@ -9,11 +9,12 @@ import { firstOf, ok, warning, type Finding } from '../../../presenters/finding.
 const RECOVERY_MS = 5_000
 
 /** What `unstuck status` reports, as a finding. */
-export function runsFinding({ severity, summary, attention }: StatusReport['data']): Finding {
+export function runsFinding(overview: ReturnType<typeof presentOverview>): Finding {
+  const { severity, summary, view } = overview
   if (severity === 'ok') return ok('runs', summary)
   return warning('runs', summary, {
     details: firstOf(
-      attention.map(
+      view.attention.map(
         ({ source, what, because }) =>
           `${source}: ${what}${because === null ? '' : `; ${because}`}`,
       ),

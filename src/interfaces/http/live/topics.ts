@@ -3,7 +3,8 @@ import type { RunId } from '../../../core/model/id.ts'
 import { safeJson } from '../../../core/events/safe-text.ts'
 import { AuditReader } from '../../../core/recovery/audit-reader.ts'
 import type { AuditEntry } from '../../../core/store/store.ts'
-import { getOverview } from '../../../presenters/overview.ts'
+import { loadOverview, presentOverview } from '../../../presenters/overview.ts'
+import { toJson } from '../../../presenters/presented.ts'
 import { runDetail } from '../../../presenters/run.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { contextFor } from '../../../app/open-context.ts'
@@ -30,7 +31,9 @@ export function makeTopic(name: string, server: ServerContext): Topic | null {
   if (id !== undefined && !ID.test(id)) return null
   switch (id === undefined ? kind : `${kind}:`) {
     case 'overview':
-      return new StateTopic('overview', () => getOverview(context))
+      return new StateTopic('overview', async () =>
+        toJson(presentOverview(await loadOverview(context))),
+      )
     case 'workers':
       return new StateTopic('workers', async () => ({
         items: workerViews(await assess(context)),
@@ -63,8 +66,8 @@ class StateTopic implements Topic {
   async poll(): Promise<Uint8Array | null> {
     const seen = await unlessNotFound(this.#load)
     if (!seen) return null
-    // A new time alone is no change.
-    const known = safeJson({ ...seen, now: undefined })
+    // Time that passes is no change; sentences contain ages.
+    const known = safeJson({ ...seen, now: undefined, sections: undefined })
     if (known === this.#lastJson) return null
     this.#lastJson = known
     return (this.#frame = eventFrame(this.#event, safeJson(seen)))

@@ -5,7 +5,8 @@ import { adviseStart } from '../../../core/recovery/advise-start.ts'
 import { adviceView } from '../../../presenters/check.ts'
 import { summaryView } from '../../../presenters/cleaning.ts'
 import { listPolicies } from '../../../presenters/config.ts'
-import { getOverview } from '../../../presenters/overview.ts'
+import { loadOverview, presentOverview } from '../../../presenters/overview.ts'
+import { toJson } from '../../../presenters/presented.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { alertsView } from '../../../features/alerts/view.ts'
 import { assess } from '../../../core/recovery/assess.ts'
@@ -24,7 +25,7 @@ export const OVERVIEW_ROUTES = [
     summary: 'Is anything stuck? Live runs, workers, and what needs attention.',
     role: 'viewer',
     response: overview,
-    handle: ({ context }) => getOverview(context),
+    handle: async ({ context }) => toJson(presentOverview(await loadOverview(context))),
   }),
 
   defineRoute({
