@@ -79,7 +79,7 @@ const TYPES = {
   group: ['text', 'enum'],
   label: ['text', 'enum', 'uuid', 'number'],
   cursor: ['text', 'json', 'number', 'other'],
-} as const satisfies Record<string, readonly ColumnType[]>
+} satisfies Record<string, readonly ColumnType[]>
 
 type Rule = {
   readonly kind: string | undefined
@@ -154,18 +154,28 @@ export function usableColumns({ columns }: FoundTable): FoundColumn[] {
   return columns.filter(({ name }) => identifierMistake(name) === null)
 }
 
-const TIME_TYPES: readonly ColumnType[] = TYPES.time
-const LABEL_TYPES: readonly ColumnType[] = TYPES.label
+/** Returns the first column with such a type and name. */
+export function findColumn(
+  columns: readonly FoundColumn[],
+  types: readonly ColumnType[],
+  pattern: RegExp,
+): string | null {
+  const matches = ({ name, type }: FoundColumn): boolean =>
+    types.includes(type) && pattern.test(normalizeName(name))
+  return columns.find(matches)?.name ?? null
+}
 
 /** The primary key if it is one column, else a column named like an id. */
 export function guessId(table: FoundTable): ColumnGuess | null {
-  const candidates = usableColumns(table).filter(({ type }) => LABEL_TYPES.includes(type))
-  const key = candidates.find(({ isPrimaryKey }) => isPrimaryKey)
-  if (key) return { field: 'id', column: key.name, because: FIELDS.id }
-  const named = candidates.find(({ name }) =>
-    /^(id|uuid|(run|job|crawl|task)_(id|uuid))$/.test(normalizeName(name)),
+  const columns = usableColumns(table)
+  const key = findColumn(
+    columns.filter(({ isPrimaryKey }) => isPrimaryKey),
+    TYPES.label,
+    /^/,
   )
-  return named ? { field: 'id', column: named.name, because: 'its name' } : null
+  if (key !== null) return { field: 'id', column: key, because: FIELDS.id }
+  const named = findColumn(columns, TYPES.label, /^(id|uuid|(run|job|crawl|task)_(id|uuid))$/)
+  return named === null ? null : { field: 'id', column: named, because: 'its name' }
 }
 
 type GuessOptions = {
@@ -183,33 +193,24 @@ export function guessColumns(table: FoundTable, options: GuessOptions): ColumnGu
   const has = (field: Field): boolean => guesses.some((one) => one.field === field)
   const free = (): FoundColumn[] =>
     usableColumns(table).filter(({ name }) => !guesses.some(({ column }) => column === name))
-  for (const rule of RULES) {
-    if (has(rule.field) || (rule.kind !== 'any' && rule.kind !== kind)) continue
-    const column = findColumn(rule, free())
-    if (column) guesses.push({ field: rule.field, column, because: reasonFor(rule.field, column) })
+  const add = (field: Field, column: string | null | undefined, because: string): void => {
+    if (column) guesses.push({ field, column, because })
   }
-  if (isRequested && !has('startedAt') && !has('heartbeatAt')) {
-    const time = free().find(({ type }) => TIME_TYPES.includes(type))
-    const because = 'a guess: the first time column'
-    if (time) guesses.push({ field: 'startedAt', column: time.name, because })
+  for (const { field, types, names, kind: ruleKind } of RULES) {
+    if (has(field) || (ruleKind !== 'any' && ruleKind !== kind)) continue
+    const column = names.map((name) => findColumn(free(), types, name)).find((one) => one !== null)
+    const isCreation = field === 'startedAt' && column && isCreationTime(column)
+    add(
+      field,
+      column,
+      isCreation ? 'when it was created: no column holds its start' : FIELDS[field],
+    )
   }
-  if (kind === 'runs' && !has('source')) guesses.push(...guessSource(free()))
+  if (isRequested && !has('startedAt') && !has('heartbeatAt'))
+    add('startedAt', findColumn(free(), TYPES.time, /^/), 'a guess: the first time column')
+  if (kind === 'runs' && !has('source'))
+    add('source', foreignKey(free()), 'what the run is for, by its name')
   return guesses.toSorted((a, b) => FIELD_ORDER.indexOf(a.field) - FIELD_ORDER.indexOf(b.field))
-}
-
-function findColumn({ types, names }: Rule, columns: readonly FoundColumn[]): string | undefined {
-  const typed = columns.filter(({ type }) => types.includes(type))
-  for (const pattern of names) {
-    const found = typed.find(({ name }) => pattern.test(normalizeName(name)))
-    if (found) return found.name
-  }
-  return undefined
-}
-
-function reasonFor(field: Field, column: string): string {
-  return field === 'startedAt' && isCreationTime(column)
-    ? 'when it was created: no column holds its start'
-    : FIELDS[field]
 }
 
 /** Stands in for the start of a row that has no column for it. */
@@ -217,27 +218,14 @@ export function isCreationTime(column: string): boolean {
   return /^(created|inserted|queued|enqueued|scheduled|added)|_created$/.test(normalizeName(column))
 }
 
-const NOT_A_SOURCE =
-  /^(user|owner|tenant|account|org|organi[sz]ation|workspace|worker|parent|batch|creator|created_by|updated_by|trace|external|celery_task|process)_id$/
+const FOREIGN_KEY =
+  /^(?!(user|owner|tenant|account|org|organi[sz]ation|workspace|worker|parent|batch|creator|created_by|updated_by|trace|external|celery_task|process)_id$).*_id$/
 
 /** A single foreign key such as `course_id` probably names what the run is for. */
-function guessSource(columns: readonly FoundColumn[]): ColumnGuess[] {
-  const [found, ...others] = columns.filter(({ name, type }) => {
-    const normalized = normalizeName(name)
-    return (
-      LABEL_TYPES.includes(type) && normalized.endsWith('_id') && !NOT_A_SOURCE.test(normalized)
-    )
-  })
-  if (!found || others.length > 0) return []
-  return [{ field: 'source', column: found.name, because: 'what the run is for, by its name' }]
-}
-
-/** The first text column with such a name. */
-export function findPathColumn(table: FoundTable, named: RegExp): string | null {
-  const found = usableColumns(table).find(
-    ({ name, type }) => type === 'text' && named.test(normalizeName(name)),
-  )
-  return found?.name ?? null
+function foreignKey(columns: readonly FoundColumn[]): string | null {
+  const found = findColumn(columns, TYPES.label, FOREIGN_KEY)
+  const others = columns.filter(({ name }) => name !== found)
+  return findColumn(others, TYPES.label, FOREIGN_KEY) === null ? found : null
 }
 
 const QUOTED = /'(?:[^']|'')*'/g

@@ -19,12 +19,13 @@ import { quoteIdentifier, tableNameMistake } from '../identifiers.ts'
 import { ownTables } from '../table/sqlite-catalogue.ts'
 import {
   allowedByChecks,
+  qualifiedName,
   type ColumnType,
   type FoundColumn,
   type FoundTable,
   type ValueCount,
 } from './columns.ts'
-import { canHoldStatus, canHoldStatusValues, VALUES_MAX } from './statuses.ts'
+import { canHoldStatusValues, hasStatusName, VALUES_MAX } from './statuses.ts'
 
 export type DatabaseScan = {
   /** The address without its password. */
@@ -57,10 +58,36 @@ const VALUE_LENGTH_MAX = 80
 /** Rows read of a column that is not named like a status, and of one whose full count takes too long. */
 const SAMPLE_ROWS = 100_000
 
-/** Whether to read a column's values, and whether it is named like a status. */
-function readsValues(column: FoundColumn, isOnly: boolean): { reads: boolean; isStatus: boolean } {
-  const isStatus = canHoldStatus(column)
-  return { reads: isStatus || (isOnly && canHoldStatusValues(column)), isStatus }
+/** A column as the catalogue describes it. `allowedValues`: those of an enum. */
+type CatalogueColumn = Omit<FoundColumn, 'values'> & { readonly checks: readonly string[] }
+
+/** Returns why the rows of this table cannot be read instead of throwing, so that the scan continues. */
+type ReadValues = (column: string, rowsMax: number) => Promise<ValueCount[] | string> | ValueCount[]
+
+/** Adds the values of the columns that may be a status, and of every text column of the only table. */
+async function readTable(
+  { schema, table }: { schema: string | null; table: string },
+  columns: readonly CatalogueColumn[],
+  isOnly: boolean,
+  readValues: ReadValues,
+): Promise<FoundTable> {
+  const isUsable = tableNameMistake(qualifiedName({ schema, table })) === null
+  const found: FoundColumn[] = []
+  let readError: string | null = null
+  for (const { checks, allowedValues, ...column } of columns) {
+    const isNamed = hasStatusName(column)
+    const isRead = isUsable && readError === null && canHoldStatusValues(column)
+    if (!isRead || !(isOnly || isNamed)) {
+      found.push({ ...column, allowedValues: null, values: null })
+      continue
+    }
+    const allowed = allowedValues ?? allowedByChecks(checks, column.name)
+    const read = await readValues(column.name, isNamed ? Infinity : SAMPLE_ROWS)
+    if (typeof read === 'string') readError = read
+    const values = typeof read === 'string' ? null : read
+    found.push({ ...column, allowedValues: allowed, values })
+  }
+  return { schema, table, columns: found, readError }
 }
 
 // PostgreSQL
@@ -127,8 +154,14 @@ async function findPostgresTables(text: string, only?: string): Promise<Database
     const login = await client.query<{ login: string }>('SELECT current_user::text AS login')
     await client.query(TIMEOUTS)
     const tables: FoundTable[] = []
-    for (const columns of Map.groupBy(rows, ({ schema, table }) => `${schema}.${table}`).values())
-      tables.push(await readPostgresTable(client, columns, only !== undefined))
+    for (const columns of Map.groupBy(rows, ({ schema, table }) => `${schema}.${table}`).values()) {
+      const { schema, table, visible } = columns[0]!
+      const from = { schema, table }
+      const found = await readTable(from, columns.map(toColumn), only !== undefined, (...column) =>
+        readPostgresValues(client!, from, ...column),
+      )
+      tables.push({ ...found, schema: visible ? null : schema })
+    }
     return { location: where, tables, denied: { login: login.rows[0]!.login, tables: denied.rows } }
   } catch (error) {
     throw postgres.storeError(error, where)
@@ -137,38 +170,21 @@ async function findPostgresTables(text: string, only?: string): Promise<Database
   }
 }
 
-async function readPostgresTable(
-  client: Client,
-  rows: readonly PostgresColumn[],
-  isOnly: boolean,
-): Promise<FoundTable> {
-  const { schema, table, visible } = rows[0]!
-  const isUsable = tableNameMistake(`${schema}.${table}`) === null
-  const columns: FoundColumn[] = []
-  let readError: string | null = null
-  for (const { name, type, is_enum, labels, is_key, checks } of rows) {
-    const column: FoundColumn = {
-      name,
-      type: is_enum ? 'enum' : postgresType(type),
-      isPrimaryKey: is_key,
-      allowedValues: null,
-      values: null,
-    }
-    const { reads, isStatus } = readsValues(column, isOnly)
-    if (!reads || readError !== null || !isUsable) {
-      columns.push(column)
-      continue
-    }
-    const from = `${quoteIdentifier(schema)}.${quoteIdentifier(table)}`
-    const values = await readPostgresValues(client, from, name, isStatus)
-    if ('readError' in values) readError = values.readError
-    columns.push({
-      ...column,
-      allowedValues: labels ?? allowedByChecks(checks ?? [], name),
-      values: 'readError' in values ? null : values,
-    })
+function toColumn({
+  name,
+  type,
+  is_enum,
+  labels,
+  is_key,
+  checks,
+}: PostgresColumn): CatalogueColumn {
+  return {
+    name,
+    type: is_enum ? 'enum' : postgresType(type),
+    isPrimaryKey: is_key,
+    allowedValues: labels,
+    checks: checks ?? [],
   }
-  return { schema: visible ? null : schema, table, columns, readError }
 }
 
 function postgresType(type: string): ColumnType {
@@ -180,35 +196,36 @@ function postgresType(type: string): ColumnType {
   return type === 'uuid' || type === 'boolean' ? type : 'other'
 }
 
-/** Reads a sample if all rows take too long. An error of this one table is returned, so that the scan continues. */
+/** Reads a sample if all rows take too long. */
 async function readPostgresValues(
   client: Client,
-  table: string,
+  { schema, table }: { schema: string; table: string },
   column: string,
-  readsAllRows: boolean,
-): Promise<ValueCount[] | { readError: string }> {
-  const query = async (from: string): Promise<ValueCount[]> => {
+  rowsMax: number,
+): Promise<ValueCount[] | string> {
+  const query = async (limit: number): Promise<ValueCount[]> => {
     await client.query('SAVEPOINT before_values')
     const { rows } = await client.query<ValueCount>(/* sql */ `
       SELECT left(value, ${VALUE_LENGTH_MAX}) AS value, count(*)::float8 AS count
-        FROM (SELECT ${quoteIdentifier(column)}::text AS value FROM ${from}) AS rows
+        FROM (SELECT ${quoteIdentifier(column)}::text AS value
+                FROM ${quoteIdentifier(schema)}.${quoteIdentifier(table)}
+               LIMIT ${limit === Infinity ? 'ALL' : limit}) AS rows
        WHERE value IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${VALUES_MAX + 1}
     `)
     return rows
   }
   const rollback = (): Promise<unknown> => client.query('ROLLBACK TO SAVEPOINT before_values')
-  const sample = `${table} LIMIT ${SAMPLE_ROWS}`
   try {
-    return await query(readsAllRows ? table : sample).catch(async (error: unknown) => {
+    return await query(rowsMax).catch(async (error: unknown) => {
       if (postgres.codeOf(error) !== QUERY_CANCELED) throw error
       await rollback()
-      return query(sample)
+      return query(SAMPLE_ROWS)
     })
   } catch (error) {
-    const readError = readErrorOf(error)
-    if (readError === null) throw error
+    const because = readErrorOf(error)
+    if (because === null) throw error
     await rollback()
-    return { readError }
+    return because
   }
 }
 
@@ -236,7 +253,7 @@ const SQLITE_HAS_ROWID = /* sql */ `SELECT wr FROM pragma_table_list WHERE schem
 const SQLITE_ROWS_MAX = 1_000_000
 const BUSY_TIMEOUT_MS = 2_000
 
-function findSqliteTables(file: string, only?: string): DatabaseScan {
+async function findSqliteTables(file: string, only?: string): Promise<DatabaseScan> {
   const path = resolve(file)
   const stat = statSync(path, { throwIfNoEntry: false })
   if (!stat)
@@ -248,7 +265,7 @@ function findSqliteTables(file: string, only?: string): DatabaseScan {
     throw new UnusableStoreError(`${path} is not a file. Name the database file itself with --db.`)
   try {
     using db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS })
-    return { location: `sqlite:${path}`, tables: readSqliteTables(db, only), denied: null }
+    return { location: `sqlite:${path}`, tables: await readSqliteTables(db, only), denied: null }
   } catch (error) {
     throw fileError(error, path) ?? toReadError(sqlite.storeError(error, path), path)
   }
@@ -265,41 +282,36 @@ function toReadError(error: unknown, path: string): unknown {
   )
 }
 
-function readSqliteTables(db: DatabaseSync, only: string | undefined): FoundTable[] {
+async function readSqliteTables(db: DatabaseSync, only: string | undefined): Promise<FoundTable[]> {
   const listed = db.prepare(SQLITE_TABLES).all() as { name: string; sql: string }[]
   const own = ownTables(listed.map(({ name }) => name))
-  return listed
-    .filter(({ name }) => !own.has(name))
-    .filter(({ name }) => only === undefined || name.toLowerCase() === only.toLowerCase())
-    .map(({ name, sql }) => {
-      const columns = readSqliteColumns(db, { name, sql }, only !== undefined)
-      return { schema: null, table: name, columns, readError: null }
-    })
+  const wanted = listed.filter(
+    ({ name }) =>
+      !own.has(name) && (only === undefined || name.toLowerCase() === only.toLowerCase()),
+  )
+  const tables: FoundTable[] = []
+  for (const { name: table, sql } of wanted) {
+    const columns = sqliteColumns(db, table, sql)
+    const readValues: ReadValues = (column, rowsMax) =>
+      readSqliteValues(db, table, column, Math.min(rowsMax, SQLITE_ROWS_MAX))
+    tables.push(await readTable({ schema: null, table }, columns, only !== undefined, readValues))
+  }
+  return tables
 }
 
 type SqliteColumn = { name: string; type: string; pk: number }
 
-function readSqliteColumns(
-  db: DatabaseSync,
-  { name: table, sql }: { name: string; sql: string },
-  isOnly: boolean,
-): FoundColumn[] {
+function sqliteColumns(db: DatabaseSync, table: string, sql: string): CatalogueColumn[] {
   const rows = db.prepare(SQLITE_COLUMNS).all({ table }) as SqliteColumn[]
   const hasSingleKey = rows.filter(({ pk }) => pk > 0).length === 1
   const checks = sql.match(/\bCHECK\s*\((?:[^()']|'(?:[^']|'')*'|\([^()]*\))*\)/gi) ?? []
-  return rows.map(({ name, type, pk }) => {
-    const column: FoundColumn = {
-      name,
-      type: sqliteType(type),
-      isPrimaryKey: pk > 0 && hasSingleKey,
-      allowedValues: null,
-      values: null,
-    }
-    const { reads, isStatus } = readsValues(column, isOnly)
-    if (tableNameMistake(table) !== null || !reads) return column
-    const values = readSqliteValues(db, table, name, isStatus ? SQLITE_ROWS_MAX : SAMPLE_ROWS)
-    return { ...column, allowedValues: allowedByChecks(checks, name), values }
-  })
+  return rows.map(({ name, type, pk }) => ({
+    name,
+    type: sqliteType(type),
+    isPrimaryKey: pk > 0 && hasSingleKey,
+    allowedValues: null,
+    checks,
+  }))
 }
 
 /** By the declared type, which SQLite does not enforce. */

@@ -1,7 +1,7 @@
 import { tableNameMistake } from '../identifiers.ts'
 import type { AdoptedColumns, AdoptedOptions, AdoptedStatuses, UserRow } from '../mapping.ts'
 import {
-  findPathColumn,
+  findColumn,
   guessColumns,
   guessId,
   normalizeName,
@@ -91,28 +91,22 @@ export function propose(table: FoundTable, options: ProposeOptions = {}): Propos
   const missing = missingPart(guesses)
   if (missing !== null && !isRequested) return reject(missing)
 
-  const evidence = EVIDENCE.flatMap(({ weight, find }) => {
-    const text = find(guesses)
-    return text === null ? [] : [{ weight, text }]
-  })
-  const reasons = evidence.filter(({ weight }) => weight !== 'against')
-  const against = evidence.filter(({ weight }) => weight === 'against').map(({ text }) => text)
+  const { reasons, against, isStrong } = weigh(guesses)
   const doubts = missing === null ? against : [missing, ...against]
-  const hasStrongReason = reasons.some(({ weight }) => weight === 'strong')
-  const isSure = doubts.length === 0 && reasons.length > 1 && hasStrongReason
+  const isSure = doubts.length === 0 && reasons.length > 1 && isStrong
   if (!isSure && !isRequested && reasons.length < 2)
     return reject('nothing else in it suggests work')
-  const hasCheckpoint = columns.some(({ field }) => field === 'checkpoint')
+  const pathIn = (name: RegExp): string | null => findColumn(usableColumns(table), ['text'], name)
   const paths = {
-    checkpoint: hasCheckpoint ? null : findPathColumn(table, /^checkpoint_(path|file)(_?name)?$/),
-    outputDir: findPathColumn(table, /^output_(dir|folder|path|directory)$/),
+    checkpoint: holds(columns, 'checkpoint') ? null : pathIn(/^checkpoint_(path|file)(_?name)?$/),
+    outputDir: pathIn(/^output_(dir|folder|path|directory)$/),
   }
   const used = new Set([...columns.map(({ column }) => column), paths.checkpoint, paths.outputDir])
   return {
     table: name,
     kind,
     isSure,
-    reasons: reasons.map(({ text }) => text),
+    reasons,
     doubts: doubts.length > 0 || isSure ? doubts : ['little in it suggests work'],
     columns,
     unused: table.columns.map((column) => column.name).filter((column) => !used.has(column)),
@@ -141,77 +135,54 @@ const OTHER_STATUS =
 const OTHER_COLUMN =
   /^(email|password(_hash|_digest)?|amount|price|currency|customer_id|assignee(_id)?|assigned_to|due_(date|at|on)|shipping_address|cart_id)$/
 
-type Evidence = {
-  /** Strong evidence is rare in tables of orders, customers and the like. */
-  readonly weight: 'strong' | 'weak' | 'against'
-  readonly find: (guesses: Guesses) => string | null
+/** What speaks for and against work. Strong evidence is rare in tables of orders, customers and the like. */
+function weigh({ table, status, columns, statuses }: Guesses) {
+  const name = normalizeName(table.table)
+  const columnNames = table.columns.map((column) => normalizeName(column.name))
+  const column = (says: string, ...fields: ColumnGuess['field'][]): string | undefined => {
+    const found = columns.find(({ field }) => fields.includes(field))
+    return found && `${found.column} ${says}`
+  }
+  const found = statuses.filter(({ isGuess }) => !isGuess)
+  const active = found.find(
+    ({ meaning, value, count }) =>
+      meaning === 'active' && count !== null && isUnambiguouslyActive(value),
+  )
+  const otherStatus = status.values?.find(({ value }) => OTHER_STATUS.test(normalizeName(value)))
+  const otherColumn = columnNames.find((one) => OTHER_COLUMN.test(one))
+  const strong = [
+    WORK_NAME.test(name) && 'its name suggests work',
+    active && `it has the status ${JSON.stringify(active.value)}`,
+    column('is a heartbeat', 'heartbeatAt'),
+    column('names the worker', 'owner'),
+  ]
+  const weak = [
+    means(found, 'succeeded', 'failed') && 'it has statuses for success and failure',
+    holds(columns, 'startedAt', 'finishedAt') && 'it has a start and an end',
+    column('holds the error', 'error'),
+    column('shows progress', 'extracted', 'skipped', 'done', 'page', 'checkpoint'),
+  ]
+  const against = [
+    OTHER_NAME.test(name) && 'its name suggests something else',
+    otherStatus && `${JSON.stringify(otherStatus.value)} is not a status of a run`,
+    otherColumn && `runs have no ${otherColumn}`,
+  ]
+  const isFact = (fact: string | false | undefined) => typeof fact === 'string'
+  return {
+    isStrong: strong.some(isFact),
+    reasons: [...strong, ...weak].filter(isFact),
+    against: against.filter(isFact),
+  }
 }
 
-const EVIDENCE: readonly Evidence[] = [
-  {
-    weight: 'strong',
-    find: ({ table }) =>
-      WORK_NAME.test(normalizeName(table.table)) ? 'its name suggests work' : null,
-  },
-  {
-    weight: 'strong',
-    find: ({ statuses }) => {
-      const active = statuses.find(
-        ({ meaning, value, count }) =>
-          meaning === 'active' && count !== null && isUnambiguouslyActive(value),
-      )
-      return active ? `it has the status ${JSON.stringify(active.value)}` : null
-    },
-  },
-  {
-    weight: 'weak',
-    find: ({ statuses }) => {
-      const has = (meaning: StatusKey): boolean =>
-        statuses.some((one) => one.meaning === meaning && !one.isGuess)
-      return has('succeeded') && has('failed') ? 'it has statuses for success and failure' : null
-    },
-  },
-  { weight: 'strong', find: columnEvidence(['heartbeatAt'], 'is a heartbeat') },
-  { weight: 'strong', find: columnEvidence(['owner'], 'names the worker') },
-  {
-    weight: 'weak',
-    find: ({ columns }) =>
-      columns.some(({ field }) => field === 'startedAt') &&
-      columns.some(({ field }) => field === 'finishedAt')
-        ? 'it has a start and an end'
-        : null,
-  },
-  { weight: 'weak', find: columnEvidence(['error'], 'holds the error') },
-  {
-    weight: 'weak',
-    find: columnEvidence(['extracted', 'skipped', 'done', 'page', 'checkpoint'], 'shows progress'),
-  },
-  {
-    weight: 'against',
-    find: ({ table }) =>
-      OTHER_NAME.test(normalizeName(table.table)) ? 'its name suggests something else' : null,
-  },
-  {
-    weight: 'against',
-    find: ({ status }) => {
-      const found = status.values?.find(({ value }) => OTHER_STATUS.test(normalizeName(value)))
-      return found ? `${JSON.stringify(found.value)} is not a status of a run` : null
-    },
-  },
-  {
-    weight: 'against',
-    find: ({ table }) => {
-      const column = table.columns.find(({ name }) => OTHER_COLUMN.test(normalizeName(name)))
-      return column ? `runs have no ${normalizeName(column.name)}` : null
-    },
-  },
-]
+/** Whether there is a column for each field. */
+function holds(columns: readonly ColumnGuess[], ...fields: ColumnGuess['field'][]): boolean {
+  return fields.every((wanted) => columns.some(({ field }) => field === wanted))
+}
 
-function columnEvidence(fields: readonly ColumnGuess['field'][], says: string): Evidence['find'] {
-  return ({ columns }) => {
-    const found = columns.find(({ field }) => fields.includes(field))
-    return found ? `${found.column} ${says}` : null
-  }
+/** Whether there is a value for each meaning. */
+function means(statuses: readonly StatusGuess[], ...meanings: StatusKey[]): boolean {
+  return meanings.every((wanted) => statuses.some(({ meaning }) => meaning === wanted))
 }
 
 /** By schema, or by the table's name. */
@@ -242,8 +213,8 @@ function knownQueueOf({ schema, table }: FoundTable): string | null {
 
 /** A row that waits, is claimed, and has a page is a target, not a run. */
 function guessKind(table: FoundTable, status: FoundColumn): Proposal['kind'] {
-  const names = usableColumns(table).map(({ name }) => normalizeName(name))
-  const has = (wanted: RegExp): boolean => names.some((name) => wanted.test(name))
+  const has = (wanted: RegExp): boolean =>
+    usableColumns(table).some(({ name }) => wanted.test(normalizeName(name)))
   const hasPlanned = knownValues(status).some(
     ({ value }) => guessStatus(value, 'targets')?.meaning === 'planned',
   )
@@ -255,21 +226,19 @@ function guessKind(table: FoundTable, status: FoundColumn): Proposal['kind'] {
 
 /** What a valid mapping lacks; null if it is complete. */
 function missingPart({ kind, columns, statuses }: Guesses): string | null {
-  const has = (meaning: StatusKey): boolean => statuses.some((one) => one.meaning === meaning)
-  if (!has('active')) return 'no value of its status means that work is in progress'
-  if (kind === 'targets' && !has('planned'))
+  if (!means(statuses, 'active')) return 'no value of its status means that work is in progress'
+  if (kind === 'targets' && !means(statuses, 'planned'))
     return 'no value of its status means that a target waits'
-  const isTimed = columns.some(({ field }) => field === 'startedAt' || field === 'heartbeatAt')
-  return isTimed ? null : 'it has no time to judge by: neither a start nor a heartbeat'
+  return holds(columns, 'startedAt') || holds(columns, 'heartbeatAt')
+    ? null
+    : 'it has no time to judge by: neither a start nor a heartbeat'
 }
 
 function cancelledValueFor({ status, kind, statuses }: Guesses): string | null {
-  const hasOne = statuses.some(({ meaning }) => meaning === 'cancelled')
-  if (kind === 'targets' || hasOne || status.allowedValues !== null) return null
-  return matchCase(
-    'cancelled',
-    knownValues(status).map(({ value }) => value),
-  )
+  if (kind === 'targets' || means(statuses, 'cancelled') || status.allowedValues !== null)
+    return null
+  const values = knownValues(status).map(({ value }) => value)
+  return matchCase('cancelled', values)
 }
 
 function notesFor({ table, status, kind, columns, statuses }: Guesses): string[] {
@@ -295,7 +264,7 @@ function notesFor({ table, status, kind, columns, statuses }: Guesses): string[]
   const times = columns.filter(({ field }) => field.endsWith('At')).map(({ column }) => column)
   if (table.columns.some(({ name, type }) => type === 'timestamp' && times.includes(name)))
     notes.push('Its times have no time zone and are read as UTC. If they are local, set timeZone.')
-  if (columns.some(({ field }) => field === 'heartbeatAt'))
+  if (holds(columns, 'heartbeatAt'))
     notes.push(
       `A worker is lost when its heartbeat is older than ${PROPOSED_LEASE}: set lease to several times your interval.`,
     )
@@ -311,12 +280,11 @@ function toOptions(
   paths: Paths,
 ): AdoptedOptions {
   const byMeaning = Map.groupBy(statuses, ({ meaning }) => meaning)
-  const values = [...byMeaning].map(([meaning, all]) => {
-    const [first, ...others] = all.map(({ value }) => value)
-    return [meaning, others.length > 0 ? [first, ...others] : first]
-  })
+  const values = [...byMeaning].map(([meaning, all]) => [
+    meaning,
+    all.length > 1 ? all.map(({ value }) => value) : all[0]!.value,
+  ])
   const { checkpoint, outputDir } = paths
-  const hasHeartbeat = columns.some(({ field }) => field === 'heartbeatAt')
   return {
     table,
     ...(kind === 'targets' && { kind }),
@@ -326,7 +294,7 @@ function toOptions(
     statuses: Object.fromEntries(values) as AdoptedStatuses,
     ...(checkpoint !== null && { checkpoint: readPath(checkpoint) }),
     ...(outputDir !== null && { outputDir: readPath(outputDir) }),
-    ...(hasHeartbeat && { policy: { lease: PROPOSED_LEASE } }),
+    ...(holds(columns, 'heartbeatAt') && { policy: { lease: PROPOSED_LEASE } }),
   }
 }
 

@@ -1,3 +1,4 @@
+import { plural } from '../../../presenters/format.ts'
 import { identifierMistake } from '../identifiers.ts'
 import type { AdoptedStatuses, Mapping } from '../mapping.ts'
 import {
@@ -24,18 +25,18 @@ export type StatusGuess = {
 export const VALUES_MAX = 40
 
 /**
- * Usual status values in English, German, French and Spanish, without accents; `?` marks those that tables of orders or
- * customers have too. Where one value of several is written, the first is chosen. `paused` is missing on purpose: such a
- * row needs no recovery.
+ * Usual status values in English, German, French and Spanish, without accents, in the order of a run's life; `?` marks
+ * those that tables of orders or customers have too. Where one value of several is written, the first is chosen. `paused`
+ * is missing on purpose: such a row needs no recovery.
  */
-const KNOWN_VALUES: Readonly<Partial<Record<StatusKey, string>>> = {
+const KNOWN_VALUES: Readonly<Record<Exclude<StatusKey, 'planned'>, string>> = {
+  queued: `queued enqueued pending waiting planned scheduled ready todo to_do new created submitted
+    received not_started available retry wartet wartend in_warteschlange eingereiht geplant
+    en_attente planifie pendiente en_espera en_cola`,
   active: `running in_progress inprogress processing crawling scraping fetching extracting importing
     exporting syncing executing working started? starting? progress? ongoing? busy? claimed? locked?
     leased? reserved? in_flight? retrying? active? lauft laeuft in_arbeit in_bearbeitung en_cours
     en_traitement en_curso en_proceso en_ejecucion ejecutando procesando aktiv? actif? activo?`,
-  queued: `queued enqueued pending waiting planned scheduled ready todo to_do new created submitted
-    received not_started available retry wartet wartend in_warteschlange eingereiht geplant
-    en_attente planifie pendiente en_espera en_cola`,
   interrupted: 'interrupted resumable unterbrochen interrompu interrumpido',
   succeeded: `succeeded success successful completed complete done finished processed ok passed
     fertig erledigt abgeschlossen beendet erfolgreich termine terminee reussi reussie fini
@@ -67,27 +68,21 @@ const VALUES: ReadonlyMap<string, KnownValue> = new Map(
   ),
 )
 
-/** In the order of a run's life. */
-const STATUS_ORDER: readonly StatusKey[] = [
-  'queued',
-  'planned',
-  'active',
-  'interrupted',
-  'succeeded',
-  'failed',
-  'cancelled',
-  'abandoned',
-  'stuck',
-  'parked',
-]
+const MEANINGS = Object.keys(KNOWN_VALUES)
+
+/** A target is planned where a run is queued. */
+function orderOf(meaning: StatusKey): number {
+  return MEANINGS.indexOf(meaning === 'planned' ? 'queued' : meaning)
+}
 
 /** Returns what a value probably means, and its rank among the values with that meaning; null if it is unknown. */
 export function guessStatus(
   value: string,
   kind: Mapping['kind'],
 ): { meaning: StatusKey; rank: number } | null {
-  const { meaning, rank } = VALUES.get(normalizeValue(value)) ?? {}
-  if (meaning === undefined || rank === undefined) return null
+  const known = VALUES.get(normalizeValue(value))
+  if (!known) return null
+  const { meaning, rank } = known
   if (kind === 'runs') return meaning === 'stuck' || meaning === 'parked' ? null : { meaning, rank }
   const isPlanned = meaning === 'queued' || meaning === 'interrupted'
   return { meaning: isPlanned ? 'planned' : meaning, rank }
@@ -132,14 +127,13 @@ export function hasStatusName({ name }: Pick<FoundColumn, 'name'>): boolean {
 }
 
 /** Whether its type can hold status values, whatever its name. */
-export function canHoldStatusValues({ name, type, isPrimaryKey }: FoundColumn): boolean {
+export function canHoldStatusValues({
+  name,
+  type,
+  isPrimaryKey,
+}: Pick<FoundColumn, 'name' | 'type' | 'isPrimaryKey'>): boolean {
   const isText = type === 'text' || type === 'enum' || type === 'other'
   return isText && !isPrimaryKey && identifierMistake(name) === null
-}
-
-/** Whether its name and type are those of a status. */
-export function canHoldStatus(column: FoundColumn): boolean {
-  return canHoldStatusValues(column) && hasStatusName(column)
 }
 
 export type StatusRequest = {
@@ -154,14 +148,65 @@ type StatusChoice = { readonly column: FoundColumn } | { readonly because: strin
 
 /** Returns the column with the status, or why there is none. */
 export function findStatusColumn(table: FoundTable, request: StatusRequest): StatusChoice {
-  if (request.columnName !== undefined) return namedStatus(table, request.columnName)
-  const byName = statusByName(table, request.kind)
-  if ('column' in byName || !request.isRequested) return byName
-  return statusByValues(table, request.kind) ?? byName
+  const columns = usableColumns(table)
+  if (request.columnName !== undefined) return namedStatus(columns, request.columnName)
+  const scores = columns
+    .filter((column) => canHoldStatusValues(column) && (column.values?.length ?? 0) <= VALUES_MAX)
+    .map((column) => score(column, request.kind))
+  const [named] = scores
+    .filter(({ isNamed }) => isNamed)
+    .toSorted((a, b) => b.active - a.active || a.nameLength - b.nameLength)
+  // If no row is active now, known values of ended rows are enough, and so is an empty table.
+  const allowsAny = named?.column.allowedValues === null
+  if (named && (named.active > 0 || (allowsAny && (named.recognised > 1 || named.values === 0))))
+    return { column: named.column }
+  const [likely] = scores
+    .filter(({ isLikely }) => isLikely && request.isRequested)
+    .toSorted(
+      (a, b) =>
+        b.recognised - a.recognised || Number(b.isNamed) - Number(a.isNamed) || a.values - b.values,
+    )
+  return likely ? { column: likely.column } : { because: whyNone(columns, named?.column) }
 }
 
-function namedStatus(table: FoundTable, columnName: string): StatusChoice {
-  const columns = usableColumns(table)
+type Score = {
+  readonly column: FoundColumn
+  readonly isNamed: boolean
+  readonly nameLength: number
+  /** Different values; those with a known meaning; those that mean work in progress. */
+  readonly values: number
+  readonly recognised: number
+  readonly active: number
+  /** It may be a status whatever its name: statuses repeat from row to row, names do not. */
+  readonly isLikely: boolean
+}
+
+function score(column: FoundColumn, kind: Mapping['kind']): Score {
+  const values = knownValues(column)
+  const meanings = values.flatMap(({ value }) => guessStatus(value, kind)?.meaning ?? [])
+  const rows = (column.values ?? []).reduce((sum, { count }) => sum + count, 0)
+  const isNamed = hasStatusName(column)
+  const repeats = rows > 0 && rows >= 2 * column.values!.length
+  return {
+    column,
+    isNamed,
+    nameLength: normalizeName(column.name).length,
+    values: values.length,
+    recognised: meanings.length,
+    active: meanings.filter((meaning) => meaning === 'active').length,
+    isLikely: meanings.length > 0 || isNamed || column.allowedValues !== null || repeats,
+  }
+}
+
+function whyNone(columns: readonly FoundColumn[], best: FoundColumn | undefined): string {
+  if (best) return `no value of its ${best.name} means that work is in progress`
+  const named = columns.filter(hasStatusName)
+  const text = named.find(canHoldStatusValues)
+  if (text) return `its ${text.name} has too many different values`
+  return named[0] ? `its ${named[0].name} is not text` : 'it has no column named like a status'
+}
+
+function namedStatus(columns: readonly FoundColumn[], columnName: string): StatusChoice {
   const column =
     columns.find(({ name }) => name === columnName) ??
     columns.find(({ name }) => name.toLowerCase() === columnName.toLowerCase())
@@ -170,60 +215,6 @@ function namedStatus(table: FoundTable, columnName: string): StatusChoice {
     return { because: `it has no usable column ${JSON.stringify(columnName)}, only ${names}` }
   }
   return canHoldStatusValues(column) ? { column } : { because: `its ${column.name} is not text` }
-}
-
-function statusByName(table: FoundTable, kind: Mapping['kind']): StatusChoice {
-  const named = usableColumns(table).filter(hasStatusName)
-  if (named.length === 0) return { because: 'it has no column named like a status' }
-  const texts = named.filter(canHoldStatus)
-  if (texts.length === 0) return { because: `its ${named[0]!.name} is not text` }
-  const active = (column: FoundColumn): number =>
-    knownValues(column).filter(({ value }) => guessStatus(value, kind)?.meaning === 'active').length
-  const [best] = texts
-    .filter(hasFewValues)
-    .toSorted(
-      (a, b) =>
-        active(b) - active(a) || normalizeName(a.name).length - normalizeName(b.name).length,
-    )
-  if (!best) return { because: `its ${texts[0]!.name} has too many different values` }
-  if (active(best) > 0) return { column: best }
-  // If no row is active now, known values of ended rows are enough, and so is an empty table.
-  const known = recognised(best, kind)
-  const allowsAny = best.allowedValues === null
-  if (allowsAny && (known > 1 || knownValues(best).length === 0)) return { column: best }
-  return { because: `no value of its ${best.name} means that work is in progress` }
-}
-
-/** The column with the most known values, else one with few values that repeat. */
-function statusByValues(table: FoundTable, kind: Mapping['kind']): StatusChoice | null {
-  const isLikely = (column: FoundColumn): boolean =>
-    recognised(column, kind) > 0 ||
-    hasStatusName(column) ||
-    column.allowedValues !== null ||
-    hasRepeatedValues(column)
-  const [best] = usableColumns(table)
-    .filter((column) => canHoldStatusValues(column) && hasFewValues(column) && isLikely(column))
-    .toSorted(
-      (a, b) =>
-        recognised(b, kind) - recognised(a, kind) ||
-        Number(hasStatusName(b)) - Number(hasStatusName(a)) ||
-        knownValues(a).length - knownValues(b).length,
-    )
-  return best ? { column: best } : null
-}
-
-function recognised(column: FoundColumn, kind: Mapping['kind']): number {
-  return knownValues(column).filter(({ value }) => guessStatus(value, kind) !== null).length
-}
-
-function hasFewValues({ values }: FoundColumn): boolean {
-  return (values?.length ?? 0) <= VALUES_MAX
-}
-
-/** Statuses repeat from row to row; names do not. */
-function hasRepeatedValues({ values }: FoundColumn): boolean {
-  const rows = (values ?? []).reduce((sum, { count }) => sum + count, 0)
-  return rows >= 2 * (values?.length ?? 0) && rows > 0
 }
 
 /** The values in its rows, then the allowed ones that no row has. */
@@ -255,16 +246,18 @@ export function guessStatuses(
     start !== undefined &&
     isCreationTime(start.column) &&
     known.some(({ value }) => isUnambiguouslyActive(value))
-  const guesses = known.flatMap(({ value, count }) => {
-    const guess = guessStatus(value, kind)
-    if (!guess) return []
-    const isActive = isPendingActive && isPending(value)
-    const meaning = isActive ? 'active' : guess.meaning
-    // Last, so that it is never the value that is written.
-    const rank = isActive ? Infinity : guess.rank
-    return [{ rank, guess: { meaning, value, count, isGuess: false, because: whereFound(count) } }]
-  })
-  const found = guesses.toSorted((a, b) => a.rank - b.rank).map(({ guess }) => guess)
+  // A pending row that counts as active comes last, so that its value is never the one that is written.
+  const readAs = (value: string): ReturnType<typeof guessStatus> =>
+    isPendingActive && isPending(value)
+      ? { meaning: 'active', rank: Infinity }
+      : guessStatus(value, kind)
+  const found = known
+    .flatMap((one) => (readAs(one.value)?.meaning ? [{ ...one, ...readAs(one.value)! }] : []))
+    .toSorted((a, b) => a.rank - b.rank)
+    .map(({ meaning, value, count }): StatusGuess => {
+      const because = count === null ? 'allowed, in no row now' : `in ${plural(count, 'row')}`
+      return { meaning, value, count, isGuess: false, because }
+    })
   const spelling = known.map(({ value }) => value)
   const needed =
     kind === 'runs' ? (['active', 'failed'] as const) : (['active', 'planned'] as const)
@@ -279,13 +272,7 @@ export function guessStatuses(
       isGuess: true,
       because: 'a guess: no row has such a value now',
     }))
-  const all: StatusGuess[] = [...found, ...missing]
-  return all.toSorted((a, b) => STATUS_ORDER.indexOf(a.meaning) - STATUS_ORDER.indexOf(b.meaning))
+  return [...found, ...missing].toSorted((a, b) => orderOf(a.meaning) - orderOf(b.meaning))
 }
 
 const DEFAULT_VALUES = { active: 'running', failed: 'failed', planned: 'planned' } as const
-
-function whereFound(count: number | null): string {
-  if (count === null) return 'allowed, in no row now'
-  return count === 1 ? 'in 1 row' : `in ${count} rows`
-}

@@ -199,15 +199,8 @@ function view(report: Report, action: ConfigAction) {
   }
 }
 
-function proposalView(proposal: Proposal) {
-  const { table, kind, isSure, reasons, doubts, columns, unused, notes } = proposal
-  const statuses = proposal.statuses.map(({ meaning, value, count, because }) => ({
-    meaning,
-    value,
-    count,
-    because,
-  }))
-  return { table, kind, sure: isSure, reasons, doubts, columns, unused, statuses, notes }
+function proposalView({ isSure, options, ...shown }: Proposal) {
+  return { ...shown, sure: isSure, mapping: options }
 }
 
 /** The whole config, or the part to add to an existing one. */
